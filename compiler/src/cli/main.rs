@@ -1,0 +1,2 @@
+//! `ptc-compile`.
+fn main() {}

@@ -1,0 +1,2 @@
+//! `upstreams.json`: from tree to checked model.
+pub mod model;

@@ -1,0 +1,221 @@
+//! A config that passed its checks: owned, ordered by name, with the places that later phases point at.
+
+use std::collections::BTreeMap;
+
+use crate::source::FileId;
+use crate::tree::Place;
+
+/// A value and where it was written.
+#[derive(Debug, Clone)]
+pub struct Spanned<T> {
+    /// The value.
+    pub value: T,
+    /// Its place in the config.
+    pub place: Place,
+}
+
+/// A whole `upstreams.json`.
+#[derive(Debug, Clone)]
+pub struct Config {
+    /// The config file.
+    pub file: FileId,
+    /// Upstreams by name.
+    pub upstreams: BTreeMap<String, Upstream>,
+    /// Credential bindings by name.
+    pub credentials: BTreeMap<String, Binding>,
+}
+
+/// One entry of `upstreams`.
+#[derive(Debug, Clone)]
+pub struct Upstream {
+    /// Place of the entry's name.
+    pub place: Place,
+    /// `description`, one line.
+    pub description: Option<String>,
+    /// `include_tools` of an MCP entry; `None` grants all.
+    pub include_tools: Option<Vec<Spanned<String>>>,
+    /// The rest, by transport.
+    pub transport: Transport,
+}
+
+/// The three transports.
+#[derive(Debug, Clone)]
+pub enum Transport {
+    /// `mcp_stdio`
+    McpStdio(McpStdio),
+    /// `mcp_http`
+    McpHttp(McpHttp),
+    /// `openapi`
+    OpenApi(OpenApi),
+}
+
+/// `mcp_stdio`
+#[derive(Debug, Clone)]
+pub struct McpStdio {
+    /// `command`
+    pub command: Spanned<String>,
+    /// `args`
+    pub args: Vec<String>,
+    /// `env`, by name, split at `${VAR}`.
+    pub env: BTreeMap<String, Vec<EnvPart>>,
+    /// `inherit_env`
+    pub inherit_env: InheritEnv,
+    /// `cd`
+    pub cd: Option<String>,
+    /// `handshake_timeout_ms`
+    pub handshake_timeout_ms: u64,
+    /// `max_response_bytes`
+    pub max_response_bytes: u64,
+}
+
+/// A part of an `env` value.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum EnvPart {
+    /// Literal text.
+    Text(String),
+    /// `${VAR}`
+    Var(String),
+}
+
+/// `inherit_env`
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum InheritEnv {
+    /// Absent or `false`.
+    Base,
+    /// A list of names.
+    Names(Vec<String>),
+    /// `true`
+    All,
+}
+
+/// What both HTTP transports share.
+#[derive(Debug, Clone)]
+pub struct HttpOptions {
+    /// `auth`, in order.
+    pub auth: Vec<Auth>,
+    /// `static_headers`, by name as written.
+    pub static_headers: BTreeMap<String, String>,
+    /// `request_timeout_ms`
+    pub request_timeout_ms: u64,
+    /// `connect_timeout_ms`
+    pub connect_timeout_ms: u64,
+    /// `max_response_bytes`
+    pub max_response_bytes: u64,
+}
+
+/// `mcp_http`
+#[derive(Debug, Clone)]
+pub struct McpHttp {
+    /// `url`
+    pub url: Spanned<String>,
+    /// Shared options.
+    pub http: HttpOptions,
+    /// `handshake_timeout_ms`
+    pub handshake_timeout_ms: u64,
+    /// `proxy`
+    pub proxy: Option<String>,
+}
+
+/// `openapi`
+#[derive(Debug, Clone)]
+pub struct OpenApi {
+    /// `base_url`, without trailing slashes.
+    pub base_url: Spanned<String>,
+    /// Shared options.
+    pub http: HttpOptions,
+    /// `schema_file` or `schema_url`
+    pub schema: Spanned<SchemaSource>,
+    /// `schema_max_bytes`
+    pub schema_max_bytes: u64,
+    /// `include_operations`, not empty.
+    pub include_operations: Vec<Spanned<String>>,
+    /// `operation_overrides`, by operation id.
+    pub operation_overrides: BTreeMap<String, Override>,
+}
+
+/// Where an OpenAPI document comes from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum SchemaSource {
+    /// A path as written; relative to the config's folder.
+    File(String),
+    /// Fetched at build time only.
+    Url(String),
+}
+
+/// One entry of `operation_overrides`.
+#[derive(Debug, Clone)]
+pub struct Override {
+    /// Place of the operation id.
+    pub place: Place,
+    /// `name`
+    pub name: Option<Spanned<String>>,
+    /// `description`
+    pub description: Option<String>,
+    /// `default_args`, by argument name, as JSON.
+    pub default_args: Option<BTreeMap<String, Spanned<serde_json::Value>>>,
+    /// `allow_deprecated`, or an entry that overrides the refusal of a deprecated operation.
+    pub allow_deprecated: bool,
+}
+
+/// One `auth` emitter.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Auth {
+    /// `bearer`
+    Bearer {
+        /// `binding`
+        binding: String,
+    },
+    /// `basic`
+    Basic {
+        /// `binding`
+        binding: String,
+    },
+    /// `custom_header`, `api_key`
+    CustomHeader {
+        /// `header`
+        header: String,
+        /// `binding`
+        binding: String,
+    },
+}
+
+/// One entry of `credentials`.
+#[derive(Debug, Clone)]
+pub struct Binding {
+    /// Place of the binding's name.
+    pub place: Place,
+    /// `source` and what belongs to it.
+    pub source: CredentialSource,
+    /// `scheme_hint`
+    pub scheme_hint: Option<String>,
+}
+
+/// Where a secret comes from.
+#[derive(Clone)]
+pub enum CredentialSource {
+    /// `env`
+    Env {
+        /// `var`
+        var: String,
+    },
+    /// `file`
+    File {
+        /// `path`
+        path: String,
+    },
+    /// `literal`
+    Literal {
+        /// `value`
+        value: String,
+    },
+}
+
+impl std::fmt::Debug for CredentialSource {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            CredentialSource::Env { var } => f.debug_struct("Env").field("var", var).finish(),
+            CredentialSource::File { path } => f.debug_struct("File").field("path", path).finish(),
+            CredentialSource::Literal { .. } => f.write_str("Literal { .. }"),
+        }
+    }
+}

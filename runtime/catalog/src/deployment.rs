@@ -1,0 +1,86 @@
+//! What one pinned binary is made of.
+
+use crate::{Tool, Upstream};
+
+/// Everything that generated code hands to `ptc_runtime::main`.
+#[derive(Debug)]
+pub struct Deployment {
+    /// Name of the deployment: the file stem of its output.
+    pub name: &'static str,
+    /// Version of the `ptc-compile` that wrote the tables.
+    pub compiler: &'static str,
+    /// SHA-256 of the config file, `sha256:` and lower-case hex.
+    pub config_digest: &'static str,
+    /// Credential bindings that the upstreams' `auth` names, sorted by name. Sources, never values.
+    pub credentials: &'static [Binding],
+    /// The frozen catalog.
+    pub catalog: &'static Catalog,
+}
+
+/// All upstreams and their granted tools.
+#[derive(Debug)]
+pub struct Catalog {
+    /// The lock file's catalog digest, `sha256:` and lower-case hex.
+    pub digest: &'static str,
+    /// Sorted by name.
+    pub upstreams: &'static [Upstream],
+}
+
+impl Catalog {
+    /// A catalog without upstreams: the plain, closed-world evaluator.
+    pub const EMPTY: Catalog = Catalog { digest: "", upstreams: &[] };
+
+    /// The upstream of that exact name.
+    pub fn upstream(&self, name: &str) -> Option<&'static Upstream> {
+        let at = self.upstreams.binary_search_by(|u| u.name.cmp(name)).ok()?;
+        self.upstreams.get(at)
+    }
+
+    /// Number of tools over all upstreams.
+    pub fn tool_count(&self) -> usize {
+        self.upstreams.iter().map(|u| u.tools.len()).sum()
+    }
+
+    /// Every tool with its upstream, in order of upstream, then tool.
+    pub fn tools(&self) -> impl Iterator<Item = (&'static Upstream, &'static Tool)> {
+        self.upstreams.iter().flat_map(|u| u.tools.iter().map(move |t| (u, t)))
+    }
+}
+
+/// A credential binding: where a secret comes from when the binary starts.
+#[derive(Debug)]
+pub struct Binding {
+    /// The name that `auth` entries use.
+    pub name: &'static str,
+    /// Where the value is read.
+    pub source: Source,
+}
+
+/// Where a secret comes from.
+pub enum Source {
+    /// An environment variable of the server process.
+    Env {
+        /// Its name.
+        var: &'static str,
+    },
+    /// A file; trailing white space is trimmed.
+    File {
+        /// Absolute, or relative to `--config-dir`.
+        path: &'static str,
+    },
+    /// The value itself. The one way for a secret to be in a binary; the compiler warns.
+    Literal {
+        /// The secret.
+        value: &'static str,
+    },
+}
+
+impl std::fmt::Debug for Source {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Source::Env { var } => f.debug_struct("Env").field("var", var).finish(),
+            Source::File { path } => f.debug_struct("File").field("path", path).finish(),
+            Source::Literal { .. } => f.write_str("Literal { .. }"),
+        }
+    }
+}

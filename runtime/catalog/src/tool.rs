@@ -1,0 +1,177 @@
+//! Tools, their arguments and what is known of their results.
+
+/// One granted tool.
+#[derive(Debug)]
+pub struct Tool {
+    /// The name that programs use in `:tool`.
+    pub name: &'static str,
+    /// One line, capped by the compiler; empty where the upstream says nothing.
+    pub description: &'static str,
+    /// Required arguments in the schema's order, then optional ones by name.
+    pub args: &'static [Arg],
+    /// Whether arguments beyond `args` are refused.
+    pub closed: bool,
+    /// What `(doc "server/tool")` shows, complete.
+    pub doc: &'static str,
+    /// The definition as canonical JSON: what `tools/list` said, or what was lowered from an operation.
+    pub definition: &'static str,
+    /// SHA-256 of `definition`, `sha256:` and lower-case hex.
+    pub digest: &'static str,
+    /// What the tool says of its effects.
+    pub annotations: Annotations,
+    /// How an OpenAPI operation is requested; `None` for MCP tools.
+    pub operation: Option<&'static Operation>,
+}
+
+impl Tool {
+    /// The argument of that exact name.
+    pub fn arg(&self, name: &str) -> Option<&'static Arg> {
+        self.args.iter().find(|a| a.name == name)
+    }
+}
+
+/// One argument of a tool.
+#[derive(Debug)]
+pub struct Arg {
+    /// Its name in `:args`.
+    pub name: &'static str,
+    /// Whether a call without it is refused.
+    pub required: bool,
+    /// JSON types that its schema admits.
+    pub types: Types,
+    /// The type as documents show it: `string`, `enum<string>`, `const<42>`.
+    pub label: &'static str,
+    /// JSON texts of the only values admitted (`enum`, `const`); empty for no such bound.
+    pub allowed: &'static [&'static str],
+}
+
+/// A JSON type, as JSON Schema names them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Type {
+    /// `null`
+    Null = 1,
+    /// `boolean`
+    Boolean = 2,
+    /// `integer`
+    Integer = 4,
+    /// `number`, integers included.
+    Number = 8,
+    /// `string`
+    String = 16,
+    /// `array`
+    Array = 32,
+    /// `object`
+    Object = 64,
+}
+
+impl Type {
+    /// All types with their names in JSON Schema.
+    pub const ALL: [(Type, &'static str); 7] = [
+        (Type::String, "string"),
+        (Type::Integer, "integer"),
+        (Type::Number, "number"),
+        (Type::Boolean, "boolean"),
+        (Type::Object, "object"),
+        (Type::Array, "array"),
+        (Type::Null, "null"),
+    ];
+}
+
+/// A set of JSON types.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Types(pub u8);
+
+impl Types {
+    /// No bound.
+    pub const ANY: Types = Types(127);
+
+    /// The set of these types.
+    pub const fn of(types: &[Type]) -> Types {
+        let mut bits = 0;
+        let mut rest = types;
+        while let [first, tail @ ..] = rest {
+            bits |= *first as u8;
+            rest = tail;
+        }
+        Types(bits)
+    }
+
+    /// Whether a value of that type is admitted. An integer is a number too.
+    pub const fn admits(self, kind: Type) -> bool {
+        let bits = match kind {
+            Type::Integer => Type::Integer as u8 | Type::Number as u8,
+            other => other as u8,
+        };
+        self.0 & bits != 0
+    }
+}
+
+/// What a tool says of its effects; `None` where it says nothing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Annotations {
+    /// It changes nothing.
+    pub read_only: Option<bool>,
+    /// It may destroy.
+    pub destructive: Option<bool>,
+    /// Doing it twice is doing it once.
+    pub idempotent: Option<bool>,
+    /// It reaches beyond a closed set of things.
+    pub open_world: Option<bool>,
+}
+
+/// A `GET` operation of an OpenAPI service.
+#[derive(Debug)]
+pub struct Operation {
+    /// The original `operationId`, or `GET /path` where the document gives none.
+    pub id: &'static str,
+    /// Path template, with a leading slash.
+    pub path: &'static str,
+    /// Path and query parameters.
+    pub params: &'static [Param],
+    /// Arguments that are sent where a program leaves them out: name and JSON text.
+    pub default_args: &'static [(&'static str, &'static str)],
+}
+
+/// How one argument travels.
+#[derive(Debug)]
+pub struct Param {
+    /// Its name in the document, and in `:args`.
+    pub name: &'static str,
+    /// Where it goes.
+    pub place: Place,
+    /// How a value is written.
+    pub style: Style,
+    /// Whether each element has its own `name=value`.
+    pub explode: bool,
+    /// Whether reserved characters stay as they are.
+    pub allow_reserved: bool,
+}
+
+/// Where a parameter goes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Place {
+    /// Into the path template.
+    Path,
+    /// Into the query string.
+    Query,
+}
+
+/// OpenAPI's styles of writing a parameter.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Style {
+    /// `a=1,2` or `a=1&a=2`.
+    Form,
+    /// `a=1%202`.
+    SpaceDelimited,
+    /// `a=1|2`.
+    PipeDelimited,
+    /// `a[x]=1&a[y]=2`.
+    DeepObject,
+    /// `1,2` in a path.
+    Simple,
+    /// `.1.2` in a path.
+    Label,
+    /// `;a=1,2` in a path.
+    Matrix,
+}

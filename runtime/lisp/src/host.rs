@@ -1,0 +1,285 @@
+//! The only door from a program to the world.
+//!
+//! The interpreter starts an upstream call with [`Host::submit`] and waits on the [`Ticket`] it gets back, on its own
+//! thread and with its own deadline. Whoever answers holds the other half, an [`Answer`]. When an evaluation stops waiting
+//! (deadline, cancellation), the ticket is dropped and the answering side learns of it.
+
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use crate::{ErrorKind, Value};
+
+/// What a program can reach. Every method may be called from several threads at once (`pmap`).
+pub trait Host: Send + Sync {
+    /// Starts `(tool/call request)` and returns at once. `Err` is a fault of the program and ends it; a fault of the
+    /// world is a [`Reply::Failed`] on the ticket.
+    fn submit(&self, request: &Value) -> Result<Ticket, Fault>;
+
+    /// Answers a discovery form from the catalog. `Ok(nil)` is a fault of the world.
+    fn discover(&self, query: Discovery<'_>) -> Result<Value, Fault>;
+
+    /// Milliseconds since the Unix epoch.
+    fn now_ms(&self) -> i64 {
+        let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
+        since.map_or(0, |d| i64::try_from(d.as_millis()).unwrap_or(i64::MAX))
+    }
+
+    /// 64 random bits, for `rand` and its family.
+    fn random(&self) -> u64;
+
+    /// What `(budget/remaining)` answers, as JSON-shaped data; `nil` where the host keeps no budget.
+    fn budget(&self) -> Value {
+        Value::nil()
+    }
+}
+
+/// A host without tools: a closed world.
+#[derive(Debug, Default)]
+pub struct NoHost;
+
+impl Host for NoHost {
+    fn submit(&self, _: &Value) -> Result<Ticket, Fault> {
+        Err(Fault::new(ErrorKind::UnknownTool, "tool/call is not available: no upstreams are configured"))
+    }
+
+    fn discover(&self, query: Discovery<'_>) -> Result<Value, Fault> {
+        match query {
+            Discovery::Servers | Discovery::Apropos { .. } => Ok(Value::vector(Vec::new())),
+            Discovery::Dir { reference, .. } | Discovery::Doc { reference } | Discovery::Meta { reference } => {
+                Err(Fault::new(ErrorKind::UnknownTool, format!("no namespace, function or upstream named '{reference}'")))
+            }
+        }
+    }
+
+    fn random(&self) -> u64 {
+        use std::hash::{BuildHasher, Hasher};
+        std::collections::hash_map::RandomState::new().build_hasher().finish()
+    }
+}
+
+/// A discovery form whose subject the interpreter does not know itself. Names are as written, without a quote.
+#[derive(Debug, Clone, Copy)]
+pub enum Discovery<'a> {
+    /// `(tool/servers)`
+    Servers,
+    /// `(apropos query opts)`; the interpreter adds its own matches after the host's.
+    Apropos {
+        /// Words looked for; not empty.
+        query: &'a str,
+        /// The options map, or nil.
+        options: &'a Value,
+    },
+    /// `(dir reference opts)`
+    Dir {
+        /// An upstream's name.
+        reference: &'a str,
+        /// The options map, or nil.
+        options: &'a Value,
+    },
+    /// `(doc reference)`
+    Doc {
+        /// `server/tool`
+        reference: &'a str,
+    },
+    /// `(meta reference)`
+    Meta {
+        /// `server/tool`
+        reference: &'a str,
+    },
+}
+
+/// A fault of the program, found by the host: it ends the program.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Fault {
+    /// Its kind.
+    pub kind: ErrorKind,
+    /// What was expected and what was found.
+    pub message: String,
+    /// What to do, where that is known.
+    pub hint: Option<String>,
+}
+
+impl Fault {
+    /// A fault without a hint.
+    pub fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
+        Fault { kind, message: message.into(), hint: None }
+    }
+
+    /// The same fault with a hint.
+    #[must_use]
+    pub fn with_hint(mut self, hint: impl Into<String>) -> Self {
+        self.hint = Some(hint.into());
+        self
+    }
+}
+
+/// The answer to a call. The interpreter turns it into the tagged map that programs see.
+#[derive(Debug)]
+pub enum Reply {
+    /// JSON text, decoded on the evaluation's thread: `{:ok true :value … :value_kind :json}`.
+    Json(Vec<u8>),
+    /// Text that is JSON if it parses (`:json`) and text otherwise (`:text`).
+    Text(String),
+    /// Success without a payload: `{:ok true :value nil :value_kind :none}`.
+    None,
+    /// A fault of the world: `{:ok false :reason … :message …}`.
+    Failed {
+        /// One of the documented reasons, such as `timeout`.
+        reason: &'static str,
+        /// What happened.
+        message: String,
+    },
+}
+
+/// The waiting half of a call.
+pub struct Ticket {
+    slot: Arc<Slot>,
+}
+
+/// The answering half of a call. Dropped without an answer, it answers `upstream_unavailable`.
+pub struct Answer {
+    slot: Arc<Slot>,
+}
+
+#[derive(Default)]
+struct Slot {
+    state: Mutex<State>,
+    changed: Condvar,
+}
+
+#[derive(Default)]
+struct State {
+    reply: Option<Reply>,
+    interrupted: bool,
+    abandoned: bool,
+    on_abandon: Option<Box<dyn FnOnce() + Send>>,
+}
+
+impl Slot {
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// What ended a wait.
+#[derive(Debug)]
+pub enum Waited {
+    /// The answer.
+    Reply(Reply),
+    /// The time was up first.
+    DeadlinePassed,
+    /// [`Interrupt::interrupt`] came first.
+    Interrupted,
+}
+
+impl Ticket {
+    /// Both halves of a call.
+    pub fn pair() -> (Answer, Ticket) {
+        let slot = Arc::new(Slot::default());
+        (Answer { slot: Arc::clone(&slot) }, Ticket { slot })
+    }
+
+    /// A ticket that is answered already.
+    pub fn ready(reply: Reply) -> Ticket {
+        let (answer, ticket) = Ticket::pair();
+        answer.send(reply);
+        ticket
+    }
+
+    /// A handle that ends the wait from another thread.
+    pub fn interrupter(&self) -> Interrupt {
+        Interrupt { slot: Arc::clone(&self.slot) }
+    }
+
+    /// Blocks until the answer, the deadline or an interruption.
+    pub fn wait(self, deadline: Option<Instant>) -> Waited {
+        let mut state = self.slot.lock();
+        loop {
+            if let Some(reply) = state.reply.take() {
+                return Waited::Reply(reply);
+            }
+            if state.interrupted {
+                return Waited::Interrupted;
+            }
+            let left = match deadline {
+                None => Duration::from_secs(3600),
+                Some(at) => match at.checked_duration_since(Instant::now()) {
+                    Some(left) if !left.is_zero() => left,
+                    _ => return Waited::DeadlinePassed,
+                },
+            };
+            state = self.slot.changed.wait_timeout(state, left).unwrap_or_else(PoisonError::into_inner).0;
+        }
+    }
+}
+
+impl Drop for Ticket {
+    fn drop(&mut self) {
+        let mut state = self.slot.lock();
+        state.abandoned = true;
+        let on_abandon = state.on_abandon.take();
+        let answered = state.reply.is_some();
+        drop(state);
+        if let Some(run) = on_abandon.filter(|_| !answered) {
+            run();
+        }
+    }
+}
+
+impl Answer {
+    /// Answers and wakes the waiting evaluation.
+    pub fn send(self, reply: Reply) {
+        self.put(reply);
+    }
+
+    /// Whether nobody waits any more.
+    pub fn is_abandoned(&self) -> bool {
+        self.slot.lock().abandoned
+    }
+
+    /// Runs `then` when the evaluation stops waiting before an answer; at once if it already has.
+    pub fn on_abandon(&self, then: impl FnOnce() + Send + 'static) {
+        let mut state = self.slot.lock();
+        if state.abandoned {
+            drop(state);
+            then();
+        } else {
+            state.on_abandon = Some(Box::new(then));
+        }
+    }
+
+    fn put(&self, reply: Reply) {
+        let mut state = self.slot.lock();
+        if state.reply.is_none() {
+            state.reply = Some(reply);
+        }
+        state.on_abandon = None;
+        self.slot.changed.notify_all();
+    }
+}
+
+impl Drop for Answer {
+    fn drop(&mut self) {
+        // After `send` the slot holds the reply (or the waiter took it) and this is a no-op for the waiter.
+        let state = self.slot.lock();
+        let open = state.reply.is_none() && !state.abandoned;
+        drop(state);
+        if open {
+            self.put(Reply::Failed { reason: "upstream_unavailable", message: "the call was dropped without an answer".into() });
+        }
+    }
+}
+
+/// Ends a wait from another thread.
+#[derive(Clone)]
+pub struct Interrupt {
+    slot: Arc<Slot>,
+}
+
+impl Interrupt {
+    /// Wakes the waiting evaluation.
+    pub fn interrupt(&self) {
+        self.slot.lock().interrupted = true;
+        self.slot.changed.notify_all();
+    }
+}
