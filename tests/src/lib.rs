@@ -1,1 +1,3 @@
-//! Tests across crates.
+//! What the tests across crates share. The tests themselves are under `tests/`.
+
+#![forbid(unsafe_code)]

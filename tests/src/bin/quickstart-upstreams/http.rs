@@ -1,0 +1,51 @@
+//! A plain HTTP server for both services.
+
+use std::io::Read;
+use std::thread::JoinHandle;
+
+use tiny_http::{Header, Method, Request, Response, Server};
+
+const MAX_BODY: u64 = 1024 * 1024;
+
+/// A request as the services see it.
+pub(crate) struct Asked {
+    pub(crate) method: Method,
+    /// Path and query.
+    pub(crate) url: String,
+    pub(crate) body: Vec<u8>,
+}
+
+/// Status and JSON body; an empty body has no content type.
+pub(crate) type Answer = (u16, String);
+
+/// Serves `address` on a thread of its own; `None`, told on standard error, where it cannot be bound.
+pub(crate) fn serve(address: &str, what: &str, answer: fn(&Asked) -> Answer) -> Option<JoinHandle<()>> {
+    match Server::http(address) {
+        Ok(server) => {
+            crate::complain(&format!("{what} on http://{}", server.server_addr()));
+            Some(std::thread::spawn(move || {
+                for request in server.incoming_requests() {
+                    // A client that went away is its own affair.
+                    let _ = respond(request, answer);
+                }
+            }))
+        }
+        Err(error) => {
+            crate::complain(&format!("{what} not served on {address}: {error}"));
+            None
+        }
+    }
+}
+
+fn respond(mut request: Request, answer: fn(&Asked) -> Answer) -> std::io::Result<()> {
+    let mut body = Vec::new();
+    request.as_reader().take(MAX_BODY).read_to_end(&mut body)?;
+    let asked = Asked { method: request.method().clone(), url: request.url().to_owned(), body };
+    let (status, text) = answer(&asked);
+    let empty = text.is_empty();
+    let mut response = Response::from_string(text).with_status_code(status);
+    if !empty && let Ok(header) = Header::from_bytes("Content-Type", "application/json") {
+        response.add_header(header);
+    }
+    request.respond(response)
+}
