@@ -3,6 +3,7 @@
 pub mod error;
 pub mod host;
 pub mod limits;
+pub mod machine;
 pub use error::{ErrorKind, Span};
 /// A value.
 #[derive(Debug)]

@@ -1,0 +1,62 @@
+//! What a run may still use, shared by all of its threads.
+
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use crate::limits::{Cancel, Limits};
+
+/// Reads the calling thread's net allocated bytes. The host installs the allocator that counts them.
+pub type Gauge = fn() -> i64;
+
+/// Limits, clocks and counters of one run. Every thread of the run holds the same meters.
+pub(crate) struct Meters {
+    pub(crate) limits: Limits,
+    pub(crate) cancel: Cancel,
+    pub(crate) gauge: Option<Gauge>,
+    pub(crate) started: Instant,
+    pub(crate) deadline: Instant,
+    /// Steps that threads have reported.
+    pub(crate) steps: AtomicU64,
+    /// Live bytes over all threads, as far as they have reported.
+    live: AtomicI64,
+    peak: AtomicI64,
+    /// A sibling thread has failed: the others need not go on.
+    pub(crate) stop: AtomicBool,
+}
+
+impl Meters {
+    pub(crate) fn new(limits: Limits, cancel: Cancel, gauge: Option<Gauge>, started: Instant) -> Self {
+        let deadline = started.checked_add(limits.wall_clock).unwrap_or_else(|| started + Duration::from_hours(24));
+        Meters {
+            limits,
+            cancel,
+            gauge,
+            started,
+            deadline,
+            steps: AtomicU64::new(0),
+            live: AtomicI64::new(0),
+            peak: AtomicI64::new(0),
+            stop: AtomicBool::new(false),
+        }
+    }
+
+    /// Adds a thread's change to the run's live bytes and answers the sum.
+    pub(crate) fn report_bytes(&self, delta: i64) -> i64 {
+        let live = self.live.fetch_add(delta, Ordering::Relaxed) + delta;
+        self.peak.fetch_max(live, Ordering::Relaxed);
+        live
+    }
+
+    pub(crate) fn live(&self) -> i64 {
+        self.live.load(Ordering::Relaxed)
+    }
+
+    /// Records a growth that is about to happen, so that a refused one shows in the peak.
+    pub(crate) fn note_peak(&self, bytes: i64) {
+        self.peak.fetch_max(bytes, Ordering::Relaxed);
+    }
+
+    pub(crate) fn peak(&self) -> u64 {
+        u64::try_from(self.peak.load(Ordering::Relaxed)).unwrap_or(0)
+    }
+}
