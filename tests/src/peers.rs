@@ -1,0 +1,56 @@
+//! The second ring: tests against third-party programs, behind `PTC_PEERS=1`.
+
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use crate::deployment::workspace;
+
+/// Whether third-party peers are to be used. Says loudly when they are not.
+pub fn enabled(test: &str) -> bool {
+    if std::env::var("PTC_PEERS").is_ok_and(|v| v == "1") {
+        return true;
+    }
+    // Past the test harness's capture: an off switch must be seen.
+    let _ = writeln!(
+        std::io::stderr(),
+        "\nPTC_PEERS is not 1: `{test}` is OFF and proves nothing in this run (`.ci/peers` installs the peers)\n"
+    );
+    false
+}
+
+/// Where `.ci/peers` installed the npm packages of `tests/peers/package.json`.
+pub fn node_modules() -> PathBuf {
+    let folder = std::env::var_os("PTC_PEERS_DIR").map_or_else(|| workspace().join("target/peers"), PathBuf::from);
+    let modules = folder.join("node_modules");
+    assert!(modules.is_dir(), "{} is missing: run .ci/peers first", modules.display());
+    modules
+}
+
+/// `node` with the program that an npm package installs under that name.
+pub fn npm_program(name: &str) -> Command {
+    let mut command = Command::new("node");
+    let program = node_modules().join(".bin").join(name);
+    command.arg(std::fs::canonicalize(&program).unwrap_or_else(|error| panic!("{}: {error}", program.display())));
+    command
+}
+
+/// A file of an npm package.
+pub fn npm_file(path: &str) -> PathBuf {
+    let file = node_modules().join(path);
+    assert!(file.exists(), "{} is missing: run .ci/peers first", file.display());
+    file
+}
+
+/// `node` with a script of `tests/peers`, which finds the installed packages.
+pub fn script(name: &str) -> Command {
+    // Modules are looked up beside the script's real path, so that a copy stands beside `node_modules`.
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("peers").join(name);
+    let modules = node_modules();
+    let copy = modules.parent().expect("node_modules lies in a folder").join(name);
+    let text = std::fs::read(&source).unwrap_or_else(|error| panic!("{}: {error}", source.display()));
+    std::fs::write(&copy, text).unwrap_or_else(|error| panic!("{}: {error}", copy.display()));
+    let mut command = Command::new("node");
+    command.arg(copy);
+    command
+}

@@ -1,0 +1,82 @@
+//! Child processes and ports.
+
+use std::io::Read;
+use std::net::{TcpListener, TcpStream};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+/// A child that is killed when the test is done with it.
+pub struct Background(Child);
+
+impl Background {
+    /// Starts `command` without a terminal.
+    pub fn start(command: &mut Command) -> Background {
+        let child = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn();
+        Background(child.unwrap_or_else(|error| panic!("cannot start {command:?}: {error}")))
+    }
+
+    /// Waits until `port` on loopback accepts, for a minute at most.
+    #[must_use]
+    pub fn ready_on(mut self, port: u16) -> Background {
+        let until = Instant::now() + Duration::from_secs(60);
+        while TcpStream::connect(("127.0.0.1", port)).is_err() {
+            if let Ok(Some(status)) = self.0.try_wait() {
+                panic!("the process for port {port} ended with {status} before it listened");
+            }
+            assert!(Instant::now() < until, "nothing listens on port {port} after a minute");
+            std::thread::sleep(Duration::from_millis(50));
+        }
+        self
+    }
+}
+
+impl Drop for Background {
+    fn drop(&mut self) {
+        // It may have ended by itself.
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// A port of loopback that nothing listened on a moment ago.
+pub fn free_port() -> u16 {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("loopback has a free port");
+    listener.local_addr().expect("a bound socket has an address").port()
+}
+
+/// What a finished process left.
+#[derive(Debug)]
+pub struct Finished {
+    /// Exit code; `None` after a signal.
+    pub code: Option<i32>,
+    /// Standard output.
+    pub stdout: String,
+    /// Standard error.
+    pub stderr: String,
+}
+
+impl Finished {
+    /// Standard output of a run that has to have gone well.
+    pub fn success(self) -> String {
+        assert_eq!(self.code, Some(0), "stdout:\n{}\nstderr:\n{}", self.stdout, self.stderr);
+        self.stdout
+    }
+}
+
+/// Runs `command` to its end with empty input.
+pub fn run(command: &mut Command) -> Finished {
+    let output = command.stdin(Stdio::null()).output();
+    let output = output.unwrap_or_else(|error| panic!("cannot run {command:?}: {error}"));
+    Finished {
+        code: output.status.code(),
+        stdout: String::from_utf8_lossy(&output.stdout).into_owned(),
+        stderr: String::from_utf8_lossy(&output.stderr).into_owned(),
+    }
+}
+
+/// Everything that can be read until the other side closes.
+pub fn read_all(mut from: impl Read) -> String {
+    let mut text = String::new();
+    from.read_to_string(&mut text).expect("the stream ends as UTF-8");
+    text
+}
