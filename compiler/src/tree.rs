@@ -1,8 +1,11 @@
 //! JSON with places: the one tree that configs, lock files and OpenAPI documents are read into.
 
+mod parse;
+
 use std::ops::Range;
 
 use crate::source::FileId;
+pub use parse::{MAX_DEPTH, Syntax, parse, parse_as};
 
 /// A value and where it stands.
 #[derive(Debug, Clone)]

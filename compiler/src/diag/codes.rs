@@ -36,6 +36,8 @@ macro_rules! codes {
 codes! {
     JsonSyntax = "PTC0101" Error "not valid JSON";
     DuplicateKey = "PTC0102" Error "a key is given twice in one object";
+    TooDeep = "PTC0103" Error "nested deeper than any sensible document";
+    TooLarge = "PTC0104" Error "a file of 4 GiB or more";
     UnknownKey = "PTC0201" Error "a key that is not part of the config";
     MissingKey = "PTC0202" Error "a required key is missing";
     WrongType = "PTC0203" Error "a value of the wrong type";
