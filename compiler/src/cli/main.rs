@@ -1,2 +1,57 @@
-//! `ptc-compile`.
-fn main() {}
+//! `ptc-compile`: the compiler's command line. Files, processes, network and the terminal live in this folder only.
+//!
+//! | module | what |
+//! |---|---|
+//! | `args` | options and subcommands |
+//! | `check` | reads a config with all that belongs to it; `--check` |
+//! | `build` | the default action |
+//! | `explain` | `explain CODE` |
+//! | `console` | what is printed, and where |
+//! | `status` | how a run ends |
+
+mod args;
+mod build;
+mod check;
+mod console;
+mod explain;
+mod status;
+
+use std::panic::{PanicHookInfo, catch_unwind};
+use std::process::ExitCode;
+
+use clap::Parser;
+
+use args::{Cli, Command};
+use console::Console;
+use status::{Failure, Status};
+
+fn main() -> ExitCode {
+    std::panic::set_hook(Box::new(report_panic));
+    let status = catch_unwind(|| {
+        let cli = Cli::try_parse().unwrap_or_else(|error| error.exit());
+        run(&cli)
+    });
+    status.unwrap_or(Status::Failed).into()
+}
+
+fn run(cli: &Cli) -> Status {
+    let console = Console::new(cli.build.messages);
+    let result = match &cli.command {
+        Some(Command::Explain(args)) => explain::run(args, &console),
+        None if cli.build.check => check::run(&cli.build, &console),
+        None => build::run(&cli.build, &console),
+    };
+    result.unwrap_or_else(|failure| {
+        console.failure(&failure);
+        Status::Failed
+    })
+}
+
+/// A panic is a fault of this program: say so, in a sentence, and where.
+fn report_panic(info: &PanicHookInfo<'_>) {
+    let place = info.location().map_or_else(String::new, |at| format!(" at {}:{}", at.file(), at.line()));
+    let reason = info.payload_as_str().unwrap_or("no message");
+    console::to_stderr(&format!(
+        "error: ptc-compile met a fault of its own{place}: {reason}\nhelp: please report it with the config that led here\n"
+    ));
+}

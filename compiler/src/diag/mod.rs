@@ -1,6 +1,16 @@
 //! Faults as data: found in one place, rendered in another.
+//!
+//! | module | what |
+//! |---|---|
+//! | [`codes`] | the registry of codes |
+//! | [`pages`] | what `explain` says of each code |
+//! | [`render`] | text and JSON out of [`Diagnostics`] |
+//! | [`suggest`] | names that are near a wrong one |
 
 pub mod codes;
+pub mod pages;
+pub mod render;
+pub mod suggest;
 
 use crate::tree::Place;
 pub use codes::Code;
@@ -16,8 +26,19 @@ pub enum Severity {
     Error,
 }
 
+impl Severity {
+    /// The word that starts a rendered diagnostic.
+    pub fn name(self) -> &'static str {
+        match self {
+            Severity::Note => "note",
+            Severity::Warning => "warning",
+            Severity::Error => "error",
+        }
+    }
+}
+
 /// One complaint.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Diagnostic {
     /// Stable code from the registry.
     pub code: Code,
@@ -34,7 +55,7 @@ pub struct Diagnostic {
 }
 
 /// A place and what to say there.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Label {
     /// Where.
     pub place: Place,
@@ -81,6 +102,7 @@ impl Diagnostic {
 #[derive(Debug, Default)]
 pub struct Diagnostics {
     list: Vec<Diagnostic>,
+    concealed: Vec<Place>,
 }
 
 impl Diagnostics {
@@ -89,10 +111,23 @@ impl Diagnostics {
         self.list.push(diagnostic);
     }
 
-    /// All, ordered by file, place and code.
+    /// Marks a place that holds a secret: no rendering shows its text, whichever diagnostic points near it.
+    pub fn conceal(&mut self, place: Place) {
+        self.concealed.push(place);
+    }
+
+    /// The places that no rendering may show, ordered.
+    pub fn concealed(&self) -> Vec<&Place> {
+        let mut places: Vec<&Place> = self.concealed.iter().collect();
+        places.sort_by_key(|place| (place.file, place.range.start, place.range.end));
+        places
+    }
+
+    /// All, ordered by file, place and code, each once.
     pub fn sorted(&self) -> Vec<&Diagnostic> {
         let mut all: Vec<&Diagnostic> = self.list.iter().collect();
-        all.sort_by_key(|d| (d.primary.as_ref().map(|l| (l.place.file, l.place.range.start)), d.code));
+        all.sort_by_key(|d| (d.primary.as_ref().map(|l| (l.place.file, l.place.range.start, l.place.range.end)), d.code));
+        all.dedup();
         all
     }
 
@@ -101,8 +136,24 @@ impl Diagnostics {
         self.list.iter().any(|d| d.severity == Severity::Error)
     }
 
-    /// How many there are of a severity.
-    pub fn count(&self, severity: Severity) -> usize {
-        self.list.iter().filter(|d| d.severity == severity).count()
+    /// The worst severity; `None` where there is no diagnostic.
+    pub fn worst(&self) -> Option<Severity> {
+        self.list.iter().map(|d| d.severity).max()
     }
+
+    /// How many there are of a severity, each counted once.
+    pub fn count(&self, severity: Severity) -> usize {
+        self.sorted().iter().filter(|d| d.severity == severity).count()
+    }
+}
+
+/// A name out of a file, as a message shows it: in backticks, control characters escaped, cut when very long.
+pub fn quoted(text: &str) -> String {
+    const LONGEST: usize = 80;
+    let mut shown: String = text.chars().take(LONGEST).flat_map(char::escape_debug).collect();
+    if text.chars().nth(LONGEST).is_some() {
+        shown.push('…');
+    }
+    // `escape_debug` is for literals; in backticks quotes need no escape.
+    format!("`{}`", shown.replace("\\\"", "\"").replace("\\'", "'"))
 }

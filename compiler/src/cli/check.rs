@@ -1,0 +1,76 @@
+//! Reads a config with all that belongs to it, and reports what is wrong: the whole of `--check`, the start of a build.
+
+use std::path::{Path, PathBuf};
+
+use ptc_compiler::config::{self, Config};
+use ptc_compiler::diag::Diagnostics;
+use ptc_compiler::source::Sources;
+
+use crate::args::Build;
+use crate::console::Console;
+use crate::{Failure, Status};
+
+/// Everything that was read for a config, and what was found wrong with it.
+pub(crate) struct Checked {
+    /// All texts.
+    pub(crate) sources: Sources,
+    /// All findings so far.
+    pub(crate) diagnostics: Diagnostics,
+    /// The config; `None` where nothing of it could be read. Entries with faults are left out, so look at
+    /// [`Diagnostics::has_errors`] before building from it.
+    pub(crate) config: Option<Config>,
+    /// The config's folder, which relative paths in it start from.
+    pub(crate) folder: PathBuf,
+}
+
+/// `ptc-compile --check CONFIG`
+pub(crate) fn run(args: &Build, console: &Console) -> Result<Status, Failure> {
+    let path = config_path(args)?;
+    let checked = load(path)?;
+    let status = console.findings(&checked.sources, &checked.diagnostics);
+    if status == Status::Clean
+        && let Some(config) = &checked.config
+    {
+        console.message(&format!("{}: {}\n", path.display(), summary(config)));
+    }
+    Ok(status)
+}
+
+/// The config named on the command line.
+pub(crate) fn config_path(args: &Build) -> Result<&Path, Failure> {
+    args.config.as_deref().ok_or_else(|| Failure::new("no config given").hint("ptc-compile upstreams.json"))
+}
+
+/// Reads and checks a config and the OpenAPI documents that it names as files.
+pub(crate) fn load(path: &Path) -> Result<Checked, Failure> {
+    let mut sources = Sources::default();
+    let mut diagnostics = Diagnostics::default();
+    let file = sources.add(path.display().to_string(), read_text(path)?);
+    let config = config::read(&sources, file, &mut diagnostics);
+    let folder = match path.parent() {
+        Some(parent) if !parent.as_os_str().is_empty() => parent.to_owned(),
+        _ => PathBuf::from("."),
+    };
+    Ok(Checked { sources, diagnostics, config, folder })
+}
+
+/// Reads a file that the command line names.
+pub(crate) fn read_text(path: &Path) -> Result<String, Failure> {
+    let bytes = std::fs::read(path).map_err(|error| {
+        let failure = Failure::new(format!("cannot read `{}`: {error}", path.display()));
+        if path.is_dir() {
+            failure.hint(format!("name a file in it, such as `{}`", path.join("upstreams.json").display()))
+        } else {
+            failure
+        }
+    })?;
+    String::from_utf8(bytes).map_err(|error| {
+        Failure::new(format!("cannot read `{}`: byte {} is not UTF-8", path.display(), error.utf8_error().valid_up_to()))
+            .hint("JSON files are UTF-8; convert it, for example with `iconv -f latin1 -t utf-8`")
+    })
+}
+
+fn summary(config: &Config) -> String {
+    let count = config.upstreams.len();
+    format!("no faults in {count} {}", if count == 1 { "upstream" } else { "upstreams" })
+}

@@ -1,0 +1,83 @@
+//! What is printed, and where: data goes to stdout, messages to stderr.
+
+use std::io::{ErrorKind, IsTerminal, Write};
+
+use ptc_compiler::diag::render::{self, Style};
+use ptc_compiler::diag::{Diagnostics, Severity};
+use ptc_compiler::source::Sources;
+
+use crate::args::{Color, Format, Messages};
+use crate::{Failure, Status};
+
+/// The terminal, or whatever stands in its place.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Console {
+    messages: Messages,
+    color: bool,
+}
+
+impl Console {
+    /// A console that follows the options and, for colours, the environment.
+    pub(crate) fn new(messages: Messages) -> Self {
+        let color = match messages.color {
+            Color::Always => true,
+            Color::Never => false,
+            Color::Auto => {
+                let refused = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
+                let dumb = std::env::var_os("TERM").is_some_and(|term| term == "dumb");
+                !refused && !dumb && std::io::stderr().is_terminal()
+            }
+        };
+        Console { messages, color }
+    }
+
+    /// Prints data.
+    pub(crate) fn data(&self, text: &str) {
+        write(&mut std::io::stdout().lock(), text);
+    }
+
+    /// Prints a message.
+    pub(crate) fn message(&self, text: &str) {
+        to_stderr(text);
+    }
+
+    /// Prints why the run cannot go on.
+    pub(crate) fn failure(&self, failure: &Failure) {
+        to_stderr(&format!("{} {failure}\n", self.style().paint(Severity::Error, "error:")));
+    }
+
+    /// Prints all findings and a line that counts them, and tells how a run with these findings ends.
+    pub(crate) fn findings(&self, sources: &Sources, diagnostics: &Diagnostics) -> Status {
+        match self.messages.format {
+            Format::Full => to_stderr(&render::full(sources, diagnostics, self.style())),
+            Format::Short => to_stderr(&render::short(sources, diagnostics, self.style())),
+            Format::Json => self.data(&render::json_lines(sources, diagnostics)),
+        }
+        if self.messages.format != Format::Json
+            && let Some(summary) = render::summary(diagnostics, self.style())
+        {
+            to_stderr(&format!("{summary}\n"));
+        }
+        let worst = if self.messages.deny_warnings { Severity::Warning } else { Severity::Error };
+        if diagnostics.worst() >= Some(worst) { Status::Findings } else { Status::Clean }
+    }
+
+    /// How text is painted.
+    pub(crate) fn style(&self) -> Style {
+        if self.color { Style::Color } else { Style::Plain }
+    }
+}
+
+/// Writes to stderr; nobody is left to tell if that fails.
+pub(crate) fn to_stderr(text: &str) {
+    write(&mut std::io::stderr().lock(), text);
+}
+
+fn write(stream: &mut impl Write, text: &str) {
+    // A reader that went away (`| head`) is no fault.
+    if let Err(error) = stream.write_all(text.as_bytes()).and_then(|()| stream.flush())
+        && error.kind() != ErrorKind::BrokenPipe
+    {
+        std::process::exit(2);
+    }
+}

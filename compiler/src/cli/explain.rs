@@ -1,0 +1,34 @@
+//! `explain CODE`: the page of a diagnostic code.
+
+use ptc_compiler::diag::{Code, pages, suggest};
+
+use crate::args::Explain;
+use crate::console::Console;
+use crate::{Failure, Status};
+
+/// Prints the page of a code, or the list of all codes.
+pub(crate) fn run(args: &Explain, console: &Console) -> Result<Status, Failure> {
+    let Some(wanted) = &args.code else {
+        let list: String =
+            Code::ALL.iter().map(|code| format!("{}  {:<7}  {}\n", code.name(), code.severity().name(), code.title())).collect();
+        console.data(&list);
+        return Ok(Status::Clean);
+    };
+    let name = full_name(wanted);
+    let Some(code) = Code::ALL.iter().find(|code| code.name() == name) else {
+        let failure = Failure::new(format!("there is no diagnostic code `{wanted}`"));
+        let hint = match suggest::nearest(&name, Code::ALL.iter().map(|code| code.name())) {
+            Some(near) => format!("did you mean `{near}`? `ptc-compile explain` lists all codes"),
+            None => "`ptc-compile explain` lists all codes".to_owned(),
+        };
+        return Err(failure.hint(hint));
+    };
+    let page = pages::page(*code).unwrap_or("");
+    console.data(&format!("{} ({}): {}\n\n{page}\n", code.name(), code.severity().name(), code.title()));
+    Ok(Status::Clean)
+}
+
+/// `ptc0201` and `201` mean PTC0201.
+fn full_name(wanted: &str) -> String {
+    if wanted.chars().all(|c| c.is_ascii_digit()) { format!("PTC{wanted:0>4}") } else { wanted.to_ascii_uppercase() }
+}

@@ -1,0 +1,190 @@
+//! Parts of a source text that are fit to be shown: a few lines around some labels, without secrets.
+
+use std::ops::Range;
+
+use crate::diag::{Diagnostics, Label};
+use crate::source::{FileId, Sources};
+use crate::tree::Place;
+
+/// What stands in place of a secret, whatever its length.
+const MASK: &str = "********";
+
+/// Labels with less than this many bytes between them are shown in one excerpt.
+const NEAR: u32 = 2_000;
+
+/// A line is shown this many bytes to each side of its labels. Minified documents are one line of megabytes.
+const SIDE: usize = 400;
+
+/// A run of whole lines, or the part around the labels where lines are very long.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Excerpt {
+    /// The text to show.
+    pub(super) text: String,
+    /// Line number of its first line.
+    pub(super) line: usize,
+    /// Line and column of the first label in the source, both from 1.
+    pub(super) start: (usize, usize),
+    /// For each label of the group: its bytes in `text`, and its index.
+    pub(super) labels: Vec<(Range<usize>, usize)>,
+}
+
+/// One excerpt for each group of `labels` (with their indices) that lie near each other in `file`; the group that
+/// holds the first of them comes first.
+pub(super) fn excerpts(sources: &Sources, diagnostics: &Diagnostics, file: FileId, labels: &[(usize, &Label)]) -> Vec<Excerpt> {
+    let mut ordered = labels.to_vec();
+    ordered.sort_by_key(|(index, label)| (label.place.range.start, *index));
+    let mut groups: Vec<Vec<(usize, &Label)>> = Vec::new();
+    for entry in ordered {
+        match groups.last_mut() {
+            Some(group) if is_near(group, entry.1) => group.push(entry),
+            _ => groups.push(vec![entry]),
+        }
+    }
+    groups.sort_by_key(|group| group.iter().map(|(index, _)| *index).min());
+    groups.iter().map(|group| excerpt(sources, diagnostics, file, group)).collect()
+}
+
+fn is_near(group: &[(usize, &Label)], label: &Label) -> bool {
+    group.iter().any(|(_, earlier)| label.place.range.start.saturating_sub(earlier.place.range.end) < NEAR)
+}
+
+fn excerpt(sources: &Sources, diagnostics: &Diagnostics, file: FileId, group: &[(usize, &Label)]) -> Excerpt {
+    let source = &sources.get(file).text;
+    let first = group.iter().map(|(_, label)| label.place.range.start).min().unwrap_or(0);
+    let last = group.iter().map(|(_, label)| first_line_end(source, &label.place.range)).max().unwrap_or(first as usize);
+    let from = line_start(source, first as usize);
+    let to = line_end(source, last);
+    let secrets: Vec<&Place> = diagnostics.concealed().into_iter().filter(|place| place.file == file).collect();
+    let masked = Masked::new(source, from..to, &secrets);
+    let main = group.iter().min_by_key(|(index, _)| *index).map_or(first, |(_, label)| label.place.range.start);
+    Excerpt {
+        labels: group
+            .iter()
+            .map(|(index, label)| {
+                let start = masked.position(label.place.range.start as usize);
+                // A label on more than one line is cut to the first: the rest is known from the source.
+                let end = masked.position(first_line_end(source, &label.place.range));
+                (start..end.max(start), *index)
+            })
+            .collect(),
+        text: masked.text,
+        line: sources.position(file, from as u32).0,
+        start: sources.position(file, main),
+    }
+}
+
+/// Where the first line of a range ends, or the range itself if that is earlier.
+fn first_line_end(source: &str, range: &Range<u32>) -> usize {
+    let (start, end) = (range.start as usize, (range.end as usize).min(source.len()));
+    match source.get(start..end).and_then(|text| text.find('\n')) {
+        Some(at) => start + source.get(start..start + at).map_or(at, |line| line.trim_end().len()),
+        None => end,
+    }
+}
+
+/// Start of the line of a byte, or a place at most [`SIDE`] before it.
+fn line_start(source: &str, at: usize) -> usize {
+    let start = source.get(..at).and_then(|before| before.rfind('\n')).map_or(0, |found| found + 1);
+    boundary(source, start.max(at.saturating_sub(SIDE)))
+}
+
+/// End of the line of a byte, or a place at most [`SIDE`] after it.
+fn line_end(source: &str, at: usize) -> usize {
+    let end = source.get(at..).and_then(|after| after.find('\n')).map_or(source.len(), |found| at + found);
+    boundary(source, end.min(at.saturating_add(SIDE)))
+}
+
+fn boundary(source: &str, mut at: usize) -> usize {
+    at = at.min(source.len());
+    while !source.is_char_boundary(at) {
+        at -= 1;
+    }
+    at
+}
+
+/// A part of a source with its secrets replaced, and how places in the one become places in the other.
+struct Masked {
+    text: String,
+    from: usize,
+    to: usize,
+    /// For each masked stretch: its bytes in the source, and where its mask ends in `text`.
+    masks: Vec<(Range<usize>, usize)>,
+}
+
+impl Masked {
+    /// `secrets` are ordered by place.
+    fn new(source: &str, part: Range<usize>, secrets: &[&Place]) -> Self {
+        let mut masked = Masked { text: String::new(), from: part.start, to: part.end, masks: Vec::new() };
+        let mut at = part.start;
+        for secret in secrets {
+            let start = boundary(source, (secret.range.start as usize).max(at));
+            let end = boundary(source, (secret.range.end as usize).min(part.end));
+            if start < end {
+                masked.text.push_str(source.get(at..start).unwrap_or(""));
+                masked.text.push_str(MASK);
+                masked.masks.push((start..end, masked.text.len()));
+                at = end;
+            }
+        }
+        masked.text.push_str(source.get(at..part.end).unwrap_or(""));
+        masked
+    }
+
+    /// The place in `text` of a byte of the source.
+    fn position(&self, byte: usize) -> usize {
+        let byte = byte.clamp(self.from, self.to);
+        match self.masks.iter().rev().find(|(range, _)| byte > range.start) {
+            None => byte - self.from,
+            Some((range, end)) => end + byte.saturating_sub(range.end),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn label(file: FileId, range: Range<u32>) -> Label {
+        Label { place: Place { file, range }, text: String::new() }
+    }
+
+    #[test]
+    fn a_secret_is_masked_and_labels_move_with_the_text() {
+        let mut sources = Sources::default();
+        let text = "{\n  \"value\": \"hunter2-ümlaut\", \"x\": 1\n}\n";
+        let file = sources.add("c.json", text);
+        let secret = text.find("hunter2").map(|at| at as u32).unwrap();
+        let x = text.find("\"x\"").map(|at| at as u32).unwrap();
+        let mut diagnostics = Diagnostics::default();
+        diagnostics.conceal(Place { file, range: secret..secret + "hunter2-ümlaut".len() as u32 });
+        let label = label(file, x..x + 3);
+        let found = excerpts(&sources, &diagnostics, file, &[(0, &label)]);
+        assert_eq!(found.len(), 1);
+        assert_eq!(found[0].text, "  \"value\": \"********\", \"x\": 1");
+        assert_eq!(&found[0].text[found[0].labels[0].0.clone()], "\"x\"");
+        assert_eq!((found[0].line, found[0].start), (2, (2, 30)));
+    }
+
+    #[test]
+    fn a_label_on_the_secret_itself_covers_the_mask() {
+        let mut sources = Sources::default();
+        let file = sources.add("c.json", "[\"secret\"]");
+        let mut diagnostics = Diagnostics::default();
+        diagnostics.conceal(Place { file, range: 2..8 });
+        let label = label(file, 1..9);
+        let found = excerpts(&sources, &diagnostics, file, &[(0, &label)]);
+        assert_eq!(&found[0].text[found[0].labels[0].0.clone()], "\"********\"");
+    }
+
+    #[test]
+    fn a_very_long_line_is_shown_around_its_label_only() {
+        let mut sources = Sources::default();
+        let text = format!("[{}\"here\"{}]", "1,".repeat(100_000), ",1".repeat(100_000));
+        let file = sources.add("long.json", text);
+        let label = label(file, 200_001..200_007);
+        let found = excerpts(&sources, &Diagnostics::default(), file, &[(0, &label)]);
+        assert!(found[0].text.len() < 1_000);
+        assert_eq!(&found[0].text[found[0].labels[0].0.clone()], "\"here\"");
+        assert_eq!(found[0].start, (1, 200_002));
+    }
+}

@@ -1,0 +1,64 @@
+//! The rendering for people: message, place, source text with carets, hints.
+
+use annotate_snippets::{Annotation, AnnotationKind, Group, Level, Origin, Renderer, Snippet};
+
+use super::Style;
+use super::excerpt::{Excerpt, excerpts};
+use crate::diag::{Diagnostic, Diagnostics, Label, Severity};
+use crate::source::{FileId, Sources};
+
+const WIDTH: usize = 120;
+
+/// All diagnostics, an empty line after each.
+pub fn full(sources: &Sources, diagnostics: &Diagnostics, style: Style) -> String {
+    let renderer = match style {
+        Style::Plain => Renderer::plain(),
+        Style::Color => Renderer::styled(),
+    }
+    .term_width(WIDTH);
+    let mut out = String::new();
+    for diagnostic in diagnostics.sorted() {
+        out.push_str(&renderer.render(&[group(sources, diagnostics, diagnostic)]));
+        out.push_str("\n\n");
+    }
+    out
+}
+
+fn group<'a>(sources: &'a Sources, diagnostics: &Diagnostics, diagnostic: &'a Diagnostic) -> Group<'a> {
+    let level = match diagnostic.severity {
+        Severity::Error => Level::ERROR,
+        Severity::Warning => Level::WARNING,
+        Severity::Note => Level::NOTE,
+    };
+    let mut group = Group::with_title(level.primary_title(diagnostic.message.as_str()).id(diagnostic.code.name()));
+    let labels: Vec<&Label> = diagnostic.primary.iter().chain(&diagnostic.secondary).collect();
+    let mut files: Vec<FileId> = Vec::new();
+    for label in &labels {
+        if !files.contains(&label.place.file) {
+            files.push(label.place.file);
+        }
+    }
+    for file in files {
+        let here: Vec<(usize, &Label)> =
+            labels.iter().enumerate().filter(|(_, label)| label.place.file == file).map(|(at, label)| (at, *label)).collect();
+        for excerpt in excerpts(sources, diagnostics, file, &here) {
+            let (line, column) = excerpt.start;
+            group = group.element(Origin::path(sources.get(file).path.as_str()).line(line).char_column(column));
+            group = group.element(snippet(excerpt, &labels, diagnostic.primary.is_some()));
+        }
+    }
+    group.elements(diagnostic.hints.iter().map(|hint| Level::HELP.message(hint.as_str())))
+}
+
+fn snippet<'a>(excerpt: Excerpt, labels: &[&'a Label], has_primary: bool) -> Snippet<'a, Annotation<'a>> {
+    let annotations: Vec<Annotation<'a>> = excerpt
+        .labels
+        .into_iter()
+        .map(|(range, index)| {
+            let kind = if has_primary && index == 0 { AnnotationKind::Primary } else { AnnotationKind::Context };
+            let text = labels.get(index).map_or("", |label| label.text.as_str());
+            kind.span(range).label((!text.is_empty()).then_some(text))
+        })
+        .collect();
+    Snippet::source(excerpt.text).line_start(excerpt.line).annotations(annotations)
+}

@@ -1,0 +1,25 @@
+//! The rendering for editors and logs: one line each.
+
+use super::Style;
+use crate::diag::Diagnostics;
+use crate::source::Sources;
+
+/// `path:line:column: error[PTC0201]: message (first hint)`, one line a diagnostic.
+pub fn short(sources: &Sources, diagnostics: &Diagnostics, style: Style) -> String {
+    let mut out = String::new();
+    for diagnostic in diagnostics.sorted() {
+        if let Some(label) = &diagnostic.primary {
+            let (line, column) = sources.position(label.place.file, label.place.range.start);
+            out.push_str(&format!("{}:{line}:{column}: ", sources.get(label.place.file).path));
+        }
+        let head = format!("{}[{}]:", diagnostic.severity.name(), diagnostic.code.name());
+        out.push_str(&style.paint(diagnostic.severity, &head));
+        out.push(' ');
+        out.push_str(&diagnostic.message);
+        if let Some(hint) = diagnostic.hints.first() {
+            out.push_str(&format!(" ({hint})"));
+        }
+        out.push('\n');
+    }
+    out
+}

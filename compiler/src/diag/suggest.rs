@@ -1,0 +1,70 @@
+//! Did you mean: the known name that is nearest to a wrong one.
+
+/// Words of no more than this many letters must differ in one place only.
+const SHORT: usize = 4;
+
+/// The candidate that a person most likely meant, or `None` where nothing is near.
+///
+/// Case and the difference between `-`, `_` and nothing count for little. Among equals the first in order wins.
+pub fn nearest<'a>(wrong: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    let plain = folded(wrong);
+    let allowed = if plain.chars().count() <= SHORT { 1 } else { plain.chars().count().div_ceil(3).min(4) };
+    candidates
+        .into_iter()
+        .filter(|candidate| *candidate != wrong)
+        .map(|candidate| (strsim::damerau_levenshtein(&plain, &folded(candidate)), candidate))
+        .filter(|(distance, _)| *distance <= allowed)
+        .min_by_key(|(distance, candidate)| (*distance, *candidate))
+        .map(|(_, candidate)| candidate)
+}
+
+/// `did you mean `x`?` where something is near; otherwise the known names, where there are few.
+pub fn hint<'a>(wrong: &str, what: &str, candidates: impl IntoIterator<Item = &'a str> + Clone) -> Option<String> {
+    if let Some(name) = nearest(wrong, candidates.clone()) {
+        return Some(format!("did you mean {}?", super::quoted(name)));
+    }
+    list(what, candidates)
+}
+
+/// The known names in a sentence, where there are few enough to read.
+pub fn list<'a>(what: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<String> {
+    const MOST: usize = 20;
+    let names: Vec<String> = candidates.into_iter().map(super::quoted).collect();
+    match names.as_slice() {
+        [] => None,
+        [only] => Some(format!("the only {what} is {only}")),
+        names if names.len() <= MOST => Some(format!("known {what}s: {}", names.join(", "))),
+        _ => None,
+    }
+}
+
+fn folded(name: &str) -> String {
+    name.chars().filter(|c| !matches!(c, '-' | '_' | ' ')).flat_map(char::to_lowercase).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn near_names_are_found_and_far_ones_are_not() {
+        let keys = ["command", "args", "env", "cd", "handshake_timeout_ms"];
+        for (wrong, meant) in [
+            ("comand", Some("command")),
+            ("Command", Some("command")),
+            ("handshakeTimeoutMs", Some("handshake_timeout_ms")),
+            ("arg", Some("args")),
+            ("envs", Some("env")),
+            ("working_directory", None),
+            ("x", None),
+        ] {
+            assert_eq!(nearest(wrong, keys), meant, "{wrong}");
+        }
+    }
+
+    #[test]
+    fn few_names_are_listed_where_none_is_near() {
+        assert_eq!(hint("zzz", "binding", ["a-token", "b-token"]).as_deref(), Some("known bindings: `a-token`, `b-token`"));
+        assert_eq!(hint("zzz", "binding", []), None);
+    }
+}

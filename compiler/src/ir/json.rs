@@ -1,0 +1,268 @@
+//! JSON that keeps what others lose: numbers as written, every field, a canonical text.
+
+use std::fmt::Write as _;
+
+use crate::tree::{Node, Tree};
+
+/// An owned JSON value. Numbers are their text; members keep the order they were given in and have unique keys.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Json {
+    /// `null`
+    Null,
+    /// `true`, `false`
+    Bool(bool),
+    /// As written.
+    Number(String),
+    /// Unescaped.
+    String(String),
+    /// Elements in order.
+    Array(Vec<Json>),
+    /// Members in order.
+    Object(Vec<(String, Json)>),
+}
+
+impl Json {
+    /// An object without members.
+    pub fn object() -> Json {
+        Json::Object(Vec::new())
+    }
+
+    /// A string.
+    pub fn string(text: impl Into<String>) -> Json {
+        Json::String(text.into())
+    }
+
+    /// The member of that key.
+    pub fn get(&self, key: &str) -> Option<&Json> {
+        self.members().iter().find(|(k, _)| k == key).map(|(_, v)| v)
+    }
+
+    /// The member of that key, to be changed.
+    pub fn get_mut(&mut self, key: &str) -> Option<&mut Json> {
+        match self {
+            Json::Object(members) => members.iter_mut().find(|(k, _)| k == key).map(|(_, v)| v),
+            _ => None,
+        }
+    }
+
+    /// Sets a member of an object; anything else stays as it is.
+    pub fn set(&mut self, key: impl Into<String>, value: Json) {
+        let key = key.into();
+        if let Json::Object(members) = self {
+            match members.iter_mut().find(|(k, _)| *k == key) {
+                Some((_, slot)) => *slot = value,
+                None => members.push((key, value)),
+            }
+        }
+    }
+
+    /// Takes a member out of an object.
+    pub fn remove(&mut self, key: &str) -> Option<Json> {
+        match self {
+            Json::Object(members) => {
+                let at = members.iter().position(|(k, _)| k == key)?;
+                Some(members.remove(at).1)
+            }
+            _ => None,
+        }
+    }
+
+    /// The object with that member.
+    #[must_use]
+    pub fn with(mut self, key: impl Into<String>, value: Json) -> Json {
+        self.set(key, value);
+        self
+    }
+
+    /// The members of an object; empty for anything else.
+    pub fn members(&self) -> &[(String, Json)] {
+        match self {
+            Json::Object(members) => members,
+            _ => &[],
+        }
+    }
+
+    /// The elements of an array; empty for anything else.
+    pub fn elements(&self) -> &[Json] {
+        match self {
+            Json::Array(items) => items,
+            _ => &[],
+        }
+    }
+
+    /// The text of a string.
+    pub fn as_str(&self) -> Option<&str> {
+        match self {
+            Json::String(text) => Some(text),
+            _ => None,
+        }
+    }
+
+    /// The value of a boolean.
+    pub fn as_bool(&self) -> Option<bool> {
+        match self {
+            Json::Bool(value) => Some(*value),
+            _ => None,
+        }
+    }
+
+    /// The canonical text: no white space, members sorted by UTF-16 code units as in RFC 8785. Unlike there, numbers stay as
+    /// they were written: `1.0` and big integers are not squeezed through a double.
+    pub fn canonical(&self) -> String {
+        let mut out = String::new();
+        self.write(&mut out, None);
+        out
+    }
+
+    /// The canonical order, indented by two spaces, for files that people review.
+    pub fn pretty(&self) -> String {
+        let mut out = String::new();
+        self.write(&mut out, Some(0));
+        out
+    }
+
+    fn write(&self, out: &mut String, indent: Option<usize>) {
+        match self {
+            Json::Null => out.push_str("null"),
+            Json::Bool(value) => out.push_str(if *value { "true" } else { "false" }),
+            Json::Number(text) => out.push_str(text),
+            Json::String(text) => quote(text, out),
+            Json::Array(items) => {
+                // A short list of plain values reads best on one line.
+                let flat = indent.is_none() || items.iter().all(|i| !matches!(i, Json::Array(_) | Json::Object(_)));
+                sequence(out, ['[', ']'], items.iter(), if flat { None } else { indent }, indent.is_some(), |item, out, inner| {
+                    item.write(out, inner);
+                });
+            }
+            Json::Object(members) => {
+                let mut sorted: Vec<&(String, Json)> = members.iter().collect();
+                sorted.sort_by(|(a, _), (b, _)| a.encode_utf16().cmp(b.encode_utf16()));
+                sequence(out, ['{', '}'], sorted.into_iter(), indent, indent.is_some(), |(key, value), out, inner| {
+                    quote(key, out);
+                    out.push_str(if indent.is_some() { ": " } else { ":" });
+                    value.write(out, inner);
+                });
+            }
+        }
+    }
+}
+
+fn sequence<T>(
+    out: &mut String,
+    [open, close]: [char; 2],
+    items: impl ExactSizeIterator<Item = T>,
+    indent: Option<usize>,
+    spaced: bool,
+    mut each: impl FnMut(T, &mut String, Option<usize>),
+) {
+    let empty = items.len() == 0;
+    out.push(open);
+    for (at, item) in items.enumerate() {
+        if at > 0 {
+            out.push_str(if spaced && indent.is_none() { ", " } else { "," });
+        }
+        if let Some(level) = indent {
+            let _ = write!(out, "\n{:1$}", "", (level + 1) * 2);
+        }
+        each(item, out, indent.map(|level| level + 1));
+    }
+    if let (Some(level), false) = (indent, empty) {
+        let _ = write!(out, "\n{:1$}", "", level * 2);
+    }
+    out.push(close);
+}
+
+/// A JSON string literal, escaped as RFC 8785 asks: only what must be.
+pub fn quote(text: &str, out: &mut String) {
+    out.push('"');
+    for c in text.chars() {
+        match c {
+            '"' => out.push_str("\\\""),
+            '\\' => out.push_str("\\\\"),
+            '\n' => out.push_str("\\n"),
+            '\r' => out.push_str("\\r"),
+            '\t' => out.push_str("\\t"),
+            '\u{8}' => out.push_str("\\b"),
+            '\u{c}' => out.push_str("\\f"),
+            c if c < ' ' => {
+                let _ = write!(out, "\\u{:04x}", c as u32);
+            }
+            c => out.push(c),
+        }
+    }
+    out.push('"');
+}
+
+impl From<&Node> for Json {
+    /// The value without its places. Of a repeated key the last counts.
+    fn from(node: &Node) -> Json {
+        match &node.value {
+            Tree::Null => Json::Null,
+            Tree::Bool(value) => Json::Bool(*value),
+            Tree::Number(text) => Json::Number(text.to_string()),
+            Tree::String(text) => Json::String(text.to_string()),
+            Tree::Array(items) => Json::Array(items.iter().map(Json::from).collect()),
+            Tree::Object(members) => {
+                let mut seen = std::collections::HashMap::with_capacity(members.len());
+                let mut out: Vec<(String, Json)> = Vec::with_capacity(members.len());
+                for member in members {
+                    let value = Json::from(&member.value);
+                    match seen.entry(&*member.key) {
+                        std::collections::hash_map::Entry::Occupied(at) => {
+                            if let Some(slot) = out.get_mut(*at.get()) {
+                                slot.1 = value;
+                            }
+                        }
+                        std::collections::hash_map::Entry::Vacant(free) => {
+                            free.insert(out.len());
+                            out.push((member.key.to_string(), value));
+                        }
+                    }
+                }
+                Json::Object(out)
+            }
+        }
+    }
+}
+
+impl From<&serde_json::Value> for Json {
+    fn from(value: &serde_json::Value) -> Json {
+        match value {
+            serde_json::Value::Null => Json::Null,
+            serde_json::Value::Bool(value) => Json::Bool(*value),
+            serde_json::Value::Number(number) => Json::Number(number.to_string()),
+            serde_json::Value::String(text) => Json::String(text.clone()),
+            serde_json::Value::Array(items) => Json::Array(items.iter().map(Json::from).collect()),
+            serde_json::Value::Object(members) => {
+                Json::Object(members.iter().map(|(key, value)| (key.clone(), Json::from(value))).collect())
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Json;
+
+    fn number(text: &str) -> Json {
+        Json::Number(text.into())
+    }
+
+    #[test]
+    fn canonical_text_is_sorted_by_utf16_and_keeps_numbers() {
+        let value = Json::object()
+            .with("\u{fb01}", number("1.0"))
+            .with("\u{1f600}", number("123456789012345678901234567890"))
+            .with("a", Json::Array(vec![Json::Null, Json::Bool(true), Json::string("\u{1}\n\"é")]));
+        assert_eq!(
+            value.canonical(),
+            "{\"a\":[null,true,\"\\u0001\\n\\\"é\"],\"\u{1f600}\":123456789012345678901234567890,\"\u{fb01}\":1.0}"
+        );
+    }
+
+    #[test]
+    fn pretty_text_keeps_plain_lists_on_one_line() {
+        let value = Json::object().with("b", Json::Array(vec![number("1"), number("2")])).with("a", Json::object());
+        assert_eq!(value.pretty(), "{\n  \"a\": {},\n  \"b\": [1, 2]\n}");
+    }
+}

@@ -1,0 +1,295 @@
+//! JSON Schema, read for what a call needs: arguments, their types, their bounds.
+
+use ptc_catalog::{Type, Types};
+
+use crate::ir::{Arg, Json};
+
+/// `$ref` hops and nested combinators followed before a schema counts as "anything".
+const MAX_DEPTH: usize = 24;
+
+/// Bytes of a `const` value that a label shows.
+const MAX_LABEL: usize = 80;
+
+/// A schema document: local references resolve against its root.
+#[derive(Debug, Clone, Copy)]
+pub struct Schema<'a> {
+    root: &'a Json,
+}
+
+/// What an object schema says of its members.
+#[derive(Debug, Default)]
+pub struct Members<'a> {
+    /// Name and schema, in order of appearance.
+    pub properties: Vec<(&'a str, &'a Json)>,
+    /// Names in `required`, in order.
+    pub required: Vec<&'a str>,
+    /// Whether no other member is admitted.
+    pub closed: bool,
+}
+
+impl<'a> Schema<'a> {
+    /// A document whose local references start at `root`.
+    pub fn new(root: &'a Json) -> Self {
+        Schema { root }
+    }
+
+    /// A keyword of a schema: its own, or that of the schema that it refers to.
+    pub fn keyword(&self, node: &'a Json, key: &str) -> Option<&'a Json> {
+        let mut node = node;
+        for _ in 0..MAX_DEPTH {
+            if let Some(found) = node.get(key) {
+                return Some(found);
+            }
+            node = self.target(node)?;
+        }
+        None
+    }
+
+    /// What a local `$ref` of this schema points at.
+    pub fn target(&self, node: &'a Json) -> Option<&'a Json> {
+        let pointer = node.get("$ref")?.as_str()?.strip_prefix('#')?;
+        let mut at = self.root;
+        for segment in pointer.split('/').skip(1) {
+            let name = segment.replace("~1", "/").replace("~0", "~");
+            at = match at {
+                Json::Array(items) => items.get(name.parse::<usize>().ok()?)?,
+                other => other.get(&name)?,
+            };
+        }
+        Some(at)
+    }
+
+    /// JSON types that the schema admits.
+    pub fn types(&self, node: &'a Json) -> Types {
+        let bits = self.type_bits(node, 0);
+        if bits == 0 { Types::ANY } else { Types(collapse(bits)) }
+    }
+
+    fn type_bits(&self, node: &'a Json, depth: usize) -> u8 {
+        if depth > MAX_DEPTH {
+            return ANY_BITS;
+        }
+        let mut bits = match node.get("type") {
+            Some(Json::String(name)) => named(name),
+            Some(Json::Array(names)) => names.iter().filter_map(Json::as_str).map(named).fold(0, |a, b| a | b),
+            _ => ANY_BITS,
+        };
+        if let Some(value) = node.get("const") {
+            bits &= of_value(value);
+        } else if let Some(Json::Array(values)) = node.get("enum") {
+            bits &= values.iter().map(of_value).fold(0, |a, b| a | b);
+        }
+        if let Some(target) = self.target(node) {
+            bits &= self.type_bits(target, depth + 1);
+        }
+        for key in ["anyOf", "oneOf"] {
+            if let Some(Json::Array(branches)) = node.get(key) {
+                bits &= branches.iter().map(|b| self.type_bits(b, depth + 1)).fold(0, |a, b| a | b);
+            }
+        }
+        if let Some(Json::Array(parts)) = node.get("allOf") {
+            bits = parts.iter().fold(bits, |bits, part| bits & self.type_bits(part, depth + 1));
+        }
+        if node.get("nullable").and_then(Json::as_bool) == Some(true) {
+            bits |= Type::Null as u8;
+        }
+        bits
+    }
+
+    /// The type as documents show it. `const` and `enum` come before `type`; a `const` counts by being there, so that
+    /// `false`, `null`, `0` and `""` show too.
+    pub fn label(&self, node: &'a Json) -> String {
+        self.label_within(node, 0)
+    }
+
+    fn label_within(&self, node: &'a Json, depth: usize) -> String {
+        if let Some(value) = self.keyword(node, "const") {
+            let mut text = value.canonical();
+            if text.len() > MAX_LABEL {
+                let cut = (0..=MAX_LABEL).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0);
+                text.truncate(cut);
+                text.push('…');
+            }
+            return format!("const<{text}>");
+        }
+        if let Some(Json::Array(values)) = self.keyword(node, "enum") {
+            let mut kinds: Vec<u8> = values.iter().map(of_value).collect();
+            kinds.sort_unstable();
+            kinds.dedup();
+            return match kinds.as_slice() {
+                [one] if *one & (Type::Object as u8 | Type::Array as u8) == 0 => format!("enum<{}>", names(*one)),
+                _ => "enum".to_owned(),
+            };
+        }
+        for key in ["anyOf", "oneOf"] {
+            if let (Some(Json::Array(branches)), true) = (self.keyword(node, key), depth < 4) {
+                let mut labels: Vec<String> = Vec::new();
+                for branch in branches {
+                    for label in self.label_within(branch, depth + 1).split('|') {
+                        if !labels.iter().any(|l| l == label) {
+                            labels.push(label.to_owned());
+                        }
+                    }
+                }
+                if labels.iter().any(|l| l == "any") {
+                    return names(self.types(node).0);
+                }
+                return labels.join("|");
+            }
+        }
+        if let (Some(Json::Array(parts)), None, true) = (self.keyword(node, "allOf"), node.get("type"), depth < 4) {
+            let bound = parts.iter().map(|p| self.label_within(p, depth + 1)).find(|l| l.starts_with("enum") || l.starts_with("const"));
+            if let Some(label) = bound {
+                return label;
+            }
+        }
+        names(self.types(node).0)
+    }
+
+    /// The only values admitted, as canonical JSON; empty where there is no such bound.
+    pub fn allowed(&self, node: &'a Json) -> Vec<String> {
+        self.allowed_within(node, 0).unwrap_or_default()
+    }
+
+    fn allowed_within(&self, node: &'a Json, depth: usize) -> Option<Vec<String>> {
+        if depth > 4 {
+            return None;
+        }
+        if let Some(value) = self.keyword(node, "const") {
+            return Some(vec![value.canonical()]);
+        }
+        if let Some(Json::Array(values)) = self.keyword(node, "enum") {
+            return Some(values.iter().map(Json::canonical).collect());
+        }
+        for key in ["anyOf", "oneOf"] {
+            if let Some(Json::Array(branches)) = self.keyword(node, key) {
+                let mut all = Vec::new();
+                for branch in branches {
+                    if branch.get("type").and_then(Json::as_str) == Some("null") {
+                        all.push("null".to_owned());
+                    } else {
+                        all.extend(self.allowed_within(branch, depth + 1)?);
+                    }
+                }
+                return Some(all);
+            }
+        }
+        let Some(Json::Array(parts)) = self.keyword(node, "allOf") else { return None };
+        parts.iter().find_map(|part| self.allowed_within(part, depth + 1))
+    }
+
+    /// The members of an object schema, through `$ref`, `allOf` and alternatives. A member that only some alternatives
+    /// require is optional.
+    pub fn members(&self, node: &'a Json) -> Members<'a> {
+        let mut out = Members::default();
+        self.collect(node, &mut out, 0);
+        out
+    }
+
+    fn collect(&self, node: &'a Json, out: &mut Members<'a>, depth: usize) {
+        if depth > MAX_DEPTH {
+            return;
+        }
+        for (name, schema) in node.get("properties").map(Json::members).unwrap_or_default() {
+            if !out.properties.iter().any(|(known, _)| known == name) {
+                out.properties.push((name, schema));
+            }
+        }
+        for name in node.get("required").map(Json::elements).unwrap_or_default().iter().filter_map(Json::as_str) {
+            if !out.required.contains(&name) {
+                out.required.push(name);
+            }
+        }
+        // Arguments are the union of all parts, so one part that admits no others closes the whole.
+        let shut = |key| node.get(key).and_then(Json::as_bool) == Some(false);
+        out.closed |= shut("additionalProperties") || shut("unevaluatedProperties");
+        if let Some(target) = self.target(node) {
+            self.collect(target, out, depth + 1);
+        }
+        for part in node.get("allOf").map(Json::elements).unwrap_or_default() {
+            self.collect(part, out, depth + 1);
+        }
+        for key in ["anyOf", "oneOf"] {
+            let branches: Vec<Members<'a>> = node
+                .get(key)
+                .map(Json::elements)
+                .unwrap_or_default()
+                .iter()
+                .map(|branch| {
+                    let mut inner = Members::default();
+                    self.collect(branch, &mut inner, depth + 1);
+                    inner
+                })
+                .collect();
+            if let Some(first) = branches.first() {
+                out.closed |= branches.iter().all(|b| b.closed);
+                for name in &first.required {
+                    if branches.iter().all(|b| b.required.contains(name)) && !out.required.contains(name) {
+                        out.required.push(name);
+                    }
+                }
+            }
+            for (name, schema) in branches.iter().flat_map(|b| &b.properties) {
+                if !out.properties.iter().any(|(known, _)| known == name) {
+                    out.properties.push((name, schema));
+                }
+            }
+        }
+    }
+
+    /// The arguments of an input schema: required ones in the order of `required`, then optional ones by name; and whether
+    /// others are refused.
+    pub fn arguments(&self) -> (Vec<Arg>, bool) {
+        static ANYTHING: Json = Json::Bool(true);
+        let members = self.members(self.root);
+        let schema_of = |name: &str| members.properties.iter().find(|(n, _)| *n == name).map_or(&ANYTHING, |(_, s)| *s);
+        let mut args: Vec<Arg> = members.required.iter().map(|name| self.argument(name, schema_of(name), true)).collect();
+        let mut optional: Vec<_> = members.properties.iter().filter(|(name, _)| !members.required.contains(name)).collect();
+        optional.sort_by_key(|(name, _)| *name);
+        args.extend(optional.into_iter().map(|(name, schema)| self.argument(name, schema, false)));
+        (args, members.closed)
+    }
+
+    fn argument(&self, name: &str, schema: &'a Json, required: bool) -> Arg {
+        Arg { name: name.to_owned(), required, types: self.types(schema), label: self.label(schema), allowed: self.allowed(schema) }
+    }
+}
+
+const ANY_BITS: u8 = Types::ANY.0;
+const NUMBERS: u8 = Type::Number as u8 | Type::Integer as u8;
+
+/// Bits of a named type; `number` holds the integers, so that intersections come out right.
+fn named(name: &str) -> u8 {
+    match name {
+        "number" => NUMBERS,
+        // What an unknown type name means is unknown too.
+        other => Type::ALL.iter().find(|(_, n)| *n == other).map_or(ANY_BITS, |(kind, _)| *kind as u8),
+    }
+}
+
+fn of_value(value: &Json) -> u8 {
+    let kind = match value {
+        Json::Null => Type::Null,
+        Json::Bool(_) => Type::Boolean,
+        Json::Number(text) if text.bytes().all(|b| b.is_ascii_digit() || b == b'-') => Type::Integer,
+        Json::Number(_) => Type::Number,
+        Json::String(_) => Type::String,
+        Json::Array(_) => Type::Array,
+        Json::Object(_) => Type::Object,
+    };
+    kind as u8
+}
+
+/// `number` alone says integers too.
+fn collapse(bits: u8) -> u8 {
+    if bits & NUMBERS == NUMBERS && bits != ANY_BITS { bits & !(Type::Integer as u8) } else { bits }
+}
+
+fn names(bits: u8) -> String {
+    if bits == ANY_BITS || bits == 0 {
+        return "any".to_owned();
+    }
+    let bits = collapse(bits);
+    let all: Vec<&str> = Type::ALL.iter().filter(|(kind, _)| bits & *kind as u8 != 0).map(|(_, name)| *name).collect();
+    all.join("|")
+}

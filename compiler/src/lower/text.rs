@@ -1,0 +1,79 @@
+//! Prose of upstreams, made fit for one line; and PTC-Lisp text for names and values.
+
+use crate::ir::json::quote;
+use crate::ir::Json;
+
+/// Characters of a description in lists (`dir`, `apropos`, the tool description).
+pub const SHORT: usize = 240;
+
+/// Characters of a description in `doc`.
+pub const LONG: usize = 1_000;
+
+/// Characters of an argument's description in `doc`.
+pub const ARGUMENT: usize = 200;
+
+/// One line: white space and control characters become single spaces, and past `limit` characters the text is cut at a
+/// word and ends in `…`.
+pub fn one_line(prose: &str, limit: usize) -> String {
+    let mut line = String::with_capacity(prose.len().min(limit * 4));
+    for word in prose.split(|c: char| c.is_whitespace() || c.is_control()).filter(|w| !w.is_empty()) {
+        if !line.is_empty() {
+            line.push(' ');
+        }
+        line.push_str(word);
+    }
+    let Some((cut, _)) = line.char_indices().nth(limit) else { return line };
+    let kept = line.get(..cut).unwrap_or(&line);
+    // A single huge word is cut where it is.
+    let kept = kept.rsplit_once(' ').map_or(kept, |(head, _)| head);
+    format!("{}…", kept.trim_end_matches([',', ';', ':', ' ']))
+}
+
+/// A map key in a program: a keyword where the name allows it, else a string.
+pub fn key(name: &str) -> String {
+    let mut chars = name.chars();
+    let plain = chars.next().is_some_and(|c| c.is_ascii_alphabetic() || c == '_')
+        && chars.all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.'))
+        && !name.ends_with('.');
+    if plain { format!(":{name}") } else { literal(&Json::string(name)) }
+}
+
+/// A JSON value as a PTC-Lisp literal.
+pub fn literal(value: &Json) -> String {
+    match value {
+        Json::Null => "nil".to_owned(),
+        Json::Bool(value) => value.to_string(),
+        Json::Number(text) => text.clone(),
+        Json::String(text) => {
+            let mut out = String::new();
+            quote(text, &mut out);
+            out
+        }
+        Json::Array(items) => format!("[{}]", items.iter().map(literal).collect::<Vec<_>>().join(" ")),
+        Json::Object(members) => {
+            let pairs: Vec<String> = members.iter().map(|(name, value)| format!("{} {}", key(name), literal(value))).collect();
+            format!("{{{}}}", pairs.join(" "))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{key, one_line};
+
+    #[test]
+    fn prose_becomes_one_capped_line() {
+        assert_eq!(one_line("  a\n\tb\u{7}c  ", 10), "a b c");
+        assert_eq!(one_line("one two, three", 9), "one two…");
+        assert_eq!(one_line("abcdefgh", 3), "abc…");
+        assert_eq!(one_line("", 3), "");
+    }
+
+    #[test]
+    fn keys_are_keywords_where_they_can_be() {
+        assert_eq!(key("per_page"), ":per_page");
+        assert_eq!(key("filter[name]"), "\"filter[name]\"");
+        assert_eq!(key("2fa"), "\"2fa\"");
+        assert_eq!(key(""), "\"\"");
+    }
+}

@@ -1,0 +1,452 @@
+//! From text to [`Node`]s, over the tokens of `jsonc-parser`.
+//!
+//! The tree is built here and not taken from `jsonc-parser`'s own, for three reasons: a fault such as a missing comma
+//! is reported and passed over, so that one run shows all of them; strings are copied once, straight into the tree;
+//! and every departure from JSON is named in words that help whoever wrote it.
+
+use std::borrow::Cow;
+use std::collections::HashSet;
+use std::ops::Range;
+
+use jsonc_parser::tokens::Token;
+use jsonc_parser::{Scanner, ScannerOptions};
+
+use super::{Member, Node, Place, Tree};
+use crate::diag::{Code, Diagnostic, Diagnostics, Severity};
+use crate::source::{FileId, Sources};
+
+/// Deepest nesting of arrays and objects that is read. Everything that walks a tree may recurse this far.
+pub const MAX_DEPTH: usize = 192;
+
+/// Faults after which the rest of a text is left alone: what follows is likely noise of the first ones.
+const MAX_FAULTS: usize = 20;
+
+/// Objects up to this size are searched for duplicate keys by comparing all pairs.
+const SMALL_OBJECT: usize = 16;
+
+/// What a text may hold beside strict JSON.
+#[derive(Debug, Clone, Copy)]
+pub struct Syntax {
+    /// `//` and `/* */` comments.
+    pub comments: bool,
+    /// A comma after the last member or element.
+    pub trailing_commas: bool,
+    /// How bad a repeated key is; the last one counts either way.
+    pub duplicate_keys: Severity,
+}
+
+impl Syntax {
+    /// What people write by hand: comments and trailing commas are fine.
+    pub const CONFIG: Syntax = Syntax { comments: true, trailing_commas: true, duplicate_keys: Severity::Error };
+    /// What programs write and others publish: strict, but a repeated key is only warned about.
+    pub const DOCUMENT: Syntax = Syntax { comments: false, trailing_commas: false, duplicate_keys: Severity::Warning };
+}
+
+/// Reads a config. See [`parse_as`].
+pub fn parse(sources: &Sources, file: FileId, diagnostics: &mut Diagnostics) -> Option<Node> {
+    parse_as(sources, file, Syntax::CONFIG, diagnostics)
+}
+
+/// Reads a file of `sources` as JSON.
+///
+/// All faults that can be told apart are reported. The tree is returned where every fault could be passed over
+/// without losing a value (a missing comma, a repeated key); otherwise `None`, with at least one error reported.
+pub fn parse_as(sources: &Sources, file: FileId, syntax: Syntax, diagnostics: &mut Diagnostics) -> Option<Node> {
+    let text = &sources.get(file).text;
+    if u32::try_from(text.len()).is_err() {
+        diagnostics.push(Diagnostic::new(Code::TooLarge, format!("`{}` is larger than 4 GiB", sources.get(file).path)));
+        return None;
+    }
+    let mut parser = Parser {
+        scanner: Scanner::new(text, &ScannerOptions::default()),
+        text,
+        file,
+        syntax,
+        diagnostics,
+        token: None,
+        range: 0..0,
+        last_end: 0,
+        faults: 0,
+        lossy: false,
+    };
+    let node = parser.document().ok();
+    if parser.lossy { None } else { node }
+}
+
+/// Nothing that follows can be read; the reason has been reported.
+struct GiveUp;
+
+type Parsed<T> = Result<T, GiveUp>;
+
+struct Parser<'a> {
+    scanner: Scanner<'a>,
+    text: &'a str,
+    file: FileId,
+    syntax: Syntax,
+    diagnostics: &'a mut Diagnostics,
+    token: Option<Token<'a>>,
+    /// Of `token`; empty at the end of the text.
+    range: Range<u32>,
+    /// End of the token before `token`.
+    last_end: u32,
+    faults: usize,
+    /// A value was passed over, so that the tree is not what was meant.
+    lossy: bool,
+}
+
+impl<'a> Parser<'a> {
+    fn document(&mut self) -> Parsed<Node> {
+        self.advance()?;
+        if self.token.is_none() {
+            let end = self.range.clone();
+            self.fault(
+                end,
+                "expected a JSON value",
+                "nothing here",
+                "an empty file is not valid JSON; the smallest object is `{}`",
+            )?;
+            return Err(GiveUp);
+        }
+        let node = self.value(0)?;
+        if self.token.is_some() {
+            let range = self.range.clone();
+            self.fault(
+                range,
+                "expected the end of the file",
+                "after the end of the value",
+                "a file holds one JSON value; look for a bracket that closes too early",
+            )?;
+            self.lossy = true;
+        }
+        Ok(node)
+    }
+
+    /// Reads the next token that is not a comment.
+    fn advance(&mut self) -> Parsed<()> {
+        self.last_end = self.range.end;
+        loop {
+            let scanned = self.scanner.scan();
+            let range = self.scanner.token_start() as u32..self.scanner.token_end() as u32;
+            match scanned {
+                Ok(Some(Token::CommentLine(_) | Token::CommentBlock(_))) => {
+                    if !self.syntax.comments {
+                        self.fault(range, "comments are not part of JSON", "", "remove the comment")?;
+                    }
+                }
+                Ok(token) => {
+                    self.token = token;
+                    self.range = range;
+                    return Ok(());
+                }
+                Err(error) => {
+                    let at = error.range().start as u32..error.range().end as u32;
+                    return self.unreadable(range.start, at);
+                }
+            }
+        }
+    }
+
+    /// Reports a token that could not be read and gives up: where it ends is unknown.
+    fn unreadable(&mut self, start: u32, at: Range<u32>) -> Parsed<()> {
+        let rest = self.text.get(start as usize..).unwrap_or("");
+        if rest.starts_with(['"', '\'']) {
+            let line = rest.lines().next().unwrap_or("");
+            if at.end as usize >= self.text.len() || at.start as usize >= start as usize + line.len() {
+                return self.unclosed_string(start);
+            }
+            self.fault(
+                at,
+                "not a valid escape in a string",
+                "here",
+                r#"escapes are \" \\ \/ \b \f \n \r \t and \uXXXX; write a backslash itself as \\"#,
+            )?;
+        } else if rest.starts_with("/*") {
+            self.fault(start..start + 2, "a comment is not closed", "opened here", "close it with `*/`")?;
+        } else {
+            let found = at.start as usize..at.end as usize;
+            let found = self.text.get(found).unwrap_or("").to_owned();
+            self.fault(at, &format!("`{}` is not expected here", found.escape_debug()), "", "only JSON can stand here")?;
+        }
+        Err(GiveUp)
+    }
+
+    fn unclosed_string(&mut self, start: u32) -> Parsed<()> {
+        let line = self.text.get(start as usize..).and_then(|rest| rest.lines().next()).unwrap_or("");
+        let end = start + line.len() as u32;
+        self.fault(
+            start..end,
+            "a string is not closed on its line",
+            "opened here",
+            r#"close it with `"`; a line break inside a string is written `\n`"#,
+        )?;
+        Err(GiveUp)
+    }
+
+    fn value(&mut self, depth: usize) -> Parsed<Node> {
+        let range = self.range.clone();
+        let value = match self.token.take() {
+            Some(Token::OpenBrace) => return self.object(depth),
+            Some(Token::OpenBracket) => return self.array(depth),
+            Some(Token::String(text)) => Tree::String(self.string(text)?),
+            Some(Token::Number(text)) => self.number(text)?,
+            Some(Token::Boolean(value)) => Tree::Bool(value),
+            Some(Token::Null) => Tree::Null,
+            Some(Token::Word(word)) => self.word(word)?,
+            found => {
+                let message = format!("expected a value, found {}", name(found.as_ref()));
+                self.fault(range, &message, "a value is missing", "")?;
+                return Err(GiveUp);
+            }
+        };
+        self.advance()?;
+        Ok(Node { range, value })
+    }
+
+    fn object(&mut self, depth: usize) -> Parsed<Node> {
+        let open = self.range.clone();
+        self.check_depth(depth)?;
+        self.advance()?;
+        let mut members: Vec<Member> = Vec::new();
+        loop {
+            match self.token.take() {
+                Some(Token::CloseBrace) => break,
+                Some(Token::String(text)) => members.push(self.member(text, depth)?),
+                Some(Token::Word(word)) => {
+                    let range = self.range.clone();
+                    self.fault(range, "keys are written in double quotes", "", &format!("write `\"{word}\"`"))?;
+                    members.push(self.member(Cow::Borrowed(word), depth)?);
+                }
+                Some(Token::Comma) => self.stray_comma()?,
+                found => return Err(self.unclosed('}', &open, found.as_ref())),
+            }
+            self.separator(&Token::CloseBrace)?;
+        }
+        self.check_duplicates(&members)?;
+        let range = open.start..self.range.end;
+        self.advance()?;
+        members.shrink_to_fit();
+        Ok(Node { range, value: Tree::Object(members) })
+    }
+
+    fn member(&mut self, key: Cow<'a, str>, depth: usize) -> Parsed<Member> {
+        let key_range = self.range.clone();
+        let key = self.string(key)?;
+        self.advance()?;
+        if self.token != Some(Token::Colon) {
+            let at = key_range.end..key_range.end;
+            self.fault(at, &format!("expected `:` after the key `{}`", key.escape_debug()), "a colon is missing", "")?;
+            return Err(GiveUp);
+        }
+        self.advance()?;
+        let value = self.value(depth + 1)?;
+        Ok(Member { key, key_range, value })
+    }
+
+    fn array(&mut self, depth: usize) -> Parsed<Node> {
+        let open = self.range.clone();
+        self.check_depth(depth)?;
+        self.advance()?;
+        let mut elements = Vec::new();
+        loop {
+            match &self.token {
+                Some(Token::CloseBracket) => break,
+                Some(Token::Comma) => self.stray_comma()?,
+                Some(Token::CloseBrace) | None => {
+                    let found = self.token.take();
+                    return Err(self.unclosed(']', &open, found.as_ref()));
+                }
+                Some(_) => elements.push(self.value(depth + 1)?),
+            }
+            self.separator(&Token::CloseBracket)?;
+        }
+        let range = open.start..self.range.end;
+        self.advance()?;
+        elements.shrink_to_fit();
+        Ok(Node { range, value: Tree::Array(elements) })
+    }
+
+    /// Between two members or elements: a comma, or the closing bracket.
+    fn separator(&mut self, close: &Token<'_>) -> Parsed<()> {
+        match &self.token {
+            Some(Token::Comma) => {
+                let comma = self.range.clone();
+                self.advance()?;
+                if self.token.as_ref() == Some(close) && !self.syntax.trailing_commas {
+                    self.fault(comma, "JSON has no comma after the last value", "", "remove the comma")?;
+                }
+                Ok(())
+            }
+            Some(token) if token == close => Ok(()),
+            // Something that can start the next member or element: only the comma is missing.
+            Some(Token::String(_) | Token::Word(_) | Token::Number(_) | Token::Boolean(_) | Token::Null | Token::OpenBrace)
+            | Some(Token::OpenBracket) => {
+                let at = self.last_end.saturating_sub(1)..self.last_end;
+                self.fault(at, "expected `,` before the next value", "a comma is missing after this", "")
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// A comma where a member or element should start; it stays current, for [`Parser::separator`].
+    fn stray_comma(&mut self) -> Parsed<()> {
+        let range = self.range.clone();
+        self.fault(range, "a comma without a value before it", "", "remove the comma")?;
+        self.token = Some(Token::Comma);
+        Ok(())
+    }
+
+    fn unclosed(&mut self, close: char, open: &Range<u32>, found: Option<&Token<'_>>) -> GiveUp {
+        let what = if close == '}' { "object" } else { "array" };
+        let at = self.range.clone();
+        let message = match found {
+            None => format!("the file ends inside an {what}"),
+            Some(_) => format!("expected `{close}` or the next value of the {what}, found {}", name(found)),
+        };
+        let diagnostic = Diagnostic::new(Code::JsonSyntax, message)
+            .at(self.place(at), format!("expected `{close}`"))
+            .also(self.place(open.clone()), format!("the {what} opens here"));
+        self.diagnostics.push(diagnostic);
+        GiveUp
+    }
+
+    fn string(&mut self, text: Cow<'a, str>) -> Parsed<Box<str>> {
+        let range = self.range.clone();
+        let raw = self.text.get(range.start as usize..range.end as usize).unwrap_or("");
+        if raw.starts_with('\'') {
+            self.fault(range.clone(), "strings are written in double quotes", "", "replace each `'` with `\"`")?;
+        }
+        if let Some(at) = raw.bytes().position(|b| b < 0x20) {
+            if raw.as_bytes().get(at).is_some_and(|b| matches!(b, b'\n' | b'\r')) {
+                self.unclosed_string(range.start)?;
+                return Err(GiveUp);
+            }
+            let at = range.start + at as u32;
+            self.fault(at..at + 1, "a control character inside a string", "here", r"write it as an escape, such as `\t`")?;
+        }
+        if raw.contains('\\')
+            && let Some((at, escape)) = json5_escape(raw)
+        {
+            let at = range.start + at as u32;
+            let message = format!("`{}` is not an escape of JSON", escape.escape_debug());
+            self.fault(at..at + escape.len() as u32, &message, "here", r#"escapes are \" \\ \/ \b \f \n \r \t and \uXXXX"#)?;
+        }
+        Ok(text.into_owned().into_boxed_str())
+    }
+
+    fn number(&mut self, text: &str) -> Parsed<Tree> {
+        if !is_json_number(text) {
+            let range = self.range.clone();
+            self.fault(
+                range,
+                &format!("`{text}` is not a number of JSON"),
+                "",
+                "write a plain decimal, such as `5000` or `0.5`",
+            )?;
+            self.lossy = true;
+        }
+        Ok(Tree::Number(text.into()))
+    }
+
+    fn word(&mut self, word: &str) -> Parsed<Tree> {
+        let range = self.range.clone();
+        let (hint, value) = match word {
+            "True" | "TRUE" => ("write `true`".to_owned(), Some(Tree::Bool(true))),
+            "False" | "FALSE" => ("write `false`".to_owned(), Some(Tree::Bool(false))),
+            "None" | "nil" | "undefined" | "NULL" | "Null" => ("write `null`, or leave the key out".to_owned(), Some(Tree::Null)),
+            _ => (format!("a string is written in double quotes: `\"{word}\"`"), None),
+        };
+        self.fault(range, &format!("`{word}` is not a value of JSON"), "", &hint)?;
+        self.lossy |= value.is_none();
+        Ok(value.unwrap_or(Tree::Null))
+    }
+
+    fn check_depth(&mut self, depth: usize) -> Parsed<()> {
+        if depth < MAX_DEPTH {
+            return Ok(());
+        }
+        let place = self.place(self.range.clone());
+        self.diagnostics.push(
+            Diagnostic::new(Code::TooDeep, format!("nested more than {MAX_DEPTH} levels deep")).at(place, "one level too many"),
+        );
+        Err(GiveUp)
+    }
+
+    fn check_duplicates(&mut self, members: &[Member]) -> Parsed<()> {
+        if members.len() <= SMALL_OBJECT {
+            for (at, member) in members.iter().enumerate() {
+                if let Some(first) = members.iter().take(at).find(|earlier| earlier.key == member.key) {
+                    self.duplicate(first, member)?;
+                }
+            }
+            return Ok(());
+        }
+        let mut seen: HashSet<&str> = HashSet::with_capacity(members.len());
+        for member in members {
+            if !seen.insert(&member.key)
+                && let Some(first) = members.iter().find(|earlier| earlier.key == member.key)
+            {
+                self.duplicate(first, member)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn duplicate(&mut self, first: &Member, again: &Member) -> Parsed<()> {
+        let mut diagnostic =
+            Diagnostic::new(Code::DuplicateKey, format!("the key `{}` is given twice", again.key.escape_debug()))
+                .at(self.place(again.key_range.clone()), "given again here")
+                .also(self.place(first.key_range.clone()), "first given here")
+                .hint("the last one would count; remove one of the two");
+        diagnostic.severity = self.syntax.duplicate_keys;
+        self.diagnostics.push(diagnostic);
+        if self.syntax.duplicate_keys == Severity::Error { self.count() } else { Ok(()) }
+    }
+
+    fn fault(&mut self, range: Range<u32>, message: &str, label: &str, hint: &str) -> Parsed<()> {
+        let mut diagnostic = Diagnostic::new(Code::JsonSyntax, message).at(self.place(range), label);
+        if !hint.is_empty() {
+            diagnostic = diagnostic.hint(hint);
+        }
+        self.diagnostics.push(diagnostic);
+        self.count()
+    }
+
+    fn count(&mut self) -> Parsed<()> {
+        self.faults += 1;
+        if self.faults < MAX_FAULTS { Ok(()) } else { Err(GiveUp) }
+    }
+
+    fn place(&self, range: Range<u32>) -> Place {
+        Place { file: self.file, range }
+    }
+}
+
+fn name(token: Option<&Token<'_>>) -> String {
+    match token {
+        None => "the end of the file".to_owned(),
+        Some(Token::String(_)) => "a string".to_owned(),
+        Some(token) => format!("`{}`", token.as_str().escape_debug()),
+    }
+}
+
+/// Whether a number that the lenient scanner took is one of JSON.
+fn is_json_number(text: &str) -> bool {
+    let digits = text.strip_prefix('-').unwrap_or(text);
+    digits.starts_with(|c: char| c.is_ascii_digit())
+        && !digits.contains(['x', 'X'])
+        && !digits.split(['e', 'E']).next().unwrap_or("").ends_with('.')
+}
+
+/// The first escape in a quoted string that the lenient scanner took and JSON does not have, with its offset.
+fn json5_escape(raw: &str) -> Option<(usize, &str)> {
+    let mut from = 0;
+    while let Some(found) = raw.get(from..)?.find('\\') {
+        let at = from + found;
+        let after = raw.get(at + 1..)?.chars().next()?;
+        if !matches!(after, '"' | '\\' | '/' | 'b' | 'f' | 'n' | 'r' | 't' | 'u') {
+            return Some((at, raw.get(at..at + 1 + after.len_utf8())?));
+        }
+        from = at + 1 + after.len_utf8();
+    }
+    None
+}
