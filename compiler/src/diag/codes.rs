@@ -38,9 +38,72 @@ codes! {
     DuplicateKey = "PTC0102" Error "a key is given twice in one object";
     TooDeep = "PTC0103" Error "nested deeper than any sensible document";
     TooLarge = "PTC0104" Error "a file of 4 GiB or more";
+
     UnknownKey = "PTC0201" Error "a key that is not part of the config";
     MissingKey = "PTC0202" Error "a required key is missing";
     WrongType = "PTC0203" Error "a value of the wrong type";
     UnknownTransport = "PTC0204" Error "a transport that does not exist";
     OldTransport = "PTC0205" Error "a transport name of earlier versions";
+    EmptyValue = "PTC0206" Error "an empty text or list where something is needed";
+    OutOfRange = "PTC0207" Error "a number outside of its range";
+    RepeatedItem = "PTC0208" Warning "the same item twice in one list";
+    BadPlaceholder = "PTC0209" Error "a placeholder that cannot be read";
+    LiteralPlaceholder = "PTC0210" Warning "a placeholder where none is resolved";
+    BadVariableName = "PTC0211" Error "not a name of an environment variable";
+    NulCharacter = "PTC0212" Error "a NUL character in what a process is given";
+    NoUpstreams = "PTC0213" Warning "a config without upstreams";
+
+    UnknownSource = "PTC0301" Error "a credential source that does not exist";
+    ReservedSource = "PTC0302" Error "a credential source that is reserved";
+    LiteralSecret = "PTC0303" Warning "a secret written into the config";
+    UnresolvedBinding = "PTC0304" Error "a binding that no credential has";
+    UnusedBinding = "PTC0305" Warning "a credential that nothing uses";
+    UnknownScheme = "PTC0306" Error "an auth scheme that does not exist";
+    SchemeHintMismatch = "PTC0307" Warning "a credential used by another scheme than its hint says";
+    BadHeaderName = "PTC0308" Error "not a name of a header";
+    ReservedHeader = "PTC0309" Error "a header that cannot be set here";
+    BadHeaderValue = "PTC0310" Error "a header value with characters that no header has";
+    RepeatedHeader = "PTC0311" Error "one header set twice";
+    BadBasicSecret = "PTC0312" Error "a secret that is no user and password";
+    ShortSecret = "PTC0313" Warning "a secret too short to be redacted";
+
+    BadUrl = "PTC0401" Error "not a usable URL";
+    InsecureUrl = "PTC0402" Error "a URL without TLS";
+    InsecureAuth = "PTC0403" Error "credentials sent without TLS";
+    SecretInUrl = "PTC0404" Error "user or password inside a URL";
+    UrlParts = "PTC0405" Error "a query or fragment where a URL can have none";
+    NeedlessOptIn = "PTC0406" Warning "an insecure opt-in that nothing needs";
+    SchemaOnOtherOrigin = "PTC0407" Warning "credentials sent to another host for the schema";
+
+    SchemaSource = "PTC0501" Error "not exactly one source of the OpenAPI document";
+    OverrideNotIncluded = "PTC0502" Error "an override for an operation that is not included";
+
+    NotOpenApi = "PTC0511" Error "not an OpenAPI document of version 3.0 or 3.1";
+    UnknownOperation = "PTC0512" Error "an operation that the document does not have";
+    AmbiguousOperation = "PTC0513" Error "an operation id that the document gives twice";
+    NotGet = "PTC0514" Error "an operation that is not a GET";
+    RequestBody = "PTC0515" Error "a GET operation with a request body";
+    HeaderParameter = "PTC0516" Error "a required header or cookie parameter";
+    ParameterLeftOut = "PTC0517" Note "an optional parameter that calls cannot send";
+    BadParameter = "PTC0518" Error "a parameter that cannot be sent as described";
+    PathTemplate = "PTC0519" Error "a path template whose variables are not declared";
+    ForeignServer = "PTC0520" Error "an operation on another origin than base_url";
+    NoJsonResponse = "PTC0521" Error "an operation without a JSON answer";
+    DeprecatedOperation = "PTC0522" Error "a deprecated operation";
+    BadReference = "PTC0523" Error "a $ref that leads nowhere";
+    NameCollision = "PTC0524" Error "two operations with the same exposed name";
+    DefaultArgs = "PTC0525" Error "default arguments that do not fit the operation";
+    BadName = "PTC0526" Error "a name that cannot be exposed";
+
+    LockVersion = "PTC0601" Error "a lock file of another format";
+    LockShape = "PTC0602" Error "a lock file that no compiler wrote";
+    LockDigest = "PTC0603" Error "a lock file that was changed by hand";
+    LockStale = "PTC0604" Error "a lock file that does not cover the config";
+    ToolNotOffered = "PTC0605" Error "a tool in include_tools that the upstream does not offer";
+    UpstreamUnreachable = "PTC0606" Error "an upstream that could not be asked for its tools";
+    BadListing = "PTC0607" Error "a tool definition that breaks the protocol";
+
+    UpstreamName = "PTC0701" Error "not a name that an upstream can have";
+    UpstreamLikeNamespace = "PTC0702" Warning "an upstream named like a namespace";
+    UpstreamsAlike = "PTC0703" Warning "two upstream names that are easily confused";
 }
