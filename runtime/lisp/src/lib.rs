@@ -1,20 +1,19 @@
 //! PTC-Lisp.
 #![forbid(unsafe_code)]
+
+pub mod builtins;
+pub mod collection;
 pub mod error;
+pub mod eval;
 pub mod host;
+pub mod json;
 pub mod limits;
 pub mod machine;
+pub mod number;
+pub mod order;
+pub mod pattern;
+pub mod print;
+pub mod value;
+
 pub use error::{ErrorKind, Span};
-/// A value.
-#[derive(Debug)]
-pub struct Value;
-impl Value {
-    /// nil
-    pub fn nil() -> Value {
-        Value
-    }
-    /// vector
-    pub fn vector(_: Vec<Value>) -> Value {
-        Value
-    }
-}
+pub use value::{Kind, Value};

@@ -1,0 +1,44 @@
+//! One traversal of any container: what comparison, hashing and the like walk over.
+
+use super::map::MapIter;
+use super::set::SetIter;
+use crate::Value;
+
+/// The values directly inside a container, in canonical order: items, members, or key and value by turns.
+pub enum Children<'a> {
+    /// Of a vector.
+    Items(std::slice::Iter<'a, Value>),
+    /// Of a set.
+    Members(SetIter<'a>),
+    /// Of a map, with the value that comes after the key just given.
+    Entries(MapIter<'a>, Option<&'a Value>),
+}
+
+impl<'a> Children<'a> {
+    /// The children of `value`; `None` if it is no container.
+    pub fn of(value: &'a Value) -> Option<Children<'a>> {
+        match value {
+            Value::Vector(v) => Some(Children::Items(v.as_slice().iter())),
+            Value::Set(s) => Some(Children::Members(s.iter())),
+            Value::Map(m) => Some(Children::Entries(m.iter(), None)),
+            _ => None,
+        }
+    }
+}
+
+impl<'a> Iterator for Children<'a> {
+    type Item = &'a Value;
+
+    #[inline]
+    fn next(&mut self) -> Option<&'a Value> {
+        match self {
+            Children::Items(items) => items.next(),
+            Children::Members(members) => members.next(),
+            Children::Entries(entries, pending) => pending.take().or_else(|| {
+                let (key, value) = entries.next()?;
+                *pending = Some(value);
+                Some(key)
+            }),
+        }
+    }
+}

@@ -1,0 +1,282 @@
+//! Maps, sorted by key: a sorted vector while small, a tree beyond.
+
+use std::sync::Arc;
+
+use super::tree::{self, Tree};
+use crate::Value;
+use crate::order::compare;
+
+/// Up to this many entries a map is a sorted vector.
+const SMALL: usize = 24;
+/// Up to this many entries, names are looked up by scanning: equality of short texts is cheaper than their order.
+const SCANNED: usize = 12;
+
+/// A persistent map, one pointer wide.
+#[derive(Clone)]
+pub struct Map(Arc<Data>);
+
+#[derive(Clone)]
+pub(crate) struct Data {
+    entries: Entries,
+    depth: u32,
+}
+
+#[derive(Clone)]
+enum Entries {
+    Small(Vec<(Value, Value)>),
+    Tree(Tree<Value>),
+}
+
+impl Entries {
+    fn from_sorted(entries: Vec<(Value, Value)>) -> Entries {
+        if entries.len() <= SMALL { Entries::Small(entries) } else { Entries::Tree(Tree::from_sorted(entries)) }
+    }
+
+    fn dismantle(&mut self, out: &mut Vec<Value>) {
+        let mut entries = Vec::new();
+        match self {
+            Entries::Small(small) => entries = std::mem::take(small),
+            Entries::Tree(tree) => tree.dismantle(&mut entries),
+        }
+        out.extend(entries.into_iter().flat_map(|(k, v)| [k, v]));
+    }
+}
+
+impl Drop for Data {
+    fn drop(&mut self) {
+        if self.depth > super::SHALLOW {
+            let mut parts = Vec::new();
+            self.entries.dismantle(&mut parts);
+            crate::value::teardown(parts);
+        }
+    }
+}
+
+impl Default for Map {
+    fn default() -> Self {
+        Map(Arc::new(Data { entries: Entries::Small(Vec::new()), depth: 1 }))
+    }
+}
+
+/// The last of equal keys wins; the spelling of the first stays.
+impl FromIterator<(Value, Value)> for Map {
+    fn from_iter<I: IntoIterator<Item = (Value, Value)>>(entries: I) -> Self {
+        Map::from_entries(entries.into_iter().collect())
+    }
+}
+
+impl Map {
+    /// A map of entries in any order. The last of equal keys wins; the spelling of the first stays.
+    pub fn from_entries(mut entries: Vec<(Value, Value)>) -> Map {
+        let sorted = entries.windows(2).all(|w| matches!(w, [a, b] if compare(&a.0, &b.0).is_lt()));
+        if !sorted {
+            // Stable, so that equal keys keep their order.
+            entries.sort_by(|a, b| compare(&a.0, &b.0));
+            entries.dedup_by(|later, first| {
+                let same = compare(&later.0, &first.0).is_eq();
+                if same {
+                    std::mem::swap(&mut later.1, &mut first.1);
+                }
+                same
+            });
+        }
+        Map::from_sorted(entries)
+    }
+
+    /// A map of entries that are sorted by key, each key once.
+    pub(crate) fn from_sorted(entries: Vec<(Value, Value)>) -> Map {
+        let depth = entries.iter().map(|(k, v)| k.depth().max(v.depth())).max().unwrap_or(0) + 1;
+        Map(Arc::new(Data { entries: Entries::from_sorted(entries), depth }))
+    }
+
+    /// Number of entries.
+    #[inline]
+    pub fn len(&self) -> usize {
+        match &self.0.entries {
+            Entries::Small(entries) => entries.len(),
+            Entries::Tree(tree) => tree.len(),
+        }
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// A bound of the nesting depth, at least 1.
+    pub fn depth(&self) -> u32 {
+        self.0.depth
+    }
+
+    /// The value under exactly this key.
+    #[inline]
+    pub fn get(&self, key: &Value) -> Option<&Value> {
+        self.find(key).map(|(_, v)| v)
+    }
+
+    /// The entry of exactly this key.
+    #[inline]
+    pub fn find(&self, key: &Value) -> Option<(&Value, &Value)> {
+        match &self.0.entries {
+            Entries::Small(entries) => match key {
+                Value::Keyword(name) if entries.len() <= SCANNED => {
+                    let hit = entries.iter().find(|(k, _)| matches!(k, Value::Keyword(other) if other == name));
+                    hit.map(|(k, v)| (k, v))
+                }
+                Value::Str(name) if entries.len() <= SCANNED => {
+                    let hit = entries.iter().find(|(k, _)| matches!(k, Value::Str(other) if other == name));
+                    hit.map(|(k, v)| (k, v))
+                }
+                _ => tree::find(entries, key).ok().and_then(|at| entries.get(at)).map(|(k, v)| (k, v)),
+            },
+            Entries::Tree(tree) => tree.get(key),
+        }
+    }
+
+    /// The value under a key as programs look it up: exactly, else a keyword for a string and the reverse, else both with
+    /// underscores for hyphens.
+    #[inline]
+    pub fn lookup(&self, key: &Value) -> Option<&Value> {
+        match (key, &self.0.entries) {
+            (Value::Keyword(name), Entries::Small(entries)) if entries.len() <= SCANNED => {
+                let mut other = None;
+                for (k, v) in entries {
+                    match k {
+                        Value::Keyword(text) if text == name => return Some(v),
+                        Value::Str(text) if text == name => other = Some(v),
+                        _ => {}
+                    }
+                }
+                other.or_else(|| self.underscored(key))
+            }
+            _ => self.find(key).or_else(|| self.loose(key)).map(|(_, v)| v),
+        }
+    }
+
+    /// The entry that [`Map::lookup`] finds.
+    pub fn lookup_entry(&self, key: &Value) -> Option<(&Value, &Value)> {
+        self.find(key).or_else(|| self.loose(key))
+    }
+
+    fn loose(&self, key: &Value) -> Option<(&Value, &Value)> {
+        let other = key.other_spelling()?;
+        self.find(&other).or_else(|| {
+            let under = key.underscored()?;
+            self.find(&under).or_else(|| self.find(&under.other_spelling()?))
+        })
+    }
+
+    fn underscored(&self, key: &Value) -> Option<&Value> {
+        let under = key.underscored()?;
+        self.find(&under).or_else(|| self.find(&under.other_spelling()?)).map(|(_, v)| v)
+    }
+
+    /// Puts `value` under `key`, in place where nobody else holds the map; gives the old value back.
+    pub fn insert(&mut self, key: Value, value: Value) -> Option<Value> {
+        let data = Arc::make_mut(&mut self.0);
+        data.depth = data.depth.max(key.depth() + 1).max(value.depth() + 1);
+        match &mut data.entries {
+            Entries::Small(entries) => match tree::find(entries, &key) {
+                Ok(at) => entries.get_mut(at).map(|(_, v)| std::mem::replace(v, value)),
+                Err(at) => {
+                    entries.insert(at, (key, value));
+                    if entries.len() > SMALL {
+                        data.entries = Entries::Tree(Tree::from_sorted(std::mem::take(entries)));
+                    }
+                    None
+                }
+            },
+            Entries::Tree(tree) => tree.insert(key, value),
+        }
+    }
+
+    /// Takes the value under `key` out for an update in place, leaving nil there. `None`, and nothing changed, where
+    /// somebody else holds the map or the key is missing.
+    pub fn take(&mut self, key: &Value) -> Option<Value> {
+        let data = Arc::get_mut(&mut self.0)?;
+        match &mut data.entries {
+            Entries::Small(entries) => {
+                let at = tree::find(entries, key).ok()?;
+                entries.get_mut(at).map(|(_, v)| std::mem::take(v))
+            }
+            Entries::Tree(tree) => tree.get_mut(key).map(std::mem::take),
+        }
+    }
+
+    /// Removes `key`, in place where nobody else holds the map.
+    pub fn remove(&mut self, key: &Value) -> Option<Value> {
+        self.find(key)?;
+        let data = Arc::make_mut(&mut self.0);
+        match &mut data.entries {
+            Entries::Small(entries) => tree::find(entries, key).ok().map(|at| entries.remove(at).1),
+            Entries::Tree(tree) => tree.remove(key).map(|(_, v)| v),
+        }
+    }
+
+    /// The entries, sorted by key.
+    pub fn iter(&self) -> MapIter<'_> {
+        match &self.0.entries {
+            Entries::Small(entries) => MapIter(Walk::Small(entries.iter())),
+            Entries::Tree(tree) => MapIter(Walk::Tree(tree.iter())),
+        }
+    }
+
+    /// The entries as a buffer, sorted by key; moved where nobody else holds the map.
+    pub fn into_entries(mut self) -> Vec<(Value, Value)> {
+        match Arc::get_mut(&mut self.0) {
+            Some(data) => match std::mem::replace(&mut data.entries, Entries::Small(Vec::new())) {
+                Entries::Small(entries) => entries,
+                Entries::Tree(tree) => tree.into_entries(),
+            },
+            None => self.iter().map(|(k, v)| (k.clone(), v.clone())).collect(),
+        }
+    }
+
+    /// Whether both are the same allocation.
+    pub fn same(&self, other: &Map) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+
+    /// Hands keys and values to `out` if this was the last holder.
+    pub(crate) fn dismantle(self, out: &mut Vec<Value>) {
+        if let Some(mut data) = Arc::into_inner(self.0) {
+            data.entries.dismantle(out);
+        }
+    }
+}
+
+/// The entries of a map, sorted by key.
+pub struct MapIter<'a>(Walk<'a>);
+
+enum Walk<'a> {
+    Small(std::slice::Iter<'a, (Value, Value)>),
+    Tree(tree::Iter<'a, Value>),
+}
+
+impl<'a> Iterator for MapIter<'a> {
+    type Item = (&'a Value, &'a Value);
+
+    #[inline]
+    fn next(&mut self) -> Option<Self::Item> {
+        match &mut self.0 {
+            Walk::Small(iter) => iter.next().map(|(k, v)| (k, v)),
+            Walk::Tree(iter) => iter.next(),
+        }
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        match &self.0 {
+            Walk::Small(iter) => iter.size_hint(),
+            Walk::Tree(iter) => iter.size_hint(),
+        }
+    }
+}
+
+impl<'a> IntoIterator for &'a Map {
+    type Item = (&'a Value, &'a Value);
+    type IntoIter = MapIter<'a>;
+
+    fn into_iter(self) -> MapIter<'a> {
+        self.iter()
+    }
+}

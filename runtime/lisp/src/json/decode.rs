@@ -1,0 +1,386 @@
+//! Strict JSON straight into values.
+//!
+//! Objects become maps with string keys (the last of equal keys wins), integers stay exact at any size, numbers with a fraction or
+//! an exponent become doubles. Keys that repeat share one allocation. Nesting is bounded by memory, not by the native stack.
+
+use std::fmt;
+
+use num_bigint::BigInt;
+
+use crate::Value;
+use crate::collection::Map;
+use crate::value::Text;
+
+/// Why bytes are not JSON.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DecodeError {
+    /// Offset of the byte where reading stopped.
+    pub offset: usize,
+    /// What was expected there.
+    pub expected: &'static str,
+}
+
+impl fmt::Display for DecodeError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "invalid JSON at byte {}: expected {}", self.offset, self.expected)
+    }
+}
+
+impl std::error::Error for DecodeError {}
+
+/// Reads one JSON text. A UTF-8 byte order mark in front is skipped.
+pub fn decode(bytes: &[u8]) -> Result<Value, DecodeError> {
+    let start = if bytes.starts_with(b"\xEF\xBB\xBF") { 3 } else { 0 };
+    let text = std::str::from_utf8(bytes).map_err(|e| DecodeError { offset: e.valid_up_to(), expected: "valid UTF-8" })?;
+    let mut decoder = Decoder { text, bytes, at: start, keys: KeyCache::new(), scratch: String::new() };
+    let value = decoder.value()?;
+    decoder.space();
+    if decoder.at < bytes.len() {
+        return Err(decoder.expected("the end of the text"));
+    }
+    Ok(value)
+}
+
+/// Remembers keys that were just seen, by length and a few bytes.
+struct KeyCache {
+    slots: Vec<Option<Text>>,
+}
+
+/// Keys longer than this are not remembered.
+const LONGEST_KEY: usize = 40;
+const KEY_SLOTS: usize = 256;
+
+impl KeyCache {
+    fn new() -> Self {
+        KeyCache { slots: Vec::new() }
+    }
+
+    fn get(&mut self, key: &str) -> Text {
+        let bytes = key.as_bytes();
+        let (Some(first), Some(last)) = (bytes.first(), bytes.last()) else { return Text::new(key) };
+        if bytes.len() > LONGEST_KEY {
+            return Text::new(key);
+        }
+        if self.slots.is_empty() {
+            self.slots.resize(KEY_SLOTS, None);
+        }
+        let middle = bytes.get(bytes.len() / 2).copied().unwrap_or(0);
+        let hash = bytes.len() * 31 + usize::from(*first) * 7 + usize::from(*last) * 13 + usize::from(middle) * 57;
+        let Some(slot) = self.slots.get_mut(hash % KEY_SLOTS) else { return Text::new(key) };
+        match slot {
+            Some(known) if known.as_str() == key => known.clone(),
+            _ => slot.insert(Text::new(key)).clone(),
+        }
+    }
+}
+
+/// A container that is being read.
+enum Open {
+    Array(Vec<Value>),
+    Object(Vec<(Value, Value)>, Value),
+}
+
+struct Decoder<'a> {
+    text: &'a str,
+    bytes: &'a [u8],
+    at: usize,
+    keys: KeyCache,
+    scratch: String,
+}
+
+impl<'a> Decoder<'a> {
+    fn expected(&self, expected: &'static str) -> DecodeError {
+        DecodeError { offset: self.at, expected }
+    }
+
+    #[inline]
+    fn peek(&self) -> Option<u8> {
+        self.bytes.get(self.at).copied()
+    }
+
+    #[inline]
+    fn space(&mut self) {
+        while let Some(b' ' | b'\n' | b'\t' | b'\r') = self.peek() {
+            self.at += 1;
+        }
+    }
+
+    fn value(&mut self) -> Result<Value, DecodeError> {
+        let mut open: Vec<Open> = Vec::new();
+        loop {
+            self.space();
+            let mut done = match self.peek() {
+                Some(b'{') => {
+                    self.at += 1;
+                    self.space();
+                    if self.peek() == Some(b'}') {
+                        self.at += 1;
+                        Value::Map(Map::default())
+                    } else {
+                        let key = self.key()?;
+                        open.push(Open::Object(Vec::with_capacity(4), key));
+                        continue;
+                    }
+                }
+                Some(b'[') => {
+                    self.at += 1;
+                    self.space();
+                    if self.peek() == Some(b']') {
+                        self.at += 1;
+                        Value::vector(Vec::new())
+                    } else {
+                        open.push(Open::Array(Vec::new()));
+                        continue;
+                    }
+                }
+                Some(b'"') => {
+                    self.at += 1;
+                    Value::Str(Text::new(self.string()?))
+                }
+                Some(b'-' | b'0'..=b'9') => self.number()?,
+                Some(b't') => self.word("true", Value::True)?,
+                Some(b'f') => self.word("false", Value::False)?,
+                Some(b'n') => self.word("null", Value::Nil)?,
+                _ => return Err(self.expected("a value")),
+            };
+            // Put the finished value where it belongs, closing what it completes.
+            loop {
+                match open.last_mut() {
+                    None => return Ok(done),
+                    Some(Open::Array(items)) => {
+                        items.push(done);
+                        self.space();
+                        match self.peek() {
+                            Some(b',') => {
+                                self.at += 1;
+                                break;
+                            }
+                            Some(b']') => self.at += 1,
+                            _ => return Err(self.expected("',' or ']'")),
+                        }
+                    }
+                    Some(Open::Object(entries, key)) => {
+                        entries.push((std::mem::take(key), done));
+                        self.space();
+                        match self.peek() {
+                            Some(b',') => {
+                                self.at += 1;
+                                self.space();
+                                *key = {
+                                    let read = Decoder::key(self);
+                                    read?
+                                };
+                                break;
+                            }
+                            Some(b'}') => self.at += 1,
+                            _ => return Err(self.expected("',' or '}'")),
+                        }
+                    }
+                }
+                done = match open.pop() {
+                    Some(Open::Array(items)) => Value::vector(items),
+                    Some(Open::Object(entries, _)) => Value::Map(Map::from_entries(entries)),
+                    None => return Err(self.expected("a value")),
+                };
+            }
+        }
+    }
+
+    /// Reads `"key":`.
+    fn key(&mut self) -> Result<Value, DecodeError> {
+        if self.peek() != Some(b'"') {
+            return Err(self.expected("a key in double quotes"));
+        }
+        self.at += 1;
+        let mut scratch = std::mem::take(&mut self.scratch);
+        let key = match self.plain_string()? {
+            Some(text) => self.keys.get(text),
+            None => {
+                self.escaped_string(&mut scratch)?;
+                self.keys.get(&scratch)
+            }
+        };
+        self.scratch = scratch;
+        self.space();
+        if self.peek() != Some(b':') {
+            return Err(self.expected("':'"));
+        }
+        self.at += 1;
+        Ok(Value::Str(key))
+    }
+
+    fn string(&mut self) -> Result<Text, DecodeError> {
+        if let Some(text) = self.plain_string()? {
+            return Ok(Text::new(text));
+        }
+        let mut scratch = std::mem::take(&mut self.scratch);
+        self.escaped_string(&mut scratch)?;
+        let text = Text::new(&scratch);
+        self.scratch = scratch;
+        Ok(text)
+    }
+
+    /// The string that starts here, if it has no escape; else nothing is consumed.
+    #[inline]
+    fn plain_string(&mut self) -> Result<Option<&'a str>, DecodeError> {
+        let start = self.at;
+        let rest = self.bytes.get(start..).unwrap_or_default();
+        match rest.iter().position(|b| matches!(b, b'"' | b'\\' | 0..=0x1F)) {
+            Some(len) if rest.get(len) == Some(&b'"') => {
+                self.at = start + len + 1;
+                Ok(self.text.get(start..start + len))
+            }
+            Some(len) if rest.get(len) == Some(&b'\\') => Ok(None),
+            Some(len) => {
+                self.at = start + len;
+                Err(self.expected("no control character in a string"))
+            }
+            None => {
+                self.at = self.bytes.len();
+                Err(self.expected("'\"' at the end of the string"))
+            }
+        }
+    }
+
+    fn escaped_string(&mut self, out: &mut String) -> Result<(), DecodeError> {
+        out.clear();
+        loop {
+            let start = self.at;
+            while let Some(b) = self.peek() {
+                if matches!(b, b'"' | b'\\' | 0..=0x1F) {
+                    break;
+                }
+                self.at += 1;
+            }
+            out.push_str(self.text.get(start..self.at).unwrap_or_default());
+            match self.peek() {
+                Some(b'"') => {
+                    self.at += 1;
+                    return Ok(());
+                }
+                Some(b'\\') => {
+                    self.at += 1;
+                    self.escape(out)?;
+                }
+                Some(_) => return Err(self.expected("no control character in a string")),
+                None => return Err(self.expected("'\"' at the end of the string")),
+            }
+        }
+    }
+
+    fn escape(&mut self, out: &mut String) -> Result<(), DecodeError> {
+        let c = match self.peek() {
+            Some(b'"') => '"',
+            Some(b'\\') => '\\',
+            Some(b'/') => '/',
+            Some(b'b') => '\u{8}',
+            Some(b'f') => '\u{C}',
+            Some(b'n') => '\n',
+            Some(b'r') => '\r',
+            Some(b't') => '\t',
+            Some(b'u') => {
+                self.at += 1;
+                let unit = self.hex4()?;
+                let c = self.unpair(unit)?;
+                out.push(c);
+                return Ok(());
+            }
+            _ => return Err(self.expected("an escape: \\\" \\\\ \\/ \\b \\f \\n \\r \\t \\u")),
+        };
+        self.at += 1;
+        out.push(c);
+        Ok(())
+    }
+
+    fn hex4(&mut self) -> Result<u32, DecodeError> {
+        let digits = self.bytes.get(self.at..self.at + 4).and_then(|d| std::str::from_utf8(d).ok());
+        let digits = digits.filter(|d| d.bytes().all(|b| b.is_ascii_hexdigit()));
+        let unit = digits.and_then(|d| u32::from_str_radix(d, 16).ok()).ok_or(self.expected("four hexadecimal digits"))?;
+        self.at += 4;
+        Ok(unit)
+    }
+
+    /// The character of a UTF-16 unit, reading its second half if it is the first of a pair. Half a pair becomes U+FFFD.
+    fn unpair(&mut self, unit: u32) -> Result<char, DecodeError> {
+        if (0xD800..0xDC00).contains(&unit) && self.bytes.get(self.at..self.at + 2) == Some(b"\\u") {
+            let back = self.at;
+            self.at += 2;
+            let low = self.hex4()?;
+            if (0xDC00..0xE000).contains(&low) {
+                let code = 0x1_0000 + ((unit - 0xD800) << 10) + (low - 0xDC00);
+                return Ok(char::from_u32(code).unwrap_or(char::REPLACEMENT_CHARACTER));
+            }
+            self.at = back;
+        }
+        Ok(char::from_u32(unit).unwrap_or(char::REPLACEMENT_CHARACTER))
+    }
+
+    fn word(&mut self, word: &'static str, value: Value) -> Result<Value, DecodeError> {
+        if self.bytes.get(self.at..).is_some_and(|rest| rest.starts_with(word.as_bytes())) {
+            self.at += word.len();
+            Ok(value)
+        } else {
+            Err(self.expected("a value"))
+        }
+    }
+
+    #[inline]
+    fn digits(&mut self) -> Result<(), DecodeError> {
+        let start = self.at;
+        while let Some(b'0'..=b'9') = self.peek() {
+            self.at += 1;
+        }
+        if self.at == start { Err(self.expected("a digit")) } else { Ok(()) }
+    }
+
+    fn number(&mut self) -> Result<Value, DecodeError> {
+        let start = self.at;
+        let negative = self.peek() == Some(b'-');
+        self.at += usize::from(negative);
+        let mut small: i64 = 0;
+        match self.peek() {
+            Some(b'0') => {
+                self.at += 1;
+                if let Some(b'0'..=b'9') = self.peek() {
+                    return Err(self.expected("no digit after a leading zero"));
+                }
+            }
+            _ => {
+                let from = self.at;
+                while let Some(digit @ b'0'..=b'9') = self.peek() {
+                    small = small.wrapping_mul(10).wrapping_add(i64::from(digit - b'0'));
+                    self.at += 1;
+                }
+                if self.at == from {
+                    return Err(self.expected("a digit"));
+                }
+            }
+        }
+        let mut whole = true;
+        let short = self.at - start <= 18;
+        if self.peek() == Some(b'.') {
+            whole = false;
+            self.at += 1;
+            self.digits()?;
+        }
+        if let Some(b'e' | b'E') = self.peek() {
+            whole = false;
+            self.at += 1;
+            if let Some(b'+' | b'-') = self.peek() {
+                self.at += 1;
+            }
+            self.digits()?;
+        }
+        if whole && short && !(negative && small == 0) {
+            return Ok(Value::Int(if negative { -small } else { small }));
+        }
+        let text = self.text.get(start..self.at).unwrap_or_default();
+        if whole {
+            return match text.parse::<i64>() {
+                Ok(i) => Ok(Value::Int(i)),
+                Err(_) => text.parse::<BigInt>().map(Value::big).map_err(|_| self.expected("a number")),
+            };
+        }
+        text.parse::<f64>().map(Value::double).map_err(|_| self.expected("a number"))
+    }
+}

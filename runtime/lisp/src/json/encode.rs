@@ -1,0 +1,178 @@
+//! Values to compact JSON.
+
+use std::fmt::{self, Write};
+
+use crate::Value;
+use crate::collection::Children;
+use crate::value::Kind;
+
+/// Why a value has no JSON.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum EncodeError {
+    /// A value that JSON cannot hold.
+    Unsupported {
+        /// Where it stands, such as `[3].user.name`; empty at the top.
+        path: String,
+        /// What it is, with its article.
+        found: &'static str,
+    },
+    /// The text would be longer than allowed.
+    TooLarge {
+        /// The bytes allowed.
+        max_bytes: usize,
+    },
+}
+
+impl fmt::Display for EncodeError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            EncodeError::Unsupported { path, found } if path.is_empty() => write!(f, "{found} has no JSON form"),
+            EncodeError::Unsupported { path, found } => write!(f, "{found} at {path} has no JSON form"),
+            EncodeError::TooLarge { max_bytes } => write!(f, "the JSON text is longer than {max_bytes} bytes"),
+        }
+    }
+}
+
+impl std::error::Error for EncodeError {}
+
+/// Writes `value` as compact JSON of at most `max_bytes`.
+///
+/// Keywords are written as strings without their colon, sets as arrays in order, number and boolean keys as their text. A
+/// function, a regex, a var, an infinite double or a container as a key has no JSON form.
+pub fn encode(value: &Value, max_bytes: usize) -> Result<String, EncodeError> {
+    let mut out = String::new();
+    let mut work: Vec<Frame<'_>> = Vec::new();
+    let mut next = Some(value);
+    loop {
+        if let Some(value) = next.take() {
+            match Children::of(value) {
+                None => leaf(value, &mut out).map_err(|found| EncodeError::Unsupported { path: path(&work), found })?,
+                Some(children) => {
+                    let map = matches!(value, Value::Map(_));
+                    out.push(if map { '{' } else { '[' });
+                    work.push(Frame { children, map, index: 0, key: None });
+                }
+            }
+        }
+        if out.len() > max_bytes {
+            return Err(EncodeError::TooLarge { max_bytes });
+        }
+        let Some(frame) = work.last_mut() else { return Ok(out) };
+        let Some(child) = frame.children.next() else {
+            out.push(if frame.map { '}' } else { ']' });
+            work.pop();
+            continue;
+        };
+        if frame.index > 0 {
+            out.push(',');
+        }
+        frame.index += 1;
+        if frame.map {
+            frame.key = Some(child);
+            next = frame.children.next();
+            if let Err(found) = key(child, &mut out) {
+                work.pop();
+                return Err(EncodeError::Unsupported { path: path(&work), found });
+            }
+            out.push(':');
+        } else {
+            next = Some(child);
+        }
+    }
+}
+
+struct Frame<'a> {
+    children: Children<'a>,
+    map: bool,
+    index: usize,
+    key: Option<&'a Value>,
+}
+
+fn path(work: &[Frame<'_>]) -> String {
+    let mut path = String::new();
+    for frame in work {
+        match frame.key {
+            Some(key) => {
+                if !path.is_empty() {
+                    path.push('.');
+                }
+                match key.as_name() {
+                    Some(name) => path.push_str(name),
+                    None => path.push_str(&crate::print::preview(key, 60).text),
+                }
+            }
+            None => {
+                let _ = write!(path, "[{}]", frame.index.saturating_sub(1));
+            }
+        }
+    }
+    path
+}
+
+fn leaf(value: &Value, out: &mut String) -> Result<(), &'static str> {
+    match value {
+        Value::Nil => out.push_str("null"),
+        Value::False => out.push_str("false"),
+        Value::True => out.push_str("true"),
+        Value::Int(i) => integer(*i, out),
+        Value::BigInt(big) => {
+            let _ = write!(out, "{big}");
+        }
+        Value::Double(d) if d.get().is_finite() => out.push_str(zmij::Buffer::new().format_finite(d.get())),
+        Value::Double(d) => return Err(if d.get().is_nan() { "NaN" } else { "an infinite number" }),
+        Value::Str(text) | Value::Keyword(text) | Value::Symbol(text) => string(text.as_str(), out),
+        other => return Err(other.kind().described()),
+    }
+    Ok(())
+}
+
+fn integer(i: i64, out: &mut String) {
+    let _ = write!(out, "{i}");
+}
+
+fn key(key: &Value, out: &mut String) -> Result<(), &'static str> {
+    match key {
+        Value::Str(_) | Value::Keyword(_) | Value::Symbol(_) => leaf(key, out),
+        Value::Int(_) | Value::BigInt(_) | Value::False | Value::True => {
+            out.push('"');
+            leaf(key, out)?;
+            out.push('"');
+            Ok(())
+        }
+        _ => Err(match key.kind() {
+            Kind::Nil => "the key nil",
+            Kind::Double => "a double as a key",
+            Kind::Vector => "a vector as a key",
+            Kind::Map => "a map as a key",
+            Kind::Set => "a set as a key",
+            _ => "a function as a key",
+        }),
+    }
+}
+
+/// Appends a JSON string with its quotes.
+pub(crate) fn string(text: &str, out: &mut String) {
+    out.push('"');
+    let mut from = 0;
+    for (at, b) in text.bytes().enumerate() {
+        if b >= 0x20 && b != b'"' && b != b'\\' {
+            continue;
+        }
+        out.push_str(text.get(from..at).unwrap_or_default());
+        from = at + 1;
+        match b {
+            b'"' => out.push_str("\\\""),
+            b'\\' => out.push_str("\\\\"),
+            b'\n' => out.push_str("\\n"),
+            b'\r' => out.push_str("\\r"),
+            b'\t' => out.push_str("\\t"),
+            0x08 => out.push_str("\\b"),
+            0x0C => out.push_str("\\f"),
+            _ => {
+                let _ = write!(out, "\\u{b:04x}");
+            }
+        }
+    }
+    out.push_str(text.get(from..).unwrap_or_default());
+    out.push('"');
+}

@@ -1,0 +1,192 @@
+//! Equality, order and hash: one contract.
+//!
+//! All values stand in one total order, which is also their equality (`compare(a, b) == Equal`) and which the hash agrees
+//! with. Maps and sets keep their keys by it.
+//!
+//! - Kinds: nil, false, true, numbers, strings, keywords, symbols, vectors, maps, sets, regexes, vars, functions.
+//! - Numbers compare by exact value, whatever their kind: 1 and 1.0 are equal and one key, as are 0.0 and -0.0; an integer is
+//!   compared with a double without rounding either, or the order would not be transitive. NaN equals itself and stands
+//!   above every other number. (The functions `=` and `<` of the language see NaN as IEEE 754 does.)
+//! - Strings, keywords and symbols compare by their bytes; a string never equals a keyword.
+//! - Containers compare by length first, then part by part in canonical order: items, sorted members, sorted entries
+//!   (key, then value).
+//! - Regexes compare by source, vars by name. Builtins compare by name; other functions are equal only to themselves and
+//!   stand in the order of their making.
+
+use std::cmp::Ordering;
+use std::hash::{Hash, Hasher};
+use std::sync::Arc;
+
+use crate::Value;
+use crate::collection::{Children, SHALLOW};
+use crate::number;
+
+/// The place of `a` relative to `b` in the total order.
+#[inline]
+pub fn compare(a: &Value, b: &Value) -> Ordering {
+    match (a, b) {
+        (Value::Int(x), Value::Int(y)) => x.cmp(y),
+        (Value::Str(x), Value::Str(y)) | (Value::Keyword(x), Value::Keyword(y)) => x.cmp(y),
+        _ => compare_any(a, b),
+    }
+}
+
+/// Whether two values are equal under the contract.
+#[inline]
+pub fn equal(a: &Value, b: &Value) -> bool {
+    match (a, b) {
+        (Value::Int(x), Value::Int(y)) => x == y,
+        (Value::Str(x), Value::Str(y)) | (Value::Keyword(x), Value::Keyword(y)) => x == y,
+        _ => compare_any(a, b).is_eq(),
+    }
+}
+
+impl PartialEq for Value {
+    fn eq(&self, other: &Self) -> bool {
+        equal(self, other)
+    }
+}
+
+impl Eq for Value {}
+
+impl PartialOrd for Value {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for Value {
+    fn cmp(&self, other: &Self) -> Ordering {
+        compare(self, other)
+    }
+}
+
+/// The kind's place.
+fn rank(value: &Value) -> u8 {
+    match value {
+        Value::Nil => 0,
+        Value::False => 1,
+        Value::True => 2,
+        Value::Int(_) | Value::Double(_) | Value::BigInt(_) => 3,
+        Value::Str(_) => 4,
+        Value::Keyword(_) => 5,
+        Value::Symbol(_) => 6,
+        Value::Vector(_) => 7,
+        Value::Map(_) => 8,
+        Value::Set(_) => 9,
+        Value::Regex(_) => 10,
+        Value::Var(_) => 11,
+        Value::Builtin(_) => 12,
+        Value::Composed(_) => 13,
+        Value::Closure(_) => 14,
+    }
+}
+
+fn compare_any(a: &Value, b: &Value) -> Ordering {
+    match compare_flat(a, b) {
+        Some(order) => order,
+        None if a.depth().min(b.depth()) <= SHALLOW => compare_parts(a, b),
+        None => compare_deep(a, b),
+    }
+}
+
+/// The order, unless it takes a look at the parts of two containers of one kind and length.
+fn compare_flat(a: &Value, b: &Value) -> Option<Ordering> {
+    let by_rank = rank(a).cmp(&rank(b));
+    if by_rank.is_ne() {
+        return Some(by_rank);
+    }
+    let (same, x, y) = match (a, b) {
+        (Value::Int(_) | Value::Double(_) | Value::BigInt(_), _) => return Some(number::compare(a, b)),
+        (Value::Str(x), Value::Str(y))
+        | (Value::Keyword(x), Value::Keyword(y))
+        | (Value::Symbol(x), Value::Symbol(y))
+        | (Value::Var(x), Value::Var(y)) => return Some(x.cmp(y)),
+        (Value::Regex(x), Value::Regex(y)) => return Some(x.source().cmp(y.source())),
+        (Value::Builtin(x), Value::Builtin(y)) => return Some((x.name, x.namespace).cmp(&(y.name, y.namespace))),
+        (Value::Composed(x), Value::Composed(y)) => {
+            return Some(if Arc::ptr_eq(x, y) { Ordering::Equal } else { x.serial().cmp(&y.serial()) });
+        }
+        (Value::Closure(x), Value::Closure(y)) => {
+            return Some(if Arc::ptr_eq(x, y) { Ordering::Equal } else { x.serial().cmp(&y.serial()) });
+        }
+        (Value::Vector(x), Value::Vector(y)) => (x.same(y), x.len(), y.len()),
+        (Value::Map(x), Value::Map(y)) => (x.same(y), x.len(), y.len()),
+        (Value::Set(x), Value::Set(y)) => (x.same(y), x.len(), y.len()),
+        _ => return Some(Ordering::Equal),
+    };
+    if same {
+        return Some(Ordering::Equal);
+    }
+    Some(x.cmp(&y)).filter(|order| order.is_ne())
+}
+
+fn compare_parts(a: &Value, b: &Value) -> Ordering {
+    let (Some(xs), Some(ys)) = (Children::of(a), Children::of(b)) else { return Ordering::Equal };
+    xs.zip(ys).map(|(x, y)| compare(x, y)).find(|order| order.is_ne()).unwrap_or(Ordering::Equal)
+}
+
+fn compare_deep(a: &Value, b: &Value) -> Ordering {
+    let mut work = Vec::new();
+    work.extend(Children::of(a).zip(Children::of(b)));
+    while let Some((xs, ys)) = work.last_mut() {
+        let (Some(x), Some(y)) = (xs.next(), ys.next()) else {
+            work.pop();
+            continue;
+        };
+        match compare_flat(x, y) {
+            Some(Ordering::Equal) => {}
+            Some(order) => return order,
+            None => work.extend(Children::of(x).zip(Children::of(y))),
+        }
+    }
+    Ordering::Equal
+}
+
+impl Hash for Value {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        hash_flat(self, state);
+        if self.depth() <= SHALLOW {
+            for part in Children::of(self).into_iter().flatten() {
+                part.hash(state);
+            }
+            return;
+        }
+        let mut work = Vec::new();
+        work.extend(Children::of(self));
+        while let Some(parts) = work.last_mut() {
+            match parts.next() {
+                Some(part) => {
+                    hash_flat(part, state);
+                    work.extend(Children::of(part));
+                }
+                None => {
+                    work.pop();
+                }
+            }
+        }
+    }
+}
+
+/// Hashes all but the parts of a container.
+fn hash_flat<H: Hasher>(value: &Value, state: &mut H) {
+    match value {
+        Value::Int(i) => state.write_i64(*i),
+        Value::Double(_) | Value::BigInt(_) => number::hash(value, state),
+        Value::Str(text) => text.hash(state),
+        _ => {
+            state.write_u8(rank(value));
+            match value {
+                Value::Keyword(text) | Value::Symbol(text) | Value::Var(text) => text.hash(state),
+                Value::Vector(v) => state.write_usize(v.len()),
+                Value::Map(m) => state.write_usize(m.len()),
+                Value::Set(s) => state.write_usize(s.len()),
+                Value::Regex(r) => r.source().hash(state),
+                Value::Builtin(b) => (b.name, b.namespace).hash(state),
+                Value::Composed(c) => state.write_u64(c.serial()),
+                Value::Closure(c) => state.write_u64(c.serial()),
+                _ => {}
+            }
+        }
+    }
+}

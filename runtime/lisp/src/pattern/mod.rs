@@ -1,0 +1,110 @@
+//! Regular expressions in Java's syntax.
+//!
+//! A pattern runs on an engine that is linear in the text. Only look-around, back-references, possessive and atomic groups need the
+//! backtracking engine, whose work is capped.
+
+mod translate;
+
+use std::fmt;
+
+use crate::value::Text;
+
+/// Longest pattern, in bytes.
+pub const MAX_PATTERN_BYTES: usize = 4096;
+/// Most backtracking steps of one match on the backtracking engine.
+const BACKTRACK_LIMIT: usize = 100_000;
+/// Most bytes a compiled pattern may take.
+const COMPILED_LIMIT: usize = 1 << 20;
+
+/// A compiled regular expression.
+pub struct Pattern {
+    source: Text,
+    engine: Engine,
+    /// Anchored at both ends, for whole matches.
+    whole: Engine,
+}
+
+enum Engine {
+    Linear(regex::Regex),
+    Backtracking(Box<fancy_regex::Regex>),
+}
+
+/// One match: the byte range of the whole, then of each group.
+pub type Groups = Vec<Option<(usize, usize)>>;
+
+/// A match took more backtracking steps than allowed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TooCostly;
+
+impl fmt::Display for TooCostly {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "the regex needs more than {BACKTRACK_LIMIT} backtracking steps on this text")
+    }
+}
+
+impl Engine {
+    fn compile(translated: &str) -> Result<Engine, String> {
+        let linear = regex::RegexBuilder::new(translated).size_limit(COMPILED_LIMIT).dfa_size_limit(COMPILED_LIMIT).build();
+        match linear {
+            Ok(regex) => Ok(Engine::Linear(regex)),
+            Err(regex::Error::CompiledTooBig(_)) => Err("the compiled pattern is too large".to_owned()),
+            Err(fault) => fancy_regex::RegexBuilder::new(translated)
+                .backtrack_limit(BACKTRACK_LIMIT)
+                .delegate_size_limit(COMPILED_LIMIT)
+                .build()
+                .map(|regex| Engine::Backtracking(Box::new(regex)))
+                .map_err(|_| explain(&fault)),
+        }
+    }
+
+    fn find_at(&self, text: &str, at: usize) -> Result<Option<Groups>, TooCostly> {
+        match self {
+            Engine::Linear(regex) if regex.captures_len() == 1 => {
+                Ok(regex.find_at(text, at).map(|found| vec![Some((found.start(), found.end()))]))
+            }
+            Engine::Linear(regex) => {
+                let found = regex.captures_at(text, at);
+                Ok(found.map(|groups| groups.iter().map(|g| g.map(|g| (g.start(), g.end()))).collect()))
+            }
+            Engine::Backtracking(regex) => {
+                let found = regex.captures_from_pos(text, at).map_err(|_| TooCostly)?;
+                Ok(found.map(|groups| groups.iter().map(|g| g.map(|g| (g.start(), g.end()))).collect()))
+            }
+        }
+    }
+}
+
+/// The last line of the engine's report, which says what is wrong.
+fn explain(fault: &regex::Error) -> String {
+    let text = fault.to_string();
+    let last = text.lines().last().unwrap_or_default().trim();
+    last.strip_prefix("error: ").unwrap_or(last).to_owned()
+}
+
+impl Pattern {
+    /// Compiles a pattern; the message says what is wrong with it.
+    pub fn compile(source: &str) -> Result<Pattern, String> {
+        if source.len() > MAX_PATTERN_BYTES {
+            return Err(format!("a pattern may have at most {MAX_PATTERN_BYTES} bytes, this one has {}", source.len()));
+        }
+        let translated = translate::java(source);
+        let engine = Engine::compile(&translated)?;
+        let whole = Engine::compile(&format!(r"\A(?:{translated})\z"))?;
+        Ok(Pattern { source: Text::new(source), engine, whole })
+    }
+
+    /// The pattern as written.
+    pub fn source(&self) -> &Text {
+        &self.source
+    }
+
+    /// The first match at or after byte `at`.
+    pub fn find_at(&self, text: &str, at: usize) -> Result<Option<Groups>, TooCostly> {
+        self.engine.find_at(text, at)
+    }
+
+    /// The match of the whole text.
+    pub fn matches(&self, text: &str) -> Result<Option<Groups>, TooCostly> {
+        self.whole.find_at(text, 0)
+    }
+}

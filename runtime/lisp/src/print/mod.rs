@@ -1,0 +1,8 @@
+//! Values as text.
+
+mod preview;
+mod readable;
+
+pub use preview::{Preview, preview};
+pub use readable::readable;
+pub(crate) use readable::{write_atom, write_quoted, write_readable};

@@ -1,0 +1,129 @@
+//! The printed form that reads back as an equal value.
+
+use std::fmt::Write;
+
+use crate::Value;
+use crate::collection::Children;
+
+/// Prints a value as EDN: no commas, maps and sets in the order of their keys. Functions, regexes and vars have a printed form,
+/// but functions cannot be read back.
+pub fn readable(value: &Value) -> String {
+    let mut out = String::new();
+    write_readable(value, &mut out);
+    out
+}
+
+/// Appends the printed form.
+pub(crate) fn write_readable(value: &Value, out: &mut String) {
+    // Open containers with what closes them, so that depth costs no native stack.
+    let mut open: Vec<(Children<'_>, char)> = Vec::new();
+    let mut first = true;
+    let mut next = Some(value);
+    loop {
+        if let Some(value) = next {
+            if !first {
+                out.push(' ');
+            }
+            first = false;
+            if let Some(children) = Children::of(value) {
+                let close = match value {
+                    Value::Vector(_) => {
+                        out.push('[');
+                        ']'
+                    }
+                    Value::Set(_) => {
+                        out.push_str("#{");
+                        '}'
+                    }
+                    _ => {
+                        out.push('{');
+                        '}'
+                    }
+                };
+                open.push((children, close));
+                first = true;
+            } else {
+                write_atom(value, out);
+            }
+        } else if let Some((_, close)) = open.pop() {
+            out.push(close);
+            first = false;
+        }
+        match open.last_mut() {
+            Some((children, _)) => next = children.next(),
+            None => return,
+        }
+    }
+}
+
+/// Appends a value that is no container.
+pub(crate) fn write_atom(value: &Value, out: &mut String) {
+    match value {
+        Value::Nil => out.push_str("nil"),
+        Value::False => out.push_str("false"),
+        Value::True => out.push_str("true"),
+        Value::Int(i) => {
+            let _ = write!(out, "{i}");
+        }
+        Value::BigInt(big) => {
+            let _ = write!(out, "{big}");
+        }
+        Value::Double(d) => crate::number::write_double(d.get(), out),
+        Value::Str(text) => write_quoted(text.as_str(), out),
+        Value::Keyword(name) => {
+            out.push(':');
+            out.push_str(name.as_str());
+        }
+        Value::Symbol(name) => out.push_str(name.as_str()),
+        Value::Var(name) => {
+            out.push_str("#'");
+            out.push_str(name.as_str());
+        }
+        Value::Regex(pattern) => write_regex(pattern.source().as_str(), out),
+        Value::Builtin(row) => {
+            let _ = write!(out, "#fn[{}]", row.full_name());
+        }
+        Value::Composed(composed) => {
+            let _ = write!(out, "#fn[{}]", composed.name());
+        }
+        Value::Closure(closure) => {
+            let _ = write!(out, "#fn[{}]", closure.name().unwrap_or("anonymous"));
+        }
+        Value::Vector(_) | Value::Map(_) | Value::Set(_) => write_readable(value, out),
+    }
+}
+
+/// Appends a string in double quotes.
+pub(crate) fn write_quoted(text: &str, out: &mut String) {
+    out.push('"');
+    let mut from = 0;
+    for (at, b) in text.bytes().enumerate() {
+        let escape = match b {
+            b'"' => "\\\"",
+            b'\\' => "\\\\",
+            b'\n' => "\\n",
+            b'\r' => "\\r",
+            b'\t' => "\\t",
+            _ => continue,
+        };
+        out.push_str(text.get(from..at).unwrap_or_default());
+        out.push_str(escape);
+        from = at + 1;
+    }
+    out.push_str(text.get(from..).unwrap_or_default());
+    out.push('"');
+}
+
+/// Appends `#"…"`. A double quote inside is escaped, which means the same to the engine.
+fn write_regex(source: &str, out: &mut String) {
+    out.push_str("#\"");
+    let mut escaped = false;
+    for c in source.chars() {
+        if c == '"' && !escaped {
+            out.push('\\');
+        }
+        escaped = c == '\\' && !escaped;
+        out.push(c);
+    }
+    out.push('"');
+}

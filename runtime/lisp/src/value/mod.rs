@@ -1,0 +1,381 @@
+//! Values: 16 bytes, cheap to clone, safe to share between threads.
+//!
+//! Every payload is 8 bytes and integer- or pointer-like, so that a value and a `Result<Value, Raised>` travel in two
+//! registers; that is why the booleans are two variants and a double is kept as bits.
+
+mod double;
+mod teardown;
+mod text;
+
+use std::fmt;
+use std::sync::Arc;
+
+use num_bigint::BigInt;
+
+pub use double::Double;
+pub(crate) use teardown::teardown;
+pub use text::Text;
+
+use crate::builtins::{Builtin, Composed};
+use crate::collection::{Map, Set, Vector};
+use crate::eval::Closure;
+use crate::pattern::Pattern;
+
+/// A PTC-Lisp value. Equality, order and hash follow [`crate::order`].
+#[derive(Clone, Default)]
+pub enum Value {
+    /// `nil`
+    #[default]
+    Nil,
+    /// `false`
+    False,
+    /// `true`
+    True,
+    /// An integer of 64 bits.
+    Int(i64),
+    /// A double.
+    Double(Double),
+    /// An integer that does not fit in 64 bits; never one that does.
+    BigInt(Arc<BigInt>),
+    /// A string.
+    Str(Text),
+    /// A keyword, without its colon.
+    Keyword(Text),
+    /// A quoted symbol.
+    Symbol(Text),
+    /// A vector, which stands for every sequence.
+    Vector(Vector),
+    /// A map.
+    Map(Map),
+    /// A set.
+    Set(Set),
+    /// A compiled regular expression.
+    Regex(Arc<Pattern>),
+    /// A reference to a definition, by name.
+    Var(Text),
+    /// A function of the table of builtins.
+    Builtin(&'static Builtin),
+    /// A function made by `partial`, `comp` and their like.
+    Composed(Arc<Composed>),
+    /// A function made by `fn`.
+    Closure(Arc<Closure>),
+}
+
+/// What a value is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Kind {
+    /// `nil`
+    Nil,
+    /// `true` or `false`
+    Bool,
+    /// An integer of 64 bits.
+    Int,
+    /// A larger integer.
+    BigInt,
+    /// A double.
+    Double,
+    /// A string.
+    String,
+    /// A keyword.
+    Keyword,
+    /// A symbol.
+    Symbol,
+    /// A vector.
+    Vector,
+    /// A map.
+    Map,
+    /// A set.
+    Set,
+    /// A regular expression.
+    Regex,
+    /// A var.
+    Var,
+    /// A function.
+    Function,
+}
+
+impl Kind {
+    /// The kind with its article, for messages.
+    pub fn described(self) -> &'static str {
+        match self {
+            Kind::Nil => "nil",
+            Kind::Bool => "a boolean",
+            Kind::Int | Kind::BigInt => "an integer",
+            Kind::Double => "a double",
+            Kind::String => "a string",
+            Kind::Keyword => "a keyword",
+            Kind::Symbol => "a symbol",
+            Kind::Vector => "a vector",
+            Kind::Map => "a map",
+            Kind::Set => "a set",
+            Kind::Regex => "a regex",
+            Kind::Var => "a var",
+            Kind::Function => "a function",
+        }
+    }
+
+    /// The kind's short name, as `(type x)` answers it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Kind::Nil => "nil",
+            Kind::Bool => "boolean",
+            Kind::Int | Kind::BigInt => "integer",
+            Kind::Double => "float",
+            Kind::String => "string",
+            Kind::Keyword => "keyword",
+            Kind::Symbol => "symbol",
+            Kind::Vector => "vector",
+            Kind::Map => "map",
+            Kind::Set => "set",
+            Kind::Regex => "regex",
+            Kind::Var => "var",
+            Kind::Function => "function",
+        }
+    }
+}
+
+impl Value {
+    /// `nil`
+    pub fn nil() -> Value {
+        Value::Nil
+    }
+
+    /// `true` or `false`
+    #[inline]
+    pub fn bool(b: bool) -> Value {
+        if b { Value::True } else { Value::False }
+    }
+
+    /// An integer.
+    pub fn int(i: i64) -> Value {
+        Value::Int(i)
+    }
+
+    /// An integer of any size.
+    pub fn big(i: BigInt) -> Value {
+        i64::try_from(&i).map_or_else(|_| Value::BigInt(Arc::new(i)), Value::Int)
+    }
+
+    /// A double.
+    #[inline]
+    pub fn double(d: f64) -> Value {
+        Value::Double(Double::new(d))
+    }
+
+    /// A string.
+    pub fn string(text: impl AsRef<str>) -> Value {
+        Value::Str(Text::new(text))
+    }
+
+    /// A keyword; `name` without the colon.
+    pub fn keyword(name: impl AsRef<str>) -> Value {
+        Value::Keyword(Text::new(name))
+    }
+
+    /// A vector.
+    pub fn vector(items: Vec<Value>) -> Value {
+        Value::Vector(Vector::from(items))
+    }
+
+    /// A map. The last of equal keys wins.
+    pub fn map(entries: impl IntoIterator<Item = (Value, Value)>) -> Value {
+        Value::Map(entries.into_iter().collect())
+    }
+
+    /// A set.
+    pub fn set(members: impl IntoIterator<Item = Value>) -> Value {
+        Value::Set(members.into_iter().collect())
+    }
+
+    /// What it is.
+    pub fn kind(&self) -> Kind {
+        match self {
+            Value::Nil => Kind::Nil,
+            Value::False | Value::True => Kind::Bool,
+            Value::Int(_) => Kind::Int,
+            Value::Double(_) => Kind::Double,
+            Value::BigInt(_) => Kind::BigInt,
+            Value::Str(_) => Kind::String,
+            Value::Keyword(_) => Kind::Keyword,
+            Value::Symbol(_) => Kind::Symbol,
+            Value::Vector(_) => Kind::Vector,
+            Value::Map(_) => Kind::Map,
+            Value::Set(_) => Kind::Set,
+            Value::Regex(_) => Kind::Regex,
+            Value::Var(_) => Kind::Var,
+            Value::Builtin(_) | Value::Composed(_) | Value::Closure(_) => Kind::Function,
+        }
+    }
+
+    /// Whether it is `nil`.
+    #[inline]
+    pub fn is_nil(&self) -> bool {
+        matches!(self, Value::Nil)
+    }
+
+    /// Whether it counts as true: anything but `nil` and `false`.
+    #[inline]
+    pub fn is_truthy(&self) -> bool {
+        !matches!(self, Value::Nil | Value::False)
+    }
+
+    /// The boolean.
+    pub fn as_bool(&self) -> Option<bool> {
+        match self {
+            Value::True => Some(true),
+            Value::False => Some(false),
+            _ => None,
+        }
+    }
+
+    /// The integer, if it fits in 64 bits.
+    #[inline]
+    pub fn as_int(&self) -> Option<i64> {
+        match self {
+            Value::Int(i) => Some(*i),
+            _ => None,
+        }
+    }
+
+    /// The number as a double; large integers are rounded.
+    pub fn as_f64(&self) -> Option<f64> {
+        match self {
+            Value::Int(i) => Some(*i as f64),
+            Value::Double(d) => Some(d.get()),
+            Value::BigInt(b) => num_traits::ToPrimitive::to_f64(&**b),
+            _ => None,
+        }
+    }
+
+    /// The text of a string.
+    #[inline]
+    pub fn as_str(&self) -> Option<&str> {
+        match self {
+            Value::Str(text) => Some(text.as_str()),
+            _ => None,
+        }
+    }
+
+    /// The text of a string or keyword.
+    #[inline]
+    pub fn as_name(&self) -> Option<&str> {
+        match self {
+            Value::Str(text) | Value::Keyword(text) => Some(text.as_str()),
+            _ => None,
+        }
+    }
+
+    /// The value of a map under the keyword `key`, else under the string `key`.
+    pub fn get(&self, key: &str) -> Option<&Value> {
+        match self {
+            Value::Map(map) => map.lookup(&Value::keyword(key)),
+            _ => None,
+        }
+    }
+
+    /// The items of a vector or the members of a set.
+    pub fn items(&self) -> Option<impl Iterator<Item = &Value>> {
+        match self {
+            Value::Vector(_) | Value::Set(_) => crate::collection::Children::of(self),
+            _ => None,
+        }
+    }
+
+    /// The entries of a map, sorted by key.
+    pub fn entries(&self) -> Option<impl Iterator<Item = (&Value, &Value)>> {
+        match self {
+            Value::Map(map) => Some(map.iter()),
+            _ => None,
+        }
+    }
+
+    /// Number of items, members, entries or graphemes; `None` for what has no length.
+    #[expect(clippy::len_without_is_empty, reason = "most values have no length")]
+    pub fn len(&self) -> Option<usize> {
+        match self {
+            Value::Nil => Some(0),
+            Value::Vector(v) => Some(v.len()),
+            Value::Map(m) => Some(m.len()),
+            Value::Set(s) => Some(s.len()),
+            Value::Str(s) => Some(s.count()),
+            _ => None,
+        }
+    }
+
+    /// A bound of the nesting depth: 0 for what holds no value.
+    #[inline]
+    pub fn depth(&self) -> u32 {
+        match self {
+            Value::Vector(v) => v.depth(),
+            Value::Map(m) => m.depth(),
+            Value::Set(s) => s.depth(),
+            Value::Composed(c) => c.depth(),
+            Value::Closure(c) => c.depth(),
+            _ => 0,
+        }
+    }
+
+    /// The string for a keyword and the keyword for a string.
+    pub(crate) fn other_spelling(&self) -> Option<Value> {
+        match self {
+            Value::Keyword(name) => Some(Value::Str(name.clone())),
+            Value::Str(name) => Some(Value::Keyword(name.clone())),
+            _ => None,
+        }
+    }
+
+    /// The same name with underscores for hyphens, if it has any.
+    pub(crate) fn underscored(&self) -> Option<Value> {
+        let name = self.as_name().filter(|name| name.contains('-'))?;
+        let under = Text::from_string(name.replace('-', "_"));
+        Some(if matches!(self, Value::Keyword(_)) { Value::Keyword(under) } else { Value::Str(under) })
+    }
+}
+
+impl fmt::Debug for Value {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&crate::print::preview(self, 400).text)
+    }
+}
+
+impl From<bool> for Value {
+    fn from(b: bool) -> Self {
+        Value::bool(b)
+    }
+}
+
+impl From<i64> for Value {
+    fn from(i: i64) -> Self {
+        Value::Int(i)
+    }
+}
+
+impl From<f64> for Value {
+    fn from(d: f64) -> Self {
+        Value::double(d)
+    }
+}
+
+impl From<&str> for Value {
+    fn from(text: &str) -> Self {
+        Value::string(text)
+    }
+}
+
+impl From<String> for Value {
+    fn from(text: String) -> Self {
+        Value::Str(Text::from_string(text))
+    }
+}
+
+impl From<Vec<Value>> for Value {
+    fn from(items: Vec<Value>) -> Self {
+        Value::vector(items)
+    }
+}
+
+impl From<Map> for Value {
+    fn from(map: Map) -> Self {
+        Value::Map(map)
+    }
+}

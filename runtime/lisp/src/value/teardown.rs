@@ -1,0 +1,33 @@
+//! Dropping deep values without native recursion.
+
+use std::sync::Arc;
+
+use super::Value;
+
+/// Drops `parts` and all that only they hold, however deep.
+///
+/// A container that is deeper than [`crate::collection::SHALLOW`] hands its parts over when it is dropped; here each part that
+/// nobody else holds is emptied before it is dropped in its turn, so that no drop recurses more than one level.
+pub(crate) fn teardown(mut parts: Vec<Value>) {
+    while let Some(part) = parts.pop() {
+        if part.depth() <= crate::collection::SHALLOW {
+            continue;
+        }
+        match part {
+            Value::Vector(vector) => vector.dismantle(&mut parts),
+            Value::Map(map) => map.dismantle(&mut parts),
+            Value::Set(set) => set.dismantle(&mut parts),
+            Value::Composed(composed) => {
+                if let Some(mut composed) = Arc::into_inner(composed) {
+                    composed.dismantle(&mut parts);
+                }
+            }
+            Value::Closure(closure) => {
+                if let Some(mut closure) = Arc::into_inner(closure) {
+                    closure.dismantle(&mut parts);
+                }
+            }
+            _ => {}
+        }
+    }
+}
