@@ -19,34 +19,39 @@ pub fn enabled(test: &str) -> bool {
     false
 }
 
-/// Where `.ci/peers` installed the npm packages of `tests/peers/package.json`.
-pub fn node_modules() -> PathBuf {
+/// Where `.ci/peers` installed them.
+fn installed(path: &str) -> PathBuf {
     let folder = std::env::var_os("PTC_PEERS_DIR").map_or_else(|| workspace().join("target/peers"), PathBuf::from);
-    let modules = folder.join("node_modules");
-    assert!(modules.is_dir(), "{} is missing: run .ci/peers first", modules.display());
-    modules
+    let path = folder.join(path);
+    assert!(path.exists(), "{} is missing: run .ci/peers first", path.display());
+    path
+}
+
+/// `python` with the packages of `tests/peers/requirements.txt`, and a script of `tests/peers`.
+pub fn python_script(name: &str) -> Command {
+    let mut command = Command::new(installed("venv/bin/python"));
+    command.arg(Path::new(env!("CARGO_MANIFEST_DIR")).join("peers").join(name));
+    command
 }
 
 /// `node` with the program that an npm package installs under that name.
 pub fn npm_program(name: &str) -> Command {
     let mut command = Command::new("node");
-    let program = node_modules().join(".bin").join(name);
+    let program = installed("node_modules/.bin").join(name);
     command.arg(std::fs::canonicalize(&program).unwrap_or_else(|error| panic!("{}: {error}", program.display())));
     command
 }
 
 /// A file of an npm package.
 pub fn npm_file(path: &str) -> PathBuf {
-    let file = node_modules().join(path);
-    assert!(file.exists(), "{} is missing: run .ci/peers first", file.display());
-    file
+    installed("node_modules").join(path)
 }
 
 /// `node` with a script of `tests/peers`, which finds the installed packages.
-pub fn script(name: &str) -> Command {
+pub fn node_script(name: &str) -> Command {
     // Modules are looked up beside the script's real path, so that a copy stands beside `node_modules`.
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("peers").join(name);
-    let modules = node_modules();
+    let modules = installed("node_modules");
     let copy = modules.parent().expect("node_modules lies in a folder").join(name);
     let text = std::fs::read(&source).unwrap_or_else(|error| panic!("{}: {error}", source.display()));
     std::fs::write(&copy, text).unwrap_or_else(|error| panic!("{}: {error}", copy.display()));

@@ -3,8 +3,8 @@
 use std::path::Path;
 use std::process::Command;
 
-use ptc_tests::deployment::build;
-use ptc_tests::peers::{enabled, npm_file, npm_program, script};
+use ptc_tests::deployment::{build, quickstart};
+use ptc_tests::peers::{enabled, node_script, npm_file, npm_program, python_script};
 use ptc_tests::process::{Background, free_port, run};
 use serde_json::{Value, json};
 
@@ -78,7 +78,7 @@ fn real_upstreams_of_each_transport() {
     assert_eq!(read_json(&folder.path().join("upstreams.lock.json")), lock);
 
     let program = PROGRAM.replace("FOLDER", shared.to_str().expect("a path of plain text"));
-    let mut client = script("client.mjs");
+    let mut client = node_script("client.mjs");
     client.arg(&binary).arg(&program).env("DIRECTUS_TOKEN", "not-a-real-token");
     let seen: Value = serde_json::from_str(&run(&mut client).success()).expect("one JSON object");
     assert_eq!(seen.pointer("/server/name"), Some(&json!("ptc_lisp")));
@@ -89,6 +89,21 @@ fn real_upstreams_of_each_transport() {
     let refused = run(Command::new(&binary).args(["eval", "1"]).env_remove("DIRECTUS_TOKEN"));
     assert_ne!(refused.code, Some(0));
     assert!(refused.stderr.contains("DIRECTUS_TOKEN") && refused.stderr.contains("directus"), "{}", refused.stderr);
+}
+
+/// The three ways in which the Python SDK connects: it probes with `server/discover` and falls back, it shakes hands, or it
+/// is stateless.
+#[test]
+fn every_mode_of_the_python_sdk() {
+    if !enabled("every_mode_of_the_python_sdk") {
+        return;
+    }
+    for mode in ["auto", "legacy", "2026-07-28"] {
+        let mut client = python_script("client.py");
+        client.arg(mode).arg(quickstart()).arg("(count (dir \"petstore\"))");
+        let seen: Value = serde_json::from_str(&run(&mut client).success()).expect("one JSON object");
+        assert_eq!(seen, json!({ "tools": ["lisp_eval"], "isError": false, "text": "user=> 2" }), "mode {mode}");
+    }
 }
 
 fn read_json(path: &Path) -> Value {
