@@ -4,5 +4,13 @@
 
 pub mod config;
 pub mod diag;
+pub mod ir;
+pub mod lock;
+pub mod lower;
+pub mod openapi;
+pub mod render;
 pub mod source;
 pub mod tree;
+
+/// Version of this compiler, as it is written into everything that it generates.
+pub const VERSION: &str = env!("CARGO_PKG_VERSION");

@@ -1,5 +1,7 @@
 //! JSON that keeps what others lose: numbers as written, every field, a canonical text.
 
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use std::fmt::Write as _;
 
 use crate::tree::{Node, Tree};
@@ -203,17 +205,17 @@ impl From<&Node> for Json {
             Tree::String(text) => Json::String(text.to_string()),
             Tree::Array(items) => Json::Array(items.iter().map(Json::from).collect()),
             Tree::Object(members) => {
-                let mut seen = std::collections::HashMap::with_capacity(members.len());
+                let mut seen: HashMap<&str, usize> = HashMap::with_capacity(members.len());
                 let mut out: Vec<(String, Json)> = Vec::with_capacity(members.len());
                 for member in members {
                     let value = Json::from(&member.value);
                     match seen.entry(&*member.key) {
-                        std::collections::hash_map::Entry::Occupied(at) => {
+                        Entry::Occupied(at) => {
                             if let Some(slot) = out.get_mut(*at.get()) {
                                 slot.1 = value;
                             }
                         }
-                        std::collections::hash_map::Entry::Vacant(free) => {
+                        Entry::Vacant(free) => {
                             free.insert(out.len());
                             out.push((member.key.to_string(), value));
                         }

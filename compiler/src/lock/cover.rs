@@ -1,0 +1,1 @@
+//! What a lock lacks for a config.

@@ -1,0 +1,114 @@
+//! `upstreams.lock.json`: what every granted tool was when the catalog was frozen.
+//!
+//! The file is canonical JSON, indented for review. It alone decides what is generated: a build reads definitions from the
+//! lock, and contacts an upstream only where the lock does not cover the config.
+//!
+//! - [`read`]: text to [`Lock`], with its faults.
+//! - [`write`]: [`Lock`] to text.
+//! - [`cover`]: what the lock lacks for a config.
+
+pub mod cover;
+pub mod read;
+pub mod write;
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+
+use ptc_catalog::Era;
+use sha2::{Digest, Sha256};
+
+use crate::ir::Json;
+
+/// The format that this compiler writes and reads.
+pub const VERSION: u32 = 1;
+
+/// A whole lock file.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Lock {
+    /// By the config's names.
+    pub upstreams: BTreeMap<String, LockedUpstream>,
+}
+
+/// What is known of one upstream.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct LockedUpstream {
+    /// The transport's name in the config.
+    pub transport: String,
+    /// Protocol era of an MCP server.
+    pub era: Option<Era>,
+    /// What an MCP server calls itself, or title and version of an OpenAPI document.
+    pub server: Option<Server>,
+    /// What an MCP server says to models about itself.
+    pub instructions: Option<String>,
+    /// Whether every tool of the server was granted, or those of a list.
+    pub all_tools: bool,
+    /// The document of an OpenAPI upstream.
+    pub document: Option<Document>,
+    /// Granted tools by exposed name.
+    pub tools: BTreeMap<String, LockedTool>,
+}
+
+/// Name and version of a server.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Server {
+    /// Its name.
+    pub name: String,
+    /// Its version; may be empty.
+    pub version: String,
+}
+
+/// An OpenAPI document as it was read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Document {
+    /// `schema_file` or `schema_url` as configured.
+    pub source: String,
+    /// SHA-256 of its bytes.
+    pub digest: String,
+    /// SHA-256 of what the config selects from it, so that a lock serves while both stay the same.
+    pub selection: String,
+}
+
+/// One tool.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LockedTool {
+    /// The whole definition, unknown fields included.
+    pub definition: Json,
+    /// Its canonical text.
+    pub canonical: String,
+    /// SHA-256 of `canonical`.
+    pub digest: String,
+}
+
+impl LockedTool {
+    /// A definition with its digest.
+    pub fn new(definition: Json) -> Self {
+        let canonical = definition.canonical();
+        let digest = sha256(canonical.as_bytes());
+        LockedTool { definition, canonical, digest }
+    }
+}
+
+impl Lock {
+    /// SHA-256 over names, transports and digests of all upstreams and tools: equal catalogs have equal digests.
+    pub fn catalog_digest(&self) -> String {
+        let mut upstreams = Json::object();
+        for (name, upstream) in &self.upstreams {
+            let mut tools = Json::object();
+            for (tool, locked) in &upstream.tools {
+                tools.set(tool, Json::string(&*locked.digest));
+            }
+            upstreams.set(name, Json::object().with("transport", Json::string(&*upstream.transport)).with("tools", tools));
+        }
+        sha256(upstreams.canonical().as_bytes())
+    }
+}
+
+/// `sha256:` and lower-case hex.
+pub fn sha256(bytes: &[u8]) -> String {
+    let mut text = String::with_capacity(71);
+    text.push_str("sha256:");
+    for byte in Sha256::digest(bytes) {
+        let _ = write!(text, "{byte:02x}");
+    }
+    text
+}

@@ -1,0 +1,122 @@
+//! A lock from its tree.
+
+use ptc_catalog::Era;
+
+use super::{Document, Lock, LockedTool, LockedUpstream, Server, VERSION};
+use crate::diag::{Code, Diagnostic, Diagnostics};
+use crate::ir::Json;
+use crate::source::{FileId, Sources};
+use crate::tree::{self, Node};
+
+/// What to do about a lock that is not what a compiler wrote.
+const REMAKE: &str = "restore it from version control, or delete it so that ptc-compile contacts the upstreams and writes it anew";
+
+/// Reads a lock file. `None` where it cannot be used; then `diagnostics` says why.
+pub fn read(sources: &Sources, file: FileId, diagnostics: &mut Diagnostics) -> Option<Lock> {
+    let root = tree::parse(sources, file, diagnostics)?;
+    let mut reader = Reader { file, diagnostics, sound: true };
+    let lock = reader.lock(&root)?;
+    reader.sound.then_some(lock)
+}
+
+struct Reader<'a> {
+    file: FileId,
+    diagnostics: &'a mut Diagnostics,
+    sound: bool,
+}
+
+impl Reader<'_> {
+    fn fault(&mut self, code: Code, node: &Node, message: String) {
+        self.sound = false;
+        self.diagnostics.push(Diagnostic::new(code, message).at(node.place(self.file), "").hint(REMAKE));
+    }
+
+    fn lock(&mut self, root: &Node) -> Option<Lock> {
+        match root.get("lock_version").map(Json::from) {
+            Some(Json::Number(version)) if version == VERSION.to_string() => {}
+            Some(Json::Number(version)) => {
+                self.fault(Code::LockVersion, root, format!("the lock file has format {version}, this ptc-compile reads format {VERSION}"));
+                return None;
+            }
+            _ => {
+                self.fault(Code::LockShape, root, "not a lock file: `lock_version` is missing".to_owned());
+                return None;
+            }
+        }
+        let mut lock = Lock::default();
+        let upstreams = self.object(root, "upstreams")?;
+        for member in upstreams.members() {
+            if let Some(upstream) = self.upstream(&member.key, &member.value) {
+                lock.upstreams.insert(member.key.to_string(), upstream);
+            }
+        }
+        let pinned = self.string(root, "catalog_digest")?;
+        // A tool that was changed has its own message; the sum over all would only repeat it.
+        if self.sound && pinned != lock.catalog_digest() {
+            self.fault(
+                Code::LockDigest,
+                root.get("catalog_digest").unwrap_or(root),
+                format!("the lock file was changed by hand: its tools have the digest {}", lock.catalog_digest()),
+            );
+        }
+        Some(lock)
+    }
+
+    fn upstream(&mut self, name: &str, node: &Node) -> Option<LockedUpstream> {
+        let mut upstream = LockedUpstream {
+            transport: self.string(node, "transport")?,
+            instructions: node.get("instructions").and_then(Node::as_str).map(str::to_owned),
+            all_tools: node.get("grants").and_then(Node::as_str) == Some("all"),
+            ..LockedUpstream::default()
+        };
+        if let Some(era) = node.get("era") {
+            upstream.era = [Era::Handshake, Era::Stateless].into_iter().find(|e| Some(e.name()) == era.as_str());
+            if upstream.era.is_none() {
+                self.fault(Code::LockShape, era, "expected the protocol era \"handshake\" or \"stateless\"".to_owned());
+            }
+        }
+        if let Some(server) = node.get("server") {
+            upstream.server = Some(Server { name: self.string(server, "name")?, version: self.string(server, "version")? });
+        }
+        if let Some(document) = node.get("document") {
+            upstream.document = Some(Document {
+                source: self.string(document, "source")?,
+                digest: self.string(document, "digest")?,
+                selection: self.string(document, "selection")?,
+            });
+        }
+        for member in self.object(node, "tools")?.members() {
+            let definition = Json::from(self.object(&member.value, "definition")?);
+            let pinned = self.string(&member.value, "digest")?;
+            let tool = LockedTool::new(definition);
+            if tool.digest != pinned {
+                let message = format!("the definition of `{name}/{}` does not have the digest that the lock file gives", member.key);
+                self.fault(Code::LockDigest, member.value.get("digest").unwrap_or(&member.value), message);
+            }
+            upstream.tools.insert(member.key.to_string(), tool);
+        }
+        Some(upstream)
+    }
+
+    fn object<'n>(&mut self, node: &'n Node, key: &str) -> Option<&'n Node> {
+        match node.get(key) {
+            Some(found) if matches!(found.value, tree::Tree::Object(_)) => Some(found),
+            other => {
+                let found = other.map_or("nothing", Node::kind);
+                self.fault(Code::LockShape, other.unwrap_or(node), format!("expected an object under `{key}`, found {found}"));
+                None
+            }
+        }
+    }
+
+    fn string(&mut self, node: &Node, key: &str) -> Option<String> {
+        match node.get(key).and_then(Node::as_str) {
+            Some(text) => Some(text.to_owned()),
+            None => {
+                let found = node.get(key).map_or("nothing", Node::kind);
+                self.fault(Code::LockShape, node.get(key).unwrap_or(node), format!("expected a string under `{key}`, found {found}"));
+                None
+            }
+        }
+    }
+}

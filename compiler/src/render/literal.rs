@@ -1,0 +1,59 @@
+//! Rust literals.
+
+/// A string literal that means `text`: raw where that is easier to read, escaped where it holds what a reader cannot see.
+pub(super) fn string(text: &str) -> String {
+    let visible = |c: char| c == '\n' || !(c.is_control() || is_invisible(c));
+    if text.contains(['"', '\\', '\n']) && text.chars().all(visible) {
+        let hashes = "#".repeat(longest_close(text) + 1);
+        return format!("r{hashes}\"{text}\"{hashes}");
+    }
+    let mut out = String::with_capacity(text.len() + 2);
+    out.push('"');
+    for c in text.chars() {
+        match c {
+            '"' => out.push_str("\\\""),
+            '\\' => out.push_str("\\\\"),
+            '\n' => out.push_str("\\n"),
+            c if visible(c) => out.push(c),
+            c => out.extend(c.escape_unicode()),
+        }
+    }
+    out.push('"');
+    out
+}
+
+/// String literals with commas between.
+pub(super) fn strings<'a>(texts: impl IntoIterator<Item = &'a str>) -> String {
+    texts.into_iter().map(string).collect::<Vec<_>>().join(", ")
+}
+
+/// `Some(…)` or `None`.
+pub(super) fn option(value: Option<impl std::fmt::Display>) -> String {
+    value.map_or_else(|| "None".to_owned(), |v| format!("Some({v})"))
+}
+
+/// Direction marks, zero-width and other format characters: rustc refuses some of them in literals, and none can be reviewed.
+fn is_invisible(c: char) -> bool {
+    matches!(c, '\u{ad}' | '\u{61c}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{e0000}'..='\u{e007f}')
+}
+
+/// The most `#` that follow a quote in `text`.
+fn longest_close(text: &str) -> usize {
+    let after = |rest: &str| rest.bytes().take_while(|b| *b == b'#').count();
+    text.split('"').skip(1).map(after).max().unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::string;
+
+    #[test]
+    fn literals_mean_their_text() {
+        for text in ["plain", "a \"b\"", "end\"", "q\"##", "two\nlines", "cr\r\n", "\u{202e}x", "nul\0", "back\\slash", "é", ""] {
+            let literal: syn::LitStr = syn::parse_str(&string(text)).unwrap();
+            assert_eq!(literal.value(), text);
+        }
+        assert_eq!(string("{\"a\":1}"), "r#\"{\"a\":1}\"#");
+        assert_eq!(string("\u{202e}"), "\"\\u{202e}\"");
+    }
+}
