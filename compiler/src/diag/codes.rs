@@ -78,6 +78,7 @@ codes! {
     SchemaSource = "PTC0501" Error "not exactly one source of the OpenAPI document";
     OverrideNotIncluded = "PTC0502" Error "an override for an operation that is not included";
 
+    SchemaUnreadable = "PTC0510" Error "an OpenAPI document that cannot be read";
     NotOpenApi = "PTC0511" Error "not an OpenAPI document of version 3.0 or 3.1";
     UnknownOperation = "PTC0512" Error "an operation that the document does not have";
     AmbiguousOperation = "PTC0513" Error "an operation id that the document gives twice";

@@ -1,1 +1,164 @@
-//! What a lock lacks for a config.
+//! What a lock lacks for a config, and the lock that has it.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use ptc_catalog::Era;
+
+use super::{Lock, LockedTool, LockedUpstream, Server};
+use crate::config::model::{Config, SchemaSource, Spanned, Transport, Upstream};
+use crate::diag::{Code, Diagnostic, Diagnostics, suggest};
+use crate::ir::Json;
+use crate::openapi;
+
+/// What an MCP upstream said when it was asked for its tools.
+#[derive(Debug, Clone)]
+pub struct Listing {
+    /// The era that its protocol is of.
+    pub era: Era,
+    /// What it calls itself.
+    pub server: Option<Server>,
+    /// What it says to models about itself.
+    pub instructions: Option<String>,
+    /// Definitions as they came, in its order.
+    pub tools: Vec<Json>,
+}
+
+/// Something that only an upstream, or the host of a document, can tell.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Need {
+    /// The upstream.
+    pub upstream: String,
+    /// What is to be asked.
+    pub what: Ask,
+    /// Why the lock does not do: "is not in the lock file".
+    pub why: String,
+}
+
+/// What is to be asked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Ask {
+    /// `tools/list` of an MCP server.
+    Tools,
+    /// The document behind a `schema_url`.
+    Document,
+}
+
+/// What must be asked before there is a lock for `config`. Upstreams with a `schema_file` need nothing: their document is
+/// read with every build.
+pub fn needs(config: &Config, lock: &Lock) -> Vec<Need> {
+    config
+        .upstreams
+        .iter()
+        .filter_map(|(name, upstream)| {
+            let (what, why) = need(upstream, lock.upstreams.get(name))?;
+            Some(Need { upstream: name.clone(), what, why })
+        })
+        .collect()
+}
+
+fn need(upstream: &Upstream, locked: Option<&LockedUpstream>) -> Option<(Ask, String)> {
+    let what = match &upstream.transport {
+        Transport::OpenApi(entry) => match entry.schema.value {
+            SchemaSource::File(_) => return None,
+            SchemaSource::Url(_) => Ask::Document,
+        },
+        _ => Ask::Tools,
+    };
+    let Some(locked) = locked else { return Some((what, "is not in the lock file".to_owned())) };
+    let transport = transport_name(&upstream.transport);
+    if locked.transport != transport {
+        return Some((what, format!("is locked as `{}`, the config says `{transport}`", locked.transport)));
+    }
+    if let Transport::OpenApi(entry) = &upstream.transport {
+        let same = locked.document.as_ref().is_some_and(|d| d.selection == openapi::selection(entry));
+        return (!same).then(|| (what, "selects other operations than the lock file has".to_owned()));
+    }
+    match &upstream.include_tools {
+        None if !locked.all_tools => Some((what, "grants all tools, the lock file has a selection".to_owned())),
+        None => None,
+        Some(wanted) => {
+            let missing = wanted.iter().find(|tool| !locked.tools.contains_key(&tool.value))?;
+            Some((what, format!("grants `{}`, which is not in the lock file", missing.value)))
+        }
+    }
+}
+
+/// The lock for a config: what was read now, what was asked now, and the rest from the old lock, without tools that are no
+/// longer granted. Only call it once nothing in [`needs`] is left open; an upstream that nothing is known of is left out.
+pub fn cover(config: &Config, old: &Lock, fresh: BTreeMap<String, LockedUpstream>) -> Lock {
+    let mut fresh = fresh;
+    let mut lock = Lock::default();
+    for (name, upstream) in &config.upstreams {
+        let Some(mut locked) = fresh.remove(name).or_else(|| old.upstreams.get(name).cloned()) else { continue };
+        if let Some(wanted) = &upstream.include_tools {
+            let wanted: BTreeSet<&str> = wanted.iter().map(|tool| tool.value.as_str()).collect();
+            locked.tools.retain(|tool, _| wanted.contains(tool.as_str()));
+            locked.all_tools = false;
+        }
+        lock.upstreams.insert(name.clone(), locked);
+    }
+    lock
+}
+
+/// The granted tools of a listing.
+pub fn grant(name: &str, upstream: &Upstream, listing: Listing, diagnostics: &mut Diagnostics) -> LockedUpstream {
+    let mut offered: BTreeMap<String, Json> = BTreeMap::new();
+    for (at, tool) in listing.tools.into_iter().enumerate() {
+        match check_definition(&tool) {
+            Ok(tool_name) if offered.contains_key(&tool_name) => diagnostics.push(
+                Diagnostic::new(Code::BadListing, format!("the upstream `{name}` offers two tools named `{tool_name}`"))
+                    .at(upstream.place.clone(), ""),
+            ),
+            Ok(tool_name) => {
+                offered.insert(tool_name, tool);
+            }
+            Err(reason) => diagnostics.push(
+                Diagnostic::new(Code::BadListing, format!("tool {} of the upstream `{name}` {reason}", at + 1)).at(upstream.place.clone(), ""),
+            ),
+        }
+    }
+    for wanted in upstream.include_tools.iter().flatten() {
+        if !offered.contains_key(&wanted.value) {
+            diagnostics.push(not_offered(name, wanted, &offered));
+        }
+    }
+    let granted = |tool: &str| upstream.include_tools.as_ref().is_none_or(|list| list.iter().any(|w| w.value == tool));
+    LockedUpstream {
+        transport: transport_name(&upstream.transport).to_owned(),
+        era: Some(listing.era),
+        server: listing.server,
+        instructions: listing.instructions,
+        all_tools: upstream.include_tools.is_none(),
+        document: None,
+        tools: offered.into_iter().filter(|(tool, _)| granted(tool)).map(|(tool, def)| (tool, LockedTool::new(def))).collect(),
+    }
+}
+
+/// The name of a definition that has what the protocol asks for.
+fn check_definition(tool: &Json) -> Result<String, String> {
+    let Some(name) = tool.get("name").and_then(Json::as_str).filter(|n| !n.is_empty()) else {
+        return Err("has no name".to_owned());
+    };
+    match tool.get("inputSchema") {
+        Some(Json::Object(_)) => Ok(name.to_owned()),
+        Some(_) => Err(format!("(`{name}`) has an inputSchema that is not an object")),
+        None => Err(format!("(`{name}`) has no inputSchema")),
+    }
+}
+
+fn not_offered(name: &str, wanted: &Spanned<String>, offered: &BTreeMap<String, Json>) -> Diagnostic {
+    let message = format!("the upstream `{name}` offers no tool `{}`", wanted.value);
+    let diagnostic = Diagnostic::new(Code::ToolNotOffered, message).at(wanted.place.clone(), "");
+    match suggest::hint(&wanted.value, "tool", offered.keys().map(String::as_str)) {
+        Some(hint) => diagnostic.hint(hint),
+        None => diagnostic,
+    }
+}
+
+fn transport_name(transport: &Transport) -> &'static str {
+    match transport {
+        Transport::McpStdio(_) => "mcp_stdio",
+        Transport::McpHttp(_) => "mcp_http",
+        Transport::OpenApi(_) => "openapi",
+    }
+}

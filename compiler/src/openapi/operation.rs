@@ -1,0 +1,235 @@
+//! One operation as a tool definition.
+
+use super::parameter::{self, Sent};
+use super::reference::References;
+use super::select::Candidate;
+use super::{name, response, server};
+use crate::config::model::{OpenApi, Override};
+use crate::diag::{Code, Diagnostic, Diagnostics, suggest};
+use crate::ir::Json;
+use crate::lower::schema::Schema;
+use crate::tree::{Node, Place};
+
+/// The exposed name and the definition, or the one reason why the operation cannot be a tool.
+pub(super) fn definition(
+    references: References<'_>,
+    entry: &OpenApi,
+    candidate: &Candidate<'_>,
+    overriding: Option<&Override>,
+    notes: &mut Diagnostics,
+) -> Result<(String, Json), Diagnostic> {
+    let file = references.file;
+    let operation = candidate.operation;
+    refuse(references, candidate, overriding)?;
+    let params = parameter::all(references, candidate.item, operation, candidate.path, notes)?;
+    check_template(references, candidate, &params)?;
+    let path = server::path(file, &entry.base_url.value, candidate.item, operation, candidate.path)?;
+    let success = response::success(references, operation)?;
+    let defaults = default_args(references, operation, overriding, &params)?;
+    let id = candidate.id.map_or_else(|| format!("GET {}", candidate.path), str::to_owned);
+    let exposed = exposed_name(references, candidate, overriding)?;
+
+    let mut properties = Json::object();
+    let mut required = Vec::new();
+    let mut wires = Vec::new();
+    for param in params {
+        let default = defaults.get(&param.name).cloned();
+        if param.required && default.is_none() {
+            required.push(Json::string(&*param.name));
+        }
+        let mut schema = param.schema;
+        if let Some(default) = default {
+            schema.set("default", default);
+        }
+        properties.set(param.name, schema);
+        wires.push(param.wire);
+    }
+    let input = hoist_definitions(
+        Json::object()
+            .with("type", Json::string("object"))
+            .with("properties", properties)
+            .with("required", Json::Array(required))
+            .with("additionalProperties", Json::Bool(false)),
+    );
+    let mut ptc = Json::object()
+        .with("operationId", Json::string(id))
+        .with("method", Json::string("GET"))
+        .with("path", Json::string(path))
+        .with("params", Json::Array(wires));
+    if !defaults.members().is_empty() {
+        ptc.set("defaultArgs", defaults);
+    }
+    if success.cut {
+        ptc.set("outputSchemaCut", Json::Bool(true));
+    }
+    let said = |key| operation.get(key).and_then(Node::as_str).filter(|t| !t.trim().is_empty());
+    let description = overriding.and_then(|o| o.description.as_deref()).or_else(|| said("description")).or_else(|| said("summary"));
+    let mut definition = Json::object()
+        .with("name", Json::string(&*exposed))
+        .with("inputSchema", input)
+        .with("outputSchema", success.schema)
+        .with("annotations", Json::object().with("readOnlyHint", Json::Bool(true)))
+        .with("_ptc", ptc);
+    if let Some(title) = said("summary").filter(|s| Some(*s) != description) {
+        definition.set("title", Json::string(title));
+    }
+    if let Some(description) = description {
+        definition.set("description", Json::string(description));
+    }
+    Ok((exposed, definition))
+}
+
+/// What the contract rules out whatever the parameters are.
+fn refuse(references: References<'_>, candidate: &Candidate<'_>, overriding: Option<&Override>) -> Result<(), Diagnostic> {
+    let operation = candidate.operation;
+    if let Some(body) = operation.get("requestBody") {
+        return Err(Diagnostic::new(Code::RequestBody, "the operation has a request body, and a GET call sends none")
+            .at(body.place(references.file), ""));
+    }
+    if let Some(flag) = operation.get("deprecated").filter(|d| d.as_bool() == Some(true))
+        && !overriding.is_some_and(|o| o.allow_deprecated)
+    {
+        return Err(Diagnostic::new(Code::DeprecatedOperation, "the operation is deprecated")
+            .at(flag.place(references.file), "")
+            .hint("to use it all the same, give it `\"allow_deprecated\": true` in `operation_overrides`"));
+    }
+    Ok(())
+}
+
+/// Every `{variable}` of the path must be a declared path parameter.
+fn check_template(references: References<'_>, candidate: &Candidate<'_>, params: &[Sent<'_>]) -> Result<(), Diagnostic> {
+    let place = Place { file: references.file, range: candidate.place.clone() };
+    for variable in variables(candidate.path) {
+        let declared = params.iter().any(|p| p.name == variable && p.wire.get("in").and_then(Json::as_str) == Some("path"));
+        if !declared {
+            let message = format!("the path `{}` has the variable `{variable}`, which no path parameter declares", candidate.path);
+            return Err(Diagnostic::new(Code::PathTemplate, message).at(place, "of this operation"));
+        }
+    }
+    Ok(())
+}
+
+/// Names between braces.
+fn variables(template: &str) -> impl Iterator<Item = &str> {
+    template.split('{').skip(1).filter_map(|rest| rest.split_once('}').map(|(name, _)| name))
+}
+
+/// `x-ptc-default-args` under the override's `default_args`. Each must name an argument and be of its type.
+fn default_args(
+    references: References<'_>,
+    operation: &Node,
+    overriding: Option<&Override>,
+    params: &[Sent<'_>],
+) -> Result<Json, Diagnostic> {
+    let mut given: Vec<(String, Json, Place)> = Vec::new();
+    if let Some(node) = operation.get("x-ptc-default-args") {
+        for member in node.members() {
+            given.push((member.key.to_string(), Json::from(&member.value), member.value.place(references.file)));
+        }
+    }
+    for (name, value) in overriding.and_then(|o| o.default_args.as_ref()).into_iter().flatten() {
+        given.retain(|(known, ..)| known != name);
+        given.push((name.clone(), Json::from(&value.value), value.place.clone()));
+    }
+    given.sort_by(|(a, ..), (b, ..)| a.cmp(b));
+    let mut out = Json::object();
+    for (name, value, place) in given {
+        let Some(param) = params.iter().find(|p| p.name == name) else {
+            let mut diagnostic =
+                Diagnostic::new(Code::DefaultArgs, format!("the operation has no argument `{name}` to give a default")).at(place, "");
+            if let Some(hint) = suggest::hint(&name, "argument", params.iter().map(|p| p.name.as_str())) {
+                diagnostic = diagnostic.hint(hint);
+            }
+            return Err(diagnostic);
+        };
+        let types = Schema::new(&param.schema).types(&param.schema);
+        let (kind, what) = kind(&value);
+        if !types.admits(kind) {
+            let label = Schema::new(&param.schema).label(&param.schema);
+            return Err(Diagnostic::new(Code::DefaultArgs, format!("the argument `{name}` is {label}, its default is {what}")).at(place, ""));
+        }
+        out.set(name, value);
+    }
+    Ok(out)
+}
+
+fn kind(value: &Json) -> (ptc_catalog::Type, &'static str) {
+    use ptc_catalog::Type;
+    match value {
+        Json::Null => (Type::Null, "null"),
+        Json::Bool(_) => (Type::Boolean, "a boolean"),
+        Json::Number(text) if text.contains(['.', 'e', 'E']) => (Type::Number, "a number"),
+        Json::Number(_) => (Type::Integer, "an integer"),
+        Json::String(_) => (Type::String, "a string"),
+        Json::Array(_) => (Type::Array, "an array"),
+        Json::Object(_) => (Type::Object, "an object"),
+    }
+}
+
+/// Override, `x-ptc-name`, `operationId`, or method and path, normalised.
+fn exposed_name(
+    references: References<'_>,
+    candidate: &Candidate<'_>,
+    overriding: Option<&Override>,
+) -> Result<String, Diagnostic> {
+    let extension = candidate.operation.get("x-ptc-name");
+    let here = Place { file: references.file, range: candidate.place.clone() };
+    let (exposed, place) = if let Some(name) = overriding.and_then(|o| o.name.as_ref()) {
+        (name::kebab(&name.value), name.place.clone())
+    } else if let Some((node, text)) = extension.and_then(|node| Some((node, node.as_str()?))) {
+        (name::kebab(text), node.place(references.file))
+    } else if let Some(id) = candidate.id {
+        (name::kebab(id), here)
+    } else {
+        (name::of_path(candidate.path), here)
+    };
+    if exposed.is_empty() {
+        return Err(Diagnostic::new(Code::BadName, "nothing of the name can be exposed: it has no letter and no digit")
+            .at(place, "")
+            .hint("give the operation a `name` in `operation_overrides`"));
+    }
+    Ok(exposed)
+}
+
+/// `$defs` of single arguments, moved to where `#/$defs/…` points: the root of the input schema.
+fn hoist_definitions(mut input: Json) -> Json {
+    let mut all = Json::object();
+    if let Some(Json::Object(properties)) = input.get_mut("properties") {
+        for (_, schema) in properties.iter_mut() {
+            if let Some(Json::Object(defs)) = schema.remove("$defs") {
+                for (name, def) in defs {
+                    // Arguments of one operation come from one document, so equal names with different content are rare;
+                    // the walk numbers names in the order of use, which can then differ between two arguments.
+                    let mut free = name.clone();
+                    while all.get(&free).is_some_and(|known| *known != def) {
+                        free.push('_');
+                    }
+                    if free != name {
+                        rename(schema, &name, &free);
+                    }
+                    all.set(free, def);
+                }
+            }
+        }
+    }
+    if !all.members().is_empty() {
+        input.set("$defs", all);
+    }
+    input
+}
+
+/// Points every `$ref` to one definition at another.
+fn rename(node: &mut Json, from: &str, to: &str) {
+    match node {
+        Json::Object(members) => {
+            for (key, value) in members {
+                match value {
+                    Json::String(text) if key == "$ref" && *text == format!("#/$defs/{from}") => *text = format!("#/$defs/{to}"),
+                    value => rename(value, from, to),
+                }
+            }
+        }
+        Json::Array(items) => items.iter_mut().for_each(|item| rename(item, from, to)),
+        _ => {}
+    }
+}

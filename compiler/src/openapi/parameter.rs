@@ -1,0 +1,163 @@
+//! Parameters of an operation.
+
+use openapiv3::{Parameter, PathStyle, QueryStyle};
+
+use super::reference::References;
+use super::schema;
+use crate::diag::{Code, Diagnostic, Diagnostics};
+use crate::ir::Json;
+use crate::tree::Node;
+
+/// A parameter that calls send.
+pub(super) struct Sent<'a> {
+    pub(super) name: String,
+    pub(super) required: bool,
+    /// Schema of the argument.
+    pub(super) schema: Json,
+    /// The entry of `_ptc.params`.
+    pub(super) wire: Json,
+    pub(super) node: &'a Node,
+}
+
+/// Header parameters that OpenAPI says to ignore: other parts of a document describe them.
+const IGNORED_HEADERS: [&str; 3] = ["accept", "content-type", "authorization"];
+
+/// Every parameter of an operation, those of its path first; one of the operation replaces one of the path.
+pub(super) fn all<'a>(
+    references: References<'a>,
+    item: &'a Node,
+    operation: &'a Node,
+    template: &str,
+    notes: &mut Diagnostics,
+) -> Result<Vec<Sent<'a>>, Diagnostic> {
+    let mut nodes: Vec<(&str, &str, &'a Node)> = Vec::new();
+    for level in [item, operation] {
+        for node in level.get("parameters").and_then(Node::elements).unwrap_or_default() {
+            let node = references.resolve(node)?;
+            let text = |key| node.get(key).and_then(Node::as_str);
+            let (Some(name), Some(place)) = (text("name"), text("in")) else {
+                return Err(Diagnostic::new(Code::BadParameter, "a parameter needs `name` and `in`").at(node.place(references.file), ""));
+            };
+            match nodes.iter_mut().find(|(n, p, _)| *n == name && *p == place) {
+                Some(known) => known.2 = node,
+                None => nodes.push((name, place, node)),
+            }
+        }
+    }
+    let mut out: Vec<Sent<'a>> = Vec::new();
+    for (_, _, node) in nodes {
+        let Some(sent) = one(references, node, template, notes)? else { continue };
+        if let Some(first) = out.iter().find(|s| s.name == sent.name) {
+            let message = format!("two parameters are named `{}`; arguments have one name space", sent.name);
+            return Err(Diagnostic::new(Code::BadParameter, message)
+                .at(node.place(references.file), "the second")
+                .also(first.node.place(references.file), "the first"));
+        }
+        out.push(sent);
+    }
+    Ok(out)
+}
+
+fn one<'a>(
+    references: References<'a>,
+    node: &'a Node,
+    template: &str,
+    notes: &mut Diagnostics,
+) -> Result<Option<Sent<'a>>, Diagnostic> {
+    let place = node.place(references.file);
+    let fault = |message: String| Diagnostic::new(Code::BadParameter, message).at(place.clone(), "");
+    let parameter = typed(node).map_err(|error| fault(format!("the parameter cannot be read: {error}")))?;
+    let data = parameter.parameter_data_ref();
+    let name = data.name.clone();
+    let left_out = |what: &str| Diagnostic::new(Code::ParameterLeftOut, format!("{what} `{name}` is optional and left out")).at(place.clone(), "");
+    let (kind, style, default_explode, allow_reserved) = match &parameter {
+        Parameter::Header { .. } | Parameter::Cookie { .. } => {
+            let header = matches!(parameter, Parameter::Header { .. });
+            if header && IGNORED_HEADERS.contains(&name.to_ascii_lowercase().as_str()) {
+                return Ok(None);
+            }
+            let what = if header { "the header parameter" } else { "the cookie parameter" };
+            if data.required {
+                return Err(Diagnostic::new(Code::HeaderParameter, format!("{what} `{name}` is required, and calls send none"))
+                    .at(place.clone(), "")
+                    .hint("a fixed value can be sent by `static_headers`, a secret by `auth`, once the document does not require it here"));
+            }
+            notes.push(left_out(what));
+            return Ok(None);
+        }
+        Parameter::Path { style, .. } => {
+            if !template.contains(&format!("{{{name}}}")) {
+                notes.push(
+                    Diagnostic::new(Code::ParameterLeftOut, format!("the path parameter `{name}` is not in the path `{template}` and left out"))
+                        .at(place.clone(), ""),
+                );
+                return Ok(None);
+            }
+            let style = match style {
+                PathStyle::Simple => "simple",
+                PathStyle::Label => "label",
+                PathStyle::Matrix => "matrix",
+            };
+            ("path", style, false, false)
+        }
+        Parameter::Query { style, allow_reserved, .. } => {
+            let style = match style {
+                QueryStyle::Form => "form",
+                QueryStyle::SpaceDelimited => "spaceDelimited",
+                QueryStyle::PipeDelimited => "pipeDelimited",
+                QueryStyle::DeepObject => "deepObject",
+            };
+            ("query", style, matches!(style, "form" | "deepObject"), *allow_reserved)
+        }
+    };
+    let required = data.required || kind == "path";
+    if node.get("schema").is_none() && node.get("content").is_some() {
+        if required {
+            return Err(fault(format!("the parameter `{name}` is written as a whole document (`content`), which calls cannot send")));
+        }
+        notes.push(left_out("the parameter with `content`"));
+        return Ok(None);
+    }
+    let mut schema = match node.get("schema") {
+        Some(schema) => schema::argument(references, schema)?,
+        None => Json::object(),
+    };
+    if schema == Json::Bool(true) {
+        schema = Json::object();
+    }
+    if let Some(prose) = node.get("description").and_then(Node::as_str) {
+        schema.set("description", Json::string(prose));
+    }
+    if let (Some(example), None) = (node.get("example"), schema.get("examples")) {
+        schema.set("examples", Json::Array(vec![Json::from(example)]));
+    }
+    if data.deprecated == Some(true) {
+        schema.set("deprecated", Json::Bool(true));
+    }
+    let mut wire = Json::object()
+        .with("name", Json::string(&*name))
+        .with("in", Json::string(kind))
+        .with("style", Json::string(style))
+        .with("explode", Json::Bool(data.explode.unwrap_or(default_explode)));
+    if allow_reserved {
+        wire.set("allowReserved", Json::Bool(true));
+    }
+    Ok(Some(Sent { name, required, schema, wire, node }))
+}
+
+/// The parameter without its schema and examples, which differ between versions of OpenAPI, in the types of `openapiv3`.
+fn typed(node: &Node) -> Result<Parameter, serde_json::Error> {
+    use serde_json::{Map, Value};
+    let mut head = Map::new();
+    for key in ["name", "in", "required", "deprecated", "style", "explode", "allowReserved"] {
+        let Some(value) = node.get(key) else { continue };
+        let value = match (value.as_str(), value.as_bool()) {
+            (Some(text), _) => Value::from(text),
+            (_, Some(flag)) => Value::from(flag),
+            _ => Value::from(value.kind()),
+        };
+        head.insert(key.to_owned(), value);
+    }
+    head.insert("schema".to_owned(), Value::Object(Map::new()));
+    serde_json::from_value(Value::Object(head))
+}

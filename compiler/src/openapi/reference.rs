@@ -1,0 +1,77 @@
+//! Local references of a document.
+
+use crate::diag::{Code, Diagnostic};
+use crate::source::FileId;
+use crate::tree::{Node, Tree};
+
+/// `$ref`s that may follow one another.
+const MAX_HOPS: usize = 32;
+
+/// Finds what `$ref`s of one document point at.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct References<'a> {
+    pub(super) file: FileId,
+    pub(super) root: &'a Node,
+}
+
+impl<'a> References<'a> {
+    /// The node itself, or what its chain of `$ref`s ends at.
+    pub(super) fn resolve(&self, node: &'a Node) -> Result<&'a Node, Diagnostic> {
+        let mut at = node;
+        for _ in 0..MAX_HOPS {
+            let Some(reference) = at.get("$ref").filter(|r| r.as_str().is_some()) else { return Ok(at) };
+            at = self.target(reference)?;
+        }
+        let message = format!("more than {MAX_HOPS} references follow one another");
+        Err(Diagnostic::new(Code::BadReference, message).at(node.place(self.file), "starts here").hint("a circle of `$ref`s has no value"))
+    }
+
+    /// What the text of a `$ref` points at.
+    pub(super) fn target(&self, reference: &'a Node) -> Result<&'a Node, Diagnostic> {
+        let text = reference.as_str().unwrap_or_default();
+        let fault = |message: String| Diagnostic::new(Code::BadReference, message).at(reference.place(self.file), "");
+        let Some(pointer) = text.strip_prefix('#') else {
+            return Err(fault(format!("`{text}` points into another document"))
+                .hint("bundle the document into one file first, for example with `npx @redocly/cli bundle`"));
+        };
+        if !pointer.is_empty() && !pointer.starts_with('/') {
+            return Err(fault(format!("`{text}` is not a JSON pointer")).hint("pointers look like `#/components/schemas/Pet`"));
+        }
+        let mut at = self.root;
+        for segment in pointer.split('/').skip(1) {
+            let name = unescape(segment);
+            let next = match &at.value {
+                Tree::Array(items) => name.parse::<usize>().ok().and_then(|index| items.get(index)),
+                _ => at.get(&name),
+            };
+            at = next.ok_or_else(|| fault(format!("`{text}` leads nowhere: there is no `{name}`")))?;
+        }
+        Ok(at)
+    }
+}
+
+/// A pointer segment: percent-encoding first, then `~1` and `~0`.
+pub(super) fn unescape(segment: &str) -> String {
+    let decoded = if segment.contains('%') {
+        let bytes = segment.as_bytes();
+        let mut out = Vec::with_capacity(bytes.len());
+        let mut at = 0;
+        while let Some(byte) = bytes.get(at) {
+            let hex = segment.get(at + 1..at + 3).and_then(|digits| u8::from_str_radix(digits, 16).ok());
+            match (byte, hex) {
+                (b'%', Some(value)) => {
+                    out.push(value);
+                    at += 3;
+                }
+                (byte, _) => {
+                    out.push(*byte);
+                    at += 1;
+                }
+            }
+        }
+        String::from_utf8(out).unwrap_or_else(|_| segment.to_owned())
+    } else {
+        segment.to_owned()
+    };
+    decoded.replace("~1", "/").replace("~0", "~")
+}

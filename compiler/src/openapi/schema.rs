@@ -1,0 +1,233 @@
+//! Schemas of a document, normalised to JSON Schema 2020-12 and made independent of it: what they refer to moves into `$defs`.
+
+use std::collections::BTreeMap;
+
+use super::reference::{References, unescape};
+use crate::diag::Diagnostic;
+use crate::ir::Json;
+use crate::tree::{Node, Tree};
+
+/// Bytes that the schema of a result may take in a definition. A larger one is cut to the depth that fits: what lies
+/// deeper is left open, so that nothing in it is wrong.
+const RESULT_BUDGET: usize = 8 * 1024;
+
+/// Deepest nesting that a cut schema keeps.
+const CUT_DEPTH: usize = 6;
+
+/// `$ref` hops and combinators within one level of a cut schema.
+const MAX_HOPS: usize = 32;
+
+/// Keywords that hold schemas by name, a list of schemas, one schema.
+const NAMED: [&str; 5] = ["properties", "patternProperties", "$defs", "definitions", "dependentSchemas"];
+const LISTED: [&str; 4] = ["allOf", "anyOf", "oneOf", "prefixItems"];
+const SINGLE: [&str; 10] = [
+    "items",
+    "additionalProperties",
+    "not",
+    "contains",
+    "propertyNames",
+    "if",
+    "then",
+    "else",
+    "unevaluatedProperties",
+    "unevaluatedItems",
+];
+/// Keywords that say nothing about values.
+const DROPPED: [&str; 6] = ["xml", "externalDocs", "discriminator", "nullable", "$schema", "$id"];
+
+/// The schema of an argument, complete.
+pub(super) fn argument(references: References<'_>, node: &Node) -> Result<Json, Diagnostic> {
+    let mut walk = Walk::new(references, Mode::Full { prose: true }, usize::MAX);
+    Ok(walk.document(node)?.unwrap_or(Json::Bool(true)))
+}
+
+/// The schema of a result, and whether it was cut.
+pub(super) fn result(references: References<'_>, node: &Node) -> Result<(Json, bool), Diagnostic> {
+    for prose in [true, false] {
+        if let Some(whole) = Walk::new(references, Mode::Full { prose }, RESULT_BUDGET).document(node)? {
+            return Ok((whole, false));
+        }
+    }
+    let mut best = Json::object();
+    for depth in 1..=CUT_DEPTH {
+        match Walk::new(references, Mode::Cut { depth }, RESULT_BUDGET).document(node)? {
+            Some(fits) => best = fits,
+            None => break,
+        }
+    }
+    Ok((best, true))
+}
+
+#[derive(Debug, Clone, Copy)]
+enum Mode {
+    /// References become `$defs`.
+    Full {
+        /// Descriptions and examples stay.
+        prose: bool,
+    },
+    /// References are followed in place, down to a depth.
+    Cut {
+        /// Levels of members and items.
+        depth: usize,
+    },
+}
+
+struct Walk<'a> {
+    references: References<'a>,
+    mode: Mode,
+    budget: usize,
+    spent: usize,
+    /// Pointer to the name in `$defs`.
+    names: BTreeMap<String, String>,
+    /// Definitions that are named and not yet written.
+    waiting: Vec<(String, &'a Node)>,
+}
+
+impl<'a> Walk<'a> {
+    fn new(references: References<'a>, mode: Mode, budget: usize) -> Self {
+        Walk { references, mode, budget, spent: 0, names: BTreeMap::new(), waiting: Vec::new() }
+    }
+
+    /// A whole schema with its `$defs`; `None` where it is over budget.
+    fn document(&mut self, node: &'a Node) -> Result<Option<Json>, Diagnostic> {
+        let depth = match self.mode {
+            Mode::Full { .. } => usize::MAX,
+            Mode::Cut { depth } => depth,
+        };
+        let mut root = self.schema(node, depth, 0)?;
+        let mut defs = Json::object();
+        while let Some((name, node)) = self.waiting.pop() {
+            if self.spent > self.budget {
+                return Ok(None);
+            }
+            let schema = self.schema(node, depth, 0)?;
+            defs.set(name, schema);
+        }
+        if !defs.members().is_empty() {
+            root.set("$defs", defs);
+        }
+        Ok((self.spent <= self.budget).then_some(root))
+    }
+
+    fn schema(&mut self, node: &'a Node, depth: usize, hops: usize) -> Result<Json, Diagnostic> {
+        let Tree::Object(members) = &node.value else {
+            self.spent += 4;
+            return Ok(Json::Bool(node.as_bool().unwrap_or(true)));
+        };
+        let mut out = Json::object();
+        if self.spent > self.budget || hops > MAX_HOPS {
+            return Ok(out);
+        }
+        let cut = matches!(self.mode, Mode::Cut { .. });
+        if let Some(reference) = node.get("$ref").filter(|r| r.as_str().is_some()) {
+            let target = self.references.target(reference)?;
+            if cut {
+                return self.schema(target, depth, hops + 1);
+            }
+            let name = self.name(reference.as_str().unwrap_or_default(), target);
+            self.spent += name.len() + 18;
+            out.set("$ref", Json::string(format!("#/$defs/{}", name.replace('~', "~0").replace('/', "~1"))));
+        }
+        let prose = matches!(self.mode, Mode::Full { prose: true });
+        for member in members {
+            let key = &*member.key;
+            if key == "$ref" || key.starts_with("x-") || DROPPED.contains(&key) {
+                continue;
+            }
+            if !prose && matches!(key, "description" | "title" | "example" | "examples" | "default" | "deprecated") {
+                continue;
+            }
+            self.spent += key.len() + 4;
+            let value = if NAMED.contains(&key) {
+                if depth == 0 {
+                    continue;
+                }
+                let mut named = Json::object();
+                for entry in member.value.members() {
+                    self.spent += entry.key.len() + 4;
+                    let schema = self.schema(&entry.value, depth.saturating_sub(1), 0)?;
+                    named.set(&*entry.key, schema);
+                }
+                named
+            } else if let (true, Some(schemas)) = (LISTED.contains(&key), member.value.elements()) {
+                Json::Array(schemas.iter().map(|s| self.schema(s, depth, hops + 1)).collect::<Result<_, _>>()?)
+            } else if SINGLE.contains(&key) {
+                if depth == 0 {
+                    continue;
+                }
+                self.schema(&member.value, depth.saturating_sub(1), 0)?
+            } else if key == "required" && depth == 0 {
+                continue;
+            } else {
+                let value = Json::from(&member.value);
+                self.spent += size(&member.value);
+                value
+            };
+            out.set(key, value);
+        }
+        normalise(&mut out, node);
+        Ok(out)
+    }
+
+    /// The name in `$defs` of what a reference points at.
+    fn name(&mut self, pointer: &str, target: &'a Node) -> String {
+        if let Some(name) = self.names.get(pointer) {
+            return name.clone();
+        }
+        let last = unescape(pointer.rsplit('/').next().unwrap_or_default());
+        let taken = |name: &str, names: &BTreeMap<String, String>| names.values().any(|n| n == name);
+        let mut name = last.clone();
+        let mut count = 1;
+        while taken(&name, &self.names) {
+            count += 1;
+            name = format!("{last}-{count}");
+        }
+        self.names.insert(pointer.to_owned(), name.clone());
+        self.waiting.push((name.clone(), target));
+        name
+    }
+}
+
+/// What only OpenAPI 3.0 says, as 2020-12 says it. Documents of 3.1 that still say it are understood too.
+fn normalise(out: &mut Json, node: &Node) {
+    if node.get("nullable").and_then(Node::as_bool) == Some(true) {
+        match out.get("type").cloned() {
+            Some(Json::String(kind)) => out.set("type", Json::Array(vec![Json::String(kind), Json::string("null")])),
+            Some(Json::Array(mut kinds)) if !kinds.contains(&Json::string("null")) => {
+                kinds.push(Json::string("null"));
+                out.set("type", Json::Array(kinds));
+            }
+            _ => {}
+        }
+        if let Some(Json::Array(values)) = out.get_mut("enum")
+            && !values.contains(&Json::Null)
+        {
+            values.push(Json::Null);
+        }
+    }
+    for (bound, exclusive) in [("minimum", "exclusiveMinimum"), ("maximum", "exclusiveMaximum")] {
+        if let Some(strict) = out.get(exclusive).and_then(Json::as_bool) {
+            out.remove(exclusive);
+            if let (true, Some(value)) = (strict, out.get(bound).cloned()) {
+                out.remove(bound);
+                out.set(exclusive, value);
+            }
+        }
+    }
+    if let Some(example) = out.remove("example")
+        && out.get("examples").is_none()
+    {
+        out.set("examples", Json::Array(vec![example]));
+    }
+    // `"file"` of older documents and other types that JSON Schema does not know bind nothing.
+    if let Some(kind) = out.get("type").and_then(Json::as_str)
+        && !ptc_catalog::Type::ALL.iter().any(|(_, name)| *name == kind)
+    {
+        out.remove("type");
+    }
+}
+
+/// Bytes that a node takes as written.
+fn size(node: &Node) -> usize {
+    node.range.len()
+}
