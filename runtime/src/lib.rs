@@ -1,1 +1,45 @@
-//! MCP server.
+//! The host of a pinned PTC-Lisp server: everything between a frozen catalog and the world.
+//!
+//! A pinned binary is generated data and one call:
+//!
+//! ```no_run
+//! use ptc_catalog::{Catalog, Deployment};
+//!
+//! static DEPLOYMENT: Deployment =
+//!     Deployment { name: "plain", compiler: "0.1.0", config_digest: "", credentials: &[], catalog: &Catalog::EMPTY };
+//!
+//! fn main() -> std::process::ExitCode {
+//!     ptc_runtime::main(&DEPLOYMENT)
+//! }
+//! ```
+//!
+//! The way of a call:
+//!
+//! ```text
+//! client ─ frame ─ dispatch ─ place ─ pool thread: check ─ evaluate ──(tool/call)──▶ upstream
+//!    ▲                                                        └─ preview ─ redact ─ profile ─ outbox ─▶ client
+//! ```
+//!
+//! - [`command`]: the command line: `start`, `eval`, `version`.
+//! - [`settings`]: flags and environment, one table.
+//! - [`protocol`], [`server`]: MCP on the wire; methods, permits, answers.
+//! - [`evaluation`], [`pool`], [`alloc`]: programs, their threads, their memory.
+//! - [`profile`], [`describe`]: what comes back; what the tool says of itself.
+//! - [`upstream`], [`discovery`], [`secrets`]: upstream clients, the catalog as programs see it, credentials and redaction.
+//! - [`log`]: lines on standard error.
+
+pub mod alloc;
+pub mod command;
+pub mod describe;
+pub mod discovery;
+pub mod evaluation;
+pub mod log;
+pub mod pool;
+pub mod profile;
+pub mod protocol;
+pub mod secrets;
+pub mod server;
+pub mod settings;
+pub mod upstream;
+
+pub use command::main;

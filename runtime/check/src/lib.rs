@@ -1,1 +1,6 @@
-//! Program checks.
+//! Checks a program against a catalog before it runs.
+#![forbid(unsafe_code)]
+
+mod near;
+
+pub use near::near_name;

@@ -1,0 +1,10 @@
+//! The smallest deployment: no upstreams, a closed world. `cargo run --example plain -- eval '(+ 1 2)'`
+
+use ptc_catalog::{Catalog, Deployment};
+
+static DEPLOYMENT: Deployment =
+    Deployment { name: "plain", compiler: "none", config_digest: "", credentials: &[], catalog: &Catalog::EMPTY };
+
+fn main() -> std::process::ExitCode {
+    ptc_runtime::main(&DEPLOYMENT)
+}

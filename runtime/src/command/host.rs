@@ -1,0 +1,117 @@
+//! What both serving and evaluating stand on: secrets, upstreams, and the thread that drives their connections.
+
+use std::future::Future;
+use std::io;
+use std::sync::Arc;
+use std::time::Duration;
+
+use ptc_catalog::Deployment;
+use tokio::runtime::Runtime;
+use tokio::signal::unix::{SignalKind, signal};
+
+use crate::evaluation::Evaluator;
+use crate::log;
+use crate::pool::Pool;
+use crate::secrets::{MissingSecret, Redactor, Secrets};
+use crate::settings::Settings;
+use crate::upstream::{UpstreamSettings, Upstreams};
+
+/// How long child processes and connections get to end.
+const SHUTDOWN: Duration = Duration::from_secs(5);
+
+/// A deployment's connections to the world.
+///
+/// Its runtime is driven by the thread that calls [`Host::until`], the main one: it lives as long as the process, which matters to
+/// children that are to end with the thread that started them.
+pub(super) struct Host {
+    runtime: Runtime,
+    upstreams: Arc<Upstreams>,
+    redactor: Redactor,
+}
+
+/// Why a deployment cannot start.
+pub(super) enum NoHost {
+    /// All secrets that could not be had.
+    Secrets(Vec<MissingSecret>),
+    /// The operating system refused something.
+    System(io::Error),
+}
+
+/// What ended a wait.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Ended<T> {
+    /// What was waited for.
+    Done(T),
+    /// The name of the signal that came first.
+    Signal(&'static str),
+}
+
+impl Host {
+    /// Resolves secrets and prepares upstreams; connects to nothing.
+    pub(super) fn new(deployment: &'static Deployment, settings: &Settings) -> Result<Host, NoHost> {
+        let config_dir = settings.config_dir();
+        let secrets = Secrets::resolve(deployment, &config_dir).map_err(NoHost::Secrets)?;
+        let redactor = secrets.redactor();
+        log::set_redactor(redactor.clone());
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(NoHost::System)?;
+        let upstream_settings = UpstreamSettings {
+            call_timeout: settings.upstream_call_timeout,
+            max_response_bytes: Some(settings.max_upstream_response_bytes),
+            max_calls_per_program: settings.max_upstream_calls_per_program,
+            max_catalog_ops: settings.max_catalog_ops_per_program,
+            max_catalog_result_bytes: settings.max_catalog_result_bytes,
+            config_dir,
+            handle: runtime.handle().clone(),
+        };
+        let upstreams = Upstreams::new(deployment, secrets, upstream_settings);
+        Ok(Host { runtime, upstreams, redactor })
+    }
+
+    /// An evaluator over the upstreams.
+    pub(super) fn evaluator(&self, deployment: &'static Deployment, settings: &Settings) -> Evaluator {
+        Evaluator::new(deployment, settings, Arc::clone(&self.upstreams), self.redactor.clone())
+    }
+
+    /// A pool for `calls` evaluations at a time. One thread more than that: a thread gives its call's place back before it has
+    /// written the answer.
+    pub(super) fn pool(calls: usize) -> Pool {
+        Pool::new(ptc_lisp::run::STACK_BYTES, calls + 1)
+    }
+
+    /// What takes secrets out of texts.
+    pub(super) fn redactor(&self) -> Redactor {
+        self.redactor.clone()
+    }
+
+    /// Drives connections until `done`, SIGINT or SIGTERM.
+    pub(super) fn until<T>(&self, done: impl Future<Output = T>) -> io::Result<Ended<T>> {
+        self.runtime.block_on(async {
+            let mut interrupt = signal(SignalKind::interrupt())?;
+            let mut terminate = signal(SignalKind::terminate())?;
+            Ok(tokio::select! {
+                value = done => Ended::Done(value),
+                _ = interrupt.recv() => Ended::Signal("SIGINT"),
+                _ = terminate.recv() => Ended::Signal("SIGTERM"),
+            })
+        })
+    }
+
+    /// Ends connections and child processes, within bounds.
+    pub(super) fn shut_down(self) {
+        let ended = self.runtime.block_on(async { tokio::time::timeout(SHUTDOWN, self.upstreams.shutdown()).await });
+        if ended.is_err() {
+            log::line(log::Level::Warn, "upstreams did not end in time", &[]);
+        }
+        self.runtime.shutdown_background();
+    }
+}
+
+impl NoHost {
+    /// A sentence for each thing that is wrong.
+    pub(super) fn sentences(&self) -> Vec<String> {
+        match self {
+            NoHost::Secrets(missing) => missing.iter().map(ToString::to_string).collect(),
+            NoHost::System(fault) => vec![format!("cannot start: {fault}")],
+        }
+    }
+}

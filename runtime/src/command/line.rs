@@ -1,0 +1,144 @@
+//! From arguments to a command.
+//!
+//! `lexopt` splits arguments into flags and values; what flags there are comes from the table of settings. (A generated parser
+//! would bring a tenth of the binary's size and a second place where flags are declared.)
+
+use std::ffi::OsString;
+
+use lexopt::Arg;
+
+use crate::settings::{Fault, Reading, Settings};
+
+/// What the command line says.
+#[derive(Debug)]
+pub(super) struct Line {
+    pub(super) command: Command,
+    pub(super) json: bool,
+    pub(super) settings: Settings,
+    pub(super) warnings: Vec<String>,
+}
+
+/// What to do.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Command {
+    /// Serve MCP on standard input and output.
+    Start,
+    /// Evaluate a program; `-` reads it from standard input.
+    Eval(String),
+    Version,
+    Help,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Word {
+    Start,
+    Eval,
+    Version,
+    Help,
+}
+
+/// Reads a command line without its program name.
+pub(super) fn read(
+    args: impl Iterator<Item = OsString>,
+    var: impl Fn(&str) -> Option<OsString>,
+    with_upstreams: bool,
+) -> Result<Line, Vec<Fault>> {
+    let mut parser = lexopt::Parser::from_args(args);
+    let mut reading = Reading::new(with_upstreams);
+    let mut word = None;
+    let mut json = false;
+    let mut program: Option<OsString> = None;
+    loop {
+        match parser.next() {
+            Ok(None) => break,
+            Ok(Some(Arg::Long("help") | Arg::Short('h'))) => word = Some(Word::Help),
+            Ok(Some(Arg::Long("version") | Arg::Short('V'))) if word != Some(Word::Help) => word = Some(Word::Version),
+            Ok(Some(Arg::Long("json"))) => json = true,
+            Ok(Some(Arg::Long(name))) => {
+                let name = name.to_owned();
+                let inline = parser.optional_value();
+                reading.flag(&name, inline, || parser.value().ok());
+            }
+            Ok(Some(Arg::Short(letter))) => reading.unknown(&format!("-{letter}")),
+            Ok(Some(Arg::Value(value))) => match (word, value.to_str()) {
+                (None, Some("start")) => word = Some(Word::Start),
+                (None, Some("eval")) => word = Some(Word::Eval),
+                (None, Some("version")) => word = Some(Word::Version),
+                (None, Some("help")) => word = Some(Word::Help),
+                (Some(Word::Eval), _) if program.is_none() => program = Some(value),
+                _ => reading.unexpected(&value),
+            },
+            // A value for a flag that takes none, such as `--json=1`: lexopt's sentence says it.
+            Err(fault) => reading.refused(fault.to_string()),
+        }
+    }
+    let command = match word.unwrap_or(Word::Start) {
+        Word::Start => Command::Start,
+        Word::Version => Command::Version,
+        Word::Help => Command::Help,
+        Word::Eval => Command::Eval(match program.map(OsString::into_string) {
+            Some(Ok(program)) => program,
+            Some(Err(_)) => {
+                reading.refused("eval: the program is not UTF-8".into());
+                String::new()
+            }
+            None => {
+                reading.refused("eval: expected a program, or - for standard input".into());
+                String::new()
+            }
+        }),
+    };
+    if json && !matches!(command, Command::Eval(_) | Command::Version) {
+        reading.refused("--json goes with eval and version only".into());
+    }
+    if matches!(command, Command::Start | Command::Eval(_)) {
+        reading.environment(var);
+    }
+    let (settings, warnings) = reading.finish()?;
+    Ok(Line { command, json, settings, warnings })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse(args: &[&str]) -> Result<Line, String> {
+        read(args.iter().map(OsString::from), |_| None, false)
+            .map_err(|faults| faults.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"))
+    }
+
+    #[test]
+    fn commands() {
+        for (args, command) in [
+            (&[][..], Command::Start),
+            (&["start", "--max-frame-bytes", "2048"], Command::Start),
+            (&["--max-frame-bytes=2048"], Command::Start),
+            (&["eval", "(+ 1 2)"], Command::Eval("(+ 1 2)".into())),
+            (&["eval", "--json", "-"], Command::Eval("-".into())),
+            (&["eval", "--", "-5"], Command::Eval("-5".into())),
+            (&["--aggregator-read-only", "eval", "1"], Command::Eval("1".into())),
+            (&["version", "--json"], Command::Version),
+            (&["--help"], Command::Help),
+        ] {
+            assert_eq!(parse(args).map(|line| line.command), Ok(command), "{args:?}");
+        }
+    }
+
+    #[test]
+    fn faults() {
+        for (args, fault) in [
+            (&["evil"][..], "unexpected argument 'evil'; --help shows the usage"),
+            (&["eval"], "eval: expected a program, or - for standard input"),
+            (&["eval", "1", "2"], "unexpected argument '2'; --help shows the usage"),
+            (&["--json"], "--json goes with eval and version only"),
+            (&["-x"], "unknown flag -x; --help lists all flags"),
+            (
+                &["--upstreams-config", "u.json", "start"],
+                "--upstreams-config: the upstreams of this binary were fixed when it was built, so there is no config to read; \
+                 change the config and build the binary again",
+            ),
+        ] {
+            assert_eq!(parse(args).map(|line| line.command), Err(fault.to_owned()), "{args:?}");
+        }
+    }
+}

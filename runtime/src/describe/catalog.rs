@@ -1,0 +1,131 @@
+//! The catalog in the tool description: every tool, or upstream names only.
+
+use std::fmt::Write;
+
+use ptc_catalog::{Catalog, Tool};
+
+use crate::settings::{CatalogMode, Settings};
+
+/// How much is said of each tool, from most to least.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Detail {
+    /// Name, arguments and description.
+    Described,
+    /// Name and arguments.
+    Arguments,
+    /// Nothing: upstreams only.
+    Upstreams,
+}
+
+/// Characters of one description in the list.
+const DESCRIPTION_CHARS: usize = 120;
+
+/// The catalog's part of the description.
+pub fn render(catalog: &Catalog, settings: &Settings) -> String {
+    match settings.catalog_mode {
+        CatalogMode::Lazy => list(catalog, Detail::Upstreams),
+        CatalogMode::Inline => list(catalog, Detail::Described),
+        // Counted first: the list of a large catalog is never even built.
+        CatalogMode::Auto if catalog.tool_count() > settings.catalog_inline_max_tools => list(catalog, Detail::Upstreams),
+        CatalogMode::Auto => [Detail::Described, Detail::Arguments]
+            .into_iter()
+            .map(|detail| list(catalog, detail))
+            .find(|text| text.chars().count() <= settings.catalog_inline_max_chars)
+            .unwrap_or_else(|| list(catalog, Detail::Upstreams)),
+    }
+}
+
+fn list(catalog: &Catalog, detail: Detail) -> String {
+    let mut text = String::from("Upstreams:");
+    for upstream in catalog.upstreams {
+        let count = upstream.tools.len();
+        let plural = if count == 1 { "" } else { "s" };
+        // Writing to a string cannot fail.
+        let _ = write!(text, "\n- {} ({count} tool{plural})", upstream.name);
+        if !upstream.description.is_empty() {
+            let _ = write!(text, ": {}", line(upstream.description));
+        }
+        if detail == Detail::Upstreams {
+            continue;
+        }
+        for tool in upstream.tools {
+            let _ = write!(text, "\n  - {}{}", tool.name, arguments(tool));
+            if detail == Detail::Described && !tool.description.is_empty() {
+                let _ = write!(text, " - {}", line(tool.description));
+            }
+        }
+    }
+    text
+}
+
+/// ` :path string, :head number?`; nothing where there are none.
+fn arguments(tool: &Tool) -> String {
+    let args: Vec<String> =
+        tool.args.iter().map(|arg| format!(":{} {}{}", arg.name, arg.label, if arg.required { "" } else { "?" })).collect();
+    if args.is_empty() { String::new() } else { format!(" {{{}}}", args.join(", ")) }
+}
+
+/// One line of bounded length.
+fn line(text: &str) -> String {
+    let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let mut chars = words.chars();
+    let head: String = chars.by_ref().take(DESCRIPTION_CHARS).collect();
+    if chars.next().is_none() { head } else { format!("{}…", head.trim_end()) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ptc_catalog::{Annotations, Arg, McpStdio, Transport, Types, Upstream};
+
+    const fn tool(name: &'static str, description: &'static str) -> Tool {
+        Tool {
+            name,
+            description,
+            args: &[
+                Arg { name: "path", required: true, types: Types::ANY, label: "string", allowed: &[] },
+                Arg { name: "head", required: false, types: Types::ANY, label: "number", allowed: &[] },
+            ],
+            closed: false,
+            doc: "",
+            definition: "{}",
+            digest: "",
+            annotations: Annotations { read_only: None, destructive: None, idempotent: None, open_world: None },
+            operation: None,
+        }
+    }
+
+    static CATALOG: Catalog = Catalog {
+        digest: "",
+        upstreams: &[Upstream {
+            name: "fs",
+            description: "Files.",
+            transport: Transport::McpStdio(McpStdio::new("x")),
+            tools: &[tool("list", "Lists\na   folder."), tool("read", "")],
+        }],
+    };
+
+    fn rendered(mode: CatalogMode, tools: usize, chars: usize) -> String {
+        let mut settings = Settings::defaults(true);
+        settings.catalog_mode = mode;
+        settings.catalog_inline_max_tools = tools;
+        settings.catalog_inline_max_chars = chars;
+        render(&CATALOG, &settings)
+    }
+
+    #[test]
+    fn modes_and_thresholds() {
+        let described = "Upstreams:\n- fs (2 tools): Files.\n  - list {:path string, :head number?} - Lists a folder.\
+                         \n  - read {:path string, :head number?}";
+        let arguments = "Upstreams:\n- fs (2 tools): Files.\n  - list {:path string, :head number?}\
+                         \n  - read {:path string, :head number?}";
+        let lazy = "Upstreams:\n- fs (2 tools): Files.";
+        assert_eq!(rendered(CatalogMode::Inline, 0, 0), described);
+        assert_eq!(rendered(CatalogMode::Lazy, 8, 800), lazy);
+        assert_eq!(rendered(CatalogMode::Auto, 8, 800), described);
+        assert_eq!(rendered(CatalogMode::Auto, 2, described.len()), described);
+        assert_eq!(rendered(CatalogMode::Auto, 2, described.len() - 1), arguments);
+        assert_eq!(rendered(CatalogMode::Auto, 2, arguments.len() - 1), lazy);
+        assert_eq!(rendered(CatalogMode::Auto, 1, 800), lazy);
+    }
+}

@@ -1,0 +1,115 @@
+//! What clients pay for on every turn: the description of the tool. Written for a model, as short as it can be while the model
+//! still writes correct programs.
+//!
+//! - [`catalog`]: upstreams and tools, inline or lazy.
+//! - [`text`]: how to write a program.
+
+pub mod catalog;
+pub mod text;
+
+use std::borrow::Cow;
+
+use ptc_catalog::Deployment;
+use serde_json::{Value, json};
+
+use crate::profile::Profile;
+use crate::server::dispatch::TOOL_NAME;
+use crate::settings::Settings;
+
+/// The result of `tools/list` as clients of the handshake era receive it, byte for byte.
+pub fn tools_list_json(deployment: &'static Deployment, settings: &Settings) -> String {
+    format!(r#"{{"tools":{}}}"#, tools_json(deployment, settings, &|text| Cow::Borrowed(text)))
+}
+
+/// The JSON array of tools. Texts that come from upstreams go through `clean`.
+pub fn tools_json(deployment: &'static Deployment, settings: &Settings, clean: &dyn Fn(&str) -> Cow<'_, str>) -> String {
+    let mut tool = json!({
+        "name": TOOL_NAME,
+        "description": description(deployment, settings, clean),
+        "inputSchema": input_schema(),
+        "annotations": annotations(deployment, settings),
+    });
+    if let Some(schema) = output_schema(deployment, settings.response_profile)
+        && let Some(members) = tool.as_object_mut()
+    {
+        members.insert("outputSchema".into(), schema);
+    }
+    json!([tool]).to_string()
+}
+
+fn description(deployment: &'static Deployment, settings: &Settings, clean: &dyn Fn(&str) -> Cow<'_, str>) -> String {
+    if deployment.catalog.upstreams.is_empty() {
+        return text::plain(settings);
+    }
+    let catalog = catalog::render(deployment.catalog, settings);
+    format!("{}\n\n{}", text::with_upstreams(settings), clean(&catalog))
+}
+
+fn input_schema() -> Value {
+    json!({
+        "type": "object",
+        "properties": {
+            "program": { "type": "string", "description": "PTC-Lisp source text." },
+            "context": { "type": "object", "description": "Values for the program: key k is bound as data/k." },
+        },
+        "required": ["program"],
+    })
+}
+
+/// Read-only only where every granted tool says so, or the operator does.
+fn annotations(deployment: &'static Deployment, settings: &Settings) -> Value {
+    let catalog = deployment.catalog;
+    let closed = catalog.upstreams.is_empty();
+    let all = |says: fn(&ptc_catalog::Annotations) -> bool| catalog.tools().all(|(_, tool)| says(&tool.annotations));
+    let read_only = closed || settings.aggregator_read_only || all(|a| a.read_only == Some(true));
+    let harmless = read_only || all(|a| a.read_only == Some(true) || a.destructive == Some(false));
+    json!({
+        "readOnlyHint": read_only,
+        "destructiveHint": !harmless,
+        "idempotentHint": closed,
+        "openWorldHint": !closed,
+    })
+}
+
+fn output_schema(deployment: &'static Deployment, profile: Profile) -> Option<Value> {
+    let text = || json!({ "type": "string" });
+    let flag = || json!({ "type": "boolean" });
+    let mut ok = json!({ "status": { "const": "ok" }, "result": text(), "truncated": flag() });
+    let mut error = json!({
+        "status": { "const": "error" }, "reason": text(), "message": text(), "feedback": text(), "result": text(),
+        "truncated": flag(), "feedback_truncated": flag(),
+    });
+    let aggregator = !deployment.catalog.upstreams.is_empty();
+    let calls = || json!({ "type": "array", "items": { "type": "object" } });
+    let required_ok = match profile {
+        Profile::Slim => return None,
+        Profile::Structured => json!(["status"]),
+        Profile::Debug => json!(["status", "prints", "feedback", "truncated"]),
+    };
+    let add = |to: &mut Value, name: &str, schema: Value| {
+        if let Some(members) = to.as_object_mut() {
+            members.insert(name.into(), schema);
+        }
+    };
+    if profile == Profile::Debug {
+        add(&mut ok, "prints", json!({ "type": "array", "items": text() }));
+        add(&mut ok, "prints_truncated", flag());
+        add(&mut ok, "feedback", text());
+    }
+    if aggregator {
+        add(&mut error, "upstream_calls", calls());
+        if profile == Profile::Debug {
+            add(&mut ok, "upstream_calls", calls());
+            for side in [&mut ok, &mut error] {
+                add(side, "ptc_metrics", json!({ "type": "object" }));
+            }
+        }
+    }
+    Some(json!({
+        "type": "object",
+        "oneOf": [
+            { "type": "object", "properties": ok, "required": required_ok },
+            { "type": "object", "properties": error, "required": ["status", "reason", "message"] },
+        ],
+    }))
+}

@@ -1,0 +1,54 @@
+//! The arguments of `lisp_eval`.
+
+use crate::protocol::message::{Arguments, kind, string};
+use crate::settings::Settings;
+
+/// Checked arguments.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Call {
+    /// The source text; not blank.
+    pub program: String,
+    /// The `context` object as JSON text. Its keys are checked when it is decoded, on the evaluation's thread.
+    pub context: Option<String>,
+}
+
+impl Call {
+    /// A call without context.
+    pub fn of_program(program: String, settings: &Settings) -> Result<Call, String> {
+        if program.trim().is_empty() {
+            return Err("argument `program` must be a non-empty string".into());
+        }
+        let (found, most) = (program.len(), settings.max_program_bytes);
+        if found > most {
+            return Err(format!("argument `program` exceeds max_program_bytes ({found} > {most})"));
+        }
+        Ok(Call { program, context: None })
+    }
+
+    /// Reads the arguments; the error is the message of an `args_error`.
+    pub fn read(arguments: &Arguments<'_>, settings: &Settings) -> Result<Call, String> {
+        let program = arguments.get("program").ok_or("argument `program` is required")?;
+        let text = match kind(program) {
+            "string" => string(program).ok_or("argument `program` is not valid Unicode: it has a lone surrogate")?,
+            other => return Err(format!("argument `program` must be a string, got {other}")),
+        };
+        let mut call = Call::of_program(text.into_owned(), settings)?;
+        // Refused rather than ignored: a client that asks for validation must not take silence for success.
+        if arguments.get("signature").is_some() {
+            return Err("argument `signature` is not supported".into());
+        }
+        if arguments.get("output_schema").is_some() {
+            return Err("argument `output_schema` is not supported by this server: it does not validate results yet".into());
+        }
+        call.context = match arguments.get("context").map(|raw| (kind(raw), raw)) {
+            None | Some(("null", _)) => None,
+            Some(("object", raw)) if raw.len() > settings.max_context_bytes => {
+                let most = settings.max_context_bytes;
+                return Err(format!("argument `context` exceeds max_context_bytes ({} > {most})", raw.len()));
+            }
+            Some(("object", raw)) => Some(raw.to_owned()),
+            Some((other, _)) => return Err(format!("argument `context` must be a JSON object, got {other}")),
+        };
+        Ok(call)
+    }
+}

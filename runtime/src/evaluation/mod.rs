@@ -1,0 +1,186 @@
+//! One evaluation, from source text to everything that is known of it. Runs on a thread of the [`Pool`](crate::pool::Pool).
+//!
+//! - [`call`]: the arguments of `lisp_eval`, checked.
+//! - [`reason`]: the reasons that go over the wire.
+
+pub mod call;
+pub mod reason;
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use ptc_catalog::Deployment;
+use ptc_lisp::limits::{Cancel, Limits};
+use ptc_lisp::{Kind, Program, Run, Value, json, print};
+
+pub use call::Call;
+pub use reason::Reason;
+
+use crate::alloc;
+use crate::pool::Panicked;
+use crate::secrets::Redactor;
+use crate::settings::Settings;
+use crate::upstream::{CallRecord, Upstreams};
+
+/// Evaluates programs for one deployment. Evaluations share nothing but the upstreams' connections.
+pub struct Evaluator {
+    deployment: &'static Deployment,
+    limits: Limits,
+    preview_bytes: usize,
+    upstreams: Arc<Upstreams>,
+    redactor: Redactor,
+}
+
+/// Everything that is known of an evaluation. Every text in it has passed the redactor.
+#[derive(Debug)]
+pub struct Evaluation {
+    /// The value's preview, or why there is none.
+    pub outcome: Result<Preview, Failure>,
+    /// What the program printed, a line each.
+    pub prints: Vec<String>,
+    /// Whether printed lines were dropped while it ran.
+    pub prints_truncated: bool,
+    /// Upstream calls, in order of their start; `None` where there are no upstreams to call.
+    pub calls: Option<Vec<CallRecord>>,
+    /// From the start of the evaluation to its end.
+    pub duration: Duration,
+}
+
+/// A value as readable text.
+#[derive(Debug)]
+pub struct Preview {
+    /// EDN, cut structurally where it was too long.
+    pub text: String,
+    /// Whether it was cut.
+    pub truncated: bool,
+    /// Whether the value is nil, which data-shaped answers leave out.
+    pub nil: bool,
+}
+
+/// Why there is no value.
+#[derive(Debug)]
+pub struct Failure {
+    /// What goes over the wire.
+    pub reason: Reason,
+    /// One line: what happened.
+    pub message: String,
+    /// What helps to repair the program: place, line with caret, hint. Empty where there is nothing more to say.
+    pub feedback: String,
+    /// The value of `(fail v)`.
+    pub value: Option<Preview>,
+}
+
+impl Failure {
+    /// A failure of which one line says all.
+    pub fn plain(reason: Reason, message: impl Into<String>) -> Self {
+        Failure { reason, message: message.into(), feedback: String::new(), value: None }
+    }
+}
+
+impl Evaluation {
+    /// An evaluation that did not come to run.
+    pub fn refused(failure: Failure) -> Self {
+        Evaluation { outcome: Err(failure), prints: Vec::new(), prints_truncated: false, calls: None, duration: Duration::ZERO }
+    }
+
+    /// An evaluation that hit a bug of ours.
+    pub fn panicked(Panicked(message): &Panicked) -> Self {
+        let message = format!("internal_error: the evaluation stopped on a bug of the server: {message}");
+        Evaluation::refused(Failure::plain(Reason::RuntimeError, message))
+    }
+}
+
+impl Evaluator {
+    /// An evaluator with the limits of `settings`.
+    pub fn new(deployment: &'static Deployment, settings: &Settings, upstreams: Arc<Upstreams>, redactor: Redactor) -> Self {
+        let preview_bytes = settings.response_profile.budget().preview_bytes;
+        Evaluator { deployment, limits: settings.limits(), preview_bytes, upstreams, redactor }
+    }
+
+    /// Evaluates on the calling thread, whose stack must be one that `ptc-lisp` names.
+    pub fn evaluate(&self, call: &Call, cancel: Cancel) -> Evaluation {
+        let started = Instant::now();
+        let mut evaluation = match self.prepare(call) {
+            Ok((program, context)) => self.run(call, &program, context, cancel),
+            Err(failure) => Evaluation::refused(failure),
+        };
+        evaluation.duration = started.elapsed();
+        evaluation
+    }
+
+    fn prepare(&self, call: &Call) -> Result<(Program, Option<Value>), Failure> {
+        let context = call.context.as_deref().map(context).transpose()?;
+        let program = Program::compile(&call.program).map_err(|error| self.failure(&error, &call.program))?;
+        let certain = ptc_check::check(&program, self.deployment.catalog).into_iter().find(|finding| finding.certain);
+        match certain {
+            None => Ok((program, context)),
+            Some(finding) => Err(self.failure(&finding.into_error(&call.program), &call.program)),
+        }
+    }
+
+    fn run(&self, call: &Call, program: &Program, context: Option<Value>, cancel: Cancel) -> Evaluation {
+        let host = self.upstreams.program();
+        let mut run = Run::new(program).limits(self.limits.clone()).host(host.clone()).gauge(alloc::live_bytes).cancel(cancel);
+        if let Some(context) = context {
+            run = run.context(context);
+        }
+        let outcome = run.execute();
+        Evaluation {
+            outcome: match &outcome.result {
+                Ok(value) => Ok(self.preview(value)),
+                Err(error) => Err(self.failure(error, &call.program)),
+            },
+            prints: outcome.prints.iter().map(|line| self.redact(line)).collect(),
+            prints_truncated: outcome.prints_truncated,
+            calls: (!self.deployment.catalog.upstreams.is_empty()).then(|| host.calls()),
+            duration: Duration::ZERO,
+        }
+    }
+
+    fn preview(&self, value: &Value) -> Preview {
+        let print::Preview { text, truncated, .. } = print::preview(value, self.preview_bytes);
+        Preview { text: self.redact(&text), truncated, nil: value.is_nil() }
+    }
+
+    fn failure(&self, error: &ptc_lisp::Error, source: &str) -> Failure {
+        let reason = Reason::of(error.kind);
+        let value = error.value.as_ref().map(|value| self.preview(value));
+        if let (Reason::Fail, Some(value)) = (reason, value) {
+            return Failure { reason, message: value.text.clone(), feedback: String::new(), value: Some(value) };
+        }
+        let message = if reason.says_kind(error.kind) {
+            error.message.clone()
+        } else {
+            format!("{}: {}", error.kind.name(), error.message)
+        };
+        // The rendering begins with kind and message, which have their own place.
+        let rendered = error.render(source);
+        let head = format!("{}: {}", error.kind.name(), error.message);
+        let place = rendered.strip_prefix(&head).unwrap_or(&rendered).trim_start_matches('\n');
+        Failure { reason, message: self.redact(&message), feedback: self.redact(place), value: None }
+    }
+
+    fn redact(&self, text: &str) -> String {
+        self.redactor.redact_str(text).into_owned()
+    }
+}
+
+/// Decodes `context` and checks its keys, which become names under `data/`.
+fn context(raw: &str) -> Result<Value, Failure> {
+    let refuse = |message: String| Failure::plain(Reason::ArgsError, message);
+    let value = json::decode(raw.as_bytes()).map_err(|fault| refuse(format!("argument `context` is not valid: {fault}")))?;
+    if value.kind() != Kind::Map {
+        return Err(refuse("argument `context` must be a JSON object".into()));
+    }
+    for (key, _) in value.entries().into_iter().flatten() {
+        match key.as_name() {
+            Some("") => return Err(refuse("argument `context` keys must be non-empty".into())),
+            Some(name) if name.contains('/') => {
+                let message = format!("argument `context` keys may not contain `/`, which separates a namespace from a name: {name:?}");
+                return Err(refuse(message));
+            }
+            _ => {}
+        }
+    }
+    Ok(value)
+}

@@ -1,0 +1,102 @@
+//! Log lines: one JSON object each, on standard error.
+//!
+//! Standard output belongs to the protocol. Everything that is logged passes the redactor, and payloads (programs, contexts,
+//! results) are logged at `debug` only.
+
+use std::io::Write;
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU8, Ordering};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use serde::Serialize;
+
+use crate::secrets::Redactor;
+
+/// How much a line matters.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[repr(u8)]
+pub enum Level {
+    /// Every call, with payloads.
+    Debug = 0,
+    /// Start and end.
+    Info = 1,
+    /// Something an operator should look at.
+    Warn = 2,
+    /// Something that failed.
+    Error = 3,
+}
+
+impl Level {
+    fn name(self) -> &'static str {
+        match self {
+            Level::Debug => "debug",
+            Level::Info => "info",
+            Level::Warn => "warn",
+            Level::Error => "error",
+        }
+    }
+}
+
+static THRESHOLD: AtomicU8 = AtomicU8::new(Level::Info as u8);
+static REDACTOR: OnceLock<Redactor> = OnceLock::new();
+
+/// Sets the lowest level that is written.
+pub fn set_level(level: Level) {
+    THRESHOLD.store(level as u8, Ordering::Relaxed);
+}
+
+/// Sets the redactor of all later lines; the first one stays.
+pub fn set_redactor(redactor: Redactor) {
+    // A second deployment in one process (tests) keeps the first redactor.
+    let _ = REDACTOR.set(redactor);
+}
+
+/// Whether a line of that level is written.
+pub fn enabled(level: Level) -> bool {
+    level as u8 >= THRESHOLD.load(Ordering::Relaxed)
+}
+
+/// Writes a line: what happened, and fields as name and text.
+pub fn line(level: Level, event: &str, fields: &[(&str, &str)]) {
+    if !enabled(level) {
+        return;
+    }
+    let time_ms = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |d| d.as_millis() as u64);
+    let mut text = render(time_ms, level, event, fields);
+    text.push('\n');
+    // Not `eprintln!`: it panics where standard error is closed or a full non-blocking pipe. A lost line is the lesser harm.
+    let _ = std::io::stderr().lock().write_all(text.as_bytes());
+}
+
+fn render(time_ms: u64, level: Level, event: &str, fields: &[(&str, &str)]) -> String {
+    #[derive(Serialize)]
+    struct Head<'a> {
+        time_ms: u64,
+        level: &'a str,
+        event: &'a str,
+    }
+    let mut text = serde_json::to_string(&Head { time_ms, level: level.name(), event }).unwrap_or_default();
+    text.pop();
+    for (name, value) in fields {
+        let value = REDACTOR.get().map_or((*value).into(), |redactor| redactor.redact_str(value));
+        if let (Ok(name), Ok(value)) = (serde_json::to_string(name), serde_json::to_string(&*value)) {
+            text.push(',');
+            text.push_str(&name);
+            text.push(':');
+            text.push_str(&value);
+        }
+    }
+    text.push('}');
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_is_one_json_object() {
+        let text = render(5, Level::Warn, "frame refused", &[("reason", "bad \"quote\"\n")]);
+        assert_eq!(text, r#"{"time_ms":5,"level":"warn","event":"frame refused","reason":"bad \"quote\"\n"}"#);
+    }
+}

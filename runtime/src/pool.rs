@@ -1,0 +1,145 @@
+//! Threads that evaluate programs.
+//!
+//! Evaluation recurses on the native stack, so it runs on threads whose stack size is known, never on a borrowed one. Threads are
+//! started when needed, up to a cap on *existing* threads, and park when idle: a parked thread takes a job in microseconds.
+
+use std::any::Any;
+use std::collections::VecDeque;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+
+/// A pool of evaluation threads. Dropping it lets idle threads end; busy ones finish their job first.
+pub struct Pool {
+    shared: Arc<Shared>,
+    stack_bytes: usize,
+    max_threads: usize,
+}
+
+/// What is left of a job that panicked: the message, where it had one.
+#[derive(Debug)]
+pub struct Panicked(pub String);
+
+type Job = Box<dyn FnOnce() + Send>;
+
+#[derive(Default)]
+struct Shared {
+    state: Mutex<State>,
+    work: Condvar,
+}
+
+#[derive(Default)]
+struct State {
+    jobs: VecDeque<Job>,
+    threads: usize,
+    idle: usize,
+    closed: bool,
+}
+
+impl Pool {
+    /// A pool without threads yet. At least one thread is allowed.
+    pub fn new(stack_bytes: usize, max_threads: usize) -> Self {
+        Pool { shared: Arc::default(), stack_bytes, max_threads: max_threads.max(1) }
+    }
+
+    /// Runs `work` on a thread of the pool, then `done` with its result on the same thread. A panic of `work` reaches `done` as
+    /// [`Panicked`] and harms nothing else. With all threads busy the job waits for one.
+    pub fn spawn<T: 'static>(
+        &self,
+        work: impl FnOnce() -> T + Send + 'static,
+        done: impl FnOnce(Result<T, Panicked>) + Send + 'static,
+    ) {
+        // Unwind safety: `work` is consumed, and what it shares with others sits behind locks that recover from poisoning.
+        let job: Job = Box::new(move || done(catch_unwind(AssertUnwindSafe(work)).map_err(|panic| Panicked(message(&*panic)))));
+        let mut state = self.shared.lock();
+        state.jobs.push_back(job);
+        let start = state.idle < state.jobs.len() && state.threads < self.max_threads;
+        if start {
+            state.threads += 1;
+        }
+        drop(state);
+        if start {
+            self.start_thread();
+        } else {
+            self.shared.work.notify_one();
+        }
+    }
+
+    fn start_thread(&self) {
+        let shared = Arc::clone(&self.shared);
+        let started = std::thread::Builder::new().name("evaluation".into()).stack_size(self.stack_bytes).spawn(move || shared.run());
+        if started.is_err() {
+            // No thread to be had: an existing one takes the job; with none at all it waits for the next attempt.
+            self.shared.lock().threads -= 1;
+            self.shared.work.notify_one();
+        }
+    }
+}
+
+impl Drop for Pool {
+    fn drop(&mut self) {
+        self.shared.lock().closed = true;
+        self.shared.work.notify_all();
+    }
+}
+
+impl Shared {
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn run(&self) {
+        let mut state = self.lock();
+        loop {
+            if let Some(job) = state.jobs.pop_front() {
+                drop(state);
+                // `done` runs outside the job's own catch; a panic there must not take the thread's place in the count with it.
+                let _ = catch_unwind(AssertUnwindSafe(job));
+                state = self.lock();
+            } else if state.closed {
+                state.threads -= 1;
+                return;
+            } else {
+                state.idle += 1;
+                state = self.work.wait(state).unwrap_or_else(PoisonError::into_inner);
+                state.idle -= 1;
+            }
+        }
+    }
+}
+
+fn message(panic: &(dyn Any + Send)) -> String {
+    panic
+        .downcast_ref::<&str>()
+        .map(|text| (*text).to_owned())
+        .or_else(|| panic.downcast_ref::<String>().cloned())
+        .unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::mpsc;
+
+    #[test]
+    fn runs_jobs_and_survives_panics() {
+        let pool = Pool::new(256 * 1024, 2);
+        let (send, receive) = mpsc::channel();
+        for n in 0..100_u32 {
+            let send = send.clone();
+            pool.spawn(
+                move || {
+                    assert!(n % 10 != 3, "job {n}");
+                    n
+                },
+                move |result| send.send(result.map_err(|p| p.0)).expect("the test waits"),
+            );
+        }
+        drop(send);
+        let mut answers: Vec<_> = receive.into_iter().collect();
+        answers.sort();
+        assert_eq!(answers.len(), 100);
+        assert_eq!(answers.iter().filter(|a| a.is_err()).count(), 10);
+        assert!(answers.contains(&Err("job 13".into())));
+        assert!(pool.shared.lock().threads <= 2);
+    }
+}

@@ -1,0 +1,215 @@
+//! From an evaluation to the JSON of a tool result.
+
+use std::borrow::Cow;
+
+use serde::Serialize;
+
+use super::metrics::Metrics;
+use super::{Budget, Profile};
+use crate::evaluation::{Evaluation, Failure, Preview, Reason};
+use crate::protocol::revision::Era;
+use crate::upstream::CallRecord;
+
+/// What stands before a value, as in a REPL.
+pub const PREFIX: &str = "user=> ";
+
+/// An evaluation's data as the documents name them. What is `None` or false is left out.
+#[derive(Debug, Default, Serialize)]
+pub struct Payload<'a> {
+    status: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reason: Option<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    message: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    result: Option<Cow<'a, str>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    prints: Option<Vec<String>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    feedback: Option<Cow<'a, str>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    truncated: Option<bool>,
+    #[serde(skip_serializing_if = "is_false")]
+    prints_truncated: bool,
+    #[serde(skip_serializing_if = "is_false")]
+    feedback_truncated: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    upstream_calls: Option<Calls<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    ptc_metrics: Option<Metrics>,
+}
+
+#[derive(Debug, Serialize)]
+#[serde(untagged)]
+enum Calls<'a> {
+    Full(&'a [CallRecord]),
+    Failed(Vec<FailedCall<'a>>),
+}
+
+/// A failed upstream call in a compact answer.
+#[derive(Debug, Serialize)]
+struct FailedCall<'a> {
+    server: &'a str,
+    tool: &'a str,
+    status: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reason: Option<&'a str>,
+}
+
+#[derive(Serialize)]
+struct ToolResult<'a> {
+    content: [Text<'a>; 1],
+    #[serde(rename = "structuredContent", skip_serializing_if = "Option::is_none")]
+    structured_content: Option<&'a Payload<'a>>,
+    #[serde(rename = "isError")]
+    is_error: bool,
+    #[serde(rename = "resultType", skip_serializing_if = "Option::is_none")]
+    result_type: Option<&'static str>,
+}
+
+#[derive(Serialize)]
+struct Text<'a> {
+    r#type: &'static str,
+    text: &'a str,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "the shape that serde calls")]
+fn is_false(flag: &bool) -> bool {
+    !flag
+}
+
+/// The raw JSON of a tool result.
+pub fn tool_result(evaluation: &Evaluation, profile: Profile, era: Era) -> String {
+    let is_error = evaluation.outcome.is_err();
+    let result_type = (era == Era::Stateless).then_some("complete");
+    let payload = (profile != Profile::Slim).then(|| payload(evaluation, profile));
+    let text = match (&payload, profile) {
+        (Some(payload), Profile::Debug) => serde_json::to_string(payload).unwrap_or_default(),
+        _ => text(evaluation, profile),
+    };
+    let content = [Text { r#type: "text", text: &text }];
+    let result = ToolResult { content, structured_content: payload.as_ref(), is_error, result_type };
+    serde_json::to_string(&result).unwrap_or_default()
+}
+
+/// The raw JSON of a tool result that refuses a call.
+pub fn refusal(reason: Reason, message: impl Into<String>, feedback: &str, profile: Profile, era: Era) -> String {
+    let mut failure = Failure::plain(reason, message);
+    feedback.clone_into(&mut failure.feedback);
+    tool_result(&Evaluation::refused(failure), profile, era)
+}
+
+/// An evaluation's data in a profile: everything in `debug`, what a client acts on otherwise.
+pub fn payload(evaluation: &Evaluation, profile: Profile) -> Payload<'_> {
+    let full = profile == Profile::Debug;
+    let budget = profile.budget();
+    let (prints, prints_truncated) = printed(evaluation, budget);
+    let mut payload = Payload { upstream_calls: calls(evaluation, full), ..Payload::default() };
+    let result = match &evaluation.outcome {
+        Ok(value) => {
+            payload.status = "ok";
+            payload.result = (!value.nil).then(|| shown(value));
+            payload.truncated = (full || value.truncated || prints_truncated).then_some(value.truncated || prints_truncated);
+            payload.prints_truncated = full && prints_truncated;
+            payload.feedback = full.then_some(Cow::Borrowed(""));
+            payload.result.as_deref().unwrap_or_default().to_owned()
+        }
+        Err(failure) => {
+            payload.status = "error";
+            payload.reason = Some(failure.reason.name());
+            payload.message = Some(cut(&failure.message, budget.feedback_bytes).0);
+            payload.result = failure.value.as_ref().map(|value| Cow::Borrowed(value.text.as_str()));
+            let (feedback, feedback_truncated) = feedback(failure, budget.feedback_bytes);
+            payload.feedback = Some(feedback);
+            payload.feedback_truncated = feedback_truncated;
+            payload.truncated = failure.value.as_ref().is_some_and(|value| value.truncated).then_some(true);
+            String::new()
+        }
+    };
+    if full {
+        payload.ptc_metrics = evaluation.calls.as_ref().map(|calls| Metrics::of(&result, &prints, calls));
+        payload.prints = evaluation.outcome.is_ok().then_some(prints);
+    }
+    payload
+}
+
+/// An evaluation as text for a model.
+pub fn text(evaluation: &Evaluation, profile: Profile) -> String {
+    let budget = profile.budget();
+    match &evaluation.outcome {
+        Ok(value) => {
+            let (prints, prints_truncated) = printed(evaluation, budget);
+            let mut text = String::with_capacity(value.text.len() + PREFIX.len());
+            if profile == Profile::Slim && !prints.is_empty() {
+                text = format!("<prints>\n{}\n\n<result>\n", prints.join("\n"));
+            }
+            text.push_str(&shown(value));
+            if value.truncated || (profile == Profile::Slim && prints_truncated) {
+                text.push_str("\n\n[truncated]");
+            }
+            text
+        }
+        Err(failure) => {
+            let (message, _) = cut(&failure.message, budget.feedback_bytes);
+            let mut text = format!("{}: {message}", failure.reason.name());
+            if !failure.feedback.is_empty() {
+                text.push('\n');
+                text.push_str(cut(&failure.feedback, budget.feedback_bytes).0);
+            }
+            text
+        }
+    }
+}
+
+/// A value behind its prefix.
+pub fn shown(value: &Preview) -> Cow<'_, str> {
+    Cow::Owned(format!("{PREFIX}{}", value.text))
+}
+
+fn feedback(failure: &Failure, most: usize) -> (Cow<'_, str>, bool) {
+    if failure.feedback.is_empty() {
+        let (text, truncated) = cut(&failure.message, most);
+        return (text.into(), truncated);
+    }
+    let whole = format!("{}\n{}", failure.message, failure.feedback);
+    let (text, truncated) = cut(&whole, most);
+    if truncated { (text.to_owned().into(), true) } else { (whole.into(), false) }
+}
+
+fn calls(evaluation: &Evaluation, full: bool) -> Option<Calls<'_>> {
+    let calls = evaluation.calls.as_ref()?;
+    if full {
+        return Some(Calls::Full(calls));
+    }
+    // A compact success leaves calls out: the program has dealt with those that failed.
+    evaluation.outcome.as_ref().err()?;
+    let failed: Vec<_> = calls
+        .iter()
+        .filter(|call| !call.is_ok())
+        .map(|call| FailedCall { server: &call.server, tool: &call.tool, status: "error", reason: call.reason.as_deref() })
+        .collect();
+    (!failed.is_empty()).then_some(Calls::Failed(failed))
+}
+
+/// The printed lines that a budget lets through, and whether any was left out.
+fn printed(evaluation: &Evaluation, budget: Budget) -> (Vec<String>, bool) {
+    let mut left = budget.print_bytes;
+    let mut kept = Vec::new();
+    for line in evaluation.prints.iter().take(budget.print_entries) {
+        // Two quotes and a comma, as JSON has them.
+        let Some(rest) = left.checked_sub(line.len() + 3) else { break };
+        left = rest;
+        kept.push(line.clone());
+    }
+    let truncated = evaluation.prints_truncated || kept.len() < evaluation.prints.len();
+    (kept, truncated)
+}
+
+/// The longest prefix of at most that many bytes that ends between characters, and whether anything was cut.
+fn cut(text: &str, most: usize) -> (&str, bool) {
+    let mut end = most.min(text.len());
+    while !text.is_char_boundary(end) {
+        end -= 1;
+    }
+    (text.get(..end).unwrap_or(text), end < text.len())
+}

@@ -1,0 +1,52 @@
+//! Response profiles: how much of an evaluation goes back to the client, and in what shape.
+//!
+//! - [`answer`]: from an evaluation to the JSON of a tool result.
+//! - [`metrics`]: the `ptc_metrics` block.
+
+pub mod answer;
+pub mod metrics;
+
+/// A response profile.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Profile {
+    /// Text only: for the model that reads it.
+    Slim,
+    /// Text and compact data.
+    Structured,
+    /// Everything, mirrored as text: for people who look into it.
+    Debug,
+}
+
+/// How much a profile lets through.
+#[derive(Debug, Clone, Copy)]
+pub struct Budget {
+    /// Bytes of a value's preview.
+    pub preview_bytes: usize,
+    /// Printed lines.
+    pub print_entries: usize,
+    /// Bytes of printed lines.
+    pub print_bytes: usize,
+    /// Bytes of feedback, and of an error's message.
+    pub feedback_bytes: usize,
+}
+
+impl Profile {
+    /// The name by which operators set it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Profile::Slim => "slim",
+            Profile::Structured => "structured",
+            Profile::Debug => "debug",
+        }
+    }
+
+    /// What it lets through.
+    pub fn budget(self) -> Budget {
+        let (kib, print_entries) = match self {
+            Profile::Slim => (8, 20),
+            Profile::Structured => (16, 50),
+            Profile::Debug => (64, 200),
+        };
+        Budget { preview_bytes: kib * 1024, print_entries, print_bytes: kib * 1024, feedback_bytes: kib * 1024 }
+    }
+}

@@ -1,0 +1,264 @@
+//! From a line to a message. Ids and payloads stay raw JSON text; only the few members that the protocol itself reads are
+//! looked at, in one pass over the bytes however large the payload is.
+
+use std::borrow::Cow;
+use std::fmt;
+
+use serde::Deserialize;
+use serde::de::{Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
+use serde_json::error::Category;
+use serde_json::value::RawValue;
+
+/// A message from the client.
+#[derive(Debug)]
+pub enum Message<'a> {
+    /// Wants an answer.
+    Request {
+        /// Its id, as raw JSON: a string, a number or null.
+        id: &'a str,
+        /// Its method.
+        method: Cow<'a, str>,
+        /// Its parameters.
+        params: Params<'a>,
+    },
+    /// Wants none.
+    Notification {
+        /// Its method.
+        method: Cow<'a, str>,
+        /// Its parameters.
+        params: Params<'a>,
+    },
+}
+
+/// Why a line is not a message.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Refusal {
+    /// `-32700`
+    Parse,
+    /// `-32600`
+    Invalid,
+}
+
+/// The members of `params` that the protocol reads, raw; each is absent unless `params` is an object that has it.
+#[derive(Debug, Default)]
+pub struct Params<'a> {
+    /// Whether there are parameters that are no object.
+    pub not_an_object: bool,
+    /// `_meta` of the stateless era, and of progress tokens.
+    pub meta: Option<&'a str>,
+    /// `initialize`
+    pub protocol_version: Option<&'a str>,
+    /// `tools/call`
+    pub name: Option<&'a str>,
+    /// `tools/call`
+    pub arguments: Arguments<'a>,
+    /// `notifications/cancelled`
+    pub request_id: Option<&'a str>,
+}
+
+/// `params.arguments` of a tool call: the members of an object in their order, raw.
+#[derive(Debug, Default)]
+pub struct Arguments<'a> {
+    /// The members. A name that comes twice is a JSON fault elsewhere; here the last one counts.
+    pub members: Vec<(Cow<'a, str>, &'a str)>,
+}
+
+impl<'a> Arguments<'a> {
+    /// The raw JSON of that member.
+    pub fn get(&self, name: &str) -> Option<&'a str> {
+        self.members.iter().rev().find(|(n, _)| n == name).map(|(_, raw)| *raw)
+    }
+}
+
+/// Reads a line. Batches are invalid: no revision that is spoken here but the oldest has them.
+pub fn parse(line: &[u8]) -> Result<Message<'_>, Refusal> {
+    #[derive(Deserialize)]
+    struct Wire<'a> {
+        #[serde(borrow, default, deserialize_with = "present")]
+        jsonrpc: Option<&'a RawValue>,
+        #[serde(borrow, default, deserialize_with = "present")]
+        id: Option<&'a RawValue>,
+        #[serde(borrow, default, deserialize_with = "present")]
+        method: Option<&'a RawValue>,
+        #[serde(borrow, default)]
+        params: Params<'a>,
+    }
+    let wire: Wire<'_> = serde_json::from_slice(line).map_err(|fault| match fault.classify() {
+        Category::Data => Refusal::Invalid,
+        Category::Syntax | Category::Eof | Category::Io => Refusal::Parse,
+    })?;
+    if wire.jsonrpc.is_none_or(|version| version.get() != "\"2.0\"") {
+        return Err(Refusal::Invalid);
+    }
+    // Neither a request nor a notification: an answer to something that was never asked.
+    let method = wire.method.ok_or(Refusal::Invalid)?;
+    let method = string(method.get()).ok_or(Refusal::Invalid)?;
+    let params = wire.params;
+    match wire.id.map(RawValue::get) {
+        None => Ok(Message::Notification { method, params }),
+        Some(id) if id == "null" || id.starts_with(['"', '-', '0', '1', '2', '3', '4', '5', '6', '7', '8', '9']) => {
+            Ok(Message::Request { id, method, params })
+        }
+        Some(_) => Err(Refusal::Invalid),
+    }
+}
+
+/// The text of a raw JSON string; `None` for any other kind, and for one that is not Unicode (a lone surrogate).
+pub fn string(raw: &str) -> Option<Cow<'_, str>> {
+    let inner = raw.strip_prefix('"')?.strip_suffix('"')?;
+    if memchr::memchr(b'\\', inner.as_bytes()).is_none() {
+        return Some(Cow::Borrowed(inner));
+    }
+    serde_json::from_str(raw).ok().map(Cow::Owned)
+}
+
+/// What kind of JSON a raw value is, as error messages name it.
+pub fn kind(raw: &str) -> &'static str {
+    match raw.as_bytes().first() {
+        Some(b'"') => "string",
+        Some(b'{') => "object",
+        Some(b'[') => "array",
+        Some(b't' | b'f') => "boolean",
+        Some(b'n') => "null",
+        _ if raw.contains(['.', 'e', 'E']) => "number",
+        _ => "integer",
+    }
+}
+
+/// Keeps `null` apart from an absent member.
+fn present<'de: 'a, 'a, D: Deserializer<'de>>(from: D) -> Result<Option<&'a RawValue>, D::Error> {
+    <&RawValue>::deserialize(from).map(Some)
+}
+
+/// A string that borrows where it can.
+#[derive(Deserialize)]
+struct Key<'a>(#[serde(borrow)] Cow<'a, str>);
+
+impl<'de: 'a, 'a> Deserialize<'de> for Params<'a> {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        from.deserialize_any(ParamsVisitor)
+    }
+}
+
+impl<'de: 'a, 'a> Deserialize<'de> for Arguments<'a> {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        from.deserialize_any(ArgumentsVisitor)
+    }
+}
+
+struct ParamsVisitor;
+
+struct ArgumentsVisitor;
+
+/// Visits everything but an object as a fixed value.
+macro_rules! anything_else {
+    ($lifetime:lifetime, $value:ty, $other:expr) => {
+        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str("any JSON")
+        }
+        fn visit_bool<E>(self, _: bool) -> Result<$value, E> {
+            Ok($other)
+        }
+        fn visit_i64<E>(self, _: i64) -> Result<$value, E> {
+            Ok($other)
+        }
+        fn visit_u64<E>(self, _: u64) -> Result<$value, E> {
+            Ok($other)
+        }
+        fn visit_f64<E>(self, _: f64) -> Result<$value, E> {
+            Ok($other)
+        }
+        fn visit_str<E>(self, _: &str) -> Result<$value, E> {
+            Ok($other)
+        }
+        fn visit_seq<A: SeqAccess<$lifetime>>(self, mut items: A) -> Result<$value, A::Error> {
+            while items.next_element::<IgnoredAny>()?.is_some() {}
+            Ok($other)
+        }
+    };
+}
+
+impl<'de> Visitor<'de> for ParamsVisitor {
+    type Value = Params<'de>;
+
+    anything_else!('de, Params<'de>, Params { not_an_object: true, ..Params::default() });
+
+    fn visit_unit<E>(self) -> Result<Params<'de>, E> {
+        Ok(Params::default())
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Params<'de>, A::Error> {
+        let mut params = Params::default();
+        while let Some(Key(key)) = map.next_key::<Key<'de>>()? {
+            let place = match &*key {
+                "_meta" => &mut params.meta,
+                "protocolVersion" => &mut params.protocol_version,
+                "name" => &mut params.name,
+                "requestId" => &mut params.request_id,
+                "arguments" => {
+                    params.arguments = map.next_value()?;
+                    continue;
+                }
+                _ => {
+                    map.next_value::<IgnoredAny>()?;
+                    continue;
+                }
+            };
+            *place = Some(map.next_value::<&RawValue>()?.get());
+        }
+        Ok(params)
+    }
+}
+
+impl<'de> Visitor<'de> for ArgumentsVisitor {
+    type Value = Arguments<'de>;
+
+    anything_else!('de, Arguments<'de>, Arguments::default());
+
+    fn visit_unit<E>(self) -> Result<Arguments<'de>, E> {
+        Ok(Arguments::default())
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Arguments<'de>, A::Error> {
+        let mut arguments = Arguments::default();
+        while let Some((Key(name), raw)) = map.next_entry::<Key<'de>, &RawValue>()? {
+            arguments.members.push((name, raw.get()));
+        }
+        Ok(arguments)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn payloads_stay_raw() {
+        let line = br#"{"jsonrpc":"2.0","id":12345678901234567890123,"method":"tools/call","params":{"name":"t","arguments":{"n":1.50,"o":{"b":1,"a":2}}}}"#;
+        let Ok(Message::Request { id, method, params }) = parse(line) else { panic!("a request") };
+        assert_eq!((id, &*method, params.name), ("12345678901234567890123", "tools/call", Some("\"t\"")));
+        assert_eq!(params.arguments.get("n"), Some("1.50"));
+        assert_eq!(params.arguments.get("o"), Some(r#"{"b":1,"a":2}"#));
+    }
+
+    #[test]
+    fn deep_nesting_does_not_recurse() {
+        for (open, close) in [("[", "]"), ("{\"a\":", "}")] {
+            let deep = format!("{}1{}", open.repeat(100_000), close.repeat(100_000));
+            let line = format!(r#"{{"jsonrpc":"2.0","id":1,"method":"x","params":{{"q":{deep},"arguments":{{"c":{deep}}}}}}}"#);
+            assert!(parse(line.as_bytes()).is_ok());
+        }
+    }
+
+    #[test]
+    fn kinds_and_strings() {
+        for (raw, name) in
+            [("\"a\"", "string"), ("1", "integer"), ("1.5", "number"), ("null", "null"), ("true", "boolean"), ("{}", "object")]
+        {
+            assert_eq!(kind(raw), name);
+        }
+        assert_eq!(string(r#""a\nb""#).as_deref(), Some("a\nb"));
+        assert_eq!(string(r#""\ud800""#), None);
+        assert_eq!(string("5"), None);
+    }
+}

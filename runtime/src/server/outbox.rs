@@ -1,0 +1,171 @@
+//! Answers on their way to the client.
+//!
+//! Whoever has an answer writes it, together with what others have put in meanwhile: no thread of its own, no hand-over, and many
+//! answers in one system call when there are many. Where the client does not read, putting in blocks, and so everything before it.
+
+use std::io::Write;
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+/// A queue of answers in front of an output.
+pub struct Outbox<W> {
+    state: Mutex<State>,
+    drained: Condvar,
+    output: Mutex<W>,
+    broken: Box<dyn Fn() + Send + Sync>,
+}
+
+#[derive(Default)]
+struct State {
+    queue: Vec<u8>,
+    writing: bool,
+    broken: bool,
+}
+
+/// Bytes that may wait behind a write in progress. An answer larger than that still goes through, alone.
+const HIGH_WATER: usize = 1024 * 1024;
+
+impl<W: Write> Outbox<W> {
+    /// An outbox before `output`; `broken` is called once, when a write fails for good.
+    pub fn new(output: W, broken: impl Fn() + Send + Sync + 'static) -> Self {
+        Outbox { state: Mutex::default(), drained: Condvar::new(), output: Mutex::new(output), broken: Box::new(broken) }
+    }
+
+    /// Sends a line. `placed` is dropped as soon as the line has its place in the queue: by then it is bounded here.
+    pub fn send<T>(&self, line: &[u8], placed: T) {
+        let mut state = self.lock();
+        while state.writing && state.queue.len() > HIGH_WATER && !state.broken {
+            state = self.drained.wait(state).unwrap_or_else(PoisonError::into_inner);
+        }
+        // Before the client can see the answer and send its next call.
+        drop(placed);
+        if state.broken {
+            return;
+        }
+        state.queue.extend_from_slice(line);
+        if state.writing {
+            return;
+        }
+        state.writing = true;
+        let mut batch = Vec::new();
+        while !state.queue.is_empty() && !state.broken {
+            std::mem::swap(&mut batch, &mut state.queue);
+            self.drained.notify_all();
+            drop(state);
+            let written = self.write(&batch);
+            batch.clear();
+            batch.shrink_to(64 * 1024);
+            state = self.lock();
+            if written.is_err() {
+                state.broken = true;
+                state.queue = Vec::new();
+                (self.broken)();
+            }
+        }
+        state.writing = false;
+        if state.queue.capacity() < batch.capacity() {
+            std::mem::swap(&mut batch, &mut state.queue);
+        }
+        self.drained.notify_all();
+    }
+
+    /// Waits until everything is written, at most that long.
+    pub fn settle(&self, most: Duration) {
+        let state = self.lock();
+        let _ = self.drained.wait_timeout_while(state, most, |state| state.writing && !state.broken);
+    }
+
+    fn write(&self, batch: &[u8]) -> std::io::Result<()> {
+        let mut output = self.output.lock().unwrap_or_else(PoisonError::into_inner);
+        output.write_all(batch)?;
+        output.flush()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+    use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+
+    /// Writes wait until the test lets them go.
+    struct Gated(Receiver<()>, Arc<Mutex<Vec<u8>>>);
+
+    impl Write for Gated {
+        fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+            self.0.recv().map_err(|_| std::io::ErrorKind::BrokenPipe)?;
+            self.1.lock().expect("the test holds it briefly").extend_from_slice(bytes);
+            Ok(bytes.len())
+        }
+        fn flush(&mut self) -> std::io::Result<()> {
+            Ok(())
+        }
+    }
+
+    fn gated() -> (SyncSender<()>, Arc<Mutex<Vec<u8>>>, Arc<Outbox<Gated>>, Arc<AtomicUsize>) {
+        let (go, wait) = sync_channel(1000);
+        let seen = Arc::new(Mutex::new(Vec::new()));
+        let broken = Arc::new(AtomicUsize::new(0));
+        let count = Arc::clone(&broken);
+        let outbox = Outbox::new(Gated(wait, Arc::clone(&seen)), move || {
+            count.fetch_add(1, Ordering::SeqCst);
+        });
+        (go, seen, Arc::new(outbox), broken)
+    }
+
+    #[test]
+    fn every_line_once_and_whole() {
+        let (go, seen, outbox, _) = gated();
+        let senders: Vec<_> = (0..8)
+            .map(|n| {
+                let outbox = Arc::clone(&outbox);
+                std::thread::spawn(move || (0..50).for_each(|m| outbox.send(format!("{n}-{m}\n").as_bytes(), ())))
+            })
+            .collect();
+        for _ in 0..400 {
+            go.send(()).expect("the outbox lives");
+        }
+        senders.into_iter().for_each(|sender| sender.join().expect("no sender panics"));
+        let text = String::from_utf8(seen.lock().expect("nobody else").clone()).expect("ASCII");
+        let mut lines: Vec<_> = text.lines().collect();
+        assert_eq!(lines.len(), 400);
+        lines.sort_unstable();
+        lines.dedup();
+        assert_eq!(lines.len(), 400);
+    }
+
+    #[test]
+    fn a_client_that_does_not_read_holds_senders_back() {
+        let (go, _, outbox, broken) = gated();
+        let sent = Arc::new(AtomicUsize::new(0));
+        let sender = {
+            let (outbox, sent) = (Arc::clone(&outbox), Arc::clone(&sent));
+            std::thread::spawn(move || {
+                // The first one writes and stays there.
+                let writer = Arc::clone(&outbox);
+                let stuck = std::thread::spawn(move || writer.send(b"x", ()));
+                while !outbox.lock().writing {
+                    std::thread::yield_now();
+                }
+                for _ in 0..100 {
+                    outbox.send(&[b'x'; 64 * 1024], ());
+                    sent.fetch_add(1, Ordering::SeqCst);
+                }
+                stuck.join().expect("it returns once the output breaks");
+            })
+        };
+        while sent.load(Ordering::SeqCst) < 17 {
+            std::thread::yield_now();
+        }
+        std::thread::sleep(std::time::Duration::from_millis(20));
+        assert_eq!(sent.load(Ordering::SeqCst), 17);
+        drop(go);
+        sender.join().expect("a broken output frees all senders");
+        assert_eq!(broken.load(Ordering::SeqCst), 1);
+    }
+}

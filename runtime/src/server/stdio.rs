@@ -1,0 +1,37 @@
+//! MCP over standard input and output.
+//!
+//! Plain blocking descriptors: a thread that reads, and writes by whoever has an answer. That is as fast as a pipe allows, needs no
+//! `O_NONBLOCK` (which is a property of the open file and would leak into a shared standard error), and works for files and
+//! terminals as well as for pipes.
+
+use std::fs::File;
+use std::io::Read;
+use std::os::fd::AsFd;
+
+use super::dispatch::{Next, Server};
+use crate::protocol::frame::{Frame, Frames};
+
+/// Standard input without the standard library's buffer and lock.
+pub fn input() -> std::io::Result<File> {
+    Ok(File::from(std::io::stdin().as_fd().try_clone_to_owned()?))
+}
+
+/// Standard output without the standard library's line buffer.
+pub fn output() -> std::io::Result<File> {
+    Ok(File::from(std::io::stdout().as_fd().try_clone_to_owned()?))
+}
+
+/// Serves until the input ends, or the client says `exit`.
+pub fn serve(server: &Server, input: impl Read, max_frame_bytes: usize) -> std::io::Result<()> {
+    let mut frames = Frames::new(input, max_frame_bytes);
+    while let Some(frame) = frames.next()? {
+        let next = match frame {
+            Frame::Line(line) => server.receive(line),
+            Frame::Oversized => server.refuse_oversized(),
+        };
+        if next == Next::Exit {
+            break;
+        }
+    }
+    Ok(())
+}

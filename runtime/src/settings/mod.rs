@@ -1,0 +1,121 @@
+//! What an operator can set, read once at start: command line before environment before default.
+//!
+//! - [`flags`]: the one table of settings; parsing, help and tests derive from it.
+//! - [`read`]: from arguments and environment to [`Settings`].
+
+pub mod flags;
+pub mod read;
+
+use std::ffi::OsStr;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use ptc_lisp::limits::Limits;
+
+pub use flags::{FLAGS, Flag, Kind};
+pub use read::{Fault, Reading};
+
+use crate::log::Level;
+use crate::profile::Profile;
+
+/// Every setting, with a value.
+#[derive(Debug, Clone)]
+pub struct Settings {
+    /// Bytes of one NDJSON frame.
+    pub max_frame_bytes: usize,
+    /// Bytes of the `program` argument.
+    pub max_program_bytes: usize,
+    /// Bytes of the `context` argument, as JSON.
+    pub max_context_bytes: usize,
+    /// Evaluations at a time; beyond it a call is answered `busy`.
+    pub max_concurrent_calls: usize,
+    /// What is logged.
+    pub log_level: Level,
+    /// Wall clock of one program.
+    pub program_timeout: Duration,
+    /// Bytes that a program's values may occupy.
+    pub program_memory_limit_bytes: u64,
+    /// One call on a connected upstream.
+    pub upstream_call_timeout: Duration,
+    /// Bytes of one upstream answer, before decoding.
+    pub max_upstream_response_bytes: u64,
+    /// `tool/call`s of one program.
+    pub max_upstream_calls_per_program: u32,
+    /// Discovery forms of one program.
+    pub max_catalog_ops_per_program: u32,
+    /// Bytes of one discovery result, as JSON.
+    pub max_catalog_result_bytes: usize,
+    /// Shape of results.
+    pub response_profile: Profile,
+    /// How the tool description shows the catalog.
+    pub catalog_mode: CatalogMode,
+    /// Where `auto` stops to inline: characters of the rendered catalog.
+    pub catalog_inline_max_chars: usize,
+    /// Where `auto` stops to inline: number of tools.
+    pub catalog_inline_max_tools: usize,
+    /// Announce the tool as read-only although upstreams do not say so.
+    pub aggregator_read_only: bool,
+    /// Folder to which relative paths of the config refer; `None` is the binary's folder.
+    pub config_dir: Option<PathBuf>,
+}
+
+/// How the tool description shows the catalog.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CatalogMode {
+    /// Inline below the thresholds, otherwise lazy.
+    Auto,
+    /// Every tool is listed.
+    Inline,
+    /// Upstream names only.
+    Lazy,
+}
+
+impl Settings {
+    /// The defaults of a server without, or with, upstreams.
+    pub fn defaults(with_upstreams: bool) -> Settings {
+        let mut settings = Settings {
+            max_frame_bytes: 0,
+            max_program_bytes: 0,
+            max_context_bytes: 0,
+            max_concurrent_calls: 0,
+            log_level: Level::Info,
+            program_timeout: Duration::ZERO,
+            program_memory_limit_bytes: 0,
+            upstream_call_timeout: Duration::ZERO,
+            max_upstream_response_bytes: 0,
+            max_upstream_calls_per_program: 0,
+            max_catalog_ops_per_program: 0,
+            max_catalog_result_bytes: 0,
+            response_profile: Profile::Slim,
+            catalog_mode: CatalogMode::Auto,
+            catalog_inline_max_chars: 0,
+            catalog_inline_max_tools: 0,
+            aggregator_read_only: false,
+            config_dir: None,
+        };
+        for flag in FLAGS {
+            let text = flag.default_text(with_upstreams);
+            if let Some(Err(expected)) = text.map(|text| flag.apply(&mut settings, OsStr::new(&*text))) {
+                // A row that contradicts itself; the test over all rows keeps this from being reached.
+                debug_assert!(false, "default of --{}: expected {expected}", flag.name);
+            }
+        }
+        settings
+    }
+
+    /// The limits of one evaluation.
+    pub fn limits(&self) -> Limits {
+        Limits {
+            wall_clock: self.program_timeout,
+            memory_bytes: self.program_memory_limit_bytes,
+            print_bytes: self.response_profile.budget().print_bytes,
+            ..Limits::default()
+        }
+    }
+
+    /// The folder to which relative paths of the config refer.
+    pub fn config_dir(&self) -> PathBuf {
+        let beside = || std::env::current_exe().ok()?.parent().map(PathBuf::from);
+        self.config_dir.clone().or_else(beside).unwrap_or_else(|| PathBuf::from("."))
+    }
+}

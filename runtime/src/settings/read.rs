@@ -1,0 +1,249 @@
+//! From arguments and environment to settings, with every fault at once.
+
+use std::collections::BTreeSet;
+use std::ffi::{OsStr, OsString};
+use std::fmt;
+
+use super::flags::{ABSENT, FLAGS, Flag};
+use super::Settings;
+
+/// A reading of flags and environment in progress.
+pub struct Reading {
+    settings: Settings,
+    given: BTreeSet<&'static str>,
+    faults: Vec<Fault>,
+    warnings: Vec<String>,
+}
+
+/// Something that an operator set wrongly.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Fault {
+    /// A value that its setting does not take.
+    Value {
+        /// `--flag`, or the name of the environment variable.
+        place: String,
+        /// What was written.
+        found: String,
+        /// What would be right.
+        expected: String,
+    },
+    /// A flag without its value.
+    MissingValue {
+        /// The flag.
+        flag: &'static str,
+        /// What would be right.
+        expected: String,
+    },
+    /// A flag that does not exist.
+    Unknown {
+        /// As written.
+        flag: String,
+        /// A flag of a similar name.
+        near: Option<&'static str>,
+    },
+    /// A documented flag that this version does not have.
+    Absent {
+        /// As written.
+        flag: String,
+    },
+    /// `--upstreams-config`.
+    Pinned,
+    /// An argument that no command takes.
+    Unexpected {
+        /// As written.
+        argument: String,
+    },
+    /// Another misuse, as a sentence.
+    Refused(String),
+}
+
+impl fmt::Display for Fault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Fault::Value { place, found, expected } => write!(f, "{place}: expected {expected}, found '{found}'"),
+            Fault::MissingValue { flag, expected } => write!(f, "--{flag}: expected {expected}, found nothing"),
+            Fault::Unknown { flag, near: Some(near) } => write!(f, "unknown flag {flag}; did you mean --{near}?"),
+            Fault::Unknown { flag, near: None } => write!(f, "unknown flag {flag}; --help lists all flags"),
+            Fault::Absent { flag } => write!(f, "{flag} is a flag of PtcRunner 0.12 that this version does not have"),
+            Fault::Pinned => f.write_str(
+                "--upstreams-config: the upstreams of this binary were fixed when it was built, so there is no config to read; \
+                 change the config and build the binary again",
+            ),
+            Fault::Unexpected { argument } => write!(f, "unexpected argument '{argument}'; --help shows the usage"),
+            Fault::Refused(sentence) => f.write_str(sentence),
+        }
+    }
+}
+
+impl Reading {
+    /// A reading that starts from the defaults.
+    pub fn new(with_upstreams: bool) -> Self {
+        Reading {
+            settings: Settings::defaults(with_upstreams),
+            given: BTreeSet::new(),
+            faults: Vec::new(),
+            warnings: Vec::new(),
+        }
+    }
+
+    /// Takes one long flag, `name` without dashes. `inline` is the value after `=`; `next` gives the following argument.
+    pub fn flag(&mut self, name: &str, inline: Option<OsString>, next: impl FnOnce() -> Option<OsString>) {
+        if name == "upstreams-config" {
+            // Its value goes with it, so that it is not taken for a command.
+            if inline.is_none() {
+                next();
+            }
+            self.faults.push(Fault::Pinned);
+            return;
+        }
+        let Some(flag) = Flag::find(name) else {
+            let absent = ABSENT.iter().any(|prefix| name.starts_with(prefix));
+            let written = format!("--{name}");
+            self.faults.push(if absent {
+                Fault::Absent { flag: written }
+            } else {
+                Fault::Unknown { flag: written, near: near(name) }
+            });
+            return;
+        };
+        let value = match inline {
+            Some(value) => value,
+            None if flag.is_switch() => "true".into(),
+            None => match next() {
+                Some(value) => value,
+                None => return self.faults.push(Fault::MissingValue { flag: flag.name, expected: flag.expected() }),
+            },
+        };
+        self.given.insert(flag.name);
+        self.apply(flag, format!("--{}", flag.name), &value);
+    }
+
+    /// Takes an argument that belongs nowhere.
+    pub fn unexpected(&mut self, argument: &OsStr) {
+        self.faults.push(Fault::Unexpected { argument: argument.to_string_lossy().into_owned() });
+    }
+
+    /// Takes another misuse, as a sentence.
+    pub fn refused(&mut self, sentence: String) {
+        self.faults.push(Fault::Refused(sentence));
+    }
+
+    /// Takes an unknown short or misspelt flag, as written.
+    pub fn unknown(&mut self, flag: &str) {
+        self.faults.push(Fault::Unknown { flag: flag.to_owned(), near: near(flag.trim_start_matches('-')) });
+    }
+
+    /// Takes the environment for what no flag has set. An empty variable is an unset one.
+    pub fn environment(&mut self, var: impl Fn(&str) -> Option<OsString>) {
+        let var = |name: &str| var(name).filter(|value| !value.is_empty());
+        for flag in FLAGS {
+            if let Some(value) = var(flag.env).filter(|_| !self.given.contains(flag.name)) {
+                self.apply(flag, flag.env.to_owned(), &value);
+            }
+        }
+        if var("PTC_RUNNER_MCP_UPSTREAMS").is_some() {
+            self.warnings.push(
+                "PTC_RUNNER_MCP_UPSTREAMS is ignored: the upstreams of this binary were fixed when it was built".to_owned(),
+            );
+        }
+    }
+
+    /// The settings with warnings, or all faults.
+    pub fn finish(self) -> Result<(Settings, Vec<String>), Vec<Fault>> {
+        if self.faults.is_empty() { Ok((self.settings, self.warnings)) } else { Err(self.faults) }
+    }
+
+    fn apply(&mut self, flag: &Flag, place: String, value: &OsStr) {
+        if let Err(expected) = flag.apply(&mut self.settings, value) {
+            self.faults.push(Fault::Value { place, found: value.to_string_lossy().into_owned(), expected });
+        }
+    }
+}
+
+fn near(name: &str) -> Option<&'static str> {
+    let known = FLAGS.iter().map(|flag| flag.name).chain(["help", "json", "version"]);
+    ptc_check::near_name(name, known)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::settings::flags::{Default, Group};
+
+    fn read(args: &[(&str, Option<&str>)], env: &[(&str, &str)]) -> Result<(Settings, Vec<String>), Vec<String>> {
+        let mut reading = Reading::new(false);
+        for (name, value) in args {
+            reading.flag(name, value.map(OsString::from), || None);
+        }
+        reading.environment(|name| env.iter().find(|(n, _)| *n == name).map(|(_, v)| OsString::from(v)));
+        reading.finish().map_err(|faults| faults.iter().map(ToString::to_string).collect())
+    }
+
+    #[test]
+    fn rows_are_sound() {
+        let mut names = BTreeSet::new();
+        for flag in FLAGS {
+            assert!(names.insert(flag.name), "twice: {}", flag.name);
+            let variable = format!("PTC_RUNNER_MCP_{}", flag.name.to_uppercase().replace('-', "_"));
+            assert_eq!(flag.env, variable, "flag and variable have one name");
+            assert!(Group::ALL.iter().any(|(group, _)| *group == flag.group));
+            assert!(!flag.help.is_empty() && !flag.help.ends_with('.'), "{}", flag.name);
+            assert!(!ABSENT.iter().any(|prefix| flag.name.starts_with(prefix)), "{} exists", flag.name);
+            for with_upstreams in [false, true] {
+                let mut settings = Settings::defaults(with_upstreams);
+                match flag.default_text(with_upstreams) {
+                    Some(text) => assert_eq!(flag.apply(&mut settings, OsStr::new(&*text)), Ok(()), "{}", flag.name),
+                    None => assert!(matches!(flag.default, Default::Unset(_))),
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn flag_before_environment_before_default() {
+        let env = [("PTC_RUNNER_MCP_MAX_PROGRAM_BYTES", "7"), ("PTC_RUNNER_MCP_MAX_CONTEXT_BYTES", "8")];
+        let (settings, warnings) = read(&[("max-program-bytes", Some("5"))], &env).expect("all is right");
+        assert_eq!((settings.max_program_bytes, settings.max_context_bytes), (5, 8));
+        assert_eq!(settings.max_frame_bytes, 8 << 20);
+        assert!(warnings.is_empty());
+    }
+
+    #[test]
+    fn a_wrong_variable_behind_a_flag_does_not_matter() {
+        assert!(read(&[("max-program-bytes", Some("5"))], &[("PTC_RUNNER_MCP_MAX_PROGRAM_BYTES", "x")]).is_ok());
+    }
+
+    #[test]
+    fn all_faults_at_once() {
+        let args = [
+            ("max-frame-bytes", Some("8MB")),
+            ("max-frame-bites", Some("1")),
+            ("program-timeout-ms", None),
+            ("sessions", None),
+            ("response-profile", Some("slimmer")),
+            ("upstreams-config", Some("x.json")),
+        ];
+        let faults = read(&args, &[("PTC_RUNNER_MCP_LOG_LEVEL", "loud")]).expect_err("six faults and one");
+        assert_eq!(
+            faults,
+            [
+                "--max-frame-bytes: expected an integer from 1024 to 1073741824 (bytes), found '8MB'",
+                "unknown flag --max-frame-bites; did you mean --max-frame-bytes?",
+                "--program-timeout-ms: expected an integer from 1 to 86400000 (ms), found nothing",
+                "--sessions is a flag of PtcRunner 0.12 that this version does not have",
+                "--response-profile: expected one of slim, structured, debug, found 'slimmer'",
+                "--upstreams-config: the upstreams of this binary were fixed when it was built, so there is no config to read; \
+                 change the config and build the binary again",
+                "PTC_RUNNER_MCP_LOG_LEVEL: expected one of debug, info, warn, error, found 'loud'",
+            ]
+        );
+    }
+
+    #[test]
+    fn switches_and_the_pinned_config() {
+        let (settings, warnings) =
+            read(&[("aggregator-read-only", None)], &[("PTC_RUNNER_MCP_UPSTREAMS", "x.json")]).expect("all is right");
+        assert!(settings.aggregator_read_only);
+        assert_eq!(warnings.len(), 1);
+    }
+}
