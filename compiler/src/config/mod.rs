@@ -1,12 +1,76 @@
-//! `upstreams.json`: from tree to checked model.
+//! `upstreams.json`: from text to a checked model.
+//!
+//! | module | what |
+//! |---|---|
+//! | [`model`] | what a sound config is |
+//! | [`keys`] | every key, as rows |
+//! | [`table`] | the form of those rows |
+//! | `fields`, `kinds` | an object and a value read by their rows |
+//! | `upstream`, `stdio`, `http`, `openapi` | the entries of `upstreams` |
+//! | `credentials`, `auth` | secrets: where they come from, where they go |
+//! | `headers`, `urls`, `placeholder`, `names` | rules of single values |
+//! | `conceal` | what no rendering may show |
+
+pub mod keys;
 pub mod model;
+pub mod table;
 
-use crate::diag::Diagnostics;
+mod auth;
+mod conceal;
+mod credentials;
+mod fields;
+mod headers;
+mod http;
+mod kinds;
+mod names;
+mod openapi;
+mod placeholder;
+mod reading;
+mod stdio;
+mod upstream;
+mod urls;
+
+use std::collections::BTreeMap;
+
+use crate::diag::{Code, Diagnostic, Diagnostics};
 use crate::source::{FileId, Sources};
+use crate::tree::{self, Place};
+use fields::{Fields, Subject};
 pub use model::Config;
+use reading::Reading;
 
-/// Reads a config.
+/// Reads a config and reports all that is wrong with it.
+///
+/// `None` where nothing of it could be read. Otherwise the entries that are sound; those with faults are left out, so
+/// that later phases can report on the others. Nothing may be built from a config that was reported an error of: see
+/// [`Diagnostics::has_errors`].
 pub fn read(sources: &Sources, file: FileId, diagnostics: &mut Diagnostics) -> Option<Config> {
-    crate::tree::parse(sources, file, diagnostics)?;
-    None
+    let Some(root) = tree::parse(sources, file, diagnostics) else {
+        conceal::text(sources, file, diagnostics);
+        return None;
+    };
+    let mut reading = Reading::new(file, diagnostics);
+    conceal::tree(&mut reading, &root);
+    placeholder::warn_where_literal(&mut reading, &root);
+
+    let subject = Subject { name: "the config".to_owned(), place: Place { file, range: root.range.start..root.range.start + 1 } };
+    let fields = Fields::read(&mut reading, &subject, &keys::CONFIG, &[], &root)?;
+    let bindings = credentials::read(&mut reading, &fields);
+    names::check(&mut reading, fields.members("upstreams"));
+    let mut upstreams = BTreeMap::new();
+    for member in fields.members("upstreams") {
+        if let Some(upstream) = upstream::read(&mut reading, member, &bindings) {
+            upstreams.insert(member.key.to_string(), upstream);
+        }
+    }
+    if let Some(node) = fields.node("upstreams")
+        && node.members().is_empty()
+    {
+        let diagnostic = Diagnostic::new(Code::NoUpstreams, "the config has no upstreams")
+            .at(node.place(file), "nothing to call")
+            .hint("programs will run, and have no tools to call");
+        reading.report(diagnostic);
+    }
+    credentials::warn_of_unused(&mut reading, &fields);
+    Some(Config { file, upstreams, credentials: bindings.into_sound() })
 }

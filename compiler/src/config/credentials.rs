@@ -1,0 +1,188 @@
+//! `credentials`: where secrets come from.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::fields::{Fields, Subject};
+use super::keys;
+use super::model::{Binding, CredentialSource};
+use super::reading::Reading;
+use super::table::Table;
+use crate::diag::{Code, Diagnostic, quoted, suggest};
+use crate::tree::{Member, Node, Place, Tree};
+
+/// A secret shorter than this would be found in ordinary text, so that it cannot be redacted.
+const SHORTEST: usize = 8;
+
+/// The bindings of a config: all names, and what was sound of them.
+pub(super) struct Bindings {
+    names: BTreeSet<String>,
+    sound: BTreeMap<String, Read>,
+}
+
+struct Read {
+    binding: Binding,
+    hint: Option<Place>,
+    /// Of a literal.
+    value: Option<Place>,
+}
+
+impl Bindings {
+    /// Whether there is a binding of that name, sound or not.
+    pub(super) fn has(&self, name: &str) -> bool {
+        self.names.contains(name)
+    }
+
+    /// All names.
+    pub(super) fn names(&self) -> impl Iterator<Item = &str> + Clone {
+        self.names.iter().map(String::as_str)
+    }
+
+    /// The scheme hint of a binding, and its place.
+    pub(super) fn hint(&self, name: &str) -> Option<(&str, &Place)> {
+        let read = self.sound.get(name)?;
+        Some((read.binding.scheme_hint.as_deref()?, read.hint.as_ref()?))
+    }
+
+    /// The place of a literal that does not hold a user and a password.
+    pub(super) fn not_a_pair(&self, name: &str) -> Option<&Place> {
+        let read = self.sound.get(name)?;
+        match &read.binding.source {
+            CredentialSource::Literal { value } if !is_pair(value) => read.value.as_ref(),
+            _ => None,
+        }
+    }
+
+    /// The sound ones.
+    pub(super) fn into_sound(self) -> BTreeMap<String, Binding> {
+        self.sound.into_iter().map(|(name, read)| (name, read.binding)).collect()
+    }
+}
+
+/// Reads all bindings.
+pub(super) fn read(reading: &mut Reading<'_>, config: &Fields<'_>) -> Bindings {
+    let mut bindings = Bindings { names: BTreeSet::new(), sound: BTreeMap::new() };
+    for member in config.members("credentials") {
+        bindings.names.insert(member.key.to_string());
+        let before = reading.errors();
+        let binding = read_one(reading, member);
+        if reading.errors() == before
+            && let Some(binding) = binding
+        {
+            bindings.sound.insert(member.key.to_string(), binding);
+        }
+    }
+    bindings
+}
+
+fn read_one(reading: &mut Reading<'_>, member: &Member) -> Option<Read> {
+    let subject = Subject { name: format!("credential {}", quoted(&member.key)), place: reading.key_place(member) };
+    let fields = Fields::read_variant(reading, &subject, &keys::CREDENTIAL, "a credential", &member.value, unknown_source)?;
+    let source = match fields.tag() {
+        "env" => {
+            let var = fields.spanned(reading, "var")?;
+            if var.value.contains(['=', '\0']) {
+                let message = format!("{} cannot be the name of an environment variable", quoted(&var.value));
+                let label = "has `=` or a NUL character";
+                reading.report(Diagnostic::new(Code::BadVariableName, message).at(var.place, label));
+            } else if var.value.starts_with('$') {
+                let plain = var.value.trim_start_matches('$').trim_matches(['{', '}']);
+                let message = format!("{} names the variable with a dollar sign", quoted(&var.value));
+                let hint = format!("write {}", quoted(plain));
+                reading.report(Diagnostic::new(Code::BadVariableName, message).at(var.place, "only the name stands here").hint(hint));
+            }
+            CredentialSource::Env { var: var.value }
+        }
+        "file" => CredentialSource::File { path: fields.text("path")? },
+        _ => CredentialSource::Literal { value: literal(reading, &member.key, &fields)? },
+    };
+    let value = match &source {
+        CredentialSource::Literal { .. } => fields.node("value").map(|node| node.place(reading.file)),
+        CredentialSource::Env { .. } | CredentialSource::File { .. } => None,
+    };
+    Some(Read {
+        binding: Binding { place: subject.place, source, scheme_hint: fields.text("scheme_hint") },
+        hint: fields.node("scheme_hint").map(|node| node.place(reading.file)),
+        value,
+    })
+}
+
+fn unknown_source(reading: &mut Reading<'_>, node: &Node, wrong: &str) -> Option<&'static Table> {
+    if wrong == "exec" {
+        let message = "the credential source `exec` is reserved";
+        let hint = "run the command before the server and hand its answer over with `env` or `file`";
+        reading.fault(Code::ReservedSource, node, message, "not available yet", hint);
+        return None;
+    }
+    let meant = match wrong {
+        "environment" | "environment_variable" => Some("env"),
+        "path" => Some("file"),
+        "value" | "inline" | "plain" | "text" => Some("literal"),
+        _ => suggest::nearest(wrong, keys::CREDENTIAL.tags()),
+    };
+    let hint = match meant {
+        Some(name) => format!("did you mean `{name}`?"),
+        None => "sources are `env`, `file` and `literal`".to_owned(),
+    };
+    reading.fault(Code::UnknownSource, node, format!("unknown credential source {}", quoted(wrong)), "", &hint);
+    meant.and_then(|tag| keys::CREDENTIAL.case(tag))
+}
+
+fn literal(reading: &mut Reading<'_>, name: &str, fields: &Fields<'_>) -> Option<String> {
+    let node = fields.node("value")?;
+    let value = match &node.value {
+        Tree::String(text) => text.to_string(),
+        _ => {
+            let part = |key| node.get(key).and_then(Node::as_str).unwrap_or("");
+            serde_json::json!({"user": part("user"), "pass": part("pass")}).to_string()
+        }
+    };
+    let message = format!("the secret {} is written into the config", quoted(name));
+    let diagnostic = Diagnostic::new(Code::LiteralSecret, message)
+        .at(node.place(reading.file), "ends up in the binary, readable by whoever has it")
+        .hint("use \"source\": \"env\" or \"source\": \"file\"");
+    reading.report(diagnostic);
+    if value.chars().count() < SHORTEST {
+        let message = format!("the secret {} is shorter than {SHORTEST} characters", quoted(name));
+        let diagnostic = Diagnostic::new(Code::ShortSecret, message)
+            .at(node.place(reading.file), "cannot be told from ordinary text")
+            .hint("it cannot be redacted from answers and logs; use a longer one");
+        reading.report(diagnostic);
+    }
+    Some(value)
+}
+
+/// `user:pass`, or an object with both.
+fn is_pair(value: &str) -> bool {
+    match serde_json::from_str::<serde_json::Value>(value) {
+        Ok(serde_json::Value::Object(object)) => ["user", "pass"].iter().all(|key| object.get(*key).is_some_and(|v| v.is_string())),
+        _ => value.contains(':'),
+    }
+}
+
+/// Warns of bindings that no `auth` names, be it in an entry with faults.
+pub(super) fn warn_of_unused(reading: &mut Reading<'_>, config: &Fields<'_>) {
+    let mut used = BTreeSet::new();
+    for upstream in config.members("upstreams") {
+        collect_uses(&upstream.value, &mut used);
+    }
+    for member in config.members("credentials") {
+        if !used.contains(&*member.key) {
+            let diagnostic = Diagnostic::new(Code::UnusedBinding, format!("nothing uses the credential {}", quoted(&member.key)))
+                .at(reading.key_place(member), "no `auth` names it")
+                .hint("remove it, or name it as the `binding` of an `auth` emitter");
+            reading.report(diagnostic);
+        }
+    }
+}
+
+fn collect_uses<'n>(node: &'n Node, used: &mut BTreeSet<&'n str>) {
+    for member in node.members() {
+        if &*member.key == "binding" {
+            used.extend(member.value.as_str());
+        }
+        collect_uses(&member.value, used);
+    }
+    for element in node.elements().unwrap_or(&[]) {
+        collect_uses(element, used);
+    }
+}

@@ -1,0 +1,228 @@
+//! An object read by its table: unknown and missing keys, types and ranges.
+
+use super::kinds;
+use super::model::Spanned;
+use super::reading::Reading;
+use super::table::{Key, Presence, Table, Variants};
+use crate::diag::{Code, Diagnostic, quoted, suggest};
+use crate::tree::{Member, Node, Place};
+
+/// What is being read, for messages.
+#[derive(Clone)]
+pub(super) struct Subject {
+    /// ``upstream `fs` ``
+    pub(super) name: String,
+    /// Its name or key, where a missing key is reported.
+    pub(super) place: Place,
+}
+
+/// The members of an object that are known and of the right type.
+pub(super) struct Fields<'n> {
+    table: &'static Table,
+    sound: Vec<(&'static Key, &'n Member)>,
+}
+
+impl<'n> Fields<'n> {
+    /// Reads an object and reports all that its table objects to; `None` for anything but an object.
+    ///
+    /// `others` are tables of the same family, whose keys are told from misspelt ones.
+    pub(super) fn read(
+        reading: &mut Reading<'_>,
+        subject: &Subject,
+        table: &'static Table,
+        others: &'static [Table],
+        node: &'n Node,
+    ) -> Option<Fields<'n>> {
+        if !is_object(reading, subject, table.title, node) {
+            return None;
+        }
+        let mut fields = Fields { table, sound: Vec::new() };
+        let mut meant: Vec<&str> = Vec::new();
+        for (at, member) in node.members().iter().enumerate() {
+            // The last of two equal keys counts; the parser has reported them.
+            let repeated = node.members().iter().skip(at + 1).any(|later| later.key == member.key);
+            match table.key(&member.key) {
+                Some(_) if repeated => {}
+                Some(key) => {
+                    if kinds::check(reading, key, &member.value) {
+                        fields.sound.push((key, member));
+                    }
+                }
+                None => meant.extend(unknown_key(reading, table, others, node, member)),
+            }
+        }
+        for key in table.keys().filter(|key| key.presence == Presence::Required) {
+            if node.get(key.name).is_none() && !meant.contains(&key.name) {
+                missing_key(reading, subject, key);
+            }
+        }
+        Some(fields)
+    }
+
+    /// Reads an object whose table is chosen by its tag; an unknown tag is given to `unknown`, which reports it and may
+    /// say which case was meant, so that the rest is still checked.
+    pub(super) fn read_variant(
+        reading: &mut Reading<'_>,
+        subject: &Subject,
+        variants: &'static Variants,
+        title: &str,
+        node: &'n Node,
+        unknown: impl FnOnce(&mut Reading<'_>, &'n Node, &'n str) -> Option<&'static Table>,
+    ) -> Option<Fields<'n>> {
+        if !is_object(reading, subject, title, node) {
+            return None;
+        }
+        let Some(tag) = node.get(variants.tag.name) else {
+            let guess = guess(variants, node);
+            let mut diagnostic = Diagnostic::new(Code::MissingKey, format!("{} lacks the key `{}`", subject.name, variants.tag.name))
+                .at(subject.place.clone(), format!("`{}` is missing", variants.tag.name));
+            let cases: Vec<String> = variants.tags().map(quoted).collect();
+            diagnostic = match guess {
+                Some(table) => diagnostic.hint(format!("by its other keys it is \"{}\": \"{}\"", variants.tag.name, table.tag)),
+                None => diagnostic.hint(format!("`{}` is one of {}", variants.tag.name, cases.join(", "))),
+            };
+            if let Some(wrong) = node.members().iter().find(|m| variants.tag.aliases.contains(&&*m.key)) {
+                diagnostic = diagnostic.also(reading.key_place(wrong), format!("the key is called `{}`", variants.tag.name));
+            }
+            reading.report(diagnostic);
+            return None;
+        };
+        let Some(text) = tag.as_str() else {
+            kinds::check(reading, &variants.tag, tag);
+            return None;
+        };
+        let table = match variants.case(text) {
+            Some(table) => table,
+            None => unknown(reading, tag, text)?,
+        };
+        Fields::read(reading, subject, table, variants.cases, node)
+    }
+
+    /// The tag of its table.
+    pub(super) fn tag(&self) -> &'static str {
+        self.table.tag
+    }
+
+    /// The member of a key, where it is there and sound.
+    pub(super) fn member(&self, name: &str) -> Option<&'n Member> {
+        debug_assert!(self.table.key(name).is_some(), "{} has no key `{name}`", self.table.title);
+        self.sound.iter().find(|(key, _)| key.name == name).map(|(_, member)| *member)
+    }
+
+    /// The value of a key.
+    pub(super) fn node(&self, name: &str) -> Option<&'n Node> {
+        self.member(name).map(|member| &member.value)
+    }
+
+    /// A string.
+    pub(super) fn text(&self, name: &str) -> Option<String> {
+        self.node(name)?.as_str().map(str::to_owned)
+    }
+
+    /// A string and its place.
+    pub(super) fn spanned(&self, reading: &Reading<'_>, name: &str) -> Option<Spanned<String>> {
+        reading.spanned(self.node(name)?)
+    }
+
+    /// A flag; absent is `false`.
+    pub(super) fn flag(&self, name: &str) -> bool {
+        self.node(name).and_then(Node::as_bool).unwrap_or(false)
+    }
+
+    /// A number, or its default.
+    pub(super) fn number(&self, name: &str) -> u64 {
+        let default = match self.table.key(name).map(|key| key.presence) {
+            Some(Presence::Default(value)) => value,
+            _ => 0,
+        };
+        self.node(name).and_then(kinds::whole_number).unwrap_or(default)
+    }
+
+    /// An array of strings; absent is empty.
+    pub(super) fn texts(&self, name: &str) -> Vec<String> {
+        self.nodes(name).iter().filter_map(|node| node.as_str().map(str::to_owned)).collect()
+    }
+
+    /// An array of strings with their places.
+    pub(super) fn spanned_texts(&self, reading: &Reading<'_>, name: &str) -> Option<Vec<Spanned<String>>> {
+        let elements = self.node(name)?.elements()?;
+        Some(elements.iter().filter_map(|node| reading.spanned(node)).collect())
+    }
+
+    /// The elements of an array; absent is empty.
+    pub(super) fn nodes(&self, name: &str) -> &'n [Node] {
+        self.node(name).and_then(Node::elements).unwrap_or(&[])
+    }
+
+    /// The members of an object; absent is empty.
+    pub(super) fn members(&self, name: &str) -> &'n [Member] {
+        self.node(name).map_or(&[], Node::members)
+    }
+}
+
+fn is_object(reading: &mut Reading<'_>, subject: &Subject, title: &str, node: &Node) -> bool {
+    let is = matches!(node.value, crate::tree::Tree::Object(_));
+    if !is {
+        let message = format!("{} must be an object, found {}", subject.name, node.kind());
+        reading.fault(Code::WrongType, node, message, &format!("expected {title}"), "");
+    }
+    is
+}
+
+/// The only case that has a required key which the object holds.
+fn guess(variants: &'static Variants, node: &Node) -> Option<&'static Table> {
+    let mut fitting = variants.cases.iter().filter(|table| {
+        table.keys().any(|key| {
+            key.name != variants.tag.name && key.presence == Presence::Required && node.get(key.name).is_some()
+        })
+    });
+    match (fitting.next(), fitting.next()) {
+        (Some(only), None) => Some(only),
+        _ => None,
+    }
+}
+
+fn missing_key(reading: &mut Reading<'_>, subject: &Subject, key: &Key) {
+    let message = format!("{} lacks the key `{}`", subject.name, key.name);
+    let label = format!("`{}` is missing", key.name);
+    let hint = format!("`{}` is {}: {}", key.name, kinds::expected(key.kind), key.doc);
+    reading.report(Diagnostic::new(Code::MissingKey, message).at(subject.place.clone(), label).hint(hint));
+}
+
+/// Reports a key that the table does not have; the key that was meant, if that is clear.
+fn unknown_key(
+    reading: &mut Reading<'_>,
+    table: &'static Table,
+    others: &'static [Table],
+    node: &Node,
+    member: &Member,
+) -> Option<&'static str> {
+    let wrong: &str = &member.key;
+    let free = table.keys().filter(|key| node.get(key.name).is_none());
+    let meant = free.clone().find(|key| key.aliases.contains(&wrong)).map(|key| key.name);
+    let elsewhere = others.iter().find(|other| other.tag != table.tag && other.key(wrong).is_some());
+    let near = suggest::nearest(wrong, free.map(|key| key.name));
+    let message = format!("unknown key {} in {}", quoted(wrong), table.title);
+    let mut diagnostic = Diagnostic::new(Code::UnknownKey, message).at(reading.key_place(member), "not a key of this object");
+    let meant = match (meant, elsewhere, near) {
+        (Some(name), _, _) => {
+            diagnostic = diagnostic.hint(format!("here it is called `{name}`"));
+            Some(name)
+        }
+        (None, Some(other), _) => {
+            diagnostic = diagnostic.hint(format!("`{wrong}` is a key of {}", other.title));
+            None
+        }
+        (None, None, Some(name)) => {
+            diagnostic = diagnostic.hint(format!("did you mean `{name}`?"));
+            Some(name)
+        }
+        (None, None, None) => {
+            let keys: Vec<String> = table.keys().map(|key| quoted(key.name)).collect();
+            diagnostic = diagnostic.hint(format!("keys of {}: {}", table.title, keys.join(", ")));
+            None
+        }
+    };
+    reading.report(diagnostic);
+    meant
+}

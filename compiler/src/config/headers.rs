@@ -1,0 +1,125 @@
+//! Names and values of HTTP headers that a config may set.
+
+use super::reading::Reading;
+use crate::diag::{Code, Diagnostic, quoted};
+use crate::tree::{Node, Place};
+
+/// Where a header is set.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Setter {
+    /// `static_headers`
+    Static,
+    /// `custom_header` or `api_key` in `auth`
+    Auth,
+}
+
+/// A header that a config cannot set, and why.
+struct Reserved {
+    name: &'static str,
+    why: &'static str,
+    hint: &'static str,
+    /// Reserved in `static_headers` only.
+    static_only: bool,
+}
+
+const fn reserved(name: &'static str, why: &'static str, hint: &'static str) -> Reserved {
+    Reserved { name, why, hint, static_only: false }
+}
+
+const BY_AUTH: &str = "use the `bearer` or `basic` scheme in `auth`";
+const BY_CLIENT: &str = "the client sets it by itself; remove it";
+const NO_COOKIES: &str = "cookies are not sent; if the secret can go into another header, use `custom_header` in `auth`";
+
+/// Names as they are usually written; they compare without case.
+const RESERVED: &[Reserved] = &[
+    reserved("Authorization", "it carries a secret", BY_AUTH),
+    reserved("Proxy-Authorization", "it carries a secret for the proxy", "give the proxy its credentials outside of this config"),
+    reserved("Cookie", "it carries a session", NO_COOKIES),
+    reserved("Set-Cookie", "it belongs to answers", NO_COOKIES),
+    reserved("Host", "it says where the request goes", "it follows from the URL; remove it"),
+    reserved("MCP-Protocol-Version", "it belongs to the protocol", BY_CLIENT),
+    reserved("Mcp-Session-Id", "it belongs to the protocol", BY_CLIENT),
+    reserved("Mcp-Method", "it belongs to the protocol", BY_CLIENT),
+    reserved("Mcp-Name", "it belongs to the protocol", BY_CLIENT),
+    reserved("User-Agent", "it belongs to the client", BY_CLIENT),
+    reserved("Content-Length", "it frames the request", BY_CLIENT),
+    reserved("Transfer-Encoding", "it frames the request", BY_CLIENT),
+    reserved("Connection", "it frames the request", BY_CLIENT),
+    Reserved {
+        name: "X-Api-Key",
+        why: "it carries a secret",
+        hint: "use the `api_key` scheme in `auth`, with the secret in `credentials`",
+        static_only: true,
+    },
+];
+
+/// Checks a header's name; the place is where it is written.
+pub(super) fn check_name(reading: &mut Reading<'_>, setter: Setter, name: &str, place: Place) {
+    if let Some(wrong) = name.chars().find(|c| !is_token(*c)) {
+        let message = format!("{} is not a name of a header", quoted(name));
+        let label = format!("{} cannot be part of one", character(wrong));
+        let hint = "names are letters, digits and !#$%&'*+-.^_`|~";
+        reading.report(Diagnostic::new(Code::BadHeaderName, message).at(place, label).hint(hint));
+    } else if name.is_empty() {
+        reading.report(Diagnostic::new(Code::BadHeaderName, "a header needs a name").at(place, "empty"));
+    } else if let Some(row) = RESERVED.iter().find(|row| row.name.eq_ignore_ascii_case(name))
+        && !(row.static_only && setter == Setter::Auth)
+    {
+        let owner = match setter {
+            Setter::Static => "static_headers",
+            Setter::Auth => "auth",
+        };
+        let message = format!("the header `{}` cannot be set in `{owner}`: {}", row.name, row.why);
+        reading.report(Diagnostic::new(Code::ReservedHeader, message).at(place, "").hint(row.hint));
+    }
+}
+
+/// Checks a literal value.
+pub(super) fn check_value(reading: &mut Reading<'_>, name: &str, node: &Node) {
+    let Some(wrong) = node.as_str().and_then(|value| value.chars().find(|c| !matches!(c, ' '..='~'))) else { return };
+    let message = format!("the value of {} has characters that no header can have", quoted(name));
+    reading.fault(
+        Code::BadHeaderValue,
+        node,
+        message,
+        &format!("holds {}", character(wrong)),
+        "header values are printable ASCII on one line",
+    );
+}
+
+/// Headers that were set so far, to notice the second setting of one.
+#[derive(Default)]
+pub(super) struct Seen(Vec<(String, Place)>);
+
+impl Seen {
+    /// Takes a header in, or reports that it was set before.
+    pub(super) fn set(&mut self, reading: &mut Reading<'_>, name: &str, place: Place) {
+        let folded = name.to_ascii_lowercase();
+        match self.0.iter().find(|(seen, _)| *seen == folded) {
+            Some((_, first)) => {
+                let diagnostic = Diagnostic::new(Code::RepeatedHeader, format!("the header {} is set twice", quoted(name)))
+                    .at(place, "set again here")
+                    .also(first.clone(), "first set here")
+                    .hint("names of headers differ by more than case; keep one of the two");
+                reading.report(diagnostic);
+            }
+            None => self.0.push((folded, place)),
+        }
+    }
+}
+
+/// A `tchar` of RFC 9110.
+fn is_token(c: char) -> bool {
+    c.is_ascii_alphanumeric() || "!#$%&'*+-.^_`|~".contains(c)
+}
+
+fn character(c: char) -> String {
+    match c {
+        '\r' => "a carriage return".to_owned(),
+        '\n' => "a line feed".to_owned(),
+        '\t' => "a tab".to_owned(),
+        ' ' => "a space".to_owned(),
+        c if c.is_control() => format!("the control character U+{:04X}", u32::from(c)),
+        c => format!("`{c}`"),
+    }
+}

@@ -1,0 +1,44 @@
+//! What both HTTP transports share, and the entries of `mcp_http`.
+
+use super::auth;
+use super::credentials::Bindings;
+use super::fields::Fields;
+use super::headers::{self, Seen, Setter};
+use super::model::{HttpOptions, McpHttp};
+use super::reading::Reading;
+use super::urls;
+
+/// Reads what an `mcp_http` entry holds beside the keys of every entry.
+pub(super) fn read(reading: &mut Reading<'_>, owner: &str, fields: &Fields<'_>, bindings: &Bindings) -> Option<McpHttp> {
+    let url = urls::read(reading, fields, "url");
+    urls::read(reading, fields, "proxy");
+    urls::check_security(reading, fields, url.as_slice().iter().collect::<Vec<_>>().as_slice());
+    Some(McpHttp {
+        http: options(reading, owner, fields, bindings),
+        url: fields.spanned(reading, "url")?,
+        handshake_timeout_ms: fields.number("handshake_timeout_ms"),
+        proxy: fields.text("proxy"),
+    })
+}
+
+/// Reads headers, timeouts and the response cap.
+pub(super) fn options(reading: &mut Reading<'_>, owner: &str, fields: &Fields<'_>, bindings: &Bindings) -> HttpOptions {
+    let mut seen = Seen::default();
+    let auth = auth::read(reading, owner, fields.nodes("auth"), bindings, &mut seen);
+    for member in fields.members("static_headers") {
+        headers::check_name(reading, Setter::Static, &member.key, reading.key_place(member));
+        headers::check_value(reading, &member.key, &member.value);
+        seen.set(reading, &member.key, reading.key_place(member));
+    }
+    HttpOptions {
+        auth,
+        static_headers: fields
+            .members("static_headers")
+            .iter()
+            .filter_map(|member| Some((member.key.to_string(), member.value.as_str()?.to_owned())))
+            .collect(),
+        request_timeout_ms: fields.number("request_timeout_ms"),
+        connect_timeout_ms: fields.number("connect_timeout_ms"),
+        max_response_bytes: fields.number("max_response_bytes"),
+    }
+}

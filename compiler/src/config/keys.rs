@@ -1,0 +1,229 @@
+//! Every key of `upstreams.json`, as rows.
+
+use super::table::Presence::{self, Default, Optional, Required};
+use super::table::{Key, Kind, Table, Variants};
+
+/// Longest time that any limit in milliseconds may be: a day.
+const DAY_MS: u64 = 24 * 60 * 60 * 1000;
+const MILLISECONDS: Kind = Kind::Number { min: 1, max: DAY_MS, unit: "milliseconds" };
+/// Up to 1 GiB: answers are held in memory.
+const BYTES: Kind = Kind::Number { min: 1, max: 1 << 30, unit: "bytes" };
+
+const fn key(name: &'static str, kind: Kind, presence: Presence, doc: &'static str) -> Key {
+    Key { name, kind, presence, doc, aliases: &[] }
+}
+
+impl Key {
+    const fn or(mut self, aliases: &'static [&'static str]) -> Key {
+        self.aliases = aliases;
+        self
+    }
+}
+
+/// The config itself.
+pub static CONFIG: Table = Table {
+    tag: "",
+    title: "a config",
+    groups: &[&[
+        key("upstreams", Kind::Object, Required, "upstream tool servers by name").or(&["mcpServers", "servers"]),
+        key("credentials", Kind::Object, Optional, "where secrets come from, by binding name").or(&["secrets", "bindings"]),
+        key("$schema", Kind::AnyText, Optional, "a JSON Schema for editors; not read"),
+    ]],
+};
+
+/// What every entry of `upstreams` may hold.
+const ENTRY: &[Key] = &[
+    TRANSPORT,
+    key("description", Kind::AnyText, Optional, "one line on what the upstream is for"),
+];
+
+const TRANSPORT: Key = key("transport", Kind::AnyText, Required, "how the upstream is reached").or(&["type", "kind"]);
+
+/// What every MCP entry may hold.
+const MCP: &[Key] = &[key("include_tools", Kind::Names, Optional, "the tools that programs may call; all where left out")
+    .or(&["tools", "allowed_tools", "allowedTools"])];
+
+/// What every entry that speaks HTTP may hold.
+const HTTP: &[Key] = &[
+    key("auth", Kind::List, Optional, "headers that carry secrets, in order").or(&["authentication", "credentials"]),
+    key("static_headers", Kind::TextMap, Optional, "literal headers that are no secrets").or(&["headers"]),
+    key("request_timeout_ms", MILLISECONDS, Default(30_000), "time for one request").or(&["timeout", "timeout_ms"]),
+    key("connect_timeout_ms", MILLISECONDS, Default(5_000), "time to connect"),
+    MAX_RESPONSE_BYTES,
+    key("allow_insecure_http", Kind::Flag, Optional, "permits a URL without TLS").or(&["insecure", "allow_http"]),
+    key("allow_insecure_auth", Kind::Flag, Optional, "permits `auth` without TLS; needs `allow_insecure_http` too"),
+];
+
+const MAX_RESPONSE_BYTES: Key = key("max_response_bytes", BYTES, Default(2 * 1024 * 1024), "largest answer that is read");
+const HANDSHAKE_TIMEOUT: Key =
+    key("handshake_timeout_ms", MILLISECONDS, Default(10_000), "time for the first connection and its handshake")
+        .or(&["startup_timeout_ms"]);
+
+/// The entries of `upstreams`, by `transport`.
+pub static UPSTREAM: Variants = Variants {
+    tag: TRANSPORT,
+    cases: &[
+        Table {
+            tag: "mcp_stdio",
+            title: "an `mcp_stdio` entry",
+            groups: &[
+                ENTRY,
+                &[
+                    key("command", Kind::Text, Required, "the program that is started").or(&["cmd", "executable"]),
+                    key("args", Kind::Texts, Optional, "its arguments").or(&["arguments"]),
+                    key("env", Kind::TextMap, Optional, "variables set for it; `${VAR}` is resolved when the server starts")
+                        .or(&["environment"]),
+                    key("inherit_env", Kind::FlagOrNames, Optional, "variables that it gets from the server's environment"),
+                    key("cd", Kind::Text, Optional, "its working directory").or(&["cwd", "dir", "working_directory"]),
+                    HANDSHAKE_TIMEOUT,
+                    MAX_RESPONSE_BYTES,
+                ],
+                MCP,
+            ],
+        },
+        Table {
+            tag: "mcp_http",
+            title: "an `mcp_http` entry",
+            groups: &[
+                ENTRY,
+                &[
+                    key("url", Kind::Text, Required, "the server's Streamable HTTP endpoint").or(&["endpoint", "uri", "serverUrl"]),
+                    key("proxy", Kind::Text, Optional, "URL of a proxy"),
+                    HANDSHAKE_TIMEOUT,
+                ],
+                HTTP,
+                MCP,
+            ],
+        },
+        Table {
+            tag: "openapi",
+            title: "an `openapi` entry",
+            groups: &[
+                ENTRY,
+                &[
+                    key("base_url", Kind::Text, Required, "what the paths of the operations are appended to").or(&["url", "server"]),
+                    key("schema_file", Kind::Text, Optional, "path of the OpenAPI document")
+                        .or(&["schema", "spec", "spec_file", "openapi", "schema_path"]),
+                    key("schema_url", Kind::Text, Optional, "URL of the OpenAPI document, fetched when the binary is built")
+                        .or(&["spec_url"]),
+                    key("schema_max_bytes", BYTES, Default(32 * 1024 * 1024), "largest OpenAPI document that is read"),
+                    key("include_operations", Kind::Names, Required, "the operations that programs may call")
+                        .or(&["operations", "include"]),
+                    key("operation_overrides", Kind::Object, Optional, "changes to single operations, by `operationId`")
+                        .or(&["overrides"]),
+                ],
+                HTTP,
+            ],
+        },
+    ],
+};
+
+/// An entry of `operation_overrides`.
+pub static OVERRIDE: Table = Table {
+    tag: "",
+    title: "an override",
+    groups: &[&[
+        key("name", Kind::Text, Optional, "the name under which programs call the operation"),
+        key("description", Kind::AnyText, Optional, "replaces the document's description").or(&["summary", "doc"]),
+        key("default_args", Kind::Object, Optional, "arguments sent where a program gives none").or(&["defaults", "args"]),
+        key("allow_deprecated", Kind::Flag, Optional, "permits an operation that the document calls deprecated"),
+    ]],
+};
+
+const SCHEME_HINT: Key = key(
+    "scheme_hint",
+    Kind::Choice(&["bearer", "basic", "custom_header", "api_key"]),
+    Optional,
+    "the scheme that the secret is meant for",
+);
+const SOURCE: Key = key("source", Kind::AnyText, Required, "where the secret comes from").or(&["type", "from"]);
+
+/// The entries of `credentials`, by `source`.
+pub static CREDENTIAL: Variants = Variants {
+    tag: SOURCE,
+    cases: &[
+        Table {
+            tag: "env",
+            title: "an `env` credential",
+            groups: &[&[
+                SOURCE,
+                key("var", Kind::Text, Required, "name of the environment variable").or(&["name", "variable", "env", "key"]),
+                SCHEME_HINT,
+            ]],
+        },
+        Table {
+            tag: "file",
+            title: "a `file` credential",
+            groups: &[&[
+                SOURCE,
+                key("path", Kind::Text, Required, "path of the file; white space at its end is dropped").or(&["file", "filename"]),
+                SCHEME_HINT,
+            ]],
+        },
+        Table {
+            tag: "literal",
+            title: "a `literal` credential",
+            groups: &[&[SOURCE, key("value", Kind::Secret, Required, "the secret itself").or(&["secret", "token"]), SCHEME_HINT]],
+        },
+    ],
+};
+
+const SCHEME: Key = key("scheme", Kind::AnyText, Required, "how the secret is sent").or(&["type"]);
+const BINDING: Key = key("binding", Kind::Text, Required, "the entry of `credentials` that is sent").or(&["credential", "secret"]);
+const HEADER: Key = key("header", Kind::Text, Required, "the header that carries the secret").or(&["name", "header_name"]);
+
+/// The elements of `auth`, by `scheme`.
+pub static AUTH: Variants = Variants {
+    tag: SCHEME,
+    cases: &[
+        Table { tag: "bearer", title: "a `bearer` emitter", groups: &[&[SCHEME, BINDING]] },
+        Table { tag: "basic", title: "a `basic` emitter", groups: &[&[SCHEME, BINDING]] },
+        Table { tag: "custom_header", title: "a `custom_header` emitter", groups: &[&[SCHEME, BINDING, HEADER]] },
+        Table { tag: "api_key", title: "an `api_key` emitter", groups: &[&[SCHEME, BINDING, HEADER]] },
+    ],
+};
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    fn tables() -> Vec<&'static Table> {
+        let cases = [&UPSTREAM, &CREDENTIAL, &AUTH].into_iter().flat_map(|variants| variants.cases);
+        [&CONFIG, &OVERRIDE].into_iter().chain(cases).collect()
+    }
+
+    #[test]
+    fn no_name_leads_to_two_keys_of_one_object() {
+        for table in tables() {
+            let mut seen = BTreeSet::new();
+            for key in table.keys() {
+                assert!(!key.doc.is_empty(), "{}: {} has no doc", table.title, key.name);
+                for name in key.aliases.iter().chain([&key.name]) {
+                    // `credentials` is a key of its own elsewhere, and `url` one of another transport.
+                    assert!(seen.insert(*name), "{}: `{name}` is given twice", table.title);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn defaults_lie_in_their_ranges() {
+        for key in tables().into_iter().flat_map(Table::keys) {
+            if let Presence::Default(value) = key.presence {
+                let Kind::Number { min, max, .. } = key.kind else { panic!("{} has a default and is no number", key.name) };
+                assert!((min..=max).contains(&value), "{}", key.name);
+            }
+        }
+    }
+
+    #[test]
+    fn every_case_has_the_key_that_chooses_it() {
+        for variants in [&UPSTREAM, &CREDENTIAL, &AUTH] {
+            for table in variants.cases {
+                assert!(table.key(variants.tag.name).is_some(), "{}", table.title);
+            }
+        }
+    }
+}

@@ -1,0 +1,153 @@
+//! Whether a value is what its row says.
+
+use super::reading::Reading;
+use super::table::{Key, Kind};
+use crate::diag::{Code, Diagnostic, quoted};
+use crate::tree::{Node, Tree};
+
+/// Checks a value against its row and reports what is wrong; `true` where it may be read.
+pub(super) fn check(reading: &mut Reading<'_>, key: &Key, node: &Node) -> bool {
+    let before = reading.errors();
+    match (key.kind, &node.value) {
+        (Kind::AnyText, Tree::String(_)) | (Kind::Flag, Tree::Bool(_)) | (Kind::FlagOrNames, Tree::Bool(_)) => {}
+        (Kind::Object, Tree::Object(_)) | (Kind::List, Tree::Array(_)) => {}
+        (Kind::Text | Kind::Secret, Tree::String(text)) => {
+            if text.trim().is_empty() {
+                empty(reading, key, node);
+            }
+        }
+        (Kind::Number { min, max, unit }, Tree::Number(_)) => number(reading, key, node, min, max, unit),
+        (Kind::Texts, Tree::Array(elements)) => {
+            for element in elements {
+                text_element(reading, key, element);
+            }
+        }
+        (Kind::Names | Kind::FlagOrNames, Tree::Array(elements)) => names(reading, key, node, elements),
+        (Kind::TextMap, Tree::Object(members)) => {
+            for member in members {
+                if member.value.as_str().is_none() {
+                    let message = format!("{} in `{}` must be a string, found {}", quoted(&member.key), key.name, member.value.kind());
+                    reading.fault(Code::WrongType, &member.value, message, "expected a string", quotes_hint(&member.value));
+                }
+            }
+        }
+        (Kind::Secret, Tree::Object(members)) => {
+            let is_pair = members.len() == 2
+                && ["user", "pass"].iter().all(|part| node.get(part).is_some_and(|value| value.as_str().is_some()));
+            if !is_pair {
+                wrong_type(reading, key, node);
+            }
+        }
+        (Kind::Choice(choices), Tree::String(text)) => {
+            if !choices.contains(&&**text) {
+                let listed: Vec<String> = choices.iter().map(|choice| quoted(choice)).collect();
+                let hint = crate::diag::suggest::nearest(text, choices.iter().copied())
+                    .map_or_else(|| format!("expected one of {}", listed.join(", ")), |near| format!("did you mean `{near}`?"));
+                let message = format!("{} is no value of `{}`", quoted(text), key.name);
+                reading.fault(Code::UnknownScheme, node, message, "", &hint);
+            }
+        }
+        _ => wrong_type(reading, key, node),
+    }
+    reading.errors() == before
+}
+
+/// What a value must be, in a few words.
+pub(super) fn expected(kind: Kind) -> &'static str {
+    match kind {
+        Kind::Text | Kind::AnyText | Kind::Choice(_) => "a string",
+        Kind::Flag => "`true` or `false`",
+        Kind::Number { .. } => "a whole number",
+        Kind::Texts | Kind::Names => "an array of strings",
+        Kind::FlagOrNames => "`true`, `false` or an array of strings",
+        Kind::TextMap => "an object of strings",
+        Kind::Secret => "a string, or an object with `user` and `pass`",
+        Kind::Object => "an object",
+        Kind::List => "an array",
+    }
+}
+
+/// The value of a number that is whole and not negative.
+pub(super) fn whole_number(node: &Node) -> Option<u64> {
+    match &node.value {
+        Tree::Number(text) => text.parse().ok(),
+        _ => None,
+    }
+}
+
+fn wrong_type(reading: &mut Reading<'_>, key: &Key, node: &Node) {
+    let expected = expected(key.kind);
+    let message = format!("`{}` must be {expected}, found {}", key.name, node.kind());
+    let hint = match (key.kind, &node.value) {
+        (_, Tree::Null) => "leave the key out instead of setting it to null".to_owned(),
+        (Kind::Flag | Kind::FlagOrNames, Tree::String(text)) if matches!(&**text, "true" | "false") => {
+            format!("write `{text}` without quotes")
+        }
+        (Kind::Number { .. }, Tree::String(text)) if text.parse::<u64>().is_ok() => format!("write `{text}` without quotes"),
+        (Kind::Texts | Kind::Names | Kind::FlagOrNames, Tree::String(_)) => "put it in square brackets".to_owned(),
+        (Kind::List, Tree::Object(_)) => "put the object in square brackets".to_owned(),
+        (Kind::Text | Kind::AnyText | Kind::Choice(_), _) => quotes_hint(node).to_owned(),
+        _ => String::new(),
+    };
+    reading.fault(Code::WrongType, node, message, &format!("expected {expected}"), &hint);
+}
+
+fn quotes_hint(node: &Node) -> &'static str {
+    match node.value {
+        Tree::Number(_) | Tree::Bool(_) => "put the value in double quotes",
+        Tree::Null => "leave the key out instead of setting it to null",
+        _ => "",
+    }
+}
+
+fn empty(reading: &mut Reading<'_>, key: &Key, node: &Node) {
+    let hint = format!("`{}` is {}", key.name, key.doc);
+    reading.fault(Code::EmptyValue, node, format!("`{}` must not be empty", key.name), "empty", &hint);
+}
+
+fn number(reading: &mut Reading<'_>, key: &Key, node: &Node, min: u64, max: u64, unit: &str) {
+    let Tree::Number(text) = &node.value else { return };
+    let whole = !text.contains(['.', 'e', 'E']);
+    match text.parse::<u64>() {
+        Ok(value) if (min..=max).contains(&value) => {}
+        // Negative, or more digits than fit.
+        Ok(_) | Err(_) if whole => {
+            let message = format!("`{}` is {text}, outside of {min} to {max} {unit}", key.name);
+            reading.fault(Code::OutOfRange, node, message, "out of range", "");
+        }
+        _ => {
+            let message = format!("`{}` must be a whole number of {unit}, found {text}", key.name);
+            reading.fault(Code::WrongType, node, message, "expected a whole number", "write it without a fraction or an exponent");
+        }
+    }
+}
+
+fn text_element(reading: &mut Reading<'_>, key: &Key, element: &Node) -> bool {
+    if element.as_str().is_some() {
+        return true;
+    }
+    let message = format!("`{}` must hold strings only, found {}", key.name, element.kind());
+    reading.fault(Code::WrongType, element, message, "expected a string", quotes_hint(element));
+    false
+}
+
+fn names(reading: &mut Reading<'_>, key: &Key, node: &Node, elements: &[Node]) {
+    if elements.is_empty() {
+        empty(reading, key, node);
+    }
+    for (at, element) in elements.iter().enumerate() {
+        if !text_element(reading, key, element) {
+            continue;
+        }
+        let name = element.as_str().unwrap_or("");
+        if name.trim().is_empty() {
+            reading.fault(Code::EmptyValue, element, format!("`{}` holds an empty name", key.name), "empty", "");
+        } else if let Some(first) = elements.iter().take(at).find(|earlier| earlier.as_str() == Some(name)) {
+            let diagnostic = Diagnostic::new(Code::RepeatedItem, format!("{} is listed twice in `{}`", quoted(name), key.name))
+                .at(element.place(reading.file), "again here")
+                .also(first.place(reading.file), "first here")
+                .hint("remove one of the two");
+            reading.report(diagnostic);
+        }
+    }
+}

@@ -1,0 +1,74 @@
+//! The names of upstreams: what programs write after `:server`.
+
+use super::reading::Reading;
+use crate::diag::{Code, Diagnostic, quoted};
+use crate::tree::Member;
+
+/// Longest name in characters.
+const LONGEST: usize = 64;
+
+/// Namespaces of the language: a bare name in discovery means these first, so an upstream of that name is hidden there.
+const NAMESPACES: &[&str] = &[
+    "Boolean", "Double", "Duration", "Float", "Instant", "Integer", "LocalDate", "Long", "Math", "Period", "String", "System",
+    "budget", "clojure.core", "clojure.set", "clojure.string", "clojure.walk", "core", "data", "java.util.Date", "math", "regex",
+    "set", "str", "string", "tool", "user", "walk",
+];
+
+/// Reports names that programs cannot write, or that are easily taken for others.
+pub(super) fn check(reading: &mut Reading<'_>, upstreams: &[Member]) {
+    for (at, member) in upstreams.iter().enumerate() {
+        let name: &str = &member.key;
+        let place = reading.key_place(member);
+        if let Some(reason) = fault(name) {
+            let hint = match plain(name) {
+                Some(plain) => format!("call it {}", quoted(&plain)),
+                None => "a name starts with a letter or digit and goes on with letters, digits, `-`, `_` and `.`".to_owned(),
+            };
+            let message = format!("{} cannot be the name of an upstream: {reason}", quoted(name));
+            reading.report(Diagnostic::new(Code::UpstreamName, message).at(place, "").hint(hint));
+            continue;
+        }
+        if NAMESPACES.contains(&name) {
+            let message = format!("{} is also a namespace of the language", quoted(name));
+            let diagnostic = Diagnostic::new(Code::UpstreamLikeNamespace, message)
+                .at(place.clone(), "discovery by this name shows the namespace")
+                .hint(format!("call it something like `{}-api`", name.to_lowercase()));
+            reading.report(diagnostic);
+        }
+        let earlier = upstreams.iter().take(at).find(|earlier| earlier.key != member.key && folded(&earlier.key) == folded(name));
+        if let Some(earlier) = earlier {
+            let message = format!("{} and {} are easily confused", quoted(&earlier.key), quoted(name));
+            let diagnostic = Diagnostic::new(Code::UpstreamsAlike, message)
+                .at(place, "differs only in case or separators")
+                .also(reading.key_place(earlier), "from this one")
+                .hint("say in the names what sets them apart");
+            reading.report(diagnostic);
+        }
+    }
+}
+
+fn fault(name: &str) -> Option<&'static str> {
+    if name.is_empty() {
+        Some("it is empty")
+    } else if name.chars().count() > LONGEST {
+        Some("it is longer than 64 characters")
+    } else if !name.starts_with(|c: char| c.is_ascii_alphanumeric()) {
+        Some("it does not start with a letter or digit")
+    } else if name.chars().any(|c| !(c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.'))) {
+        Some("it has characters other than letters, digits, `-`, `_` and `.`")
+    } else {
+        None
+    }
+}
+
+/// The name with everything odd as `-`; `None` where nothing useful is left.
+fn plain(name: &str) -> Option<String> {
+    let words: Vec<&str> =
+        name.split(|c: char| !(c.is_ascii_alphanumeric() || matches!(c, '_' | '.'))).filter(|word| !word.is_empty()).collect();
+    let plain: String = words.join("-").trim_start_matches(['_', '.']).chars().take(LONGEST).collect();
+    (!plain.is_empty() && plain != name).then_some(plain)
+}
+
+fn folded(name: &str) -> String {
+    name.chars().filter(|c| !matches!(c, '-' | '_' | '.')).flat_map(char::to_lowercase).collect()
+}

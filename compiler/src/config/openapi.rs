@@ -1,0 +1,128 @@
+//! The entries of `openapi`: a JSON service and the operations of its document.
+
+use std::collections::BTreeMap;
+
+use super::credentials::Bindings;
+use super::fields::{Fields, Subject};
+use super::model::{OpenApi, Override, SchemaSource, Spanned};
+use super::reading::Reading;
+use super::{http, keys, urls};
+use crate::diag::{Code, Diagnostic, quoted, suggest};
+use crate::tree::{Node, Tree};
+
+/// Reads what an `openapi` entry holds beside the keys of every entry.
+pub(super) fn read(reading: &mut Reading<'_>, subject: &Subject, fields: &Fields<'_>, bindings: &Bindings) -> Option<OpenApi> {
+    let base = urls::read(reading, fields, "base_url");
+    let schema_url = urls::read(reading, fields, "schema_url");
+    let named: Vec<&urls::Named<'_>> = base.iter().chain(&schema_url).collect();
+    urls::check_security(reading, fields, &named);
+    if let (Some(base), Some(schema)) = (&base, &schema_url) {
+        check_origin(reading, fields, base, schema);
+    }
+    let schema = schema_source(reading, subject, fields);
+    let http = http::options(reading, &subject.name, fields, bindings);
+    let operation_overrides = overrides(reading, fields);
+    Some(OpenApi {
+        base_url: fields
+            .spanned(reading, "base_url")
+            .map(|url| Spanned { value: url.value.trim_end_matches('/').to_owned(), place: url.place })?,
+        http,
+        schema: schema?,
+        schema_max_bytes: fields.number("schema_max_bytes"),
+        include_operations: fields.spanned_texts(reading, "include_operations")?,
+        operation_overrides,
+    })
+}
+
+fn schema_source(reading: &mut Reading<'_>, subject: &Subject, fields: &Fields<'_>) -> Option<Spanned<SchemaSource>> {
+    let hint = "`schema_file` names a file, `schema_url` a URL that is fetched when the binary is built";
+    match (fields.member("schema_file"), fields.member("schema_url")) {
+        (Some(file), Some(url)) => {
+            let diagnostic = Diagnostic::new(Code::SchemaSource, format!("{} has both `schema_file` and `schema_url`", subject.name))
+                .at(reading.key_place(url), "the second source")
+                .also(reading.key_place(file), "the first source")
+                .hint("keep one of the two; a file needs no network when building");
+            reading.report(diagnostic);
+            None
+        }
+        (None, None) => {
+            let diagnostic = Diagnostic::new(Code::SchemaSource, format!("{} does not say where its OpenAPI document is", subject.name))
+                .at(subject.place.clone(), "`schema_file` or `schema_url` is missing")
+                .hint(hint);
+            reading.report(diagnostic);
+            None
+        }
+        (Some(_), None) => {
+            let path = fields.spanned(reading, "schema_file")?;
+            Some(Spanned { value: SchemaSource::File(path.value), place: path.place })
+        }
+        (None, Some(_)) => {
+            let url = fields.spanned(reading, "schema_url")?;
+            Some(Spanned { value: SchemaSource::Url(url.value), place: url.place })
+        }
+    }
+}
+
+/// The document is fetched with the entry's own secrets, so it should lie where they belong.
+fn check_origin(reading: &mut Reading<'_>, fields: &Fields<'_>, base: &urls::Named<'_>, schema: &urls::Named<'_>) {
+    if fields.nodes("auth").is_empty() || base.url.origin() == schema.url.origin() {
+        return;
+    }
+    let diagnostic = Diagnostic::new(Code::SchemaOnOtherOrigin, "`auth` is sent to the host of `schema_url` too")
+        .at(schema.node.place(reading.file), "another origin than `base_url`")
+        .also(base.node.place(reading.file), "where the secrets belong")
+        .hint("download the document and name it in `schema_file`");
+    reading.report(diagnostic);
+}
+
+fn overrides(reading: &mut Reading<'_>, fields: &Fields<'_>) -> BTreeMap<String, Override> {
+    let included: Vec<&str> = fields.nodes("include_operations").iter().filter_map(Node::as_str).collect();
+    let mut overrides = BTreeMap::new();
+    for member in fields.members("operation_overrides") {
+        let id: &str = &member.key;
+        let place = reading.key_place(member);
+        if let Some(list) = fields.node("include_operations")
+            && !included.contains(&id)
+        {
+            let mut diagnostic = Diagnostic::new(Code::OverrideNotIncluded, format!("the operation {} is not included", quoted(id)))
+                .at(place.clone(), "an override without effect")
+                .also(list.place(reading.file), "not in this list");
+            diagnostic = match suggest::nearest(id, included.iter().copied()) {
+                Some(near) => diagnostic.hint(format!("did you mean {}?", quoted(near))),
+                None => diagnostic.hint(format!("add {} to `include_operations`, or remove the override", quoted(id))),
+            };
+            reading.report(diagnostic);
+        }
+        let subject = Subject { name: format!("the override of {}", quoted(id)), place: place.clone() };
+        let Some(entry) = Fields::read(reading, &subject, &keys::OVERRIDE, &[], &member.value) else { continue };
+        let default_args = entry.node("default_args").map(|node| {
+            let arg = |m: &crate::tree::Member| {
+                (m.key.to_string(), Spanned { value: json(&m.value), place: m.value.place(reading.file) })
+            };
+            node.members().iter().map(arg).collect()
+        });
+        overrides.insert(
+            id.to_owned(),
+            Override {
+                place,
+                name: entry.spanned(reading, "name"),
+                description: entry.text("description"),
+                default_args,
+                allow_deprecated: entry.flag("allow_deprecated"),
+            },
+        );
+    }
+    overrides
+}
+
+/// A node as plain JSON. Numbers that JSON libraries cannot hold become the nearest double.
+fn json(node: &Node) -> serde_json::Value {
+    match &node.value {
+        Tree::Null => serde_json::Value::Null,
+        Tree::Bool(value) => (*value).into(),
+        Tree::Number(text) => serde_json::from_str(text).unwrap_or(serde_json::Value::Null),
+        Tree::String(text) => serde_json::Value::String(text.to_string()),
+        Tree::Array(elements) => elements.iter().map(json).collect(),
+        Tree::Object(members) => members.iter().map(|m| (m.key.to_string(), json(&m.value))).collect(),
+    }
+}

@@ -1,0 +1,101 @@
+//! `${VAR}`: resolved in `env` of a stdio upstream when the server starts, and nowhere else.
+
+use super::model::EnvPart;
+use super::reading::Reading;
+use crate::diag::{Code, Diagnostic, quoted};
+use crate::tree::{Node, Tree};
+
+/// Why a value cannot be split.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Fault {
+    /// `${` without `}`.
+    Unclosed,
+    /// What stands between the brackets is no name of a variable.
+    Name(String),
+}
+
+/// Splits a value at its placeholders.
+pub(super) fn split(value: &str) -> Result<Vec<EnvPart>, Fault> {
+    let mut parts = Vec::new();
+    let mut rest = value;
+    while let Some((before, after)) = rest.split_once("${") {
+        let (name, then) = after.split_once('}').ok_or(Fault::Unclosed)?;
+        if !is_variable(name) {
+            return Err(Fault::Name(name.to_owned()));
+        }
+        if !before.is_empty() {
+            parts.push(EnvPart::Text(before.to_owned()));
+        }
+        parts.push(EnvPart::Var(name.to_owned()));
+        rest = then;
+    }
+    if !rest.is_empty() || parts.is_empty() {
+        parts.push(EnvPart::Text(rest.to_owned()));
+    }
+    Ok(parts)
+}
+
+/// `[A-Za-z_][A-Za-z0-9_]*`, what a shell could set.
+pub(super) fn is_variable(name: &str) -> bool {
+    name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_') && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
+}
+
+/// Warns of every placeholder that stays as it is written.
+pub(super) fn warn_where_literal(reading: &mut Reading<'_>, root: &Node) {
+    for upstream in root.get("upstreams").map_or(&[][..], Node::members) {
+        for member in upstream.value.members() {
+            if &*member.key != "env" {
+                warn(reading, &member.key, &member.value);
+            }
+        }
+    }
+    for binding in root.get("credentials").map_or(&[][..], Node::members) {
+        for member in binding.value.members() {
+            warn(reading, &member.key, &member.value);
+        }
+    }
+}
+
+fn warn(reading: &mut Reading<'_>, key: &str, node: &Node) {
+    match &node.value {
+        Tree::String(text) => {
+            if let Some(name) = first_placeholder(text) {
+                let message = format!("`${{{name}}}` is not resolved in {}", quoted(key));
+                let diagnostic = Diagnostic::new(Code::LiteralPlaceholder, message)
+                    .at(node.place(reading.file), "stays as it is written")
+                    .hint("placeholders are resolved in `env` of an `mcp_stdio` entry only; secrets of HTTP upstreams come from `credentials`");
+                reading.report(diagnostic);
+            }
+        }
+        Tree::Array(elements) => elements.iter().for_each(|element| warn(reading, key, element)),
+        Tree::Object(members) => members.iter().for_each(|member| warn(reading, &member.key, &member.value)),
+        Tree::Null | Tree::Bool(_) | Tree::Number(_) => {}
+    }
+}
+
+fn first_placeholder(text: &str) -> Option<&str> {
+    text.split("${").skip(1).filter_map(|rest| rest.split_once('}')).map(|(name, _)| name).find(|name| is_variable(name))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_are_split_at_placeholders() {
+        let text = |text: &str| EnvPart::Text(text.to_owned());
+        let var = |name: &str| EnvPart::Var(name.to_owned());
+        for (value, parts) in [
+            ("", vec![text("")]),
+            ("plain $HOME", vec![text("plain $HOME")]),
+            ("${A}", vec![var("A")]),
+            ("a${A_1}b${B}", vec![text("a"), var("A_1"), text("b"), var("B")]),
+            ("${A}${B}", vec![var("A"), var("B")]),
+        ] {
+            assert_eq!(split(value), Ok(parts), "{value}");
+        }
+        assert_eq!(split("x${A"), Err(Fault::Unclosed));
+        assert_eq!(split("${A:-b}"), Err(Fault::Name("A:-b".to_owned())));
+        assert_eq!(split("${}"), Err(Fault::Name(String::new())));
+    }
+}

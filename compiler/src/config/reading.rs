@@ -1,0 +1,64 @@
+//! What every part of the reading shares: the file, the report, and the tally of errors.
+
+use super::model::Spanned;
+use crate::diag::{Code, Diagnostic, Diagnostics, Severity};
+use crate::source::FileId;
+use crate::tree::{Member, Node, Place};
+
+/// A config being read.
+pub(super) struct Reading<'a> {
+    pub(super) file: FileId,
+    diagnostics: &'a mut Diagnostics,
+    errors: usize,
+}
+
+impl<'a> Reading<'a> {
+    pub(super) fn new(file: FileId, diagnostics: &'a mut Diagnostics) -> Self {
+        Reading { file, diagnostics, errors: 0 }
+    }
+
+    /// Takes a finding in.
+    pub(super) fn report(&mut self, diagnostic: Diagnostic) {
+        if diagnostic.severity == Severity::Error {
+            self.errors += 1;
+        }
+        self.diagnostics.push(diagnostic);
+    }
+
+    /// Takes in a finding about a value.
+    pub(super) fn fault(&mut self, code: Code, node: &Node, message: impl Into<String>, label: &str, hint: &str) {
+        let mut diagnostic = Diagnostic::new(code, message).at(node.place(self.file), label);
+        if !hint.is_empty() {
+            diagnostic = diagnostic.hint(hint);
+        }
+        self.report(diagnostic);
+    }
+
+    /// Errors so far: what was read since an earlier count is sound if this has not grown.
+    pub(super) fn errors(&self) -> usize {
+        self.errors
+    }
+
+    /// No rendering shows the text of `node`.
+    pub(super) fn conceal(&mut self, node: &Node) {
+        let range = match node.as_str() {
+            // The quotes stay, so that it is still seen to be a string.
+            Some(_) if node.range.len() >= 2 => node.range.start + 1..node.range.end - 1,
+            _ => node.range.clone(),
+        };
+        self.diagnostics.conceal(Place { file: self.file, range });
+    }
+
+    /// No rendering shows the text at a place.
+    pub(super) fn conceal_place(&mut self, place: Place) {
+        self.diagnostics.conceal(place);
+    }
+
+    pub(super) fn key_place(&self, member: &Member) -> Place {
+        Place { file: self.file, range: member.key_range.clone() }
+    }
+
+    pub(super) fn spanned(&self, node: &Node) -> Option<Spanned<String>> {
+        node.as_str().map(|text| Spanned { value: text.to_owned(), place: node.place(self.file) })
+    }
+}

@@ -1,0 +1,72 @@
+//! The entries of `mcp_stdio`: a child process.
+
+use super::fields::Fields;
+use super::model::{InheritEnv, McpStdio};
+use super::placeholder::{self, Fault};
+use super::reading::Reading;
+use crate::diag::{Code, Diagnostic, quoted};
+use crate::tree::{Node, Tree};
+
+/// Reads what an `mcp_stdio` entry holds beside the keys of every entry.
+pub(super) fn read(reading: &mut Reading<'_>, fields: &Fields<'_>) -> Option<McpStdio> {
+    for node in [fields.node("command"), fields.node("cd")].into_iter().flatten().chain(fields.nodes("args")) {
+        check_nul(reading, node);
+    }
+    let mut env = std::collections::BTreeMap::new();
+    for member in fields.members("env") {
+        check_variable(reading, &member.key, reading.key_place(member));
+        check_nul(reading, &member.value);
+        match placeholder::split(member.value.as_str().unwrap_or("")) {
+            Ok(parts) => {
+                env.insert(member.key.to_string(), parts);
+            }
+            Err(fault) => bad_placeholder(reading, &member.value, &fault),
+        }
+    }
+    for node in fields.nodes("inherit_env") {
+        check_variable(reading, node.as_str().unwrap_or(""), node.place(reading.file));
+    }
+    Some(McpStdio {
+        command: fields.spanned(reading, "command")?,
+        args: fields.texts("args"),
+        env,
+        inherit_env: match fields.node("inherit_env").map(|node| &node.value) {
+            Some(Tree::Bool(true)) => InheritEnv::All,
+            Some(Tree::Array(_)) => InheritEnv::Names(fields.texts("inherit_env")),
+            _ => InheritEnv::Base,
+        },
+        cd: fields.text("cd"),
+        handshake_timeout_ms: fields.number("handshake_timeout_ms"),
+        max_response_bytes: fields.number("max_response_bytes"),
+    })
+}
+
+fn check_variable(reading: &mut Reading<'_>, name: &str, place: crate::tree::Place) {
+    if name.is_empty() || name.contains(['=', '\0']) {
+        let message = format!("{} cannot be the name of an environment variable", quoted(name));
+        let label = if name.is_empty() { "empty" } else { "has `=` or a NUL character" };
+        reading.report(Diagnostic::new(Code::BadVariableName, message).at(place, label));
+    }
+}
+
+fn check_nul(reading: &mut Reading<'_>, node: &Node) {
+    if node.as_str().is_some_and(|text| text.contains('\0')) {
+        let message = "a process cannot be given a NUL character";
+        reading.fault(Code::NulCharacter, node, message, "holds U+0000", "remove `\\u0000`");
+    }
+}
+
+fn bad_placeholder(reading: &mut Reading<'_>, node: &Node, fault: &Fault) {
+    let (message, hint) = match fault {
+        Fault::Unclosed => ("`${` is not closed".to_owned(), "close it with `}`: `${VAR}`"),
+        Fault::Name(name) if name.contains([':', '-', '+', '?']) => (
+            format!("`${{{name}}}` is more than the name of a variable"),
+            "defaults and other forms of the shell are not known here; only `${VAR}` is",
+        ),
+        Fault::Name(name) => (
+            format!("{} is not the name of a variable", quoted(name)),
+            "names are letters, digits and `_`, and start with no digit",
+        ),
+    };
+    reading.fault(Code::BadPlaceholder, node, message, "", hint);
+}

@@ -1,0 +1,68 @@
+//! One entry of `upstreams`: its transport decides the rest.
+
+use super::credentials::Bindings;
+use super::fields::{Fields, Subject};
+use super::model::{Transport, Upstream};
+use super::reading::Reading;
+use super::table::Table;
+use super::{http, keys, openapi, stdio};
+use crate::diag::{Code, quoted, suggest};
+use crate::tree::{Member, Node};
+
+/// Reads an entry; `None` where it has an error.
+pub(super) fn read(reading: &mut Reading<'_>, member: &Member, bindings: &Bindings) -> Option<Upstream> {
+    let before = reading.errors();
+    let place = reading.key_place(member);
+    let subject = Subject { name: format!("upstream {}", quoted(&member.key)), place: place.clone() };
+    let fields = Fields::read_variant(reading, &subject, &keys::UPSTREAM, "an upstream", &member.value, unknown_transport)?;
+    let transport = match fields.tag() {
+        "mcp_stdio" => Transport::McpStdio(stdio::read(reading, &fields)?),
+        "mcp_http" => Transport::McpHttp(http::read(reading, &subject.name, &fields, bindings)?),
+        _ => Transport::OpenApi(openapi::read(reading, &subject, &fields, bindings)?),
+    };
+    let is_mcp = fields.tag() != "openapi";
+    let upstream = Upstream {
+        place,
+        description: fields.text("description").map(|text| one_line(&text)).filter(|text| !text.is_empty()),
+        include_tools: if is_mcp { fields.spanned_texts(reading, "include_tools") } else { None },
+        transport,
+    };
+    (reading.errors() == before).then_some(upstream)
+}
+
+/// Old names and those of other tools, with what they are called here.
+const OTHER_NAMES: &[(&str, &str)] = &[
+    ("streamable-http", "mcp_http"),
+    ("streamable_http", "mcp_http"),
+    ("streamableHttp", "mcp_http"),
+    ("streamablehttp", "mcp_http"),
+    ("https", "mcp_http"),
+    ("local", "mcp_stdio"),
+    ("command", "mcp_stdio"),
+    ("process", "mcp_stdio"),
+    ("swagger", "openapi"),
+    ("rest", "openapi"),
+    ("open_api", "openapi"),
+];
+
+fn unknown_transport(reading: &mut Reading<'_>, node: &Node, wrong: &str) -> Option<&'static Table> {
+    if let "stdio" | "http" = wrong {
+        let name = format!("mcp_{wrong}");
+        let message = format!("the transport `{wrong}` is now called `{name}`");
+        reading.fault(Code::OldTransport, node, message, "a name of earlier versions", &format!("write \"{name}\""));
+        return keys::UPSTREAM.case(&name);
+    }
+    let other = OTHER_NAMES.iter().find(|(name, _)| *name == wrong).map(|(_, here)| *here);
+    let meant = other.or_else(|| suggest::nearest(wrong, keys::UPSTREAM.tags()));
+    let hint = match (wrong, meant) {
+        ("sse", _) => "servers that only offer the old HTTP+SSE transport cannot be used; Streamable HTTP is `mcp_http`".to_owned(),
+        (_, Some(name)) => format!("did you mean `{name}`?"),
+        (_, None) => "transports are `mcp_stdio`, `mcp_http` and `openapi`".to_owned(),
+    };
+    reading.fault(Code::UnknownTransport, node, format!("unknown transport {}", quoted(wrong)), "", &hint);
+    meant.and_then(|tag| keys::UPSTREAM.case(tag))
+}
+
+fn one_line(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}

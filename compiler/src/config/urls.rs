@@ -1,0 +1,129 @@
+//! URLs in a config, and the rule that they use TLS unless two opt-ins say otherwise.
+
+use url::{Host, Url};
+
+use super::fields::Fields;
+use super::reading::Reading;
+use crate::diag::{Code, Diagnostic};
+use crate::tree::{Node, Place};
+
+/// A URL that a config names.
+pub(super) struct Named<'n> {
+    pub(super) key: &'static str,
+    pub(super) node: &'n Node,
+    pub(super) url: Url,
+}
+
+/// Reads the URL of a key, reporting what is wrong with it; `None` where it is absent or cannot be used.
+pub(super) fn read<'n>(reading: &mut Reading<'_>, fields: &Fields<'n>, key: &'static str) -> Option<Named<'n>> {
+    let node = fields.node(key)?;
+    let text = node.as_str()?;
+    let before = reading.errors();
+    conceal_user(reading, node);
+    let url = match Url::parse(text) {
+        Ok(url) => url,
+        Err(error) => {
+            let hint = match error {
+                url::ParseError::RelativeUrlWithoutBase => "a URL starts with `https://`",
+                _ => "",
+            };
+            reading.fault(Code::BadUrl, node, format!("`{key}` is not a URL: {error}"), "", hint);
+            return None;
+        }
+    };
+    if text.chars().any(|c| c.is_whitespace() || c.is_control()) {
+        reading.fault(Code::BadUrl, node, format!("`{key}` has white space in its URL"), "", "write a space as `%20`");
+    } else if !matches!(url.scheme(), "http" | "https") {
+        let hint = match text.split_once("://") {
+            None => "a URL starts with `https://`",
+            Some(_) => "only `https` URLs can be used, and `http` ones with an opt-in",
+        };
+        reading.fault(Code::BadUrl, node, format!("`{key}` has the scheme `{}`", url.scheme()), "expected `https`", hint);
+    }
+    if !url.username().is_empty() || url.password().is_some() {
+        let hint = if key == "proxy" {
+            "name a proxy that needs none, or one on this machine that adds them"
+        } else {
+            "put the secret into `credentials` and send it with the `basic` scheme in `auth`"
+        };
+        reading.fault(Code::SecretInUrl, node, format!("`{key}` holds a user or password"), "would end up in the binary", hint);
+    }
+    if url.fragment().is_some() {
+        reading.fault(Code::UrlParts, node, format!("`{key}` has a fragment"), "", "fragments are never sent; remove the part from `#` on");
+    }
+    if key == "base_url" && url.query().is_some() {
+        let hint = "paths of operations are appended to it; give fixed parameters as `default_args` of each operation";
+        reading.fault(Code::UrlParts, node, format!("`{key}` has a query"), "", hint);
+    }
+    (reading.errors() == before).then_some(Named { key, node, url })
+}
+
+/// Reports URLs without TLS that are not opted into, and opt-ins that nothing needs.
+pub(super) fn check_security(reading: &mut Reading<'_>, fields: &Fields<'_>, named: &[&Named<'_>]) {
+    let sends_auth = !fields.nodes("auth").is_empty();
+    let plain = named.iter().find(|named| named.url.scheme() == "http");
+    for named in named.iter().filter(|named| named.url.scheme() == "http") {
+        if !fields.flag("allow_insecure_http") {
+            let hint = if is_loopback(&named.url) {
+                "the host is this machine, so that nobody listens: \"allow_insecure_http\": true permits it"
+            } else {
+                "use `https://`; \"allow_insecure_http\": true permits it for a network that you trust"
+            };
+            reading.fault(Code::InsecureUrl, named.node, format!("`{}` does not use TLS", named.key), "readable on the way", hint);
+        }
+    }
+    if let Some(plain) = plain
+        && sends_auth
+        && !fields.flag("allow_insecure_auth")
+        && let Some(auth) = fields.member("auth")
+    {
+        let diagnostic = Diagnostic::new(Code::InsecureAuth, "credentials would be sent without TLS")
+            .at(reading.key_place(auth), "sends a secret")
+            .also(plain.node.place(reading.file), "without TLS to here")
+            .hint("use `https://`; for a network that you trust \"allow_insecure_auth\": true permits it, beside \"allow_insecure_http\": true");
+        reading.report(diagnostic);
+    }
+    if !named.is_empty() {
+        needless(reading, fields, "allow_insecure_http", plain.is_some(), named);
+        needless(reading, fields, "allow_insecure_auth", plain.is_some() && sends_auth, named);
+    }
+}
+
+fn needless(reading: &mut Reading<'_>, fields: &Fields<'_>, key: &str, needed: bool, named: &[&Named<'_>]) {
+    if needed || !fields.flag(key) {
+        return;
+    }
+    let Some(member) = fields.member(key) else { return };
+    let mut diagnostic = Diagnostic::new(Code::NeedlessOptIn, format!("`{key}` permits what this entry does not do"))
+        .at(reading.key_place(member), "nothing needs it")
+        .hint("remove it, so that a later change of the URL is noticed");
+    if let Some(first) = named.iter().find(|named| named.url.scheme() == "https") {
+        diagnostic = diagnostic.also(first.node.place(reading.file), "uses TLS");
+    }
+    reading.report(diagnostic);
+}
+
+fn is_loopback(url: &Url) -> bool {
+    match url.host() {
+        Some(Host::Domain(name)) => name == "localhost" || name.ends_with(".localhost"),
+        Some(Host::Ipv4(address)) => address.is_loopback(),
+        Some(Host::Ipv6(address)) => address.is_loopback(),
+        None => false,
+    }
+}
+
+/// Conceals `user:password@`, whether or not the rest is a URL.
+fn conceal_user(reading: &mut Reading<'_>, node: &Node) {
+    let Some(text) = node.as_str() else { return };
+    let start = text.find("://").map_or(0, |at| at + 3);
+    let authority = text.get(start..).unwrap_or("").split(['/', '?', '#']).next().unwrap_or("");
+    let Some(end) = authority.rfind('@') else { return };
+    // Offsets in the text are offsets in the file only where nothing is escaped.
+    if node.range.len() == text.len() + 2 {
+        let first = node.range.start + 1 + start as u32;
+        let place = Place { file: reading.file, range: first..first + end as u32 };
+        reading.conceal_place(place);
+    } else {
+        reading.conceal(node);
+    }
+}

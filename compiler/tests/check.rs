@@ -1,0 +1,117 @@
+//! Every folder of `fixtures/check`: a config, and what `ptc-compile --check` says of it.
+//!
+//! `UPDATE_EXPECT=1 cargo test -p ptc-compiler --test check` writes the answers; read the difference before committing.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use ptc_compiler::diag::Code;
+
+fn fixtures() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../fixtures/check")
+}
+
+fn folders() -> Vec<PathBuf> {
+    let mut folders: Vec<PathBuf> = fs::read_dir(fixtures())
+        .expect("fixtures/check can be listed")
+        .map(|entry| entry.expect("an entry of fixtures/check can be read").path())
+        .collect();
+    folders.sort();
+    folders
+}
+
+fn check(folder: &Path, format: &str) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_ptc-compile"))
+        .args(["--check", "upstreams.json", "--color", "never", "--format", format])
+        .current_dir(folder)
+        .env_remove("NO_COLOR")
+        .output()
+        .expect("ptc-compile can be started")
+}
+
+/// What a fixture's `expected.txt` must say.
+fn answer(folder: &Path) -> String {
+    let mut text = String::new();
+    for format in ["short", "full"] {
+        let output = check(folder, format);
+        assert!(output.stdout.is_empty(), "{}: messages belong on stderr", folder.display());
+        let code = output.status.code().expect("ptc-compile ends by itself");
+        let messages = String::from_utf8(output.stderr).expect("messages are UTF-8");
+        assert!(code < 2, "{}: ptc-compile failed: {messages}", folder.display());
+        // Lines without trailing white space, so that editors leave the file alone.
+        let messages: String = messages.lines().map(|line| format!("{}\n", line.trim_end())).collect();
+        text.push_str(&format!("---- {format}, exit {code}\n{messages}"));
+    }
+    text
+}
+
+#[test]
+fn every_fixture_is_answered_as_expected() {
+    let update = std::env::var_os("UPDATE_EXPECT").is_some();
+    let mut wrong = Vec::new();
+    for folder in folders() {
+        let name = folder.display().to_string();
+        assert!(folder.join("upstreams.json").is_file(), "{name} has no upstreams.json: an orphan");
+        let actual = answer(&folder);
+        let expected = folder.join("expected.txt");
+        if update {
+            fs::write(&expected, &actual).expect("expected.txt can be written");
+        } else if fs::read_to_string(&expected).ok().as_deref() != Some(actual.as_str()) {
+            wrong.push(format!("== {name}\n{actual}"));
+        }
+    }
+    assert!(wrong.is_empty(), "not as expected (UPDATE_EXPECT=1 accepts):\n{}", wrong.join("\n"));
+}
+
+#[test]
+fn folders_named_good_are_clean_and_all_others_are_not() {
+    for folder in folders() {
+        let name = folder.file_name().and_then(|name| name.to_str()).expect("names of fixtures are UTF-8").to_owned();
+        let output = check(&folder, "json");
+        let findings = String::from_utf8(output.stdout).expect("findings are UTF-8");
+        if name.starts_with("good") {
+            assert_eq!((findings.as_str(), output.status.code()), ("", Some(0)), "{name}");
+        } else {
+            assert!(!findings.is_empty(), "{name} provokes nothing");
+        }
+        for line in findings.lines() {
+            let value: serde_json::Value = serde_json::from_str(line).expect("each line is one JSON object");
+            assert!(value["code"].as_str().is_some_and(|code| code.starts_with("PTC")), "{name}: {line}");
+        }
+    }
+}
+
+/// Codes that `--check` cannot provoke, since they need an upstream, a lock file or a build.
+fn needs_more_than_a_check(code: Code) -> bool {
+    ["PTC06", "PTC08", "PTC09"].iter().any(|phase| code.name().starts_with(phase)) || code == Code::TooLarge
+}
+
+#[test]
+fn every_code_has_a_fixture_that_provokes_it() {
+    let expected: String =
+        folders().iter().map(|folder| fs::read_to_string(folder.join("expected.txt")).unwrap_or_default()).collect();
+    let provoked: BTreeSet<&str> = Code::ALL.iter().map(|code| code.name()).filter(|name| expected.contains(name)).collect();
+    let missing: Vec<&str> = Code::ALL
+        .iter()
+        .filter(|code| !needs_more_than_a_check(**code))
+        .map(|code| code.name())
+        .filter(|name| !provoked.contains(name))
+        .collect();
+    assert!(missing.is_empty(), "no fixture provokes {missing:?}");
+}
+
+/// Every secret of the fixtures holds this word; no rendering may show it.
+#[test]
+fn no_rendering_shows_a_secret() {
+    for folder in folders() {
+        for format in ["full", "short", "json"] {
+            let output = check(&folder, format);
+            for stream in [output.stdout, output.stderr] {
+                let text = String::from_utf8_lossy(&stream).to_lowercase();
+                assert!(!text.contains("hunter"), "{} shows a secret as {format}:\n{text}", folder.display());
+            }
+        }
+    }
+}
