@@ -1,0 +1,68 @@
+//! The forms in which an upstream may echo a secret.
+
+use base64::Engine;
+use base64::engine::general_purpose::{STANDARD, URL_SAFE};
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
+use zeroize::Zeroize;
+
+/// Shortest encoded fragment that is looked for: shorter ones are found in ordinary text.
+const MIN_FRAGMENT: usize = 8;
+
+/// What RFC 3986 leaves as it is.
+const UNRESERVED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
+/// What JavaScript's `encodeURIComponent` leaves as it is.
+const COMPONENT: &AsciiSet = &UNRESERVED.remove(b'!').remove(b'*').remove(b'\'').remove(b'(').remove(b')');
+
+/// Every form of `secret` worth looking for, without duplicates.
+pub(super) fn of(secret: &str) -> Vec<String> {
+    let mut forms = vec![secret.to_owned()];
+    for set in [UNRESERVED, COMPONENT] {
+        let upper = utf8_percent_encode(secret, set).to_string();
+        forms.push(lower_hex(&upper));
+        forms.push(upper.replace("%20", "+"));
+        forms.push(upper);
+    }
+    if let Ok(quoted) = serde_json::to_string(secret) {
+        // By position: trimming quotes would eat an escaped one at the end of the secret.
+        let escaped = quoted.get(1..quoted.len().saturating_sub(1)).unwrap_or_default();
+        forms.push(escaped.replace('/', "\\/"));
+        forms.push(escaped.to_owned());
+    }
+    for engine in [&STANDARD, &URL_SAFE] {
+        forms.extend((0..3).map(|offset| base64_core(engine, secret.as_bytes(), offset)));
+    }
+    forms.retain(|form| form == secret || form.len() >= MIN_FRAGMENT);
+    forms.sort_unstable();
+    forms.dedup();
+    forms
+}
+
+/// The characters of a base64 text that depend on the secret alone when it starts `offset` bytes into a group of three.
+fn base64_core(engine: &impl Engine, secret: &[u8], offset: usize) -> String {
+    let mut padded = vec![0u8; offset];
+    padded.extend_from_slice(secret);
+    let text = engine.encode(&padded);
+    padded.zeroize();
+    let first = (offset * 8).div_ceil(6);
+    let past = (offset + secret.len()) * 8 / 6;
+    text.get(first..past).unwrap_or_default().to_owned()
+}
+
+/// `%2F` → `%2f`.
+fn lower_hex(encoded: &str) -> String {
+    let mut in_escape = 0;
+    encoded
+        .chars()
+        .map(|c| {
+            if c == '%' {
+                in_escape = 2;
+                c
+            } else if in_escape > 0 {
+                in_escape -= 1;
+                c.to_ascii_lowercase()
+            } else {
+                c
+            }
+        })
+        .collect()
+}

@@ -1,0 +1,69 @@
+//! Credentials: resolved once when the server starts, kept in one struct that cannot be printed, and taken out of every text
+//! that leaves.
+//!
+//! - [`resolve`](Secrets::resolve) reads every binding and every `${VAR}` of a child's environment, and names all that is
+//!   missing at once.
+//! - [`Redactor`] replaces what was resolved, in the forms in which upstreams echo it, by `[REDACTED]`.
+
+mod forms;
+mod redact;
+mod resolve;
+
+use std::collections::BTreeMap;
+
+use zeroize::Zeroizing;
+
+pub use redact::{REDACTED, Redactor};
+pub use resolve::{MissingSecret, Problem};
+
+/// Shortest secret that is accepted, in characters: a shorter one cannot be told from ordinary text, and redacting it would
+/// cut words to pieces.
+pub const MIN_SECRET_CHARS: usize = 8;
+
+/// The resolved secrets of a deployment. It has no `Debug`, `Display` or `Serialize` on purpose; its texts are overwritten
+/// when it is dropped.
+pub struct Secrets {
+    /// Binding → value.
+    bindings: BTreeMap<&'static str, Zeroizing<String>>,
+    /// Upstream → variables of its child process, in the order of the config.
+    environments: BTreeMap<&'static str, Vec<(&'static str, Zeroizing<String>)>>,
+    redactor: Redactor,
+}
+
+impl Secrets {
+    /// No secret at all: a catalog that names none.
+    pub fn none() -> Secrets {
+        Secrets { bindings: BTreeMap::new(), environments: BTreeMap::new(), redactor: Redactor::none() }
+    }
+
+    /// The redactor of these secrets. Clones share it.
+    pub fn redactor(&self) -> Redactor {
+        self.redactor.clone()
+    }
+
+    /// The value of a binding.
+    #[cfg_attr(not(feature = "http"), expect(dead_code, reason = "only HTTP upstreams send credentials"))]
+    pub(crate) fn binding(&self, name: &str) -> Option<&str> {
+        self.bindings.get(name).map(|value| value.as_str())
+    }
+
+    /// The resolved `env` of a stdio upstream.
+    pub(crate) fn environment(&self, upstream: &str) -> &[(&'static str, Zeroizing<String>)] {
+        self.environments.get(upstream).map_or(&[], Vec::as_slice)
+    }
+}
+
+/// `user` and `pass` of a basic credential: `user:pass` (split at the first colon), or `{"user": …, "pass": …}`.
+pub(crate) fn basic_pair(value: &str) -> Option<(String, String)> {
+    #[derive(serde::Deserialize)]
+    struct Pair {
+        user: String,
+        pass: String,
+    }
+    if value.trim_start().starts_with('{')
+        && let Ok(pair) = serde_json::from_str::<Pair>(value)
+    {
+        return Some((pair.user, pair.pass));
+    }
+    value.split_once(':').map(|(user, pass)| (user.to_owned(), pass.to_owned()))
+}

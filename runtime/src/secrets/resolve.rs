@@ -1,0 +1,326 @@
+//! Reading bindings and `${VAR}`s once, at start.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::path::Path;
+
+use ptc_catalog::{Auth, Binding, Deployment, EnvPart, Source, Transport, Upstream};
+use zeroize::Zeroizing;
+
+use super::{MIN_SECRET_CHARS, Redactor, Secrets, basic_pair};
+
+/// A secret that could not be had. Its text names where it comes from and who needs it, never a value.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct MissingSecret {
+    /// The credential binding; `None` for a `${VAR}` of a child's environment.
+    pub binding: Option<&'static str>,
+    /// Where the value was looked for, such as `environment variable GITHUB_PAT`.
+    pub source: String,
+    /// The upstreams that need it, sorted.
+    pub upstreams: Vec<&'static str>,
+    /// What is wrong.
+    pub problem: Problem,
+}
+
+/// What is wrong with a secret.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Problem {
+    /// Not set, or empty.
+    Unset,
+    /// The file cannot be read; the system's words.
+    Unreadable(String),
+    /// Not UTF-8.
+    NotText,
+    /// Fewer than [`MIN_SECRET_CHARS`] characters.
+    TooShort(usize),
+    /// A line break or another control character, which no header can carry.
+    ControlCharacter,
+    /// A basic credential that is neither `user:pass` nor `{"user", "pass"}`.
+    NotBasic,
+}
+
+impl fmt::Display for MissingSecret {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.binding {
+            Some(name) => write!(f, "credential binding '{name}' ({})", self.source)?,
+            None => f.write_str(&self.source)?,
+        }
+        match self.upstreams.as_slice() {
+            [] => {}
+            [one] => write!(f, ", needed by upstream '{one}'")?,
+            several => write!(f, ", needed by upstreams '{}'", several.join("', '"))?,
+        }
+        match &self.problem {
+            Problem::Unset => write!(f, ": is not set or empty; set it before starting the server"),
+            Problem::Unreadable(why) => write!(f, ": cannot be read ({why})"),
+            Problem::NotText => write!(f, ": is not UTF-8 text"),
+            Problem::TooShort(found) => write!(
+                f,
+                ": has {found} characters; at least {MIN_SECRET_CHARS} are needed, because a shorter secret cannot be redacted \
+                 from answers and logs without cutting ordinary words"
+            ),
+            Problem::ControlCharacter => write!(f, ": contains a line break or control character, which a header cannot carry"),
+            Problem::NotBasic => {
+                write!(f, r#": is used with scheme 'basic' and must be user:pass or {{"user": "…", "pass": "…"}}"#)
+            }
+        }
+    }
+}
+
+impl std::error::Error for MissingSecret {}
+
+impl Secrets {
+    /// Resolves every credential binding and every `${VAR}` of the deployment from this process. Relative file paths are
+    /// looked up in `config_dir`. `Err` holds everything that is missing, not the first.
+    pub fn resolve(deployment: &'static Deployment, config_dir: &Path) -> Result<Secrets, Vec<MissingSecret>> {
+        let upstreams: Vec<&'static Upstream> = deployment.catalog.upstreams.iter().collect();
+        Secrets::resolve_for(deployment.credentials, &upstreams, config_dir)
+    }
+
+    /// The same for some upstreams and bindings: what a compiler needs that contacts only those.
+    pub fn resolve_for(
+        bindings: &'static [Binding],
+        upstreams: &[&'static Upstream],
+        config_dir: &Path,
+    ) -> Result<Secrets, Vec<MissingSecret>> {
+        resolve_with(bindings, upstreams, config_dir, |name| std::env::var_os(name).map(|v| v.into_string().map_err(|_| ())))
+    }
+}
+
+type Looked = Option<Result<String, ()>>;
+
+fn resolve_with(
+    bindings: &'static [Binding],
+    upstreams: &[&'static Upstream],
+    config_dir: &Path,
+    variable: impl Fn(&str) -> Looked,
+) -> Result<Secrets, Vec<MissingSecret>> {
+    let mut missing = Vec::new();
+    let mut values = BTreeMap::new();
+    let mut sensitive: Vec<Zeroizing<String>> = Vec::new();
+    for binding in bindings {
+        let users = users_of(binding.name, upstreams);
+        let found = read(&binding.source, config_dir, &variable).and_then(|value| {
+            check(&value, &users)?;
+            Ok(value)
+        });
+        match found {
+            Ok(value) => {
+                if users.iter().any(|(_, auth)| matches!(auth, Auth::Basic { .. }))
+                    && let Some((user, pass)) = basic_pair(&value)
+                {
+                    sensitive.push(Zeroizing::new(format!("{user}:{pass}")));
+                    sensitive.push(Zeroizing::new(pass));
+                }
+                sensitive.push(value.clone());
+                values.insert(binding.name, value);
+            }
+            Err(problem) => missing.push(MissingSecret {
+                binding: Some(binding.name),
+                source: describe(&binding.source, config_dir),
+                upstreams: names(&users),
+                problem,
+            }),
+        }
+    }
+
+    let mut environments = BTreeMap::new();
+    for upstream in upstreams {
+        let Transport::McpStdio(stdio) = &upstream.transport else { continue };
+        let mut resolved = Vec::with_capacity(stdio.env.len());
+        for (name, parts) in stdio.env {
+            let mut value = Zeroizing::new(String::new());
+            for part in *parts {
+                match part {
+                    EnvPart::Text(text) => value.push_str(text),
+                    EnvPart::Var(var) => match text_of(variable(var)) {
+                        Ok(text) => {
+                            value.push_str(&text);
+                            if named_like_a_secret(var) || named_like_a_secret(name) {
+                                sensitive.push(text);
+                            }
+                        }
+                        Err(problem) => missing.push(MissingSecret {
+                            binding: None,
+                            source: format!("environment variable {var} (for {name} of the child process)"),
+                            upstreams: vec![upstream.name],
+                            problem,
+                        }),
+                    },
+                }
+            }
+            resolved.push((*name, value));
+        }
+        environments.insert(upstream.name, resolved);
+    }
+
+    if missing.is_empty() {
+        let redactor = Redactor::of(sensitive.iter().map(|s| s.as_str()));
+        Ok(Secrets { bindings: values, environments, redactor })
+    } else {
+        Err(missing)
+    }
+}
+
+fn users_of(binding: &str, upstreams: &[&'static Upstream]) -> Vec<(&'static str, &'static Auth)> {
+    let mut users = Vec::new();
+    for upstream in upstreams {
+        let auth = match &upstream.transport {
+            Transport::McpStdio(_) => &[],
+            Transport::McpHttp(t) => t.auth,
+            Transport::OpenApi(t) => t.auth,
+        };
+        users.extend(auth.iter().filter(|a| a.binding() == binding).map(|a| (upstream.name, a)));
+    }
+    users
+}
+
+fn names(users: &[(&'static str, &'static Auth)]) -> Vec<&'static str> {
+    let mut names: Vec<_> = users.iter().map(|(name, _)| *name).collect();
+    names.dedup();
+    names
+}
+
+fn check(value: &str, users: &[(&'static str, &'static Auth)]) -> Result<(), Problem> {
+    let chars = value.chars().count();
+    if chars < MIN_SECRET_CHARS {
+        return Err(Problem::TooShort(chars));
+    }
+    for (_, auth) in users {
+        match auth {
+            // Encoded as base64, so that any character may be in it.
+            Auth::Basic { .. } if basic_pair(value).is_none() => return Err(Problem::NotBasic),
+            Auth::Basic { .. } => {}
+            Auth::Bearer { .. } | Auth::CustomHeader { .. } if value.chars().any(char::is_control) => {
+                return Err(Problem::ControlCharacter);
+            }
+            Auth::Bearer { .. } | Auth::CustomHeader { .. } => {}
+        }
+    }
+    Ok(())
+}
+
+fn read(source: &Source, config_dir: &Path, variable: &impl Fn(&str) -> Looked) -> Result<Zeroizing<String>, Problem> {
+    match source {
+        Source::Env { var } => text_of(variable(var)),
+        Source::File { path } => match std::fs::read(config_dir.join(path)) {
+            Ok(bytes) => {
+                let text = Zeroizing::new(String::from_utf8(bytes).map_err(|_| Problem::NotText)?);
+                text_of(Some(Ok(text.trim_end().to_owned())))
+            }
+            Err(why) => Err(Problem::Unreadable(why.to_string())),
+        },
+        Source::Literal { value } => text_of(Some(Ok((*value).to_owned()))),
+    }
+}
+
+fn text_of(looked: Looked) -> Result<Zeroizing<String>, Problem> {
+    match looked {
+        None => Err(Problem::Unset),
+        Some(Err(())) => Err(Problem::NotText),
+        Some(Ok(text)) if text.is_empty() => Err(Problem::Unset),
+        Some(Ok(text)) => Ok(Zeroizing::new(text)),
+    }
+}
+
+fn describe(source: &Source, config_dir: &Path) -> String {
+    match source {
+        Source::Env { var } => format!("environment variable {var}"),
+        Source::File { path } => format!("file {}", config_dir.join(path).display()),
+        Source::Literal { .. } => "literal value".to_owned(),
+    }
+}
+
+/// Words in the name of a variable that say that its value is a secret. Values of other variables (paths, modes) must stay
+/// readable in answers.
+const SECRET_WORDS: &[&str] = &["APIKEY", "AUTH", "CREDENTIAL", "KEY", "PASS", "PASSWD", "PASSWORD", "PAT", "SECRET", "TOKEN"];
+
+fn named_like_a_secret(variable: &str) -> bool {
+    variable.to_ascii_uppercase().split('_').any(|word| SECRET_WORDS.contains(&word))
+}
+
+#[cfg(test)]
+mod tests {
+    use ptc_catalog::{McpHttp, McpStdio};
+
+    use super::*;
+
+    static BINDINGS: &[Binding] = &[
+        Binding { name: "pat", source: Source::Env { var: "PAT" } },
+        Binding { name: "file", source: Source::File { path: "no/such/file" } },
+        Binding { name: "short", source: Source::Literal { value: "abc" } },
+        Binding { name: "bas", source: Source::Env { var: "BAS" } },
+    ];
+    static WEB: Upstream = Upstream {
+        name: "web",
+        description: "",
+        transport: Transport::McpHttp(McpHttp {
+            auth: &[
+                Auth::Bearer { binding: "pat" },
+                Auth::CustomHeader { header: "X-Key", binding: "file" },
+                Auth::CustomHeader { header: "X-Other", binding: "short" },
+                Auth::Basic { binding: "bas" },
+            ],
+            ..McpHttp::new("https://web.example/mcp")
+        }),
+        tools: &[],
+    };
+    static CHILD: Upstream = Upstream {
+        name: "child",
+        description: "",
+        transport: Transport::McpStdio(McpStdio {
+            env: &[
+                ("GITHUB_TOKEN", &[EnvPart::Var("TOKEN_OF_CHILD")]),
+                ("ROOT", &[EnvPart::Text("/srv/"), EnvPart::Var("ROOT_NAME")]),
+            ],
+            ..McpStdio::new("child")
+        }),
+        tools: &[],
+    };
+
+    fn run(set: &[(&str, &str)]) -> Result<Secrets, Vec<MissingSecret>> {
+        resolve_with(BINDINGS, &[&WEB, &CHILD], Path::new("/cfg"), |name| {
+            set.iter().find(|(n, _)| *n == name).map(|(_, v)| Ok((*v).to_owned()))
+        })
+    }
+
+    #[test]
+    fn all_that_is_missing_is_named_at_once_and_no_value_is_shown() {
+        let missing = run(&[("PAT", ""), ("BAS", "no-colon-here")]).err().unwrap();
+        let lines: Vec<String> = missing.iter().map(ToString::to_string).collect();
+        let expected = [
+            "credential binding 'pat' (environment variable PAT), needed by upstream 'web': is not set or empty",
+            "credential binding 'file' (file /cfg/no/such/file), needed by upstream 'web': cannot be read",
+            "credential binding 'short' (literal value), needed by upstream 'web': has 3 characters; at least 8",
+            "credential binding 'bas' (environment variable BAS), needed by upstream 'web': is used with scheme 'basic'",
+            "environment variable TOKEN_OF_CHILD (for GITHUB_TOKEN of the child process), needed by upstream 'child'",
+            "environment variable ROOT_NAME (for ROOT of the child process), needed by upstream 'child'",
+        ];
+        assert_eq!(lines.len(), expected.len(), "{lines:#?}");
+        for (line, start) in lines.iter().zip(expected) {
+            assert!(line.starts_with(start), "{line}");
+            assert!(!line.contains("abc") && !line.contains("no-colon-here"), "{line}");
+        }
+    }
+
+    #[test]
+    fn a_child_environment_is_put_together_and_its_secrets_are_redacted() {
+        let upstreams: [&'static Upstream; 1] = [&CHILD];
+        let secrets = resolve_with(&[], &upstreams, Path::new("/"), |name| match name {
+            "TOKEN_OF_CHILD" => Some(Ok("ghp_0123456789".to_owned())),
+            "ROOT_NAME" => Some(Ok("projects-of-mine".to_owned())),
+            _ => None,
+        })
+        .unwrap_or_else(|missing| panic!("{missing:?}"));
+        let env: Vec<_> = secrets.environment("child").iter().map(|(n, v)| (*n, v.as_str())).collect();
+        assert_eq!(env, [("GITHUB_TOKEN", "ghp_0123456789"), ("ROOT", "/srv/projects-of-mine")]);
+        assert_eq!(secrets.redactor().redact_str("ghp_0123456789 in projects-of-mine"), "[REDACTED] in projects-of-mine");
+    }
+
+    #[test]
+    fn both_shapes_of_a_basic_credential_are_read() {
+        assert_eq!(basic_pair("ann:pa:ss"), Some(("ann".into(), "pa:ss".into())));
+        assert_eq!(basic_pair(r#"{"user":"ann","pass":"p:w"}"#), Some(("ann".into(), "p:w".into())));
+        assert_eq!(basic_pair("nothing"), None);
+    }
+}

@@ -1,0 +1,254 @@
+//! One call: the connection, the request, the payload.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use ptc_catalog::{Transport, Upstream};
+
+use super::fault::{Reason, WorldFault};
+use super::lifecycle::Lifecycle;
+use super::mcp::outcome::{self, Payload};
+use super::mcp::{Agreed, Channel, Response, wire};
+use super::settings::UpstreamSettings;
+use super::stdio::{self, Connected};
+use crate::secrets::Secrets;
+
+#[cfg(feature = "http")]
+use super::http::session::{self, SESSION_OVER, Session};
+#[cfg(feature = "http")]
+use super::openapi::Service;
+
+/// An upstream with its one connection.
+pub(crate) struct Link {
+    upstream: &'static Upstream,
+    kind: Kind,
+}
+
+enum Kind {
+    Stdio(Arc<Lifecycle<Connected>>),
+    #[cfg(feature = "http")]
+    Http(Arc<Lifecycle<Session>>),
+    #[cfg(feature = "http")]
+    OpenApi(std::sync::OnceLock<Result<Service, WorldFault>>),
+    #[cfg(not(feature = "http"))]
+    NoHttp,
+}
+
+/// What is asked of an upstream, encoded.
+pub(crate) enum Order {
+    /// `params` of `tools/call` for that tool.
+    Mcp {
+        /// The tool's name.
+        tool: &'static str,
+        /// JSON text of the arguments.
+        arguments: String,
+    },
+    /// The address of an operation.
+    #[cfg(feature = "http")]
+    Get(String),
+}
+
+/// The payload of a call that succeeded.
+pub(crate) struct Answered {
+    pub(crate) payload: Payload,
+    pub(crate) http_status: Option<u16>,
+}
+
+impl Link {
+    pub(crate) fn new(upstream: &'static Upstream) -> Link {
+        let kind = match &upstream.transport {
+            Transport::McpStdio(_) => Kind::Stdio(Lifecycle::new()),
+            #[cfg(feature = "http")]
+            Transport::McpHttp(_) => Kind::Http(Lifecycle::new()),
+            #[cfg(feature = "http")]
+            Transport::OpenApi(_) => Kind::OpenApi(std::sync::OnceLock::new()),
+            #[cfg(not(feature = "http"))]
+            Transport::McpHttp(_) | Transport::OpenApi(_) => Kind::NoHttp,
+        };
+        Link { upstream, kind }
+    }
+
+    pub(crate) fn upstream(&self) -> &'static Upstream {
+        self.upstream
+    }
+
+    /// Connects where there is something to connect to.
+    pub(crate) async fn connect(&self, secrets: &Arc<Secrets>, settings: &UpstreamSettings) -> Result<(), WorldFault> {
+        match &self.kind {
+            Kind::Stdio(lifecycle) => self.stdio(lifecycle, secrets, settings).await.map(drop),
+            #[cfg(feature = "http")]
+            Kind::Http(lifecycle) => self.http(lifecycle, secrets, settings).await.map(drop),
+            #[cfg(feature = "http")]
+            Kind::OpenApi(_) => Ok(()),
+            #[cfg(not(feature = "http"))]
+            Kind::NoHttp => Err(no_http()),
+        }
+    }
+
+    /// Makes the call. The time to connect is bounded by itself; the call's own deadline starts when there is a connection.
+    pub(crate) async fn call(&self, order: &Order, secrets: &Arc<Secrets>, settings: &UpstreamSettings) -> Result<Answered, WorldFault> {
+        match (&self.kind, order) {
+            (Kind::Stdio(lifecycle), Order::Mcp { tool, arguments }) => {
+                let connected = self.stdio(lifecycle, secrets, settings).await?;
+                let limit = Limit::of(settings, None);
+                let response = request(connected.channel(), &connected.agreed, tool, arguments, limit.deadline()).await;
+                let response = response.map_err(|fault| limit.explain(self.upstream.name, fault))?;
+                lifecycle.answered();
+                Ok(Answered { payload: outcome::unwrap(response)?, http_status: None })
+            }
+            #[cfg(feature = "http")]
+            (Kind::Http(lifecycle), Order::Mcp { tool, arguments }) => {
+                let Transport::McpHttp(spec) = &self.upstream.transport else { return Err(mismatch()) };
+                let limit = Limit::of(settings, Some(spec.request_timeout_ms));
+                let mut renewed = false;
+                loop {
+                    let session = self.http(lifecycle, secrets, settings).await?;
+                    let response = request(session.channel(), &session.agreed, tool, arguments, limit.deadline()).await;
+                    match response {
+                        // The request was not carried out: once more, with a new session.
+                        Err(fault) if fault.message == SESSION_OVER && !renewed => {
+                            lifecycle.renew(&session);
+                            renewed = true;
+                        }
+                        Err(fault) => return Err(limit.explain(self.upstream.name, fault)),
+                        Ok(response) => {
+                            lifecycle.answered();
+                            if matches!(&response, Response::Error(error) if error.code == wire::UNSUPPORTED_REVISION) {
+                                // The server was replaced: the next call finds out what it speaks now.
+                                lifecycle.renew(&session);
+                            }
+                            return Ok(Answered { payload: outcome::unwrap(response)?, http_status: Some(200) });
+                        }
+                    }
+                }
+            }
+            #[cfg(feature = "http")]
+            (Kind::OpenApi(service), Order::Get(address)) => {
+                let Transport::OpenApi(spec) = &self.upstream.transport else { return Err(mismatch()) };
+                let service = service.get_or_init(|| Service::new(spec, secrets, settings)).as_ref().map_err(Clone::clone)?;
+                let limit = Limit::of(settings, Some(spec.request_timeout_ms));
+                let answer = service.get(address, limit.deadline()).await;
+                let (payload, status) = answer.map_err(|fault| limit.explain(self.upstream.name, fault))?;
+                Ok(Answered { payload, http_status: Some(status) })
+            }
+            #[cfg(not(feature = "http"))]
+            (Kind::NoHttp, _) => Err(no_http()),
+            #[cfg(feature = "http")]
+            _ => Err(mismatch()),
+        }
+    }
+
+    async fn stdio(
+        &self,
+        lifecycle: &Arc<Lifecycle<Connected>>,
+        secrets: &Arc<Secrets>,
+        settings: &UpstreamSettings,
+    ) -> Result<Arc<Connected>, WorldFault> {
+        let Transport::McpStdio(spec) = &self.upstream.transport else { return Err(mismatch()) };
+        let name = self.upstream.name;
+        lifecycle
+            .get(|| {
+                let (secrets, settings) = (Arc::clone(secrets), settings.clone());
+                async move { stdio::connect(name, spec, &secrets, &settings).await }
+            })
+            .await
+    }
+
+    #[cfg(feature = "http")]
+    async fn http(
+        &self,
+        lifecycle: &Arc<Lifecycle<Session>>,
+        secrets: &Arc<Secrets>,
+        settings: &UpstreamSettings,
+    ) -> Result<Arc<Session>, WorldFault> {
+        let Transport::McpHttp(spec) = &self.upstream.transport else { return Err(mismatch()) };
+        let name = self.upstream.name;
+        lifecycle
+            .get(|| {
+                let (secrets, settings) = (Arc::clone(secrets), settings.clone());
+                async move { session::connect(name, spec, &secrets, &settings).await }
+            })
+            .await
+    }
+
+    /// Ends the connection for good.
+    pub(crate) async fn shutdown(&self, grace: Duration) {
+        match &self.kind {
+            Kind::Stdio(lifecycle) => {
+                if let Some(connected) = lifecycle.close() {
+                    connected.child.stop(grace).await;
+                }
+            }
+            #[cfg(feature = "http")]
+            Kind::Http(lifecycle) => {
+                if let Some(session) = lifecycle.close() {
+                    let _ = tokio::time::timeout(grace, session.end()).await;
+                }
+            }
+            #[cfg(feature = "http")]
+            Kind::OpenApi(_) => {}
+            #[cfg(not(feature = "http"))]
+            Kind::NoHttp => {}
+        }
+    }
+}
+
+/// `tools/call`.
+async fn request(
+    channel: &impl Channel,
+    agreed: &Agreed,
+    tool: &'static str,
+    arguments: &str,
+    deadline: Instant,
+) -> Result<Response, WorldFault> {
+    let params = format!(r#"{{"name":{},"arguments":{arguments}}}"#, wire::quoted(tool));
+    channel.request("tools/call", Some(tool), &params, Some((agreed.era, agreed.revision)), deadline).await
+}
+
+/// The time of one call, and whose it is.
+struct Limit {
+    time: Duration,
+    setting: &'static str,
+}
+
+impl Limit {
+    fn of(settings: &UpstreamSettings, request_timeout_ms: Option<u64>) -> Limit {
+        match request_timeout_ms.map(Duration::from_millis) {
+            Some(time) if time < settings.call_timeout => Limit { time, setting: "request_timeout_ms of the upstream" },
+            _ => Limit { time: settings.call_timeout, setting: "--upstream-call-timeout-ms" },
+        }
+    }
+
+    fn deadline(&self) -> Instant {
+        Instant::now() + self.time
+    }
+
+    /// Says whose time ran out, where it did.
+    fn explain(&self, upstream: &str, fault: WorldFault) -> WorldFault {
+        if fault.reason != Reason::Timeout {
+            return fault;
+        }
+        let message = format!(
+            "'{upstream}' did not answer the call within {} ms ({}): {}",
+            self.time.as_millis(),
+            self.setting,
+            fault.message
+        );
+        WorldFault { message: message.into(), ..fault }
+    }
+}
+
+#[cfg(feature = "http")]
+fn mismatch() -> WorldFault {
+    WorldFault::unavailable("the call does not fit the transport of the upstream")
+}
+
+#[cfg(not(feature = "http"))]
+fn mismatch() -> WorldFault {
+    no_http()
+}
+
+#[cfg(not(feature = "http"))]
+fn no_http() -> WorldFault {
+    WorldFault::unavailable("this binary was built without an HTTP client (feature `http` of ptc-runtime)")
+}

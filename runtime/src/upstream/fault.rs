@@ -1,0 +1,107 @@
+//! Faults of the world: why an upstream did not answer a call as hoped.
+
+use std::borrow::Cow;
+
+/// The documented reasons of a failed call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Reason {
+    /// It could not be started or reached, or it went away.
+    UpstreamUnavailable,
+    /// It answered with a protocol error, or with something that is no answer.
+    UpstreamError,
+    /// The tool itself reports failure.
+    ToolError,
+    /// It refused the credential.
+    AuthFailed,
+    /// It asked to be called less often.
+    RateLimited,
+    /// No answer in time.
+    Timeout,
+    /// The answer is larger than the cap.
+    ResponseTooLarge,
+    /// The program has used its calls.
+    CapExhausted,
+}
+
+impl Reason {
+    /// The name that programs see in `:reason`.
+    pub fn name(self) -> &'static str {
+        match self {
+            Reason::UpstreamUnavailable => "upstream_unavailable",
+            Reason::UpstreamError => "upstream_error",
+            Reason::ToolError => "tool_error",
+            Reason::AuthFailed => "auth_failed",
+            Reason::RateLimited => "rate_limited",
+            Reason::Timeout => "timeout",
+            Reason::ResponseTooLarge => "response_too_large",
+            Reason::CapExhausted => "cap_exhausted",
+        }
+    }
+}
+
+/// A failed call: its reason and what happened, for people and models. The message is redacted before anyone sees it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct WorldFault {
+    /// The documented reason.
+    pub reason: Reason,
+    /// What happened and, where known, what to do.
+    pub message: Cow<'static, str>,
+    /// The status of the HTTP answer, where there was one.
+    pub http_status: Option<u16>,
+}
+
+impl WorldFault {
+    /// A fault without an HTTP status.
+    pub fn new(reason: Reason, message: impl Into<Cow<'static, str>>) -> Self {
+        WorldFault { reason, message: message.into(), http_status: None }
+    }
+
+    /// `upstream_unavailable`
+    pub fn unavailable(message: impl Into<Cow<'static, str>>) -> Self {
+        WorldFault::new(Reason::UpstreamUnavailable, message)
+    }
+
+    /// `upstream_error`
+    pub fn upstream(message: impl Into<Cow<'static, str>>) -> Self {
+        WorldFault::new(Reason::UpstreamError, message)
+    }
+
+    /// `timeout`
+    pub fn timeout(message: impl Into<Cow<'static, str>>) -> Self {
+        WorldFault::new(Reason::Timeout, message)
+    }
+
+    /// `response_too_large`
+    pub fn too_large(max_bytes: u64) -> Self {
+        WorldFault::new(
+            Reason::ResponseTooLarge,
+            format!("the answer is larger than {max_bytes} bytes (max_response_bytes); ask for less, such as a page or a filter"),
+        )
+    }
+
+    /// The same fault with the status of the answer that it came with.
+    #[cfg(feature = "http")]
+    #[must_use]
+    pub fn with_status(mut self, status: u16) -> Self {
+        self.http_status = Some(status);
+        self
+    }
+}
+
+impl std::fmt::Display for WorldFault {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}: {}", self.reason.name(), self.message)
+    }
+}
+
+impl std::error::Error for WorldFault {}
+
+/// The first `max` bytes of `text`, cut at a character, with a mark where something is left out.
+pub(crate) fn excerpt(text: &str, max: usize) -> Cow<'_, str> {
+    let text = text.trim();
+    if text.len() <= max {
+        return Cow::Borrowed(text);
+    }
+    let cut = (0..=max).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0);
+    Cow::Owned(format!("{}…", text.get(..cut).unwrap_or_default()))
+}

@@ -1,0 +1,187 @@
+//! A client for one upstream.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use ptc_catalog::Auth;
+use reqwest::header::{HeaderMap, HeaderName, HeaderValue, USER_AGENT};
+use reqwest::redirect::{Action, Attempt, Policy};
+use reqwest::{Method, Proxy, Response, Url};
+use rustls::{ClientConfig, RootCertStore};
+
+use crate::secrets::{Secrets, basic_pair};
+use crate::upstream::fault::{Reason, WorldFault};
+use crate::upstream::mcp::wire::{CLIENT_NAME, CLIENT_VERSION};
+
+/// Redirects that are followed, all within one origin.
+const MAX_REDIRECTS: usize = 5;
+/// Connections that are kept without use, and how long. Programs call in bursts of up to 50.
+const IDLE_CONNECTIONS: usize = 16;
+const IDLE_TIME: Duration = Duration::from_secs(60);
+
+/// A client whose headers and origin are fixed.
+#[derive(Clone)]
+pub(crate) struct HttpClient {
+    inner: reqwest::Client,
+    headers: HeaderMap,
+}
+
+/// What a client is made of, apart from its secrets.
+pub(crate) struct Endpoint {
+    pub(crate) url: &'static str,
+    pub(crate) auth: &'static [Auth],
+    pub(crate) static_headers: &'static [(&'static str, &'static str)],
+    pub(crate) connect_timeout: Duration,
+    pub(crate) proxy: Option<&'static str>,
+    /// Whether the client posts: then only redirects that keep method and body are followed.
+    pub(crate) posts: bool,
+}
+
+impl HttpClient {
+    /// Builds the client; system roots are read only where TLS is used.
+    pub(crate) fn new(endpoint: &Endpoint, secrets: &Secrets) -> Result<HttpClient, WorldFault> {
+        let posts = endpoint.posts;
+        let mut builder = reqwest::Client::builder()
+            .connect_timeout(endpoint.connect_timeout)
+            .tcp_nodelay(true)
+            .referer(false)
+            .redirect(Policy::custom(move |attempt| same_origin(attempt, posts)))
+            .pool_max_idle_per_host(IDLE_CONNECTIONS)
+            .pool_idle_timeout(IDLE_TIME)
+            // Only what the config says: an environment of the server must not redirect credentials.
+            .no_proxy();
+        if let Some(proxy) = endpoint.proxy {
+            let proxy = Proxy::all(proxy).map_err(|why| unavailable("the proxy cannot be used", &why))?;
+            builder = builder.proxy(proxy);
+        }
+        let plain = |url: &str| url.get(..7).is_some_and(|scheme| scheme.eq_ignore_ascii_case("http://"));
+        if plain(endpoint.url) && endpoint.proxy.is_none_or(plain) {
+            builder = builder.tls_backend_preconfigured(without_roots()?);
+        } else {
+            // Fails where a provider is installed already, which is as good.
+            let _ = rustls::crypto::ring::default_provider().install_default();
+        }
+        let inner = builder.build().map_err(|why| unavailable("the HTTP client cannot be built", &why))?;
+        Ok(HttpClient { inner, headers: headers(endpoint, secrets)? })
+    }
+
+    /// Sends a request and waits for the head of the answer.
+    pub(crate) async fn send(
+        &self,
+        method: Method,
+        url: &str,
+        more: HeaderMap,
+        body: Option<Vec<u8>>,
+        deadline: Instant,
+    ) -> Result<Response, WorldFault> {
+        let mut headers = self.headers.clone();
+        headers.extend(more);
+        let mut request = self.inner.request(method, url).headers(headers);
+        if let Some(body) = body {
+            request = request.body(body);
+        }
+        match tokio::time::timeout_at(deadline.into(), request.send()).await {
+            Err(_) => Err(WorldFault::timeout("no answer came")),
+            Ok(Ok(response)) => Ok(response),
+            Ok(Err(why)) if why.is_timeout() => Err(WorldFault::timeout("no connection was made")),
+            Ok(Err(why)) => Err(unavailable(if why.is_connect() { "cannot connect" } else { "the request failed" }, &why)),
+        }
+    }
+}
+
+/// The innermost cause, which names what the operator can change. Never the whole of it: an error of the HTTP client may
+/// hold a URL with its query.
+pub(crate) fn unavailable(what: &str, why: &reqwest::Error) -> WorldFault {
+    let mut cause: &dyn std::error::Error = why;
+    while let Some(deeper) = cause.source() {
+        cause = deeper;
+    }
+    let cause = if std::ptr::addr_eq(cause, why) { String::new() } else { format!(": {cause}") };
+    WorldFault::unavailable(format!("{what}{cause}"))
+}
+
+/// Reads a body of at most `max` bytes.
+pub(crate) async fn read_body(response: &mut Response, max: u64, deadline: Instant) -> Result<Vec<u8>, WorldFault> {
+    let status = response.status().as_u16();
+    let too_large = || WorldFault::too_large(max).with_status(status);
+    if response.content_length().is_some_and(|length| length > max) {
+        return Err(too_large());
+    }
+    let mut body = Vec::with_capacity(response.content_length().unwrap_or(0) as usize);
+    loop {
+        match tokio::time::timeout_at(deadline.into(), response.chunk()).await {
+            Err(_) => return Err(WorldFault::timeout("the answer did not end").with_status(status)),
+            Ok(Err(why)) => return Err(unavailable("the answer was cut off", &why).with_status(status)),
+            Ok(Ok(None)) => return Ok(body),
+            Ok(Ok(Some(chunk))) if body.len() as u64 + chunk.len() as u64 > max => return Err(too_large()),
+            Ok(Ok(Some(chunk))) => body.extend_from_slice(&chunk),
+        }
+    }
+}
+
+/// A redirect is followed within the origin that was asked, so that neither credentials nor arguments leave it. 301, 302 and
+/// 303 would turn a `POST` into a `GET`.
+fn same_origin(attempt: Attempt<'_>, posts: bool) -> Action {
+    let within = attempt.previous().first().is_some_and(|asked| asked.origin() == attempt.url().origin());
+    let keeps = !posts || matches!(attempt.status().as_u16(), 307 | 308);
+    if within && keeps && attempt.previous().len() <= MAX_REDIRECTS { attempt.follow() } else { attempt.stop() }
+}
+
+fn without_roots() -> Result<ClientConfig, WorldFault> {
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let config = ClientConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()
+        .map_err(|why| WorldFault::unavailable(format!("TLS cannot be set up: {why}")))?;
+    Ok(config.with_root_certificates(RootCertStore::empty()).with_no_client_auth())
+}
+
+fn headers(endpoint: &Endpoint, secrets: &Secrets) -> Result<HeaderMap, WorldFault> {
+    let mut headers = HeaderMap::new();
+    headers.insert(USER_AGENT, text(&format!("{CLIENT_NAME}/{CLIENT_VERSION}"), "User-Agent")?);
+    for (name, value) in endpoint.static_headers {
+        headers.insert(header_name(name)?, text(value, name)?);
+    }
+    for auth in endpoint.auth {
+        let missing = || auth_fault(format!("credential binding '{}' has no value", auth.binding()));
+        let secret = secrets.binding(auth.binding()).ok_or_else(missing)?;
+        let (name, value) = match auth {
+            Auth::Bearer { .. } => ("authorization", format!("Bearer {secret}")),
+            Auth::Basic { .. } => {
+                let wrong = || auth_fault(format!("credential binding '{}' is not user:pass", auth.binding()));
+                let (user, pass) = basic_pair(secret).ok_or_else(wrong)?;
+                ("authorization", format!("Basic {}", STANDARD.encode(format!("{user}:{pass}"))))
+            }
+            Auth::CustomHeader { header, .. } => (*header, secret.to_owned()),
+        };
+        let mut value = text(&value, name)?;
+        value.set_sensitive(true);
+        headers.insert(header_name(name)?, value);
+    }
+    Ok(headers)
+}
+
+fn auth_fault(message: String) -> WorldFault {
+    WorldFault::new(Reason::AuthFailed, message)
+}
+
+fn header_name(name: &str) -> Result<HeaderName, WorldFault> {
+    HeaderName::from_bytes(name.as_bytes()).map_err(|_| WorldFault::unavailable(format!("'{name}' is no name of a header")))
+}
+
+/// A header's value; the message never shows it.
+fn text(value: &str, name: &str) -> Result<HeaderValue, WorldFault> {
+    HeaderValue::from_bytes(value.as_bytes())
+        .map_err(|_| WorldFault::unavailable(format!("the value of header '{name}' has characters that a header cannot carry")))
+}
+
+/// `url` without user, query and fragment, for messages.
+pub(crate) fn for_people(url: &Url) -> String {
+    let mut shown = url.clone();
+    shown.set_query(None);
+    shown.set_fragment(None);
+    let _ = shown.set_username("");
+    let _ = shown.set_password(None);
+    shown.to_string()
+}

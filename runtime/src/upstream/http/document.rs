@@ -1,0 +1,44 @@
+//! Fetching an OpenAPI document at build time.
+
+use std::time::{Duration, Instant};
+
+use ptc_catalog::Auth;
+use reqwest::header::{ACCEPT, HeaderMap, HeaderValue};
+use reqwest::{Method, Url};
+
+use super::client::{Endpoint, HttpClient, read_body};
+use super::status::{ERROR_BODY_BYTES, Head};
+use crate::secrets::Secrets;
+use crate::upstream::fault::{Reason, WorldFault};
+
+/// The document at `url`, of at most `max_bytes`, with the entry's own headers and credentials.
+pub(crate) async fn fetch(
+    url: &'static str,
+    auth: &'static [Auth],
+    static_headers: &'static [(&'static str, &'static str)],
+    secrets: &Secrets,
+    max_bytes: u64,
+    connect_timeout: Duration,
+    request_timeout: Duration,
+) -> Result<Vec<u8>, WorldFault> {
+    let parsed = Url::parse(url).map_err(|why| WorldFault::unavailable(format!("'{url}' is no URL: {why}")))?;
+    let client = HttpClient::new(&Endpoint { url, auth, static_headers, connect_timeout, proxy: None, posts: false }, secrets)?;
+    let deadline = Instant::now() + request_timeout;
+    let mut headers = HeaderMap::new();
+    headers.insert(ACCEPT, HeaderValue::from_static("application/json, application/yaml;q=0.5, */*;q=0.1"));
+    let late = |fault: WorldFault| match fault.reason {
+        Reason::Timeout => WorldFault { message: format!("{} within {} ms", fault.message, request_timeout.as_millis()).into(), ..fault },
+        Reason::ResponseTooLarge => WorldFault {
+            message: format!("the document is larger than {max_bytes} bytes (schema_max_bytes)").into(),
+            ..fault
+        },
+        _ => fault,
+    };
+    let mut answer = client.send(Method::GET, url, headers, None, deadline).await.map_err(late)?;
+    if answer.status().is_success() {
+        return read_body(&mut answer, max_bytes, deadline).await.map_err(late);
+    }
+    let head = Head::of(&answer);
+    let body = read_body(&mut answer, ERROR_BODY_BYTES, deadline).await.unwrap_or_default();
+    Err(head.fault(&parsed, &body))
+}

@@ -1,0 +1,366 @@
+//! MCP over Streamable HTTP.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use ptc_catalog::{Era, McpHttp};
+use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
+use reqwest::{Method, Response as HttpResponse, StatusCode, Url};
+
+use super::client::{Endpoint, HttpClient, read_body, unavailable};
+use super::sse::{Events, TooLarge};
+use super::status::{ERROR_BODY_BYTES, Head};
+use crate::secrets::Secrets;
+use crate::upstream::fault::{Reason, WorldFault, excerpt};
+use crate::upstream::mcp::wire::{self, Frame, Incoming};
+use crate::upstream::mcp::{Agreed, Channel, HANDSHAKE_REVISIONS, Response, handshake};
+use crate::upstream::settings::UpstreamSettings;
+
+const SESSION_ID: HeaderName = HeaderName::from_static("mcp-session-id");
+const REVISION: HeaderName = HeaderName::from_static("mcp-protocol-version");
+const METHOD: HeaderName = HeaderName::from_static("mcp-method");
+const NAME: HeaderName = HeaderName::from_static("mcp-name");
+
+/// Time for what nobody waits for: answers to the server's requests, cancellations, the end of a session.
+const ASIDE: Duration = Duration::from_secs(2);
+
+/// What a fault says whose cause is that the server has forgotten the session.
+pub(crate) const SESSION_OVER: &str = "the server does not know the session any more";
+
+/// A server with which era and revision are agreed, and the session it gave.
+pub(crate) struct Session {
+    wire: Wire,
+    pub(crate) agreed: Agreed,
+}
+
+/// Posting frames to one endpoint.
+struct Wire {
+    client: HttpClient,
+    url: Url,
+    max_bytes: u64,
+    next_id: AtomicU64,
+    session: Mutex<Option<HeaderValue>>,
+    /// The revision that notifications name, once it is agreed.
+    revision: Mutex<Option<&'static str>>,
+}
+
+/// Connects and agrees with the server on era and revision.
+pub(crate) async fn connect(
+    name: &'static str,
+    spec: &'static McpHttp,
+    secrets: &Secrets,
+    settings: &UpstreamSettings,
+) -> Result<Session, WorldFault> {
+    let endpoint = Endpoint {
+        url: spec.url,
+        auth: spec.auth,
+        static_headers: spec.static_headers,
+        connect_timeout: Duration::from_millis(spec.connect_timeout_ms),
+        proxy: spec.proxy,
+        posts: true,
+    };
+    let url = Url::parse(spec.url).map_err(|why| WorldFault::unavailable(format!("'{}' is no URL: {why}", spec.url)))?;
+    let wire = Wire {
+        client: HttpClient::new(&endpoint, secrets)?,
+        url,
+        max_bytes: settings.response_cap(spec.max_response_bytes),
+        next_id: AtomicU64::new(1),
+        session: Mutex::default(),
+        revision: Mutex::default(),
+    };
+    let deadline = Instant::now() + Duration::from_millis(spec.handshake_timeout_ms);
+    let agreed = handshake::agree(&wire, spec.era, deadline).await.map_err(|refused| {
+        let fault = refused.fault;
+        match fault.reason {
+            Reason::Timeout if fault.message == "no connection was made" => WorldFault::timeout(format!(
+                "'{name}' could not be connected to within {} ms (connect_timeout_ms)",
+                spec.connect_timeout_ms
+            )),
+            Reason::Timeout => WorldFault::timeout(format!(
+                "'{name}' did not finish its handshake within {} ms (handshake_timeout_ms)",
+                spec.handshake_timeout_ms
+            )),
+            // A status that refuses the handshake says nothing of a tool.
+            Reason::ToolError => WorldFault { reason: Reason::UpstreamUnavailable, ..fault },
+            _ => fault,
+        }
+    })?;
+    Ok(Session { wire, agreed })
+}
+
+impl Session {
+    /// Where requests of the agreed era go.
+    pub(crate) fn channel(&self) -> &impl Channel {
+        &self.wire
+    }
+
+    /// Tells the server that the session is over.
+    pub(crate) async fn end(&self) {
+        if self.wire.session().is_none() {
+            return;
+        }
+        let headers = self.wire.headers(None, None, Some((self.agreed.era, self.agreed.revision)));
+        // A server that does not let sessions be ended answers 405, which is as good.
+        let _ = self.wire.client.send(Method::DELETE, self.wire.url.as_str(), headers, None, Instant::now() + ASIDE).await;
+    }
+}
+
+impl crate::upstream::lifecycle::Live for Session {
+    fn lost(&self) -> Option<WorldFault> {
+        // Between requests there is no connection that could be lost; that a session is over shows with the next call.
+        None
+    }
+}
+
+impl Wire {
+    fn session(&self) -> Option<HeaderValue> {
+        self.session.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    fn headers(&self, method: Option<&'static str>, name: Option<&str>, agreed: Option<(Era, &'static str)>) -> HeaderMap {
+        let mut headers = HeaderMap::new();
+        headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        headers.insert(ACCEPT, HeaderValue::from_static("application/json, text/event-stream"));
+        if let Some((era, revision)) = agreed {
+            headers.insert(REVISION, HeaderValue::from_static(revision));
+            if era == Era::Stateless {
+                if let Some(method) = method {
+                    headers.insert(METHOD, HeaderValue::from_static(method));
+                }
+                if let Some(value) = name.and_then(|name| HeaderValue::from_str(&header_text(name)).ok()) {
+                    headers.insert(NAME, value);
+                }
+                return headers;
+            }
+        }
+        if let Some(session) = self.session() {
+            headers.insert(SESSION_ID, session);
+        }
+        headers
+    }
+
+    async fn post(
+        &self,
+        id: u64,
+        method: &'static str,
+        name: Option<&str>,
+        body: Vec<u8>,
+        agreed: Option<(Era, &'static str)>,
+        deadline: Instant,
+    ) -> Result<Response, WorldFault> {
+        let headers = self.headers(Some(method), name, agreed);
+        let mut answer = self.client.send(Method::POST, self.url.as_str(), headers, Some(body), deadline).await?;
+        let status = answer.status();
+        if method == "initialize" && status.is_success() {
+            let given = answer.headers().get(SESSION_ID).cloned();
+            *self.session.lock().unwrap_or_else(PoisonError::into_inner) = given;
+        }
+        let is_stream = answer
+            .headers()
+            .get(CONTENT_TYPE)
+            .and_then(|value| value.to_str().ok())
+            .is_some_and(|kind| kind.trim_start().get(..17).is_some_and(|k| k.eq_ignore_ascii_case("text/event-stream")));
+        if is_stream && status.is_success() {
+            return self.read_events(id, answer, agreed, deadline).await.map_err(|fault| fault.with_status(status.as_u16()));
+        }
+        let head = Head::of(&answer);
+        let max = if status.is_success() { self.max_bytes } else { ERROR_BODY_BYTES.min(self.max_bytes) };
+        let body = match read_body(&mut answer, max, deadline).await {
+            Ok(body) => body,
+            // What a refusal says in a body that is too long for it is not worth its reason.
+            Err(fault) if !status.is_success() && fault.reason == Reason::ResponseTooLarge => Vec::new(),
+            Err(fault) => return Err(fault),
+        };
+        if method != "initialize" && self.session().is_some() && says_session_is_over(status, &body) {
+            return Err(WorldFault::unavailable(SESSION_OVER).with_status(status.as_u16()));
+        }
+        if let Some(response) = find_response(&body, id, !status.is_success()) {
+            // A refusal by status may carry a JSON-RPC error; the status alone decides where it is about access.
+            if status.is_success() || matches!(status.as_u16(), 400 | 404 | 405 | 406 | 415 | 422 | 500) {
+                return Ok(response);
+            }
+        }
+        if !status.is_success() {
+            return Err(head.fault(&self.url, &body));
+        }
+        let text = String::from_utf8_lossy(&body);
+        let shown = if text.trim().is_empty() { "nothing".into() } else { excerpt(&text, 200) };
+        Err(WorldFault::upstream(format!("the answer is not a JSON-RPC response: {shown}")).with_status(status.as_u16()))
+    }
+
+    /// Reads events up to the response. Requests of the server are answered on the way.
+    async fn read_events(
+        &self,
+        id: u64,
+        mut answer: HttpResponse,
+        agreed: Option<(Era, &'static str)>,
+        deadline: Instant,
+    ) -> Result<Response, WorldFault> {
+        let max = usize::try_from(self.max_bytes).unwrap_or(usize::MAX);
+        let mut events = Events::default();
+        loop {
+            let chunk = match tokio::time::timeout_at(deadline.into(), answer.chunk()).await {
+                Err(_) => return Err(WorldFault::timeout("the stream of the answer has no response yet")),
+                Ok(Err(why)) => return Err(unavailable("the stream of the answer was cut off", &why)),
+                Ok(Ok(chunk)) => chunk,
+            };
+            let Some(chunk) = chunk else {
+                let last = events.finish();
+                let found = last.and_then(|data| find_response(&data, id, false));
+                return found.ok_or_else(|| WorldFault::upstream("the stream of the answer ended without a response"));
+            };
+            let complete = events.feed(&chunk, max).map_err(|TooLarge| WorldFault::too_large(self.max_bytes))?;
+            for data in complete {
+                if let Some(response) = find_response(&data, id, false) {
+                    finish_in_background(answer);
+                    return Ok(response);
+                }
+                self.answer_requests(&data, agreed);
+            }
+        }
+    }
+
+    fn answer_requests(&self, data: &[u8], agreed: Option<(Era, &'static str)>) {
+        // The stateless era has no requests of servers, and forbids answers.
+        if agreed.is_some_and(|(era, _)| era == Era::Stateless) {
+            return;
+        }
+        for frame in Frame::parse(data).unwrap_or_default() {
+            if let Incoming::Request(id, method) = frame.sort() {
+                self.post_aside(wire::answer(id, &method), agreed);
+            }
+        }
+    }
+
+    /// Posts a frame that nobody waits for.
+    fn post_aside(&self, body: Vec<u8>, agreed: Option<(Era, &'static str)>) {
+        let headers = self.headers(None, None, agreed);
+        let (client, url) = (self.client.clone(), self.url.clone());
+        tokio::spawn(async move {
+            let _ = client.send(Method::POST, url.as_str(), headers, Some(body), Instant::now() + ASIDE).await;
+        });
+    }
+}
+
+/// 404 by the specification; some servers answer 400 and say it in words.
+fn says_session_is_over(status: StatusCode, body: &[u8]) -> bool {
+    status == StatusCode::NOT_FOUND
+        || status == StatusCode::BAD_REQUEST && String::from_utf8_lossy(body).to_ascii_lowercase().contains("session")
+}
+
+/// The response in a body or an event. Where `unaddressed`, an error without an id counts: it is the body of a refusal.
+fn find_response(bytes: &[u8], id: u64, unaddressed: bool) -> Option<Response> {
+    Frame::parse(bytes).ok()?.into_iter().find_map(|frame| match frame.sort() {
+        Incoming::Response(found, response) if found == id => Some(response),
+        Incoming::Unaddressed(error) if unaddressed && error.code != 0 => Some(Response::Error(error)),
+        _ => None,
+    })
+}
+
+/// Reads on to the end, so that the connection can be used again; a server that goes on sending is cut off.
+fn finish_in_background(mut answer: HttpResponse) {
+    tokio::spawn(async move {
+        let rest = async {
+            let mut left = 64 * 1024usize;
+            while let Ok(Some(chunk)) = answer.chunk().await {
+                left = left.saturating_sub(chunk.len());
+                if left == 0 {
+                    return;
+                }
+            }
+        };
+        let _ = tokio::time::timeout(ASIDE, rest).await;
+    });
+}
+
+/// A name as a header carries it: plain, or in base64 where it has other characters than visible ASCII.
+fn header_text(name: &str) -> String {
+    let plain = name.bytes().all(|byte| matches!(byte, 0x20..=0x7e)) && name.trim() == name;
+    if plain && !(name.starts_with("=?base64?") && name.ends_with("?=")) {
+        name.to_owned()
+    } else {
+        format!("=?base64?{}?=", STANDARD.encode(name))
+    }
+}
+
+/// A request on its way; dropped before its answer, it tells a server of the handshake era. In the stateless era, and on a
+/// connection of its own, closing the stream says it.
+struct Open<'w> {
+    wire: &'w Wire,
+    id: u64,
+    agreed: Option<(Era, &'static str)>,
+    answered: bool,
+}
+
+impl Drop for Open<'_> {
+    fn drop(&mut self) {
+        if !self.answered && self.agreed.is_some_and(|(era, _)| era == Era::Handshake) && tokio::runtime::Handle::try_current().is_ok() {
+            self.wire.post_aside(wire::cancelled(self.id), self.agreed);
+        }
+    }
+}
+
+impl Channel for Wire {
+    async fn request(
+        &self,
+        method: &'static str,
+        name: Option<&str>,
+        params: &str,
+        agreed: Option<(Era, &'static str)>,
+        deadline: Instant,
+    ) -> Result<Response, WorldFault> {
+        let id = self.next_id.fetch_add(1, Ordering::Relaxed);
+        let body = wire::request(id, method, params, agreed);
+        let mut open = Open { wire: self, id, agreed, answered: false };
+        let outcome = self.post(id, method, name, body, agreed, deadline).await;
+        open.answered = !matches!(&outcome, Err(fault) if fault.reason == Reason::Timeout);
+        match outcome {
+            // Servers of the handshake era refuse what they do not know by status; only `initialize` tells.
+            Err(fault) if method == "server/discover" && fault.http_status.is_some_and(refuses_a_probe) => {
+                Ok(Response::Error(wire::RpcError { code: 0, message: fault.message.into_owned(), data: None }))
+            }
+            Ok(Response::Result(result)) if method == "initialize" => {
+                #[derive(serde::Deserialize)]
+                #[serde(rename_all = "camelCase")]
+                struct Version {
+                    protocol_version: String,
+                }
+                let theirs = serde_json::from_str::<Version>(result.get()).map(|v| v.protocol_version).unwrap_or_default();
+                let known = HANDSHAKE_REVISIONS.into_iter().find(|ours| *ours == theirs);
+                *self.revision.lock().unwrap_or_else(PoisonError::into_inner) = known;
+                Ok(Response::Result(result))
+            }
+            other => other,
+        }
+    }
+
+    async fn notify(&self, method: &'static str) {
+        let revision = *self.revision.lock().unwrap_or_else(PoisonError::into_inner);
+        let headers = self.headers(None, None, revision.map(|revision| (Era::Handshake, revision)));
+        let body = Some(wire::notification(method));
+        // Awaited, since servers may refuse requests that overtake `initialized`.
+        let _ = self.client.send(Method::POST, self.url.as_str(), headers, body, Instant::now() + ASIDE).await;
+    }
+}
+
+/// Whether an answer of that status to the probe may come from a server of the handshake era. 401, 403 and 429 would answer
+/// `initialize` too.
+fn refuses_a_probe(status: u16) -> bool {
+    !matches!(StatusCode::from_u16(status), Ok(StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN | StatusCode::TOO_MANY_REQUESTS))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_encoded_where_a_header_cannot_carry_them() {
+        assert_eq!(header_text("get weather"), "get weather");
+        assert_eq!(header_text("Grüße"), "=?base64?R3LDvMOfZQ==?=");
+        assert_eq!(header_text(" x"), "=?base64?IHg=?=");
+        assert_eq!(header_text("=?base64?x?="), "=?base64?PT9iYXNlNjQ/eD89?=");
+    }
+}

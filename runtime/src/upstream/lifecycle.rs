@@ -1,0 +1,216 @@
+//! When a connection is made, kept, lost and made again.
+//!
+//! A connection is made by the first call that needs it, in a task of its own: a call that stops waiting does not undo it.
+//! After a loss the first new attempt is immediate, later ones wait longer and longer, so that an upstream that dies at every
+//! call is not started in a tight loop.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use tokio::sync::watch;
+use tokio::task::AbortHandle;
+
+use super::fault::WorldFault;
+
+const FIRST_BACK_OFF: Duration = Duration::from_millis(500);
+const LONGEST_BACK_OFF: Duration = Duration::from_secs(15);
+
+/// A connection that may be lost.
+pub(crate) trait Live: Send + Sync + 'static {
+    /// Why it is lost; `None` while it works.
+    fn lost(&self) -> Option<WorldFault>;
+}
+
+type Attempt<C> = Option<Result<Arc<C>, WorldFault>>;
+
+/// The one connection of an upstream.
+pub(crate) struct Lifecycle<C> {
+    state: Mutex<State<C>>,
+}
+
+struct State<C> {
+    phase: Phase<C>,
+    /// Losses and failed attempts since the last answered call.
+    failures: u32,
+    /// No attempt before this, and why the last one failed.
+    rest: Option<(Instant, WorldFault)>,
+}
+
+enum Phase<C> {
+    Idle,
+    Connecting(watch::Receiver<Attempt<C>>, AbortHandle),
+    Ready(Arc<C>),
+    Closed,
+}
+
+impl<C: Live> Lifecycle<C> {
+    pub(crate) fn new() -> Arc<Self> {
+        Arc::new(Lifecycle { state: Mutex::new(State { phase: Phase::Idle, failures: 0, rest: None }) })
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State<C>> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The connection; made by `connect` where there is none. Must run inside a tokio runtime.
+    pub(crate) async fn get<F>(self: &Arc<Self>, connect: impl FnOnce() -> F) -> Result<Arc<C>, WorldFault>
+    where
+        F: Future<Output = Result<C, WorldFault>> + Send + 'static,
+    {
+        let mut attempt = {
+            let mut state = self.lock();
+            state.notice_loss();
+            match &state.phase {
+                Phase::Ready(connection) => return Ok(Arc::clone(connection)),
+                Phase::Connecting(attempt, _) => attempt.clone(),
+                Phase::Closed => return Err(WorldFault::unavailable("the server is shutting down")),
+                Phase::Idle => {
+                    state.may_try()?;
+                    self.start(&mut state, connect())
+                }
+            }
+        };
+        let outcome = attempt.wait_for(Option::is_some).await.ok().and_then(|found| found.clone());
+        outcome.unwrap_or_else(|| Err(WorldFault::unavailable("the attempt to connect was given up")))
+    }
+
+    fn start<F>(self: &Arc<Self>, state: &mut State<C>, connect: F) -> watch::Receiver<Attempt<C>>
+    where
+        F: Future<Output = Result<C, WorldFault>> + Send + 'static,
+    {
+        let (publish, attempt) = watch::channel(None);
+        let this = Arc::clone(self);
+        let task = tokio::spawn(async move {
+            let outcome = connect.await.map(Arc::new);
+            let mut state = this.lock();
+            match &outcome {
+                Ok(connection) => state.phase = Phase::Ready(Arc::clone(connection)),
+                Err(fault) => {
+                    state.phase = Phase::Idle;
+                    state.failures += 1;
+                    let pause = back_off(state.failures);
+                    state.rest = Some((Instant::now() + pause, fault.clone()));
+                }
+            }
+            drop(state);
+            publish.send_replace(Some(outcome));
+        });
+        state.phase = Phase::Connecting(attempt.clone(), task.abort_handle());
+        attempt
+    }
+
+    /// A call was answered: the next loss counts as the first.
+    pub(crate) fn answered(&self) {
+        let mut state = self.lock();
+        state.failures = 0;
+        state.rest = None;
+    }
+
+    /// Gives `connection` up, so that the next call makes a new one at once.
+    #[cfg(feature = "http")]
+    pub(crate) fn renew(&self, connection: &Arc<C>) {
+        let mut state = self.lock();
+        if matches!(&state.phase, Phase::Ready(current) if Arc::ptr_eq(current, connection)) {
+            state.phase = Phase::Idle;
+        }
+    }
+
+    /// Ends for good, and gives the connection that there was.
+    pub(crate) fn close(&self) -> Option<Arc<C>> {
+        match std::mem::replace(&mut self.lock().phase, Phase::Closed) {
+            Phase::Ready(connection) => Some(connection),
+            Phase::Connecting(_, task) => {
+                task.abort();
+                None
+            }
+            Phase::Idle | Phase::Closed => None,
+        }
+    }
+}
+
+impl<C: Live> State<C> {
+    fn notice_loss(&mut self) {
+        if let Phase::Ready(connection) = &self.phase
+            && let Some(fault) = connection.lost()
+        {
+            self.failures += 1;
+            // The first loss is repaired at once.
+            self.rest = (self.failures > 1).then(|| (Instant::now() + back_off(self.failures - 1), fault));
+            self.phase = Phase::Idle;
+        }
+    }
+
+    fn may_try(&self) -> Result<(), WorldFault> {
+        let Some((not_before, fault)) = &self.rest else { return Ok(()) };
+        let left = not_before.saturating_duration_since(Instant::now());
+        if left.is_zero() {
+            return Ok(());
+        }
+        let message = format!("{}; the next attempt is made in {} ms", fault.message, left.as_millis().max(1));
+        Err(WorldFault { message: message.into(), ..fault.clone() })
+    }
+}
+
+fn back_off(failures: u32) -> Duration {
+    FIRST_BACK_OFF.saturating_mul(1 << failures.saturating_sub(1).min(10)).min(LONGEST_BACK_OFF)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+
+    use super::*;
+
+    struct Fake(AtomicBool);
+
+    impl Live for Fake {
+        fn lost(&self) -> Option<WorldFault> {
+            self.0.load(Ordering::Relaxed).then(|| WorldFault::unavailable("gone"))
+        }
+    }
+
+    fn run(test: impl Future<Output = ()>) {
+        tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(test);
+    }
+
+    #[test]
+    fn a_loss_is_repaired_once_at_once_and_then_with_a_pause() {
+        run(async {
+            let lifecycle = Lifecycle::<Fake>::new();
+            let made = Arc::new(AtomicU32::new(0));
+            let connect = || {
+                let made = Arc::clone(&made);
+                async move {
+                    made.fetch_add(1, Ordering::Relaxed);
+                    Ok(Fake(AtomicBool::new(false)))
+                }
+            };
+            let first = lifecycle.get(connect).await.unwrap();
+            assert!(Arc::ptr_eq(&first, &lifecycle.get(connect).await.unwrap()), "it is kept while it works");
+            first.0.store(true, Ordering::Relaxed);
+            let second = lifecycle.get(connect).await.unwrap();
+            second.0.store(true, Ordering::Relaxed);
+            let fault = lifecycle.get(connect).await.err().unwrap();
+            assert!(fault.message.starts_with("gone; the next attempt is made in "), "{fault}");
+            lifecycle.answered();
+            assert!(lifecycle.get(connect).await.is_ok());
+            assert_eq!(made.load(Ordering::Relaxed), 3);
+            assert!(lifecycle.close().is_some());
+            assert!(lifecycle.get(connect).await.is_err());
+        });
+    }
+
+    #[test]
+    fn an_attempt_survives_the_call_that_started_it() {
+        run(async {
+            let lifecycle = Lifecycle::<Fake>::new();
+            let slow = || async {
+                tokio::time::sleep(Duration::from_millis(30)).await;
+                Ok(Fake(AtomicBool::new(false)))
+            };
+            assert!(tokio::time::timeout(Duration::from_millis(1), lifecycle.get(slow)).await.is_err());
+            let never = || async { Err::<Fake, _>(WorldFault::unavailable("a second attempt")) };
+            assert!(lifecycle.get(never).await.is_ok());
+        });
+    }
+}

@@ -1,0 +1,59 @@
+//! The client side of MCP, apart from how bytes travel: revisions and eras, frames, listing, results.
+//!
+//! Payloads stay raw JSON from the wire to the program: numbers keep their digits, objects their order, unknown fields
+//! survive.
+
+pub(crate) mod handshake;
+pub(crate) mod listing;
+pub(crate) mod outcome;
+pub(crate) mod wire;
+
+use std::time::Instant;
+
+use ptc_catalog::Era;
+use serde_json::value::RawValue;
+
+use super::fault::WorldFault;
+
+/// The revision that is offered in `initialize`.
+pub(crate) const LATEST_HANDSHAKE: &str = "2025-11-25";
+/// Revisions with `initialize`, newest first.
+pub(crate) const HANDSHAKE_REVISIONS: [&str; 4] = [LATEST_HANDSHAKE, "2025-06-18", "2025-03-26", "2024-11-05"];
+/// The stateless revision.
+pub(crate) const STATELESS_REVISION: &str = "2026-07-28";
+
+/// What was agreed with a server.
+#[derive(Debug, Clone)]
+pub(crate) struct Agreed {
+    pub(crate) era: Era,
+    pub(crate) revision: &'static str,
+    pub(crate) server_name: String,
+    pub(crate) server_version: String,
+    pub(crate) instructions: Option<String>,
+}
+
+/// How a request ended that reached the server.
+#[derive(Debug)]
+pub(crate) enum Response {
+    /// `result`, as it came.
+    Result(Box<RawValue>),
+    /// `error`
+    Error(wire::RpcError),
+}
+
+/// A connection over which requests can be sent: a child's pipes or an HTTP endpoint.
+pub(crate) trait Channel: Send + Sync {
+    /// Sends a request with these `params` (JSON text of an object, without `_meta`) and waits for its response. `name` is
+    /// `params.name` where the method has one. With `agreed`, the request is one of that era; without, of the handshake itself.
+    fn request(
+        &self,
+        method: &'static str,
+        name: Option<&str>,
+        params: &str,
+        agreed: Option<(Era, &'static str)>,
+        deadline: Instant,
+    ) -> impl Future<Output = Result<Response, WorldFault>> + Send;
+
+    /// Sends a notification; an error to do so shows with the next request.
+    fn notify(&self, method: &'static str) -> impl Future<Output = ()> + Send;
+}

@@ -1,0 +1,207 @@
+//! JSON-RPC frames: writing requests, taking answers apart without decoding payloads.
+
+use std::borrow::Cow;
+use std::fmt::Write;
+
+use ptc_catalog::Era;
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+/// The name and version that servers see.
+pub(crate) const CLIENT_NAME: &str = "ptc_lisp";
+/// Version of the client.
+pub(crate) const CLIENT_VERSION: &str = env!("CARGO_PKG_VERSION");
+
+/// Codes that only servers of the stateless era answer: header mismatch, missing capability, unsupported revision.
+pub(crate) const MODERN_CODES: [i64; 3] = [-32020, -32021, UNSUPPORTED_REVISION];
+/// The server speaks other revisions than the one asked for.
+pub(crate) const UNSUPPORTED_REVISION: i64 = -32022;
+
+/// A frame of either direction, borrowed from its bytes.
+#[derive(Deserialize)]
+pub(crate) struct Frame<'a> {
+    #[serde(borrow, default)]
+    pub(crate) id: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    pub(crate) method: Option<Cow<'a, str>>,
+    #[serde(borrow, default)]
+    pub(crate) result: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    pub(crate) error: Option<&'a RawValue>,
+}
+
+/// What a frame is to a client.
+pub(crate) enum Incoming<'a> {
+    /// The response to the request of that number.
+    Response(u64, super::Response),
+    /// An error without an id: the server could not read what was sent.
+    Unaddressed(RpcError),
+    /// A request of the server; the id goes back as it came.
+    Request(&'a RawValue, Cow<'a, str>),
+    /// A notification, or nothing that is known.
+    Other,
+}
+
+impl<'a> Frame<'a> {
+    /// The frames in `bytes`: one, or several where the server sends a batch (revision 2025-03-26 allows it).
+    pub(crate) fn parse(bytes: &'a [u8]) -> Result<Vec<Frame<'a>>, serde_json::Error> {
+        if bytes.trim_ascii_start().first() == Some(&b'[') {
+            return serde_json::from_slice(bytes);
+        }
+        Ok(vec![serde_json::from_slice(bytes)?])
+    }
+
+    /// Sorts the frame.
+    pub(crate) fn sort(self) -> Incoming<'a> {
+        match (self.method, self.id) {
+            (Some(method), Some(id)) => Incoming::Request(id, method),
+            (Some(_), None) => Incoming::Other,
+            (None, id) => {
+                let response = match (self.error, self.result) {
+                    (Some(error), _) => super::Response::Error(RpcError::read(error)),
+                    (None, Some(result)) => super::Response::Result(result.to_owned()),
+                    (None, None) => super::Response::Result(RawValue::NULL.to_owned()),
+                };
+                match (id.and_then(number), response) {
+                    (Some(id), response) => Incoming::Response(id, response),
+                    (None, super::Response::Error(error)) => Incoming::Unaddressed(error),
+                    (None, super::Response::Result(_)) => Incoming::Other,
+                }
+            }
+        }
+    }
+}
+
+/// Our ids are numbers; some servers send them back as strings.
+fn number(id: &RawValue) -> Option<u64> {
+    id.get().trim_matches('"').parse().ok()
+}
+
+/// A JSON-RPC error.
+#[derive(Debug, Clone, Deserialize)]
+pub(crate) struct RpcError {
+    #[serde(default)]
+    pub(crate) code: i64,
+    #[serde(default)]
+    pub(crate) message: String,
+    #[serde(default)]
+    pub(crate) data: Option<Box<RawValue>>,
+}
+
+impl RpcError {
+    fn read(raw: &RawValue) -> RpcError {
+        serde_json::from_str(raw.get()).unwrap_or_else(|_| RpcError { code: 0, message: raw.get().to_owned(), data: None })
+    }
+
+    /// `Invalid arguments (JSON-RPC error -32602)`, with short string data.
+    pub(crate) fn describe(&self) -> String {
+        let mut text = crate::upstream::fault::excerpt(&self.message, 2000).into_owned();
+        if text.is_empty() {
+            "the server reports an error without a message".clone_into(&mut text);
+        }
+        let _ = write!(text, " (JSON-RPC error {})", self.code);
+        if let Some(data) = self.data.as_deref().filter(|d| d.get() != "null") {
+            let _ = write!(text, ": {}", crate::upstream::fault::excerpt(data.get(), 500));
+        }
+        text
+    }
+
+    /// The revisions that a server of the stateless era says it speaks.
+    pub(crate) fn supported_revisions(&self) -> Vec<String> {
+        #[derive(Deserialize)]
+        struct Data {
+            #[serde(default)]
+            supported: Vec<String>,
+        }
+        let data = self.data.as_deref().and_then(|d| serde_json::from_str::<Data>(d.get()).ok());
+        data.map(|d| d.supported).unwrap_or_default()
+    }
+}
+
+/// A request frame, without a line end. `params` is the JSON text of an object; in the stateless era `_meta` is put in.
+pub(crate) fn request(id: u64, method: &str, params: &str, agreed: Option<(Era, &str)>) -> Vec<u8> {
+    let mut frame = format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"{method}","params":"#);
+    frame.reserve(params.len() + 256);
+    match agreed {
+        Some((Era::Stateless, revision)) => {
+            let rest = params.trim_start().strip_prefix('{').unwrap_or("}").trim_start();
+            let comma = if rest.starts_with('}') { "" } else { "," };
+            let _ = write!(
+                frame,
+                r#"{{"_meta":{{"io.modelcontextprotocol/protocolVersion":"{revision}","io.modelcontextprotocol/clientInfo":{{"name":"{CLIENT_NAME}","version":"{CLIENT_VERSION}"}},"io.modelcontextprotocol/clientCapabilities":{{}}}}{comma}{rest}"#
+            );
+        }
+        _ => frame.push_str(params),
+    }
+    frame.push('}');
+    frame.into_bytes()
+}
+
+/// A notification frame without parameters.
+pub(crate) fn notification(method: &str) -> Vec<u8> {
+    format!(r#"{{"jsonrpc":"2.0","method":"{method}"}}"#).into_bytes()
+}
+
+/// `notifications/cancelled` for a request of ours.
+pub(crate) fn cancelled(id: u64) -> Vec<u8> {
+    format!(
+        r#"{{"jsonrpc":"2.0","method":"notifications/cancelled","params":{{"requestId":{id},"reason":"the caller stopped waiting"}}}}"#
+    )
+    .into_bytes()
+}
+
+/// The answer to a request of the server. No capability is declared, so that only `ping` and an empty list of roots have one.
+pub(crate) fn answer(id: &RawValue, method: &str) -> Vec<u8> {
+    let id = id.get();
+    match method {
+        "ping" => format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{{}}}}"#),
+        "roots/list" => format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{{"roots":[]}}}}"#),
+        _ => format!(
+            r#"{{"jsonrpc":"2.0","id":{id},"error":{{"code":-32601,"message":"this client does not implement that method"}}}}"#
+        ),
+    }
+    .into_bytes()
+}
+
+/// `text` as a JSON string.
+pub(crate) fn quoted(text: &str) -> String {
+    serde_json::to_string(text).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn requests_carry_metadata_in_the_stateless_era_only() {
+        let stateless = |params| request(7, "tools/call", params, Some((Era::Stateless, "2026-07-28")));
+        for params in ["{}", r#"{"name":"x","arguments":{}}"#, " { } "] {
+            let value: serde_json::Value = serde_json::from_slice(&stateless(params)).unwrap();
+            assert_eq!(value["params"]["_meta"]["io.modelcontextprotocol/protocolVersion"], "2026-07-28", "{params}");
+        }
+        let plain = request(7, "ping", "{}", None);
+        assert_eq!(plain, br#"{"jsonrpc":"2.0","id":7,"method":"ping","params":{}}"#);
+    }
+
+    #[test]
+    fn frames_are_sorted() {
+        let sort = |text: &str| match Frame::parse(text.as_bytes()).unwrap().remove(0).sort() {
+            Incoming::Response(id, super::super::Response::Result(raw)) => format!("{id} {}", raw.get()),
+            Incoming::Response(id, super::super::Response::Error(error)) => format!("{id} {}", error.describe()),
+            Incoming::Unaddressed(error) => format!("- {}", error.describe()),
+            Incoming::Request(id, method) => format!("{} asks {method}", id.get()),
+            Incoming::Other => "other".to_owned(),
+        };
+        let cases = [
+            (r#"{"jsonrpc":"2.0","id":1,"result":{"a": 1e400}}"#, r#"1 {"a": 1e400}"#),
+            (r#"{"result":null,"id":"2"}"#, "2 null"),
+            (r#"{"id":3,"error":{"code":-32602,"message":"no"}}"#, "3 no (JSON-RPC error -32602)"),
+            (r#"{"id":null,"error":{"code":-32700,"message":""}}"#, "- the server reports an error without a message (JSON-RPC error -32700)"),
+            (r#"{"id":"a\"b","method":"ping"}"#, r#""a\"b" asks ping"#),
+            (r#"{"method":"notifications/message","params":{}}"#, "other"),
+        ];
+        for (text, expected) in cases {
+            assert_eq!(sort(text), expected);
+        }
+    }
+}

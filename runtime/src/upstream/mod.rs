@@ -1,0 +1,129 @@
+//! Reaching upstreams: validated calls, connections that come and go, answers under caps and without secrets.
+//!
+//! - [`program`]: what one evaluation sees: [`ProgramHost`], its budgets and its record of calls.
+//! - [`request`]: reading `(tool/call …)` against the catalog.
+//! - [`dispatch`]: one call, from the connection to the payload.
+//! - [`lifecycle`]: when connections are made, lost and made again.
+//! - [`mcp`]: the protocol; [`stdio`] and [`http`] carry it; [`openapi`] calls JSON services.
+//! - [`contact`]: what a compiler asks of an upstream: its tools, an OpenAPI document.
+
+mod contact;
+mod dispatch;
+pub mod fault;
+#[cfg(feature = "http")]
+mod http;
+mod lifecycle;
+mod mcp;
+#[cfg(feature = "http")]
+mod openapi;
+mod program;
+mod record;
+mod request;
+mod settings;
+mod stdio;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use ptc_catalog::{Catalog, Deployment};
+use ptc_lisp::Value;
+
+#[cfg(feature = "http")]
+pub use contact::fetch_document;
+pub use contact::{Listing, list_tools};
+pub use fault::{Reason, WorldFault};
+pub use program::ProgramHost;
+pub use record::{AuthUsed, CallRecord};
+pub use settings::UpstreamSettings;
+
+use crate::discovery::Index;
+use crate::secrets::{Redactor, Secrets};
+use dispatch::Link;
+pub(crate) use request::{find_tool, find_upstream};
+
+/// Time that children have to end after they were asked to.
+const GRACE: Duration = Duration::from_millis(1_500);
+
+/// All upstreams of a server. Connections are made when they are needed.
+pub struct Upstreams {
+    deployment: &'static Deployment,
+    secrets: Arc<Secrets>,
+    redactor: Redactor,
+    settings: UpstreamSettings,
+    /// In the order of the catalog.
+    links: Vec<Arc<Link>>,
+    index: Index,
+}
+
+impl Upstreams {
+    /// The upstreams of a deployment; nothing is started or sent.
+    pub fn new(deployment: &'static Deployment, secrets: Secrets, settings: UpstreamSettings) -> Arc<Upstreams> {
+        let redactor = secrets.redactor();
+        let links = deployment.catalog.upstreams.iter().map(|upstream| Arc::new(Link::new(upstream))).collect();
+        let index = Index::new(deployment.catalog);
+        Arc::new(Upstreams { deployment, secrets: Arc::new(secrets), redactor, settings, links, index })
+    }
+
+    /// The host of one evaluation, with fresh budgets and an empty record.
+    pub fn program(self: &Arc<Self>) -> Arc<ProgramHost> {
+        Arc::new(ProgramHost::new(Arc::clone(self)))
+    }
+
+    /// The frozen catalog.
+    pub fn catalog(&self) -> &'static Catalog {
+        self.deployment.catalog
+    }
+
+    /// The redactor of the deployment's secrets.
+    pub fn redactor(&self) -> Redactor {
+        self.redactor.clone()
+    }
+
+    /// Connects to every MCP upstream at once. `Err` names each that cannot be reached.
+    pub async fn connect_all(self: &Arc<Self>) -> Result<(), Vec<(&'static str, WorldFault)>> {
+        let attempts: Vec<_> = self
+            .links
+            .iter()
+            .map(|link| {
+                let (link, this) = (Arc::clone(link), Arc::clone(self));
+                (link.upstream().name, tokio::spawn(async move { link.connect(&this.secrets, &this.settings).await }))
+            })
+            .collect();
+        let mut faults = Vec::new();
+        for (name, attempt) in attempts {
+            match attempt.await {
+                Ok(Ok(())) => {}
+                Ok(Err(fault)) => faults.push((name, self.clean(fault))),
+                Err(_) => faults.push((name, WorldFault::unavailable("the attempt to connect was given up"))),
+            }
+        }
+        if faults.is_empty() { Ok(()) } else { Err(faults) }
+    }
+
+    /// Ends every connection: sessions are closed, children asked to end and killed with their groups where they do not.
+    /// Calls in flight fail, later ones are refused.
+    pub async fn shutdown(&self) {
+        let ends: Vec<_> = self
+            .links
+            .iter()
+            .map(|link| {
+                let link = Arc::clone(link);
+                tokio::spawn(async move { link.shutdown(GRACE).await })
+            })
+            .collect();
+        for end in ends {
+            let _ = end.await;
+        }
+    }
+
+    fn clean(&self, fault: WorldFault) -> WorldFault {
+        let message = self.redactor.redact_string(fault.message.into_owned());
+        WorldFault { message: message.into(), ..fault }
+    }
+}
+
+/// A value as messages show it, on one line.
+pub(crate) fn shown(value: &Value) -> String {
+    let text = ptc_lisp::print::preview(value, 240).text;
+    text.lines().next().unwrap_or_default().to_owned()
+}

@@ -1,0 +1,78 @@
+//! Calling `GET` operations of a JSON service.
+//!
+//! - [`address`]: path and query from arguments, in OpenAPI's styles.
+
+pub(crate) mod address;
+
+use std::time::{Duration, Instant};
+
+use ptc_catalog::OpenApi;
+use reqwest::header::{ACCEPT, HeaderMap, HeaderValue};
+use reqwest::{Method, Url};
+
+use super::fault::{Reason, WorldFault, excerpt};
+use super::http::client::{Endpoint, HttpClient, read_body};
+use super::http::status::{ERROR_BODY_BYTES, Head};
+use super::mcp::outcome::Payload;
+use super::settings::UpstreamSettings;
+use crate::secrets::Secrets;
+
+/// A service with its client.
+pub(crate) struct Service {
+    client: HttpClient,
+    max_bytes: u64,
+    connect_timeout_ms: u64,
+}
+
+impl Service {
+    /// Builds the client; nothing is sent.
+    pub(crate) fn new(spec: &'static OpenApi, secrets: &Secrets, settings: &UpstreamSettings) -> Result<Service, WorldFault> {
+        let endpoint = Endpoint {
+            url: spec.base_url,
+            auth: spec.auth,
+            static_headers: spec.static_headers,
+            connect_timeout: Duration::from_millis(spec.connect_timeout_ms),
+            proxy: None,
+            posts: false,
+        };
+        Ok(Service {
+            client: HttpClient::new(&endpoint, secrets)?,
+            max_bytes: settings.response_cap(spec.max_response_bytes),
+            connect_timeout_ms: spec.connect_timeout_ms,
+        })
+    }
+
+    /// Gets `url`; the payload is JSON or nothing. Gives the status too.
+    pub(crate) async fn get(&self, url: &str, deadline: Instant) -> Result<(Payload, u16), WorldFault> {
+        let mut headers = HeaderMap::new();
+        headers.insert(ACCEPT, HeaderValue::from_static("application/json"));
+        let asked = Url::parse(url).map_err(|why| WorldFault::unavailable(format!("the address of the operation is no URL: {why}")))?;
+        let sent = self.client.send(Method::GET, url, headers, None, deadline).await;
+        let mut answer = sent.map_err(|fault| match fault.reason {
+            Reason::Timeout if fault.message == "no connection was made" => WorldFault::timeout(format!(
+                "no connection was made within {} ms (connect_timeout_ms)",
+                self.connect_timeout_ms
+            )),
+            _ => fault,
+        })?;
+        let status = answer.status();
+        if !status.is_success() {
+            let head = Head::of(&answer);
+            let body = read_body(&mut answer, ERROR_BODY_BYTES, deadline).await.unwrap_or_default();
+            return Err(head.fault(&asked, &body));
+        }
+        let body = read_body(&mut answer, self.max_bytes, deadline).await?;
+        let json = body.strip_prefix(b"\xef\xbb\xbf").unwrap_or(&body);
+        if json.trim_ascii().is_empty() {
+            return Ok((Payload::None, status.as_u16()));
+        }
+        // Checked here, so that what is redacted and handed on is known to be JSON.
+        if let Err(why) = serde_json::from_slice::<serde::de::IgnoredAny>(json) {
+            let shown = String::from_utf8_lossy(json);
+            let message = format!("the answer is not JSON ({why}): {}", excerpt(&shown, 200));
+            return Err(WorldFault::upstream(message).with_status(status.as_u16()));
+        }
+        let json = if json.len() == body.len() { body } else { json.to_vec() };
+        Ok((Payload::Json(json), status.as_u16()))
+    }
+}

@@ -1,0 +1,245 @@
+//! What one evaluation sees of the world.
+
+use std::hash::{BuildHasher, Hasher, RandomState};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
+
+use ptc_catalog::{Auth, Transport, Upstream};
+use ptc_lisp::host::{Discovery, Fault, Host, Reply, Ticket};
+use ptc_lisp::Value;
+use tokio::sync::oneshot;
+
+use super::dispatch::{Answered, Order};
+use super::fault::{Reason, WorldFault};
+use super::mcp::outcome::{Payload, compact_len, string_len};
+use super::record::{AuthUsed, CallRecord};
+use super::request::{self, Call};
+use super::Upstreams;
+use crate::discovery;
+
+/// The host of one evaluation: its budgets, and its record of calls.
+pub struct ProgramHost {
+    upstreams: Arc<Upstreams>,
+    calls: Budget,
+    discoveries: Budget,
+    records: Arc<Records>,
+}
+
+impl ProgramHost {
+    pub(super) fn new(upstreams: Arc<Upstreams>) -> ProgramHost {
+        let settings = &upstreams.settings;
+        ProgramHost {
+            calls: Budget::of(settings.max_calls_per_program),
+            discoveries: Budget::of(settings.max_catalog_ops),
+            records: Arc::default(),
+            upstreams,
+        }
+    }
+
+    /// Every call so far, in order of start. A call that is not answered yet counts as timed out.
+    pub fn calls(&self) -> Vec<CallRecord> {
+        self.records.lock().iter().map(Entry::record).collect()
+    }
+
+    /// The call, encoded for its transport.
+    fn order(call: &Call<'_>) -> Result<Order, Fault> {
+        #[cfg(feature = "http")]
+        if let (Transport::OpenApi(spec), Some(operation)) = (&call.upstream.transport, call.tool.operation) {
+            let args = call.args.iter().map(|(name, value)| (&**name, *value)).collect();
+            let address = super::openapi::address::of(spec.base_url, operation, &args);
+            return address.map(Order::Get).map_err(|why| request::rejected(call.upstream, call.tool, &why));
+        }
+        Ok(Order::Mcp { tool: call.tool.name, arguments: request::encode(call)? })
+    }
+}
+
+impl Host for ProgramHost {
+    fn submit(&self, request: &Value) -> Result<Ticket, Fault> {
+        let upstreams = &self.upstreams;
+        let call = request::read(upstreams.catalog(), request)?;
+        let order = ProgramHost::order(&call)?;
+        let entry = self.records.start(call.upstream, call.tool.name);
+        if !self.calls.take() {
+            let message = format!("this program has made its {} upstream calls; fetch more with each call", self.calls.total);
+            let fault = WorldFault::new(Reason::CapExhausted, message);
+            self.records.fail(entry, &fault);
+            return Ok(Ticket::ready(failed(fault)));
+        }
+        let Some(link) = upstreams.links.iter().find(|link| std::ptr::eq(link.upstream(), call.upstream)).cloned() else {
+            let fault = WorldFault::unavailable("the upstream has no connection");
+            self.records.fail(entry, &fault);
+            return Ok(Ticket::ready(failed(fault)));
+        };
+
+        let (answer, ticket) = Ticket::pair();
+        let (abandon, mut abandoned) = oneshot::channel();
+        answer.on_abandon(move || {
+            let _ = abandon.send(());
+        });
+        let (upstreams, records) = (Arc::clone(upstreams), Arc::clone(&self.records));
+        let runtime = upstreams.settings.handle.clone();
+        runtime.spawn(async move {
+            let outcome = tokio::select! {
+                // Dropping the call withdraws it at the upstream.
+                Ok(()) = &mut abandoned => Err(WorldFault::timeout("the program stopped waiting for the answer")),
+                outcome = link.call(&order, &upstreams.secrets, &upstreams.settings) => outcome,
+            };
+            let reply = match outcome {
+                Ok(answered) => {
+                    let (reply, bytes) = clean(&upstreams, answered.payload);
+                    records.succeed(entry, bytes, answered.http_status);
+                    reply
+                }
+                Err(fault) => {
+                    let fault = upstreams.clean(fault);
+                    records.fail(entry, &fault);
+                    failed(fault)
+                }
+            };
+            answer.send(reply);
+        });
+        Ok(ticket)
+    }
+
+    fn discover(&self, query: Discovery<'_>) -> Result<Value, Fault> {
+        let question = discovery::Question::read(self.upstreams.catalog(), query)?;
+        if !self.discoveries.take() {
+            return Ok(Value::nil());
+        }
+        let upstreams = &self.upstreams;
+        Ok(question.answer(upstreams.catalog(), &upstreams.index, &upstreams.redactor, upstreams.settings.max_catalog_result_bytes))
+    }
+
+    fn random(&self) -> u64 {
+        RandomState::new().build_hasher().finish()
+    }
+
+    fn budget(&self) -> Value {
+        let row = |name: &str, budget: &Budget| (Value::keyword(name), Value::int(i64::from(budget.left())));
+        Value::map([row("tool-calls", &self.calls), row("catalog-ops", &self.discoveries)])
+    }
+}
+
+fn failed(fault: WorldFault) -> Reply {
+    Reply::Failed { reason: fault.reason.name(), message: fault.message.into_owned() }
+}
+
+/// The payload without secrets, and its size.
+fn clean(upstreams: &Upstreams, payload: Payload) -> (Reply, u64) {
+    match payload {
+        Payload::None => (Reply::None, 0),
+        Payload::Json(json) => {
+            let json = upstreams.redactor.redact_bytes(json);
+            let bytes = compact_len(&json);
+            (Reply::Json(json), bytes)
+        }
+        Payload::Text(text) => {
+            let text = upstreams.redactor.redact_text(text);
+            let is_json = serde_json::from_str::<serde::de::IgnoredAny>(&text).is_ok();
+            let bytes = if is_json { compact_len(text.as_bytes()) } else { string_len(&text) };
+            (Reply::Text(text), bytes)
+        }
+    }
+}
+
+/// A number of uses, taken from several threads at once.
+struct Budget {
+    total: u32,
+    used: AtomicU32,
+}
+
+impl Budget {
+    fn of(total: u32) -> Budget {
+        Budget { total, used: AtomicU32::new(0) }
+    }
+
+    fn take(&self) -> bool {
+        let next = |used: u32| if used < self.total { Some(used + 1) } else { None };
+        self.used.fetch_update(Ordering::Relaxed, Ordering::Relaxed, next).is_ok()
+    }
+
+    fn left(&self) -> u32 {
+        self.total.saturating_sub(self.used.load(Ordering::Relaxed))
+    }
+}
+
+#[derive(Default)]
+struct Records {
+    entries: Mutex<Vec<Entry>>,
+}
+
+struct Entry {
+    server: &'static str,
+    tool: &'static str,
+    auth: Option<AuthUsed>,
+    started: Instant,
+    done: Option<CallRecord>,
+}
+
+impl Entry {
+    fn open(&self) -> CallRecord {
+        CallRecord {
+            server: self.server,
+            tool: self.tool,
+            status: "error",
+            duration_ms: u64::try_from(self.started.elapsed().as_millis()).unwrap_or(u64::MAX),
+            reason: Some(Reason::Timeout.name()),
+            error: Some("the program ended before the answer".to_owned()),
+            result_bytes: 0,
+            oversize: false,
+            auth: self.auth,
+            http_status: None,
+        }
+    }
+
+    fn record(&self) -> CallRecord {
+        self.done.clone().unwrap_or_else(|| self.open())
+    }
+}
+
+impl Records {
+    fn lock(&self) -> MutexGuard<'_, Vec<Entry>> {
+        self.entries.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn start(&self, upstream: &'static Upstream, tool: &'static str) -> usize {
+        let auth: &[Auth] = match &upstream.transport {
+            Transport::McpStdio(_) => &[],
+            Transport::McpHttp(t) => t.auth,
+            Transport::OpenApi(t) => t.auth,
+        };
+        let auth = auth.first().map(|auth| AuthUsed { scheme: auth.scheme(), binding: auth.binding() });
+        let mut entries = self.lock();
+        entries.push(Entry { server: upstream.name, tool, auth, started: Instant::now(), done: None });
+        entries.len() - 1
+    }
+
+    fn finish(&self, entry: usize, fill: impl FnOnce(CallRecord) -> CallRecord) {
+        if let Some(entry) = self.lock().get_mut(entry) {
+            entry.done = Some(fill(entry.open()));
+        }
+    }
+
+    fn succeed(&self, entry: usize, bytes: u64, http_status: Option<u16>) {
+        self.finish(entry, |open| CallRecord {
+            status: "ok",
+            reason: None,
+            error: None,
+            result_bytes: bytes,
+            http_status,
+            ..open
+        });
+    }
+
+    fn fail(&self, entry: usize, fault: &WorldFault) {
+        self.finish(entry, |open| CallRecord {
+            reason: Some(fault.reason.name()),
+            error: Some(fault.message.clone().into_owned()),
+            result_bytes: if fault.reason == Reason::ToolError { string_len(&fault.message) } else { 0 },
+            oversize: fault.reason == Reason::ResponseTooLarge,
+            http_status: fault.http_status,
+            ..open
+        });
+    }
+}

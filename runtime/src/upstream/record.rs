@@ -1,0 +1,41 @@
+//! What is remembered of a call.
+
+use serde::Serialize;
+
+/// One entry of `upstream_calls`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct CallRecord {
+    /// The upstream.
+    pub server: &'static str,
+    /// The tool, by its exposed name.
+    pub tool: &'static str,
+    /// `ok` or `error`.
+    pub status: &'static str,
+    /// Milliseconds from start to answer, with the time to connect where that was needed.
+    pub duration_ms: u64,
+    /// The documented reason of a failure.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reason: Option<&'static str>,
+    /// What happened, redacted.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
+    /// UTF-8 bytes, as compact JSON, of what the program was given: its payload, or the text of a failure of the tool.
+    pub result_bytes: u64,
+    /// Whether the answer was refused for its size.
+    pub oversize: bool,
+    /// The first credential that was sent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub auth: Option<AuthUsed>,
+    /// The status of the HTTP answer.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub http_status: Option<u16>,
+}
+
+/// A credential, by name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct AuthUsed {
+    /// `bearer`, `basic` or `custom_header`.
+    pub scheme: &'static str,
+    /// The binding.
+    pub binding: &'static str,
+}

@@ -1,0 +1,232 @@
+//! Reading `(tool/call {:server s :tool t :args {…}})` against the catalog.
+//!
+//! Whatever is wrong here is a fault of the program: the message says which call, what was expected, what was found, and
+//! names what exists.
+
+use std::borrow::Cow;
+
+use ptc_catalog::{Arg, Catalog, Tool, Type, Upstream};
+use ptc_lisp::host::Fault;
+use ptc_lisp::{ErrorKind, Kind, Value, json};
+
+use super::shown;
+
+/// Names that a message lists before it says how many more there are.
+const LISTED: usize = 30;
+/// Bytes of the arguments of one call, as JSON.
+const MAX_ARGUMENT_BYTES: usize = 8 * 1024 * 1024;
+
+/// A call that the catalog allows.
+#[derive(Debug)]
+pub(crate) struct Call<'v> {
+    pub(crate) upstream: &'static Upstream,
+    pub(crate) tool: &'static Tool,
+    /// Arguments by name, without those that are left out by `nil`, in the order of their keys.
+    pub(crate) args: Vec<(Cow<'v, str>, &'v Value)>,
+}
+
+/// Checks a request.
+pub(crate) fn read<'v>(catalog: &'static Catalog, request: &'v Value) -> Result<Call<'v>, Fault> {
+    let entries = request.entries();
+    let Some(entries) = entries else {
+        let hint = "write (tool/call {:server \"name\" :tool \"name\" :args {...}})";
+        return Err(Fault::new(ErrorKind::ToolError, format!("tool/call requires a map, got {}", shown(request))).with_hint(hint));
+    };
+    for (key, _) in entries {
+        if !matches!(key.as_name(), Some("server" | "tool" | "args")) {
+            let named = key.as_name().map_or_else(|| shown(key), |name| format!("\"{name}\""));
+            return Err(Fault::new(ErrorKind::ToolError, format!("tool/call got unknown key {named}"))
+                .with_hint("its keys are :server, :tool and :args; arguments of the tool go into :args"));
+        }
+    }
+    let nil = Value::nil();
+    let server = request.get("server").unwrap_or(&nil);
+    let Some(server) = server.as_name().filter(|name| !name.is_empty()) else {
+        let names = listed(catalog.upstreams.iter().map(|u| u.name));
+        let message = format!("tool/call requires :server (string), got {}. Configured upstreams: {names}", shown(server));
+        return Err(Fault::new(ErrorKind::ToolError, message));
+    };
+    let upstream = find_upstream(catalog, server)?;
+    let tool = request.get("tool").unwrap_or(&nil);
+    let Some(tool) = tool.as_name().filter(|name| !name.is_empty()) else {
+        let message = format!("tool/call on upstream '{server}' requires :tool (string), got {}", shown(tool));
+        return Err(Fault::new(ErrorKind::ToolError, message));
+    };
+    let tool = find_tool(upstream, tool)?;
+    let args = match request.get("args") {
+        None => Vec::new(),
+        Some(args) => match args.entries() {
+            Some(entries) => check(tool, entries).map_err(|why| rejected(upstream, tool, &why))?,
+            None => return Err(rejected(upstream, tool, &format!(":args must be a map, got {}", shown(args)))),
+        },
+    };
+    let missing: Vec<&str> =
+        tool.args.iter().filter(|arg| arg.required && !args.iter().any(|(name, _)| name == arg.name)).map(|arg| arg.name).collect();
+    if !missing.is_empty() {
+        return Err(rejected(upstream, tool, &format!("missing required args {}", missing.join(", "))));
+    }
+    Ok(Call { upstream, tool, args })
+}
+
+/// The upstream of that name, or a fault that names the configured ones.
+pub(crate) fn find_upstream(catalog: &'static Catalog, name: &str) -> Result<&'static Upstream, Fault> {
+    catalog.upstream(name).ok_or_else(|| {
+        let names: Vec<&str> = catalog.upstreams.iter().map(|u| u.name).collect();
+        let mut message = format!("no upstream '{name}' configured. {}", near(name, &names));
+        message.push_str(&format!("Configured upstreams: {}", listed(names.into_iter())));
+        Fault::new(ErrorKind::UnknownTool, message)
+    })
+}
+
+/// The tool of that name, or a fault that names a near one or all.
+pub(crate) fn find_tool(upstream: &'static Upstream, name: &str) -> Result<&'static Tool, Fault> {
+    upstream.tool(name).ok_or_else(|| {
+        let names: Vec<&str> = upstream.tools.iter().map(|t| t.name).collect();
+        let mut message = format!("no tool '{name}' in upstream '{}'. {}", upstream.name, near(name, &names));
+        message.push_str(&format!("Known tools: {}", listed(names.into_iter())));
+        Fault::new(ErrorKind::UnknownTool, message)
+    })
+}
+
+pub(crate) fn rejected(upstream: &Upstream, tool: &Tool, why: &str) -> Fault {
+    let hint = format!("(doc \"{}/{}\") shows its arguments", upstream.name, tool.name);
+    Fault::new(ErrorKind::ToolError, format!("tool '{}.{}' rejected args: {why}", upstream.name, tool.name)).with_hint(hint)
+}
+
+/// The names, up to [`LISTED`].
+fn listed<'a>(names: impl ExactSizeIterator<Item = &'a str>) -> String {
+    let total = names.len();
+    if total == 0 {
+        return "none".to_owned();
+    }
+    let mut text = names.take(LISTED).collect::<Vec<_>>().join(", ");
+    if total > LISTED {
+        text.push_str(&format!(", … and {} more", total - LISTED));
+    }
+    text
+}
+
+/// `Did you mean 'x'? `, where a name is near.
+fn near(name: &str, names: &[&str]) -> String {
+    nearest(name, names).map_or_else(String::new, |near| format!("Did you mean '{near}'? "))
+}
+
+/// The name nearest to `name`, if it is near: `-`, `_` and case count for nothing.
+pub(crate) fn nearest<'a>(name: &str, names: &[&'a str]) -> Option<&'a str> {
+    let plain = |text: &str| -> String { text.chars().filter(char::is_ascii_alphanumeric).map(|c| c.to_ascii_lowercase()).collect() };
+    // Similarity costs the product of the lengths.
+    if name.len() > 100 {
+        return None;
+    }
+    let wanted = plain(name);
+    let scored = names.iter().map(|candidate| (strsim::jaro_winkler(&wanted, &plain(candidate)), *candidate));
+    let best = scored.filter(|(score, _)| *score >= 0.86).max_by(|(a, x), (b, y)| a.total_cmp(b).then_with(|| y.cmp(x)));
+    best.map(|(_, candidate)| candidate)
+}
+
+fn check<'v>(tool: &'static Tool, entries: impl Iterator<Item = (&'v Value, &'v Value)>) -> Result<Vec<(Cow<'v, str>, &'v Value)>, String> {
+    let mut args: Vec<(Cow<'v, str>, &'v Value)> = Vec::new();
+    for (key, value) in entries {
+        let Some(written) = key.as_name() else {
+            return Err(format!("the name of an argument must be a keyword or string, got {}", shown(key)));
+        };
+        let arg = tool.arg(written);
+        // A keyword in Lisp's spelling finds the schema's: `:page-size` is `page_size`.
+        let (name, arg) = match arg {
+            None if key.kind() == Kind::Keyword && written.contains('-') => {
+                let snake = written.replace('-', "_");
+                match tool.arg(&snake) {
+                    Some(arg) => (Cow::Borrowed(arg.name), Some(arg)),
+                    None => (Cow::Borrowed(written), None),
+                }
+            }
+            arg => (Cow::Borrowed(written), arg),
+        };
+        if args.iter().any(|(other, _)| *other == name) {
+            return Err(format!("'{name}' is given twice"));
+        }
+        match arg {
+            None if tool.closed => return Err(unknown(tool, written)),
+            None => {}
+            // Optional and nil: left out.
+            Some(arg) if value.is_nil() && !(arg.required && arg.types.admits(Type::Null)) => continue,
+            Some(arg) => check_value(arg, value)?,
+        }
+        args.push((name, value));
+    }
+    Ok(args)
+}
+
+fn unknown(tool: &'static Tool, name: &str) -> String {
+    let names: Vec<&str> = tool.args.iter().map(|a| a.name).collect();
+    let all = if names.is_empty() { "it takes none".to_owned() } else { format!("Args: {}", listed(names.iter().copied())) };
+    format!("unknown arg '{name}'. {}{all}", near(name, &names))
+}
+
+fn check_value(arg: &'static Arg, value: &Value) -> Result<(), String> {
+    let found = json_type(value);
+    let Some(found) = found else {
+        return Err(format!("not JSON-encodable ('{}' is {})", arg.name, value.kind().described()));
+    };
+    // A double without a fraction is an integer to JSON Schema.
+    let whole = matches!(value.kind(), Kind::Double) && value.as_f64().is_some_and(|d| d.fract() == 0.0);
+    if !arg.types.admits(found) && !(whole && arg.types.admits(Type::Integer)) {
+        return Err(format!("'{}' must be {}, got {} {}", arg.name, arg.label, article(found), shown(value)));
+    }
+    if !arg.allowed.is_empty() && !arg.allowed.iter().any(|text| equals(text, value)) {
+        let near = value.as_name().and_then(|name| {
+            let names: Vec<&str> = arg.allowed.iter().map(|text| text.trim_matches('"')).collect();
+            nearest(name, &names)
+        });
+        let near = near.map_or_else(String::new, |near| format!(". Did you mean \"{near}\"?"));
+        return Err(format!("'{}' must be one of {}, got {}{near}", arg.name, listed(arg.allowed.iter().copied()), shown(value)));
+    }
+    Ok(())
+}
+
+/// Whether `value` is the one that the JSON text says. Keywords count as strings, as they are sent.
+fn equals(text: &str, value: &Value) -> bool {
+    let Ok(wanted) = json::decode(text.as_bytes()) else { return false };
+    match (wanted.as_str(), value.as_name()) {
+        (Some(wanted), Some(name)) => wanted == name,
+        _ => match (wanted.as_f64(), value.as_f64()) {
+            (Some(a), Some(b)) => a.total_cmp(&b).is_eq(),
+            _ => wanted == *value,
+        },
+    }
+}
+
+fn json_type(value: &Value) -> Option<Type> {
+    Some(match value.kind() {
+        Kind::Nil => Type::Null,
+        Kind::Bool => Type::Boolean,
+        Kind::Int | Kind::BigInt => Type::Integer,
+        Kind::Double => Type::Number,
+        Kind::String | Kind::Keyword | Kind::Symbol => Type::String,
+        Kind::Vector | Kind::Set => Type::Array,
+        Kind::Map => Type::Object,
+        Kind::Regex | Kind::Var | Kind::Function => return None,
+    })
+}
+
+fn article(kind: Type) -> &'static str {
+    Type::ALL.iter().find(|(k, _)| *k == kind).map_or("value", |(_, name)| name)
+}
+
+/// The arguments as the JSON text of an object.
+pub(crate) fn encode(call: &Call<'_>) -> Result<String, Fault> {
+    let mut text = String::from("{");
+    for (name, value) in &call.args {
+        if text.len() > 1 {
+            text.push(',');
+        }
+        text.push_str(&super::mcp::wire::quoted(name));
+        text.push(':');
+        let encoded = json::encode(value, MAX_ARGUMENT_BYTES.saturating_sub(text.len()));
+        text.push_str(&encoded.map_err(|why| {
+            rejected(call.upstream, call.tool, &format!("not JSON-encodable (argument '{name}': {why})"))
+        })?);
+    }
+    text.push('}');
+    Ok(text)
+}

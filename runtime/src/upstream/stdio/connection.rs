@@ -1,0 +1,340 @@
+//! Requests and answers by id over the pipes of one child.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use ptc_catalog::{Era, McpStdio};
+use tokio::io::{AsyncReadExt, AsyncWriteExt, BufReader};
+use tokio::process::{ChildStderr, ChildStdin, ChildStdout};
+use tokio::sync::{mpsc, oneshot, watch};
+
+use super::lines::{self, Line};
+use super::process::{self, ProcessGroup};
+use crate::log::{self, Level};
+use crate::secrets::Secrets;
+use crate::upstream::fault::{WorldFault, excerpt};
+use crate::upstream::mcp::wire::{self, Frame, Incoming};
+use crate::upstream::mcp::{Channel, Response};
+use crate::upstream::settings::UpstreamSettings;
+
+/// Frames that wait for a child to read them, beyond which requests wait.
+const OUTBOX: usize = 64;
+/// Bytes of the child's standard error that are kept for messages.
+const STDERR_KEPT: usize = 8 * 1024;
+/// What is read at a time.
+const READ_CHUNK: usize = 64 * 1024;
+/// Time for the last output of a child that has ended, and for the status of one that closed its output.
+const LAST_WORDS: Duration = Duration::from_millis(200);
+
+type Waiter = oneshot::Sender<Result<Response, WorldFault>>;
+
+/// One running child's pipes.
+pub(crate) struct Connection {
+    name: &'static str,
+    max_bytes: u64,
+    next_id: AtomicU64,
+    outbox: mpsc::Sender<Vec<u8>>,
+    waiting: Mutex<Waiting>,
+    /// Until then, unreadable output is a banner and not an answer.
+    handshake_done: AtomicBool,
+    stderr: Mutex<VecDeque<u8>>,
+}
+
+#[derive(Default)]
+struct Waiting {
+    by_id: BTreeMap<u64, Waiter>,
+    lost: Option<WorldFault>,
+}
+
+/// A running child. Dropping it kills its process group; [`Child::stop`] asks first.
+pub(crate) struct Child {
+    pub(crate) connection: Arc<Connection>,
+    /// The grace that the group has to end; the supervisor acts on its first change.
+    stop: watch::Sender<Option<Duration>>,
+    /// Closed when the group is gone.
+    gone: watch::Receiver<()>,
+}
+
+impl Child {
+    /// Starts the child and the tasks that serve its pipes.
+    pub(crate) async fn start(
+        name: &'static str,
+        spec: &'static McpStdio,
+        secrets: &Secrets,
+        settings: &UpstreamSettings,
+        max_bytes: u64,
+    ) -> Result<Child, WorldFault> {
+        let command = process::command(spec, secrets.environment(name), &settings.config_dir);
+        let mut child = process::spawn(command)
+            .await
+            .map_err(|why| WorldFault::unavailable(format!("cannot start '{}': {why}", spec.command)))?;
+        let group = ProcessGroup::of(&child);
+        let (Some(stdin), Some(stdout), Some(stderr)) = (child.stdin.take(), child.stdout.take(), child.stderr.take()) else {
+            return Err(WorldFault::unavailable("the child has no pipes"));
+        };
+        let (outbox, frames) = mpsc::channel(OUTBOX);
+        let connection = Arc::new(Connection {
+            name,
+            max_bytes,
+            next_id: AtomicU64::new(1),
+            outbox,
+            waiting: Mutex::default(),
+            handshake_done: AtomicBool::new(false),
+            stderr: Mutex::default(),
+        });
+        let (stop, stopped) = watch::channel(None);
+        let (alive, gone) = watch::channel(());
+        let (output_ended, ended) = oneshot::channel();
+        tokio::spawn(write_frames(stdin, frames, stopped.clone()));
+        tokio::spawn(keep_stderr(stderr, Arc::clone(&connection)));
+        tokio::spawn({
+            let connection = Arc::clone(&connection);
+            async move {
+                connection.read_frames(stdout).await;
+                let _ = output_ended.send(());
+            }
+        });
+        tokio::spawn(supervise(child, group, Arc::clone(&connection), stopped, ended, alive));
+        Ok(Child { connection, stop, gone })
+    }
+
+    /// Closes the child's input, asks its group to end, kills it after `grace`, and returns when it is gone.
+    pub(crate) async fn stop(&self, grace: Duration) {
+        self.stop.send_replace(Some(grace));
+        let mut gone = self.gone.clone();
+        while gone.changed().await.is_ok() {}
+    }
+}
+
+/// Owns the child: notices its end, and ends its group.
+async fn supervise(
+    mut child: tokio::process::Child,
+    group: ProcessGroup,
+    connection: Arc<Connection>,
+    mut stopped: watch::Receiver<Option<Duration>>,
+    mut output_ended: oneshot::Receiver<()>,
+    alive: watch::Sender<()>,
+) {
+    let fault = tokio::select! {
+        _ = stopped.changed() => {
+            let asked = *stopped.borrow();
+            connection.lose(WorldFault::unavailable("the upstream was stopped"));
+            // The handle was dropped: there is nobody to wait for a grace.
+            group.terminate(&mut child, asked.unwrap_or(Duration::ZERO)).await;
+            drop(alive);
+            return;
+        }
+        status = child.wait() => {
+            let _ = tokio::time::timeout(LAST_WORDS, output_ended).await;
+            status.map_or_else(|why| format!("its end cannot be observed: {why}"), |s| s.to_string())
+        }
+        _ = &mut output_ended => match tokio::time::timeout(LAST_WORDS, child.wait()).await {
+            Ok(Ok(status)) => status.to_string(),
+            _ => "it closed its output".to_owned(),
+        },
+    };
+    let said = connection.last_stderr_line();
+    let colon = if said.is_empty() { "" } else { "; its last words: " };
+    connection.lose(WorldFault::unavailable(format!("the process of '{}' ended ({fault}){colon}{said}", connection.name)));
+    group.terminate(&mut child, Duration::ZERO).await;
+    drop(alive);
+}
+
+/// Writes frames one after the other; a request that is given up in the middle of a write cannot tear a frame.
+async fn write_frames(mut stdin: ChildStdin, mut frames: mpsc::Receiver<Vec<u8>>, mut stopped: watch::Receiver<Option<Duration>>) {
+    let write = async {
+        while let Some(mut frame) = frames.recv().await {
+            frame.push(b'\n');
+            if stdin.write_all(&frame).await.is_err() || stdin.flush().await.is_err() {
+                return;
+            }
+        }
+    };
+    tokio::select! {
+        () = write => {}
+        // Dropping the pipe is the protocol's way to say goodbye.
+        _ = stopped.changed() => {}
+    }
+}
+
+async fn keep_stderr(mut stderr: ChildStderr, connection: Arc<Connection>) {
+    let mut chunk = vec![0; 4096];
+    let mut line = Vec::new();
+    while let Ok(read @ 1..) = stderr.read(&mut chunk).await {
+        let part = chunk.get(..read).unwrap_or_default();
+        {
+            let mut kept = connection.stderr.lock().unwrap_or_else(PoisonError::into_inner);
+            kept.extend(part);
+            let excess = kept.len().saturating_sub(STDERR_KEPT);
+            kept.drain(..excess);
+        }
+        if log::enabled(Level::Debug) {
+            for &byte in part {
+                if byte == b'\n' || line.len() >= STDERR_KEPT {
+                    let text = String::from_utf8_lossy(&line);
+                    log::line(Level::Debug, "upstream stderr", &[("upstream", connection.name), ("line", &text)]);
+                    line.clear();
+                } else {
+                    line.push(byte);
+                }
+            }
+        }
+    }
+}
+
+impl Connection {
+    fn lock(&self) -> MutexGuard<'_, Waiting> {
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Why no request can be sent any more.
+    pub(crate) fn lost(&self) -> Option<WorldFault> {
+        self.lock().lost.clone()
+    }
+
+    /// From now on, a line that is no frame belongs to a call.
+    pub(crate) fn handshake_done(&self) {
+        self.handshake_done.store(true, Ordering::Relaxed);
+    }
+
+    fn lose(&self, fault: WorldFault) {
+        let waiters = {
+            let mut waiting = self.lock();
+            let fault = waiting.lost.get_or_insert(fault).clone();
+            std::mem::take(&mut waiting.by_id).into_values().map(move |waiter| (waiter, fault.clone()))
+        };
+        for (waiter, fault) in waiters {
+            let _ = waiter.send(Err(fault));
+        }
+    }
+
+    fn answer(&self, id: u64, outcome: Result<Response, WorldFault>) {
+        // A late answer to a request that was given up finds no waiter.
+        let waiter = self.lock().by_id.remove(&id);
+        if let Some(waiter) = waiter {
+            let _ = waiter.send(outcome);
+        }
+    }
+
+    /// Answers the one request that is open: what came has no id, and with several open it could belong to any.
+    fn answer_only(&self, outcome: Result<Response, WorldFault>) {
+        let waiter = {
+            let mut waiting = self.lock();
+            if waiting.by_id.len() == 1 { waiting.by_id.pop_first() } else { None }
+        };
+        if let Some((_, waiter)) = waiter {
+            let _ = waiter.send(outcome);
+        }
+    }
+
+    fn last_stderr_line(&self) -> String {
+        let kept: Vec<u8> = self.stderr.lock().unwrap_or_else(PoisonError::into_inner).iter().copied().collect();
+        let text = String::from_utf8_lossy(&kept);
+        excerpt(text.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or_default(), 300).into_owned()
+    }
+
+    async fn read_frames(&self, stdout: ChildStdout) {
+        let mut source = BufReader::with_capacity(READ_CHUNK, stdout);
+        let cap = usize::try_from(self.max_bytes).unwrap_or(usize::MAX);
+        loop {
+            match lines::next(&mut source, cap).await {
+                Ok(Line::Whole(line)) => self.take_line(&line),
+                Ok(Line::TooLong(Some(id))) => self.answer(id, Err(WorldFault::too_large(self.max_bytes))),
+                Ok(Line::TooLong(None)) => self.answer_only(Err(WorldFault::too_large(self.max_bytes))),
+                Ok(Line::End) | Err(_) => return,
+            }
+        }
+    }
+
+    fn take_line(&self, line: &[u8]) {
+        let frames = match Frame::parse(line) {
+            Ok(frames) => frames,
+            Err(why) => {
+                let text = String::from_utf8_lossy(line);
+                log::line(Level::Debug, "upstream output is no frame", &[("upstream", self.name), ("line", &text)]);
+                // Programs that print to standard output do so in words; what starts like a frame is a broken answer.
+                if self.handshake_done.load(Ordering::Relaxed) && line.trim_ascii_start().first() == Some(&b'{') {
+                    let message = format!("the server wrote a line that is not JSON ({why}): {}", excerpt(&text, 200));
+                    self.answer_only(Err(WorldFault::upstream(message)));
+                }
+                return;
+            }
+        };
+        for frame in frames {
+            match frame.sort() {
+                Incoming::Response(id, response) => self.answer(id, Ok(response)),
+                Incoming::Unaddressed(error) => self.answer_only(Ok(Response::Error(error))),
+                Incoming::Request(id, method) => {
+                    // Not awaited: a child that asks without reading must not stop its own answers.
+                    let _ = self.outbox.try_send(wire::answer(id, &method));
+                }
+                Incoming::Other => {}
+            }
+        }
+    }
+
+    async fn exchange(&self, id: u64, frame: Vec<u8>, cancellable: bool, deadline: Instant) -> Result<Response, WorldFault> {
+        let (waiter, mut answer) = oneshot::channel();
+        {
+            let mut waiting = self.lock();
+            if let Some(fault) = &waiting.lost {
+                return Err(fault.clone());
+            }
+            waiting.by_id.insert(id, waiter);
+        }
+        let mut open = OpenRequest { connection: self, id, cancellable, sent: false };
+        let lost = || self.lost().unwrap_or_else(|| WorldFault::unavailable("the connection was lost"));
+        match tokio::time::timeout_at(deadline.into(), self.outbox.send(frame)).await {
+            Err(_) => return Err(WorldFault::timeout("the request could not be written, because the server does not read its input")),
+            // The writer is gone; the supervisor is about to say why.
+            Ok(Err(_)) => {
+                let outcome = tokio::time::timeout(LAST_WORDS * 2, &mut answer).await;
+                return outcome.ok().and_then(Result::ok).unwrap_or_else(|| Err(lost()));
+            }
+            Ok(Ok(())) => open.sent = true,
+        }
+        match tokio::time::timeout_at(deadline.into(), answer).await {
+            Ok(outcome) => outcome.unwrap_or_else(|_| Err(lost())),
+            Err(_) => Err(WorldFault::timeout("no answer came")),
+        }
+    }
+}
+
+/// A request that was registered. Dropped unanswered (a timeout, a program that stopped waiting), it tells the server.
+struct OpenRequest<'c> {
+    connection: &'c Connection,
+    id: u64,
+    cancellable: bool,
+    sent: bool,
+}
+
+impl Drop for OpenRequest<'_> {
+    fn drop(&mut self) {
+        let unanswered = self.connection.lock().by_id.remove(&self.id).is_some();
+        if unanswered && self.sent && self.cancellable {
+            let _ = self.connection.outbox.try_send(wire::cancelled(self.id));
+        }
+    }
+}
+
+impl Channel for Connection {
+    async fn request(
+        &self,
+        method: &'static str,
+        _name: Option<&str>,
+        params: &str,
+        agreed: Option<(Era, &'static str)>,
+        deadline: Instant,
+    ) -> Result<Response, WorldFault> {
+        let id = self.next_id.fetch_add(1, Ordering::Relaxed);
+        // A handshake must not be cancelled.
+        let cancellable = method != "initialize" && method != "server/discover";
+        self.exchange(id, wire::request(id, method, params, agreed), cancellable, deadline).await
+    }
+
+    async fn notify(&self, method: &'static str) {
+        let _ = self.outbox.send(wire::notification(method)).await;
+    }
+}

@@ -1,0 +1,157 @@
+//! Reading newline-delimited frames under a cap.
+
+use std::io;
+
+use memchr::memchr;
+use tokio::io::{AsyncBufRead, AsyncBufReadExt};
+
+/// What a read gives.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Line {
+    /// A line without its end.
+    Whole(Vec<u8>),
+    /// A line above the cap, read to its end and thrown away; the number in its top-level `id`, where it has one.
+    TooLong(Option<u64>),
+    /// The end of the input.
+    End,
+}
+
+/// The next line of at most `max` bytes.
+pub(super) async fn next(source: &mut (impl AsyncBufRead + Unpin), max: usize) -> io::Result<Line> {
+    let mut line = Vec::new();
+    let mut skipped: Option<IdScanner> = None;
+    loop {
+        let chunk = source.fill_buf().await?;
+        if chunk.is_empty() {
+            // A last line without an end is a frame that was cut off.
+            return Ok(Line::End);
+        }
+        let (part, used, ended) = match memchr(b'\n', chunk) {
+            Some(at) => (chunk.get(..at).unwrap_or_default(), at + 1, true),
+            None => (chunk, chunk.len(), false),
+        };
+        if skipped.is_none() && line.len() + part.len() > max {
+            let mut scanner = IdScanner::default();
+            scanner.feed(&line);
+            line = Vec::new();
+            skipped = Some(scanner);
+        }
+        match &mut skipped {
+            Some(scanner) => scanner.feed(part),
+            None => line.extend_from_slice(part),
+        }
+        source.consume(used);
+        if ended {
+            return Ok(match skipped {
+                Some(scanner) => Line::TooLong(scanner.id()),
+                None => Line::Whole(line),
+            });
+        }
+    }
+}
+
+/// Finds the top-level `id` of a JSON object that is too large to keep, wherever in the object it stands.
+#[derive(Default)]
+struct IdScanner {
+    depth: u32,
+    in_string: bool,
+    escaped: bool,
+    /// The last string at depth 1, as far as it can be `id`.
+    key: Vec<u8>,
+    /// The value after `"id":` is being read.
+    in_id: bool,
+    digits: Vec<u8>,
+    found: Option<u64>,
+}
+
+impl IdScanner {
+    fn feed(&mut self, bytes: &[u8]) {
+        for &byte in bytes {
+            self.step(byte);
+        }
+    }
+
+    fn step(&mut self, byte: u8) {
+        if self.in_string {
+            match byte {
+                _ if self.escaped => self.escaped = false,
+                b'\\' => self.escaped = true,
+                b'"' => self.in_string = false,
+                _ if self.depth == 1 => {
+                    let kept = if self.in_id { &mut self.digits } else { &mut self.key };
+                    if kept.len() < 20 {
+                        kept.push(byte);
+                    }
+                }
+                _ => {}
+            }
+            return;
+        }
+        match byte {
+            b'"' => {
+                self.in_string = true;
+                if self.depth == 1 && !self.in_id {
+                    self.key.clear();
+                }
+            }
+            b'{' | b'[' => self.depth += 1,
+            b'}' | b']' => {
+                self.end_value();
+                self.depth = self.depth.saturating_sub(1);
+            }
+            b':' if self.depth == 1 => self.in_id = self.key == b"id",
+            b',' if self.depth == 1 => self.end_value(),
+            b'0'..=b'9' if self.in_id && self.depth == 1 && self.digits.len() < 20 => self.digits.push(byte),
+            _ => {}
+        }
+    }
+
+    fn end_value(&mut self) {
+        if self.depth == 1 && self.in_id {
+            self.found = std::str::from_utf8(&self.digits).ok().and_then(|digits| digits.parse().ok());
+            self.digits.clear();
+            self.in_id = false;
+        }
+    }
+
+    fn id(mut self) -> Option<u64> {
+        self.end_value();
+        self.found
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn lines(text: &str, max: usize) -> Vec<Line> {
+        let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+        runtime.block_on(async {
+            let mut source = tokio::io::BufReader::with_capacity(7, text.as_bytes());
+            let mut found = Vec::new();
+            loop {
+                match next(&mut source, max).await.unwrap() {
+                    Line::End => return found,
+                    line => found.push(line),
+                }
+            }
+        })
+    }
+
+    #[test]
+    fn lines_above_the_cap_are_skipped_and_their_id_is_found() {
+        let big = "x".repeat(100);
+        let cases = [
+            (format!(r#"{{"id":12,"result":"{big}"}}"#), Some(12)),
+            (format!(r#"{{"result":{{"id":3,"t":"{big}\"id\":4"}},"jsonrpc":"2.0", "id" : 56 }}"#), Some(56)),
+            (format!(r#"{{"result":["{big}"],"id":"78"}}"#), Some(78)),
+            (format!(r#"{{"result":["{big}"]}}"#), None),
+            (big.clone(), None),
+        ];
+        for (line, id) in cases {
+            let found = lines(&format!("{line}\nshort\n"), 50);
+            assert_eq!(found, [Line::TooLong(id), Line::Whole(b"short".to_vec())], "{line}");
+        }
+        assert_eq!(lines("12345\n123456\ncut", 5), [Line::Whole(b"12345".to_vec()), Line::TooLong(None)]);
+    }
+}

@@ -1,0 +1,78 @@
+//! MCP over the standard input and output of a child process.
+//!
+//! - [`process`]: starting the child in a process group of its own, and ending the group.
+//! - [`lines`]: reading its output line by line under a cap.
+//! - [`connection`]: requests and answers by id over the one pipe.
+
+pub(crate) mod connection;
+mod lines;
+pub(crate) mod process;
+
+use std::time::{Duration, Instant};
+
+use ptc_catalog::{Era, McpStdio};
+
+use super::fault::WorldFault;
+use super::mcp::{Agreed, handshake};
+use super::settings::UpstreamSettings;
+use crate::secrets::Secrets;
+use connection::{Child, Connection};
+
+/// Starts the child and agrees with it on era and revision.
+pub(crate) async fn connect(
+    name: &'static str,
+    spec: &'static McpStdio,
+    secrets: &Secrets,
+    settings: &UpstreamSettings,
+) -> Result<Connected, WorldFault> {
+    let timeout = Duration::from_millis(spec.handshake_timeout_ms);
+    let deadline = Instant::now() + timeout;
+    let max_bytes = settings.response_cap(spec.max_response_bytes);
+    let start = || Child::start(name, spec, secrets, settings, max_bytes);
+    let attempt = async {
+        let child = start().await?;
+        let agreed = match handshake::agree(&*child.connection, spec.era, deadline).await {
+            Err(refused) if refused.lost_to_probe && spec.era != Some(Era::Handshake) => {
+                drop(child);
+                let child = start().await?;
+                let agreed = handshake::agree(&*child.connection, Some(Era::Handshake), deadline).await;
+                return Ok::<_, WorldFault>(Connected { agreed: agreed.map_err(|r| r.fault)?, child });
+            }
+            other => other.map_err(|refused| refused.fault)?,
+        };
+        Ok(Connected { child, agreed })
+    };
+    let late = || {
+        WorldFault::timeout(format!(
+            "'{name}' did not finish starting and its handshake within {} ms (handshake_timeout_ms)",
+            timeout.as_millis()
+        ))
+    };
+    match tokio::time::timeout_at(deadline.into(), attempt).await {
+        Ok(Ok(connected)) => {
+            connected.child.connection.handshake_done();
+            Ok(connected)
+        }
+        Ok(Err(fault)) if fault.reason == super::fault::Reason::Timeout => Err(late()),
+        Ok(Err(fault)) => Err(fault),
+        Err(_) => Err(late()),
+    }
+}
+
+/// A child with which era and revision are agreed.
+pub(crate) struct Connected {
+    pub(crate) child: Child,
+    pub(crate) agreed: Agreed,
+}
+
+impl Connected {
+    pub(crate) fn channel(&self) -> &Connection {
+        &self.child.connection
+    }
+}
+
+impl super::lifecycle::Live for Connected {
+    fn lost(&self) -> Option<WorldFault> {
+        self.child.connection.lost()
+    }
+}

@@ -1,0 +1,148 @@
+//! Starting a child in a process group of its own, and ending the whole group.
+
+use std::ffi::OsString;
+use std::io;
+use std::path::Path;
+use std::process::Stdio;
+use std::sync::{Mutex, OnceLock, PoisonError, mpsc};
+use std::time::Duration;
+
+use ptc_catalog::{InheritEnv, McpStdio};
+use rustix::process::{Pid, Signal, kill_process_group, test_kill_process_group};
+use tokio::process::{Child, Command};
+use tokio::runtime::Handle;
+use tokio::sync::oneshot;
+use zeroize::Zeroizing;
+
+/// Variables of the server that every child gets, where set; and every `LC_*`.
+const BASE_ENVIRONMENT: [&str; 7] = ["PATH", "HOME", "USER", "LANG", "TMPDIR", "TERM", "SHELL"];
+
+/// How often a group is looked at while it ends.
+const POLL: Duration = Duration::from_millis(5);
+
+/// The command of an entry, with nothing in its environment that the entry does not ask for.
+pub(super) fn command(spec: &McpStdio, env: &[(&'static str, Zeroizing<String>)], config_dir: &Path) -> Command {
+    let program = Path::new(spec.command);
+    // Without a slash it is looked up in `PATH`; a relative path is one of the config's folder, not of `cd`.
+    let program = if spec.command.contains('/') { config_dir.join(program) } else { program.to_owned() };
+    let mut command = Command::new(program);
+    command.args(spec.args).env_clear().envs(inherited(spec.inherit_env));
+    for (name, value) in env {
+        command.env(name, value.as_str());
+    }
+    if let Some(cd) = spec.cd {
+        command.current_dir(config_dir.join(cd));
+    }
+    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0).kill_on_drop(true);
+    die_with_parent(&mut command);
+    command
+}
+
+fn inherited(rule: InheritEnv) -> Vec<(OsString, OsString)> {
+    let wanted = |name: &str| {
+        BASE_ENVIRONMENT.contains(&name)
+            || name.starts_with("LC_")
+            || match rule {
+                InheritEnv::Base => false,
+                InheritEnv::Names(names) => names.contains(&name),
+                InheritEnv::All => true,
+            }
+    };
+    std::env::vars_os().filter(|(name, _)| rule == InheritEnv::All || name.to_str().is_some_and(wanted)).collect()
+}
+
+/// Has the kernel kill the child when this process dies without a chance to do so itself.
+#[cfg(target_os = "linux")]
+fn die_with_parent(command: &mut Command) {
+    let parent = rustix::process::getpid();
+    let arm = move || {
+        rustix::process::set_parent_process_death_signal(Some(Signal::KILL))?;
+        // The parent may have died before the signal was armed.
+        if rustix::process::getppid() == Some(parent) { Ok(()) } else { Err(io::Error::other("the server is gone")) }
+    };
+    #[expect(unsafe_code, reason = "runs between fork and exec; it makes two system calls and allocates only where it fails")]
+    unsafe {
+        command.pre_exec(arm);
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+fn die_with_parent(_: &mut Command) {}
+
+struct Job {
+    command: Command,
+    runtime: Handle,
+    reply: oneshot::Sender<io::Result<Child>>,
+}
+
+/// Starts the child from a thread that lives as long as the process: the kernel sends the parent-death signal when the
+/// *thread* that forked ends, and tokio's blocking threads do.
+pub(super) async fn spawn(command: Command) -> io::Result<Child> {
+    let (reply, child) = oneshot::channel();
+    let job = Job { command, runtime: Handle::current(), reply };
+    spawner()?.send(job).map_err(|_| io::Error::other("the thread that starts processes is gone"))?;
+    child.await.map_err(|_| io::Error::other("the thread that starts processes is gone"))?
+}
+
+fn spawner() -> io::Result<mpsc::Sender<Job>> {
+    static JOBS: OnceLock<Mutex<Option<mpsc::Sender<Job>>>> = OnceLock::new();
+    let mut jobs = JOBS.get_or_init(Mutex::default).lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(sender) = &*jobs {
+        return Ok(sender.clone());
+    }
+    let (sender, receiver) = mpsc::channel::<Job>();
+    std::thread::Builder::new().name("ptc-spawn".to_owned()).spawn(move || {
+        for mut job in receiver {
+            let _inside = job.runtime.enter();
+            // A caller that stopped waiting drops the child, which kills it.
+            let _ = job.reply.send(job.command.spawn());
+        }
+    })?;
+    *jobs = Some(sender.clone());
+    Ok(sender)
+}
+
+/// A process group that is killed when this is dropped.
+pub(super) struct ProcessGroup {
+    leader: Option<Pid>,
+}
+
+impl ProcessGroup {
+    /// The group of a child that was just started.
+    pub(super) fn of(child: &Child) -> ProcessGroup {
+        ProcessGroup { leader: child.id().and_then(|id| Pid::from_raw(id.cast_signed())) }
+    }
+
+    fn signal(&self, signal: Signal) {
+        if let Some(leader) = self.leader {
+            // ESRCH: the group is gone already.
+            let _ = kill_process_group(leader, signal);
+        }
+    }
+
+    fn is_gone(&self) -> bool {
+        self.leader.is_none_or(|leader| test_kill_process_group(leader).is_err())
+    }
+
+    /// Asks the group to end, and kills what is left of it after `grace`. The leader must be reaped meanwhile.
+    pub(super) async fn terminate(mut self, child: &mut Child, grace: Duration) {
+        self.signal(Signal::TERM);
+        let ended = async {
+            let _ = child.wait().await;
+            while !self.is_gone() {
+                tokio::time::sleep(POLL).await;
+            }
+        };
+        if tokio::time::timeout(grace, ended).await.is_err() {
+            self.signal(Signal::KILL);
+            let _ = child.wait().await;
+        }
+        self.leader = None;
+    }
+}
+
+impl Drop for ProcessGroup {
+    fn drop(&mut self) {
+        self.signal(Signal::KILL);
+    }
+}
