@@ -11,19 +11,13 @@ use crate::diag::{Code, Diagnostic, quoted, suggest};
 use crate::tree::Node;
 
 /// Reads the emitters of one entry, in order.
-pub(super) fn read(
-    reading: &mut Reading<'_>,
-    owner: &str,
-    emitters: &[Node],
-    bindings: &Bindings,
-    seen: &mut Seen,
-) -> Vec<Auth> {
+pub(super) fn read(reading: &mut Reading<'_>, owner: &str, emitters: &[Node], bindings: &Bindings, seen: &mut Seen) -> Vec<Auth> {
     emitters.iter().filter_map(|node| emitter(reading, owner, node, bindings, seen)).collect()
 }
 
 fn emitter(reading: &mut Reading<'_>, owner: &str, node: &Node, bindings: &Bindings, seen: &mut Seen) -> Option<Auth> {
     let subject = Subject { name: format!("an emitter in `auth` of {owner}"), place: node.place(reading.file) };
-    let fields = Fields::read_variant(reading, &subject, &keys::AUTH, "an `auth` emitter", node, unknown_scheme)?;
+    let fields = Fields::read_variant(reading, &subject, &keys::AUTH, node, unknown_scheme)?;
     let scheme = fields.tag();
     let binding = fields.spanned(reading, "binding");
     if let Some(binding) = &binding {
@@ -37,8 +31,9 @@ fn emitter(reading: &mut Reading<'_>, owner: &str, node: &Node, bindings: &Bindi
     }
     let header = fields.spanned(reading, "header");
     if let Some(header) = &header {
-        headers::check_name(reading, Setter::Auth, &header.value, header.place.clone());
-        seen.set(reading, &header.value, header.place.clone());
+        if headers::check_name(reading, Setter::Auth, &header.value, header.place.clone()) {
+            seen.set(reading, &header.value, header.place.clone());
+        }
     }
     Some(Auth::CustomHeader { header: header?.value, binding: binding?.value })
 }
@@ -59,11 +54,13 @@ fn check_binding(reading: &mut Reading<'_>, scheme: &str, fields: &Fields<'_>, b
         && family(hint) != family(scheme)
     {
         let at = fields.node("scheme").map_or_else(|| binding.place.clone(), |node| node.place(reading.file));
-        let diagnostic =
-            Diagnostic::new(Code::SchemeHintMismatch, format!("the credential {} is sent as `{scheme}`, not as `{hint}`", quoted(name)))
-                .at(at, format!("sent as `{scheme}` here"))
-                .also(place.clone(), "meant for this scheme")
-                .hint("change the emitter's `scheme`, or the credential's `scheme_hint`");
+        let diagnostic = Diagnostic::new(
+            Code::SchemeHintMismatch,
+            format!("the credential {} is sent as `{scheme}`, not as `{hint}`", quoted(name)),
+        )
+        .at(at, format!("sent as `{scheme}` here"))
+        .also(place.clone(), "meant for this scheme")
+        .hint("change the emitter's `scheme`, or the credential's `scheme_hint`");
         reading.report(diagnostic);
     }
     if scheme == "basic"
@@ -78,11 +75,15 @@ fn check_binding(reading: &mut Reading<'_>, scheme: &str, fields: &Fields<'_>, b
 }
 
 fn unknown_scheme(reading: &mut Reading<'_>, node: &Node, wrong: &str) -> Option<&'static Table> {
-    let meant = match wrong {
-        "token" | "oauth" | "oauth2" | "jwt" => Some("bearer"),
-        "header" => Some("custom_header"),
-        _ => suggest::nearest(wrong, keys::AUTH.tags()),
-    };
+    const OTHER_NAMES: &[(&str, &str)] = &[
+        ("token", "bearer"),
+        ("oauth", "bearer"),
+        ("oauth2", "bearer"),
+        ("jwt", "bearer"),
+        ("header", "custom_header"),
+        ("password", "basic"),
+    ];
+    let meant = suggest::meant(wrong, keys::AUTH.tags(), OTHER_NAMES);
     let hint = match meant {
         Some(name) => format!("did you mean `{name}`?"),
         None => "schemes are `bearer`, `basic`, `custom_header` and its other name `api_key`".to_owned(),

@@ -45,7 +45,8 @@ fn all_but(reading: &mut Reading<'_>, node: &Node, open: &[&str]) {
     match &node.value {
         Tree::Object(members) => {
             for member in members {
-                let is_open = open.contains(&&*member.key) && member.value.as_str().is_some();
+                let is_open =
+                    open.contains(&&*member.key) && member.value.members().is_empty() && member.value.elements().is_none();
                 if !is_open {
                     all_but(reading, &member.value, &[]);
                 }
@@ -61,26 +62,42 @@ fn all_but(reading: &mut Reading<'_>, node: &Node, open: &[&str]) {
 /// known to be harmless. Quotes may be missing, so a string ends with its line at the latest.
 pub(super) fn text(sources: &Sources, file: FileId, diagnostics: &mut Diagnostics) {
     const HARMLESS: &[&str] = &[
-        "source", "var", "path", "scheme_hint", "scheme", "binding", "header", "transport", "description", "command", "cd",
-        "schema_file", "name",
+        "source",
+        "var",
+        "path",
+        "scheme_hint",
+        "scheme",
+        "binding",
+        "header",
+        "transport",
+        "description",
+        "command",
+        "cd",
+        "schema_file",
+        "name",
     ];
     let source = &sources.get(file).text;
     let mut start = 0;
+    let mut key = "";
+    // The last character outside of strings: after some of them a string is a key or an element of a list.
+    let mut before = '{';
     for line in source.split_inclusive('\n') {
         let mut at = 0;
-        let mut key = "";
         while let Some(open) = line.get(at..).and_then(|rest| rest.find(['"', '\''])).map(|found| at + found) {
+            before = line.get(at..open).and_then(|between| between.trim_end().chars().last()).unwrap_or(before);
             let end = string_end(line, open);
             let content = line.get(open + 1..end).unwrap_or("");
             let after = line.get((end + 1).min(line.len())..).unwrap_or("");
             if after.trim_start().starts_with(':') {
                 key = content;
-            } else if !HARMLESS.contains(&key) {
+            } else if !HARMLESS.contains(&key) && !matches!(before, '{' | ',' | '[') {
                 let range = (start + open + 1) as u32..(start + end) as u32;
                 diagnostics.conceal(Place { file, range });
             }
+            before = '"';
             at = end + 1;
         }
+        before = line.get(at..).and_then(|rest| rest.trim_end().chars().last()).unwrap_or(before);
         start += line.len();
     }
 }

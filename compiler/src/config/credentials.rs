@@ -76,7 +76,7 @@ pub(super) fn read(reading: &mut Reading<'_>, config: &Fields<'_>) -> Bindings {
 
 fn read_one(reading: &mut Reading<'_>, member: &Member) -> Option<Read> {
     let subject = Subject { name: format!("credential {}", quoted(&member.key)), place: reading.key_place(member) };
-    let fields = Fields::read_variant(reading, &subject, &keys::CREDENTIAL, "a credential", &member.value, unknown_source)?;
+    let fields = Fields::read_variant(reading, &subject, &keys::CREDENTIAL, &member.value, unknown_source)?;
     let source = match fields.tag() {
         "env" => {
             let var = fields.spanned(reading, "var")?;
@@ -88,7 +88,9 @@ fn read_one(reading: &mut Reading<'_>, member: &Member) -> Option<Read> {
                 let plain = var.value.trim_start_matches('$').trim_matches(['{', '}']);
                 let message = format!("{} names the variable with a dollar sign", quoted(&var.value));
                 let hint = format!("write {}", quoted(plain));
-                reading.report(Diagnostic::new(Code::BadVariableName, message).at(var.place, "only the name stands here").hint(hint));
+                reading.report(
+                    Diagnostic::new(Code::BadVariableName, message).at(var.place, "only the name stands here").hint(hint),
+                );
             }
             CredentialSource::Env { var: var.value }
         }
@@ -113,12 +115,15 @@ fn unknown_source(reading: &mut Reading<'_>, node: &Node, wrong: &str) -> Option
         reading.fault(Code::ReservedSource, node, message, "not available yet", hint);
         return None;
     }
-    let meant = match wrong {
-        "environment" | "environment_variable" => Some("env"),
-        "path" => Some("file"),
-        "value" | "inline" | "plain" | "text" => Some("literal"),
-        _ => suggest::nearest(wrong, keys::CREDENTIAL.tags()),
-    };
+    const OTHER_NAMES: &[(&str, &str)] = &[
+        ("environment", "env"),
+        ("variable", "env"),
+        ("path", "file"),
+        ("value", "literal"),
+        ("inline", "literal"),
+        ("plain", "literal"),
+    ];
+    let meant = suggest::meant(wrong, keys::CREDENTIAL.tags(), OTHER_NAMES);
     let hint = match meant {
         Some(name) => format!("did you mean `{name}`?"),
         None => "sources are `env`, `file` and `literal`".to_owned(),
@@ -154,17 +159,22 @@ fn literal(reading: &mut Reading<'_>, name: &str, fields: &Fields<'_>) -> Option
 /// `user:pass`, or an object with both.
 fn is_pair(value: &str) -> bool {
     match serde_json::from_str::<serde_json::Value>(value) {
-        Ok(serde_json::Value::Object(object)) => ["user", "pass"].iter().all(|key| object.get(*key).is_some_and(|v| v.is_string())),
+        Ok(serde_json::Value::Object(object)) => {
+            ["user", "pass"].iter().all(|key| object.get(*key).is_some_and(|v| v.is_string()))
+        }
         _ => value.contains(':'),
     }
 }
 
-/// Warns of bindings that no `auth` names, be it in an entry with faults.
+/// Warns of bindings that no `auth` names, be it in an entry with faults or by a name that is nearly right.
 pub(super) fn warn_of_unused(reading: &mut Reading<'_>, config: &Fields<'_>) {
-    let mut used = BTreeSet::new();
+    let mut named = BTreeSet::new();
     for upstream in config.members("upstreams") {
-        collect_uses(&upstream.value, &mut used);
+        collect_uses(&upstream.value, &mut named);
     }
+    let known = || config.members("credentials").iter().map(|member| &*member.key);
+    let meant = named.iter().filter(|name| !known().any(|key| key == **name)).filter_map(|name| suggest::nearest(name, known()));
+    let used: BTreeSet<&str> = named.iter().copied().chain(meant).collect();
     for member in config.members("credentials") {
         if !used.contains(&*member.key) {
             let diagnostic = Diagnostic::new(Code::UnusedBinding, format!("nothing uses the credential {}", quoted(&member.key)))

@@ -33,7 +33,7 @@ impl<'n> Fields<'n> {
         others: &'static [Table],
         node: &'n Node,
     ) -> Option<Fields<'n>> {
-        if !is_object(reading, subject, table.title, node) {
+        if !is_object(reading, subject, node) {
             return None;
         }
         let mut fields = Fields { table, sound: Vec::new() };
@@ -65,17 +65,17 @@ impl<'n> Fields<'n> {
         reading: &mut Reading<'_>,
         subject: &Subject,
         variants: &'static Variants,
-        title: &str,
         node: &'n Node,
         unknown: impl FnOnce(&mut Reading<'_>, &'n Node, &'n str) -> Option<&'static Table>,
     ) -> Option<Fields<'n>> {
-        if !is_object(reading, subject, title, node) {
+        if !is_object(reading, subject, node) {
             return None;
         }
         let Some(tag) = node.get(variants.tag.name) else {
             let guess = guess(variants, node);
-            let mut diagnostic = Diagnostic::new(Code::MissingKey, format!("{} lacks the key `{}`", subject.name, variants.tag.name))
-                .at(subject.place.clone(), format!("`{}` is missing", variants.tag.name));
+            let mut diagnostic =
+                Diagnostic::new(Code::MissingKey, format!("{} lacks the key `{}`", subject.name, variants.tag.name))
+                    .at(subject.place.clone(), format!("`{}` is missing", variants.tag.name));
             let cases: Vec<String> = variants.tags().map(quoted).collect();
             diagnostic = match guess {
                 Some(table) => diagnostic.hint(format!("by its other keys it is \"{}\": \"{}\"", variants.tag.name, table.tag)),
@@ -160,11 +160,11 @@ impl<'n> Fields<'n> {
     }
 }
 
-fn is_object(reading: &mut Reading<'_>, subject: &Subject, title: &str, node: &Node) -> bool {
+fn is_object(reading: &mut Reading<'_>, subject: &Subject, node: &Node) -> bool {
     let is = matches!(node.value, crate::tree::Tree::Object(_));
     if !is {
         let message = format!("{} must be an object, found {}", subject.name, node.kind());
-        reading.fault(Code::WrongType, node, message, &format!("expected {title}"), "");
+        reading.fault(Code::WrongType, node, message, "expected an object", "");
     }
     is
 }
@@ -172,9 +172,9 @@ fn is_object(reading: &mut Reading<'_>, subject: &Subject, title: &str, node: &N
 /// The only case that has a required key which the object holds.
 fn guess(variants: &'static Variants, node: &Node) -> Option<&'static Table> {
     let mut fitting = variants.cases.iter().filter(|table| {
-        table.keys().any(|key| {
-            key.name != variants.tag.name && key.presence == Presence::Required && node.get(key.name).is_some()
-        })
+        table
+            .keys()
+            .any(|key| key.name != variants.tag.name && key.presence == Presence::Required && node.get(key.name).is_some())
     });
     match (fitting.next(), fitting.next()) {
         (Some(only), None) => Some(only),
@@ -202,6 +202,7 @@ fn unknown_key(
     let meant = free.clone().find(|key| key.aliases.contains(&wrong)).map(|key| key.name);
     let elsewhere = others.iter().find(|other| other.tag != table.tag && other.key(wrong).is_some());
     let near = suggest::nearest(wrong, free.map(|key| key.name));
+    let given = suggest::nearest(wrong, table.keys().map(|key| key.name));
     let message = format!("unknown key {} in {}", quoted(wrong), table.title);
     let mut diagnostic = Diagnostic::new(Code::UnknownKey, message).at(reading.key_place(member), "not a key of this object");
     let meant = match (meant, elsewhere, near) {
@@ -216,6 +217,10 @@ fn unknown_key(
         (None, None, Some(name)) => {
             diagnostic = diagnostic.hint(format!("did you mean `{name}`?"));
             Some(name)
+        }
+        (None, None, None) if given.is_some() => {
+            diagnostic = diagnostic.hint(format!("it looks like `{}`, which is given as well; remove it", given.unwrap_or("")));
+            None
         }
         (None, None, None) => {
             let keys: Vec<String> = table.keys().map(|key| quoted(key.name)).collect();

@@ -53,8 +53,9 @@ const RESERVED: &[Reserved] = &[
     },
 ];
 
-/// Checks a header's name; the place is where it is written.
-pub(super) fn check_name(reading: &mut Reading<'_>, setter: Setter, name: &str, place: Place) {
+/// Checks a header's name; the place is where it is written. `true` where it can be set.
+pub(super) fn check_name(reading: &mut Reading<'_>, setter: Setter, name: &str, place: Place) -> bool {
+    let before = reading.errors();
     if let Some(wrong) = name.chars().find(|c| !is_token(*c)) {
         let message = format!("{} is not a name of a header", quoted(name));
         let label = format!("{} cannot be part of one", character(wrong));
@@ -72,6 +73,7 @@ pub(super) fn check_name(reading: &mut Reading<'_>, setter: Setter, name: &str, 
         let message = format!("the header `{}` cannot be set in `{owner}`: {}", row.name, row.why);
         reading.report(Diagnostic::new(Code::ReservedHeader, message).at(place, "").hint(row.hint));
     }
+    reading.errors() == before
 }
 
 /// Checks a literal value.
@@ -100,7 +102,7 @@ impl Seen {
                 let diagnostic = Diagnostic::new(Code::RepeatedHeader, format!("the header {} is set twice", quoted(name)))
                     .at(place, "set again here")
                     .also(first.clone(), "first set here")
-                    .hint("names of headers differ by more than case; keep one of the two");
+                    .hint("case makes no difference in the name of a header; keep one of the two");
                 reading.report(diagnostic);
             }
             None => self.0.push((folded, place)),

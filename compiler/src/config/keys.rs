@@ -32,16 +32,16 @@ pub static CONFIG: Table = Table {
 };
 
 /// What every entry of `upstreams` may hold.
-const ENTRY: &[Key] = &[
-    TRANSPORT,
-    key("description", Kind::AnyText, Optional, "one line on what the upstream is for"),
-];
+const ENTRY: &[Key] = &[TRANSPORT, key("description", Kind::AnyText, Optional, "one line on what the upstream is for")];
 
 const TRANSPORT: Key = key("transport", Kind::AnyText, Required, "how the upstream is reached").or(&["type", "kind"]);
 
 /// What every MCP entry may hold.
-const MCP: &[Key] = &[key("include_tools", Kind::Names, Optional, "the tools that programs may call; all where left out")
-    .or(&["tools", "allowed_tools", "allowedTools"])];
+const MCP: &[Key] = &[key("include_tools", Kind::Names, Optional, "the tools that programs may call; all where left out").or(&[
+    "tools",
+    "allowed_tools",
+    "allowedTools",
+])];
 
 /// What every entry that speaks HTTP may hold.
 const HTTP: &[Key] = &[
@@ -87,7 +87,11 @@ pub static UPSTREAM: Variants = Variants {
             groups: &[
                 ENTRY,
                 &[
-                    key("url", Kind::Text, Required, "the server's Streamable HTTP endpoint").or(&["endpoint", "uri", "serverUrl"]),
+                    key("url", Kind::Text, Required, "the server's Streamable HTTP endpoint").or(&[
+                        "endpoint",
+                        "uri",
+                        "serverUrl",
+                    ]),
                     key("proxy", Kind::Text, Optional, "URL of a proxy"),
                     HANDSHAKE_TIMEOUT,
                 ],
@@ -101,9 +105,15 @@ pub static UPSTREAM: Variants = Variants {
             groups: &[
                 ENTRY,
                 &[
-                    key("base_url", Kind::Text, Required, "what the paths of the operations are appended to").or(&["url", "server"]),
-                    key("schema_file", Kind::Text, Optional, "path of the OpenAPI document")
-                        .or(&["schema", "spec", "spec_file", "openapi", "schema_path"]),
+                    key("base_url", Kind::Text, Required, "what the paths of the operations are appended to")
+                        .or(&["url", "server"]),
+                    key("schema_file", Kind::Text, Optional, "path of the OpenAPI document").or(&[
+                        "schema",
+                        "spec",
+                        "spec_file",
+                        "openapi",
+                        "schema_path",
+                    ]),
                     key("schema_url", Kind::Text, Optional, "URL of the OpenAPI document, fetched when the binary is built")
                         .or(&["spec_url"]),
                     key("schema_max_bytes", BYTES, Default(32 * 1024 * 1024), "largest OpenAPI document that is read"),
@@ -156,7 +166,8 @@ pub static CREDENTIAL: Variants = Variants {
             title: "a `file` credential",
             groups: &[&[
                 SOURCE,
-                key("path", Kind::Text, Required, "path of the file; white space at its end is dropped").or(&["file", "filename"]),
+                key("path", Kind::Text, Required, "path of the file; white space at its end is dropped")
+                    .or(&["file", "filename"]),
                 SCHEME_HINT,
             ]],
         },
@@ -169,7 +180,8 @@ pub static CREDENTIAL: Variants = Variants {
 };
 
 const SCHEME: Key = key("scheme", Kind::AnyText, Required, "how the secret is sent").or(&["type"]);
-const BINDING: Key = key("binding", Kind::Text, Required, "the entry of `credentials` that is sent").or(&["credential", "secret"]);
+const BINDING: Key =
+    key("binding", Kind::Text, Required, "the entry of `credentials` that is sent").or(&["credential", "secret"]);
 const HEADER: Key = key("header", Kind::Text, Required, "the header that carries the secret").or(&["name", "header_name"]);
 
 /// The elements of `auth`, by `scheme`.

@@ -26,7 +26,8 @@ pub(super) fn check(reading: &mut Reading<'_>, key: &Key, node: &Node) -> bool {
         (Kind::TextMap, Tree::Object(members)) => {
             for member in members {
                 if member.value.as_str().is_none() {
-                    let message = format!("{} in `{}` must be a string, found {}", quoted(&member.key), key.name, member.value.kind());
+                    let message =
+                        format!("{} in `{}` must be a string, found {}", quoted(&member.key), key.name, member.value.kind());
                     reading.fault(Code::WrongType, &member.value, message, "expected a string", quotes_hint(&member.value));
                 }
             }
@@ -101,7 +102,7 @@ fn quotes_hint(node: &Node) -> &'static str {
 }
 
 fn empty(reading: &mut Reading<'_>, key: &Key, node: &Node) {
-    let hint = format!("`{}` is {}", key.name, key.doc);
+    let hint = format!("`{}`: {}", key.name, key.doc);
     reading.fault(Code::EmptyValue, node, format!("`{}` must not be empty", key.name), "empty", &hint);
 }
 
@@ -117,7 +118,13 @@ fn number(reading: &mut Reading<'_>, key: &Key, node: &Node, min: u64, max: u64,
         }
         _ => {
             let message = format!("`{}` must be a whole number of {unit}, found {text}", key.name);
-            reading.fault(Code::WrongType, node, message, "expected a whole number", "write it without a fraction or an exponent");
+            reading.fault(
+                Code::WrongType,
+                node,
+                message,
+                "expected a whole number",
+                "write it without a fraction or an exponent",
+            );
         }
     }
 }

@@ -9,9 +9,34 @@ const LONGEST: usize = 64;
 
 /// Namespaces of the language: a bare name in discovery means these first, so an upstream of that name is hidden there.
 const NAMESPACES: &[&str] = &[
-    "Boolean", "Double", "Duration", "Float", "Instant", "Integer", "LocalDate", "Long", "Math", "Period", "String", "System",
-    "budget", "clojure.core", "clojure.set", "clojure.string", "clojure.walk", "core", "data", "java.util.Date", "math", "regex",
-    "set", "str", "string", "tool", "user", "walk",
+    "Boolean",
+    "Double",
+    "Duration",
+    "Float",
+    "Instant",
+    "Integer",
+    "LocalDate",
+    "Long",
+    "Math",
+    "Period",
+    "String",
+    "System",
+    "budget",
+    "clojure.core",
+    "clojure.set",
+    "clojure.string",
+    "clojure.walk",
+    "core",
+    "data",
+    "java.util.Date",
+    "math",
+    "regex",
+    "set",
+    "str",
+    "string",
+    "tool",
+    "user",
+    "walk",
 ];
 
 /// Reports names that programs cannot write, or that are easily taken for others.
@@ -63,6 +88,9 @@ fn fault(name: &str) -> Option<&'static str> {
 
 /// The name with everything odd as `-`; `None` where nothing useful is left.
 fn plain(name: &str) -> Option<String> {
+    if !name.is_ascii() {
+        return None;
+    }
     let words: Vec<&str> =
         name.split(|c: char| !(c.is_ascii_alphanumeric() || matches!(c, '_' | '.'))).filter(|word| !word.is_empty()).collect();
     let plain: String = words.join("-").trim_start_matches(['_', '.']).chars().take(LONGEST).collect();

@@ -38,17 +38,19 @@ fn schema_source(reading: &mut Reading<'_>, subject: &Subject, fields: &Fields<'
     let hint = "`schema_file` names a file, `schema_url` a URL that is fetched when the binary is built";
     match (fields.member("schema_file"), fields.member("schema_url")) {
         (Some(file), Some(url)) => {
-            let diagnostic = Diagnostic::new(Code::SchemaSource, format!("{} has both `schema_file` and `schema_url`", subject.name))
-                .at(reading.key_place(url), "the second source")
-                .also(reading.key_place(file), "the first source")
-                .hint("keep one of the two; a file needs no network when building");
+            let diagnostic =
+                Diagnostic::new(Code::SchemaSource, format!("{} has both `schema_file` and `schema_url`", subject.name))
+                    .at(reading.key_place(url), "the second source")
+                    .also(reading.key_place(file), "the first source")
+                    .hint("keep one of the two; a file needs no network when building");
             reading.report(diagnostic);
             None
         }
         (None, None) => {
-            let diagnostic = Diagnostic::new(Code::SchemaSource, format!("{} does not say where its OpenAPI document is", subject.name))
-                .at(subject.place.clone(), "`schema_file` or `schema_url` is missing")
-                .hint(hint);
+            let diagnostic =
+                Diagnostic::new(Code::SchemaSource, format!("{} does not say where its OpenAPI document is", subject.name))
+                    .at(subject.place.clone(), "`schema_file` or `schema_url` is missing")
+                    .hint(hint);
             reading.report(diagnostic);
             None
         }
@@ -84,9 +86,10 @@ fn overrides(reading: &mut Reading<'_>, fields: &Fields<'_>) -> BTreeMap<String,
         if let Some(list) = fields.node("include_operations")
             && !included.contains(&id)
         {
-            let mut diagnostic = Diagnostic::new(Code::OverrideNotIncluded, format!("the operation {} is not included", quoted(id)))
-                .at(place.clone(), "an override without effect")
-                .also(list.place(reading.file), "not in this list");
+            let mut diagnostic =
+                Diagnostic::new(Code::OverrideNotIncluded, format!("the operation {} is not included", quoted(id)))
+                    .at(place.clone(), "an override without effect")
+                    .also(list.place(reading.file), "not in this list");
             diagnostic = match suggest::nearest(id, included.iter().copied()) {
                 Some(near) => diagnostic.hint(format!("did you mean {}?", quoted(near))),
                 None => diagnostic.hint(format!("add {} to `include_operations`, or remove the override", quoted(id))),

@@ -14,7 +14,7 @@ pub(super) fn read(reading: &mut Reading<'_>, member: &Member, bindings: &Bindin
     let before = reading.errors();
     let place = reading.key_place(member);
     let subject = Subject { name: format!("upstream {}", quoted(&member.key)), place: place.clone() };
-    let fields = Fields::read_variant(reading, &subject, &keys::UPSTREAM, "an upstream", &member.value, unknown_transport)?;
+    let fields = Fields::read_variant(reading, &subject, &keys::UPSTREAM, &member.value, unknown_transport)?;
     let transport = match fields.tag() {
         "mcp_stdio" => Transport::McpStdio(stdio::read(reading, &fields)?),
         "mcp_http" => Transport::McpHttp(http::read(reading, &subject.name, &fields, bindings)?),
@@ -30,12 +30,9 @@ pub(super) fn read(reading: &mut Reading<'_>, member: &Member, bindings: &Bindin
     (reading.errors() == before).then_some(upstream)
 }
 
-/// Old names and those of other tools, with what they are called here.
+/// Names of other tools, with what they are called here.
 const OTHER_NAMES: &[(&str, &str)] = &[
     ("streamable-http", "mcp_http"),
-    ("streamable_http", "mcp_http"),
-    ("streamableHttp", "mcp_http"),
-    ("streamablehttp", "mcp_http"),
     ("https", "mcp_http"),
     ("local", "mcp_stdio"),
     ("command", "mcp_stdio"),
@@ -52,10 +49,11 @@ fn unknown_transport(reading: &mut Reading<'_>, node: &Node, wrong: &str) -> Opt
         reading.fault(Code::OldTransport, node, message, "a name of earlier versions", &format!("write \"{name}\""));
         return keys::UPSTREAM.case(&name);
     }
-    let other = OTHER_NAMES.iter().find(|(name, _)| *name == wrong).map(|(_, here)| *here);
-    let meant = other.or_else(|| suggest::nearest(wrong, keys::UPSTREAM.tags()));
+    let meant = suggest::meant(wrong, keys::UPSTREAM.tags(), OTHER_NAMES);
     let hint = match (wrong, meant) {
-        ("sse", _) => "servers that only offer the old HTTP+SSE transport cannot be used; Streamable HTTP is `mcp_http`".to_owned(),
+        ("sse", _) => {
+            "servers that only offer the old HTTP+SSE transport cannot be used; Streamable HTTP is `mcp_http`".to_owned()
+        }
         (_, Some(name)) => format!("did you mean `{name}`?"),
         (_, None) => "transports are `mcp_stdio`, `mcp_http` and `openapi`".to_owned(),
     };

@@ -49,7 +49,13 @@ pub(super) fn read<'n>(reading: &mut Reading<'_>, fields: &Fields<'n>, key: &'st
         reading.fault(Code::SecretInUrl, node, format!("`{key}` holds a user or password"), "would end up in the binary", hint);
     }
     if url.fragment().is_some() {
-        reading.fault(Code::UrlParts, node, format!("`{key}` has a fragment"), "", "fragments are never sent; remove the part from `#` on");
+        reading.fault(
+            Code::UrlParts,
+            node,
+            format!("`{key}` has a fragment"),
+            "",
+            "fragments are never sent; remove the part from `#` on",
+        );
     }
     if key == "base_url" && url.query().is_some() {
         let hint = "paths of operations are appended to it; give fixed parameters as `default_args` of each operation";
@@ -69,7 +75,13 @@ pub(super) fn check_security(reading: &mut Reading<'_>, fields: &Fields<'_>, nam
             } else {
                 "use `https://`; \"allow_insecure_http\": true permits it for a network that you trust"
             };
-            reading.fault(Code::InsecureUrl, named.node, format!("`{}` does not use TLS", named.key), "readable on the way", hint);
+            reading.fault(
+                Code::InsecureUrl,
+                named.node,
+                format!("`{}` does not use TLS", named.key),
+                "readable on the way",
+                hint,
+            );
         }
     }
     if let Some(plain) = plain

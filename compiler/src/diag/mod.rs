@@ -150,10 +150,19 @@ impl Diagnostics {
 /// A name out of a file, as a message shows it: in backticks, control characters escaped, cut when very long.
 pub fn quoted(text: &str) -> String {
     const LONGEST: usize = 80;
-    let mut shown: String = text.chars().take(LONGEST).flat_map(char::escape_debug).collect();
+    if text.is_empty() {
+        return "`\"\"`".to_owned();
+    }
+    let mut shown = String::new();
+    for c in text.chars().take(LONGEST) {
+        // In backticks quotes and backslashes need no escape; characters that cannot be seen do.
+        match c {
+            '\\' | '"' | '\'' => shown.push(c),
+            c => shown.extend(c.escape_debug()),
+        }
+    }
     if text.chars().nth(LONGEST).is_some() {
         shown.push('…');
     }
-    // `escape_debug` is for literals; in backticks quotes need no escape.
-    format!("`{}`", shown.replace("\\\"", "\"").replace("\\'", "'"))
+    format!("`{shown}`")
 }

@@ -1,14 +1,11 @@
 //! Did you mean: the known name that is nearest to a wrong one.
 
-/// Words of no more than this many letters must differ in one place only.
-const SHORT: usize = 4;
-
 /// The candidate that a person most likely meant, or `None` where nothing is near.
 ///
-/// Case and the difference between `-`, `_` and nothing count for little. Among equals the first in order wins.
+/// A third of its letters may be wrong, three at most. Case and the difference between `-`, `_` and nothing count for little. Among equals the first in order wins.
 pub fn nearest<'a>(wrong: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let plain = folded(wrong);
-    let allowed = if plain.chars().count() <= SHORT { 1 } else { plain.chars().count().div_ceil(3).min(4) };
+    let allowed = (plain.chars().count() / 3).clamp(1, 3);
     candidates
         .into_iter()
         .filter(|candidate| *candidate != wrong)
@@ -16,6 +13,13 @@ pub fn nearest<'a>(wrong: &str, candidates: impl IntoIterator<Item = &'a str>) -
         .filter(|(distance, _)| *distance <= allowed)
         .min_by_key(|(distance, candidate)| (*distance, *candidate))
         .map(|(_, candidate)| candidate)
+}
+
+/// The name that a person most likely meant, where other tools call the same things by `others`: pairs of their name and
+/// ours.
+pub fn meant<'a>(wrong: &str, names: impl IntoIterator<Item = &'a str>, others: &[(&str, &'a str)]) -> Option<&'a str> {
+    let ours = |name: &str| others.iter().find(|(theirs, _)| *theirs == name).map(|(_, ours)| *ours);
+    ours(wrong).or_else(|| nearest(wrong, names)).or_else(|| ours(nearest(wrong, others.iter().map(|(theirs, _)| *theirs))?))
 }
 
 /// `did you mean `x`?` where something is near; otherwise the known names, where there are few.
@@ -57,6 +61,7 @@ mod tests {
             ("envs", Some("env")),
             ("working_directory", None),
             ("x", None),
+            ("commit", None),
         ] {
             assert_eq!(nearest(wrong, keys), meant, "{wrong}");
         }

@@ -60,6 +60,7 @@ pub fn parse_as(sources: &Sources, file: FileId, syntax: Syntax, diagnostics: &m
     let mut parser = Parser {
         scanner: Scanner::new(text, &ScannerOptions::default()),
         text,
+        base: 0,
         file,
         syntax,
         diagnostics,
@@ -81,6 +82,8 @@ type Parsed<T> = Result<T, GiveUp>;
 struct Parser<'a> {
     scanner: Scanner<'a>,
     text: &'a str,
+    /// Where in `text` the scanner started.
+    base: u32,
     file: FileId,
     syntax: Syntax,
     diagnostics: &'a mut Diagnostics,
@@ -126,7 +129,7 @@ impl<'a> Parser<'a> {
         self.last_end = self.range.end;
         loop {
             let scanned = self.scanner.scan();
-            let range = self.scanner.token_start() as u32..self.scanner.token_end() as u32;
+            let range = self.base + self.scanner.token_start() as u32..self.base + self.scanner.token_end() as u32;
             match scanned {
                 Ok(Some(Token::CommentLine(_) | Token::CommentBlock(_))) => {
                     if !self.syntax.comments {
@@ -139,28 +142,41 @@ impl<'a> Parser<'a> {
                     return Ok(());
                 }
                 Err(error) => {
-                    let at = error.range().start as u32..error.range().end as u32;
+                    let at = self.base + error.range().start as u32..self.base + error.range().end as u32;
                     return self.unreadable(range.start, at);
                 }
             }
         }
     }
 
-    /// Reports a token that could not be read and gives up: where it ends is unknown.
+    /// Reports a token that could not be read; goes on behind it where it is clear where it ends, and
+    /// gives up otherwise.
     fn unreadable(&mut self, start: u32, at: Range<u32>) -> Parsed<()> {
-        let rest = self.text.get(start as usize..).unwrap_or("");
+        let rest: &'a str = self.text.get(start as usize..).unwrap_or("");
         if rest.starts_with(['"', '\'']) {
             let line = rest.lines().next().unwrap_or("");
-            if at.end as usize >= self.text.len() || at.start as usize >= start as usize + line.len() {
-                return self.unclosed_string(start);
-            }
+            let Some(length) = closed_length(line) else {
+                self.unclosed_string(start)?;
+                return Err(GiveUp);
+            };
             self.fault(
                 at,
                 "not a valid escape in a string",
                 "here",
                 r#"escapes are \" \\ \/ \b \f \n \r \t and \uXXXX; write a backslash itself as \\"#,
             )?;
-        } else if rest.starts_with("/*") {
+            // The faults of the string are told; an empty one in its place has none.
+            self.resume(start, length, Token::String(Cow::Borrowed("")));
+            self.lossy = true;
+            return Ok(());
+        }
+        // The scanner ends a word at white space only.
+        let word = rest.split(|c: char| !(c.is_alphanumeric() || matches!(c, '_' | '-' | '.' | '$' | '+'))).next().unwrap_or("");
+        if !word.is_empty() {
+            self.resume(start, word.len(), Token::Word(word));
+            return Ok(());
+        }
+        if rest.starts_with("/*") {
             self.fault(start..start + 2, "a comment is not closed", "opened here", "close it with `*/`")?;
         } else {
             let found = at.start as usize..at.end as usize;
@@ -168,6 +184,14 @@ impl<'a> Parser<'a> {
             self.fault(at, &format!("`{}` is not expected here", found.escape_debug()), "", "only JSON can stand here")?;
         }
         Err(GiveUp)
+    }
+
+    /// Makes `token` the current one and goes on behind it.
+    fn resume(&mut self, start: u32, length: usize, token: Token<'a>) {
+        self.base = start + length as u32;
+        self.scanner = Scanner::new(self.text.get(self.base as usize..).unwrap_or(""), &ScannerOptions::default());
+        self.range = start..self.base;
+        self.token = Some(token);
     }
 
     fn unclosed_string(&mut self, start: u32) -> Parsed<()> {
@@ -178,8 +202,7 @@ impl<'a> Parser<'a> {
             "a string is not closed on its line",
             "opened here",
             r#"close it with `"`; a line break inside a string is written `\n`"#,
-        )?;
-        Err(GiveUp)
+        )
     }
 
     fn value(&mut self, depth: usize) -> Parsed<Node> {
@@ -194,8 +217,14 @@ impl<'a> Parser<'a> {
             Some(Token::Word(word)) => self.word(word)?,
             found => {
                 let message = format!("expected a value, found {}", name(found.as_ref()));
-                self.fault(range, &message, "a value is missing", "")?;
-                return Err(GiveUp);
+                self.fault(range.clone(), &message, "a value is missing", "")?;
+                if found.is_none() {
+                    return Err(GiveUp);
+                }
+                // What was found ends the member; whoever asked for a value goes on from there.
+                self.lossy = true;
+                self.token = found;
+                return Ok(Node { range: range.start..range.start, value: Tree::Null });
             }
         };
         self.advance()?;
@@ -312,6 +341,9 @@ impl<'a> Parser<'a> {
     fn string(&mut self, text: Cow<'a, str>) -> Parsed<Box<str>> {
         let range = self.range.clone();
         let raw = self.text.get(range.start as usize..range.end as usize).unwrap_or("");
+        if text.is_empty() {
+            return Ok(Box::default());
+        }
         if raw.starts_with('\'') {
             self.fault(range.clone(), "strings are written in double quotes", "", "replace each `'` with `\"`")?;
         }
@@ -327,7 +359,7 @@ impl<'a> Parser<'a> {
             && let Some((at, escape)) = json5_escape(raw)
         {
             let at = range.start + at as u32;
-            let message = format!("`{}` is not an escape of JSON", escape.escape_debug());
+            let message = format!("`{escape}` is not an escape of JSON");
             self.fault(at..at + escape.len() as u32, &message, "here", r#"escapes are \" \\ \/ \b \f \n \r \t and \uXXXX"#)?;
         }
         Ok(text.into_owned().into_boxed_str())
@@ -427,6 +459,21 @@ fn name(token: Option<&Token<'_>>) -> String {
         Some(Token::String(_)) => "a string".to_owned(),
         Some(token) => format!("`{}`", token.as_str().escape_debug()),
     }
+}
+
+/// Length in bytes of the string that a line starts with, quotes included; `None` where it is not closed.
+fn closed_length(line: &str) -> Option<usize> {
+    let quote = line.chars().next()?;
+    let mut escaped = false;
+    for (at, c) in line.char_indices().skip(1) {
+        match c {
+            _ if escaped => escaped = false,
+            '\\' => escaped = true,
+            c if c == quote => return Some(at + 1),
+            _ => {}
+        }
+    }
+    None
 }
 
 /// Whether a number that the lenient scanner took is one of JSON.

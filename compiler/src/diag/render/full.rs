@@ -18,10 +18,24 @@ pub fn full(sources: &Sources, diagnostics: &Diagnostics, style: Style) -> Strin
     .term_width(WIDTH);
     let mut out = String::new();
     for diagnostic in diagnostics.sorted() {
-        out.push_str(&renderer.render(&[group(sources, diagnostics, diagnostic)]));
-        out.push_str("\n\n");
+        for line in renderer.render(&[group(sources, diagnostics, diagnostic)]).lines().filter(|line| !is_repeated_origin(line)) {
+            out.push_str(line);
+            out.push('\n');
+        }
+        out.push('\n');
     }
     out
+}
+
+/// Whether a line is the renderer's `:::`, which it puts before a snippet without a path. Places are given by an origin of
+/// their own, since the text of a snippet may be cut or masked, so that places counted in it would be wrong.
+fn is_repeated_origin(line: &str) -> bool {
+    let mut bare = String::new();
+    for (at, part) in line.split('\u{1b}').enumerate() {
+        let text = if at == 0 { part } else { part.split_once('m').map_or("", |(_, text)| text) };
+        bare.push_str(text);
+    }
+    bare.trim() == ":::"
 }
 
 fn group<'a>(sources: &'a Sources, diagnostics: &Diagnostics, diagnostic: &'a Diagnostic) -> Group<'a> {
