@@ -3,7 +3,7 @@
 //! All values stand in one total order, which is also their equality (`compare(a, b) == Equal`) and which the hash agrees
 //! with. Maps and sets keep their keys by it.
 //!
-//! - Kinds: nil, false, true, numbers, strings, keywords, symbols, vectors, maps, sets, regexes, vars, functions.
+//! - Kinds: numbers, nil, false, true, keywords, symbols, vars, functions, regexes, maps, sets, vectors, strings.
 //! - Numbers compare by exact value, whatever their kind: 1 and 1.0 are equal and one key, as are 0.0 and -0.0; an integer is
 //!   compared with a double without rounding either, or the order would not be transitive. NaN equals itself and stands
 //!   above every other number. (The functions `=` and `<` of the language see NaN as IEEE 754 does.)
@@ -64,21 +64,21 @@ impl Ord for Value {
 /// The kind's place.
 fn rank(value: &Value) -> u8 {
     match value {
-        Value::Nil => 0,
-        Value::False => 1,
-        Value::True => 2,
-        Value::Int(_) | Value::Double(_) | Value::BigInt(_) => 3,
-        Value::Str(_) => 4,
-        Value::Keyword(_) => 5,
-        Value::Symbol(_) => 6,
-        Value::Vector(_) => 7,
-        Value::Map(_) => 8,
-        Value::Set(_) => 9,
+        Value::Int(_) | Value::Double(_) | Value::BigInt(_) => 0,
+        Value::Nil => 1,
+        Value::False => 2,
+        Value::True => 3,
+        Value::Keyword(_) => 4,
+        Value::Symbol(_) => 5,
+        Value::Var(_) => 6,
+        Value::Builtin(_) => 7,
+        Value::Composed(_) => 8,
+        Value::Closure(_) => 9,
         Value::Regex(_) => 10,
-        Value::Var(_) => 11,
-        Value::Builtin(_) => 12,
-        Value::Composed(_) => 13,
-        Value::Closure(_) => 14,
+        Value::Map(_) => 11,
+        Value::Set(_) => 12,
+        Value::Vector(_) => 13,
+        Value::Str(_) => 14,
     }
 }
 

@@ -33,6 +33,8 @@ pub enum How {
     EveryPred,
     /// `(some-fn p …)`
     SomeFn,
+    /// `(reduced x)`: no function, but what ends a reduction.
+    Reduced,
 }
 
 /// Numbers functions in the order of their making, so that they have a place in the order of values.
@@ -61,7 +63,13 @@ impl Composed {
             How::Fnil => "fnil",
             How::EveryPred => "every-pred",
             How::SomeFn => "some-fn",
+            How::Reduced => "reduced",
         }
+    }
+
+    /// The value inside `(reduced x)`.
+    pub(crate) fn reduced(&self) -> Option<&Value> {
+        if self.how == How::Reduced { self.parts.first() } else { None }
     }
 
     pub(crate) fn serial(&self) -> u64 {
@@ -102,6 +110,7 @@ impl Composed {
             }
             How::Complement => Ok(Value::bool(!m.call(first, args)?.is_truthy())),
             How::Constantly => Ok(first.clone()),
+            How::Reduced => Err(m.raise(crate::ErrorKind::NotCallable, "the value of (reduced x) is not a function")),
             How::Juxt => {
                 let mut out = Vec::with_capacity(self.parts.len());
                 for f in &self.parts {

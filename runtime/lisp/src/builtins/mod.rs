@@ -1,17 +1,81 @@
 //! The functions of the language, as rows of data: one table at the top of each file.
+//!
+//! A row holds the name, the argument lists, one line of documentation, examples with what they print, and the code. What
+//! takes how many arguments, what `(doc f)` says and which names are near an unknown one all derive from the rows.
+//! Functions that need the evaluator itself have rows in [`crate::special`].
 
+mod access;
+mod arithmetic;
+mod build;
+mod compare;
 mod composed;
+mod format;
+mod function;
+mod interop;
+mod map;
+mod math;
+mod output;
+mod parse;
+mod predicate;
+mod reduce;
+mod regex;
 mod row;
+mod set;
+mod sort;
+mod text;
+mod transform;
+mod walk;
 
 pub use composed::{Composed, How};
+pub(crate) use map::look_up;
+pub(crate) use output::write_str;
 pub use row::{Builtin, Native};
 
 /// Every table.
-static TABLES: &[&[Builtin]] = &[];
+static TABLES: &[&[Builtin]] = &[
+    arithmetic::ROWS,
+    math::core::ROWS,
+    math::random::ROWS,
+    compare::ROWS,
+    predicate::ROWS,
+    predicate::kinds::ROWS,
+    access::ROWS,
+    build::ROWS,
+    build::extensions::ROWS,
+    transform::ROWS,
+    transform::extensions::ROWS,
+    reduce::ROWS,
+    reduce::extensions::ROWS,
+    sort::ROWS,
+    map::ROWS,
+    map::extensions::ROWS,
+    set::core::ROWS,
+    function::ROWS,
+    output::ROWS,
+    format::ROWS,
+    parse::ROWS,
+    parse::extensions::ROWS,
+    text::core::ROWS,
+    text::extensions::ROWS,
+    regex::ROWS,
+    regex::extensions::ROWS,
+    text::ROWS,
+    set::ROWS,
+    walk::ROWS,
+    parse::json_rows::ROWS,
+    math::java::ROWS,
+    interop::ROWS,
+    parse::java::integer::ROWS,
+    parse::java::long::ROWS,
+    parse::java::double::ROWS,
+    parse::java::float::ROWS,
+    parse::java::boolean::ROWS,
+    parse::java::system::ROWS,
+];
 
 /// Whether the names of a namespace are used without it.
 pub fn is_core(namespace: &str) -> bool {
-    matches!(namespace, "clojure.core" | "ptc.core")
+    matches!(namespace, "clojure.core" | "ptc.core" | "java.lang.String")
 }
 
 /// Every builtin, in the order of the tables.
@@ -19,7 +83,11 @@ pub fn all() -> impl Iterator<Item = &'static Builtin> {
     TABLES.iter().copied().flatten()
 }
 
-/// The builtin that `name` calls.
-pub fn find(name: &str) -> Option<&'static Builtin> {
-    all().find(|row| row.full_name() == name)
+/// The builtin of a full name, such as `map` or `clojure.string/join`.
+pub fn find(full_name: &str) -> Option<&'static Builtin> {
+    let (namespace, name) = match full_name.split_once('/') {
+        Some((namespace, name)) if !namespace.is_empty() && !name.is_empty() => (Some(namespace), name),
+        _ => (None, full_name),
+    };
+    all().find(|row| row.name == name && namespace.map_or_else(|| is_core(row.namespace), |namespace| row.namespace == namespace))
 }

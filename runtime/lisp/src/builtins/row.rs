@@ -29,6 +29,60 @@ pub struct Builtin {
     pub run: Native,
 }
 
+/// A row whose arity is read off its argument lists.
+pub(super) const fn row(
+    namespace: &'static str,
+    name: &'static str,
+    arglists: &'static [&'static str],
+    run: Native,
+    doc: &'static str,
+    examples: &'static [(&'static str, &'static str)],
+) -> Builtin {
+    let (min, max) = arity(arglists);
+    Builtin { name, namespace, min, max, arglists, doc, examples, run }
+}
+
+/// Fewest and most arguments of any of the lists. Lists hold plain names: what a list destructures is not shown in it.
+const fn arity(arglists: &[&str]) -> (u8, Option<u8>) {
+    let (mut min, mut max, mut open) = (u8::MAX, 0, false);
+    let mut lists = arglists;
+    while let [list, rest @ ..] = lists {
+        let (mut fixed, mut rest_of) = (0, false);
+        let mut bytes = list.as_bytes();
+        let mut before = b' ';
+        while let [byte, more @ ..] = bytes {
+            if *byte == b'&' && before == b' ' {
+                rest_of = true;
+            }
+            let starts = *byte != b' ' && *byte != b']' && (before == b' ' || before == b'[');
+            if starts && *byte != b'[' && !rest_of {
+                fixed += 1;
+            }
+            before = *byte;
+            bytes = more;
+        }
+        open |= rest_of;
+        if fixed < min {
+            min = fixed;
+        }
+        if fixed > max {
+            max = fixed;
+        }
+        lists = rest;
+    }
+    (min, if open { None } else { Some(max) })
+}
+
+/// Writes a table: `name [arglists] function "doc" { program => printed value }`.
+macro_rules! rows {
+    ($namespace:literal: $($name:literal [$($arglist:literal),*] $run:path, $doc:literal $({ $($program:literal => $printed:literal),* $(,)? })?;)*) => {
+        pub(in crate::builtins) static ROWS: &[$crate::builtins::Builtin] = &[
+            $($crate::builtins::row::row($namespace, $name, &[$($arglist),*], $run, $doc, &[$($(($program, $printed)),*)?])),*
+        ];
+    };
+}
+pub(super) use rows;
+
 impl Builtin {
     /// The name to call it by: alone for `clojure.core` and the core extensions, with the namespace for others.
     pub fn full_name(&self) -> String {

@@ -11,7 +11,7 @@ mod vector;
 
 pub use map::Map;
 pub use set::Set;
-pub use vector::Vector;
+pub use vector::{IntoIter, Vector};
 
 pub use children::Children;
 

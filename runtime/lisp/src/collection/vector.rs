@@ -262,3 +262,52 @@ impl Vector {
         }
     }
 }
+
+/// Items by value: moved out where nobody else holds the vector, else cloned one by one.
+pub struct IntoIter(Source);
+
+enum Source {
+    Moved(std::vec::IntoIter<Value>),
+    Cloned(Vector, usize),
+}
+
+impl IntoIterator for Vector {
+    type Item = Value;
+    type IntoIter = IntoIter;
+
+    fn into_iter(mut self) -> IntoIter {
+        IntoIter(if self.is_unique() { Source::Moved(self.into_vec().into_iter()) } else { Source::Cloned(self, 0) })
+    }
+}
+
+impl Iterator for IntoIter {
+    type Item = Value;
+
+    #[inline]
+    fn next(&mut self) -> Option<Value> {
+        match &mut self.0 {
+            Source::Moved(items) => items.next(),
+            Source::Cloned(vector, at) => {
+                let item = vector.get(*at)?.clone();
+                *at += 1;
+                Some(item)
+            }
+        }
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        let left = match &self.0 {
+            Source::Moved(items) => items.len(),
+            Source::Cloned(vector, at) => vector.len() - at,
+        };
+        (left, Some(left))
+    }
+}
+
+impl ExactSizeIterator for IntoIter {}
+
+impl FromIterator<Value> for Vector {
+    fn from_iter<I: IntoIterator<Item = Value>>(items: I) -> Self {
+        Vector::from(items.into_iter().collect::<Vec<_>>())
+    }
+}

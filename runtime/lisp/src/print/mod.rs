@@ -3,6 +3,7 @@
 mod preview;
 mod readable;
 
+pub(crate) use preview::preview_line;
 pub use preview::{Preview, preview};
 pub use readable::readable;
 pub(crate) use readable::{write_atom, write_quoted, write_readable};

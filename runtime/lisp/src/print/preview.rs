@@ -34,6 +34,13 @@ pub fn preview(value: &Value, budget: usize) -> Preview {
     Preview { text: cut.out, truncated: true }
 }
 
+/// A preview on one line, for messages: what is left out shows as `…` only.
+pub(crate) fn preview_line(value: &Value, budget: usize) -> String {
+    let mut writer = Writer { out: String::new(), items: 0, bytes: 0 };
+    writer.write(value, budget, DEEPEST);
+    writer.out
+}
+
 struct Writer {
     out: String,
     /// Items, members and entries left out.

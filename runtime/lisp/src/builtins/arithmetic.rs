@@ -1,0 +1,301 @@
+//! Sums, products, quotients, extremes and bits.
+
+use num_bigint::BigInt;
+
+use super::row::rows;
+use crate::convert::{at, expected, fault, number, whole};
+use crate::machine::{Machine, Raised};
+use crate::number::{self, Fault};
+use crate::{ErrorKind, Value};
+
+rows! { "clojure.core":
+    "+" ["[& xs]"] add, "Sum. Integers grow beyond 64 bits; one double makes the sum a double." { "(+ 1 2 3)" => "6", "(+)" => "0", "(+ 1 0.5)" => "1.5" };
+    "+'" ["[& xs]"] add, "The same as +, which does not overflow." { "(+' 9223372036854775807 1)" => "9223372036854775808" };
+    "-" ["[x]", "[x & ys]"] subtract, "Difference, or the negative of one number." { "(- 10 3 2)" => "5", "(- 4)" => "-4" };
+    "-'" ["[x]", "[x & ys]"] subtract, "The same as -, which does not overflow." { "(-' 5 3)" => "2" };
+    "*" ["[& xs]"] multiply, "Product." { "(* 2 3 4)" => "24", "(*)" => "1" };
+    "*'" ["[& xs]"] multiply, "The same as *, which does not overflow." { "(*' 3000000000 4000000000)" => "12000000000000000000" };
+    "/" ["[x]", "[x & ys]"] divide, "Quotient, always a double; quot gives an integer." { "(/ 10 4)" => "2.5", "(/ 2)" => "0.5", "(/ 1.0 0.0)" => "##Inf" };
+    "quot" ["[x y]"] quot, "Quotient rounded towards zero." { "(quot 10 3)" => "3", "(quot -7 2)" => "-3" };
+    "rem" ["[x y]"] rem, "Remainder with the sign of x." { "(rem -10 3)" => "-1" };
+    "mod" ["[x y]"] modulo, "Remainder with the sign of y." { "(mod -10 3)" => "2" };
+    "inc" ["[x]"] inc, "One more." { "(inc 5)" => "6" };
+    "inc'" ["[x]"] inc, "The same as inc, which does not overflow." { "(inc' 5)" => "6" };
+    "dec" ["[x]"] dec, "One less." { "(dec 5)" => "4" };
+    "dec'" ["[x]"] dec, "The same as dec, which does not overflow." { "(dec' 5)" => "4" };
+    "abs" ["[x]"] abs, "Absolute value." { "(abs -5)" => "5" };
+    "max" ["[x & more]"] max, "The greatest in the order of all values; NaN if one is NaN." { "(max 1 5 3)" => "5", "(max \"a\" \"b\")" => "\"b\"" };
+    "min" ["[x & more]"] min, "The least in the order of all values; NaN if one is NaN." { "(min 4 2 3)" => "2" };
+    "bit-and" ["[x y & more]"] bit_and, "Bitwise and." { "(bit-and 12 10)" => "8" };
+    "bit-or" ["[x y & more]"] bit_or, "Bitwise or." { "(bit-or 12 10)" => "14" };
+    "bit-xor" ["[x y & more]"] bit_xor, "Bitwise exclusive or." { "(bit-xor 12 10)" => "6" };
+    "bit-and-not" ["[x y & more]"] bit_and_not, "Bitwise and with the complement of each later argument." { "(bit-and-not 15 9)" => "6" };
+    "bit-not" ["[x]"] bit_not, "Bitwise complement." { "(bit-not 0)" => "-1" };
+    "bit-shift-left" ["[x n]"] shift_left, "x shifted left by n bits." { "(bit-shift-left 1 4)" => "16" };
+    "bit-shift-right" ["[x n]"] shift_right, "x shifted right by n bits, keeping its sign." { "(bit-shift-right 256 4)" => "16" };
+    "bit-set" ["[x n]"] bit_set, "x with bit n set." { "(bit-set 0 3)" => "8" };
+    "bit-clear" ["[x n]"] bit_clear, "x with bit n cleared." { "(bit-clear 15 1)" => "13" };
+    "bit-flip" ["[x n]"] bit_flip, "x with bit n flipped." { "(bit-flip 0 2)" => "4" };
+    "bit-test" ["[x n]"] bit_test, "Whether bit n of x is set." { "(bit-test 5 0)" => "true", "(bit-test 5 1)" => "false" };
+}
+
+/// Largest big integer, in bits.
+const MAX_BITS: u64 = 1 << 20;
+
+/// Raises what an operation reports.
+#[cold]
+pub(super) fn raise(m: &mut Machine, name: &str, why: Fault) -> Raised {
+    match why {
+        Fault::DivisionByZero => fault(m, ErrorKind::ArithmeticError, name, "division by zero"),
+        Fault::NotFinite => fault(m, ErrorKind::ArithmeticError, name, "the quotient is not a finite number"),
+    }
+}
+
+/// Counts the work of an operation on large integers and refuses results that are too large.
+fn weigh(m: &mut Machine, name: &str, result: Value) -> Result<Value, Raised> {
+    if let Value::BigInt(big) = &result {
+        let bits = big.bits();
+        m.tick(u32::try_from(bits / 64).unwrap_or(u32::MAX))?;
+        if bits > MAX_BITS {
+            return Err(fault(m, ErrorKind::ArithmeticError, name, "the result has more than a million bits"));
+        }
+    }
+    Ok(result)
+}
+
+/// The bits of a product, known before it is made.
+fn product_bits(a: &Value, b: &Value) -> u64 {
+    let bits = |v: &Value| match v {
+        Value::BigInt(big) => big.bits(),
+        _ => 64,
+    };
+    bits(a) + bits(b)
+}
+
+fn fold(m: &mut Machine, name: &str, args: &[Value], from: usize, op: fn(&Value, &Value) -> Value) -> Result<Value, Raised> {
+    let mut total = number(m, name, args, 0)?.clone();
+    for index in from..args.len() {
+        let next = number(m, name, args, index)?;
+        total = op(&total, next);
+        total = weigh(m, name, total)?;
+    }
+    Ok(total)
+}
+
+fn add(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
+    match args {
+        [] => Ok(Value::Int(0)),
+        [Value::Int(a), Value::Int(b)] if a.checked_add(*b).is_some() => Ok(Value::Int(a.wrapping_add(*b))),
+        _ => fold(m, "+", args, 1, number::add),
+    }
+}
+
+fn subtract(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
+    if args.len() == 1 {
+        let x = number(m, "-", args, 0)?;
+        return Ok(number::negate(x));
+    }
+    fold(m, "-", args, 1, number::subtract)
+}
+
+fn multiply(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
+    if args.is_empty() {
+        return Ok(Value::Int(1));
+    }
+    let mut total = number(m, "*", args, 0)?.clone();
+    for index in 1..args.len() {
+        let next = number(m, "*", args, index)?;
+        let bits = product_bits(&total, next);
+        if bits > MAX_BITS {
+            return Err(fault(m, ErrorKind::ArithmeticError, "*", "the result has more than a million bits"));
+        }
+        // Multiplication is quadratic at worst.
+        m.tick(u32::try_from((bits / 64).pow(2) / 64).unwrap_or(u32::MAX))?;
+        total = number::multiply(&total, next);
+    }
+    Ok(total)
+}
+
+fn divide(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
+    let one = Value::Int(1);
+    let first = number(m, "/", args, 0)?;
+    if args.len() == 1 {
+        return number::divide(&one, first).map_err(|why| raise(m, "/", why));
+    }
+    let mut total = first.clone();
+    for index in 1..args.len() {
+        let next = number(m, "/", args, index)?;
+        total = number::divide(&total, next).map_err(|why| raise(m, "/", why))?;
+    }
+    Ok(total)
+}
+
+fn pair<'a>(m: &mut Machine, name: &str, args: &'a [Value]) -> Result<(&'a Value, &'a Value), Raised> {
+    Ok((number(m, name, args, 0)?, number(m, name, args, 1)?))
+}
+
+fn quot(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
+    let (x, y) = pair(m, "quot", args)?;
+    number::quotient(x, y).map_err(|why| raise(m, "quot", why))
+}
+
+fn rem(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
+    let (x, y) = pair(m, "rem", args)?;
+    number::remainder(x, y).map_err(|why| raise(m, "rem", why))
+}
+
+fn modulo(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
+    let (x, y) = pair(m, "mod", args)?;
+    number::floor_mod(x, y).map_err(|why| raise(m, "mod", why))
+}
+
+fn inc(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
+    let x = number(m, "inc", args, 0)?;
+    Ok(number::add(x, &Value::Int(1)))
+}
+
+fn dec(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
+    let x = number(m, "dec", args, 0)?;
+    Ok(number::subtract(x, &Value::Int(1)))
+}
+
+pub(super) fn abs(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
+    match number(m, "abs", args, 0)? {
+        Value::Double(d) => Ok(Value::double(d.get().abs())),
+        x if number::compare(x, &Value::Int(0)).is_lt() => Ok(number::negate(x)),
+        x => Ok(x.clone()),
+    }
+}
+
+fn extreme(args: &mut [Value], better: fn(std::cmp::Ordering) -> bool) -> Value {
+    let mut best = Value::Nil;
+    for (index, arg) in args.iter_mut().enumerate() {
+        let arg = std::mem::take(arg);
+        if is_nan(&arg) {
+            return arg;
+        }
+        if index == 0 || better(crate::order::compare(&arg, &best)) {
+            best = arg;
+        }
+    }
+    best
+}
+
+pub(super) fn is_nan(value: &Value) -> bool {
+    matches!(value, Value::Double(d) if d.get().is_nan())
+}
+
+pub(super) fn max(_: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
+    Ok(extreme(args, std::cmp::Ordering::is_gt))
+}
+
+pub(super) fn min(_: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
+    Ok(extreme(args, std::cmp::Ordering::is_lt))
+}
+
+fn integer(m: &mut Machine, name: &str, args: &[Value], index: usize) -> Result<BigInt, Raised> {
+    match at(args, index) {
+        Value::Int(i) => Ok(BigInt::from(*i)),
+        Value::BigInt(big) => Ok((**big).clone()),
+        other => Err(expected(m, name, "an integer", index, other)),
+    }
+}
+
+fn bits(
+    m: &mut Machine,
+    name: &str,
+    args: &[Value],
+    small: fn(i64, i64) -> i64,
+    large: fn(BigInt, BigInt) -> BigInt,
+) -> Result<Value, Raised> {
+    let mut total = match at(args, 0) {
+        Value::Int(i) => Value::Int(*i),
+        _ => Value::big(integer(m, name, args, 0)?),
+    };
+    for index in 1..args.len() {
+        total = match (&total, at(args, index)) {
+            (Value::Int(x), Value::Int(y)) => Value::Int(small(*x, *y)),
+            (x, _) => {
+                let y = integer(m, name, args, index)?;
+                let x = integer(m, name, &[x.clone()], 0)?;
+                Value::big(large(x, y))
+            }
+        };
+    }
+    Ok(total)
+}
+
+fn bit_and(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
+    bits(m, "bit-and", args, |x, y| x & y, |x, y| x & y)
+}
+
+fn bit_or(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
+    bits(m, "bit-or", args, |x, y| x | y, |x, y| x | y)
+}
+
+fn bit_xor(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
+    bits(m, "bit-xor", args, |x, y| x ^ y, |x, y| x ^ y)
+}
+
+fn bit_and_not(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
+    bits(m, "bit-and-not", args, |x, y| x & !y, |x, y| x & !y)
+}
+
+fn bit_not(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
+    Ok(Value::big(!integer(m, "bit-not", args, 0)?))
+}
+
+/// A bit's index.
+fn bit_index(m: &mut Machine, name: &str, args: &[Value]) -> Result<u64, Raised> {
+    match at(args, 1) {
+        Value::Int(n) if u64::try_from(*n).is_ok_and(|n| n <= MAX_BITS) => Ok(*n as u64),
+        other => {
+            let other = other.clone();
+            Err(expected(m, name, "a bit index from 0 to 1048576", 1, &other))
+        }
+    }
+}
+
+fn shift_left(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
+    let n = bit_index(m, "bit-shift-left", args)?;
+    let shifted = Value::big(integer(m, "bit-shift-left", args, 0)? << n);
+    weigh(m, "bit-shift-left", shifted)
+}
+
+fn shift_right(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
+    let n = bit_index(m, "bit-shift-right", args)?;
+    Ok(Value::big(integer(m, "bit-shift-right", args, 0)? >> n))
+}
+
+fn with_bit(m: &mut Machine, name: &str, args: &[Value], change: fn(bool) -> bool) -> Result<Value, Raised> {
+    let n = bit_index(m, name, args)?;
+    let mut x = integer(m, name, args, 0)?;
+    let bit = x.bit(n);
+    x.set_bit(n, change(bit));
+    Ok(Value::big(x))
+}
+
+fn bit_set(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
+    with_bit(m, "bit-set", args, |_| true)
+}
+
+fn bit_clear(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
+    with_bit(m, "bit-clear", args, |_| false)
+}
+
+fn bit_flip(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
+    with_bit(m, "bit-flip", args, |bit| !bit)
+}
+
+fn bit_test(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
+    let n = bit_index(m, "bit-test", args)?;
+    Ok(Value::bool(integer(m, "bit-test", args, 0)?.bit(n)))
+}
+
+/// Whether a value is an even number; `None` for what is no whole number.
+pub(super) fn is_even(value: &Value) -> Option<bool> {
+    match value {
+        Value::BigInt(big) => Some(!big.bit(0)),
+        other => whole(other).map(|i| i % 2 == 0),
+    }
+}

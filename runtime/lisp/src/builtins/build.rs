@@ -1,0 +1,499 @@
+//! Collections made from values and from other collections.
+
+use super::row::rows;
+use crate::collection::{Map, Set, Vector};
+use crate::convert::{ITEM, Walk, at, count, expected, fault, number, ordered, seq, seq_of, steps, take};
+use crate::machine::{Machine, Raised};
+use crate::{ErrorKind, Value, number};
+
+rows! { "clojure.core":
+    "vector" ["[& xs]"] vector, "A vector of the arguments." { "(vector 1 2)" => "[1 2]" };
+    "list" ["[& xs]"] vector, "A vector of the arguments: vectors stand for every sequence." { "(list 1 2)" => "[1 2]" };
+    "list*" ["[x & more]"] list_star, "The arguments before the items of the last one." { "(list* 1 2 [3 4])" => "[1 2 3 4]" };
+    "vec" ["[coll]"] vec, "The items as a vector." { "(vec #{1 2})" => "[1 2]", "(vec nil)" => "[]" };
+    "hash-set" ["[& xs]"] hash_set, "A set of the arguments." { "(hash-set 1 1 2)" => "#{1 2}" };
+    "set" ["[coll]"] set, "The items as a set." { "(set [1 2 2])" => "#{1 2}" };
+    "hash-map" ["[& kvs]"] hash_map, "A map of alternating keys and values." { "(hash-map :a 1 :b 2)" => "{:a 1 :b 2}" };
+    "array-map" ["[& kvs]"] hash_map, "A map of alternating keys and values." { "(array-map :a 1)" => "{:a 1}" };
+    "sorted-map" ["[& kvs]"] hash_map, "A map of alternating keys and values: every map is sorted by key." { "(sorted-map :b 2 :a 1)" => "{:a 1 :b 2}" };
+    "sorted-set" ["[& xs]"] hash_set, "A set of the arguments: every set is sorted." { "(sorted-set 2 1)" => "#{1 2}" };
+    "range" ["[end]", "[start end]", "[start end step]"] range, "Numbers from start, 0 by default, up to end." { "(range 5)" => "[0 1 2 3 4]", "(range 10 0 -3)" => "[10 7 4 1]", "(range 0 1 0.5)" => "[0 0.5]" };
+    "repeat" ["[n x]"] repeat, "x, n times." { "(repeat 3 :a)" => "[:a :a :a]" };
+    "replicate" ["[n x]"] repeat, "x, n times." { "(replicate 2 0)" => "[0 0]" };
+    "repeatedly" ["[n f]"] repeatedly, "The results of n calls of f without arguments." { "(repeatedly 2 (constantly 1))" => "[1 1]" };
+    "iterate" ["[n f x]"] iterate, "The n values x, (f x), (f (f x)) …: sequences are finite, so the number comes first." { "(iterate 4 inc 0)" => "[0 1 2 3]" };
+    "cycle" ["[n coll]"] cycle, "The first n items of coll repeated: sequences are finite, so the number comes first." { "(cycle 5 [1 2])" => "[1 2 1 2 1]" };
+    "conj" ["[]", "[coll & xs]"] conj, "coll with items added: at the end of a vector, [k v] or a map into a map." { "(conj [1 2] 3)" => "[1 2 3]", "(conj {:a 1} [:b 2])" => "{:a 1 :b 2}", "(conj #{1} 2)" => "#{1 2}" };
+    "cons" ["[x coll]"] cons, "x before the items of coll." { "(cons 1 [2 3])" => "[1 2 3]" };
+    "concat" ["[& colls]"] concat, "The items of all collections, one after the other." { "(concat [1] [2 3])" => "[1 2 3]" };
+    "into" ["[to from]"] into, "to with all items of from added." { "(into {} [[:a 1]])" => "{:a 1}", "(into [] {:a 1})" => "[[:a 1]]", "(into #{} [1 1])" => "#{1}" };
+    "empty" ["[coll]"] empty, "An empty collection of the same kind." { "(empty {:a 1})" => "{}" };
+    "interleave" ["[& colls]"] interleave, "The first items of all, then the second ones, as long as all have some." { "(interleave [1 2] [:a :b])" => "[1 :a 2 :b]" };
+    "interpose" ["[sep coll]"] interpose, "The items with sep between them." { "(interpose 0 [1 2 3])" => "[1 0 2 0 3]" };
+    "flatten" ["[coll]"] flatten, "The items of nested vectors, in one vector." { "(flatten [1 [2 [3]]])" => "[1 2 3]", "(flatten nil)" => "[]" };
+    "reverse" ["[coll]"] reverse, "The items from last to first." { "(reverse [1 2 3])" => "[3 2 1]" };
+    "rseq" ["[coll]"] rseq, "The items from last to first; nil if there are none." { "(rseq [1 2])" => "[2 1]" };
+    "partition" ["[n coll]", "[n step coll]", "[n step pad coll]"] partition, "Groups of n items that begin every step items; incomplete ones are dropped, or filled from pad." { "(partition 2 [1 2 3 4 5])" => "[[1 2] [3 4]]", "(partition 2 1 [1 2 3])" => "[[1 2] [2 3]]", "(partition 3 3 [0] [1 2 3 4 5])" => "[[1 2 3] [4 5 0]]" };
+    "partition-all" ["[n coll]", "[n step coll]"] partition_all, "Groups of n items that begin every step items, incomplete ones too." { "(partition-all 2 [1 2 3])" => "[[1 2] [3]]" };
+}
+
+pub(super) mod extensions {
+    use super::{combinations, rows, zip};
+    rows! { "ptc.core":
+        "zip" ["[c1 c2 & colls]"] zip, "Vectors of the first items, the second ones …" { "(zip [1 2] [:a :b])" => "[[1 :a] [2 :b]]" };
+        "combinations" ["[coll n]"] combinations, "Every choice of n items, in order." { "(combinations [1 2 3] 2)" => "[[1 2] [1 3] [2 3]]", "(combinations [1 2] 0)" => "[[]]" };
+    }
+}
+
+fn all(args: &mut [Value], from: usize) -> Vec<Value> {
+    args.iter_mut().skip(from).map(std::mem::take).collect()
+}
+
+fn vector(_: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
+    Ok(Value::vector(all(args, 0)))
+}
+
+fn list_star(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
+    let last = args.len() - 1;
+    let tail = seq(m, "list*", args, last)?;
+    m.tick(steps(tail.len()))?;
+    let mut items = all(args, 0);
+    items.pop();
+    items.extend(tail);
+    Ok(Value::vector(items))
+}
+
+fn vec(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
+    Ok(Value::Vector(seq(m, "vec", args, 0)?))
+}
+
+fn hash_set(_: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
+    Ok(Value::set(all(args, 0)))
+}
+
+fn set(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
+    if let Value::Set(_) = at(args, 0) {
+        return Ok(take(args, 0));
+    }
+    let items = seq(m, "set", args, 0)?;
+    m.charge(items.len() * ITEM)?;
+    m.tick(steps(items.len().saturating_mul(4)))?;
+    Ok(Value::set(items))
+}
+
+fn hash_map(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
+    if args.len() % 2 == 1 {
+        let text = format!("keys and values alternate, but there are {} arguments", args.len());
+        return Err(fault(m, ErrorKind::ArityError, "hash-map", &text));
+    }
+    let pairs = args.chunks_exact_mut(2).map(|pair| (take(pair, 0), take(pair, 1)));
+    Ok(Value::map(pairs.collect::<Vec<_>>()))
+}
+
+fn range(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
+    for index in 0..args.len() {
+        number(m, "range", args, index)?;
+    }
+    let (zero, one) = (Value::Int(0), Value::Int(1));
+    let (start, end, step) = match &*args {
+        [end] => (&zero, end, &one),
+        [start, end] => (start, end, &one),
+        [start, end, step] => (start, end, step),
+        _ => return Ok(Value::Nil),
+    };
+    if let (Value::Int(start), Value::Int(end), Value::Int(step)) = (start, end, step)
+        && *step != 0
+    {
+        let span = if *step > 0 { i128::from(*end) - i128::from(*start) } else { i128::from(*start) - i128::from(*end) };
+        let each = i128::from(step.unsigned_abs());
+        let len = usize::try_from(((span + each - 1) / each).max(0)).unwrap_or(usize::MAX);
+        m.charge(len.saturating_mul(ITEM))?;
+        m.tick(steps(len))?;
+        let mut items = Vec::with_capacity(len);
+        items.extend((0..len as i64).map(|i| Value::Int(start.wrapping_add(i.wrapping_mul(*step)))));
+        return Ok(Value::vector(items));
+    }
+    let forward = number::compare(step, &zero);
+    if forward.is_eq() {
+        return Err(fault(m, ErrorKind::ArithmeticError, "range", "the step is 0, so the range would never end"));
+    }
+    if start.as_f64().is_none_or(f64::is_infinite)
+        || !(end.as_f64().is_some_and(f64::is_finite) && step.as_f64().is_some_and(f64::is_finite))
+    {
+        return Err(fault(m, ErrorKind::ArithmeticError, "range", "the range would never end"));
+    }
+    let mut items = Vec::new();
+    let mut next = start.clone();
+    while number::compare(&next, end) == forward.reverse() {
+        m.tick(1)?;
+        if items.len() == items.capacity() {
+            m.charge(items.len() * ITEM)?;
+        }
+        let after = number::add(&next, step);
+        // A step too small to change a large double would go on for ever.
+        if number::compare(&after, &next).is_eq() {
+            return Err(fault(m, ErrorKind::ArithmeticError, "range", "the step is too small to reach the end"));
+        }
+        items.push(std::mem::replace(&mut next, after));
+    }
+    Ok(Value::vector(items))
+}
+
+/// Refuses the forms that would give an endless sequence.
+fn bounded(m: &mut Machine, name: &str, args: &[Value], use_instead: &str) -> Result<usize, Raised> {
+    if let Value::Int(_) = at(args, 0) {
+        return count(m, name, args, 0);
+    }
+    let found = at(args, 0).clone();
+    let raised = expected(m, name, "a number of items", 0, &found);
+    if let Some(fault) = &mut m.fault {
+        fault.hint = Some(format!("sequences are finite: {use_instead}"));
+    }
+    Err(raised)
+}
+
+fn repeat(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
+    let n = bounded(m, "repeat", args, "give the number first, as in (repeat 3 :x)")?;
+    m.charge(n.saturating_mul(ITEM))?;
+    m.tick(steps(n))?;
+    Ok(Value::vector(vec![take(args, 1); n]))
+}
+
+fn repeatedly(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
+    let n = bounded(m, "repeatedly", args, "give the number first, as in (repeatedly 3 f)")?;
+    let mut items = Vec::new();
+    for _ in 0..n {
+        m.tick(1)?;
+        items.push(m.call(at(args, 1), &mut [])?);
+    }
+    Ok(Value::vector(items))
+}
+
+fn iterate(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
+    let n = bounded(m, "iterate", args, "give the number first, as in (iterate 10 inc 0), or use loop")?;
+    let mut items = Vec::new();
+    let mut next = take(args, 2);
+    for left in (0..n).rev() {
+        m.tick(1)?;
+        items.push(next.clone());
+        if left > 0 {
+            next = m.call(at(args, 1), &mut [next])?;
+        }
+    }
+    Ok(Value::vector(items))
+}
+
+fn cycle(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
+    let n = bounded(m, "cycle", args, "give the number first, as in (cycle 10 [1 2])")?;
+    let items = seq(m, "cycle", args, 1)?;
+    let n = if items.is_empty() { 0 } else { n };
+    m.charge(n.saturating_mul(ITEM))?;
+    m.tick(steps(n))?;
+    Ok(Value::vector(items.as_slice().iter().cycle().take(n).cloned().collect()))
+}
+
+/// Adds one item to a map: an entry, or all entries of another map.
+fn conj_entry(m: &mut Machine, name: &str, map: &mut Map, index: usize, item: Value) -> Result<(), Raised> {
+    match item {
+        Value::Nil => {}
+        Value::Map(other) => {
+            m.tick(steps(other.len()))?;
+            for (k, v) in other.into_entries() {
+                map.insert(k, v);
+            }
+        }
+        Value::Vector(mut pair) if pair.len() == 2 => {
+            let (k, v) = (pair.take(0).unwrap_or_default(), pair.take(1).unwrap_or_default());
+            map.insert(k, v);
+        }
+        other => return Err(expected(m, name, "[key value] or a map to add to a map", index, &other)),
+    }
+    Ok(())
+}
+
+fn conj(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
+    match take(args, 0) {
+        Value::Nil if args.len() < 2 => Ok(if args.is_empty() { Value::vector(Vec::new()) } else { Value::Nil }),
+        Value::Nil => Ok(Value::vector(all(args, 1))),
+        Value::Vector(mut items) => {
+            if !items.is_unique() {
+                m.charge(items.len() * ITEM)?;
+                m.tick(steps(items.len() / 8))?;
+            }
+            for item in args.iter_mut().skip(1) {
+                items.push(std::mem::take(item));
+            }
+            Ok(Value::Vector(items))
+        }
+        Value::Set(mut set) => {
+            for item in args.iter_mut().skip(1) {
+                set.insert(std::mem::take(item));
+            }
+            Ok(Value::Set(set))
+        }
+        Value::Map(mut map) => {
+            for (index, item) in args.iter_mut().enumerate().skip(1) {
+                conj_entry(m, "conj", &mut map, index, std::mem::take(item))?;
+            }
+            Ok(Value::Map(map))
+        }
+        other => Err(expected(m, "conj", "a collection", 0, &other)),
+    }
+}
+
+fn cons(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
+    let mut items = seq(m, "cons", args, 1)?;
+    if !items.is_unique() {
+        m.charge(items.len() * ITEM)?;
+        m.tick(steps(items.len() / 8))?;
+    }
+    items.push_front(take(args, 0));
+    Ok(Value::Vector(items))
+}
+
+fn concat(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
+    let mut out = Vector::default();
+    for index in 0..args.len() {
+        let items = seq(m, "concat", args, index)?;
+        join(m, &mut out, items)?;
+    }
+    Ok(Value::Vector(out))
+}
+
+/// Adds the items of `more` to `out`.
+pub(super) fn join(m: &mut Machine, out: &mut Vector, more: Vector) -> Result<(), Raised> {
+    if out.is_empty() {
+        *out = more;
+        return Ok(());
+    }
+    m.tick(steps(more.len()))?;
+    m.charge(more.len() * ITEM)?;
+    out.extend(more);
+    Ok(())
+}
+
+fn into(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
+    let target = take(args, 0);
+    if let (Value::Map(map), Value::Map(_)) = (&target, at(args, 1))
+        && map.is_empty()
+    {
+        return Ok(take(args, 1));
+    }
+    let from = seq(m, "into", args, 1)?;
+    m.charge(from.len() * ITEM)?;
+    match target {
+        Value::Nil if from.is_empty() => Ok(Value::Nil),
+        Value::Nil => Ok(Value::Vector(from)),
+        Value::Vector(mut out) => {
+            join(m, &mut out, from)?;
+            Ok(Value::Vector(out))
+        }
+        Value::Set(mut set) => {
+            m.tick(steps(from.len().saturating_mul(4)))?;
+            if set.is_empty() {
+                return Ok(Value::set(from));
+            }
+            for item in from {
+                set.insert(item);
+            }
+            Ok(Value::Set(set))
+        }
+        Value::Map(mut map) => {
+            let mut walk = Walk::of(from);
+            if map.is_empty() && walk.len() > 24 {
+                // Building at once is several times as fast as putting one by one.
+                let mut entries = Vec::with_capacity(walk.len());
+                let mut rest = Map::default();
+                while let Some(item) = walk.next(m)? {
+                    match item {
+                        Value::Vector(mut pair) if pair.len() == 2 && rest.is_empty() => {
+                            entries.push((pair.take(0).unwrap_or_default(), pair.take(1).unwrap_or_default()));
+                        }
+                        other => {
+                            if rest.is_empty() {
+                                rest = Map::from_entries(std::mem::take(&mut entries));
+                            }
+                            conj_entry(m, "into", &mut rest, 1, other)?;
+                        }
+                    }
+                }
+                return Ok(Value::Map(if rest.is_empty() { Map::from_entries(entries) } else { rest }));
+            }
+            while let Some(item) = walk.next(m)? {
+                conj_entry(m, "into", &mut map, 1, item)?;
+            }
+            Ok(Value::Map(map))
+        }
+        other => Err(expected(m, "into", "a collection", 0, &other)),
+    }
+}
+
+fn empty(_: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
+    Ok(match at(args, 0) {
+        Value::Vector(_) => Value::vector(Vec::new()),
+        Value::Map(_) => Value::Map(Map::default()),
+        Value::Set(_) => Value::Set(Set::default()),
+        _ => Value::Nil,
+    })
+}
+
+/// All arguments as sequences, and the length of the shortest.
+pub(super) fn side_by_side(m: &mut Machine, name: &str, args: &mut [Value], from: usize) -> Result<(Vec<Vector>, usize), Raised> {
+    let mut colls = Vec::with_capacity(args.len());
+    for index in from..args.len() {
+        colls.push(seq(m, name, args, index)?);
+    }
+    let shortest = colls.iter().map(Vector::len).min().unwrap_or(0);
+    Ok((colls, shortest))
+}
+
+fn interleave(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
+    for index in 0..args.len() {
+        if let Value::Map(_) = at(args, index) {
+            return ordered(m, "interleave", args, index).map(Value::Vector);
+        }
+    }
+    let (colls, shortest) = side_by_side(m, "interleave", args, 0)?;
+    m.charge(shortest.saturating_mul(colls.len()) * ITEM)?;
+    m.tick(steps(shortest.saturating_mul(colls.len())))?;
+    let items = (0..shortest).flat_map(|at| colls.iter().filter_map(move |c| c.get(at).cloned()));
+    Ok(Value::vector(items.collect()))
+}
+
+fn zip(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
+    let (colls, shortest) = side_by_side(m, "zip", args, 0)?;
+    m.charge(shortest.saturating_mul(colls.len() * ITEM + 64))?;
+    m.tick(steps(shortest))?;
+    let rows = (0..shortest).map(|at| Value::vector(colls.iter().filter_map(|c| c.get(at).cloned()).collect()));
+    Ok(Value::vector(rows.collect()))
+}
+
+fn interpose(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
+    let items = ordered(m, "interpose", args, 1)?;
+    let separator = take(args, 0);
+    m.charge(items.len() * 2 * ITEM)?;
+    m.tick(steps(items.len()))?;
+    let mut out = Vec::with_capacity(items.len() * 2);
+    for item in items {
+        if !out.is_empty() {
+            out.push(separator.clone());
+        }
+        out.push(item);
+    }
+    Ok(Value::vector(out))
+}
+
+fn flatten(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
+    let Value::Vector(items) = take(args, 0) else { return Ok(Value::vector(Vec::new())) };
+    let mut out = Vec::new();
+    let mut open = vec![Walk::of(items)];
+    while let Some(walk) = open.last_mut() {
+        match walk.next(m)? {
+            Some(Value::Vector(inner)) => open.push(Walk::of(inner)),
+            Some(item) => {
+                if out.len() == out.capacity() {
+                    m.charge(out.len() * ITEM)?;
+                }
+                out.push(item);
+            }
+            None => {
+                open.pop();
+            }
+        }
+    }
+    Ok(Value::vector(out))
+}
+
+fn reverse(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
+    let items = ordered(m, "reverse", args, 0)?;
+    m.charge(items.len() * ITEM)?;
+    m.tick(steps(items.len()))?;
+    let mut items = items.into_vec();
+    items.reverse();
+    Ok(Value::vector(items))
+}
+
+fn rseq(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
+    match reverse(m, args)? {
+        Value::Vector(items) if items.is_empty() => Ok(Value::Nil),
+        items => Ok(items),
+    }
+}
+
+/// A size of groups or a step: at least 1.
+fn at_least_one(m: &mut Machine, name: &str, args: &[Value], index: usize) -> Result<usize, Raised> {
+    match count(m, name, args, index)? {
+        0 => Err(expected(m, name, "a positive number of items", index, at(args, index))),
+        n => Ok(n),
+    }
+}
+
+fn groups(m: &mut Machine, items: &Vector, n: usize, step: usize, incomplete: bool) -> Result<Vec<Value>, Raised> {
+    let mut out = Vec::new();
+    let mut from = 0;
+    while from < items.len() && (incomplete || items.len() - from >= n) {
+        m.tick(1)?;
+        let mut group = items.clone();
+        group.narrow(from, from.saturating_add(n));
+        out.push(Value::Vector(group));
+        from = from.saturating_add(step);
+    }
+    Ok(out)
+}
+
+fn partition(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
+    let n = at_least_one(m, "partition", args, 0)?;
+    let step = if args.len() > 2 { at_least_one(m, "partition", args, 1)? } else { n };
+    let last = args.len() - 1;
+    let items = seq(m, "partition", args, last)?;
+    let mut out = groups(m, &items, n, step, false)?;
+    let from = out.len().saturating_mul(step);
+    if args.len() == 4 && from < items.len() {
+        let mut group = items.clone();
+        group.narrow(from, usize::MAX);
+        let missing = n - group.len();
+        let mut pad = seq(m, "partition", args, 2)?;
+        pad.narrow(0, missing);
+        group.extend(pad);
+        out.push(Value::Vector(group));
+    }
+    Ok(Value::vector(out))
+}
+
+fn partition_all(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
+    let n = at_least_one(m, "partition-all", args, 0)?;
+    let step = if args.len() > 2 { at_least_one(m, "partition-all", args, 1)? } else { n };
+    let last = args.len() - 1;
+    let items = seq(m, "partition-all", args, last)?;
+    groups(m, &items, n, step, true).map(Value::vector)
+}
+
+fn combinations(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
+    let n = count(m, "combinations", args, 1)?;
+    let items = seq(m, "combinations", args, 0)?;
+    let items = items.as_slice();
+    let mut out = Vec::new();
+    if n > items.len() {
+        return Ok(Value::vector(out));
+    }
+    let mut picks: Vec<usize> = (0..n).collect();
+    loop {
+        m.tick(steps(n + 1))?;
+        m.charge(n * ITEM + 80)?;
+        out.push(Value::vector(picks.iter().filter_map(|&at| items.get(at).cloned()).collect()));
+        // The last pick that can still move on; those after it follow close behind.
+        let Some(moving) = (0..n).rev().find(|&i| picks.get(i).is_some_and(|&p| p < items.len() - n + i)) else {
+            return Ok(Value::vector(out));
+        };
+        let mut next = picks.get(moving).map_or(0, |p| p + 1);
+        for pick in picks.iter_mut().skip(moving) {
+            *pick = next;
+            next += 1;
+        }
+    }
+}
+
+/// The items of any value, for functions that see through what has none.
+pub(super) fn items_or_none(m: &mut Machine, value: Value) -> Result<Option<Vector>, Raised> {
+    Ok(seq_of(m, value)?.ok())
+}

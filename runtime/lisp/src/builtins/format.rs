@@ -1,0 +1,275 @@
+//! `format`: texts with places for values, in Java's notation.
+
+use std::fmt::Write;
+
+use num_bigint::BigInt;
+
+use super::row::rows;
+use crate::convert::{at, described, fault, text, whole};
+use crate::machine::{Machine, Raised};
+use crate::{ErrorKind, Value};
+
+rows! { "clojure.core":
+    "format" ["[fmt & xs]"] format, "A text with values in its places: %s %d %f %.2f %e %x %o %c %b %n %%, with width and the flags - 0 + , and space." { "(format \"%s has %d items\" \"cart\" 3)" => "\"cart has 3 items\"", "(format \"%.2f|%5d|%-4s|\" 3.14159 42 \"ab\")" => "\"3.14|   42|ab  |\"" };
+}
+
+/// Widest place, so that a format cannot make a text of any size from nothing.
+const WIDEST: usize = 10_000;
+
+/// One place: `%[index$][flags][width][.precision]conversion`.
+#[derive(Default)]
+struct Place {
+    index: Option<usize>,
+    left: bool,
+    zero: bool,
+    plus: bool,
+    space: bool,
+    comma: bool,
+    parens: bool,
+    sharp: bool,
+    width: usize,
+    precision: Option<usize>,
+    conversion: char,
+}
+
+fn number(chars: &mut std::iter::Peekable<std::str::Chars<'_>>) -> Option<usize> {
+    let mut value: Option<usize> = None;
+    while let Some(digit) = chars.peek().and_then(|c| c.to_digit(10)) {
+        value = Some(value.unwrap_or(0).saturating_mul(10).saturating_add(digit as usize));
+        chars.next();
+    }
+    value
+}
+
+fn place(chars: &mut std::iter::Peekable<std::str::Chars<'_>>) -> Option<Place> {
+    let mut place = Place::default();
+    // A number before `$` is an index, else the width.
+    let mut ahead = chars.clone();
+    if let Some(index) = number(&mut ahead)
+        && ahead.next() == Some('$')
+    {
+        place.index = Some(index);
+        *chars = ahead;
+    }
+    while let Some(flag) = chars.peek() {
+        match flag {
+            '-' => place.left = true,
+            '0' => place.zero = true,
+            '+' => place.plus = true,
+            ' ' => place.space = true,
+            ',' => place.comma = true,
+            '(' => place.parens = true,
+            '#' => place.sharp = true,
+            _ => break,
+        }
+        chars.next();
+    }
+    place.width = number(chars).unwrap_or(0);
+    if chars.peek() == Some(&'.') {
+        chars.next();
+        place.precision = Some(number(chars)?);
+    }
+    place.conversion = chars.next()?;
+    (place.width <= WIDEST && place.precision.unwrap_or(0) <= WIDEST).then_some(place)
+}
+
+fn format(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
+    let template = text(m, "format", args, 0)?.clone();
+    super::text::work(m, template.as_str().len())?;
+    let mut out = String::new();
+    let mut chars = template.as_str().chars().peekable();
+    let mut next = 1;
+    while let Some(c) = chars.next() {
+        if c != '%' {
+            out.push(c);
+            continue;
+        }
+        let Some(place) = place(&mut chars) else {
+            return Err(fault(
+                m,
+                ErrorKind::TypeError,
+                "format",
+                "a % is followed by no conversion; write %% for a percent sign",
+            ));
+        };
+        match place.conversion {
+            'n' => {
+                out.push('\n');
+                continue;
+            }
+            '%' => {
+                pad(&place, "%", &mut out);
+                continue;
+            }
+            _ => {}
+        }
+        let index = place.index.unwrap_or_else(|| {
+            next += 1;
+            next - 1
+        });
+        if index == 0 || index >= args.len() {
+            let what = format!("no value for the place %{}", place.conversion);
+            return Err(fault(m, ErrorKind::ArityError, "format", &what));
+        }
+        let value = at(args, index);
+        match shown(&place, value) {
+            Some(text) => {
+                m.charge(text.len().max(place.width))?;
+                pad(&place, &text, &mut out);
+            }
+            None => {
+                let what = format!("%{} does not fit {}", place.conversion, described(value));
+                return Err(fault(m, ErrorKind::TypeError, "format", &what));
+            }
+        }
+        m.tick(1)?;
+    }
+    Ok(Value::from(out))
+}
+
+fn pad(place: &Place, text: &str, out: &mut String) {
+    let missing = place.width.saturating_sub(text.chars().count());
+    let numeric = matches!(place.conversion, 'd' | 'f' | 'e' | 'E' | 'x' | 'X' | 'o' | 'g');
+    if place.left {
+        out.push_str(text);
+        out.extend(std::iter::repeat_n(' ', missing));
+    } else if place.zero && numeric && !text.ends_with(['y', 'N']) {
+        let (sign, digits) = match text.strip_prefix(['-', '+', ' ', '(']) {
+            Some(digits) => (text.get(..1).unwrap_or_default(), digits),
+            None => ("", text),
+        };
+        out.push_str(sign);
+        out.extend(std::iter::repeat_n('0', missing));
+        out.push_str(digits);
+    } else {
+        out.extend(std::iter::repeat_n(' ', missing));
+        out.push_str(text);
+    }
+}
+
+/// The text of a value in its place, before padding; none if it does not fit.
+fn shown(place: &Place, value: &Value) -> Option<String> {
+    let mut text = String::new();
+    match place.conversion {
+        's' | 'S' => {
+            super::output::write_str(value, &mut text);
+            if let Some(precision) = place.precision {
+                text = text.chars().take(precision).collect();
+            }
+            if place.conversion == 'S' {
+                text = text.to_uppercase();
+            }
+        }
+        'b' => text.push_str(if value.is_truthy() { "true" } else { "false" }),
+        'c' => match value {
+            Value::Str(c) if c.count() == 1 => text.push_str(c.as_str()),
+            Value::Int(code) => text.push(u32::try_from(*code).ok().and_then(char::from_u32)?),
+            Value::Nil => text.push_str("null"),
+            _ => return None,
+        },
+        'd' | 'x' | 'X' | 'o' => return integer(place, value),
+        'f' | 'e' | 'E' | 'g' => return decimal(place, value.as_f64()?),
+        _ => return None,
+    }
+    Some(text)
+}
+
+fn integer(place: &Place, value: &Value) -> Option<String> {
+    let big = match value {
+        Value::BigInt(big) => (**big).clone(),
+        other => BigInt::from(whole(other)?),
+    };
+    let negative = big.sign() == num_bigint::Sign::Minus;
+    let size = big.magnitude();
+    let digits = match place.conversion {
+        'x' if place.sharp => format!("0x{}", size.to_str_radix(16)),
+        'x' => size.to_str_radix(16),
+        'X' => size.to_str_radix(16).to_uppercase(),
+        'o' => size.to_str_radix(8),
+        _ if place.comma => grouped(&size.to_string()),
+        _ => size.to_string(),
+    };
+    Some(signed(place, negative, &digits))
+}
+
+fn decimal(place: &Place, d: f64) -> Option<String> {
+    if d.is_nan() {
+        return Some("NaN".to_owned());
+    }
+    if d.is_infinite() {
+        return Some(signed(place, d < 0.0, "Infinity"));
+    }
+    let precision = place.precision.unwrap_or(6);
+    let size = d.abs();
+    let digits = match place.conversion {
+        'f' => {
+            let text = half_up(size, precision);
+            match text.split_once('.') {
+                Some((whole, part)) if place.comma => format!("{}.{part}", grouped(whole)),
+                None if place.comma => grouped(&text),
+                _ => text,
+            }
+        }
+        _ => {
+            let text = format!("{size:.precision$e}");
+            let (mantissa, exponent) = text.split_once('e')?;
+            let exponent: i32 = exponent.parse().ok()?;
+            let sign = if exponent < 0 { '-' } else { '+' };
+            let text = format!("{mantissa}e{sign}{:02}", exponent.abs());
+            if place.conversion == 'E' { text.to_uppercase() } else { text }
+        }
+    };
+    Some(signed(place, d.is_sign_negative(), &digits))
+}
+
+/// A double with `precision` decimals, rounded half up from its shortest digits, as Java does.
+fn half_up(size: f64, precision: usize) -> String {
+    let shortest = format!("{size}");
+    let (whole, part) = shortest.split_once('.').unwrap_or((&shortest, ""));
+    if part.len() <= precision {
+        let mut text = shortest.clone();
+        if precision > 0 {
+            if part.is_empty() {
+                text.push('.');
+            }
+            text.extend(std::iter::repeat_n('0', precision - part.len()));
+        }
+        return text;
+    }
+    let up = part.as_bytes().get(precision).is_some_and(|digit| *digit >= b'5');
+    let kept = part.get(..precision).unwrap_or_default();
+    let mut digits: BigInt = format!("{whole}{kept}").parse().unwrap_or_default();
+    if up {
+        digits += 1;
+    }
+    let mut text = digits.to_string();
+    if text.len() <= precision {
+        text.insert_str(0, &"0".repeat(precision + 1 - text.len()));
+    }
+    if precision > 0 {
+        text.insert(text.len() - precision, '.');
+    }
+    text
+}
+
+fn signed(place: &Place, negative: bool, digits: &str) -> String {
+    match (negative, place.parens) {
+        (true, true) => format!("({digits})"),
+        (true, false) => format!("-{digits}"),
+        _ if place.plus => format!("+{digits}"),
+        _ if place.space => format!(" {digits}"),
+        _ => digits.to_owned(),
+    }
+}
+
+/// `1234567` as `1,234,567`.
+fn grouped(digits: &str) -> String {
+    let mut out = String::with_capacity(digits.len() + digits.len() / 3);
+    for (index, digit) in digits.chars().enumerate() {
+        if index > 0 && (digits.len() - index) % 3 == 0 {
+            let _ = write!(out, ",");
+        }
+        out.push(digit);
+    }
+    out
+}

@@ -1,0 +1,176 @@
+//! Values as text, and printing.
+
+use super::row::rows;
+use crate::convert::{at, expected, take};
+use crate::machine::{Machine, Raised};
+use crate::print::{write_atom, write_readable};
+use crate::value::Text;
+use crate::{ErrorKind, Value};
+
+rows! { "clojure.core":
+    "str" ["[& xs]"] str, "The texts of all arguments, one after the other; nil is empty." { "(str \"a\" 1 :b nil)" => "\"a1:b\"", "(str [1 \"x\"])" => "\"[1 \\\"x\\\"]\"" };
+    "pr-str" ["[& xs]"] pr_str, "The arguments as they are written in programs." { "(pr-str \"a\" nil)" => "\"\\\"a\\\" nil\"" };
+    "prn-str" ["[& xs]"] prn_str, "pr-str with a line end." { "(prn-str 1)" => "\"1\\n\"" };
+    "print-str" ["[& xs]"] print_str, "The arguments as text, with spaces between." { "(print-str \"a\" 1)" => "\"a 1\"" };
+    "println-str" ["[& xs]"] println_str, "print-str with a line end." { "(println-str \"a\")" => "\"a\\n\"" };
+    "println" ["[& xs]"] println, "Prints the arguments as text, with spaces between; nil." { "(println \"a\" 1)" => "nil" };
+    "print" ["[& xs]"] println, "The same as println: output is kept in lines." { "(print \"a\")" => "nil" };
+    "prn" ["[& xs]"] prn, "Prints the arguments as they are written in programs; nil." { "(prn \"a\")" => "nil" };
+    "pr" ["[& xs]"] prn, "The same as prn: output is kept in lines." { "(pr \"a\")" => "nil" };
+    "pprint" ["[x]"] prn, "Prints the argument as it is written in programs; nil." { "(pprint {:a 1})" => "nil" };
+    "name" ["[x]"] name, "The name of a keyword or symbol, or a string as it is." { "(name :a)" => "\"a\"" };
+    "keyword" ["[x]"] keyword, "The keyword of a name: letters, digits and - _ ? ! . after a first letter; nil for nil." { "(keyword \"a\")" => ":a" };
+    "symbol" ["[x]"] symbol, "The symbol of a name." { "(name (symbol \"a\"))" => "\"a\"" };
+    "namespace" ["[x]"] namespace, "nil: keywords have no namespace." { "(namespace :a)" => "nil" };
+}
+
+/// Appends the text of a value: strings as they are, nil as nothing, anything else as it is written.
+pub(crate) fn write_str(value: &Value, out: &mut String) {
+    match value {
+        Value::Nil => {}
+        Value::Str(text) => out.push_str(text.as_str()),
+        Value::Double(d) if !d.get().is_finite() => {
+            out.push_str(if d.get().is_nan() {
+                "NaN"
+            } else if d.get() > 0.0 {
+                "Infinity"
+            } else {
+                "-Infinity"
+            });
+        }
+        Value::Regex(pattern) => out.push_str(pattern.source().as_str()),
+        Value::Vector(_) | Value::Map(_) | Value::Set(_) => write_readable(value, out),
+        other => write_atom(other, out),
+    }
+}
+
+/// Refuses texts that would be too large before they are made: every item takes a byte at least.
+fn weigh(m: &mut Machine, args: &[Value]) -> Result<(), Raised> {
+    let mut bytes = 0;
+    for arg in args {
+        bytes += match arg {
+            Value::Str(text) => text.as_str().len(),
+            other => other.len().unwrap_or(8) * 2,
+        };
+    }
+    super::text::work(m, bytes)
+}
+
+fn str(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
+    weigh(m, args)?;
+    // A text that grows at its end grows in place where nobody else holds it.
+    if let [Value::Str(_), _, ..] = args
+        && let Value::Str(mut head) = take(args, 0)
+    {
+        let mut tail = String::new();
+        for arg in args.iter().skip(1) {
+            write_str(arg, &mut tail);
+        }
+        head.push_str(&tail);
+        return Ok(Value::Str(head));
+    }
+    let mut out = String::new();
+    for arg in args.iter() {
+        write_str(arg, &mut out);
+    }
+    m.charge(out.len())?;
+    Ok(Value::from(out))
+}
+
+fn joined(m: &mut Machine, args: &[Value], write: fn(&Value, &mut String)) -> Result<String, Raised> {
+    weigh(m, args)?;
+    let mut out = String::new();
+    for (index, arg) in args.iter().enumerate() {
+        if index > 0 {
+            out.push(' ');
+        }
+        write(arg, &mut out);
+    }
+    m.charge(out.len())?;
+    Ok(out)
+}
+
+/// `print` writes nil, `str` does not.
+fn write_print(value: &Value, out: &mut String) {
+    if value.is_nil() {
+        out.push_str("nil");
+    } else {
+        write_str(value, out);
+    }
+}
+
+fn pr_str(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
+    joined(m, args, write_readable).map(Value::from)
+}
+
+fn prn_str(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
+    Ok(Value::from(joined(m, args, write_readable)? + "\n"))
+}
+
+fn print_str(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
+    joined(m, args, write_print).map(Value::from)
+}
+
+fn println_str(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
+    Ok(Value::from(joined(m, args, write_print)? + "\n"))
+}
+
+fn println(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
+    let line = joined(m, args, write_print)?;
+    m.print(line)?;
+    Ok(Value::Nil)
+}
+
+fn prn(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
+    let line = joined(m, args, write_readable)?;
+    m.print(line)?;
+    Ok(Value::Nil)
+}
+
+fn name(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
+    match take(args, 0) {
+        Value::Keyword(name) | Value::Symbol(name) | Value::Str(name) => Ok(Value::Str(name)),
+        other => Err(expected(m, "name", "a keyword, symbol or string", 0, &other)),
+    }
+}
+
+/// Whether a keyword of this name can be written.
+fn is_keyword_name(name: &str) -> bool {
+    let mut chars = name.chars();
+    chars.next().is_some_and(|c| c.is_alphabetic() || c == '_')
+        && chars.all(|c| c.is_alphanumeric() || matches!(c, '-' | '_' | '?' | '!' | '.' | '\''))
+}
+
+fn keyword(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
+    match take(args, 0) {
+        Value::Nil => Ok(Value::Nil),
+        Value::Keyword(name) => Ok(Value::Keyword(name)),
+        Value::Str(name) | Value::Symbol(name) if is_keyword_name(name.as_str()) => Ok(Value::Keyword(name)),
+        Value::Str(name) | Value::Symbol(name) => {
+            let text = format!("{:?} is no name for a keyword", name.as_str());
+            Err(m.raise_with_hint(
+                ErrorKind::TypeError,
+                text,
+                "a name has letters, digits and - _ ? ! . and begins with a letter",
+            ))
+        }
+        other => Err(expected(m, "keyword", "a string", 0, &other)),
+    }
+}
+
+fn symbol(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
+    match take(args, 0) {
+        Value::Symbol(name) | Value::Str(name) | Value::Keyword(name) | Value::Var(name) => Ok(Value::Symbol(name)),
+        other => Err(expected(m, "symbol", "a string", 0, &other)),
+    }
+}
+
+fn namespace(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
+    match at(args, 0) {
+        Value::Keyword(name) | Value::Symbol(name) => {
+            let space = name.as_str().split_once('/').filter(|(space, name)| !space.is_empty() && !name.is_empty());
+            Ok(space.map_or(Value::Nil, |(space, _)| Value::Str(Text::new(space))))
+        }
+        other => Err(expected(m, "namespace", "a keyword or symbol", 0, other)),
+    }
+}

@@ -1,0 +1,132 @@
+//! Texts read as values: numbers, booleans, JSON.
+
+use num_bigint::BigInt;
+
+use super::row::rows;
+use crate::convert::at;
+use crate::machine::{Machine, Raised};
+use crate::{Value, json};
+
+rows! { "clojure.core":
+    "parse-long" ["[s]"] parse_long, "The integer that the whole text is, or nil." { "(parse-long \"42\")" => "42", "(parse-long \"4x\")" => "nil" };
+    "parse-double" ["[s]"] parse_double, "The double that the whole text is, or nil." { "(parse-double \"3.14\")" => "3.14", "(parse-double \"x\")" => "nil" };
+    "parse-boolean" ["[s]"] parse_boolean, "true for \"true\", false for \"false\", else nil." { "(parse-boolean \"true\")" => "true", "(parse-boolean \"yes\")" => "nil" };
+}
+
+pub(super) mod extensions {
+    use super::{parse_long, rows};
+    rows! { "ptc.core":
+        "parse-int" ["[s]"] parse_long, "The same as parse-long." { "(parse-int \"42\")" => "42" };
+    }
+}
+
+pub(super) mod json_rows {
+    use super::{generate_json, parse_json, rows};
+    rows! { "json":
+        "parse-string" ["[s]"] parse_json, "The value of a JSON text, with string keys; nil if it is no JSON." { "(json/parse-string \"{\\\"a\\\": [1, 2.5]}\")" => "{\"a\" [1 2.5]}", "(json/parse-string \"{\")" => "nil" };
+        "generate-string" ["[x]"] generate_json, "A value as compact JSON; nil if it has none. Keywords become strings, sets arrays." { "(json/generate-string {\"a\" [1 nil]})" => "\"{\\\"a\\\":[1,null]}\"", "(json/generate-string inc)" => "nil" };
+    }
+}
+
+pub(super) mod java {
+    pub(in crate::builtins) mod integer {
+        use super::super::{parse_long, rows};
+        rows! { "Integer": "parseInt" ["[s]"] parse_long, "The integer that the whole text is, or nil." { "(Integer/parseInt \"42\")" => "42" }; }
+    }
+    pub(in crate::builtins) mod long {
+        use super::super::{parse_long, rows};
+        rows! { "Long": "parseLong" ["[s]"] parse_long, "The integer that the whole text is, or nil." { "(Long/parseLong \"42\")" => "42" }; }
+    }
+    pub(in crate::builtins) mod double {
+        use super::super::{parse_double, rows};
+        rows! { "Double": "parseDouble" ["[s]"] parse_double, "The double that the whole text is, or nil." { "(Double/parseDouble \"1.5\")" => "1.5" }; }
+    }
+    pub(in crate::builtins) mod float {
+        use super::super::{parse_double, rows};
+        rows! { "Float": "parseFloat" ["[s]"] parse_double, "The double that the whole text is, or nil." { "(Float/parseFloat \"1.5\")" => "1.5" }; }
+    }
+    pub(in crate::builtins) mod boolean {
+        use super::super::{java_boolean, rows};
+        rows! { "Boolean": "parseBoolean" ["[s]"] java_boolean, "Whether the text is true, in any case." { "(Boolean/parseBoolean \"TRUE\")" => "true" }; }
+    }
+    pub(in crate::builtins) mod system {
+        use super::super::{now, rows};
+        rows! { "System": "currentTimeMillis" ["[]"] now, "Milliseconds since 1970, from the host's clock." { "(pos? (System/currentTimeMillis))" => "true" }; }
+    }
+}
+
+/// Longest text that is read as an integer.
+const MAX_DIGITS: usize = 10_000;
+
+/// The integer that a text is.
+pub(super) fn integer(text: &str) -> Option<Value> {
+    let digits = text.strip_prefix(['-', '+']).unwrap_or(text);
+    if digits.is_empty() || digits.len() > MAX_DIGITS || !digits.bytes().all(|b| b.is_ascii_digit()) {
+        return None;
+    }
+    match text.parse::<i64>() {
+        Ok(i) => Some(Value::Int(i)),
+        Err(_) => text.strip_prefix('+').unwrap_or(text).parse::<BigInt>().ok().map(Value::big),
+    }
+}
+
+/// The double that a text is, as decimal digits; Java's names for what is not finite.
+fn double(text: &str) -> Option<f64> {
+    match text.strip_prefix(['-', '+']).unwrap_or(text) {
+        "Infinity" => return Some(if text.starts_with('-') { f64::NEG_INFINITY } else { f64::INFINITY }),
+        "NaN" => return Some(f64::NAN),
+        _ => {}
+    }
+    let decimal = text.bytes().all(|b| b.is_ascii_digit() || matches!(b, b'.' | b'e' | b'E' | b'+' | b'-'));
+    if decimal { text.parse().ok() } else { None }
+}
+
+fn parse_long(_: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
+    Ok(at(args, 0).as_str().and_then(integer).unwrap_or_default())
+}
+
+fn parse_double(_: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
+    Ok(at(args, 0).as_str().and_then(double).map(Value::double).unwrap_or_default())
+}
+
+fn parse_boolean(_: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
+    Ok(match at(args, 0).as_str() {
+        Some("true") => Value::True,
+        Some("false") => Value::False,
+        _ => Value::Nil,
+    })
+}
+
+fn java_boolean(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
+    match at(args, 0) {
+        Value::Nil => Ok(Value::False),
+        Value::Str(text) => Ok(Value::bool(text.as_str().eq_ignore_ascii_case("true"))),
+        other => Err(crate::convert::expected(m, "Boolean/parseBoolean", "a string", 0, other)),
+    }
+}
+
+fn parse_json(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
+    let Some(text) = at(args, 0).as_str() else { return Ok(Value::Nil) };
+    m.tick(crate::convert::steps(text.len() / 32))?;
+    m.charge(text.len())?;
+    Ok(json::decode(text.as_bytes()).unwrap_or_default())
+}
+
+/// Longest JSON text that a program may make.
+const MAX_JSON: usize = 64 << 20;
+
+fn generate_json(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
+    match json::encode(at(args, 0), MAX_JSON) {
+        Ok(text) => {
+            m.tick(crate::convert::steps(text.len() / 32))?;
+            m.charge(text.len())?;
+            Ok(Value::from(text))
+        }
+        Err(json::EncodeError::Unsupported { .. }) => Ok(Value::Nil),
+        Err(too_large) => Err(m.raise(crate::ErrorKind::MemoryExceeded, too_large.to_string())),
+    }
+}
+
+fn now(m: &mut Machine, _: &mut [Value]) -> Result<Value, Raised> {
+    Ok(Value::Int(m.host().now_ms()))
+}

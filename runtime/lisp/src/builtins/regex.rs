@@ -1,0 +1,210 @@
+//! Regular expressions.
+
+use std::fmt::Write;
+use std::sync::Arc;
+
+use super::row::rows;
+use crate::convert::{at, expected, fault, int, take, text};
+use crate::machine::{Machine, Raised};
+use crate::pattern::{Groups, Pattern, TooCostly};
+use crate::{ErrorKind, Value};
+
+rows! { "clojure.core":
+    "re-pattern" ["[s]"] re_pattern, "A regex, in Java's syntax." { "(re-find (re-pattern \"[0-9]+\") \"v12\")" => "\"12\"" };
+    "re-find" ["[re s]"] re_find, "The first match: its text, or with groups a vector of the text and the groups; nil if there is none." { "(re-find #\"\\d+\" \"v12\")" => "\"12\"", "(re-find #\"(\\w)(\\d)\" \"v12\")" => "[\"v1\" \"v\" \"1\"]" };
+    "re-matches" ["[re s]"] re_matches, "The match of the whole text, as re-find gives it; nil if it does not match." { "(re-matches #\"\\d+\" \"12\")" => "\"12\"", "(re-matches #\"\\d+\" \"12a\")" => "nil" };
+    "re-seq" ["[re s]"] re_seq, "All matches, as re-find gives them." { "(re-seq #\"\\d+\" \"1 22\")" => "[\"1\" \"22\"]" };
+}
+
+pub(super) mod extensions {
+    use super::{extract, extract_int, re_split, rows};
+    rows! { "ptc.core":
+        "re-split" ["[re s]"] re_split, "The parts between matches." { "(re-split #\",\" \"a,b\")" => "[\"a\" \"b\"]" };
+        "extract" ["[re s]", "[re s group]"] extract, "The text of a group of the first match, 1 by default, 0 for the whole; nil if there is none." { "(extract \"ID:(\\\\d+)\" \"ID:42\")" => "\"42\"" };
+        "extract-int" ["[re s]", "[re s group]", "[re s group default]"] extract_int, "The same as an integer; default, or nil, if there is none." { "(extract-int \"age=(\\\\d+)\" \"age=25\")" => "25", "(extract-int \"x(\\\\d)\" \"y\" 1 0)" => "0" };
+    }
+}
+
+/// A compiled pattern, from a regex or a string.
+fn pattern(m: &mut Machine, name: &str, args: &[Value], index: usize) -> Result<Arc<Pattern>, Raised> {
+    match at(args, index) {
+        Value::Regex(pattern) => Ok(Arc::clone(pattern)),
+        Value::Str(source) => compile(m, name, source.as_str()),
+        other => Err(expected(m, name, "a regex", index, other)),
+    }
+}
+
+fn compile(m: &mut Machine, name: &str, source: &str) -> Result<Arc<Pattern>, Raised> {
+    m.tick(256)?;
+    match Pattern::compile(source) {
+        Ok(pattern) => Ok(Arc::new(pattern)),
+        Err(why) => Err(fault(m, ErrorKind::RuntimeError, name, &format!("the regex #\"{source}\" does not compile: {why}"))),
+    }
+}
+
+fn paid<T>(m: &mut Machine, found: Result<T, TooCostly>) -> Result<T, Raised> {
+    found.map_err(|why| {
+        m.raise_with_hint(
+            ErrorKind::RuntimeError,
+            why.to_string(),
+            "use a pattern without look-around, back-references and nested repetition",
+        )
+    })
+}
+
+/// The byte range of the next match.
+pub(super) fn find(m: &mut Machine, pattern: &Pattern, subject: &str, from: usize) -> Result<Option<(usize, usize)>, Raised> {
+    let found = paid(m, pattern.find_at(subject, from))?;
+    Ok(found.and_then(|groups| groups.first().copied().flatten()))
+}
+
+/// The next character border after `at`.
+pub(super) fn step(subject: &str, at: usize) -> usize {
+    at + subject.get(at..).and_then(|rest| rest.chars().next()).map_or(1, char::len_utf8)
+}
+
+fn group(subject: &str, range: Option<(usize, usize)>) -> Value {
+    range.and_then(|(start, end)| subject.get(start..end)).map_or(Value::Nil, Value::string)
+}
+
+/// The text of a match without groups, else a vector.
+fn matched(subject: &str, groups: &Groups) -> Value {
+    match groups.as_slice() {
+        [only] => group(subject, *only),
+        all => Value::vector(all.iter().map(|range| group(subject, *range)).collect()),
+    }
+}
+
+fn re_pattern(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
+    if let Value::Regex(_) = at(args, 0) {
+        return Ok(take(args, 0));
+    }
+    let source = text(m, "re-pattern", args, 0)?;
+    compile(m, "re-pattern", source.as_str()).map(Value::Regex)
+}
+
+fn re_find(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
+    let pattern = pattern(m, "re-find", args, 0)?;
+    let subject = text(m, "re-find", args, 1)?.as_str();
+    super::text::work(m, subject.len() / 4)?;
+    let found = paid(m, pattern.find_at(subject, 0))?;
+    Ok(found.map_or(Value::Nil, |groups| matched(subject, &groups)))
+}
+
+fn re_matches(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
+    let pattern = pattern(m, "re-matches", args, 0)?;
+    let subject = text(m, "re-matches", args, 1)?.as_str();
+    super::text::work(m, subject.len() / 4)?;
+    let found = paid(m, pattern.matches(subject))?;
+    Ok(found.map_or(Value::Nil, |groups| matched(subject, &groups)))
+}
+
+fn re_seq(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
+    let pattern = pattern(m, "re-seq", args, 0)?;
+    let subject = text(m, "re-seq", args, 1)?.as_str();
+    super::text::work(m, subject.len())?;
+    let mut out = Vec::new();
+    let mut from = 0;
+    while from <= subject.len() {
+        let Some(groups) = paid(m, pattern.find_at(subject, from))? else { break };
+        m.tick(2)?;
+        let Some((start, end)) = groups.first().copied().flatten() else { break };
+        out.push(matched(subject, &groups));
+        from = if end > start { end } else { step(subject, end) };
+    }
+    Ok(Value::vector(out))
+}
+
+fn re_split(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
+    let pattern = pattern(m, "re-split", args, 0)?;
+    let subject = text(m, "re-split", args, 1)?.as_str();
+    super::text::split_regex(m, subject, &pattern)
+}
+
+fn extract(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
+    let pattern = pattern(m, "extract", args, 0)?;
+    let wanted = if args.len() > 2 { int(m, "extract", args, 2)? } else { 1 };
+    let Value::Str(subject) = at(args, 1) else {
+        if at(args, 1).is_nil() {
+            return Ok(Value::Nil);
+        }
+        return Err(expected(m, "extract", "a string", 1, at(args, 1)));
+    };
+    super::text::work(m, subject.as_str().len() / 4)?;
+    let found = paid(m, pattern.find_at(subject.as_str(), 0))?;
+    let range = found.and_then(|groups| groups.get(usize::try_from(wanted).ok()?).copied().flatten());
+    Ok(group(subject.as_str(), range))
+}
+
+fn extract_int(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
+    let default = take(args, 3);
+    let found = extract(m, args.get_mut(..3.min(args.len())).unwrap_or_default())?;
+    let number = found.as_str().and_then(super::parse::integer);
+    Ok(number.unwrap_or(default))
+}
+
+/// The text with matches replaced by a text with `$1`, or by what a function gives for the match.
+pub(super) fn replace(
+    m: &mut Machine,
+    name: &str,
+    subject: &str,
+    pattern: &Pattern,
+    with: &Value,
+    most: usize,
+) -> Result<String, Raised> {
+    let mut out = String::new();
+    let (mut copied, mut from, mut done) = (0, 0, 0);
+    while from <= subject.len() && done < most {
+        let Some(groups) = paid(m, pattern.find_at(subject, from))? else { break };
+        m.tick(2)?;
+        let Some((start, end)) = groups.first().copied().flatten() else { break };
+        out.push_str(subject.get(copied..start).unwrap_or_default());
+        match with {
+            Value::Str(template) => expand(m, name, template.as_str(), subject, &groups, &mut out)?,
+            f => {
+                let text = m.call(f, &mut [matched(subject, &groups)])?;
+                super::output::write_str(&text, &mut out);
+            }
+        }
+        super::text::work(m, out.len() / 64)?;
+        copied = end;
+        done += 1;
+        from = if end > start { end } else { step(subject, end) };
+    }
+    out.push_str(subject.get(copied..).unwrap_or_default());
+    Ok(out)
+}
+
+/// Appends a replacement in which `$1` is a group and a backslash takes the next character as it is.
+fn expand(m: &mut Machine, name: &str, template: &str, subject: &str, groups: &Groups, out: &mut String) -> Result<(), Raised> {
+    let mut chars = template.chars().peekable();
+    while let Some(c) = chars.next() {
+        match c {
+            '\\' => out.extend(chars.next()),
+            '$' => {
+                let mut index = None;
+                // As many digits as there are groups for.
+                while let Some(digit) = chars.peek().and_then(|c| c.to_digit(10)) {
+                    let next = index.unwrap_or(0) * 10 + digit as usize;
+                    if index.is_some() && next >= groups.len() {
+                        break;
+                    }
+                    index = Some(next);
+                    chars.next();
+                }
+                match index.and_then(|index| groups.get(index)) {
+                    Some(range) => out.push_str(range.and_then(|(start, end)| subject.get(start..end)).unwrap_or_default()),
+                    None => {
+                        let mut what = String::from("the replacement names a group that the regex does not have");
+                        if let Some(index) = index {
+                            let _ = write!(what, ": ${index}");
+                        }
+                        return Err(fault(m, ErrorKind::RuntimeError, name, &what));
+                    }
+                }
+            }
+            other => out.push(other),
+        }
+    }
+    Ok(())
+}

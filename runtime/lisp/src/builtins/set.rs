@@ -1,0 +1,234 @@
+//! Sets, and relations as clojure.set has them.
+
+use super::row::rows;
+use crate::Value;
+use crate::collection::{Map, Set};
+use crate::convert::{Walk, at, expected, steps, take};
+use crate::machine::{Machine, Raised};
+
+rows! { "clojure.set":
+    "union" ["[& sets]"] union, "The members of any of the sets." { "(clojure.set/union #{1 2} #{2 3})" => "#{1 2 3}" };
+    "intersection" ["[set & sets]"] intersection, "The members of all sets." { "(clojure.set/intersection #{1 2} #{2 3})" => "#{2}" };
+    "difference" ["[set & sets]"] difference, "The members of the first set that no other has." { "(clojure.set/difference #{1 2} #{2 3})" => "#{1}" };
+    "subset?" ["[a b]"] subset, "Whether b has all members of a." { "(clojure.set/subset? #{1} #{1 2})" => "true" };
+    "superset?" ["[a b]"] superset, "Whether a has all members of b." { "(clojure.set/superset? #{1 2} #{1})" => "true" };
+    "select" ["[pred set]"] select, "The members for which pred is true." { "(clojure.set/select even? #{1 2})" => "#{2}" };
+    "map-invert" ["[m]"] map_invert, "A map from each value to its key." { "(clojure.set/map-invert {:a 1})" => "{1 :a}" };
+    "rename-keys" ["[m kmap]"] rename_keys, "m with the keys of kmap called by its values." { "(clojure.set/rename-keys {:a 1 :b 2} {:a :x})" => "{:b 2 :x 1}" };
+    "project" ["[rel keys]"] project, "The set of maps with only these keys." { "(clojure.set/project [{:a 1 :b 2} {:a 1 :b 3}] [:a])" => "#{{:a 1}}" };
+    "rename" ["[rel kmap]"] rename, "The set of maps with keys renamed." { "(clojure.set/rename [{:a 1}] {:a :x})" => "#{{:x 1}}" };
+    "index" ["[rel keys]"] index, "A map from the values at the keys to the set of maps that have them." { "(clojure.set/index [{:a 1 :b 2}] [:a])" => "{{:a 1} #{{:a 1 :b 2}}}" };
+    "join" ["[r1 r2]", "[r1 r2 kmap]"] join, "The set of merged pairs of maps that agree at their common keys, or at those of kmap." { "(clojure.set/join [{:a 1 :b 2}] [{:a 1 :c 3}])" => "#{{:a 1 :b 2 :c 3}}" };
+}
+
+pub(super) mod core {
+    use super::{disj, rows};
+    rows! { "clojure.core":
+        "disj" ["[set & xs]"] disj, "The set without the members." { "(disj #{1 2 3} 2)" => "#{1 3}" };
+    }
+}
+
+/// A set; nil counts as an empty one, and a vector as the set of its items.
+fn set_arg(m: &mut Machine, name: &str, args: &mut [Value], index: usize) -> Result<Set, Raised> {
+    match take(args, index) {
+        Value::Set(set) => Ok(set),
+        Value::Nil => Ok(Set::default()),
+        Value::Vector(items) => {
+            m.tick(steps(items.len()))?;
+            Ok(items.into_iter().collect())
+        }
+        other => Err(expected(m, name, "a set", index, &other)),
+    }
+}
+
+fn disj(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
+    match take(args, 0) {
+        Value::Nil => Ok(Value::Nil),
+        Value::Set(mut set) => {
+            for member in args.iter().skip(1) {
+                set.remove(member);
+            }
+            Ok(Value::Set(set))
+        }
+        other => Err(expected(m, "disj", "a set", 0, &other)),
+    }
+}
+
+fn union(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
+    let mut out = Set::default();
+    for index in 0..args.len() {
+        let more = set_arg(m, "clojure.set/union", args, index)?;
+        // Into the larger one, which costs less.
+        let (mut into, from) = if out.len() >= more.len() { (out, more) } else { (more, out) };
+        m.tick(steps(from.len()))?;
+        for member in from.into_members() {
+            into.insert(member);
+        }
+        out = into;
+    }
+    Ok(Value::Set(out))
+}
+
+fn keep_members(m: &mut Machine, name: &str, args: &mut [Value], shared: bool) -> Result<Value, Raised> {
+    let mut out = set_arg(m, name, args, 0)?;
+    for index in 1..args.len() {
+        let other = set_arg(m, name, args, index)?;
+        m.tick(steps(out.len()))?;
+        out = out.into_members().into_iter().filter(|member| other.contains(member) == shared).collect();
+    }
+    Ok(Value::Set(out))
+}
+
+fn intersection(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
+    keep_members(m, "clojure.set/intersection", args, true)
+}
+
+fn difference(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
+    keep_members(m, "clojure.set/difference", args, false)
+}
+
+fn within(m: &mut Machine, name: &str, args: &mut [Value], small: usize, large: usize) -> Result<Value, Raised> {
+    let (small, large) = (set_arg(m, name, args, small)?, set_arg(m, name, args, large)?);
+    m.tick(steps(small.len()))?;
+    Ok(Value::bool(small.len() <= large.len() && small.iter().all(|member| large.contains(member))))
+}
+
+fn subset(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
+    within(m, "clojure.set/subset?", args, 0, 1)
+}
+
+fn superset(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
+    within(m, "clojure.set/superset?", args, 1, 0)
+}
+
+fn select(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
+    let set = set_arg(m, "clojure.set/select", args, 1)?;
+    let mut out = Vec::new();
+    for member in set.into_members() {
+        m.tick(1)?;
+        if m.call(at(args, 0), &mut [member.clone()])?.is_truthy() {
+            out.push(member);
+        }
+    }
+    Ok(Value::set(out))
+}
+
+fn map_arg(m: &mut Machine, name: &str, args: &mut [Value], index: usize) -> Result<Map, Raised> {
+    match take(args, index) {
+        Value::Map(map) => {
+            m.tick(steps(map.len()))?;
+            Ok(map)
+        }
+        Value::Nil => Ok(Map::default()),
+        other => Err(expected(m, name, "a map", index, &other)),
+    }
+}
+
+fn map_invert(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
+    let map = map_arg(m, "clojure.set/map-invert", args, 0)?;
+    Ok(Value::Map(Map::from_entries(map.into_entries().into_iter().map(|(k, v)| (v, k)).collect())))
+}
+
+fn renamed(map: Map, names: &Map) -> Map {
+    let mut taken = Vec::new();
+    let mut out = map;
+    for (old, new) in names {
+        if let Some(value) = out.remove(old) {
+            taken.push((new.clone(), value));
+        }
+    }
+    for (key, value) in taken {
+        out.insert(key, value);
+    }
+    out
+}
+
+fn rename_keys(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
+    let map = map_arg(m, "clojure.set/rename-keys", args, 0)?;
+    let names = map_arg(m, "clojure.set/rename-keys", args, 1)?;
+    Ok(Value::Map(renamed(map, &names)))
+}
+
+/// The maps of a relation.
+fn relation(m: &mut Machine, name: &str, args: &mut [Value], index: usize) -> Result<Vec<Map>, Raised> {
+    let mut walk = Walk::over(m, name, args, index)?;
+    let mut out = Vec::with_capacity(walk.len());
+    while let Some(item) = walk.next(m)? {
+        match item {
+            Value::Map(map) => out.push(map),
+            other => return Err(expected(m, name, "a collection of maps", index, &other)),
+        }
+    }
+    Ok(out)
+}
+
+fn picked(map: &Map, keys: &[Value]) -> Map {
+    Map::from_entries(keys.iter().filter_map(|key| Some((key.clone(), map.lookup(key)?.clone()))).collect())
+}
+
+fn keys_arg(m: &mut Machine, name: &str, args: &mut [Value]) -> Result<Vec<Value>, Raised> {
+    Ok(crate::convert::seq(m, name, args, 1)?.into_vec())
+}
+
+fn project(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
+    let maps = relation(m, "clojure.set/project", args, 0)?;
+    let keys = keys_arg(m, "clojure.set/project", args)?;
+    Ok(Value::set(maps.iter().map(|map| Value::Map(picked(map, &keys))).collect::<Vec<_>>()))
+}
+
+fn rename(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
+    let maps = relation(m, "clojure.set/rename", args, 0)?;
+    let names = map_arg(m, "clojure.set/rename", args, 1)?;
+    Ok(Value::set(maps.into_iter().map(|map| Value::Map(renamed(map, &names))).collect::<Vec<_>>()))
+}
+
+fn index(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
+    let maps = relation(m, "clojure.set/index", args, 0)?;
+    let keys = keys_arg(m, "clojure.set/index", args)?;
+    let mut out = Map::default();
+    for map in maps {
+        let key = Value::Map(picked(&map, &keys));
+        let mut group = match out.take(&key) {
+            Some(Value::Set(group)) => group,
+            _ => Set::default(),
+        };
+        group.insert(Value::Map(map));
+        out.insert(key, Value::Set(group));
+    }
+    Ok(Value::Map(out))
+}
+
+fn join(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
+    let (left, right) = (relation(m, "clojure.set/join", args, 0)?, relation(m, "clojure.set/join", args, 1)?);
+    let pairs: Vec<(Value, Value)> = if args.len() == 3 {
+        map_arg(m, "clojure.set/join", args, 2)?.into_entries()
+    } else {
+        let (Some(a), Some(b)) = (left.first(), right.first()) else { return Ok(Value::Set(Set::default())) };
+        a.iter().filter(|(k, _)| b.get(k).is_some()).map(|(k, _)| (k.clone(), k.clone())).collect()
+    };
+    // The right side by its values at the keys, so that the work is the size of the result.
+    let mut by_key: Map = Map::default();
+    for (place, map) in right.iter().enumerate() {
+        m.tick(1)?;
+        let key = Value::vector(pairs.iter().map(|(_, k)| map.get(k).cloned().unwrap_or_default()).collect());
+        let mut places = by_key.take(&key).unwrap_or_else(|| Value::vector(Vec::new()));
+        if let Value::Vector(places) = &mut places {
+            places.push(Value::Int(place as i64));
+        }
+        by_key.insert(key, places);
+    }
+    let mut out = Vec::new();
+    for map in left {
+        let key = Value::vector(pairs.iter().map(|(k, _)| map.get(k).cloned().unwrap_or_default()).collect());
+        for place in by_key.get(&key).and_then(Value::items).into_iter().flatten() {
+            m.tick(1)?;
+            let Some(other) = place.as_int().and_then(|p| right.get(p as usize)) else { continue };
+            let mut merged = map.clone();
+            for (k, v) in other {
+                merged.insert(k.clone(), v.clone());
+            }
+            out.push(Value::Map(merged));
+        }
+    }
+    Ok(Value::set(out))
+}

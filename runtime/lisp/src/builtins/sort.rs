@@ -1,0 +1,163 @@
+//! Sorting: a stable merge sort that counts its steps and can fail, since comparators are programs.
+
+use std::cmp::Ordering;
+
+use super::row::rows;
+use crate::convert::{ITEM, described, seq, steps, take};
+use crate::machine::{Machine, Raised};
+use crate::{ErrorKind, Value, order};
+
+rows! { "clojure.core":
+    "sort" ["[coll]", "[comp coll]"] sort, "The items in order, or in the order of a comparator: a function giving a boolean or a number, :asc or :desc." { "(sort [3 1 2])" => "[1 2 3]", "(sort > [3 1 2])" => "[3 2 1]", "(sort :desc [1 3 2])" => "[3 2 1]" };
+    "sort-by" ["[f coll]", "[f comp coll]"] sort_by, "The items in the order of the results of f. f may be a key." { "(sort-by :n [{:n 2} {:n 1}])" => "[{:n 1} {:n 2}]", "(sort-by second > {:a 1 :b 2})" => "[[:b 2] [:a 1]]" };
+}
+
+/// How two keys are compared.
+enum Comparator {
+    /// The order of all values.
+    Natural,
+    /// The same, from greatest to least.
+    Descending,
+    /// A function of the program.
+    Function(Value),
+}
+
+impl Comparator {
+    fn of(value: Value) -> Comparator {
+        match &value {
+            Value::Keyword(name) if name.as_str() == "asc" => Comparator::Natural,
+            Value::Keyword(name) if name.as_str() == "desc" => Comparator::Descending,
+            Value::Builtin(row) if row.namespace == "clojure.core" && matches!(row.name, "<" | "compare") => Comparator::Natural,
+            Value::Builtin(row) if row.namespace == "clojure.core" && row.name == ">" => Comparator::Descending,
+            _ => Comparator::Function(value),
+        }
+    }
+
+    /// Whether `b` must come before `a`, which stands before it now.
+    #[inline]
+    fn swaps(&self, m: &mut Machine, a: &Value, b: &Value) -> Result<bool, Raised> {
+        match self {
+            Comparator::Natural => Ok(order::compare(a, b) == Ordering::Greater),
+            Comparator::Descending => Ok(order::compare(a, b) == Ordering::Less),
+            Comparator::Function(f) => match m.call(f, &mut [a.clone(), b.clone()])? {
+                Value::Int(i) => Ok(i > 0),
+                Value::Double(d) => Ok(d.get() >= 1.0),
+                Value::True => Ok(false),
+                Value::False | Value::Nil => Ok(m.call(f, &mut [b.clone(), a.clone()])?.is_truthy()),
+                other => {
+                    let text =
+                        format!("(sort …): expected a comparator that gives a number or boolean, it gave {}", described(&other));
+                    Err(m.raise(ErrorKind::TypeError, text))
+                }
+            },
+        }
+    }
+}
+
+/// Something that is sorted by a key.
+trait Keyed: Default {
+    fn key(&self) -> &Value;
+}
+
+impl Keyed for Value {
+    #[inline]
+    fn key(&self) -> &Value {
+        self
+    }
+}
+
+impl Keyed for (Value, Value) {
+    #[inline]
+    fn key(&self) -> &Value {
+        &self.0
+    }
+}
+
+/// Runs of this length are sorted by insertion.
+const RUN: usize = 8;
+
+/// Sorts in place, keeping the order of equals.
+fn merge_sort<T: Keyed>(m: &mut Machine, items: &mut Vec<T>, by: &Comparator) -> Result<(), Raised> {
+    let len = items.len();
+    for run in items.chunks_mut(RUN) {
+        m.tick(RUN as u32)?;
+        for end in 1..run.len() {
+            let mut place = end;
+            while place > 0 {
+                let [a, b] = run.get(place - 1..=place).unwrap_or_default() else { break };
+                if !by.swaps(m, a.key(), b.key())? {
+                    break;
+                }
+                run.swap(place - 1, place);
+                place -= 1;
+            }
+        }
+    }
+    let mut width = RUN;
+    let mut merged: Vec<T> = Vec::with_capacity(if len > RUN { len } else { 0 });
+    while width < len {
+        merged.clear();
+        let mut rest = items.drain(..);
+        loop {
+            let mut left = rest.by_ref().take(width).collect::<Vec<_>>().into_iter();
+            let mut right = rest.by_ref().take(width);
+            let (mut a, mut b) = (left.next(), right.next());
+            if a.is_none() {
+                break;
+            }
+            loop {
+                match (&a, &b) {
+                    (Some(x), Some(y)) => {
+                        m.tick(1)?;
+                        if by.swaps(m, x.key(), y.key())? {
+                            merged.extend(b.take());
+                            b = right.next();
+                        } else {
+                            merged.extend(a.take());
+                            a = left.next();
+                        }
+                    }
+                    (Some(_), None) => {
+                        merged.extend(a.take());
+                        merged.extend(left.by_ref());
+                        break;
+                    }
+                    (None, _) => {
+                        merged.extend(b.take());
+                        merged.extend(right.by_ref());
+                        break;
+                    }
+                }
+            }
+        }
+        drop(rest);
+        std::mem::swap(items, &mut merged);
+        width *= 2;
+    }
+    Ok(())
+}
+
+fn sort(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
+    let by = if args.len() == 2 { Comparator::of(take(args, 0)) } else { Comparator::Natural };
+    let last = args.len() - 1;
+    let items = seq(m, "sort", args, last)?;
+    m.charge(items.len() * 2 * ITEM)?;
+    let mut items = items.into_vec();
+    merge_sort(m, &mut items, &by)?;
+    Ok(Value::vector(items))
+}
+
+fn sort_by(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
+    let by = if args.len() == 3 { Comparator::of(take(args, 1)) } else { Comparator::Natural };
+    let last = args.len() - 1;
+    let items = seq(m, "sort-by", args, last)?;
+    m.charge(items.len() * 5 * ITEM)?;
+    m.tick(steps(items.len()))?;
+    let f = super::reduce::key_function(args);
+    let mut keyed = Vec::with_capacity(items.len());
+    for item in items {
+        keyed.push((m.call(&f, &mut [item.clone()])?, item));
+    }
+    merge_sort(m, &mut keyed, &by)?;
+    Ok(Value::vector(keyed.into_iter().map(|(_, item)| item).collect()))
+}

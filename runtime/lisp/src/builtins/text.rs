@@ -1,0 +1,322 @@
+//! Strings, as clojure.string has them. Positions are graphemes.
+
+use super::row::rows;
+use crate::convert::{Walk, at, expected, int, seq, steps, take, text};
+use crate::machine::{Machine, Raised};
+use crate::pattern::Pattern;
+use crate::value::Text;
+use crate::{ErrorKind, Value};
+
+rows! { "clojure.string":
+    "join" ["[coll]", "[separator coll]"] join, "The items as text, with the separator between them." { "(clojure.string/join \", \" [1 2])" => "\"1, 2\"", "(clojure.string/join [\"a\" \"b\"])" => "\"ab\"" };
+    "split" ["[s re]", "[s re limit]"] split, "The parts between matches of a regex or of a one-character string; without empty ones at the end." { "(clojure.string/split \"a,b,,\" #\",\")" => "[\"a\" \"b\"]", "(clojure.string/split \"a-b-c\" #\"-\" 2)" => "[\"a\" \"b-c\"]" };
+    "split-lines" ["[s]"] split_lines, "The lines." { "(clojure.string/split-lines \"a\\nb\\r\\nc\")" => "[\"a\" \"b\" \"c\"]" };
+    "trim" ["[s]"] trim, "Without white space at both ends." { "(clojure.string/trim \" a \")" => "\"a\"" };
+    "triml" ["[s]"] triml, "Without white space at the start." { "(clojure.string/triml \" a \")" => "\"a \"" };
+    "trimr" ["[s]"] trimr, "Without white space at the end." { "(clojure.string/trimr \" a \")" => "\" a\"" };
+    "trim-newline" ["[s]"] trim_newline, "Without line ends at the end." { "(clojure.string/trim-newline \"a\\n\")" => "\"a\"" };
+    "upper-case" ["[s]"] upper, "In upper case." { "(clojure.string/upper-case \"aB\")" => "\"AB\"" };
+    "lower-case" ["[s]"] lower, "In lower case." { "(clojure.string/lower-case \"aB\")" => "\"ab\"" };
+    "capitalize" ["[s]"] capitalize, "The first character in upper case, the others in lower case." { "(clojure.string/capitalize \"hELLO\")" => "\"Hello\"" };
+    "blank?" ["[s]"] is_blank, "Whether it is nil, empty or only white space." { "(clojure.string/blank? \" \")" => "true" };
+    "starts-with?" ["[s prefix]"] starts_with, "Whether s begins with prefix." { "(clojure.string/starts-with? \"hello\" \"he\")" => "true" };
+    "ends-with?" ["[s suffix]"] ends_with, "Whether s ends with suffix." { "(clojure.string/ends-with? \"hello\" \"lo\")" => "true" };
+    "includes?" ["[s part]"] includes, "Whether part is in s." { "(clojure.string/includes? \"hello\" \"ell\")" => "true" };
+    "index-of" ["[s value]", "[s value from]"] index_of, "The index of the first occurrence at or after from, or nil." { "(clojure.string/index-of \"hello\" \"l\")" => "2", "(clojure.string/index-of \"hello\" \"x\")" => "nil" };
+    "last-index-of" ["[s value]", "[s value from]"] last_index_of, "The index of the last occurrence at or before from, or nil." { "(clojure.string/last-index-of \"hello\" \"l\")" => "3" };
+    "replace" ["[s match replacement]"] replace, "All matches replaced. match is a string or regex; with a regex the replacement may be a function of the match, or have $1." { "(clojure.string/replace \"hello\" \"l\" \"L\")" => "\"heLLo\"", "(clojure.string/replace \"a1b2\" #\"[0-9]\" (fn [d] (str \"<\" d \">\")))" => "\"a<1>b<2>\"" };
+    "replace-first" ["[s match replacement]"] replace_first, "The first match replaced." { "(clojure.string/replace-first \"aaa\" \"a\" \"b\")" => "\"baa\"" };
+    "reverse" ["[s]"] reverse, "The characters from last to first." { "(clojure.string/reverse \"abc\")" => "\"cba\"" };
+    "escape" ["[s cmap]"] escape, "Each character replaced by what cmap gives for it, if anything." { "(clojure.string/escape \"a<b\" {\"<\" \"&lt;\"})" => "\"a&lt;b\"" };
+    "re-quote-replacement" ["[s]"] quote_replacement, "A replacement text that stands for itself." { "(clojure.string/re-quote-replacement \"$1\")" => "\"\\\\$1\"" };
+}
+
+pub(super) mod core {
+    use super::{rows, subs};
+    rows! { "clojure.core":
+        "subs" ["[s start]", "[s start end]"] subs, "The text from start up to end. An end behind the text is its end; a bad range is empty." { "(subs \"hello\" 1 3)" => "\"el\"", "(subs \"abc\" 1 99)" => "\"bc\"", "(subs \"abc\" -1)" => "\"\"" };
+    }
+}
+
+pub(super) mod extensions {
+    use super::{lower, rows, upper};
+    rows! { "ptc.core":
+        "upcase" ["[s]"] upper, "In upper case." { "(upcase \"a\")" => "\"A\"" };
+        "downcase" ["[s]"] lower, "In lower case." { "(downcase \"A\")" => "\"a\"" };
+    }
+}
+
+/// Work on `bytes` of text: a step for every 64, and memory for a result of that size.
+pub(super) fn work(m: &mut Machine, bytes: usize) -> Result<(), Raised> {
+    m.tick(steps(bytes / 64 + 1))?;
+    m.charge(bytes)
+}
+
+/// The text of an argument, when its work was accounted for.
+fn worked<'a>(m: &mut Machine, name: &str, args: &'a [Value], index: usize) -> Result<&'a Text, Raised> {
+    let text = text(m, name, args, index)?;
+    work(m, text.as_str().len())?;
+    Ok(text)
+}
+
+fn join(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
+    let (separator, place) = match args.len() {
+        1 => (Value::Nil, 0),
+        _ => (take(args, 0), 1),
+    };
+    let mut walk = Walk::over(m, "join", args, place)?;
+    let mut between = String::new();
+    super::output::write_str(&separator, &mut between);
+    let mut out = String::new();
+    let mut first = true;
+    let mut charged = 0;
+    while let Some(item) = walk.next(m)? {
+        if !first {
+            out.push_str(&between);
+        }
+        first = false;
+        super::output::write_str(&item, &mut out);
+        if out.len() - charged > 4096 {
+            work(m, out.len() - charged)?;
+            charged = out.len();
+        }
+    }
+    Ok(Value::from(out))
+}
+
+/// The delimiter of a split.
+enum Delimiter<'a> {
+    Regex(&'a Pattern),
+    Text(&'a str),
+}
+
+fn split(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
+    let limit = if args.len() > 2 { int(m, "split", args, 2)? } else { 0 };
+    let subject = worked(m, "split", args, 0)?;
+    let by = match at(args, 1) {
+        Value::Regex(pattern) => Delimiter::Regex(pattern),
+        Value::Str(text) if text.count() <= 1 => Delimiter::Text(text.as_str()),
+        other => {
+            let raised = expected(m, "split", "a regex or a one-character string", 1, other);
+            if let (Value::Str(text), Some(fault)) = (other, &mut m.fault) {
+                fault.hint = Some(format!("write #\"{}\" to split on it", text.as_str()));
+            }
+            return Err(raised);
+        }
+    };
+    split_by(m, subject.as_str(), &by, limit)
+}
+
+/// The parts of `subject`. A positive limit is the most parts, 0 drops empty ones at the end, a negative one keeps all.
+fn split_by(m: &mut Machine, subject: &str, by: &Delimiter<'_>, limit: i64) -> Result<Value, Raised> {
+    let most = usize::try_from(limit).ok().filter(|most| *most > 0).unwrap_or(usize::MAX);
+    let mut parts: Vec<&str> = Vec::new();
+    let mut start = 0;
+    match by {
+        Delimiter::Text("") => {
+            let mut rest = subject;
+            for grapheme in Text::new(subject).graphemes() {
+                if parts.len() + 1 == most {
+                    break;
+                }
+                let (part, tail) = rest.split_at_checked(grapheme.len()).unwrap_or((rest, ""));
+                parts.push(part);
+                rest = tail;
+            }
+            if !rest.is_empty() {
+                parts.push(rest);
+            }
+        }
+        Delimiter::Text(delimiter) => parts.extend(subject.splitn(most, delimiter)),
+        Delimiter::Regex(pattern) => {
+            let mut from = 0;
+            while parts.len() + 1 < most {
+                let Some((at, end)) = super::regex::find(m, pattern, subject, from)? else { break };
+                m.tick(1)?;
+                from = if end > at { end } else { super::regex::step(subject, end) };
+                // An empty match at the start gives no empty part.
+                if end > 0 && (at < subject.len() || end > at) {
+                    parts.push(subject.get(start..at).unwrap_or_default());
+                    start = end;
+                }
+                if from > subject.len() {
+                    break;
+                }
+            }
+            parts.push(subject.get(start..).unwrap_or_default());
+        }
+    }
+    if limit == 0 {
+        while parts.len() > 1 && parts.last().is_some_and(|part| part.is_empty()) {
+            parts.pop();
+        }
+        // Only the empty text itself gives one empty part.
+        if !subject.is_empty() && parts.iter().all(|part| part.is_empty()) {
+            parts.clear();
+        }
+    }
+    m.charge(parts.len() * 80)?;
+    m.tick(steps(parts.len()))?;
+    Ok(Value::vector(parts.into_iter().map(Value::string).collect()))
+}
+
+pub(super) fn split_regex(m: &mut Machine, subject: &str, pattern: &Pattern) -> Result<Value, Raised> {
+    work(m, subject.len())?;
+    split_by(m, subject, &Delimiter::Regex(pattern), 0)
+}
+
+fn split_lines(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
+    let subject = worked(m, "split-lines", args, 0)?;
+    let mut lines: Vec<&str> = subject.as_str().split('\n').map(|line| line.strip_suffix('\r').unwrap_or(line)).collect();
+    while lines.len() > 1 && lines.last().is_some_and(|line| line.is_empty()) {
+        lines.pop();
+    }
+    m.charge(lines.len() * 80)?;
+    m.tick(steps(lines.len()))?;
+    Ok(Value::vector(lines.into_iter().map(Value::string).collect()))
+}
+
+/// White space as Java sees it: Unicode's, without the no-break spaces.
+fn is_space(c: char) -> bool {
+    matches!(c, '\u{1C}'..='\u{1F}') || c.is_whitespace() && !matches!(c, '\u{A0}' | '\u{2007}' | '\u{202F}' | '\u{85}')
+}
+
+macro_rules! texts {
+    ($($name:ident $label:literal $f:expr;)*) => {
+        $(fn $name(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
+            let f: fn(&str) -> String = $f;
+            Ok(Value::from(f(worked(m, $label, args, 0)?.as_str())))
+        })*
+    };
+}
+
+texts! {
+    trim "trim" |s| s.trim_matches(is_space).to_owned();
+    triml "triml" |s| s.trim_start_matches(is_space).to_owned();
+    trimr "trimr" |s| s.trim_end_matches(is_space).to_owned();
+    trim_newline "trim-newline" |s| s.trim_end_matches(['\n', '\r']).to_owned();
+    upper "upper-case" str::to_uppercase;
+    lower "lower-case" |s| if s.is_ascii() { s.to_ascii_lowercase() } else { s.to_lowercase() };
+    capitalize "capitalize" capitalized;
+    reverse "reverse" |s| Text::new(s).graphemes().rev().collect();
+    quote_replacement "re-quote-replacement" |s| s.replace('\\', "\\\\").replace('$', "\\$");
+}
+
+fn capitalized(text: &str) -> String {
+    let held = Text::new(text);
+    let first = held.graphemes().next().unwrap_or_default();
+    let rest = text.get(first.len()..).unwrap_or_default();
+    first.to_uppercase() + &rest.to_lowercase()
+}
+
+fn is_blank(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
+    if at(args, 0).is_nil() {
+        return Ok(Value::True);
+    }
+    let subject = worked(m, "blank?", args, 0)?;
+    Ok(Value::bool(subject.as_str().chars().all(is_space)))
+}
+
+fn two<'a>(m: &mut Machine, name: &str, args: &'a [Value]) -> Result<(&'a Text, &'a Text), Raised> {
+    Ok((worked(m, name, args, 0)?, text(m, name, args, 1)?))
+}
+
+fn starts_with(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
+    let (subject, part) = two(m, "starts-with?", args)?;
+    Ok(Value::bool(subject.as_str().starts_with(part.as_str())))
+}
+
+fn ends_with(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
+    let (subject, part) = two(m, "ends-with?", args)?;
+    Ok(Value::bool(subject.as_str().ends_with(part.as_str())))
+}
+
+fn includes(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
+    let (subject, part) = two(m, "includes?", args)?;
+    Ok(Value::bool(subject.as_str().contains(part.as_str())))
+}
+
+/// The grapheme index of the first occurrence of `part` at or after `from`.
+pub(super) fn first_index(subject: &Text, part: &str, from: i64) -> Option<i64> {
+    let start = subject.offset(usize::try_from(from).unwrap_or(0))?;
+    let found = subject.as_str().get(start..)?.find(part)?;
+    Some(subject.index_of_offset(start + found) as i64)
+}
+
+/// The grapheme index of the last occurrence of `part` at or before `from`.
+pub(super) fn last_index(subject: &Text, part: &str, from: i64) -> Option<i64> {
+    let from = usize::try_from(from).ok()?;
+    let limit = subject.offset(from).map_or(subject.as_str().len(), |at| (at + part.len()).min(subject.as_str().len()));
+    let mut limit = limit;
+    while !subject.as_str().is_char_boundary(limit) {
+        limit -= 1;
+    }
+    let found = subject.as_str().get(..limit)?.rfind(part)?;
+    Some(subject.index_of_offset(found) as i64)
+}
+
+fn index_of(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
+    let from = if args.len() > 2 { int(m, "index-of", args, 2)? } else { 0 };
+    let (subject, part) = two(m, "index-of", args)?;
+    Ok(first_index(subject, part.as_str(), from).map_or(Value::Nil, Value::Int))
+}
+
+fn last_index_of(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
+    let from = if args.len() > 2 { int(m, "last-index-of", args, 2)? } else { i64::MAX };
+    let (subject, part) = two(m, "last-index-of", args)?;
+    Ok(last_index(subject, part.as_str(), from).map_or(Value::Nil, Value::Int))
+}
+
+pub(super) fn replace(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
+    replaced(m, "clojure.string/replace", args, usize::MAX)
+}
+
+fn replace_first(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
+    replaced(m, "clojure.string/replace-first", args, 1)
+}
+
+fn replaced(m: &mut Machine, name: &str, args: &mut [Value], most: usize) -> Result<Value, Raised> {
+    let subject = worked(m, name, args, 0)?.clone();
+    match (at(args, 1), at(args, 2)) {
+        (Value::Str(part), Value::Str(with)) => {
+            let hits = subject.as_str().matches(part.as_str()).take(most).count();
+            work(m, subject.as_str().len() + hits * with.as_str().len())?;
+            Ok(Value::from(subject.as_str().replacen(part.as_str(), with.as_str(), most)))
+        }
+        (Value::Regex(pattern), with) => super::regex::replace(m, name, subject.as_str(), pattern, with, most).map(Value::from),
+        (Value::Str(_), other) => Err(expected(m, name, "a string", 2, other)),
+        (other, _) => Err(expected(m, name, "a string or regex", 1, other)),
+    }
+}
+
+fn escape(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
+    let chars = seq(m, "clojure.string/escape", args, 0)?;
+    let mut out = String::new();
+    for c in chars {
+        m.tick(1)?;
+        let with = m.call(at(args, 1), &mut [c.clone()])?;
+        super::output::write_str(if with.is_nil() { &c } else { &with }, &mut out);
+    }
+    Ok(Value::from(out))
+}
+
+fn subs(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
+    let start = int(m, "subs", args, 1)?;
+    let end = if args.len() > 2 { int(m, "subs", args, 2)? } else { i64::MAX };
+    let subject = text(m, "subs", args, 0)?;
+    Ok(Value::string(part(subject, start, end)))
+}
+
+/// Graphemes `start..end`; empty where the range is bad.
+pub(super) fn part(subject: &Text, start: i64, end: i64) -> &str {
+    let (Ok(start), Ok(end)) = (usize::try_from(start), usize::try_from(end)) else { return "" };
+    let Some(from) = subject.offset(start) else { return "" };
+    let to = subject.offset(end).unwrap_or(subject.as_str().len());
+    subject.as_str().get(from..to).unwrap_or_default()
+}
+
+/// Raises that a text has no such position.
+#[cold]
+pub(super) fn out_of_range(m: &mut Machine, name: &str, len: usize) -> Raised {
+    crate::convert::fault(m, ErrorKind::RuntimeError, name, &format!("the text has positions 0 to {len}"))
+}

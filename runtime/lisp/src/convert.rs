@@ -1,0 +1,179 @@
+//! Arguments of builtins as Rust values, and the one wording of what is wrong with them.
+
+use crate::collection::Vector;
+use crate::machine::{Machine, Raised};
+use crate::value::Text;
+use crate::{ErrorKind, Value};
+
+/// Bytes of one item of a vector.
+pub(crate) const ITEM: usize = 16;
+
+static NIL: Value = Value::Nil;
+
+/// The argument at `index`; nil where there is none.
+#[inline]
+pub(crate) fn at(args: &[Value], index: usize) -> &Value {
+    args.get(index).unwrap_or(&NIL)
+}
+
+/// Moves the argument at `index` out; nil where there is none.
+#[inline]
+pub(crate) fn take(args: &mut [Value], index: usize) -> Value {
+    args.get_mut(index).map(std::mem::take).unwrap_or_default()
+}
+
+/// `a string "abc"`
+pub(crate) fn described(value: &Value) -> String {
+    match value {
+        Value::Nil => "nil".to_owned(),
+        _ => format!("{} {}", value.kind().described(), crate::print::preview_line(value, 60)),
+    }
+}
+
+/// `(assoc m k v)`, or just the name where there is no such row.
+fn usage(name: &str) -> String {
+    let list = crate::builtins::find(name).and_then(|row| row.arglists.first());
+    let list = list.map(|list| list.trim_matches(['[', ']'])).unwrap_or_default();
+    if list.is_empty() { format!("({name})") } else { format!("({name} {list})") }
+}
+
+/// Raises a type error: `(assoc m k v): expected a map as argument 1, found a string "abc"`.
+#[cold]
+pub(crate) fn expected(m: &mut Machine, name: &str, what: &str, index: usize, found: &Value) -> Raised {
+    let text = format!("{}: expected {what} as argument {}, found {}", usage(name), index + 1, described(found));
+    m.raise(ErrorKind::TypeError, text)
+}
+
+/// Raises another fault of a builtin: `(nth coll i): …`.
+#[cold]
+pub(crate) fn fault(m: &mut Machine, kind: ErrorKind, name: &str, what: &str) -> Raised {
+    m.raise(kind, format!("{}: {what}", usage(name)))
+}
+
+/// A string.
+pub(crate) fn text<'a>(m: &mut Machine, name: &str, args: &'a [Value], index: usize) -> Result<&'a Text, Raised> {
+    match at(args, index) {
+        Value::Str(text) => Ok(text),
+        other => Err(expected(m, name, "a string", index, other)),
+    }
+}
+
+/// A number of any kind.
+pub(crate) fn number<'a>(m: &mut Machine, name: &str, args: &'a [Value], index: usize) -> Result<&'a Value, Raised> {
+    match at(args, index) {
+        number @ (Value::Int(_) | Value::Double(_) | Value::BigInt(_)) => Ok(number),
+        other => Err(expected(m, name, "a number", index, other)),
+    }
+}
+
+/// A number as a double.
+pub(crate) fn double(m: &mut Machine, name: &str, args: &[Value], index: usize) -> Result<f64, Raised> {
+    Ok(number(m, name, args, index)?.as_f64().unwrap_or(f64::NAN))
+}
+
+/// The 64-bit integer that a number is: doubles without a fraction count.
+pub(crate) fn whole(value: &Value) -> Option<i64> {
+    match value {
+        Value::Int(i) => Some(*i),
+        Value::Double(d) if d.get().fract() == 0.0 && d.get().abs() < 9e18 => Some(d.get() as i64),
+        _ => None,
+    }
+}
+
+/// An integer of 64 bits.
+pub(crate) fn int(m: &mut Machine, name: &str, args: &[Value], index: usize) -> Result<i64, Raised> {
+    let value = at(args, index);
+    whole(value).ok_or(()).map_err(|()| expected(m, name, "an integer", index, value))
+}
+
+/// A number of items: negative ones count as none, large ones as all.
+pub(crate) fn count(m: &mut Machine, name: &str, args: &[Value], index: usize) -> Result<usize, Raised> {
+    match at(args, index) {
+        Value::BigInt(big) => Ok(if big.sign() == num_bigint::Sign::Minus { 0 } else { usize::MAX }),
+        Value::Double(d) if !d.get().is_nan() => Ok(d.get().ceil().max(0.0) as usize),
+        Value::Int(i) => Ok(usize::try_from(*i).unwrap_or(0)),
+        other => Err(expected(m, name, "a number of items", index, other)),
+    }
+}
+
+/// The items of anything that has some, as a vector: entries of a map, members of a set, graphemes of a string; none of nil.
+pub(crate) fn seq(m: &mut Machine, name: &str, args: &mut [Value], index: usize) -> Result<Vector, Raised> {
+    match take(args, index) {
+        Value::Vector(items) => Ok(items),
+        other => match seq_of(m, other)? {
+            Ok(items) => Ok(items),
+            Err(other) => Err(expected(m, name, "a collection", index, &other)),
+        },
+    }
+}
+
+/// [`seq`] of a value that is no argument; gives back what has no items.
+pub(crate) fn seq_of(m: &mut Machine, value: Value) -> Result<Result<Vector, Value>, Raised> {
+    Ok(Ok(match value {
+        Value::Vector(items) => items,
+        Value::Nil => Vector::default(),
+        Value::Map(map) => {
+            m.charge(map.len() * 96)?;
+            m.tick(steps(map.len()))?;
+            map.into_entries().into_iter().map(|(k, v)| Value::vector(vec![k, v])).collect()
+        }
+        Value::Set(set) => {
+            m.charge(set.len() * ITEM)?;
+            m.tick(steps(set.len()))?;
+            Vector::from(set.into_members())
+        }
+        Value::Str(text) => {
+            m.charge(text.as_str().len() * (ITEM + 48))?;
+            m.tick(steps(text.as_str().len()))?;
+            text.graphemes().map(Value::string).collect()
+        }
+        other => return Ok(Err(other)),
+    }))
+}
+
+/// [`seq`] for functions of positions, which have no meaning for maps.
+pub(crate) fn ordered(m: &mut Machine, name: &str, args: &mut [Value], index: usize) -> Result<Vector, Raised> {
+    if let Value::Map(_) = at(args, index) {
+        let found = take(args, index);
+        let text = format!("{}: expected a vector or string as argument {}, found {}", usage(name), index + 1, described(&found));
+        return Err(m.raise_with_hint(ErrorKind::TypeError, text, "a map has no first item: use seq, keys or vals"));
+    }
+    seq(m, name, args, index)
+}
+
+/// A length as a number of steps.
+pub(crate) fn steps(len: usize) -> u32 {
+    u32::try_from(len).unwrap_or(u32::MAX)
+}
+
+/// A series of items, each of which costs a step.
+pub(crate) struct Walk(crate::collection::IntoIter);
+
+impl Walk {
+    /// Walks the argument at `index`.
+    pub(crate) fn over(m: &mut Machine, name: &str, args: &mut [Value], index: usize) -> Result<Walk, Raised> {
+        Ok(Walk(seq(m, name, args, index)?.into_iter()))
+    }
+
+    /// Walks a vector.
+    pub(crate) fn of(items: Vector) -> Walk {
+        Walk(items.into_iter())
+    }
+
+    /// The next item.
+    #[inline]
+    pub(crate) fn next(&mut self, m: &mut Machine) -> Result<Option<Value>, Raised> {
+        match self.0.next() {
+            Some(item) => {
+                m.tick(1)?;
+                Ok(Some(item))
+            }
+            None => Ok(None),
+        }
+    }
+
+    /// How many are left.
+    pub(crate) fn len(&self) -> usize {
+        self.0.len()
+    }
+}
