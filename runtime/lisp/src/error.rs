@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use crate::Value;
+
 /// A range of the source text, in bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Span {
@@ -9,6 +11,146 @@ pub struct Span {
     pub start: u32,
     /// Past the last byte.
     pub end: u32,
+}
+
+impl Span {
+    /// A range of bytes.
+    pub const fn new(start: u32, end: u32) -> Self {
+        Span { start, end }
+    }
+
+    /// From the start of `self` to the end of `other`.
+    #[must_use]
+    pub const fn to(self, other: Span) -> Self {
+        Span { start: self.start, end: other.end }
+    }
+}
+
+/// A place in the text, as people count: from 1, columns in characters.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Position {
+    /// Line, from 1.
+    pub line: u32,
+    /// Column in characters, from 1.
+    pub column: u32,
+}
+
+impl Position {
+    /// The position of byte `offset` of `source`; past its end, that of the end.
+    pub fn of(source: &str, offset: u32) -> Self {
+        let before = before(source, offset);
+        let line_start = before.rfind('\n').map_or(0, |at| at + 1);
+        let line = before.bytes().filter(|&b| b == b'\n').count() + 1;
+        let column = before.get(line_start..).map_or(0, |text| text.chars().count()) + 1;
+        Position { line: line as u32, column: column as u32 }
+    }
+}
+
+impl fmt::Display for Position {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}", self.line, self.column)
+    }
+}
+
+fn before(source: &str, offset: u32) -> &str {
+    let mut end = (offset as usize).min(source.len());
+    while !source.is_char_boundary(end) {
+        end -= 1;
+    }
+    source.get(..end).unwrap_or("")
+}
+
+/// Why a program did not give a value: what happened, where, and what to do.
+#[derive(Debug, Clone)]
+pub struct Error {
+    /// Its kind, from the closed list.
+    pub kind: ErrorKind,
+    /// What was expected and what was found, without a place.
+    pub message: String,
+    /// What to do, where that is known.
+    pub hint: Option<String>,
+    /// The form at fault.
+    pub span: Option<Span>,
+    /// Where `span` starts.
+    pub position: Option<Position>,
+    /// The value of `(fail v)`.
+    pub value: Option<Value>,
+    /// The functions that were under way, innermost first, each with the place it was called from.
+    pub trace: Vec<Call>,
+}
+
+/// A call that was under way when an error was raised.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Call {
+    /// The function's name.
+    pub name: String,
+    /// Where it was called from.
+    pub position: Option<Position>,
+}
+
+impl Error {
+    /// An error at `span` of `source`.
+    pub fn at(kind: ErrorKind, message: impl Into<String>, source: &str, span: Span) -> Self {
+        let position = Some(Position::of(source, span.start));
+        Error { kind, message: message.into(), hint: None, span: Some(span), position, value: None, trace: Vec::new() }
+    }
+
+    /// The same error with a hint.
+    #[must_use]
+    pub fn with_hint(mut self, hint: impl Into<String>) -> Self {
+        self.hint = Some(hint.into());
+        self
+    }
+
+    /// Message, place, the line with a caret under the form at fault, and the hint.
+    pub fn render(&self, source: &str) -> String {
+        use fmt::Write as _;
+        let mut out = format!("{}: {}", self.kind, self.message);
+        if let (Some(span), Some(position)) = (self.span, self.position) {
+            let _ = write!(out, "\n at line {}, column {}", position.line, position.column);
+            let line = source.lines().nth(position.line as usize - 1).unwrap_or("");
+            let (shown, caret_at) = window(line, position.column as usize - 1);
+            let marked = source.get(span.start as usize..span.end as usize).unwrap_or("");
+            let width = marked.lines().next().unwrap_or("").chars().count().max(1);
+            let width = width.min(shown.chars().count().saturating_sub(caret_at).max(1));
+            let number = position.line.to_string();
+            let _ = write!(out, "\n {number} | {shown}");
+            let _ = write!(out, "\n {} | {}{}", " ".repeat(number.len()), " ".repeat(caret_at), "^".repeat(width));
+        }
+        for call in &self.trace {
+            let _ = write!(out, "\n in {}", call.name);
+            if let Some(position) = call.position {
+                let _ = write!(out, ", called at line {}, column {}", position.line, position.column);
+            }
+        }
+        if let Some(hint) = &self.hint {
+            let _ = write!(out, "\nhint: {hint}");
+        }
+        out
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.position {
+            Some(at) => write!(f, "{} at {at}: {}", self.kind, self.message),
+            None => write!(f, "{}: {}", self.kind, self.message),
+        }
+    }
+}
+
+impl std::error::Error for Error {}
+
+/// At most 160 characters of `line` around column `at`, and where the column falls in them.
+fn window(line: &str, at: usize) -> (String, usize) {
+    const WIDTH: usize = 160;
+    let clean = |c: char| if c == '\t' || c.is_control() { ' ' } else { c };
+    let length = line.chars().count();
+    if length <= WIDTH {
+        return (line.chars().map(clean).collect(), at);
+    }
+    let from = at.saturating_sub(WIDTH / 2).min(length - WIDTH);
+    (line.chars().skip(from).take(WIDTH).map(clean).collect(), at - from)
 }
 
 macro_rules! kinds {
@@ -40,6 +182,8 @@ kinds! {
     InvalidPlaceholder = "invalid_placeholder",
     /// A pattern that is not supported.
     UnsupportedPattern = "unsupported_pattern",
+    /// A method of Java that is not supported.
+    UnsupportedMethod = "unsupported_method",
     /// An argument of the wrong type.
     TypeError = "type_error",
     /// Division by zero and its like.

@@ -20,8 +20,8 @@ pub struct Fault {
     pub value: Option<Value>,
     /// The innermost call that raised it.
     pub(crate) span: Option<Span>,
-    /// Names of the functions that were left, innermost first.
-    pub(crate) trace: Vec<(String, Option<Span>)>,
+    /// Functions that were left, innermost first, and where they were called.
+    pub(crate) trace: Vec<(String, Span)>,
     /// `(return v)`: not a fault, but it unwinds like one.
     pub(crate) returned: bool,
 }

@@ -1,9 +1,10 @@
 //! What a run may still use, shared by all of its threads.
 
-use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use crate::limits::{Cancel, Limits};
+use crate::parallel::Places;
 
 /// Reads the calling thread's net allocated bytes. The host installs the allocator that counts them.
 pub type Gauge = fn() -> i64;
@@ -20,13 +21,14 @@ pub(crate) struct Meters {
     /// Live bytes over all threads, as far as they have reported.
     live: AtomicI64,
     peak: AtomicI64,
-    /// A sibling thread has failed: the others need not go on.
-    pub(crate) stop: AtomicBool,
+    /// For threads that compute.
+    pub(crate) places: Places,
 }
 
 impl Meters {
     pub(crate) fn new(limits: Limits, cancel: Cancel, gauge: Option<Gauge>, started: Instant) -> Self {
         let deadline = started.checked_add(limits.wall_clock).unwrap_or_else(|| started + Duration::from_hours(24));
+        let places = Places::new(limits.parallel_workers);
         Meters {
             limits,
             cancel,
@@ -36,7 +38,7 @@ impl Meters {
             steps: AtomicU64::new(0),
             live: AtomicI64::new(0),
             peak: AtomicI64::new(0),
-            stop: AtomicBool::new(false),
+            places,
         }
     }
 

@@ -6,7 +6,9 @@
 
 mod fault;
 mod meters;
+pub(crate) mod stack;
 
+use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Instant;
@@ -15,11 +17,26 @@ pub use fault::{Fault, Raised};
 pub use meters::Gauge;
 pub(crate) use meters::Meters;
 
+use crate::error::Span;
+use crate::eval::{Closure, Globals, call_value};
 use crate::host::Host;
+use crate::parallel::Task;
 use crate::{ErrorKind, Value};
 
 /// Ticks between two looks at the clock, the gauge and the cancel flag.
 const QUANTUM: u32 = 1024;
+
+/// Names that an error lists of the functions that were under way.
+const TRACED: usize = 8;
+
+/// What a run can read and never changes.
+#[derive(Default)]
+pub(crate) struct Surroundings {
+    /// Bound under `data/`.
+    pub(crate) context: Value,
+    /// The last results, newest first.
+    pub(crate) history: Vec<Value>,
+}
 
 /// The evaluator's state on one thread.
 pub struct Machine {
@@ -28,7 +45,15 @@ pub struct Machine {
     /// Of the current quantum, for counting steps.
     granted: u32,
     depth: u32,
+    max_depth: u32,
+    /// The native stack may grow down to here.
+    floor: usize,
+    loop_limit: u64,
+    globals: Rc<Globals>,
+    pub(crate) surroundings: Arc<Surroundings>,
     pub(crate) fault: Option<Box<Fault>>,
+    /// The item of `pmap` or `pcalls` that this machine works on.
+    pub(crate) task: Option<Task>,
     pub(crate) meters: Arc<Meters>,
     host: Arc<dyn Host>,
     /// The gauge at the last look, and what was charged since.
@@ -39,9 +64,33 @@ pub struct Machine {
 }
 
 impl Machine {
-    pub(crate) fn new(meters: Arc<Meters>, host: Arc<dyn Host>) -> Self {
+    /// The evaluator on the calling thread, which may use `stack` bytes of its native stack from here on.
+    pub(crate) fn new(
+        meters: Arc<Meters>,
+        host: Arc<dyn Host>,
+        surroundings: Arc<Surroundings>,
+        globals: Rc<Globals>,
+        stack: usize,
+    ) -> Self {
         let gauged = meters.gauge.map_or(0, |read| read());
-        Machine { fuel: QUANTUM, granted: QUANTUM, depth: 0, fault: None, meters, host, gauged, pending: 0, prints: Vec::new(), printed: 0 }
+        Machine {
+            fuel: QUANTUM,
+            granted: QUANTUM,
+            depth: 0,
+            max_depth: meters.limits.call_depth,
+            floor: stack::here().saturating_sub(stack),
+            loop_limit: meters.limits.loop_iterations.unwrap_or(u64::MAX),
+            globals,
+            surroundings,
+            fault: None,
+            task: None,
+            meters,
+            host,
+            gauged,
+            pending: 0,
+            prints: Vec::new(),
+            printed: 0,
+        }
     }
 
     /// Ends the program with a fault. The place is filled in on the way out.
@@ -75,9 +124,113 @@ impl Machine {
 
     /// Calls any callable value: function, builtin, keyword, map, set, vector or var. The arguments may be taken out of
     /// the slice.
+    #[inline]
     pub fn call(&mut self, f: &Value, args: &mut [Value]) -> Result<Value, Raised> {
-        let _ = (f, args);
-        Err(self.raise(ErrorKind::InternalError, "calls are not wired up"))
+        call_value(self, f, args)
+    }
+
+    /// Looks at the clock and the cancel flag before the first step.
+    pub(crate) fn begin(&mut self) -> Result<(), Raised> {
+        if self.meters.cancel.is_cancelled() {
+            return Err(self.raise(ErrorKind::Cancelled, "the run was cancelled"));
+        }
+        if Instant::now() >= self.meters.deadline { Err(self.out_of_time()) } else { Ok(()) }
+    }
+
+    /// Starts a call: one step, one level deeper. [`Machine::exit`] ends it; after a fault nothing runs on, so that a
+    /// refused start needs no end.
+    #[inline]
+    pub(crate) fn enter(&mut self) -> Result<(), Raised> {
+        self.depth += 1;
+        if self.depth > self.max_depth || stack::here() < self.floor {
+            return Err(self.too_deep());
+        }
+        self.tick(1)
+    }
+
+    #[inline]
+    pub(crate) fn exit(&mut self) {
+        self.depth -= 1;
+    }
+
+    /// Starts turn `count` of a loop.
+    #[inline]
+    pub(crate) fn turn(&mut self, count: u64) -> Result<(), Raised> {
+        if count > self.loop_limit {
+            let limit = self.loop_limit;
+            let message = format!("a loop took more than {limit} turns");
+            return Err(self.raise_with_hint(ErrorKind::LoopLimitExceeded, message, "check that recur comes closer to the end"));
+        }
+        self.tick(1)
+    }
+
+    /// Notes where a fault happened, unless that is known.
+    #[cold]
+    pub(crate) fn at(&mut self, raised: Raised, span: Span) -> Raised {
+        if let Some(fault) = &mut self.fault {
+            fault.span.get_or_insert(span);
+        }
+        raised
+    }
+
+    /// Notes that a fault left a function that was called at `span`.
+    #[cold]
+    pub(crate) fn left(&mut self, raised: Raised, closure: &Closure, span: Span) -> Raised {
+        if let Some(fault) = &mut self.fault {
+            if fault.span.is_none() {
+                fault.span = Some(span);
+            } else if fault.trace.len() < TRACED {
+                if let Some(name) = closure.name() {
+                    fault.trace.push((name.to_owned(), span));
+                }
+            }
+        }
+        raised
+    }
+
+    pub(crate) fn globals(&self) -> Rc<Globals> {
+        Rc::clone(&self.globals)
+    }
+
+    pub(crate) fn shared_host(&self) -> Arc<dyn Host> {
+        Arc::clone(&self.host)
+    }
+
+    /// `data/key`
+    pub(crate) fn context(&self, key: &Value) -> Value {
+        match &self.surroundings.context {
+            Value::Map(map) => map.lookup(key).cloned().unwrap_or_default(),
+            _ => Value::Nil,
+        }
+    }
+
+    /// `*1` and so on.
+    pub(crate) fn history(&self, back: u8) -> Value {
+        self.surroundings.history.get(usize::from(back).saturating_sub(1)).cloned().unwrap_or_default()
+    }
+
+    /// Runs `work` on another machine of the same thread, whose definitions and prints are dropped afterwards.
+    pub(crate) fn sub_machine<T>(&mut self, work: impl FnOnce(&mut Machine) -> T) -> T {
+        self.read_gauge();
+        let globals = Globals::restore(self.globals.names(), &self.globals.snapshot());
+        let stack = stack::here().saturating_sub(self.floor);
+        let (meters, host, surroundings) = (Arc::clone(&self.meters), self.shared_host(), Arc::clone(&self.surroundings));
+        let mut inner = Machine::new(meters, host, surroundings, Rc::new(globals), stack);
+        inner.depth = self.depth;
+        let result = work(&mut inner);
+        inner.finish();
+        // Both read the gauge of this thread: what the inner one has reported is not reported again.
+        self.gauged = inner.gauged;
+        result
+    }
+
+    /// Reports the last steps and bytes of this thread; gives what it printed.
+    pub(crate) fn finish(&mut self) -> Vec<String> {
+        let used = u64::from(self.granted - self.fuel);
+        self.meters.steps.fetch_add(used, Ordering::Relaxed);
+        self.fuel = self.granted;
+        self.read_gauge();
+        std::mem::take(&mut self.prints)
     }
 
     /// Counts `n` steps. Every so often it looks at the clock, the gauge and the cancel flag.
@@ -89,6 +242,11 @@ impl Machine {
         } else {
             self.look(n)
         }
+    }
+
+    /// Looks at the clock, the gauge and the cancel flag now: after work that could not be counted on the way.
+    pub(crate) fn look_now(&mut self) -> Result<(), Raised> {
+        self.look(0)
     }
 
     /// Asks for `bytes` before a growth. Raises where the run's live bytes and these would pass its limit.
@@ -144,7 +302,7 @@ impl Machine {
         let steps = self.meters.steps.fetch_add(used, Ordering::Relaxed) + used;
         self.fuel = QUANTUM;
         self.granted = QUANTUM;
-        if self.meters.cancel.is_cancelled() || self.meters.stop.load(Ordering::Relaxed) {
+        if self.meters.cancel.is_cancelled() || self.task.as_ref().is_some_and(Task::is_moot) {
             return Err(self.raise(ErrorKind::Cancelled, "the run was cancelled"));
         }
         if let Some(limit) = self.meters.limits.steps.filter(|&limit| steps > limit) {
@@ -177,6 +335,17 @@ impl Machine {
             ErrorKind::MemoryExceeded,
             format!("the program's values need more than {limit} bytes"),
             "filter or aggregate earlier, so that less is held at once",
+        )
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn too_deep(&mut self) -> Raised {
+        let depth = self.depth - 1;
+        self.raise_with_hint(
+            ErrorKind::DepthExceeded,
+            format!("calls are nested deeper than {depth} levels"),
+            "use loop and recur, or reduce, instead of calling deeper and deeper",
         )
     }
 

@@ -1,0 +1,97 @@
+//! Literals: constants, collections of constants, quoted names.
+
+use super::{Analysed, Analyzer};
+use crate::Value;
+use crate::error::{Error, ErrorKind, Span};
+use crate::form::{Form, FormKind};
+use crate::ir::{Ir, Op};
+
+impl<'s> Analyzer<'s> {
+    /// The value of a form that needs no evaluation.
+    pub(super) fn constant(&mut self, kind: FormKind<'s>, span: Span) -> Result<Value, Error> {
+        Ok(match kind {
+            FormKind::Nil => Value::Nil,
+            FormKind::Bool(b) => Value::bool(b),
+            FormKind::Int(i) => Value::Int(i),
+            FormKind::BigInt(digits) => match digits.trim_start_matches('+').parse() {
+                Ok(number) => Value::big(number),
+                Err(_) => return Err(self.internal(span)),
+            },
+            FormKind::Double(d) => Value::double(d),
+            FormKind::String(std::borrow::Cow::Borrowed(text)) => self.text(text, false),
+            FormKind::String(std::borrow::Cow::Owned(text)) => Value::from(text),
+            FormKind::Keyword(name) => self.text(name, true),
+            FormKind::Regex(pattern) => match crate::pattern::Pattern::compile(pattern) {
+                Ok(regex) => Value::Regex(std::sync::Arc::new(regex)),
+                Err(message) => return Err(self.error(ErrorKind::ParseError, span, format!("the pattern is not valid: {message}"))),
+            },
+            _ => return Err(self.internal(span)),
+        })
+    }
+
+    /// One value for all uses of a text, since equal keys are told by their address first.
+    pub(crate) fn text(&mut self, text: &'s str, keyword: bool) -> Value {
+        let make = || if keyword { Value::keyword(text) } else { Value::string(text) };
+        self.texts.entry((text, keyword)).or_insert_with(make).clone()
+    }
+
+    /// `[…]`, `{…}`, `#{…}`: a constant where all of its parts are.
+    pub(super) fn collection(&mut self, form: Form<'s>) -> Analysed {
+        let span = form.span;
+        self.depth += 1;
+        let (parts, make, build): (_, fn(Vec<Ir>) -> Op, fn(Vec<Value>) -> Value) = match form.kind {
+            FormKind::Vector(parts) => (parts, Op::Vector, Value::vector),
+            FormKind::Map(parts) => (parts, Op::Map, pairs),
+            FormKind::Set(parts) => (parts, Op::Set, Value::set),
+            _ => return Err(self.internal(span)),
+        };
+        let parts = self.exprs(parts)?;
+        self.depth -= 1;
+        let op = if parts.iter().all(|part| matches!(part.op, Op::Const(_))) {
+            let values = parts.into_iter().map(|part| match part.op {
+                Op::Const(value) => value,
+                _ => Value::Nil,
+            });
+            Op::Const(build(values.collect()))
+        } else {
+            make(parts)
+        };
+        Ok(Ir::new(span, op))
+    }
+
+    /// `'name`, `'[a b]`, `'(1 2)`: data as written. A list is a vector.
+    pub(crate) fn quote(&mut self, form: Form<'s>) -> Analysed {
+        let span = form.span;
+        let value = self.quoted(form)?;
+        Ok(Ir::new(span, Op::Const(value)))
+    }
+
+    /// A test of `case`: a constant, taken as written.
+    pub(crate) fn quoted_constant(&mut self, form: Form<'s>) -> Result<Value, Error> {
+        self.quoted(form)
+    }
+
+    fn quoted(&mut self, form: Form<'s>) -> Result<Value, Error> {
+        let span = form.span;
+        let mut all = |forms: Vec<Form<'s>>| forms.into_iter().map(|form| self.quoted(form)).collect::<Result<Vec<_>, _>>();
+        Ok(match form.kind {
+            FormKind::Symbol(name) => Value::Symbol(name.into()),
+            FormKind::List(forms) | FormKind::Vector(forms) => Value::vector(all(forms)?),
+            FormKind::Map(forms) => pairs(all(forms)?),
+            FormKind::Set(forms) => Value::set(all(forms)?),
+            FormKind::Quote(inner) => self.quoted(*inner)?,
+            FormKind::Var(name) => Value::Var(name.into()),
+            FormKind::ShortFn(_) => return Err(self.invalid(span, "a function cannot be quoted")),
+            other => self.constant(other, span)?,
+        })
+    }
+}
+
+fn pairs(values: Vec<Value>) -> Value {
+    let mut values = values.into_iter();
+    let mut entries = Vec::with_capacity(values.len() / 2);
+    while let (Some(key), Some(value)) = (values.next(), values.next()) {
+        entries.push((key, value));
+    }
+    Value::map(entries)
+}

@@ -1,0 +1,327 @@
+//! Forms to resolved IR: names become slots, captures, globals or builtins; macros are taken apart.
+
+mod function;
+mod liveness;
+mod literal;
+mod names;
+mod pattern;
+mod scope;
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use crate::Value;
+use crate::builtins::Builtin;
+use crate::error::{Error, ErrorKind, Span};
+use crate::form::{Form, FormKind};
+use crate::ir::{Ir, Local, Op, Unit};
+use crate::machine::stack;
+use crate::special;
+
+pub(crate) use function::Written;
+pub(crate) use names::{builtin, namespace, plain};
+pub(crate) use scope::{Mark, Target};
+use scope::{Place, Scope};
+
+/// Expressions inside one another, after macros are taken apart.
+const MAX_DEPTH: u32 = 600;
+
+/// Native stack that analysis may use, where the thread that compiles has at least twice as much.
+const STACK: usize = 900 * 1024;
+
+/// Resolves a program.
+pub(crate) fn analyze<'s>(source: &'s str, forms: Vec<Form<'s>>) -> Result<Unit, Error> {
+    let mut analyzer = Analyzer {
+        source,
+        globals: HashMap::new(),
+        names: Vec::new(),
+        scopes: vec![Scope::new(None, Vec::new())],
+        depth: 0,
+        floor: stack::here().saturating_sub(STACK),
+        texts: HashMap::new(),
+    };
+    for form in &forms {
+        analyzer.find_definitions(form);
+    }
+    let span = Span::new(0, source.len() as u32);
+    let body = analyzer.body(span, forms, false)?;
+    let mut unit = Unit {
+        globals: analyzer.names.iter().map(|name| Arc::from(*name)).collect(),
+        slots: analyzer.scopes.first().map_or(0, Scope::size),
+        body,
+    };
+    liveness::mark(&mut unit);
+    Ok(unit)
+}
+
+/// Resolves forms one after the other. Special forms get it to analyse their parts.
+pub(crate) struct Analyzer<'s> {
+    pub(crate) source: &'s str,
+    globals: HashMap<&'s str, u32>,
+    names: Vec<&'s str>,
+    scopes: Vec<Scope<'s>>,
+    depth: u32,
+    floor: usize,
+    /// One value for every keyword and string of the program.
+    texts: HashMap<(&'s str, bool), Value>,
+}
+
+pub(crate) type Analysed = Result<Ir, Error>;
+
+impl<'s> Analyzer<'s> {
+    /// Resolves one form. `tail`: its value is that of the innermost loop or function, so that `recur` may stand there.
+    pub(crate) fn expr(&mut self, form: Form<'s>, tail: bool) -> Analysed {
+        let span = form.span;
+        let op = match form.kind {
+            FormKind::Symbol(name) => return self.symbol(name, span),
+            FormKind::List(parts) => {
+                self.depth += 1;
+                if self.depth > MAX_DEPTH || stack::here() < self.floor {
+                    let error = self.error(ErrorKind::InvalidForm, span, "expressions are nested too deep");
+                    return Err(error.with_hint("give inner parts a name with def or let"));
+                }
+                let result = self.list(parts, span, tail);
+                self.depth -= 1;
+                return result;
+            }
+            FormKind::ShortFn(parts) => return self.short_fn(parts, span),
+            FormKind::Vector(_) | FormKind::Map(_) | FormKind::Set(_) => return self.collection(form),
+            FormKind::Var(name) => {
+                if !self.globals.contains_key(name) && self.builtin(name).is_none() {
+                    return Err(self.unbound(name, span));
+                }
+                Op::Const(Value::Var(name.into()))
+            }
+            FormKind::Quote(inner) => return self.quote(*inner),
+            other => Op::Const(self.constant(other, span)?),
+        };
+        Ok(Ir::new(span, op))
+    }
+
+    /// Several forms in order, as the body of `do`, `let`, `fn`…
+    pub(crate) fn body(&mut self, span: Span, forms: Vec<Form<'s>>, tail: bool) -> Analysed {
+        let count = forms.len();
+        if count == 0 {
+            return Ok(Ir::new(span, Op::Const(Value::Nil)));
+        }
+        let mut parts = Vec::with_capacity(count);
+        for (index, form) in forms.into_iter().enumerate() {
+            parts.push(self.expr(form, tail && index + 1 == count)?);
+        }
+        if count == 1 {
+            return parts.pop().ok_or_else(|| self.internal(span));
+        }
+        Ok(Ir::new(span, Op::Do(parts)))
+    }
+
+    pub(crate) fn exprs(&mut self, forms: impl IntoIterator<Item = Form<'s>>) -> Result<Vec<Ir>, Error> {
+        forms.into_iter().map(|form| self.expr(form, false)).collect()
+    }
+
+    fn symbol(&mut self, name: &'s str, span: Span) -> Analysed {
+        Ok(Ir::new(span, self.reference(name, span)?))
+    }
+
+    /// What a name stands for.
+    fn reference(&mut self, name: &'s str, span: Span) -> Result<Op, Error> {
+        if let Some(place) = scope::resolve(&mut self.scopes, name) {
+            return Ok(match place {
+                Place::Local(slot) => Op::Local(Local::of(slot)),
+                Place::Capture(index) => Op::Capture(index),
+                Place::This => Op::This,
+                Place::Sibling(index) => Op::Sibling(index),
+            });
+        }
+        if let Some(&index) = self.globals.get(name) {
+            return Ok(Op::Global { index, fallback: self.builtin(name) });
+        }
+        match name {
+            "*1" => return Ok(Op::History(1)),
+            "*2" => return Ok(Op::History(2)),
+            "*3" => return Ok(Op::History(3)),
+            _ => {}
+        }
+        if let Some(key) = name.strip_prefix("data/").filter(|key| !key.is_empty()) {
+            return Ok(Op::Context(Value::keyword(key)));
+        }
+        if let Some(value) = names::constant(name) {
+            return Ok(Op::Const(value));
+        }
+        if let Some(row) = self.builtin(name) {
+            return Ok(Op::Const(Value::Builtin(row)));
+        }
+        Err(self.unbound(name, span))
+    }
+
+    /// The builtin or special function that a name stands for where nothing shadows it.
+    pub(crate) fn builtin(&self, name: &str) -> Option<&'static Builtin> {
+        names::builtin(name)
+    }
+
+    /// Whether the program binds `name` around here or by `def`.
+    pub(crate) fn is_bound(&mut self, name: &str) -> bool {
+        self.globals.contains_key(name) || self.is_local(name)
+    }
+
+    pub(crate) fn is_local(&mut self, name: &str) -> bool {
+        scope::resolve(&mut self.scopes, name).is_some()
+    }
+
+    fn list(&mut self, mut parts: Vec<Form<'s>>, span: Span, tail: bool) -> Analysed {
+        let Some(head) = parts.first() else {
+            let error = self.error(ErrorKind::InvalidForm, span, "() calls nothing");
+            return Err(error.with_hint("an empty collection is []"));
+        };
+        if let Some(name) = head.symbol() {
+            if let Some(row) = special::find(names::plain(name)) {
+                if !self.is_local(name) {
+                    let head = parts.remove(0);
+                    return self.special(row, head.span, span, parts, tail);
+                }
+            }
+        }
+        let head = parts.remove(0);
+        self.call(head, parts, span)
+    }
+
+    fn special(&mut self, row: &'static special::Special, head: Span, span: Span, parts: Vec<Form<'s>>, tail: bool) -> Analysed {
+        let count = parts.len();
+        if count < row.min || row.max.is_some_and(|max| count > max) {
+            let mut error = self.error(ErrorKind::InvalidArity, head, format!("{} got {count} forms", row.name));
+            error = error.with_hint(format!("expected {}", row.usage()));
+            return Err(error);
+        }
+        match row.expand {
+            special::Expand::Form(analyse) => analyse(self, span, parts, tail),
+            special::Expand::Macro(expand) => {
+                let form = expand(self, span, parts)?;
+                self.expr(form, tail)
+            }
+        }
+    }
+
+    fn call(&mut self, head: Form<'s>, args: Vec<Form<'s>>, span: Span) -> Analysed {
+        let f = match head.symbol() {
+            Some(name) => {
+                let f = self.reference(name, head.span)?;
+                if let Op::Const(Value::Builtin(row)) = f {
+                    let args = special::quoted_names(row, args, self);
+                    let args = self.exprs(args)?;
+                    return Ok(Ir::new(span, builtin_call(row, args)));
+                }
+                Ir::new(head.span, f)
+            }
+            None => self.expr(head, false)?,
+        };
+        let args = self.exprs(args)?;
+        Ok(Ir::new(span, Op::Call { f: Box::new(f), args }))
+    }
+
+    /// Notes the names that `def` binds anywhere in a form, so that functions may refer to later ones.
+    fn find_definitions(&mut self, form: &Form<'s>) {
+        let parts = match &form.kind {
+            FormKind::List(parts) => {
+                if let [head, name, ..] = parts.as_slice() {
+                    if matches!(head.symbol().map(names::plain), Some("def" | "defn" | "defonce" | "defn-")) {
+                        if let Some(name) = name.symbol() {
+                            self.global(name);
+                        }
+                    }
+                }
+                parts
+            }
+            FormKind::Vector(parts) | FormKind::Map(parts) | FormKind::Set(parts) | FormKind::ShortFn(parts) => parts,
+            _ => return,
+        };
+        for part in parts {
+            self.find_definitions(part);
+        }
+    }
+
+    /// The index of the global `name`.
+    pub(crate) fn global(&mut self, name: &'s str) -> u32 {
+        *self.globals.entry(name).or_insert_with(|| {
+            self.names.push(name);
+            self.names.len() as u32 - 1
+        })
+    }
+
+    fn unbound(&mut self, name: &str, span: Span) -> Error {
+        if special::find(names::plain(name)).is_some() {
+            let error = self.error(ErrorKind::InvalidForm, span, format!("{name} is a special form, not a value"));
+            return error.with_hint(format!("call it, or wrap it: (fn [x] ({name} x …))"));
+        }
+        let known: Vec<&str> = self.scopes.iter().flat_map(Scope::names).chain(self.names.iter().copied()).collect();
+        let (kind, message, hint) = names::unknown(name, &known);
+        let error = self.error(kind, span, message);
+        match hint {
+            Some(hint) => error.with_hint(hint),
+            None => error,
+        }
+    }
+
+    pub(crate) fn error(&self, kind: ErrorKind, span: Span, message: impl Into<String>) -> Error {
+        Error::at(kind, message, self.source, span)
+    }
+
+    /// `invalid_form` at a place.
+    pub(crate) fn invalid(&self, span: Span, message: impl Into<String>) -> Error {
+        self.error(ErrorKind::InvalidForm, span, message)
+    }
+
+    pub(crate) fn internal(&self, span: Span) -> Error {
+        self.error(ErrorKind::InternalError, span, "the analyzer lost its place")
+    }
+
+    fn scope(&mut self) -> &mut Scope<'s> {
+        if self.scopes.is_empty() {
+            self.scopes.push(Scope::new(None, Vec::new()));
+        }
+        let last = self.scopes.len() - 1;
+        #[expect(clippy::indexing_slicing, reason = "the line above makes it non-empty")]
+        &mut self.scopes[last]
+    }
+
+    /// A new slot of the function at hand.
+    pub(crate) fn slot(&mut self) -> u32 {
+        self.scope().slot()
+    }
+
+    /// Binds `name` to a slot until the scope ends.
+    pub(crate) fn name(&mut self, name: &'s str, slot: u32) {
+        self.scope().name(name, slot);
+    }
+
+    /// The start of a scope, for [`Analyzer::leave`].
+    pub(crate) fn enter(&mut self) -> Mark {
+        self.scope().mark()
+    }
+
+    /// Ends a scope.
+    pub(crate) fn leave(&mut self, mark: Mark) {
+        self.scope().reset(mark);
+    }
+
+    /// Where `recur` goes from here on; gives what it was before.
+    pub(crate) fn retarget(&mut self, target: Option<Target>) -> Option<Target> {
+        std::mem::replace(&mut self.scope().target, target)
+    }
+
+    pub(crate) fn target(&mut self) -> Option<Target> {
+        self.scope().target
+    }
+}
+
+/// A call of a builtin, or the fault that a wrong number of arguments is.
+pub(crate) fn builtin_call(row: &'static Builtin, args: Vec<Ir>) -> Op {
+    match special::arity_fault(row, args.len()) {
+        None => Op::Builtin { row, args },
+        Some(fault) => Op::Fault(Box::new(fault)),
+    }
+}
+
+/// A read of a slot.
+pub(crate) fn read(span: Span, slot: u32) -> Ir {
+    Ir::new(span, Op::Local(Local::of(slot)))
+}
+

@@ -1,0 +1,187 @@
+//! Names with a namespace, and what to say about unknown ones.
+
+use std::collections::HashMap;
+use std::sync::LazyLock;
+
+use crate::builtins::{self, Builtin};
+use crate::error::ErrorKind;
+use crate::{Value, special};
+
+/// Namespaces as programs may write them, and the namespace of the rows that they stand for.
+const NAMESPACES: &[(&str, &str)] = &[
+    ("clojure.core", "clojure.core"),
+    ("core", "clojure.core"),
+    ("clojure.string", "clojure.string"),
+    ("string", "clojure.string"),
+    ("str", "clojure.string"),
+    ("s", "clojure.string"),
+    ("clojure.set", "clojure.set"),
+    ("set", "clojure.set"),
+    ("clojure.walk", "clojure.walk"),
+    ("walk", "clojure.walk"),
+    ("clojure.edn", "clojure.edn"),
+    ("edn", "clojure.edn"),
+    ("regex", "clojure.core"),
+    ("json", "json"),
+    ("ptc.core", "ptc.core"),
+    ("java.lang.Math", "Math"),
+    ("java.lang.System", "System"),
+    ("java.lang.Integer", "Integer"),
+    ("java.lang.Long", "Long"),
+    ("java.lang.Double", "Double"),
+    ("java.lang.Boolean", "Boolean"),
+    ("LocalDate", "java.time.LocalDate"),
+    ("java.time.LocalDate", "java.time.LocalDate"),
+    ("Instant", "java.time.Instant"),
+    ("java.time.Instant", "java.time.Instant"),
+    ("Duration", "java.time.Duration"),
+    ("java.time.Duration", "java.time.Duration"),
+];
+
+struct Index {
+    /// By the name that calls it, with and without its namespace.
+    rows: HashMap<&'static str, &'static Builtin>,
+    qualified: HashMap<(&'static str, &'static str), &'static Builtin>,
+}
+
+static INDEX: LazyLock<Index> = LazyLock::new(|| {
+    let mut rows: HashMap<&'static str, &'static Builtin> = HashMap::new();
+    let mut qualified = HashMap::new();
+    for row in special::functions().chain(builtins::all()) {
+        qualified.entry((row.namespace, row.name)).or_insert(row);
+        // Names that only a namespace has may be used without it; those of the core win.
+        let core = builtins::is_core(row.namespace);
+        if core || !needs_namespace(row.namespace) {
+            rows.entry(row.name).and_modify(|held| if core && !builtins::is_core(held.namespace) { *held = row }).or_insert(row);
+        }
+    }
+    Index { rows, qualified }
+});
+
+/// Namespaces whose names mean nothing without them.
+fn needs_namespace(namespace: &str) -> bool {
+    matches!(namespace, "tool" | "budget" | "json" | "System" | "Integer" | "Long" | "Boolean" | "Double" | "Float")
+}
+
+/// The name without a prefix that only says where core functions live.
+pub(crate) fn plain(name: &str) -> &str {
+    let short = name.strip_prefix("clojure.core/").or_else(|| name.strip_prefix("core/"));
+    short.filter(|short| !short.is_empty()).unwrap_or(name)
+}
+
+/// Namespace and name of `ns/name`; `None` for a plain name, `/` included.
+fn split(name: &str) -> Option<(&str, &str)> {
+    name.split_once('/').filter(|(namespace, name)| !namespace.is_empty() && !name.is_empty())
+}
+
+/// The namespace of rows that a written namespace stands for.
+pub(crate) fn namespace(written: &str) -> &str {
+    NAMESPACES.iter().find(|(alias, _)| *alias == written).map_or(written, |(_, namespace)| namespace)
+}
+
+/// The builtin that a name stands for.
+pub(crate) fn builtin(name: &str) -> Option<&'static Builtin> {
+    let Some((written, short)) = split(name) else { return INDEX.rows.get(name).copied() };
+    let namespace = namespace(written);
+    let known = NAMESPACES.iter().any(|(alias, _)| *alias == written) || written == "Math";
+    let exact = INDEX.qualified.get(&(namespace, short)).copied();
+    // Models mix namespaces up: `str/count` means the only `count` that there is.
+    exact.or_else(|| INDEX.rows.get(short).copied().filter(|_| known))
+}
+
+/// Constants with a Java name.
+pub(super) fn constant(name: &str) -> Option<Value> {
+    Some(match name {
+        "Double/POSITIVE_INFINITY" | "Float/POSITIVE_INFINITY" => Value::double(f64::INFINITY),
+        "Double/NEGATIVE_INFINITY" | "Float/NEGATIVE_INFINITY" => Value::double(f64::NEG_INFINITY),
+        "Double/NaN" | "Float/NaN" => Value::double(f64::NAN),
+        "Double/MAX_VALUE" => Value::double(f64::MAX),
+        "Double/MIN_VALUE" => Value::double(5e-324),
+        "Long/MAX_VALUE" => Value::int(i64::MAX),
+        "Long/MIN_VALUE" => Value::int(i64::MIN),
+        "Integer/MAX_VALUE" => Value::int(i64::from(i32::MAX)),
+        "Integer/MIN_VALUE" => Value::int(i64::from(i32::MIN)),
+        "Math/PI" => Value::double(std::f64::consts::PI),
+        "Math/E" => Value::double(std::f64::consts::E),
+        _ => return None,
+    })
+}
+
+/// What is wrong with a name that nothing binds, and what to do.
+pub(super) fn unknown(name: &str, known: &[&str]) -> (ErrorKind, String, Option<String>) {
+    if let Some((written, short)) = split(name) {
+        return unknown_qualified(name, written, short);
+    }
+    if name.starts_with('.') || name.ends_with('.') {
+        let methods = names_where(|row| row.name.starts_with('.') || row.name.ends_with('.'));
+        return (ErrorKind::UnsupportedMethod, format!("the method {name} is not supported"), methods.map(|m| format!("supported: {m}")));
+    }
+    if name.starts_with('%') {
+        return (ErrorKind::InvalidPlaceholder, format!("{name} can only stand inside #(…)"), None);
+    }
+    let hint = match name {
+        "data" => Some("the whole context is not a value; read one key as data/name".to_owned()),
+        "try" | "catch" | "throw" => Some("errors cannot be caught; use (fail message) to end the program".to_owned()),
+        "atom" | "swap!" | "reset!" | "deref" | "ref" | "agent" => Some("there is no mutable state; use let, loop or reduce".to_owned()),
+        "defmacro" | "eval" | "read-string" | "macroexpand" => Some("there are no macros and no eval; write a function".to_owned()),
+        "ns" | "require" | "use" | "import" | "in-ns" => {
+            Some("namespaces need no declaration; write (clojure.string/join …) or (str/join …) at once".to_owned())
+        }
+        "iterate" | "cycle" | "repeat" | "lazy-seq" | "repeatedly" => {
+            Some("there are no endless sequences; use (range n) or loop".to_owned())
+        }
+        "print" | "prn" | "pr" | "printf" => Some("use println".to_owned()),
+        "slurp" | "spit" => Some("there is no file system; use (tool/call …)".to_owned()),
+        _ => {
+            let mut candidates: Vec<&str> = known.to_vec();
+            for name in special::names().chain(INDEX.rows.keys().copied()) {
+                candidates.push(name);
+            }
+            near(name, candidates.into_iter()).map(|near| format!("did you mean {near}?"))
+        }
+    };
+    (ErrorKind::UnboundVar, format!("nothing is bound to '{name}'"), hint)
+}
+
+fn unknown_qualified(name: &str, written: &str, short: &str) -> (ErrorKind, String, Option<String>) {
+    match written {
+        "tool" => {
+            let hint = "call upstream tools with (tool/call {:server \"…\" :tool \"…\" :args {…}}); (tool/servers) lists servers";
+            return (ErrorKind::UnknownTool, format!("there is no {name}"), Some(hint.to_owned()));
+        }
+        "data" => return (ErrorKind::UnboundVar, format!("'{name}' names no key of the context"), None),
+        _ => {}
+    }
+    let namespace = namespace(written);
+    let members = names_where(|row| row.namespace == namespace);
+    match members {
+        Some(members) => {
+            let meant = near(short, INDEX.qualified.keys().filter(|(ns, _)| *ns == namespace).map(|(_, name)| *name));
+            let meant = meant.map_or_else(String::new, |meant| format!("did you mean {written}/{meant}? "));
+            (ErrorKind::UnboundVar, format!("{short} is not available in {written}"), Some(format!("{meant}{namespace} has: {members}")))
+        }
+        None => (
+            ErrorKind::UnboundVar,
+            format!("there is no namespace '{written}'"),
+            Some("namespaces are clojure.string, clojure.set, clojure.walk, json, Math, data, tool and others; see (apropos \"…\")".to_owned()),
+        ),
+    }
+}
+
+/// Sorted names of the rows that satisfy `wanted`; `None` if there are none.
+fn names_where(wanted: impl Fn(&Builtin) -> bool) -> Option<String> {
+    let mut names: Vec<&str> = INDEX.qualified.values().filter(|row| wanted(row)).map(|row| row.name).collect();
+    names.sort_unstable();
+    names.dedup();
+    (!names.is_empty()).then(|| names.join(", "))
+}
+
+/// The candidate that is spelled most like `name`, if any is close enough. Ties go to the first in alphabetical order.
+fn near<'a>(name: &str, candidates: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+    let allowed = (name.chars().count() / 3).clamp(1, 3);
+    candidates
+        .map(|candidate| (strsim::damerau_levenshtein(name, candidate), candidate))
+        .filter(|(distance, _)| *distance <= allowed)
+        .min()
+        .map(|(_, candidate)| candidate)
+}

@@ -1,0 +1,189 @@
+//! Destructuring: a pattern becomes slots that are filled one after the other.
+
+use super::{Analyzer, read};
+use crate::error::{Error, ErrorKind, Span};
+use crate::form::{Form, FormKind};
+use crate::ir::{Ir, Local, Op};
+use crate::Value;
+
+/// Slots and what fills them.
+pub(crate) type Bindings = Vec<(u32, Ir)>;
+
+impl<'s> Analyzer<'s> {
+    /// Binds the names of `pattern` to `value`, whose slots go to `out`.
+    pub(crate) fn bind(&mut self, pattern: Form<'s>, value: Ir, out: &mut Bindings) -> Result<(), Error> {
+        let slot = self.slot();
+        out.push((slot, value));
+        self.bind_slot(pattern, slot, out)
+    }
+
+    /// Binds the names of `pattern` to what is in `slot`.
+    pub(crate) fn bind_slot(&mut self, pattern: Form<'s>, slot: u32, out: &mut Bindings) -> Result<(), Error> {
+        let span = pattern.span;
+        match pattern.kind {
+            FormKind::Symbol(name) => self.bind_name(name, slot, span),
+            FormKind::Vector(parts) => self.bind_items(parts, slot, out),
+            FormKind::Map(parts) => self.bind_keys(parts, slot, span, out),
+            other => {
+                let found = Form::new(span, other).description();
+                let error = self.error(ErrorKind::UnsupportedPattern, span, format!("expected a name or a pattern, found {found}"));
+                Err(error.with_hint("patterns are name, [a b & rest], {:keys [a b]}, {name :key}"))
+            }
+        }
+    }
+
+    fn bind_name(&mut self, name: &'s str, slot: u32, span: Span) -> Result<(), Error> {
+        if name.len() > 1 && name.contains('/') {
+            return Err(self.invalid(span, format!("{name} cannot be bound: a local name has no namespace")));
+        }
+        if name.starts_with('%') {
+            return Err(self.error(ErrorKind::InvalidPlaceholder, span, format!("{name} cannot be bound")));
+        }
+        self.name(name, slot);
+        Ok(())
+    }
+
+    fn bind_items(&mut self, parts: Vec<Form<'s>>, slot: u32, out: &mut Bindings) -> Result<(), Error> {
+        let mut index = 0;
+        let mut parts = parts.into_iter();
+        while let Some(part) = parts.next() {
+            let span = part.span;
+            if part.symbol() == Some("&") {
+                let Some(rest) = parts.next() else {
+                    return Err(self.invalid(span, "& must be followed by the name of what is left"));
+                };
+                let op = Op::Rest(Local::of(slot), index);
+                let target = self.slot();
+                out.push((target, Ir::new(rest.span, op)));
+                if matches!(rest.kind, FormKind::Map(_)) {
+                    let named = Ir::new(rest.span, Op::Named(Local::of(target)));
+                    self.bind(rest, named, out)?;
+                } else {
+                    self.bind_slot(rest, target, out)?;
+                }
+            } else if part.keyword() == Some("as") {
+                let Some(whole) = parts.next() else {
+                    return Err(self.invalid(span, ":as must be followed by a name"));
+                };
+                self.bind_slot(whole, slot, out)?;
+            } else {
+                let op = Op::Nth(Local::of(slot), index);
+                self.bind(part, Ir::new(span, op), out)?;
+                index += 1;
+            }
+        }
+        // An empty pattern still wants something that can be taken apart.
+        Ok(())
+    }
+
+    fn bind_keys(&mut self, parts: Vec<Form<'s>>, slot: u32, span: Span, out: &mut Bindings) -> Result<(), Error> {
+        let mut entries = pairs(parts);
+        let defaults = match entries.iter().position(|(key, _)| key.keyword() == Some("or")) {
+            Some(at) => self.defaults(entries.remove(at).1)?,
+            None => Vec::new(),
+        };
+        let mut defaults = defaults;
+        for (left, right) in entries {
+            let place = left.span;
+            match left.keyword() {
+                Some("as") => self.bind_slot(right, slot, out)?,
+                Some(kind @ ("keys" | "strs")) => {
+                    let FormKind::Vector(names) = right.kind else {
+                        return Err(self.invalid(right.span, format!(":{kind} must be followed by a vector of names")));
+                    };
+                    for name in names {
+                        let Some(text) = name.symbol().or_else(|| name.keyword()) else {
+                            return Err(self.invalid(name.span, format!("expected a name, found {}", name.description())));
+                        };
+                        let key = self.text(text, kind == "keys");
+                        self.bind_key(Form::new(name.span, FormKind::Symbol(text)), key, slot, &mut defaults, out)?;
+                    }
+                }
+                Some(other) => {
+                    let error = self.error(ErrorKind::UnsupportedPattern, place, format!(":{other} is not supported in a pattern"));
+                    return Err(error.with_hint("use :keys, :strs, :or, :as, or {name :key}"));
+                }
+                None => {
+                    let key = match right.kind {
+                        FormKind::Keyword(_) | FormKind::String(_) | FormKind::Int(_) => self.constant(right.kind, right.span)?,
+                        other => {
+                            let found = Form::new(right.span, other).description();
+                            let message = format!("expected a key such as :name or \"name\", found {found}");
+                            return Err(self.error(ErrorKind::UnsupportedPattern, right.span, message));
+                        }
+                    };
+                    self.bind_key(left, key, slot, &mut defaults, out)?;
+                }
+            }
+        }
+        if let Some((name, _)) = defaults.first() {
+            let message = format!(":or gives a default to {name}, which the pattern does not bind");
+            return Err(self.invalid(span, message));
+        }
+        Ok(())
+    }
+
+    fn bind_key(
+        &mut self,
+        pattern: Form<'s>,
+        key: Value,
+        slot: u32,
+        defaults: &mut Vec<(&'s str, Form<'s>)>,
+        out: &mut Bindings,
+    ) -> Result<(), Error> {
+        let default = pattern.symbol().and_then(|name| defaults.iter().position(|(bound, _)| *bound == name));
+        let default = match default {
+            Some(at) => Some(Box::new(self.expr(defaults.remove(at).1, false)?)),
+            None => None,
+        };
+        let op = Op::Key { from: Local::of(slot), key, default };
+        self.bind(pattern.clone(), Ir::new(pattern.span, op), out)
+    }
+
+    /// The defaults of `:or`.
+    fn defaults(&mut self, form: Form<'s>) -> Result<Vec<(&'s str, Form<'s>)>, Error> {
+        let FormKind::Map(parts) = form.kind else {
+            return Err(self.invalid(form.span, ":or must be followed by a map of names and defaults"));
+        };
+        pairs(parts)
+            .into_iter()
+            .map(|(name, default)| match name.symbol().or_else(|| name.keyword()) {
+                Some(text) => Ok((text, default)),
+                None => Err(self.invalid(name.span, format!("expected a name, found {}", name.description()))),
+            })
+            .collect()
+    }
+
+    /// The pairs of a binding vector.
+    pub(crate) fn binding_pairs(&mut self, form: Form<'s>, of: &str) -> Result<Vec<(Form<'s>, Form<'s>)>, Error> {
+        let span = form.span;
+        match form.kind {
+            FormKind::Vector(parts) if parts.len() % 2 == 0 => Ok(pairs(parts)),
+            FormKind::Vector(parts) => {
+                let error = self.invalid(span, format!("{of} needs a value for every name, found {} forms", parts.len()));
+                Err(error.with_hint(format!("write ({of} [a 1 b 2] …)")))
+            }
+            other => {
+                let found = Form::new(span, other).description();
+                let error = self.invalid(span, format!("{of} needs a vector of bindings, found {found}"));
+                Err(error.with_hint(format!("write ({of} [a 1 b 2] …)")))
+            }
+        }
+    }
+
+    /// A name bound to a slot of its own.
+    pub(crate) fn fresh(&mut self, span: Span) -> (u32, Ir) {
+        let slot = self.slot();
+        (slot, read(span, slot))
+    }
+}
+
+/// Two by two.
+pub(crate) fn pairs<T>(parts: Vec<T>) -> Vec<(T, T)> {
+    let mut parts = parts.into_iter();
+    let mut out = Vec::with_capacity(parts.len() / 2);
+    while let (Some(a), Some(b)) = (parts.next(), parts.next()) {
+        out.push((a, b));
+    }
+    out
+}

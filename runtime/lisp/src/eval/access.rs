@@ -1,0 +1,137 @@
+//! Reading keys and taking values apart.
+
+use super::fused::copy;
+use super::{Code, Frame};
+use crate::Value;
+use crate::builtins::Builtin;
+use crate::collection::Vector;
+use crate::error::{ErrorKind, Span};
+use crate::ir::Local;
+use crate::machine::{Machine, Raised};
+
+/// `(:key local)`, `(get local key)`: looks into the slot where the value stays.
+pub(super) fn key_of_slot(slot: usize, key: Value, row: &'static Builtin, span: Span) -> Code {
+    Box::new(move |m, f| match f.slots.get(slot) {
+        Some(Value::Map(map)) => Ok(copy(map.lookup(&key))),
+        other => {
+            let held = copy(other);
+            get(m, row, held, &key, span)
+        }
+    })
+}
+
+/// The same of a value that is computed.
+pub(super) fn key_of(from: Code, key: Value, row: &'static Builtin, span: Span) -> Code {
+    Box::new(move |m, f| match from(m, f)? {
+        Value::Map(map) => Ok(copy(map.lookup(&key))),
+        other => get(m, row, other, &key, span),
+    })
+}
+
+fn get(m: &mut Machine, row: &'static Builtin, from: Value, key: &Value, span: Span) -> Result<Value, Raised> {
+    (row.run)(m, &mut [from, key.clone()]).map_err(|raised| m.at(raised, span))
+}
+
+/// What is taken apart by position. Strings are their graphemes.
+fn items(m: &mut Machine, value: &Value, span: Span) -> Result<Option<Vector>, Raised> {
+    match value {
+        Value::Vector(items) => Ok(Some(items.clone())),
+        Value::Nil => Ok(None),
+        Value::Str(_) => match crate::convert::seq_of(m, value.clone())? {
+            Ok(items) => Ok(Some(items)),
+            Err(_) => Ok(None),
+        },
+        other => {
+            let found = crate::convert::described(other);
+            let raised = m.raise_with_hint(
+                ErrorKind::DestructureError,
+                format!("a pattern [a b] takes a vector apart, found {found}"),
+                match other {
+                    Value::Map(_) => "take a map apart with {:keys [a b]}",
+                    Value::Set(_) => "a set has no order; use (vec (sort s))",
+                    _ => "check what the value is before it is taken apart",
+                },
+            );
+            Err(m.at(raised, span))
+        }
+    }
+}
+
+/// The item at `index` of a slot.
+pub(super) fn nth(from: Local, index: u32, span: Span) -> Code {
+    let slot = from.slot as usize;
+    Box::new(move |m, f| match f.slots.get(slot) {
+        Some(Value::Vector(items)) => Ok(copy(items.get(index as usize))),
+        other => {
+            let held = copy(other);
+            Ok(items(m, &held, span)?.and_then(|items| items.get(index as usize).cloned()).unwrap_or_default())
+        }
+    })
+}
+
+/// What is left of a slot after `from` items; nil if nothing.
+pub(super) fn rest(from: Local, skipped: u32, span: Span) -> Code {
+    Box::new(move |m, f| {
+        let held = local(f, from);
+        let Some(mut items) = items(m, &held, span)? else { return Ok(Value::Nil) };
+        drop(held);
+        let (skipped, len) = (skipped as usize, items.len());
+        if skipped >= len {
+            return Ok(Value::Nil);
+        }
+        items.narrow(skipped, len);
+        Ok(Value::Vector(items))
+    })
+}
+
+fn local(f: &mut Frame<'_>, local: Local) -> Value {
+    if local.last { f.take(local.slot as usize) } else { copy(f.slots.get(local.slot as usize)) }
+}
+
+/// The value at a key of a slot that is taken apart.
+pub(super) fn key(from: Local, key: Value, default: Option<Code>, span: Span) -> Code {
+    let slot = from.slot as usize;
+    Box::new(move |m, f| {
+        let found = match f.slots.get(slot) {
+            Some(Value::Map(map)) => map.lookup(&key).cloned(),
+            Some(Value::Nil) | None => None,
+            Some(other) => {
+                let found = crate::convert::described(other);
+                let raised = m.raise_with_hint(
+                    ErrorKind::DestructureError,
+                    format!("a pattern {{:keys [a b]}} takes a map apart, found {found}"),
+                    match other {
+                        Value::Vector(_) => "take a vector apart with [a b]",
+                        _ => "check what the value is before it is taken apart",
+                    },
+                );
+                return Err(m.at(raised, span));
+            }
+        };
+        match (found, &default) {
+            (Some(value), _) => Ok(value),
+            (None, Some(default)) => default(m, f),
+            (None, None) => Ok(Value::Nil),
+        }
+    })
+}
+
+/// Arguments by name: `:a 1 :b 2`, or one map.
+pub(super) fn named(from: Local, span: Span) -> Code {
+    Box::new(move |m, f| {
+        let held = local(f, from);
+        let Some(items) = items(m, &held, span)? else { return Ok(Value::map([])) };
+        if let [only @ Value::Map(_)] = items.as_slice() {
+            return Ok(only.clone());
+        }
+        if items.len() % 2 == 1 {
+            let raised = m.raise(ErrorKind::ArityError, format!("named arguments come in pairs, got {} values", items.len()));
+            return Err(m.at(raised, span));
+        }
+        let pairs = items.as_slice().chunks_exact(2).filter_map(|pair| match pair {
+            [key, value] => Some((key.clone(), value.clone())),
+            _ => None,
+        });
+        Ok(Value::map(pairs))
+    })
+}

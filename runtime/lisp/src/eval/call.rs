@@ -1,0 +1,184 @@
+//! Calls: frames on the native stack, arity, and everything that can be called.
+
+use std::sync::Arc;
+
+use super::closure::Arity;
+use super::globals::Globals;
+use super::{Closure, Code, Frame};
+use crate::Value;
+use crate::error::ErrorKind;
+use crate::machine::{Machine, Raised};
+
+/// Calls a closure with arguments that are there already.
+pub(crate) fn invoke(m: &mut Machine, globals: &Globals, closure: &Arc<Closure>, args: &mut [Value]) -> Result<Value, Raised> {
+    let Some(arity) = closure.member().and_then(|member| member.arity(args.len())) else {
+        return Err(wrong_arity(m, closure, args.len()));
+    };
+    m.enter()?;
+    let result = match arity.slots {
+        0..=2 => filled::<2>(m, globals, closure, arity, args),
+        3..=4 => filled::<4>(m, globals, closure, arity, args),
+        5..=8 => filled::<8>(m, globals, closure, arity, args),
+        9..=16 => filled::<16>(m, globals, closure, arity, args),
+        _ => {
+            let mut slots = vec![Value::Nil; arity.slots.max(args.len())];
+            fill(&mut slots, arity, args);
+            (arity.body)(m, &mut Frame { slots: &mut slots, this: closure, globals })
+        }
+    };
+    m.exit();
+    result
+}
+
+#[inline(never)]
+fn filled<const N: usize>(
+    m: &mut Machine,
+    globals: &Globals,
+    closure: &Arc<Closure>,
+    arity: &Arity,
+    args: &mut [Value],
+) -> Result<Value, Raised> {
+    let mut slots = [const { Value::Nil }; N];
+    fill(&mut slots, arity, args);
+    (arity.body)(m, &mut Frame { slots: &mut slots, this: closure, globals })
+}
+
+#[inline]
+fn fill(slots: &mut [Value], arity: &Arity, args: &mut [Value]) {
+    if arity.variadic {
+        let (fixed, rest) = args.split_at_mut(arity.fixed.min(args.len()));
+        if let Some(slot) = slots.get_mut(arity.fixed) {
+            *slot = rest_of(rest);
+        }
+        args_into(slots, fixed);
+    } else {
+        args_into(slots, args);
+    }
+}
+
+#[inline]
+fn args_into(slots: &mut [Value], args: &mut [Value]) {
+    for (slot, arg) in slots.iter_mut().zip(args) {
+        *slot = std::mem::take(arg);
+    }
+}
+
+/// The arguments that are left over: nil where there are none, as in Clojure.
+fn rest_of(args: &mut [Value]) -> Value {
+    if args.is_empty() { Value::Nil } else { Value::vector(args.iter_mut().map(std::mem::take).collect()) }
+}
+
+/// Calls a closure with arguments that are evaluated straight into its frame.
+#[inline]
+pub(crate) fn call_closure(m: &mut Machine, f: &mut Frame<'_>, closure: &Arc<Closure>, args: &[Code]) -> Result<Value, Raised> {
+    let Some(arity) = closure.member().and_then(|member| member.arity(args.len())) else {
+        return Err(wrong_arity(m, closure, args.len()));
+    };
+    if arity.variadic {
+        let mut values = Vec::with_capacity(args.len());
+        for arg in args {
+            values.push(arg(m, f)?);
+        }
+        return invoke(m, f.globals, closure, &mut values);
+    }
+    match arity.slots {
+        0..=2 => evaluated::<2>(m, f, closure, arity, args),
+        3..=4 => evaluated::<4>(m, f, closure, arity, args),
+        5..=8 => evaluated::<8>(m, f, closure, arity, args),
+        9..=16 => evaluated::<16>(m, f, closure, arity, args),
+        slots => {
+            let mut slots = vec![Value::Nil; slots];
+            for (slot, arg) in slots.iter_mut().zip(args) {
+                *slot = arg(m, f)?;
+            }
+            m.enter()?;
+            let result = (arity.body)(m, &mut Frame { slots: &mut slots, this: closure, globals: f.globals });
+            m.exit();
+            result
+        }
+    }
+}
+
+#[inline(never)]
+fn evaluated<const N: usize>(
+    m: &mut Machine,
+    f: &mut Frame<'_>,
+    closure: &Arc<Closure>,
+    arity: &Arity,
+    args: &[Code],
+) -> Result<Value, Raised> {
+    let mut slots = [const { Value::Nil }; N];
+    for (slot, arg) in slots.iter_mut().zip(args) {
+        *slot = arg(m, f)?;
+    }
+    m.enter()?;
+    let result = (arity.body)(m, &mut Frame { slots: &mut slots, this: closure, globals: f.globals });
+    m.exit();
+    result
+}
+
+/// Calls any callable value.
+pub(crate) fn call_value(m: &mut Machine, f: &Value, args: &mut [Value]) -> Result<Value, Raised> {
+    match f {
+        Value::Closure(closure) => {
+            let globals = m.globals();
+            invoke(m, &globals, closure, args)
+        }
+        Value::Builtin(row) => {
+            if let Some(fault) = crate::special::arity_fault(row, args.len()) {
+                return Err(m.raise_fault(fault));
+            }
+            (row.run)(m, args)
+        }
+        Value::Composed(composed) => {
+            m.enter()?;
+            let result = composed.call(m, args);
+            m.exit();
+            result
+        }
+        Value::Var(name) => {
+            let bound = m.globals().by_name(name.as_str()).or_else(|| crate::analyzer::builtin(name.as_str()).map(Value::Builtin));
+            match bound {
+                Some(Value::Var(_)) | None => Err(m.raise(ErrorKind::UnboundVar, format!("#'{name} is not bound to a function"))),
+                Some(bound) => call_value(m, &bound, args),
+            }
+        }
+        _ => look_up(m, f, args),
+    }
+}
+
+/// Keywords, maps, sets and vectors as functions of a key.
+fn look_up(m: &mut Machine, f: &Value, args: &mut [Value]) -> Result<Value, Raised> {
+    let most = if matches!(f, Value::Set(_) | Value::Vector(_)) { 1 } else { 2 };
+    if !matches!(f, Value::Keyword(_) | Value::Symbol(_) | Value::Map(_) | Value::Set(_) | Value::Vector(_)) {
+        return Err(not_callable(m, f));
+    }
+    if args.is_empty() || args.len() > most {
+        let (what, count) = (f.kind().described(), args.len());
+        let wanted = if most == 1 { "1 argument" } else { "1 or 2 arguments" };
+        return Err(m.raise(ErrorKind::ArityError, format!("{what} called as a function takes {wanted}, got {count}")));
+    }
+    let mut args = args.iter_mut().map(std::mem::take);
+    let (first, default) = (args.next().unwrap_or_default(), args.next().unwrap_or_default());
+    let (coll, key) = if matches!(f, Value::Keyword(_) | Value::Symbol(_)) { (&first, f) } else { (f, &first) };
+    Ok(crate::builtins::look_up(coll, key).unwrap_or(default))
+}
+
+#[cold]
+pub(crate) fn not_callable(m: &mut Machine, f: &Value) -> Raised {
+    let found = crate::convert::described(f);
+    let message = format!("expected a function to call, found {found}");
+    match f {
+        Value::Str(_) => m.raise_with_hint(ErrorKind::NotCallable, message, "read a key of a map with (get m \"key\")"),
+        Value::Nil => m.raise_with_hint(ErrorKind::NotCallable, message, "something that should give a function gives nil"),
+        _ => m.raise_with_hint(ErrorKind::NotCallable, message, "data is written [1 2], not (1 2)"),
+    }
+}
+
+#[cold]
+fn wrong_arity(m: &mut Machine, closure: &Closure, count: usize) -> Raised {
+    let name = closure.name().unwrap_or("the function");
+    let lists: Vec<&str> = closure.arglists().collect();
+    let plural = if count == 1 { "argument" } else { "arguments" };
+    m.raise(ErrorKind::ArityError, format!("{name} takes {}, got {count} {plural}", lists.join(" or ")))
+}

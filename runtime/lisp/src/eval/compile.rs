@@ -1,0 +1,602 @@
+//! IR to closures. Each closure is made for its operands: what is known now is not asked again while running.
+
+use std::sync::Arc;
+
+use super::call::{call_closure, not_callable};
+use super::fused::{self, Any, Int, Slot, Source, copy};
+use super::iterate::{Turn, comprehension};
+use super::{Arity, Closure, Code, Frame, Group, Member, Test, access, call_value};
+use crate::Value;
+use crate::builtins::Builtin;
+use crate::collection::{Map, Set};
+use crate::error::{ErrorKind, Span};
+use crate::ir::{Capture, GroupIr, Ir, Local, Op, Step};
+use crate::machine::{Machine, Raised};
+
+/// Compiles an expression.
+pub(crate) fn compile(ir: &Ir) -> Code {
+    let span = ir.span;
+    match &ir.op {
+        Op::Const(value) => constant(value.clone()),
+        Op::Local(local) => read(*local),
+        Op::Capture(index) => {
+            let index = *index;
+            Box::new(move |_, f| Ok(copy(f.this.capture(index))))
+        }
+        Op::This => Box::new(|_, f| Ok(Value::Closure(Arc::clone(f.this)))),
+        Op::Sibling(member) => {
+            let member = *member;
+            Box::new(move |_, f| Ok(Value::Closure(Arc::new(f.this.sibling(member)))))
+        }
+        Op::Global { index, fallback } => global(*index, *fallback, span),
+        Op::Context(key) => {
+            let key = key.clone();
+            Box::new(move |m, _| Ok(m.context(&key)))
+        }
+        Op::History(back) => {
+            let back = *back;
+            Box::new(move |m, _| Ok(m.history(back)))
+        }
+        Op::Vector(parts) => {
+            let parts = all(parts);
+            Box::new(move |m, f| Ok(Value::vector(evaluate(&parts, m, f)?)))
+        }
+        Op::Map(parts) => map_literal(all(parts)),
+        Op::Set(parts) => {
+            let parts = all(parts);
+            Box::new(move |m, f| Ok(Value::Set(evaluate(&parts, m, f)?.into_iter().collect::<Set>())))
+        }
+        Op::If(parts) => {
+            let [test, then, otherwise] = &**parts;
+            let (test, then, otherwise) = (truth(test), compile(then), compile(otherwise));
+            Box::new(move |m, f| if test(m, f)? { then(m, f) } else { otherwise(m, f) })
+        }
+        Op::And(parts) => chain(parts, false),
+        Op::Or(parts) => chain(parts, true),
+        Op::Do(parts) => sequence(parts),
+        Op::Let { bindings, body } => bind(bindings, body),
+        Op::Loop { first, inits, body } => repeat(*first, inits, body),
+        Op::Recur { first, args } => recur(*first, args),
+        Op::Fn(group) => function(group),
+        Op::LetFn { slots, group, body } => letfn(slots, group, body),
+        Op::Call { f, args } => call(f, args, span),
+        Op::Builtin { row, args } => builtin(row, args, span),
+        Op::Def { index, value, once } => define(*index, value.as_deref(), *once),
+        Op::Case { subject, table, arms } => case(subject, table, arms),
+        Op::For { steps, collect } => comprehension(steps.iter().map(turn).collect(), *collect),
+        Op::Nth(from, index) => access::nth(*from, *index, span),
+        Op::Rest(from, skipped) => access::rest(*from, *skipped, span),
+        Op::Key { from, key, default } => access::key(*from, key.clone(), default.as_deref().map(compile), span),
+        Op::Named(from) => access::named(*from, span),
+        Op::Fault(fault) => {
+            let (kind, message, hint) = (fault.kind, fault.message.clone(), fault.hint.clone());
+            Box::new(move |m, _| {
+                let mut fault = crate::machine::Fault::new(kind, message.clone());
+                fault.hint.clone_from(&hint);
+                let raised = m.raise_fault(fault);
+                Err(m.at(raised, span))
+            })
+        }
+    }
+}
+
+fn all(parts: &[Ir]) -> Box<[Code]> {
+    parts.iter().map(compile).collect()
+}
+
+#[inline]
+fn evaluate(parts: &[Code], m: &mut Machine, f: &mut Frame<'_>) -> Result<Vec<Value>, Raised> {
+    let mut values = Vec::with_capacity(parts.len());
+    for part in parts {
+        values.push(part(m, f)?);
+    }
+    Ok(values)
+}
+
+fn constant(value: Value) -> Code {
+    match value {
+        Value::Nil => Box::new(|_, _| Ok(Value::Nil)),
+        Value::Int(i) => Box::new(move |_, _| Ok(Value::Int(i))),
+        other => Box::new(move |_, _| Ok(other.clone())),
+    }
+}
+
+fn read(local: Local) -> Code {
+    let slot = local.slot as usize;
+    if local.last { Box::new(move |_, f| Ok(f.take(slot))) } else { Box::new(move |_, f| Ok(copy(f.slots.get(slot)))) }
+}
+
+fn global(index: u32, fallback: Option<&'static Builtin>, span: Span) -> Code {
+    Box::new(move |m, f| lookup(m, f, index, fallback, span))
+}
+
+fn lookup(m: &mut Machine, f: &Frame<'_>, index: u32, fallback: Option<&'static Builtin>, span: Span) -> Result<Value, Raised> {
+    if let Some(value) = f.globals.get(index) {
+        return Ok(value);
+    }
+    if let Some(row) = fallback {
+        return Ok(Value::Builtin(row));
+    }
+    let name = f.globals.name(index);
+    let raised = m.raise_with_hint(ErrorKind::UnboundVar, format!("'{name}' is used before it is defined"), "move its def or defn up");
+    Err(m.at(raised, span))
+}
+
+fn map_literal(parts: Box<[Code]>) -> Code {
+    Box::new(move |m, f| {
+        let mut entries = Vec::with_capacity(parts.len() / 2);
+        let mut parts = parts.iter();
+        while let (Some(key), Some(value)) = (parts.next(), parts.next()) {
+            entries.push((key(m, f)?, value(m, f)?));
+        }
+        Ok(Value::Map(Map::from_entries(entries)))
+    })
+}
+
+/// `and`, `or`: stops at the first part whose truth is `until`.
+fn chain(parts: &[Ir], until: bool) -> Code {
+    let mut parts: Vec<Code> = parts.iter().map(compile).collect();
+    let last = parts.pop().unwrap_or_else(|| constant(Value::Nil));
+    let parts = parts.into_boxed_slice();
+    Box::new(move |m, f| {
+        for part in &parts {
+            let value = part(m, f)?;
+            if value.is_truthy() == until {
+                return Ok(value);
+            }
+        }
+        last(m, f)
+    })
+}
+
+fn sequence(parts: &[Ir]) -> Code {
+    let mut parts: Vec<Code> = parts.iter().map(compile).collect();
+    let last = parts.pop().unwrap_or_else(|| constant(Value::Nil));
+    let parts = parts.into_boxed_slice();
+    Box::new(move |m, f| {
+        for part in &parts {
+            part(m, f)?;
+        }
+        last(m, f)
+    })
+}
+
+fn bind(bindings: &[(u32, Ir)], body: &Ir) -> Code {
+    let body = compile(body);
+    if let [(slot, value)] = bindings {
+        let (slot, value) = (*slot as usize, compile(value));
+        return Box::new(move |m, f| {
+            let value = value(m, f)?;
+            f.set(slot, value);
+            body(m, f)
+        });
+    }
+    let bindings: Box<[(usize, Code)]> = bindings.iter().map(|(slot, value)| (*slot as usize, compile(value))).collect();
+    Box::new(move |m, f| {
+        for (slot, value) in &bindings {
+            let value = value(m, f)?;
+            f.set(*slot, value);
+        }
+        body(m, f)
+    })
+}
+
+fn repeat(first: u32, inits: &[Ir], body: &Ir) -> Code {
+    let (first, inits, body) = (first as usize, all(inits), compile(body));
+    Box::new(move |m, f| {
+        for (slot, init) in (first..).zip(&inits) {
+            let value = init(m, f)?;
+            f.set(slot, value);
+        }
+        let mut turns = 0;
+        loop {
+            match body(m, f) {
+                // No fault: recur.
+                Err(_) if m.fault.is_none() => {
+                    turns += 1;
+                    m.turn(turns)?;
+                }
+                done => return done,
+            }
+        }
+    })
+}
+
+fn recur(first: u32, args: &[Ir]) -> Code {
+    let first = first as usize;
+    let mut args: Vec<Code> = args.iter().map(compile).collect();
+    match args.len() {
+        1 => {
+            let Some(only) = args.pop() else { return constant(Value::Nil) };
+            Box::new(move |m, f| {
+                let value = only(m, f)?;
+                f.set(first, value);
+                Err(Raised)
+            })
+        }
+        2 => {
+            let (Some(second), Some(one)) = (args.pop(), args.pop()) else { return constant(Value::Nil) };
+            Box::new(move |m, f| {
+                let a = one(m, f)?;
+                let b = second(m, f)?;
+                f.set(first, a);
+                f.set(first + 1, b);
+                Err(Raised)
+            })
+        }
+        3 => {
+            let (Some(third), Some(second), Some(one)) = (args.pop(), args.pop(), args.pop()) else { return constant(Value::Nil) };
+            Box::new(move |m, f| {
+                let a = one(m, f)?;
+                let b = second(m, f)?;
+                let c = third(m, f)?;
+                f.set(first, a);
+                f.set(first + 1, b);
+                f.set(first + 2, c);
+                Err(Raised)
+            })
+        }
+        _ => Box::new(move |m, f| {
+            let values = evaluate(&args, m, f)?;
+            for (slot, value) in (first..).zip(values) {
+                f.set(slot, value);
+            }
+            Err(Raised)
+        }),
+    }
+}
+
+/// The code of a group, and what it captures.
+fn group(group: &GroupIr) -> (Arc<Group>, Box<[Capture]>) {
+    let members = group.members.iter().map(|member| Member {
+        name: member.name.clone(),
+        doc: member.doc.clone(),
+        span: member.span,
+        arities: member
+            .arities
+            .iter()
+            .map(|arity| Arity {
+                arglist: Arc::clone(&arity.arglist),
+                fixed: arity.fixed as usize,
+                variadic: arity.variadic,
+                slots: arity.slots as usize,
+                body: compile(&arity.body),
+            })
+            .collect(),
+    });
+    (Arc::new(Group { members: members.collect() }), group.captures.clone().into_boxed_slice())
+}
+
+fn capture(sources: &[Capture], f: &mut Frame<'_>) -> Option<Arc<[Value]>> {
+    if sources.is_empty() {
+        return None;
+    }
+    let take = |source: &Capture| match *source {
+        Capture::Local(Local { slot, last: true }) => f.take(slot as usize),
+        Capture::Local(Local { slot, last: false }) => copy(f.slots.get(slot as usize)),
+        Capture::Capture(index) => copy(f.this.capture(index)),
+        Capture::This => Value::Closure(Arc::clone(f.this)),
+        Capture::Sibling(member) => Value::Closure(Arc::new(f.this.sibling(member))),
+    };
+    Some(sources.iter().map(take).collect())
+}
+
+fn function(ir: &GroupIr) -> Code {
+    let (group, sources) = group(ir);
+    if sources.is_empty() {
+        // Nothing tells one from the next.
+        return constant(Value::Closure(Arc::new(Closure::new(group, 0, None))));
+    }
+    Box::new(move |_, f| Ok(Value::Closure(Arc::new(Closure::new(Arc::clone(&group), 0, capture(&sources, f))))))
+}
+
+fn letfn(slots: &[u32], ir: &GroupIr, body: &Ir) -> Code {
+    let (group, sources) = group(ir);
+    let slots: Box<[usize]> = slots.iter().map(|slot| *slot as usize).collect();
+    let body = compile(body);
+    Box::new(move |m, f| {
+        let captures = capture(&sources, f);
+        for (member, slot) in (0..).zip(&slots) {
+            let closure = Closure::new(Arc::clone(&group), member, captures.clone());
+            f.set(*slot, Value::Closure(Arc::new(closure)));
+        }
+        body(m, f)
+    })
+}
+
+fn define(index: u32, value: Option<&Ir>, once: bool) -> Code {
+    let value = value.map(compile);
+    Box::new(move |m, f| {
+        if !(once && f.globals.is_bound(index)) {
+            if let Some(value) = &value {
+                let value = value(m, f)?;
+                f.globals.set(index, value);
+            }
+        }
+        Ok(Value::Var(f.globals.name(index).into()))
+    })
+}
+
+fn case(subject: &Ir, table: &[(Value, u32)], arms: &[Ir]) -> Code {
+    let subject = compile(subject);
+    let mut arms: Vec<Code> = arms.iter().map(compile).collect();
+    let default = arms.pop().unwrap_or_else(|| constant(Value::Nil));
+    let table = Map::from_entries(table.iter().map(|(value, arm)| (value.clone(), Value::Int(i64::from(*arm)))).collect());
+    Box::new(move |m, f| {
+        let value = subject(m, f)?;
+        let arm = table.get(&value).and_then(Value::as_int).and_then(|arm| arms.get(arm as usize));
+        arm.unwrap_or(&default)(m, f)
+    })
+}
+
+fn turn(step: &Step) -> Turn {
+    match step {
+        Step::Each(slot, items) => Turn::Each(*slot as usize, compile(items), items.span),
+        Step::Bind(slot, value) => Turn::Bind(*slot as usize, compile(value)),
+        Step::When(test) => Turn::When(truth(test)),
+        Step::While(test) => Turn::While(truth(test)),
+        Step::Body(body) => Turn::Body(compile(body)),
+    }
+}
+
+fn call(f: &Ir, args: &[Ir], span: Span) -> Code {
+    if let (Op::Const(key @ Value::Keyword(_)), [from]) = (&f.op, args) {
+        if let Some(row) = crate::analyzer::builtin("get") {
+            return key_access(from, key, row, span);
+        }
+    }
+    let compiled = all(args);
+    match &f.op {
+        Op::Global { index, fallback } => {
+            let (index, fallback) = (*index, *fallback);
+            Box::new(move |m, f| {
+                let globals = f.globals;
+                if let Some(Value::Closure(closure)) = globals.function(index) {
+                    return call_closure(m, f, closure, &compiled).map_err(|raised| m.left(raised, closure, span));
+                }
+                let callee = lookup(m, f, index, fallback, span)?;
+                apply(m, f, &callee, &compiled, span)
+            })
+        }
+        Op::This => Box::new(move |m, f| {
+            let this = f.this;
+            call_closure(m, f, this, &compiled).map_err(|raised| m.left(raised, this, span))
+        }),
+        Op::Const(value) => {
+            let value = value.clone();
+            Box::new(move |m, f| apply(m, f, &value, &compiled, span))
+        }
+        _ => {
+            let callee = compile(f);
+            Box::new(move |m, f| {
+                let callee = callee(m, f)?;
+                apply(m, f, &callee, &compiled, span)
+            })
+        }
+    }
+}
+
+fn apply(m: &mut Machine, f: &mut Frame<'_>, callee: &Value, args: &[Code], span: Span) -> Result<Value, Raised> {
+    match callee {
+        Value::Closure(closure) => call_closure(m, f, closure, args).map_err(|raised| m.left(raised, closure, span)),
+        Value::Nil | Value::True | Value::False | Value::Int(_) | Value::Double(_) | Value::BigInt(_) | Value::Str(_) => {
+            let raised = not_callable(m, callee);
+            Err(m.at(raised, span))
+        }
+        _ => {
+            let mut values = evaluate(args, m, f)?;
+            call_value(m, callee, &mut values).map_err(|raised| m.at(raised, span))
+        }
+    }
+}
+
+fn key_access(from: &Ir, key: &Value, row: &'static Builtin, span: Span) -> Code {
+    match &from.op {
+        Op::Local(local) => access::key_of_slot(local.slot as usize, key.clone(), row, span),
+        _ => access::key_of(compile(from), key.clone(), row, span),
+    }
+}
+
+/// How an operand of arithmetic is read.
+enum Operand {
+    Slot(usize),
+    Int(i64),
+    Any(Code),
+}
+
+fn operand(ir: &Ir) -> Operand {
+    match &ir.op {
+        Op::Local(local) => Operand::Slot(local.slot as usize),
+        Op::Const(Value::Int(i)) => Operand::Int(*i),
+        _ => Operand::Any(compile(ir)),
+    }
+}
+
+/// Calls `$make::<$op, _, _>(a, b, …)` with the operands' own types.
+macro_rules! with_operands {
+    ($make:path, $op:ty, $a:expr, $b:expr, $($rest:expr),*) => {
+        match (operand($a), operand($b)) {
+            (Operand::Slot(a), Operand::Slot(b)) => $make(Slot(a), Slot(b), $($rest),*),
+            (Operand::Slot(a), Operand::Int(b)) => $make(Slot(a), Int(b), $($rest),*),
+            (Operand::Slot(a), Operand::Any(b)) => $make(Slot(a), Any(b), $($rest),*),
+            (Operand::Any(a), Operand::Slot(b)) => $make(Any(a), Slot(b), $($rest),*),
+            (Operand::Any(a), Operand::Int(b)) => $make(Any(a), Int(b), $($rest),*),
+            (Operand::Any(a), Operand::Any(b)) => $make(Any(a), Any(b), $($rest),*),
+            (Operand::Int(a), Operand::Slot(b)) => $make(Int(a), Slot(b), $($rest),*),
+            (Operand::Int(a), Operand::Any(b)) => $make(Int(a), Any(b), $($rest),*),
+            (Operand::Int(a), Operand::Int(b)) => $make(Int(a), Any(constant(Value::Int(b))), $($rest),*),
+        }
+    };
+}
+
+fn add<A: Source, B: Source>(a: A, b: B, row: &'static Builtin, unary: bool, span: Span) -> Code {
+    fused::arithmetic::<fused::Add, A, B>(a, b, row, unary, span)
+}
+
+fn subtract<A: Source, B: Source>(a: A, b: B, row: &'static Builtin, unary: bool, span: Span) -> Code {
+    fused::arithmetic::<fused::Subtract, A, B>(a, b, row, unary, span)
+}
+
+fn multiply<A: Source, B: Source>(a: A, b: B, row: &'static Builtin, unary: bool, span: Span) -> Code {
+    fused::arithmetic::<fused::Multiply, A, B>(a, b, row, unary, span)
+}
+
+/// Compares as a test of a branch, or for its value.
+macro_rules! comparisons {
+    ($row:expr, $a:expr, $b:expr, $span:expr, $make:ident) => {
+        match $row.name {
+            "<" => Some(with_operands!(comparing::less::$make, fused::Less, $a, $b, $row, $span)),
+            "<=" => Some(with_operands!(comparing::less_or_equal::$make, fused::LessOrEqual, $a, $b, $row, $span)),
+            ">" => Some(with_operands!(comparing::greater::$make, fused::Greater, $a, $b, $row, $span)),
+            ">=" => Some(with_operands!(comparing::greater_or_equal::$make, fused::GreaterOrEqual, $a, $b, $row, $span)),
+            "=" => Some(with_operands!(comparing::equal::$make, fused::Equal, $a, $b, $row, $span)),
+            "not=" => Some(with_operands!(comparing::not_equal::$make, fused::NotEqual, $a, $b, $row, $span)),
+            _ => None,
+        }
+    };
+}
+
+mod comparing {
+    macro_rules! comparing {
+        ($($module:ident $op:ident),*) => {$(
+            pub(super) mod $module {
+                use super::super::super::fused::{self, Source};
+                use super::super::super::{Code, Test};
+                use crate::builtins::Builtin;
+                use crate::error::Span;
+
+                pub(in super::super) fn test<A: Source, B: Source>(a: A, b: B, row: &'static Builtin, span: Span) -> Test {
+                    fused::test::<fused::$op, A, B>(a, b, row, span)
+                }
+
+                pub(in super::super) fn value<A: Source, B: Source>(a: A, b: B, row: &'static Builtin, span: Span) -> Code {
+                    fused::comparison::<fused::$op, A, B>(a, b, row, span)
+                }
+            }
+        )*};
+    }
+
+    comparing!(less Less, less_or_equal LessOrEqual, greater Greater, greater_or_equal GreaterOrEqual, equal Equal, not_equal NotEqual);
+}
+
+fn is_core(row: &Builtin) -> bool {
+    row.namespace == "clojure.core"
+}
+
+fn builtin(row: &'static Builtin, args: &[Ir], span: Span) -> Code {
+    if is_core(row) {
+        if let Some(code) = fused_builtin(row, args, span) {
+            return code;
+        }
+    }
+    let run = row.run;
+    let mut args: Vec<Code> = args.iter().map(compile).collect();
+    match args.len() {
+        0 => Box::new(move |m, _| run(m, &mut []).map_err(|raised| m.at(raised, span))),
+        1 => {
+            let Some(a) = args.pop() else { return constant(Value::Nil) };
+            Box::new(move |m, f| {
+                let mut args = [a(m, f)?];
+                run(m, &mut args).map_err(|raised| m.at(raised, span))
+            })
+        }
+        2 => {
+            let (Some(b), Some(a)) = (args.pop(), args.pop()) else { return constant(Value::Nil) };
+            Box::new(move |m, f| {
+                let mut args = [a(m, f)?, b(m, f)?];
+                run(m, &mut args).map_err(|raised| m.at(raised, span))
+            })
+        }
+        3 => {
+            let (Some(c), Some(b), Some(a)) = (args.pop(), args.pop(), args.pop()) else { return constant(Value::Nil) };
+            Box::new(move |m, f| {
+                let mut args = [a(m, f)?, b(m, f)?, c(m, f)?];
+                run(m, &mut args).map_err(|raised| m.at(raised, span))
+            })
+        }
+        _ => {
+            let args = args.into_boxed_slice();
+            Box::new(move |m, f| {
+                let mut values = evaluate(&args, m, f)?;
+                run(m, &mut values).map_err(|raised| m.at(raised, span))
+            })
+        }
+    }
+}
+
+fn fused_builtin(row: &'static Builtin, args: &[Ir], span: Span) -> Option<Code> {
+    match (row.name, args) {
+        ("+", [a, b]) => Some(with_operands!(add, fused::Add, a, b, row, false, span)),
+        ("-", [a, b]) => Some(with_operands!(subtract, fused::Subtract, a, b, row, false, span)),
+        ("*", [a, b]) => Some(with_operands!(multiply, fused::Multiply, a, b, row, false, span)),
+        ("inc", [a]) => Some(match operand(a) {
+            Operand::Slot(a) => add(Slot(a), Int(1), row, true, span),
+            Operand::Int(a) => add(Int(a), Int(1), row, true, span),
+            Operand::Any(a) => add(Any(a), Int(1), row, true, span),
+        }),
+        ("dec", [a]) => Some(match operand(a) {
+            Operand::Slot(a) => subtract(Slot(a), Int(1), row, true, span),
+            Operand::Int(a) => subtract(Int(a), Int(1), row, true, span),
+            Operand::Any(a) => subtract(Any(a), Int(1), row, true, span),
+        }),
+        ("get", [from, Ir { op: Op::Const(key), .. }]) if key.as_name().is_some() => Some(key_access(from, key, row, span)),
+        ("not" | "nil?" | "some?", [_]) => {
+            let test = truth_of_builtin(row, args, span)?;
+            Some(Box::new(move |m, f| test(m, f).map(Value::bool)))
+        }
+        (_, [a, b]) => comparisons!(row, a, b, span, value),
+        _ => None,
+    }
+}
+
+/// Compiles an expression of which only the truth counts.
+fn truth(ir: &Ir) -> Test {
+    match &ir.op {
+        Op::Builtin { row, args } if is_core(row) => {
+            if let Some(test) = truth_of_builtin(row, args, ir.span) {
+                return test;
+            }
+        }
+        Op::And(parts) => return truth_chain(parts, false),
+        Op::Or(parts) => return truth_chain(parts, true),
+        Op::Local(local) => {
+            let slot = local.slot as usize;
+            return Box::new(move |_, f| Ok(f.slots.get(slot).is_some_and(Value::is_truthy)));
+        }
+        _ => {}
+    }
+    let code = compile(ir);
+    Box::new(move |m, f| code(m, f).map(|value| value.is_truthy()))
+}
+
+fn truth_chain(parts: &[Ir], until: bool) -> Test {
+    let parts: Box<[Test]> = parts.iter().map(truth).collect();
+    Box::new(move |m, f| {
+        for part in &parts {
+            if part(m, f)? == until {
+                return Ok(until);
+            }
+        }
+        Ok(!until)
+    })
+}
+
+fn truth_of_builtin(row: &'static Builtin, args: &[Ir], span: Span) -> Option<Test> {
+    match (row.name, args) {
+        ("not", [a]) => {
+            let test = truth(a);
+            Some(Box::new(move |m, f| test(m, f).map(|truth| !truth)))
+        }
+        ("nil?" | "some?", [a]) => {
+            let wanted = row.name == "nil?";
+            if let Op::Local(local) = &a.op {
+                let slot = local.slot as usize;
+                return Some(Box::new(move |_, f| Ok(f.slots.get(slot).is_none_or(Value::is_nil) == wanted)));
+            }
+            let code = compile(a);
+            Some(Box::new(move |m, f| code(m, f).map(|value| value.is_nil() == wanted)))
+        }
+        (_, [a, b]) => comparisons!(row, a, b, span, test),
+        _ => None,
+    }
+}

@@ -1,0 +1,155 @@
+//! Arithmetic and comparison of integers and doubles without a call. Whatever is not covered here goes to the row of the
+//! builtin, which defines what the operation means.
+
+use super::{Code, Frame, Test};
+use crate::Value;
+use crate::builtins::Builtin;
+use crate::error::Span;
+use crate::machine::{Machine, Raised};
+
+/// Where an operand comes from.
+pub(super) trait Source: Send + Sync + 'static {
+    fn get(&self, m: &mut Machine, f: &mut Frame<'_>) -> Result<Value, Raised>;
+}
+
+/// A local that is left in its slot.
+pub(super) struct Slot(pub(super) usize);
+
+/// A constant integer.
+pub(super) struct Int(pub(super) i64);
+
+/// Anything else.
+pub(super) struct Any(pub(super) Code);
+
+/// A copy of the value of a slot; quick for integers.
+#[inline]
+pub(super) fn copy(value: Option<&Value>) -> Value {
+    match value {
+        Some(Value::Int(i)) => Value::Int(*i),
+        Some(other) => other.clone(),
+        None => Value::Nil,
+    }
+}
+
+impl Source for Slot {
+    #[inline]
+    fn get(&self, _: &mut Machine, f: &mut Frame<'_>) -> Result<Value, Raised> {
+        Ok(copy(f.slots.get(self.0)))
+    }
+}
+
+impl Source for Int {
+    #[inline]
+    fn get(&self, _: &mut Machine, _: &mut Frame<'_>) -> Result<Value, Raised> {
+        Ok(Value::Int(self.0))
+    }
+}
+
+impl Source for Any {
+    #[inline]
+    fn get(&self, m: &mut Machine, f: &mut Frame<'_>) -> Result<Value, Raised> {
+        (self.0)(m, f)
+    }
+}
+
+/// An operation on two numbers.
+pub(super) trait Arithmetic: Send + Sync + 'static {
+    /// `None` where the result does not fit.
+    fn ints(a: i64, b: i64) -> Option<i64>;
+    fn doubles(a: f64, b: f64) -> f64;
+}
+
+/// A comparison of two numbers.
+pub(super) trait Comparison: Send + Sync + 'static {
+    fn ints(a: i64, b: i64) -> bool;
+    fn doubles(a: f64, b: f64) -> bool;
+}
+
+macro_rules! arithmetic {
+    ($($name:ident $checked:ident $op:tt),*) => {$(
+        pub(super) struct $name;
+        impl Arithmetic for $name {
+            #[inline]
+            fn ints(a: i64, b: i64) -> Option<i64> {
+                a.$checked(b)
+            }
+            #[inline]
+            fn doubles(a: f64, b: f64) -> f64 {
+                a $op b
+            }
+        }
+    )*};
+}
+
+macro_rules! comparison {
+    ($($name:ident $op:tt),*) => {$(
+        pub(super) struct $name;
+        impl Comparison for $name {
+            #[inline]
+            fn ints(a: i64, b: i64) -> bool {
+                a $op b
+            }
+            #[inline]
+            #[expect(clippy::float_cmp, reason = "the language compares doubles exactly")]
+            fn doubles(a: f64, b: f64) -> bool {
+                a $op b
+            }
+        }
+    )*};
+}
+
+arithmetic!(Add checked_add +, Subtract checked_sub -, Multiply checked_mul *);
+comparison!(Less <, LessOrEqual <=, Greater >, GreaterOrEqual >=, Equal ==, NotEqual !=);
+
+pub(super) fn arithmetic<O: Arithmetic, A: Source, B: Source>(a: A, b: B, row: &'static Builtin, unary: bool, span: Span) -> Code {
+    Box::new(move |m, f| {
+        let x = a.get(m, f)?;
+        let y = b.get(m, f)?;
+        match (&x, &y) {
+            (Value::Int(p), Value::Int(q)) => {
+                if let Some(result) = O::ints(*p, *q) {
+                    return Ok(Value::Int(result));
+                }
+            }
+            (Value::Double(p), Value::Double(q)) => return Ok(Value::double(O::doubles(p.get(), q.get()))),
+            _ => {}
+        }
+        slow(m, row, x, y, unary, span)
+    })
+}
+
+/// A comparison where its truth is all that counts.
+pub(super) fn test<O: Comparison, A: Source, B: Source>(a: A, b: B, row: &'static Builtin, span: Span) -> Test {
+    Box::new(move |m, f| compared::<O, A, B>(&a, &b, row, span, m, f))
+}
+
+pub(super) fn comparison<O: Comparison, A: Source, B: Source>(a: A, b: B, row: &'static Builtin, span: Span) -> Code {
+    Box::new(move |m, f| compared::<O, A, B>(&a, &b, row, span, m, f).map(Value::bool))
+}
+
+#[inline]
+fn compared<O: Comparison, A: Source, B: Source>(
+    a: &A,
+    b: &B,
+    row: &'static Builtin,
+    span: Span,
+    m: &mut Machine,
+    f: &mut Frame<'_>,
+) -> Result<bool, Raised> {
+    let x = a.get(m, f)?;
+    let y = b.get(m, f)?;
+    match (&x, &y) {
+        (Value::Int(p), Value::Int(q)) => return Ok(O::ints(*p, *q)),
+        (Value::Double(p), Value::Double(q)) => return Ok(O::doubles(p.get(), q.get())),
+        _ => {}
+    }
+    slow(m, row, x, y, false, span).map(|value| value.is_truthy())
+}
+
+#[cold]
+#[inline(never)]
+fn slow(m: &mut Machine, row: &'static Builtin, x: Value, y: Value, unary: bool, span: Span) -> Result<Value, Raised> {
+    let mut args = [x, y];
+    let args = if unary { args.get_mut(..1).unwrap_or_default() } else { &mut args };
+    (row.run)(m, args).map_err(|raised| m.at(raised, span))
+}

@@ -1,0 +1,85 @@
+//! `for` and `doseq`: nested loops over collections.
+
+use super::{Code, Frame, Test};
+use crate::Value;
+use crate::convert;
+use crate::error::{ErrorKind, Span};
+use crate::machine::{Machine, Raised};
+
+/// A part of `for` or `doseq`.
+pub(super) enum Turn {
+    Each(usize, Code, Span),
+    Bind(usize, Code),
+    When(Test),
+    While(Test),
+    Body(Code),
+}
+
+/// Whether the innermost collection goes on.
+#[derive(PartialEq, Eq)]
+enum Next {
+    On,
+    Stop,
+}
+
+pub(super) fn comprehension(turns: Vec<Turn>, collect: bool) -> Code {
+    Box::new(move |m, f| {
+        let mut out = collect.then(Vec::new);
+        run(&turns, m, f, &mut out)?;
+        Ok(out.map_or(Value::Nil, Value::vector))
+    })
+}
+
+fn run(turns: &[Turn], m: &mut Machine, f: &mut Frame<'_>, out: &mut Option<Vec<Value>>) -> Result<Next, Raised> {
+    let Some((turn, rest)) = turns.split_first() else { return Ok(Next::On) };
+    match turn {
+        Turn::Each(slot, items, span) => {
+            let items = items(m, f)?;
+            let items = match convert::seq_of(m, items)? {
+                Ok(items) => items,
+                Err(other) => {
+                    let found = convert::described(&other);
+                    let raised = m.raise(ErrorKind::TypeError, format!("expected a collection to go over, found {found}"));
+                    return Err(m.at(raised, *span));
+                }
+            };
+            for item in items {
+                m.tick(1)?;
+                f.set(*slot, item);
+                if run(rest, m, f, out)? == Next::Stop {
+                    break;
+                }
+            }
+            Ok(Next::On)
+        }
+        Turn::Bind(slot, value) => {
+            let value = value(m, f)?;
+            f.set(*slot, value);
+            run(rest, m, f, out)
+        }
+        Turn::When(test) => {
+            if test(m, f)? {
+                run(rest, m, f, out)
+            } else {
+                Ok(Next::On)
+            }
+        }
+        Turn::While(test) => {
+            if test(m, f)? {
+                run(rest, m, f, out)
+            } else {
+                Ok(Next::Stop)
+            }
+        }
+        Turn::Body(body) => {
+            let value = body(m, f)?;
+            if let Some(out) = out {
+                if out.len() == out.capacity() {
+                    m.charge(out.len() * convert::ITEM * 2)?;
+                }
+                out.push(value);
+            }
+            Ok(Next::On)
+        }
+    }
+}

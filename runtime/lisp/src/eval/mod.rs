@@ -1,0 +1,52 @@
+//! Resolved programs to closures, and running them.
+
+mod access;
+mod call;
+mod closure;
+mod compile;
+mod fused;
+mod globals;
+mod iterate;
+
+pub use closure::Closure;
+pub(crate) use call::call_value;
+pub(crate) use closure::{Arity, Group, Member};
+pub(crate) use compile::compile;
+pub(crate) use globals::Globals;
+
+use std::sync::Arc;
+
+use crate::Value;
+use crate::machine::{Machine, Raised};
+
+/// A compiled expression.
+///
+/// `Err` with no fault in the machine is `recur` on its way to its loop.
+pub(crate) type Code = Box<dyn Fn(&mut Machine, &mut Frame<'_>) -> Result<Value, Raised> + Send + Sync>;
+
+/// A compiled expression of which only the truth counts.
+pub(crate) type Test = Box<dyn Fn(&mut Machine, &mut Frame<'_>) -> Result<bool, Raised> + Send + Sync>;
+
+/// What one call of a function works on.
+pub(crate) struct Frame<'a> {
+    /// Parameters first, then other locals.
+    pub(crate) slots: &'a mut [Value],
+    /// The function under way.
+    pub(crate) this: &'a Arc<Closure>,
+    /// The program's definitions.
+    pub(crate) globals: &'a Globals,
+}
+
+impl Frame<'_> {
+    #[inline]
+    pub(crate) fn set(&mut self, slot: usize, value: Value) {
+        if let Some(held) = self.slots.get_mut(slot) {
+            *held = value;
+        }
+    }
+
+    #[inline]
+    pub(crate) fn take(&mut self, slot: usize) -> Value {
+        self.slots.get_mut(slot).map(std::mem::take).unwrap_or_default()
+    }
+}

@@ -1,0 +1,312 @@
+//! `pmap` and `pcalls`: items of a job, taken in order by threads that share the run's meters.
+//!
+//! Every thread that evaluates holds one of the run's places. A thread that waits for an upstream gives its place up and
+//! sees to it that another takes the job's next item, so that many calls overlap while few threads compute. Where there
+//! is no place, the caller does all the work itself. The fault of the lowest item wins, so that the outcome does not
+//! depend on timing; items after it are stopped.
+
+use std::rc::Rc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use crate::Value;
+use crate::collection::Vector;
+use crate::error::ErrorKind;
+use crate::eval::Globals;
+use crate::host::Interrupt;
+use crate::machine::{Fault, Machine, Raised};
+use crate::run::STACK_BYTES;
+
+/// Threads that a run may have besides its first, waiting ones included.
+const MAX_HELPERS: usize = 50;
+
+/// Places for threads that compute.
+pub(crate) struct Places {
+    state: Mutex<Free>,
+    changed: Condvar,
+}
+
+struct Free {
+    places: usize,
+    helpers: usize,
+}
+
+impl Places {
+    /// `workers` places, of which the run's first thread holds one.
+    pub(crate) fn new(workers: usize) -> Self {
+        Places { state: Mutex::new(Free { places: workers.saturating_sub(1), helpers: 0 }), changed: Condvar::new() }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Free> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A place for a new thread, if one is free.
+    fn take_for_helper(&self) -> bool {
+        let mut free = self.lock();
+        let granted = free.places > 0 && free.helpers < MAX_HELPERS;
+        if granted {
+            free.places -= 1;
+            free.helpers += 1;
+        }
+        granted
+    }
+
+    /// Gives a place up.
+    pub(crate) fn release(&self) {
+        self.lock().places += 1;
+        self.changed.notify_one();
+    }
+
+    fn helper_gone(&self) {
+        let mut free = self.lock();
+        free.places += 1;
+        free.helpers -= 1;
+        drop(free);
+        self.changed.notify_one();
+    }
+
+    /// Waits for a place until `deadline`; after that goes on without one, since the thread is about to end anyway.
+    pub(crate) fn acquire(&self, deadline: Instant) {
+        let mut free = self.lock();
+        while free.places == 0 {
+            let left = deadline.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return;
+            }
+            free = self.changed.wait_timeout(free, left).unwrap_or_else(PoisonError::into_inner).0;
+        }
+        free.places -= 1;
+    }
+}
+
+/// What is to be done for each item.
+pub(crate) enum Work {
+    /// Calls a function with one item of each collection.
+    Map(Value, Vec<Vector>),
+    /// Calls functions without arguments.
+    Calls(Vec<Value>),
+}
+
+impl Work {
+    fn len(&self) -> usize {
+        match self {
+            Work::Map(_, collections) => collections.iter().map(Vector::len).min().unwrap_or(0),
+            Work::Calls(functions) => functions.len(),
+        }
+    }
+
+    fn run(&self, m: &mut Machine, index: usize) -> Result<Value, Raised> {
+        match self {
+            Work::Map(f, collections) => {
+                let mut args: Vec<Value> = collections.iter().filter_map(|items| items.get(index).cloned()).collect();
+                m.call(f, &mut args)
+            }
+            Work::Calls(functions) => match functions.get(index) {
+                Some(f) => m.call(f, &mut []),
+                None => Ok(Value::Nil),
+            },
+        }
+    }
+}
+
+/// A `pmap` or `pcalls` under way.
+pub(crate) struct Job {
+    work: Work,
+    len: usize,
+    next: AtomicUsize,
+    /// The lowest item that failed; `usize::MAX` while none has.
+    failed: AtomicUsize,
+    state: Mutex<State>,
+    changed: Condvar,
+    /// How a helper starts: what the caller's definitions were.
+    names: Arc<[Arc<str>]>,
+    definitions: Vec<Option<Value>>,
+}
+
+#[derive(Default)]
+struct State {
+    results: Vec<Option<Value>>,
+    fault: Option<Box<Fault>>,
+    helpers: usize,
+    waits: Vec<(usize, Interrupt)>,
+}
+
+/// The item that a machine works on.
+pub(crate) struct Task {
+    job: Arc<Job>,
+    index: usize,
+}
+
+impl Task {
+    /// Whether an earlier item failed, so that this one no longer counts.
+    pub(crate) fn is_moot(&self) -> bool {
+        self.job.failed.load(Ordering::Relaxed) < self.index
+    }
+
+    /// Ends `wait` when an earlier item fails.
+    pub(crate) fn watch(&self, wait: Interrupt) {
+        if self.is_moot() {
+            wait.interrupt();
+        } else {
+            self.job.lock().waits.push((self.index, wait));
+        }
+    }
+}
+
+impl Job {
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Takes items until none is left.
+    fn work(self: &Arc<Job>, m: &mut Machine) {
+        loop {
+            let index = self.next.fetch_add(1, Ordering::Relaxed);
+            if index >= self.len || self.failed.load(Ordering::Relaxed) < index {
+                return;
+            }
+            m.task = Some(Task { job: Arc::clone(self), index });
+            match self.work.run(m, index) {
+                Ok(value) => {
+                    if let Some(slot) = self.lock().results.get_mut(index) {
+                        *slot = Some(value);
+                    }
+                }
+                Err(_) => {
+                    self.fail(index, m.fault.take());
+                    return;
+                }
+            }
+        }
+    }
+
+    fn fail(&self, index: usize, fault: Option<Box<Fault>>) {
+        let mut state = self.lock();
+        if index >= self.failed.load(Ordering::Relaxed) {
+            return;
+        }
+        self.failed.store(index, Ordering::Relaxed);
+        state.fault = fault;
+        for (_, wait) in state.waits.iter().filter(|(item, _)| *item > index) {
+            wait.interrupt();
+        }
+    }
+
+    fn has_more(&self) -> bool {
+        self.next.load(Ordering::Relaxed) < self.len && self.failed.load(Ordering::Relaxed) == usize::MAX
+    }
+
+    /// Starts a thread for the job, if there is an item and a place for it.
+    fn help(self: &Arc<Job>, m: &Machine) -> bool {
+        if !self.has_more() || !m.meters.places.take_for_helper() {
+            return false;
+        }
+        self.lock().helpers += 1;
+        let leaving = Leaving { job: Arc::clone(self), meters: Arc::clone(&m.meters) };
+        let (meters, host, surroundings) = (Arc::clone(&m.meters), m.shared_host(), Arc::clone(&m.surroundings));
+        let thread = std::thread::Builder::new().name("ptc-pmap".into()).stack_size(STACK_BYTES + SLACK);
+        // Where the system has no thread left, the closure is dropped, `Leaving` with it, and the caller does the work.
+        let started = thread.spawn(move || {
+            let leaving = leaving;
+            let globals = Globals::restore(Arc::clone(&leaving.job.names), &leaving.job.definitions);
+            let mut machine = Machine::new(meters, host, surroundings, Rc::new(globals), STACK_BYTES);
+            leaving.job.work(&mut machine);
+            machine.task = None;
+            machine.finish();
+            drop(machine);
+            drop(leaving);
+        });
+        started.is_ok()
+    }
+}
+
+/// Native stack for what happens between two looks at its depth.
+pub(crate) const SLACK: usize = 512 * 1024;
+
+/// Takes a helper off the books, even where it panics.
+struct Leaving {
+    job: Arc<Job>,
+    meters: Arc<crate::machine::Meters>,
+}
+
+impl Drop for Leaving {
+    fn drop(&mut self) {
+        self.meters.places.helper_gone();
+        self.job.lock().helpers -= 1;
+        self.job.changed.notify_all();
+    }
+}
+
+/// Runs `work`, in parallel where there are places, and gives the results in order.
+pub(crate) fn run(m: &mut Machine, work: Work) -> Result<Value, Raised> {
+    let len = work.len();
+    if len == 0 {
+        return Ok(Value::vector(Vec::new()));
+    }
+    m.charge(len * 32)?;
+    let globals = m.globals();
+    let state = State { results: vec![None; len], ..State::default() };
+    let job = Arc::new(Job {
+        work,
+        len,
+        next: AtomicUsize::new(0),
+        failed: AtomicUsize::new(usize::MAX),
+        state: Mutex::new(state),
+        changed: Condvar::new(),
+        names: globals.names(),
+        definitions: globals.snapshot(),
+    });
+    for _ in 1..len {
+        if !job.help(m) {
+            break;
+        }
+    }
+    // The caller works as well, with definitions of its own.
+    m.sub_machine(|worker| job.work(worker));
+    wait_for_helpers(m, &job);
+    let mut state = job.lock();
+    if let Some(fault) = state.fault.take() {
+        drop(state);
+        // A task around this one may be moot by now; then this fault is as good as any.
+        return Err(m.raise_fault(*fault));
+    }
+    let results = std::mem::take(&mut state.results);
+    drop(state);
+    let mut out = Vec::with_capacity(len);
+    for result in results {
+        match result {
+            Some(value) => out.push(value),
+            None => return Err(m.raise(ErrorKind::InternalError, "a parallel worker was lost")),
+        }
+    }
+    m.tick(1)?;
+    Ok(Value::vector(out))
+}
+
+fn wait_for_helpers(m: &Machine, job: &Arc<Job>) {
+    let mut state = job.lock();
+    if state.helpers == 0 {
+        return;
+    }
+    // Helpers end by themselves at the run's limits, so that this wait does.
+    m.meters.places.release();
+    while state.helpers > 0 {
+        state = job.changed.wait_timeout(state, Duration::from_millis(100)).unwrap_or_else(PoisonError::into_inner).0;
+    }
+    drop(state);
+    m.meters.places.acquire(m.meters.deadline);
+}
+
+/// Runs `wait` without a place, so that another thread can compute meanwhile.
+pub(crate) fn waiting<T>(m: &mut Machine, wait: impl FnOnce() -> T) -> T {
+    m.meters.places.release();
+    if let Some(task) = &m.task {
+        let job = Arc::clone(&task.job);
+        job.help(m);
+    }
+    let result = wait();
+    m.meters.places.acquire(m.meters.deadline);
+    result
+}

@@ -1,0 +1,174 @@
+//! Tokens: names, keywords and the places between them.
+
+use crate::error::{Error, ErrorKind, Span};
+use crate::form::FormKind;
+
+/// Walks the bytes of a text.
+pub(super) struct Scanner<'s> {
+    pub(super) source: &'s str,
+    bytes: &'s [u8],
+    pub(super) at: usize,
+}
+
+/// What a byte may be part of. Bytes of characters past ASCII are looked at as characters.
+const NAME: u8 = 1;
+const KEYWORD: u8 = 2;
+const BLANK: u8 = 4;
+
+static CLASS: [u8; 256] = classes();
+
+const fn classes() -> [u8; 256] {
+    let mut table = [0; 256];
+    let mut byte = 0;
+    while byte < 256 {
+        let b = byte as u8;
+        let mut class = 0;
+        if b.is_ascii_alphanumeric() || matches!(b, b'+' | b'-' | b'*' | b'<' | b'>' | b'=' | b'?' | b'!' | b'_') {
+            class |= NAME | KEYWORD;
+        }
+        if matches!(b, b'/' | b'%' | b'.' | b'&' | b'\'' | b'$' | b'|') {
+            class |= NAME;
+        }
+        if matches!(b, b' ' | b'\t' | b'\n' | b'\r' | b',' | 0x0c | 0x0b) {
+            class |= BLANK;
+        }
+        table[byte] = class;
+        byte += 1;
+    }
+    table
+}
+
+fn class(byte: u8) -> u8 {
+    CLASS.get(byte as usize).copied().unwrap_or(0)
+}
+
+impl<'s> Scanner<'s> {
+    pub(super) fn new(source: &'s str) -> Self {
+        Scanner { source, bytes: source.as_bytes(), at: 0 }
+    }
+
+    pub(super) fn peek(&self) -> Option<u8> {
+        self.bytes.get(self.at).copied()
+    }
+
+    pub(super) fn peek_at(&self, ahead: usize) -> Option<u8> {
+        self.bytes.get(self.at + ahead).copied()
+    }
+
+    pub(super) fn slice(&self, start: usize, end: usize) -> &'s str {
+        self.source.get(start..end).unwrap_or("")
+    }
+
+    pub(super) fn error(&self, message: impl Into<String>, start: usize, end: usize) -> Error {
+        Error::at(ErrorKind::ParseError, message, self.source, Span::new(start as u32, end as u32))
+    }
+
+    /// The first place from `at` on that is not inside a character.
+    pub(super) fn next_boundary(&self, at: usize) -> usize {
+        let mut end = (at + 1).min(self.bytes.len());
+        while !self.source.is_char_boundary(end) {
+            end += 1;
+        }
+        end
+    }
+
+    pub(super) fn skip_blank(&mut self) {
+        while let Some(byte) = self.peek() {
+            if class(byte) & BLANK != 0 {
+                self.at += 1;
+            } else if byte == b';' {
+                while self.peek().is_some_and(|b| b != b'\n') {
+                    self.at += 1;
+                }
+            } else if byte == 0xef && self.bytes.get(self.at..self.at + 3) == Some("\u{feff}".as_bytes()) {
+                self.at += 3;
+            } else {
+                break;
+            }
+        }
+    }
+
+    /// The end of the run of bytes of `class` from `from` on, letters past ASCII included.
+    fn run(&self, from: usize, wanted: u8) -> usize {
+        let mut end = from;
+        while let Some(&byte) = self.bytes.get(end) {
+            if class(byte) & wanted != 0 {
+                end += 1;
+            } else if byte >= 0x80 {
+                match self.source.get(end..).and_then(|rest| rest.chars().next()) {
+                    Some(c) if c.is_alphanumeric() => end += c.len_utf8(),
+                    _ => break,
+                }
+            } else {
+                break;
+            }
+        }
+        end
+    }
+
+    /// Past the last byte of what looks like one token, for marking it.
+    pub(super) fn token_end(&self, from: usize) -> usize {
+        self.run(from, NAME).max(self.next_boundary(from))
+    }
+
+    /// `:name`
+    pub(super) fn keyword(&mut self) -> Result<&'s str, Error> {
+        let start = self.at;
+        let end = self.run(start + 1, KEYWORD);
+        let past = self.run(end, NAME);
+        let name = self.slice(start + 1, end);
+        if self.bytes.get(end) == Some(&b'/') && !name.is_empty() {
+            let rest = self.slice(end + 1, past);
+            let error = self.error("keywords with a namespace are not supported", start, past);
+            return Err(error.with_hint(format!("write :{name}-{rest}, or the string \"{name}/{rest}\"")));
+        }
+        if past > end {
+            let bad = self.slice(end, past).chars().next().unwrap_or(' ');
+            let text = self.slice(start + 1, past);
+            let error = self.error(format!("'{bad}' cannot stand in a keyword"), start, past);
+            return Err(error.with_hint(format!("use the string \"{text}\" as the key")));
+        }
+        if name.is_empty() {
+            let end = self.token_end(start);
+            return Err(self.error("':' must be followed by a name", start, end).with_hint("a keyword looks like :name"));
+        }
+        self.at = end;
+        Ok(name)
+    }
+
+    /// `#'name`
+    pub(super) fn var(&mut self) -> Result<&'s str, Error> {
+        let start = self.at;
+        let end = self.run(start + 2, NAME);
+        if end == start + 2 {
+            return Err(self.error("#' must be followed by a name", start, end));
+        }
+        self.at = end;
+        Ok(self.slice(start + 2, end))
+    }
+
+    /// A number, a name, `nil`, `true` or `false`.
+    pub(super) fn atom(&mut self) -> Result<FormKind<'s>, Error> {
+        let start = self.at;
+        let end = self.run(start, NAME);
+        let text = self.slice(start, end);
+        let mut bytes = text.bytes();
+        let (first, second) = (bytes.next(), bytes.next());
+        let Some(first) = first else {
+            let end = self.next_boundary(start);
+            let found = self.slice(start, end);
+            return Err(self.error(format!("'{found}' is not expected here"), start, end));
+        };
+        let signed = matches!(first, b'-' | b'+') && second.is_some_and(|b| b.is_ascii_digit());
+        if first.is_ascii_digit() || signed {
+            return self.number(end);
+        }
+        self.at = end;
+        Ok(match text {
+            "nil" => FormKind::Nil,
+            "true" => FormKind::Bool(true),
+            "false" => FormKind::Bool(false),
+            _ => FormKind::Symbol(text),
+        })
+    }
+}

@@ -1,0 +1,281 @@
+//! `apropos`, `dir`, `doc`, `meta`, `ns-publics`: what the rows say, and what the host says about upstreams.
+
+use crate::analyzer::{builtin, namespace, plain};
+use crate::builtins::{self, Builtin};
+use crate::convert::{at, described};
+use crate::error::ErrorKind;
+use crate::host::Discovery;
+use crate::machine::{Machine, Raised};
+use crate::Value;
+
+use super::{Special, call_shape};
+
+/// What is known about a local name.
+enum Entry {
+    Function(&'static Builtin),
+    Form(&'static Special),
+}
+
+impl Entry {
+    fn all() -> impl Iterator<Item = Entry> {
+        super::all().map(Entry::Form).chain(super::functions().map(Entry::Function)).chain(builtins::all().map(Entry::Function))
+    }
+
+    fn find(reference: &str) -> Option<Entry> {
+        super::find(plain(reference)).map(Entry::Form).or_else(|| builtin(reference).map(Entry::Function))
+    }
+
+    fn name(&self) -> String {
+        match self {
+            Entry::Function(row) => row.full_name(),
+            Entry::Form(form) => form.name.to_owned(),
+        }
+    }
+
+    fn short_name(&self) -> &'static str {
+        match self {
+            Entry::Function(row) => row.name,
+            Entry::Form(form) => form.name,
+        }
+    }
+
+    fn namespace(&self) -> &'static str {
+        match self {
+            Entry::Function(row) => row.namespace,
+            Entry::Form(_) => "clojure.core",
+        }
+    }
+
+    fn description(&self) -> &'static str {
+        match self {
+            Entry::Function(row) => row.doc,
+            Entry::Form(form) => form.doc,
+        }
+    }
+
+    fn kind(&self) -> &'static str {
+        match self {
+            Entry::Function(_) => "ptc-builtin",
+            Entry::Form(_) => "special-form",
+        }
+    }
+
+    fn signatures(&self) -> Vec<String> {
+        let name = self.name();
+        match self {
+            Entry::Function(row) => row.arglists.iter().map(|args| call_shape(&name, args)).collect(),
+            Entry::Form(form) => form.arglists.iter().map(|args| format!("({name} {args})")).collect(),
+        }
+    }
+
+    fn examples(&self) -> &'static [(&'static str, &'static str)] {
+        match self {
+            Entry::Function(row) => row.examples,
+            Entry::Form(form) => form.examples,
+        }
+    }
+
+    fn meta(&self) -> Value {
+        let text = |key: &str, value: &str| (Value::keyword(key), Value::string(value));
+        Value::map([
+            text("name", self.short_name()),
+            text("ref", &self.name()),
+            text("namespace", self.namespace()),
+            text("kind", self.kind()),
+            text("description", self.description()),
+            text("source", "local"),
+            (Value::keyword("signatures"), Value::vector(self.signatures().into_iter().map(Value::from).collect())),
+        ])
+    }
+
+    fn line(&self, prefix: &str) -> String {
+        format!("{prefix}{} - {}", self.name(), self.description())
+    }
+}
+
+/// A quoted name or a string.
+fn reference<'a>(m: &mut Machine, of: &str, args: &'a [Value]) -> Result<&'a str, Raised> {
+    let found = at(args, 0);
+    let text = match found {
+        Value::Symbol(name) | Value::Var(name) => Some(name.as_str()),
+        Value::Str(text) => Some(text.as_str()),
+        Value::Builtin(row) => Some(row.name),
+        _ => None,
+    };
+    text.filter(|text| !text.is_empty()).ok_or(()).map_err(|()| {
+        m.raise_with_hint(
+            ErrorKind::RuntimeError,
+            format!("{of} takes a quoted name or a string, got {}", described(found)),
+            format!("write ({of} 'name)"),
+        )
+    })
+}
+
+/// A checked integer option.
+fn option(m: &mut Machine, of: &str, options: &Value, name: &str, default: i64, least: i64, most: i64) -> Result<usize, Raised> {
+    let value = match options.get(name) {
+        None | Some(Value::Nil) => default,
+        Some(Value::Int(i)) if (least..=most).contains(i) => *i,
+        Some(other) => {
+            let range = if most == i64::MAX { format!("at least {least}") } else { format!("from {least} to {most}") };
+            let message = format!("{of} takes an integer {range} as :{name}, got {}", described(other));
+            return Err(m.raise(ErrorKind::RuntimeError, message));
+        }
+    };
+    Ok(usize::try_from(value).unwrap_or(0))
+}
+
+fn options<'a>(m: &mut Machine, of: &str, args: &'a [Value], known: &[&str]) -> Result<&'a Value, Raised> {
+    let options = at(args, 1);
+    if !matches!(options, Value::Nil | Value::Map(_)) {
+        return Err(m.raise(ErrorKind::RuntimeError, format!("{of} takes its options as a map, got {}", described(options))));
+    }
+    for (key, _) in options.entries().into_iter().flatten() {
+        if !key.as_name().is_some_and(|name| known.contains(&name)) {
+            let known: Vec<String> = known.iter().map(|name| format!(":{name}")).collect();
+            let message = format!("{of} does not know the option {}; it takes {}", described(key), known.join(" and "));
+            return Err(m.raise(ErrorKind::RuntimeError, message));
+        }
+    }
+    Ok(options)
+}
+
+fn ask(m: &mut Machine, query: Discovery<'_>) -> Result<Value, Raised> {
+    let host = m.shared_host();
+    host.discover(query).map_err(|fault| m.raise_fault(fault.into()))
+}
+
+pub(super) fn servers(m: &mut Machine, _: &mut [Value]) -> Result<Value, Raised> {
+    ask(m, Discovery::Servers)
+}
+
+pub(super) fn doc(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
+    let reference = reference(m, "doc", args)?;
+    if let Some(entry) = Entry::find(reference) {
+        let mut text = format!(
+            "{}\nDescription: {}\nKind: {}\nNamespace: {}\nSignatures: {}",
+            entry.name(),
+            entry.description(),
+            entry.kind(),
+            entry.namespace(),
+            entry.signatures().join(", ")
+        );
+        for (program, value) in entry.examples() {
+            text.push_str(&format!("\nExample: {program} ;=> {value}"));
+        }
+        return Ok(Value::from(text));
+    }
+    if let Some(Value::Closure(closure)) = m.globals().by_name(reference) {
+        let lists: Vec<String> = closure.arglists().map(|args| call_shape(reference, args)).collect();
+        let description = closure.doc().map_or_else(String::new, |doc| format!("\nDescription: {doc}"));
+        return Ok(Value::from(format!("{reference}{description}\nKind: definition\nSignatures: {}", lists.join(", "))));
+    }
+    ask(m, Discovery::Doc { reference })
+}
+
+pub(super) fn meta(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
+    let reference = reference(m, "meta", args)?;
+    match Entry::find(reference) {
+        Some(entry) => Ok(entry.meta()),
+        None => ask(m, Discovery::Meta { reference }),
+    }
+}
+
+/// The entries of a local namespace, sorted by name; `None` if there is no such namespace.
+fn members(reference: &str) -> Option<Vec<Entry>> {
+    let wanted = namespace(reference);
+    let mut entries: Vec<Entry> = Entry::all().filter(|entry| entry.namespace() == wanted).collect();
+    entries.sort_by_key(Entry::short_name);
+    (!entries.is_empty()).then_some(entries)
+}
+
+pub(super) fn dir(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
+    let reference = reference(m, "dir", args)?;
+    let options = options(m, "dir", args, &["limit", "offset"])?;
+    let limit = option(m, "dir", options, "limit", 50, 1, 200)?;
+    let offset = option(m, "dir", options, "offset", 0, 0, i64::MAX)?;
+    let Some(entries) = members(reference) else { return ask(m, Discovery::Dir { reference, options }) };
+    let lines = entries.iter().skip(offset).take(limit).map(|entry| format!("{} - {}", entry.short_name(), entry.description()));
+    Ok(Value::vector(lines.map(Value::from).collect()))
+}
+
+pub(super) fn ns_publics(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
+    let reference = reference(m, "ns-publics", args)?;
+    let java = |name: &str| name.starts_with("java.") || matches!(name, "Math" | "System" | "Integer" | "Long" | "Double" | "Boolean");
+    match members(reference).filter(|_| !java(namespace(reference))) {
+        Some(entries) => Ok(Value::map(entries.iter().map(|entry| (Value::string(entry.short_name()), entry.meta())))),
+        None => {
+            let message = format!("there is no local namespace '{reference}'");
+            Err(m.raise_with_hint(ErrorKind::RuntimeError, message, "upstreams are listed by (dir 'name)"))
+        }
+    }
+}
+
+pub(super) fn apropos(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
+    let query = match at(args, 0) {
+        Value::Str(text) | Value::Symbol(text) | Value::Keyword(text) if !text.as_str().trim().is_empty() => text.as_str(),
+        other => {
+            let message = format!("apropos takes words to look for, got {}", described(other));
+            return Err(m.raise(ErrorKind::RuntimeError, message));
+        }
+    };
+    let options = options(m, "apropos", args, &["limit", "load"])?;
+    let limit = option(m, "apropos", options, "limit", 8, 1, 50)?;
+    if let Some(other) = options.get("load").filter(|load| load.as_bool().is_none() && !load.is_nil()) {
+        let message = format!("apropos takes true or false as :load, got {}", described(other));
+        return Err(m.raise(ErrorKind::RuntimeError, message));
+    }
+    let mut found: Vec<Value> = match ask(m, Discovery::Apropos { query, options })? {
+        Value::Vector(items) => items.into_vec(),
+        Value::Nil => return Ok(Value::Nil),
+        other => vec![other],
+    };
+    found.truncate(limit);
+    let words = tokens(query);
+    let mut local: Vec<(u32, String, Entry)> = Entry::all()
+        .map(|entry| (score(&words, &entry.name(), entry.description()), entry.name(), entry))
+        .filter(|(score, ..)| *score > 0)
+        .collect();
+    local.sort_by(|a, b| b.0.cmp(&a.0).then_with(|| a.1.cmp(&b.1)));
+    local.dedup_by(|a, b| a.1 == b.1);
+    let room = limit - found.len();
+    found.extend(local.iter().take(room).map(|(_, _, entry)| Value::from(entry.line("local: "))));
+    Ok(Value::vector(found))
+}
+
+/// Lower-case words; `camelCase`, `snake_case` and `kebab-case` are taken apart.
+fn tokens(text: &str) -> Vec<String> {
+    let mut words = Vec::new();
+    let mut word = String::new();
+    let mut before = ' ';
+    for c in text.chars() {
+        if !c.is_alphanumeric() || (c.is_uppercase() && before.is_lowercase()) {
+            words.push(std::mem::take(&mut word));
+        }
+        if c.is_alphanumeric() {
+            word.extend(c.to_lowercase());
+        }
+        before = c;
+    }
+    words.push(word);
+    words.retain(|word| !word.is_empty());
+    words
+}
+
+/// 10 for an equal word, 5 for a prefix, 2 for a part; names count 2 more.
+fn score(query: &[String], name: &str, description: &str) -> u32 {
+    let grade = |word: &str, candidate: &str| {
+        if candidate == word {
+            10
+        } else if candidate.starts_with(word) {
+            5
+        } else if candidate.contains(word) {
+            2
+        } else {
+            0
+        }
+    };
+    let best = |words: &[String], word: &str, boost: u32| words.iter().map(|c| grade(word, c)).filter(|g| *g > 0).map(|g| g + boost).max();
+    let (names, texts) = (tokens(name), tokens(description));
+    query.iter().map(|word| best(&names, word, 2).max(best(&texts, word, 0)).unwrap_or(0)).sum()
+}

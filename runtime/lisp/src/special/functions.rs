@@ -1,0 +1,159 @@
+//! Functions that need the evaluator or the host: parallel work, ends of a program, tools, discovery.
+
+use crate::builtins::Builtin;
+use crate::convert::{at, described, take};
+use crate::error::ErrorKind;
+use crate::host::{Reply, Waited};
+use crate::machine::{Fault, Machine, Raised};
+use crate::parallel::{self, Work};
+use crate::{Value, json};
+
+use super::discovery;
+
+/// The namespace of the functions that are extensions of Clojure's core.
+pub(super) const DISCOVERY: &str = "ptc.core";
+
+macro_rules! function {
+    ($namespace:literal, $name:literal, $min:literal .. $max:expr, [$($args:literal),*], $doc:literal, [$($example:expr),*], $run:expr) => {
+        Builtin {
+            name: $name, namespace: $namespace, min: $min, max: $max, arglists: &[$($args),*], doc: $doc, examples: &[$($example),*], run: $run,
+        }
+    };
+}
+
+pub(super) static FUNCTIONS: &[Builtin] = &[
+    function!("clojure.core", "pmap", 2..None, ["[f coll]", "[f c1 c2 & more]"],
+        "Like map, with the calls of f under way at the same time; the results keep their order.",
+        [("(pmap inc [1 2 3])", "[2 3 4]"), ("(pmap + [1 2 3] [10 20])", "[11 22]")], pmap),
+    function!("clojure.core", "pcalls", 0..None, ["[& fs]"], "Calls functions without arguments at the same time and gives their results in order.",
+        [("(pcalls #(+ 1 1) #(* 2 3))", "[2 6]")], pcalls),
+    function!("ptc.core", "return", 1..Some(1), ["[value]"], "Ends the program with a value.", [("(do (return 1) 2)", "1")], finish),
+    function!("ptc.core", "fail", 1..Some(1), ["[error]"], "Ends the program with an error.", [], fail),
+    function!("tool", "call", 1..Some(1), ["[{:keys [server tool args]}]"],
+        "Calls a tool of an upstream: {:ok true :value v :value_kind k}, or {:ok false :reason r :message m}.", [], call_tool),
+    function!("tool", "servers", 0..Some(0), ["[]"], "The configured upstreams.", [], discovery::servers),
+    function!("budget", "remaining", 0..Some(0), ["[]"], "What the host says is left of its budget, as a map.", [("(budget/remaining)", "{}")], budget),
+    function!("ptc.core", "apropos", 1..Some(2), ["[query]", "[query {:keys [limit load]}]"], "Functions and tools that match the words of query, best first.",
+        [("(apropos \"zzzzqqq\")", "[]")], discovery::apropos),
+    function!("ptc.core", "dir", 1..Some(2), ["[ref]", "[ref {:keys [limit offset]}]"], "What a namespace or an upstream has.",
+        [("(count (dir 'clojure.set {:limit 1}))", "1")], discovery::dir),
+    function!("ptc.core", "doc", 1..Some(1), ["[ref]"], "What a function or a tool does and how to call it.",
+        [("(string? (doc 'map))", "true")], discovery::doc),
+    function!("ptc.core", "meta", 1..Some(1), ["[ref]"], "What doc says, as a map.", [("(:name (meta 'map))", "\"map\"")], discovery::meta),
+    function!("ptc.core", "ns-publics", 1..Some(1), ["[ns]"], "The names of a namespace, each with what is known about it.",
+        [("(contains? (ns-publics 'clojure.set) \"union\")", "true")], discovery::ns_publics),
+    function!("ptc.core", "step-done", 2..Some(2), ["[id summary]"], "Reports a step of a plan as done and gives the summary; kept only by hosts that keep a journal.",
+        [("(step-done \"1\" \"ready\")", "\"ready\"")], step_done),
+    function!("ptc.core", "task-reset", 1..Some(1), ["[id]"], "Forgets the result of a task, where the host keeps a journal; nil.",
+        [("(task-reset \"1\")", "nil")], task_reset),
+];
+
+fn pmap(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
+    let f = take(args, 0);
+    let mut collections = Vec::with_capacity(args.len() - 1);
+    for index in 1..args.len() {
+        collections.push(crate::convert::seq(m, "pmap", args, index)?);
+    }
+    parallel::run(m, Work::Map(f, collections))
+}
+
+fn pcalls(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
+    parallel::run(m, Work::Calls(args.iter_mut().map(std::mem::take).collect()))
+}
+
+fn finish(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
+    if m.task.is_some() {
+        return Err(m.raise(ErrorKind::RuntimeError, "(return value): cannot end the program from inside pmap or pcalls"));
+    }
+    let mut fault = Fault::new(ErrorKind::RuntimeError, "returned");
+    fault.value = Some(take(args, 0));
+    fault.returned = true;
+    Err(m.raise_fault(fault))
+}
+
+fn fail(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
+    let value = take(args, 0);
+    let message = match value.as_str() {
+        Some(text) => text.to_owned(),
+        None => crate::print::preview(&value, 2000).text,
+    };
+    Err(m.raise_with_value(ErrorKind::Failed, message, value))
+}
+
+fn budget(m: &mut Machine, _: &mut [Value]) -> Result<Value, Raised> {
+    let budget = m.host().budget();
+    Ok(if budget.is_nil() { Value::map([]) } else { budget })
+}
+
+fn step_done(_: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
+    Ok(take(args, 1))
+}
+
+fn task_reset(_: &mut Machine, _: &mut [Value]) -> Result<Value, Raised> {
+    Ok(Value::Nil)
+}
+
+fn call_tool(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
+    m.tick(100)?;
+    let request = at(args, 0);
+    if !matches!(request, Value::Map(_)) {
+        let message = format!("tool/call takes a map {{:server … :tool … :args {{…}}}}, got {}", described(request));
+        return Err(m.raise(ErrorKind::ToolError, message));
+    }
+    let ticket = match m.host().submit(request) {
+        Ok(ticket) => ticket,
+        Err(fault) => return Err(m.raise_fault(fault.into())),
+    };
+    m.meters.cancel.watch(ticket.interrupter());
+    if let Some(task) = &m.task {
+        task.watch(ticket.interrupter());
+    }
+    let deadline = m.meters.deadline;
+    match parallel::waiting(m, || ticket.wait(Some(deadline))) {
+        Waited::Reply(reply) => answer(m, reply),
+        Waited::DeadlinePassed => Err(m.out_of_time()),
+        Waited::Interrupted => Err(m.raise(ErrorKind::Cancelled, "the run was cancelled")),
+    }
+}
+
+fn answer(m: &mut Machine, reply: Reply) -> Result<Value, Raised> {
+    match reply {
+        Reply::Json(bytes) => {
+            m.charge(bytes.len().saturating_mul(2))?;
+            let decoded = json::decode(&bytes);
+            drop(bytes);
+            m.look_now()?;
+            match decoded {
+                Ok(value) => Ok(success(value, "json")),
+                Err(error) => Ok(failure("upstream_error", &format!("the answer is not JSON: {error}"))),
+            }
+        }
+        Reply::Text(text) => {
+            m.charge(text.len().saturating_mul(2))?;
+            let decoded = json::decode(text.as_bytes());
+            m.look_now()?;
+            match decoded {
+                Ok(value) => Ok(success(value, "json")),
+                Err(_) => Ok(success(Value::from(text), "text")),
+            }
+        }
+        Reply::None => Ok(success(Value::Nil, "none")),
+        Reply::Failed { reason, message } => Ok(failure(reason, &message)),
+    }
+}
+
+fn success(value: Value, kind: &str) -> Value {
+    Value::map([
+        (Value::keyword("ok"), Value::True),
+        (Value::keyword("value"), value),
+        (Value::keyword("value_kind"), Value::keyword(kind)),
+    ])
+}
+
+fn failure(reason: &str, message: &str) -> Value {
+    Value::map([
+        (Value::keyword("ok"), Value::False),
+        (Value::keyword("reason"), Value::keyword(reason)),
+        (Value::keyword("message"), Value::string(message)),
+    ])
+}

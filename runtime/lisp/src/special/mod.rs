@@ -1,0 +1,115 @@
+//! Special forms and macros as rows of data, and the functions that need the evaluator or the host.
+
+mod binding;
+mod control;
+mod define;
+mod discovery;
+mod functions;
+mod iteration;
+mod table;
+mod threading;
+
+use std::collections::HashMap;
+use std::sync::LazyLock;
+
+use crate::analyzer::{Analysed, Analyzer};
+use crate::builtins::Builtin;
+use crate::error::{Error, ErrorKind, Span};
+use crate::form::{Form, FormKind};
+use crate::machine::Fault;
+
+/// A special form: a name in call position whose parts are not simply evaluated.
+pub struct Special {
+    /// Its name.
+    pub name: &'static str,
+    /// Fewest parts.
+    pub min: usize,
+    /// Most parts; `None` for any number.
+    pub max: Option<usize>,
+    /// Its parts as documentation shows them.
+    pub arglists: &'static [&'static str],
+    /// What it does, in one line.
+    pub doc: &'static str,
+    /// Programs and the printed values that they give.
+    pub examples: &'static [(&'static str, &'static str)],
+    pub(crate) expand: Expand,
+}
+
+/// How a special form is analysed.
+#[derive(Clone, Copy)]
+pub(crate) enum Expand {
+    /// Straight to IR. The last argument tells whether the form stands in tail position.
+    Form(for<'a, 's> fn(&'a mut Analyzer<'s>, Span, Vec<Form<'s>>, bool) -> Analysed),
+    /// To another form.
+    Macro(for<'a, 's> fn(&'a mut Analyzer<'s>, Span, Vec<Form<'s>>) -> Result<Form<'s>, Error>),
+}
+
+impl Special {
+    /// How to write it: `(if test then else?)`.
+    pub fn usage(&self) -> String {
+        let all: Vec<String> = self.arglists.iter().map(|args| format!("({}{}{args})", self.name, if args.is_empty() { "" } else { " " })).collect();
+        all.join(" or ")
+    }
+}
+
+impl std::fmt::Debug for Special {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.name)
+    }
+}
+
+static INDEX: LazyLock<HashMap<&'static str, &'static Special>> = LazyLock::new(|| all().map(|row| (row.name, row)).collect());
+
+/// Every special form.
+pub fn all() -> impl Iterator<Item = &'static Special> {
+    table::SPECIALS.iter()
+}
+
+/// The special form of a name.
+pub fn find(name: &str) -> Option<&'static Special> {
+    INDEX.get(name).copied()
+}
+
+/// The names of all special forms.
+pub(crate) fn names() -> impl Iterator<Item = &'static str> {
+    all().map(|row| row.name)
+}
+
+/// Functions that need the evaluator or the host, as rows like those of [`crate::builtins`].
+pub fn functions() -> impl Iterator<Item = &'static Builtin> {
+    functions::FUNCTIONS.iter()
+}
+
+/// The fault of calling a builtin with `count` arguments, if it does not take so many.
+pub(crate) fn arity_fault(row: &Builtin, count: usize) -> Option<Fault> {
+    if row.accepts(count) {
+        return None;
+    }
+    let name = row.full_name();
+    let noun = if row.arity() == "1" { "argument" } else { "arguments" };
+    let mut fault = Fault::new(ErrorKind::ArityError, format!("{name} takes {} {noun}, got {count}", row.arity()));
+    let usages: Vec<String> = row.arglists.iter().map(|args| call_shape(&name, args)).collect();
+    fault.hint = (!usages.is_empty()).then(|| format!("call it as {}", usages.join(" or ")));
+    Some(fault)
+}
+
+/// `(name a b)` from `[a b]`.
+pub(crate) fn call_shape(name: &str, arglist: &str) -> String {
+    let inner = arglist.trim_start_matches('[').trim_end_matches(']');
+    if inner.is_empty() { format!("({name})") } else { format!("({name} {inner})") }
+}
+
+/// `(doc map)` means the name: quotes a plain name where the discovery functions take a reference.
+pub(crate) fn quoted_names<'s>(row: &Builtin, mut args: Vec<Form<'s>>, analyzer: &mut Analyzer<'s>) -> Vec<Form<'s>> {
+    if !matches!(row.name, "doc" | "dir" | "meta" | "ns-publics" | "apropos") || row.namespace != functions::DISCOVERY {
+        return args;
+    }
+    if let Some(first) = args.first_mut() {
+        if let Some(name) = first.symbol() {
+            if !analyzer.is_local(name) {
+                *first = Form::new(first.span, FormKind::Quote(Box::new(first.clone())));
+            }
+        }
+    }
+    args
+}

@@ -1,0 +1,149 @@
+//! Threading: `->`, `->>`, `as->`, `some->`, `cond->` and their kin.
+
+use super::control::{branch, next, nil};
+use crate::analyzer::{Analysed, Analyzer, builtin_call, read};
+use crate::error::{Error, Span};
+use crate::form::{Form, FormKind};
+use crate::ir::{Ir, Op};
+
+type Parts<'s> = Vec<Form<'s>>;
+
+/// Where the threaded value goes.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Place {
+    First,
+    Last,
+}
+
+/// `step` with `value` put in.
+fn thread<'s>(step: Form<'s>, value: Form<'s>, place: Place) -> Form<'s> {
+    let span = step.span;
+    let kind = match step.kind {
+        FormKind::List(mut parts) if !parts.is_empty() => {
+            let at = if place == Place::First { 1 } else { parts.len() };
+            parts.insert(at, value);
+            FormKind::List(parts)
+        }
+        other => FormKind::List(vec![Form::new(span, other), value]),
+    };
+    Form::new(span, kind)
+}
+
+fn threaded<'s>(parts: Parts<'s>, place: Place) -> Option<Form<'s>> {
+    let mut parts = parts.into_iter();
+    let first = parts.next()?;
+    Some(parts.fold(first, |value, step| thread(step, value, place)))
+}
+
+pub(super) fn first<'s>(a: &mut Analyzer<'s>, span: Span, parts: Parts<'s>) -> Result<Form<'s>, Error> {
+    threaded(parts, Place::First).ok_or_else(|| a.internal(span))
+}
+
+pub(super) fn last<'s>(a: &mut Analyzer<'s>, span: Span, parts: Parts<'s>) -> Result<Form<'s>, Error> {
+    threaded(parts, Place::Last).ok_or_else(|| a.internal(span))
+}
+
+pub(super) fn as_<'s>(a: &mut Analyzer<'s>, span: Span, parts: Parts<'s>, tail: bool) -> Analysed {
+    let mut parts = parts.into_iter();
+    let value = next(a, span, &mut parts)?;
+    let value = a.expr(value, false)?;
+    let pattern = next(a, span, &mut parts)?;
+    let mark = a.enter();
+    let mut bindings = Vec::new();
+    a.bind(pattern.clone(), value, &mut bindings)?;
+    let steps: Vec<Form<'s>> = parts.collect();
+    let count = steps.len();
+    let mut body = None;
+    for (index, step) in steps.into_iter().enumerate() {
+        if index + 1 == count {
+            body = Some(a.expr(step, tail)?);
+        } else {
+            let value = a.expr(step, false)?;
+            a.bind(pattern.clone(), value, &mut bindings)?;
+        }
+    }
+    let body = match body {
+        Some(body) => body,
+        None => a.expr(pattern, tail)?,
+    };
+    a.leave(mark);
+    Ok(Ir::new(span, Op::Let { bindings, body: Box::new(body) }))
+}
+
+/// A name that no program can write, for the slot of a threaded value.
+const THREADED: &str = "%threaded";
+
+fn some<'s>(a: &mut Analyzer<'s>, span: Span, parts: Parts<'s>, tail: bool, place: Place) -> Analysed {
+    let mut parts = parts.into_iter();
+    let value = next(a, span, &mut parts)?;
+    let value = a.expr(value, false)?;
+    let steps: Vec<Form<'s>> = parts.collect();
+    let count = steps.len();
+    if count == 0 {
+        return Ok(value);
+    }
+    let Some(is_nil) = a.builtin("nil?") else { return Err(a.internal(span)) };
+    let mark = a.enter();
+    let slot = a.slot();
+    a.name(THREADED, slot);
+    let mut calls = Vec::with_capacity(count);
+    for (index, step) in steps.into_iter().enumerate() {
+        let at = step.span;
+        let call = thread(step, Form::new(at, FormKind::Symbol(THREADED)), place);
+        calls.push((at, a.expr(call, tail && index + 1 == count)?));
+    }
+    a.leave(mark);
+    // Inside out: (let [t v] (if (nil? t) nil (let [t (step t)] …)))
+    let mut out: Option<Ir> = None;
+    for (at, call) in calls.into_iter().rev() {
+        let then = match out {
+            None => call,
+            Some(rest) => Ir::new(at, Op::Let { bindings: vec![(slot, call)], body: Box::new(rest) }),
+        };
+        let test = Ir::new(at, builtin_call(is_nil, vec![read(at, slot)]));
+        out = Some(branch(at, test, nil(at), then));
+    }
+    let body = out.ok_or_else(|| a.internal(span))?;
+    Ok(Ir::new(span, Op::Let { bindings: vec![(slot, value)], body: Box::new(body) }))
+}
+
+pub(super) fn some_first<'s>(a: &mut Analyzer<'s>, span: Span, parts: Parts<'s>, tail: bool) -> Analysed {
+    some(a, span, parts, tail, Place::First)
+}
+
+pub(super) fn some_last<'s>(a: &mut Analyzer<'s>, span: Span, parts: Parts<'s>, tail: bool) -> Analysed {
+    some(a, span, parts, tail, Place::Last)
+}
+
+fn cond<'s>(a: &mut Analyzer<'s>, span: Span, parts: Parts<'s>, place: Place) -> Analysed {
+    if parts.len() % 2 == 0 {
+        let error = a.invalid(span, "cond-> needs a step for every test");
+        return Err(error.with_hint("write (cond-> value test step test step …)"));
+    }
+    let mut parts = parts.into_iter();
+    let value = next(a, span, &mut parts)?;
+    let value = a.expr(value, false)?;
+    let mark = a.enter();
+    let slot = a.slot();
+    let mut bindings = vec![(slot, value)];
+    while let (Some(test), Some(step)) = (parts.next(), parts.next()) {
+        let at = step.span;
+        let test = a.expr(test, false)?;
+        let inner = a.enter();
+        a.name(THREADED, slot);
+        let call = thread(step, Form::new(at, FormKind::Symbol(THREADED)), place);
+        let call = a.expr(call, false)?;
+        a.leave(inner);
+        bindings.push((slot, branch(at, test, call, read(at, slot))));
+    }
+    a.leave(mark);
+    Ok(Ir::new(span, Op::Let { bindings, body: Box::new(read(span, slot)) }))
+}
+
+pub(super) fn cond_first<'s>(a: &mut Analyzer<'s>, span: Span, parts: Parts<'s>, _: bool) -> Analysed {
+    cond(a, span, parts, Place::First)
+}
+
+pub(super) fn cond_last<'s>(a: &mut Analyzer<'s>, span: Span, parts: Parts<'s>, _: bool) -> Analysed {
+    cond(a, span, parts, Place::Last)
+}
