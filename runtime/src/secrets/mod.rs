@@ -31,11 +31,6 @@ pub struct Secrets {
 }
 
 impl Secrets {
-    /// No secret at all: a catalog that names none.
-    pub fn none() -> Secrets {
-        Secrets { bindings: BTreeMap::new(), environments: BTreeMap::new(), redactor: Redactor::none() }
-    }
-
     /// The redactor of these secrets. Clones share it.
     pub fn redactor(&self) -> Redactor {
         self.redactor.clone()

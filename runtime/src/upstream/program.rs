@@ -10,7 +10,7 @@ use ptc_lisp::host::{Discovery, Fault, Host, Reply, Ticket};
 use ptc_lisp::Value;
 use tokio::sync::oneshot;
 
-use super::dispatch::{Answered, Order};
+use super::dispatch::Order;
 use super::fault::{Reason, WorldFault};
 use super::mcp::outcome::{Payload, compact_len, string_len};
 use super::record::{AuthUsed, CallRecord};

@@ -40,6 +40,8 @@ const DEEPEST: u32 = 4;
 
 /// The address of `operation` under `base_url`. `Err` says which argument cannot be sent, and why.
 pub(crate) fn of(base_url: &str, operation: &Operation, args: &BTreeMap<&str, &Value>) -> Result<String, String> {
+    // `nil` leaves an argument out.
+    let args: BTreeMap<&str, &Value> = args.iter().filter(|(_, value)| !value.is_nil()).map(|(n, v)| (*n, *v)).collect();
     let mut defaults = Vec::new();
     for (name, text) in operation.default_args {
         if !args.contains_key(name) {
@@ -49,7 +51,7 @@ pub(crate) fn of(base_url: &str, operation: &Operation, args: &BTreeMap<&str, &V
     }
     let argument = |name: &str| {
         let given = args.get(name).copied();
-        given.or_else(|| defaults.iter().find(|(n, _)| *n == name).map(|(_, v)| v)).filter(|value| !value.is_nil())
+        given.or_else(|| defaults.iter().find(|(n, _)| *n == name).map(|(_, v)| v))
     };
 
     let mut address = base_url.trim_end_matches('/').to_owned();
@@ -280,12 +282,8 @@ mod tests {
 
     #[test]
     fn defaults_are_sent_where_a_program_leaves_them_out() {
-        let operation = Operation {
-            id: "op",
-            path: "/x",
-            params: &[param(Place::Query, Style::Form, true)],
-            default_args: &[("a", "3")],
-        };
+        static PARAMS: [Param; 1] = [param(Place::Query, Style::Form, true)];
+        let operation = Operation { id: "op", path: "/x", params: &PARAMS, default_args: &[("a", "3")] };
         assert_eq!(of("h", &operation, &BTreeMap::new()).unwrap(), "h/x?a=3");
         assert_eq!(of("h", &operation, &BTreeMap::from([("a", &Value::int(5))])).unwrap(), "h/x?a=5");
     }

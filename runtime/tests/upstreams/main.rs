@@ -1,0 +1,11 @@
+//! Upstream clients against real peers: child processes over pipes, servers over sockets.
+//!
+//! The child process is this test binary itself, started with `PTC_PEER` set: see [`peer`].
+
+mod discovery;
+mod http;
+mod openapi;
+mod peer;
+mod stdio;
+mod web;
+mod world;

@@ -1,0 +1,105 @@
+//! `GET` operations of a JSON service.
+
+use ptc_catalog::{Auth, Binding, OpenApi, Operation, Param, Place, Source, Style, Transport};
+
+use crate::web::{Answer, Web};
+use crate::world::{Program, World, operation, upstream};
+
+const fn param(name: &'static str, place: Place, style: Style) -> Param {
+    Param { name, place, style, explode: matches!(style, Style::Form), allow_reserved: false }
+}
+
+static ITEM: &[Param] = &[param("id", Place::Path, Style::Simple), param("q", Place::Query, Style::Form)];
+static STATUS: &[Param] = &[param("code", Place::Path, Style::Simple)];
+
+fn world(base_url: &'static str) -> World {
+    let spec = OpenApi {
+        auth: &[Auth::Bearer { binding: "tok" }],
+        static_headers: &[("X-Tenant", "t1")],
+        max_response_bytes: 10_000,
+        request_timeout_ms: 300,
+        ..OpenApi::new(base_url)
+    };
+    let plain = |id: &'static str, path: &'static str| Operation { id, path, params: &[], default_args: &[] };
+    let tools = vec![
+        operation("get-item", Operation { id: "getItem", path: "/items/{id}", params: ITEM, default_args: &[("q", r#""all""#)] }),
+        operation("status", Operation { id: "status", path: "/status/{code}", params: STATUS, default_args: &[] }),
+        operation("empty", plain("empty", "/empty")),
+        operation("text", plain("text", "/text")),
+        operation("big", plain("big", "/big")),
+        operation("hang", plain("hang", "/hang")),
+        operation("close", plain("close", "/close")),
+        operation("moved", plain("moved", "/moved")),
+        operation("away", plain("away", "/away")),
+    ];
+    let bindings = vec![Binding { name: "tok", source: Source::Literal { value: "s3cr3t-token-value" } }];
+    World::with(vec![upstream("api", Transport::OpenApi(spec), tools)], bindings, |_| {})
+}
+
+fn service() -> Web {
+    Web::start(|asked| match asked.target.as_str() {
+        "/v1/empty" => Answer::Full(204, vec![], vec![]),
+        "/v1/text" => Answer::Full(200, vec!["Content-Type: text/plain".into()], b"hello plain".to_vec()),
+        "/v1/big" => Answer::json(200, format!("\"{}\"", "x".repeat(20_000))),
+        "/v1/hang" => Answer::Hang,
+        "/v1/close" => Answer::Close,
+        "/v1/moved" => Answer::Full(302, vec!["Location: /v1/items/5?q=moved".into()], vec![]),
+        "/v1/away" => Answer::Full(302, vec!["Location: http://127.0.0.1:9/?token=x".into()], vec![]),
+        target if target.starts_with("/v1/status/") => {
+            let code = target.rsplit('/').next().unwrap().parse().unwrap();
+            Answer::json(code, r#"{"error":"why"}"#)
+        }
+        target => Answer::json(
+            200,
+            serde_json::json!({"target": target, "auth": asked.header("authorization"), "tenant": asked.header("x-tenant"), "accept": asked.header("accept"), "n": 1.0}),
+        ),
+    })
+}
+
+#[test]
+fn operations_are_called_and_their_answers_mapped() {
+    let web = service();
+    let world = world(web.url("/v1"));
+    let program = world.program();
+    let item = r#"json {"accept":"application/json","auth":"Bearer [REDACTED]","n":1.0,"#;
+    let cases = [
+        ("get-item", r#"{"id":"a/b c"}"#, format!(r#"{item}"target":"/v1/items/a%2Fb%20c?q=all","tenant":"t1"}}"#), Some(200)),
+        ("getItem", r#"{"id":7,"q":["x","y"]}"#, format!(r#"{item}"target":"/v1/items/7?q=x&q=y","tenant":"t1"}}"#), Some(200)),
+        ("get-item", r#"{"id":7,"q":null}"#, format!(r#"{item}"target":"/v1/items/7?q=all","tenant":"t1"}}"#), Some(200)),
+        ("moved", "{}", format!(r#"{item}"target":"/v1/items/5?q=moved","tenant":"t1"}}"#), Some(200)),
+        ("empty", "{}", "none".into(), Some(204)),
+        ("text", "{}", "upstream_error: the answer is not JSON (expected value at line 1 column 1): hello plain".into(), Some(200)),
+        ("big", "{}", "response_too_large: the answer is larger than 10000 bytes".into(), Some(200)),
+        ("hang", "{}", "timeout: 'api' did not answer the call within 300 ms (request_timeout_ms of the upstream)".into(), None),
+        ("close", "{}", "upstream_unavailable: the request failed".into(), None),
+        ("away", "{}", "upstream_error: HTTP 302 Found: it redirects to http://127.0.0.1:9/, which is not followed".into(), Some(302)),
+        ("status", r#"{"code":400}"#, r#"tool_error: HTTP 400 Bad Request: {"error":"why"}"#.into(), Some(400)),
+        ("status", r#"{"code":401}"#, "auth_failed: HTTP 401 Unauthorized: the upstream refuses the credential".into(), Some(401)),
+        ("status", r#"{"code":404}"#, r#"tool_error: HTTP 404 Not Found: {"error":"why"}"#.into(), Some(404)),
+        ("status", r#"{"code":429}"#, "rate_limited: HTTP 429".into(), Some(429)),
+        ("status", r#"{"code":500}"#, "upstream_unavailable: HTTP 500".into(), Some(500)),
+        ("status", r#"{"code":418}"#, "upstream_error: HTTP 418".into(), Some(418)),
+    ];
+    for (tool, args, expected, status) in cases {
+        let answer = program.call("api", tool, args);
+        assert!(answer.starts_with(&expected), "{tool} {args}: {answer}");
+        assert_eq!(program.last().http_status, status, "{tool} {args}");
+    }
+    let auth = program.last().auth.unwrap();
+    assert_eq!((auth.scheme, auth.binding), ("bearer", "tok"));
+    assert!(web.requests().iter().all(|r| r.header("authorization") == Some("Bearer s3cr3t-token-value")));
+}
+
+#[test]
+fn arguments_that_cannot_be_sent_are_faults_of_the_program() {
+    let world = world("http://127.0.0.1:9");
+    let program = world.program();
+    for (args, expected) in [
+        ("{}", "tool 'api.get-item' rejected args: missing required args id"),
+        (r#"{"id":".."}"#, r#"tool 'api.get-item' rejected args: 'id' is part of the path and cannot be "..""#),
+    ] {
+        let fault = program.submit(&Program::request("api", "get-item", args)).unwrap_err();
+        assert_eq!(fault.message, expected);
+    }
+    assert!(program.0.calls().is_empty());
+}

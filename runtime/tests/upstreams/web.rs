@@ -1,0 +1,124 @@
+//! A small HTTP/1.1 server over a socket: one thread per connection, answers from a function.
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::sync::{Arc, Mutex};
+
+/// A request as it came.
+#[derive(Debug, Clone)]
+pub struct Asked {
+    pub method: String,
+    /// Path and query.
+    pub target: String,
+    /// Names in lower case.
+    pub headers: Vec<(String, String)>,
+    pub body: String,
+}
+
+impl Asked {
+    pub fn header(&self, name: &str) -> Option<&str> {
+        self.headers.iter().find(|(n, _)| n == name).map(|(_, value)| value.as_str())
+    }
+
+    pub fn json(&self) -> serde_json::Value {
+        serde_json::from_str(&self.body).unwrap_or_default()
+    }
+}
+
+/// What the server does with a request.
+pub enum Answer {
+    /// Status, headers (lines) and body.
+    Full(u16, Vec<String>, Vec<u8>),
+    /// An event stream: chunks with a pause before each, closed at the end.
+    Stream(Vec<(u64, String)>),
+    /// Nothing until the client gives up.
+    Hang,
+    /// The connection is closed.
+    Close,
+}
+
+impl Answer {
+    pub fn json(status: u16, body: impl ToString) -> Answer {
+        Answer::Full(status, vec!["Content-Type: application/json".into()], body.to_string().into_bytes())
+    }
+}
+
+/// A running server. It ends with the process.
+pub struct Web {
+    pub address: SocketAddr,
+    pub asked: Arc<Mutex<Vec<Asked>>>,
+}
+
+impl Web {
+    pub fn start(answer: impl Fn(&Asked) -> Answer + Send + Sync + 'static) -> Web {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
+        let asked = Arc::new(Mutex::new(Vec::new()));
+        let (answer, log) = (Arc::new(answer), Arc::clone(&asked));
+        std::thread::spawn(move || {
+            for stream in listener.incoming().flatten() {
+                let (answer, log) = (Arc::clone(&answer), Arc::clone(&log));
+                std::thread::spawn(move || {
+                    let _ = serve(&stream, &*answer, &log);
+                });
+            }
+        });
+        Web { address, asked }
+    }
+
+    pub fn url(&self, path: &str) -> &'static str {
+        format!("http://{}{path}", self.address).leak()
+    }
+
+    pub fn requests(&self) -> Vec<Asked> {
+        self.asked.lock().unwrap().clone()
+    }
+}
+
+fn serve(stream: &TcpStream, answer: &dyn Fn(&Asked) -> Answer, log: &Mutex<Vec<Asked>>) -> std::io::Result<()> {
+    let mut reader = BufReader::new(stream);
+    let mut out = stream;
+    loop {
+        let mut line = String::new();
+        if reader.read_line(&mut line)? == 0 {
+            return Ok(());
+        }
+        let mut parts = line.split_whitespace();
+        let (method, target) = (parts.next().unwrap_or_default().to_owned(), parts.next().unwrap_or_default().to_owned());
+        let mut headers = Vec::new();
+        loop {
+            let mut line = String::new();
+            reader.read_line(&mut line)?;
+            let Some((name, value)) = line.trim_end().split_once(':') else { break };
+            headers.push((name.to_ascii_lowercase(), value.trim().to_owned()));
+        }
+        let length = headers.iter().find(|(n, _)| n == "content-length").map_or(0, |(_, v)| v.parse().unwrap());
+        let mut body = vec![0; length];
+        reader.read_exact(&mut body)?;
+        let asked = Asked { method, target, headers, body: String::from_utf8(body).unwrap() };
+        log.lock().unwrap().push(asked.clone());
+        match answer(&asked) {
+            Answer::Full(status, lines, body) => {
+                let mut head = format!("HTTP/1.1 {status} X\r\nContent-Length: {}\r\n", body.len());
+                for line in lines {
+                    head.push_str(&line);
+                    head.push_str("\r\n");
+                }
+                out.write_all(&[head.as_bytes(), b"\r\n", &body].concat())?;
+            }
+            Answer::Stream(chunks) => {
+                out.write_all(b"HTTP/1.1 200 X\r\nContent-Type: text/event-stream; charset=utf-8\r\nTransfer-Encoding: chunked\r\n\r\n")?;
+                for (pause, chunk) in chunks {
+                    std::thread::sleep(std::time::Duration::from_millis(pause));
+                    out.write_all(format!("{:x}\r\n{chunk}\r\n", chunk.len()).as_bytes())?;
+                }
+                out.write_all(b"0\r\n\r\n")?;
+            }
+            Answer::Hang => {
+                let _ = reader.read(&mut [0; 1]);
+                return Ok(());
+            }
+            Answer::Close => return Ok(()),
+        }
+    }
+}
