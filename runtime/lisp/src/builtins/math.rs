@@ -7,7 +7,6 @@ use super::arithmetic::{abs, max, min};
 use super::row::rows;
 use crate::convert::{at, double, expected, fault, number};
 use crate::machine::{Machine, Raised};
-use crate::number;
 use crate::{ErrorKind, Value};
 
 pub(super) mod core {
@@ -172,9 +171,4 @@ fn shuffle(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
         items.swap(last, (unit(m) * (last + 1) as f64) as usize);
     }
     Ok(Value::vector(items))
-}
-
-/// The sum of numbers, as aggregation functions need it.
-pub(super) fn sum(total: &Value, next: &Value) -> Value {
-    number::add(total, next)
 }

@@ -24,7 +24,7 @@ pub(super) mod json_rows {
     use super::{generate_json, parse_json, rows};
     rows! { "json":
         "parse-string" ["[s]"] parse_json, "The value of a JSON text, with string keys; nil if it is no JSON." { "(json/parse-string \"{\\\"a\\\": [1, 2.5]}\")" => "{\"a\" [1 2.5]}", "(json/parse-string \"{\")" => "nil" };
-        "generate-string" ["[x]"] generate_json, "A value as compact JSON; nil if it has none. Keywords become strings, sets arrays." { "(json/generate-string {\"a\" [1 nil]})" => "\"{\\\"a\\\":[1,null]}\"", "(json/generate-string inc)" => "nil" };
+        "generate-string" ["[x]"] generate_json, "A value as compact JSON; nil for keywords, sets, functions and infinite numbers, wherever they stand." { "(json/generate-string {\"a\" [1 nil]})" => "\"{\\\"a\\\":[1,null]}\"", "(json/generate-string inc)" => "nil" };
     }
 }
 
@@ -115,7 +115,30 @@ fn parse_json(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
 /// Longest JSON text that a program may make.
 const MAX_JSON: usize = 64 << 20;
 
+/// Whether a value is JSON as it stands: a keyword would come back as a string, so a program writes `(name k)` itself.
+fn is_json(m: &mut Machine, value: &Value) -> Result<bool, Raised> {
+    let mut open = vec![value];
+    while let Some(value) = open.pop() {
+        m.tick(1)?;
+        match value {
+            Value::Map(map) => {
+                if !map.iter().all(|(key, _)| matches!(key, Value::Str(_) | Value::Int(_) | Value::BigInt(_))) {
+                    return Ok(false);
+                }
+                open.extend(map.iter().map(|(_, value)| value));
+            }
+            Value::Vector(items) => open.extend(items.as_slice()),
+            Value::Keyword(_) | Value::Symbol(_) | Value::Set(_) => return Ok(false),
+            _ => {}
+        }
+    }
+    Ok(true)
+}
+
 fn generate_json(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
+    if !is_json(m, at(args, 0))? {
+        return Ok(Value::Nil);
+    }
     match json::encode(at(args, 0), MAX_JSON) {
         Ok(text) => {
             m.tick(crate::convert::steps(text.len() / 32))?;

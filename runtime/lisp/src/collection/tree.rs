@@ -28,13 +28,27 @@ enum Node<V> {
 /// The position of `key` among sorted entries, or where it would go.
 #[inline]
 pub(super) fn find<V>(entries: &[(Value, V)], key: &Value) -> Result<usize, usize> {
-    entries.binary_search_by(|(k, _)| compare(k, key))
+    match key {
+        // Integers are the keys of most large maps.
+        Value::Int(key_int) => entries.binary_search_by(|(k, _)| match k {
+            Value::Int(k) => k.cmp(key_int),
+            _ => compare(k, key),
+        }),
+        _ => entries.binary_search_by(|(k, _)| compare(k, key)),
+    }
 }
 
 /// The child that holds `key` if any does.
 #[inline]
 fn child<N>(children: &[(Value, N)], key: &Value) -> usize {
-    children.partition_point(|(least, _)| compare(least, key) != Ordering::Greater).saturating_sub(1)
+    let after = match key {
+        Value::Int(key_int) => children.partition_point(|(least, _)| match least {
+            Value::Int(least) => least <= key_int,
+            _ => compare(least, key) != Ordering::Greater,
+        }),
+        _ => children.partition_point(|(least, _)| compare(least, key) != Ordering::Greater),
+    };
+    after.saturating_sub(1)
 }
 
 impl<V: Clone> Tree<V> {

@@ -32,7 +32,16 @@ impl std::error::Error for DecodeError {}
 pub fn decode(bytes: &[u8]) -> Result<Value, DecodeError> {
     let start = if bytes.starts_with(b"\xEF\xBB\xBF") { 3 } else { 0 };
     let text = std::str::from_utf8(bytes).map_err(|e| DecodeError { offset: e.valid_up_to(), expected: "valid UTF-8" })?;
-    let mut decoder = Decoder { text, bytes, at: start, keys: KeyCache::new(), scratch: String::new() };
+    let mut decoder = Decoder {
+        text,
+        bytes,
+        at: start,
+        names: Names::default(),
+        shape: Shape::default(),
+        items: Vec::new(),
+        entries: Vec::new(),
+        scratch: String::new(),
+    };
     let value = decoder.value()?;
     decoder.space();
     if decoder.at < bytes.len() {
@@ -41,50 +50,97 @@ pub fn decode(bytes: &[u8]) -> Result<Value, DecodeError> {
     Ok(value)
 }
 
-/// Remembers keys that were just seen, by length and a few bytes.
-struct KeyCache {
+/// Remembers short texts that were just seen, by length and a few bytes, so that those that repeat share one allocation.
+#[derive(Default)]
+struct Names {
     slots: Vec<Option<Text>>,
 }
 
 /// Keys longer than this are not remembered.
 const LONGEST_KEY: usize = 40;
-const KEY_SLOTS: usize = 256;
+/// String values longer than this are not remembered: they seldom repeat.
+const LONGEST_VALUE: usize = 12;
+const SLOTS: usize = 512;
 
-impl KeyCache {
-    fn new() -> Self {
-        KeyCache { slots: Vec::new() }
-    }
-
-    fn get(&mut self, key: &str) -> Text {
-        let bytes = key.as_bytes();
-        let (Some(first), Some(last)) = (bytes.first(), bytes.last()) else { return Text::new(key) };
-        if bytes.len() > LONGEST_KEY {
-            return Text::new(key);
-        }
+impl Names {
+    #[inline]
+    fn get(&mut self, text: &str) -> Text {
+        let bytes = text.as_bytes();
+        let (Some(first), Some(last)) = (bytes.first(), bytes.last()) else { return Text::new(text) };
         if self.slots.is_empty() {
-            self.slots.resize(KEY_SLOTS, None);
+            self.slots.resize(SLOTS, None);
         }
         let middle = bytes.get(bytes.len() / 2).copied().unwrap_or(0);
-        let hash = bytes.len() * 31 + usize::from(*first) * 7 + usize::from(*last) * 13 + usize::from(middle) * 57;
-        let Some(slot) = self.slots.get_mut(hash % KEY_SLOTS) else { return Text::new(key) };
+        let second = bytes.get(1).copied().unwrap_or(0);
+        let hash = bytes.len() * 31 + usize::from(*first) * 7 + usize::from(*last) * 13 + usize::from(middle) * 57 + usize::from(second) * 101;
+        let Some(slot) = self.slots.get_mut(hash % SLOTS) else { return Text::new(text) };
         match slot {
-            Some(known) if known.as_str() == key => known.clone(),
-            _ => slot.insert(Text::new(key)).clone(),
+            Some(known) if known.as_str() == text => known.clone(),
+            _ => slot.insert(Text::new(text)).clone(),
         }
     }
 }
 
-/// A container that is being read.
+/// The keys of the last object in the order they came, and their places when sorted: a list of objects has one shape.
+#[derive(Default)]
+struct Shape {
+    keys: Vec<Value>,
+    order: Vec<usize>,
+}
+
+impl Shape {
+    fn fits(&self, entries: &[(Value, Value)]) -> bool {
+        self.keys.len() == entries.len()
+            && self.keys.iter().zip(entries).all(|(key, (other, _))| match (key, other) {
+                (Value::Str(a), Value::Str(b)) => a.same(b),
+                _ => false,
+            })
+    }
+
+    /// Learns a shape, if no key comes twice.
+    fn learn(&mut self, entries: &[(Value, Value)]) -> bool {
+        self.keys.clear();
+        self.keys.extend(entries.iter().map(|(key, _)| key.clone()));
+        self.order.clear();
+        self.order.extend(0..entries.len());
+        let keys = &self.keys;
+        self.order.sort_by(|a, b| keys.get(*a).cmp(&keys.get(*b)));
+        let twice = self.order.windows(2).any(|pair| matches!(pair, [a, b] if keys.get(*a) == keys.get(*b)));
+        if twice {
+            self.keys.clear();
+        }
+        !twice
+    }
+
+    /// The map of the entries from `start` on.
+    fn map(&mut self, all: &mut Vec<(Value, Value)>, start: usize) -> Map {
+        let entries = all.get_mut(start..).unwrap_or_default();
+        if !self.fits(entries) && !self.learn(entries) {
+            return Map::from_entries(all.drain(start..).collect());
+        }
+        let mut sorted = Vec::with_capacity(entries.len());
+        sorted.extend(self.order.iter().filter_map(|at| entries.get_mut(*at).map(std::mem::take)));
+        all.truncate(start);
+        Map::from_sorted(sorted)
+    }
+}
+
+/// A container that is being read: where its parts begin, and the key that waits for its value.
 enum Open {
-    Array(Vec<Value>),
-    Object(Vec<(Value, Value)>, Value),
+    Array(usize),
+    Object(usize, Value),
 }
 
 struct Decoder<'a> {
     text: &'a str,
     bytes: &'a [u8],
     at: usize,
-    keys: KeyCache,
+    names: Names,
+    shape: Shape,
+    /// Items of all arrays that are being read.
+    items: Vec<Value>,
+    /// Entries of all objects that are being read.
+    entries: Vec<(Value, Value)>,
     scratch: String,
 }
 
@@ -118,7 +174,7 @@ impl<'a> Decoder<'a> {
                         Value::Map(Map::default())
                     } else {
                         let key = self.key()?;
-                        open.push(Open::Object(Vec::with_capacity(4), key));
+                        open.push(Open::Object(self.entries.len(), key));
                         continue;
                     }
                 }
@@ -129,13 +185,13 @@ impl<'a> Decoder<'a> {
                         self.at += 1;
                         Value::vector(Vec::new())
                     } else {
-                        open.push(Open::Array(Vec::new()));
+                        open.push(Open::Array(self.items.len()));
                         continue;
                     }
                 }
                 Some(b'"') => {
                     self.at += 1;
-                    Value::Str(Text::new(self.string()?))
+                    Value::Str(self.string()?)
                 }
                 Some(b'-' | b'0'..=b'9') => self.number()?,
                 Some(b't') => self.word("true", Value::True)?,
@@ -147,8 +203,8 @@ impl<'a> Decoder<'a> {
             loop {
                 match open.last_mut() {
                     None => return Ok(done),
-                    Some(Open::Array(items)) => {
-                        items.push(done);
+                    Some(Open::Array(_)) => {
+                        self.items.push(done);
                         self.space();
                         match self.peek() {
                             Some(b',') => {
@@ -159,17 +215,14 @@ impl<'a> Decoder<'a> {
                             _ => return Err(self.expected("',' or ']'")),
                         }
                     }
-                    Some(Open::Object(entries, key)) => {
-                        entries.push((std::mem::take(key), done));
+                    Some(Open::Object(_, key)) => {
+                        self.entries.push((std::mem::take(key), done));
                         self.space();
                         match self.peek() {
                             Some(b',') => {
                                 self.at += 1;
                                 self.space();
-                                *key = {
-                                    let read = Decoder::key(self);
-                                    read?
-                                };
+                                *key = self.key()?;
                                 break;
                             }
                             Some(b'}') => self.at += 1,
@@ -178,8 +231,8 @@ impl<'a> Decoder<'a> {
                     }
                 }
                 done = match open.pop() {
-                    Some(Open::Array(items)) => Value::vector(items),
-                    Some(Open::Object(entries, _)) => Value::Map(Map::from_entries(entries)),
+                    Some(Open::Array(start)) => Value::vector(self.items.drain(start..).collect()),
+                    Some(Open::Object(start, _)) => Value::Map(self.shape.map(&mut self.entries, start)),
                     None => return Err(self.expected("a value")),
                 };
             }
@@ -194,10 +247,11 @@ impl<'a> Decoder<'a> {
         self.at += 1;
         let mut scratch = std::mem::take(&mut self.scratch);
         let key = match self.plain_string()? {
-            Some(text) => self.keys.get(text),
+            Some(text) if text.len() <= LONGEST_KEY => self.names.get(text),
+            Some(text) => Text::new(text),
             None => {
                 self.escaped_string(&mut scratch)?;
-                self.keys.get(&scratch)
+                Text::new(&scratch)
             }
         };
         self.scratch = scratch;
@@ -211,7 +265,7 @@ impl<'a> Decoder<'a> {
 
     fn string(&mut self) -> Result<Text, DecodeError> {
         if let Some(text) = self.plain_string()? {
-            return Ok(Text::new(text));
+            return Ok(if text.len() <= LONGEST_VALUE { self.names.get(text) } else { Text::new(text) });
         }
         let mut scratch = std::mem::take(&mut self.scratch);
         self.escaped_string(&mut scratch)?;
