@@ -16,17 +16,20 @@ use crate::profile::{Profile, answer};
 use crate::settings::Settings;
 
 /// Evaluates `program` (`-` is standard input).
-pub(super) fn run(deployment: &'static Deployment, settings: &Settings, program: &str, json: bool) -> ExitCode {
+pub(super) fn run(deployment: &'static Deployment, mut settings: Settings, program: &str, json: bool) -> ExitCode {
+    // A terminal or a file has room that a model has not.
+    settings.response_profile = Profile::Debug;
+    let settings = &settings;
     let source = match read(program, settings) {
         Ok(source) => source,
         Err(fault) => return unusable(deployment, &[fault]),
     };
-    let host = match Host::new(deployment, settings) {
+    let mut host = match Host::new(deployment, settings) {
         Ok(host) => host,
         Err(why) => return unusable(deployment, &why.sentences()),
     };
     let mut evaluation = match Call::of_program(source, settings) {
-        Ok(call) => evaluate(&host, deployment, settings, call),
+        Ok(call) => evaluate(&mut host, deployment, settings, call),
         Err(message) => Evaluation::refused(Failure::plain(Reason::ArgsError, message)),
     };
     host.shut_down();
@@ -54,7 +57,7 @@ fn read(program: &str, settings: &Settings) -> Result<String, String> {
     read.map(|_| source).map_err(|fault| format!("standard input: {fault}"))
 }
 
-fn evaluate(host: &Host, deployment: &'static Deployment, settings: &Settings, call: Call) -> Evaluation {
+fn evaluate(host: &mut Host, deployment: &'static Deployment, settings: &Settings, call: Call) -> Evaluation {
     let evaluator = host.evaluator(deployment, settings);
     let pool = Host::pool(1);
     let cancel = Cancel::default();
@@ -67,18 +70,17 @@ fn evaluate(host: &Host, deployment: &'static Deployment, settings: &Settings, c
             let _ = send.send(result.unwrap_or_else(|panicked| Evaluation::panicked(&panicked)));
         },
     );
-    let cancelled = || Evaluation::refused(Failure::plain(Reason::Cancelled, "the evaluation was stopped"));
-    match host.until(&mut receive) {
-        Ok(Ended::Done(done)) => done.unwrap_or_else(|_| cancelled()),
-        Ok(Ended::Signal(_)) => {
+    let done = match host.until(&mut receive) {
+        Ended::Done(done) => done.ok(),
+        Ended::Signal(_) => {
             stop.cancel();
             match host.until(receive) {
-                Ok(Ended::Done(Ok(done))) => done,
-                _ => cancelled(),
+                Ended::Done(done) => done.ok(),
+                Ended::Signal(_) => None,
             }
         }
-        Err(fault) => Evaluation::refused(Failure::plain(Reason::RuntimeError, format!("cannot wait for the program: {fault}"))),
-    }
+    };
+    done.unwrap_or_else(|| Evaluation::refused(Failure::plain(Reason::Cancelled, "the evaluation was stopped")))
 }
 
 /// What a program printed, and its value, as in a REPL.

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use ptc_catalog::Deployment;
 use tokio::runtime::Runtime;
-use tokio::signal::unix::{SignalKind, signal};
+use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use crate::evaluation::Evaluator;
 use crate::log;
@@ -27,6 +27,8 @@ pub(super) struct Host {
     runtime: Runtime,
     upstreams: Arc<Upstreams>,
     redactor: Redactor,
+    interrupt: Signal,
+    terminate: Signal,
 }
 
 /// Why a deployment cannot start.
@@ -54,6 +56,12 @@ impl Host {
         let redactor = secrets.redactor();
         log::set_redactor(redactor.clone());
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(NoHost::System)?;
+        // Before anything is served: until then a signal ends the process without its children.
+        let (interrupt, terminate) = {
+            let _inside = runtime.enter();
+            let on = |kind| signal(kind).map_err(NoHost::System);
+            (on(SignalKind::interrupt())?, on(SignalKind::terminate())?)
+        };
         let upstream_settings = UpstreamSettings {
             call_timeout: settings.upstream_call_timeout,
             max_response_bytes: Some(settings.max_upstream_response_bytes),
@@ -64,7 +72,7 @@ impl Host {
             handle: runtime.handle().clone(),
         };
         let upstreams = Upstreams::new(deployment, secrets, upstream_settings);
-        Ok(Host { runtime, upstreams, redactor })
+        Ok(Host { runtime, upstreams, redactor, interrupt, terminate })
     }
 
     /// An evaluator over the upstreams.
@@ -75,7 +83,7 @@ impl Host {
     /// A pool for `calls` evaluations at a time. One thread more than that: a thread gives its call's place back before it has
     /// written the answer.
     pub(super) fn pool(calls: usize) -> Pool {
-        Pool::new(ptc_lisp::run::STACK_BYTES, calls + 1)
+        Pool::new(ptc_lisp::STACK_BYTES + ptc_lisp::STACK_SLACK_BYTES, calls + 1)
     }
 
     /// What takes secrets out of texts.
@@ -84,15 +92,14 @@ impl Host {
     }
 
     /// Drives connections until `done`, SIGINT or SIGTERM.
-    pub(super) fn until<T>(&self, done: impl Future<Output = T>) -> io::Result<Ended<T>> {
-        self.runtime.block_on(async {
-            let mut interrupt = signal(SignalKind::interrupt())?;
-            let mut terminate = signal(SignalKind::terminate())?;
-            Ok(tokio::select! {
+    pub(super) fn until<T>(&mut self, done: impl Future<Output = T>) -> Ended<T> {
+        let Host { runtime, interrupt, terminate, .. } = self;
+        runtime.block_on(async {
+            tokio::select! {
                 value = done => Ended::Done(value),
                 _ = interrupt.recv() => Ended::Signal("SIGINT"),
                 _ = terminate.recv() => Ended::Signal("SIGTERM"),
-            })
+            }
         })
     }
 

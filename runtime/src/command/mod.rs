@@ -43,7 +43,7 @@ pub fn main(deployment: &'static Deployment) -> ExitCode {
         Command::Help => written(&help::render(deployment)),
         Command::Version => written(&version::render(deployment, json)),
         Command::Start => start::run(deployment, settings),
-        Command::Eval(program) => eval::run(deployment, &settings, &program, json),
+        Command::Eval(program) => eval::run(deployment, settings, &program, json),
     }
 }
 

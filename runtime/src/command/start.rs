@@ -8,7 +8,7 @@ use ptc_catalog::Deployment;
 use tokio::sync::Notify;
 
 use super::host::{Ended, Host};
-use super::{FAILED, unusable};
+use super::unusable;
 use crate::log::{self, Level};
 use crate::server::outbox::Outbox;
 use crate::server::{Server, stdio};
@@ -19,7 +19,7 @@ const LAST_ANSWERS: Duration = Duration::from_secs(1);
 
 /// Serves.
 pub(super) fn run(deployment: &'static Deployment, settings: Settings) -> ExitCode {
-    let host = match Host::new(deployment, &settings) {
+    let mut host = match Host::new(deployment, &settings) {
         Ok(host) => host,
         Err(why) => return unusable(deployment, &why.sentences()),
     };
@@ -52,13 +52,10 @@ pub(super) fn run(deployment: &'static Deployment, settings: Settings) -> ExitCo
     server.cancel_all();
     outbox.settle(LAST_ANSWERS);
     host.shut_down();
-    match ended {
-        Ok(Ended::Done(())) => log::line(Level::Info, "ended", &[("reason", "end of input")]),
-        Ok(Ended::Signal(name)) => log::line(Level::Info, "ended", &[("reason", name)]),
-        Err(fault) => {
-            log::line(Level::Error, "ended", &[("reason", &fault.to_string())]);
-            return ExitCode::from(FAILED);
-        }
-    }
+    let reason = match ended {
+        Ended::Done(()) => "end of input",
+        Ended::Signal(name) => name,
+    };
+    log::line(Level::Info, "ended", &[("reason", reason)]);
     ExitCode::SUCCESS
 }

@@ -38,8 +38,6 @@ pub struct Evaluation {
     pub outcome: Result<Preview, Failure>,
     /// What the program printed, a line each.
     pub prints: Vec<String>,
-    /// Whether printed lines were dropped while it ran.
-    pub prints_truncated: bool,
     /// Upstream calls, in order of their start; `None` where there are no upstreams to call.
     pub calls: Option<Vec<CallRecord>>,
     /// From the start of the evaluation to its end.
@@ -80,7 +78,7 @@ impl Failure {
 impl Evaluation {
     /// An evaluation that did not come to run.
     pub fn refused(failure: Failure) -> Self {
-        Evaluation { outcome: Err(failure), prints: Vec::new(), prints_truncated: false, calls: None, duration: Duration::ZERO }
+        Evaluation { outcome: Err(failure), prints: Vec::new(), calls: None, duration: Duration::ZERO }
     }
 
     /// An evaluation that hit a bug of ours.
@@ -101,7 +99,7 @@ impl Evaluator {
     pub fn evaluate(&self, call: &Call, cancel: Cancel) -> Evaluation {
         let started = Instant::now();
         let mut evaluation = match self.prepare(call) {
-            Ok((program, context)) => self.run(call, &program, context, cancel),
+            Ok((program, context)) => self.run(call, &program, context, cancel, started),
             Err(failure) => Evaluation::refused(failure),
         };
         evaluation.duration = started.elapsed();
@@ -118,9 +116,10 @@ impl Evaluator {
         }
     }
 
-    fn run(&self, call: &Call, program: &Program, context: Option<Value>, cancel: Cancel) -> Evaluation {
+    fn run(&self, call: &Call, program: &Program, context: Option<Value>, cancel: Cancel, started: Instant) -> Evaluation {
         let host = self.upstreams.program();
-        let mut run = Run::new(program).limits(self.limits.clone()).host(host.clone()).gauge(alloc::live_bytes).cancel(cancel);
+        let limits = self.limits.clone();
+        let mut run = Run::new(program).limits(limits).host(host.clone()).gauge(alloc::live_bytes).cancel(cancel).started(started);
         if let Some(context) = context {
             run = run.context(context);
         }
@@ -131,7 +130,6 @@ impl Evaluator {
                 Err(error) => Err(self.failure(error, &call.program)),
             },
             prints: outcome.prints.iter().map(|line| self.redact(line)).collect(),
-            prints_truncated: outcome.prints_truncated,
             calls: (!self.deployment.catalog.upstreams.is_empty()).then(|| host.calls()),
             duration: Duration::ZERO,
         }

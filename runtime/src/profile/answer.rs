@@ -43,17 +43,17 @@ pub struct Payload<'a> {
 #[serde(untagged)]
 enum Calls<'a> {
     Full(&'a [CallRecord]),
-    Failed(Vec<FailedCall<'a>>),
+    Failed(Vec<FailedCall>),
 }
 
 /// A failed upstream call in a compact answer.
 #[derive(Debug, Serialize)]
-struct FailedCall<'a> {
-    server: &'a str,
-    tool: &'a str,
+struct FailedCall {
+    server: &'static str,
+    tool: &'static str,
     status: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
-    reason: Option<&'a str>,
+    reason: Option<&'static str>,
 }
 
 #[derive(Serialize)]
@@ -185,8 +185,8 @@ fn calls(evaluation: &Evaluation, full: bool) -> Option<Calls<'_>> {
     evaluation.outcome.as_ref().err()?;
     let failed: Vec<_> = calls
         .iter()
-        .filter(|call| !call.is_ok())
-        .map(|call| FailedCall { server: &call.server, tool: &call.tool, status: "error", reason: call.reason.as_deref() })
+        .filter(|call| call.status != "ok")
+        .map(|call| FailedCall { server: call.server, tool: call.tool, status: call.status, reason: call.reason })
         .collect();
     (!failed.is_empty()).then_some(Calls::Failed(failed))
 }
@@ -201,7 +201,7 @@ fn printed(evaluation: &Evaluation, budget: Budget) -> (Vec<String>, bool) {
         left = rest;
         kept.push(line.clone());
     }
-    let truncated = evaluation.prints_truncated || kept.len() < evaluation.prints.len();
+    let truncated = kept.len() < evaluation.prints.len();
     (kept, truncated)
 }
 

@@ -83,10 +83,10 @@ impl Metrics {
             },
         };
         for call in calls {
-            let bytes = call.result_bytes.unwrap_or(0);
+            let bytes = call.result_bytes;
             let (count, sum) = match () {
                 () if call.oversize => (&mut metrics.upstream_oversize_count, &mut metrics.upstream_oversize_bytes),
-                () if call.is_ok() => (&mut metrics.upstream_ok_count, &mut metrics.upstream_result_bytes),
+                () if call.status == "ok" => (&mut metrics.upstream_ok_count, &mut metrics.upstream_result_bytes),
                 () => (&mut metrics.upstream_error_count, &mut metrics.upstream_error_bytes),
             };
             *count += 1;

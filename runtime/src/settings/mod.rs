@@ -108,7 +108,8 @@ impl Settings {
         Limits {
             wall_clock: self.program_timeout,
             memory_bytes: self.program_memory_limit_bytes,
-            print_bytes: self.response_profile.budget().print_bytes,
+            // Twice what an answer shows: whatever the run cuts, the answer has cut as well, and says so.
+            print_bytes: 2 * self.response_profile.budget().print_bytes,
             ..Limits::default()
         }
     }

@@ -1,0 +1,149 @@
+//! A server of this crate beside a bare echo loop of the same framing, over pipes, in one run: start, resident memory, round trips,
+//! pipelined throughput. Machines differ; the ratios are what counts. `cargo bench -p ptc-runtime --bench stdio`
+#![expect(clippy::print_stdout, reason = "figures are what it is for")]
+#![expect(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, reason = "a benchmark stops where anything is wrong")]
+
+use std::io::{BufRead, BufReader, Write};
+use std::process::{Child, ChildStdin, ChildStdout, Command, ExitCode, Stdio};
+use std::time::{Duration, Instant};
+
+use ptc_catalog::{Catalog, Deployment};
+
+static DEPLOYMENT: Deployment =
+    Deployment { name: "bench", compiler: "none", config_digest: "", credentials: &[], catalog: &Catalog::EMPTY };
+
+/// In the environment of a child: what it is to be.
+const ROLE: &str = "PTC_BENCH_ROLE";
+
+fn main() -> ExitCode {
+    match std::env::var(ROLE).as_deref() {
+        Ok("serve") => ptc_runtime::main(&DEPLOYMENT),
+        Ok("echo") => echo(),
+        _ => measure(),
+    }
+}
+
+fn echo() -> ExitCode {
+    let (mut input, mut output) = (std::io::stdin().lock(), std::io::stdout());
+    let mut line = Vec::new();
+    while input.read_until(b'\n', &mut line).unwrap() > 0 {
+        output.write_all(&line).unwrap();
+        output.flush().unwrap();
+        line.clear();
+    }
+    ExitCode::SUCCESS
+}
+
+struct Peer {
+    child: Child,
+    input: ChildStdin,
+    output: BufReader<ChildStdout>,
+    line: String,
+}
+
+impl Peer {
+    fn start(role: &str) -> Peer {
+        let mut child = Command::new(std::env::current_exe().unwrap())
+            .args(["--max-concurrent-calls", "8", "--log-level", "error"])
+            .env(ROLE, role)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let (input, output) = (child.stdin.take().unwrap(), BufReader::new(child.stdout.take().unwrap()));
+        Peer { child, input, output, line: String::new() }
+    }
+
+    fn send(&mut self, line: &str) {
+        self.input.write_all(line.as_bytes()).unwrap();
+    }
+
+    fn receive(&mut self) -> &str {
+        self.line.clear();
+        self.output.read_line(&mut self.line).unwrap();
+        &self.line
+    }
+
+    fn resident_kib(&self) -> u64 {
+        let status = std::fs::read_to_string(format!("/proc/{}/status", self.child.id())).unwrap_or_default();
+        let line = status.lines().find(|line| line.starts_with("VmRSS:")).unwrap_or_default();
+        line.split_whitespace().nth(1).and_then(|n| n.parse().ok()).unwrap_or(0)
+    }
+}
+
+impl Drop for Peer {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+fn call(id: usize) -> String {
+    format!(
+        r#"{{"jsonrpc":"2.0","id":{id},"method":"tools/call","params":{{"name":"lisp_eval","arguments":{{"program":"(+ 1 2)"}}}}}}"#
+    ) + "\n"
+}
+
+const INITIALIZE: &str = concat!(
+    r#"{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"#,
+    r#""clientInfo":{"name":"bench","version":"1"}}}"#,
+    "\n"
+);
+
+fn measure() -> ExitCode {
+    for role in ["echo", "serve"] {
+        let mut starts: Vec<Duration> = (0..40).map(|_| start(role)).collect();
+        println!("{role:>6}  start to first answer   {}", quantiles(&mut starts));
+    }
+    for role in ["echo", "serve"] {
+        let mut peer = Peer::start(role);
+        peer.send(INITIALIZE);
+        peer.receive();
+        std::thread::sleep(Duration::from_millis(50));
+        let idle = peer.resident_kib();
+        let mut trips: Vec<Duration> = (0..20_000).map(|id| trip(&mut peer, id, role)).collect();
+        println!("{role:>6}  round trip (+ 1 2)      {}", quantiles(&mut trips));
+        let started = Instant::now();
+        let calls = 80_000;
+        pipelined(&mut peer, calls, 8);
+        let rate = calls as f64 / started.elapsed().as_secs_f64();
+        println!("{role:>6}  8 outstanding           {rate:>9.0} /s");
+        println!("{role:>6}  resident                {idle} KiB idle, {} KiB after {} calls", peer.resident_kib(), 100_000);
+    }
+    ExitCode::SUCCESS
+}
+
+fn start(role: &str) -> Duration {
+    let started = Instant::now();
+    let mut peer = Peer::start(role);
+    peer.send(INITIALIZE);
+    assert!(peer.receive().contains("\"id\":0"));
+    started.elapsed()
+}
+
+fn trip(peer: &mut Peer, id: usize, role: &str) -> Duration {
+    let line = call(id);
+    let started = Instant::now();
+    peer.send(&line);
+    let answer = peer.receive();
+    let took = started.elapsed();
+    assert!(role == "echo" || answer.contains("user=> 3"), "{answer}");
+    took
+}
+
+fn pipelined(peer: &mut Peer, calls: usize, outstanding: usize) {
+    (0..outstanding).for_each(|id| peer.send(&call(id)));
+    for id in 0..calls {
+        peer.receive();
+        // As a client does: whatever else has arrived is taken before more is sent.
+        if id + outstanding < calls {
+            peer.send(&call(id + outstanding));
+        }
+    }
+}
+
+fn quantiles(all: &mut [Duration]) -> String {
+    all.sort_unstable();
+    let at = |share: f64| all[((all.len() - 1) as f64 * share) as usize].as_secs_f64() * 1e6;
+    format!("{:>8.1} µs median, {:>8.1} µs p99", at(0.5), at(0.99))
+}

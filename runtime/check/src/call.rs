@@ -1,0 +1,78 @@
+//! One call in the text against the catalog. Wording and rules are those of the runtime, which checks every call again with
+//! the values that it then has.
+
+use ptc_catalog::{Arg, Catalog, Tool, Upstream};
+use ptc_lisp::{ErrorKind, ToolCallSite};
+
+use crate::{Finding, near_name};
+
+/// Names that a hint lists before it says how many more there are.
+const LISTED: usize = 30;
+
+pub(crate) fn check(site: &ToolCallSite, catalog: &Catalog, findings: &mut Vec<Finding>) {
+    let finding = |kind, message, hint, certain| Finding { kind, message, hint, span: site.request.unwrap_or(site.span), certain };
+    let Some(server) = &site.server else { return };
+    let Some(upstream) = catalog.upstream(server) else {
+        let hint = exists(server, "configured upstreams", catalog.upstreams.iter().map(|upstream| upstream.name));
+        let message = format!("no upstream '{server}' configured");
+        return findings.push(finding(ErrorKind::UnknownTool, message, Some(hint), true));
+    };
+    let Some(name) = &site.tool else { return };
+    let Some(tool) = upstream.tool(name) else {
+        let hint = exists(name, "its tools", upstream.tools.iter().map(|tool| tool.name));
+        let message = format!("no tool '{name}' in upstream '{server}'");
+        return findings.push(finding(ErrorKind::UnknownTool, message, Some(hint), true));
+    };
+    let Some(args) = &site.args else { return };
+    let missing: Vec<&str> = tool.args.iter().filter(|arg| arg.required && !is_given(arg, args)).map(|arg| arg.name).collect();
+    if !missing.is_empty() {
+        let message = rejected(upstream, tool, &format!("missing required args {}", missing.join(", ")));
+        findings.push(finding(ErrorKind::ToolError, message, Some(documented(upstream, tool)), true));
+    }
+    for (name, _) in args.iter().filter(|(name, _)| find(tool, name).is_none()) {
+        let near = near_name(name, tool.args.iter().map(|arg| arg.name));
+        if !tool.closed && near.is_none() {
+            // An open object takes any name; without a near one there is nothing to say.
+            continue;
+        }
+        let message = rejected(upstream, tool, &format!("unknown arg '{name}'"));
+        let hint = exists(name, "its args", tool.args.iter().map(|arg| arg.name));
+        findings.push(finding(ErrorKind::ToolError, message, Some(hint), tool.closed));
+    }
+}
+
+/// A keyword in Lisp's spelling finds the schema's: `:page-size` is `page_size`.
+fn find(tool: &Tool, name: &str) -> Option<&'static Arg> {
+    tool.arg(name).or_else(|| tool.arg(&name.replace('-', "_")))
+}
+
+/// `nil` leaves an argument out, unless the schema has a use for it.
+fn is_given(arg: &Arg, args: &[(String, Option<ptc_lisp::Value>)]) -> bool {
+    args.iter().any(|(name, value)| {
+        let named = name == arg.name || name.replace('-', "_") == arg.name;
+        let left_out = value.as_ref().is_some_and(ptc_lisp::Value::is_nil) && !arg.types.admits(ptc_catalog::Type::Null);
+        named && !left_out
+    })
+}
+
+fn rejected(upstream: &Upstream, tool: &Tool, why: &str) -> String {
+    format!("tool '{}.{}' rejected args: {why}", upstream.name, tool.name)
+}
+
+fn documented(upstream: &Upstream, tool: &Tool) -> String {
+    format!("(doc \"{}/{}\") shows its arguments", upstream.name, tool.name)
+}
+
+/// A near name, or all names.
+fn exists<'a>(wanted: &str, what: &str, names: impl ExactSizeIterator<Item = &'a str> + Clone) -> String {
+    if let Some(near) = near_name(wanted, names.clone()) {
+        return format!("did you mean '{near}'?");
+    }
+    let total = names.len();
+    let listed = names.take(LISTED).collect::<Vec<_>>().join(", ");
+    match total {
+        0 => format!("{what}: none"),
+        n if n > LISTED => format!("{what}: {listed}, … and {} more", n - LISTED),
+        _ => format!("{what}: {listed}"),
+    }
+}

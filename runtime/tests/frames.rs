@@ -1,0 +1,65 @@
+//! Frames in, frames out: every file of `tests/frames` is one conversation with a real server.
+//!
+//! `! ARGS` starts the server with these arguments, `> FRAME` is sent, `< FRAME` must be the next answer, byte for byte. A frame
+//! without an answer has none: the next answer would be the wrong one. `PTC_UPDATE_FRAMES=1` writes the answers anew.
+
+mod peer;
+
+use std::fmt::Write;
+use std::path::Path;
+
+use peer::Peer;
+
+/// Ends a conversation: whatever else was answered comes before its answer.
+const LAST: &str = r#"{"jsonrpc":"2.0","id":"end of conversation","method":"ping"}"#;
+
+#[test]
+fn conversations() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/frames");
+    let mut files: Vec<_> = std::fs::read_dir(folder).expect("the folder is there").map(|e| e.expect("readable").path()).collect();
+    files.sort();
+    assert!(files.len() > 3, "too few conversations");
+    let update = std::env::var_os("PTC_UPDATE_FRAMES").is_some();
+    let mut wrong = String::new();
+    for file in files {
+        let text = std::fs::read_to_string(&file).expect("a text file");
+        let actual = converse(&text);
+        if update {
+            std::fs::write(&file, &actual).expect("the folder is writable");
+        } else if actual != text {
+            let _ = writeln!(wrong, "{}:", file.display());
+            for (number, (expected, found)) in text.lines().zip(actual.lines()).enumerate().filter(|(_, (a, b))| a != b) {
+                let _ = writeln!(wrong, "line {}:\n  expected {expected}\n  found    {found}", number + 1);
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{wrong}");
+}
+
+/// The conversation with the answers that the server gives now.
+fn converse(text: &str) -> String {
+    let mut lines = text.lines().peekable();
+    let args = lines.next().and_then(|line| line.strip_prefix('!')).expect("the first line has the arguments");
+    let mut server = Peer::start(&args.split_whitespace().collect::<Vec<_>>());
+    let mut actual = format!("!{args}\n");
+    for line in lines {
+        let answer;
+        let shown = if line.starts_with("< ") {
+            answer = format!("< {}", server.receive());
+            &answer
+        } else {
+            if let Some(frame) = line.strip_prefix("> ") {
+                server.send(frame);
+            }
+            line
+        };
+        actual.push_str(shown);
+        actual.push('\n');
+    }
+    server.send(LAST);
+    let last = server.receive();
+    if !last.contains("end of conversation") {
+        let _ = writeln!(actual, "unexpected: {last}");
+    }
+    actual
+}

@@ -1,0 +1,192 @@
+//! What a server process does at its edges: cancellation, limits of frames, floods, and every way to end.
+
+mod peer;
+
+use std::io::Write;
+
+use peer::{Peer, plain};
+use rustix::process::Signal;
+
+const ENDLESS: &str = "(loop [i 0] (recur (inc i)))";
+const PATIENT: &[&str] = &["--program-timeout-ms", "600000", "--max-concurrent-calls", "2"];
+
+fn ping(server: &mut Peer, id: u32) {
+    server.send(&format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"ping"}}"#));
+    assert_eq!(server.receive(), format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{{}}}}"#));
+}
+
+#[test]
+fn calls_do_not_see_each_other() {
+    let mut server = Peer::start(&[]);
+    assert!(server.ask("1", "(def secret 41) (+ secret 1)").contains("user=> 42"));
+    let other = server.ask("2", "secret");
+    assert!(other.contains("\"isError\":true") && other.contains("secret") && !other.contains("41"), "{other}");
+}
+
+#[test]
+fn a_cancelled_call_stops_and_is_not_answered() {
+    let mut server = Peer::start(PATIENT);
+    for id in ["7", "\"seven\""] {
+        server.call(id, ENDLESS);
+    }
+    // Both places are taken now, and stay taken.
+    assert!(server.ask("8", "1").contains("busy"));
+    for id in ["7", "\"seven\""] {
+        server.send(&format!(
+            r#"{{"jsonrpc":"2.0","method":"notifications/cancelled","params":{{"requestId":{id},"reason":"user"}}}}"#
+        ));
+    }
+    // The places are given back: soon, but not before the evaluations have noticed.
+    let answer = loop {
+        let answer = server.ask("9", "(+ 1 2)");
+        if !answer.contains("busy") {
+            break answer;
+        }
+    };
+    assert!(answer.contains(r#""id":9"#) && answer.contains("user=> 3"), "{answer}");
+}
+
+#[test]
+fn an_id_in_flight_is_refused() {
+    let mut server = Peer::start(PATIENT);
+    server.call("60", ENDLESS);
+    let answer = server.ask("60", "1");
+    assert!(answer.contains("-32600") && answer.contains("already in flight"), "{answer}");
+}
+
+#[test]
+fn oversized_and_unreadable_frames_do_not_end_the_connection() {
+    let mut server = Peer::start(&["--max-frame-bytes", "4096"]);
+    server.send(&format!(r#"{{"jsonrpc":"2.0","id":1,"method":"ping","params":"{}"}}"#, "x".repeat(200_000)));
+    let answer = server.receive();
+    assert!(answer.contains("-32700") && answer.contains("4096") && answer.contains("\"id\":null"), "{answer}");
+    ping(&mut server, 2);
+    server.input.as_mut().expect("open").write_all(b"{\"jsonrpc\":\"2.0\",\"id\":3,\"method\":\"\xff\"}\n\n   \n").expect("read");
+    for _ in 0..3 {
+        assert!(server.receive().contains("-32700"));
+    }
+    ping(&mut server, 4);
+    server.send("{\"jsonrpc\":\"2.0\",\"id\":5,\"method\":\"ping\"}\r");
+    assert!(server.receive().contains("\"id\":5"));
+}
+
+#[test]
+fn ten_thousand_pipelined_calls_are_all_answered() {
+    const CALLS: usize = 10_000;
+    let mut server = Peer::start(&[]);
+    let mut input = server.input.take().expect("open");
+    let writer = std::thread::spawn(move || {
+        for id in 0..CALLS {
+            let arguments = r#"{"program":"(+ 1 2)"}"#;
+            let line = format!(
+                r#"{{"jsonrpc":"2.0","id":{id},"method":"tools/call","params":{{"name":"lisp_eval","arguments":{arguments}}}}}"#
+            );
+            input.write_all(line.as_bytes()).and_then(|()| input.write_all(b"\n")).expect("the server reads");
+        }
+        input
+    });
+    let mut seen = vec![false; CALLS];
+    let mut values = 0;
+    for _ in 0..CALLS {
+        let answer: serde_json::Value = serde_json::from_str(&server.receive()).expect("every line is JSON");
+        let id = answer["id"].as_u64().expect("ids come back") as usize;
+        assert!(!std::mem::replace(&mut seen[id], true), "{id} came twice");
+        let text = answer["result"]["content"][0]["text"].as_str().expect("text");
+        assert!(text == "user=> 3" || text.starts_with("busy: "), "{text}");
+        values += usize::from(text == "user=> 3");
+    }
+    assert!(values > 0);
+    drop(writer.join().expect("all was sent"));
+    assert!(server.end().0.success());
+}
+
+#[test]
+fn the_end_of_input_ends_calls_and_process() {
+    for call in [None, Some(ENDLESS)] {
+        let mut server = Peer::start(PATIENT);
+        if let Some(program) = call {
+            server.call("1", program);
+        }
+        ping(&mut server, 2);
+        drop(server.input.take());
+        assert_eq!(server.rest(), [] as [&str; 0]);
+        let (status, log) = server.end();
+        assert!(status.success(), "{status}");
+        assert!(log.contains("end of input"), "{log}");
+    }
+}
+
+#[test]
+fn exit_and_signals_end_calls_and_process() {
+    for end in [None, Some(Signal::TERM), Some(Signal::INT)] {
+        let mut server = Peer::start(PATIENT);
+        server.call("1", ENDLESS);
+        ping(&mut server, 2);
+        match end {
+            None => server.send(r#"{"jsonrpc":"2.0","method":"exit"}"#),
+            Some(signal) => server.signal(signal),
+        }
+        assert!(server.end().0.success(), "{end:?}");
+    }
+}
+
+#[test]
+fn nothing_but_answers_on_standard_output() {
+    let mut server = Peer::start(&["--log-level", "debug"]);
+    server.ask("1", "(println \"hello\") 1");
+    drop(server.input.take());
+    assert_eq!(server.rest(), [] as [&str; 0]);
+    let (_, log) = server.end();
+    assert!(log.lines().count() >= 3);
+    for line in log.lines() {
+        assert!(serde_json::from_str::<serde_json::Value>(line).is_ok_and(|line| line.is_object()), "{line}");
+    }
+}
+
+fn run(args: &[&str]) -> (i32, String, String) {
+    let done = std::process::Command::new(plain()).args(args).env_clear().output().expect("the example runs");
+    let text = |bytes: Vec<u8>| String::from_utf8(bytes).expect("UTF-8");
+    (done.status.code().unwrap_or(-1), text(done.stdout), text(done.stderr))
+}
+
+#[test]
+fn eval_prints_the_value() {
+    assert_eq!(run(&["eval", "(println \"hi\") (+ 1 2)"]), (0, "hi\nuser=> 3\n".into(), String::new()));
+    let (code, out, err) = run(&["eval", "(def x 1)\n(+ x yy)"]);
+    assert_eq!((code, out.as_str()), (1, ""));
+    assert!(err.contains("yy") && err.contains("line 2") && err.contains('^'), "{err}");
+}
+
+#[test]
+fn eval_as_json() {
+    let (code, out, _) = run(&["eval", "--json", "(+ 1 2)"]);
+    let object: serde_json::Value = serde_json::from_str(&out).expect("one object");
+    assert_eq!((code, &object["status"], &object["result"]), (0, &"ok".into(), &"user=> 3".into()));
+    assert_eq!(object["ptc_metrics"]["final_result_bytes"], 8);
+    assert_eq!(object["ptc_metrics"]["upstream_result_bytes"], 0);
+    assert_eq!(object["upstream_calls"], serde_json::json!([]));
+    let (code, out, _) = run(&["eval", "--json", "(fail {:a 1})"]);
+    let object: serde_json::Value = serde_json::from_str(&out).expect("one object");
+    assert_eq!((code, &object["status"], &object["reason"]), (1, &"error".into(), &"fail".into()));
+}
+
+#[test]
+fn wrong_usage_says_all_that_is_wrong() {
+    let (code, out, err) = run(&["--max-frame-bytes", "1", "--max-fram-bytes=5", "--upstreams-config", "u.json"]);
+    assert_eq!((code, out.as_str()), (2, ""));
+    assert_eq!(err.lines().count(), 3, "{err}");
+    assert!(err.lines().all(|line| line.starts_with("plain: error: ")), "{err}");
+}
+
+#[test]
+fn help_and_version() {
+    let (code, help, _) = run(&["--help"]);
+    assert_eq!(code, 0);
+    for flag in ptc_runtime::settings::FLAGS {
+        assert!(help.contains(&format!("--{}", flag.name)) && help.contains(flag.env), "{}", flag.name);
+    }
+    assert!(help.lines().all(|line| line.chars().count() <= 160), "{help}");
+    assert!(run(&["version"]).1.starts_with("plain "));
+    let (_, json, _) = run(&["version", "--json"]);
+    assert_eq!(serde_json::from_str::<serde_json::Value>(&json).expect("one object")["tools"], 0);
+}
