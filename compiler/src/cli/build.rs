@@ -1,11 +1,147 @@
 //! The default action: from a config to a pinned binary.
 
+use std::fmt::Write as _;
+use std::path::Path;
+use std::time::Instant;
+
+use ptc_compiler::ir::Deployment;
+use ptc_compiler::lock;
+use ptc_compiler::lower;
+use ptc_runtime::describe;
+use ptc_runtime::settings::Settings;
+
 use crate::args::Build;
 use crate::check;
 use crate::console::Console;
-use crate::{Failure, Status};
+use crate::progress::Progress;
+use crate::trial::{self, Answer};
+use crate::{Failure, Status, cargo, files, generate, live, pin, source};
 
 /// `ptc-compile CONFIG`
 pub(crate) fn run(args: &Build, console: &Console) -> Result<Status, Failure> {
-    check::run(args, console)
+    let started = Instant::now();
+    let path = check::config_path(args)?;
+    let mut checked = check::load(path)?;
+    let lock = if checked.diagnostics.has_errors() { None } else { pin::lock(args, path, &mut checked, console)? };
+    let status = console.findings(&checked.sources, &checked.diagnostics);
+    let (Status::Clean, Some(config), Some(lock)) = (status, &checked.config, lock) else { return Ok(status.at_least_findings()) };
+
+    let name = generate::name(path, args.output.as_deref());
+    let digest = lock::sha256(checked.sources.get(config.file).text.as_bytes());
+    let deployment = lower::deployment(config, &lock, &name, &digest);
+    let source = source::find(args.runtime_source)?;
+    let output = args.output.clone().unwrap_or_else(|| source.binaries.join(format!("{name}{}", std::env::consts::EXE_SUFFIX)));
+    let folder = generate::generate(&deployment, &source, path, &output)?;
+    let progress = Progress::start(console, &format!("compiling {name}; the first deployment on a machine takes a minute or two"));
+    let built = cargo::build(&folder, &source.target, args, &progress);
+    drop(progress);
+    let size = files::copy_program(&built?, &output)?;
+    console.data(&summary(&deployment, &output, size, started));
+
+    let Some(program) = &args.eval else {
+        console.data(&format!("\ntry:  {} eval '{}'\n", shown(&output), suggestion(&deployment)));
+        return Ok(Status::Clean);
+    };
+    let answer = trial::eval(&output, &checked.folder, program)?;
+    console.data(&told(&answer));
+    console.data(&format!("\nnext: {}   # speaks MCP on standard input and output\n", shown(&output)));
+    Ok(if answer.ok { Status::Clean } else { Status::Findings })
+}
+
+/// What was built, as a small table.
+fn summary(deployment: &Deployment, output: &Path, size: u64, started: Instant) -> String {
+    let mut text = String::new();
+    let mut row = |name: &str, value: String| {
+        // Writing to a string cannot fail.
+        let _ = writeln!(text, "{name:<12}{value}");
+    };
+    for upstream in &deployment.upstreams {
+        row("upstream", format!("{} ({}), {}", upstream.name, transport(upstream), count(upstream.tools.len(), "tool")));
+    }
+    row("total", format!("{}, {}", count(deployment.upstreams.len(), "upstream"), count(deployment.tool_count(), "tool")));
+    let described = describe::tools_list_json(live::leak(deployment), &Settings::defaults(!deployment.upstreams.is_empty()));
+    // Four bytes a token is the usual rule of thumb for English text and JSON.
+    row("clients pay", format!("{} bytes for tools/list, about {} tokens", grouped(described.len() as u64), grouped(described.len() as u64 / 4)));
+    row("catalog", deployment.catalog_digest.clone());
+    row("binary", format!("{}, {:.1} MB", shown(output), size as f64 / 1e6));
+    row("time", format!("{:.1} s", started.elapsed().as_secs_f64()));
+    text
+}
+
+fn told(answer: &Answer) -> String {
+    let mut text = format!("\n{}\n", answer.text.trim_end());
+    if answer.ok && answer.calls > 0 {
+        let bytes = answer.text.trim_end().len() as u64;
+        let _ = write!(
+            text,
+            "\n{} bytes of answer from {} bytes of payload of {}",
+            grouped(bytes),
+            grouped(answer.payload),
+            count(answer.calls, "upstream call")
+        );
+        if bytes > 0 && answer.payload > bytes {
+            let _ = write!(text, ": {:.1} times less", answer.payload as f64 / bytes as f64);
+        }
+        text.push('\n');
+    }
+    text
+}
+
+fn transport(upstream: &ptc_compiler::ir::Upstream) -> &'static str {
+    use ptc_compiler::config::model::Transport;
+    match upstream.transport {
+        Transport::McpStdio(_) => "mcp_stdio",
+        Transport::McpHttp(_) => "mcp_http",
+        Transport::OpenApi(_) => "openapi",
+    }
+}
+
+/// A program that shows something whatever runs: what the first upstream offers.
+fn suggestion(deployment: &Deployment) -> String {
+    deployment.upstreams.first().map_or_else(|| "(+ 1 2)".to_owned(), |upstream| format!("(dir \"{}\")", upstream.name))
+}
+
+/// A path that a shell runs as it stands.
+fn shown(output: &Path) -> String {
+    let text = output.display().to_string();
+    let text = if output.components().count() == 1 { format!("./{text}") } else { text };
+    if text.contains([' ', '\'', '"', '$', '(', ')', '&', ';']) { format!("'{}'", text.replace('\'', r"'\''")) } else { text }
+}
+
+fn count(number: usize, what: &str) -> String {
+    format!("{} {what}{}", grouped(number as u64), if number == 1 { "" } else { "s" })
+}
+
+/// Digits in groups of three.
+fn grouped(number: u64) -> String {
+    let digits = number.to_string();
+    let mut out = String::new();
+    for (at, digit) in digits.chars().enumerate() {
+        if at > 0 && (digits.len() - at).is_multiple_of(3) {
+            out.push(',');
+        }
+        out.push(digit);
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_read_well() {
+        assert_eq!(grouped(0), "0");
+        assert_eq!(grouped(999), "999");
+        assert_eq!(grouped(1_234_567), "1,234,567");
+        assert_eq!(count(1, "tool"), "1 tool");
+        assert_eq!(count(2, "tool"), "2 tools");
+    }
+
+    #[test]
+    fn paths_can_be_pasted() {
+        assert_eq!(shown(Path::new("gate")), "./gate");
+        assert_eq!(shown(Path::new("target/ptc/gate")), "target/ptc/gate");
+        assert_eq!(shown(Path::new("/a b/gate")), "'/a b/gate'");
+    }
 }

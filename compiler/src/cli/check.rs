@@ -1,9 +1,13 @@
 //! Reads a config with all that belongs to it, and reports what is wrong: the whole of `--check`, the start of a build.
 
+use std::collections::BTreeMap;
+use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use ptc_compiler::config::{self, Config};
 use ptc_compiler::diag::Diagnostics;
+use ptc_compiler::lock::LockedUpstream;
+use ptc_compiler::openapi;
 use ptc_compiler::source::Sources;
 
 use crate::args::Build;
@@ -19,6 +23,8 @@ pub(crate) struct Checked {
     /// The config; `None` where nothing of it could be read. Entries with faults are left out, so look at
     /// [`Diagnostics::has_errors`] before building from it.
     pub(crate) config: Option<Config>,
+    /// What the config includes of its OpenAPI documents, by upstream; those behind a `schema_url` are not among them.
+    pub(crate) documents: BTreeMap<String, LockedUpstream>,
     /// The config's folder, which relative paths in it start from.
     pub(crate) folder: PathBuf,
 }
@@ -28,7 +34,7 @@ pub(crate) fn run(args: &Build, console: &Console) -> Result<Status, Failure> {
     let path = config_path(args)?;
     let checked = load(path)?;
     let status = console.findings(&checked.sources, &checked.diagnostics);
-    if status == Status::Clean
+    if checked.diagnostics.worst().is_none()
         && let Some(config) = &checked.config
     {
         console.message(&format!("{}: {}\n", path.display(), summary(config)));
@@ -51,7 +57,24 @@ pub(crate) fn load(path: &Path) -> Result<Checked, Failure> {
         Some(parent) if !parent.as_os_str().is_empty() => parent.to_owned(),
         _ => PathBuf::from("."),
     };
-    Ok(Checked { sources, diagnostics, config, folder })
+    let documents = match &config {
+        Some(config) => openapi::read(&mut sources, config, &mut diagnostics, &mut |path, most| read_document(&folder, path, most)),
+        None => BTreeMap::new(),
+    };
+    Ok(Checked { sources, diagnostics, config, documents, folder })
+}
+
+/// Reads a `schema_file`.
+fn read_document(folder: &Path, path: &str, most: u64) -> Result<openapi::Text, String> {
+    let path = if folder == Path::new(".") { PathBuf::from(path) } else { folder.join(path) };
+    let file = std::fs::File::open(&path).map_err(|error| error.to_string())?;
+    let mut bytes = Vec::new();
+    file.take(most.saturating_add(1)).read_to_end(&mut bytes).map_err(|error| error.to_string())?;
+    if bytes.len() as u64 > most {
+        return Err(format!("it is larger than `schema_max_bytes`, which is {most}"));
+    }
+    let text = String::from_utf8(bytes).map_err(|error| format!("byte {} is not UTF-8", error.utf8_error().valid_up_to()))?;
+    Ok(openapi::Text { path: path.display().to_string(), text })
 }
 
 /// Reads a file that the command line names.

@@ -5,16 +5,30 @@
 //! | `args` | options and subcommands |
 //! | `check` | reads a config with all that belongs to it; `--check` |
 //! | `build` | the default action |
+//! | `pin`, `contact` | the lock file of a build; asking upstreams for what it lacks |
+//! | `source`, `generate`, `cargo` | where the runtime is; the generated crate; its build |
+//! | `live` | a deployment in this process |
+//! | `trial` | a program in the new binary |
+//! | `files`, `progress` | whole files; what is going on |
 //! | `explain` | `explain CODE` |
 //! | `console` | what is printed, and where |
 //! | `status` | how a run ends |
 
 mod args;
 mod build;
+mod cargo;
 mod check;
 mod console;
+mod contact;
 mod explain;
+mod files;
+mod generate;
+mod live;
+mod pin;
+mod progress;
+mod source;
 mod status;
+mod trial;
 
 use std::panic::{PanicHookInfo, catch_unwind};
 use std::process::ExitCode;
@@ -50,7 +64,7 @@ fn run(cli: &Cli) -> Status {
 /// A panic is a fault of this program: say so, in a sentence, and where.
 fn report_panic(info: &PanicHookInfo<'_>) {
     let place = info.location().map_or_else(String::new, |at| format!(" at {}:{}", at.file(), at.line()));
-    let reason = info.payload_as_str().unwrap_or("no message");
+    let reason = info.payload().downcast_ref::<&str>().copied().or_else(|| info.payload().downcast_ref::<String>().map(String::as_str)).unwrap_or("no message");
     console::to_stderr(&format!(
         "error: ptc-compile met a fault of its own{place}: {reason}\nhelp: please report it with the config that led here\n"
     ));

@@ -14,6 +14,13 @@ pub(crate) enum Status {
     Failed,
 }
 
+impl Status {
+    /// The status of a run that stopped because of what it found.
+    pub(crate) fn at_least_findings(self) -> Self {
+        if self == Status::Clean { Status::Findings } else { self }
+    }
+}
+
 impl From<Status> for ExitCode {
     fn from(status: Status) -> ExitCode {
         ExitCode::from(match status {

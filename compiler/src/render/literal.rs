@@ -27,6 +27,11 @@ pub(super) fn strings<'a>(texts: impl IntoIterator<Item = &'a str>) -> String {
     texts.into_iter().map(string).collect::<Vec<_>>().join(", ")
 }
 
+/// `true` or `false`.
+pub(super) fn boolean(value: bool) -> &'static str {
+    if value { "true" } else { "false" }
+}
+
 /// `Some(…)` or `None`.
 pub(super) fn option(value: Option<impl std::fmt::Display>) -> String {
     value.map_or_else(|| "None".to_owned(), |v| format!("Some({v})"))

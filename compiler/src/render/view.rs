@@ -1,11 +1,11 @@
 //! The one bridge from the deployment model to `ptc_catalog`: every name, escape and literal of the generated tables is
-//! decided here, so that templates only put them in place.
+//! decided here, so that templates only put them in place. That goes for booleans too: the template engine writes `True`.
 
 use serde::Serialize;
 
 use ptc_catalog::{Era, Place, Style};
 
-use super::literal::{option, string, strings};
+use super::literal::{boolean, option, string, strings};
 use crate::config::model::{Auth, CredentialSource, EnvPart, HttpOptions, InheritEnv, Transport};
 use crate::ir;
 
@@ -41,7 +41,7 @@ struct Tool {
     name: String,
     description: String,
     args: Vec<Arg>,
-    closed: bool,
+    closed: &'static str,
     doc: String,
     definition: String,
     digest: String,
@@ -52,7 +52,7 @@ struct Tool {
 #[derive(Debug, Serialize)]
 struct Arg {
     name: String,
-    required: bool,
+    required: &'static str,
     types: u8,
     label: String,
     allowed: String,
@@ -79,8 +79,8 @@ struct Param {
     name: String,
     place: &'static str,
     style: &'static str,
-    explode: bool,
-    allow_reserved: bool,
+    explode: &'static str,
+    allow_reserved: &'static str,
 }
 
 impl Catalog {
@@ -196,7 +196,7 @@ fn tool(tool: &ir::Tool) -> Tool {
         name: string(&tool.name),
         description: string(&tool.description),
         args: tool.args.iter().map(arg).collect(),
-        closed: tool.closed,
+        closed: boolean(tool.closed),
         doc: string(&tool.doc),
         definition: string(&tool.definition),
         digest: string(&tool.digest),
@@ -213,7 +213,7 @@ fn tool(tool: &ir::Tool) -> Tool {
 fn arg(arg: &ir::Arg) -> Arg {
     Arg {
         name: string(&arg.name),
-        required: arg.required,
+        required: boolean(arg.required),
         types: arg.types.0,
         label: string(&arg.label),
         allowed: strings(arg.allowed.iter().map(String::as_str)),
@@ -247,7 +247,7 @@ fn param(param: &ir::Param) -> Param {
             Style::Label => "Label",
             Style::Matrix => "Matrix",
         },
-        explode: param.explode,
-        allow_reserved: param.allow_reserved,
+        explode: boolean(param.explode),
+        allow_reserved: boolean(param.allow_reserved),
     }
 }

@@ -1,0 +1,82 @@
+//! Puts the runtime's sources into `ptc-compile`, so that it can build deployments wherever it is installed.
+
+use std::error::Error;
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+use std::{env, fs};
+
+use sha2::{Digest, Sha256};
+
+/// Members of the embedded workspace: what a deployment links.
+const MEMBERS: [&str; 4] = ["runtime", "runtime/catalog", "runtime/check", "runtime/lisp"];
+
+/// What of each member is embedded beside its manifest. Cargo looks for the files of declared targets even where it
+/// does not build them.
+const PARTS: [&str; 4] = ["src", "benches", "examples", "tests"];
+
+fn main() -> Result<(), Box<dyn Error>> {
+    println!("cargo:rerun-if-changed=build.rs");
+    if env::var_os("CARGO_FEATURE_CLI").is_none() {
+        return Ok(());
+    }
+    let root = PathBuf::from(env::var("CARGO_MANIFEST_DIR")?).parent().ok_or("the package lies in a workspace")?.to_owned();
+    let mut files: Vec<PathBuf> = Vec::new();
+    for member in MEMBERS {
+        let folder = root.join(member);
+        files.push(folder.join("Cargo.toml"));
+        files.extend(Some(folder.join("build.rs")).filter(|f| f.is_file()));
+        for part in PARTS {
+            let only_rust = part != "src";
+            collect(&folder.join(part), only_rust, &mut files)?;
+        }
+        println!("cargo:rerun-if-changed={}", folder.display());
+    }
+    files.sort();
+    let manifest = trimmed_manifest(&fs::read_to_string(root.join("Cargo.toml"))?)?;
+    let lock = fs::read_to_string(root.join("Cargo.lock"))?;
+    for name in ["Cargo.toml", "Cargo.lock"] {
+        println!("cargo:rerun-if-changed={}", root.join(name).display());
+    }
+
+    let mut digest = Sha256::new();
+    digest.update(&manifest);
+    digest.update(&lock);
+    let mut table = String::from("pub(super) static FILES: &[(&str, &[u8])] = &[\n");
+    for file in &files {
+        let path = file.strip_prefix(&root)?.to_str().ok_or("paths are UTF-8")?.replace('\\', "/");
+        digest.update(path.as_bytes());
+        digest.update([0]);
+        digest.update(fs::read(file)?);
+        writeln!(table, "    ({path:?}, include_bytes!({:?})),", file.display().to_string())?;
+    }
+    table.push_str("];\n");
+    let digest: String = digest.finalize().iter().take(8).map(|byte| format!("{byte:02x}")).collect();
+    writeln!(table, "pub(super) static MANIFEST: &str = {manifest:?};")?;
+    writeln!(table, "pub(super) static LOCK: &str = include_str!({:?});", root.join("Cargo.lock").display().to_string())?;
+    writeln!(table, "pub(super) static DIGEST: &str = {digest:?};")?;
+    fs::write(PathBuf::from(env::var("OUT_DIR")?).join("embedded.rs"), table)?;
+    Ok(())
+}
+
+/// The workspace's manifest with the runtime's members only. Rows of `[workspace.dependencies]` that nothing uses do no harm.
+fn trimmed_manifest(manifest: &str) -> Result<String, Box<dyn Error>> {
+    let (head, rest) = manifest.split_once("members = [").ok_or("the workspace lists its members")?;
+    let (_, tail) = rest.split_once(']').ok_or("the list of members ends")?;
+    let members: Vec<String> = MEMBERS.iter().map(|m| format!("{m:?}")).collect();
+    Ok(format!("{head}members = [{}]{tail}", members.join(", ")))
+}
+
+fn collect(folder: &Path, only_rust: bool, files: &mut Vec<PathBuf>) -> Result<(), Box<dyn Error>> {
+    if !folder.is_dir() {
+        return Ok(());
+    }
+    for entry in fs::read_dir(folder)? {
+        let path = entry?.path();
+        if path.is_dir() {
+            collect(&path, only_rust, files)?;
+        } else if !only_rust || path.extension().is_some_and(|e| e == "rs") {
+            files.push(path);
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,147 @@
+//! Runs cargo on a generated crate.
+
+use std::collections::VecDeque;
+use std::io::{BufRead, BufReader, ErrorKind, Read};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use crate::Failure;
+use crate::args::{Build, Lto};
+use crate::progress::Progress;
+
+/// Lines of cargo's messages that are shown when it fails.
+const SHOWN: usize = 60;
+
+/// What `cargo run` sets for the program that it runs. Build scripts that watch such a variable would run again, and with
+/// them everything that depends on them.
+const OF_CARGO_RUN: [&str; 8] = [
+    "CARGO_MANIFEST_DIR",
+    "CARGO_MANIFEST_PATH",
+    "CARGO_MANIFEST_LINKS",
+    "CARGO_BIN_NAME",
+    "CARGO_CRATE_NAME",
+    "CARGO_PRIMARY_PACKAGE",
+    "CARGO_TARGET_TMPDIR",
+    "OUT_DIR",
+];
+
+/// Builds the crate in `folder` and returns the path of its binary.
+pub(crate) fn build(folder: &Path, target: &Path, args: &Build, progress: &Progress) -> Result<PathBuf, Failure> {
+    let mut command = Command::new(cargo()?);
+    command
+        .args(["build", "--release", "--message-format=json-render-diagnostics", "--manifest-path"])
+        .arg(folder.join("Cargo.toml"))
+        .current_dir(folder)
+        .env("CARGO_TARGET_DIR", target)
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
+    for (name, _) in std::env::vars_os() {
+        if name.to_str().is_some_and(|n| OF_CARGO_RUN.contains(&n) || n.starts_with("CARGO_PKG_")) {
+            command.env_remove(name);
+        }
+    }
+    if args.lto == Lto::Thin {
+        command.args(["--config", "profile.release.lto=\"thin\""]);
+    }
+    if args.offline {
+        command.arg("--offline");
+    }
+    if let Some(jobs) = args.jobs {
+        command.args(["--jobs", &jobs.to_string()]);
+    }
+    let mut child = command.spawn().map_err(|error| not_started(command.get_program().as_ref(), &error))?;
+    let (out, err) = (child.stdout.take(), child.stderr.take());
+    // Both pipes are read at once: either one could fill up.
+    let messages = std::thread::spawn(move || {
+        let mut text = String::new();
+        out.map(|mut out| out.read_to_string(&mut text)).transpose().map(|_| text)
+    });
+    let mut last: VecDeque<String> = VecDeque::new();
+    for line in err.map(BufReader::new).into_iter().flat_map(BufRead::lines).map_while(Result::ok) {
+        if let Some(package) = line.trim_start().strip_prefix("Compiling ") {
+            progress.step(package);
+        } else if line.contains("Blocking waiting for file lock") {
+            progress.step("waiting for another build");
+        }
+        if last.len() == SHOWN {
+            last.pop_front();
+        }
+        last.push_back(line);
+    }
+    let status = child.wait().map_err(|error| Failure::new(format!("cargo went away: {error}")))?;
+    let messages = messages.join().ok().and_then(Result::ok).unwrap_or_default();
+    if !status.success() {
+        return Err(failed(last, args));
+    }
+    executable(&messages).ok_or_else(|| Failure::new("cargo built the crate and names no binary"))
+}
+
+/// The binary that the last artifact message names. The generated crate is the only one with a binary.
+fn executable(messages: &str) -> Option<PathBuf> {
+    messages.lines().rev().find_map(|line| {
+        let message: serde_json::Value = serde_json::from_str(line).ok()?;
+        message.get("executable")?.as_str().map(PathBuf::from)
+    })
+}
+
+/// `$CARGO`, `cargo` on the path, or where rustup puts it.
+fn cargo() -> Result<PathBuf, Failure> {
+    if let Some(set) = std::env::var_os("CARGO").filter(|c| !c.is_empty()) {
+        return Ok(set.into());
+    }
+    let file = format!("cargo{}", std::env::consts::EXE_SUFFIX);
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let home = std::env::var_os("HOME").or_else(|| std::env::var_os("USERPROFILE")).map(PathBuf::from);
+    let cargo_home = std::env::var_os("CARGO_HOME").map(PathBuf::from).or_else(|| home.map(|h| h.join(".cargo")));
+    let folders = std::env::split_paths(&path).chain(cargo_home.map(|h| h.join("bin")));
+    folders.map(|folder| folder.join(&file)).find(|f| f.is_file()).ok_or_else(no_toolchain)
+}
+
+fn no_toolchain() -> Failure {
+    Failure::new("no Rust toolchain: `cargo` is neither on PATH nor in ~/.cargo/bin, and CARGO does not name it").hint(
+        "ptc-compile generates a small crate and builds it with cargo; install Rust from https://rustup.rs and run the same command again",
+    )
+}
+
+fn not_started(program: &Path, error: &std::io::Error) -> Failure {
+    if error.kind() == ErrorKind::NotFound {
+        return no_toolchain();
+    }
+    Failure::new(format!("cannot start `{}`: {error}", program.display()))
+}
+
+/// Failures of cargo that have a known way out: a part of its message, and what to do.
+const REMEDIES: [(&str, &str); 6] = [
+    ("linker `", "install a C toolchain for linking, for example `apt install gcc` or `xcode-select --install`"),
+    ("requires rustc", "the runtime needs a newer Rust: `rustup update stable`"),
+    ("rustc is not installed", "install a toolchain: `rustup default stable`"),
+    ("could not choose a version of cargo", "install a toolchain: `rustup default stable`"),
+    ("No space left on device", "free some disk space, or set CARGO_TARGET_DIR or PTC_COMPILE_CACHE to a larger disk"),
+    ("failed to download", "the packages of the runtime are fetched once from the registry; check the network and run it again"),
+];
+
+fn failed(last: VecDeque<String>, args: &Build) -> Failure {
+    let text = Vec::from(last).join("\n");
+    let failure = Failure::new(format!("cargo could not build the deployment:\n\n{}\n", text.trim_end()));
+    let offline = "the packages of the runtime are not on this machine yet; run once without `--offline`";
+    let known = REMEDIES.iter().find(|(part, _)| text.contains(part)).map(|(_, remedy)| *remedy);
+    if args.offline && text.contains("offline") {
+        return failure.hint(offline);
+    }
+    failure.hint(known.unwrap_or("the generated crate is sound as far as ptc-compile can tell; please report this with the message above"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_binary_is_read_from_the_messages() {
+        let messages = "{\"reason\":\"compiler-artifact\",\"executable\":null}\n\
+                        {\"reason\":\"compiler-artifact\",\"executable\":\"/t/release/x\"}\n\
+                        {\"reason\":\"build-finished\",\"success\":true}\n";
+        assert_eq!(executable(messages), Some(PathBuf::from("/t/release/x")));
+        assert_eq!(executable("not json\n"), None);
+    }
+}

@@ -1,0 +1,174 @@
+//! Asks upstreams for what the lock file does not have.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::time::Duration;
+
+use ptc_compiler::config::Config;
+use ptc_compiler::config::model::{SchemaSource, Transport};
+use ptc_compiler::diag::{Code, Diagnostic, Diagnostics};
+use ptc_compiler::ir::Json;
+use ptc_compiler::lock::cover::{self, Ask, Listing, Need};
+use ptc_compiler::lock::{Lock, LockedUpstream, Server};
+use ptc_compiler::openapi;
+use ptc_compiler::source::Sources;
+use ptc_compiler::tree::{self, Syntax};
+use ptc_compiler::{ir, lower};
+use ptc_runtime::secrets::Secrets;
+use ptc_runtime::upstream::{self, UpstreamSettings};
+
+use crate::console::Console;
+use crate::progress::Progress;
+use crate::{Failure, live};
+
+/// What one upstream answered.
+enum Answer {
+    Tools(upstream::Listing),
+    Document(Vec<u8>),
+}
+
+/// Asks all at once. An upstream that does not answer, or answers nonsense, is one finding; the others are asked all the same.
+pub(crate) fn ask(
+    config: &Config,
+    folder: &Path,
+    needs: &[Need],
+    sources: &mut Sources,
+    diagnostics: &mut Diagnostics,
+    console: &Console,
+) -> Result<BTreeMap<String, LockedUpstream>, Failure> {
+    let names: Vec<&str> = needs.iter().map(|need| need.upstream.as_str()).collect();
+    let progress = Progress::start(console, &format!("asking {} for {} tools", names.join(", "), if names.len() == 1 { "its" } else { "their" }));
+    let deployment = live::leak(&only(config, &names));
+    let secrets = Secrets::resolve(deployment, folder).map_err(|missing| {
+        let list: Vec<String> = missing.iter().map(ToString::to_string).collect();
+        Failure::new(format!("the upstreams cannot be asked without their secrets:\n  {}", list.join("\n  ")))
+    })?;
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(|error| Failure::new(format!("cannot start the runtime that talks to upstreams: {error}")))?;
+    let settings = UpstreamSettings::new(folder, runtime.handle().clone());
+    let secrets: &'static Secrets = Box::leak(Box::new(secrets));
+    let settings: &'static UpstreamSettings = Box::leak(Box::new(settings));
+    let answers = runtime.block_on(async {
+        let mut tasks = Vec::new();
+        for need in needs {
+            let Some(upstream) = deployment.catalog.upstream(&need.upstream) else { continue };
+            let document = document_of(config, &need.upstream);
+            let task = tokio::spawn(async move {
+                match need_of(upstream, document) {
+                    None => upstream::list_tools(upstream, secrets, settings).await.map(Answer::Tools).map_err(|fault| fault.to_string()),
+                    Some(document) => fetch(upstream, document, secrets).await.map(Answer::Document),
+                }
+            });
+            tasks.push((need, task));
+        }
+        let mut answers = Vec::new();
+        for (need, task) in tasks {
+            progress.step(&format!("waiting for {}", need.upstream));
+            answers.push((need, task.await.unwrap_or_else(|error| Err(error.to_string()))));
+        }
+        answers
+    });
+    drop(progress);
+    let mut out = BTreeMap::new();
+    for (need, answer) in answers {
+        let Some(entry) = config.upstreams.get(&need.upstream) else { continue };
+        let locked = match answer {
+            Ok(Answer::Tools(listing)) => {
+                listing_of(&need.upstream, listing, sources, diagnostics).map(|l| cover::grant(&need.upstream, entry, l, diagnostics))
+            }
+            Ok(Answer::Document(bytes)) => document(entry, bytes, sources, diagnostics),
+            Err(reason) => {
+                let what = if need.what == Ask::Tools { "its tools" } else { "its OpenAPI document" };
+                let message = format!("the upstream `{}` could not be asked for {what}: {reason}", need.upstream);
+                diagnostics.push(
+                    Diagnostic::new(Code::UpstreamUnreachable, message)
+                        .at(entry.place.clone(), "")
+                        .hint("start it and run ptc-compile again; with a lock file that has its tools it need not run"),
+                );
+                None
+            }
+        };
+        if let Some(locked) = locked {
+            out.insert(need.upstream.clone(), locked);
+        }
+    }
+    Ok(out)
+}
+
+/// The deployment of some upstreams alone, without tools, so that only their secrets are needed.
+fn only(config: &Config, names: &[&str]) -> ir::Deployment {
+    let mut config = config.clone();
+    config.upstreams.retain(|name, _| names.contains(&name.as_str()));
+    lower::deployment(&config, &Lock::default(), "ptc-compile", "")
+}
+
+/// URL and largest size of a document that is fetched.
+#[derive(Clone, Copy)]
+struct Remote {
+    url: &'static str,
+    most: u64,
+}
+
+fn document_of(config: &Config, name: &str) -> Option<Remote> {
+    match &config.upstreams.get(name)?.transport {
+        Transport::OpenApi(entry) => match &entry.schema.value {
+            SchemaSource::Url(url) => Some(Remote { url: url.clone().leak(), most: entry.schema_max_bytes }),
+            SchemaSource::File(_) => None,
+        },
+        _ => None,
+    }
+}
+
+fn need_of(upstream: &ptc_catalog::Upstream, document: Option<Remote>) -> Option<Remote> {
+    document.filter(|_| matches!(upstream.transport, ptc_catalog::Transport::OpenApi(_)))
+}
+
+async fn fetch(upstream: &'static ptc_catalog::Upstream, document: Remote, secrets: &'static Secrets) -> Result<Vec<u8>, String> {
+    let ptc_catalog::Transport::OpenApi(api) = &upstream.transport else { return Err("it is no OpenAPI upstream".to_owned()) };
+    upstream::fetch_document(
+        document.url,
+        api.auth,
+        api.static_headers,
+        secrets,
+        document.most,
+        Duration::from_millis(api.connect_timeout_ms),
+        Duration::from_millis(api.request_timeout_ms),
+    )
+    .await
+    .map_err(|fault| fault.to_string())
+}
+
+/// A listing as the lock takes it. Every definition becomes a text of its own, so that a fault in it has a place.
+fn listing_of(name: &str, listing: upstream::Listing, sources: &mut Sources, diagnostics: &mut Diagnostics) -> Option<Listing> {
+    let mut tools = Vec::new();
+    for (at, raw) in listing.tools.iter().enumerate() {
+        let file = sources.add(format!("tools/list of {name}, tool {}", at + 1), raw.get());
+        tools.push(Json::from(&tree::parse_as(sources, file, Syntax::DOCUMENT, diagnostics)?));
+    }
+    Some(Listing {
+        era: listing.era,
+        server: Some(Server { name: listing.server_name, version: listing.server_version }),
+        instructions: listing.instructions,
+        tools,
+    })
+}
+
+fn document(
+    entry: &ptc_compiler::config::model::Upstream,
+    bytes: Vec<u8>,
+    sources: &mut Sources,
+    diagnostics: &mut Diagnostics,
+) -> Option<LockedUpstream> {
+    let Transport::OpenApi(api) = &entry.transport else { return None };
+    let SchemaSource::Url(url) = &api.schema.value else { return None };
+    match String::from_utf8(bytes) {
+        Ok(text) => openapi::lower(sources, openapi::Text { path: url.clone(), text }, api, diagnostics),
+        Err(error) => {
+            let message = format!("`{url}` cannot be read: byte {} is not UTF-8", error.utf8_error().valid_up_to());
+            diagnostics.push(Diagnostic::new(Code::SchemaUnreadable, message).at(api.schema.place.clone(), ""));
+            None
+        }
+    }
+}

@@ -1,0 +1,51 @@
+//! Files that are whole or not there: written beside their place and renamed into it.
+
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use crate::Failure;
+
+/// Writes a file where its content differs from what is there; tells whether it did. Folders on the way are made.
+pub(crate) fn write_if_changed(path: &Path, bytes: &[u8]) -> Result<bool, Failure> {
+    if std::fs::read(path).is_ok_and(|old| old == bytes) {
+        return Ok(false);
+    }
+    replace(path, |file| file.write_all(bytes))?;
+    Ok(true)
+}
+
+/// Copies a program to `to`, replacing what is there in one step, so that a running one is not disturbed.
+pub(crate) fn copy_program(from: &Path, to: &Path) -> Result<u64, Failure> {
+    let beside = prepare(to)?;
+    let copied = std::fs::copy(from, &beside).and_then(|bytes| std::fs::rename(&beside, to).map(|()| bytes));
+    copied.map_err(|error| {
+        // What is left of a failed copy is of no use; that it cannot be removed either changes nothing.
+        let _ = std::fs::remove_file(&beside);
+        cannot_write(to, &error)
+    })
+}
+
+fn replace(path: &Path, fill: impl FnOnce(&mut std::fs::File) -> io::Result<()>) -> Result<(), Failure> {
+    let beside = prepare(path)?;
+    let written = std::fs::File::create(&beside).and_then(|mut file| fill(&mut file)).and_then(|()| std::fs::rename(&beside, path));
+    written.map_err(|error| {
+        let _ = std::fs::remove_file(&beside);
+        cannot_write(path, &error)
+    })
+}
+
+/// Makes the folder of `path` and names a file in it that no other process or thread uses.
+fn prepare(path: &Path) -> Result<PathBuf, Failure> {
+    static COUNT: AtomicU32 = AtomicU32::new(0);
+    if let Some(folder) = path.parent().filter(|f| !f.as_os_str().is_empty()) {
+        std::fs::create_dir_all(folder).map_err(|error| cannot_write(path, &error))?;
+    }
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    let count = COUNT.fetch_add(1, Ordering::Relaxed);
+    Ok(path.with_file_name(format!(".{name}.{}-{count}.tmp", std::process::id())))
+}
+
+fn cannot_write(path: &Path, error: &io::Error) -> Failure {
+    Failure::new(format!("cannot write `{}`: {error}", path.display()))
+}

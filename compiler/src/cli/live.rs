@@ -1,0 +1,143 @@
+//! A deployment in this process: the model leaked into the types that generated tables have.
+//!
+//! It lives until the process ends, which for a compiler is soon.
+
+use ptc_catalog as ptc;
+use ptc_compiler::config::model::{self, CredentialSource, Transport};
+use ptc_compiler::ir;
+
+/// The deployment as generated code would hold it.
+pub(crate) fn leak(deployment: &ir::Deployment) -> &'static ptc::Deployment {
+    let credentials = deployment.credentials.iter().map(|c| ptc::Binding { name: text(&c.name), source: source(&c.source) });
+    let catalog = ptc::Catalog { digest: text(&deployment.catalog_digest), upstreams: list(deployment.upstreams.iter().map(upstream)) };
+    Box::leak(Box::new(ptc::Deployment {
+        name: text(&deployment.name),
+        compiler: ptc_compiler::VERSION,
+        config_digest: text(&deployment.config_digest),
+        credentials: list(credentials),
+        catalog: Box::leak(Box::new(catalog)),
+    }))
+}
+
+fn text(text: &str) -> &'static str {
+    text.to_owned().leak()
+}
+
+fn list<T>(items: impl Iterator<Item = T>) -> &'static [T] {
+    items.collect::<Vec<T>>().leak()
+}
+
+fn texts(texts: &[String]) -> &'static [&'static str] {
+    list(texts.iter().map(|t| text(t)))
+}
+
+fn source(source: &CredentialSource) -> ptc::Source {
+    match source {
+        CredentialSource::Env { var } => ptc::Source::Env { var: text(var) },
+        CredentialSource::File { path } => ptc::Source::File { path: text(path) },
+        CredentialSource::Literal { value } => ptc::Source::Literal { value: text(value) },
+    }
+}
+
+fn upstream(upstream: &ir::Upstream) -> ptc::Upstream {
+    ptc::Upstream {
+        name: text(&upstream.name),
+        description: text(&upstream.description),
+        transport: transport(upstream),
+        tools: list(upstream.tools.iter().map(tool)),
+    }
+}
+
+fn transport(upstream: &ir::Upstream) -> ptc::Transport {
+    match &upstream.transport {
+        Transport::McpStdio(t) => ptc::Transport::McpStdio(ptc::McpStdio {
+            command: text(&t.command.value),
+            args: texts(&t.args),
+            env: list(t.env.iter().map(|(name, parts)| (text(name), list(parts.iter().map(env_part))))),
+            inherit_env: match &t.inherit_env {
+                model::InheritEnv::Base => ptc::InheritEnv::Base,
+                model::InheritEnv::Names(names) => ptc::InheritEnv::Names(texts(names)),
+                model::InheritEnv::All => ptc::InheritEnv::All,
+            },
+            cd: t.cd.as_deref().map(text),
+            handshake_timeout_ms: t.handshake_timeout_ms,
+            max_response_bytes: t.max_response_bytes,
+            era: upstream.era,
+        }),
+        Transport::McpHttp(t) => ptc::Transport::McpHttp(ptc::McpHttp {
+            url: text(&t.url.value),
+            auth: auth(&t.http),
+            static_headers: headers(&t.http),
+            handshake_timeout_ms: t.handshake_timeout_ms,
+            request_timeout_ms: t.http.request_timeout_ms,
+            connect_timeout_ms: t.http.connect_timeout_ms,
+            max_response_bytes: t.http.max_response_bytes,
+            proxy: t.proxy.as_deref().map(text),
+            era: upstream.era,
+        }),
+        Transport::OpenApi(t) => ptc::Transport::OpenApi(ptc::OpenApi {
+            base_url: text(&t.base_url.value),
+            auth: auth(&t.http),
+            static_headers: headers(&t.http),
+            request_timeout_ms: t.http.request_timeout_ms,
+            connect_timeout_ms: t.http.connect_timeout_ms,
+            max_response_bytes: t.http.max_response_bytes,
+        }),
+    }
+}
+
+fn env_part(part: &model::EnvPart) -> ptc::EnvPart {
+    match part {
+        model::EnvPart::Text(literal) => ptc::EnvPart::Text(text(literal)),
+        model::EnvPart::Var(name) => ptc::EnvPart::Var(text(name)),
+    }
+}
+
+/// The emitters of an HTTP upstream.
+pub(crate) fn auth(http: &model::HttpOptions) -> &'static [ptc::Auth] {
+    list(http.auth.iter().map(|auth| match auth {
+        model::Auth::Bearer { binding } => ptc::Auth::Bearer { binding: text(binding) },
+        model::Auth::Basic { binding } => ptc::Auth::Basic { binding: text(binding) },
+        model::Auth::CustomHeader { header, binding } => ptc::Auth::CustomHeader { header: text(header), binding: text(binding) },
+    }))
+}
+
+/// The static headers of an HTTP upstream.
+pub(crate) fn headers(http: &model::HttpOptions) -> &'static [(&'static str, &'static str)] {
+    list(http.static_headers.iter().map(|(name, value)| (text(name), text(value))))
+}
+
+fn tool(tool: &ir::Tool) -> ptc::Tool {
+    ptc::Tool {
+        name: text(&tool.name),
+        description: text(&tool.description),
+        args: list(tool.args.iter().map(|arg| ptc::Arg {
+            name: text(&arg.name),
+            required: arg.required,
+            types: arg.types,
+            label: text(&arg.label),
+            allowed: texts(&arg.allowed),
+        })),
+        closed: tool.closed,
+        doc: text(&tool.doc),
+        definition: text(&tool.definition),
+        digest: text(&tool.digest),
+        annotations: tool.annotations,
+        operation: tool.operation.as_ref().map(operation),
+    }
+}
+
+fn operation(operation: &ir::Operation) -> &'static ptc::Operation {
+    Box::leak(Box::new(ptc::Operation {
+        id: text(&operation.id),
+        path: text(&operation.path),
+        params: list(operation.params.iter().map(|param| ptc::Param {
+            name: text(&param.name),
+            place: param.place,
+            style: param.style,
+            explode: param.explode,
+            allow_reserved: param.allow_reserved,
+        })),
+        default_args: list(operation.default_args.iter().map(|(name, json)| (text(name), text(json)))),
+    }))
+}

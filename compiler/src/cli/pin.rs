@@ -1,0 +1,113 @@
+//! The lock file of a build: read, compared with the config, brought up to date where that is allowed.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use ptc_compiler::config::Config;
+use ptc_compiler::diag::{Code, Diagnostic, Diagnostics};
+use ptc_compiler::lock::cover::{self, Need};
+use ptc_compiler::lock::{self, Lock};
+
+use crate::args::Build;
+use crate::check::{self, Checked};
+use crate::console::Console;
+use crate::{Failure, contact, files};
+
+/// `upstreams.lock.json` beside `upstreams.json`.
+pub(crate) fn path(config: &Path) -> PathBuf {
+    let stem = config.file_stem().unwrap_or_default().to_string_lossy();
+    config.with_file_name(format!("{stem}.lock.json"))
+}
+
+/// The lock that the build goes by. `None` where there is none; then the findings say why.
+///
+/// Upstreams that the lock file does not cover are contacted, all at once, and the file is written anew. With `--locked` it is
+/// used as it is or not at all; with `--offline` nothing is contacted.
+pub(crate) fn lock(args: &Build, config_path: &Path, checked: &mut Checked, console: &Console) -> Result<Option<Lock>, Failure> {
+    let Some(config) = &checked.config else { return Ok(None) };
+    let path = path(config_path);
+    let old = if path.exists() {
+        let file = checked.sources.add(path.display().to_string(), check::read_text(&path)?);
+        match lock::read::read(&checked.sources, file, &mut checked.diagnostics) {
+            Some(lock) => Some(lock),
+            None => return Ok(None),
+        }
+    } else {
+        None
+    };
+    let known = old.clone().unwrap_or_default();
+    let needs = cover::needs(config, &known);
+    let mut fresh = checked.documents.clone();
+    if let Some(option) = forbids_contact(args) {
+        if !needs.is_empty() {
+            for need in &needs {
+                checked.diagnostics.push(uncovered(config, need, option, old.is_none().then_some(&path)));
+            }
+            return Ok(None);
+        }
+    } else if !needs.is_empty() {
+        let answers = contact::ask(config, &checked.folder, &needs, &mut checked.sources, &mut checked.diagnostics, console)?;
+        fresh.extend(answers);
+        if checked.diagnostics.has_errors() {
+            return Ok(None);
+        }
+    }
+    let lock = cover::cover(config, &known, fresh);
+    if old.as_ref() == Some(&lock) {
+        return Ok(Some(lock));
+    }
+    if args.locked {
+        let count = checked.diagnostics.sorted().len();
+        report_changes(config, &known, &lock, &mut checked.diagnostics);
+        // Upstreams that the config no longer has change the file, and nothing that is built.
+        return Ok((checked.diagnostics.sorted().len() == count).then_some(lock));
+    }
+    files::write_if_changed(&path, lock::write::write(&lock).as_bytes())?;
+    console.message(&format!("{} {}\n", if old.is_some() { "updated" } else { "wrote" }, path.display()));
+    Ok(Some(lock))
+}
+
+/// The option that forbids to contact anybody.
+fn forbids_contact(args: &Build) -> Option<&'static str> {
+    args.locked.then_some("--locked").or_else(|| args.offline.then_some("--offline"))
+}
+
+fn uncovered(config: &Config, need: &Need, option: &str, missing: Option<&PathBuf>) -> Diagnostic {
+    let message = match missing {
+        Some(path) => format!("the upstream `{}` has no pinned tools: there is no lock file `{}`", need.upstream, path.display()),
+        None => format!("the upstream `{}` {}", need.upstream, need.why),
+    };
+    let diagnostic = Diagnostic::new(Code::LockStale, message)
+        .hint(format!("run ptc-compile once without `{option}` while the upstream can be reached, and commit the lock file"));
+    match config.upstreams.get(&need.upstream) {
+        Some(upstream) => diagnostic.at(upstream.place.clone(), ""),
+        None => diagnostic,
+    }
+}
+
+/// One finding for every upstream whose locked tools would change.
+fn report_changes(config: &Config, old: &Lock, new: &Lock, diagnostics: &mut Diagnostics) {
+    let empty = BTreeMap::new();
+    for (name, upstream) in &config.upstreams {
+        let (before, after) = (old.upstreams.get(name), new.upstreams.get(name));
+        if before == after {
+            continue;
+        }
+        let tools = |side: Option<&'_ lock::LockedUpstream>| side.map_or_else(BTreeMap::new, |u| u.tools.clone());
+        let (before, after) = if before.is_some() { (tools(before), tools(after)) } else { (empty.clone(), tools(after)) };
+        let mut changed: Vec<&String> =
+            before.keys().chain(after.keys()).filter(|tool| before.get(*tool) != after.get(*tool)).collect();
+        changed.sort();
+        changed.dedup();
+        let what = match changed.as_slice() {
+            [] => "another document than the lock file".to_owned(),
+            [one] => format!("another definition of `{one}` than the lock file"),
+            [first, rest @ ..] => format!("other definitions of `{first}` and {} more tools than the lock file", rest.len()),
+        };
+        diagnostics.push(
+            Diagnostic::new(Code::LockStale, format!("the upstream `{name}` now has {what}"))
+                .at(upstream.place.clone(), "")
+                .hint("run ptc-compile without `--locked`, review the change of the lock file, and commit it"),
+        );
+    }
+}

@@ -1,0 +1,163 @@
+//! Where the generated crate finds the runtime: this workspace, the copy inside `ptc-compile`, or the package registry.
+
+use std::path::{Path, PathBuf};
+
+use ptc_compiler::render::Origin;
+
+use crate::args::RuntimeSource;
+use crate::{Failure, files};
+
+/// The runtime's part of the workspace, as this program was built: path and content of every file, sorted by path.
+mod embedded {
+    include!(concat!(env!("OUT_DIR"), "/embedded.rs"));
+}
+
+/// Where a build takes place.
+#[derive(Debug)]
+pub(crate) struct Source {
+    /// How the manifest names the runtime.
+    pub(crate) origin: Origin,
+    /// The resolution that the runtime was tested with.
+    pub(crate) cargo_lock: Option<String>,
+    /// `[profile.release]` of the workspace.
+    pub(crate) profile: String,
+    /// The target directory that all deployments share.
+    pub(crate) target: PathBuf,
+    /// Where binaries go unless an option says otherwise.
+    pub(crate) binaries: PathBuf,
+}
+
+/// Finds the runtime.
+///
+/// A `ptc-compile` that lies in a checkout's target directory builds from that checkout, so that a change of the runtime is
+/// in the next binary. Anywhere else it unpacks its own copy into a cache directory.
+pub(crate) fn find(wanted: Option<RuntimeSource>) -> Result<Source, Failure> {
+    match wanted {
+        None => match std::env::current_exe().ok().as_deref().and_then(checkout) {
+            Some(root) => workspace(root),
+            None => embedded(),
+        },
+        Some(RuntimeSource::Workspace) => {
+            let places = [std::env::current_exe(), std::env::current_dir()];
+            match places.iter().flatten().find_map(|place| checkout(place)) {
+                Some(root) => workspace(root),
+                None => Err(Failure::new("no workspace of the runtime around this ptc-compile or the current folder")
+                    .hint("leave `--runtime-source` out to build from the copy inside ptc-compile")),
+            }
+        }
+        Some(RuntimeSource::Embedded) => embedded(),
+        Some(RuntimeSource::Registry) => {
+            let cache = cache()?;
+            Ok(Source {
+                origin: Origin::Registry(ptc_compiler::VERSION.to_owned()),
+                cargo_lock: None,
+                profile: profile(embedded::MANIFEST),
+                target: cache.join("target"),
+                binaries: local_binaries(),
+            })
+        }
+    }
+}
+
+/// The checkout around a path.
+fn checkout(path: &Path) -> Option<&Path> {
+    path.ancestors().find(|folder| folder.join("runtime/catalog/Cargo.toml").is_file() && folder.join("Cargo.lock").is_file())
+}
+
+fn workspace(root: &Path) -> Result<Source, Failure> {
+    let read = |name: &str| {
+        let path = root.join(name);
+        std::fs::read_to_string(&path).map_err(|error| Failure::new(format!("cannot read `{}`: {error}", path.display())))
+    };
+    let target = match std::env::var_os("CARGO_TARGET_DIR").filter(|dir| !dir.is_empty()) {
+        Some(dir) => std::path::absolute(PathBuf::from(dir)).unwrap_or_else(|_| root.join("target")),
+        None => root.join("target"),
+    };
+    Ok(Source {
+        origin: Origin::Path(root.display().to_string()),
+        cargo_lock: Some(read("Cargo.lock")?),
+        profile: profile(&read("Cargo.toml")?),
+        binaries: target.join("ptc"),
+        target,
+    })
+}
+
+fn embedded() -> Result<Source, Failure> {
+    let cache = cache()?;
+    let root = cache.join(format!("runtime-{}", embedded::DIGEST));
+    unpack(&root)?;
+    Ok(Source {
+        origin: Origin::Path(root.display().to_string()),
+        cargo_lock: Some(embedded::LOCK.to_owned()),
+        profile: profile(embedded::MANIFEST),
+        target: cache.join("target"),
+        binaries: local_binaries(),
+    })
+}
+
+fn local_binaries() -> PathBuf {
+    PathBuf::from("target/ptc")
+}
+
+/// Unpacks the copy once: into a folder of its own, then renamed, so that nobody ever sees half of it.
+fn unpack(root: &Path) -> Result<(), Failure> {
+    if root.join("Cargo.toml").is_file() {
+        return Ok(());
+    }
+    let beside = root.with_extension(format!("{}.tmp", std::process::id()));
+    for (path, bytes) in embedded::FILES {
+        files::write_if_changed(&beside.join(path), bytes)?;
+    }
+    files::write_if_changed(&beside.join("Cargo.lock"), embedded::LOCK.as_bytes())?;
+    // Last, since it says that the rest is there.
+    files::write_if_changed(&beside.join("Cargo.toml"), embedded::MANIFEST.as_bytes())?;
+    match std::fs::rename(&beside, root) {
+        Ok(()) => Ok(()),
+        // Another ptc-compile was faster; its copy is the same.
+        Err(_) if root.join("Cargo.toml").is_file() => {
+            let _ = std::fs::remove_dir_all(&beside);
+            Ok(())
+        }
+        Err(error) => Err(Failure::new(format!("cannot write `{}`: {error}", root.display()))),
+    }
+}
+
+/// `$PTC_COMPILE_CACHE`, or `ptc-compile` in the user's cache directory.
+fn cache() -> Result<PathBuf, Failure> {
+    let set = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+    let own = set("PTC_COMPILE_CACHE");
+    let shared = || set("XDG_CACHE_HOME").or_else(|| set("LOCALAPPDATA")).or_else(|| set("HOME").map(|home| home.join(".cache")));
+    let cache = own.or_else(|| shared().map(|dir| dir.join("ptc-compile")));
+    let cache = cache.ok_or_else(|| {
+        Failure::new("no cache directory to build in: none of PTC_COMPILE_CACHE, XDG_CACHE_HOME and HOME is set")
+            .hint("set PTC_COMPILE_CACHE to a folder that can be written")
+    })?;
+    std::path::absolute(&cache).map_err(|error| Failure::new(format!("cannot use the cache directory `{}`: {error}", cache.display())))
+}
+
+/// The release profile of a workspace manifest, as it stands there.
+fn profile(manifest: &str) -> String {
+    let mut lines = manifest.lines().skip_while(|line| line.trim() != "[profile.release]");
+    let mut section: Vec<&str> = lines.next().into_iter().collect();
+    section.extend(lines.take_while(|line| !line.starts_with('[')));
+    section.join("\n").trim().to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_release_profile_is_taken_as_it_stands() {
+        let manifest = "[workspace]\n\n[profile.release]\nstrip = true\n# why\nlto = false\n\n[profile.dev]\ndebug = 1\n";
+        assert_eq!(profile(manifest), "[profile.release]\nstrip = true\n# why\nlto = false");
+        assert!(profile(embedded::MANIFEST).contains("panic"));
+    }
+
+    #[test]
+    fn the_embedded_copy_is_the_runtime_and_nothing_else() {
+        assert!(embedded::FILES.iter().any(|(path, _)| *path == "runtime/src/lib.rs"));
+        assert!(embedded::FILES.iter().all(|(path, _)| path.starts_with("runtime/")));
+        assert!(!embedded::MANIFEST.contains("\"compiler\""));
+    }
+}

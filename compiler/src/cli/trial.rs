@@ -1,0 +1,46 @@
+//! Runs a program in the binary that was just built.
+
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use serde_json::Value;
+
+use crate::Failure;
+
+/// What a program gave.
+#[derive(Debug)]
+pub(crate) struct Answer {
+    /// Its value as a client sees it, or its error.
+    pub(crate) text: String,
+    /// Whether it has a value.
+    pub(crate) ok: bool,
+    /// Calls of upstreams.
+    pub(crate) calls: usize,
+    /// Bytes of payload that the calls brought.
+    pub(crate) payload: u64,
+}
+
+/// Evaluates `program` in `binary`. Relative paths of the config start from its folder.
+pub(crate) fn eval(binary: &Path, folder: &Path, program: &str) -> Result<Answer, Failure> {
+    // A path without a slash would be looked up in PATH.
+    let binary = std::path::absolute(binary).map_err(|error| Failure::new(format!("cannot use `{}`: {error}", binary.display())))?;
+    let output = Command::new(&binary)
+        .args(["eval", "--json", "--config-dir"])
+        .arg(std::path::absolute(folder).unwrap_or_else(|_| folder.to_owned()))
+        .arg("--")
+        .arg(program)
+        .stdin(Stdio::null())
+        .stderr(Stdio::inherit())
+        .output()
+        .map_err(|error| Failure::new(format!("cannot start the new binary `{}`: {error}", binary.display())))?;
+    let answer: Value = serde_json::from_slice(&output.stdout).map_err(|_| {
+        Failure::new("the new binary did not evaluate the program").hint(format!("ask it: {} eval …", binary.display()))
+    })?;
+    let calls = answer.get("upstream_calls").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
+    let payload = calls.iter().filter_map(|call| call.get("result_bytes")?.as_u64()).sum();
+    let result = answer.get("result").and_then(Value::as_str);
+    let error = ["error", "feedback", "message"].iter().find_map(|key| answer.get(key)?.as_str());
+    let ok = result.is_some() && output.status.success();
+    let text = if ok { result } else { error.or(result) };
+    Ok(Answer { text: text.unwrap_or_default().to_owned(), ok, calls: calls.len(), payload })
+}
