@@ -51,7 +51,7 @@ const fn arity(arglists: &[&str]) -> (u8, Option<u8>) {
         let mut bytes = list.as_bytes();
         let mut before = b' ';
         while let [byte, more @ ..] = bytes {
-            if *byte == b'&' && before == b' ' {
+            if *byte == b'&' && (before == b' ' || before == b'[') {
                 rest_of = true;
             }
             let starts = *byte != b' ' && *byte != b']' && (before == b' ' || before == b'[');

@@ -1,0 +1,53 @@
+//! The table of builtins keeps what it promises: every row is documented, and every example prints what it says.
+
+use std::collections::BTreeSet;
+
+use ptc_lisp::{Program, Run, builtins, print, special};
+
+fn rows() -> impl Iterator<Item = &'static builtins::Builtin> {
+    builtins::all().chain(special::functions())
+}
+
+fn printed(program: &str) -> Result<String, String> {
+    let compiled = Program::compile(program).map_err(|e| e.render(program))?;
+    let outcome = Run::new(&compiled).execute();
+    outcome.result.map(|value| print::readable(&value)).map_err(|e| e.render(program))
+}
+
+#[test]
+fn every_example_prints_what_it_says() {
+    let mut wrong = Vec::new();
+    for row in builtins::all() {
+        for (program, expected) in row.examples {
+            match printed(program) {
+                Ok(actual) if actual == *expected => {}
+                Ok(actual) => wrong.push(format!("{program} prints {actual}, not {expected}")),
+                Err(fault) => wrong.push(format!("{program} fails: {fault}")),
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{} examples are wrong:\n{}", wrong.len(), wrong.join("\n"));
+}
+
+#[test]
+fn every_row_is_complete() {
+    let mut seen = BTreeSet::new();
+    for row in rows() {
+        let name = format!("{}/{}", row.namespace, row.name);
+        assert!(seen.insert(name.clone()), "{name} has two rows");
+        assert!(!row.arglists.is_empty(), "{name} has no argument list");
+        assert!(row.arglists.iter().all(|list| list.starts_with('[') && list.ends_with(']')), "{name} has a bad argument list");
+        assert!(row.doc.ends_with(['.', '…']), "{name}: its documentation is no sentence: {}", row.doc);
+        assert!(!row.doc.contains('\n'), "{name}: its documentation is more than a line");
+        assert!(row.max.is_none_or(|max| max >= row.min), "{name} takes no number of arguments");
+    }
+    for row in builtins::all() {
+        assert!(!row.examples.is_empty(), "{} has no example", row.full_name());
+        assert!(builtins::find(&row.full_name()).is_some_and(|found| std::ptr::eq(found, row)), "{} finds another row", row.full_name());
+    }
+}
+
+#[test]
+fn there_are_enough() {
+    assert!(builtins::all().count() >= 250, "only {} rows", builtins::all().count());
+}
