@@ -1,0 +1,51 @@
+;; Asks real Clojure for the answers of the cases beside this file, and writes them in.
+;;
+;;   clojure regenerate.clj *.cases
+;;
+;; A case is a program on one line. Below it stands what Clojure answers, `;=> value` or `;=! ExceptionClass`, written by
+;; this script, and where PTC-Lisp documents another answer `;ptc value ; reason` (`;ptc !kind` for a fault), which is kept.
+(ns regenerate
+  (:require [clojure.string :as str] [clojure.set] [clojure.walk]))
+
+(defn model
+  "A value in PTC-Lisp's model: one kind of sequence, characters are strings, no ratios."
+  [v]
+  (cond
+    (map? v) (into {} (map (fn [[k x]] [(model k) (model x)])) v)
+    (set? v) (into #{} (map model) v)
+    (sequential? v) (mapv model v)
+    (char? v) (str v)
+    (ratio? v) (double v)
+    (instance? clojure.lang.BigInt v) (bigint v)
+    :else v))
+
+(defn text [v]
+  (-> (pr-str (model v)) (str/replace #"(\d)[NM](?=[\s\]})]|$)" "$1")))
+
+(defn fresh-ns []
+  (let [n (create-ns (gensym "case"))]
+    (binding [*ns* n]
+      (refer-clojure)
+      (require '[clojure.string :as str] '[clojure.set :as set] '[clojure.walk :as walk]))
+    n))
+
+(defn answer [program]
+  (let [n (fresh-ns)
+        work (future
+               (binding [*ns* n *out* (java.io.StringWriter.)]
+                 (try
+                   (str ";=> " (text (reduce (fn [_ form] (eval form)) nil (read-string (str "[" program "\n]")))))
+                   (catch Throwable t
+                     (str ";=! " (.getSimpleName (class (or (.getCause t) t))))))))
+        out (deref work 3000 ";=! Timeout")]
+    (future-cancel work)
+    (remove-ns (ns-name n))
+    out))
+
+(doseq [path *command-line-args*]
+  (let [lines (str/split-lines (slurp path))
+        kept (remove #(or (str/starts-with? % ";=>") (str/starts-with? % ";=!")) lines)]
+    (spit path
+          (str (str/join "\n" (mapcat (fn [line] (if (or (str/blank? line) (str/starts-with? line ";")) [line] [line (answer line)])) kept))
+               "\n"))))
+(System/exit 0)
