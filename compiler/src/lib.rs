@@ -8,6 +8,7 @@ pub mod ir;
 pub mod lock;
 pub mod lower;
 pub mod openapi;
+pub mod pinned;
 pub mod render;
 pub mod source;
 pub mod tree;

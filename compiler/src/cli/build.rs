@@ -24,7 +24,9 @@ pub(crate) fn run(args: &Build, console: &Console) -> Result<Status, Failure> {
     let mut checked = check::load(path)?;
     let lock = if checked.diagnostics.has_errors() { None } else { pin::lock(args, path, &mut checked, console)? };
     let status = console.findings(&checked.sources, &checked.diagnostics);
-    let (Status::Clean, Some(config), Some(lock)) = (status, &checked.config, lock) else { return Ok(status.at_least_findings()) };
+    let (Status::Clean, Some(config), Some(lock)) = (status, &checked.config, lock) else {
+        return Ok(status.at_least_findings());
+    };
 
     let name = generate::name(path, args.output.as_deref());
     let digest = lock::sha256(checked.sources.get(config.file).text.as_bytes());
@@ -32,7 +34,8 @@ pub(crate) fn run(args: &Build, console: &Console) -> Result<Status, Failure> {
     let source = source::find(args.runtime_source)?;
     let output = args.output.clone().unwrap_or_else(|| source.binaries.join(format!("{name}{}", std::env::consts::EXE_SUFFIX)));
     let folder = generate::generate(&deployment, &source, path, &output)?;
-    let progress = Progress::start(console, &format!("compiling {name}; the first deployment on a machine takes a minute or two"));
+    let progress =
+        Progress::start(console, &format!("compiling {name}; the first deployment on a machine takes a minute or two"));
     let built = cargo::build(&folder, &source.target, args, &progress);
     drop(progress);
     let size = files::copy_program(&built?, &output)?;
@@ -61,7 +64,10 @@ fn summary(deployment: &Deployment, output: &Path, size: u64, started: Instant) 
     row("total", format!("{}, {}", count(deployment.upstreams.len(), "upstream"), count(deployment.tool_count(), "tool")));
     let described = describe::tools_list_json(live::leak(deployment), &Settings::defaults(!deployment.upstreams.is_empty()));
     // Four bytes a token is the usual rule of thumb for English text and JSON.
-    row("clients pay", format!("{} bytes for tools/list, about {} tokens", grouped(described.len() as u64), grouped(described.len() as u64 / 4)));
+    row(
+        "clients pay",
+        format!("{} bytes for tools/list, about {} tokens", grouped(described.len() as u64), grouped(described.len() as u64 / 4)),
+    );
     row("catalog", deployment.catalog_digest.clone());
     row("binary", format!("{}, {:.1} MB", shown(output), size as f64 / 1e6));
     row("time", format!("{:.1} s", started.elapsed().as_secs_f64()));

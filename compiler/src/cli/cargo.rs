@@ -129,7 +129,9 @@ fn failed(last: VecDeque<String>, args: &Build) -> Failure {
     if args.offline && text.contains("offline") {
         return failure.hint(offline);
     }
-    failure.hint(known.unwrap_or("the generated crate is sound as far as ptc-compile can tell; please report this with the message above"))
+    failure.hint(
+        known.unwrap_or("the generated crate is sound as far as ptc-compile can tell; please report this with the message above"),
+    )
 }
 
 #[cfg(test)]

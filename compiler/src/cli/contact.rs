@@ -37,7 +37,10 @@ pub(crate) fn ask(
     console: &Console,
 ) -> Result<BTreeMap<String, LockedUpstream>, Failure> {
     let names: Vec<&str> = needs.iter().map(|need| need.upstream.as_str()).collect();
-    let progress = Progress::start(console, &format!("asking {} for {} tools", names.join(", "), if names.len() == 1 { "its" } else { "their" }));
+    let progress = Progress::start(
+        console,
+        &format!("asking {} for {} tools", names.join(", "), if names.len() == 1 { "its" } else { "their" }),
+    );
     let deployment = live::leak(&only(config, &names));
     let secrets = Secrets::resolve(deployment, folder).map_err(|missing| {
         let list: Vec<String> = missing.iter().map(ToString::to_string).collect();
@@ -57,7 +60,10 @@ pub(crate) fn ask(
             let document = document_of(config, &need.upstream);
             let task = tokio::spawn(async move {
                 match need_of(upstream, document) {
-                    None => upstream::list_tools(upstream, secrets, settings).await.map(Answer::Tools).map_err(|fault| fault.to_string()),
+                    None => upstream::list_tools(upstream, secrets, settings)
+                        .await
+                        .map(Answer::Tools)
+                        .map_err(|fault| fault.to_string()),
                     Some(document) => fetch(upstream, document, secrets).await.map(Answer::Document),
                 }
             });
@@ -75,9 +81,8 @@ pub(crate) fn ask(
     for (need, answer) in answers {
         let Some(entry) = config.upstreams.get(&need.upstream) else { continue };
         let locked = match answer {
-            Ok(Answer::Tools(listing)) => {
-                listing_of(&need.upstream, listing, sources, diagnostics).map(|l| cover::grant(&need.upstream, entry, l, diagnostics))
-            }
+            Ok(Answer::Tools(listing)) => listing_of(&need.upstream, listing, sources, diagnostics)
+                .map(|l| cover::grant(&need.upstream, entry, l, diagnostics)),
             Ok(Answer::Document(bytes)) => document(entry, bytes, sources, diagnostics),
             Err(reason) => {
                 let what = if need.what == Ask::Tools { "its tools" } else { "its OpenAPI document" };

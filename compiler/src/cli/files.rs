@@ -28,7 +28,8 @@ pub(crate) fn copy_program(from: &Path, to: &Path) -> Result<u64, Failure> {
 
 fn replace(path: &Path, fill: impl FnOnce(&mut std::fs::File) -> io::Result<()>) -> Result<(), Failure> {
     let beside = prepare(path)?;
-    let written = std::fs::File::create(&beside).and_then(|mut file| fill(&mut file)).and_then(|()| std::fs::rename(&beside, path));
+    let written =
+        std::fs::File::create(&beside).and_then(|mut file| fill(&mut file)).and_then(|()| std::fs::rename(&beside, path));
     written.map_err(|error| {
         let _ = std::fs::remove_file(&beside);
         cannot_write(path, &error)

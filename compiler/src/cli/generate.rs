@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use ptc_compiler::ir::Deployment;
 use ptc_compiler::lock;
+use ptc_compiler::pinned;
 use ptc_compiler::render::{self, Manifest};
 
 use crate::source::Source;
@@ -38,19 +39,12 @@ fn package(name: &str, config: &Path, output: &Path) -> String {
     format!("ptc-{}-{short}", slug.trim_matches('-'))
 }
 
-/// The name of a deployment: the stem of its output, else of its config, else of the folder of an `upstreams.json`.
+/// The name of a deployment: the stem of its output, else what its config is called.
 pub(crate) fn name(config: &Path, output: Option<&Path>) -> String {
-    let stem = |path: &Path| path.file_stem().map(|s| s.to_string_lossy().into_owned());
-    if let Some(name) = output.and_then(stem) {
-        return name;
+    match output.and_then(Path::file_stem) {
+        Some(stem) => stem.to_string_lossy().into_owned(),
+        None => pinned::deployment_name(&std::path::absolute(config).unwrap_or_else(|_| config.to_owned())),
     }
-    let own = stem(config).unwrap_or_default();
-    if own != "upstreams" && !own.is_empty() {
-        return own;
-    }
-    let absolute = std::path::absolute(config).unwrap_or_else(|_| config.to_owned());
-    let folder = absolute.parent().and_then(Path::file_name).map(|f| f.to_string_lossy().into_owned());
-    folder.unwrap_or(own)
 }
 
 #[cfg(test)]

@@ -9,7 +9,8 @@ use ptc_compiler::ir;
 /// The deployment as generated code would hold it.
 pub(crate) fn leak(deployment: &ir::Deployment) -> &'static ptc::Deployment {
     let credentials = deployment.credentials.iter().map(|c| ptc::Binding { name: text(&c.name), source: source(&c.source) });
-    let catalog = ptc::Catalog { digest: text(&deployment.catalog_digest), upstreams: list(deployment.upstreams.iter().map(upstream)) };
+    let catalog =
+        ptc::Catalog { digest: text(&deployment.catalog_digest), upstreams: list(deployment.upstreams.iter().map(upstream)) };
     Box::leak(Box::new(ptc::Deployment {
         name: text(&deployment.name),
         compiler: ptc_compiler::VERSION,

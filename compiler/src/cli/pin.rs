@@ -1,12 +1,12 @@
 //! The lock file of a build: read, compared with the config, brought up to date where that is allowed.
 
-use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use ptc_compiler::config::Config;
-use ptc_compiler::diag::{Code, Diagnostic, Diagnostics};
+use ptc_compiler::diag::{Code, Diagnostic};
 use ptc_compiler::lock::cover::{self, Need};
 use ptc_compiler::lock::{self, Lock};
+use ptc_compiler::pinned;
 
 use crate::args::Build;
 use crate::check::{self, Checked};
@@ -15,8 +15,7 @@ use crate::{Failure, contact, files};
 
 /// `upstreams.lock.json` beside `upstreams.json`.
 pub(crate) fn path(config: &Path) -> PathBuf {
-    let stem = config.file_stem().unwrap_or_default().to_string_lossy();
-    config.with_file_name(format!("{stem}.lock.json"))
+    config.with_file_name(pinned::lock_name(&config.file_name().unwrap_or_default().to_string_lossy()))
 }
 
 /// The lock that the build goes by. `None` where there is none; then the findings say why.
@@ -57,10 +56,9 @@ pub(crate) fn lock(args: &Build, config_path: &Path, checked: &mut Checked, cons
         return Ok(Some(lock));
     }
     if args.locked {
-        let count = checked.diagnostics.sorted().len();
-        report_changes(config, &known, &lock, &mut checked.diagnostics);
         // Upstreams that the config no longer has change the file, and nothing that is built.
-        return Ok((checked.diagnostics.sorted().len() == count).then_some(lock));
+        let stale = cover::report_changes(config, &known, &lock, &mut checked.diagnostics);
+        return Ok((!stale).then_some(lock));
     }
     files::write_if_changed(&path, lock::write::write(&lock).as_bytes())?;
     console.message(&format!("{} {}\n", if old.is_some() { "updated" } else { "wrote" }, path.display()));
@@ -82,32 +80,5 @@ fn uncovered(config: &Config, need: &Need, option: &str, missing: Option<&PathBu
     match config.upstreams.get(&need.upstream) {
         Some(upstream) => diagnostic.at(upstream.place.clone(), ""),
         None => diagnostic,
-    }
-}
-
-/// One finding for every upstream whose locked tools would change.
-fn report_changes(config: &Config, old: &Lock, new: &Lock, diagnostics: &mut Diagnostics) {
-    let empty = BTreeMap::new();
-    for (name, upstream) in &config.upstreams {
-        let (before, after) = (old.upstreams.get(name), new.upstreams.get(name));
-        if before == after {
-            continue;
-        }
-        let tools = |side: Option<&'_ lock::LockedUpstream>| side.map_or_else(BTreeMap::new, |u| u.tools.clone());
-        let (before, after) = if before.is_some() { (tools(before), tools(after)) } else { (empty.clone(), tools(after)) };
-        let mut changed: Vec<&String> =
-            before.keys().chain(after.keys()).filter(|tool| before.get(*tool) != after.get(*tool)).collect();
-        changed.sort();
-        changed.dedup();
-        let what = match changed.as_slice() {
-            [] => "another document than the lock file".to_owned(),
-            [one] => format!("another definition of `{one}` than the lock file"),
-            [first, rest @ ..] => format!("other definitions of `{first}` and {} more tools than the lock file", rest.len()),
-        };
-        diagnostics.push(
-            Diagnostic::new(Code::LockStale, format!("the upstream `{name}` now has {what}"))
-                .at(upstream.place.clone(), "")
-                .hint("run ptc-compile without `--locked`, review the change of the lock file, and commit it"),
-        );
     }
 }

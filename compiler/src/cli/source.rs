@@ -132,7 +132,8 @@ fn cache() -> Result<PathBuf, Failure> {
         Failure::new("no cache directory to build in: none of PTC_COMPILE_CACHE, XDG_CACHE_HOME and HOME is set")
             .hint("set PTC_COMPILE_CACHE to a folder that can be written")
     })?;
-    std::path::absolute(&cache).map_err(|error| Failure::new(format!("cannot use the cache directory `{}`: {error}", cache.display())))
+    std::path::absolute(&cache)
+        .map_err(|error| Failure::new(format!("cannot use the cache directory `{}`: {error}", cache.display())))
 }
 
 /// The release profile of a workspace manifest, as it stands there.

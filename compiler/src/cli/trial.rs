@@ -23,7 +23,8 @@ pub(crate) struct Answer {
 /// Evaluates `program` in `binary`. Relative paths of the config start from its folder.
 pub(crate) fn eval(binary: &Path, folder: &Path, program: &str) -> Result<Answer, Failure> {
     // A path without a slash would be looked up in PATH.
-    let binary = std::path::absolute(binary).map_err(|error| Failure::new(format!("cannot use `{}`: {error}", binary.display())))?;
+    let binary =
+        std::path::absolute(binary).map_err(|error| Failure::new(format!("cannot use `{}`: {error}", binary.display())))?;
     let output = Command::new(&binary)
         .args(["eval", "--json", "--config-dir"])
         .arg(std::path::absolute(folder).unwrap_or_else(|_| folder.to_owned()))

@@ -38,6 +38,7 @@ codes! {
     DuplicateKey = "PTC0102" Error "a key is given twice in one object";
     TooDeep = "PTC0103" Error "nested deeper than any sensible document";
     TooLarge = "PTC0104" Error "a file of 4 GiB or more";
+    ConfigUnreadable = "PTC0105" Error "a config that cannot be read";
 
     UnknownKey = "PTC0201" Error "a key that is not part of the config";
     MissingKey = "PTC0202" Error "a required key is missing";

@@ -132,9 +132,16 @@ impl Json {
             Json::Array(items) => {
                 // A short list of plain values reads best on one line.
                 let flat = indent.is_none() || items.iter().all(|i| !matches!(i, Json::Array(_) | Json::Object(_)));
-                sequence(out, ['[', ']'], items.iter(), if flat { None } else { indent }, indent.is_some(), |item, out, inner| {
-                    item.write(out, inner);
-                });
+                sequence(
+                    out,
+                    ['[', ']'],
+                    items.iter(),
+                    if flat { None } else { indent },
+                    indent.is_some(),
+                    |item, out, inner| {
+                        item.write(out, inner);
+                    },
+                );
             }
             Json::Object(members) => {
                 let mut sorted: Vec<&(String, Json)> = members.iter().collect();

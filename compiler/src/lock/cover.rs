@@ -113,7 +113,8 @@ pub fn grant(name: &str, upstream: &Upstream, listing: Listing, diagnostics: &mu
                 offered.insert(tool_name, tool);
             }
             Err(reason) => diagnostics.push(
-                Diagnostic::new(Code::BadListing, format!("tool {} of the upstream `{name}` {reason}", at + 1)).at(upstream.place.clone(), ""),
+                Diagnostic::new(Code::BadListing, format!("tool {} of the upstream `{name}` {reason}", at + 1))
+                    .at(upstream.place.clone(), ""),
             ),
         }
     }
@@ -161,4 +162,32 @@ fn transport_name(transport: &Transport) -> &'static str {
         Transport::McpHttp(_) => "mcp_http",
         Transport::OpenApi(_) => "openapi",
     }
+}
+
+/// Reports every upstream whose pinned tools would change, and tells whether there is one.
+pub fn report_changes(config: &Config, old: &Lock, new: &Lock, diagnostics: &mut Diagnostics) -> bool {
+    let none = BTreeMap::new();
+    let mut stale = false;
+    for (name, upstream) in &config.upstreams {
+        let (before, after) = (old.upstreams.get(name), new.upstreams.get(name));
+        if before == after {
+            continue;
+        }
+        stale = true;
+        let tools = |side: Option<&LockedUpstream>| side.map_or_else(|| none.clone(), |u| u.tools.clone());
+        let (before, after) = (tools(before), tools(after));
+        let changed: BTreeSet<&String> =
+            before.keys().chain(after.keys()).filter(|tool| before.get(*tool) != after.get(*tool)).collect();
+        let what = match (changed.first(), changed.len()) {
+            (None, _) => "another document than the lock file".to_owned(),
+            (Some(one), 1) => format!("another definition of `{one}` than the lock file"),
+            (Some(one), count) => format!("other definitions of `{one}` and {} more than the lock file", count - 1),
+        };
+        diagnostics.push(
+            Diagnostic::new(Code::LockStale, format!("the upstream `{name}` now has {what}"))
+                .at(upstream.place.clone(), "")
+                .hint("run ptc-compile without `--locked`, review the change of the lock file, and commit it"),
+        );
+    }
+    stale
 }

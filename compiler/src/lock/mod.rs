@@ -91,14 +91,12 @@ impl LockedTool {
 impl Lock {
     /// SHA-256 over names, transports and digests of all upstreams and tools: equal catalogs have equal digests.
     pub fn catalog_digest(&self) -> String {
-        let mut upstreams = Json::object();
-        for (name, upstream) in &self.upstreams {
-            let mut tools = Json::object();
-            for (tool, locked) in &upstream.tools {
-                tools.set(tool, Json::string(&*locked.digest));
-            }
-            upstreams.set(name, Json::object().with("transport", Json::string(&*upstream.transport)).with("tools", tools));
-        }
+        let upstreams = self.upstreams.iter().map(|(name, upstream)| {
+            let tools = upstream.tools.iter().map(|(tool, locked)| (tool.clone(), Json::string(&*locked.digest))).collect();
+            let entry = Json::object().with("transport", Json::string(&*upstream.transport)).with("tools", Json::Object(tools));
+            (name.clone(), entry)
+        });
+        let upstreams = Json::Object(upstreams.collect());
         sha256(upstreams.canonical().as_bytes())
     }
 }

@@ -9,7 +9,8 @@ use crate::source::{FileId, Sources};
 use crate::tree::{self, Node};
 
 /// What to do about a lock that is not what a compiler wrote.
-const REMAKE: &str = "restore it from version control, or delete it so that ptc-compile contacts the upstreams and writes it anew";
+const REMAKE: &str =
+    "restore it from version control, or delete it so that ptc-compile contacts the upstreams and writes it anew";
 
 /// Reads a lock file. `None` where it cannot be used; then `diagnostics` says why.
 pub fn read(sources: &Sources, file: FileId, diagnostics: &mut Diagnostics) -> Option<Lock> {
@@ -35,7 +36,11 @@ impl Reader<'_> {
         match root.get("lock_version").map(Json::from) {
             Some(Json::Number(version)) if version == VERSION.to_string() => {}
             Some(Json::Number(version)) => {
-                self.fault(Code::LockVersion, root, format!("the lock file has format {version}, this ptc-compile reads format {VERSION}"));
+                self.fault(
+                    Code::LockVersion,
+                    root,
+                    format!("the lock file has format {version}, this ptc-compile reads format {VERSION}"),
+                );
                 return None;
             }
             _ => {
@@ -90,7 +95,8 @@ impl Reader<'_> {
             let pinned = self.string(&member.value, "digest")?;
             let tool = LockedTool::new(definition);
             if tool.digest != pinned {
-                let message = format!("the definition of `{name}/{}` does not have the digest that the lock file gives", member.key);
+                let message =
+                    format!("the definition of `{name}/{}` does not have the digest that the lock file gives", member.key);
                 self.fault(Code::LockDigest, member.value.get("digest").unwrap_or(&member.value), message);
             }
             upstream.tools.insert(member.key.to_string(), tool);
@@ -114,7 +120,11 @@ impl Reader<'_> {
             Some(text) => Some(text.to_owned()),
             None => {
                 let found = node.get(key).map_or("nothing", Node::kind);
-                self.fault(Code::LockShape, node.get(key).unwrap_or(node), format!("expected a string under `{key}`, found {found}"));
+                self.fault(
+                    Code::LockShape,
+                    node.get(key).unwrap_or(node),
+                    format!("expected a string under `{key}`, found {found}"),
+                );
                 None
             }
         }

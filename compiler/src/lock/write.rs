@@ -5,31 +5,31 @@ use crate::ir::Json;
 
 /// The text of the lock file, ending in a line break.
 pub fn write(lock: &Lock) -> String {
-    let mut upstreams = Json::object();
-    for (name, upstream) in &lock.upstreams {
-        upstreams.set(name, self::upstream(upstream));
-    }
+    let upstreams = lock.upstreams.iter().map(|(name, upstream)| (name.clone(), self::upstream(upstream)));
     let file = Json::object()
         .with("lock_version", Json::Number(VERSION.to_string()))
         .with("catalog_digest", Json::string(lock.catalog_digest()))
-        .with("upstreams", upstreams);
+        .with("upstreams", Json::Object(upstreams.collect()));
     let mut text = file.pretty();
     text.push('\n');
     text
 }
 
 fn upstream(upstream: &LockedUpstream) -> Json {
-    let mut tools = Json::object();
-    for (name, tool) in &upstream.tools {
+    let tools = upstream.tools.iter().map(|(name, tool)| {
         let entry = Json::object().with("digest", Json::string(&*tool.digest)).with("definition", tool.definition.clone());
-        tools.set(name, entry);
-    }
-    let mut entry = Json::object().with("transport", Json::string(&*upstream.transport)).with("tools", tools);
+        (name.clone(), entry)
+    });
+    let mut entry =
+        Json::object().with("transport", Json::string(&*upstream.transport)).with("tools", Json::Object(tools.collect()));
     if let Some(era) = upstream.era {
         entry.set("era", Json::string(era.name()));
     }
     if let Some(server) = &upstream.server {
-        entry.set("server", Json::object().with("name", Json::string(&*server.name)).with("version", Json::string(&*server.version)));
+        entry.set(
+            "server",
+            Json::object().with("name", Json::string(&*server.name)).with("version", Json::string(&*server.version)),
+        );
     }
     if let Some(instructions) = &upstream.instructions {
         entry.set("instructions", Json::string(&**instructions));

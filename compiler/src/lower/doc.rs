@@ -2,9 +2,9 @@
 
 use std::fmt::Write as _;
 
+use super::schema::Schema;
 use super::shape::shape;
 use super::text::{self, key, literal, one_line};
-use super::schema::Schema;
 use crate::ir::{Arg, Json};
 
 /// Values of an `enum` that are listed.
@@ -38,8 +38,11 @@ pub fn doc(server: &str, tool: &str, definition: &Json, args: &[Arg]) -> String 
     let list: Vec<String> =
         args.iter().map(|a| format!("{} {}{}", key(&a.name), a.label, if a.required { "" } else { "?" })).collect();
     let required: Vec<String> = args.iter().filter(|a| a.required).map(|a| key(&a.name)).collect();
-    let call: Vec<String> =
-        args.iter().filter(|a| a.required).map(|a| format!("{} {}", key(&a.name), sample(schema, schema_of(&a.name), a))).collect();
+    let call: Vec<String> = args
+        .iter()
+        .filter(|a| a.required)
+        .map(|a| format!("{} {}", key(&a.name), sample(schema, schema_of(&a.name), a)))
+        .collect();
     let _ = writeln!(out, "args: {{{}}}", list.join(" "));
     let _ = writeln!(out, "required: [{}]", required.join(" "));
     let _ = writeln!(
@@ -92,12 +95,7 @@ fn sample(schema: Schema<'_>, node: &Json, arg: &Arg) -> String {
         }
     }
     use ptc_catalog::Type;
-    let first = [
-        (Type::String, "\"...\""),
-        (Type::Integer, "1"),
-        (Type::Boolean, "true"),
-        (Type::Array, "[]"),
-        (Type::Object, "{}"),
-    ];
+    let first =
+        [(Type::String, "\"...\""), (Type::Integer, "1"), (Type::Boolean, "true"), (Type::Array, "[]"), (Type::Object, "{}")];
     first.iter().find(|(kind, _)| arg.types.admits(*kind)).map_or("nil", |(_, text)| text).to_owned()
 }

@@ -33,7 +33,9 @@ pub fn deployment(config: &Config, lock: &Lock, name: &str, config_digest: &str)
                 description: description(entry.description.as_deref(), locked),
                 transport: entry.transport.clone(),
                 era: locked.and_then(|l| l.era),
-                tools: locked.map(|l| l.tools.iter().map(|(tool, def)| self::tool(name, tool, def)).collect()).unwrap_or_default(),
+                tools: locked
+                    .map(|l| l.tools.iter().map(|(tool, def)| self::tool(name, tool, def)).collect())
+                    .unwrap_or_default(),
             }
         })
         .collect();

@@ -138,7 +138,8 @@ impl<'a> Schema<'a> {
             }
         }
         if let (Some(Json::Array(parts)), None, true) = (self.keyword(node, "allOf"), node.get("type"), depth < 4) {
-            let bound = parts.iter().map(|p| self.label_within(p, depth + 1)).find(|l| l.starts_with("enum") || l.starts_with("const"));
+            let bound =
+                parts.iter().map(|p| self.label_within(p, depth + 1)).find(|l| l.starts_with("enum") || l.starts_with("const"));
             if let Some(label) = bound {
                 return label;
             }
@@ -251,7 +252,13 @@ impl<'a> Schema<'a> {
     }
 
     fn argument(&self, name: &str, schema: &'a Json, required: bool) -> Arg {
-        Arg { name: name.to_owned(), required, types: self.types(schema), label: self.label(schema), allowed: self.allowed(schema) }
+        Arg {
+            name: name.to_owned(),
+            required,
+            types: self.types(schema),
+            label: self.label(schema),
+            allowed: self.allowed(schema),
+        }
     }
 }
 

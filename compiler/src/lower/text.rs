@@ -1,7 +1,7 @@
 //! Prose of upstreams, made fit for one line; and PTC-Lisp text for names and values.
 
-use crate::ir::json::quote;
 use crate::ir::Json;
+use crate::ir::json::quote;
 
 /// Characters of a description in lists (`dir`, `apropos`, the tool description).
 pub const SHORT: usize = 240;

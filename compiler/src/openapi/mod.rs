@@ -60,7 +60,8 @@ pub fn read(
                 }
             }
             Err(reason) => diagnostics.push(
-                Diagnostic::new(Code::SchemaUnreadable, format!("`{path}` cannot be read: {reason}")).at(entry.schema.place.clone(), ""),
+                Diagnostic::new(Code::SchemaUnreadable, format!("`{path}` cannot be read: {reason}"))
+                    .at(entry.schema.place.clone(), ""),
             ),
         }
     }
@@ -106,11 +107,7 @@ pub fn lower(sources: &mut Sources, text: Text, entry: &OpenApi, diagnostics: &m
     Some(LockedUpstream {
         transport: "openapi".to_owned(),
         server: Some(Server { name: info("title"), version: info("version") }),
-        document: Some(Document {
-            source: source(entry).to_owned(),
-            digest,
-            selection: selection(entry),
-        }),
+        document: Some(Document { source: source(entry).to_owned(), digest, selection: selection(entry) }),
         tools: tools.into_iter().map(|(name, (tool, _))| (name, tool)).collect(),
         ..LockedUpstream::default()
     })
@@ -157,13 +154,16 @@ fn check_version(root: &Node, file: FileId, diagnostics: &mut Diagnostics) -> Op
     }
     let (message, hint) = match (version, root.get("swagger")) {
         (Some(version), _) => (format!("the document is of OpenAPI {version}"), "versions 3.0 and 3.1 are understood"),
-        (None, Some(_)) => (
-            "the document is of Swagger 2.0".to_owned(),
-            "convert it to OpenAPI 3, for example with `npx swagger2openapi`",
+        (None, Some(_)) => {
+            ("the document is of Swagger 2.0".to_owned(), "convert it to OpenAPI 3, for example with `npx swagger2openapi`")
+        }
+        (None, None) => (
+            "the document does not say that it is OpenAPI".to_owned(),
+            "it needs `\"openapi\": \"3.0.3\"` or another version of 3.0 and 3.1",
         ),
-        (None, None) => ("the document does not say that it is OpenAPI".to_owned(), "it needs `\"openapi\": \"3.0.3\"` or another version of 3.0 and 3.1"),
     };
-    let at = root.get("openapi").or_else(|| root.get("swagger")).map_or(root.range.start..root.range.start + 1, |n| n.range.clone());
+    let at =
+        root.get("openapi").or_else(|| root.get("swagger")).map_or(root.range.start..root.range.start + 1, |n| n.range.clone());
     diagnostics.push(Diagnostic::new(Code::NotOpenApi, message).at(Place { file, range: at }, "").hint(hint));
     None
 }

@@ -63,7 +63,8 @@ pub(super) fn definition(
         ptc.set("outputSchemaCut", Json::Bool(true));
     }
     let said = |key| operation.get(key).and_then(Node::as_str).filter(|t| !t.trim().is_empty());
-    let description = overriding.and_then(|o| o.description.as_deref()).or_else(|| said("description")).or_else(|| said("summary"));
+    let description =
+        overriding.and_then(|o| o.description.as_deref()).or_else(|| said("description")).or_else(|| said("summary"));
     let mut definition = Json::object()
         .with("name", Json::string(&*exposed))
         .with("inputSchema", input)
@@ -102,7 +103,8 @@ fn check_template(references: References<'_>, candidate: &Candidate<'_>, params:
     for variable in variables(candidate.path) {
         let declared = params.iter().any(|p| p.name == variable && p.wire.get("in").and_then(Json::as_str) == Some("path"));
         if !declared {
-            let message = format!("the path `{}` has the variable `{variable}`, which no path parameter declares", candidate.path);
+            let message =
+                format!("the path `{}` has the variable `{variable}`, which no path parameter declares", candidate.path);
             return Err(Diagnostic::new(Code::PathTemplate, message).at(place, "of this operation"));
         }
     }
@@ -136,7 +138,8 @@ fn default_args(
     for (name, value, place) in given {
         let Some(param) = params.iter().find(|p| p.name == name) else {
             let mut diagnostic =
-                Diagnostic::new(Code::DefaultArgs, format!("the operation has no argument `{name}` to give a default")).at(place, "");
+                Diagnostic::new(Code::DefaultArgs, format!("the operation has no argument `{name}` to give a default"))
+                    .at(place, "");
             if let Some(hint) = suggest::hint(&name, "argument", params.iter().map(|p| p.name.as_str())) {
                 diagnostic = diagnostic.hint(hint);
             }
@@ -146,7 +149,8 @@ fn default_args(
         let (kind, what) = kind(&value);
         if !types.admits(kind) {
             let label = Schema::new(&param.schema).label(&param.schema);
-            return Err(Diagnostic::new(Code::DefaultArgs, format!("the argument `{name}` is {label}, its default is {what}")).at(place, ""));
+            return Err(Diagnostic::new(Code::DefaultArgs, format!("the argument `{name}` is {label}, its default is {what}"))
+                .at(place, ""));
         }
         out.set(name, value);
     }

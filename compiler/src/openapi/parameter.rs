@@ -36,7 +36,9 @@ pub(super) fn all<'a>(
             let node = references.resolve(node)?;
             let text = |key| node.get(key).and_then(Node::as_str);
             let (Some(name), Some(place)) = (text("name"), text("in")) else {
-                return Err(Diagnostic::new(Code::BadParameter, "a parameter needs `name` and `in`").at(node.place(references.file), ""));
+                return Err(
+                    Diagnostic::new(Code::BadParameter, "a parameter needs `name` and `in`").at(node.place(references.file), "")
+                );
             };
             match nodes.iter_mut().find(|(n, p, _)| *n == name && *p == place) {
                 Some(known) => known.2 = node,
@@ -69,7 +71,9 @@ fn one<'a>(
     let parameter = typed(node).map_err(|error| fault(format!("the parameter cannot be read: {error}")))?;
     let data = parameter.parameter_data_ref();
     let name = data.name.clone();
-    let left_out = |what: &str| Diagnostic::new(Code::ParameterLeftOut, format!("{what} `{name}` is optional and left out")).at(place.clone(), "");
+    let left_out = |what: &str| {
+        Diagnostic::new(Code::ParameterLeftOut, format!("{what} `{name}` is optional and left out")).at(place.clone(), "")
+    };
     let (kind, style, default_explode, allow_reserved) = match &parameter {
         Parameter::Header { .. } | Parameter::Cookie { .. } => {
             let header = matches!(parameter, Parameter::Header { .. });
@@ -88,8 +92,11 @@ fn one<'a>(
         Parameter::Path { style, .. } => {
             if !template.contains(&format!("{{{name}}}")) {
                 notes.push(
-                    Diagnostic::new(Code::ParameterLeftOut, format!("the path parameter `{name}` is not in the path `{template}` and left out"))
-                        .at(place.clone(), ""),
+                    Diagnostic::new(
+                        Code::ParameterLeftOut,
+                        format!("the path parameter `{name}` is not in the path `{template}` and left out"),
+                    )
+                    .at(place.clone(), ""),
                 );
                 return Ok(None);
             }
@@ -113,7 +120,9 @@ fn one<'a>(
     let required = data.required || kind == "path";
     if node.get("schema").is_none() && node.get("content").is_some() {
         if required {
-            return Err(fault(format!("the parameter `{name}` is written as a whole document (`content`), which calls cannot send")));
+            return Err(fault(format!(
+                "the parameter `{name}` is written as a whole document (`content`), which calls cannot send"
+            )));
         }
         notes.push(left_out("the parameter with `content`"));
         return Ok(None);

@@ -23,7 +23,9 @@ impl<'a> References<'a> {
             at = self.target(reference)?;
         }
         let message = format!("more than {MAX_HOPS} references follow one another");
-        Err(Diagnostic::new(Code::BadReference, message).at(node.place(self.file), "starts here").hint("a circle of `$ref`s has no value"))
+        Err(Diagnostic::new(Code::BadReference, message)
+            .at(node.place(self.file), "starts here")
+            .hint("a circle of `$ref`s has no value"))
     }
 
     /// What the text of a `$ref` points at.

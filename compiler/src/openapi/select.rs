@@ -53,9 +53,7 @@ pub(super) fn choose<'a>(
     let place = |range: &std::ops::Range<u32>| Place { file, range: range.clone() };
     let by_path = wanted.value.split_once(char::is_whitespace).map(|(method, path)| (method, path.trim()));
     let matches: Vec<&Candidate<'a>> = match by_path.filter(|(_, path)| path.starts_with('/')) {
-        Some((method, path)) => {
-            candidates.iter().filter(|c| c.path == path && c.method.eq_ignore_ascii_case(method)).collect()
-        }
+        Some((method, path)) => candidates.iter().filter(|c| c.path == path && c.method.eq_ignore_ascii_case(method)).collect(),
         None => candidates.iter().filter(|c| c.id == Some(wanted.value.as_str())).collect(),
     };
     let readable: Vec<&Candidate<'a>> = matches.iter().copied().filter(|c| c.method == "get").collect();

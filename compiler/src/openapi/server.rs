@@ -10,13 +10,7 @@ use crate::tree::Node;
 /// `base_url`; its own path counts where it goes on from that of `base_url`.
 ///
 /// Servers of the whole document do not count: `base_url` stands in their place.
-pub(super) fn path(
-    file: FileId,
-    base_url: &str,
-    item: &Node,
-    operation: &Node,
-    template: &str,
-) -> Result<String, Diagnostic> {
+pub(super) fn path(file: FileId, base_url: &str, item: &Node, operation: &Node, template: &str) -> Result<String, Diagnostic> {
     let servers = operation.get("servers").or_else(|| item.get("servers"));
     let Some(servers) = servers.filter(|s| s.elements().is_some_and(|e| !e.is_empty())) else {
         return Ok(template.to_owned());
@@ -33,7 +27,8 @@ pub(super) fn path(
             return Ok(format!("{rest}{template}"));
         }
     }
-    let message = format!("the operation is served at {}, base_url is `{base_url}`", super::quoted_list(urls.iter().map(String::as_str)));
+    let message =
+        format!("the operation is served at {}, base_url is `{base_url}`", super::quoted_list(urls.iter().map(String::as_str)));
     Err(Diagnostic::new(Code::ForeignServer, message)
         .at(servers.place(file), "these servers")
         .hint("give this operation an upstream of its own whose base_url is that server"))

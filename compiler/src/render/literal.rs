@@ -54,7 +54,8 @@ mod tests {
 
     #[test]
     fn literals_mean_their_text() {
-        for text in ["plain", "a \"b\"", "end\"", "q\"##", "two\nlines", "cr\r\n", "\u{202e}x", "nul\0", "back\\slash", "é", ""] {
+        for text in ["plain", "a \"b\"", "end\"", "q\"##", "two\nlines", "cr\r\n", "\u{202e}x", "nul\0", "back\\slash", "é", ""]
+        {
             let literal: syn::LitStr = syn::parse_str(&string(text)).unwrap();
             assert_eq!(literal.value(), text);
         }

@@ -1,0 +1,70 @@
+//! A deployment from files alone: config, OpenAPI documents, lock file. Nothing is contacted and nothing is written.
+
+use crate::config;
+use crate::diag::{Code, Diagnostic, Diagnostics};
+use crate::ir::Deployment;
+use crate::lock::{self, Lock, cover};
+use crate::lower;
+use crate::openapi::{self, Text};
+use crate::source::Sources;
+
+/// Reads a file beside the config: its path, relative to the config's folder, and the most bytes that it may have.
+pub type Reader<'a> = openapi::Reader<'a>;
+
+/// The deployment of the config file `name` (such as `upstreams.json`), called `deployment`, exactly as the lock file beside it
+/// pins it. `None` where there are faults; then `diagnostics` has them.
+pub fn read(
+    name: &str,
+    deployment: &str,
+    sources: &mut Sources,
+    diagnostics: &mut Diagnostics,
+    reader: &mut Reader<'_>,
+) -> Option<Deployment> {
+    let text = match reader(name, u64::MAX) {
+        Ok(text) => text,
+        Err(reason) => {
+            diagnostics.push(Diagnostic::new(Code::ConfigUnreadable, format!("`{name}` cannot be read: {reason}")));
+            return None;
+        }
+    };
+    let digest = lock::sha256(text.text.as_bytes());
+    let file = sources.add(text.path, text.text);
+    let config = config::read(sources, file, diagnostics)?;
+    let documents = openapi::read(sources, &config, diagnostics, reader);
+    let lock_name = lock_name(name);
+    let known = match reader(&lock_name, u64::MAX) {
+        Ok(Text { path, text }) => {
+            let file = sources.add(path, text);
+            lock::read::read(sources, file, diagnostics)?
+        }
+        Err(_) => Lock::default(),
+    };
+    for need in cover::needs(&config, &known) {
+        let message = format!("the upstream `{}` {}", need.upstream, need.why);
+        let mut diagnostic = Diagnostic::new(Code::LockStale, message)
+            .hint(format!("run `ptc-compile {name}`, which writes `{lock_name}`, and commit it"));
+        if let Some(upstream) = config.upstreams.get(&need.upstream) {
+            diagnostic = diagnostic.at(upstream.place.clone(), "");
+        }
+        diagnostics.push(diagnostic);
+    }
+    if diagnostics.has_errors() {
+        return None;
+    }
+    let lock = cover::cover(&config, &known, documents);
+    cover::report_changes(&config, &known, &lock, diagnostics);
+    (!diagnostics.has_errors()).then(|| lower::deployment(&config, &lock, deployment, &digest))
+}
+
+/// The lock file of a config file: `upstreams.lock.json` of `upstreams.json`.
+pub fn lock_name(config: &str) -> String {
+    format!("{}.lock.json", config.strip_suffix(".json").unwrap_or(config))
+}
+
+/// The name of a deployment: the stem of its config, or the config's folder where that is called `upstreams.json`.
+pub fn deployment_name(config: &std::path::Path) -> String {
+    let text = |part: Option<&std::ffi::OsStr>| part.map(|p| p.to_string_lossy().into_owned()).unwrap_or_default();
+    let stem = text(config.file_stem());
+    let folder = text(config.parent().and_then(std::path::Path::file_name));
+    if stem == "upstreams" && !folder.is_empty() { folder } else { stem }
+}

@@ -1,0 +1,60 @@
+//! Every file of `tests/definitions`: a tool definition, and beside it what the compiler makes of it.
+//!
+//! `UPDATE_EXPECT=1 cargo test -p ptc-compiler --test definitions` writes the answers; read the difference before committing.
+
+use std::fmt::Write as _;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use ptc_catalog::Type;
+use ptc_compiler::diag::Diagnostics;
+use ptc_compiler::ir::Json;
+use ptc_compiler::lock::LockedTool;
+use ptc_compiler::lower;
+use ptc_compiler::source::Sources;
+use ptc_compiler::tree;
+
+fn cases() -> Vec<PathBuf> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/definitions");
+    let mut files: Vec<PathBuf> = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
+    files.sort();
+    files
+}
+
+fn answer(file: &Path) -> String {
+    let mut sources = Sources::default();
+    let mut diagnostics = Diagnostics::default();
+    let id = sources.add("definition", fs::read_to_string(file).unwrap());
+    let definition = Json::from(&tree::parse(&sources, id, &mut diagnostics).expect("the case is JSON"));
+    let name = definition.get("name").and_then(Json::as_str).unwrap().to_owned();
+    let tool = lower::tool("srv", &name, &LockedTool::new(definition));
+    let mut out = format!("description: {}\nclosed: {}\n", tool.description, tool.closed);
+    for arg in &tool.args {
+        let types: Vec<&str> =
+            Type::ALL.iter().filter(|(kind, _)| arg.types.0 & *kind as u8 != 0).map(|(_, name)| *name).collect();
+        let need = if arg.required { "required" } else { "optional" };
+        writeln!(out, "{need} {} [{}] {} {:?}", arg.name, types.join(" "), arg.label, arg.allowed).unwrap();
+    }
+    writeln!(out, "----\n{}", tool.doc).unwrap();
+    out
+}
+
+#[test]
+fn definitions_are_read_as_expected() {
+    let update = std::env::var_os("UPDATE_EXPECT").is_some();
+    let mut wrong = Vec::new();
+    let files = cases();
+    for file in files.iter().filter(|f| f.extension().is_some_and(|e| e == "json")) {
+        let expected = file.with_extension("txt");
+        let actual = answer(file);
+        if update {
+            fs::write(&expected, actual).unwrap();
+        } else if fs::read_to_string(&expected).unwrap_or_default() != actual {
+            wrong.push(format!("{}:\n{actual}", file.display()));
+        }
+    }
+    for orphan in files.iter().filter(|f| f.extension().is_some_and(|e| e == "txt") && !f.with_extension("json").is_file()) {
+        wrong.push(format!("{} belongs to no case", orphan.display()));
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}

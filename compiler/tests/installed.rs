@@ -1,0 +1,87 @@
+//! `ptc-compile` away from its workspace: only the program and a config, in an empty folder.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use ptc_compiler::ir::Json;
+use ptc_compiler::lock::{self, Lock, LockedTool, LockedUpstream};
+
+/// An empty folder outside of the workspace, gone when the test is done.
+struct Folder(PathBuf);
+
+impl Folder {
+    fn new(name: &str) -> Folder {
+        let path = std::env::temp_dir().join(format!("ptc-{name}-{}", std::process::id()));
+        fs::create_dir_all(&path).unwrap();
+        Folder(path)
+    }
+
+    /// Copies the program and writes a config with one upstream that is pinned and does not exist.
+    fn install(&self) {
+        fs::copy(env!("CARGO_BIN_EXE_ptc-compile"), self.0.join("ptc-compile")).unwrap();
+        fs::write(
+            self.0.join("clinic.json"),
+            r#"{"upstreams": {"notes": {"transport": "mcp_stdio", "command": "no-such-program"}}}"#,
+        )
+        .unwrap();
+        let tool = Json::object()
+            .with("name", Json::string("list"))
+            .with("inputSchema", Json::object().with("type", Json::string("object")));
+        let mut notes = LockedUpstream { transport: "mcp_stdio".into(), all_tools: true, ..LockedUpstream::default() };
+        notes.tools.insert("list".into(), LockedTool::new(tool));
+        let mut pinned = Lock::default();
+        pinned.upstreams.insert("notes".into(), notes);
+        fs::write(self.0.join("clinic.lock.json"), lock::write::write(&pinned)).unwrap();
+    }
+
+    /// Runs a program of the folder with nothing of this process's environment but `keep`.
+    fn run(&self, program: &str, args: &[&str], keep: &[&str]) -> Output {
+        let mut command = Command::new(self.0.join(program));
+        command.current_dir(&self.0).args(args).env_clear();
+        for name in keep {
+            if let Some(value) = std::env::var_os(name) {
+                command.env(name, value);
+            }
+        }
+        // Kept between runs, so that the runtime is compiled once for each of its versions.
+        command.env("PTC_COMPILE_CACHE", Path::new(env!("CARGO_TARGET_TMPDIR")).join("installed"));
+        command.output().unwrap()
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        // A folder that stays behind in the system's temporary one does no harm.
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+#[test]
+fn it_builds_in_an_empty_folder() {
+    let folder = Folder::new("installed");
+    folder.install();
+    let built = folder.run(
+        "ptc-compile",
+        &["clinic.json", "--locked", "--eval", "(+ 1 2)"],
+        &["PATH", "HOME", "CARGO_HOME", "RUSTUP_HOME"],
+    );
+    assert!(built.status.success(), "{}{}", text(&built.stdout), text(&built.stderr));
+    assert!(text(&built.stdout).contains("\nuser=> 3\n"), "{}", text(&built.stdout));
+    let asked = folder.run("target/ptc/clinic", &["eval", "(dir \"notes\")"], &[]);
+    assert!(text(&asked.stdout).contains("list"), "{}{}", text(&asked.stdout), text(&asked.stderr));
+}
+
+#[test]
+fn without_a_toolchain_it_says_what_to_install() {
+    let folder = Folder::new("bare");
+    folder.install();
+    let built = folder.run("ptc-compile", &["clinic.json"], &[]);
+    assert_eq!(built.status.code(), Some(2));
+    let said = text(&built.stderr);
+    assert!(said.contains("no Rust toolchain") && said.contains("https://rustup.rs"), "{said}");
+}

@@ -1,0 +1,172 @@
+//! Lock files: what is written is read back, same lock same bytes, and nothing changed by hand gets through.
+
+use std::collections::BTreeMap;
+
+use ptc_catalog::Era;
+use ptc_compiler::config::{self, Config};
+use ptc_compiler::diag::{Code, Diagnostics};
+use ptc_compiler::ir::Json;
+use ptc_compiler::lock::cover::{self, Ask, Listing};
+use ptc_compiler::lock::{self, Lock, LockedUpstream, Server};
+use ptc_compiler::openapi::Text;
+use ptc_compiler::source::Sources;
+use ptc_compiler::{lower, pinned, render};
+
+const DOCUMENT: &str = r#"{
+  "openapi": "3.0.3",
+  "info": { "title": "Pets", "version": "1" },
+  "paths": { "/pets": { "get": { "operationId": "listPets", "responses": { "200": { "content": { "application/json": {} } } } } } }
+}"#;
+
+const CONFIG: &str = r#"{
+  "upstreams": {
+    "notes": { "transport": "mcp_stdio", "command": "notes" },
+    "pets": { "transport": "openapi", "base_url": "https://pets.example", "schema_file": "pets.json", "include_operations": ["listPets"] }
+  }
+}"#;
+
+fn read_config(text: &str) -> Config {
+    let mut sources = Sources::default();
+    let mut diagnostics = Diagnostics::default();
+    let file = sources.add("upstreams.json", text);
+    let config = config::read(&sources, file, &mut diagnostics).expect("the config can be read");
+    assert!(!diagnostics.has_errors(), "{:?}", diagnostics.sorted());
+    config
+}
+
+fn tool(name: &str, extra: &str) -> Json {
+    let value: serde_json::Value = serde_json::from_str(&format!(
+        r#"{{"name":"{name}","inputSchema":{{"type":"object"}},"vendor":{{"b":1,"a":[1.50,null]}}{extra}}}"#
+    ))
+    .unwrap();
+    Json::from(&value)
+}
+
+fn listing(names: &[&str]) -> Listing {
+    Listing {
+        era: Era::Handshake,
+        server: Some(Server { name: "notes".into(), version: "2".into() }),
+        instructions: Some("Reads notes.".into()),
+        tools: names.iter().map(|name| tool(name, "")).collect(),
+    }
+}
+
+fn documents(config: &Config) -> BTreeMap<String, LockedUpstream> {
+    let mut diagnostics = Diagnostics::default();
+    let read = |_: &str, _| Ok(Text { path: "pets.json".into(), text: DOCUMENT.into() });
+    ptc_compiler::openapi::read(&mut Sources::default(), config, &mut diagnostics, &mut { read })
+}
+
+fn full_lock(config: &Config, names: &[&str]) -> Lock {
+    let mut diagnostics = Diagnostics::default();
+    let mut fresh = documents(config);
+    fresh.insert("notes".into(), cover::grant("notes", &config.upstreams["notes"], listing(names), &mut diagnostics));
+    assert!(!diagnostics.has_errors(), "{:?}", diagnostics.sorted());
+    cover::cover(config, &Lock::default(), fresh)
+}
+
+fn read_lock(text: &str) -> Result<Lock, Vec<Code>> {
+    let mut sources = Sources::default();
+    let mut diagnostics = Diagnostics::default();
+    let file = sources.add("upstreams.lock.json", text);
+    let lock = lock::read::read(&sources, file, &mut diagnostics);
+    lock.ok_or_else(|| diagnostics.sorted().iter().map(|d| d.code).collect())
+}
+
+#[test]
+fn what_is_written_is_read_back() {
+    let lock = full_lock(&read_config(CONFIG), &["b", "a"]);
+    let text = lock::write::write(&lock);
+    assert_eq!(read_lock(&text).unwrap(), lock);
+    assert_eq!(lock::write::write(&read_lock(&text).unwrap()), text);
+    assert!(text.contains("1.50") || text.contains("1.5"), "numbers stay");
+    assert!(text.contains("\"vendor\""), "unknown fields survive");
+}
+
+#[test]
+fn the_same_lock_gives_the_same_bytes() {
+    let config = read_config(CONFIG);
+    let lock = full_lock(&config, &["b", "a"]);
+    let again = read_lock(&lock::write::write(&full_lock(&config, &["a", "b"]))).unwrap();
+    let text = |lock: &Lock| render::catalog(&lower::deployment(&config, lock, "x", "sha256:0")).unwrap();
+    assert_eq!(text(&lock), text(&again));
+    assert_eq!(lock.catalog_digest(), again.catalog_digest());
+}
+
+#[test]
+fn what_was_changed_by_hand_is_refused() {
+    let text = lock::write::write(&full_lock(&read_config(CONFIG), &["a", "b"]));
+    for (from, to, code) in [
+        ("\"vendor\"", "\"vendors\"", Code::LockDigest),
+        ("\"transport\": \"mcp_stdio\"", "\"transport\": \"mcp_http\"", Code::LockDigest),
+        ("\"lock_version\": 1", "\"lock_version\": 2", Code::LockVersion),
+        ("\"lock_version\": 1", "\"lock\": 1", Code::LockShape),
+        ("\"era\": \"handshake\"", "\"era\": \"modern\"", Code::LockShape),
+        ("\"tools\": {", "\"toolz\": {", Code::LockShape),
+    ] {
+        assert!(text.contains(from), "{from}");
+        assert_eq!(read_lock(&text.replacen(from, to, 1)).unwrap_err().first(), Some(&code), "{from} -> {to}");
+    }
+}
+
+#[test]
+fn only_what_the_lock_lacks_is_asked_for() {
+    let config = read_config(CONFIG);
+    let lock = full_lock(&config, &["a", "b"]);
+    let asked = |config: &str, lock: &Lock| -> Vec<(String, Ask)> {
+        cover::needs(&read_config(config), lock).into_iter().map(|need| (need.upstream, need.what)).collect()
+    };
+    assert_eq!(asked(CONFIG, &Lock::default()), [("notes".into(), Ask::Tools)]);
+    assert_eq!(asked(CONFIG, &lock), []);
+    let notes = r#""command": "notes""#;
+    let fewer = CONFIG.replace(notes, r#""command": "notes", "include_tools": ["b"]"#);
+    assert_eq!(asked(&fewer, &lock), []);
+    let fewer_lock = cover::cover(&read_config(&fewer), &lock, documents(&config));
+    assert_eq!(fewer_lock.upstreams["notes"].tools.keys().collect::<Vec<_>>(), ["b"]);
+    // From a selection nobody can tell what all tools are.
+    assert_eq!(asked(CONFIG, &fewer_lock), [("notes".into(), Ask::Tools)]);
+    assert_eq!(
+        asked(&CONFIG.replace(notes, r#""command": "notes", "include_tools": ["c"]"#), &lock),
+        [("notes".into(), Ask::Tools)]
+    );
+    let moved = CONFIG.replace(r#""mcp_stdio", "command": "notes""#, r#""mcp_http", "url": "https://notes.example/mcp""#);
+    assert_eq!(asked(&moved, &lock), [("notes".into(), Ask::Tools)]);
+    let url = CONFIG.replace(r#""schema_file": "pets.json""#, r#""schema_url": "https://pets.example/openapi.json""#);
+    assert_eq!(asked(&url, &lock), [("pets".into(), Ask::Document)]);
+}
+
+#[test]
+fn listings_that_break_the_protocol_are_findings() {
+    let config = read_config(&CONFIG.replace(r#""command": "notes""#, r#""command": "notes", "include_tools": ["reed", "a"]"#));
+    let mut diagnostics = Diagnostics::default();
+    let mut said = listing(&["a", "a", "read"]);
+    said.tools.push(Json::object().with("name", Json::string("x")));
+    said.tools.push(Json::Null);
+    let locked = cover::grant("notes", &config.upstreams["notes"], said, &mut diagnostics);
+    let codes: Vec<Code> = diagnostics.sorted().iter().map(|d| d.code).collect();
+    assert_eq!(codes, [Code::BadListing, Code::BadListing, Code::BadListing, Code::ToolNotOffered]);
+    assert_eq!(locked.tools.keys().collect::<Vec<_>>(), ["a"]);
+}
+
+#[test]
+fn a_deployment_is_read_from_files_alone() {
+    let lock = lock::write::write(&full_lock(&read_config(CONFIG), &["a"]));
+    let read = |lock: Option<String>, document: &str| {
+        let mut diagnostics = Diagnostics::default();
+        let mut sources = Sources::default();
+        let deployment = pinned::read("upstreams.json", "x", &mut sources, &mut diagnostics, &mut |path, _| {
+            let text = match path {
+                "upstreams.json" => CONFIG.to_owned(),
+                "pets.json" => document.to_owned(),
+                _ => lock.clone().ok_or("no such file")?,
+            };
+            Ok(Text { path: path.to_owned(), text })
+        });
+        deployment.ok_or_else(|| diagnostics.sorted().iter().map(|d| d.code).collect::<Vec<_>>())
+    };
+    let deployment = read(Some(lock.clone()), DOCUMENT).unwrap();
+    assert_eq!(deployment.tool_count(), 2);
+    assert!(deployment.needs_http());
+    assert_eq!(read(None, DOCUMENT).unwrap_err(), [Code::LockStale]);
+    assert_eq!(read(Some(lock), &DOCUMENT.replace("/pets", "/animals")).unwrap_err(), [Code::LockStale]);
+}

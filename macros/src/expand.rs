@@ -1,0 +1,58 @@
+//! From a path to tokens.
+
+use std::path::{Path, PathBuf};
+
+use proc_macro2::TokenStream;
+use ptc_compiler::diag::Diagnostics;
+use ptc_compiler::diag::render::{self as messages, Style};
+use ptc_compiler::openapi::Text;
+use ptc_compiler::source::Sources;
+use ptc_compiler::{pinned, render};
+use quote::quote;
+use syn::LitStr;
+
+/// The items of the catalog, or what is wrong with its files.
+pub(crate) fn expand(literal: &LitStr) -> syn::Result<TokenStream> {
+    let fault = |message: String| syn::Error::new(literal.span(), message);
+    let crate_folder =
+        std::env::var_os("CARGO_MANIFEST_DIR").ok_or_else(|| fault("catalog! works in builds by cargo only".to_owned()))?;
+    let path = absolute(&Path::new(&crate_folder).join(literal.value()));
+    let folder = path.parent().unwrap_or(&path).to_owned();
+    let name = path.file_name().map(|n| n.to_string_lossy().into_owned()).unwrap_or_default();
+
+    let mut sources = Sources::default();
+    let mut diagnostics = Diagnostics::default();
+    let mut inputs = Vec::new();
+    let deployment = pinned::read(&name, &pinned::deployment_name(&path), &mut sources, &mut diagnostics, &mut |wanted, most| {
+        let file = folder.join(wanted);
+        let text = read(&file, most)?;
+        // People know the file by its path in the crate.
+        let path = file.strip_prefix(absolute(Path::new(&crate_folder))).unwrap_or(&file).display().to_string();
+        inputs.push(file);
+        Ok(Text { path, text })
+    });
+    let Some(deployment) = deployment else {
+        return Err(fault(format!("\n{}", messages::full(&sources, &diagnostics, Style::Plain).trim_end())));
+    };
+    let text = render::catalog(&deployment).map_err(|error| fault(error.to_string()))?;
+    let items: TokenStream = text.parse().map_err(|error| fault(format!("the generated text is not Rust: {error}")))?;
+    // Mentioned as bytes, so that cargo builds again when one of them changes.
+    let inputs: Vec<String> = inputs.iter().map(|file| file.display().to_string()).collect();
+    Ok(quote! {
+        #items
+        const _: &[&[u8]] = &[#(include_bytes!(#inputs)),*];
+    })
+}
+
+/// Without `..`, so that messages and `include_bytes!` name the file plainly; as it is where there is no such file.
+fn absolute(path: &Path) -> PathBuf {
+    std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned())
+}
+
+fn read(file: &Path, most: u64) -> Result<String, String> {
+    let size = std::fs::metadata(file).map_err(|error| error.to_string())?.len();
+    if size > most {
+        return Err(format!("it has {size} bytes, `schema_max_bytes` is {most}"));
+    }
+    std::fs::read_to_string(file).map_err(|error| error.to_string())
+}

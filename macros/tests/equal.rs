@@ -1,0 +1,39 @@
+//! The macro and `ptc-compile` give the same tables: both come from one function over one model.
+
+use std::path::Path;
+
+use ptc_compiler::diag::Diagnostics;
+use ptc_compiler::openapi::Text;
+use ptc_compiler::source::Sources;
+use ptc_compiler::{pinned, render};
+
+mod expanded {
+    ptc_macros::catalog!("tests/configs/petstore.json");
+}
+
+/// What `ptc-compile` writes into the generated crate, committed, and compared with what it would write now.
+mod written {
+    include!("configs/petstore.catalog.rs");
+}
+
+#[test]
+fn the_macro_expands_to_what_the_command_line_writes() {
+    assert_eq!(format!("{:#?}", expanded::DEPLOYMENT), format!("{:#?}", written::DEPLOYMENT));
+}
+
+#[test]
+fn the_written_text_is_up_to_date() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/configs");
+    let (mut sources, mut diagnostics) = (Sources::default(), Diagnostics::default());
+    let deployment = pinned::read("petstore.json", "petstore", &mut sources, &mut diagnostics, &mut |name, _| {
+        let text = std::fs::read_to_string(folder.join(name)).map_err(|error| error.to_string())?;
+        Ok(Text { path: name.to_owned(), text })
+    });
+    let text = render::catalog(&deployment.expect("the config is sound")).expect("the catalog renders");
+    let written = folder.join("petstore.catalog.rs");
+    if std::env::var_os("UPDATE_EXPECT").is_some() {
+        std::fs::write(&written, text).unwrap();
+    } else {
+        assert_eq!(std::fs::read_to_string(&written).unwrap(), text);
+    }
+}

@@ -1,0 +1,3 @@
+ptc_macros::catalog!("tests/configs/nowhere.json");
+
+fn main() {}

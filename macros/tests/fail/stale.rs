@@ -1,0 +1,3 @@
+ptc_macros::catalog!("tests/configs/unlocked.json");
+
+fn main() {}
