@@ -10,7 +10,7 @@ use crate::args::{Color, Format, Messages};
 use crate::{Failure, Status};
 
 /// The terminal, or whatever stands in its place.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug)]
 pub(crate) struct Console {
     messages: Messages,
     color: bool,
@@ -32,11 +32,13 @@ impl Console {
     }
 
     /// Prints data.
+    #[expect(clippy::unused_self, reason = "whoever prints has a console; where it leads is decided here")]
     pub(crate) fn data(&self, text: &str) {
         write(&mut std::io::stdout().lock(), text);
     }
 
     /// Prints a message.
+    #[expect(clippy::unused_self, reason = "whoever prints has a console; where it leads is decided here")]
     pub(crate) fn message(&self, text: &str) {
         to_stderr(text);
     }

@@ -1,5 +1,7 @@
 //! `explain CODE`: the page of a diagnostic code.
 
+use std::fmt::Write;
+
 use ptc_compiler::diag::{Code, pages, suggest};
 
 use crate::args::Explain;
@@ -9,8 +11,11 @@ use crate::{Failure, Status};
 /// Prints the page of a code, or the list of all codes.
 pub(crate) fn run(args: &Explain, console: &Console) -> Result<Status, Failure> {
     let Some(wanted) = &args.code else {
-        let list: String =
-            Code::ALL.iter().map(|code| format!("{}  {:<7}  {}\n", code.name(), code.severity().name(), code.title())).collect();
+        let mut list = String::new();
+        for code in Code::ALL {
+            // Writing to a string cannot fail.
+            let _ = writeln!(list, "{}  {:<7}  {}", code.name(), code.severity().name(), code.title());
+        }
         console.data(&list);
         return Ok(Status::Clean);
     };

@@ -30,10 +30,10 @@ fn emitter(reading: &mut Reading<'_>, owner: &str, node: &Node, bindings: &Bindi
         return Some(if scheme == "bearer" { Auth::Bearer { binding } } else { Auth::Basic { binding } });
     }
     let header = fields.spanned(reading, "header");
-    if let Some(header) = &header {
-        if headers::check_name(reading, Setter::Auth, &header.value, header.place.clone()) {
-            seen.set(reading, &header.value, header.place.clone());
-        }
+    if let Some(header) = &header
+        && headers::check_name(reading, Setter::Auth, &header.value, header.place.clone())
+    {
+        seen.set(reading, &header.value, header.place.clone());
     }
     Some(Auth::CustomHeader { header: header?.value, binding: binding?.value })
 }
@@ -74,15 +74,17 @@ fn check_binding(reading: &mut Reading<'_>, scheme: &str, fields: &Fields<'_>, b
     }
 }
 
+/// What the schemes may be called elsewhere, with their names here.
+const OTHER_NAMES: &[(&str, &str)] = &[
+    ("token", "bearer"),
+    ("oauth", "bearer"),
+    ("oauth2", "bearer"),
+    ("jwt", "bearer"),
+    ("header", "custom_header"),
+    ("password", "basic"),
+];
+
 fn unknown_scheme(reading: &mut Reading<'_>, node: &Node, wrong: &str) -> Option<&'static Table> {
-    const OTHER_NAMES: &[(&str, &str)] = &[
-        ("token", "bearer"),
-        ("oauth", "bearer"),
-        ("oauth2", "bearer"),
-        ("jwt", "bearer"),
-        ("header", "custom_header"),
-        ("password", "basic"),
-    ];
     let meant = suggest::meant(wrong, keys::AUTH.tags(), OTHER_NAMES);
     let hint = match meant {
         Some(name) => format!("did you mean `{name}`?"),

@@ -8,7 +8,7 @@ use super::model::{Binding, CredentialSource};
 use super::reading::Reading;
 use super::table::Table;
 use crate::diag::{Code, Diagnostic, quoted, suggest};
-use crate::tree::{Member, Node, Place, Tree};
+use crate::tree::{Member, Node, Place};
 
 /// A secret shorter than this would be found in ordinary text, so that it cannot be redacted.
 const SHORTEST: usize = 8;
@@ -108,6 +108,16 @@ fn read_one(reading: &mut Reading<'_>, member: &Member) -> Option<Read> {
     })
 }
 
+/// What the sources may be called elsewhere, with their names here.
+const OTHER_NAMES: &[(&str, &str)] = &[
+    ("environment", "env"),
+    ("variable", "env"),
+    ("path", "file"),
+    ("value", "literal"),
+    ("inline", "literal"),
+    ("plain", "literal"),
+];
+
 fn unknown_source(reading: &mut Reading<'_>, node: &Node, wrong: &str) -> Option<&'static Table> {
     if wrong == "exec" {
         let message = "the credential source `exec` is reserved";
@@ -115,14 +125,6 @@ fn unknown_source(reading: &mut Reading<'_>, node: &Node, wrong: &str) -> Option
         reading.fault(Code::ReservedSource, node, message, "not available yet", hint);
         return None;
     }
-    const OTHER_NAMES: &[(&str, &str)] = &[
-        ("environment", "env"),
-        ("variable", "env"),
-        ("path", "file"),
-        ("value", "literal"),
-        ("inline", "literal"),
-        ("plain", "literal"),
-    ];
     let meant = suggest::meant(wrong, keys::CREDENTIAL.tags(), OTHER_NAMES);
     let hint = match meant {
         Some(name) => format!("did you mean `{name}`?"),
@@ -134,12 +136,11 @@ fn unknown_source(reading: &mut Reading<'_>, node: &Node, wrong: &str) -> Option
 
 fn literal(reading: &mut Reading<'_>, name: &str, fields: &Fields<'_>) -> Option<String> {
     let node = fields.node("value")?;
-    let value = match &node.value {
-        Tree::String(text) => text.to_string(),
-        _ => {
-            let part = |key| node.get(key).and_then(Node::as_str).unwrap_or("");
-            serde_json::json!({"user": part("user"), "pass": part("pass")}).to_string()
-        }
+    let value = if let Some(text) = node.as_str() {
+        text.to_owned()
+    } else {
+        let part = |key| node.get(key).and_then(Node::as_str).unwrap_or("");
+        serde_json::json!({"user": part("user"), "pass": part("pass")}).to_string()
     };
     let message = format!("the secret {} is written into the config", quoted(name));
     let diagnostic = Diagnostic::new(Code::LiteralSecret, message)
@@ -160,7 +161,7 @@ fn literal(reading: &mut Reading<'_>, name: &str, fields: &Fields<'_>) -> Option
 fn is_pair(value: &str) -> bool {
     match serde_json::from_str::<serde_json::Value>(value) {
         Ok(serde_json::Value::Object(object)) => {
-            ["user", "pass"].iter().all(|key| object.get(*key).is_some_and(|v| v.is_string()))
+            ["user", "pass"].iter().all(|key| object.get(*key).is_some_and(serde_json::Value::is_string))
         }
         _ => value.contains(':'),
     }

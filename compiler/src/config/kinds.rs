@@ -9,8 +9,10 @@ use crate::tree::{Node, Tree};
 pub(super) fn check(reading: &mut Reading<'_>, key: &Key, node: &Node) -> bool {
     let before = reading.errors();
     match (key.kind, &node.value) {
-        (Kind::AnyText, Tree::String(_)) | (Kind::Flag, Tree::Bool(_)) | (Kind::FlagOrNames, Tree::Bool(_)) => {}
-        (Kind::Object, Tree::Object(_)) | (Kind::List, Tree::Array(_)) => {}
+        (Kind::AnyText, Tree::String(_))
+        | (Kind::Flag | Kind::FlagOrNames, Tree::Bool(_))
+        | (Kind::Object, Tree::Object(_))
+        | (Kind::List, Tree::Array(_)) => {}
         (Kind::Text | Kind::Secret, Tree::String(text)) => {
             if text.trim().is_empty() {
                 empty(reading, key, node);

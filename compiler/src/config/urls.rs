@@ -5,7 +5,7 @@ use url::{Host, Url};
 use super::fields::Fields;
 use super::reading::Reading;
 use crate::diag::{Code, Diagnostic};
-use crate::tree::{Node, Place};
+use crate::tree::Node;
 
 /// A URL that a config names.
 pub(super) struct Named<'n> {
@@ -19,7 +19,6 @@ pub(super) fn read<'n>(reading: &mut Reading<'_>, fields: &Fields<'n>, key: &'st
     let node = fields.node(key)?;
     let text = node.as_str()?;
     let before = reading.errors();
-    conceal_user(reading, node);
     let url = match Url::parse(text) {
         Ok(url) => url,
         Err(error) => {
@@ -121,21 +120,5 @@ fn is_loopback(url: &Url) -> bool {
         Some(Host::Ipv4(address)) => address.is_loopback(),
         Some(Host::Ipv6(address)) => address.is_loopback(),
         None => false,
-    }
-}
-
-/// Conceals `user:password@`, whether or not the rest is a URL.
-fn conceal_user(reading: &mut Reading<'_>, node: &Node) {
-    let Some(text) = node.as_str() else { return };
-    let start = text.find("://").map_or(0, |at| at + 3);
-    let authority = text.get(start..).unwrap_or("").split(['/', '?', '#']).next().unwrap_or("");
-    let Some(end) = authority.rfind('@') else { return };
-    // Offsets in the text are offsets in the file only where nothing is escaped.
-    if node.range.len() == text.len() + 2 {
-        let first = node.range.start + 1 + start as u32;
-        let place = Place { file: reading.file, range: first..first + end as u32 };
-        reading.conceal_place(place);
-    } else {
-        reading.conceal(node);
     }
 }

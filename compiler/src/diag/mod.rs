@@ -12,6 +12,8 @@ pub mod pages;
 pub mod render;
 pub mod suggest;
 
+use std::collections::BTreeSet;
+
 use crate::tree::Place;
 pub use codes::Code;
 
@@ -123,11 +125,13 @@ impl Diagnostics {
         places
     }
 
-    /// All, ordered by file, place and code, each once.
+    /// All, ordered by file, place and code, each once: two that say the same of one place are one.
     pub fn sorted(&self) -> Vec<&Diagnostic> {
-        let mut all: Vec<&Diagnostic> = self.list.iter().collect();
-        all.sort_by_key(|d| (d.primary.as_ref().map(|l| (l.place.file, l.place.range.start, l.place.range.end)), d.code));
-        all.dedup();
+        let place = |d: &Diagnostic| d.primary.as_ref().map(|l| (l.place.file, l.place.range.start, l.place.range.end));
+        let mut seen = BTreeSet::new();
+        let mut all: Vec<&Diagnostic> =
+            self.list.iter().filter(|d| seen.insert((place(d), d.code, d.message.as_str()))).collect();
+        all.sort_by_key(|d| (place(d), d.code));
         all
     }
 

@@ -5,12 +5,20 @@
 /// A third of its letters may be wrong, three at most. Case and the difference between `-`, `_` and nothing count for little. Among equals the first in order wins.
 pub fn nearest<'a>(wrong: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let plain = folded(wrong);
-    let allowed = (plain.chars().count() / 3).clamp(1, 3);
+    let length = plain.chars().count();
+    let allowed = (length / 3).clamp(1, 3);
     candidates
         .into_iter()
         .filter(|candidate| *candidate != wrong)
-        .map(|candidate| (strsim::damerau_levenshtein(&plain, &folded(candidate)), candidate))
-        .filter(|(distance, _)| *distance <= allowed)
+        .filter_map(|candidate| {
+            let other = folded(candidate);
+            // Comparing is dear, and a document has hundreds of names.
+            if other.chars().count().abs_diff(length) > allowed {
+                return None;
+            }
+            let distance = strsim::osa_distance(&plain, &other);
+            (distance <= allowed).then_some((distance, candidate))
+        })
         .min_by_key(|(distance, candidate)| (*distance, *candidate))
         .map(|(_, candidate)| candidate)
 }

@@ -12,7 +12,7 @@ use jsonc_parser::tokens::Token;
 use jsonc_parser::{Scanner, ScannerOptions};
 
 use super::{Member, Node, Place, Tree};
-use crate::diag::{Code, Diagnostic, Diagnostics, Severity};
+use crate::diag::{Code, Diagnostic, Diagnostics, Severity, quoted};
 use crate::source::{FileId, Sources};
 
 /// Deepest nesting of arrays and objects that is read. Everything that walks a tree may recurse this far.
@@ -179,9 +179,8 @@ impl<'a> Parser<'a> {
         if rest.starts_with("/*") {
             self.fault(start..start + 2, "a comment is not closed", "opened here", "close it with `*/`")?;
         } else {
-            let found = at.start as usize..at.end as usize;
-            let found = self.text.get(found).unwrap_or("").to_owned();
-            self.fault(at, &format!("`{}` is not expected here", found.escape_debug()), "", "only JSON can stand here")?;
+            let found = rest.chars().next().map(String::from).unwrap_or_default();
+            self.fault(at, &format!("{} is not expected here", quoted(&found)), "", "only JSON can stand here")?;
         }
         Err(GiveUp)
     }
@@ -242,7 +241,7 @@ impl<'a> Parser<'a> {
                 Some(Token::String(text)) => members.push(self.member(text, depth)?),
                 Some(Token::Word(word)) => {
                     let range = self.range.clone();
-                    self.fault(range, "keys are written in double quotes", "", &format!("write `\"{word}\"`"))?;
+                    self.fault(range, "keys are written in double quotes", "", "put the key in double quotes")?;
                     members.push(self.member(Cow::Borrowed(word), depth)?);
                 }
                 Some(Token::Comma) => self.stray_comma()?,
@@ -263,7 +262,7 @@ impl<'a> Parser<'a> {
         self.advance()?;
         if self.token != Some(Token::Colon) {
             let at = key_range.end..key_range.end;
-            self.fault(at, &format!("expected `:` after the key `{}`", key.escape_debug()), "a colon is missing", "")?;
+            self.fault(at, "expected `:` after a key", "a colon is missing", "")?;
             return Err(GiveUp);
         }
         self.advance()?;
@@ -307,8 +306,15 @@ impl<'a> Parser<'a> {
             }
             Some(token) if token == close => Ok(()),
             // Something that can start the next member or element: only the comma is missing.
-            Some(Token::String(_) | Token::Word(_) | Token::Number(_) | Token::Boolean(_) | Token::Null | Token::OpenBrace)
-            | Some(Token::OpenBracket) => {
+            Some(
+                Token::String(_)
+                | Token::Word(_)
+                | Token::Number(_)
+                | Token::Boolean(_)
+                | Token::Null
+                | Token::OpenBrace
+                | Token::OpenBracket,
+            ) => {
                 let at = self.last_end.saturating_sub(1)..self.last_end;
                 self.fault(at, "expected `,` before the next value", "a comma is missing after this", "")
             }
@@ -368,12 +374,7 @@ impl<'a> Parser<'a> {
     fn number(&mut self, text: &str) -> Parsed<Tree> {
         if !is_json_number(text) {
             let range = self.range.clone();
-            self.fault(
-                range,
-                &format!("`{text}` is not a number of JSON"),
-                "",
-                "write a plain decimal, such as `5000` or `0.5`",
-            )?;
+            self.fault(range, "not a number of JSON", "", "write a plain decimal, such as `5000` or `0.5`")?;
             self.lossy = true;
         }
         Ok(Tree::Number(text.into()))
@@ -382,12 +383,13 @@ impl<'a> Parser<'a> {
     fn word(&mut self, word: &str) -> Parsed<Tree> {
         let range = self.range.clone();
         let (hint, value) = match word {
-            "True" | "TRUE" => ("write `true`".to_owned(), Some(Tree::Bool(true))),
-            "False" | "FALSE" => ("write `false`".to_owned(), Some(Tree::Bool(false))),
-            "None" | "nil" | "undefined" | "NULL" | "Null" => ("write `null`, or leave the key out".to_owned(), Some(Tree::Null)),
-            _ => (format!("a string is written in double quotes: `\"{word}\"`"), None),
+            "True" | "TRUE" => ("write `true`", Some(Tree::Bool(true))),
+            "False" | "FALSE" => ("write `false`", Some(Tree::Bool(false))),
+            "None" | "nil" | "undefined" | "NULL" | "Null" => ("write `null`, or leave the key out", Some(Tree::Null)),
+            _ => ("a string is written in double quotes", None),
         };
-        self.fault(range, &format!("`{word}` is not a value of JSON"), "", &hint)?;
+        // The word itself stays out of the message: it may be a secret that lost its quotes.
+        self.fault(range, "not a value of JSON", "", hint)?;
         self.lossy |= value.is_none();
         Ok(value.unwrap_or(Tree::Null))
     }
@@ -424,11 +426,10 @@ impl<'a> Parser<'a> {
     }
 
     fn duplicate(&mut self, first: &Member, again: &Member) -> Parsed<()> {
-        let mut diagnostic =
-            Diagnostic::new(Code::DuplicateKey, format!("the key `{}` is given twice", again.key.escape_debug()))
-                .at(self.place(again.key_range.clone()), "given again here")
-                .also(self.place(first.key_range.clone()), "first given here")
-                .hint("the last one would count; remove one of the two");
+        let mut diagnostic = Diagnostic::new(Code::DuplicateKey, format!("the key {} is given twice", quoted(&again.key)))
+            .at(self.place(again.key_range.clone()), "given again here")
+            .also(self.place(first.key_range.clone()), "first given here")
+            .hint("the last one would count; remove one of the two");
         diagnostic.severity = self.syntax.duplicate_keys;
         self.diagnostics.push(diagnostic);
         if self.syntax.duplicate_keys == Severity::Error { self.count() } else { Ok(()) }
@@ -457,6 +458,8 @@ fn name(token: Option<&Token<'_>>) -> String {
     match token {
         None => "the end of the file".to_owned(),
         Some(Token::String(_)) => "a string".to_owned(),
+        Some(Token::Word(_)) => "a word without quotes".to_owned(),
+        Some(Token::Number(_)) => "a number".to_owned(),
         Some(token) => format!("`{}`", token.as_str().escape_debug()),
     }
 }

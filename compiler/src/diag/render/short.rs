@@ -1,5 +1,7 @@
 //! The rendering for editors and logs: one line each.
 
+use std::fmt::Write;
+
 use super::Style;
 use crate::diag::Diagnostics;
 use crate::source::Sources;
@@ -10,14 +12,15 @@ pub fn short(sources: &Sources, diagnostics: &Diagnostics, style: Style) -> Stri
     for diagnostic in diagnostics.sorted() {
         if let Some(label) = &diagnostic.primary {
             let (line, column) = sources.position(label.place.file, label.place.range.start);
-            out.push_str(&format!("{}:{line}:{column}: ", sources.get(label.place.file).path));
+            // Writing to a string cannot fail, here and below.
+            let _ = write!(out, "{}:{line}:{column}: ", sources.get(label.place.file).path);
         }
         let head = format!("{}[{}]:", diagnostic.severity.name(), diagnostic.code.name());
         out.push_str(&style.paint(diagnostic.severity, &head));
         out.push(' ');
         out.push_str(&diagnostic.message);
         if let Some(hint) = diagnostic.hints.first() {
-            out.push_str(&format!(" ({hint})"));
+            let _ = write!(out, " ({hint})");
         }
         out.push('\n');
     }
