@@ -43,7 +43,11 @@ fn every_row_is_complete() {
     }
     for row in builtins::all() {
         assert!(!row.examples.is_empty(), "{} has no example", row.full_name());
-        assert!(builtins::find(&row.full_name()).is_some_and(|found| std::ptr::eq(found, row)), "{} finds another row", row.full_name());
+        assert!(
+            builtins::find(&row.full_name()).is_some_and(|found| std::ptr::eq(found, row)),
+            "{} finds another row",
+            row.full_name()
+        );
     }
 }
 

@@ -49,7 +49,9 @@ fn judge(program: &str, expected: &str) -> Result<(), String> {
             Answer::Value(value) => Err(format!("{program}\n    gives {}, not a fault", print::readable(&value))),
         };
     }
-    let Answer::Value(wanted) = answer(expected)? else { return Err(format!("{program}\n    its answer {expected} cannot be read")) };
+    let Answer::Value(wanted) = answer(expected)? else {
+        return Err(format!("{program}\n    its answer {expected} cannot be read"));
+    };
     match actual {
         Answer::Value(value) if close(&value, &wanted) => Ok(()),
         Answer::Value(value) => Err(format!("{program}\n    gives {}, not {expected}", print::readable(&value))),
@@ -75,7 +77,10 @@ fn programs_answer_as_clojure_does() {
                 if let Some(value) = line.strip_prefix(";ptc ") {
                     expected = Some(value.split(" ; ").next().unwrap_or(value).trim().to_owned());
                 } else if expected.is_none() {
-                    expected = line.strip_prefix(";=> ").map(str::to_owned).or_else(|| line.strip_prefix(";=! ").map(|k| format!("!{k}")));
+                    expected = line
+                        .strip_prefix(";=> ")
+                        .map(str::to_owned)
+                        .or_else(|| line.strip_prefix(";=! ").map(|k| format!("!{k}")));
                 }
             }
             count += 1;

@@ -217,7 +217,7 @@ fn bits(
             (Value::Int(x), Value::Int(y)) => Value::Int(small(*x, *y)),
             (x, _) => {
                 let y = integer(m, name, args, index)?;
-                let x = integer(m, name, &[x.clone()], 0)?;
+                let x = integer(m, name, std::slice::from_ref(x), 0)?;
                 Value::big(large(x, y))
             }
         };

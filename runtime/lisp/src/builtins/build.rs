@@ -485,10 +485,9 @@ fn combinations(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
         let Some(moving) = (0..n).rev().find(|&i| picks.get(i).is_some_and(|&p| p < items.len() - n + i)) else {
             return Ok(Value::vector(out));
         };
-        let mut next = picks.get(moving).map_or(0, |p| p + 1);
-        for pick in picks.iter_mut().skip(moving) {
-            *pick = next;
-            next += 1;
+        let next = picks.get(moving).map_or(0, |p| p + 1);
+        for (pick, place) in picks.iter_mut().skip(moving).zip(next..) {
+            *pick = place;
         }
     }
 }

@@ -16,6 +16,7 @@ rows! { "clojure.core":
 /// Widest place, so that a format cannot make a text of any size from nothing.
 const WIDEST: usize = 10_000;
 
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag of the notation")]
 /// One place: `%[index$][flags][width][.precision]conversion`.
 #[derive(Default)]
 struct Place {
@@ -112,16 +113,12 @@ fn format(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
             return Err(fault(m, ErrorKind::ArityError, "format", &what));
         }
         let value = at(args, index);
-        match shown(&place, value) {
-            Some(text) => {
-                m.charge(text.len().max(place.width))?;
-                pad(&place, &text, &mut out);
-            }
-            None => {
-                let what = format!("%{} does not fit {}", place.conversion, described(value));
-                return Err(fault(m, ErrorKind::TypeError, "format", &what));
-            }
-        }
+        let Some(text) = shown(&place, value) else {
+            let what = format!("%{} does not fit {}", place.conversion, described(value));
+            return Err(fault(m, ErrorKind::TypeError, "format", &what));
+        };
+        m.charge(text.len().max(place.width))?;
+        pad(&place, &text, &mut out);
         m.tick(1)?;
     }
     Ok(Value::from(out))
@@ -201,23 +198,20 @@ fn decimal(place: &Place, d: f64) -> Option<String> {
     }
     let precision = place.precision.unwrap_or(6);
     let size = d.abs();
-    let digits = match place.conversion {
-        'f' => {
-            let text = half_up(size, precision);
-            match text.split_once('.') {
-                Some((whole, part)) if place.comma => format!("{}.{part}", grouped(whole)),
-                None if place.comma => grouped(&text),
-                _ => text,
-            }
+    let digits = if place.conversion == 'f' {
+        let text = half_up(size, precision);
+        match text.split_once('.') {
+            Some((whole, part)) if place.comma => format!("{}.{part}", grouped(whole)),
+            None if place.comma => grouped(&text),
+            _ => text,
         }
-        _ => {
-            let text = format!("{size:.precision$e}");
-            let (mantissa, exponent) = text.split_once('e')?;
-            let exponent: i32 = exponent.parse().ok()?;
-            let sign = if exponent < 0 { '-' } else { '+' };
-            let text = format!("{mantissa}e{sign}{:02}", exponent.abs());
-            if place.conversion == 'E' { text.to_uppercase() } else { text }
-        }
+    } else {
+        let text = format!("{size:.precision$e}");
+        let (mantissa, exponent) = text.split_once('e')?;
+        let exponent: i32 = exponent.parse().ok()?;
+        let sign = if exponent < 0 { '-' } else { '+' };
+        let text = format!("{mantissa}e{sign}{:02}", exponent.abs());
+        if place.conversion == 'E' { text.to_uppercase() } else { text }
     };
     Some(signed(place, d.is_sign_negative(), &digits))
 }
@@ -266,7 +260,7 @@ fn signed(place: &Place, negative: bool, digits: &str) -> String {
 fn grouped(digits: &str) -> String {
     let mut out = String::with_capacity(digits.len() + digits.len() / 3);
     for (index, digit) in digits.chars().enumerate() {
-        if index > 0 && (digits.len() - index) % 3 == 0 {
+        if index > 0 && (digits.len() - index).is_multiple_of(3) {
             let _ = write!(out, ",");
         }
         out.push(digit);

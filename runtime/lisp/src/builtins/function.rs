@@ -42,8 +42,7 @@ fn made(how: How, args: &mut [Value]) -> Value {
 
 macro_rules! makers {
     ($($name:ident $how:ident;)*) => {
-        $(#[expect(clippy::unnecessary_wraps, reason = "the type of every builtin")]
-        fn $name(_: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
+        $(        fn $name(_: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
             Ok(made(How::$how, args))
         })*
     };

@@ -117,7 +117,7 @@ fn put(m: &mut Machine, name: &str, coll: Value, key: Value, value: Value) -> Re
 }
 
 fn assoc(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
-    if args.len() % 2 == 0 {
+    if args.len().is_multiple_of(2) {
         return Err(fault(m, ErrorKind::ArityError, "assoc", "keys and values alternate, but the last key has no value"));
     }
     let mut coll = take(args, 0);

@@ -1,6 +1,5 @@
 //! Regular expressions.
 
-use std::fmt::Write;
 use std::sync::Arc;
 
 use super::row::rows;
@@ -192,16 +191,12 @@ fn expand(m: &mut Machine, name: &str, template: &str, subject: &str, groups: &G
                     index = Some(next);
                     chars.next();
                 }
-                match index.and_then(|index| groups.get(index)) {
-                    Some(range) => out.push_str(range.and_then(|(start, end)| subject.get(start..end)).unwrap_or_default()),
-                    None => {
-                        let mut what = String::from("the replacement names a group that the regex does not have");
-                        if let Some(index) = index {
-                            let _ = write!(what, ": ${index}");
-                        }
-                        return Err(fault(m, ErrorKind::RuntimeError, name, &what));
-                    }
-                }
+                let Some(range) = index.and_then(|index| groups.get(index)) else {
+                    let group = index.map_or_else(|| "$ without a number".to_owned(), |index| format!("${index}"));
+                    let what = format!("the replacement has {group}, which is no group of the regex; write \\\\$ for the sign");
+                    return Err(fault(m, ErrorKind::RuntimeError, name, &what));
+                };
+                out.push_str(range.and_then(|(start, end)| subject.get(start..end)).unwrap_or_default());
             }
             other => out.push(other),
         }

@@ -33,17 +33,17 @@ impl Comparator {
         }
     }
 
-    /// Whether `b` must come before `a`, which stands before it now.
+    /// Whether `second` must come before `first`, which stands before it now.
     #[inline]
-    fn swaps(&self, m: &mut Machine, a: &Value, b: &Value) -> Result<bool, Raised> {
+    fn swaps(&self, m: &mut Machine, first: &Value, second: &Value) -> Result<bool, Raised> {
         match self {
-            Comparator::Natural => Ok(order::compare(a, b) == Ordering::Greater),
-            Comparator::Descending => Ok(order::compare(a, b) == Ordering::Less),
-            Comparator::Function(f) => match m.call(f, &mut [a.clone(), b.clone()])? {
+            Comparator::Natural => Ok(order::compare(first, second) == Ordering::Greater),
+            Comparator::Descending => Ok(order::compare(first, second) == Ordering::Less),
+            Comparator::Function(f) => match m.call(f, &mut [first.clone(), second.clone()])? {
                 Value::Int(i) => Ok(i > 0),
                 Value::Double(d) => Ok(d.get() >= 1.0),
                 Value::True => Ok(false),
-                Value::False | Value::Nil => Ok(m.call(f, &mut [b.clone(), a.clone()])?.is_truthy()),
+                Value::False | Value::Nil => Ok(m.call(f, &mut [second.clone(), first.clone()])?.is_truthy()),
                 other => {
                     let text =
                         format!("(sort …): expected a comparator that gives a number or boolean, it gave {}", described(&other));
@@ -101,29 +101,29 @@ fn merge_sort<T: Keyed>(m: &mut Machine, items: &mut Vec<T>, by: &Comparator) ->
         loop {
             let mut left = rest.by_ref().take(width).collect::<Vec<_>>().into_iter();
             let mut right = rest.by_ref().take(width);
-            let (mut a, mut b) = (left.next(), right.next());
-            if a.is_none() {
+            let (mut low, mut high) = (left.next(), right.next());
+            if low.is_none() {
                 break;
             }
             loop {
-                match (&a, &b) {
-                    (Some(x), Some(y)) => {
+                match (&low, &high) {
+                    (Some(first), Some(second)) => {
                         m.tick(1)?;
-                        if by.swaps(m, x.key(), y.key())? {
-                            merged.extend(b.take());
-                            b = right.next();
+                        if by.swaps(m, first.key(), second.key())? {
+                            merged.extend(high.take());
+                            high = right.next();
                         } else {
-                            merged.extend(a.take());
-                            a = left.next();
+                            merged.extend(low.take());
+                            low = left.next();
                         }
                     }
                     (Some(_), None) => {
-                        merged.extend(a.take());
+                        merged.extend(low.take());
                         merged.extend(left.by_ref());
                         break;
                     }
                     (None, _) => {
-                        merged.extend(b.take());
+                        merged.extend(high.take());
                         merged.extend(right.by_ref());
                         break;
                     }

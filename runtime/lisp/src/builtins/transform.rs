@@ -288,7 +288,6 @@ fn run(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
     Ok(Value::Nil)
 }
 
-#[expect(clippy::unnecessary_wraps, reason = "the type of every builtin")]
 fn nothing(_: &mut Machine, _: &mut [Value]) -> Result<Value, Raised> {
     Ok(Value::Nil)
 }

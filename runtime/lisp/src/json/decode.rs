@@ -72,7 +72,11 @@ impl Names {
         }
         let middle = bytes.get(bytes.len() / 2).copied().unwrap_or(0);
         let second = bytes.get(1).copied().unwrap_or(0);
-        let hash = bytes.len() * 31 + usize::from(*first) * 7 + usize::from(*last) * 13 + usize::from(middle) * 57 + usize::from(second) * 101;
+        let hash = bytes.len() * 31
+            + usize::from(*first) * 7
+            + usize::from(*last) * 13
+            + usize::from(middle) * 57
+            + usize::from(second) * 101;
         let Some(slot) = self.slots.get_mut(hash % SLOTS) else { return Text::new(text) };
         match slot {
             Some(known) if known.as_str() == text => known.clone(),
@@ -392,22 +396,19 @@ impl<'a> Decoder<'a> {
         let negative = self.peek() == Some(b'-');
         self.at += usize::from(negative);
         let mut small: i64 = 0;
-        match self.peek() {
-            Some(b'0') => {
-                self.at += 1;
-                if let Some(b'0'..=b'9') = self.peek() {
-                    return Err(self.expected("no digit after a leading zero"));
-                }
+        if self.peek() == Some(b'0') {
+            self.at += 1;
+            if let Some(b'0'..=b'9') = self.peek() {
+                return Err(self.expected("no digit after a leading zero"));
             }
-            _ => {
-                let from = self.at;
-                while let Some(digit @ b'0'..=b'9') = self.peek() {
-                    small = small.wrapping_mul(10).wrapping_add(i64::from(digit - b'0'));
-                    self.at += 1;
-                }
-                if self.at == from {
-                    return Err(self.expected("a digit"));
-                }
+        } else {
+            let from = self.at;
+            while let Some(digit @ b'0'..=b'9') = self.peek() {
+                small = small.wrapping_mul(10).wrapping_add(i64::from(digit - b'0'));
+                self.at += 1;
+            }
+            if self.at == from {
+                return Err(self.expected("a digit"));
             }
         }
         let mut whole = true;

@@ -1,5 +1,7 @@
 //! Java's regular expression syntax in the engines' syntax.
 
+use std::fmt::Write;
+
 /// Rewrites what the two syntaxes spell differently; everything else passes through.
 ///
 /// Java's classes are ASCII unless asked otherwise: `\d \w \s \b`. `\Q…\E` quotes, `\h` is horizontal white space, `\R` any line
@@ -92,7 +94,7 @@ fn octal(rest: &mut Rest<'_>, out: &mut String) {
             _ => break,
         }
     }
-    out.push_str(&format!(r"\x{{{code:X}}}"));
+    let _ = write!(out, r"\x{{{code:X}}}");
 }
 
 fn unicode(rest: &mut Rest<'_>, out: &mut String) {

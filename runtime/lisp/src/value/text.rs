@@ -77,17 +77,14 @@ impl Text {
     /// Appends in place where nobody else holds the text.
     pub fn push_str(&mut self, more: &str) {
         let more_plain = is_plain(more);
-        match Arc::get_mut(&mut self.0) {
-            Some(inner) => {
-                inner.text.push_str(more);
-                inner.plain &= more_plain;
-            }
-            None => {
-                let mut text = CompactString::with_capacity(self.as_str().len() + more.len());
-                text.push_str(self.as_str());
-                text.push_str(more);
-                *self = Text(Arc::new(Inner { plain: self.is_plain() && more_plain, text }));
-            }
+        if let Some(inner) = Arc::get_mut(&mut self.0) {
+            inner.text.push_str(more);
+            inner.plain &= more_plain;
+        } else {
+            let mut text = CompactString::with_capacity(self.as_str().len() + more.len());
+            text.push_str(self.as_str());
+            text.push_str(more);
+            *self = Text(Arc::new(Inner { plain: self.is_plain() && more_plain, text }));
         }
     }
 
