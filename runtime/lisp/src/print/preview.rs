@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use super::readable::write_atom;
+use super::readable::{write_atom, write_within};
 use crate::Value;
 use crate::collection::Children;
 
@@ -15,29 +15,33 @@ pub struct Preview {
     pub truncated: bool,
 }
 
-/// Containers inside more than this many others are shown as `…`.
+/// Containers inside more than this many cut ones are shown as `…`.
 const DEEPEST: usize = 32;
 /// Bytes kept for the closing line.
 const NOTE: usize = 160;
+/// Bytes kept in a cut container for its brackets and the mark of the cut, such as ` … 9950 more`.
+const MARK: usize = 28;
+/// A part that does not fit is cut only where it gets at least this much; else it is left out.
+const WORTHWHILE: usize = 64;
 
-/// Prints `value` in at most `budget` bytes (never fewer than a few words, however small the budget).
+/// Prints `value` in at most `budget` bytes (though never in fewer than 256).
 pub fn preview(value: &Value, budget: usize) -> Preview {
-    let mut whole = Writer { out: String::new(), items: 0, bytes: 0 };
-    // A first try with the whole budget: most values fit.
-    whole.write(value, budget, DEEPEST);
-    if whole.items == 0 && whole.bytes == 0 && whole.out.len() <= budget {
-        return Preview { text: whole.out, truncated: false };
+    let mut text = String::new();
+    if write_within(value, budget, &mut text) {
+        return Preview { text, truncated: false };
     }
-    let mut cut = Writer { out: String::new(), items: 0, bytes: 0 };
-    cut.write(value, budget.saturating_sub(NOTE).max(16), DEEPEST);
-    cut.note(value);
-    Preview { text: cut.out, truncated: true }
+    let mut writer = Writer { out: text, items: 0, bytes: 0 };
+    writer.cut(value, budget.saturating_sub(NOTE).max(256 - NOTE), DEEPEST);
+    writer.note(value);
+    Preview { text: writer.out, truncated: true }
 }
 
 /// A preview on one line, for messages: what is left out shows as `…` only.
 pub(crate) fn preview_line(value: &Value, budget: usize) -> String {
     let mut writer = Writer { out: String::new(), items: 0, bytes: 0 };
-    writer.write(value, budget, DEEPEST);
+    if !write_within(value, budget, &mut writer.out) {
+        writer.cut(value, budget.max(2 * MARK), DEEPEST);
+    }
     writer.out
 }
 
@@ -50,92 +54,104 @@ struct Writer {
 }
 
 impl Writer {
-    /// Writes `value` in about `room` bytes.
-    fn write(&mut self, value: &Value, room: usize, levels: usize) {
+    /// Writes what fits into `room` of a value that does not fit as a whole.
+    fn cut(&mut self, value: &Value, room: usize, levels: usize) {
         let (opening, closing) = match value {
             Value::Vector(_) => ("[", "]"),
             Value::Set(_) => ("#{", "}"),
             Value::Map(_) => ("{", "}"),
             Value::Str(text) => return self.string(text.as_str(), room),
-            _ => return write_atom(value, &mut self.out),
+            other => return self.atom(other, room),
         };
         let total = value.len().unwrap_or(0);
         self.out.push_str(opening);
-        if levels == 0 && total > 0 {
-            self.items += total;
-            self.out.push('…');
-            self.out.push_str(closing);
-            return;
-        }
-        // Room for the closing bracket and the mark of a cut.
-        let limit = self.out.len() + room.saturating_sub(opening.len() + closing.len() + MARK);
+        let end = self.out.len() + room.saturating_sub(MARK);
         let map = matches!(value, Value::Map(_));
         let mut children = Children::of(value).into_iter().flatten();
         let mut done = 0;
-        while let Some(child) = children.next() {
-            if self.out.len() >= limit && done > 0 || room < 8 {
-                self.items += total - done;
-                if done > 0 {
-                    self.out.push(' ');
-                }
-                let _ = write!(self.out, "… {} more", total - done);
-                break;
-            }
-            let start = (self.out.len(), self.items, self.bytes);
+        while done < total && levels > 0 {
+            let (Some(first), second) = (children.next(), if map { children.next() } else { None }) else { break };
+            let left = end.saturating_sub(self.out.len() + usize::from(done > 0));
+            let start = self.out.len();
             if done > 0 {
                 self.out.push(' ');
             }
-            // One large child may take a part of what is left, the last one all of it.
-            let left = limit.saturating_sub(self.out.len());
-            let share = left / (total - done).clamp(1, 3);
-            if map {
-                self.write(child, share / 2, levels - 1);
-                self.out.push(' ');
-                let left = limit.saturating_sub(self.out.len());
-                if let Some(value) = children.next() {
-                    self.write(value, (left / (total - done).clamp(1, 3)).max(share / 2), levels - 1);
+            if !self.whole(first, second, left) {
+                // A part of what is left for one that is too long, all of it for the last.
+                let share = left / (total - done).clamp(1, 3);
+                if share < WORTHWHILE {
+                    self.out.truncate(start);
+                    break;
                 }
-            } else {
-                self.write(child, share, levels - 1);
-            }
-            if self.out.len() > limit + MARK && done > 0 {
-                // It did not fit after all: take it back.
-                self.out.truncate(start.0);
-                (self.items, self.bytes) = (start.1, start.2);
-                self.items += total - done;
-                let _ = write!(self.out, " … {} more", total - done);
-                break;
+                self.entry(first, second, share, levels - 1);
             }
             done += 1;
+        }
+        if done < total {
+            self.items += total - done;
+            let _ = write!(self.out, "{}… {} more", if done > 0 { " " } else { "" }, total - done);
         }
         self.out.push_str(closing);
     }
 
+    /// Writes an item, or an entry of a map, if it fits as a whole.
+    fn whole(&mut self, first: &Value, second: Option<&Value>, room: usize) -> bool {
+        let start = self.out.len();
+        if !write_within(first, room, &mut self.out) {
+            return false;
+        }
+        let Some(second) = second else { return true };
+        self.out.push(' ');
+        let used = self.out.len() - start;
+        if used <= room && write_within(second, room - used, &mut self.out) {
+            return true;
+        }
+        self.out.truncate(start);
+        false
+    }
+
+    /// Writes an item, or an entry of a map, that does not fit as a whole.
+    fn entry(&mut self, first: &Value, second: Option<&Value>, room: usize, levels: usize) {
+        let Some(second) = second else { return self.cut(first, room, levels) };
+        let start = self.out.len();
+        if !write_within(first, room / 3, &mut self.out) {
+            self.cut(first, room / 3, levels);
+        }
+        self.out.push(' ');
+        let left = room.saturating_sub(self.out.len() - start);
+        if !write_within(second, left, &mut self.out) {
+            self.cut(second, left, levels);
+        }
+    }
+
     fn string(&mut self, text: &str, room: usize) {
-        if text.len() + 2 <= room {
-            let before = self.out.len();
-            super::write_quoted(text, &mut self.out);
-            if self.out.len() - before <= room + MARK {
-                return;
+        let room = room.saturating_sub("\"…\"".len());
+        let mut shown = 0;
+        let mut used = 0;
+        for c in text.chars() {
+            used += if matches!(c, '"' | '\\' | '\n' | '\r' | '\t') { 2 } else { c.len_utf8() };
+            if used > room {
+                break;
             }
-            self.out.truncate(before);
+            shown += c.len_utf8();
         }
-        let mut end = room.saturating_sub(MARK).max(8).min(text.len());
-        // Escapes lengthen the text; what is shown shrinks by as much.
-        let escapes = text.bytes().take(end).filter(|b| matches!(b, b'"' | b'\\' | b'\n' | b'\r' | b'\t')).count();
-        end = end.saturating_sub(escapes / 2).max(1);
-        while end < text.len() && !text.is_char_boundary(end) {
-            end += 1;
-        }
-        if end >= text.len() {
-            return super::write_quoted(text, &mut self.out);
-        }
-        self.bytes += text.len() - end;
-        super::write_quoted(text.get(..end).unwrap_or_default(), &mut self.out);
-        if self.out.ends_with('"') {
-            self.out.pop();
-        }
+        self.bytes += text.len() - shown;
+        super::write_quoted(text.get(..shown).unwrap_or_default(), &mut self.out);
+        self.out.pop();
         self.out.push_str("…\"");
+    }
+
+    /// Long numbers, names and patterns.
+    fn atom(&mut self, value: &Value, room: usize) {
+        let mut text = String::new();
+        write_atom(value, &mut text);
+        let mut shown = room.saturating_sub("…".len()).min(text.len());
+        while !text.is_char_boundary(shown) {
+            shown -= 1;
+        }
+        self.bytes += text.len() - shown;
+        self.out.push_str(text.get(..shown).unwrap_or_default());
+        self.out.push('…');
     }
 
     /// The closing line: how much is missing and how to get at it.
@@ -158,6 +174,3 @@ impl Writer {
         });
     }
 }
-
-/// Bytes of the mark of a cut, such as ` … 9950 more`.
-const MARK: usize = 16;

@@ -15,11 +15,23 @@ pub fn readable(value: &Value) -> String {
 
 /// Appends the printed form.
 pub(crate) fn write_readable(value: &Value, out: &mut String) {
+    write_within(value, usize::MAX, out);
+}
+
+/// Appends the printed form if it has at most `room` bytes; else gives false and leaves `out` as it was.
+pub(super) fn write_within(value: &Value, room: usize, out: &mut String) -> bool {
+    let start = out.len();
+    let limit = start.saturating_add(room);
     // Open containers with what closes them, so that depth costs no native stack.
     let mut open: Vec<(Children<'_>, char)> = Vec::new();
     let mut first = true;
     let mut next = Some(value);
     loop {
+        let long = matches!(next, Some(Value::Str(text)) if text.as_str().len() > limit.saturating_sub(out.len()));
+        if long || out.len() > limit {
+            out.truncate(start);
+            return false;
+        }
         if let Some(value) = next {
             if !first {
                 out.push(' ');
@@ -51,7 +63,11 @@ pub(crate) fn write_readable(value: &Value, out: &mut String) {
         }
         match open.last_mut() {
             Some((children, _)) => next = children.next(),
-            None => return,
+            None if out.len() > limit => {
+                out.truncate(start);
+                return false;
+            }
+            None => return true,
         }
     }
 }

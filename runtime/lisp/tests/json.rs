@@ -1,0 +1,103 @@
+//! JSON in and out.
+
+use ptc_lisp::json::{self, EncodeError};
+use ptc_lisp::{Value, print};
+
+fn decoded(text: &str) -> String {
+    match json::decode(text.as_bytes()) {
+        Ok(value) => print::readable(&value),
+        Err(fault) => format!("{}: {}", fault.offset, fault.expected),
+    }
+}
+
+#[test]
+fn texts_become_values() {
+    let cases = [
+        ("null", "nil"),
+        (" [1, -2, 3.5, 1e3, -0, 0.0] ", "[1 -2 3.5 1000.0 0 0.0]"),
+        (r#"{"b": {"x": []}, "a": "t", "a": "u"}"#, r#"{"a" "u" "b" {"x" []}}"#),
+        ("9223372036854775807", "9223372036854775807"),
+        ("-9223372036854775808", "-9223372036854775808"),
+        ("123456789012345678901234567890", "123456789012345678901234567890"),
+        (r#""\u00e9\n\"\/\ud83d\ude00""#, r#""é\n\"/😀""#),
+        (r#""\ud83d""#, "\"\u{FFFD}\""),
+        ("\u{FEFF}[true,false]", "[true false]"),
+        (
+            r#"[{"id":1,"n":"x"},{"id":2,"n":"y"},{"n":"z","id":3},{"id":4}]"#,
+            r#"[{"id" 1 "n" "x"} {"id" 2 "n" "y"} {"id" 3 "n" "z"} {"id" 4}]"#,
+        ),
+        ("", "0: a value"),
+        ("[1,]", "3: a value"),
+        ("{\"a\":1,}", "7: a key in double quotes"),
+        ("{\"a\" 1}", "5: ':'"),
+        ("[1 2]", "3: ',' or ']'"),
+        ("01", "1: no digit after a leading zero"),
+        ("1.", "2: a digit"),
+        ("-", "1: a digit"),
+        ("+1", "0: a value"),
+        ("nul", "0: a value"),
+        ("NaN", "0: a value"),
+        ("1 2", "2: the end of the text"),
+        ("\"a\nb\"", "2: no control character in a string"),
+        ("\"abc", "4: '\"' at the end of the string"),
+        (r#""\x""#, "2: an escape: \\\" \\\\ \\/ \\b \\f \\n \\r \\t \\u"),
+        (r#""\u12g4""#, "3: four hexadecimal digits"),
+        ("[[[", "3: a value"),
+    ];
+    for (text, expected) in cases {
+        assert_eq!(decoded(text), expected, "{text}");
+    }
+    assert_eq!(json::decode(b"\"\xFF\"").unwrap_err().expected, "valid UTF-8");
+}
+
+#[test]
+fn values_become_texts_that_read_back() {
+    let texts =
+        ["null", "[1,-2,3.5,1e300,true,\"a\\nb\"]", r#"{"a":[{"b":{}},[]],"c":"é\"\\\u0001"}"#, "123456789012345678901234567890"];
+    for text in texts {
+        let value = json::decode(text.as_bytes()).unwrap();
+        let encoded = json::encode(&value, 1_000).unwrap();
+        assert_eq!(json::decode(encoded.as_bytes()).unwrap(), value, "{encoded}");
+    }
+    let value =
+        Value::map([(Value::keyword("k"), Value::keyword("v")), (Value::int(1), Value::set([Value::int(2), Value::int(1)]))]);
+    assert_eq!(json::encode(&value, 1_000).unwrap(), r#"{"1":[1,2],"k":"v"}"#);
+}
+
+#[test]
+fn what_has_no_json_is_named_with_its_path() {
+    let infinite = Value::double(f64::INFINITY);
+    let value =
+        Value::map([(Value::keyword("a"), Value::vector(vec![Value::nil(), Value::map([(Value::string("b"), infinite)])]))]);
+    let fault = json::encode(&value, 1_000).unwrap_err();
+    assert_eq!(fault, EncodeError::Unsupported { path: "a[1].b".into(), found: "an infinite number" });
+    assert_eq!(fault.to_string(), "an infinite number at a[1].b has no JSON form");
+    let keyed = Value::vector(vec![Value::map([(Value::vector(vec![]), Value::nil())])]);
+    assert_eq!(json::encode(&keyed, 1_000).unwrap_err().to_string(), "a vector as a key at [0] has no JSON form");
+    let long = Value::vector(vec![Value::int(1); 100]);
+    assert_eq!(json::encode(&long, 50).unwrap_err(), EncodeError::TooLarge { max_bytes: 50 });
+}
+
+#[test]
+fn previews_stay_in_their_budget_and_say_what_is_missing() {
+    let rows: Vec<Value> = (0..1_000)
+        .map(|i| Value::map([(Value::keyword("id"), Value::int(i)), (Value::keyword("name"), Value::string("x".repeat(40)))]))
+        .collect();
+    let long = Value::string("word \"quoted\"\n".repeat(1_000));
+    let values = [
+        Value::vector(rows.clone()),
+        Value::map([(Value::keyword("rows"), Value::vector(rows)), (Value::keyword("text"), long.clone())]),
+        long,
+    ];
+    for value in &values {
+        for budget in [256, 300, 500, 1_000, 8_192] {
+            let preview = print::preview(value, budget);
+            assert!(preview.truncated);
+            assert!(preview.text.len() <= budget, "{budget}: {} bytes\n{}", preview.text.len(), preview.text);
+            assert!(preview.text.contains("left out"), "{}", preview.text);
+        }
+        let whole = print::preview(value, 1 << 20);
+        assert!(!whole.truncated);
+        assert_eq!(whole.text, print::readable(value));
+    }
+}
