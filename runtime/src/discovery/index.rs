@@ -144,8 +144,8 @@ fn each_word(text: &str, mut take: impl FnMut(&str)) {
             before = None;
             continue;
         }
-        let rises = c.is_uppercase()
-            && before.is_some_and(|b| !b.is_uppercase() || chars.peek().is_some_and(|next| next.is_lowercase()));
+        let rises =
+            c.is_uppercase() && before.is_some_and(|b| !b.is_uppercase() || chars.peek().is_some_and(|next| next.is_lowercase()));
         if rises {
             flush(&mut word, &mut take);
         }

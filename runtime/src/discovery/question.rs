@@ -23,7 +23,11 @@ struct Rule {
 
 enum Admits {
     /// An integer within bounds, and its default.
-    Count { min: i64, max: i64, default: i64 },
+    Count {
+        min: i64,
+        max: i64,
+        default: i64,
+    },
     Boolean,
 }
 

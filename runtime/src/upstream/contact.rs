@@ -34,7 +34,11 @@ pub struct Listing {
 
 /// Connects to an MCP upstream, lists its tools and disconnects. Must run inside a tokio runtime. An OpenAPI upstream has no
 /// list to ask for. Messages are redacted.
-pub async fn list_tools(upstream: &'static Upstream, secrets: &Secrets, settings: &UpstreamSettings) -> Result<Listing, WorldFault> {
+pub async fn list_tools(
+    upstream: &'static Upstream,
+    secrets: &Secrets,
+    settings: &UpstreamSettings,
+) -> Result<Listing, WorldFault> {
     let found = match &upstream.transport {
         Transport::McpStdio(spec) => match stdio::connect(upstream.name, spec, secrets, settings).await {
             Ok(connected) => {
@@ -57,7 +61,9 @@ pub async fn list_tools(upstream: &'static Upstream, secrets: &Secrets, settings
         },
         #[cfg(not(feature = "http"))]
         Transport::McpHttp(_) => Err(WorldFault::unavailable("built without an HTTP client (feature `http` of ptc-runtime)")),
-        Transport::OpenApi(_) => Err(WorldFault::unavailable("an OpenAPI upstream has no list of tools: its document is the source")),
+        Transport::OpenApi(_) => {
+            Err(WorldFault::unavailable("an OpenAPI upstream has no list of tools: its document is the source"))
+        }
     };
     found.map_err(|fault| {
         let message = secrets.redactor().redact_string(fault.message.into_owned());

@@ -86,7 +86,12 @@ impl Link {
     }
 
     /// Makes the call. The time to connect is bounded by itself; the call's own deadline starts when there is a connection.
-    pub(crate) async fn call(&self, order: &Order, secrets: &Arc<Secrets>, settings: &UpstreamSettings) -> Result<Answered, WorldFault> {
+    pub(crate) async fn call(
+        &self,
+        order: &Order,
+        secrets: &Arc<Secrets>,
+        settings: &UpstreamSettings,
+    ) -> Result<Answered, WorldFault> {
         match (&self.kind, order) {
             (Kind::Stdio(lifecycle), Order::Mcp { tool, arguments }) => {
                 let connected = self.stdio(lifecycle, secrets, settings).await?;

@@ -6,16 +6,16 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
 use ptc_catalog::{Auth, Transport, Upstream};
-use ptc_lisp::host::{Discovery, Fault, Host, Reply, Ticket};
 use ptc_lisp::Value;
+use ptc_lisp::host::{Discovery, Fault, Host, Reply, Ticket};
 use tokio::sync::oneshot;
 
+use super::Upstreams;
 use super::dispatch::Order;
 use super::fault::{Reason, WorldFault};
 use super::mcp::outcome::{Payload, compact_len, string_len};
 use super::record::{AuthUsed, CallRecord};
 use super::request::{self, Call};
-use super::Upstreams;
 use crate::discovery;
 
 /// The host of one evaluation: its budgets, and its record of calls.
@@ -108,7 +108,12 @@ impl Host for ProgramHost {
             return Ok(Value::nil());
         }
         let upstreams = &self.upstreams;
-        Ok(question.answer(upstreams.catalog(), &upstreams.index, &upstreams.redactor, upstreams.settings.max_catalog_result_bytes))
+        Ok(question.answer(
+            upstreams.catalog(),
+            &upstreams.index,
+            &upstreams.redactor,
+            upstreams.settings.max_catalog_result_bytes,
+        ))
     }
 
     fn random(&self) -> u64 {

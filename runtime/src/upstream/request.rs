@@ -4,6 +4,7 @@
 //! names what exists.
 
 use std::borrow::Cow;
+use std::fmt::Write;
 
 use ptc_catalog::{Arg, Catalog, Tool, Type, Upstream};
 use ptc_lisp::host::Fault;
@@ -60,8 +61,12 @@ pub(crate) fn read<'v>(catalog: &'static Catalog, request: &'v Value) -> Result<
             None => return Err(rejected(upstream, tool, &format!(":args must be a map, got {}", shown(args)))),
         },
     };
-    let missing: Vec<&str> =
-        tool.args.iter().filter(|arg| arg.required && !args.iter().any(|(name, _)| name == arg.name)).map(|arg| arg.name).collect();
+    let missing: Vec<&str> = tool
+        .args
+        .iter()
+        .filter(|arg| arg.required && !args.iter().any(|(name, _)| name == arg.name))
+        .map(|arg| arg.name)
+        .collect();
     if !missing.is_empty() {
         return Err(rejected(upstream, tool, &format!("missing required args {}", missing.join(", "))));
     }
@@ -72,9 +77,9 @@ pub(crate) fn read<'v>(catalog: &'static Catalog, request: &'v Value) -> Result<
 pub(crate) fn find_upstream(catalog: &'static Catalog, name: &str) -> Result<&'static Upstream, Fault> {
     catalog.upstream(name).ok_or_else(|| {
         let names: Vec<&str> = catalog.upstreams.iter().map(|u| u.name).collect();
-        let mut message = format!("no upstream '{name}' configured. {}", near(name, &names));
-        message.push_str(&format!("Configured upstreams: {}", listed(names.into_iter())));
-        Fault::new(ErrorKind::UnknownTool, message)
+        let near = near(name, &names);
+        let names = listed(names.into_iter());
+        Fault::new(ErrorKind::UnknownTool, format!("no upstream '{name}' configured. {near}Configured upstreams: {names}"))
     })
 }
 
@@ -82,9 +87,9 @@ pub(crate) fn find_upstream(catalog: &'static Catalog, name: &str) -> Result<&'s
 pub(crate) fn find_tool(upstream: &'static Upstream, name: &str) -> Result<&'static Tool, Fault> {
     upstream.tool(name).ok_or_else(|| {
         let names: Vec<&str> = upstream.tools.iter().map(|t| t.name).collect();
-        let mut message = format!("no tool '{name}' in upstream '{}'. {}", upstream.name, near(name, &names));
-        message.push_str(&format!("Known tools: {}", listed(names.into_iter())));
-        Fault::new(ErrorKind::UnknownTool, message)
+        let near = near(name, &names);
+        let (server, names) = (upstream.name, listed(names.into_iter()));
+        Fault::new(ErrorKind::UnknownTool, format!("no tool '{name}' in upstream '{server}'. {near}Known tools: {names}"))
     })
 }
 
@@ -101,7 +106,7 @@ fn listed<'a>(names: impl ExactSizeIterator<Item = &'a str>) -> String {
     }
     let mut text = names.take(LISTED).collect::<Vec<_>>().join(", ");
     if total > LISTED {
-        text.push_str(&format!(", … and {} more", total - LISTED));
+        let _ = write!(text, ", … and {} more", total - LISTED);
     }
     text
 }
@@ -113,7 +118,8 @@ fn near(name: &str, names: &[&str]) -> String {
 
 /// The name nearest to `name`, if it is near: `-`, `_` and case count for nothing.
 pub(crate) fn nearest<'a>(name: &str, names: &[&'a str]) -> Option<&'a str> {
-    let plain = |text: &str| -> String { text.chars().filter(char::is_ascii_alphanumeric).map(|c| c.to_ascii_lowercase()).collect() };
+    let plain =
+        |text: &str| -> String { text.chars().filter(char::is_ascii_alphanumeric).map(|c| c.to_ascii_lowercase()).collect() };
     // Similarity costs the product of the lengths.
     if name.len() > 100 {
         return None;
@@ -124,7 +130,10 @@ pub(crate) fn nearest<'a>(name: &str, names: &[&'a str]) -> Option<&'a str> {
     best.map(|(_, candidate)| candidate)
 }
 
-fn check<'v>(tool: &'static Tool, entries: impl Iterator<Item = (&'v Value, &'v Value)>) -> Result<Vec<(Cow<'v, str>, &'v Value)>, String> {
+fn check<'v>(
+    tool: &'static Tool,
+    entries: impl Iterator<Item = (&'v Value, &'v Value)>,
+) -> Result<Vec<(Cow<'v, str>, &'v Value)>, String> {
     let mut args: Vec<(Cow<'v, str>, &'v Value)> = Vec::new();
     for (key, value) in entries {
         let Some(written) = key.as_name() else {
@@ -170,7 +179,8 @@ fn check_value(arg: &'static Arg, value: &Value) -> Result<(), String> {
     };
     // A double without a fraction is an integer to JSON Schema.
     let whole = matches!(value.kind(), Kind::Double) && value.as_f64().is_some_and(|d| d.fract() == 0.0);
-    if !arg.types.admits(found) && !(whole && arg.types.admits(Type::Integer)) {
+    let admitted = arg.types.admits(found) || whole && arg.types.admits(Type::Integer);
+    if !admitted {
         return Err(format!("'{}' must be {}, got {} {}", arg.name, arg.label, article(found), shown(value)));
     }
     if !arg.allowed.is_empty() && !arg.allowed.iter().any(|text| equals(text, value)) {
@@ -223,9 +233,10 @@ pub(crate) fn encode(call: &Call<'_>) -> Result<String, Fault> {
         text.push_str(&super::mcp::wire::quoted(name));
         text.push(':');
         let encoded = json::encode(value, MAX_ARGUMENT_BYTES.saturating_sub(text.len()));
-        text.push_str(&encoded.map_err(|why| {
-            rejected(call.upstream, call.tool, &format!("not JSON-encodable (argument '{name}': {why})"))
-        })?);
+        text.push_str(
+            &encoded
+                .map_err(|why| rejected(call.upstream, call.tool, &format!("not JSON-encodable (argument '{name}': {why})")))?,
+        );
     }
     text.push('}');
     Ok(text)

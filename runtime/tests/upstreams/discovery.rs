@@ -7,14 +7,22 @@ use ptc_lisp::{Value, json};
 use crate::world::{World, tool, upstream};
 
 fn described(name: &'static str, description: &'static str) -> Tool {
-    Tool { description, doc: "the doc", definition: r#"{"name":"x","inputSchema":{"type":"object"},"title":"T","x-v":1.50}"#, ..tool(name) }
+    Tool {
+        description,
+        doc: "the doc",
+        definition: r#"{"name":"x","inputSchema":{"type":"object"},"title":"T","x-v":1.50}"#,
+        ..tool(name)
+    }
 }
 
 fn world() -> World {
     let list_items = Operation { id: "list_items", path: "/items", params: &[], default_args: &[] };
     let files = vec![
         described("read_file", "Read the contents of a file"),
-        Tool { annotations: Annotations { read_only: Some(true), ..Annotations::default() }, ..described("get_info", "Metadata of one") },
+        Tool {
+            annotations: Annotations { read_only: Some(true), ..Annotations::default() },
+            ..described("get_info", "Metadata of one")
+        },
         described("camelCaseTool", "List pull requests"),
         described("thread_dump", ""),
     ];
@@ -47,7 +55,11 @@ fn forms_answer_as_documented() {
     );
     let dir = |reference: &str, opts: &str| ask(&world, Discovery::Dir { reference, options: &options(opts) });
     let cases = [
-        ("fs", "", r#"["fs/camelCaseTool - List pull requests","fs/get_info - Metadata of one","fs/read_file - Read the contents of a file","fs/thread_dump"]"#),
+        (
+            "fs",
+            "",
+            r#"["fs/camelCaseTool - List pull requests","fs/get_info - Metadata of one","fs/read_file - Read the contents of a file","fs/thread_dump"]"#,
+        ),
         ("fs", r#"{"limit":1,"offset":2}"#, r#"["fs/read_file - Read the contents of a file"]"#),
         ("fs", r#"{"offset":9}"#, "[]"),
         ("fs", r#"{"limit":0}"#, "dir :limit must be an integer 1..200, got 0"),
@@ -79,7 +91,10 @@ fn forms_answer_as_documented() {
     assert_eq!(ask(&world, Discovery::Doc { reference: "fs/read_file" }), r#""the doc""#);
     assert_eq!(ask(&world, Discovery::Doc { reference: "api/list_items" }), r#""the doc""#);
     assert_eq!(ask(&world, Discovery::Doc { reference: "nope" }), r#"doc requires upstream/tool ref, got "nope""#);
-    assert!(ask(&world, Discovery::Doc { reference: "fs/reed_file" }).starts_with("no tool 'reed_file' in upstream 'fs'. Did you mean 'read_file'?"));
+    assert!(
+        ask(&world, Discovery::Doc { reference: "fs/reed_file" })
+            .starts_with("no tool 'reed_file' in upstream 'fs'. Did you mean 'read_file'?")
+    );
     assert_eq!(
         ask(&world, Discovery::Meta { reference: "api/list-items" }),
         r#"{"_ptc":{"operationId":"list_items"},"input_schema":{"type":"object"},"name":"list-items","server":"api","title":"T","x-v":1.5}"#

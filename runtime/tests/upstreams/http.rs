@@ -10,8 +10,7 @@ use serde_json::{Value, json};
 use crate::web::{Answer, Asked, Web};
 use crate::world::{World, eventually, tool, upstream};
 
-const TOOLS: [&str; 12] =
-    ["big", "cut", "echo", "fail", "hang", "html", "list", "moved", "progress", "rpc", "status", "stream"];
+const TOOLS: [&str; 12] = ["big", "cut", "echo", "fail", "hang", "html", "list", "moved", "progress", "rpc", "status", "stream"];
 
 /// A server of the handshake era, with sessions.
 fn legacy(sessions: Arc<AtomicU32>) -> impl Fn(&Asked) -> Answer + Send + Sync {
@@ -28,7 +27,8 @@ fn legacy(sessions: Arc<AtomicU32>) -> impl Fn(&Asked) -> Answer + Send + Sync {
         }
         if method == "initialize" {
             let number = sessions.fetch_add(1, Ordering::SeqCst) + 1;
-            let result = json!({"protocolVersion": "2025-06-18", "capabilities": {}, "serverInfo": {"name": "web", "version": "1"}});
+            let result =
+                json!({"protocolVersion": "2025-06-18", "capabilities": {}, "serverInfo": {"name": "web", "version": "1"}});
             let body = json!({"jsonrpc": "2.0", "id": id, "result": result}).to_string();
             return Answer::Full(
                 200,
@@ -37,7 +37,10 @@ fn legacy(sessions: Arc<AtomicU32>) -> impl Fn(&Asked) -> Answer + Send + Sync {
             );
         }
         if asked.header("mcp-session-id") != Some(&session) {
-            return Answer::json(404, json!({"jsonrpc": "2.0", "id": null, "error": {"code": -32001, "message": "Session not found"}}));
+            return Answer::json(
+                404,
+                json!({"jsonrpc": "2.0", "id": null, "error": {"code": -32001, "message": "Session not found"}}),
+            );
         }
         assert_eq!(asked.header("mcp-protocol-version"), Some("2025-06-18"), "{asked:?}");
         if id.is_null() || frame.get("method").is_none() {
@@ -60,10 +63,13 @@ fn call(frame: &Value) -> Answer {
             (5, format!("ta: {}\r\n\r\n", text("streamed"))),
         ]),
         "cut" => Answer::Stream(vec![(0, ": nothing\n\n".into())]),
-        "progress" => Answer::Stream(vec![(0, ":\n\n".into()), (1_000, ":\n\n".into())]),
+        "progress" => Answer::Stream(vec![(0, ":\n\n".into()), (4_000, ":\n\n".into())]),
         "big" => Answer::json(200, text(&"x".repeat(200_000))),
         "list" => Answer::Stream(vec![(0, format!("data: {}\n\n", text(&"x".repeat(200_000))))]),
-        "fail" => Answer::json(200, json!({"jsonrpc": "2.0", "id": id, "result": {"isError": true, "content": [{"type": "text", "text": "no"}]}})),
+        "fail" => Answer::json(
+            200,
+            json!({"jsonrpc": "2.0", "id": id, "result": {"isError": true, "content": [{"type": "text", "text": "no"}]}}),
+        ),
         "rpc" => Answer::json(200, json!({"jsonrpc": "2.0", "id": id, "error": {"code": -32000, "message": "boom"}})),
         "html" => Answer::Full(200, vec!["Content-Type: text/html".into()], b"<html>hi</html>".to_vec()),
         "hang" => Answer::Hang,
@@ -84,7 +90,7 @@ fn world(spec: McpHttp) -> World {
 fn payloads_and_faults_over_json_and_events() {
     let sessions = Arc::default();
     let web = Web::start(legacy(Arc::clone(&sessions)));
-    let world = world(McpHttp { max_response_bytes: 100_000, request_timeout_ms: 300, ..McpHttp::new(web.url("/mcp")) });
+    let world = world(McpHttp { max_response_bytes: 100_000, request_timeout_ms: 1_500, ..McpHttp::new(web.url("/mcp")) });
     let program = world.program();
     let cases = [
         ("echo", r#"{"message":"hi"}"#, "text hi", Some(200)),
@@ -95,15 +101,25 @@ fn payloads_and_faults_over_json_and_events() {
         ("cut", "{}", "upstream_error: the stream of the answer ended without a response", Some(200)),
         ("big", "{}", "response_too_large: the answer is larger than 100000 bytes", Some(200)),
         ("list", "{}", "response_too_large: the answer is larger than 100000 bytes", Some(200)),
-        ("hang", "{}", "timeout: 'web' did not answer the call within 300 ms (request_timeout_ms of the upstream): no answer", None),
-        ("progress", "{}", "timeout: 'web' did not answer the call within 300 ms", Some(200)),
+        (
+            "hang",
+            "{}",
+            "timeout: 'web' did not answer the call within 1500 ms (request_timeout_ms of the upstream): no answer",
+            None,
+        ),
+        ("progress", "{}", "timeout: 'web' did not answer the call within 1500 ms", Some(200)),
         ("status", r#"{"code":401}"#, "auth_failed: HTTP 401 Unauthorized", Some(401)),
         ("status", r#"{"code":403}"#, "tool_error: HTTP 403 Forbidden", Some(403)),
         ("status", r#"{"code":422}"#, "tool_error: HTTP 422", Some(422)),
         ("status", r#"{"code":429}"#, "rate_limited: HTTP 429 Too Many Requests (retry after 7 s): why", Some(429)),
         ("status", r#"{"code":503}"#, "upstream_unavailable: HTTP 503 Service Unavailable (retry after 7 s): why", Some(503)),
         ("status", r#"{"code":409}"#, "upstream_error: HTTP 409 Conflict", Some(409)),
-        ("moved", "{}", "upstream_error: HTTP 307 Temporary Redirect: it redirects to http://127.0.0.1:9/elsewhere, which is not followed", Some(307)),
+        (
+            "moved",
+            "{}",
+            "upstream_error: HTTP 307 Temporary Redirect: it redirects to http://127.0.0.1:9/elsewhere, which is not followed",
+            Some(307),
+        ),
         ("echo", r#"{"message":"again"}"#, "text again", Some(200)),
     ];
     for (tool, args, expected, status) in cases {
@@ -150,7 +166,10 @@ fn the_stateless_era_has_headers_and_no_session() {
         assert_eq!(asked.header("mcp-session-id"), None);
         assert_eq!(frame["params"]["_meta"]["io.modelcontextprotocol/protocolVersion"], "2026-07-28");
         if frame["method"] == "server/discover" {
-            return Answer::json(200, json!({"jsonrpc": "2.0", "id": id, "result": {"resultType": "complete", "supportedVersions": ["2026-07-28"], "capabilities": {}}}));
+            return Answer::json(
+                200,
+                json!({"jsonrpc": "2.0", "id": id, "result": {"resultType": "complete", "supportedVersions": ["2026-07-28"], "capabilities": {}}}),
+            );
         }
         assert_eq!(asked.header("mcp-name"), frame["params"]["name"].as_str());
         call(&frame)
@@ -167,9 +186,13 @@ fn credentials_and_headers_are_sent_and_do_not_come_back() {
         let frame = asked.json();
         let id = &frame["id"];
         match frame["method"].as_str() {
-            Some("initialize") => Answer::json(200, json!({"jsonrpc": "2.0", "id": id, "result": {"protocolVersion": "2025-11-25", "capabilities": {}}})),
+            Some("initialize") => Answer::json(
+                200,
+                json!({"jsonrpc": "2.0", "id": id, "result": {"protocolVersion": "2025-11-25", "capabilities": {}}}),
+            ),
             Some("tools/call") => {
-                let headers: Value = asked.headers.iter().map(|(n, v)| (n.clone(), json!(v))).collect::<serde_json::Map<_, _>>().into();
+                let headers: Value =
+                    asked.headers.iter().map(|(n, v)| (n.clone(), json!(v))).collect::<serde_json::Map<_, _>>().into();
                 Answer::json(200, json!({"jsonrpc": "2.0", "id": id, "result": {"structuredContent": headers}}))
             }
             _ => Answer::Full(202, vec![], vec![]),
@@ -183,7 +206,8 @@ fn credentials_and_headers_are_sent_and_do_not_come_back() {
         ]
     };
     let world = |auth: &'static [Auth]| {
-        let spec = McpHttp { auth, static_headers: &[("X-Tenant", "t1")], era: Some(Era::Handshake), ..McpHttp::new(web.url("/mcp")) };
+        let spec =
+            McpHttp { auth, static_headers: &[("X-Tenant", "t1")], era: Some(Era::Handshake), ..McpHttp::new(web.url("/mcp")) };
         World::with(vec![upstream("web", Transport::McpHttp(spec), TOOLS.map(tool).into())], bindings(), |_| {})
     };
     let first = world(&[Auth::Bearer { binding: "pat" }, Auth::CustomHeader { header: "X-Key", binding: "key" }]);

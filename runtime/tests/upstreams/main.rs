@@ -2,6 +2,8 @@
 //!
 //! The child process is this test binary itself, started with `PTC_PEER` set: see [`peer`].
 
+#![expect(clippy::unwrap_used, clippy::indexing_slicing, clippy::print_stderr, reason = "a failed step is a failed test")]
+
 mod discovery;
 mod http;
 mod openapi;

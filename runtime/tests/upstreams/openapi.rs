@@ -17,7 +17,7 @@ fn world(base_url: &'static str) -> World {
         auth: &[Auth::Bearer { binding: "tok" }],
         static_headers: &[("X-Tenant", "t1")],
         max_response_bytes: 10_000,
-        request_timeout_ms: 300,
+        request_timeout_ms: 1_500,
         ..OpenApi::new(base_url)
     };
     let plain = |id: &'static str, path: &'static str| Operation { id, path, params: &[], default_args: &[] };
@@ -68,13 +68,28 @@ fn operations_are_called_and_their_answers_mapped() {
         ("get-item", r#"{"id":7,"q":null}"#, format!(r#"{item}"target":"/v1/items/7?q=all","tenant":"t1"}}"#), Some(200)),
         ("moved", "{}", format!(r#"{item}"target":"/v1/items/5?q=moved","tenant":"t1"}}"#), Some(200)),
         ("empty", "{}", "none".into(), Some(204)),
-        ("text", "{}", "upstream_error: the answer is not JSON (expected value at line 1 column 1): hello plain".into(), Some(200)),
+        (
+            "text",
+            "{}",
+            "upstream_error: the answer is not JSON (expected value at line 1 column 1): hello plain".into(),
+            Some(200),
+        ),
         ("big", "{}", "response_too_large: the answer is larger than 10000 bytes".into(), Some(200)),
-        ("hang", "{}", "timeout: 'api' did not answer the call within 300 ms (request_timeout_ms of the upstream)".into(), None),
+        ("hang", "{}", "timeout: 'api' did not answer the call within 1500 ms (request_timeout_ms of the upstream)".into(), None),
         ("close", "{}", "upstream_unavailable: the request failed".into(), None),
-        ("away", "{}", "upstream_error: HTTP 302 Found: it redirects to http://127.0.0.1:9/, which is not followed".into(), Some(302)),
+        (
+            "away",
+            "{}",
+            "upstream_error: HTTP 302 Found: it redirects to http://127.0.0.1:9/, which is not followed".into(),
+            Some(302),
+        ),
         ("status", r#"{"code":400}"#, r#"tool_error: HTTP 400 Bad Request: {"error":"why"}"#.into(), Some(400)),
-        ("status", r#"{"code":401}"#, "auth_failed: HTTP 401 Unauthorized: the upstream refuses the credential".into(), Some(401)),
+        (
+            "status",
+            r#"{"code":401}"#,
+            "auth_failed: HTTP 401 Unauthorized: the upstream refuses the credential".into(),
+            Some(401),
+        ),
         ("status", r#"{"code":404}"#, r#"tool_error: HTTP 404 Not Found: {"error":"why"}"#.into(), Some(404)),
         ("status", r#"{"code":429}"#, "rate_limited: HTTP 429".into(), Some(429)),
         ("status", r#"{"code":500}"#, "upstream_unavailable: HTTP 500".into(), Some(500)),

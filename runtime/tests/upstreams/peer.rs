@@ -11,7 +11,7 @@ use ptc_catalog::{EnvPart, McpStdio};
 use serde_json::{Value, json};
 
 /// The config of a peer in one of its modes.
-pub fn spec(mode: &'static str) -> McpStdio {
+pub(crate) fn spec(mode: &'static str) -> McpStdio {
     let exe = std::env::current_exe().unwrap().into_os_string().into_string().unwrap();
     let env: &'static [(&str, &[EnvPart])] =
         vec![("PTC_PEER", &*vec![EnvPart::Text(mode)].leak()), ("FOO", &[EnvPart::Text("a b")])].leak();
@@ -56,6 +56,7 @@ fn run(mode: &str) {
     if mode == "family" {
         // In the same process group, with none of the pipes.
         let null = std::process::Stdio::null;
+        #[expect(clippy::zombie_processes, reason = "the test looks at who ends it")]
         let child = std::process::Command::new("sleep").arg("600").stdin(null()).stdout(null()).stderr(null()).spawn().unwrap();
         seen.lock().unwrap().grandchild = child.id();
     }
@@ -103,7 +104,7 @@ fn handle(mode: &str, frame: &Value, seen: &Arc<Mutex<Seen>>) {
 
 fn list(mode: &str, frame: &Value, result: &impl Fn(Value)) {
     let page = frame["params"]["cursor"].as_str().map_or(0, |cursor| cursor.parse::<usize>().unwrap());
-    let tool = json!({"name": format!("t{page}"), "inputSchema": {"type": "object"}, "x-vendor": 1.50, "_meta": {"big": 12345678901234567890u64}});
+    let tool = json!({"name": format!("t{page}"), "inputSchema": {"type": "object"}, "x-vendor": 1.50, "_meta": {"big": 12_345_678_901_234_567_890_u64}});
     match (mode, page) {
         ("endless", _) => result(json!({"tools": [tool], "nextCursor": "1"})),
         ("pages", 0 | 1) => result(json!({"tools": [tool], "nextCursor": (page + 1).to_string()})),

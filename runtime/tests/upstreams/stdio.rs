@@ -11,7 +11,20 @@ use crate::peer;
 use crate::world::{World, deployment, eventually, tool, upstream};
 
 const TOOLS: [&str; 14] = [
-    "args", "ask", "big", "crash", "echo", "env", "fail", "garbage", "noise", "rpc_error", "seen", "slow", "structured", "unknown",
+    "args",
+    "ask",
+    "big",
+    "crash",
+    "echo",
+    "env",
+    "fail",
+    "garbage",
+    "noise",
+    "rpc_error",
+    "seen",
+    "slow",
+    "structured",
+    "unknown",
 ];
 
 fn world(spec: McpStdio) -> World {
@@ -89,13 +102,17 @@ fn a_timeout_withdraws_the_call_and_a_late_answer_harms_nobody() {
     // The program that stops waiting itself.
     drop(program.start("peer", "slow", r#"{"ms":500}"#));
     eventually("both cancellations", || {
-        let seen = json_of(&program.call("peer", "seen", "{}"));
-        seen["cancelled"].as_array().unwrap().len() == 2
+        // On a busy machine this call may run out of time too.
+        let answer = world.program().call("peer", "seen", "{}");
+        answer.starts_with("json") && json_of(&answer)["cancelled"].as_array().unwrap().len() >= 2
     });
     std::thread::sleep(Duration::from_millis(600));
-    assert_eq!(program.call("peer", "echo", r#"{"message":"x"}"#), "text x");
+    eventually("an answer in time", || world.program().call("peer", "echo", r#"{"message":"x"}"#) == "text x");
     let abandoned = &program.0.calls()[1];
-    assert_eq!((abandoned.reason, abandoned.error.as_deref()), (Some("timeout"), Some("the program stopped waiting for the answer")));
+    assert_eq!(
+        (abandoned.reason, abandoned.error.as_deref()),
+        (Some("timeout"), Some("the program stopped waiting for the answer"))
+    );
 }
 
 #[test]
@@ -231,7 +248,10 @@ fn budgets_hold_over_threads() {
         threads.into_iter().flat_map(|thread| thread.join().unwrap()).collect()
     });
     assert_eq!(outcomes.iter().filter(|o| *o == "text x").count(), 50);
-    assert_eq!(outcomes.iter().filter(|o| o.starts_with("cap_exhausted: this program has made its 50 upstream calls")).count(), 10);
+    assert_eq!(
+        outcomes.iter().filter(|o| o.starts_with("cap_exhausted: this program has made its 50 upstream calls")).count(),
+        10
+    );
     let records = program.0.calls();
     assert_eq!(records.len(), 60);
     assert_eq!(records.iter().filter(|r| r.reason == Some("cap_exhausted")).count(), 10);
@@ -285,8 +305,8 @@ fn a_child_that_ignores_every_request_to_end_is_killed() {
 
 #[test]
 fn wrong_requests_are_faults_of_the_program() {
-    use ptc_catalog::{Arg, Type};
     use crate::world::arg;
+    use ptc_catalog::{Arg, Type};
     static MODES: &[&str] = &[r#""fast""#, r#""slow""#];
     let args: &'static [Arg] = vec![
         arg("path", true, &[Type::String], "string"),
@@ -314,7 +334,10 @@ fn wrong_requests_are_faults_of_the_program() {
         (r#"{"server":"peer","tool":"args","args":null}"#, "tool 'peer.args' rejected args: :args must be a map, got nil"),
         (r#"{"server":"peer","tool":"args"}"#, "tool 'peer.args' rejected args: missing required args path"),
         (r#"{"server":"peer","tool":"args","args":{"path":null}}"#, "tool 'peer.args' rejected args: missing required args path"),
-        (r#"{"server":"peer","tool":"args","args":{"path":5}}"#, "tool 'peer.args' rejected args: 'path' must be string, got integer 5"),
+        (
+            r#"{"server":"peer","tool":"args","args":{"path":5}}"#,
+            "tool 'peer.args' rejected args: 'path' must be string, got integer 5",
+        ),
         (
             r#"{"server":"peer","tool":"args","args":{"path":"x","mode":"fats"}}"#,
             r#"tool 'peer.args' rejected args: 'mode' must be one of "fast", "slow", got "fats". Did you mean "fast"?"#,
@@ -331,7 +354,10 @@ fn wrong_requests_are_faults_of_the_program() {
     let infinite = ptc_lisp::Value::map([
         (ptc_lisp::Value::keyword("server"), ptc_lisp::Value::keyword("peer")),
         (ptc_lisp::Value::keyword("tool"), ptc_lisp::Value::keyword("echo")),
-        (ptc_lisp::Value::keyword("args"), ptc_lisp::Value::map([(ptc_lisp::Value::keyword("x"), ptc_lisp::Value::double(f64::NAN))])),
+        (
+            ptc_lisp::Value::keyword("args"),
+            ptc_lisp::Value::map([(ptc_lisp::Value::keyword("x"), ptc_lisp::Value::double(f64::NAN))]),
+        ),
     ]);
     assert_eq!(fault(&infinite), "tool 'peer.echo' rejected args: not JSON-encodable (argument 'x': NaN has no JSON form)");
     assert!(program.0.calls().is_empty(), "faults of the program are no calls");

@@ -6,27 +6,27 @@ use std::sync::{Arc, Mutex};
 
 /// A request as it came.
 #[derive(Debug, Clone)]
-pub struct Asked {
-    pub method: String,
+pub(crate) struct Asked {
+    pub(crate) method: String,
     /// Path and query.
-    pub target: String,
+    pub(crate) target: String,
     /// Names in lower case.
-    pub headers: Vec<(String, String)>,
-    pub body: String,
+    pub(crate) headers: Vec<(String, String)>,
+    pub(crate) body: String,
 }
 
 impl Asked {
-    pub fn header(&self, name: &str) -> Option<&str> {
+    pub(crate) fn header(&self, name: &str) -> Option<&str> {
         self.headers.iter().find(|(n, _)| n == name).map(|(_, value)| value.as_str())
     }
 
-    pub fn json(&self) -> serde_json::Value {
+    pub(crate) fn json(&self) -> serde_json::Value {
         serde_json::from_str(&self.body).unwrap_or_default()
     }
 }
 
 /// What the server does with a request.
-pub enum Answer {
+pub(crate) enum Answer {
     /// Status, headers (lines) and body.
     Full(u16, Vec<String>, Vec<u8>),
     /// An event stream: chunks with a pause before each, closed at the end.
@@ -38,19 +38,19 @@ pub enum Answer {
 }
 
 impl Answer {
-    pub fn json(status: u16, body: impl ToString) -> Answer {
+    pub(crate) fn json(status: u16, body: impl std::fmt::Display) -> Answer {
         Answer::Full(status, vec!["Content-Type: application/json".into()], body.to_string().into_bytes())
     }
 }
 
 /// A running server. It ends with the process.
-pub struct Web {
-    pub address: SocketAddr,
-    pub asked: Arc<Mutex<Vec<Asked>>>,
+pub(crate) struct Web {
+    pub(crate) address: SocketAddr,
+    pub(crate) asked: Arc<Mutex<Vec<Asked>>>,
 }
 
 impl Web {
-    pub fn start(answer: impl Fn(&Asked) -> Answer + Send + Sync + 'static) -> Web {
+    pub(crate) fn start(answer: impl Fn(&Asked) -> Answer + Send + Sync + 'static) -> Web {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
         let asked = Arc::new(Mutex::new(Vec::new()));
@@ -66,11 +66,11 @@ impl Web {
         Web { address, asked }
     }
 
-    pub fn url(&self, path: &str) -> &'static str {
+    pub(crate) fn url(&self, path: &str) -> &'static str {
         format!("http://{}{path}", self.address).leak()
     }
 
-    pub fn requests(&self) -> Vec<Asked> {
+    pub(crate) fn requests(&self) -> Vec<Asked> {
         self.asked.lock().unwrap().clone()
     }
 }
@@ -107,7 +107,9 @@ fn serve(stream: &TcpStream, answer: &dyn Fn(&Asked) -> Answer, log: &Mutex<Vec<
                 out.write_all(&[head.as_bytes(), b"\r\n", &body].concat())?;
             }
             Answer::Stream(chunks) => {
-                out.write_all(b"HTTP/1.1 200 X\r\nContent-Type: text/event-stream; charset=utf-8\r\nTransfer-Encoding: chunked\r\n\r\n")?;
+                out.write_all(
+                    b"HTTP/1.1 200 X\r\nContent-Type: text/event-stream; charset=utf-8\r\nTransfer-Encoding: chunked\r\n\r\n",
+                )?;
                 for (pause, chunk) in chunks {
                     std::thread::sleep(std::time::Duration::from_millis(pause));
                     out.write_all(format!("{:x}\r\n{chunk}\r\n", chunk.len()).as_bytes())?;

@@ -10,15 +10,15 @@ use ptc_runtime::secrets::Secrets;
 use ptc_runtime::upstream::{CallRecord, ProgramHost, UpstreamSettings, Upstreams};
 
 /// Upstreams and the thread that drives them.
-pub struct World {
-    pub upstreams: Arc<Upstreams>,
-    pub handle: tokio::runtime::Handle,
+pub(crate) struct World {
+    pub(crate) upstreams: Arc<Upstreams>,
+    pub(crate) handle: tokio::runtime::Handle,
     stop: Option<tokio::sync::oneshot::Sender<()>>,
     thread: Option<std::thread::JoinHandle<()>>,
 }
 
 /// A tool that takes anything.
-pub fn tool(name: &'static str) -> Tool {
+pub(crate) fn tool(name: &'static str) -> Tool {
     Tool {
         name,
         description: "",
@@ -32,31 +32,31 @@ pub fn tool(name: &'static str) -> Tool {
     }
 }
 
-pub fn arg(name: &'static str, required: bool, types: &[Type], label: &'static str) -> Arg {
+pub(crate) fn arg(name: &'static str, required: bool, types: &[Type], label: &'static str) -> Arg {
     Arg { name, required, types: Types::of(types), label, allowed: &[] }
 }
 
-pub fn operation(name: &'static str, operation: Operation) -> Tool {
+pub(crate) fn operation(name: &'static str, operation: Operation) -> Tool {
     Tool { operation: Some(Box::leak(Box::new(operation))), ..tool(name) }
 }
 
-pub fn upstream(name: &'static str, transport: Transport, mut tools: Vec<Tool>) -> Upstream {
+pub(crate) fn upstream(name: &'static str, transport: Transport, mut tools: Vec<Tool>) -> Upstream {
     tools.sort_by_key(|tool| tool.name);
     Upstream { name, description: "", transport, tools: tools.leak() }
 }
 
-pub fn deployment(mut upstreams: Vec<Upstream>, credentials: Vec<Binding>) -> &'static Deployment {
+pub(crate) fn deployment(mut upstreams: Vec<Upstream>, credentials: Vec<Binding>) -> &'static Deployment {
     upstreams.sort_by_key(|upstream| upstream.name);
     let catalog = Box::leak(Box::new(Catalog { digest: "", upstreams: upstreams.leak() }));
     Box::leak(Box::new(Deployment { name: "test", compiler: "", config_digest: "", credentials: credentials.leak(), catalog }))
 }
 
 impl World {
-    pub fn new(upstreams: Vec<Upstream>) -> World {
+    pub(crate) fn new(upstreams: Vec<Upstream>) -> World {
         World::with(upstreams, Vec::new(), |_| {})
     }
 
-    pub fn with(upstreams: Vec<Upstream>, credentials: Vec<Binding>, change: impl FnOnce(&mut UpstreamSettings)) -> World {
+    pub(crate) fn with(upstreams: Vec<Upstream>, credentials: Vec<Binding>, change: impl FnOnce(&mut UpstreamSettings)) -> World {
         let deployment = deployment(upstreams, credentials);
         let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
@@ -72,12 +72,12 @@ impl World {
         World { upstreams, handle, stop: Some(stop), thread: Some(thread) }
     }
 
-    pub fn program(&self) -> Program {
+    pub(crate) fn program(&self) -> Program {
         Program(self.upstreams.program())
     }
 
     /// Runs `task` on the runtime and waits for it.
-    pub fn run<T: Send + 'static>(&self, task: impl Future<Output = T> + Send + 'static) -> T {
+    pub(crate) fn run<T: Send + 'static>(&self, task: impl Future<Output = T> + Send + 'static) -> T {
         let (send, receive) = std::sync::mpsc::channel();
         self.handle.spawn(async move {
             let _ = send.send(task.await);
@@ -85,7 +85,7 @@ impl World {
         receive.recv_timeout(Duration::from_secs(60)).unwrap()
     }
 
-    pub fn shutdown(&self) {
+    pub(crate) fn shutdown(&self) {
         let upstreams = Arc::clone(&self.upstreams);
         self.run(async move { upstreams.shutdown().await });
     }
@@ -103,11 +103,11 @@ impl Drop for World {
 }
 
 /// One evaluation's host.
-pub struct Program(pub Arc<ProgramHost>);
+pub(crate) struct Program(pub(crate) Arc<ProgramHost>);
 
 impl Program {
     /// The request of a call whose arguments are JSON.
-    pub fn request(server: &str, tool: &str, args: &str) -> Value {
+    pub(crate) fn request(server: &str, tool: &str, args: &str) -> Value {
         Value::map([
             (Value::keyword("server"), Value::string(server)),
             (Value::keyword("tool"), Value::string(tool)),
@@ -115,7 +115,7 @@ impl Program {
         ])
     }
 
-    pub fn submit(&self, request: &Value) -> Result<Reply, Fault> {
+    pub(crate) fn submit(&self, request: &Value) -> Result<Reply, Fault> {
         match self.0.submit(request)?.wait(Some(Instant::now() + Duration::from_secs(60))) {
             Waited::Reply(reply) => Ok(reply),
             other => panic!("{other:?}"),
@@ -123,7 +123,7 @@ impl Program {
     }
 
     /// The answer in one line: `json …`, `text …`, `none`, or `reason: message`.
-    pub fn call(&self, server: &str, tool: &str, args: &str) -> String {
+    pub(crate) fn call(&self, server: &str, tool: &str, args: &str) -> String {
         match self.submit(&Program::request(server, tool, args)).unwrap_or_else(|fault| panic!("{fault:?}")) {
             Reply::Json(json) => format!("json {}", String::from_utf8(json).unwrap()),
             Reply::Text(text) => format!("text {text}"),
@@ -133,17 +133,17 @@ impl Program {
     }
 
     /// Starts a call without waiting.
-    pub fn start(&self, server: &str, tool: &str, args: &str) -> ptc_lisp::host::Ticket {
+    pub(crate) fn start(&self, server: &str, tool: &str, args: &str) -> ptc_lisp::host::Ticket {
         self.0.submit(&Program::request(server, tool, args)).unwrap()
     }
 
-    pub fn last(&self) -> CallRecord {
+    pub(crate) fn last(&self) -> CallRecord {
         self.0.calls().pop().unwrap()
     }
 }
 
 /// Waits until `done`, which must come true.
-pub fn eventually(what: &str, mut done: impl FnMut() -> bool) {
+pub(crate) fn eventually(what: &str, mut done: impl FnMut() -> bool) {
     for _ in 0..1_000 {
         if done() {
             return;

@@ -27,11 +27,12 @@ pub(crate) async fn fetch(
     let mut headers = HeaderMap::new();
     headers.insert(ACCEPT, HeaderValue::from_static("application/json, application/yaml;q=0.5, */*;q=0.1"));
     let late = |fault: WorldFault| match fault.reason {
-        Reason::Timeout => WorldFault { message: format!("{} within {} ms", fault.message, request_timeout.as_millis()).into(), ..fault },
-        Reason::ResponseTooLarge => WorldFault {
-            message: format!("the document is larger than {max_bytes} bytes (schema_max_bytes)").into(),
-            ..fault
-        },
+        Reason::Timeout => {
+            WorldFault { message: format!("{} within {} ms", fault.message, request_timeout.as_millis()).into(), ..fault }
+        }
+        Reason::ResponseTooLarge => {
+            WorldFault { message: format!("the document is larger than {max_bytes} bytes (schema_max_bytes)").into(), ..fault }
+        }
         _ => fault,
     };
     let mut answer = client.send(Method::GET, url, headers, None, deadline).await.map_err(late)?;

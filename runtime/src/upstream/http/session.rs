@@ -297,7 +297,10 @@ struct Open<'w> {
 
 impl Drop for Open<'_> {
     fn drop(&mut self) {
-        if !self.answered && self.agreed.is_some_and(|(era, _)| era == Era::Handshake) && tokio::runtime::Handle::try_current().is_ok() {
+        if !self.answered
+            && self.agreed.is_some_and(|(era, _)| era == Era::Handshake)
+            && tokio::runtime::Handle::try_current().is_ok()
+        {
             self.wire.post_aside(wire::cancelled(self.id), self.agreed);
         }
     }

@@ -92,7 +92,9 @@ fn refused(method: &str, error: &RpcError) -> WorldFault {
 enum Probed {
     Stateless(Agreed),
     /// Not of the stateless era, or it prefers this revision of the other.
-    Handshake { revision: &'static str },
+    Handshake {
+        revision: &'static str,
+    },
     /// It speaks revisions that we do not.
     Foreign(WorldFault),
 }
@@ -179,11 +181,7 @@ struct InitializeResult {
     instructions: Option<String>,
 }
 
-async fn initialize(
-    channel: &impl Channel,
-    revision: &str,
-    deadline: Instant,
-) -> Result<Result<Agreed, RpcError>, WorldFault> {
+async fn initialize(channel: &impl Channel, revision: &str, deadline: Instant) -> Result<Result<Agreed, RpcError>, WorldFault> {
     let params = format!(
         r#"{{"protocolVersion":"{revision}","capabilities":{{}},"clientInfo":{{"name":"{CLIENT_NAME}","version":"{CLIENT_VERSION}"}}}}"#
     );

@@ -57,10 +57,9 @@ pub(crate) fn unwrap(response: Response) -> Result<Payload, WorldFault> {
     if result.is_error == Some(true) {
         let mut message = texts.collect::<Vec<_>>().join("\n");
         if message.is_empty() {
-            message = result.structured_content.map_or_else(
-                || "the tool reports an error without a text".to_owned(),
-                |structured| structured.get().to_owned(),
-            );
+            message = result
+                .structured_content
+                .map_or_else(|| "the tool reports an error without a text".to_owned(), |structured| structured.get().to_owned());
         }
         return Err(WorldFault::new(Reason::ToolError, message));
     }
@@ -97,12 +96,11 @@ fn escape_len(bytes: &mut impl Iterator<Item = u8>) -> u64 {
         Some(b'u') => {
             let unit = bytes.take(4).fold(0u32, |unit, digit| unit * 16 + (digit as char).to_digit(16).unwrap_or(0));
             match unit {
-                0x08 | 0x09 | 0x0a | 0x0c | 0x0d | 0x22 | 0x5c => 2,
-                0..0x20 => 6,
-                0x20..0x80 => 1,
-                // Half of a pair each: four bytes of UTF-8 together.
-                0x80..0x800 | 0xd800..0xe000 => 2,
-                _ => 3,
+                0..0x20 if !matches!(unit, 0x08 | 0x09 | 0x0a | 0x0c | 0x0d) => 6,
+                0x20 | 0x21 | 0x23..=0x5b | 0x5d..=0x7f => 1,
+                0x800..0xd800 | 0xe000.. => 3,
+                // Short escapes, two bytes of UTF-8, or half of a pair that takes four.
+                _ => 2,
             }
         }
         Some(_) => 2,
@@ -151,11 +149,7 @@ mod tests {
 
     #[test]
     fn sizes_are_those_of_compact_json() {
-        let cases = [
-            r#" { "a" : [ 1 , 2.0 ] , "b c" : "x  y" } "#,
-            r#""\u00e9\u20ac\ud83d\ude00\/\"\\\n\u0001\u000a""#,
-            "[]",
-        ];
+        let cases = [r#" { "a" : [ 1 , 2.0 ] , "b c" : "x  y" } "#, r#""\u00e9\u20ac\ud83d\ude00\/\"\\\n\u0001\u000a""#, "[]"];
         for text in cases {
             let value: serde_json::Value = serde_json::from_str(text).unwrap();
             assert_eq!(compact_len(text.as_bytes()), value.to_string().len() as u64, "{text}");

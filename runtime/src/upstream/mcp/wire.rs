@@ -196,7 +196,10 @@ mod tests {
             (r#"{"jsonrpc":"2.0","id":1,"result":{"a": 1e400}}"#, r#"1 {"a": 1e400}"#),
             (r#"{"result":null,"id":"2"}"#, "2 null"),
             (r#"{"id":3,"error":{"code":-32602,"message":"no"}}"#, "3 no (JSON-RPC error -32602)"),
-            (r#"{"id":null,"error":{"code":-32700,"message":""}}"#, "- the server reports an error without a message (JSON-RPC error -32700)"),
+            (
+                r#"{"id":null,"error":{"code":-32700,"message":""}}"#,
+                "- the server reports an error without a message (JSON-RPC error -32700)",
+            ),
             (r#"{"id":"a\"b","method":"ping"}"#, r#""a\"b" asks ping"#),
             (r#"{"method":"notifications/message","params":{}}"#, "other"),
         ];

@@ -144,7 +144,7 @@ fn in_path(param: &Param, form: &Form) -> String {
     match (param.style, form) {
         (Style::Matrix, Form::Scalar(text)) => format!(";{name}={}", enc(text)),
         (Style::Matrix, Form::List(items)) if param.explode => {
-            items.iter().map(|item| format!(";{name}={}", enc(item))).collect()
+            items.iter().flat_map(|item| [";", &*name, "=", &*enc(item)].map(str::to_owned)).collect()
         }
         (Style::Matrix, Form::List(items)) => format!(";{name}={}", list(items, ",")),
         (Style::Matrix, Form::Object(entries)) if param.explode => format!(";{}", pairs(entries, "=", ";")),
@@ -173,9 +173,7 @@ fn in_query(param: &Param, value: &Value) -> Result<Vec<(String, String)>, Strin
         (_, Form::List(items)) if items.is_empty() => Vec::new(),
         (_, Form::Object(entries)) if entries.is_empty() => Vec::new(),
         (_, Form::List(items)) if param.explode => items.iter().map(|item| (name.clone(), enc(item))).collect(),
-        (_, Form::Object(entries)) if param.explode => {
-            entries.iter().map(|(k, v)| (encode(k, param), enc(v))).collect()
-        }
+        (_, Form::Object(entries)) if param.explode => entries.iter().map(|(k, v)| (encode(k, param), enc(v))).collect(),
         (style, Form::List(items)) => vec![(name, items.iter().map(enc).collect::<Vec<_>>().join(separator(style)))],
         (style, Form::Object(entries)) => {
             let flat = entries.iter().flat_map(|(k, v)| [enc(k), enc(v)]);

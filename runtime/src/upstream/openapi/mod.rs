@@ -46,13 +46,13 @@ impl Service {
     pub(crate) async fn get(&self, url: &str, deadline: Instant) -> Result<(Payload, u16), WorldFault> {
         let mut headers = HeaderMap::new();
         headers.insert(ACCEPT, HeaderValue::from_static("application/json"));
-        let asked = Url::parse(url).map_err(|why| WorldFault::unavailable(format!("the address of the operation is no URL: {why}")))?;
+        let asked =
+            Url::parse(url).map_err(|why| WorldFault::unavailable(format!("the address of the operation is no URL: {why}")))?;
         let sent = self.client.send(Method::GET, url, headers, None, deadline).await;
         let mut answer = sent.map_err(|fault| match fault.reason {
-            Reason::Timeout if fault.message == "no connection was made" => WorldFault::timeout(format!(
-                "no connection was made within {} ms (connect_timeout_ms)",
-                self.connect_timeout_ms
-            )),
+            Reason::Timeout if fault.message == "no connection was made" => {
+                WorldFault::timeout(format!("no connection was made within {} ms (connect_timeout_ms)", self.connect_timeout_ms))
+            }
             _ => fault,
         })?;
         let status = answer.status();

@@ -143,7 +143,11 @@ async fn supervise(
 }
 
 /// Writes frames one after the other; a request that is given up in the middle of a write cannot tear a frame.
-async fn write_frames(mut stdin: ChildStdin, mut frames: mpsc::Receiver<Vec<u8>>, mut stopped: watch::Receiver<Option<Duration>>) {
+async fn write_frames(
+    mut stdin: ChildStdin,
+    mut frames: mpsc::Receiver<Vec<u8>>,
+    mut stopped: watch::Receiver<Option<Duration>>,
+) {
     let write = async {
         while let Some(mut frame) = frames.recv().await {
             frame.push(b'\n');
@@ -287,7 +291,9 @@ impl Connection {
         let mut open = OpenRequest { connection: self, id, cancellable, sent: false };
         let lost = || self.lost().unwrap_or_else(|| WorldFault::unavailable("the connection was lost"));
         match tokio::time::timeout_at(deadline.into(), self.outbox.send(frame)).await {
-            Err(_) => return Err(WorldFault::timeout("the request could not be written, because the server does not read its input")),
+            Err(_) => {
+                return Err(WorldFault::timeout("the request could not be written, because the server does not read its input"));
+            }
             // The writer is gone; the supervisor is about to say why.
             Ok(Err(_)) => {
                 let outcome = tokio::time::timeout(LAST_WORDS * 2, &mut answer).await;
