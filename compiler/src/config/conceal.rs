@@ -4,6 +4,7 @@ use std::ops::Range;
 
 use super::keys;
 use super::reading::Reading;
+use super::table::Table;
 use crate::diag::{Diagnostics, suggest};
 use crate::source::{FileId, Sources};
 use crate::tree::{Member, Node, Place, Tree};
@@ -77,7 +78,7 @@ fn entry(reading: &mut Reading<'_>, member: &Member) {
 
 /// The key of an entry that a key is or was meant to be.
 fn meant(key: &str) -> Option<&'static str> {
-    let rows = || keys::UPSTREAM.cases.iter().flat_map(|table| table.keys());
+    let rows = || keys::UPSTREAM.cases.iter().flat_map(Table::keys);
     rows()
         .find(|row| row.name == key)
         .or_else(|| rows().find(|row| row.aliases.contains(&key)))

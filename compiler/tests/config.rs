@@ -1,0 +1,122 @@
+//! What a sound config becomes: values, defaults, and what is left of a config with a fault.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+
+use ptc_compiler::config;
+use ptc_compiler::config::model::{Auth, Config, CredentialSource, EnvPart, InheritEnv, SchemaSource, Transport};
+use ptc_compiler::diag::Diagnostics;
+use ptc_compiler::source::Sources;
+
+fn read(text: &str) -> (Config, Diagnostics) {
+    let mut sources = Sources::default();
+    let mut diagnostics = Diagnostics::default();
+    let file = sources.add("upstreams.json", text);
+    let config = config::read(&sources, file, &mut diagnostics).expect("something of the config can be read");
+    (config, diagnostics)
+}
+
+fn fixture(name: &str) -> String {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../fixtures/check").join(name).join("upstreams.json");
+    fs::read_to_string(path).expect("the fixture can be read")
+}
+
+#[test]
+fn every_key_reaches_the_model() {
+    let (config, diagnostics) = read(&fixture("good_all_keys"));
+    assert_eq!(diagnostics.worst(), None);
+    assert_eq!(config.upstreams.keys().collect::<Vec<_>>(), ["files", "github", "local", "shop"]);
+
+    let files = config.upstreams.get("files").expect("files");
+    assert_eq!(files.description.as_deref(), Some("Files below /srv."));
+    let granted: Vec<&str> = files.include_tools.iter().flatten().map(|tool| tool.value.as_str()).collect();
+    assert_eq!(granted, ["read_file", "list_directory"]);
+    let Transport::McpStdio(stdio) = &files.transport else { panic!("files is started as a process") };
+    assert_eq!((stdio.command.value.as_str(), stdio.args.len(), stdio.cd.as_deref()), ("npx", 3, Some("work")));
+    let text = |text: &str| EnvPart::Text(text.to_owned());
+    let var = |name: &str| EnvPart::Var(name.to_owned());
+    assert_eq!(
+        stdio.env,
+        BTreeMap::from([
+            ("MODE".to_owned(), vec![text("read-"), var("MODE"), text("-only")]),
+            ("PRICE".to_owned(), vec![text("5 $")]),
+            ("TOKEN".to_owned(), vec![var("FILES_TOKEN")]),
+        ])
+    );
+    assert_eq!(stdio.inherit_env, InheritEnv::Names(vec!["NODE_PATH".to_owned()]));
+    assert_eq!((stdio.handshake_timeout_ms, stdio.max_response_bytes), (20_000, 1_048_576));
+
+    let Some(Transport::McpHttp(github)) = config.upstreams.get("github").map(|u| &u.transport) else {
+        panic!("github is reached over HTTP")
+    };
+    assert_eq!(
+        github.http.auth,
+        [
+            Auth::Bearer { binding: "pat".to_owned() },
+            Auth::CustomHeader { header: "X-Api-Key".to_owned(), binding: "key".to_owned() },
+        ]
+    );
+    assert_eq!(github.proxy.as_deref(), Some("http://proxy.example.com:3128"));
+
+    let Some(Transport::OpenApi(shop)) = config.upstreams.get("shop").map(|u| &u.transport) else {
+        panic!("shop has a document")
+    };
+    assert_eq!(shop.base_url.value, "https://shop.example.com/v1", "without the slash at its end");
+    assert_eq!(shop.schema.value, SchemaSource::File("shop.openapi.json".to_owned()));
+    let orders = shop.operation_overrides.get("listOrders").expect("an override");
+    assert_eq!(orders.default_args.as_ref().and_then(|args| args.get("limit")).map(|limit| limit.value.clone()), Some(20.into()));
+    assert!(orders.allow_deprecated);
+
+    assert!(matches!(
+        config.credentials.get("pat").map(|binding| &binding.source),
+        Some(CredentialSource::Env { var }) if var == "GITHUB_PAT"
+    ));
+}
+
+#[test]
+fn what_is_left_out_has_its_default() {
+    let (config, diagnostics) = read(
+        r#"{ "upstreams": {
+            "a": { "transport": "mcp_stdio", "command": "a" },
+            "b": { "transport": "mcp_http", "url": "https://example.com/mcp" },
+            "c": { "transport": "openapi", "base_url": "https://example.com", "schema_url": "https://example.com/c.json",
+                   "include_operations": ["x"] } } }"#,
+    );
+    assert_eq!(diagnostics.worst(), None);
+    let transport = |name: &str| config.upstreams.get(name).map(|upstream| &upstream.transport);
+    let Some(Transport::McpStdio(a)) = transport("a") else { panic!("a") };
+    assert_eq!((a.handshake_timeout_ms, a.max_response_bytes, &a.inherit_env), (10_000, 2_097_152, &InheritEnv::Base));
+    let Some(Transport::McpHttp(b)) = transport("b") else { panic!("b") };
+    let http = (b.http.request_timeout_ms, b.http.connect_timeout_ms, b.http.max_response_bytes);
+    assert_eq!((b.handshake_timeout_ms, http), (10_000, (30_000, 5_000, 2_097_152)));
+    let Some(Transport::OpenApi(c)) = transport("c") else { panic!("c") };
+    assert_eq!((c.http.request_timeout_ms, c.http.connect_timeout_ms), (30_000, 5_000));
+    assert_eq!(c.schema_max_bytes, 33_554_432);
+    assert!(config.upstreams.values().all(|upstream| upstream.include_tools.is_none()), "all tools are granted");
+}
+
+#[test]
+fn entries_with_faults_are_left_out_and_the_others_stay() {
+    let (config, diagnostics) = read(
+        r#"{ "upstreams": {
+            "good": { "transport": "mcp_stdio", "command": "a" },
+            "bad": { "transport": "mcp_stdio", "comand": "a" },
+            "worse": 1 },
+          "credentials": { "x": { "source": "env" } } }"#,
+    );
+    assert!(diagnostics.has_errors());
+    assert_eq!(config.upstreams.keys().collect::<Vec<_>>(), ["good"]);
+    assert!(config.credentials.is_empty());
+}
+
+#[test]
+fn a_user_and_password_are_one_secret() {
+    let (config, _) = read(&fixture("credentials_literal_object"));
+    let Some(CredentialSource::Literal { value }) = config.credentials.get("a").map(|binding| &binding.source) else {
+        panic!("a is a literal")
+    };
+    let pair: serde_json::Value = serde_json::from_str(value).expect("JSON");
+    assert_eq!(pair["user"], "anna");
+    assert_eq!(format!("{:?}", config.credentials.get("a").map(|binding| &binding.source)), "Some(Literal { .. })");
+}
