@@ -1,0 +1,204 @@
+//! Programs with what they must give, in `tests/cases/*.clj`, and the examples of every special form.
+//!
+//! A case is a program and, on the line after it, one of
+//!
+//! - `;=> value`: the printed value;
+//! - `;=! kind line:column part of the message`: the error; place and message may be left out;
+//! - `;=~ prefix`: what the printed value starts with.
+//!
+//! Lines `;out text` before it are what the program prints, in order. A file's `;limits name=value …` holds for the cases
+//! after it; `;limits` alone goes back to the defaults.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use ptc_lisp::host::{Discovery, Fault, Host, Reply, Ticket};
+use ptc_lisp::{Error, ErrorKind, Limits, Outcome, Program, Run, Value, print, special};
+
+/// Upstreams as the examples of the documentation have them.
+struct Upstreams;
+
+impl Host for Upstreams {
+    fn submit(&self, request: &Value) -> Result<Ticket, Fault> {
+        let text = |key: &str| request.get(key).and_then(Value::as_str).unwrap_or_default();
+        let arg = |key: &str| request.get("args").and_then(|args| args.get(key)).cloned().unwrap_or_default();
+        Ok(Ticket::ready(match (text("server"), text("tool")) {
+            ("fs", "read_text_file") if arg("path").as_str() == Some("/etc/watched-paths.txt") => {
+                Reply::Text("src/a.rs\nsrc/b.rs\n".into())
+            }
+            ("fs", "read_text_file") => Reply::Text("some notes".into()),
+            ("github", "list_prs") => Reply::Json(
+                br#"[{"number":1,"files":["src/a.rs"]},{"number":2,"files":["c"]},{"number":3,"files":["x","src/b.rs"]}]"#.into(),
+            ),
+            ("store", "get") => match arg("id").as_int() {
+                Some(105) => Reply::Failed { reason: "tool_error", message: "no item 105".into() },
+                Some(id) => Reply::Json(format!(r#"{{"id":{id},"name":"item-{id}"}}"#).into_bytes()),
+                None => Reply::None,
+            },
+            ("echo", "args") => Reply::Json(
+                ptc_lisp::json::encode(&request.get("args").cloned().unwrap_or_default(), 10_000).unwrap().into_bytes(),
+            ),
+            (server, _) => return Err(Fault::new(ErrorKind::UnknownTool, format!("no upstream '{server}' configured"))),
+        }))
+    }
+
+    fn discover(&self, query: Discovery<'_>) -> Result<Value, Fault> {
+        match query {
+            Discovery::Servers => Ok(Value::vector(vec![Value::map([(Value::string("name"), Value::string("fs"))])])),
+            Discovery::Apropos { query, .. } if query == "store" => Ok(Value::vector(vec!["store/get - Get an item".into()])),
+            Discovery::Apropos { .. } => Ok(Value::vector(Vec::new())),
+            Discovery::Dir { reference: "fs", .. } => Ok(Value::vector(vec!["fs/read_text_file - Read a file".into()])),
+            Discovery::Doc { reference: "fs/read_text_file" } => Ok("Read a file".into()),
+            Discovery::Meta { .. } => Ok(Value::Nil),
+            Discovery::Dir { reference, .. } | Discovery::Doc { reference } => {
+                Err(Fault::new(ErrorKind::UnknownTool, format!("no upstream '{reference}' configured")))
+            }
+        }
+    }
+
+    fn random(&self) -> u64 {
+        7
+    }
+}
+
+fn context() -> Value {
+    let item =
+        |id: i64, total: i64| Value::map([(Value::string("id"), Value::int(id)), (Value::string("total"), Value::int(total))]);
+    Value::map([
+        (Value::string("user_id"), Value::int(7)),
+        (Value::string("items"), Value::vector(vec![item(1, 40), item(2, 75), item(3, 100)])),
+    ])
+}
+
+fn run(source: &str, limits: &Limits) -> (Result<Value, Error>, Vec<String>) {
+    let program = match Program::compile(source) {
+        Ok(program) => program,
+        Err(error) => return (Err(error), Vec::new()),
+    };
+    let history = vec![Value::int(11), Value::int(12)];
+    let run = Run::new(&program).limits(limits.clone()).host(Arc::new(Upstreams)).context(context()).history(history);
+    let Outcome { result, prints, .. } = run.execute_on_thread();
+    (result, prints)
+}
+
+/// What a case found wrong with it, if anything.
+fn check(source: &str, expectation: &str, prints: &[&str], limits: &Limits) -> Option<String> {
+    let (result, printed) = run(source, limits);
+    let shown = match &result {
+        Ok(value) => print::readable(value),
+        Err(error) => error.render(source),
+    };
+    if printed.iter().map(String::as_str).ne(prints.iter().copied()) {
+        return Some(format!("printed {printed:?}, expected {prints:?}"));
+    }
+    let (how, wanted) = expectation.split_once(' ').unwrap_or((expectation, ""));
+    let good = match (how, &result) {
+        (";=>", Ok(_)) => shown == wanted,
+        (";=~", Ok(_)) => shown.starts_with(wanted),
+        (";=!", Err(error)) => {
+            let mut parts = wanted.splitn(3, ' ');
+            let kind = parts.next() == Some(error.kind.name());
+            let place = parts.next().is_none_or(|place| error.position.is_some_and(|at| at.to_string() == place));
+            kind && place
+                && parts
+                    .next()
+                    .is_none_or(|part| error.message.contains(part) || error.hint.iter().any(|hint| hint.contains(part)))
+        }
+        _ => false,
+    };
+    (!good).then(|| format!("expected {expectation}\n gave {shown}"))
+}
+
+fn limits_of(line: &str) -> Limits {
+    // Generous where not said otherwise: machines that run tests are slow at times.
+    let mut limits = Limits { wall_clock: Duration::from_secs(20), memory_bytes: 100 << 20, ..Limits::default() };
+    for setting in line.split_whitespace() {
+        let (name, value) = setting.split_once('=').expect("name=value");
+        let number: u64 = value.parse().expect("a number");
+        match name {
+            "ms" => limits.wall_clock = Duration::from_millis(number),
+            "memory" => limits.memory_bytes = number,
+            "depth" => limits.call_depth = number as u32,
+            "steps" => limits.steps = Some(number),
+            "turns" => limits.loop_iterations = Some(number),
+            "print" => limits.print_bytes = number as usize,
+            "workers" => limits.parallel_workers = number as usize,
+            other => panic!("no limit {other}"),
+        }
+    }
+    limits
+}
+
+#[test]
+fn programs_give_what_is_written_beside_them() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/cases");
+    let mut files: Vec<_> = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
+    files.sort();
+    let mut faults = Vec::new();
+    let mut count = 0;
+    for file in files {
+        let text = std::fs::read_to_string(&file).unwrap();
+        let (mut source, mut prints, mut limits) = (String::new(), Vec::new(), limits_of(""));
+        for (number, line) in (1..).zip(text.lines()) {
+            if let Some(settings) = line.strip_prefix(";limits") {
+                limits = limits_of(settings);
+            } else if let Some(printed) = line.strip_prefix(";out ") {
+                prints.push(printed);
+            } else if line.starts_with(";=") {
+                count += 1;
+                if let Some(fault) = check(source.trim_end(), line, &prints, &limits) {
+                    faults.push(format!("{}:{number}\n{}\n {fault}", file.display(), source.trim_end()));
+                }
+                source.clear();
+                prints.clear();
+            } else if !(source.is_empty() && (line.trim().is_empty() || line.starts_with(";;"))) {
+                source.push_str(line);
+                source.push('\n');
+            }
+        }
+        assert!(source.trim().is_empty(), "{} ends in a program without an expectation", file.display());
+    }
+    assert!(faults.is_empty(), "{} of {count} cases\n\n{}", faults.len(), faults.join("\n\n"));
+    assert!(count > 100, "only {count} cases were found");
+}
+
+#[test]
+fn every_special_form_does_what_its_examples_say() {
+    let forms = special::all().map(|row| (row.name, row.doc, row.examples));
+    let functions = special::functions().map(|row| (row.name, row.doc, row.examples));
+    let mut names = std::collections::BTreeSet::new();
+    for (name, doc, examples) in forms.chain(functions) {
+        assert!(names.insert(name), "{name} has two rows");
+        assert!(doc.ends_with('.') || doc.ends_with("map."), "the doc of {name} is no sentence");
+        for (program, printed) in examples {
+            let (result, _) = run(program, &limits_of(""));
+            let shown = result.map_or_else(|error| error.render(program), |value| print::readable(&value));
+            assert_eq!(&shown, printed, "{program}");
+        }
+    }
+}
+
+#[test]
+fn tool_calls_are_found_with_what_is_literal_about_them() {
+    let source = r#"(map (fn [n] (tool/call {:server "github" :tool "get_pr" :args {:number n :full true}})) [1 2])
+                    (tool/call {:server "fs" :tool "list" :args {:path "/"}})
+                    (tool/call data/request)"#;
+    let sites = Program::compile(source).unwrap().tool_calls();
+    let text = |site: &ptc_lisp::ToolCallSite| (site.server.clone(), site.tool.clone());
+    assert_eq!(sites.len(), 3);
+    assert_eq!(text(&sites[0]), (Some("github".into()), Some("get_pr".into())));
+    assert_eq!(sites[0].args, Some(vec![("number".into(), None), ("full".into(), Some(Value::bool(true)))]));
+    assert_eq!(text(&sites[1]), (Some("fs".into()), Some("list".into())));
+    assert_eq!(sites[2].args, None);
+}
+
+#[test]
+fn runs_of_a_program_know_nothing_of_each_other() {
+    let program = Program::compile("(defonce x data/user_id) x").unwrap();
+    for expected in [1, 2] {
+        let context = Value::map([(Value::keyword("user_id"), Value::int(expected))]);
+        let outcome = Run::new(&program).context(context).execute_on_thread();
+        assert_eq!(outcome.result.unwrap(), Value::int(expected));
+    }
+}
