@@ -11,7 +11,7 @@ use reqwest::redirect::{Action, Attempt, Policy};
 use reqwest::{Method, Proxy, Response, Url};
 use rustls::{ClientConfig, RootCertStore};
 
-use crate::secrets::{Secrets, basic_pair};
+use crate::secrets::{Redactor, Secrets, basic_pair};
 use crate::upstream::fault::{Reason, WorldFault};
 use crate::upstream::mcp::wire::{CLIENT_NAME, CLIENT_VERSION};
 
@@ -26,6 +26,7 @@ const IDLE_TIME: Duration = Duration::from_secs(60);
 pub(crate) struct HttpClient {
     inner: reqwest::Client,
     headers: HeaderMap,
+    redactor: Redactor,
 }
 
 /// What a client is made of, apart from its secrets.
@@ -64,7 +65,7 @@ impl HttpClient {
             let _ = rustls::crypto::ring::default_provider().install_default();
         }
         let inner = builder.build().map_err(|why| unavailable("the HTTP client cannot be built", &why))?;
-        Ok(HttpClient { inner, headers: headers(endpoint, secrets)? })
+        Ok(HttpClient { inner, headers: headers(endpoint, secrets)?, redactor: secrets.redactor() })
     }
 
     /// Sends a request and waits for the head of the answer.
@@ -89,6 +90,30 @@ impl HttpClient {
             Ok(Err(why)) => Err(unavailable(if why.is_connect() { "cannot connect" } else { "the request failed" }, &why)),
         }
     }
+
+    /// Reads a body of at most `max` bytes. Secrets that it echoes are taken out before anything is cut from it or shown.
+    pub(crate) async fn read_body(&self, response: &mut Response, max: u64, deadline: Instant) -> Result<Vec<u8>, WorldFault> {
+        let status = response.status().as_u16();
+        let too_large = || WorldFault::too_large(max).with_status(status);
+        if response.content_length().is_some_and(|length| length > max) {
+            return Err(too_large());
+        }
+        let mut body = Vec::with_capacity(response.content_length().unwrap_or(0) as usize);
+        loop {
+            match tokio::time::timeout_at(deadline.into(), response.chunk()).await {
+                Err(_) => return Err(WorldFault::timeout("the answer did not end").with_status(status)),
+                Ok(Err(why)) => return Err(unavailable("the answer was cut off", &why).with_status(status)),
+                Ok(Ok(None)) => return Ok(self.redact(body)),
+                Ok(Ok(Some(chunk))) if body.len() as u64 + chunk.len() as u64 > max => return Err(too_large()),
+                Ok(Ok(Some(chunk))) => body.extend_from_slice(&chunk),
+            }
+        }
+    }
+
+    /// What came, without secrets.
+    pub(crate) fn redact(&self, bytes: Vec<u8>) -> Vec<u8> {
+        self.redactor.redact_bytes(bytes)
+    }
 }
 
 /// The innermost cause, which names what the operator can change. Never the whole of it: an error of the HTTP client may
@@ -100,25 +125,6 @@ pub(crate) fn unavailable(what: &str, why: &reqwest::Error) -> WorldFault {
     }
     let cause = if std::ptr::addr_eq(cause, why) { String::new() } else { format!(": {cause}") };
     WorldFault::unavailable(format!("{what}{cause}"))
-}
-
-/// Reads a body of at most `max` bytes.
-pub(crate) async fn read_body(response: &mut Response, max: u64, deadline: Instant) -> Result<Vec<u8>, WorldFault> {
-    let status = response.status().as_u16();
-    let too_large = || WorldFault::too_large(max).with_status(status);
-    if response.content_length().is_some_and(|length| length > max) {
-        return Err(too_large());
-    }
-    let mut body = Vec::with_capacity(response.content_length().unwrap_or(0) as usize);
-    loop {
-        match tokio::time::timeout_at(deadline.into(), response.chunk()).await {
-            Err(_) => return Err(WorldFault::timeout("the answer did not end").with_status(status)),
-            Ok(Err(why)) => return Err(unavailable("the answer was cut off", &why).with_status(status)),
-            Ok(Ok(None)) => return Ok(body),
-            Ok(Ok(Some(chunk))) if body.len() as u64 + chunk.len() as u64 > max => return Err(too_large()),
-            Ok(Ok(Some(chunk))) => body.extend_from_slice(&chunk),
-        }
-    }
 }
 
 /// A redirect is followed within the origin that was asked, so that neither credentials nor arguments leave it. 301, 302 and

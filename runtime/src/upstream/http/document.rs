@@ -6,7 +6,7 @@ use ptc_catalog::Auth;
 use reqwest::header::{ACCEPT, HeaderMap, HeaderValue};
 use reqwest::{Method, Url};
 
-use super::client::{Endpoint, HttpClient, read_body};
+use super::client::{Endpoint, HttpClient};
 use super::status::{ERROR_BODY_BYTES, Head};
 use crate::secrets::Secrets;
 use crate::upstream::fault::{Reason, WorldFault};
@@ -37,9 +37,9 @@ pub(crate) async fn fetch(
     };
     let mut answer = client.send(Method::GET, url, headers, None, deadline).await.map_err(late)?;
     if answer.status().is_success() {
-        return read_body(&mut answer, max_bytes, deadline).await.map_err(late);
+        return client.read_body(&mut answer, max_bytes, deadline).await.map_err(late);
     }
     let head = Head::of(&answer);
-    let body = read_body(&mut answer, ERROR_BODY_BYTES, deadline).await.unwrap_or_default();
+    let body = client.read_body(&mut answer, ERROR_BODY_BYTES, deadline).await.unwrap_or_default();
     Err(head.fault(&parsed, &body))
 }

@@ -10,7 +10,7 @@ use ptc_catalog::{Era, McpHttp};
 use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
 use reqwest::{Method, Response as HttpResponse, StatusCode, Url};
 
-use super::client::{Endpoint, HttpClient, read_body, unavailable};
+use super::client::{Endpoint, HttpClient, unavailable};
 use super::sse::{Events, TooLarge};
 use super::status::{ERROR_BODY_BYTES, Head};
 use crate::secrets::Secrets;
@@ -168,7 +168,7 @@ impl Wire {
         }
         let head = Head::of(&answer);
         let max = if status.is_success() { self.max_bytes } else { ERROR_BODY_BYTES.min(self.max_bytes) };
-        let body = match read_body(&mut answer, max, deadline).await {
+        let body = match self.client.read_body(&mut answer, max, deadline).await {
             Ok(body) => body,
             // What a refusal says in a body that is too long for it is not worth its reason.
             Err(fault) if !status.is_success() && fault.reason == Reason::ResponseTooLarge => Vec::new(),
@@ -208,12 +208,12 @@ impl Wire {
                 Ok(Ok(chunk)) => chunk,
             };
             let Some(chunk) = chunk else {
-                let last = events.finish();
+                let last = events.finish().map(|data| self.client.redact(data));
                 let found = last.and_then(|data| find_response(&data, id, false));
                 return found.ok_or_else(|| WorldFault::upstream("the stream of the answer ended without a response"));
             };
             let complete = events.feed(&chunk, max).map_err(|TooLarge| WorldFault::too_large(self.max_bytes))?;
-            for data in complete {
+            for data in complete.into_iter().map(|data| self.client.redact(data)) {
                 if let Some(response) = find_response(&data, id, false) {
                     finish_in_background(answer);
                     return Ok(response);

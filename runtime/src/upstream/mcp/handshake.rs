@@ -51,7 +51,9 @@ pub(crate) async fn agree(channel: &impl Channel, known: Option<Era>, deadline: 
     }
     let probe = discover(channel, deadline);
     tokio::pin!(probe);
-    let refusal = match tokio::time::timeout(PROBE_PATIENCE, &mut probe).await {
+    // A server that was of the stateless era may take its time to start, and should not be greeted in the other's words.
+    let patience = if known.is_some() { deadline.saturating_duration_since(Instant::now()) / 2 } else { PROBE_PATIENCE };
+    let refusal = match tokio::time::timeout(patience, &mut probe).await {
         Ok(Ok(Probed::Stateless(agreed))) => return Ok(agreed),
         Ok(Ok(Probed::Foreign(fault))) => return Err(fault.into()),
         Ok(Ok(Probed::Handshake { revision })) => match initialize(channel, revision, deadline).await? {

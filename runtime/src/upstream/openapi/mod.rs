@@ -11,7 +11,7 @@ use reqwest::header::{ACCEPT, HeaderMap, HeaderValue};
 use reqwest::{Method, Url};
 
 use super::fault::{Reason, WorldFault, excerpt};
-use super::http::client::{Endpoint, HttpClient, read_body};
+use super::http::client::{Endpoint, HttpClient};
 use super::http::status::{ERROR_BODY_BYTES, Head};
 use super::mcp::outcome::Payload;
 use super::settings::UpstreamSettings;
@@ -58,10 +58,10 @@ impl Service {
         let status = answer.status();
         if !status.is_success() {
             let head = Head::of(&answer);
-            let body = read_body(&mut answer, ERROR_BODY_BYTES, deadline).await.unwrap_or_default();
+            let body = self.client.read_body(&mut answer, ERROR_BODY_BYTES, deadline).await.unwrap_or_default();
             return Err(head.fault(&asked, &body));
         }
-        let body = read_body(&mut answer, self.max_bytes, deadline).await?;
+        let body = self.client.read_body(&mut answer, self.max_bytes, deadline).await?;
         let json = body.strip_prefix(b"\xef\xbb\xbf").unwrap_or(&body);
         if json.trim_ascii().is_empty() {
             return Ok((Payload::None, status.as_u16()));

@@ -13,7 +13,7 @@ use tokio::sync::{mpsc, oneshot, watch};
 use super::lines::{self, Line};
 use super::process::{self, ProcessGroup};
 use crate::log::{self, Level};
-use crate::secrets::Secrets;
+use crate::secrets::{Redactor, Secrets};
 use crate::upstream::fault::{WorldFault, excerpt};
 use crate::upstream::mcp::wire::{self, Frame, Incoming};
 use crate::upstream::mcp::{Channel, Response};
@@ -34,6 +34,7 @@ type Waiter = oneshot::Sender<Result<Response, WorldFault>>;
 pub(crate) struct Connection {
     name: &'static str,
     max_bytes: u64,
+    redactor: Redactor,
     next_id: AtomicU64,
     outbox: mpsc::Sender<Vec<u8>>,
     waiting: Mutex<Waiting>,
@@ -78,6 +79,7 @@ impl Child {
         let connection = Arc::new(Connection {
             name,
             max_bytes,
+            redactor: secrets.redactor(),
             next_id: AtomicU64::new(1),
             outbox,
             waiting: Mutex::default(),
@@ -235,7 +237,7 @@ impl Connection {
 
     fn last_stderr_line(&self) -> String {
         let kept: Vec<u8> = self.stderr.lock().unwrap_or_else(PoisonError::into_inner).iter().copied().collect();
-        let text = String::from_utf8_lossy(&kept);
+        let text = self.redactor.redact_string(String::from_utf8_lossy(&kept).into_owned());
         excerpt(text.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or_default(), 300).into_owned()
     }
 
@@ -244,7 +246,8 @@ impl Connection {
         let cap = usize::try_from(self.max_bytes).unwrap_or(usize::MAX);
         loop {
             match lines::next(&mut source, cap).await {
-                Ok(Line::Whole(line)) => self.take_line(&line),
+                // Before anything is cut from it or shown.
+                Ok(Line::Whole(line)) => self.take_line(&self.redactor.redact_bytes(line)),
                 Ok(Line::TooLong(Some(id))) => self.answer(id, Err(WorldFault::too_large(self.max_bytes))),
                 Ok(Line::TooLong(None)) => self.answer_only(Err(WorldFault::too_large(self.max_bytes))),
                 Ok(Line::End) | Err(_) => return,
