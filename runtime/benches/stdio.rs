@@ -1,7 +1,11 @@
 //! A server of this crate beside a bare echo loop of the same framing, over pipes, in one run: start, resident memory, round trips,
 //! pipelined throughput. Machines differ; the ratios are what counts. `cargo bench -p ptc-runtime --bench stdio`
 #![expect(clippy::print_stdout, reason = "figures are what it is for")]
-#![expect(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, reason = "a benchmark stops where anything is wrong")]
+#![expect(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    reason = "a benchmark stops where anything is wrong"
+)]
 
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, ChildStdin, ChildStdout, Command, ExitCode, Stdio};
@@ -110,7 +114,39 @@ fn measure() -> ExitCode {
         println!("{role:>6}  8 outstanding           {rate:>9.0} /s");
         println!("{role:>6}  resident                {idle} KiB idle, {} KiB after {} calls", peer.resident_kib(), 100_000);
     }
+    let context = context();
+    let mut decodes: Vec<Duration> = (0..10).map(|_| decode(&context)).collect();
+    println!("  alone  decoding {:.1} MB        {}", context.len() as f64 / 1e6, quantiles(&mut decodes));
+    for role in ["echo", "serve"] {
+        let mut peer = Peer::start(role);
+        let mut trips: Vec<Duration> = (0..10).map(|_| large(&mut peer, &context)).collect();
+        println!("{role:>6}  {:.1} MB context          {}", context.len() as f64 / 1e6, quantiles(&mut trips));
+    }
     ExitCode::SUCCESS
+}
+
+/// JSON of records, a little below the cap.
+fn context() -> String {
+    let records = (0..60_000).map(|n| format!(r#"{{"id":{n},"name":"item {n}","price":{n}.5,"tags":["a","b"]}}"#));
+    format!(r#"{{"items":[{}]}}"#, records.collect::<Vec<_>>().join(","))
+}
+
+fn decode(context: &str) -> Duration {
+    let started = Instant::now();
+    let value = ptc_lisp::json::decode(context.as_bytes());
+    let took = started.elapsed();
+    assert!(value.is_ok());
+    took
+}
+
+fn large(peer: &mut Peer, context: &str) -> Duration {
+    let line = format!(
+        r#"{{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{{"name":"lisp_eval","arguments":{{"program":"1","context":{context}}}}}}}"#
+    ) + "\n";
+    let started = Instant::now();
+    peer.send(&line);
+    assert!(!peer.receive().is_empty());
+    started.elapsed()
 }
 
 fn start(role: &str) -> Duration {

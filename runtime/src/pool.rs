@@ -66,7 +66,8 @@ impl Pool {
 
     fn start_thread(&self) {
         let shared = Arc::clone(&self.shared);
-        let started = std::thread::Builder::new().name("evaluation".into()).stack_size(self.stack_bytes).spawn(move || shared.run());
+        let started =
+            std::thread::Builder::new().name("evaluation".into()).stack_size(self.stack_bytes).spawn(move || shared.run());
         if started.is_err() {
             // No thread to be had: an existing one takes the job; with none at all it waits for the next attempt.
             self.shared.lock().threads -= 1;

@@ -10,7 +10,8 @@ use crate::{Finding, near_name};
 const LISTED: usize = 30;
 
 pub(crate) fn check(site: &ToolCallSite, catalog: &Catalog, findings: &mut Vec<Finding>) {
-    let finding = |kind, message, hint, certain| Finding { kind, message, hint, span: site.request.unwrap_or(site.span), certain };
+    let finding =
+        |kind, message, hint, certain| Finding { kind, message, hint, span: site.request.unwrap_or(site.span), certain };
     let Some(server) = &site.server else { return };
     let Some(upstream) = catalog.upstream(server) else {
         let hint = exists(server, "configured upstreams", catalog.upstreams.iter().map(|upstream| upstream.name));

@@ -33,7 +33,10 @@ const CASES: &[(&str, &[&str])] = &[
     (r#"(tool/call {:server "file" :tool "read"})"#, &["certain: no upstream 'file' configured; did you mean 'files'?"]),
     (r#"(tool/call {:server "github" :tool "x"})"#, &["certain: no upstream 'github' configured; configured upstreams: files"]),
     (r#"(tool/call {:server "files" :tool "raed"})"#, &["certain: no tool 'raed' in upstream 'files'; did you mean 'read'?"]),
-    (r#"(tool/call {:server "files" :tool "write"})"#, &["certain: no tool 'write' in upstream 'files'; its tools: list, read, search"]),
+    (
+        r#"(tool/call {:server "files" :tool "write"})"#,
+        &["certain: no tool 'write' in upstream 'files'; its tools: list, read, search"],
+    ),
     (
         r#"(tool/call {:server "files" :tool "read"})"#,
         &["certain: tool 'files.read' rejected args: missing required args path; (doc \"files/read\") shows its arguments"],

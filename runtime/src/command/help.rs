@@ -26,7 +26,15 @@ pub(super) fn render(deployment: &'static Deployment) -> String {
         let _ = write!(text, "\n{heading}:\n");
         for flag in FLAGS.iter().filter(|flag| flag.group == group) {
             let left = format!("--{} {}", flag.name, flag.placeholder());
-            let _ = write!(text, "  {:<50} {} [{}]\n  {:<50} {}\n", left.trim_end(), flag.help, default(flag, with_upstreams), "", flag.env);
+            let _ = write!(
+                text,
+                "  {:<50} {} [{}]\n  {:<50} {}\n",
+                left.trim_end(),
+                flag.help,
+                default(flag, with_upstreams),
+                "",
+                flag.env
+            );
         }
     }
     text.push_str("\nA flag goes before its environment variable, and that before the default.\n");

@@ -13,8 +13,8 @@ mod line;
 mod start;
 mod version;
 
-use std::fmt::Display;
-use std::io::Write;
+use std::fmt::{Display, Write as _};
+use std::io::Write as _;
 use std::process::ExitCode;
 
 use ptc_catalog::Deployment;
@@ -51,7 +51,8 @@ pub fn main(deployment: &'static Deployment) -> ExitCode {
 fn unusable(deployment: &'static Deployment, faults: &[impl Display]) -> ExitCode {
     let mut text = String::new();
     for fault in faults {
-        text.push_str(&format!("{}: error: {fault}\n", deployment.name));
+        // Writing to a string cannot fail.
+        let _ = writeln!(text, "{}: error: {fault}", deployment.name);
     }
     let _ = std::io::stderr().lock().write_all(text.as_bytes());
     ExitCode::from(UNUSABLE)

@@ -42,6 +42,8 @@ pub struct Evaluation {
     pub calls: Option<Vec<CallRecord>>,
     /// From the start of the evaluation to its end.
     pub duration: Duration,
+    /// The context, kept so that it is taken apart after the answer has gone: a large one takes milliseconds.
+    pub context: Option<Value>,
 }
 
 /// A value as readable text.
@@ -78,7 +80,7 @@ impl Failure {
 impl Evaluation {
     /// An evaluation that did not come to run.
     pub fn refused(failure: Failure) -> Self {
-        Evaluation { outcome: Err(failure), prints: Vec::new(), calls: None, duration: Duration::ZERO }
+        Evaluation { outcome: Err(failure), prints: Vec::new(), calls: None, duration: Duration::ZERO, context: None }
     }
 
     /// An evaluation that hit a bug of ours.
@@ -119,9 +121,10 @@ impl Evaluator {
     fn run(&self, call: &Call, program: &Program, context: Option<Value>, cancel: Cancel, started: Instant) -> Evaluation {
         let host = self.upstreams.program();
         let limits = self.limits.clone();
-        let mut run = Run::new(program).limits(limits).host(host.clone()).gauge(alloc::live_bytes).cancel(cancel).started(started);
-        if let Some(context) = context {
-            run = run.context(context);
+        let mut run =
+            Run::new(program).limits(limits).host(host.clone()).gauge(alloc::live_bytes).cancel(cancel).started(started);
+        if let Some(context) = &context {
+            run = run.context(context.clone());
         }
         let outcome = run.execute();
         Evaluation {
@@ -132,6 +135,7 @@ impl Evaluator {
             prints: outcome.prints.iter().map(|line| self.redact(line)).collect(),
             calls: (!self.deployment.catalog.upstreams.is_empty()).then(|| host.calls()),
             duration: Duration::ZERO,
+            context,
         }
     }
 
@@ -174,7 +178,8 @@ fn context(raw: &str) -> Result<Value, Failure> {
         match key.as_name() {
             Some("") => return Err(refuse("argument `context` keys must be non-empty".into())),
             Some(name) if name.contains('/') => {
-                let message = format!("argument `context` keys may not contain `/`, which separates a namespace from a name: {name:?}");
+                let message =
+                    format!("argument `context` keys may not contain `/`, which separates a namespace from a name: {name:?}");
                 return Err(refuse(message));
             }
             _ => {}

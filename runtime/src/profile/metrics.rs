@@ -93,8 +93,8 @@ impl Metrics {
             *sum += bytes;
         }
         let fetched = metrics.upstream_result_bytes;
-        let ratio = (fetched > 0 && final_result_bytes > 0)
-            .then(|| (fetched as f64 / final_result_bytes as f64 * 100.0).round() / 100.0);
+        let ratio =
+            (fetched > 0 && final_result_bytes > 0).then(|| (fetched as f64 / final_result_bytes as f64 * 100.0).round() / 100.0);
         metrics.payload_reduction_ratio = ratio;
         metrics.estimated_upstream_result_tokens = tokens(fetched);
         metrics.baseline.conservative.bytes = fetched;

@@ -35,7 +35,7 @@ impl<R: Read> Frames<R> {
     }
 
     /// The next frame; `None` at the end of input. A last line without a newline counts.
-    pub fn next(&mut self) -> std::io::Result<Option<Frame<'_>>> {
+    pub fn next_frame(&mut self) -> std::io::Result<Option<Frame<'_>>> {
         loop {
             if let Some(at) = memchr::memchr(b'\n', self.bytes(self.scanned, self.end)) {
                 let (start, end) = (self.start, self.scanned + at);
@@ -123,7 +123,7 @@ mod tests {
     fn frames(parts: &[&[u8]], max: usize) -> Vec<String> {
         let mut frames = Frames::new(Parts(parts.iter().map(|p| p.to_vec()).collect()), max);
         let mut all = Vec::new();
-        while let Some(frame) = frames.next().expect("the parts give no fault") {
+        while let Some(frame) = frames.next_frame().expect("the parts give no fault") {
             all.push(match frame {
                 Frame::Line(line) => String::from_utf8_lossy(line).into_owned(),
                 Frame::Oversized => "OVERSIZED".into(),

@@ -61,7 +61,8 @@ pub fn era(params: &Params<'_>, must: bool) -> Result<Era, ErrorBody> {
         Some(version) if STATELESS.contains(&&*version) => Ok(Era::Stateless),
         Some(version) => Err(ErrorBody {
             code: UNSUPPORTED_PROTOCOL_VERSION,
-            message: format!("unsupported protocol version: this server speaks {} without initialize", STATELESS.join(", ")).into(),
+            message: format!("unsupported protocol version: this server speaks {} without initialize", STATELESS.join(", "))
+                .into(),
             data: Some(serde_json::json!({ "supported": STATELESS, "requested": version })),
         }),
     }

@@ -108,7 +108,6 @@ impl Server {
         match (method, era) {
             ("tools/call", _) => self.call(id, params, era),
             ("tools/list", _) => self.result(id, &self.tool_list(era)),
-            ("ping" | "shutdown", Era::Stateless) => self.unknown(id, method),
             ("ping", Era::Handshake) => self.result(id, "{}"),
             ("initialize", _) => self.result(id, &initialize(params)),
             ("server/discover", _) => self.result(id, &discover()),
@@ -176,25 +175,27 @@ impl Server {
         self.pool.spawn(
             move || {
                 let evaluation = evaluator.evaluate(&call, cancel);
-                answer::tool_result(&evaluation, profile, era)
+                (answer::tool_result(&evaluation, profile, era), evaluation)
             },
-            move |result| {
-                let result = result.unwrap_or_else(|panicked| {
+            move |done| {
+                let (result, evaluation) = done.unwrap_or_else(|panicked| {
                     log::line(Level::Error, "evaluation panicked", &[("message", &panicked.0)]);
-                    answer::tool_result(&Evaluation::panicked(&panicked), profile, era)
+                    let evaluation = Evaluation::panicked(&panicked);
+                    (answer::tool_result(&evaluation, profile, era), evaluation)
                 });
                 // A cancelled request is not answered; where the answer came first, the client drops it.
                 if !place.cancel.is_cancelled() {
                     outbox.send(&reply::result(&id, &result), place);
                 }
+                drop(evaluation);
             },
         );
     }
 
     fn tool_list(&self, era: Era) -> String {
-        let tools = self.tools.get_or_init(|| {
-            describe::tools_json(self.deployment, &self.settings, &|text| self.redactor.redact_str(text))
-        });
+        let tools = self
+            .tools
+            .get_or_init(|| describe::tools_json(self.deployment, &self.settings, &|text| self.redactor.redact_str(text)));
         match era {
             Era::Handshake => format!(r#"{{"tools":{tools}}}"#),
             Era::Stateless => {

@@ -107,7 +107,14 @@ mod tests {
         }
     }
 
-    fn gated() -> (SyncSender<()>, Arc<Mutex<Vec<u8>>>, Arc<Outbox<Gated>>, Arc<AtomicUsize>) {
+    struct Bench {
+        go: SyncSender<()>,
+        seen: Arc<Mutex<Vec<u8>>>,
+        outbox: Arc<Outbox<Gated>>,
+        broken: Arc<AtomicUsize>,
+    }
+
+    fn gated() -> Bench {
         let (go, wait) = sync_channel(1000);
         let seen = Arc::new(Mutex::new(Vec::new()));
         let broken = Arc::new(AtomicUsize::new(0));
@@ -115,12 +122,12 @@ mod tests {
         let outbox = Outbox::new(Gated(wait, Arc::clone(&seen)), move || {
             count.fetch_add(1, Ordering::SeqCst);
         });
-        (go, seen, Arc::new(outbox), broken)
+        Bench { go, seen, outbox: Arc::new(outbox), broken }
     }
 
     #[test]
     fn every_line_once_and_whole() {
-        let (go, seen, outbox, _) = gated();
+        let Bench { go, seen, outbox, .. } = gated();
         let senders: Vec<_> = (0..8)
             .map(|n| {
                 let outbox = Arc::clone(&outbox);
@@ -130,7 +137,9 @@ mod tests {
         for _ in 0..400 {
             go.send(()).expect("the outbox lives");
         }
-        senders.into_iter().for_each(|sender| sender.join().expect("no sender panics"));
+        for sender in senders {
+            sender.join().expect("no sender panics");
+        }
         let text = String::from_utf8(seen.lock().expect("nobody else").clone()).expect("ASCII");
         let mut lines: Vec<_> = text.lines().collect();
         assert_eq!(lines.len(), 400);
@@ -141,7 +150,7 @@ mod tests {
 
     #[test]
     fn a_client_that_does_not_read_holds_senders_back() {
-        let (go, _, outbox, broken) = gated();
+        let Bench { go, outbox, broken, .. } = gated();
         let sent = Arc::new(AtomicUsize::new(0));
         let sender = {
             let (outbox, sent) = (Arc::clone(&outbox), Arc::clone(&sent));
@@ -152,8 +161,9 @@ mod tests {
                 while !outbox.lock().writing {
                     std::thread::yield_now();
                 }
+                let line = vec![b'x'; 64 * 1024];
                 for _ in 0..100 {
-                    outbox.send(&[b'x'; 64 * 1024], ());
+                    outbox.send(&line, ());
                     sent.fetch_add(1, Ordering::SeqCst);
                 }
                 stuck.join().expect("it returns once the output breaks");

@@ -24,7 +24,7 @@ pub fn output() -> std::io::Result<File> {
 /// Serves until the input ends, or the client says `exit`.
 pub fn serve(server: &Server, input: impl Read, max_frame_bytes: usize) -> std::io::Result<()> {
     let mut frames = Frames::new(input, max_frame_bytes);
-    while let Some(frame) = frames.next()? {
+    while let Some(frame) = frames.next_frame()? {
         let next = match frame {
             Frame::Line(line) => server.receive(line),
             Frame::Oversized => server.refuse_oversized(),

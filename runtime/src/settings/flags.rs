@@ -334,5 +334,4 @@ impl Flag {
 
 /// Settings of PtcRunner 0.12 that a pinned binary of this version does not have, by prefix of their flag. Naming one is an error
 /// that says so, instead of a guess at a near name.
-pub static ABSENT: &[&str] =
-    &["agentic", "debug-", "http", "max-debug-", "max-session", "session", "trace-"];
+pub static ABSENT: &[&str] = &["agentic", "debug-", "http", "max-debug-", "max-session", "session", "trace-"];

@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};
 use std::fmt;
 
-use super::flags::{ABSENT, FLAGS, Flag};
 use super::Settings;
+use super::flags::{ABSENT, FLAGS, Flag};
 
 /// A reading of flags and environment in progress.
 pub struct Reading {
@@ -78,12 +78,7 @@ impl fmt::Display for Fault {
 impl Reading {
     /// A reading that starts from the defaults.
     pub fn new(with_upstreams: bool) -> Self {
-        Reading {
-            settings: Settings::defaults(with_upstreams),
-            given: BTreeSet::new(),
-            faults: Vec::new(),
-            warnings: Vec::new(),
-        }
+        Reading { settings: Settings::defaults(with_upstreams), given: BTreeSet::new(), faults: Vec::new(), warnings: Vec::new() }
     }
 
     /// Takes one long flag, `name` without dashes. `inline` is the value after `=`; `next` gives the following argument.

@@ -1,11 +1,26 @@
 //! What a server process does at its edges: cancellation, limits of frames, floods, and every way to end.
 
-mod peer;
-
 use std::io::Write;
 
-use peer::{Peer, plain};
 use rustix::process::Signal;
+
+use crate::Test;
+use crate::peer::Peer;
+
+/// The tests of this module.
+pub(crate) const TESTS: &[Test] = &[
+    ("process::calls_do_not_see_each_other", calls_do_not_see_each_other),
+    ("process::a_cancelled_call_stops_and_is_not_answered", a_cancelled_call_stops_and_is_not_answered),
+    ("process::an_id_in_flight_is_refused", an_id_in_flight_is_refused),
+    (
+        "process::oversized_and_unreadable_frames_do_not_end_the_connection",
+        oversized_and_unreadable_frames_do_not_end_the_connection,
+    ),
+    ("process::ten_thousand_pipelined_calls_are_all_answered", ten_thousand_pipelined_calls_are_all_answered),
+    ("process::the_end_of_input_ends_calls_and_process", the_end_of_input_ends_calls_and_process),
+    ("process::exit_and_signals_end_calls_and_process", exit_and_signals_end_calls_and_process),
+    ("process::nothing_but_answers_on_standard_output", nothing_but_answers_on_standard_output),
+];
 
 const ENDLESS: &str = "(loop [i 0] (recur (inc i)))";
 const PATIENT: &[&str] = &["--program-timeout-ms", "600000", "--max-concurrent-calls", "2"];
@@ -15,7 +30,6 @@ fn ping(server: &mut Peer, id: u32) {
     assert_eq!(server.receive(), format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{{}}}}"#));
 }
 
-#[test]
 fn calls_do_not_see_each_other() {
     let mut server = Peer::start(&[]);
     assert!(server.ask("1", "(def secret 41) (+ secret 1)").contains("user=> 42"));
@@ -23,7 +37,6 @@ fn calls_do_not_see_each_other() {
     assert!(other.contains("\"isError\":true") && other.contains("secret") && !other.contains("41"), "{other}");
 }
 
-#[test]
 fn a_cancelled_call_stops_and_is_not_answered() {
     let mut server = Peer::start(PATIENT);
     for id in ["7", "\"seven\""] {
@@ -46,7 +59,6 @@ fn a_cancelled_call_stops_and_is_not_answered() {
     assert!(answer.contains(r#""id":9"#) && answer.contains("user=> 3"), "{answer}");
 }
 
-#[test]
 fn an_id_in_flight_is_refused() {
     let mut server = Peer::start(PATIENT);
     server.call("60", ENDLESS);
@@ -54,7 +66,6 @@ fn an_id_in_flight_is_refused() {
     assert!(answer.contains("-32600") && answer.contains("already in flight"), "{answer}");
 }
 
-#[test]
 fn oversized_and_unreadable_frames_do_not_end_the_connection() {
     let mut server = Peer::start(&["--max-frame-bytes", "4096"]);
     server.send(&format!(r#"{{"jsonrpc":"2.0","id":1,"method":"ping","params":"{}"}}"#, "x".repeat(200_000)));
@@ -70,7 +81,6 @@ fn oversized_and_unreadable_frames_do_not_end_the_connection() {
     assert!(server.receive().contains("\"id\":5"));
 }
 
-#[test]
 fn ten_thousand_pipelined_calls_are_all_answered() {
     const CALLS: usize = 10_000;
     let mut server = Peer::start(&[]);
@@ -100,7 +110,6 @@ fn ten_thousand_pipelined_calls_are_all_answered() {
     assert!(server.end().0.success());
 }
 
-#[test]
 fn the_end_of_input_ends_calls_and_process() {
     for call in [None, Some(ENDLESS)] {
         let mut server = Peer::start(PATIENT);
@@ -116,7 +125,6 @@ fn the_end_of_input_ends_calls_and_process() {
     }
 }
 
-#[test]
 fn exit_and_signals_end_calls_and_process() {
     for end in [None, Some(Signal::TERM), Some(Signal::INT)] {
         let mut server = Peer::start(PATIENT);
@@ -130,7 +138,6 @@ fn exit_and_signals_end_calls_and_process() {
     }
 }
 
-#[test]
 fn nothing_but_answers_on_standard_output() {
     let mut server = Peer::start(&["--log-level", "debug"]);
     server.ask("1", "(println \"hello\") 1");
@@ -141,52 +148,4 @@ fn nothing_but_answers_on_standard_output() {
     for line in log.lines() {
         assert!(serde_json::from_str::<serde_json::Value>(line).is_ok_and(|line| line.is_object()), "{line}");
     }
-}
-
-fn run(args: &[&str]) -> (i32, String, String) {
-    let done = std::process::Command::new(plain()).args(args).env_clear().output().expect("the example runs");
-    let text = |bytes: Vec<u8>| String::from_utf8(bytes).expect("UTF-8");
-    (done.status.code().unwrap_or(-1), text(done.stdout), text(done.stderr))
-}
-
-#[test]
-fn eval_prints_the_value() {
-    assert_eq!(run(&["eval", "(println \"hi\") (+ 1 2)"]), (0, "hi\nuser=> 3\n".into(), String::new()));
-    let (code, out, err) = run(&["eval", "(def x 1)\n(+ x yy)"]);
-    assert_eq!((code, out.as_str()), (1, ""));
-    assert!(err.contains("yy") && err.contains("line 2") && err.contains('^'), "{err}");
-}
-
-#[test]
-fn eval_as_json() {
-    let (code, out, _) = run(&["eval", "--json", "(+ 1 2)"]);
-    let object: serde_json::Value = serde_json::from_str(&out).expect("one object");
-    assert_eq!((code, &object["status"], &object["result"]), (0, &"ok".into(), &"user=> 3".into()));
-    assert_eq!(object["ptc_metrics"]["final_result_bytes"], 8);
-    assert_eq!(object["ptc_metrics"]["upstream_result_bytes"], 0);
-    assert_eq!(object["upstream_calls"], serde_json::json!([]));
-    let (code, out, _) = run(&["eval", "--json", "(fail {:a 1})"]);
-    let object: serde_json::Value = serde_json::from_str(&out).expect("one object");
-    assert_eq!((code, &object["status"], &object["reason"]), (1, &"error".into(), &"fail".into()));
-}
-
-#[test]
-fn wrong_usage_says_all_that_is_wrong() {
-    let (code, out, err) = run(&["--max-frame-bytes", "1", "--max-fram-bytes=5", "--upstreams-config", "u.json"]);
-    assert_eq!((code, out.as_str()), (2, ""));
-    assert_eq!(err.lines().count(), 3, "{err}");
-    assert!(err.lines().all(|line| line.starts_with("plain: error: ")), "{err}");
-}
-
-#[test]
-fn help_and_version() {
-    let (code, help, _) = run(&["--help"]);
-    assert_eq!(code, 0);
-    for flag in ptc_runtime::settings::FLAGS {
-        assert!(help.contains(&format!("--{}", flag.name)) && help.contains(flag.env), "{}", flag.name);
-    }
-    assert!(help.lines().all(|line| line.chars().count() <= 160), "{help}");
-    assert!(run(&["version"]).1.starts_with("plain "));
-    let (_, json, _) = run(&["version", "--json"]);
-    assert_eq!(serde_json::from_str::<serde_json::Value>(&json).expect("one object")["tools"], 0);
 }

@@ -1,7 +1,6 @@
 //! A real server process behind real pipes.
 
 use std::io::{BufRead, BufReader, Read, Write};
-use std::path::PathBuf;
 use std::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command, ExitStatus, Stdio};
 use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
@@ -9,27 +8,24 @@ use std::time::Duration;
 /// A test fails after that long without the line that it waits for: generous, because it never passes by it.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-pub struct Peer {
+pub(crate) struct Peer {
     child: Child,
-    pub input: Option<ChildStdin>,
+    pub(crate) input: Option<ChildStdin>,
     lines: Receiver<String>,
     stderr: Option<ChildStderr>,
 }
 
-/// The example `plain`, which cargo builds beside the tests.
-pub fn plain() -> PathBuf {
-    let test = std::env::current_exe().expect("a test has a file");
-    let profile = test.parent().and_then(|deps| deps.parent()).expect("target/PROFILE/deps");
-    let example = profile.join("examples/plain");
-    assert!(example.exists(), "{} is built by `cargo test -p ptc-runtime`", example.display());
-    example
+/// The server, with nothing in its environment.
+pub(crate) fn plain() -> Command {
+    let mut command = Command::new(std::env::current_exe().expect("a test has a file"));
+    command.env_clear().env(crate::ROLE, "1");
+    command
 }
 
 impl Peer {
-    pub fn start(args: &[&str]) -> Peer {
-        let mut child = Command::new(plain())
+    pub(crate) fn start(args: &[&str]) -> Peer {
+        let mut child = plain()
             .args(args)
-            .env_clear()
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
@@ -49,40 +45,40 @@ impl Peer {
         Peer { input: child.stdin.take(), lines, stderr: child.stderr.take(), child }
     }
 
-    pub fn send(&mut self, line: &str) {
+    pub(crate) fn send(&mut self, line: &str) {
         let input = self.input.as_mut().expect("the input is open");
         input.write_all(line.as_bytes()).expect("the server reads");
         input.write_all(b"\n").expect("the server reads");
     }
 
-    pub fn receive(&self) -> String {
+    pub(crate) fn receive(&self) -> String {
         self.lines.recv_timeout(PATIENCE).expect("an answer comes")
     }
 
     /// Everything that is still answered until the server ends.
-    pub fn rest(&self) -> Vec<String> {
+    pub(crate) fn rest(&self) -> Vec<String> {
         std::iter::from_fn(|| self.lines.recv_timeout(PATIENCE).ok()).collect()
     }
 
-    pub fn call(&mut self, id: &str, program: &str) {
+    pub(crate) fn call(&mut self, id: &str, program: &str) {
         let program = serde_json::to_string(program).expect("text is JSON");
         self.send(&format!(
             r#"{{"jsonrpc":"2.0","id":{id},"method":"tools/call","params":{{"name":"lisp_eval","arguments":{{"program":{program}}}}}}}"#
         ));
     }
 
-    pub fn ask(&mut self, id: &str, program: &str) -> String {
+    pub(crate) fn ask(&mut self, id: &str, program: &str) -> String {
         self.call(id, program);
         self.receive()
     }
 
-    pub fn signal(&self, signal: rustix::process::Signal) {
+    pub(crate) fn signal(&self, signal: rustix::process::Signal) {
         let pid = rustix::process::Pid::from_child(&self.child);
         rustix::process::kill_process(pid, signal).expect("the server lives");
     }
 
     /// Waits for the end; the status and what was logged.
-    pub fn end(&mut self) -> (ExitStatus, String) {
+    pub(crate) fn end(&mut self) -> (ExitStatus, String) {
         let status = self.child.wait().expect("the server ends");
         let mut log = String::new();
         self.stderr.take().expect("it was piped").read_to_string(&mut log).expect("logs are UTF-8");

@@ -1,22 +1,24 @@
-//! Frames in, frames out: every file of `tests/frames` is one conversation with a real server.
+//! Frames in, frames out: every file of `tests/server/frames` is one conversation with a real server.
 //!
 //! `! ARGS` starts the server with these arguments, `> FRAME` is sent, `< FRAME` must be the next answer, byte for byte. A frame
 //! without an answer has none: the next answer would be the wrong one. `PTC_UPDATE_FRAMES=1` writes the answers anew.
 
-mod peer;
-
 use std::fmt::Write;
 use std::path::Path;
 
-use peer::Peer;
+use crate::Test;
+use crate::peer::Peer;
+
+/// The tests of this module.
+pub(crate) const TESTS: &[Test] = &[("frames::conversations", conversations)];
 
 /// Ends a conversation: whatever else was answered comes before its answer.
 const LAST: &str = r#"{"jsonrpc":"2.0","id":"end of conversation","method":"ping"}"#;
 
-#[test]
 fn conversations() {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/frames");
-    let mut files: Vec<_> = std::fs::read_dir(folder).expect("the folder is there").map(|e| e.expect("readable").path()).collect();
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/server/frames");
+    let mut files: Vec<_> =
+        std::fs::read_dir(folder).expect("the folder is there").map(|e| e.expect("readable").path()).collect();
     files.sort();
     assert!(files.len() > 3, "too few conversations");
     let update = std::env::var_os("PTC_UPDATE_FRAMES").is_some();

@@ -1,0 +1,56 @@
+//! The command line: `eval`, `version`, `--help`, and what happens where it is wrong.
+
+use crate::Test;
+use crate::peer::plain;
+
+/// The tests of this module.
+pub(crate) const TESTS: &[Test] = &[
+    ("command::eval_prints_the_value", eval_prints_the_value),
+    ("command::eval_as_json", eval_as_json),
+    ("command::wrong_usage_says_all_that_is_wrong", wrong_usage_says_all_that_is_wrong),
+    ("command::help_and_version", help_and_version),
+];
+
+fn run(args: &[&str]) -> (i32, String, String) {
+    let done = plain().args(args).output().expect("the server runs");
+    let text = |bytes: Vec<u8>| String::from_utf8(bytes).expect("UTF-8");
+    (done.status.code().unwrap_or(-1), text(done.stdout), text(done.stderr))
+}
+
+fn eval_prints_the_value() {
+    assert_eq!(run(&["eval", "(println \"hi\") (+ 1 2)"]), (0, "hi\nuser=> 3\n".into(), String::new()));
+    let (code, out, err) = run(&["eval", "(def x 1)\n(+ x yy)"]);
+    assert_eq!((code, out.as_str()), (1, ""));
+    assert!(err.contains("yy") && err.contains("line 2") && err.contains('^'), "{err}");
+}
+
+fn eval_as_json() {
+    let (code, out, _) = run(&["eval", "--json", "(+ 1 2)"]);
+    let object: serde_json::Value = serde_json::from_str(&out).expect("one object");
+    assert_eq!((code, &object["status"], &object["result"]), (0, &"ok".into(), &"user=> 3".into()));
+    assert_eq!(object["ptc_metrics"]["final_result_bytes"], 8);
+    assert_eq!(object["ptc_metrics"]["upstream_result_bytes"], 0);
+    assert_eq!(object["upstream_calls"], serde_json::json!([]));
+    let (code, out, _) = run(&["eval", "--json", "(fail {:a 1})"]);
+    let object: serde_json::Value = serde_json::from_str(&out).expect("one object");
+    assert_eq!((code, &object["status"], &object["reason"]), (1, &"error".into(), &"fail".into()));
+}
+
+fn wrong_usage_says_all_that_is_wrong() {
+    let (code, out, err) = run(&["--max-frame-bytes", "1", "--max-fram-bytes=5", "--upstreams-config", "u.json"]);
+    assert_eq!((code, out.as_str()), (2, ""));
+    assert_eq!(err.lines().count(), 3, "{err}");
+    assert!(err.lines().all(|line| line.starts_with("plain: error: ")), "{err}");
+}
+
+fn help_and_version() {
+    let (code, help, _) = run(&["--help"]);
+    assert_eq!(code, 0);
+    for flag in ptc_runtime::settings::FLAGS {
+        assert!(help.contains(&format!("--{}", flag.name)) && help.contains(flag.env), "{}", flag.name);
+    }
+    assert!(help.lines().all(|line| line.chars().count() <= 160), "{help}");
+    assert!(run(&["version"]).1.starts_with("plain "));
+    let (_, json, _) = run(&["version", "--json"]);
+    assert_eq!(serde_json::from_str::<serde_json::Value>(&json).expect("one object")["tools"], 0);
+}

@@ -1,0 +1,109 @@
+//! What clients pay for the tool's description. The bounds are those of the server that this one follows.
+
+use crate::{PLAIN, Test};
+use ptc_catalog::{Annotations, Arg, Catalog, Deployment, McpStdio, Tool, Transport, Type, Types, Upstream};
+use ptc_runtime::describe::tools_list_json;
+use ptc_runtime::profile::Profile;
+use ptc_runtime::settings::{CatalogMode, Settings};
+
+/// The tests of this module.
+pub(crate) const TESTS: &[Test] =
+    &[("describe::sizes", sizes), ("describe::annotations_say_what_the_tools_may_do", annotations_say_what_the_tools_may_do)];
+
+const fn arg(name: &'static str, required: bool) -> Arg {
+    Arg { name, required, types: Types::of(&[Type::String]), label: "string", allowed: &[] }
+}
+
+static ARGS: [Arg; 2] = [arg("path", true), arg("encoding", false)];
+
+const fn tool(name: &'static str, description: &'static str, read_only: bool) -> Tool {
+    Tool {
+        name,
+        description,
+        args: &ARGS,
+        closed: false,
+        doc: "",
+        definition: "{}",
+        digest: "",
+        annotations: Annotations {
+            read_only: Some(read_only),
+            destructive: Some(!read_only),
+            idempotent: None,
+            open_world: None,
+        },
+        operation: None,
+    }
+}
+
+const LONG: &str = "Reads the contents of a file or folder from the file system, and says in some more words what can be expected of \
+                    it and what cannot.";
+
+/// As large as the file system server of the reference implementations.
+static FILES: [Tool; 14] = [
+    tool("create_directory", LONG, false),
+    tool("directory_tree", LONG, true),
+    tool("edit_file", LONG, false),
+    tool("get_file_info", LONG, true),
+    tool("list_allowed_directories", LONG, true),
+    tool("list_directory", LONG, true),
+    tool("list_directory_with_sizes", LONG, true),
+    tool("move_file", LONG, false),
+    tool("read_file", LONG, true),
+    tool("read_media_file", LONG, true),
+    tool("read_multiple_files", LONG, true),
+    tool("read_text_file", LONG, true),
+    tool("search_files", LONG, true),
+    tool("write_file", LONG, false),
+];
+
+static AGGREGATOR: Deployment = Deployment {
+    name: "aggregator",
+    compiler: "none",
+    config_digest: "",
+    credentials: &[],
+    catalog: &Catalog {
+        digest: "",
+        upstreams: &[Upstream {
+            name: "fs",
+            description: "Filesystem MCP server.",
+            transport: Transport::McpStdio(McpStdio::new("x")),
+            tools: &FILES,
+        }],
+    },
+};
+
+/// The bytes of the frame around a result: `{"jsonrpc":"2.0","id":"tl","result":…}` and a newline.
+const FRAME: usize = 39;
+
+fn size(deployment: &'static Deployment, change: impl FnOnce(&mut Settings)) -> usize {
+    let mut settings = Settings::defaults(!deployment.catalog.upstreams.is_empty());
+    change(&mut settings);
+    tools_list_json(deployment, &settings).len() + FRAME
+}
+
+fn sizes() {
+    let inline = |s: &mut Settings| s.catalog_mode = CatalogMode::Inline;
+    for (what, size, most) in [
+        ("plain, slim", size(&PLAIN, |_| ()), 2_483),
+        ("plain, structured", size(&PLAIN, |s| s.response_profile = Profile::Structured), 3_341),
+        ("plain, debug", size(&PLAIN, |s| s.response_profile = Profile::Debug), 3_264),
+        ("14 tools, auto", size(&AGGREGATOR, |_| ()), 3_238),
+        ("14 tools, inline", size(&AGGREGATOR, inline), 7_689),
+    ] {
+        println!("{what}: {size} of {most} bytes");
+        assert!(size <= most, "{what}: {size} > {most}");
+    }
+}
+
+fn annotations_say_what_the_tools_may_do() {
+    let hints = |deployment, change: fn(&mut Settings)| {
+        let mut settings = Settings::defaults(true);
+        change(&mut settings);
+        let list: serde_json::Value = serde_json::from_str(&tools_list_json(deployment, &settings)).expect("it is JSON");
+        let hints = &list["tools"][0]["annotations"];
+        ["readOnlyHint", "destructiveHint", "idempotentHint", "openWorldHint"].map(|name| hints[name].as_bool().expect("a flag"))
+    };
+    assert_eq!(hints(&PLAIN, |_| ()), [true, false, true, false]);
+    assert_eq!(hints(&AGGREGATOR, |_| ()), [false, true, false, true]);
+    assert_eq!(hints(&AGGREGATOR, |s| s.aggregator_read_only = true), [true, false, false, true]);
+}
