@@ -14,6 +14,7 @@
 //!   stand in the order of their making.
 
 use std::cmp::Ordering;
+use std::collections::HashSet;
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
@@ -82,11 +83,16 @@ fn rank(value: &Value) -> u8 {
     }
 }
 
+/// Parts that are compared by native recursion before the work list takes over, which remembers what it has compared.
+const QUICK: u32 = 10_000;
+
 fn compare_any(a: &Value, b: &Value) -> Ordering {
     match compare_flat(a, b) {
         Some(order) => order,
-        None if a.depth().min(b.depth()) <= SHALLOW => compare_parts(a, b),
-        None => compare_deep(a, b),
+        None => {
+            let quick = if a.depth().min(b.depth()) <= SHALLOW { compare_parts(a, b, &mut QUICK.clone()) } else { None };
+            quick.unwrap_or_else(|| compare_deep(a, b))
+        }
     }
 }
 
@@ -121,13 +127,27 @@ fn compare_flat(a: &Value, b: &Value) -> Option<Ordering> {
     Some(x.cmp(&y)).filter(|order| order.is_ne())
 }
 
-fn compare_parts(a: &Value, b: &Value) -> Ordering {
-    let (Some(xs), Some(ys)) = (Children::of(a), Children::of(b)) else { return Ordering::Equal };
-    xs.zip(ys).map(|(x, y)| compare(x, y)).find(|order| order.is_ne()).unwrap_or(Ordering::Equal)
+/// Compares part by part; none when it took more than `left` parts.
+fn compare_parts(a: &Value, b: &Value, left: &mut u32) -> Option<Ordering> {
+    let (Some(xs), Some(ys)) = (Children::of(a), Children::of(b)) else { return Some(Ordering::Equal) };
+    for (x, y) in xs.zip(ys) {
+        *left = left.checked_sub(1)?;
+        let order = match compare_flat(x, y) {
+            Some(order) => order,
+            None => compare_parts(x, y, left)?,
+        };
+        if order.is_ne() {
+            return Some(order);
+        }
+    }
+    Some(Ordering::Equal)
 }
 
+/// Compares with a work list. A pair of containers is looked into once: values that share parts can have exponentially
+/// many paths to them.
 fn compare_deep(a: &Value, b: &Value) -> Ordering {
     let mut work = Vec::new();
+    let mut seen = HashSet::new();
     work.extend(Children::of(a).zip(Children::of(b)));
     while let Some((xs, ys)) = work.last_mut() {
         let (Some(x), Some(y)) = (xs.next(), ys.next()) else {
@@ -137,33 +157,40 @@ fn compare_deep(a: &Value, b: &Value) -> Ordering {
         match compare_flat(x, y) {
             Some(Ordering::Equal) => {}
             Some(order) => return order,
-            None => work.extend(Children::of(x).zip(Children::of(y))),
+            // Whatever differs ends the comparison, so that what was looked into before is equal.
+            None if seen.insert((address(x), address(y))) => work.extend(Children::of(x).zip(Children::of(y))),
+            None => {}
         }
     }
     Ordering::Equal
 }
 
+fn address(container: &Value) -> usize {
+    match container {
+        Value::Vector(v) => v.address(),
+        Value::Map(m) => m.address(),
+        Value::Set(s) => s.address(),
+        _ => 0,
+    }
+}
+
+/// Parts that go into a hash: enough to tell values apart, and a bound of its work.
+const HASHED: usize = 1_000;
+
 impl Hash for Value {
     fn hash<H: Hasher>(&self, state: &mut H) {
         hash_flat(self, state);
-        if self.depth() <= SHALLOW {
-            for part in Children::of(self).into_iter().flatten() {
-                part.hash(state);
-            }
-            return;
-        }
-        let mut work = Vec::new();
+        let mut work: Vec<Children<'_>> = Vec::new();
         work.extend(Children::of(self));
+        let mut left = HASHED;
         while let Some(parts) = work.last_mut() {
-            match parts.next() {
-                Some(part) => {
-                    hash_flat(part, state);
-                    work.extend(Children::of(part));
-                }
-                None => {
-                    work.pop();
-                }
-            }
+            let Some(part) = parts.next().filter(|_| left > 0) else {
+                work.pop();
+                continue;
+            };
+            left -= 1;
+            hash_flat(part, state);
+            work.extend(Children::of(part));
         }
     }
 }

@@ -265,3 +265,22 @@ fn keywords_and_strings_find_each_other() {
         }
     }
 }
+
+#[test]
+fn values_with_shared_parts_cost_no_more_than_they_hold() {
+    // 2⁶⁰ paths, 60 vectors.
+    let doubled = |leaf: Value| (0..60).fold(leaf, |inner, _| Value::vector(vec![inner.clone(), inner]));
+    let (a, b, other) = (doubled(Value::int(1)), doubled(Value::int(1)), doubled(Value::int(2)));
+    assert_eq!(a, b);
+    assert_eq!(a.cmp(&other), Ordering::Less);
+    let hasher = BuildHasherDefault::<DefaultHasher>::default();
+    assert_eq!(hasher.hash_one(&a), hasher.hash_one(&b));
+    assert!(print::preview(&a, 2_000).text.len() <= 2_000);
+    assert!(json::encode(&a, 10_000).is_err());
+    let shallow = |leaf: Value| (0..40).fold(leaf, |inner, _| Value::vector(vec![inner.clone(), inner]));
+    assert_eq!(shallow(Value::int(1)), shallow(Value::int(1)));
+    let program = "(str (reduce (fn [v _] [v v]) 1 (range 60)))";
+    let compiled = Program::compile(program).unwrap();
+    let fault = Run::new(&compiled).execute_on_thread().result.unwrap_err();
+    assert_eq!(fault.kind.name(), "memory_exceeded");
+}

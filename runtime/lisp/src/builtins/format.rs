@@ -113,7 +113,11 @@ fn format(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
             return Err(fault(m, ErrorKind::ArityError, "format", &what));
         }
         let value = at(args, index);
-        let Some(text) = shown(&place, value) else {
+        let mut whole_text = String::new();
+        if matches!(place.conversion, 's' | 'S') {
+            super::output::write_str(m, value, &mut whole_text)?;
+        }
+        let Some(text) = shown(&place, value, &whole_text) else {
             let what = format!("%{} does not fit {}", place.conversion, described(value));
             return Err(fault(m, ErrorKind::TypeError, "format", &what));
         };
@@ -144,12 +148,12 @@ fn pad(place: &Place, text: &str, out: &mut String) {
     }
 }
 
-/// The text of a value in its place, before padding; none if it does not fit.
-fn shown(place: &Place, value: &Value) -> Option<String> {
+/// The text of a value in its place, before padding; none if it does not fit. `whole_text` is what `%s` shows.
+fn shown(place: &Place, value: &Value, whole_text: &str) -> Option<String> {
     let mut text = String::new();
     match place.conversion {
         's' | 'S' => {
-            super::output::write_str(value, &mut text);
+            text.push_str(whole_text);
             if let Some(precision) = place.precision {
                 text = text.chars().take(precision).collect();
             }

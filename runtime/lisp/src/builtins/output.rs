@@ -3,7 +3,7 @@
 use super::row::rows;
 use crate::convert::{at, expected, take};
 use crate::machine::{Machine, Raised};
-use crate::print::{write_atom, write_readable};
+use crate::print::{write_atom, write_within};
 use crate::value::Text;
 use crate::{ErrorKind, Value};
 
@@ -19,13 +19,13 @@ rows! { "clojure.core":
     "pr" ["[& xs]"] prn, "The same as prn: output is kept in lines." { "(pr \"a\")" => "nil" };
     "pprint" ["[x]"] prn, "Prints the argument as it is written in programs; nil." { "(pprint {:a 1})" => "nil" };
     "name" ["[x]"] name, "The name of a keyword or symbol, or a string as it is." { "(name :a)" => "\"a\"" };
-    "keyword" ["[x]"] keyword, "The keyword of a name: letters, digits and - _ ? ! . after a first letter; nil for nil." { "(keyword \"a\")" => ":a" };
+    "keyword" ["[x]"] keyword, "The keyword of a name: letters, digits and - _ ? ! after a first letter; nil for nil." { "(keyword \"a\")" => ":a" };
     "symbol" ["[x]"] symbol, "The symbol of a name." { "(name (symbol \"a\"))" => "\"a\"" };
     "namespace" ["[x]"] namespace, "nil: keywords have no namespace." { "(namespace :a)" => "nil" };
 }
 
 /// Appends the text of a value: strings as they are, nil as nothing, anything else as it is written.
-pub(crate) fn write_str(value: &Value, out: &mut String) {
+pub(crate) fn write_str(m: &mut Machine, value: &Value, out: &mut String) -> Result<(), Raised> {
     match value {
         Value::Nil => {}
         Value::Str(text) => out.push_str(text.as_str()),
@@ -39,20 +39,37 @@ pub(crate) fn write_str(value: &Value, out: &mut String) {
             });
         }
         Value::Regex(pattern) => out.push_str(pattern.source().as_str()),
-        Value::Vector(_) | Value::Map(_) | Value::Set(_) => write_readable(value, out),
+        Value::Vector(_) | Value::Map(_) | Value::Set(_) => write_pr(m, value, out)?,
         other => write_atom(other, out),
+    }
+    Ok(())
+}
+
+/// Appends a value as it is written. A value that shares parts may print much longer than it is in memory.
+fn write_pr(m: &mut Machine, value: &Value, out: &mut String) -> Result<(), Raised> {
+    let room = usize::try_from(m.meters.limits.memory_bytes).unwrap_or(usize::MAX).saturating_sub(out.len());
+    let start = out.len();
+    let fits = write_within(value, room, out);
+    m.charge(if fits { out.len() - start } else { room })?;
+    if fits {
+        super::text::work(m, out.len() - start)
+    } else {
+        Err(m.raise(ErrorKind::MemoryExceeded, "the text of the value is larger than the memory limit"))
     }
 }
 
-/// Refuses texts that would be too large before they are made: every item takes a byte at least.
-fn weigh(m: &mut Machine, args: &[Value]) -> Result<(), Raised> {
-    let mut bytes = 0;
-    for arg in args {
-        bytes += match arg {
-            Value::Str(text) => text.as_str().len(),
-            other => other.len().unwrap_or(8) * 2,
-        };
+/// `print` writes nil, `str` does not.
+fn write_print(m: &mut Machine, value: &Value, out: &mut String) -> Result<(), Raised> {
+    if value.is_nil() {
+        out.push_str("nil");
+        return Ok(());
     }
+    write_str(m, value, out)
+}
+
+/// Refuses texts that would be too large before they are made.
+fn weigh(m: &mut Machine, args: &[Value]) -> Result<(), Raised> {
+    let bytes = args.iter().map(|arg| arg.as_str().map_or(8, str::len)).sum();
     super::text::work(m, bytes)
 }
 
@@ -64,47 +81,39 @@ fn str(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
     {
         let mut tail = String::new();
         for arg in args.iter().skip(1) {
-            write_str(arg, &mut tail);
+            write_str(m, arg, &mut tail)?;
         }
         head.push_str(&tail);
         return Ok(Value::Str(head));
     }
     let mut out = String::new();
     for arg in args.iter() {
-        write_str(arg, &mut out);
+        write_str(m, arg, &mut out)?;
     }
-    m.charge(out.len())?;
     Ok(Value::from(out))
 }
 
-fn joined(m: &mut Machine, args: &[Value], write: fn(&Value, &mut String)) -> Result<String, Raised> {
+/// Appends one argument.
+type Write = fn(&mut Machine, &Value, &mut String) -> Result<(), Raised>;
+
+fn joined(m: &mut Machine, args: &[Value], write: Write) -> Result<String, Raised> {
     weigh(m, args)?;
     let mut out = String::new();
     for (index, arg) in args.iter().enumerate() {
         if index > 0 {
             out.push(' ');
         }
-        write(arg, &mut out);
+        write(m, arg, &mut out)?;
     }
-    m.charge(out.len())?;
     Ok(out)
 }
 
-/// `print` writes nil, `str` does not.
-fn write_print(value: &Value, out: &mut String) {
-    if value.is_nil() {
-        out.push_str("nil");
-    } else {
-        write_str(value, out);
-    }
-}
-
 fn pr_str(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
-    joined(m, args, write_readable).map(Value::from)
+    joined(m, args, write_pr).map(Value::from)
 }
 
 fn prn_str(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
-    Ok(Value::from(joined(m, args, write_readable)? + "\n"))
+    Ok(Value::from(joined(m, args, write_pr)? + "\n"))
 }
 
 fn print_str(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
@@ -122,7 +131,7 @@ fn println(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
 }
 
 fn prn(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
-    let line = joined(m, args, write_readable)?;
+    let line = joined(m, args, write_pr)?;
     m.print(line)?;
     Ok(Value::Nil)
 }
@@ -138,7 +147,7 @@ fn name(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
 fn is_keyword_name(name: &str) -> bool {
     let mut chars = name.chars();
     chars.next().is_some_and(|c| c.is_alphabetic() || c == '_')
-        && chars.all(|c| c.is_alphanumeric() || matches!(c, '-' | '_' | '?' | '!' | '.' | '\''))
+        && chars.all(|c| c.is_alphanumeric() || matches!(c, '-' | '_' | '?' | '!'))
 }
 
 fn keyword(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
@@ -148,11 +157,7 @@ fn keyword(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
         Value::Str(name) | Value::Symbol(name) if is_keyword_name(name.as_str()) => Ok(Value::Keyword(name)),
         Value::Str(name) | Value::Symbol(name) => {
             let text = format!("{:?} is no name for a keyword", name.as_str());
-            Err(m.raise_with_hint(
-                ErrorKind::TypeError,
-                text,
-                "a name has letters, digits and - _ ? ! . and begins with a letter",
-            ))
+            Err(m.raise_with_hint(ErrorKind::TypeError, text, "a name has letters, digits and - _ ? ! and begins with a letter"))
         }
         other => Err(expected(m, "keyword", "a string", 0, &other)),
     }

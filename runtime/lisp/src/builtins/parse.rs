@@ -107,9 +107,7 @@ fn java_boolean(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
 
 fn parse_json(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
     let Some(text) = at(args, 0).as_str() else { return Ok(Value::Nil) };
-    m.tick(crate::convert::steps(text.len() / 32))?;
-    m.charge(text.len())?;
-    Ok(json::decode(text.as_bytes()).unwrap_or_default())
+    Ok(json::decode_metered(m, text.as_bytes())?.unwrap_or_default())
 }
 
 /// Longest JSON text that a program may make.

@@ -162,7 +162,7 @@ pub(super) fn replace(
             Value::Str(template) => expand(m, name, template.as_str(), subject, &groups, &mut out)?,
             f => {
                 let text = m.call(f, &mut [matched(subject, &groups)])?;
-                super::output::write_str(&text, &mut out);
+                super::output::write_str(m, &text, &mut out)?;
             }
         }
         super::text::work(m, out.len() / 64)?;

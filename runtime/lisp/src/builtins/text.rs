@@ -66,7 +66,7 @@ fn join(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
     };
     let mut walk = Walk::over(m, "join", args, place)?;
     let mut between = String::new();
-    super::output::write_str(&separator, &mut between);
+    super::output::write_str(m, &separator, &mut between)?;
     let mut out = String::new();
     let mut first = true;
     let mut charged = 0;
@@ -75,7 +75,7 @@ fn join(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
             out.push_str(&between);
         }
         first = false;
-        super::output::write_str(&item, &mut out);
+        super::output::write_str(m, &item, &mut out)?;
         if out.len() - charged > 4096 {
             work(m, out.len() - charged)?;
             charged = out.len();
@@ -295,7 +295,7 @@ fn escape(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
     for c in chars {
         m.tick(1)?;
         let with = m.call(at(args, 1), &mut [c.clone()])?;
-        super::output::write_str(if with.is_nil() { &c } else { &with }, &mut out);
+        super::output::write_str(m, if with.is_nil() { &c } else { &with }, &mut out)?;
     }
     Ok(Value::from(out))
 }

@@ -232,6 +232,11 @@ impl Map {
         }
     }
 
+    /// The address of the allocation.
+    pub(crate) fn address(&self) -> usize {
+        Arc::as_ptr(&self.0).addr()
+    }
+
     /// Whether both are the same allocation.
     pub fn same(&self, other: &Map) -> bool {
         Arc::ptr_eq(&self.0, &other.0)

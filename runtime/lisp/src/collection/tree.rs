@@ -7,7 +7,7 @@ use crate::Value;
 use crate::order::compare;
 
 /// Most entries of a leaf and most children of a branch.
-const WIDTH: usize = 32;
+const WIDTH: usize = 48;
 /// Below this many, a node is merged with a neighbour.
 const NARROW: usize = WIDTH / 4;
 

@@ -9,6 +9,7 @@ use num_bigint::BigInt;
 
 use crate::Value;
 use crate::collection::Map;
+use crate::machine::{Machine, Raised};
 use crate::value::Text;
 
 /// Why bytes are not JSON.
@@ -30,6 +31,33 @@ impl std::error::Error for DecodeError {}
 
 /// Reads one JSON text. A UTF-8 byte order mark in front is skipped.
 pub fn decode(bytes: &[u8]) -> Result<Value, DecodeError> {
+    decode_within(bytes, &mut |_| true)
+}
+
+/// Reads one JSON text for a program: its memory and its time are the program's. The values of a text may take many times
+/// its bytes.
+pub(crate) fn decode_metered(m: &mut Machine, bytes: &[u8]) -> Result<Result<Value, DecodeError>, Raised> {
+    let mut raised = None;
+    let decoded = decode_within(bytes, &mut |made| {
+        let spent = m.charge(made).and_then(|()| m.tick(crate::convert::steps(made / 64)));
+        raised = spent.err();
+        raised.is_none()
+    });
+    match raised {
+        Some(raised) => Err(raised),
+        None => Ok(decoded),
+    }
+}
+
+/// Bytes that may be made between two reports.
+const REPORT: usize = 64 * 1024;
+/// Bytes that a string, and that a container takes besides its parts.
+const BLOCK: usize = 64;
+/// Most digits of an integer: reading them takes quadratic time.
+const MOST_DIGITS: usize = 10_000;
+
+/// Reads one JSON text, asking `spend` before it makes more than [`REPORT`] bytes of values.
+fn decode_within(bytes: &[u8], spend: &mut dyn FnMut(usize) -> bool) -> Result<Value, DecodeError> {
     let start = if bytes.starts_with(b"\xEF\xBB\xBF") { 3 } else { 0 };
     let text = std::str::from_utf8(bytes).map_err(|e| DecodeError { offset: e.valid_up_to(), expected: "valid UTF-8" })?;
     let mut decoder = Decoder {
@@ -41,6 +69,8 @@ pub fn decode(bytes: &[u8]) -> Result<Value, DecodeError> {
         items: Vec::new(),
         entries: Vec::new(),
         scratch: String::new(),
+        made: 0,
+        spend,
     };
     let value = decoder.value()?;
     decoder.space();
@@ -146,6 +176,9 @@ struct Decoder<'a> {
     /// Entries of all objects that are being read.
     entries: Vec<(Value, Value)>,
     scratch: String,
+    /// Bytes made since the last report.
+    made: usize,
+    spend: &'a mut dyn FnMut(usize) -> bool,
 }
 
 impl<'a> Decoder<'a> {
@@ -203,6 +236,13 @@ impl<'a> Decoder<'a> {
                 Some(b'n') => self.word("null", Value::Nil)?,
                 _ => return Err(self.expected("a value")),
             };
+            self.made += 2 * BLOCK;
+            if self.made > REPORT {
+                let made = std::mem::take(&mut self.made);
+                if !(self.spend)(made) {
+                    return Err(self.expected("no more than the program may use"));
+                }
+            }
             // Put the finished value where it belongs, closing what it completes.
             loop {
                 match open.last_mut() {
@@ -269,6 +309,7 @@ impl<'a> Decoder<'a> {
 
     fn string(&mut self) -> Result<Text, DecodeError> {
         if let Some(text) = self.plain_string()? {
+            self.made += text.len();
             return Ok(if text.len() <= LONGEST_VALUE { self.names.get(text) } else { Text::new(text) });
         }
         let mut scratch = std::mem::take(&mut self.scratch);
@@ -430,6 +471,9 @@ impl<'a> Decoder<'a> {
             return Ok(Value::Int(if negative { -small } else { small }));
         }
         let text = self.text.get(start..self.at).unwrap_or_default();
+        if whole && text.len() > MOST_DIGITS {
+            return Err(self.expected("an integer of at most 10000 digits"));
+        }
         if whole {
             return match text.parse::<i64>() {
                 Ok(i) => Ok(Value::Int(i)),

@@ -3,5 +3,6 @@
 mod decode;
 mod encode;
 
+pub(crate) use decode::decode_metered;
 pub use decode::{DecodeError, decode};
 pub use encode::{EncodeError, encode};

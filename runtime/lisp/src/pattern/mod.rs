@@ -15,6 +15,10 @@ pub const MAX_PATTERN_BYTES: usize = 4096;
 const BACKTRACK_LIMIT: usize = 100_000;
 /// Most bytes a compiled pattern may take.
 const COMPILED_LIMIT: usize = 1 << 20;
+/// A pattern within this size may be matched against texts of any length; the time of others grows with both.
+const SMALL: usize = 48 * 1024;
+/// Longest text for a pattern that is not small.
+const LONGEST_TEXT: usize = 64 * 1024;
 
 /// A compiled regular expression.
 pub struct Pattern {
@@ -25,28 +29,44 @@ pub struct Pattern {
 }
 
 enum Engine {
-    Linear(regex::Regex),
+    /// Linear in the text, by a factor that grows with the pattern.
+    Linear {
+        regex: regex::Regex,
+        small: bool,
+    },
     Backtracking(Box<fancy_regex::Regex>),
 }
 
 /// One match: the byte range of the whole, then of each group.
 pub type Groups = Vec<Option<(usize, usize)>>;
 
-/// A match took more backtracking steps than allowed.
+/// A match would take too long.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct TooCostly;
+pub enum TooCostly {
+    /// More backtracking steps than allowed.
+    Backtracking,
+    /// A large pattern on a long text.
+    LargePattern,
+}
 
 impl fmt::Display for TooCostly {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "the regex needs more than {BACKTRACK_LIMIT} backtracking steps on this text")
+        match self {
+            TooCostly::Backtracking => write!(f, "the regex needs more than {BACKTRACK_LIMIT} backtracking steps on this text"),
+            TooCostly::LargePattern => write!(f, "a regex this large is matched against at most {LONGEST_TEXT} bytes of text"),
+        }
     }
 }
 
 impl Engine {
     fn compile(translated: &str) -> Result<Engine, String> {
-        let linear = regex::RegexBuilder::new(translated).size_limit(COMPILED_LIMIT).dfa_size_limit(COMPILED_LIMIT).build();
-        match linear {
-            Ok(regex) => Ok(Engine::Linear(regex)),
+        let linear = |limit| regex::RegexBuilder::new(translated).size_limit(limit).dfa_size_limit(COMPILED_LIMIT).build();
+        let (built, small) = match linear(SMALL) {
+            Err(regex::Error::CompiledTooBig(_)) => (linear(COMPILED_LIMIT), false),
+            built => (built, true),
+        };
+        match built {
+            Ok(regex) => Ok(Engine::Linear { regex, small }),
             Err(regex::Error::CompiledTooBig(_)) => Err("the compiled pattern is too large".to_owned()),
             Err(fault) => fancy_regex::RegexBuilder::new(translated)
                 .backtrack_limit(BACKTRACK_LIMIT)
@@ -59,15 +79,16 @@ impl Engine {
 
     fn find_at(&self, text: &str, at: usize) -> Result<Option<Groups>, TooCostly> {
         match self {
-            Engine::Linear(regex) if regex.captures_len() == 1 => {
+            Engine::Linear { small: false, .. } if text.len() > LONGEST_TEXT => Err(TooCostly::LargePattern),
+            Engine::Linear { regex, .. } if regex.captures_len() == 1 => {
                 Ok(regex.find_at(text, at).map(|found| vec![Some((found.start(), found.end()))]))
             }
-            Engine::Linear(regex) => {
+            Engine::Linear { regex, .. } => {
                 let found = regex.captures_at(text, at);
                 Ok(found.map(|groups| groups.iter().map(|g| g.map(|g| (g.start(), g.end()))).collect()))
             }
             Engine::Backtracking(regex) => {
-                let found = regex.captures_from_pos(text, at).map_err(|_| TooCostly)?;
+                let found = regex.captures_from_pos(text, at).map_err(|_| TooCostly::Backtracking)?;
                 Ok(found.map(|groups| groups.iter().map(|g| g.map(|g| (g.start(), g.end()))).collect()))
             }
         }

@@ -6,20 +6,16 @@ use crate::Value;
 use crate::collection::Children;
 
 /// Prints a value as EDN: no commas, maps and sets in the order of their keys. Functions, regexes and vars have a printed form,
-/// but functions cannot be read back.
+/// but functions cannot be read back. A value that shares parts may print much longer than it is in memory: use
+/// [`crate::print::preview`] where that matters.
 pub fn readable(value: &Value) -> String {
     let mut out = String::new();
-    write_readable(value, &mut out);
+    write_within(value, usize::MAX, &mut out);
     out
 }
 
-/// Appends the printed form.
-pub(crate) fn write_readable(value: &Value, out: &mut String) {
-    write_within(value, usize::MAX, out);
-}
-
 /// Appends the printed form if it has at most `room` bytes; else gives false and leaves `out` as it was.
-pub(super) fn write_within(value: &Value, room: usize, out: &mut String) -> bool {
+pub(crate) fn write_within(value: &Value, room: usize, out: &mut String) -> bool {
     let start = out.len();
     let limit = start.saturating_add(room);
     // Open containers with what closes them, so that depth costs no native stack.
@@ -105,7 +101,9 @@ pub(crate) fn write_atom(value: &Value, out: &mut String) {
         Value::Closure(closure) => {
             let _ = write!(out, "#fn[{}]", closure.name().unwrap_or("anonymous"));
         }
-        Value::Vector(_) | Value::Map(_) | Value::Set(_) => write_readable(value, out),
+        Value::Vector(_) | Value::Map(_) | Value::Set(_) => {
+            write_within(value, usize::MAX, out);
+        }
     }
 }
 
