@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::closure::Arity;
 use super::globals::Globals;
-use super::{Closure, Code, Frame};
+use super::{Closure, Code, Frame, discard, is_scalar};
 use crate::Value;
 use crate::error::ErrorKind;
 use crate::machine::{Machine, Raised};
@@ -40,7 +40,20 @@ fn filled<const N: usize>(
 ) -> Result<Value, Raised> {
     let mut slots = [const { Value::Nil }; N];
     fill(&mut slots, arity, args);
-    (arity.body)(m, &mut Frame { slots: &mut slots, this: closure, globals })
+    let result = (arity.body)(m, &mut Frame { slots: &mut slots, this: closure, globals });
+    clear(slots);
+    result
+}
+
+/// Drops the values of a frame, most of which are scalars or were moved out.
+#[inline]
+fn clear<const N: usize>(mut slots: [Value; N]) {
+    for slot in &mut slots {
+        if !is_scalar(slot) {
+            *slot = Value::Nil;
+        }
+    }
+    std::mem::forget(slots);
 }
 
 #[inline]
@@ -59,7 +72,8 @@ fn fill(slots: &mut [Value], arity: &Arity, args: &mut [Value]) {
 #[inline]
 fn args_into(slots: &mut [Value], args: &mut [Value]) {
     for (slot, arg) in slots.iter_mut().zip(args) {
-        *slot = std::mem::take(arg);
+        // The slot is fresh: what was in it needs no drop.
+        std::mem::swap(slot, arg);
     }
 }
 
@@ -109,11 +123,12 @@ fn evaluated<const N: usize>(
 ) -> Result<Value, Raised> {
     let mut slots = [const { Value::Nil }; N];
     for (slot, arg) in slots.iter_mut().zip(args) {
-        *slot = arg(m, f)?;
+        discard(std::mem::replace(slot, arg(m, f)?));
     }
     m.enter()?;
     let result = (arity.body)(m, &mut Frame { slots: &mut slots, this: closure, globals: f.globals });
     m.exit();
+    clear(slots);
     result
 }
 

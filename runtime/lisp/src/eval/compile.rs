@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::call::{call_closure, not_callable};
 use super::fused::{self, Any, Int, Slot, Source, copy};
 use super::iterate::{Turn, comprehension};
-use super::{Arity, Closure, Code, Frame, Group, Member, Test, access, call_value};
+use super::{Arity, Closure, Code, Frame, Group, Member, Test, access, call_value, discard};
 use crate::Value;
 use crate::builtins::Builtin;
 use crate::collection::{Map, Set};
@@ -155,7 +155,7 @@ fn sequence(parts: &[Ir]) -> Code {
     let parts = parts.into_boxed_slice();
     Box::new(move |m, f| {
         for part in &parts {
-            part(m, f)?;
+            discard(part(m, f)?);
         }
         last(m, f)
     })
@@ -566,7 +566,12 @@ fn truth(ir: &Ir) -> Test {
         _ => {}
     }
     let code = compile(ir);
-    Box::new(move |m, f| code(m, f).map(|value| value.is_truthy()))
+    Box::new(move |m, f| {
+        let value = code(m, f)?;
+        let truth = value.is_truthy();
+        discard(value);
+        Ok(truth)
+    })
 }
 
 fn truth_chain(parts: &[Ir], until: bool) -> Test {

@@ -9,6 +9,12 @@ use crate::machine::{Machine, Raised};
 
 /// Where an operand comes from.
 pub(super) trait Source: Send + Sync + 'static {
+    /// The integer, where one can be had without evaluating anything.
+    #[inline]
+    fn int(&self, _: &Frame<'_>) -> Option<i64> {
+        None
+    }
+
     fn get(&self, m: &mut Machine, f: &mut Frame<'_>) -> Result<Value, Raised>;
 }
 
@@ -22,23 +28,41 @@ pub(super) struct Int(pub(super) i64);
 pub(super) struct Any(pub(super) Code);
 
 /// A copy of the value of a slot; quick for integers.
-#[inline]
+#[inline(always)]
+#[expect(clippy::inline_always, reason = "out of line it is a fifth of all instructions")]
 pub(super) fn copy(value: Option<&Value>) -> Value {
     match value {
         Some(Value::Int(i)) => Value::Int(*i),
-        Some(other) => other.clone(),
-        None => Value::Nil,
+        other => share(other),
     }
+}
+
+#[inline(never)]
+fn share(value: Option<&Value>) -> Value {
+    value.cloned().unwrap_or_default()
 }
 
 impl Source for Slot {
     #[inline]
+    fn int(&self, f: &Frame<'_>) -> Option<i64> {
+        match f.slots.get(self.0) {
+            Some(Value::Int(i)) => Some(*i),
+            _ => None,
+        }
+    }
+
+    #[inline]
     fn get(&self, _: &mut Machine, f: &mut Frame<'_>) -> Result<Value, Raised> {
-        Ok(copy(f.slots.get(self.0)))
+        Ok(share(f.slots.get(self.0)))
     }
 }
 
 impl Source for Int {
+    #[inline]
+    fn int(&self, _: &Frame<'_>) -> Option<i64> {
+        Some(self.0)
+    }
+
     #[inline]
     fn get(&self, _: &mut Machine, _: &mut Frame<'_>) -> Result<Value, Raised> {
         Ok(Value::Int(self.0))
@@ -103,18 +127,25 @@ comparison!(Less <, LessOrEqual <=, Greater >, GreaterOrEqual >=, Equal ==, NotE
 
 pub(super) fn arithmetic<O: Arithmetic, A: Source, B: Source>(a: A, b: B, row: &'static Builtin, unary: bool, span: Span) -> Code {
     Box::new(move |m, f| {
+        if let (Some(p), Some(q)) = (a.int(f), b.int(f)) {
+            if let Some(result) = O::ints(p, q) {
+                return Ok(Value::Int(result));
+            }
+        }
         let x = a.get(m, f)?;
         let y = b.get(m, f)?;
-        match (&x, &y) {
-            (Value::Int(p), Value::Int(q)) => {
-                if let Some(result) = O::ints(*p, *q) {
-                    return Ok(Value::Int(result));
-                }
+        let result = match (&x, &y) {
+            (Value::Int(p), Value::Int(q)) => O::ints(*p, *q).map(Value::Int),
+            (Value::Double(p), Value::Double(q)) => Some(Value::double(O::doubles(p.get(), q.get()))),
+            _ => None,
+        };
+        match result {
+            Some(result) => {
+                scalars(x, y);
+                Ok(result)
             }
-            (Value::Double(p), Value::Double(q)) => return Ok(Value::double(O::doubles(p.get(), q.get()))),
-            _ => {}
+            None => slow(m, row, x, y, unary, span),
         }
-        slow(m, row, x, y, unary, span)
     })
 }
 
@@ -136,14 +167,30 @@ fn compared<O: Comparison, A: Source, B: Source>(
     m: &mut Machine,
     f: &mut Frame<'_>,
 ) -> Result<bool, Raised> {
+    if let (Some(p), Some(q)) = (a.int(f), b.int(f)) {
+        return Ok(O::ints(p, q));
+    }
     let x = a.get(m, f)?;
     let y = b.get(m, f)?;
-    match (&x, &y) {
-        (Value::Int(p), Value::Int(q)) => return Ok(O::ints(*p, *q)),
-        (Value::Double(p), Value::Double(q)) => return Ok(O::doubles(p.get(), q.get())),
-        _ => {}
+    let result = match (&x, &y) {
+        (Value::Int(p), Value::Int(q)) => Some(O::ints(*p, *q)),
+        (Value::Double(p), Value::Double(q)) => Some(O::doubles(p.get(), q.get())),
+        _ => None,
+    };
+    match result {
+        Some(result) => {
+            scalars(x, y);
+            Ok(result)
+        }
+        None => slow(m, row, x, y, false, span).map(|value| value.is_truthy()),
     }
-    slow(m, row, x, y, false, span).map(|value| value.is_truthy())
+}
+
+/// Ends two numbers without the calls that drops of unknown values are.
+#[inline]
+fn scalars(x: Value, y: Value) {
+    std::mem::forget(x);
+    std::mem::forget(y);
 }
 
 #[cold]

@@ -37,11 +37,25 @@ pub(crate) struct Frame<'a> {
     pub(crate) globals: &'a Globals,
 }
 
+/// Whether dropping the value does nothing.
+#[inline]
+pub(crate) fn is_scalar(value: &Value) -> bool {
+    matches!(value, Value::Nil | Value::False | Value::True | Value::Int(_) | Value::Double(_))
+}
+
+/// Drops a value; without the call that a drop of an unknown value is where there is nothing to do.
+#[inline]
+pub(crate) fn discard(value: Value) {
+    if is_scalar(&value) {
+        std::mem::forget(value);
+    }
+}
+
 impl Frame<'_> {
     #[inline]
     pub(crate) fn set(&mut self, slot: usize, value: Value) {
         if let Some(held) = self.slots.get_mut(slot) {
-            *held = value;
+            discard(std::mem::replace(held, value));
         }
     }
 

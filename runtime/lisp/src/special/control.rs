@@ -13,6 +13,17 @@ pub(super) fn next<'s>(a: &Analyzer<'s>, span: Span, parts: &mut impl Iterator<I
     parts.next().ok_or_else(|| a.internal(span))
 }
 
+/// Parts of a form that becomes as many forms inside one another.
+const MAX_PARTS: usize = 500;
+
+pub(super) fn bounded(a: &Analyzer<'_>, span: Span, parts: usize) -> Result<(), Error> {
+    if parts <= MAX_PARTS {
+        return Ok(());
+    }
+    let error = a.invalid(span, format!("a form of this kind takes at most {MAX_PARTS} parts, found {parts}"));
+    Err(error.with_hint("take it apart with def, or look the values up in a map"))
+}
+
 pub(super) fn nil(span: Span) -> Ir {
     Ir::new(span, Op::Const(Value::Nil))
 }
@@ -152,6 +163,7 @@ pub(super) fn cond<'s>(a: &mut Analyzer<'s>, span: Span, parts: Parts<'s>, tail:
         let error = a.invalid(span, format!("cond needs a result for every test, found {} forms", parts.len()));
         return Err(error.with_hint("write (cond test result … :else result)"));
     }
+    bounded(a, span, parts.len())?;
     let mut clauses = Vec::with_capacity(parts.len() / 2);
     let mut parts = parts.into_iter();
     while let (Some(test), Some(result)) = (parts.next(), parts.next()) {
@@ -167,6 +179,7 @@ pub(super) fn cond<'s>(a: &mut Analyzer<'s>, span: Span, parts: Parts<'s>, tail:
 }
 
 pub(super) fn condp<'s>(a: &mut Analyzer<'s>, span: Span, parts: Parts<'s>, tail: bool) -> Analysed {
+    bounded(a, span, parts.len())?;
     let mut parts = parts.into_iter().peekable();
     let pred = next(a, span, &mut parts)?;
     let place = pred.span;
@@ -180,7 +193,7 @@ pub(super) fn condp<'s>(a: &mut Analyzer<'s>, span: Span, parts: Parts<'s>, tail
     let mut clauses = Vec::new();
     let mut out = nil(span);
     while let Some(test) = parts.next() {
-        if parts.peek().and_then(Form::keyword) == Some(">>") || parts.peek().is_some_and(|f| matches!(f.kind, FormKind::Keyword(">>"))) {
+        if parts.peek().and_then(Form::keyword) == Some(">>") {
             return Err(a.invalid(test.span, "condp does not support :>>"));
         }
         match parts.next() {

@@ -1,6 +1,6 @@
 //! Threading: `->`, `->>`, `as->`, `some->`, `cond->` and their kin.
 
-use super::control::{branch, next, nil};
+use super::control::{bounded, branch, next, nil};
 use crate::analyzer::{Analysed, Analyzer, builtin_call, read};
 use crate::error::{Error, Span};
 use crate::form::{Form, FormKind};
@@ -29,18 +29,19 @@ fn thread<'s>(step: Form<'s>, value: Form<'s>, place: Place) -> Form<'s> {
     Form::new(span, kind)
 }
 
-fn threaded<'s>(parts: Parts<'s>, place: Place) -> Option<Form<'s>> {
+fn threaded<'s>(a: &Analyzer<'s>, span: Span, parts: Parts<'s>, place: Place) -> Result<Form<'s>, Error> {
+    bounded(a, span, parts.len())?;
     let mut parts = parts.into_iter();
-    let first = parts.next()?;
-    Some(parts.fold(first, |value, step| thread(step, value, place)))
+    let first = next(a, span, &mut parts)?;
+    Ok(parts.fold(first, |value, step| thread(step, value, place)))
 }
 
 pub(super) fn first<'s>(a: &mut Analyzer<'s>, span: Span, parts: Parts<'s>) -> Result<Form<'s>, Error> {
-    threaded(parts, Place::First).ok_or_else(|| a.internal(span))
+    threaded(a, span, parts, Place::First)
 }
 
 pub(super) fn last<'s>(a: &mut Analyzer<'s>, span: Span, parts: Parts<'s>) -> Result<Form<'s>, Error> {
-    threaded(parts, Place::Last).ok_or_else(|| a.internal(span))
+    threaded(a, span, parts, Place::Last)
 }
 
 pub(super) fn as_<'s>(a: &mut Analyzer<'s>, span: Span, parts: Parts<'s>, tail: bool) -> Analysed {
@@ -74,6 +75,7 @@ pub(super) fn as_<'s>(a: &mut Analyzer<'s>, span: Span, parts: Parts<'s>, tail: 
 const THREADED: &str = "%threaded";
 
 fn some<'s>(a: &mut Analyzer<'s>, span: Span, parts: Parts<'s>, tail: bool, place: Place) -> Analysed {
+    bounded(a, span, parts.len())?;
     let mut parts = parts.into_iter();
     let value = next(a, span, &mut parts)?;
     let value = a.expr(value, false)?;
