@@ -1,7 +1,7 @@
 //! The command line: `eval`, `version`, `--help`, and what happens where it is wrong.
 
 use crate::Test;
-use crate::peer::plain;
+use crate::peer::server;
 
 /// The tests of this module.
 pub(crate) const TESTS: &[Test] = &[
@@ -12,7 +12,7 @@ pub(crate) const TESTS: &[Test] = &[
 ];
 
 fn run(args: &[&str]) -> (i32, String, String) {
-    let done = plain().args(args).output().expect("the server runs");
+    let done = server("plain").args(args).output().expect("the server runs");
     let text = |bytes: Vec<u8>| String::from_utf8(bytes).expect("UTF-8");
     (done.status.code().unwrap_or(-1), text(done.stdout), text(done.stderr))
 }

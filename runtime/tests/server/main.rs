@@ -1,4 +1,4 @@
-//! A pinned binary without upstreams, driven through real pipes.
+//! Pinned binaries, driven through real pipes: one without upstreams, and one with an upstream that is a process of its own.
 //!
 //! The server under test is this very binary in another role, so that it is never older than its tests. That takes a `main` of its
 //! own: `libtest-mimic` gives the tests their usual command line.
@@ -8,6 +8,7 @@ mod describe;
 mod frames;
 mod peer;
 mod process;
+mod upstream;
 
 use std::process::ExitCode;
 
@@ -20,14 +21,17 @@ type Test = (&'static str, fn());
 static PLAIN: Deployment =
     Deployment { name: "plain", compiler: "none", config_digest: "", credentials: &[], catalog: &Catalog::EMPTY };
 
-/// In the environment of a child: that it is the server.
-const ROLE: &str = "PTC_TEST_SERVER";
+/// In the environment of a child: what it is to be.
+const ROLE: &str = "PTC_TEST_ROLE";
 
 fn main() -> ExitCode {
-    if std::env::var_os(ROLE).is_some() {
-        return ptc_runtime::main(&PLAIN);
+    match std::env::var(ROLE).as_deref() {
+        Ok("plain") => return ptc_runtime::main(&PLAIN),
+        Ok("aggregator") => return ptc_runtime::main(upstream::deployment()),
+        Ok("upstream") => return upstream::serve(),
+        _ => {}
     }
-    let tests = [command::TESTS, describe::TESTS, frames::TESTS, process::TESTS].concat();
+    let tests = [command::TESTS, describe::TESTS, frames::TESTS, process::TESTS, upstream::TESTS].concat();
     let trials = tests.into_iter().map(|(name, run)| {
         Trial::test(name, move || {
             run();

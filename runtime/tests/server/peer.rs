@@ -15,16 +15,20 @@ pub(crate) struct Peer {
     stderr: Option<ChildStderr>,
 }
 
-/// The server, with nothing in its environment.
-pub(crate) fn plain() -> Command {
+/// A server, with nothing in its environment.
+pub(crate) fn server(role: &str) -> Command {
     let mut command = Command::new(std::env::current_exe().expect("a test has a file"));
-    command.env_clear().env(crate::ROLE, "1");
+    command.env_clear().env(crate::ROLE, role);
     command
 }
 
 impl Peer {
     pub(crate) fn start(args: &[&str]) -> Peer {
-        let mut child = plain()
+        Peer::start_as("plain", args)
+    }
+
+    pub(crate) fn start_as(role: &str, args: &[&str]) -> Peer {
+        let mut child = server(role)
             .args(args)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())

@@ -1,0 +1,143 @@
+//! What of an upstream reaches a client, and what becomes of its process.
+
+use std::io::{BufRead, Write};
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::time::Duration;
+
+use ptc_catalog::{Annotations, Arg, Catalog, Deployment, EnvPart, McpStdio, Tool, Transport, Type, Types, Upstream};
+use rustix::process::Signal;
+use serde_json::{Value, json};
+
+use crate::Test;
+use crate::peer::Peer;
+
+/// The tests of this module.
+pub(crate) const TESTS: &[Test] = &[
+    ("upstream::debug_answers_account_for_calls", debug_answers_account_for_calls),
+    ("upstream::cancelling_stops_the_wait_for_an_upstream", cancelling_stops_the_wait_for_an_upstream),
+    ("upstream::children_end_with_the_server", children_end_with_the_server),
+    ("upstream::a_wrong_call_runs_nothing", a_wrong_call_runs_nothing),
+];
+
+const fn tool(name: &'static str, args: &'static [Arg]) -> Tool {
+    let annotations = Annotations { read_only: Some(true), destructive: None, idempotent: None, open_world: None };
+    Tool { name, description: "", args, closed: true, doc: "", definition: "{}", digest: "", annotations, operation: None }
+}
+
+static TOOLS: [Tool; 3] = [
+    tool("echo", &[Arg { name: "text", required: true, types: Types::of(&[Type::String]), label: "string", allowed: &[] }]),
+    tool("hang", &[]),
+    tool("pid", &[]),
+];
+
+/// A deployment whose one upstream is this binary again.
+pub(crate) fn deployment() -> &'static Deployment {
+    let exe: PathBuf = std::env::current_exe().expect("a test has a file");
+    let command: &'static str = exe.to_string_lossy().into_owned().leak();
+    let transport =
+        Transport::McpStdio(McpStdio { env: &[(crate::ROLE, &[EnvPart::Text("upstream")])], ..McpStdio::new(command) });
+    let upstream = Upstream { name: "child", description: "A child process.", transport, tools: &TOOLS };
+    let catalog = Box::leak(Box::new(Catalog { digest: "", upstreams: Box::leak(Box::new([upstream])) }));
+    Box::leak(Box::new(Deployment { name: "aggregator", compiler: "none", config_digest: "", credentials: &[], catalog }))
+}
+
+/// The upstream: answers what it is asked, except `hang`.
+pub(crate) fn serve() -> ExitCode {
+    for line in std::io::stdin().lock().lines() {
+        let Ok(Ok(message)) = line.map(|line| serde_json::from_str::<Value>(&line)) else { break };
+        let text = |text: &str| json!({ "content": [{ "type": "text", "text": text }] });
+        let result = match (message["method"].as_str(), message["params"]["name"].as_str()) {
+            (Some("initialize"), _) => json!({
+                "protocolVersion": "2025-11-25", "capabilities": { "tools": {} }, "serverInfo": { "name": "child", "version": "1" },
+            }),
+            (Some("tools/call"), Some("echo")) => text(message["params"]["arguments"]["text"].as_str().unwrap_or_default()),
+            (Some("tools/call"), Some("pid")) => text(&std::process::id().to_string()),
+            (Some("tools/call"), _) | (None, _) => continue,
+            _ if message["id"].is_null() => continue,
+            _ => {
+                answer(&json!({ "jsonrpc": "2.0", "id": message["id"], "error": { "code": -32601, "message": "no" } }));
+                continue;
+            }
+        };
+        answer(&json!({ "jsonrpc": "2.0", "id": message["id"], "result": result }));
+    }
+    ExitCode::SUCCESS
+}
+
+fn answer(message: &Value) {
+    let mut output = std::io::stdout().lock();
+    let _ = writeln!(output, "{message}");
+    let _ = output.flush();
+}
+
+fn call(tool: &str, args: &str) -> String {
+    format!(r#"(tool/call {{:server "child" :tool "{tool}" :args {args}}})"#)
+}
+
+fn debug_answers_account_for_calls() {
+    let mut server = Peer::start_as("aggregator", &["--response-profile", "debug"]);
+    let text = "x".repeat(1000);
+    let program = format!("(count (:value {}))", call("echo", &format!("{{:text \"{text}\"}}")));
+    let answer: Value = serde_json::from_str(&server.ask("1", &program)).expect("JSON");
+    let data = &answer["result"]["structuredContent"];
+    assert_eq!(data["result"], "user=> 1000", "{answer}");
+    let entry = &data["upstream_calls"][0];
+    assert_eq!((&entry["server"], &entry["tool"], &entry["status"]), (&json!("child"), &json!("echo"), &json!("ok")));
+    assert_eq!((&entry["result_bytes"], &entry["oversize"]), (&json!(1002), &json!(false)));
+    let metrics = &data["ptc_metrics"];
+    assert_eq!((&metrics["upstream_result_bytes"], &metrics["final_result_bytes"]), (&json!(1002), &json!(11)));
+    assert_eq!(metrics["payload_reduction_ratio"], json!(91.09));
+}
+
+fn cancelling_stops_the_wait_for_an_upstream() {
+    let args = ["--program-timeout-ms", "600000", "--upstream-call-timeout-ms", "600000", "--max-concurrent-calls", "1"];
+    let mut server = Peer::start_as("aggregator", &args);
+    server.call("1", &call("hang", "{}"));
+    assert!(server.ask("2", "1").contains("busy"));
+    server.send(r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}"#);
+    let answer = loop {
+        let answer = server.ask("3", "(+ 1 2)");
+        if !answer.contains("busy") {
+            break answer;
+        }
+    };
+    assert!(answer.contains("user=> 3"), "{answer}");
+}
+
+fn children_end_with_the_server() {
+    for signal in [None, Some(Signal::TERM)] {
+        let mut server = Peer::start_as("aggregator", &["--program-timeout-ms", "600000"]);
+        let answer: Value = serde_json::from_str(&server.ask("1", &format!("(:value {})", call("pid", "{}")))).expect("JSON");
+        let text = answer["result"]["content"][0]["text"].as_str().expect("text");
+        let pid: u32 = text.trim_start_matches("user=> ").parse().unwrap_or_else(|_| panic!("a process id: {text}"));
+        let process = PathBuf::from(format!("/proc/{pid}"));
+        assert!(process.exists());
+        server.call("2", &call("hang", "{}"));
+        match signal {
+            None => drop(server.input.take()),
+            Some(signal) => server.signal(signal),
+        }
+        let (status, log) = server.end();
+        assert!(status.success(), "{log}");
+        // Ended, and collected: by us or by whoever adopts orphans, which may take a moment.
+        let gone = (0..200).any(|_| {
+            let gone = !process.exists();
+            if !gone {
+                std::thread::sleep(Duration::from_millis(10));
+            }
+            gone
+        });
+        assert!(gone, "{pid} lives on");
+    }
+}
+
+fn a_wrong_call_runs_nothing() {
+    let mut server = Peer::start_as("aggregator", &["--response-profile", "debug"]);
+    let program = format!("{} {}", call("echo", "{:text \"a\"}"), call("ecko", "{}"));
+    let answer: Value = serde_json::from_str(&server.ask("1", &program)).expect("JSON");
+    let data = &answer["result"]["structuredContent"];
+    assert_eq!(data["message"], "unknown_tool: no tool 'ecko' in upstream 'child'");
+    assert!(data["feedback"].as_str().is_some_and(|text| text.contains("did you mean 'echo'?")), "{data}");
+    assert_eq!(data["upstream_calls"], Value::Null, "no call was made");
+}
