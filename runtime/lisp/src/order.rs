@@ -87,13 +87,12 @@ fn rank(value: &Value) -> u8 {
 const QUICK: u32 = 10_000;
 
 fn compare_any(a: &Value, b: &Value) -> Ordering {
-    match compare_flat(a, b) {
-        Some(order) => order,
-        None => {
-            let quick = if a.depth().min(b.depth()) <= SHALLOW { compare_parts(a, b, &mut QUICK.clone()) } else { None };
-            quick.unwrap_or_else(|| compare_deep(a, b))
-        }
+    if let Some(order) = compare_flat(a, b) {
+        return order;
     }
+    let mut left = QUICK;
+    let quick = if a.depth().min(b.depth()) <= SHALLOW { compare_parts(a, b, &mut left) } else { None };
+    quick.unwrap_or_else(|| compare_deep(a, b))
 }
 
 /// The order, unless it takes a look at the parts of two containers of one kind and length.
