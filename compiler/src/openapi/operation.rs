@@ -8,7 +8,7 @@ use crate::config::model::{OpenApi, Override};
 use crate::diag::{Code, Diagnostic, Diagnostics, suggest};
 use crate::ir::Json;
 use crate::lower::schema::Schema;
-use crate::tree::{Node, Place};
+use crate::tree::{Node, Place, Tree};
 
 /// The exposed name and the definition, or the one reason why the operation cannot be a tool.
 pub(super) fn definition(
@@ -125,6 +125,10 @@ fn default_args(
 ) -> Result<Json, Diagnostic> {
     let mut given: Vec<(String, Json, Place)> = Vec::new();
     if let Some(node) = operation.get("x-ptc-default-args") {
+        if !matches!(node.value, Tree::Object(_)) {
+            let message = format!("`x-ptc-default-args` is an object of arguments, found {}", node.kind());
+            return Err(Diagnostic::new(Code::DefaultArgs, message).at(node.place(references.file), ""));
+        }
         for member in node.members() {
             given.push((member.key.to_string(), Json::from(&member.value), member.value.place(references.file)));
         }
