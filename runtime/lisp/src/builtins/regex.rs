@@ -53,8 +53,8 @@ fn paid<T>(m: &mut Machine, found: Result<T, TooCostly>) -> Result<T, Raised> {
 
 /// The byte range of the next match.
 pub(super) fn find(m: &mut Machine, pattern: &Pattern, subject: &str, from: usize) -> Result<Option<(usize, usize)>, Raised> {
-    let found = paid(m, pattern.find_at(subject, from))?;
-    Ok(found.and_then(|groups| groups.first().copied().flatten()))
+    let found = pattern.range_at(subject, from);
+    paid(m, found)
 }
 
 /// The next character border after `at`.

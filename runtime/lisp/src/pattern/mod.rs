@@ -77,6 +77,18 @@ impl Engine {
         }
     }
 
+    /// The byte range of the first match at or after byte `at`, without its groups.
+    fn range_at(&self, text: &str, at: usize) -> Result<Option<(usize, usize)>, TooCostly> {
+        match self {
+            Engine::Linear { small: false, .. } if text.len() > LONGEST_TEXT => Err(TooCostly::LargePattern),
+            Engine::Linear { regex, .. } => Ok(regex.find_at(text, at).map(|found| (found.start(), found.end()))),
+            Engine::Backtracking(regex) => {
+                let found = regex.find_from_pos(text, at).map_err(|_| TooCostly::Backtracking)?;
+                Ok(found.map(|found| (found.start(), found.end())))
+            }
+        }
+    }
+
     fn find_at(&self, text: &str, at: usize) -> Result<Option<Groups>, TooCostly> {
         match self {
             Engine::Linear { small: false, .. } if text.len() > LONGEST_TEXT => Err(TooCostly::LargePattern),
@@ -122,6 +134,11 @@ impl Pattern {
     /// The first match at or after byte `at`.
     pub fn find_at(&self, text: &str, at: usize) -> Result<Option<Groups>, TooCostly> {
         self.engine.find_at(text, at)
+    }
+
+    /// The byte range of the first match at or after byte `at`.
+    pub fn range_at(&self, text: &str, at: usize) -> Result<Option<(usize, usize)>, TooCostly> {
+        self.engine.range_at(text, at)
     }
 
     /// The match of the whole text.
