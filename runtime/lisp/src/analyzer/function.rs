@@ -11,6 +11,12 @@ use crate::ir::{ArityIr, GroupIr, Ir, MemberIr, Op};
 /// Parameters of one function, captured values and locals apart.
 const MAX_PARAMETERS: usize = 64;
 
+/// The placeholders of `#()`.
+const NAMES: [&str; 20] = [
+    "%1", "%2", "%3", "%4", "%5", "%6", "%7", "%8", "%9", "%10", "%11", "%12", "%13", "%14", "%15", "%16", "%17", "%18",
+    "%19", "%20",
+];
+
 /// A function as it is written: parameters and body of each arity.
 pub(crate) struct Written<'s> {
     pub(crate) name: Option<&'s str>,
@@ -143,10 +149,6 @@ impl<'s> Analyzer<'s> {
                 error.with_hint("placeholders are %, %1 to %20 and %&")
             })?;
         }
-        const NAMES: [&str; 20] = [
-            "%1", "%2", "%3", "%4", "%5", "%6", "%7", "%8", "%9", "%10", "%11", "%12", "%13", "%14", "%15", "%16", "%17", "%18",
-            "%19", "%20",
-        ];
         self.scopes.push(Scope::new(None, Vec::new()));
         for name in NAMES.iter().take(used.highest as usize) {
             let slot = self.slot();

@@ -6,6 +6,10 @@ use crate::error::{Error, ErrorKind, Span};
 use crate::form::{Form, FormKind};
 use crate::ir::{Ir, Op};
 
+/// A collection of parts to evaluate, and the same of values.
+type Make = fn(Vec<Ir>) -> Op;
+type Build = fn(Vec<Value>) -> Value;
+
 impl<'s> Analyzer<'s> {
     /// The value of a form that needs no evaluation.
     pub(super) fn constant(&mut self, kind: FormKind<'s>, span: Span) -> Result<Value, Error> {
@@ -39,7 +43,7 @@ impl<'s> Analyzer<'s> {
     pub(super) fn collection(&mut self, form: Form<'s>) -> Analysed {
         let span = form.span;
         self.depth += 1;
-        let (parts, make, build): (_, fn(Vec<Ir>) -> Op, fn(Vec<Value>) -> Value) = match form.kind {
+        let (parts, make, build): (_, Make, Build) = match form.kind {
             FormKind::Vector(parts) => (parts, Op::Vector, Value::vector),
             FormKind::Map(parts) => (parts, Op::Map, pairs),
             FormKind::Set(parts) => (parts, Op::Set, Value::set),

@@ -68,8 +68,8 @@ impl Walk {
     /// `live` is what is read after `ir` and becomes what is read from `ir` on.
     fn visit(&mut self, ir: &mut Ir, live: &mut Live) {
         match &mut ir.op {
-            Op::Const(_) | Op::Capture(_) | Op::This | Op::Sibling(_) | Op::Global { .. } => {}
-            Op::Context(_) | Op::History(_) | Op::Fault(_) => {}
+            Op::Const(_) | Op::Capture(_) | Op::This | Op::Sibling(_) | Op::Global { .. } | Op::Context(_) | Op::History(_) | Op::Fault(_) => {
+            }
             Op::Local(local) | Op::Nth(local, _) | Op::Rest(local, _) | Op::Named(local) => read(local, live),
             Op::Vector(parts) | Op::Map(parts) | Op::Set(parts) | Op::Do(parts) | Op::Builtin { args: parts, .. } => {
                 self.backwards(parts, live);
@@ -114,13 +114,13 @@ impl Walk {
                 *live = self.again.last().cloned().unwrap_or_default();
                 self.backwards(args, live);
             }
-            Op::Fn(group) => self.group(group, live),
+            Op::Fn(group) => mark_group(group, live),
             Op::LetFn { slots, group, body } => {
                 self.visit(body, live);
                 for slot in slots {
                     live.remove(*slot);
                 }
-                self.group(group, live);
+                mark_group(group, live);
             }
             Op::Def { value, .. } => {
                 if let Some(value) = value {
@@ -154,19 +154,6 @@ impl Walk {
         }
     }
 
-    fn group(&mut self, group: &mut GroupIr, live: &mut Live) {
-        for capture in group.captures.iter_mut().rev() {
-            if let Capture::Local(local) = capture {
-                read(local, live);
-            }
-        }
-        for member in &mut group.members {
-            for arity in &mut member.arities {
-                Walk::default().visit(&mut arity.body, &mut Live::default());
-            }
-        }
-    }
-
     fn steps(&mut self, steps: &mut [Step], live: &mut Live) {
         let Some((step, rest)) = steps.split_first_mut() else { return };
         match step {
@@ -190,6 +177,19 @@ impl Walk {
                 self.visit(test, live);
             }
             Step::Body(body) => self.visit(body, live),
+        }
+    }
+}
+
+fn mark_group(group: &mut GroupIr, live: &mut Live) {
+    for capture in group.captures.iter_mut().rev() {
+        if let Capture::Local(local) = capture {
+            read(local, live);
+        }
+    }
+    for member in &mut group.members {
+        for arity in &mut member.arities {
+            Walk::default().visit(&mut arity.body, &mut Live::default());
         }
     }
 }

@@ -154,6 +154,7 @@ impl<'s> Analyzer<'s> {
     }
 
     /// The builtin or special function that a name stands for where nothing shadows it.
+    #[expect(clippy::unused_self, reason = "what a name stands for is the analyzer's to say")]
     pub(crate) fn builtin(&self, name: &str) -> Option<&'static Builtin> {
         names::builtin(name)
     }

@@ -96,7 +96,7 @@ impl<'s> Analyzer<'s> {
                             return Err(self.invalid(name.span, format!("expected a name, found {}", name.description())));
                         };
                         let key = self.text(text, kind == "keys");
-                        self.bind_key(Form::new(name.span, FormKind::Symbol(text)), key, slot, &mut defaults, out)?;
+                        self.bind_key(&Form::new(name.span, FormKind::Symbol(text)), key, slot, &mut defaults, out)?;
                     }
                 }
                 Some(other) => {
@@ -112,7 +112,7 @@ impl<'s> Analyzer<'s> {
                             return Err(self.error(ErrorKind::UnsupportedPattern, right.span, message));
                         }
                     };
-                    self.bind_key(left, key, slot, &mut defaults, out)?;
+                    self.bind_key(&left, key, slot, &mut defaults, out)?;
                 }
             }
         }
@@ -125,7 +125,7 @@ impl<'s> Analyzer<'s> {
 
     fn bind_key(
         &mut self,
-        pattern: Form<'s>,
+        pattern: &Form<'s>,
         key: Value,
         slot: u32,
         defaults: &mut Vec<(&'s str, Form<'s>)>,

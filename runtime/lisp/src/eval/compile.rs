@@ -3,9 +3,11 @@
 use std::sync::Arc;
 
 use super::call::{call_closure, not_callable};
-use super::fused::{self, Any, Int, Slot, Source, copy};
+use super::fused::copy;
 use super::iterate::{Turn, comprehension};
-use super::{Arity, Closure, Code, Frame, Group, Member, Test, access, call_value, discard};
+use super::looping::{recur, repeat};
+use super::operators::{fused_builtin, is_core, truth};
+use super::{Arity, Closure, Code, Frame, Group, Member, access, call_value, discard};
 use crate::Value;
 use crate::builtins::Builtin;
 use crate::collection::{Map, Set};
@@ -80,7 +82,7 @@ pub(crate) fn compile(ir: &Ir) -> Code {
     }
 }
 
-fn all(parts: &[Ir]) -> Box<[Code]> {
+pub(super) fn all(parts: &[Ir]) -> Box<[Code]> {
     parts.iter().map(compile).collect()
 }
 
@@ -93,7 +95,7 @@ fn evaluate(parts: &[Code], m: &mut Machine, f: &mut Frame<'_>) -> Result<Vec<Va
     Ok(values)
 }
 
-fn constant(value: Value) -> Code {
+pub(super) fn constant(value: Value) -> Code {
     match value {
         Value::Nil => Box::new(|_, _| Ok(Value::Nil)),
         Value::Int(i) => Box::new(move |_, _| Ok(Value::Int(i))),
@@ -179,71 +181,6 @@ fn bind(bindings: &[(u32, Ir)], body: &Ir) -> Code {
         }
         body(m, f)
     })
-}
-
-fn repeat(first: u32, inits: &[Ir], body: &Ir) -> Code {
-    let (first, inits, body) = (first as usize, all(inits), compile(body));
-    Box::new(move |m, f| {
-        for (slot, init) in (first..).zip(&inits) {
-            let value = init(m, f)?;
-            f.set(slot, value);
-        }
-        let mut turns = 0;
-        loop {
-            match body(m, f) {
-                // No fault: recur.
-                Err(_) if m.fault.is_none() => {
-                    turns += 1;
-                    m.turn(turns)?;
-                }
-                done => return done,
-            }
-        }
-    })
-}
-
-fn recur(first: u32, args: &[Ir]) -> Code {
-    let first = first as usize;
-    let mut args: Vec<Code> = args.iter().map(compile).collect();
-    match args.len() {
-        1 => {
-            let Some(only) = args.pop() else { return constant(Value::Nil) };
-            Box::new(move |m, f| {
-                let value = only(m, f)?;
-                f.set(first, value);
-                Err(Raised)
-            })
-        }
-        2 => {
-            let (Some(second), Some(one)) = (args.pop(), args.pop()) else { return constant(Value::Nil) };
-            Box::new(move |m, f| {
-                let a = one(m, f)?;
-                let b = second(m, f)?;
-                f.set(first, a);
-                f.set(first + 1, b);
-                Err(Raised)
-            })
-        }
-        3 => {
-            let (Some(third), Some(second), Some(one)) = (args.pop(), args.pop(), args.pop()) else { return constant(Value::Nil) };
-            Box::new(move |m, f| {
-                let a = one(m, f)?;
-                let b = second(m, f)?;
-                let c = third(m, f)?;
-                f.set(first, a);
-                f.set(first + 1, b);
-                f.set(first + 2, c);
-                Err(Raised)
-            })
-        }
-        _ => Box::new(move |m, f| {
-            let values = evaluate(&args, m, f)?;
-            for (slot, value) in (first..).zip(values) {
-                f.set(slot, value);
-            }
-            Err(Raised)
-        }),
-    }
 }
 
 /// The code of a group, and what it captures.
@@ -390,97 +327,11 @@ fn apply(m: &mut Machine, f: &mut Frame<'_>, callee: &Value, args: &[Code], span
     }
 }
 
-fn key_access(from: &Ir, key: &Value, row: &'static Builtin, span: Span) -> Code {
+pub(super) fn key_access(from: &Ir, key: &Value, row: &'static Builtin, span: Span) -> Code {
     match &from.op {
         Op::Local(local) => access::key_of_slot(local.slot as usize, key.clone(), row, span),
         _ => access::key_of(compile(from), key.clone(), row, span),
     }
-}
-
-/// How an operand of arithmetic is read.
-enum Operand {
-    Slot(usize),
-    Int(i64),
-    Any(Code),
-}
-
-fn operand(ir: &Ir) -> Operand {
-    match &ir.op {
-        Op::Local(local) => Operand::Slot(local.slot as usize),
-        Op::Const(Value::Int(i)) => Operand::Int(*i),
-        _ => Operand::Any(compile(ir)),
-    }
-}
-
-/// Calls `$make::<$op, _, _>(a, b, …)` with the operands' own types.
-macro_rules! with_operands {
-    ($make:path, $op:ty, $a:expr, $b:expr, $($rest:expr),*) => {
-        match (operand($a), operand($b)) {
-            (Operand::Slot(a), Operand::Slot(b)) => $make(Slot(a), Slot(b), $($rest),*),
-            (Operand::Slot(a), Operand::Int(b)) => $make(Slot(a), Int(b), $($rest),*),
-            (Operand::Slot(a), Operand::Any(b)) => $make(Slot(a), Any(b), $($rest),*),
-            (Operand::Any(a), Operand::Slot(b)) => $make(Any(a), Slot(b), $($rest),*),
-            (Operand::Any(a), Operand::Int(b)) => $make(Any(a), Int(b), $($rest),*),
-            (Operand::Any(a), Operand::Any(b)) => $make(Any(a), Any(b), $($rest),*),
-            (Operand::Int(a), Operand::Slot(b)) => $make(Int(a), Slot(b), $($rest),*),
-            (Operand::Int(a), Operand::Any(b)) => $make(Int(a), Any(b), $($rest),*),
-            (Operand::Int(a), Operand::Int(b)) => $make(Int(a), Any(constant(Value::Int(b))), $($rest),*),
-        }
-    };
-}
-
-fn add<A: Source, B: Source>(a: A, b: B, row: &'static Builtin, unary: bool, span: Span) -> Code {
-    fused::arithmetic::<fused::Add, A, B>(a, b, row, unary, span)
-}
-
-fn subtract<A: Source, B: Source>(a: A, b: B, row: &'static Builtin, unary: bool, span: Span) -> Code {
-    fused::arithmetic::<fused::Subtract, A, B>(a, b, row, unary, span)
-}
-
-fn multiply<A: Source, B: Source>(a: A, b: B, row: &'static Builtin, unary: bool, span: Span) -> Code {
-    fused::arithmetic::<fused::Multiply, A, B>(a, b, row, unary, span)
-}
-
-/// Compares as a test of a branch, or for its value.
-macro_rules! comparisons {
-    ($row:expr, $a:expr, $b:expr, $span:expr, $make:ident) => {
-        match $row.name {
-            "<" => Some(with_operands!(comparing::less::$make, fused::Less, $a, $b, $row, $span)),
-            "<=" => Some(with_operands!(comparing::less_or_equal::$make, fused::LessOrEqual, $a, $b, $row, $span)),
-            ">" => Some(with_operands!(comparing::greater::$make, fused::Greater, $a, $b, $row, $span)),
-            ">=" => Some(with_operands!(comparing::greater_or_equal::$make, fused::GreaterOrEqual, $a, $b, $row, $span)),
-            "=" => Some(with_operands!(comparing::equal::$make, fused::Equal, $a, $b, $row, $span)),
-            "not=" => Some(with_operands!(comparing::not_equal::$make, fused::NotEqual, $a, $b, $row, $span)),
-            _ => None,
-        }
-    };
-}
-
-mod comparing {
-    macro_rules! comparing {
-        ($($module:ident $op:ident),*) => {$(
-            pub(super) mod $module {
-                use super::super::super::fused::{self, Source};
-                use super::super::super::{Code, Test};
-                use crate::builtins::Builtin;
-                use crate::error::Span;
-
-                pub(in super::super) fn test<A: Source, B: Source>(a: A, b: B, row: &'static Builtin, span: Span) -> Test {
-                    fused::test::<fused::$op, A, B>(a, b, row, span)
-                }
-
-                pub(in super::super) fn value<A: Source, B: Source>(a: A, b: B, row: &'static Builtin, span: Span) -> Code {
-                    fused::comparison::<fused::$op, A, B>(a, b, row, span)
-                }
-            }
-        )*};
-    }
-
-    comparing!(less Less, less_or_equal LessOrEqual, greater Greater, greater_or_equal GreaterOrEqual, equal Equal, not_equal NotEqual);
-}
-
-fn is_core(row: &Builtin) -> bool {
-    row.namespace == "clojure.core"
 }
 
 fn builtin(row: &'static Builtin, args: &[Ir], span: Span) -> Code {
@@ -524,84 +375,3 @@ fn builtin(row: &'static Builtin, args: &[Ir], span: Span) -> Code {
     }
 }
 
-fn fused_builtin(row: &'static Builtin, args: &[Ir], span: Span) -> Option<Code> {
-    match (row.name, args) {
-        ("+", [a, b]) => Some(with_operands!(add, fused::Add, a, b, row, false, span)),
-        ("-", [a, b]) => Some(with_operands!(subtract, fused::Subtract, a, b, row, false, span)),
-        ("*", [a, b]) => Some(with_operands!(multiply, fused::Multiply, a, b, row, false, span)),
-        ("inc", [a]) => Some(match operand(a) {
-            Operand::Slot(a) => add(Slot(a), Int(1), row, true, span),
-            Operand::Int(a) => add(Int(a), Int(1), row, true, span),
-            Operand::Any(a) => add(Any(a), Int(1), row, true, span),
-        }),
-        ("dec", [a]) => Some(match operand(a) {
-            Operand::Slot(a) => subtract(Slot(a), Int(1), row, true, span),
-            Operand::Int(a) => subtract(Int(a), Int(1), row, true, span),
-            Operand::Any(a) => subtract(Any(a), Int(1), row, true, span),
-        }),
-        ("get", [from, Ir { op: Op::Const(key), .. }]) if key.as_name().is_some() => Some(key_access(from, key, row, span)),
-        ("not" | "nil?" | "some?", [_]) => {
-            let test = truth_of_builtin(row, args, span)?;
-            Some(Box::new(move |m, f| test(m, f).map(Value::bool)))
-        }
-        (_, [a, b]) => comparisons!(row, a, b, span, value),
-        _ => None,
-    }
-}
-
-/// Compiles an expression of which only the truth counts.
-fn truth(ir: &Ir) -> Test {
-    match &ir.op {
-        Op::Builtin { row, args } if is_core(row) => {
-            if let Some(test) = truth_of_builtin(row, args, ir.span) {
-                return test;
-            }
-        }
-        Op::And(parts) => return truth_chain(parts, false),
-        Op::Or(parts) => return truth_chain(parts, true),
-        Op::Local(local) => {
-            let slot = local.slot as usize;
-            return Box::new(move |_, f| Ok(f.slots.get(slot).is_some_and(Value::is_truthy)));
-        }
-        _ => {}
-    }
-    let code = compile(ir);
-    Box::new(move |m, f| {
-        let value = code(m, f)?;
-        let truth = value.is_truthy();
-        discard(value);
-        Ok(truth)
-    })
-}
-
-fn truth_chain(parts: &[Ir], until: bool) -> Test {
-    let parts: Box<[Test]> = parts.iter().map(truth).collect();
-    Box::new(move |m, f| {
-        for part in &parts {
-            if part(m, f)? == until {
-                return Ok(until);
-            }
-        }
-        Ok(!until)
-    })
-}
-
-fn truth_of_builtin(row: &'static Builtin, args: &[Ir], span: Span) -> Option<Test> {
-    match (row.name, args) {
-        ("not", [a]) => {
-            let test = truth(a);
-            Some(Box::new(move |m, f| test(m, f).map(|truth| !truth)))
-        }
-        ("nil?" | "some?", [a]) => {
-            let wanted = row.name == "nil?";
-            if let Op::Local(local) = &a.op {
-                let slot = local.slot as usize;
-                return Some(Box::new(move |_, f| Ok(f.slots.get(slot).is_none_or(Value::is_nil) == wanted)));
-            }
-            let code = compile(a);
-            Some(Box::new(move |m, f| code(m, f).map(|value| value.is_nil() == wanted)))
-        }
-        (_, [a, b]) => comparisons!(row, a, b, span, test),
-        _ => None,
-    }
-}

@@ -1,6 +1,8 @@
 //! Arithmetic and comparison of integers and doubles without a call. Whatever is not covered here goes to the row of the
 //! builtin, which defines what the operation means.
 
+#![expect(clippy::many_single_char_names, reason = "operands a and b, values x and y, numbers p and q, machine and frame")]
+
 use super::{Code, Frame, Test};
 use crate::Value;
 use crate::builtins::Builtin;
@@ -9,6 +11,9 @@ use crate::machine::{Machine, Raised};
 
 /// Where an operand comes from.
 pub(super) trait Source: Send + Sync + 'static {
+    /// Whether [`Source::int`] can answer.
+    const PEEKS: bool;
+
     /// The integer, where one can be had without evaluating anything.
     #[inline]
     fn int(&self, _: &Frame<'_>) -> Option<i64> {
@@ -43,6 +48,8 @@ fn share(value: Option<&Value>) -> Value {
 }
 
 impl Source for Slot {
+    const PEEKS: bool = true;
+
     #[inline]
     fn int(&self, f: &Frame<'_>) -> Option<i64> {
         match f.slots.get(self.0) {
@@ -58,6 +65,8 @@ impl Source for Slot {
 }
 
 impl Source for Int {
+    const PEEKS: bool = true;
+
     #[inline]
     fn int(&self, _: &Frame<'_>) -> Option<i64> {
         Some(self.0)
@@ -70,6 +79,8 @@ impl Source for Int {
 }
 
 impl Source for Any {
+    const PEEKS: bool = false;
+
     #[inline]
     fn get(&self, m: &mut Machine, f: &mut Frame<'_>) -> Result<Value, Raised> {
         (self.0)(m, f)
@@ -132,21 +143,53 @@ pub(super) fn arithmetic<O: Arithmetic, A: Source, B: Source>(a: A, b: B, row: &
                 return Ok(Value::Int(result));
             }
         }
-        let x = a.get(m, f)?;
-        let y = b.get(m, f)?;
-        let result = match (&x, &y) {
-            (Value::Int(p), Value::Int(q)) => O::ints(*p, *q).map(Value::Int),
-            (Value::Double(p), Value::Double(q)) => Some(Value::double(O::doubles(p.get(), q.get()))),
-            _ => None,
-        };
-        match result {
-            Some(result) => {
-                scalars(x, y);
-                Ok(result)
-            }
-            None => slow(m, row, x, y, unary, span),
+        if A::PEEKS && B::PEEKS {
+            // Out of line, so that the code above stays short.
+            calculated_apart::<O, A, B>(&a, &b, row, unary, span, m, f)
+        } else {
+            calculated::<O, A, B>(&a, &b, row, unary, span, m, f)
         }
     })
+}
+
+#[cold]
+#[inline(never)]
+fn calculated_apart<O: Arithmetic, A: Source, B: Source>(
+    a: &A,
+    b: &B,
+    row: &'static Builtin,
+    unary: bool,
+    span: Span,
+    m: &mut Machine,
+    f: &mut Frame<'_>,
+) -> Result<Value, Raised> {
+    calculated::<O, A, B>(a, b, row, unary, span, m, f)
+}
+
+#[inline]
+fn calculated<O: Arithmetic, A: Source, B: Source>(
+    a: &A,
+    b: &B,
+    row: &'static Builtin,
+    unary: bool,
+    span: Span,
+    m: &mut Machine,
+    f: &mut Frame<'_>,
+) -> Result<Value, Raised> {
+    let x = a.get(m, f)?;
+    let y = b.get(m, f)?;
+    let result = match (&x, &y) {
+        (Value::Int(p), Value::Int(q)) => O::ints(*p, *q).map(Value::Int),
+        (Value::Double(p), Value::Double(q)) => Some(Value::double(O::doubles(p.get(), q.get()))),
+        _ => None,
+    };
+    match result {
+        Some(result) => {
+            scalars(x, y);
+            Ok(result)
+        }
+        None => slow(m, row, x, y, unary, span),
+    }
 }
 
 /// A comparison where its truth is all that counts.
@@ -167,9 +210,35 @@ fn compared<O: Comparison, A: Source, B: Source>(
     m: &mut Machine,
     f: &mut Frame<'_>,
 ) -> Result<bool, Raised> {
-    if let (Some(p), Some(q)) = (a.int(f), b.int(f)) {
-        return Ok(O::ints(p, q));
+    match (a.int(f), b.int(f)) {
+        (Some(p), Some(q)) => Ok(O::ints(p, q)),
+        _ if A::PEEKS && B::PEEKS => compared_apart::<O, A, B>(a, b, row, span, m, f),
+        _ => compared_in_full::<O, A, B>(a, b, row, span, m, f),
     }
+}
+
+#[cold]
+#[inline(never)]
+fn compared_apart<O: Comparison, A: Source, B: Source>(
+    a: &A,
+    b: &B,
+    row: &'static Builtin,
+    span: Span,
+    m: &mut Machine,
+    f: &mut Frame<'_>,
+) -> Result<bool, Raised> {
+    compared_in_full::<O, A, B>(a, b, row, span, m, f)
+}
+
+#[inline]
+fn compared_in_full<O: Comparison, A: Source, B: Source>(
+    a: &A,
+    b: &B,
+    row: &'static Builtin,
+    span: Span,
+    m: &mut Machine,
+    f: &mut Frame<'_>,
+) -> Result<bool, Raised> {
     let x = a.get(m, f)?;
     let y = b.get(m, f)?;
     let result = match (&x, &y) {

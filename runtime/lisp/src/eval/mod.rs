@@ -7,6 +7,8 @@ mod compile;
 mod fused;
 mod globals;
 mod iterate;
+mod looping;
+mod operators;
 
 pub use closure::Closure;
 pub(crate) use call::call_value;
@@ -55,7 +57,11 @@ impl Frame<'_> {
     #[inline]
     pub(crate) fn set(&mut self, slot: usize, value: Value) {
         if let Some(held) = self.slots.get_mut(slot) {
-            discard(std::mem::replace(held, value));
+            if is_scalar(held) {
+                std::mem::forget(std::mem::replace(held, value));
+            } else {
+                *held = value;
+            }
         }
     }
 

@@ -27,7 +27,7 @@ pub(crate) struct Meters {
 
 impl Meters {
     pub(crate) fn new(limits: Limits, cancel: Cancel, gauge: Option<Gauge>, started: Instant) -> Self {
-        let deadline = started.checked_add(limits.wall_clock).unwrap_or_else(|| started + Duration::from_hours(24));
+        let deadline = started.checked_add(limits.wall_clock).unwrap_or_else(|| started + Duration::from_secs(86_400));
         let places = Places::new(limits.parallel_workers);
         Meters {
             limits,

@@ -17,6 +17,7 @@ const BLANK: u8 = 4;
 
 static CLASS: [u8; 256] = classes();
 
+#[expect(clippy::indexing_slicing, reason = "evaluated while compiling")]
 const fn classes() -> [u8; 256] {
     let mut table = [0; 256];
     let mut byte = 0;

@@ -275,6 +275,7 @@ pub(super) fn do_<'s>(a: &mut Analyzer<'s>, span: Span, parts: Parts<'s>, tail: 
     a.body(span, parts, tail)
 }
 
+#[expect(clippy::unnecessary_wraps, reason = "the type of all special forms")]
 pub(super) fn comment<'s>(_: &mut Analyzer<'s>, span: Span, _: Parts<'s>, _: bool) -> Analysed {
     Ok(nil(span))
 }

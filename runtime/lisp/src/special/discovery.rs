@@ -1,5 +1,7 @@
 //! `apropos`, `dir`, `doc`, `meta`, `ns-publics`: what the rows say, and what the host says about upstreams.
 
+use std::fmt::Write as _;
+
 use crate::analyzer::{builtin, namespace, plain};
 use crate::builtins::{self, Builtin};
 use crate::convert::{at, described};
@@ -161,7 +163,7 @@ pub(super) fn doc(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> 
             entry.signatures().join(", ")
         );
         for (program, value) in entry.examples() {
-            text.push_str(&format!("\nExample: {program} ;=> {value}"));
+            let _ = write!(text, "\nExample: {program} ;=> {value}");
         }
         return Ok(Value::from(text));
     }

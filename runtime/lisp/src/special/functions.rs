@@ -104,7 +104,7 @@ fn call_tool(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
         Ok(ticket) => ticket,
         Err(fault) => return Err(m.raise_fault(fault.into())),
     };
-    m.meters.cancel.watch(ticket.interrupter());
+    m.meters.cancel.watch(&ticket.interrupter());
     if let Some(task) = &m.task {
         task.watch(ticket.interrupter());
     }
@@ -120,7 +120,7 @@ fn answer(m: &mut Machine, reply: Reply) -> Result<Value, Raised> {
     match reply {
         Reply::Json(bytes) => {
             m.charge(bytes.len().saturating_mul(2))?;
-            let decoded = json::decode(&bytes);
+            let decoded = json::decode_metered(m, &bytes)?;
             drop(bytes);
             m.look_now()?;
             match decoded {
@@ -130,7 +130,7 @@ fn answer(m: &mut Machine, reply: Reply) -> Result<Value, Raised> {
         }
         Reply::Text(text) => {
             m.charge(text.len().saturating_mul(2))?;
-            let decoded = json::decode(text.as_bytes());
+            let decoded = json::decode_metered(m, text.as_bytes())?;
             m.look_now()?;
             match decoded {
                 Ok(value) => Ok(success(value, "json")),
