@@ -10,8 +10,8 @@
 //! # Ok::<(), ptc_lisp::Error>(())
 //! ```
 //!
-//! - [`call`]: one call in the text against the catalog.
-//! - [`near`]: near names, for suggestions.
+//! - `call`: one call in the text against the catalog.
+//! - `near`: near names, for suggestions.
 
 #![forbid(unsafe_code)]
 

@@ -1,10 +1,10 @@
 //! The command line of a pinned binary.
 //!
-//! - [`line`]: arguments to a command.
-//! - [`help`]: usage, from the table of settings.
-//! - [`start`]: serve MCP.
-//! - [`eval`]: one program.
-//! - [`version`]: what the binary was built from.
+//! - `line`: arguments to a command.
+//! - `help`: usage, from the table of settings.
+//! - `start`: serve MCP.
+//! - `eval`: one program.
+//! - `version`: what the binary was built from.
 
 mod eval;
 mod help;

@@ -3,6 +3,8 @@
 //! The server under test is this very binary in another role, so that it is never older than its tests. That takes a `main` of its
 //! own: `libtest-mimic` gives the tests their usual command line.
 
+#![expect(clippy::indexing_slicing, reason = "a test stops where an answer lacks what it looks at")]
+
 mod command;
 mod describe;
 mod frames;

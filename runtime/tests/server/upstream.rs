@@ -53,7 +53,7 @@ pub(crate) fn serve() -> ExitCode {
             }),
             (Some("tools/call"), Some("echo")) => text(message["params"]["arguments"]["text"].as_str().unwrap_or_default()),
             (Some("tools/call"), Some("pid")) => text(&std::process::id().to_string()),
-            (Some("tools/call"), _) | (None, _) => continue,
+            (Some("tools/call") | None, _) => continue,
             _ if message["id"].is_null() => continue,
             _ => {
                 answer(&json!({ "jsonrpc": "2.0", "id": message["id"], "error": { "code": -32601, "message": "no" } }));
