@@ -3,15 +3,16 @@
 //! A query is scored once against each distinct word of the catalog, and then every tool adds up what its words scored. With
 //! 5,000 tools that is some thousand string comparisons and some hundred thousand look-ups by number.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeSet, HashMap};
 use std::sync::OnceLock;
 
+use memchr::memmem::Finder;
 use ptc_catalog::{Catalog, Tool, Upstream};
 
 /// Scores of a word that is the query's, starts with it, holds it; and what a name adds.
-const EXACT: u32 = 10;
-const PREFIX: u32 = 5;
-const SUBSTRING: u32 = 2;
+const EXACT: u8 = 10;
+const PREFIX: u8 = 5;
+const SUBSTRING: u8 = 2;
 const IN_NAME: u32 = 2;
 
 /// The words of a catalog, gathered at the first search.
@@ -21,7 +22,7 @@ pub(crate) struct Index {
 }
 
 struct Words {
-    /// Distinct words, sorted.
+    /// Distinct words, by number: in the order in which they were first seen.
     vocabulary: Vec<Box<str>>,
     /// In the order of the catalog.
     tools: Vec<Entry>,
@@ -51,8 +52,9 @@ impl Index {
         let mut totals = vec![0u32; words.tools.len()];
         let mut scores = vec![0u8; words.vocabulary.len()];
         for wanted in &wanted {
+            let finder = Finder::new(wanted);
             for (score, word) in scores.iter_mut().zip(&words.vocabulary) {
-                *score = score_of(word, wanted) as u8;
+                *score = score_of(word, wanted, &finder);
             }
             for (total, entry) in totals.iter_mut().zip(&words.tools) {
                 let [names, texts, end] = entry.runs;
@@ -68,11 +70,11 @@ impl Index {
     }
 }
 
-fn score_of(word: &str, wanted: &str) -> u32 {
+fn score_of(word: &str, wanted: &str, finder: &Finder<'_>) -> u8 {
     if word.len() < wanted.len() {
         return 0;
     }
-    match word.find(wanted) {
+    match finder.find(word.as_bytes()) {
         Some(0) if word.len() == wanted.len() => EXACT,
         Some(0) => PREFIX,
         Some(_) => SUBSTRING,
@@ -90,16 +92,18 @@ impl Words {
     }
 
     fn gather(catalog: &'static Catalog) -> Words {
-        let mut known: BTreeMap<Box<str>, u32> = BTreeMap::new();
+        let mut known: HashMap<Box<str>, u32> = HashMap::new();
+        let mut vocabulary: Vec<Box<str>> = Vec::new();
         let mut numbers = Vec::new();
         let mut tools = Vec::with_capacity(catalog.tool_count());
         let mut add = |numbers: &mut Vec<u32>, text: &str| {
             each_word(text, |word| {
-                let next = known.len() as u32;
-                let number = match known.get(word) {
-                    Some(number) => *number,
-                    None => *known.entry(word.into()).or_insert(next),
-                };
+                let number = known.get(word).copied().unwrap_or_else(|| {
+                    let number = vocabulary.len() as u32;
+                    vocabulary.push(word.into());
+                    known.insert(word.into(), number);
+                    number
+                });
                 numbers.push(number);
             });
         };
@@ -125,10 +129,7 @@ impl Words {
             }
             tools.push(Entry { upstream, tool, runs: [names, texts, numbers.len() as u32] });
         }
-        // The map is sorted; numbers were given in order of sight.
-        let mut vocabulary: Vec<(u32, Box<str>)> = known.into_iter().map(|(word, number)| (number, word)).collect();
-        vocabulary.sort_unstable();
-        Words { vocabulary: vocabulary.into_iter().map(|(_, word)| word).collect(), tools, numbers }
+        Words { vocabulary, tools, numbers }
     }
 }
 
@@ -149,7 +150,11 @@ fn each_word(text: &str, mut take: impl FnMut(&str)) {
         if rises {
             flush(&mut word, &mut take);
         }
-        word.extend(c.to_lowercase());
+        if c.is_ascii() {
+            word.push(c.to_ascii_lowercase());
+        } else {
+            word.extend(c.to_lowercase());
+        }
         before = Some(c);
     }
     flush(&mut word, &mut take);
@@ -191,7 +196,7 @@ mod tests {
     #[test]
     fn words_score_by_how_they_match() {
         for (word, wanted, score) in [("read", "read", 10), ("reader", "read", 5), ("thread", "read", 2), ("rea", "read", 0)] {
-            assert_eq!(score_of(word, wanted), score, "{word}");
+            assert_eq!(score_of(word, wanted, &Finder::new(wanted)), score, "{word}");
         }
     }
 }
