@@ -1,4 +1,25 @@
-//! PTC-Lisp.
+//! PTC-Lisp: a small, eager, bounded Clojure for programs that call tools.
+//!
+//! A program is compiled once and run many times, each run with its own limits, data and host:
+//!
+//! ```
+//! use ptc_lisp::{Program, Run, Value, json, print};
+//!
+//! let program = Program::compile("(->> data/orders (filter :paid) (sum-by :total))")?;
+//! let orders = json::decode(br#"[{"paid": true, "total": 12.5}, {"paid": false, "total": 3}]"#)?;
+//! let outcome = Run::new(&program).context(Value::map([(Value::keyword("orders"), orders)])).execute_on_thread();
+//! assert_eq!(print::readable(&outcome.result?), "12.5");
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! From text to answer:
+//!
+//! - [`reader`] turns text into [`form`]s, the analyzer with the rows of [`special`] turns forms into resolved [`ir`], and
+//!   [`eval`] turns that into closures, which run on a [`machine`] that counts steps, time and memory against [`limits`].
+//! - [`value`] is what programs compute with: [`number`]s, text, [`collection`]s and functions, under the one [`order`] of
+//!   equality and sorting. [`builtins`] are the functions of the language, as rows of data; [`pattern`] is their regular
+//!   expressions.
+//! - [`json`] and [`print`](mod@print) carry values in and out. [`host`] is the only door to the world.
 #![forbid(unsafe_code)]
 
 mod analyzer;
