@@ -108,6 +108,20 @@ impl Json {
         }
     }
 
+    /// The same value with the members of every object in canonical order.
+    #[must_use]
+    pub fn sorted(self) -> Json {
+        match self {
+            Json::Array(items) => Json::Array(items.into_iter().map(Json::sorted).collect()),
+            Json::Object(members) => {
+                let mut members: Vec<(String, Json)> = members.into_iter().map(|(key, value)| (key, value.sorted())).collect();
+                members.sort_by(|(a, _), (b, _)| canonical_order(a, b));
+                Json::Object(members)
+            }
+            plain => plain,
+        }
+    }
+
     /// The canonical text: no white space, members sorted by UTF-16 code units as in RFC 8785. Unlike there, numbers stay as
     /// they were written: `1.0` and big integers are not squeezed through a double.
     pub fn canonical(&self) -> String {
@@ -145,7 +159,7 @@ impl Json {
             }
             Json::Object(members) => {
                 let mut sorted: Vec<&(String, Json)> = members.iter().collect();
-                sorted.sort_by(|(a, _), (b, _)| a.encode_utf16().cmp(b.encode_utf16()));
+                sorted.sort_by(|(a, _), (b, _)| canonical_order(a, b));
                 sequence(out, ['{', '}'], sorted.into_iter(), indent, indent.is_some(), |(key, value), out, inner| {
                     quote(key, out);
                     out.push_str(if indent.is_some() { ": " } else { ":" });
@@ -154,6 +168,10 @@ impl Json {
             }
         }
     }
+}
+
+fn canonical_order(a: &str, b: &str) -> std::cmp::Ordering {
+    a.encode_utf16().cmp(b.encode_utf16())
 }
 
 fn sequence<T>(

@@ -80,8 +80,10 @@ pub struct LockedTool {
 }
 
 impl LockedTool {
-    /// A definition with its digest.
+    /// A definition with its digest. It is kept in canonical order, so that what is made of it does not depend on whether it
+    /// comes from an upstream or from the lock file.
     pub fn new(definition: Json) -> Self {
+        let definition = definition.sorted();
         let canonical = definition.canonical();
         let digest = sha256(canonical.as_bytes());
         LockedTool { definition, canonical, digest }
