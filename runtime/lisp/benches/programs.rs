@@ -18,7 +18,8 @@ struct Bench {
 }
 
 fn programs() -> Vec<Bench> {
-    let plain = |name, source: &str, expected| Bench { name, source: source.to_owned(), context: Value::Nil, expected: Some(expected) };
+    let plain =
+        |name, source: &str, expected| Bench { name, source: source.to_owned(), context: Value::Nil, expected: Some(expected) };
     vec![
         plain("a_add", "(+ 1 2)", "3"),
         plain("b_pipeline", "(reduce + (map (fn [x] (* x x)) (filter even? (range 1000))))", "166167000"),
@@ -64,7 +65,8 @@ fn objects() -> String {
 
 /// 100 KB of words of mixed case, the frequent ones far more frequent than the rare ones.
 fn words() -> String {
-    const SYLLABLES: [&str; 16] = ["ka", "lo", "mi", "ren", "tas", "vor", "ul", "pen", "dri", "sha", "to", "be", "qua", "zen", "ort", "el"];
+    const SYLLABLES: [&str; 16] =
+        ["ka", "lo", "mi", "ren", "tas", "vor", "ul", "pen", "dri", "sha", "to", "be", "qua", "zen", "ort", "el"];
     let mut state: u64 = 42;
     let mut random = |below: u64| {
         state ^= state << 13;
@@ -72,9 +74,8 @@ fn words() -> String {
         state ^= state << 17;
         state % below
     };
-    let vocabulary: Vec<String> = (0..2000)
-        .map(|_| (0..=random(3)).filter_map(|_| SYLLABLES.get(random(16) as usize)).copied().collect())
-        .collect();
+    let vocabulary: Vec<String> =
+        (0..2000).map(|_| (0..=random(3)).filter_map(|_| SYLLABLES.get(random(16) as usize)).copied().collect()).collect();
     let mut text = String::new();
     let mut count = 0;
     while text.len() < 100_000 {

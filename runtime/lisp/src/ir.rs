@@ -252,14 +252,26 @@ impl Ir {
     /// Calls `visit` with every expression directly inside this one, bodies of functions included.
     pub fn children<'a>(&'a self, visit: &mut dyn FnMut(&'a Ir)) {
         match &self.op {
-            Op::Const(_) | Op::Local(_) | Op::Capture(_) | Op::This | Op::Sibling(_) | Op::Global { .. } | Op::Context(_) => {}
-            Op::History(_) | Op::Nth(..) | Op::Rest(..) | Op::Named(_) | Op::Fault(_) => {}
+            Op::Const(_)
+            | Op::Local(_)
+            | Op::Capture(_)
+            | Op::This
+            | Op::Sibling(_)
+            | Op::Global { .. }
+            | Op::Context(_)
+            | Op::History(_)
+            | Op::Nth(..)
+            | Op::Rest(..)
+            | Op::Named(_)
+            | Op::Fault(_) => {}
             Op::Vector(parts) | Op::Map(parts) | Op::Set(parts) | Op::And(parts) | Op::Or(parts) | Op::Do(parts) => {
                 parts.iter().for_each(visit);
             }
             Op::If(parts) => parts.iter().for_each(visit),
             Op::Let { bindings, body } => {
-                bindings.iter().for_each(|(_, value)| visit(value));
+                for (_, value) in bindings {
+                    visit(value);
+                }
                 visit(body);
             }
             Op::Loop { inits, body, .. } => {

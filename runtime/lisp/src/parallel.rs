@@ -168,16 +168,13 @@ impl Job {
                 return;
             }
             m.task = Some(Task { job: Arc::clone(self), index });
-            match self.work.run(m, index) {
-                Ok(value) => {
-                    if let Some(slot) = self.lock().results.get_mut(index) {
-                        *slot = Some(value);
-                    }
+            if let Ok(value) = self.work.run(m, index) {
+                if let Some(slot) = self.lock().results.get_mut(index) {
+                    *slot = Some(value);
                 }
-                Err(_) => {
-                    self.fail(index, m.fault.take());
-                    return;
-                }
+            } else {
+                self.fail(index, m.fault.take());
+                return;
             }
         }
     }

@@ -75,10 +75,10 @@ impl std::fmt::Debug for Program {
 }
 
 fn find_calls(ir: &Ir, out: &mut Vec<ToolCallSite>) {
-    if let Op::Builtin { row, args } = &ir.op {
-        if (row.namespace, row.name) == ("tool", "call") {
-            out.push(site(ir.span, args.first()));
-        }
+    if let Op::Builtin { row, args } = &ir.op
+        && (row.namespace, row.name) == ("tool", "call")
+    {
+        out.push(site(ir.span, args.first()));
     }
     ir.children(&mut |child| find_calls(child, out));
 }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
+use crate::Value;
 use crate::error::{Call, Error, ErrorKind, Position};
 use crate::eval::{Frame, Globals};
 use crate::host::{Host, NoHost};
@@ -12,7 +13,6 @@ use crate::limits::{Cancel, Limits};
 use crate::machine::{Fault, Gauge, Machine, Meters, Surroundings};
 use crate::parallel::SLACK;
 use crate::program::Program;
-use crate::Value;
 
 /// Native stack that a run may use. A thread for [`Run::execute`] needs this much and [`STACK_SLACK_BYTES`] more.
 pub const STACK_BYTES: usize = 16 * 1024 * 1024;

@@ -13,8 +13,8 @@ const MAX_PARAMETERS: usize = 64;
 
 /// The placeholders of `#()`.
 const NAMES: [&str; 20] = [
-    "%1", "%2", "%3", "%4", "%5", "%6", "%7", "%8", "%9", "%10", "%11", "%12", "%13", "%14", "%15", "%16", "%17", "%18",
-    "%19", "%20",
+    "%1", "%2", "%3", "%4", "%5", "%6", "%7", "%8", "%9", "%10", "%11", "%12", "%13", "%14", "%15", "%16", "%17", "%18", "%19",
+    "%20",
 ];
 
 /// A function as it is written: parameters and body of each arity.
@@ -27,7 +27,12 @@ pub(crate) struct Written<'s> {
 
 impl<'s> Analyzer<'s> {
     /// Takes `[params] body…` or `([params] body…) …` apart.
-    pub(crate) fn arities(&mut self, of: &str, span: Span, parts: Vec<Form<'s>>) -> Result<Vec<(Form<'s>, Vec<Form<'s>>)>, Error> {
+    pub(crate) fn arities(
+        &mut self,
+        of: &str,
+        span: Span,
+        parts: Vec<Form<'s>>,
+    ) -> Result<Vec<(Form<'s>, Vec<Form<'s>>)>, Error> {
         let usage = format!("write ({of} [a b] …), or ({of} ([a] …) ([a b] …))");
         let mut parts = parts.into_iter();
         match parts.next() {
@@ -37,7 +42,9 @@ impl<'s> Analyzer<'s> {
                 for part in std::iter::once(first).chain(parts) {
                     let place = part.span;
                     let FormKind::List(inner) = part.kind else {
-                        return Err(self.invalid(place, format!("expected an arity, found {}", part.description())).with_hint(usage));
+                        return Err(self
+                            .invalid(place, format!("expected an arity, found {}", part.description()))
+                            .with_hint(usage));
                     };
                     let mut inner = inner.into_iter();
                     match inner.next() {
@@ -110,7 +117,11 @@ impl<'s> Analyzer<'s> {
             return Err(self.invalid(span, "& must be followed by exactly one name"));
         }
         if fixed > MAX_PARAMETERS {
-            return Err(self.error(ErrorKind::InvalidForm, span, format!("a function takes at most {MAX_PARAMETERS} parameters")));
+            return Err(self.error(
+                ErrorKind::InvalidForm,
+                span,
+                format!("a function takes at most {MAX_PARAMETERS} parameters"),
+            ));
         }
         let count = fixed as u32 + u32::from(rest.is_some());
         for _ in 0..count {
@@ -135,7 +146,8 @@ impl<'s> Analyzer<'s> {
         if recurs(&body) {
             body = Ir::new(span, Op::Loop { first: 0, inits: Vec::new(), body: Box::new(body) });
         }
-        let arglist = self.source.get(span.start as usize..span.end as usize).filter(|text| text.starts_with('[')).unwrap_or("[…]");
+        let arglist =
+            self.source.get(span.start as usize..span.end as usize).filter(|text| text.starts_with('[')).unwrap_or("[…]");
         Ok(ArityIr { arglist: arglist.into(), fixed: fixed as u32, variadic: rest.is_some(), slots: self.scope().size(), body })
     }
 
@@ -183,7 +195,15 @@ impl<'s> Analyzer<'s> {
     /// `#(42)` gives 42: what is no function is not called.
     fn short_body(&mut self, mut parts: Vec<Form<'s>>, span: Span) -> Analysed {
         let literal = |form: &Form<'_>| {
-            matches!(form.kind, FormKind::Int(_) | FormKind::Double(_) | FormKind::BigInt(_) | FormKind::String(_) | FormKind::Bool(_) | FormKind::Nil)
+            matches!(
+                form.kind,
+                FormKind::Int(_)
+                    | FormKind::Double(_)
+                    | FormKind::BigInt(_)
+                    | FormKind::String(_)
+                    | FormKind::Bool(_)
+                    | FormKind::Nil
+            )
         };
         if parts.len() == 1 && parts.first().is_some_and(literal) {
             let only = parts.remove(0);

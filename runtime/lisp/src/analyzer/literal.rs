@@ -27,7 +27,9 @@ impl<'s> Analyzer<'s> {
             FormKind::Keyword(name) => self.text(name, true),
             FormKind::Regex(pattern) => match crate::pattern::Pattern::compile(pattern) {
                 Ok(regex) => Value::Regex(std::sync::Arc::new(regex)),
-                Err(message) => return Err(self.error(ErrorKind::ParseError, span, format!("the pattern is not valid: {message}"))),
+                Err(message) => {
+                    return Err(self.error(ErrorKind::ParseError, span, format!("the pattern is not valid: {message}")));
+                }
             },
             _ => return Err(self.internal(span)),
         })

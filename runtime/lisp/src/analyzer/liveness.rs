@@ -68,8 +68,14 @@ impl Walk {
     /// `live` is what is read after `ir` and becomes what is read from `ir` on.
     fn visit(&mut self, ir: &mut Ir, live: &mut Live) {
         match &mut ir.op {
-            Op::Const(_) | Op::Capture(_) | Op::This | Op::Sibling(_) | Op::Global { .. } | Op::Context(_) | Op::History(_) | Op::Fault(_) => {
-            }
+            Op::Const(_)
+            | Op::Capture(_)
+            | Op::This
+            | Op::Sibling(_)
+            | Op::Global { .. }
+            | Op::Context(_)
+            | Op::History(_)
+            | Op::Fault(_) => {}
             Op::Local(local) | Op::Nth(local, _) | Op::Rest(local, _) | Op::Named(local) => read(local, live),
             Op::Vector(parts) | Op::Map(parts) | Op::Set(parts) | Op::Do(parts) | Op::Builtin { args: parts, .. } => {
                 self.backwards(parts, live);
@@ -231,10 +237,10 @@ fn outer_reads(ir: &Ir, first: u32, out: &mut Live) {
 
 fn captured(group: &GroupIr, first: u32, out: &mut Live) {
     for capture in &group.captures {
-        if let Capture::Local(local) = capture {
-            if local.slot < first {
-                out.insert(local.slot);
-            }
+        if let Capture::Local(local) = capture
+            && local.slot < first
+        {
+            out.insert(local.slot);
         }
     }
 }

@@ -1,8 +1,8 @@
 //! Forms to resolved IR: names become slots, captures, globals or builtins; macros are taken apart.
 
 mod function;
-mod liveness;
 mod literal;
+mod liveness;
 mod names;
 mod pattern;
 mod scope;
@@ -173,13 +173,12 @@ impl<'s> Analyzer<'s> {
             let error = self.error(ErrorKind::InvalidForm, span, "() calls nothing");
             return Err(error.with_hint("an empty collection is []"));
         };
-        if let Some(name) = head.symbol() {
-            if let Some(row) = special::find(names::plain(name)) {
-                if !self.is_local(name) {
-                    let head = parts.remove(0);
-                    return self.special(row, head.span, span, parts, tail);
-                }
-            }
+        if let Some(name) = head.symbol()
+            && let Some(row) = special::find(names::plain(name))
+            && !self.is_local(name)
+        {
+            let head = parts.remove(0);
+            return self.special(row, head.span, span, parts, tail);
         }
         let head = parts.remove(0);
         self.call(head, parts, span)
@@ -222,12 +221,11 @@ impl<'s> Analyzer<'s> {
     fn find_definitions(&mut self, form: &Form<'s>) {
         let parts = match &form.kind {
             FormKind::List(parts) => {
-                if let [head, name, ..] = parts.as_slice() {
-                    if matches!(head.symbol().map(names::plain), Some("def" | "defn" | "defonce" | "defn-")) {
-                        if let Some(name) = name.symbol() {
-                            self.global(name);
-                        }
-                    }
+                if let [head, name, ..] = parts.as_slice()
+                    && matches!(head.symbol().map(names::plain), Some("def" | "defn" | "defonce" | "defn-"))
+                    && let Some(name) = name.symbol()
+                {
+                    self.global(name);
                 }
                 parts
             }
@@ -325,4 +323,3 @@ pub(crate) fn builtin_call(row: &'static Builtin, args: Vec<Ir>) -> Op {
 pub(crate) fn read(span: Span, slot: u32) -> Ir {
     Ir::new(span, Op::Local(Local::of(slot)))
 }
-

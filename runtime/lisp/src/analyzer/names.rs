@@ -52,7 +52,13 @@ static INDEX: LazyLock<Index> = LazyLock::new(|| {
         // Names that only a namespace has may be used without it; those of the core win.
         let core = builtins::is_core(row.namespace);
         if core || !needs_namespace(row.namespace) {
-            rows.entry(row.name).and_modify(|held| if core && !builtins::is_core(held.namespace) { *held = row }).or_insert(row);
+            rows.entry(row.name)
+                .and_modify(|held| {
+                    if core && !builtins::is_core(held.namespace) {
+                        *held = row
+                    }
+                })
+                .or_insert(row);
         }
     }
     Index { rows, qualified }
@@ -114,7 +120,11 @@ pub(super) fn unknown(name: &str, known: &[&str]) -> (ErrorKind, String, Option<
     }
     if name.starts_with('.') || name.ends_with('.') {
         let methods = names_where(|row| row.name.starts_with('.') || row.name.ends_with('.'));
-        return (ErrorKind::UnsupportedMethod, format!("the method {name} is not supported"), methods.map(|m| format!("supported: {m}")));
+        return (
+            ErrorKind::UnsupportedMethod,
+            format!("the method {name} is not supported"),
+            methods.map(|m| format!("supported: {m}")),
+        );
     }
     if name.starts_with('%') {
         return (ErrorKind::InvalidPlaceholder, format!("{name} can only stand inside #(…)"), None);
@@ -122,8 +132,12 @@ pub(super) fn unknown(name: &str, known: &[&str]) -> (ErrorKind, String, Option<
     let hint = match name {
         "data" => Some("the whole context is not a value; read one key as data/name".to_owned()),
         "try" | "catch" | "throw" => Some("errors cannot be caught; use (fail message) to end the program".to_owned()),
-        "atom" | "swap!" | "reset!" | "deref" | "ref" | "agent" => Some("there is no mutable state; use let, loop or reduce".to_owned()),
-        "defmacro" | "eval" | "read-string" | "macroexpand" => Some("there are no macros and no eval; write a function".to_owned()),
+        "atom" | "swap!" | "reset!" | "deref" | "ref" | "agent" => {
+            Some("there is no mutable state; use let, loop or reduce".to_owned())
+        }
+        "defmacro" | "eval" | "read-string" | "macroexpand" => {
+            Some("there are no macros and no eval; write a function".to_owned())
+        }
         "ns" | "require" | "use" | "import" | "in-ns" => {
             Some("namespaces need no declaration; write (clojure.string/join …) or (str/join …) at once".to_owned())
         }

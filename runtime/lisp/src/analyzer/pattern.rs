@@ -1,10 +1,10 @@
 //! Destructuring: a pattern becomes slots that are filled one after the other.
 
 use super::{Analyzer, read};
+use crate::Value;
 use crate::error::{Error, ErrorKind, Span};
 use crate::form::{Form, FormKind};
 use crate::ir::{Ir, Local, Op};
-use crate::Value;
 
 /// Slots and what fills them.
 pub(crate) type Bindings = Vec<(u32, Ir)>;
@@ -26,7 +26,8 @@ impl<'s> Analyzer<'s> {
             FormKind::Map(parts) => self.bind_keys(parts, slot, span, out),
             other => {
                 let found = Form::new(span, other).description();
-                let error = self.error(ErrorKind::UnsupportedPattern, span, format!("expected a name or a pattern, found {found}"));
+                let error =
+                    self.error(ErrorKind::UnsupportedPattern, span, format!("expected a name or a pattern, found {found}"));
                 Err(error.with_hint("patterns are name, [a b & rest], {:keys [a b]}, {name :key}"))
             }
         }
@@ -100,7 +101,8 @@ impl<'s> Analyzer<'s> {
                     }
                 }
                 Some(other) => {
-                    let error = self.error(ErrorKind::UnsupportedPattern, place, format!(":{other} is not supported in a pattern"));
+                    let error =
+                        self.error(ErrorKind::UnsupportedPattern, place, format!(":{other} is not supported in a pattern"));
                     return Err(error.with_hint("use :keys, :strs, :or, :as, or {name :key}"));
                 }
                 None => {

@@ -152,7 +152,8 @@ pub(crate) fn call_value(m: &mut Machine, f: &Value, args: &mut [Value]) -> Resu
             result
         }
         Value::Var(name) => {
-            let bound = m.globals().by_name(name.as_str()).or_else(|| crate::analyzer::builtin(name.as_str()).map(Value::Builtin));
+            let bound =
+                m.globals().by_name(name.as_str()).or_else(|| crate::analyzer::builtin(name.as_str()).map(Value::Builtin));
             match bound {
                 Some(Value::Var(_)) | None => Err(m.raise(ErrorKind::UnboundVar, format!("#'{name} is not bound to a function"))),
                 Some(bound) => call_value(m, &bound, args),

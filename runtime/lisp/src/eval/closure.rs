@@ -100,10 +100,10 @@ impl Closure {
 
     /// Hands over the captured values, if nobody else holds them.
     pub(crate) fn dismantle(&mut self, out: &mut Vec<Value>) {
-        if let Some(mut captures) = self.captures.take() {
-            if let Some(values) = Arc::get_mut(&mut captures) {
-                out.extend(values.iter_mut().map(std::mem::take));
-            }
+        if let Some(mut captures) = self.captures.take()
+            && let Some(values) = Arc::get_mut(&mut captures)
+        {
+            out.extend(values.iter_mut().map(std::mem::take));
         }
     }
 }

@@ -120,7 +120,8 @@ fn lookup(m: &mut Machine, f: &Frame<'_>, index: u32, fallback: Option<&'static 
         return Ok(Value::Builtin(row));
     }
     let name = f.globals.name(index);
-    let raised = m.raise_with_hint(ErrorKind::UnboundVar, format!("'{name}' is used before it is defined"), "move its def or defn up");
+    let raised =
+        m.raise_with_hint(ErrorKind::UnboundVar, format!("'{name}' is used before it is defined"), "move its def or defn up");
     Err(m.at(raised, span))
 }
 
@@ -244,11 +245,11 @@ fn letfn(slots: &[u32], ir: &GroupIr, body: &Ir) -> Code {
 fn define(index: u32, value: Option<&Ir>, once: bool) -> Code {
     let value = value.map(compile);
     Box::new(move |m, f| {
-        if !(once && f.globals.is_bound(index)) {
-            if let Some(value) = &value {
-                let value = value(m, f)?;
-                f.globals.set(index, value);
-            }
+        if !(once && f.globals.is_bound(index))
+            && let Some(value) = &value
+        {
+            let value = value(m, f)?;
+            f.globals.set(index, value);
         }
         Ok(Value::Var(f.globals.name(index).into()))
     })
@@ -277,10 +278,10 @@ fn turn(step: &Step) -> Turn {
 }
 
 fn call(f: &Ir, args: &[Ir], span: Span) -> Code {
-    if let (Op::Const(key @ Value::Keyword(_)), [from]) = (&f.op, args) {
-        if let Some(row) = crate::analyzer::builtin("get") {
-            return key_access(from, key, row, span);
-        }
+    if let (Op::Const(key @ Value::Keyword(_)), [from]) = (&f.op, args)
+        && let Some(row) = crate::analyzer::builtin("get")
+    {
+        return key_access(from, key, row, span);
     }
     let compiled = all(args);
     match &f.op {
@@ -335,10 +336,10 @@ pub(super) fn key_access(from: &Ir, key: &Value, row: &'static Builtin, span: Sp
 }
 
 fn builtin(row: &'static Builtin, args: &[Ir], span: Span) -> Code {
-    if is_core(row) {
-        if let Some(code) = fused_builtin(row, args, span) {
-            return code;
-        }
+    if is_core(row)
+        && let Some(code) = fused_builtin(row, args, span)
+    {
+        return code;
     }
     let run = row.run;
     let mut args: Vec<Code> = args.iter().map(compile).collect();
@@ -374,4 +375,3 @@ fn builtin(row: &'static Builtin, args: &[Ir], span: Span) -> Code {
         }
     }
 }
-

@@ -125,7 +125,7 @@ macro_rules! comparison {
                 a $op b
             }
             #[inline]
-            #[expect(clippy::float_cmp, reason = "the language compares doubles exactly")]
+            #[allow(clippy::float_cmp, reason = "the language compares doubles exactly; only two of six are linted")]
             fn doubles(a: f64, b: f64) -> bool {
                 a $op b
             }
@@ -136,12 +136,18 @@ macro_rules! comparison {
 arithmetic!(Add checked_add +, Subtract checked_sub -, Multiply checked_mul *);
 comparison!(Less <, LessOrEqual <=, Greater >, GreaterOrEqual >=, Equal ==, NotEqual !=);
 
-pub(super) fn arithmetic<O: Arithmetic, A: Source, B: Source>(a: A, b: B, row: &'static Builtin, unary: bool, span: Span) -> Code {
+pub(super) fn arithmetic<O: Arithmetic, A: Source, B: Source>(
+    a: A,
+    b: B,
+    row: &'static Builtin,
+    unary: bool,
+    span: Span,
+) -> Code {
     Box::new(move |m, f| {
-        if let (Some(p), Some(q)) = (a.int(f), b.int(f)) {
-            if let Some(result) = O::ints(p, q) {
-                return Ok(Value::Int(result));
-            }
+        if let (Some(p), Some(q)) = (a.int(f), b.int(f))
+            && let Some(result) = O::ints(p, q)
+        {
+            return Ok(Value::Int(result));
         }
         if A::PEEKS && B::PEEKS {
             // Out of line, so that the code above stays short.

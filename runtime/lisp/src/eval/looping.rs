@@ -51,7 +51,9 @@ pub(super) fn recur(first: u32, args: &[Ir]) -> Code {
             })
         }
         3 => {
-            let (Some(third), Some(second), Some(one)) = (args.pop(), args.pop(), args.pop()) else { return constant(Value::Nil) };
+            let (Some(third), Some(second), Some(one)) = (args.pop(), args.pop(), args.pop()) else {
+                return constant(Value::Nil);
+            };
             Box::new(move |m, f| {
                 let a = one.get(m, f)?;
                 let b = second.get(m, f)?;
@@ -118,18 +120,18 @@ impl Next {
     fn get(&self, m: &mut Machine, f: &mut Frame<'_>) -> Result<Value, Raised> {
         let code = match self {
             Next::AddInt(slot, by, code) => {
-                if let Some(Value::Int(i)) = f.slots.get(*slot) {
-                    if let Some(sum) = i.checked_add(*by) {
-                        return Ok(Value::Int(sum));
-                    }
+                if let Some(Value::Int(i)) = f.slots.get(*slot)
+                    && let Some(sum) = i.checked_add(*by)
+                {
+                    return Ok(Value::Int(sum));
                 }
                 code
             }
             Next::Add(a, b, code) => {
-                if let (Some(Value::Int(p)), Some(Value::Int(q))) = (f.slots.get(*a), f.slots.get(*b)) {
-                    if let Some(sum) = p.checked_add(*q) {
-                        return Ok(Value::Int(sum));
-                    }
+                if let (Some(Value::Int(p)), Some(Value::Int(q))) = (f.slots.get(*a), f.slots.get(*b))
+                    && let Some(sum) = p.checked_add(*q)
+                {
+                    return Ok(Value::Int(sum));
                 }
                 code
             }

@@ -10,8 +10,8 @@ mod iterate;
 mod looping;
 mod operators;
 
-pub use closure::Closure;
 pub(crate) use call::call_value;
+pub use closure::Closure;
 pub(crate) use closure::{Arity, Group, Member};
 pub(crate) use compile::compile;
 pub(crate) use globals::Globals;

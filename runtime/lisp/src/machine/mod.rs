@@ -179,10 +179,10 @@ impl Machine {
         if let Some(fault) = &mut self.fault {
             if fault.span.is_none() {
                 fault.span = Some(span);
-            } else if fault.trace.len() < TRACED {
-                if let Some(name) = closure.name() {
-                    fault.trace.push((name.to_owned(), span));
-                }
+            } else if fault.trace.len() < TRACED
+                && let Some(name) = closure.name()
+            {
+                fault.trace.push((name.to_owned(), span));
             }
         }
         raised

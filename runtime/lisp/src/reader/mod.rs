@@ -93,15 +93,15 @@ impl<'s> Reader<'s> {
                 b'#' => self.dispatch()?,
                 b'"' => {
                     let text = self.scan.string()?;
-                    self.push(start, FormKind::String(text))?;
+                    self.push(start, FormKind::String(text));
                 }
                 b'\\' => {
                     let text = self.scan.character()?;
-                    self.push(start, FormKind::String(text))?;
+                    self.push(start, FormKind::String(text));
                 }
                 b':' => {
                     let name = self.scan.keyword()?;
-                    self.push(start, FormKind::Keyword(name))?;
+                    self.push(start, FormKind::Keyword(name));
                 }
                 b'@' | b'^' | b'`' | b'~' => {
                     let what = char::from(byte);
@@ -114,7 +114,7 @@ impl<'s> Reader<'s> {
                 }
                 _ => {
                     let kind = self.scan.atom()?;
-                    self.push(start, kind)?;
+                    self.push(start, kind);
                 }
             }
         }
@@ -138,16 +138,19 @@ impl<'s> Reader<'s> {
             }
             Some(b'"') => {
                 let pattern = self.scan.regex()?;
-                self.push(start, FormKind::Regex(pattern))
+                self.push(start, FormKind::Regex(pattern));
+                Ok(())
             }
             Some(b'_') => self.enter(Bracket::Discard, 2),
             Some(b'\'') => {
                 let name = self.scan.var()?;
-                self.push(start, FormKind::Var(name))
+                self.push(start, FormKind::Var(name));
+                Ok(())
             }
             Some(b'#') => {
                 let value = self.scan.special_number()?;
-                self.push(start, FormKind::Double(value))
+                self.push(start, FormKind::Double(value));
+                Ok(())
             }
             Some(b'?') => Err(self.scan.error("reader conditionals are not supported", start, start + 2)),
             _ => {
@@ -176,13 +179,15 @@ impl<'s> Reader<'s> {
             let error = self.scan.error(format!("'{closes}' closes nothing"), at, at + 1);
             return Err(error.with_hint("remove it, or add the bracket that it should close"));
         };
-        let (bracket, opened) = (open.bracket, Position::of(self.scan.source, open.at as u32));
+        let bracket = open.bracket;
+        // Finding a line means reading all of the text before it: only where there is a fault to report.
+        let opened = || Position::of(self.scan.source, open.at as u32);
         if bracket.is_prefix() {
-            let message = format!("'{}' at {opened} is followed by no form", bracket.text());
+            let message = format!("'{}' at {} is followed by no form", bracket.text(), opened());
             return Err(self.scan.error(message, at, at + 1));
         }
         if bracket.close() != byte {
-            let (found, wanted) = (bracket.text(), char::from(bracket.close()));
+            let (found, wanted, opened) = (bracket.text(), char::from(bracket.close()), opened());
             let error = self.scan.error(format!("'{closes}' cannot close '{found}' opened at {opened}"), at, at + 1);
             return Err(error.with_hint(format!("close it with '{wanted}' first")));
         }
@@ -202,23 +207,23 @@ impl<'s> Reader<'s> {
             Bracket::Set => FormKind::Set(items),
             _ => FormKind::ShortFn(items),
         };
-        self.push(start, kind)
+        self.push(start, kind);
+        Ok(())
     }
 
     /// Puts a form into what is open, and ends the prefixes that waited for it.
-    fn push(&mut self, start: usize, kind: FormKind<'s>) -> Result<(), Error> {
+    fn push(&mut self, start: usize, kind: FormKind<'s>) {
         let end = self.scan.at;
         let mut form = Form::new(Span::new(start as u32, end as u32), kind);
         while let Some(open) = self.open.last().filter(|open| open.bracket.is_prefix()) {
             let (bracket, at) = (open.bracket, open.at);
             self.open.pop();
             if bracket == Bracket::Discard {
-                return Ok(());
+                return;
             }
             form = Form::new(Span::new(at as u32, end as u32), FormKind::Quote(Box::new(form)));
         }
         self.forms.push(form);
-        Ok(())
     }
 
     fn unclosed(&self, open: &Open) -> Error {
@@ -228,7 +233,8 @@ impl<'s> Reader<'s> {
         if open.bracket.is_prefix() {
             return self.scan.error(format!("'{text}' is followed by no form"), at, at + text.len());
         }
-        let missing: String = self.open.iter().rev().filter(|o| !o.bracket.is_prefix()).take(20).map(|o| char::from(o.bracket.close())).collect();
+        let missing: String =
+            self.open.iter().rev().filter(|o| !o.bracket.is_prefix()).take(20).map(|o| char::from(o.bracket.close())).collect();
         let message = format!("'{text}' opened at {opened} is never closed");
         self.scan.error(message, at, at + text.len()).with_hint(format!("the program ends here; missing: {missing}"))
     }

@@ -23,10 +23,10 @@ impl<'s> Scanner<'s> {
                 Err(_) => Ok(FormKind::BigInt(text)),
             };
         }
-        if is_double(unsigned) {
-            if let Ok(number) = text.parse() {
-                return Ok(FormKind::Double(number));
-            }
+        if is_double(unsigned)
+            && let Ok(number) = text.parse()
+        {
+            return Ok(FormKind::Double(number));
         }
         let error = self.error(format!("'{text}' is not a number"), start, end);
         Err(match fault(unsigned) {

@@ -80,11 +80,11 @@ impl<'s> Scanner<'s> {
             self.at += 6;
             return Ok(c);
         }
-        if let Some(second) = unit(self, start + 6) {
-            if let Some(Ok(c)) = char::decode_utf16([first, second]).next() {
-                self.at += 12;
-                return Ok(c);
-            }
+        if let Some(second) = unit(self, start + 6)
+            && let Some(Ok(c)) = char::decode_utf16([first, second]).next()
+        {
+            self.at += 12;
+            return Ok(c);
         }
         Err(self.error("half of a surrogate pair", start, start + 6))
     }

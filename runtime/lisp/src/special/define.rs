@@ -39,12 +39,12 @@ fn bind<'s>(a: &mut Analyzer<'s>, span: Span, mut parts: Parts<'s>, of: &str, on
     let mut doc = None;
     if parts.len() == 2 {
         let first = parts.remove(0);
-        match first.kind {
-            FormKind::String(text) => doc = Some(Arc::from(text.as_ref())),
-            _ => {
-                let error = a.invalid(first.span, format!("between name and value {of} takes a doc string, found {}", first.description()));
-                return Err(error.with_hint(format!("write ({of} name value); several forms go into (do …)")));
-            }
+        if let FormKind::String(text) = first.kind {
+            doc = Some(Arc::from(text.as_ref()))
+        } else {
+            let error =
+                a.invalid(first.span, format!("between name and value {of} takes a doc string, found {}", first.description()));
+            return Err(error.with_hint(format!("write ({of} name value); several forms go into (do …)")));
         }
     }
     let value = match parts.pop() {

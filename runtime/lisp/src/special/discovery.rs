@@ -2,13 +2,13 @@
 
 use std::fmt::Write as _;
 
+use crate::Value;
 use crate::analyzer::{builtin, namespace, plain};
 use crate::builtins::{self, Builtin};
 use crate::convert::{at, described};
 use crate::error::ErrorKind;
 use crate::host::Discovery;
 use crate::machine::{Machine, Raised};
-use crate::Value;
 
 use super::{Special, call_shape};
 
@@ -203,13 +203,13 @@ pub(super) fn dir(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> 
 
 pub(super) fn ns_publics(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
     let reference = reference(m, "ns-publics", args)?;
-    let java = |name: &str| name.starts_with("java.") || matches!(name, "Math" | "System" | "Integer" | "Long" | "Double" | "Boolean");
-    match members(reference).filter(|_| !java(namespace(reference))) {
-        Some(entries) => Ok(Value::map(entries.iter().map(|entry| (Value::string(entry.short_name()), entry.meta())))),
-        None => {
-            let message = format!("there is no local namespace '{reference}'");
-            Err(m.raise_with_hint(ErrorKind::RuntimeError, message, "upstreams are listed by (dir 'name)"))
-        }
+    let java =
+        |name: &str| name.starts_with("java.") || matches!(name, "Math" | "System" | "Integer" | "Long" | "Double" | "Boolean");
+    if let Some(entries) = members(reference).filter(|_| !java(namespace(reference))) {
+        Ok(Value::map(entries.iter().map(|entry| (Value::string(entry.short_name()), entry.meta()))))
+    } else {
+        let message = format!("there is no local namespace '{reference}'");
+        Err(m.raise_with_hint(ErrorKind::RuntimeError, message, "upstreams are listed by (dir 'name)"))
     }
 }
 
@@ -277,7 +277,9 @@ fn score(query: &[String], name: &str, description: &str) -> u32 {
             0
         }
     };
-    let best = |words: &[String], word: &str, boost: u32| words.iter().map(|c| grade(word, c)).filter(|g| *g > 0).map(|g| g + boost).max();
+    let best = |words: &[String], word: &str, boost: u32| {
+        words.iter().map(|c| grade(word, c)).filter(|g| *g > 0).map(|g| g + boost).max()
+    };
     let (names, texts) = (tokens(name), tokens(description));
     query.iter().map(|word| best(&names, word, 2).max(best(&texts, word, 0)).unwrap_or(0)).sum()
 }

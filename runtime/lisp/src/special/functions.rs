@@ -22,30 +22,116 @@ macro_rules! function {
 }
 
 pub(super) static FUNCTIONS: &[Builtin] = &[
-    function!("clojure.core", "pmap", 2..None, ["[f coll]", "[f c1 c2 & more]"],
+    function!(
+        "clojure.core",
+        "pmap",
+        2..None,
+        ["[f coll]", "[f c1 c2 & more]"],
         "Like map, with the calls of f under way at the same time; the results keep their order.",
-        [("(pmap inc [1 2 3])", "[2 3 4]"), ("(pmap + [1 2 3] [10 20])", "[11 22]")], pmap),
-    function!("clojure.core", "pcalls", 0..None, ["[& fs]"], "Calls functions without arguments at the same time and gives their results in order.",
-        [("(pcalls #(+ 1 1) #(* 2 3))", "[2 6]")], pcalls),
-    function!("ptc.core", "return", 1..Some(1), ["[value]"], "Ends the program with a value.", [("(do (return 1) 2)", "1")], finish),
+        [("(pmap inc [1 2 3])", "[2 3 4]"), ("(pmap + [1 2 3] [10 20])", "[11 22]")],
+        pmap
+    ),
+    function!(
+        "clojure.core",
+        "pcalls",
+        0..None,
+        ["[& fs]"],
+        "Calls functions without arguments at the same time and gives their results in order.",
+        [("(pcalls #(+ 1 1) #(* 2 3))", "[2 6]")],
+        pcalls
+    ),
+    function!(
+        "ptc.core",
+        "return",
+        1..Some(1),
+        ["[value]"],
+        "Ends the program with a value.",
+        [("(do (return 1) 2)", "1")],
+        finish
+    ),
     function!("ptc.core", "fail", 1..Some(1), ["[error]"], "Ends the program with an error.", [], fail),
-    function!("tool", "call", 1..Some(1), ["[{:keys [server tool args]}]"],
-        "Calls a tool of an upstream: {:ok true :value v :value_kind k}, or {:ok false :reason r :message m}.", [], call_tool),
+    function!(
+        "tool",
+        "call",
+        1..Some(1),
+        ["[{:keys [server tool args]}]"],
+        "Calls a tool of an upstream: {:ok true :value v :value_kind k}, or {:ok false :reason r :message m}.",
+        [],
+        call_tool
+    ),
     function!("tool", "servers", 0..Some(0), ["[]"], "The configured upstreams.", [], discovery::servers),
-    function!("budget", "remaining", 0..Some(0), ["[]"], "What the host says is left of its budget, as a map.", [("(budget/remaining)", "{}")], budget),
-    function!("ptc.core", "apropos", 1..Some(2), ["[query]", "[query {:keys [limit load]}]"], "Functions and tools that match the words of query, best first.",
-        [("(apropos \"zzzzqqq\")", "[]")], discovery::apropos),
-    function!("ptc.core", "dir", 1..Some(2), ["[ref]", "[ref {:keys [limit offset]}]"], "What a namespace or an upstream has.",
-        [("(count (dir 'clojure.set {:limit 1}))", "1")], discovery::dir),
-    function!("ptc.core", "doc", 1..Some(1), ["[ref]"], "What a function or a tool does and how to call it.",
-        [("(string? (doc 'map))", "true")], discovery::doc),
-    function!("ptc.core", "meta", 1..Some(1), ["[ref]"], "What doc says, as a map.", [("(:name (meta 'map))", "\"map\"")], discovery::meta),
-    function!("ptc.core", "ns-publics", 1..Some(1), ["[ns]"], "The names of a namespace, each with what is known about it.",
-        [("(contains? (ns-publics 'clojure.set) \"union\")", "true")], discovery::ns_publics),
-    function!("ptc.core", "step-done", 2..Some(2), ["[id summary]"], "Reports a step of a plan as done and gives the summary; kept only by hosts that keep a journal.",
-        [("(step-done \"1\" \"ready\")", "\"ready\"")], step_done),
-    function!("ptc.core", "task-reset", 1..Some(1), ["[id]"], "Forgets the result of a task, where the host keeps a journal; nil.",
-        [("(task-reset \"1\")", "nil")], task_reset),
+    function!(
+        "budget",
+        "remaining",
+        0..Some(0),
+        ["[]"],
+        "What the host says is left of its budget, as a map.",
+        [("(budget/remaining)", "{}")],
+        budget
+    ),
+    function!(
+        "ptc.core",
+        "apropos",
+        1..Some(2),
+        ["[query]", "[query {:keys [limit load]}]"],
+        "Functions and tools that match the words of query, best first.",
+        [("(apropos \"zzzzqqq\")", "[]")],
+        discovery::apropos
+    ),
+    function!(
+        "ptc.core",
+        "dir",
+        1..Some(2),
+        ["[ref]", "[ref {:keys [limit offset]}]"],
+        "What a namespace or an upstream has.",
+        [("(count (dir 'clojure.set {:limit 1}))", "1")],
+        discovery::dir
+    ),
+    function!(
+        "ptc.core",
+        "doc",
+        1..Some(1),
+        ["[ref]"],
+        "What a function or a tool does and how to call it.",
+        [("(string? (doc 'map))", "true")],
+        discovery::doc
+    ),
+    function!(
+        "ptc.core",
+        "meta",
+        1..Some(1),
+        ["[ref]"],
+        "What doc says, as a map.",
+        [("(:name (meta 'map))", "\"map\"")],
+        discovery::meta
+    ),
+    function!(
+        "ptc.core",
+        "ns-publics",
+        1..Some(1),
+        ["[ns]"],
+        "The names of a namespace, each with what is known about it.",
+        [("(contains? (ns-publics 'clojure.set) \"union\")", "true")],
+        discovery::ns_publics
+    ),
+    function!(
+        "ptc.core",
+        "step-done",
+        2..Some(2),
+        ["[id summary]"],
+        "Reports a step of a plan as done and gives the summary; kept only by hosts that keep a journal.",
+        [("(step-done \"1\" \"ready\")", "\"ready\"")],
+        step_done
+    ),
+    function!(
+        "ptc.core",
+        "task-reset",
+        1..Some(1),
+        ["[id]"],
+        "Forgets the result of a task, where the host keeps a journal; nil.",
+        [("(task-reset \"1\")", "nil")],
+        task_reset
+    ),
 ];
 
 fn pmap(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
@@ -80,15 +166,18 @@ fn fail(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
     Err(m.raise_with_value(ErrorKind::Failed, message, value))
 }
 
+#[expect(clippy::unnecessary_wraps, reason = "the type of all builtins")]
 fn budget(m: &mut Machine, _: &mut [Value]) -> Result<Value, Raised> {
     let budget = m.host().budget();
     Ok(if budget.is_nil() { Value::map([]) } else { budget })
 }
 
+#[expect(clippy::unnecessary_wraps, reason = "the type of all builtins")]
 fn step_done(_: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
     Ok(take(args, 1))
 }
 
+#[expect(clippy::unnecessary_wraps, reason = "the type of all builtins")]
 fn task_reset(_: &mut Machine, _: &mut [Value]) -> Result<Value, Raised> {
     Ok(Value::Nil)
 }

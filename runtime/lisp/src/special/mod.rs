@@ -47,7 +47,8 @@ pub(crate) enum Expand {
 impl Special {
     /// How to write it: `(if test then else?)`.
     pub fn usage(&self) -> String {
-        let all: Vec<String> = self.arglists.iter().map(|args| format!("({}{}{args})", self.name, if args.is_empty() { "" } else { " " })).collect();
+        let all: Vec<String> =
+            self.arglists.iter().map(|args| format!("({}{}{args})", self.name, if args.is_empty() { "" } else { " " })).collect();
         all.join(" or ")
     }
 }
@@ -104,12 +105,11 @@ pub(crate) fn quoted_names<'s>(row: &Builtin, mut args: Vec<Form<'s>>, analyzer:
     if !matches!(row.name, "doc" | "dir" | "meta" | "ns-publics" | "apropos") || row.namespace != functions::DISCOVERY {
         return args;
     }
-    if let Some(first) = args.first_mut() {
-        if let Some(name) = first.symbol() {
-            if !analyzer.is_local(name) {
-                *first = Form::new(first.span, FormKind::Quote(Box::new(first.clone())));
-            }
-        }
+    if let Some(first) = args.first_mut()
+        && let Some(name) = first.symbol()
+        && !analyzer.is_local(name)
+    {
+        *first = Form::new(first.span, FormKind::Quote(Box::new(first.clone())));
     }
     args
 }

@@ -118,7 +118,7 @@ pub(super) fn some_last<'s>(a: &mut Analyzer<'s>, span: Span, parts: Parts<'s>, 
 }
 
 fn cond<'s>(a: &mut Analyzer<'s>, span: Span, parts: Parts<'s>, place: Place) -> Analysed {
-    if parts.len() % 2 == 0 {
+    if parts.len().is_multiple_of(2) {
         let error = a.invalid(span, "cond-> needs a step for every test");
         return Err(error.with_hint("write (cond-> value test step test step …)"));
     }
