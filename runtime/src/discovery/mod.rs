@@ -1,7 +1,7 @@
 //! Discovery forms from the frozen catalog: `(tool/servers)`, `(dir …)`, `(doc …)`, `(meta …)`, `(apropos …)`.
 //!
-//! - [`question`]: reading a form: its reference and its options.
-//! - [`index`]: searching names, descriptions and arguments.
+//! - `question`: reading a form: its reference and its options.
+//! - `index`: searching names, descriptions and arguments.
 //!
 //! A wrong form is a fault of the program; an answer too large to give is `nil`, a list too large is cut entry by entry.
 

@@ -122,7 +122,12 @@ impl Link {
                                 // The server was replaced: the next call finds out what it speaks now.
                                 lifecycle.renew(&session);
                             }
-                            return Ok(Answered { payload: outcome::unwrap(response)?, http_status: Some(200) });
+                            let payload = outcome::unwrap(response).map_err(|fault| match fault.reason {
+                                Reason::ToolError => fault.with_status(200),
+                                // A JSON-RPC error may have come with any status.
+                                _ => fault,
+                            })?;
+                            return Ok(Answered { payload, http_status: Some(200) });
                         }
                     }
                 }

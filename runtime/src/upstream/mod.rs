@@ -1,11 +1,11 @@
 //! Reaching upstreams: validated calls, connections that come and go, answers under caps and without secrets.
 //!
-//! - [`program`]: what one evaluation sees: [`ProgramHost`], its budgets and its record of calls.
-//! - [`request`]: reading `(tool/call …)` against the catalog.
-//! - [`dispatch`]: one call, from the connection to the payload.
-//! - [`lifecycle`]: when connections are made, lost and made again.
-//! - [`mcp`]: the protocol; [`stdio`] and [`http`] carry it; [`openapi`] calls JSON services.
-//! - [`contact`]: what a compiler asks of an upstream: its tools, an OpenAPI document.
+//! - `program`: what one evaluation sees: [`ProgramHost`], its budgets and its record of calls.
+//! - `request`: reading `(tool/call …)` against the catalog.
+//! - `dispatch`: one call, from the connection to the payload.
+//! - `lifecycle`: when connections are made, lost and made again.
+//! - `mcp`: the protocol; `stdio` and `http` carry it; `openapi` calls JSON services.
+//! - `contact`: what a compiler asks of an upstream: its tools, an OpenAPI document.
 
 mod contact;
 mod dispatch;

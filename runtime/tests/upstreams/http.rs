@@ -95,7 +95,7 @@ fn payloads_and_faults_over_json_and_events() {
     let cases = [
         ("echo", r#"{"message":"hi"}"#, "text hi", Some(200)),
         ("stream", "{}", "text streamed", Some(200)),
-        ("fail", "{}", "tool_error: no", None),
+        ("fail", "{}", "tool_error: no", Some(200)),
         ("rpc", "{}", "upstream_error: boom (JSON-RPC error -32000)", None),
         ("html", "{}", "upstream_error: the answer is not a JSON-RPC response: <html>hi</html>", Some(200)),
         ("cut", "{}", "upstream_error: the stream of the answer ended without a response", Some(200)),
