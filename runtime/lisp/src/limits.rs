@@ -30,7 +30,7 @@ impl Default for Limits {
         Limits {
             wall_clock: Duration::from_secs(1),
             memory_bytes: 10 * 1024 * 1024,
-            call_depth: 1_000,
+            call_depth: 4_000,
             steps: None,
             loop_iterations: None,
             parallel_workers: 8,

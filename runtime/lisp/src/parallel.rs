@@ -220,7 +220,7 @@ impl Job {
 }
 
 /// Native stack for what happens between two looks at its depth.
-pub(crate) const SLACK: usize = 512 * 1024;
+pub(crate) const SLACK: usize = 2 * 1024 * 1024;
 
 /// Takes a helper off the books, even where it panics.
 struct Leaving {

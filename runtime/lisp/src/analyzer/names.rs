@@ -55,7 +55,7 @@ static INDEX: LazyLock<Index> = LazyLock::new(|| {
             rows.entry(row.name)
                 .and_modify(|held| {
                     if core && !builtins::is_core(held.namespace) {
-                        *held = row
+                        *held = row;
                     }
                 })
                 .or_insert(row);

@@ -40,7 +40,7 @@ fn bind<'s>(a: &mut Analyzer<'s>, span: Span, mut parts: Parts<'s>, of: &str, on
     if parts.len() == 2 {
         let first = parts.remove(0);
         if let FormKind::String(text) = first.kind {
-            doc = Some(Arc::from(text.as_ref()))
+            doc = Some(Arc::from(text.as_ref()));
         } else {
             let error =
                 a.invalid(first.span, format!("between name and value {of} takes a doc string, found {}", first.description()));
