@@ -50,10 +50,13 @@ fn main() -> Result<(), Box<dyn Error>> {
         writeln!(table, "    ({path:?}, include_bytes!({:?})),", file.display().to_string())?;
     }
     table.push_str("];\n");
-    let digest: String = digest.finalize().iter().take(8).map(|byte| format!("{byte:02x}")).collect();
+    let mut short = String::new();
+    for byte in digest.finalize().iter().take(8) {
+        write!(short, "{byte:02x}")?;
+    }
     writeln!(table, "pub(super) static MANIFEST: &str = {manifest:?};")?;
     writeln!(table, "pub(super) static LOCK: &str = include_str!({:?});", root.join("Cargo.lock").display().to_string())?;
-    writeln!(table, "pub(super) static DIGEST: &str = {digest:?};")?;
+    writeln!(table, "pub(super) static DIGEST: &str = {short:?};")?;
     fs::write(PathBuf::from(env::var("OUT_DIR")?).join("embedded.rs"), table)?;
     Ok(())
 }

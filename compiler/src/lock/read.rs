@@ -116,17 +116,12 @@ impl Reader<'_> {
     }
 
     fn string(&mut self, node: &Node, key: &str) -> Option<String> {
-        match node.get(key).and_then(Node::as_str) {
-            Some(text) => Some(text.to_owned()),
-            None => {
-                let found = node.get(key).map_or("nothing", Node::kind);
-                self.fault(
-                    Code::LockShape,
-                    node.get(key).unwrap_or(node),
-                    format!("expected a string under `{key}`, found {found}"),
-                );
-                None
-            }
+        let found = node.get(key);
+        if let Some(text) = found.and_then(Node::as_str) {
+            return Some(text.to_owned());
         }
+        let kind = found.map_or("nothing", Node::kind);
+        self.fault(Code::LockShape, found.unwrap_or(node), format!("expected a string under `{key}`, found {kind}"));
+        None
     }
 }

@@ -2,6 +2,8 @@
 
 use std::fmt::Write as _;
 
+use ptc_catalog::Type;
+
 use super::schema::Schema;
 use super::shape::shape;
 use super::text::{self, key, literal, one_line};
@@ -94,7 +96,6 @@ fn sample(schema: Schema<'_>, node: &Json, arg: &Arg) -> String {
             return text;
         }
     }
-    use ptc_catalog::Type;
     let first =
         [(Type::String, "\"...\""), (Type::Integer, "1"), (Type::Boolean, "true"), (Type::Array, "[]"), (Type::Object, "{}")];
     first.iter().find(|(kind, _)| arg.types.admits(*kind)).map_or("nil", |(_, text)| text).to_owned()

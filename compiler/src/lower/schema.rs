@@ -65,7 +65,7 @@ impl<'a> Schema<'a> {
         if bits == 0 { Types::ANY } else { Types(collapse(bits)) }
     }
 
-    fn type_bits(&self, node: &'a Json, depth: usize) -> u8 {
+    fn type_bits(self, node: &'a Json, depth: usize) -> u8 {
         if depth > MAX_DEPTH {
             return ANY_BITS;
         }
@@ -102,7 +102,7 @@ impl<'a> Schema<'a> {
         self.label_within(node, 0)
     }
 
-    fn label_within(&self, node: &'a Json, depth: usize) -> String {
+    fn label_within(self, node: &'a Json, depth: usize) -> String {
         if let Some(value) = self.keyword(node, "const") {
             let mut text = value.canonical();
             if text.len() > MAX_LABEL {
@@ -152,7 +152,7 @@ impl<'a> Schema<'a> {
         self.allowed_within(node, 0).unwrap_or_default()
     }
 
-    fn allowed_within(&self, node: &'a Json, depth: usize) -> Option<Vec<String>> {
+    fn allowed_within(self, node: &'a Json, depth: usize) -> Option<Vec<String>> {
         if depth > 4 {
             return None;
         }
@@ -187,7 +187,7 @@ impl<'a> Schema<'a> {
         out
     }
 
-    fn collect(&self, node: &'a Json, out: &mut Members<'a>, depth: usize) {
+    fn collect(self, node: &'a Json, out: &mut Members<'a>, depth: usize) {
         if depth > MAX_DEPTH {
             return;
         }
@@ -251,7 +251,7 @@ impl<'a> Schema<'a> {
         (args, members.closed)
     }
 
-    fn argument(&self, name: &str, schema: &'a Json, required: bool) -> Arg {
+    fn argument(self, name: &str, schema: &'a Json, required: bool) -> Arg {
         Arg {
             name: name.to_owned(),
             required,

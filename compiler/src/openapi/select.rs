@@ -23,7 +23,7 @@ pub(super) struct Candidate<'a> {
 }
 
 /// Every operation of a document, in its order. A path item that cannot be resolved has none.
-pub(super) fn candidates<'a>(references: References<'a>) -> Vec<Candidate<'a>> {
+pub(super) fn candidates(references: References<'_>) -> Vec<Candidate<'_>> {
     let mut out = Vec::new();
     for path in references.root.get("paths").map(Node::members).unwrap_or_default() {
         let Ok(item) = references.resolve(&path.value) else { continue };

@@ -16,7 +16,7 @@ pub(super) struct Catalog {
     compiler: String,
     config_digest: String,
     credentials: Vec<Binding>,
-    catalog_digest: String,
+    digest: String,
     upstreams: Vec<Upstream>,
 }
 
@@ -91,7 +91,7 @@ impl Catalog {
             compiler: string(crate::VERSION),
             config_digest: string(&deployment.config_digest),
             credentials: credentials.map(|c| Binding { name: string(&c.name), source: source(&c.source) }).collect(),
-            catalog_digest: string(&deployment.catalog_digest),
+            digest: string(&deployment.catalog_digest),
             upstreams: deployment.upstreams.iter().enumerate().map(|(at, u)| upstream(at, u)).collect(),
         }
     }
