@@ -1,11 +1,7 @@
 //! A server of this crate beside a bare echo loop of the same framing, over pipes, in one run: start, resident memory, round trips,
 //! pipelined throughput. Machines differ; the ratios are what counts. `cargo bench -p ptc-runtime --bench stdio`
 #![expect(clippy::print_stdout, reason = "figures are what it is for")]
-#![expect(
-    clippy::unwrap_used,
-    clippy::indexing_slicing,
-    reason = "a benchmark stops where anything is wrong"
-)]
+#![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a benchmark stops where anything is wrong")]
 
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, ChildStdin, ChildStdout, Command, ExitCode, Stdio};

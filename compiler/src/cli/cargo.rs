@@ -100,7 +100,7 @@ fn cargo() -> Result<PathBuf, Failure> {
 
 fn no_toolchain() -> Failure {
     Failure::new("no Rust toolchain: `cargo` is neither on PATH nor in ~/.cargo/bin, and CARGO does not name it").hint(
-        "ptc-compile generates a small crate and builds it with cargo; install Rust from https://rustup.rs and run the same command again",
+        "ptc-compile generates a small crate and builds it with cargo; install Rust (with rustup, or your system's packages) and run the same command again",
     )
 }
 

@@ -58,7 +58,9 @@ pub(crate) fn load(path: &Path) -> Result<Checked, Failure> {
         _ => PathBuf::from("."),
     };
     let documents = match &config {
-        Some(config) => openapi::read(&mut sources, config, &mut diagnostics, &mut |path, most| read_document(&folder, path, most)),
+        Some(config) => {
+            openapi::read(&mut sources, config, &mut diagnostics, &mut |path, most| read_document(&folder, path, most))
+        }
         None => BTreeMap::new(),
     };
     Ok(Checked { sources, diagnostics, config, documents, folder })

@@ -64,7 +64,12 @@ fn run(cli: &Cli) -> Status {
 /// A panic is a fault of this program: say so, in a sentence, and where.
 fn report_panic(info: &PanicHookInfo<'_>) {
     let place = info.location().map_or_else(String::new, |at| format!(" at {}:{}", at.file(), at.line()));
-    let reason = info.payload().downcast_ref::<&str>().copied().or_else(|| info.payload().downcast_ref::<String>().map(String::as_str)).unwrap_or("no message");
+    let reason = info
+        .payload()
+        .downcast_ref::<&str>()
+        .copied()
+        .or_else(|| info.payload().downcast_ref::<String>().map(String::as_str))
+        .unwrap_or("no message");
     console::to_stderr(&format!(
         "error: ptc-compile met a fault of its own{place}: {reason}\nhelp: please report it with the config that led here\n"
     ));

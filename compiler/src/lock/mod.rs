@@ -4,7 +4,7 @@
 //! lock, and contacts an upstream only where the lock does not cover the config.
 //!
 //! - [`read`]: text to [`Lock`], with its faults.
-//! - [`write`]: [`Lock`] to text.
+//! - [`mod@write`]: [`Lock`] to text.
 //! - [`cover`]: what the lock lacks for a config.
 
 pub mod cover;

@@ -3,11 +3,11 @@
 //! A document is never read as a whole. The included operations are picked from its tree, resolved and normalised; one that
 //! cannot be a tool is one diagnostic at the place that rules it out, and harms no other.
 //!
-//! - [`select`]: which operations.
-//! - [`operation`]: one operation as a definition; [`parameter`], [`response`], [`server`] are its parts.
-//! - [`schema`]: schemas as JSON Schema 2020-12, independent of the document.
-//! - [`reference`]: local `$ref`s.
-//! - [`name`]: exposed names.
+//! - `select`: which operations.
+//! - `operation`: one operation as a definition; `parameter`, `response`, `server` are its parts.
+//! - `schema`: schemas as JSON Schema 2020-12, independent of the document.
+//! - `reference`: local `$ref`s.
+//! - `name`: exposed names.
 
 pub mod name;
 mod operation;

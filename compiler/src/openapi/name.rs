@@ -34,7 +34,8 @@ fn separate(out: &mut String) {
 /// The name of an operation without an id: `GET /items/{id}` is `get-items-by-id`.
 pub fn of_path(path: &str) -> String {
     let words = path.split('/').filter(|s| !s.is_empty()).map(|segment| {
-        match segment.strip_prefix('{').and_then(|s| s.strip_suffix('}')) {
+        // `{b}.{c}` begins and ends like one variable and is two.
+        match segment.strip_prefix('{').and_then(|s| s.strip_suffix('}')).filter(|s| !s.contains('{')) {
             Some(variable) => format!("by-{}", kebab(variable)),
             None => kebab(segment),
         }

@@ -1,6 +1,6 @@
 //! From the deployment model to the text of the generated crate.
 //!
-//! Templates lie in `templates/` of the workspace and are dumb; [`view`] decides every literal. Rust text is parsed with
+//! Templates lie in `templates/` of the workspace and are dumb; `view` decides every literal. Rust text is parsed with
 //! `syn` and formatted with `prettyplease` before anybody sees it, so that a bad template fails here and not in the user's
 //! build. The same deployment gives the same bytes.
 

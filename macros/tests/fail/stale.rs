@@ -1,3 +1,0 @@
-ptc_macros::catalog!("tests/configs/unlocked.json");
-
-fn main() {}
