@@ -2,6 +2,8 @@
 //!
 //! `UPDATE_EXPECT=1 cargo test -p ptc-compiler --test definitions` writes the answers; read the difference before committing.
 
+#![expect(clippy::unwrap_used, reason = "a test stops where anything is wrong")]
+
 use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};

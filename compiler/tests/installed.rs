@@ -1,5 +1,7 @@
 //! `ptc-compile` away from its workspace: only the program and a config, in an empty folder.
 
+#![expect(clippy::unwrap_used, reason = "a test stops where anything is wrong")]
+
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};

@@ -1,5 +1,7 @@
 //! Lock files: what is written is read back, same lock same bytes, and nothing changed by hand gets through.
 
+#![expect(clippy::unwrap_used, reason = "a test stops where anything is wrong")]
+
 use std::collections::BTreeMap;
 
 use ptc_catalog::Era;
@@ -60,7 +62,7 @@ fn documents(config: &Config) -> BTreeMap<String, LockedUpstream> {
 fn full_lock(config: &Config, names: &[&str]) -> Lock {
     let mut diagnostics = Diagnostics::default();
     let mut fresh = documents(config);
-    fresh.insert("notes".into(), cover::grant("notes", &config.upstreams["notes"], listing(names), &mut diagnostics));
+    fresh.insert("notes".into(), cover::grant("notes", config.upstreams.get("notes").unwrap(), listing(names), &mut diagnostics));
     assert!(!diagnostics.has_errors(), "{:?}", diagnostics.sorted());
     cover::cover(config, &Lock::default(), fresh)
 }
@@ -142,7 +144,7 @@ fn listings_that_break_the_protocol_are_findings() {
     let mut said = listing(&["a", "a", "read"]);
     said.tools.push(Json::object().with("name", Json::string("x")));
     said.tools.push(Json::Null);
-    let locked = cover::grant("notes", &config.upstreams["notes"], said, &mut diagnostics);
+    let locked = cover::grant("notes", config.upstreams.get("notes").unwrap(), said, &mut diagnostics);
     let codes: Vec<Code> = diagnostics.sorted().iter().map(|d| d.code).collect();
     assert_eq!(codes, [Code::BadListing, Code::BadListing, Code::BadListing, Code::ToolNotOffered]);
     assert_eq!(locked.tools.keys().collect::<Vec<_>>(), ["a"]);

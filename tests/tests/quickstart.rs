@@ -10,7 +10,10 @@ use serde_json::{Value, json};
 #[test]
 fn the_catalog_answers_with_no_upstream_alive() {
     let answer = run(Command::new(quickstart()).args(["eval", "(dir \"petstore\")"])).success();
-    assert_eq!(answer.trim_end(), "user=> [\"get-pet - One pet by its id.\" \"list-pets - Pets in the order of their ids.\"]");
+    assert_eq!(
+        answer.trim_end(),
+        "user=> [\"petstore/get-pet - One pet by its id.\" \"petstore/list-pets - Pets in the order of their ids.\"]"
+    );
 }
 
 #[test]

@@ -37,7 +37,9 @@ impl Host for Upstreams {
                 None => Reply::None,
             },
             ("echo", "args") => Reply::Json(
-                ptc_lisp::json::encode(&request.get("args").cloned().unwrap_or_default(), 10_000).unwrap().into_bytes(),
+                ptc_lisp::json::encode(&request.get("args").cloned().unwrap_or_default(), 10_000)
+                    .unwrap_or_default()
+                    .into_bytes(),
             ),
             (server, _) => return Err(Fault::new(ErrorKind::UnknownTool, format!("no upstream '{server}' configured"))),
         }))
@@ -46,7 +48,7 @@ impl Host for Upstreams {
     fn discover(&self, query: Discovery<'_>) -> Result<Value, Fault> {
         match query {
             Discovery::Servers => Ok(Value::vector(vec![Value::map([(Value::string("name"), Value::string("fs"))])])),
-            Discovery::Apropos { query, .. } if query == "store" => Ok(Value::vector(vec!["store/get - Get an item".into()])),
+            Discovery::Apropos { query: "store", .. } => Ok(Value::vector(vec!["store/get - Get an item".into()])),
             Discovery::Apropos { .. } => Ok(Value::vector(Vec::new())),
             Discovery::Dir { reference: "fs", .. } => Ok(Value::vector(vec!["fs/read_text_file - Read a file".into()])),
             Discovery::Doc { reference: "fs/read_text_file" } => Ok("Read a file".into()),
