@@ -1,4 +1,4 @@
-//! A deployment over three third-party upstreams, driven by the official TypeScript SDK.
+//! A deployment over three third-party upstreams, driven by the official TypeScript SDK; the quickstart, driven by the Python SDK.
 
 use std::path::Path;
 use std::process::Command;

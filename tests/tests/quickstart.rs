@@ -1,11 +1,15 @@
 //! The quickstart, as its reader meets it: built from the committed lock file, asked with and without its upstreams.
 
 use std::process::Command;
+use std::sync::{Mutex, PoisonError};
 
 use ptc_tests::deployment::{quickstart, workspace};
 use ptc_tests::mcp::Client;
 use ptc_tests::process::run;
 use serde_json::{Value, json};
+
+/// Held by a test to which it matters whether somebody serves the quickstart's ports.
+static PORTS: Mutex<()> = Mutex::new(());
 
 #[test]
 fn the_catalog_answers_with_no_upstream_alive() {
@@ -18,6 +22,7 @@ fn the_catalog_answers_with_no_upstream_alive() {
 
 #[test]
 fn a_dead_upstream_is_a_value_and_not_a_crash() {
+    let _ports = PORTS.lock().unwrap_or_else(PoisonError::into_inner);
     // Nothing serves the port: the HTTP upstreams live only while the stdio one runs.
     let program = "(:reason (tool/call {:server \"petstore\" :tool \"list-pets\"}))";
     let answer = run(Command::new(quickstart()).args(["eval", program])).success();
@@ -26,6 +31,7 @@ fn a_dead_upstream_is_a_value_and_not_a_crash() {
 
 #[test]
 fn one_program_joins_all_three_upstreams() {
+    let _ports = PORTS.lock().unwrap_or_else(PoisonError::into_inner);
     let mut client = Client::start(quickstart(), &[]);
     let hello = client.initialize();
     assert_eq!(hello.pointer("/serverInfo/name"), Some(&json!("ptc_lisp")));

@@ -28,6 +28,9 @@ pub(crate) fn eval(binary: &Path, folder: &Path, program: &str) -> Result<Answer
     let output = Command::new(&binary)
         .args(["eval", "--json", "--config-dir"])
         .arg(std::path::absolute(folder).unwrap_or_else(|_| folder.to_owned()))
+        // The first connection may have to build an upstream (`cargo run`, `npx`): the handshake timeouts of the config bound that,
+        // not the wall clock of a program that serves a client.
+        .args(["--program-timeout-ms", "120000"])
         .arg("--")
         .arg(program)
         .stdin(Stdio::null())

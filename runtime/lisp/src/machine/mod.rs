@@ -262,16 +262,22 @@ impl Machine {
     }
 
     /// Collects one line of `println` and its family.
-    pub fn print(&mut self, line: String) -> Result<(), Raised> {
+    pub fn print(&mut self, mut line: String) -> Result<(), Raised> {
         self.charge(line.len())?;
         let limit = self.meters.limits.print_bytes;
-        if self.printed < limit {
-            self.printed += line.len() + 1;
-            if self.printed > limit {
-                self.prints.push(format!("… output cut at {limit} bytes"));
-            } else {
-                self.prints.push(line);
-            }
+        let left = limit.saturating_sub(self.printed);
+        self.printed = self.printed.saturating_add(line.len()).saturating_add(1);
+        if left == 0 {
+            return Ok(());
+        }
+        let cut = line.len() >= left;
+        if cut {
+            // What still fits is shown: one large value, printed to be looked at, is the common case.
+            line.truncate(line.floor_char_boundary(left));
+        }
+        self.prints.push(line);
+        if cut {
+            self.prints.push(format!("… output cut at {limit} bytes"));
         }
         Ok(())
     }
