@@ -273,7 +273,8 @@ impl Machine {
         let cut = line.len() >= left;
         if cut {
             // What still fits is shown: one large value, printed to be looked at, is the common case.
-            line.truncate(line.floor_char_boundary(left));
+            let fits = (0..=left.min(line.len())).rev().find(|&at| line.is_char_boundary(at));
+            line.truncate(fits.unwrap_or(0));
         }
         self.prints.push(line);
         if cut {
