@@ -1,6 +1,7 @@
 //! Why a program did not give a value.
 
 use std::fmt;
+use std::sync::Arc;
 
 use crate::Value;
 
@@ -75,24 +76,38 @@ pub struct Error {
     pub position: Option<Position>,
     /// The value of `(fail v)`.
     pub value: Option<Value>,
+    /// How it came there.
+    pub trace: Box<Trace>,
+}
+
+/// The way to an error.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Trace {
+    /// The text that the error's place lies in, where that is not the program that was run but an earlier one, whose function it
+    /// called.
+    pub earlier: Option<Arc<str>>,
     /// The functions that were under way, innermost first, each with the place it was called from.
-    pub trace: Vec<Call>,
+    pub calls: Vec<Call>,
+    /// How many more functions were under way than `calls` names.
+    pub omitted: u32,
 }
 
 /// A call that was under way when an error was raised.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Call {
-    /// The function's name.
-    pub name: String,
+    /// The function's name, if it has one.
+    pub name: Option<String>,
     /// Where it was called from.
     pub position: Option<Position>,
+    /// Whether that place is in an earlier program and not in the one that was run.
+    pub earlier: bool,
 }
 
 impl Error {
     /// An error at `span` of `source`.
     pub fn at(kind: ErrorKind, message: impl Into<String>, source: &str, span: Span) -> Self {
         let position = Some(Position::of(source, span.start));
-        Error { kind, message: message.into(), hint: None, span: Some(span), position, value: None, trace: Vec::new() }
+        Error { kind, message: message.into(), hint: None, span: Some(span), position, value: None, trace: Box::default() }
     }
 
     /// The same error with a hint.
@@ -102,12 +117,17 @@ impl Error {
         self
     }
 
-    /// Message, place, the line with a caret under the form at fault, and the hint.
+    /// Message, place, the line with a caret under the form at fault, the calls that led there and the hint. `source` is the
+    /// program that was compiled or run.
     pub fn render(&self, source: &str) -> String {
         use fmt::Write as _;
+        const EARLIER: &str = " of an earlier program";
+        let earlier = |is: bool| if is { EARLIER } else { "" };
+        let source = self.trace.earlier.as_deref().unwrap_or(source);
         let mut out = format!("{}: {}", self.kind, self.message);
         if let (Some(span), Some(position)) = (self.span, self.position) {
-            let _ = write!(out, "\n at line {}, column {}", position.line, position.column);
+            let of = earlier(self.trace.earlier.is_some());
+            let _ = write!(out, "\n at line {}, column {}{of}", position.line, position.column);
             let line = source.lines().nth(position.line as usize - 1).unwrap_or("");
             let (shown, caret_at) = window(line, position.column as usize - 1);
             let marked = source.get(span.start as usize..span.end as usize).unwrap_or("");
@@ -117,11 +137,15 @@ impl Error {
             let _ = write!(out, "\n {number} | {shown}");
             let _ = write!(out, "\n {} | {}{}", " ".repeat(number.len()), " ".repeat(caret_at), "^".repeat(width));
         }
-        for call in &self.trace {
-            let _ = write!(out, "\n in {}", call.name);
+        for call in &self.trace.calls {
+            let _ = write!(out, "\n in {}", call.name.as_deref().unwrap_or("fn"));
             if let Some(position) = call.position {
-                let _ = write!(out, ", called at line {}, column {}", position.line, position.column);
+                let of = earlier(call.earlier);
+                let _ = write!(out, ", called at line {}, column {}{of}", position.line, position.column);
             }
+        }
+        if self.trace.omitted > 0 {
+            let _ = write!(out, "\n in {} more calls", self.trace.omitted);
         }
         if let Some(hint) = &self.hint {
             let _ = write!(out, "\nhint: {hint}");

@@ -182,6 +182,8 @@ pub enum Step {
 /// A function or several that know each other, and what they take from around.
 #[derive(Debug)]
 pub struct GroupIr {
+    /// The text of the program that they stand in.
+    pub source: Arc<str>,
     /// What is captured when the functions are made.
     pub captures: Vec<Capture>,
     /// The functions.
@@ -235,8 +237,10 @@ pub struct ArityIr {
 /// A whole program.
 #[derive(Debug)]
 pub struct Unit {
-    /// The names that `def` binds.
-    pub globals: Vec<Arc<str>>,
+    /// The names of all globals by place: those known before the program, then its own.
+    pub globals: Arc<[Arc<str>]>,
+    /// The places of what `def` binds, in the order of the text.
+    pub definitions: Box<[u32]>,
     /// Size of the frame of the top level.
     pub slots: u32,
     /// The program, as one `do`.

@@ -23,6 +23,7 @@
 #![forbid(unsafe_code)]
 
 mod analyzer;
+mod bindings;
 pub mod builtins;
 pub mod collection;
 mod convert;
@@ -45,6 +46,7 @@ mod run;
 pub mod special;
 pub mod value;
 
+pub use bindings::Bindings;
 pub use error::{Error, ErrorKind, Position, Span};
 pub use host::Host;
 pub use limits::{Cancel, Limits};

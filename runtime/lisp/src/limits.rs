@@ -21,6 +21,8 @@ pub struct Limits {
     pub loop_iterations: Option<u64>,
     /// CPU-bound workers of `pmap` and `pcalls`, over the whole program.
     pub parallel_workers: usize,
+    /// Calls of `tool/call` over the whole program; `None` leaves it to the host.
+    pub tool_calls: Option<u64>,
     /// Bytes that `println` and its family may collect.
     pub print_bytes: usize,
 }
@@ -34,6 +36,7 @@ impl Default for Limits {
             steps: None,
             loop_iterations: None,
             parallel_workers: 8,
+            tool_calls: None,
             print_bytes: 64 * 1024,
         }
     }

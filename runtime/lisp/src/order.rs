@@ -157,20 +157,11 @@ fn compare_deep(a: &Value, b: &Value) -> Ordering {
             Some(Ordering::Equal) => {}
             Some(order) => return order,
             // Whatever differs ends the comparison, so that what was looked into before is equal.
-            None if seen.insert((address(x), address(y))) => work.extend(Children::of(x).zip(Children::of(y))),
+            None if seen.insert((x.address(), y.address())) => work.extend(Children::of(x).zip(Children::of(y))),
             None => {}
         }
     }
     Ordering::Equal
-}
-
-fn address(container: &Value) -> usize {
-    match container {
-        Value::Vector(v) => v.address(),
-        Value::Map(m) => m.address(),
-        Value::Set(s) => s.address(),
-        _ => 0,
-    }
 }
 
 /// Parts that go into a hash: enough to tell values apart, and a bound of its work.

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use crate::analyzer::analyze;
+use crate::bindings::Bindings;
 use crate::error::{Error, Span};
 use crate::eval::{Closure, Code, Group, compile};
 use crate::ir::{Ir, Op, Unit};
@@ -12,7 +13,6 @@ use crate::{Value, reader};
 pub struct Program {
     pub(crate) source: Arc<str>,
     pub(crate) unit: Unit,
-    pub(crate) globals: Arc<[Arc<str>]>,
     pub(crate) code: Code,
     /// Stands for the function under way at the top level.
     pub(crate) top: Arc<Closure>,
@@ -34,15 +34,21 @@ pub struct ToolCallSite {
 }
 
 impl Program {
-    /// Reads, resolves and compiles a program. The first fault is the error.
+    /// Reads, resolves and compiles a program that stands alone. The first fault is the error.
     pub fn compile(source: &str) -> Result<Program, Error> {
+        Program::compile_with(source, &Bindings::default())
+    }
+
+    /// Compiles a program that may refer to definitions of earlier ones. It can be run with these bindings, whose values may have
+    /// changed, but not with others.
+    pub fn compile_with(source: &str, known: &Bindings) -> Result<Program, Error> {
         let forms = reader::read(source)?;
-        let mut unit = analyze(source, forms)?;
+        let text = Arc::from(source);
+        let unit = analyze(&text, known, forms)?;
         let code = compile(&unit.body);
-        let globals = std::mem::take(&mut unit.globals).into();
-        let group = Arc::new(Group { members: Vec::new() });
+        let group = Arc::new(Group { source: Arc::clone(&text), members: Vec::new() });
         let top = Arc::new(Closure::new(group, 0, None));
-        Ok(Program { source: source.into(), unit, globals, code, top })
+        Ok(Program { source: text, unit, code, top })
     }
 
     /// Its text.
@@ -57,7 +63,7 @@ impl Program {
 
     /// The names that it defines, in order of their first definition.
     pub fn definitions(&self) -> impl Iterator<Item = &str> {
-        self.globals.iter().map(|name| &**name)
+        self.unit.definitions.iter().filter_map(|place| self.unit.globals.get(*place as usize)).map(|name| &**name)
     }
 
     /// Every `(tool/call …)` in its text, in order, with what is literal about it.

@@ -6,11 +6,12 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use crate::Value;
-use crate::error::{Call, Error, ErrorKind, Position};
+use crate::bindings::Bindings;
+use crate::error::{Error, ErrorKind};
 use crate::eval::{Frame, Globals};
 use crate::host::{Host, NoHost};
 use crate::limits::{Cancel, Limits};
-use crate::machine::{Fault, Gauge, Machine, Meters, Surroundings};
+use crate::machine::{Fault, Gauge, Journal, Machine, Meters, Surroundings};
 use crate::parallel::SLACK;
 use crate::program::Program;
 
@@ -37,6 +38,7 @@ pub struct Run<'p> {
     limits: Limits,
     host: Option<Arc<dyn Host>>,
     surroundings: Surroundings,
+    bindings: Bindings,
     gauge: Option<Gauge>,
     cancel: Cancel,
     started: Option<Instant>,
@@ -52,6 +54,12 @@ pub struct Outcome {
     pub returned: bool,
     /// The lines of `println`, in order.
     pub prints: Vec<String>,
+    /// The definitions after the run; those from before it where it failed.
+    pub bindings: Bindings,
+    /// The journal after the run, with the tasks that were done before a fault; nil where the run had none.
+    pub journal: Value,
+    /// Summaries of `(step-done id summary)` by id, in order of the ids; none where the run failed.
+    pub progress: Vec<(String, String)>,
     /// Steps taken, over all threads.
     pub steps: u64,
     /// Most live bytes that were seen or asked for; 0 without a gauge.
@@ -68,6 +76,7 @@ impl<'p> Run<'p> {
             limits: Limits::default(),
             host: None,
             surroundings: Surroundings::default(),
+            bindings: Bindings::default(),
             gauge: None,
             cancel: Cancel::default(),
             started: None,
@@ -96,6 +105,19 @@ impl<'p> Run<'p> {
     /// The last results, newest first: `*1`, `*2`, `*3`.
     pub fn history(mut self, results: Vec<Value>) -> Self {
         self.surroundings.history = results;
+        self
+    }
+
+    /// The definitions of earlier programs, which this one was compiled with.
+    pub fn bindings(mut self, bindings: Bindings) -> Self {
+        self.bindings = bindings;
+        self
+    }
+
+    /// What `(task id …)` remembers: a map from ids to values, such as [`Outcome::journal`] of an earlier run. Without one every
+    /// task is evaluated.
+    pub fn journal(mut self, tasks: Value) -> Self {
+        self.surroundings.journal = Some(Journal::new(tasks));
         self
     }
 
@@ -128,10 +150,15 @@ impl<'p> Run<'p> {
         let started = self.started.unwrap_or_else(Instant::now);
         let meters = Arc::new(Meters::new(self.limits, self.cancel, self.gauge, started));
         let host = self.host.unwrap_or_else(|| Arc::new(NoHost));
-        let globals = Rc::new(Globals::new(Arc::clone(&self.program.globals)));
+        let globals = Rc::new(globals(self.program, &self.bindings));
         let surroundings = Arc::new(self.surroundings);
-        let mut machine = Machine::new(Arc::clone(&meters), host, surroundings, Rc::clone(&globals), self.stack);
-        let result = top_level(self.program, &mut machine, &globals);
+        let mut machine = Machine::new(Arc::clone(&meters), host, Arc::clone(&surroundings), Rc::clone(&globals), self.stack);
+        let result = if self.bindings.is_prefix_of(&self.program.unit.globals) {
+            top_level(self.program, &mut machine, &globals)
+        } else {
+            let message = "the program was compiled for other bindings than those of the run";
+            Err(machine.raise_with_hint(ErrorKind::RuntimeError, message, "compile it again with these bindings"))
+        };
         let fault = machine.fault.take();
         let prints = machine.finish();
         let (result, returned) = match (result, fault) {
@@ -139,10 +166,20 @@ impl<'p> Run<'p> {
             (Err(_), Some(fault)) if fault.returned => (Ok(fault.value.unwrap_or_default()), true),
             (Err(_), fault) => (Err(error(self.program, fault)), false),
         };
+        let (bindings, progress) = match &result {
+            Ok(_) if globals.is_empty() => (self.bindings, machine.take_progress()),
+            Ok(_) => (Bindings::of_globals(&globals), machine.take_progress()),
+            Err(_) => (self.bindings, Vec::new()),
+        };
+        drop(machine);
+        let journal = surroundings.journal.as_ref().map(Journal::tasks).unwrap_or_default();
         Outcome {
             result,
             returned,
             prints,
+            bindings,
+            journal,
+            progress,
             steps: meters.steps.load(Ordering::Relaxed),
             peak_bytes: meters.peak(),
             duration: meters.started.elapsed(),
@@ -152,12 +189,12 @@ impl<'p> Run<'p> {
     /// Runs on a new thread with enough native stack, and waits for it.
     pub fn execute_on_thread(self) -> Outcome {
         let started = Instant::now();
-        let stack = self.stack + STACK_SLACK_BYTES;
+        let (stack, before) = (self.stack + STACK_SLACK_BYTES, self.bindings.clone());
         let outcome = std::thread::scope(|scope| {
             let thread = std::thread::Builder::new().name("ptc-run".into()).stack_size(stack);
             thread.spawn_scoped(scope, || self.execute()).ok().and_then(|running| running.join().ok())
         });
-        outcome.unwrap_or_else(|| lost(started))
+        outcome.unwrap_or_else(|| lost(started, before))
     }
 }
 
@@ -168,30 +205,28 @@ fn top_level(program: &Program, m: &mut Machine, globals: &Globals) -> Result<Va
     (program.code)(m, &mut Frame { slots: &mut slots, this: &program.top, globals })
 }
 
+fn globals(program: &Program, bindings: &Bindings) -> Globals {
+    let names = Arc::clone(&program.unit.globals);
+    if bindings.is_empty() { Globals::new(names) } else { bindings.to_globals(names) }
+}
+
 fn error(program: &Program, fault: Option<Box<Fault>>) -> Error {
     let fault = fault.map_or_else(|| Fault::new(ErrorKind::InternalError, "recur outside of a loop"), |fault| *fault);
-    let position = |span: crate::Span| Position::of(&program.source, span.start);
-    Error {
-        kind: fault.kind,
-        message: fault.message,
-        hint: fault.hint,
-        span: fault.span,
-        position: fault.span.map(position),
-        value: fault.value,
-        trace: fault.trace.into_iter().map(|(name, span)| Call { name, position: Some(position(span)) }).collect(),
-    }
+    fault.into_error(&program.source)
 }
 
 /// The thread could not start, or it panicked.
-fn lost(started: Instant) -> Outcome {
-    let error = Error {
-        kind: ErrorKind::InternalError,
-        message: "the evaluation's thread was lost".into(),
-        hint: None,
-        span: None,
-        position: None,
-        value: None,
-        trace: Vec::new(),
-    };
-    Outcome { result: Err(error), returned: false, prints: Vec::new(), steps: 0, peak_bytes: 0, duration: started.elapsed() }
+fn lost(started: Instant, bindings: Bindings) -> Outcome {
+    let fault = Fault::new(ErrorKind::InternalError, "the evaluation's thread was lost");
+    Outcome {
+        result: Err(fault.into_error(&Arc::from(""))),
+        returned: false,
+        prints: Vec::new(),
+        bindings,
+        journal: Value::Nil,
+        progress: Vec::new(),
+        steps: 0,
+        peak_bytes: 0,
+        duration: started.elapsed(),
+    }
 }

@@ -124,6 +124,7 @@ fn limits_of(line: &str) -> Limits {
             "depth" => limits.call_depth = number as u32,
             "steps" => limits.steps = Some(number),
             "turns" => limits.loop_iterations = Some(number),
+            "tools" => limits.tool_calls = Some(number),
             "print" => limits.print_bytes = number as usize,
             "workers" => limits.parallel_workers = number as usize,
             other => panic!("no limit {other}"),

@@ -105,7 +105,7 @@ impl<'s> Analyzer<'s> {
             arities.sort_by_key(|arity| (arity.variadic, arity.fixed));
             members.push(MemberIr { name: function.name.map(Arc::from), span: function.span, doc: function.doc, arities });
         }
-        Ok(GroupIr { captures, members })
+        Ok(GroupIr { source: Arc::clone(self.shared_source), captures, members })
     }
 
     fn arity(&mut self, params: &Form<'s>, body: Vec<Form<'s>>) -> Result<ArityIr, Error> {
@@ -189,7 +189,7 @@ impl<'s> Analyzer<'s> {
         let arglist = format!("[{}]", arglist.join(" ")).into();
         let arity = ArityIr { arglist, fixed: used.highest, variadic: used.rest, slots, body };
         let member = MemberIr { name: None, span, doc: None, arities: vec![arity] };
-        Ok(Ir::new(span, Op::Fn(GroupIr { captures, members: vec![member] })))
+        Ok(Ir::new(span, Op::Fn(GroupIr { source: Arc::clone(self.shared_source), captures, members: vec![member] })))
     }
 
     /// `#(42)` gives 42: what is no function is not called.

@@ -7,16 +7,16 @@ mod names;
 mod pattern;
 mod scope;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use crate::Value;
+use crate::bindings::Bindings;
 use crate::builtins::Builtin;
 use crate::error::{Error, ErrorKind, Span};
 use crate::form::{Form, FormKind};
 use crate::ir::{Ir, Local, Op, Unit};
 use crate::machine::stack;
-use crate::special;
+use crate::{Value, special};
 
 pub(crate) use function::Written;
 pub(crate) use names::{builtin, namespace, plain};
@@ -30,23 +30,36 @@ const MAX_DEPTH: u32 = 600;
 const STACK: usize = 900 * 1024;
 
 /// Resolves a program.
-pub(crate) fn analyze<'s>(source: &'s str, forms: Vec<Form<'s>>) -> Result<Unit, Error> {
+pub(crate) fn analyze<'s>(source: &'s Arc<str>, known: &'s Bindings, forms: Vec<Form<'s>>) -> Result<Unit, Error> {
     let mut analyzer = Analyzer {
         source,
+        shared_source: source,
         globals: HashMap::new(),
+        places: HashMap::new(),
         names: Vec::new(),
+        first: 0,
+        definitions: Vec::new(),
+        defined: HashSet::new(),
         scopes: vec![Scope::new(None, Vec::new())],
         depth: 0,
         floor: stack::here().saturating_sub(STACK),
         texts: HashMap::new(),
     };
+    for (place, (name, value)) in (0..).zip(known.places()) {
+        analyzer.places.insert(name, place);
+        if value.is_some() {
+            analyzer.globals.insert(name, place);
+        }
+        analyzer.first = place + 1;
+    }
     for form in &forms {
         analyzer.find_definitions(form);
     }
     let span = Span::new(0, source.len() as u32);
     let body = analyzer.body(span, forms, false)?;
     let mut unit = Unit {
-        globals: analyzer.names.iter().map(|name| Arc::from(*name)).collect(),
+        globals: known.extended(&analyzer.names),
+        definitions: analyzer.definitions.into(),
         slots: analyzer.scopes.first().map_or(0, Scope::size),
         body,
     };
@@ -57,8 +70,17 @@ pub(crate) fn analyze<'s>(source: &'s str, forms: Vec<Form<'s>>) -> Result<Unit,
 /// Resolves forms one after the other. Special forms get it to analyse their parts.
 pub(crate) struct Analyzer<'s> {
     pub(crate) source: &'s str,
+    shared_source: &'s Arc<str>,
+    /// The globals that can be referred to, with their places.
     globals: HashMap<&'s str, u32>,
+    /// The places of the names that were known before this program, bound or not.
+    places: HashMap<&'s str, u32>,
+    /// The program's own names, from place `first` on.
     names: Vec<&'s str>,
+    first: u32,
+    /// Places of what the program defines, in order.
+    definitions: Vec<u32>,
+    defined: HashSet<u32>,
     scopes: Vec<Scope<'s>>,
     depth: u32,
     floor: usize,
@@ -225,7 +247,10 @@ impl<'s> Analyzer<'s> {
                     && matches!(head.symbol().map(names::plain), Some("def" | "defn" | "defonce" | "defn-"))
                     && let Some(name) = name.symbol()
                 {
-                    self.global(name);
+                    let place = self.global(name);
+                    if self.defined.insert(place) {
+                        self.definitions.push(place);
+                    }
                 }
                 parts
             }
@@ -239,10 +264,14 @@ impl<'s> Analyzer<'s> {
 
     /// The index of the global `name`.
     pub(crate) fn global(&mut self, name: &'s str) -> u32 {
-        *self.globals.entry(name).or_insert_with(|| {
+        let place = if let Some(place) = self.globals.get(name).or_else(|| self.places.get(name)) {
+            *place
+        } else {
             self.names.push(name);
-            self.names.len() as u32 - 1
-        })
+            self.first + self.names.len() as u32 - 1
+        };
+        self.globals.insert(name, place);
+        place
     }
 
     fn unbound(&mut self, name: &str, span: Span) -> Error {
@@ -250,7 +279,9 @@ impl<'s> Analyzer<'s> {
             let error = self.error(ErrorKind::InvalidForm, span, format!("{name} is a special form, not a value"));
             return error.with_hint(format!("call it, or wrap it: (fn [x] ({name} x …))"));
         }
-        let known: Vec<&str> = self.scopes.iter().flat_map(Scope::names).chain(self.names.iter().copied()).collect();
+        let mut known: Vec<&str> = self.globals.keys().copied().collect();
+        known.sort_unstable();
+        known.extend(self.scopes.iter().flat_map(Scope::names));
         let (kind, message, hint) = names::unknown(name, &known);
         let error = self.error(kind, span, message);
         match hint {

@@ -67,6 +67,11 @@ impl Composed {
         }
     }
 
+    /// The functions and values that it is made of.
+    pub(crate) fn parts(&self) -> &[Value] {
+        &self.parts
+    }
+
     /// The value inside `(reduced x)`.
     pub(crate) fn reduced(&self) -> Option<&Value> {
         if self.how == How::Reduced { self.parts.first() } else { None }

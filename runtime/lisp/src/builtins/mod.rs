@@ -31,6 +31,7 @@ mod walk;
 
 pub use composed::{Composed, How};
 pub(crate) use map::look_up;
+pub(crate) use output::write_str;
 pub use row::{Builtin, Native};
 
 /// Every table.

@@ -137,7 +137,7 @@ pub(crate) fn call_value(m: &mut Machine, f: &Value, args: &mut [Value]) -> Resu
     match f {
         Value::Closure(closure) => {
             let globals = m.globals();
-            invoke(m, &globals, closure, args)
+            invoke(m, &globals, closure, args).map_err(|raised| m.left(raised, closure, None))
         }
         Value::Builtin(row) => {
             if let Some(fault) = crate::special::arity_fault(row, args.len()) {

@@ -23,6 +23,8 @@ static NEXT: AtomicU64 = AtomicU64::new(0);
 
 /// The functions of one `fn` or `letfn`.
 pub(crate) struct Group {
+    /// The text that the places of its code lie in.
+    pub(crate) source: Arc<str>,
     pub(crate) members: Vec<Member>,
 }
 
@@ -68,6 +70,11 @@ impl Closure {
         self.captures.as_deref()?.get(index as usize)
     }
 
+    /// The text of the program that made it.
+    pub(crate) fn source(&self) -> &Arc<str> {
+        &self.group.source
+    }
+
     /// Its own name, if it was given one.
     pub fn name(&self) -> Option<&str> {
         self.member()?.name.as_deref()
@@ -96,6 +103,11 @@ impl Closure {
     /// A bound of the nesting depth of what it has captured.
     pub fn depth(&self) -> u32 {
         self.depth
+    }
+
+    /// What it has captured.
+    pub(crate) fn captured(&self) -> &[Value] {
+        self.captures.as_deref().unwrap_or_default()
     }
 
     /// Hands over the captured values, if nobody else holds them.

@@ -202,7 +202,7 @@ fn group(group: &GroupIr) -> (Arc<Group>, Box<[Capture]>) {
             })
             .collect(),
     });
-    (Arc::new(Group { members: members.collect() }), group.captures.clone().into_boxed_slice())
+    (Arc::new(Group { source: Arc::clone(&group.source), members: members.collect() }), group.captures.clone().into_boxed_slice())
 }
 
 fn capture(sources: &[Capture], f: &mut Frame<'_>) -> Option<Arc<[Value]>> {

@@ -26,6 +26,10 @@ impl Globals {
         Globals { cells: names.iter().map(|_| Global::default()).collect(), names }
     }
 
+    pub(crate) fn is_empty(&self) -> bool {
+        self.cells.is_empty()
+    }
+
     /// The function at `index`, if it was never defined anew.
     #[inline]
     pub(crate) fn function(&self, index: u32) -> Option<&Value> {

@@ -18,6 +18,8 @@ pub(crate) struct Meters {
     pub(crate) deadline: Instant,
     /// Steps that threads have reported.
     pub(crate) steps: AtomicU64,
+    /// Calls of tools, refused ones included.
+    tool_calls: AtomicU64,
     /// Live bytes over all threads, as far as they have reported.
     live: AtomicI64,
     peak: AtomicI64,
@@ -36,6 +38,7 @@ impl Meters {
             started,
             deadline,
             steps: AtomicU64::new(0),
+            tool_calls: AtomicU64::new(0),
             live: AtomicI64::new(0),
             peak: AtomicI64::new(0),
             places,
@@ -47,6 +50,12 @@ impl Meters {
         let live = self.live.fetch_add(delta, Ordering::Relaxed) + delta;
         self.peak.fetch_max(live, Ordering::Relaxed);
         live
+    }
+
+    /// Counts a call of a tool; false where it is one too many.
+    pub(crate) fn call_tool(&self) -> bool {
+        let made = self.tool_calls.fetch_add(1, Ordering::Relaxed);
+        self.limits.tool_calls.is_none_or(|limit| made < limit)
     }
 
     pub(crate) fn live(&self) -> i64 {

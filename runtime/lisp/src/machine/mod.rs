@@ -5,15 +5,18 @@
 //! machine. Nothing in the language catches it.
 
 mod fault;
+mod journal;
 mod meters;
 pub(crate) mod stack;
 
+use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Instant;
 
 pub use fault::{Fault, Raised};
+pub(crate) use journal::Journal;
 pub use meters::Gauge;
 pub(crate) use meters::Meters;
 
@@ -26,16 +29,15 @@ use crate::{ErrorKind, Value};
 /// Ticks between two looks at the clock, the gauge and the cancel flag.
 const QUANTUM: u32 = 1024;
 
-/// Names that an error lists of the functions that were under way.
-const TRACED: usize = 8;
-
-/// What a run can read and never changes.
+/// What a run has around it.
 #[derive(Default)]
 pub(crate) struct Surroundings {
     /// Bound under `data/`.
     pub(crate) context: Value,
     /// The last results, newest first.
     pub(crate) history: Vec<Value>,
+    /// What tasks gave, where the run has a journal.
+    pub(crate) journal: Option<Journal>,
 }
 
 /// The evaluator's state on one thread.
@@ -59,6 +61,8 @@ pub struct Machine {
     /// The gauge at the last look, and what was charged since.
     gauged: i64,
     pending: i64,
+    /// Summaries of `step-done` by id.
+    progress: BTreeMap<String, String>,
     prints: Vec<String>,
     printed: usize,
 }
@@ -88,6 +92,7 @@ impl Machine {
             host,
             gauged,
             pending: 0,
+            progress: BTreeMap::new(),
             prints: Vec::new(),
             printed: 0,
         }
@@ -168,22 +173,16 @@ impl Machine {
     #[cold]
     pub(crate) fn at(&mut self, raised: Raised, span: Span) -> Raised {
         if let Some(fault) = &mut self.fault {
-            fault.span.get_or_insert(span);
+            fault.passed(span);
         }
         raised
     }
 
-    /// Notes that a fault left a function that was called at `span`.
+    /// Notes that a fault left a function that was called at `span`; none where a builtin called it.
     #[cold]
-    pub(crate) fn left(&mut self, raised: Raised, closure: &Closure, span: Span) -> Raised {
+    pub(crate) fn left(&mut self, raised: Raised, closure: &Closure, span: impl Into<Option<Span>>) -> Raised {
         if let Some(fault) = &mut self.fault {
-            if fault.span.is_none() {
-                fault.span = Some(span);
-            } else if fault.trace.len() < TRACED
-                && let Some(name) = closure.name()
-            {
-                fault.trace.push((name.to_owned(), span));
-            }
+            fault.left(closure.name(), closure.source(), span.into());
         }
         raised
     }
@@ -222,6 +221,16 @@ impl Machine {
         // Both read the gauge of this thread: what the inner one has reported is not reported again.
         self.gauged = inner.gauged;
         result
+    }
+
+    /// Notes the summary of a step; the last one of an id holds.
+    pub(crate) fn step_done(&mut self, id: String, summary: String) {
+        self.progress.insert(id, summary);
+    }
+
+    /// The summaries of steps by id.
+    pub(crate) fn take_progress(&mut self) -> Vec<(String, String)> {
+        std::mem::take(&mut self.progress).into_iter().collect()
     }
 
     /// Reports the last steps and bytes of this thread; gives what it printed.

@@ -8,7 +8,7 @@ use crate::machine::{Fault, Machine, Raised};
 use crate::parallel::{self, Work};
 use crate::{Value, json};
 
-use super::discovery;
+use super::{discovery, task};
 
 /// The namespace of the functions that are extensions of Clojure's core.
 pub(super) const DISCOVERY: &str = "ptc.core";
@@ -119,9 +119,9 @@ pub(super) static FUNCTIONS: &[Builtin] = &[
         "step-done",
         2..Some(2),
         ["[id summary]"],
-        "Reports a step of a plan as done and gives the summary; kept only by hosts that keep a journal.",
+        "Reports a step of a plan as done and gives the summary, which the run hands to its host.",
         [("(step-done \"1\" \"ready\")", "\"ready\"")],
-        step_done
+        task::step_done
     ),
     function!(
         "ptc.core",
@@ -130,7 +130,7 @@ pub(super) static FUNCTIONS: &[Builtin] = &[
         ["[id]"],
         "Forgets the result of a task, where the host keeps a journal; nil.",
         [("(task-reset \"1\")", "nil")],
-        task_reset
+        task::task_reset
     ),
 ];
 
@@ -172,22 +172,17 @@ fn budget(m: &mut Machine, _: &mut [Value]) -> Result<Value, Raised> {
     Ok(if budget.is_nil() { Value::map([]) } else { budget })
 }
 
-#[expect(clippy::unnecessary_wraps, reason = "the type of all builtins")]
-fn step_done(_: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
-    Ok(take(args, 1))
-}
-
-#[expect(clippy::unnecessary_wraps, reason = "the type of all builtins")]
-fn task_reset(_: &mut Machine, _: &mut [Value]) -> Result<Value, Raised> {
-    Ok(Value::Nil)
-}
-
 fn call_tool(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
     m.tick(100)?;
     let request = at(args, 0);
     if !matches!(request, Value::Map(_)) {
         let message = format!("tool/call takes a map {{:server … :tool … :args {{…}}}}, got {}", described(request));
         return Err(m.raise(ErrorKind::ToolError, message));
+    }
+    if !m.meters.call_tool() {
+        let limit = m.meters.limits.tool_calls.unwrap_or_default();
+        let message = format!("the program made more than {limit} calls of tools");
+        return Err(m.raise_with_hint(ErrorKind::ToolError, message, "ask for more at once, or for less"));
     }
     let ticket = match m.host().submit(request) {
         Ok(ticket) => ticket,

@@ -7,6 +7,7 @@ mod discovery;
 mod functions;
 mod iteration;
 mod table;
+mod task;
 mod threading;
 
 use std::collections::HashMap;

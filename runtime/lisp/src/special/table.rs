@@ -1,6 +1,6 @@
 //! The table of special forms.
 
-use super::{Expand, Special, binding, control, define, iteration, threading};
+use super::{Expand, Special, binding, control, define, iteration, task, threading};
 
 macro_rules! special {
     ($name:literal, $min:literal .. $max:expr, [$($args:literal),*], $doc:literal, [$($example:expr),*], $expand:expr) => {
@@ -136,9 +136,9 @@ pub(super) static SPECIALS: &[Special] = &[
         "task",
         2..Some(2),
         ["id form"],
-        "Evaluates the form; a host that keeps a journal may remember its value under id.",
+        "Evaluates the form; where the run has a journal, only if it has no value of this id yet.",
         [("(task \"sum\" (+ 1 2))", "3")],
-        Expand::Form(control::do_)
+        Expand::Form(task::analyse)
     ),
     special!(
         "comment",

@@ -4,6 +4,7 @@
 //! registers; that is why the booleans are two variants and a double is kept as bits.
 
 mod double;
+mod footprint;
 mod teardown;
 mod text;
 
@@ -13,6 +14,7 @@ use std::sync::Arc;
 use num_bigint::BigInt;
 
 pub use double::Double;
+pub(crate) use footprint::{each_distinct, footprint};
 pub(crate) use teardown::teardown;
 pub use text::Text;
 
@@ -312,6 +314,29 @@ impl Value {
             Value::Composed(c) => c.depth(),
             Value::Closure(c) => c.depth(),
             _ => 0,
+        }
+    }
+
+    /// The block of memory that holds what the value is made of; `None` for what needs none.
+    pub(crate) fn address(&self) -> Option<usize> {
+        match self {
+            Value::BigInt(big) => Some(Arc::as_ptr(big).addr()),
+            Value::Str(text) | Value::Keyword(text) | Value::Symbol(text) | Value::Var(text) => Some(text.address()),
+            Value::Vector(items) => Some(items.address()),
+            Value::Map(map) => Some(map.address()),
+            Value::Set(set) => Some(set.address()),
+            Value::Regex(pattern) => Some(Arc::as_ptr(pattern).addr()),
+            Value::Composed(composed) => Some(Arc::as_ptr(composed).addr()),
+            Value::Closure(closure) => Some(Arc::as_ptr(closure).addr()),
+            Value::Nil | Value::False | Value::True | Value::Int(_) | Value::Double(_) | Value::Builtin(_) => None,
+        }
+    }
+
+    /// Whether both are one block of memory, or equal and in need of none.
+    pub(crate) fn is_same(&self, other: &Value) -> bool {
+        match (self.address(), other.address()) {
+            (None, None) => self == other,
+            (mine, theirs) => mine == theirs,
         }
     }
 

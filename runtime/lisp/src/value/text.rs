@@ -43,6 +43,11 @@ impl Text {
         self.0.text.as_str()
     }
 
+    /// Where it lies in memory.
+    pub(crate) fn address(&self) -> usize {
+        Arc::as_ptr(&self.0).addr()
+    }
+
     /// Whether graphemes are bytes, so that positions need no search.
     #[inline]
     pub fn is_plain(&self) -> bool {

@@ -1,0 +1,89 @@
+//! Work that a plan names: `task`, `task-reset`, `step-done`.
+
+use crate::Value;
+use crate::analyzer::{Analysed, Analyzer, Written};
+use crate::builtins::{Builtin, write_str};
+use crate::convert::{at, described, take};
+use crate::error::{ErrorKind, Span};
+use crate::form::{Form, FormKind};
+use crate::ir::{Ir, Op};
+use crate::machine::{Machine, Raised};
+use crate::value::each_distinct;
+
+/// What `(task id form)` calls, with the form as a function that gives it in a vector.
+static TASK: Builtin = Builtin {
+    name: "task",
+    namespace: "ptc.core",
+    min: 2,
+    max: Some(2),
+    arglists: &["[id form]"],
+    doc: "",
+    examples: &[],
+    run: task,
+};
+
+/// `(task id form)`: the form is evaluated only where the journal does not have its value.
+pub(super) fn analyse<'s>(a: &mut Analyzer<'s>, span: Span, parts: Vec<Form<'s>>, _: bool) -> Analysed {
+    let mut parts = parts.into_iter();
+    let (Some(id), Some(form)) = (parts.next(), parts.next()) else { return Err(a.internal(span)) };
+    let id = a.expr(id, false)?;
+    let place = form.span;
+    // In a vector the form is in no tail position: `recur` cannot leave the task.
+    let (params, body) = (Form::new(place, FormKind::Vector(Vec::new())), Form::new(place, FormKind::Vector(vec![form])));
+    let thunk = a.function(Written { name: None, doc: None, span: place, arities: vec![(params, vec![body])] })?;
+    Ok(Ir::new(span, Op::Builtin { row: &TASK, args: vec![id, thunk] }))
+}
+
+fn task(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
+    let surroundings = std::sync::Arc::clone(&m.surroundings);
+    let id = Value::from(id_of(m, at(args, 0))?);
+    if let Some(done) = surroundings.journal.as_ref().and_then(|journal| journal.get(&id)) {
+        return Ok(done);
+    }
+    let boxed = m.call(&take(args, 1), &mut [])?;
+    let result = boxed.items().and_then(|mut items| items.next().cloned()).unwrap_or_default();
+    drop(boxed);
+    if let Some(journal) = &surroundings.journal {
+        keepable(m, &id, &result)?;
+        journal.put(id, result.clone());
+    }
+    Ok(result)
+}
+
+/// A journal may outlive the program: functions mean nothing without it.
+fn keepable(m: &mut Machine, id: &Value, result: &Value) -> Result<(), Raised> {
+    let (mut visited, mut function) = (0_u32, None);
+    each_distinct([result], |value| {
+        visited += 1;
+        if matches!(value, Value::Closure(_) | Value::Composed(_)) {
+            function = Some(value);
+        }
+        function.is_none()
+    });
+    m.tick(visited)?;
+    let Some(function) = function else { return Ok(()) };
+    let (id, found) = (id.as_str().unwrap_or_default(), described(function));
+    let message = format!("(task id form): the result of task {id:?} holds {found}, which a journal cannot keep");
+    Err(m.raise_with_hint(ErrorKind::TypeError, message, "give the task data as its value and make functions outside of it"))
+}
+
+fn id_of(m: &mut Machine, id: &Value) -> Result<String, Raised> {
+    let mut text = String::new();
+    write_str(m, id, &mut text)?;
+    Ok(text)
+}
+
+pub(super) fn task_reset(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
+    let id = Value::from(id_of(m, at(args, 0))?);
+    if let Some(journal) = &m.surroundings.journal {
+        journal.reset(&id);
+    }
+    Ok(Value::Nil)
+}
+
+pub(super) fn step_done(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
+    let (id, summary) = (id_of(m, at(args, 0))?, id_of(m, at(args, 1))?);
+    m.charge(id.len() + summary.len())?;
+    m.step_done(id, summary);
+    Ok(take(args, 1))
+}
