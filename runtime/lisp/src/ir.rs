@@ -96,13 +96,13 @@ pub enum Op {
         args: Vec<Ir>,
     },
     /// Makes a function.
-    Fn(FnIr),
+    Fn(Box<FnIr>),
     /// Makes functions that can call each other, and evaluates the body.
     LetFn {
         /// A slot for each function.
-        slots: Vec<u32>,
+        slots: Box<[u32]>,
         /// The functions; they capture the same values.
-        group: GroupIr,
+        group: Box<GroupIr>,
         /// The body.
         body: Box<Ir>,
     },
@@ -130,14 +130,7 @@ pub enum Op {
         once: bool,
     },
     /// `(case …)` over constants.
-    Case {
-        /// What is looked up.
-        subject: Box<Ir>,
-        /// Constants, each with the index of its arm.
-        table: Vec<(Value, u32)>,
-        /// The results; the last is the default.
-        arms: Vec<Ir>,
-    },
+    Case(Box<CaseIr>),
     /// `for` and `doseq`.
     For {
         /// What happens in turn; the last is the body.
@@ -162,6 +155,17 @@ pub enum Op {
     Named(Local),
     /// Raises.
     Fault(Box<crate::machine::Fault>),
+}
+
+/// `(case …)` over constants.
+#[derive(Debug)]
+pub struct CaseIr {
+    /// What is looked up.
+    pub subject: Ir,
+    /// Constants, each with the index of its arm.
+    pub table: Vec<(Value, u32)>,
+    /// The results; the last is the default.
+    pub arms: Vec<Ir>,
 }
 
 /// A part of `for` or `doseq`.
@@ -234,6 +238,9 @@ pub struct ArityIr {
     pub body: Ir,
 }
 
+// A program is many of these, and they are moved on the way up: what is seldom and large is boxed.
+const _: () = assert!(size_of::<Ir>() <= 48);
+
 /// A whole program.
 #[derive(Debug)]
 pub struct Unit {
@@ -293,9 +300,9 @@ impl Ir {
                 args.iter().for_each(visit);
             }
             Op::Def { value, .. } => value.iter().for_each(|value| visit(value)),
-            Op::Case { subject, arms, .. } => {
-                visit(subject);
-                arms.iter().for_each(visit);
+            Op::Case(case) => {
+                visit(&case.subject);
+                case.arms.iter().for_each(visit);
             }
             Op::For { steps, .. } => steps.iter().for_each(|step| match step {
                 Step::Each(_, ir) | Step::Bind(_, ir) | Step::When(ir) | Step::While(ir) | Step::Body(ir) => visit(ir),

@@ -46,7 +46,7 @@ impl Program {
         let text = Arc::from(source);
         let unit = analyze(&text, known, forms)?;
         let code = compile(&unit.body);
-        let group = Arc::new(Group { source: Arc::clone(&text), members: Vec::new() });
+        let group = Arc::new(Group::top_level(&text));
         let top = Arc::new(Closure::new(group, 0, None));
         Ok(Program { source: text, unit, code, top })
     }

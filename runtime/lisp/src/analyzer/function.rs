@@ -66,7 +66,7 @@ impl<'s> Analyzer<'s> {
     pub(crate) fn function(&mut self, written: Written<'s>) -> Analysed {
         let span = written.span;
         let group = self.group(vec![written], false)?;
-        Ok(Ir::new(span, Op::Fn(group)))
+        Ok(Ir::new(span, Op::Fn(Box::new(group))))
     }
 
     /// A function that `def` binds: its name is that of the global, so that a later `def` is seen by its own calls.
@@ -76,7 +76,7 @@ impl<'s> Analyzer<'s> {
         for member in &mut group.members {
             member.name.clone_from(&name);
         }
-        Ok(Ir::new(span, Op::Fn(group)))
+        Ok(Ir::new(span, Op::Fn(Box::new(group))))
     }
 
     /// Functions that capture the same values and, under `letfn`, know each other.
@@ -189,7 +189,7 @@ impl<'s> Analyzer<'s> {
         let arglist = format!("[{}]", arglist.join(" ")).into();
         let arity = ArityIr { arglist, fixed: used.highest, variadic: used.rest, slots, body };
         let member = MemberIr { name: None, span, doc: None, arities: vec![arity] };
-        Ok(Ir::new(span, Op::Fn(GroupIr { source: Arc::clone(self.shared_source), captures, members: vec![member] })))
+        Ok(Ir::new(span, Op::Fn(Box::new(GroupIr { source: Arc::clone(self.shared_source), captures, members: vec![member] }))))
     }
 
     /// `#(42)` gives 42: what is no function is not called.
@@ -247,7 +247,7 @@ fn recurs(body: &Ir) -> bool {
         Op::If(parts) => parts.iter().skip(1).any(recurs),
         Op::Do(parts) | Op::And(parts) | Op::Or(parts) => parts.last().is_some_and(recurs),
         Op::Let { body, .. } | Op::LetFn { body, .. } => recurs(body),
-        Op::Case { arms, .. } => arms.iter().any(recurs),
+        Op::Case(case) => case.arms.iter().any(recurs),
         _ => false,
     }
 }

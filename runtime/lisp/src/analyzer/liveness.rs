@@ -133,14 +133,14 @@ impl Walk {
                     self.visit(value, live);
                 }
             }
-            Op::Case { subject, arms, .. } => {
+            Op::Case(case) => {
                 let after = live.clone();
-                for arm in arms {
+                for arm in &mut case.arms {
                     let mut from = after.clone();
                     self.visit(arm, &mut from);
                     live.union(&from);
                 }
-                self.visit(subject, live);
+                self.visit(&mut case.subject, live);
             }
             Op::For { steps, .. } => self.steps(steps, live),
             Op::Key { from, default, .. } => {

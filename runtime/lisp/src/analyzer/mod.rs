@@ -10,6 +10,8 @@ mod scope;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
+use foldhash::fast::RandomState;
+
 use crate::bindings::Bindings;
 use crate::builtins::Builtin;
 use crate::error::{Error, ErrorKind, Span};
@@ -34,8 +36,8 @@ pub(crate) fn analyze<'s>(source: &'s Arc<str>, known: &'s Bindings, forms: Vec<
     let mut analyzer = Analyzer {
         source,
         shared_source: source,
-        globals: HashMap::new(),
-        places: HashMap::new(),
+        globals: HashMap::default(),
+        places: HashMap::default(),
         names: Vec::new(),
         first: 0,
         definitions: Vec::new(),
@@ -43,7 +45,7 @@ pub(crate) fn analyze<'s>(source: &'s Arc<str>, known: &'s Bindings, forms: Vec<
         scopes: vec![Scope::new(None, Vec::new())],
         depth: 0,
         floor: stack::here().saturating_sub(STACK),
-        texts: HashMap::new(),
+        texts: HashMap::default(),
     };
     for (place, (name, value)) in (0..).zip(known.places()) {
         analyzer.places.insert(name, place);
@@ -72,9 +74,9 @@ pub(crate) struct Analyzer<'s> {
     pub(crate) source: &'s str,
     shared_source: &'s Arc<str>,
     /// The globals that can be referred to, with their places.
-    globals: HashMap<&'s str, u32>,
+    globals: HashMap<&'s str, u32, RandomState>,
     /// The places of the names that were known before this program, bound or not.
-    places: HashMap<&'s str, u32>,
+    places: HashMap<&'s str, u32, RandomState>,
     /// The program's own names, from place `first` on.
     names: Vec<&'s str>,
     first: u32,
@@ -85,7 +87,7 @@ pub(crate) struct Analyzer<'s> {
     depth: u32,
     floor: usize,
     /// One value for every keyword and string of the program.
-    texts: HashMap<(&'s str, bool), Value>,
+    texts: HashMap<(&'s str, bool), Value, RandomState>,
 }
 
 pub(crate) type Analysed = Result<Ir, Error>;
@@ -137,7 +139,13 @@ impl<'s> Analyzer<'s> {
     }
 
     pub(crate) fn exprs(&mut self, forms: impl IntoIterator<Item = Form<'s>>) -> Result<Vec<Ir>, Error> {
-        forms.into_iter().map(|form| self.expr(form, false)).collect()
+        let forms = forms.into_iter();
+        // Collecting results would not reserve.
+        let mut all = Vec::with_capacity(forms.size_hint().0);
+        for form in forms {
+            all.push(self.expr(form, false)?);
+        }
+        Ok(all)
     }
 
     fn symbol(&mut self, name: &'s str, span: Span) -> Analysed {

@@ -3,6 +3,8 @@
 use std::collections::HashMap;
 use std::sync::LazyLock;
 
+use foldhash::fast::RandomState;
+
 use crate::builtins::{self, Builtin};
 use crate::error::ErrorKind;
 use crate::{Value, special};
@@ -40,13 +42,13 @@ const NAMESPACES: &[(&str, &str)] = &[
 
 struct Index {
     /// By the name that calls it, with and without its namespace.
-    rows: HashMap<&'static str, &'static Builtin>,
-    qualified: HashMap<(&'static str, &'static str), &'static Builtin>,
+    rows: HashMap<&'static str, &'static Builtin, RandomState>,
+    qualified: HashMap<(&'static str, &'static str), &'static Builtin, RandomState>,
 }
 
 static INDEX: LazyLock<Index> = LazyLock::new(|| {
-    let mut rows: HashMap<&'static str, &'static Builtin> = HashMap::new();
-    let mut qualified = HashMap::new();
+    let mut rows: HashMap<&'static str, &'static Builtin, RandomState> = HashMap::default();
+    let mut qualified: HashMap<_, _, RandomState> = HashMap::default();
     for row in special::functions().chain(builtins::all()) {
         qualified.entry((row.namespace, row.name)).or_insert(row);
         // Names that only a namespace has may be used without it; those of the core win.
@@ -87,7 +89,10 @@ pub(crate) fn namespace(written: &str) -> &str {
 
 /// The builtin that a name stands for.
 pub(crate) fn builtin(name: &str) -> Option<&'static Builtin> {
-    let Some((written, short)) = split(name) else { return INDEX.rows.get(name).copied() };
+    if let Some(row) = INDEX.rows.get(name) {
+        return Some(row);
+    }
+    let (written, short) = split(name)?;
     let namespace = namespace(written);
     let known = NAMESPACES.iter().any(|(alias, _)| *alias == written) || written == "Math";
     let exact = INDEX.qualified.get(&(namespace, short)).copied();

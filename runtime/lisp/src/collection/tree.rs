@@ -28,27 +28,59 @@ enum Node<V> {
 /// The position of `key` among sorted entries, or where it would go.
 #[inline]
 pub(super) fn find<V>(entries: &[(Value, V)], key: &Value) -> Result<usize, usize> {
-    match key {
-        // Integers are the keys of most large maps.
-        Value::Int(key_int) => entries.binary_search_by(|(k, _)| match k {
-            Value::Int(k) => k.cmp(key_int),
-            _ => compare(k, key),
-        }),
-        _ => entries.binary_search_by(|(k, _)| compare(k, key)),
+    let Value::Int(int) = key else { return entries.binary_search_by(|(k, _)| compare(k, key)) };
+    // Integers are the keys of most large maps, and often one follows the other: then the distance from the first is the place.
+    if let Some((Value::Int(first), _)) = entries.first() {
+        let place = int.wrapping_sub(*first) as usize;
+        if let Some((Value::Int(found), _)) = entries.get(place)
+            && found == int
+        {
+            return Ok(place);
+        }
     }
+    let at = entries.partition_point(|(k, _)| is_below(k, *int));
+    match entries.get(at) {
+        Some((Value::Int(found), _)) if found == int => Ok(at),
+        Some((found, _)) if compare(found, key) == Ordering::Equal => Ok(at),
+        _ => Err(at),
+    }
+}
+
+/// Whether `a` stands before an integer.
+#[inline]
+fn is_below(a: &Value, int: i64) -> bool {
+    match a {
+        Value::Int(a) => *a < int,
+        other => compare_apart(other, int) == Ordering::Less,
+    }
+}
+
+#[cold]
+#[inline(never)]
+fn compare_apart(a: &Value, int: i64) -> Ordering {
+    compare(a, &Value::Int(int))
 }
 
 /// The child that holds `key` if any does.
 #[inline]
 fn child<N>(children: &[(Value, N)], key: &Value) -> usize {
     let after = match key {
-        Value::Int(key_int) => children.partition_point(|(least, _)| match least {
-            Value::Int(least) => least <= key_int,
-            _ => compare(least, key) != Ordering::Greater,
+        Value::Int(int) => children.partition_point(|(least, _)| match least {
+            Value::Int(least) => least <= int,
+            other => compare_apart(other, *int) != Ordering::Greater,
         }),
         _ => children.partition_point(|(least, _)| compare(least, key) != Ordering::Greater),
     };
     after.saturating_sub(1)
+}
+
+/// The same for an insert: keys often come in order, and then it is the last child.
+#[inline]
+fn child_for_insert<N>(children: &[(Value, N)], key: &Value) -> usize {
+    match children.last() {
+        Some((least, _)) if compare(least, key) != Ordering::Greater => children.len() - 1,
+        _ => child(children, key),
+    }
 }
 
 impl<V: Clone> Tree<V> {
@@ -215,7 +247,7 @@ fn insert<V: Clone>(node: &mut Node<V>, key: Value, value: V, old: &mut Option<V
             Some((right.least(), Arc::new(right)))
         }
         Node::Branch(children) => {
-            let at = child(children, &key);
+            let at = child_for_insert(children, &key);
             let (_, below) = children.get_mut(at)?;
             let right = insert(Arc::make_mut(below), key, value, old)?;
             children.insert(at + 1, right);

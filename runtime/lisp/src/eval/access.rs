@@ -28,6 +28,30 @@ pub(super) fn key_of(from: Code, key: Value, row: &'static Builtin, span: Span) 
     })
 }
 
+/// `(get local local)`: neither is moved.
+pub(super) fn slot_at_slot(from: usize, key: Local, row: &'static Builtin, span: Span) -> Code {
+    Box::new(move |m, f| match (f.slots.get(from), f.slots.get(key.slot as usize)) {
+        (Some(Value::Map(map)), Some(key)) => Ok(copy(map.lookup(key))),
+        (other, _) => {
+            let held = copy(other);
+            let key = local(f, key);
+            get(m, row, held, &key, span)
+        }
+    })
+}
+
+/// The same of what the function under way has captured.
+pub(super) fn capture_at_slot(from: u32, key: Local, row: &'static Builtin, span: Span) -> Code {
+    Box::new(move |m, f| match (f.this.capture(from), f.slots.get(key.slot as usize)) {
+        (Some(Value::Map(map)), Some(key)) => Ok(copy(map.lookup(key))),
+        (other, _) => {
+            let held = copy(other);
+            let key = local(f, key);
+            get(m, row, held, &key, span)
+        }
+    })
+}
+
 fn get(m: &mut Machine, row: &'static Builtin, from: Value, key: &Value, span: Span) -> Result<Value, Raised> {
     (row.run)(m, &mut [from, key.clone()]).map_err(|raised| m.at(raised, span))
 }

@@ -2,9 +2,10 @@
 
 use std::sync::Arc;
 
+use super::argument::Argument;
 use super::closure::Arity;
 use super::globals::Globals;
-use super::{Closure, Code, Frame, discard, is_scalar};
+use super::{Closure, Frame, is_scalar};
 use crate::Value;
 use crate::error::ErrorKind;
 use crate::machine::{Machine, Raised};
@@ -16,7 +17,8 @@ pub(crate) fn invoke(m: &mut Machine, globals: &Globals, closure: &Arc<Closure>,
     };
     m.enter()?;
     let result = match arity.slots {
-        0..=2 => filled::<2>(m, globals, closure, arity, args),
+        0..=1 => filled::<1>(m, globals, closure, arity, args),
+        2 => filled::<2>(m, globals, closure, arity, args),
         3..=4 => filled::<4>(m, globals, closure, arity, args),
         5..=8 => filled::<8>(m, globals, closure, arity, args),
         9..=16 => filled::<16>(m, globals, closure, arity, args),
@@ -82,48 +84,56 @@ fn rest_of(args: &mut [Value]) -> Value {
     if args.is_empty() { Value::Nil } else { Value::vector(args.iter_mut().map(std::mem::take).collect()) }
 }
 
+/// The arguments of a call: a boxed slice of any number of them, or an array, whose length the compiler knows.
+pub(super) trait Arguments: AsRef<[Argument]> + Send + Sync + 'static {}
+
+impl<A: AsRef<[Argument]> + Send + Sync + 'static> Arguments for A {}
+
 /// Calls a closure with arguments that are evaluated straight into its frame.
 #[inline]
-pub(crate) fn call_closure(m: &mut Machine, f: &mut Frame<'_>, closure: &Arc<Closure>, args: &[Code]) -> Result<Value, Raised> {
-    let Some(arity) = closure.member().and_then(|member| member.arity(args.len())) else {
-        return Err(wrong_arity(m, closure, args.len()));
+pub(super) fn call_closure<A: Arguments>(
+    m: &mut Machine,
+    f: &mut Frame<'_>,
+    closure: &Arc<Closure>,
+    args: &A,
+) -> Result<Value, Raised> {
+    let count = args.as_ref().len();
+    let Some(arity) = closure.member().and_then(|member| member.arity(count)) else {
+        return Err(wrong_arity(m, closure, count));
     };
-    if arity.variadic {
-        let mut values = Vec::with_capacity(args.len());
-        for arg in args {
-            values.push(arg(m, f)?);
-        }
-        return invoke(m, f.globals, closure, &mut values);
-    }
     match arity.slots {
-        0..=2 => evaluated::<2>(m, f, closure, arity, args),
-        3..=4 => evaluated::<4>(m, f, closure, arity, args),
-        5..=8 => evaluated::<8>(m, f, closure, arity, args),
-        9..=16 => evaluated::<16>(m, f, closure, arity, args),
-        slots => {
-            let mut slots = vec![Value::Nil; slots];
-            for (slot, arg) in slots.iter_mut().zip(args) {
-                *slot = arg(m, f)?;
-            }
-            m.enter()?;
-            let result = (arity.body)(m, &mut Frame { slots: &mut slots, this: closure, globals: f.globals });
-            m.exit();
-            result
-        }
+        _ if arity.variadic => collected(m, f, closure, args.as_ref()),
+        0..=1 if count <= 1 => evaluated::<1, A>(m, f, closure, arity, args),
+        0..=2 => evaluated::<2, A>(m, f, closure, arity, args),
+        3..=4 => evaluated::<4, A>(m, f, closure, arity, args),
+        5..=8 => evaluated::<8, A>(m, f, closure, arity, args),
+        9..=16 => evaluated::<16, A>(m, f, closure, arity, args),
+        _ => collected(m, f, closure, args.as_ref()),
     }
 }
 
+/// The same where the frame is large or takes what is left over in one slot.
 #[inline(never)]
-fn evaluated<const N: usize>(
+fn collected(m: &mut Machine, f: &mut Frame<'_>, closure: &Arc<Closure>, args: &[Argument]) -> Result<Value, Raised> {
+    let mut values = Vec::with_capacity(args.len());
+    for arg in args {
+        values.push(arg.get(m, f)?);
+    }
+    invoke(m, f.globals, closure, &mut values)
+}
+
+#[inline(never)]
+fn evaluated<const N: usize, A: Arguments>(
     m: &mut Machine,
     f: &mut Frame<'_>,
     closure: &Arc<Closure>,
     arity: &Arity,
-    args: &[Code],
+    args: &A,
 ) -> Result<Value, Raised> {
     let mut slots = [const { Value::Nil }; N];
-    for (slot, arg) in slots.iter_mut().zip(args) {
-        discard(std::mem::replace(slot, arg(m, f)?));
+    for (slot, arg) in slots.iter_mut().zip(args.as_ref()) {
+        // What is in the slot is nil and needs no drop.
+        std::mem::forget(std::mem::replace(slot, arg.get(m, f)?));
     }
     m.enter()?;
     let result = (arity.body)(m, &mut Frame { slots: &mut slots, this: closure, globals: f.globals });

@@ -22,10 +22,14 @@ pub struct Closure {
 static NEXT: AtomicU64 = AtomicU64::new(0);
 
 /// The functions of one `fn` or `letfn`.
+///
+/// A call goes from the closure to the code: nearly every group has one member and that one arity, so that the first of each
+/// is kept in place.
 pub(crate) struct Group {
     /// The text that the places of its code lie in.
     pub(crate) source: Arc<str>,
-    pub(crate) members: Vec<Member>,
+    first: Member,
+    others: Box<[Member]>,
 }
 
 /// One function with its arities.
@@ -34,7 +38,8 @@ pub(crate) struct Member {
     pub(crate) doc: Option<Arc<str>>,
     pub(crate) span: Span,
     /// By number of fixed parameters; a variadic one comes last.
-    pub(crate) arities: Vec<Arity>,
+    pub(crate) first: Arity,
+    pub(crate) others: Box<[Arity]>,
 }
 
 /// One arity.
@@ -62,7 +67,10 @@ impl Closure {
 
     #[inline]
     pub(crate) fn member(&self) -> Option<&Member> {
-        self.group.members.get(self.member as usize)
+        match self.member {
+            0 => Some(&self.group.first),
+            later => self.group.others.get(later as usize - 1),
+        }
     }
 
     #[inline]
@@ -87,7 +95,7 @@ impl Closure {
 
     /// The parameters of each arity, as written.
     pub fn arglists(&self) -> impl Iterator<Item = &str> {
-        self.member().into_iter().flat_map(|member| member.arities.iter().map(|arity| &*arity.arglist))
+        self.member().into_iter().flat_map(|member| member.arities().map(|arity| &*arity.arglist))
     }
 
     /// Where its text stands in the program that made it.
@@ -136,10 +144,34 @@ impl fmt::Debug for Closure {
     }
 }
 
+impl Group {
+    /// None for no member.
+    pub(crate) fn new(source: &Arc<str>, members: impl IntoIterator<Item = Member>) -> Option<Group> {
+        let mut members = members.into_iter();
+        Some(Group { source: Arc::clone(source), first: members.next()?, others: members.collect() })
+    }
+
+    /// The top level of a program, which nobody calls.
+    pub(crate) fn top_level(source: &Arc<str>) -> Group {
+        let nothing = Arity { arglist: "[]".into(), fixed: 0, variadic: false, slots: 0, body: Box::new(|_, _| Ok(Value::Nil)) };
+        let first = Member { name: None, doc: None, span: Span::new(0, 0), first: nothing, others: Box::default() };
+        Group { source: Arc::clone(source), first, others: Box::default() }
+    }
+}
+
 impl Member {
+    fn arities(&self) -> impl Iterator<Item = &Arity> {
+        std::iter::once(&self.first).chain(&self.others)
+    }
+
     /// The arity for `count` arguments.
     #[inline]
     pub(crate) fn arity(&self, count: usize) -> Option<&Arity> {
-        self.arities.iter().find(|arity| arity.fixed == count || (arity.variadic && count > arity.fixed))
+        if self.first.fixed == count { Some(&self.first) } else { self.later_arity(count) }
+    }
+
+    #[inline(never)]
+    fn later_arity(&self, count: usize) -> Option<&Arity> {
+        self.arities().find(|arity| arity.fixed == count || (arity.variadic && count > arity.fixed))
     }
 }

@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use super::call::{call_closure, not_callable};
+use super::argument::{Argument, Condition, stands};
+use super::call::{Arguments, call_closure, not_callable};
 use super::fused::copy;
 use super::iterate::{Turn, comprehension};
 use super::looping::{recur, repeat};
@@ -12,7 +13,7 @@ use crate::Value;
 use crate::builtins::Builtin;
 use crate::collection::{Map, Set};
 use crate::error::{ErrorKind, Span};
-use crate::ir::{Capture, GroupIr, Ir, Local, Op, Step};
+use crate::ir::{ArityIr, Capture, GroupIr, Ir, Local, Op, Step};
 use crate::machine::{Machine, Raised};
 
 /// Compiles an expression.
@@ -50,8 +51,7 @@ pub(crate) fn compile(ir: &Ir) -> Code {
         }
         Op::If(parts) => {
             let [test, then, otherwise] = &**parts;
-            let (test, then, otherwise) = (truth(test), compile(then), compile(otherwise));
-            Box::new(move |m, f| if test(m, f)? { then(m, f) } else { otherwise(m, f) })
+            branch(Condition::of(test), compile(then), compile(otherwise))
         }
         Op::And(parts) => chain(parts, false),
         Op::Or(parts) => chain(parts, true),
@@ -64,7 +64,7 @@ pub(crate) fn compile(ir: &Ir) -> Code {
         Op::Call { f, args } => call(f, args, span),
         Op::Builtin { row, args } => builtin(row, args, span),
         Op::Def { index, value, once } => define(*index, value.as_deref(), *once),
-        Op::Case { subject, table, arms } => case(subject, table, arms),
+        Op::Case(ir) => case(&ir.subject, &ir.table, &ir.arms),
         Op::For { steps, collect } => comprehension(steps.iter().map(turn).collect(), *collect),
         Op::Nth(from, index) => access::nth(*from, *index, span),
         Op::Rest(from, skipped) => access::rest(*from, *skipped, span),
@@ -79,6 +79,19 @@ pub(crate) fn compile(ir: &Ir) -> Code {
                 Err(m.at(raised, span))
             })
         }
+    }
+}
+
+fn branch(condition: Condition, then: Code, otherwise: Code) -> Code {
+    match condition {
+        Condition::Test(test) => Box::new(move |m, f| if test(m, f)? { then(m, f) } else { otherwise(m, f) }),
+        Condition::SlotInt { slot, int, orders, otherwise: test } => Box::new(move |m, f| {
+            let truth = match f.slots.get(slot) {
+                Some(Value::Int(i)) => stands(*i, int, orders),
+                _ => test(m, f)?,
+            };
+            if truth { then(m, f) } else { otherwise(m, f) }
+        }),
     }
 }
 
@@ -185,24 +198,25 @@ fn bind(bindings: &[(u32, Ir)], body: &Ir) -> Code {
 }
 
 /// The code of a group, and what it captures.
-fn group(group: &GroupIr) -> (Arc<Group>, Box<[Capture]>) {
-    let members = group.members.iter().map(|member| Member {
-        name: member.name.clone(),
-        doc: member.doc.clone(),
-        span: member.span,
-        arities: member
-            .arities
-            .iter()
-            .map(|arity| Arity {
-                arglist: Arc::clone(&arity.arglist),
-                fixed: arity.fixed as usize,
-                variadic: arity.variadic,
-                slots: arity.slots as usize,
-                body: compile(&arity.body),
-            })
-            .collect(),
+fn group(group: &GroupIr) -> Option<(Arc<Group>, Box<[Capture]>)> {
+    let arity = |arity: &ArityIr| Arity {
+        arglist: Arc::clone(&arity.arglist),
+        fixed: arity.fixed as usize,
+        variadic: arity.variadic,
+        slots: arity.slots as usize,
+        body: compile(&arity.body),
+    };
+    let members = group.members.iter().filter_map(|member| {
+        let mut arities = member.arities.iter().map(arity);
+        Some(Member {
+            name: member.name.clone(),
+            doc: member.doc.clone(),
+            span: member.span,
+            first: arities.next()?,
+            others: arities.collect(),
+        })
     });
-    (Arc::new(Group { source: Arc::clone(&group.source), members: members.collect() }), group.captures.clone().into_boxed_slice())
+    Some((Arc::new(Group::new(&group.source, members)?), group.captures.clone().into_boxed_slice()))
 }
 
 fn capture(sources: &[Capture], f: &mut Frame<'_>) -> Option<Arc<[Value]>> {
@@ -220,7 +234,7 @@ fn capture(sources: &[Capture], f: &mut Frame<'_>) -> Option<Arc<[Value]>> {
 }
 
 fn function(ir: &GroupIr) -> Code {
-    let (group, sources) = group(ir);
+    let Some((group, sources)) = group(ir) else { return constant(Value::Nil) };
     if sources.is_empty() {
         // Nothing tells one from the next.
         return constant(Value::Closure(Arc::new(Closure::new(group, 0, None))));
@@ -229,7 +243,7 @@ fn function(ir: &GroupIr) -> Code {
 }
 
 fn letfn(slots: &[u32], ir: &GroupIr, body: &Ir) -> Code {
-    let (group, sources) = group(ir);
+    let Some((group, sources)) = group(ir) else { return compile(body) };
     let slots: Box<[usize]> = slots.iter().map(|slot| *slot as usize).collect();
     let body = compile(body);
     Box::new(move |m, f| {
@@ -283,38 +297,47 @@ fn call(f: &Ir, args: &[Ir], span: Span) -> Code {
     {
         return key_access(from, key, row, span);
     }
-    let compiled = all(args);
+    match args {
+        [a] => call_of(f, [Argument::of(a)], span),
+        [a, b] => call_of(f, [Argument::of(a), Argument::of(b)], span),
+        [a, b, c] => call_of(f, [Argument::of(a), Argument::of(b), Argument::of(c)], span),
+        _ => call_of(f, args.iter().map(Argument::of).collect::<Box<[Argument]>>(), span),
+    }
+}
+
+/// A call whose number of arguments is known, where it is a usual one: evaluating them needs no loop then.
+fn call_of<A: Arguments>(f: &Ir, args: A, span: Span) -> Code {
     match &f.op {
         Op::Global { index, fallback } => {
             let (index, fallback) = (*index, *fallback);
             Box::new(move |m, f| {
                 let globals = f.globals;
                 if let Some(Value::Closure(closure)) = globals.function(index) {
-                    return call_closure(m, f, closure, &compiled).map_err(|raised| m.left(raised, closure, span));
+                    return call_closure(m, f, closure, &args).map_err(|raised| m.left(raised, closure, span));
                 }
                 let callee = lookup(m, f, index, fallback, span)?;
-                apply(m, f, &callee, &compiled, span)
+                apply(m, f, &callee, &args, span)
             })
         }
         Op::This => Box::new(move |m, f| {
             let this = f.this;
-            call_closure(m, f, this, &compiled).map_err(|raised| m.left(raised, this, span))
+            call_closure(m, f, this, &args).map_err(|raised| m.left(raised, this, span))
         }),
         Op::Const(value) => {
             let value = value.clone();
-            Box::new(move |m, f| apply(m, f, &value, &compiled, span))
+            Box::new(move |m, f| apply(m, f, &value, &args, span))
         }
         _ => {
             let callee = compile(f);
             Box::new(move |m, f| {
                 let callee = callee(m, f)?;
-                apply(m, f, &callee, &compiled, span)
+                apply(m, f, &callee, &args, span)
             })
         }
     }
 }
 
-fn apply(m: &mut Machine, f: &mut Frame<'_>, callee: &Value, args: &[Code], span: Span) -> Result<Value, Raised> {
+fn apply<A: Arguments>(m: &mut Machine, f: &mut Frame<'_>, callee: &Value, args: &A, span: Span) -> Result<Value, Raised> {
     match callee {
         Value::Closure(closure) => call_closure(m, f, closure, args).map_err(|raised| m.left(raised, closure, span)),
         Value::Nil | Value::True | Value::False | Value::Int(_) | Value::Double(_) | Value::BigInt(_) | Value::Str(_) => {
@@ -322,7 +345,10 @@ fn apply(m: &mut Machine, f: &mut Frame<'_>, callee: &Value, args: &[Code], span
             Err(m.at(raised, span))
         }
         _ => {
-            let mut values = evaluate(args, m, f)?;
+            let mut values = Vec::with_capacity(args.as_ref().len());
+            for arg in args.as_ref() {
+                values.push(arg.get(m, f)?);
+            }
             call_value(m, callee, &mut values).map_err(|raised| m.at(raised, span))
         }
     }
@@ -342,32 +368,31 @@ fn builtin(row: &'static Builtin, args: &[Ir], span: Span) -> Code {
         return code;
     }
     let run = row.run;
-    let mut args: Vec<Code> = args.iter().map(compile).collect();
-    match args.len() {
-        0 => Box::new(move |m, _| run(m, &mut []).map_err(|raised| m.at(raised, span))),
-        1 => {
-            let Some(a) = args.pop() else { return constant(Value::Nil) };
+    match args {
+        [] => Box::new(move |m, _| run(m, &mut []).map_err(|raised| m.at(raised, span))),
+        [a] => {
+            let a = Argument::of(a);
             Box::new(move |m, f| {
-                let mut args = [a(m, f)?];
+                let mut args = [a.get(m, f)?];
                 run(m, &mut args).map_err(|raised| m.at(raised, span))
             })
         }
-        2 => {
-            let (Some(b), Some(a)) = (args.pop(), args.pop()) else { return constant(Value::Nil) };
+        [a, b] => {
+            let (a, b) = (Argument::of(a), Argument::of(b));
             Box::new(move |m, f| {
-                let mut args = [a(m, f)?, b(m, f)?];
+                let mut args = [a.get(m, f)?, b.get(m, f)?];
                 run(m, &mut args).map_err(|raised| m.at(raised, span))
             })
         }
-        3 => {
-            let (Some(c), Some(b), Some(a)) = (args.pop(), args.pop(), args.pop()) else { return constant(Value::Nil) };
+        [a, b, c] => {
+            let (a, b, c) = (Argument::of(a), Argument::of(b), Argument::of(c));
             Box::new(move |m, f| {
-                let mut args = [a(m, f)?, b(m, f)?, c(m, f)?];
+                let mut args = [a.get(m, f)?, b.get(m, f)?, c.get(m, f)?];
                 run(m, &mut args).map_err(|raised| m.at(raised, span))
             })
         }
         _ => {
-            let args = args.into_boxed_slice();
+            let args = all(args);
             Box::new(move |m, f| {
                 let mut values = evaluate(&args, m, f)?;
                 run(m, &mut values).map_err(|raised| m.at(raised, span))

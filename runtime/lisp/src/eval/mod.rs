@@ -1,6 +1,7 @@
 //! Resolved programs to closures, and running them.
 
 mod access;
+mod argument;
 mod call;
 mod closure;
 mod compile;

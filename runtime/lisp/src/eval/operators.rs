@@ -2,7 +2,7 @@
 
 use super::compile::{compile, constant, key_access};
 use super::fused::{self, Any, Int, Slot, Source};
-use super::{Code, Test, discard};
+use super::{Code, Test, access, discard};
 use crate::Value;
 use crate::builtins::Builtin;
 use crate::error::Span;
@@ -61,6 +61,12 @@ pub(super) fn fused_builtin(row: &'static Builtin, args: &[Ir], span: Span) -> O
             Operand::Any(a) => subtract(Any(a), Int(1), row, true, span),
         }),
         ("get", [from, Ir { op: Op::Const(key), .. }]) if key.as_name().is_some() => Some(key_access(from, key, row, span)),
+        ("get", [Ir { op: Op::Local(from), .. }, Ir { op: Op::Local(key), .. }]) if from.slot != key.slot => {
+            Some(access::slot_at_slot(from.slot as usize, *key, row, span))
+        }
+        ("get", [Ir { op: Op::Capture(from), .. }, Ir { op: Op::Local(key), .. }]) => {
+            Some(access::capture_at_slot(*from, *key, row, span))
+        }
         ("not" | "nil?" | "some?", [_]) => {
             let test = truth_of_builtin(row, args, span)?;
             Some(Box::new(move |m, f| test(m, f).map(Value::bool)))

@@ -123,7 +123,7 @@ pub(super) fn letfn<'s>(a: &mut Analyzer<'s>, span: Span, mut parts: Parts<'s>, 
     }
     let body = if parts.is_empty() { nil(span) } else { a.body(span, parts, tail)? };
     a.leave(mark);
-    Ok(Ir::new(span, Op::LetFn { slots, group, body: Box::new(body) }))
+    Ok(Ir::new(span, Op::LetFn { slots: slots.into(), group: Box::new(group), body: Box::new(body) }))
 }
 
 /// `(name [params] body…)`

@@ -4,7 +4,7 @@ use crate::Value;
 use crate::analyzer::{Analysed, Analyzer, builtin_call, read};
 use crate::error::{Error, Span};
 use crate::form::{Form, FormKind};
-use crate::ir::{Ir, Op};
+use crate::ir::{CaseIr, Ir, Op};
 
 type Parts<'s> = Vec<Form<'s>>;
 
@@ -246,7 +246,7 @@ pub(super) fn case<'s>(a: &mut Analyzer<'s>, span: Span, parts: Parts<'s>, tail:
         arms.push(a.expr(result, tail)?);
     }
     arms.push(default.unwrap_or_else(|| nil(span)));
-    Ok(Ir::new(span, Op::Case { subject: Box::new(subject), table, arms }))
+    Ok(Ir::new(span, Op::Case(Box::new(CaseIr { subject, table, arms }))))
 }
 
 pub(super) fn and<'s>(a: &mut Analyzer<'s>, span: Span, parts: Parts<'s>, tail: bool) -> Analysed {

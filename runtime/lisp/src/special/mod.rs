@@ -13,6 +13,8 @@ mod threading;
 use std::collections::HashMap;
 use std::sync::LazyLock;
 
+use foldhash::fast::RandomState;
+
 use crate::analyzer::{Analysed, Analyzer};
 use crate::builtins::Builtin;
 use crate::error::{Error, ErrorKind, Span};
@@ -60,7 +62,8 @@ impl std::fmt::Debug for Special {
     }
 }
 
-static INDEX: LazyLock<HashMap<&'static str, &'static Special>> = LazyLock::new(|| all().map(|row| (row.name, row)).collect());
+static INDEX: LazyLock<HashMap<&'static str, &'static Special, RandomState>> =
+    LazyLock::new(|| all().map(|row| (row.name, row)).collect());
 
 /// Every special form.
 pub fn all() -> impl Iterator<Item = &'static Special> {

@@ -1,0 +1,133 @@
+//! Arguments of calls and next values of loops: what most of them are is done on the spot, without a call of their code.
+
+use super::compile::compile;
+use super::operators::is_core;
+use super::{Code, Frame};
+use crate::Value;
+use crate::ir::{Ir, Local, Op};
+use crate::machine::{Machine, Raised};
+
+/// An expression that is evaluated for its value. The code beside a special form is what holds where integers do not.
+pub(super) enum Argument {
+    /// A slot that is read for the last time.
+    Take(usize),
+    /// A slot and a constant.
+    AddInt(usize, i64, Code),
+    /// Two slots.
+    Add(usize, usize, Code),
+    Code(Code),
+}
+
+impl Argument {
+    pub(super) fn of(ir: &Ir) -> Argument {
+        let (row, args) = match &ir.op {
+            Op::Local(Local { slot, last: true }) => return Argument::Take(*slot as usize),
+            Op::Builtin { row, args } if is_core(row) => (row, args),
+            _ => return Argument::Code(compile(ir)),
+        };
+        let slot = |ir: &Ir| match &ir.op {
+            Op::Local(local) => Some(local.slot as usize),
+            _ => None,
+        };
+        let int = |ir: &Ir| match &ir.op {
+            Op::Const(Value::Int(i)) => Some(*i),
+            _ => None,
+        };
+        let by = match (row.name, args.as_slice()) {
+            ("inc", [_]) => Some(1),
+            ("dec", [_]) => Some(-1),
+            ("+", [_, b]) => int(b),
+            ("-", [_, b]) => int(b).and_then(i64::checked_neg),
+            _ => None,
+        };
+        let slots = (args.first().and_then(slot), args.get(1).and_then(slot));
+        match (by, slots, row.name) {
+            (Some(by), (Some(a), _), _) => Argument::AddInt(a, by, compile(ir)),
+            (None, (Some(a), Some(b)), "+") if args.len() == 2 => Argument::Add(a, b, compile(ir)),
+            _ => Argument::Code(compile(ir)),
+        }
+    }
+
+    #[inline(always)]
+    #[expect(clippy::inline_always, reason = "out of line it is the call that it is there to save")]
+    pub(super) fn get(&self, m: &mut Machine, f: &mut Frame<'_>) -> Result<Value, Raised> {
+        let code = match self {
+            Argument::AddInt(slot, by, code) => {
+                if let Some(Value::Int(i)) = f.slots.get(*slot)
+                    && let Some(sum) = i.checked_add(*by)
+                {
+                    return Ok(Value::Int(sum));
+                }
+                code
+            }
+            Argument::Add(a, b, code) => {
+                if let (Some(Value::Int(p)), Some(Value::Int(q))) = (f.slots.get(*a), f.slots.get(*b))
+                    && let Some(sum) = p.checked_add(*q)
+                {
+                    return Ok(Value::Int(sum));
+                }
+                code
+            }
+            Argument::Take(slot) => return Ok(f.take(*slot)),
+            Argument::Code(code) => code,
+        };
+        code(m, f)
+    }
+}
+
+/// A test of a branch.
+pub(super) enum Condition {
+    /// A slot against a constant: the orders that satisfy it, as bits (less 1, equal 2, greater 4).
+    SlotInt {
+        slot: usize,
+        int: i64,
+        orders: u8,
+        otherwise: super::Test,
+    },
+    Test(super::Test),
+}
+
+impl Condition {
+    pub(super) fn of(ir: &Ir) -> Condition {
+        let otherwise = super::operators::truth(ir);
+        let Op::Builtin { row, args } = &ir.op else { return Condition::Test(otherwise) };
+        let orders = match row.name {
+            _ if !is_core(row) => None,
+            "<" => Some(1),
+            "=" | "==" => Some(2),
+            "<=" => Some(3),
+            ">" => Some(4),
+            "not=" => Some(5),
+            ">=" => Some(6),
+            _ => None,
+        };
+        match (orders, args.as_slice()) {
+            (Some(orders), [Ir { op: Op::Local(local), .. }, Ir { op: Op::Const(Value::Int(int)), .. }]) => {
+                Condition::SlotInt { slot: local.slot as usize, int: *int, orders, otherwise }
+            }
+            _ => Condition::Test(otherwise),
+        }
+    }
+}
+
+/// Whether `a` stands to `b` in one of `orders`.
+#[inline]
+pub(super) fn stands(a: i64, b: i64, orders: u8) -> bool {
+    orders >> (a.cmp(&b) as i8 + 1) & 1 == 1
+}
+
+#[cfg(test)]
+mod tests {
+    use super::stands;
+
+    #[test]
+    fn orders_are_bits() {
+        for (a, b) in [(1, 2), (2, 2), (3, 2), (i64::MIN, i64::MAX)] {
+            assert_eq!(
+                [1, 2, 3, 4, 5, 6].map(|orders| stands(a, b, orders)),
+                [a < b, a == b, a <= b, a > b, a != b, a >= b],
+                "{a} {b}"
+            );
+        }
+    }
+}
