@@ -1,11 +1,29 @@
 //! JSON with places: the one tree that configs, lock files and OpenAPI documents are read into.
 
 mod parse;
+mod yaml;
 
 use std::ops::Range;
 
-use crate::source::FileId;
+use crate::diag::Diagnostics;
+use crate::source::{FileId, Sources};
 pub use parse::{MAX_DEPTH, Syntax, parse, parse_as};
+pub use yaml::parse_yaml;
+
+/// Reads a document that is JSON or YAML: by the end of its path, and where that does not tell, by its first character.
+/// See [`parse_as`] and [`parse_yaml`].
+pub fn parse_document(sources: &Sources, file: FileId, diagnostics: &mut Diagnostics) -> Option<Node> {
+    let source = sources.get(file);
+    let path = source.path.to_ascii_lowercase();
+    let is_yaml = if path.ends_with(".json") {
+        false
+    } else if path.ends_with(".yaml") || path.ends_with(".yml") {
+        true
+    } else {
+        !source.text.trim_start().starts_with(['{', '['])
+    };
+    if is_yaml { parse_yaml(sources, file, diagnostics) } else { parse_as(sources, file, Syntax::DOCUMENT, diagnostics) }
+}
 
 /// A value and where it stands.
 #[derive(Debug, Clone)]

@@ -51,6 +51,8 @@ fn exit_codes_tell_clean_findings_and_failure_apart() {
         (&["--check", latin1.path()], 2, "byte 20 is not UTF-8"),
         (&[], 2, "<CONFIG>"),
         (&["--no-such-option"], 2, "--no-such-option"),
+        (&["--runtime-source", "registry", "good_minimal/upstreams.json"], 2, "[possible values: workspace, embedded]"),
+        (&["--check", "--check", "good_minimal/upstreams.json"], 2, "cannot be used multiple times"),
         (&["--check", "--eval", "1", "good_minimal/upstreams.json"], 2, "--eval"),
         (&["explain", "PTC9999"], 2, "there is no diagnostic code `PTC9999`"),
         (&["--help"], 0, ""),

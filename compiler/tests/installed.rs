@@ -19,9 +19,14 @@ impl Folder {
         Folder(path)
     }
 
+    /// Copies the program, and nothing else.
+    fn copy_program(&self) {
+        fs::copy(env!("CARGO_BIN_EXE_ptc-compile"), self.0.join("ptc-compile")).unwrap();
+    }
+
     /// Copies the program and writes a config with one upstream that is pinned and does not exist.
     fn install(&self) {
-        fs::copy(env!("CARGO_BIN_EXE_ptc-compile"), self.0.join("ptc-compile")).unwrap();
+        self.copy_program();
         fs::write(
             self.0.join("clinic.json"),
             r#"{"upstreams": {"notes": {"transport": "mcp_stdio", "command": "no-such-program"}}}"#,
@@ -76,6 +81,52 @@ fn it_builds_in_an_empty_folder() {
     assert!(text(&built.stdout).contains("\nuser=> 3\n"), "{}", text(&built.stdout));
     let asked = folder.run("target/ptc/clinic", &["eval", "(dir \"notes\")"], &[]);
     assert!(text(&asked.stdout).contains("list"), "{}{}", text(&asked.stdout), text(&asked.stderr));
+    shows_no_path(&folder.0.join("target/ptc/clinic"));
+}
+
+/// Neither where it was built, nor where the sources of what it is made of lie.
+fn shows_no_path(binary: &Path) {
+    let bytes = fs::read(binary).unwrap();
+    let workspace = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap().display().to_string();
+    let mut paths = vec![workspace];
+    for name in ["HOME", "CARGO_HOME", "PTC_COMPILE_CACHE"] {
+        paths.extend(std::env::var(name).ok().filter(|path| path.len() > 1));
+    }
+    for path in paths {
+        // With a separator behind it, since `/root` alone is a word of many texts.
+        let needle = format!("{path}{}", std::path::MAIN_SEPARATOR);
+        let found = bytes.windows(needle.len()).position(|part| part == needle.as_bytes());
+        let around = found.map(|at| String::from_utf8_lossy(&bytes[at..bytes.len().min(at + 120)]).into_owned());
+        assert_eq!(around, None, "the binary names {path}");
+    }
+}
+
+#[test]
+fn a_config_with_a_document_needs_nothing_else() {
+    let folder = Folder::new("document");
+    folder.copy_program();
+    fs::write(
+        folder.0.join("upstreams.json"),
+        r#"{"upstreams": {"shop": {"transport": "openapi", "base_url": "https://shop.example.com", "schema_file": "shop.json",
+            "include_operations": ["listOrders"]}}}"#,
+    )
+    .unwrap();
+    fs::write(
+        folder.0.join("shop.json"),
+        r#"{"openapi": "3.0.3", "paths": {"/orders": {"get": {"operationId": "listOrders",
+            "responses": {"200": {"content": {"application/json": {}}}}}}}}"#,
+    )
+    .unwrap();
+    let keep = ["PATH", "HOME", "CARGO_HOME", "RUSTUP_HOME"];
+    let built = folder.run("ptc-compile", &["upstreams.json", "-o", "gate", "--eval", "(dir \"shop\")"], &keep);
+    assert!(built.status.success(), "{}{}", text(&built.stdout), text(&built.stderr));
+    assert!(text(&built.stdout).contains("list-orders"), "{}", text(&built.stdout));
+    let written = fs::read_to_string(folder.0.join("upstreams.lock.json")).unwrap();
+    assert!(written.contains("list-orders") && written.contains("sha256:"), "{written}");
+    shows_no_path(&folder.0.join("gate"));
+    // The lock that was written is one to build from.
+    let again = folder.run("ptc-compile", &["upstreams.json", "-o", "gate", "--locked", "--offline"], &keep);
+    assert!(again.status.success(), "{}", text(&again.stderr));
 }
 
 #[test]

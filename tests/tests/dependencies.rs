@@ -7,22 +7,42 @@ use ptc_tests::process::run;
 
 /// Names of the packages that a build of `ptc-runtime` links or runs.
 fn packages(features: &[&str]) -> BTreeSet<String> {
+    tree("ptc-runtime", features)
+}
+
+/// Names of the packages that a build of `package` links or runs, its own among them.
+fn tree(package: &str, options: &[&str]) -> BTreeSet<String> {
     let mut command = cargo();
-    command.args([
-        "tree",
-        "--quiet",
-        "--package",
-        "ptc-runtime",
-        "--edges",
-        "normal,build",
-        "--prefix",
-        "none",
-        "--format",
-        "{p}",
-    ]);
-    command.args(features);
+    command.args(["tree", "--quiet", "--package", package, "--edges", "normal,build", "--prefix", "none", "--format", "{p}"]);
+    command.args(options);
     let tree = run(&mut command).success();
     tree.lines().filter_map(|line| line.split(' ').next()).map(str::to_owned).collect()
+}
+
+/// Packages of this workspace, without the tests.
+const OURS: [&str; 6] = ["ptc-catalog", "ptc-check", "ptc-compiler", "ptc-lisp", "ptc-macros", "ptc-runtime"];
+
+#[test]
+fn the_arrows_between_our_crates_never_turn_round() {
+    let rows: [(&str, &[&str], &[&str]); 7] = [
+        ("ptc-catalog", &[], &[]),
+        ("ptc-lisp", &[], &[]),
+        ("ptc-check", &[], &["ptc-catalog", "ptc-lisp"]),
+        ("ptc-runtime", &[], &["ptc-catalog", "ptc-check", "ptc-lisp"]),
+        ("ptc-compiler", &["--no-default-features"], &["ptc-catalog"]),
+        ("ptc-compiler", &[], &["ptc-catalog", "ptc-check", "ptc-lisp", "ptc-runtime"]),
+        ("ptc-macros", &[], &["ptc-catalog", "ptc-compiler"]),
+    ];
+    for (package, options, expected) in rows {
+        let all = tree(package, options);
+        let ours: Vec<&str> = OURS.into_iter().filter(|name| *name != package && all.contains(*name)).collect();
+        assert_eq!(ours, expected, "{package} {options:?}");
+    }
+}
+
+#[test]
+fn the_catalog_is_a_leaf() {
+    assert_eq!(tree("ptc-catalog", &[]), BTreeSet::from(["ptc-catalog".to_owned()]));
 }
 
 #[test]
@@ -53,10 +73,8 @@ fn one_tls_only() {
 
 #[test]
 fn the_interpreter_stands_alone() {
-    let mut command = cargo();
-    command.args(["tree", "--quiet", "--package", "ptc-lisp", "--edges", "normal", "--prefix", "none", "--format", "{p}"]);
-    let tree = run(&mut command).success();
+    let linked = tree("ptc-lisp", &[]);
     for name in ["tokio", "ptc-catalog", "ptc-runtime", "serde_json"] {
-        assert!(!tree.lines().any(|line| line.split(' ').next() == Some(name)), "ptc-lisp depends on {name}");
+        assert!(!linked.contains(name), "ptc-lisp depends on {name}");
     }
 }

@@ -139,8 +139,6 @@ pub(crate) enum RuntimeSource {
     Workspace,
     /// The copy inside ptc-compile
     Embedded,
-    /// The version in the package registry
-    Registry,
 }
 
 #[cfg(test)]

@@ -33,12 +33,13 @@ pub(crate) fn run(args: &Build, console: &Console) -> Result<Status, Failure> {
     let deployment = lower::deployment(config, &lock, &name, &digest);
     let source = source::find(args.runtime_source)?;
     let output = args.output.clone().unwrap_or_else(|| source.binaries.join(format!("{name}{}", std::env::consts::EXE_SUFFIX)));
-    let folder = generate::generate(&deployment, &source, path, &output)?;
+    let generated = generate::generate(&deployment, &source)?;
     let progress =
         Progress::start(console, &format!("compiling {name}; the first deployment on a machine takes a minute or two"));
-    let built = cargo::build(&folder, &source.target, args, &progress);
+    let built = cargo::build(&generated.folder, &source, args, &progress);
     drop(progress);
     let size = files::copy_program(&built?, &output)?;
+    drop(generated);
     console.data(&summary(&deployment, &output, size, started));
 
     let Some(program) = &args.eval else {

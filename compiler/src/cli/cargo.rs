@@ -5,9 +5,12 @@ use std::io::{BufRead, BufReader, ErrorKind, Read};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
+use ptc_compiler::render::toml_string;
+
 use crate::Failure;
 use crate::args::{Build, Lto};
 use crate::progress::Progress;
+use crate::source::Source;
 
 /// Lines of cargo's messages that are shown when it fails.
 const SHOWN: usize = 60;
@@ -26,13 +29,13 @@ const OF_CARGO_RUN: [&str; 8] = [
 ];
 
 /// Builds the crate in `folder` and returns the path of its binary.
-pub(crate) fn build(folder: &Path, target: &Path, args: &Build, progress: &Progress) -> Result<PathBuf, Failure> {
+pub(crate) fn build(folder: &Path, source: &Source, args: &Build, progress: &Progress) -> Result<PathBuf, Failure> {
     let mut command = Command::new(cargo()?);
     command
         .args(["build", "--release", "--message-format=json-render-diagnostics", "--manifest-path"])
         .arg(folder.join("Cargo.toml"))
         .current_dir(folder)
-        .env("CARGO_TARGET_DIR", target)
+        .env("CARGO_TARGET_DIR", &source.target)
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped());
@@ -41,6 +44,7 @@ pub(crate) fn build(folder: &Path, target: &Path, args: &Build, progress: &Progr
             command.env_remove(name);
         }
     }
+    remap_paths(&mut command, source);
     if args.lto == Lto::Thin {
         command.args(["--config", "profile.release.lto=\"thin\""]);
     }
@@ -75,6 +79,37 @@ pub(crate) fn build(folder: &Path, target: &Path, args: &Build, progress: &Progr
         return Err(failed(last, args));
     }
     executable(&messages).ok_or_else(|| Failure::new("cargo built the crate and names no binary"))
+}
+
+/// Has rustc write `/runtime/…` and `/cargo/…` where sources of this machine are named: panics and `file!()` carry paths into
+/// the binary. The flags are the same for every deployment, or the runtime would be compiled again.
+fn remap_paths(command: &mut Command, source: &Source) {
+    let set = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty());
+    let home = set("HOME").or_else(|| set("USERPROFILE")).map(PathBuf::from);
+    let cargo_home = set("CARGO_HOME").map(PathBuf::from).or_else(|| home.as_ref().map(|home| home.join(".cargo")));
+    // Of several that fit, rustc takes the last: inner folders follow outer ones.
+    let places = [
+        (home, "/home"),
+        (Some(source.root.clone()), "/runtime"),
+        (Some(source.target.clone()), "/target"),
+        (cargo_home, "/cargo"),
+    ];
+    let mut flags: Vec<String> = Vec::new();
+    for (place, name) in places {
+        if let Some(place) = place.filter(|place| place.parent().is_some()) {
+            flags.push(format!("--remap-path-prefix={}={name}", place.display()));
+        }
+    }
+    // Cargo takes flags from one place only: the first of these variables that is set, else its configuration.
+    let encoded = std::env::var("CARGO_ENCODED_RUSTFLAGS").ok();
+    let plain = || Some(std::env::var("RUSTFLAGS").ok()?.split_whitespace().collect::<Vec<_>>().join("\u{1f}"));
+    if let Some(own) = encoded.or_else(plain).filter(|own| !own.is_empty()) {
+        flags.insert(0, own);
+        command.env("CARGO_ENCODED_RUSTFLAGS", flags.join("\u{1f}"));
+    } else {
+        let list: Vec<String> = flags.iter().map(|flag| toml_string(flag)).collect();
+        command.arg("--config").arg(format!("target.'cfg(all())'.rustflags=[{}]", list.join(",")));
+    }
 }
 
 /// The binary that the last artifact message names. The generated crate is the only one with a binary.

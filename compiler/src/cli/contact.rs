@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 use std::path::Path;
-use std::time::Duration;
 
 use ptc_compiler::config::Config;
 use ptc_compiler::config::model::{SchemaSource, Transport};
@@ -132,17 +131,7 @@ fn need_of(upstream: &ptc_catalog::Upstream, document: Option<Remote>) -> Option
 
 async fn fetch(upstream: &'static ptc_catalog::Upstream, document: Remote, secrets: &'static Secrets) -> Result<Vec<u8>, String> {
     let ptc_catalog::Transport::OpenApi(api) = &upstream.transport else { return Err("it is no OpenAPI upstream".to_owned()) };
-    upstream::fetch_document(
-        document.url,
-        api.auth,
-        api.static_headers,
-        secrets,
-        document.most,
-        Duration::from_millis(api.connect_timeout_ms),
-        Duration::from_millis(api.request_timeout_ms),
-    )
-    .await
-    .map_err(|fault| fault.to_string())
+    upstream::fetch_document(document.url, document.most, api, secrets).await.map_err(|fault| fault.to_string())
 }
 
 /// A listing as the lock takes it. Every definition becomes a text of its own, so that a fault in it has a place.

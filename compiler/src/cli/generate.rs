@@ -1,42 +1,68 @@
 //! The generated crate on disk.
 
+use std::fmt::Write as _;
+use std::fs::File;
 use std::path::{Path, PathBuf};
 
 use ptc_compiler::ir::Deployment;
-use ptc_compiler::lock;
 use ptc_compiler::pinned;
-use ptc_compiler::render::{self, Manifest};
+use ptc_compiler::render::{self, DEPENDENCIES, Manifest, toml_string};
 
 use crate::source::Source;
 use crate::{Failure, files};
 
-/// Writes the crate of a deployment; only files that changed, so that cargo builds only what changed. Returns its folder.
-pub(crate) fn generate(deployment: &Deployment, source: &Source, config: &Path, output: &Path) -> Result<PathBuf, Failure> {
-    let package = package(&deployment.name, config, output);
-    let folder = source.target.join("ptc/crates").join(&package);
-    let manifest = Manifest::new(&*package, deployment, source.origin.clone(), &*source.profile);
+/// A generated crate. While it lives, no other `ptc-compile` generates or builds one of the same name.
+pub(crate) struct Generated {
+    /// Its folder.
+    pub(crate) folder: PathBuf,
+    _lock: File,
+}
+
+/// Writes the crate of a deployment; only files that changed, so that cargo builds only what changed.
+///
+/// Its text depends on the deployment alone. What belongs to this machine, the place of the runtime, is in
+/// `.cargo/config.toml` of the crate.
+pub(crate) fn generate(deployment: &Deployment, source: &Source) -> Result<Generated, Failure> {
+    let package = package(&deployment.name);
+    let crates = source.target.join("ptc/crates");
+    let folder = crates.join(&package);
+    let lock = exclusive(&crates.join(format!("{package}.lock")))?;
+    let manifest = Manifest::new(&*package, deployment, &*source.profile);
     let rendered = render::files(deployment, &manifest).map_err(|error| Failure::new(error.to_string()))?;
     for file in rendered {
         files::write_if_changed(&folder.join(file.path), file.text.as_bytes())?;
     }
+    files::write_if_changed(&folder.join(".cargo/config.toml"), patches(&source.root).as_bytes())?;
     // Cargo takes out of the lock what this crate does not use and puts the crate in. The text that it started from stays
     // beside it, so that this happens once for each resolution.
-    if let Some(lock) = &source.cargo_lock
-        && (files::write_if_changed(&folder.join("Cargo.lock.origin"), lock.as_bytes())? || !folder.join("Cargo.lock").is_file())
-    {
-        files::write_if_changed(&folder.join("Cargo.lock"), lock.as_bytes())?;
+    let origin = source.cargo_lock.as_bytes();
+    if files::write_if_changed(&folder.join("Cargo.lock.origin"), origin)? || !folder.join("Cargo.lock").is_file() {
+        files::write_if_changed(&folder.join("Cargo.lock"), origin)?;
     }
-    Ok(folder)
+    Ok(Generated { folder, _lock: lock })
 }
 
-/// A package name for one config and one output: binaries of all deployments lie side by side in the shared target directory.
-fn package(name: &str, config: &Path, output: &Path) -> String {
-    let absolute = |path: &Path| std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
-    let key = format!("{}\n{}", absolute(config).display(), absolute(output).display());
-    let digest = lock::sha256(key.as_bytes());
-    let short = digest.get("sha256:".len()..).and_then(|hex| hex.get(..8)).unwrap_or_default();
+/// Cargo's configuration that leads the runtime's packages to its sources.
+fn patches(root: &Path) -> String {
+    let mut text = String::from("[patch.crates-io]\n");
+    for (package, folder) in DEPENDENCIES {
+        // Writing to a string cannot fail.
+        let _ = writeln!(text, "{package} = {{ path = {} }}", toml_string(&root.join(folder).display().to_string()));
+    }
+    text
+}
+
+/// Takes a lock that ends with the file, or with the process.
+fn exclusive(path: &Path) -> Result<File, Failure> {
+    files::write_if_changed(path, b"")?;
+    let locked = File::options().write(true).open(path).and_then(|file| file.lock().map(|()| file));
+    locked.map_err(|error| Failure::new(format!("cannot lock `{}`: {error}", path.display())))
+}
+
+/// The package of a deployment. Binaries of all deployments lie side by side in the shared target directory.
+fn package(name: &str) -> String {
     let slug: String = name.chars().map(|c| if c.is_ascii_alphanumeric() || c == '_' { c } else { '-' }).collect();
-    format!("ptc-{}-{short}", slug.trim_matches('-'))
+    format!("ptc-{}", slug.trim_matches('-'))
 }
 
 /// The name of a deployment: the stem of its output, else what its config is called.
@@ -49,6 +75,10 @@ pub(crate) fn name(config: &Path, output: Option<&Path>) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeMap;
+
+    use ptc_compiler::ir;
+
     use super::*;
 
     #[test]
@@ -56,12 +86,64 @@ mod tests {
         assert_eq!(name(Path::new("fixtures/quickstart/upstreams.json"), None), "quickstart");
         assert_eq!(name(Path::new("a/clinic.json"), None), "clinic");
         assert_eq!(name(Path::new("a/upstreams.json"), Some(Path::new("out/gate.exe"))), "gate");
+        assert_eq!(package("a b"), "ptc-a-b");
+    }
+
+    /// Every file of a generated crate but cargo's configuration, by its path in the crate.
+    fn texts(folder: &Path) -> BTreeMap<PathBuf, String> {
+        let mut found = BTreeMap::new();
+        let mut waiting = vec![folder.to_owned()];
+        while let Some(at) = waiting.pop() {
+            for entry in std::fs::read_dir(&at).expect("the crate is there").flatten() {
+                let path = entry.path();
+                if path.is_dir() {
+                    waiting.extend(Some(path).filter(|path| !path.ends_with(".cargo")));
+                } else {
+                    let name = path.strip_prefix(folder).expect("it lies in the crate").to_owned();
+                    found.insert(name, std::fs::read_to_string(&path).expect("generated files are text"));
+                }
+            }
+        }
+        found
     }
 
     #[test]
-    fn packages_of_two_outputs_differ() {
-        let of = |output: &str| package("a b", Path::new("c.json"), Path::new(output));
-        assert_ne!(of("x"), of("y"));
-        assert!(of("x").starts_with("ptc-a-b-"));
+    fn the_crate_is_the_same_wherever_it_is_generated() {
+        let deployment = ir::Deployment {
+            name: "clinic".into(),
+            config_digest: "sha256:1".into(),
+            catalog_digest: "sha256:2".into(),
+            credentials: Vec::new(),
+            upstreams: Vec::new(),
+        };
+        let places: Vec<PathBuf> = ["here", "there"]
+            .iter()
+            .map(|place| std::env::temp_dir().join(format!("ptc-generate-{}-{place}", std::process::id())))
+            .collect();
+        let crates: Vec<BTreeMap<PathBuf, String>> = places
+            .iter()
+            .map(|place| {
+                let source = Source {
+                    root: place.join("checkout"),
+                    cargo_lock: "version = 4\n".into(),
+                    profile: "[profile.release]\nstrip = true".into(),
+                    target: place.join("target"),
+                    binaries: place.join("bin"),
+                };
+                let generated = generate(&deployment, &source).expect("it can be generated");
+                let configuration =
+                    std::fs::read_to_string(generated.folder.join(".cargo/config.toml")).expect("cargo is told where to look");
+                assert!(configuration.contains(&place.display().to_string()), "{configuration}");
+                texts(&generated.folder)
+            })
+            .collect();
+        for place in &places {
+            let _ = std::fs::remove_dir_all(place);
+        }
+        assert_eq!(crates.first(), crates.last());
+        for (name, text) in crates.first().expect("two were generated") {
+            assert!(!text.contains("ptc-generate-"), "{} names a place:\n{text}", name.display());
+        }
+        assert_eq!(crates.first().map(BTreeMap::len), Some(6));
     }
 }

@@ -14,6 +14,8 @@
 //! | `console` | what is printed, and where |
 //! | `status` | how a run ends |
 
+#![forbid(unsafe_code)]
+
 mod args;
 mod build;
 mod cargo;

@@ -1,8 +1,6 @@
-//! Where the generated crate finds the runtime: this workspace, the copy inside `ptc-compile`, or the package registry.
+//! Where the generated crate finds the runtime: this workspace, or the copy inside `ptc-compile`.
 
 use std::path::{Path, PathBuf};
-
-use ptc_compiler::render::Origin;
 
 use crate::args::RuntimeSource;
 use crate::{Failure, files};
@@ -15,10 +13,10 @@ mod embedded {
 /// Where a build takes place.
 #[derive(Debug)]
 pub(crate) struct Source {
-    /// How the manifest names the runtime.
-    pub(crate) origin: Origin,
+    /// The folder that holds `runtime/`.
+    pub(crate) root: PathBuf,
     /// The resolution that the runtime was tested with.
-    pub(crate) cargo_lock: Option<String>,
+    pub(crate) cargo_lock: String,
     /// `[profile.release]` of the workspace.
     pub(crate) profile: String,
     /// The target directory that all deployments share.
@@ -46,16 +44,6 @@ pub(crate) fn find(wanted: Option<RuntimeSource>) -> Result<Source, Failure> {
             }
         }
         Some(RuntimeSource::Embedded) => embedded(),
-        Some(RuntimeSource::Registry) => {
-            let cache = cache()?;
-            Ok(Source {
-                origin: Origin::Registry(ptc_compiler::VERSION.to_owned()),
-                cargo_lock: None,
-                profile: profile(embedded::MANIFEST),
-                target: cache.join("target"),
-                binaries: local_binaries(),
-            })
-        }
     }
 }
 
@@ -74,8 +62,8 @@ fn workspace(root: &Path) -> Result<Source, Failure> {
         None => root.join("target"),
     };
     Ok(Source {
-        origin: Origin::Path(root.display().to_string()),
-        cargo_lock: Some(read("Cargo.lock")?),
+        root: root.to_owned(),
+        cargo_lock: read("Cargo.lock")?,
         profile: profile(&read("Cargo.toml")?),
         binaries: target.join("ptc"),
         target,
@@ -87,16 +75,12 @@ fn embedded() -> Result<Source, Failure> {
     let root = cache.join(format!("runtime-{}", embedded::DIGEST));
     unpack(&root)?;
     Ok(Source {
-        origin: Origin::Path(root.display().to_string()),
-        cargo_lock: Some(embedded::LOCK.to_owned()),
+        root,
+        cargo_lock: embedded::LOCK.to_owned(),
         profile: profile(embedded::MANIFEST),
         target: cache.join("target"),
-        binaries: local_binaries(),
+        binaries: PathBuf::from("target/ptc"),
     })
-}
-
-fn local_binaries() -> PathBuf {
-    PathBuf::from("target/ptc")
 }
 
 /// Unpacks the copy once: into a folder of its own, then renamed, so that nobody ever sees half of it.

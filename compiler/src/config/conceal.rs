@@ -4,6 +4,7 @@ use std::ops::Range;
 
 use super::keys;
 use super::reading::Reading;
+use super::suspects;
 use super::table::Table;
 use crate::diag::{Diagnostics, suggest};
 use crate::source::{FileId, Sources};
@@ -29,9 +30,6 @@ const HARMLESS: &[&str] = &[
     "schema_file",
     "name",
 ];
-/// Headers and variables with one of these in their names likely hold secrets.
-const TELLING: &[&str] = &["auth", "cookie", "key", "pass", "secret", "token", "credential"];
-
 /// Conceals what a tree holds of secrets. Keys may be misspelt: what is not known to be harmless is concealed.
 pub(super) fn tree(reading: &mut Reading<'_>, root: &Node) {
     for member in root.members() {
@@ -61,16 +59,12 @@ fn entry(reading: &mut Reading<'_>, member: &Member) {
             Some(emitters) => emitters.iter().for_each(|emitter| all_but(reading, emitter, OPEN_AUTH)),
             None => all_but(reading, &member.value, OPEN_AUTH),
         },
-        Some("static_headers" | "env") => {
-            for setting in member.value.members() {
-                let name = setting.key.to_lowercase();
-                let resolved = setting.value.as_str().is_some_and(|text| text.starts_with("${"));
-                if TELLING.iter().any(|word| name.contains(word)) && !resolved {
-                    reading.conceal(&setting.value);
-                }
+        Some(key) => {
+            for (node, suspect) in suspects::of_member(key, &member.value) {
+                reading.conceal_part(node, &suspect.range);
             }
+            users(reading, &member.value, matches!(key, "url" | "base_url" | "schema_url" | "proxy"));
         }
-        Some(key) => users(reading, &member.value, matches!(key, "url" | "base_url" | "schema_url" | "proxy")),
         None if matches!(member.value.value, Tree::Number(_)) => {}
         None => all_but(reading, &member.value, &[]),
     }
@@ -101,13 +95,7 @@ fn users(reading: &mut Reading<'_>, node: &Node, is_url: bool) {
         None => return,
     };
     let Some(end) = end else { return };
-    // Offsets in the text are offsets in the file only where nothing is escaped.
-    if node.range.len() == text.len() + 2 {
-        let first = node.range.start + 1;
-        reading.conceal_place(Place { file: reading.file, range: first + start as u32..first + end as u32 });
-    } else {
-        reading.conceal(node);
-    }
+    reading.conceal_part(node, &(start..end));
 }
 
 /// Conceals every string in `node` but the values of its own keys in `open`.
@@ -190,7 +178,7 @@ impl<'a> Scan<'a> {
         let mut at = 0;
         for word in text.split(|c: char| c.is_whitespace() || "{}[]:,=\"'".contains(c)) {
             let is_plain = matches!(word, "" | "true" | "false" | "null" | "True" | "False" | "None" | "/*" | "//")
-                || word.bytes().all(|b| b.is_ascii_digit())
+                || word.trim_start_matches('-').bytes().all(|b| b.is_ascii_digit())
                 || is_own_word(word);
             if !is_plain {
                 self.conceal(start + at..start + at + word.len());

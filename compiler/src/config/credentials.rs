@@ -151,7 +151,7 @@ fn literal(reading: &mut Reading<'_>, name: &str, fields: &Fields<'_>) -> Option
         let message = format!("the secret {} is shorter than {SHORTEST} characters", quoted(name));
         let diagnostic = Diagnostic::new(Code::ShortSecret, message)
             .at(node.place(reading.file), "cannot be told from ordinary text")
-            .hint("it cannot be redacted from answers and logs; use a longer one");
+            .hint("it could not be redacted from answers and logs, so the server would not start with it; use a longer one");
         reading.report(diagnostic);
     }
     Some(value)
@@ -167,8 +167,9 @@ fn is_pair(value: &str) -> bool {
     }
 }
 
-/// Warns of bindings that no `auth` names, be it in an entry with faults or by a name that is nearly right.
-pub(super) fn warn_of_unused(reading: &mut Reading<'_>, config: &Fields<'_>) {
+/// Warns of bindings that no `auth` names, be it in an entry with faults or by a name that is nearly right. A binding with an
+/// error has enough said of it.
+pub(super) fn warn_of_unused(reading: &mut Reading<'_>, config: &Fields<'_>, bindings: &Bindings) {
     let mut named = BTreeSet::new();
     for upstream in config.members("upstreams") {
         collect_uses(&upstream.value, &mut named);
@@ -177,7 +178,7 @@ pub(super) fn warn_of_unused(reading: &mut Reading<'_>, config: &Fields<'_>) {
     let meant = named.iter().filter(|name| !known().any(|key| key == **name)).filter_map(|name| suggest::nearest(name, known()));
     let used: BTreeSet<&str> = named.iter().copied().chain(meant).collect();
     for member in config.members("credentials") {
-        if !used.contains(&*member.key) {
+        if bindings.sound.contains_key(&*member.key) && !used.contains(&*member.key) {
             let diagnostic = Diagnostic::new(Code::UnusedBinding, format!("nothing uses the credential {}", quoted(&member.key)))
                 .at(reading.key_place(member), "no `auth` names it")
                 .hint("remove it, or name it as the `binding` of an `auth` emitter");

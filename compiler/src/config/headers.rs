@@ -53,6 +53,11 @@ const RESERVED: &[Reserved] = &[
     },
 ];
 
+/// Whether `static_headers` cannot set a header of that name.
+pub(super) fn is_reserved(name: &str) -> bool {
+    RESERVED.iter().any(|row| row.name.eq_ignore_ascii_case(name))
+}
+
 /// Checks a header's name; the place is where it is written. `true` where it can be set.
 pub(super) fn check_name(reading: &mut Reading<'_>, setter: Setter, name: &str, place: Place) -> bool {
     let before = reading.errors();

@@ -9,6 +9,7 @@
 //! | `upstream`, `stdio`, `http`, `openapi` | the entries of `upstreams` |
 //! | `credentials`, `auth` | secrets: where they come from, where they go |
 //! | `headers`, `urls`, `placeholder`, `names` | rules of single values |
+//! | `suspects` | what looks like a secret where none belongs |
 //! | `conceal` | what no rendering may show |
 
 pub mod keys;
@@ -27,6 +28,7 @@ mod openapi;
 mod placeholder;
 mod reading;
 mod stdio;
+mod suspects;
 mod upstream;
 mod urls;
 
@@ -41,8 +43,8 @@ use reading::Reading;
 
 /// Reads a config and reports all that is wrong with it.
 ///
-/// `None` where nothing of it could be read. Otherwise the entries that are sound; those with faults are left out, so
-/// that later phases can report on the others. Nothing may be built from a config that was reported an error of: see
+/// `None` where nothing of it could be read. Otherwise the entries that are sound, and apart from them what could be read of
+/// those that are not, so that later phases can report on both. Nothing may be built from a config that was reported an error of: see
 /// [`Diagnostics::has_errors`].
 pub fn read(sources: &Sources, file: FileId, diagnostics: &mut Diagnostics) -> Option<Config> {
     let Some(root) = tree::parse(sources, file, diagnostics) else {
@@ -51,16 +53,19 @@ pub fn read(sources: &Sources, file: FileId, diagnostics: &mut Diagnostics) -> O
     };
     let mut reading = Reading::new(file, diagnostics);
     conceal::tree(&mut reading, &root);
+    suspects::warn(&mut reading, &root);
     placeholder::warn_where_literal(&mut reading, &root);
 
     let subject = Subject { name: "the config".to_owned(), place: Place { file, range: root.range.start..root.range.start + 1 } };
     let fields = Fields::read(&mut reading, &subject, &keys::CONFIG, &[], &root)?;
     let bindings = credentials::read(&mut reading, &fields);
     names::check(&mut reading, fields.members("upstreams"));
-    let mut upstreams = BTreeMap::new();
+    let (mut upstreams, mut faulty) = (BTreeMap::new(), BTreeMap::new());
     for member in fields.members("upstreams") {
+        let before = reading.errors();
         if let Some(upstream) = upstream::read(&mut reading, member, &bindings) {
-            upstreams.insert(member.key.to_string(), upstream);
+            let into = if reading.errors() == before { &mut upstreams } else { &mut faulty };
+            into.insert(member.key.to_string(), upstream);
         }
     }
     if let Some(node) = fields.node("upstreams")
@@ -71,6 +76,6 @@ pub fn read(sources: &Sources, file: FileId, diagnostics: &mut Diagnostics) -> O
             .hint("programs will run, and have no tools to call");
         reading.report(diagnostic);
     }
-    credentials::warn_of_unused(&mut reading, &fields);
-    Some(Config { file, upstreams, credentials: bindings.into_sound() })
+    credentials::warn_of_unused(&mut reading, &fields, &bindings);
+    Some(Config { file, upstreams, faulty, credentials: bindings.into_sound() })
 }

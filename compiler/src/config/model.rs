@@ -21,6 +21,9 @@ pub struct Config {
     pub file: FileId,
     /// Upstreams by name.
     pub upstreams: BTreeMap<String, Upstream>,
+    /// Entries with errors, as far as they could be read: what they name is looked at, so that all faults are found in one
+    /// run, and nothing is built from them. A `base_url` that cannot be read is empty.
+    pub faulty: BTreeMap<String, Upstream>,
     /// Credential bindings by name.
     pub credentials: BTreeMap<String, Binding>,
 }

@@ -23,13 +23,15 @@ pub(super) fn read(reading: &mut Reading<'_>, subject: &Subject, fields: &Fields
     let http = http::options(reading, &subject.name, fields, bindings);
     let operation_overrides = overrides(reading, fields);
     Some(OpenApi {
-        base_url: fields
-            .spanned(reading, "base_url")
-            .map(|url| Spanned { value: url.value.trim_end_matches('/').to_owned(), place: url.place })?,
+        // Without one the entry has an error already, and its document can be looked at all the same.
+        base_url: match base.zip(fields.spanned(reading, "base_url")) {
+            Some((_, url)) => Spanned { value: url.value.trim_end_matches('/').to_owned(), place: url.place },
+            None => Spanned { value: String::new(), place: subject.place.clone() },
+        },
         http,
         schema: schema?,
         schema_max_bytes: fields.number("schema_max_bytes"),
-        include_operations: fields.spanned_texts(reading, "include_operations")?,
+        include_operations: fields.spanned_texts(reading, "include_operations").unwrap_or_default(),
         operation_overrides,
     })
 }

@@ -1,5 +1,7 @@
 //! What every part of the reading shares: the file, the report, and the tally of errors.
 
+use std::ops::Range;
+
 use super::model::Spanned;
 use crate::diag::{Code, Diagnostic, Diagnostics, Severity};
 use crate::source::FileId;
@@ -49,9 +51,20 @@ impl<'a> Reading<'a> {
         self.diagnostics.conceal(Place { file: self.file, range });
     }
 
-    /// No rendering shows the text at a place.
-    pub(super) fn conceal_place(&mut self, place: Place) {
-        self.diagnostics.conceal(place);
+    /// No rendering shows that part of the text of a string.
+    pub(super) fn conceal_part(&mut self, node: &Node, part: &Range<usize>) {
+        let place = self.part(node, part);
+        if place.range == node.range { self.conceal(node) } else { self.diagnostics.conceal(place) }
+    }
+
+    /// The place of a part of a string's text; of all of it where escapes stand between the text and the file.
+    pub(super) fn part(&self, node: &Node, part: &Range<usize>) -> Place {
+        let first = node.range.start + 1;
+        let range = match node.as_str() {
+            Some(text) if node.range.len() == text.len() + 2 => first + part.start as u32..first + part.end as u32,
+            _ => node.range.clone(),
+        };
+        Place { file: self.file, range }
     }
 
     pub(super) fn key_place(&self, member: &Member) -> Place {

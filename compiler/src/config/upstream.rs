@@ -9,9 +9,8 @@ use super::{http, keys, openapi, stdio};
 use crate::diag::{Code, quoted, suggest};
 use crate::tree::{Member, Node};
 
-/// Reads an entry; `None` where it has an error.
+/// Reads an entry; `None` where it has errors that leave nothing of it.
 pub(super) fn read(reading: &mut Reading<'_>, member: &Member, bindings: &Bindings) -> Option<Upstream> {
-    let before = reading.errors();
     let place = reading.key_place(member);
     let subject = Subject { name: format!("upstream {}", quoted(&member.key)), place: place.clone() };
     let fields = Fields::read_variant(reading, &subject, &keys::UPSTREAM, &member.value, unknown_transport)?;
@@ -21,13 +20,12 @@ pub(super) fn read(reading: &mut Reading<'_>, member: &Member, bindings: &Bindin
         _ => Transport::OpenApi(openapi::read(reading, &subject, &fields, bindings)?),
     };
     let is_mcp = fields.tag() != "openapi";
-    let upstream = Upstream {
+    Some(Upstream {
         place,
         description: fields.text("description").map(|text| one_line(&text)).filter(|text| !text.is_empty()),
         include_tools: if is_mcp { fields.spanned_texts(reading, "include_tools") } else { None },
         transport,
-    };
-    (reading.errors() == before).then_some(upstream)
+    })
 }
 
 /// Names of other tools, with what they are called here.

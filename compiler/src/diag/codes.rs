@@ -1,6 +1,6 @@
 //! The registry of diagnostic codes. A code is never reused; its number tells the phase.
 //!
-//! `PTC01xx` JSON, `PTC02xx` config shape, `PTC03xx` credentials and headers, `PTC04xx` URLs, `PTC05xx` OpenAPI,
+//! `PTC01xx` JSON and YAML, `PTC02xx` config shape, `PTC03xx` credentials and headers, `PTC04xx` URLs, `PTC05xx` OpenAPI,
 //! `PTC06xx` lock and upstream listings, `PTC07xx` limits and names, `PTC08xx` programs, `PTC09xx` build.
 
 use super::Severity;
@@ -39,6 +39,7 @@ codes! {
     TooDeep = "PTC0103" Error "nested deeper than any sensible document";
     TooLarge = "PTC0104" Error "a file of 4 GiB or more";
     ConfigUnreadable = "PTC0105" Error "a config that cannot be read";
+    YamlSyntax = "PTC0106" Error "not a YAML document that can be read";
 
     UnknownKey = "PTC0201" Error "a key that is not part of the config";
     MissingKey = "PTC0202" Error "a required key is missing";
@@ -66,7 +67,8 @@ codes! {
     BadHeaderValue = "PTC0310" Error "a header value with characters that no header has";
     RepeatedHeader = "PTC0311" Error "one header set twice";
     BadBasicSecret = "PTC0312" Error "a secret that is no user and password";
-    ShortSecret = "PTC0313" Warning "a secret too short to be redacted";
+    ShortSecret = "PTC0313" Error "a secret too short to be redacted";
+    SecretInPlainSight = "PTC0314" Warning "what looks like a secret where none belongs";
 
     BadUrl = "PTC0401" Error "not a usable URL";
     InsecureUrl = "PTC0402" Error "a URL without TLS";

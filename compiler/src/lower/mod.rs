@@ -150,7 +150,7 @@ fn operation(definition: &Json) -> Option<Operation> {
 }
 
 /// Names of the styles in definitions, which are those of OpenAPI.
-pub const STYLES: [(Style, &str); 7] = [
+pub const STYLES: [(Style, &str); 8] = [
     (Style::Form, "form"),
     (Style::SpaceDelimited, "spaceDelimited"),
     (Style::PipeDelimited, "pipeDelimited"),
@@ -158,6 +158,7 @@ pub const STYLES: [(Style, &str); 7] = [
     (Style::Simple, "simple"),
     (Style::Label, "label"),
     (Style::Matrix, "matrix"),
+    (Style::Json, "json"),
 ];
 
 fn param(node: &Json) -> Option<Param> {

@@ -1,14 +1,15 @@
 //! OpenAPI 3.0 and 3.1 documents: the operations that a config includes, as tool definitions.
 //!
-//! A document is never read as a whole. The included operations are picked from its tree, resolved and normalised; one that
-//! cannot be a tool is one diagnostic at the place that rules it out, and harms no other.
+//! A document is never read as a whole. The included operations are picked from its tree, resolved and normalised; whatever
+//! rules one out is a diagnostic at its place, and harms no other operation.
 //!
 //! - `select`: which operations.
-//! - `operation`: one operation as a definition; `parameter`, `response`, `server` are its parts.
+//! - `operation`: one operation as a definition, or all its `faults`; `parameter`, `response`, `server` are its parts.
 //! - `schema`: schemas as JSON Schema 2020-12, independent of the document.
 //! - `reference`: local `$ref`s.
 //! - `name`: exposed names.
 
+mod faults;
 pub mod name;
 mod operation;
 mod parameter;
@@ -25,7 +26,7 @@ use crate::diag::{Code, Diagnostic, Diagnostics};
 use crate::ir::Json;
 use crate::lock::{self, Document, LockedTool, LockedUpstream, Server};
 use crate::source::{FileId, Sources};
-use crate::tree::{self, Node, Place, Syntax};
+use crate::tree::{self, Node, Place};
 use reference::References;
 
 /// A document as it was read.
@@ -41,7 +42,7 @@ pub struct Text {
 pub type Reader<'a> = dyn FnMut(&str, u64) -> Result<Text, String> + 'a;
 
 /// Reads every `schema_file` of a config and lowers the included operations: what the lock will hold, by upstream. All
-/// faults are reported; an upstream with a document that cannot be read is left out. Documents behind a `schema_url` are
+/// faults are reported, those of documents of faulty entries too; an upstream with a document that cannot be read is left out. Documents behind a `schema_url` are
 /// not looked at; see [`lower`] for those.
 pub fn read(
     sources: &mut Sources,
@@ -50,12 +51,14 @@ pub fn read(
     reader: &mut Reader<'_>,
 ) -> BTreeMap<String, LockedUpstream> {
     let mut out = BTreeMap::new();
-    for (name, upstream) in &config.upstreams {
+    for (name, upstream) in config.upstreams.iter().chain(&config.faulty) {
         let Transport::OpenApi(entry) = &upstream.transport else { continue };
         let SchemaSource::File(path) = &entry.schema.value else { continue };
         match reader(path, entry.schema_max_bytes) {
             Ok(text) => {
-                if let Some(locked) = lower(sources, text, entry, diagnostics) {
+                if let Some(locked) = lower(sources, text, entry, diagnostics)
+                    && config.upstreams.contains_key(name)
+                {
                     out.insert(name.clone(), locked);
                 }
             }
@@ -77,7 +80,7 @@ pub fn check(sources: &mut Sources, config: &Config, diagnostics: &mut Diagnosti
 pub fn lower(sources: &mut Sources, text: Text, entry: &OpenApi, diagnostics: &mut Diagnostics) -> Option<LockedUpstream> {
     let digest = lock::sha256(text.text.as_bytes());
     let file = sources.add(text.path, text.text);
-    let root = tree::parse_as(sources, file, Syntax::DOCUMENT, diagnostics)?;
+    let root = tree::parse_document(sources, file, diagnostics)?;
     check_version(&root, file, diagnostics)?;
     let references = References { file, root: &root };
     let candidates = select::candidates(references);
@@ -86,7 +89,11 @@ pub fn lower(sources: &mut Sources, text: Text, entry: &OpenApi, diagnostics: &m
         let Some(candidate) = select::choose(file, &candidates, wanted, diagnostics) else { continue };
         let overriding = select::override_of(entry, &candidate, &wanted.value);
         match operation::definition(references, entry, &candidate, overriding, diagnostics) {
-            Err(fault) => diagnostics.push(fault.also(wanted.place.clone(), "included here")),
+            Err(faults) => {
+                for fault in faults {
+                    diagnostics.push(fault.also(wanted.place.clone(), "included here"));
+                }
+            }
             Ok((exposed, definition)) => {
                 if let Some((_, first)) = tools.get(&exposed) {
                     let message = format!("two included operations are exposed as `{exposed}`");

@@ -1,5 +1,6 @@
 //! One operation as a tool definition.
 
+use super::faults::Faults;
 use super::parameter::{self, Sent};
 use super::reference::References;
 use super::select::Candidate;
@@ -10,24 +11,33 @@ use crate::ir::Json;
 use crate::lower::schema::Schema;
 use crate::tree::{Node, Place, Tree};
 
-/// The exposed name and the definition, or the one reason why the operation cannot be a tool.
+/// The exposed name and the definition, or every reason why the operation cannot be a tool; the first is the weightiest.
 pub(super) fn definition(
     references: References<'_>,
     entry: &OpenApi,
     candidate: &Candidate<'_>,
     overriding: Option<&Override>,
     notes: &mut Diagnostics,
-) -> Result<(String, Json), Diagnostic> {
-    let file = references.file;
+) -> Result<(String, Json), Vec<Diagnostic>> {
     let operation = candidate.operation;
-    refuse(references, candidate, overriding)?;
-    let params = parameter::all(references, candidate.item, operation, candidate.path, notes)?;
-    check_template(references, candidate, &params)?;
-    let path = server::path(file, &entry.base_url.value, candidate.item, operation, candidate.path)?;
-    let success = response::success(references, operation)?;
-    let defaults = default_args(references, operation, overriding, &params)?;
+    let mut faults = Faults::default();
+    refuse(references, candidate, overriding, &mut faults);
+    let before = faults.count();
+    let params = parameter::all(references, candidate.item, operation, candidate.path, &mut faults, notes);
+    // Where a parameter cannot be read, what is missing may be that one.
+    if faults.count() == before {
+        check_template(references, candidate, &params, &mut faults);
+    }
+    let unread = faults.count() > before;
+    let base_url = &entry.base_url.value;
+    let path = faults.keep(server::path(references.file, base_url, candidate.item, operation, candidate.path));
+    let success = response::success(references, operation, &mut faults);
+    let defaults = default_args(references, operation, overriding, &params, unread, &mut faults);
+    let exposed = faults.keep(exposed_name(references, candidate, overriding));
     let id = candidate.id.map_or_else(|| format!("GET {}", candidate.path), str::to_owned);
-    let exposed = exposed_name(references, candidate, overriding)?;
+    let (0, Some(path), Some(success), Some(exposed)) = (faults.count(), path, success, exposed) else {
+        return Err(faults.into_list());
+    };
 
     let mut properties = Json::object();
     let mut required = Vec::new();
@@ -81,34 +91,36 @@ pub(super) fn definition(
 }
 
 /// What the contract rules out whatever the parameters are.
-fn refuse(references: References<'_>, candidate: &Candidate<'_>, overriding: Option<&Override>) -> Result<(), Diagnostic> {
+fn refuse(references: References<'_>, candidate: &Candidate<'_>, overriding: Option<&Override>, faults: &mut Faults) {
     let operation = candidate.operation;
     if let Some(body) = operation.get("requestBody") {
-        return Err(Diagnostic::new(Code::RequestBody, "the operation has a request body, and a GET call sends none")
-            .at(body.place(references.file), ""));
+        faults.push(
+            Diagnostic::new(Code::RequestBody, "the operation has a request body, and a GET call sends none")
+                .at(body.place(references.file), ""),
+        );
     }
     if let Some(flag) = operation.get("deprecated").filter(|d| d.as_bool() == Some(true))
         && !overriding.is_some_and(|o| o.allow_deprecated)
     {
-        return Err(Diagnostic::new(Code::DeprecatedOperation, "the operation is deprecated")
-            .at(flag.place(references.file), "")
-            .hint("to use it all the same, give it `\"allow_deprecated\": true` in `operation_overrides`"));
+        faults.push(
+            Diagnostic::new(Code::DeprecatedOperation, "the operation is deprecated")
+                .at(flag.place(references.file), "")
+                .hint("to use it all the same, give it `\"allow_deprecated\": true` in `operation_overrides`"),
+        );
     }
-    Ok(())
 }
 
 /// Every `{variable}` of the path must be a declared path parameter.
-fn check_template(references: References<'_>, candidate: &Candidate<'_>, params: &[Sent<'_>]) -> Result<(), Diagnostic> {
+fn check_template(references: References<'_>, candidate: &Candidate<'_>, params: &[Sent<'_>], faults: &mut Faults) {
     let place = Place { file: references.file, range: candidate.place.clone() };
     for variable in variables(candidate.path) {
         let declared = params.iter().any(|p| p.name == variable && p.wire.get("in").and_then(Json::as_str) == Some("path"));
         if !declared {
             let message =
                 format!("the path `{}` has the variable `{variable}`, which no path parameter declares", candidate.path);
-            return Err(Diagnostic::new(Code::PathTemplate, message).at(place, "of this operation"));
+            faults.push(Diagnostic::new(Code::PathTemplate, message).at(place.clone(), "of this operation"));
         }
     }
-    Ok(())
 }
 
 /// Names between braces.
@@ -116,18 +128,21 @@ fn variables(template: &str) -> impl Iterator<Item = &str> {
     template.split('{').skip(1).filter_map(|rest| rest.split_once('}').map(|(name, _)| name))
 }
 
-/// `x-ptc-default-args` under the override's `default_args`. Each must name an argument and be of its type.
+/// `x-ptc-default-args` under the override's `default_args`. Each must name an argument and be of its type. Where parameters are
+/// `unread`, a name that none of the others has may be theirs.
 fn default_args(
     references: References<'_>,
     operation: &Node,
     overriding: Option<&Override>,
     params: &[Sent<'_>],
-) -> Result<Json, Diagnostic> {
+    unread: bool,
+    faults: &mut Faults,
+) -> Json {
     let mut given: Vec<(String, Json, Place)> = Vec::new();
     if let Some(node) = operation.get("x-ptc-default-args") {
         if !matches!(node.value, Tree::Object(_)) {
             let message = format!("`x-ptc-default-args` is an object of arguments, found {}", node.kind());
-            return Err(Diagnostic::new(Code::DefaultArgs, message).at(node.place(references.file), ""));
+            faults.push(Diagnostic::new(Code::DefaultArgs, message).at(node.place(references.file), ""));
         }
         for member in node.members() {
             given.push((member.key.to_string(), Json::from(&member.value), member.value.place(references.file)));
@@ -141,24 +156,30 @@ fn default_args(
     let mut out = Json::object();
     for (name, value, place) in given {
         let Some(param) = params.iter().find(|p| p.name == name) else {
+            if unread {
+                continue;
+            }
             let mut diagnostic =
                 Diagnostic::new(Code::DefaultArgs, format!("the operation has no argument `{name}` to give a default"))
                     .at(place, "");
             if let Some(hint) = suggest::hint(&name, "argument", params.iter().map(|p| p.name.as_str())) {
                 diagnostic = diagnostic.hint(hint);
             }
-            return Err(diagnostic);
+            faults.push(diagnostic);
+            continue;
         };
         let types = Schema::new(&param.schema).types(&param.schema);
         let (kind, what) = kind(&value);
         if !types.admits(kind) {
             let label = Schema::new(&param.schema).label(&param.schema);
-            return Err(Diagnostic::new(Code::DefaultArgs, format!("the argument `{name}` is {label}, its default is {what}"))
-                .at(place, ""));
+            faults.push(
+                Diagnostic::new(Code::DefaultArgs, format!("the argument `{name}` is {label}, its default is {what}"))
+                    .at(place, ""),
+            );
         }
         out.set(name, value);
     }
-    Ok(out)
+    out
 }
 
 fn kind(value: &Json) -> (ptc_catalog::Type, &'static str) {

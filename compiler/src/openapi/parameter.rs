@@ -2,8 +2,9 @@
 
 use openapiv3::{Parameter, PathStyle, QueryStyle};
 
+use super::faults::Faults;
 use super::reference::References;
-use super::schema;
+use super::{response, schema};
 use crate::diag::{Code, Diagnostic, Diagnostics};
 use crate::ir::Json;
 use crate::tree::Node;
@@ -22,23 +23,25 @@ pub(super) struct Sent<'a> {
 /// Header parameters that OpenAPI says to ignore: other parts of a document describe them.
 const IGNORED_HEADERS: [&str; 3] = ["accept", "content-type", "authorization"];
 
-/// Every parameter of an operation, those of its path first; one of the operation replaces one of the path.
+/// Every parameter of an operation that can be sent, those of its path first; one of the operation replaces one of the path.
 pub(super) fn all<'a>(
     references: References<'a>,
     item: &'a Node,
     operation: &'a Node,
     template: &str,
+    faults: &mut Faults,
     notes: &mut Diagnostics,
-) -> Result<Vec<Sent<'a>>, Diagnostic> {
+) -> Vec<Sent<'a>> {
     let mut nodes: Vec<(&str, &str, &'a Node)> = Vec::new();
     for level in [item, operation] {
         for node in level.get("parameters").and_then(Node::elements).unwrap_or_default() {
-            let node = references.resolve(node)?;
+            let Some(node) = faults.keep(references.resolve(node)) else { continue };
             let text = |key| node.get(key).and_then(Node::as_str);
             let (Some(name), Some(place)) = (text("name"), text("in")) else {
-                return Err(
-                    Diagnostic::new(Code::BadParameter, "a parameter needs `name` and `in`").at(node.place(references.file), "")
+                faults.push(
+                    Diagnostic::new(Code::BadParameter, "a parameter needs `name` and `in`").at(node.place(references.file), ""),
                 );
+                continue;
             };
             match nodes.iter_mut().find(|(n, p, _)| *n == name && *p == place) {
                 Some(known) => known.2 = node,
@@ -48,22 +51,27 @@ pub(super) fn all<'a>(
     }
     let mut out: Vec<Sent<'a>> = Vec::new();
     for (_, _, node) in nodes {
-        let Some(sent) = one(references, node, template, notes)? else { continue };
+        let sent = one(references, node, template, faults, notes);
+        let Some(sent) = faults.keep(sent).flatten() else { continue };
         if let Some(first) = out.iter().find(|s| s.name == sent.name) {
             let message = format!("two parameters are named `{}`; arguments have one name space", sent.name);
-            return Err(Diagnostic::new(Code::BadParameter, message)
-                .at(node.place(references.file), "the second")
-                .also(first.node.place(references.file), "the first"));
+            faults.push(
+                Diagnostic::new(Code::BadParameter, message)
+                    .at(node.place(references.file), "the second")
+                    .also(first.node.place(references.file), "the first"),
+            );
+            continue;
         }
         out.push(sent);
     }
-    Ok(out)
+    out
 }
 
 fn one<'a>(
     references: References<'a>,
     node: &'a Node,
     template: &str,
+    faults: &mut Faults,
     notes: &mut Diagnostics,
 ) -> Result<Option<Sent<'a>>, Diagnostic> {
     let place = node.place(references.file);
@@ -118,19 +126,22 @@ fn one<'a>(
         }
     };
     let required = data.required || kind == "path";
-    if node.get("schema").is_none() && node.get("content").is_some() {
-        if required {
-            return Err(fault(format!(
-                "the parameter `{name}` is written as a whole document (`content`), which calls cannot send"
-            )));
-        }
-        notes.push(left_out("the parameter with `content`"));
-        return Ok(None);
+    let mut style = style;
+    let mut described = node.get("schema");
+    if let (None, Some(content)) = (described, node.get("content")) {
+        let Some(media) = content.members().iter().find(|m| response::json_rank(&m.key).is_some()) else {
+            let types = super::quoted_list(content.members().iter().map(|m| &*m.key));
+            if required {
+                return Err(fault(format!("the parameter `{name}` is written as {types}, and calls write JSON only")));
+            }
+            let message = format!("the parameter `{name}` is written as {types}, optional and left out");
+            notes.push(Diagnostic::new(Code::ParameterLeftOut, message).at(place.clone(), ""));
+            return Ok(None);
+        };
+        style = "json";
+        described = media.value.get("schema");
     }
-    let mut schema = match node.get("schema") {
-        Some(schema) => schema::argument(references, schema)?,
-        None => Json::object(),
-    };
+    let mut schema = described.map_or_else(Json::object, |schema| schema::argument(references, schema, faults));
     if schema == Json::Bool(true) {
         schema = Json::object();
     }

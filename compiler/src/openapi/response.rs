@@ -1,5 +1,6 @@
 //! What an operation answers.
 
+use super::faults::Faults;
 use super::reference::References;
 use super::schema;
 use crate::diag::{Code, Diagnostic};
@@ -14,12 +15,15 @@ pub(super) struct Success {
     pub(super) cut: bool,
 }
 
-/// The JSON answer of the lowest success status, or nothing for an empty `204`.
-pub(super) fn success(references: References<'_>, operation: &Node) -> Result<Success, Diagnostic> {
+/// The JSON answer of the lowest success status, or nothing for an empty `204`; `None` where there is neither.
+pub(super) fn success(references: References<'_>, operation: &Node, faults: &mut Faults) -> Option<Success> {
     let file = references.file;
     let Some(responses) = operation.get("responses") else {
-        return Err(Diagnostic::new(Code::NoJsonResponse, "the operation does not say what it answers")
-            .at(operation.place(file), "no `responses`"));
+        faults.push(
+            Diagnostic::new(Code::NoJsonResponse, "the operation does not say what it answers")
+                .at(operation.place(file), "no `responses`"),
+        );
+        return None;
     };
     let mut statuses: Vec<(&str, &Node)> =
         responses.members().iter().map(|m| (&*m.key, &m.value)).filter(|(status, _)| rank(status).is_some()).collect();
@@ -31,32 +35,39 @@ pub(super) fn success(references: References<'_>, operation: &Node) -> Result<Su
     let mut found = Vec::new();
     let mut empty = false;
     for (status, response) in &statuses {
-        let response = references.resolve(response)?;
+        let response = faults.keep(references.resolve(response))?;
         let content = response.get("content").map(Node::members).unwrap_or_default();
-        let mut json: Vec<_> = content.iter().filter(|m| is_json(&m.key)).collect();
-        json.sort_by_key(|m| essence(&m.key) != "application/json");
-        if let Some(media) = json.first() {
-            let Some(node) = media.value.get("schema") else { return Ok(Success { schema: Json::object(), cut: false }) };
-            let (schema, cut) = schema::result(references, node)?;
-            return Ok(Success { schema, cut });
+        let json = content
+            .iter()
+            .filter_map(|m| Some((json_rank(&m.key)?, m)))
+            .filter(|(rank, m)| *rank < RANGE || !is_file(references, &m.value))
+            .min_by_key(|(rank, _)| *rank);
+        if let Some((_, media)) = json {
+            let Some(node) = media.value.get("schema") else { return Some(Success { schema: Json::object(), cut: false }) };
+            let (schema, cut) = schema::result(references, node, faults);
+            return Some(Success { schema, cut });
         }
         empty |= *status == "204" && content.is_empty();
         if content.is_empty() {
             found.push(format!("{status} without content"));
         } else {
-            found.push(format!("{status} with {}", super::quoted_list(content.iter().map(|m| &*m.key))));
+            let file = if content.iter().any(|m| is_file(references, &m.value)) { "a file as " } else { "" };
+            found.push(format!("{status} with {file}{}", super::quoted_list(content.iter().map(|m| &*m.key))));
         }
     }
     if empty {
-        return Ok(Success { schema: Json::object().with("type", Json::string("null")), cut: false });
+        return Some(Success { schema: Json::object().with("type", Json::string("null")), cut: false });
     }
     let message = match found.as_slice() {
         [] => "the operation has no success answer".to_owned(),
         found => format!("the operation answers {}, never JSON", found.join(", ")),
     };
-    Err(Diagnostic::new(Code::NoJsonResponse, message)
-        .at(responses.place(file), "")
-        .hint("an answer is `application/json`, another `+json` type, or an empty 204"))
+    faults.push(
+        Diagnostic::new(Code::NoJsonResponse, message)
+            .at(responses.place(file), "")
+            .hint("an answer is `application/json`, another `+json` type, `*/*`, or an empty 204"),
+    );
+    None
 }
 
 /// Exact statuses before the range, the range before `default`.
@@ -69,12 +80,27 @@ fn rank(status: &str) -> Option<u8> {
     }
 }
 
-/// A media type without its parameters.
+/// A media type without its parameters, in lower case.
 fn essence(media: &str) -> String {
     media.split(';').next().unwrap_or_default().trim().to_ascii_lowercase()
 }
 
-fn is_json(media: &str) -> bool {
-    let essence = essence(media);
-    essence == "application/json" || (essence.contains('/') && essence.ends_with("+json"))
+/// How well a media type stands for JSON, the best first; `None` for one that rules JSON out. A range leaves open what the
+/// service sends to a client that accepts JSON: the runtime reads the answer as JSON or refuses it.
+pub(super) fn json_rank(media: &str) -> Option<u8> {
+    match essence(media).as_str() {
+        "application/json" => Some(0),
+        suffixed if suffixed.contains('/') && suffixed.ends_with("+json") => Some(1),
+        "application/*" | "*/*" => Some(RANGE),
+        _ => None,
+    }
+}
+
+/// Rank of a media range.
+const RANGE: u8 = 2;
+
+/// Whether a schema says that the answer is a file: what OpenAPI 3.0 writes as a binary string.
+fn is_file(references: References<'_>, media: &Node) -> bool {
+    let schema = media.get("schema").and_then(|schema| references.resolve(schema).ok());
+    schema.and_then(|schema| schema.get("format")).and_then(Node::as_str) == Some("binary")
 }

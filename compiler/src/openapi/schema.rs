@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use super::faults::Faults;
 use super::reference::{References, unescape};
-use crate::diag::Diagnostic;
 use crate::ir::Json;
 use crate::tree::{Node, Tree};
 
@@ -36,26 +36,26 @@ const SINGLE: [&str; 10] = [
 const DROPPED: [&str; 6] = ["xml", "externalDocs", "discriminator", "nullable", "$schema", "$id"];
 
 /// The schema of an argument, complete.
-pub(super) fn argument(references: References<'_>, node: &Node) -> Result<Json, Diagnostic> {
-    let mut walk = Walk::new(references, Mode::Full { prose: true }, usize::MAX);
-    Ok(walk.document(node)?.unwrap_or(Json::Bool(true)))
+pub(super) fn argument(references: References<'_>, node: &Node, faults: &mut Faults) -> Json {
+    let mut walk = Walk::new(references, Mode::Full { prose: true }, usize::MAX, faults);
+    walk.document(node).unwrap_or(Json::Bool(true))
 }
 
 /// The schema of a result, and whether it was cut.
-pub(super) fn result(references: References<'_>, node: &Node) -> Result<(Json, bool), Diagnostic> {
+pub(super) fn result(references: References<'_>, node: &Node, faults: &mut Faults) -> (Json, bool) {
     for prose in [true, false] {
-        if let Some(whole) = Walk::new(references, Mode::Full { prose }, RESULT_BUDGET).document(node)? {
-            return Ok((whole, false));
+        if let Some(whole) = Walk::new(references, Mode::Full { prose }, RESULT_BUDGET, faults).document(node) {
+            return (whole, false);
         }
     }
     let mut best = Json::object();
     for depth in 1..=CUT_DEPTH {
-        match Walk::new(references, Mode::Cut { depth }, RESULT_BUDGET).document(node)? {
+        match Walk::new(references, Mode::Cut { depth }, RESULT_BUDGET, faults).document(node) {
             Some(fits) => best = fits,
             None => break,
         }
     }
-    Ok((best, true))
+    (best, true)
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -72,8 +72,9 @@ enum Mode {
     },
 }
 
-struct Walk<'a> {
+struct Walk<'a, 'f> {
     references: References<'a>,
+    faults: &'f mut Faults,
     mode: Mode,
     budget: usize,
     spent: usize,
@@ -83,44 +84,44 @@ struct Walk<'a> {
     waiting: Vec<(String, &'a Node)>,
 }
 
-impl<'a> Walk<'a> {
-    fn new(references: References<'a>, mode: Mode, budget: usize) -> Self {
-        Walk { references, mode, budget, spent: 0, names: BTreeMap::new(), waiting: Vec::new() }
+impl<'a, 'f> Walk<'a, 'f> {
+    fn new(references: References<'a>, mode: Mode, budget: usize, faults: &'f mut Faults) -> Self {
+        Walk { references, faults, mode, budget, spent: 0, names: BTreeMap::new(), waiting: Vec::new() }
     }
 
     /// A whole schema with its `$defs`; `None` where it is over budget.
-    fn document(&mut self, node: &'a Node) -> Result<Option<Json>, Diagnostic> {
+    fn document(&mut self, node: &'a Node) -> Option<Json> {
         let depth = match self.mode {
             Mode::Full { .. } => usize::MAX,
             Mode::Cut { depth } => depth,
         };
-        let mut root = self.schema(node, depth, 0)?;
+        let mut root = self.schema(node, depth, 0);
         let mut defs = Json::object();
         while let Some((name, node)) = self.waiting.pop() {
             if self.spent > self.budget {
-                return Ok(None);
+                return None;
             }
-            let schema = self.schema(node, depth, 0)?;
+            let schema = self.schema(node, depth, 0);
             defs.set(name, schema);
         }
         if !defs.members().is_empty() {
             root.set("$defs", defs);
         }
-        Ok((self.spent <= self.budget).then_some(root))
+        (self.spent <= self.budget).then_some(root)
     }
 
-    fn schema(&mut self, node: &'a Node, depth: usize, hops: usize) -> Result<Json, Diagnostic> {
+    fn schema(&mut self, node: &'a Node, depth: usize, hops: usize) -> Json {
         let Tree::Object(members) = &node.value else {
             self.spent += 4;
-            return Ok(Json::Bool(node.as_bool().unwrap_or(true)));
+            return Json::Bool(node.as_bool().unwrap_or(true));
         };
         let mut out = Json::object();
         if self.spent > self.budget || hops > MAX_HOPS {
-            return Ok(out);
+            return out;
         }
         let cut = matches!(self.mode, Mode::Cut { .. });
         if let Some(reference) = node.get("$ref").filter(|r| r.as_str().is_some()) {
-            let target = self.references.target(reference)?;
+            let Some(target) = self.faults.keep(self.references.target(reference)) else { return out };
             if cut {
                 return self.schema(target, depth, hops + 1);
             }
@@ -145,17 +146,17 @@ impl<'a> Walk<'a> {
                 let mut named = Json::object();
                 for entry in member.value.members() {
                     self.spent += entry.key.len() + 4;
-                    let schema = self.schema(&entry.value, depth.saturating_sub(1), 0)?;
+                    let schema = self.schema(&entry.value, depth.saturating_sub(1), 0);
                     named.set(&*entry.key, schema);
                 }
                 named
             } else if let (true, Some(schemas)) = (LISTED.contains(&key), member.value.elements()) {
-                Json::Array(schemas.iter().map(|s| self.schema(s, depth, hops + 1)).collect::<Result<_, _>>()?)
+                Json::Array(schemas.iter().map(|s| self.schema(s, depth, hops + 1)).collect())
             } else if SINGLE.contains(&key) {
                 if depth == 0 {
                     continue;
                 }
-                self.schema(&member.value, depth.saturating_sub(1), 0)?
+                self.schema(&member.value, depth.saturating_sub(1), 0)
             } else if key == "required" && depth == 0 {
                 continue;
             } else {
@@ -166,7 +167,7 @@ impl<'a> Walk<'a> {
             out.set(key, value);
         }
         normalise(&mut out, node);
-        Ok(out)
+        out
     }
 
     /// The name in `$defs` of what a reference points at.

@@ -15,6 +15,7 @@ pub(super) fn path(file: FileId, base_url: &str, item: &Node, operation: &Node, 
     let Some(servers) = servers.filter(|s| s.elements().is_some_and(|e| !e.is_empty())) else {
         return Ok(template.to_owned());
     };
+    // A config without a usable one has been told so.
     let Ok(base) = Url::parse(base_url) else { return Ok(template.to_owned()) };
     let urls: Vec<String> = servers.elements().unwrap_or_default().iter().filter_map(url).collect();
     for url in &urls {

@@ -13,7 +13,7 @@ use minijinja::value::Serde;
 use minijinja::{Environment, UndefinedBehavior};
 use serde::Serialize;
 
-pub use manifest::{Manifest, Origin};
+pub use manifest::{DEPENDENCIES, Manifest, toml_string};
 
 use crate::ir::Deployment;
 

@@ -246,6 +246,7 @@ fn param(param: &ir::Param) -> Param {
             Style::Simple => "Simple",
             Style::Label => "Label",
             Style::Matrix => "Matrix",
+            Style::Json => "Json",
         },
         explode: boolean(param.explode),
         allow_reserved: boolean(param.allow_reserved),

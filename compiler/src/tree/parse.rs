@@ -210,7 +210,11 @@ impl<'a> Parser<'a> {
             Some(Token::OpenBrace) => return self.object(depth),
             Some(Token::OpenBracket) => return self.array(depth),
             Some(Token::String(text)) => Tree::String(self.string(text)?),
-            Some(Token::Number(text)) => self.number(text)?,
+            Some(Token::Number(text)) => {
+                let number = self.number(text)?;
+                self.advance()?;
+                return Ok(Node { range: range.start..self.last_end, value: number });
+            }
             Some(Token::Boolean(value)) => Tree::Bool(value),
             Some(Token::Null) => Tree::Null,
             Some(Token::Word(word)) => self.word(word)?,
@@ -371,7 +375,18 @@ impl<'a> Parser<'a> {
         Ok(text.into_owned().into_boxed_str())
     }
 
-    fn number(&mut self, text: &str) -> Parsed<Tree> {
+    fn number(&mut self, text: &'a str) -> Parsed<Tree> {
+        let start = self.range.start as usize;
+        let rest = self.text.get(start..).unwrap_or("");
+        let whole = rest.split(|c: char| !(c.is_ascii_alphanumeric() || matches!(c, '+' | '-' | '.' | '_'))).next().unwrap_or("");
+        // The scanner takes `0` out of `007` and goes on with `07`: to whoever wrote it that is one number.
+        if text.trim_start_matches('-').starts_with('0') && whole.len() > text.len() && whole.starts_with(text) {
+            self.resume(start as u32, whole.len(), Token::Number(whole));
+            let range = self.range.clone();
+            self.fault(range, "a number of JSON does not start with zeros", "", "write it without the zeros")?;
+            self.lossy = true;
+            return Ok(Tree::Number(whole.into()));
+        }
         if !is_json_number(text) {
             let range = self.range.clone();
             self.fault(range, "not a number of JSON", "", "write a plain decimal, such as `5000` or `0.5`")?;

@@ -174,4 +174,6 @@ pub enum Style {
     Label,
     /// `;a=1,2` in a path.
     Matrix,
+    /// `a={"x":1}`: JSON text, for a parameter that is described by its media type and not by a style.
+    Json,
 }

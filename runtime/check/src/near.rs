@@ -8,7 +8,12 @@ pub fn near_name<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>) 
     let most = (name.chars().count() / 3).clamp(1, 3);
     candidates
         .into_iter()
-        .map(|candidate| (strsim::damerau_levenshtein(&name, &plain(candidate)), candidate))
+        .filter_map(|candidate| {
+            let other = plain(candidate);
+            // Comparing costs the product of the lengths, and programs may hold names of any length.
+            let comparable = other.chars().count().abs_diff(name.chars().count()) <= most;
+            comparable.then(|| (strsim::damerau_levenshtein(&name, &other), candidate))
+        })
         .filter(|(distance, _)| *distance <= most)
         .min_by_key(|(distance, _)| *distance)
         .map(|(_, candidate)| candidate)
@@ -26,6 +31,7 @@ mod tests {
             ("Read-File", Some("read_file")),
             ("read_text_file", Some("read-text-file")),
             ("list_dir", None),
+            (&"read_file".repeat(10_000), None),
             ("x", None),
         ] {
             assert_eq!(near_name(name, names), meant, "{name}");

@@ -81,21 +81,16 @@ async fn list(channel: &impl Channel, agreed: &Agreed, deadline: Instant) -> Res
     Ok(Listing { era, revision, server_name, server_version, instructions, tools })
 }
 
-/// Fetches an OpenAPI document of at most `max_bytes` with an entry's own `auth` and `static_headers`. Must run inside a tokio
-/// runtime. Messages are redacted.
+/// Fetches an OpenAPI document of at most `max_bytes` with an entry's own `auth`, `static_headers` and timeouts. Must run inside a
+/// tokio runtime. Messages are redacted.
 #[cfg(feature = "http")]
 pub async fn fetch_document(
     url: &'static str,
-    auth: &'static [ptc_catalog::Auth],
-    static_headers: &'static [(&'static str, &'static str)],
-    secrets: &Secrets,
     max_bytes: u64,
-    connect_timeout: Duration,
-    request_timeout: Duration,
+    entry: &ptc_catalog::OpenApi,
+    secrets: &Secrets,
 ) -> Result<Vec<u8>, WorldFault> {
-    let found =
-        super::http::document::fetch(url, auth, static_headers, secrets, max_bytes, connect_timeout, request_timeout).await;
-    found.map_err(|fault| {
+    super::http::document::fetch(url, max_bytes, entry, secrets).await.map_err(|fault| {
         let message = secrets.redactor().redact_string(fault.message.into_owned());
         WorldFault { message: message.into(), ..fault }
     })

@@ -7,6 +7,7 @@ use std::borrow::Cow;
 use std::fmt::Write;
 
 use ptc_catalog::{Arg, Catalog, Tool, Type, Upstream};
+use ptc_check::near_name;
 use ptc_lisp::host::Fault;
 use ptc_lisp::{ErrorKind, Kind, Value, json};
 
@@ -113,21 +114,7 @@ fn listed<'a>(names: impl ExactSizeIterator<Item = &'a str>) -> String {
 
 /// `Did you mean 'x'? `, where a name is near.
 fn near(name: &str, names: &[&str]) -> String {
-    nearest(name, names).map_or_else(String::new, |near| format!("Did you mean '{near}'? "))
-}
-
-/// The name nearest to `name`, if it is near: `-`, `_` and case count for nothing.
-pub(crate) fn nearest<'a>(name: &str, names: &[&'a str]) -> Option<&'a str> {
-    let plain =
-        |text: &str| -> String { text.chars().filter(char::is_ascii_alphanumeric).map(|c| c.to_ascii_lowercase()).collect() };
-    // Similarity costs the product of the lengths.
-    if name.len() > 100 {
-        return None;
-    }
-    let wanted = plain(name);
-    let scored = names.iter().map(|candidate| (strsim::jaro_winkler(&wanted, &plain(candidate)), *candidate));
-    let best = scored.filter(|(score, _)| *score >= 0.86).max_by(|(a, x), (b, y)| a.total_cmp(b).then_with(|| y.cmp(x)));
-    best.map(|(_, candidate)| candidate)
+    near_name(name, names.iter().copied()).map_or_else(String::new, |near| format!("Did you mean '{near}'? "))
 }
 
 fn check<'v>(
@@ -184,10 +171,7 @@ fn check_value(arg: &'static Arg, value: &Value) -> Result<(), String> {
         return Err(format!("'{}' must be {}, got {} {}", arg.name, arg.label, article(found), shown(value)));
     }
     if !arg.allowed.is_empty() && !arg.allowed.iter().any(|text| equals(text, value)) {
-        let near = value.as_name().and_then(|name| {
-            let names: Vec<&str> = arg.allowed.iter().map(|text| text.trim_matches('"')).collect();
-            nearest(name, &names)
-        });
+        let near = value.as_name().and_then(|name| near_name(name, arg.allowed.iter().map(|text| text.trim_matches('"'))));
         let near = near.map_or_else(String::new, |near| format!(". Did you mean \"{near}\"?"));
         return Err(format!("'{}' must be one of {}, got {}{near}", arg.name, listed(arg.allowed.iter().copied()), shown(value)));
     }

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use ptc_catalog::Auth;
+use ptc_catalog::OpenApi;
 use reqwest::header::{ACCEPT, HeaderMap, HeaderValue};
 use reqwest::{Method, Url};
 
@@ -11,16 +11,11 @@ use super::status::{ERROR_BODY_BYTES, Head};
 use crate::secrets::Secrets;
 use crate::upstream::fault::{Reason, WorldFault};
 
-/// The document at `url`, of at most `max_bytes`, with the entry's own headers and credentials.
-pub(crate) async fn fetch(
-    url: &'static str,
-    auth: &'static [Auth],
-    static_headers: &'static [(&'static str, &'static str)],
-    secrets: &Secrets,
-    max_bytes: u64,
-    connect_timeout: Duration,
-    request_timeout: Duration,
-) -> Result<Vec<u8>, WorldFault> {
+/// The document at `url`, of at most `max_bytes`, with the entry's own headers, credentials and timeouts.
+pub(crate) async fn fetch(url: &'static str, max_bytes: u64, entry: &OpenApi, secrets: &Secrets) -> Result<Vec<u8>, WorldFault> {
+    let OpenApi { auth, static_headers, .. } = *entry;
+    let connect_timeout = Duration::from_millis(entry.connect_timeout_ms);
+    let request_timeout = Duration::from_millis(entry.request_timeout_ms);
     let parsed = Url::parse(url).map_err(|why| WorldFault::unavailable(format!("'{url}' is no URL: {why}")))?;
     let client = HttpClient::new(&Endpoint { url, auth, static_headers, connect_timeout, proxy: None, posts: false }, secrets)?;
     let deadline = Instant::now() + request_timeout;

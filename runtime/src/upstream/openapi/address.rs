@@ -63,7 +63,7 @@ pub(crate) fn of(base_url: &str, operation: &Operation, args: &BTreeMap<&str, &V
         let (Some(param), Some(value)) = (param, argument(name)) else {
             return Err(format!("missing required args {name}"));
         };
-        let text = in_path(param, &Form::of(value)?);
+        let text = in_path(param, &form(param, value)?);
         // A segment `.` or `..` is taken out of an address by every client and server, encoded or not.
         let segment = before.ends_with('/') && after.chars().next().is_none_or(|c| c == '/');
         if text.is_empty() || (segment && matches!(text.as_str(), "." | "..")) {
@@ -110,11 +110,20 @@ impl Form {
     }
 }
 
+/// A value as the style of its parameter sees it.
+fn form(param: &Param, value: &Value) -> Result<Form, String> {
+    if param.style == Style::Json { Ok(Form::Scalar(as_json(value)?)) } else { Form::of(value) }
+}
+
+fn as_json(value: &Value) -> Result<String, String> {
+    json::encode(value, MAX_ARGUMENT_BYTES).map_err(|why| format!("not JSON-encodable ({why})"))
+}
+
 /// A value as text: strings and keywords bare, numbers and booleans as in JSON, anything nested as JSON.
 fn text(value: &Value) -> Result<String, String> {
     match value.as_name() {
         Some(name) => Ok(name.to_owned()),
-        None => json::encode(value, MAX_ARGUMENT_BYTES).map_err(|why| format!("not JSON-encodable ({why})")),
+        None => as_json(value),
     }
 }
 
@@ -168,7 +177,7 @@ fn in_query(param: &Param, value: &Value) -> Result<Vec<(String, String)>, Strin
     }
     let name = encode(param.name, param);
     let enc = |text: &String| encode(text, param);
-    Ok(match (param.style, Form::of(value)?) {
+    Ok(match (param.style, form(param, value)?) {
         (_, Form::Scalar(text)) => vec![(name, enc(&text))],
         (_, Form::List(items)) if items.is_empty() => Vec::new(),
         (_, Form::Object(entries)) if entries.is_empty() => Vec::new(),
@@ -230,7 +239,7 @@ mod tests {
 
     #[test]
     fn every_style_follows_its_rule() {
-        use Style::{DeepObject, Form, Label, Matrix, PipeDelimited, Simple, SpaceDelimited};
+        use Style::{DeepObject, Form, Json, Label, Matrix, PipeDelimited, Simple, SpaceDelimited};
         let list = r#"["b","c d"]"#;
         let map = r#"{"R":100,"G":"x&y"}"#;
         let cases = [
@@ -248,6 +257,10 @@ mod tests {
             (Place::Query, PipeDelimited, false, list, "/x?a=b%7Cc%20d"),
             (Place::Query, PipeDelimited, true, list, "/x?a=b&a=c%20d"),
             (Place::Query, DeepObject, true, r#"{"x":{"y":[1,2]},"z":null}"#, "/x?a%5Bx%5D%5By%5D=1&a%5Bx%5D%5By%5D=2"),
+            (Place::Query, Json, false, r#"["b",1]"#, "/x?a=%5B%22b%22%2C1%5D"),
+            (Place::Query, Json, false, "\"b\"", "/x?a=%22b%22"),
+            (Place::Query, Json, false, "null", "/x"),
+            (Place::Path, Json, false, r#"{"b":{}}"#, "/x/%7B%22b%22%3A%7B%7D%7D/y"),
             (Place::Path, Simple, false, "\"a/b?c\"", "/x/a%2Fb%3Fc/y"),
             (Place::Path, Simple, false, list, "/x/b,c%20d/y"),
             (Place::Path, Simple, false, map, "/x/G,x%26y,R,100/y"),

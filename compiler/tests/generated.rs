@@ -1,0 +1,41 @@
+//! What the generated crate is made of.
+
+#![expect(clippy::unwrap_used, reason = "a test stops where anything is wrong")]
+
+use ptc_compiler::config;
+use ptc_compiler::diag::Diagnostics;
+use ptc_compiler::lock::Lock;
+use ptc_compiler::render::Manifest;
+use ptc_compiler::source::Sources;
+use ptc_compiler::{lower, render};
+
+/// `Cargo.toml` of a deployment with these entries of `upstreams`.
+fn manifest(upstreams: &str) -> String {
+    let mut sources = Sources::default();
+    let mut diagnostics = Diagnostics::default();
+    let file = sources.add("upstreams.json", format!("{{\"upstreams\": {{{upstreams}}}}}"));
+    let config = config::read(&sources, file, &mut diagnostics).unwrap();
+    assert!(!diagnostics.has_errors(), "{:?}", diagnostics.sorted());
+    let deployment = lower::deployment(&config, &Lock::default(), "gate", "sha256:0");
+    let files = render::files(&deployment, &Manifest::new("ptc-gate", &deployment, "[profile.release]")).unwrap();
+    files.into_iter().find(|file| file.path == "Cargo.toml").unwrap().text
+}
+
+#[test]
+fn only_http_upstreams_bring_the_http_client() {
+    const STDIO: &str = r#""a": {"transport": "mcp_stdio", "command": "a"}"#;
+    const HTTP: &str = r#""b": {"transport": "mcp_http", "url": "https://b.example/mcp"}"#;
+    const OPENAPI: &str = r#""c": {"transport": "openapi", "base_url": "https://c.example", "schema_file": "c.json",
+                                   "include_operations": ["list"]}"#;
+    for (upstreams, features) in [
+        (String::new(), "features = []"),
+        (STDIO.to_owned(), "features = []"),
+        (HTTP.to_owned(), r#"features = ["http"]"#),
+        (OPENAPI.to_owned(), r#"features = ["http"]"#),
+        (format!("{STDIO}, {OPENAPI}"), r#"features = ["http"]"#),
+    ] {
+        let text = manifest(&upstreams);
+        let runtime = text.lines().find(|line| line.starts_with("ptc-runtime = ")).unwrap();
+        assert!(runtime.contains("default-features = false") && runtime.contains(features), "{upstreams}: {runtime}");
+    }
+}
