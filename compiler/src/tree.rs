@@ -14,13 +14,10 @@ pub use yaml::parse_yaml;
 /// See [`parse_as`] and [`parse_yaml`].
 pub fn parse_document(sources: &Sources, file: FileId, diagnostics: &mut Diagnostics) -> Option<Node> {
     let source = sources.get(file);
-    let path = source.path.to_ascii_lowercase();
-    let is_yaml = if path.ends_with(".json") {
-        false
-    } else if path.ends_with(".yaml") || path.ends_with(".yml") {
-        true
-    } else {
-        !source.text.trim_start().starts_with(['{', '['])
+    let is_yaml = match source.path.rsplit('.').next().unwrap_or("").to_ascii_lowercase().as_str() {
+        "json" => false,
+        "yaml" | "yml" => true,
+        _ => !source.text.trim_start().starts_with(['{', '[']),
     };
     if is_yaml { parse_yaml(sources, file, diagnostics) } else { parse_as(sources, file, Syntax::DOCUMENT, diagnostics) }
 }

@@ -32,6 +32,47 @@ pub(crate) struct Cli {
 pub(crate) enum Command {
     /// Explain a diagnostic code: cause, example, fix
     Explain(Explain),
+    /// List what of an OpenAPI document can be included, and why the rest cannot
+    Operations(Operations),
+}
+
+/// `ptc-compile operations`
+#[derive(Debug, Args)]
+pub(crate) struct Operations {
+    /// The OpenAPI document, JSON or YAML
+    #[arg(value_name = "DOCUMENT")]
+    pub(crate) document: PathBuf,
+
+    /// What `base_url` will be: operations that other servers serve are ruled out
+    #[arg(long, value_name = "URL")]
+    pub(crate) base_url: Option<String>,
+
+    /// Only operations with this tag
+    #[arg(long, value_name = "TAG")]
+    pub(crate) tag: Option<String>,
+
+    /// Only operations whose path begins with this
+    #[arg(long, value_name = "PREFIX")]
+    pub(crate) path: Option<String>,
+
+    /// Only operations with this in their id, path or summary
+    #[arg(long = "match", value_name = "TEXT")]
+    pub(crate) matching: Option<String>,
+
+    /// Only operations that can be included
+    #[arg(long, conflicts_with = "refused")]
+    pub(crate) usable: bool,
+
+    /// Only operations that cannot be included
+    #[arg(long)]
+    pub(crate) refused: bool,
+
+    /// Operations of all methods; only GET can be included
+    #[arg(long)]
+    pub(crate) all_methods: bool,
+
+    #[command(flatten)]
+    pub(crate) messages: Messages,
 }
 
 /// `ptc-compile explain`

@@ -11,6 +11,7 @@
 //! | `trial` | a program in the new binary |
 //! | `files`, `progress` | whole files; what is going on |
 //! | `explain` | `explain CODE` |
+//! | `operations` | `operations DOCUMENT` |
 //! | `console` | what is printed, and where |
 //! | `status` | how a run ends |
 
@@ -26,6 +27,7 @@ mod explain;
 mod files;
 mod generate;
 mod live;
+mod operations;
 mod pin;
 mod progress;
 mod source;
@@ -51,9 +53,13 @@ fn main() -> ExitCode {
 }
 
 fn run(cli: &Cli) -> Status {
-    let console = Console::new(cli.build.messages);
+    let console = Console::new(match &cli.command {
+        Some(Command::Operations(args)) => args.messages,
+        Some(Command::Explain(_)) | None => cli.build.messages,
+    });
     let result = match &cli.command {
         Some(Command::Explain(args)) => explain::run(args, &console),
+        Some(Command::Operations(args)) => operations::run(args, &console),
         None if cli.build.check => check::run(&cli.build, &console),
         None => build::run(&cli.build, &console),
     };

@@ -119,6 +119,13 @@ pub static UPSTREAM: Variants = Variants {
                     key("schema_max_bytes", BYTES, Default(32 * 1024 * 1024), "largest OpenAPI document that is read"),
                     key("include_operations", Kind::Names, Required, "the operations that programs may call")
                         .or(&["operations", "include"]),
+                    key(
+                        "exclude_operations",
+                        Kind::Names,
+                        Optional,
+                        "operations that patterns of `include_operations` leave out",
+                    )
+                    .or(&["exclude"]),
                     key("operation_overrides", Kind::Object, Optional, "changes to single operations, by `operationId`")
                         .or(&["overrides"]),
                 ],

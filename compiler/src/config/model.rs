@@ -130,9 +130,11 @@ pub struct OpenApi {
     pub schema: Spanned<SchemaSource>,
     /// `schema_max_bytes`
     pub schema_max_bytes: u64,
-    /// `include_operations`, not empty.
+    /// `include_operations`, not empty: ids, `GET /path`s and patterns.
     pub include_operations: Vec<Spanned<String>>,
-    /// `operation_overrides`, by operation id.
+    /// `exclude_operations`, in the same words.
+    pub exclude_operations: Vec<Spanned<String>>,
+    /// `operation_overrides`, by operation id or `GET /path`.
     pub operation_overrides: BTreeMap<String, Override>,
 }
 

@@ -32,6 +32,7 @@ pub(super) fn read(reading: &mut Reading<'_>, subject: &Subject, fields: &Fields
         schema: schema?,
         schema_max_bytes: fields.number("schema_max_bytes"),
         include_operations: fields.spanned_texts(reading, "include_operations").unwrap_or_default(),
+        exclude_operations: fields.spanned_texts(reading, "exclude_operations").unwrap_or_default(),
         operation_overrides,
     })
 }
@@ -81,11 +82,14 @@ fn check_origin(reading: &mut Reading<'_>, fields: &Fields<'_>, base: &urls::Nam
 
 fn overrides(reading: &mut Reading<'_>, fields: &Fields<'_>) -> BTreeMap<String, Override> {
     let included: Vec<&str> = fields.nodes("include_operations").iter().filter_map(Node::as_str).collect();
+    // What a pattern includes is known with the document.
+    let all_named = !included.iter().any(|entry| crate::openapi::is_pattern(entry));
     let mut overrides = BTreeMap::new();
     for member in fields.members("operation_overrides") {
         let id: &str = &member.key;
         let place = reading.key_place(member);
         if let Some(list) = fields.node("include_operations")
+            && all_named
             && !included.contains(&id)
         {
             let mut diagnostic =

@@ -98,6 +98,9 @@ codes! {
     NameCollision = "PTC0524" Error "two operations with the same exposed name";
     DefaultArgs = "PTC0525" Error "default arguments that do not fit the operation";
     BadName = "PTC0526" Error "a name that cannot be exposed";
+    PatternLeftOut = "PTC0527" Note "operations that a pattern leaves out";
+    EmptyPattern = "PTC0528" Error "a pattern that includes nothing";
+    IncludedAndExcluded = "PTC0529" Error "an operation both included and excluded";
 
     LockVersion = "PTC0601" Error "a lock file of another format";
     LockShape = "PTC0602" Error "a lock file that no compiler wrote";

@@ -3,13 +3,16 @@
 //! A document is never read as a whole. The included operations are picked from its tree, resolved and normalised; whatever
 //! rules one out is a diagnostic at its place, and harms no other operation.
 //!
-//! - `select`: which operations.
+//! - `document`: all that is included of one document.
+//! - `select`: which operations; `listing`: what can be said of each.
 //! - `operation`: one operation as a definition, or all its `faults`; `parameter`, `response`, `server` are its parts.
 //! - `schema`: schemas as JSON Schema 2020-12, independent of the document.
 //! - `reference`: local `$ref`s.
 //! - `name`: exposed names.
 
+mod document;
 mod faults;
+mod listing;
 pub mod name;
 mod operation;
 mod parameter;
@@ -24,10 +27,11 @@ use std::collections::BTreeMap;
 use crate::config::model::{Config, OpenApi, SchemaSource, Transport};
 use crate::diag::{Code, Diagnostic, Diagnostics};
 use crate::ir::Json;
-use crate::lock::{self, Document, LockedTool, LockedUpstream, Server};
-use crate::source::{FileId, Sources};
-use crate::tree::{self, Node, Place};
-use reference::References;
+use crate::lock::{self, LockedUpstream};
+use crate::source::Sources;
+pub use document::lower;
+pub use listing::{Listed, list};
+pub use select::is_pattern;
 
 /// A document as it was read.
 #[derive(Debug, Clone)]
@@ -76,50 +80,7 @@ pub fn check(sources: &mut Sources, config: &Config, diagnostics: &mut Diagnosti
     read(sources, config, diagnostics, reader);
 }
 
-/// Lowers the included operations of one document. `None` where the text is no OpenAPI document.
-pub fn lower(sources: &mut Sources, text: Text, entry: &OpenApi, diagnostics: &mut Diagnostics) -> Option<LockedUpstream> {
-    let digest = lock::sha256(text.text.as_bytes());
-    let file = sources.add(text.path, text.text);
-    let root = tree::parse_document(sources, file, diagnostics)?;
-    check_version(&root, file, diagnostics)?;
-    let references = References { file, root: &root };
-    let candidates = select::candidates(references);
-    let mut tools: BTreeMap<String, (LockedTool, Place)> = BTreeMap::new();
-    for wanted in &entry.include_operations {
-        let Some(candidate) = select::choose(file, &candidates, wanted, diagnostics) else { continue };
-        let overriding = select::override_of(entry, &candidate, &wanted.value);
-        match operation::definition(references, entry, &candidate, overriding, diagnostics) {
-            Err(faults) => {
-                for fault in faults {
-                    diagnostics.push(fault.also(wanted.place.clone(), "included here"));
-                }
-            }
-            Ok((exposed, definition)) => {
-                if let Some((_, first)) = tools.get(&exposed) {
-                    let message = format!("two included operations are exposed as `{exposed}`");
-                    let hint = "give one of them another `name` in `operation_overrides`";
-                    diagnostics.push(
-                        Diagnostic::new(Code::NameCollision, message)
-                            .at(wanted.place.clone(), "the second")
-                            .also(first.clone(), "the first")
-                            .hint(hint),
-                    );
-                    continue;
-                }
-                tools.insert(exposed, (LockedTool::new(definition), wanted.place.clone()));
-            }
-        }
-    }
-    let info = |key: &str| root.get("info").and_then(|i| i.get(key)).and_then(Node::as_str).unwrap_or_default().to_owned();
-    Some(LockedUpstream {
-        transport: "openapi".to_owned(),
-        server: Some(Server { name: info("title"), version: info("version") }),
-        document: Some(Document { source: source(entry).to_owned(), digest, selection: selection(entry) }),
-        tools: tools.into_iter().map(|(name, (tool, _))| (name, tool)).collect(),
-        ..LockedUpstream::default()
-    })
-}
-
+/// The path or URL of the document, as configured.
 fn source(entry: &OpenApi) -> &str {
     match &entry.schema.value {
         SchemaSource::File(text) | SchemaSource::Url(text) => text,
@@ -146,33 +107,17 @@ pub fn selection(entry: &OpenApi) -> String {
         fields.set("default_args", defaults);
         overrides.set(id, fields);
     }
-    let all = Json::object()
+    let mut all = Json::object()
         .with("source", Json::string(source(entry)))
         .with("base_url", Json::string(&*entry.base_url.value))
         .with("include_operations", Json::Array(included.into_iter().map(Json::string).collect()))
         .with("operation_overrides", overrides);
-    lock::sha256(all.canonical().as_bytes())
-}
-
-fn check_version(root: &Node, file: FileId, diagnostics: &mut Diagnostics) -> Option<()> {
-    let version = root.get("openapi").and_then(Node::as_str);
-    if version.is_some_and(|v| v.starts_with("3.0") || v.starts_with("3.1")) {
-        return Some(());
+    if !entry.exclude_operations.is_empty() {
+        let mut excluded: Vec<&str> = entry.exclude_operations.iter().map(|s| s.value.as_str()).collect();
+        excluded.sort_unstable();
+        all.set("exclude_operations", Json::Array(excluded.into_iter().map(Json::string).collect()));
     }
-    let (message, hint) = match (version, root.get("swagger")) {
-        (Some(version), _) => (format!("the document is of OpenAPI {version}"), "versions 3.0 and 3.1 are understood"),
-        (None, Some(_)) => {
-            ("the document is of Swagger 2.0".to_owned(), "convert it to OpenAPI 3, for example with `npx swagger2openapi`")
-        }
-        (None, None) => (
-            "the document does not say that it is OpenAPI".to_owned(),
-            "it needs `\"openapi\": \"3.0.3\"` or another version of 3.0 and 3.1",
-        ),
-    };
-    let at =
-        root.get("openapi").or_else(|| root.get("swagger")).map_or(root.range.start..root.range.start + 1, |n| n.range.clone());
-    diagnostics.push(Diagnostic::new(Code::NotOpenApi, message).at(Place { file, range: at }, "").hint(hint));
-    None
+    lock::sha256(all.canonical().as_bytes())
 }
 
 /// "`a`, `b` and 3 more"

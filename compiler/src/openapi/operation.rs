@@ -5,8 +5,8 @@ use super::parameter::{self, Sent};
 use super::reference::References;
 use super::select::Candidate;
 use super::{name, response, server};
-use crate::config::model::{OpenApi, Override};
-use crate::diag::{Code, Diagnostic, Diagnostics, suggest};
+use crate::config::model::Override;
+use crate::diag::{Code, Diagnostic, suggest};
 use crate::ir::Json;
 use crate::lower::schema::Schema;
 use crate::tree::{Node, Place, Tree};
@@ -14,10 +14,10 @@ use crate::tree::{Node, Place, Tree};
 /// The exposed name and the definition, or every reason why the operation cannot be a tool; the first is the weightiest.
 pub(super) fn definition(
     references: References<'_>,
-    entry: &OpenApi,
+    base_url: &str,
     candidate: &Candidate<'_>,
     overriding: Option<&Override>,
-    notes: &mut Diagnostics,
+    notes: &mut Vec<Diagnostic>,
 ) -> Result<(String, Json), Vec<Diagnostic>> {
     let operation = candidate.operation;
     let mut faults = Faults::default();
@@ -29,12 +29,11 @@ pub(super) fn definition(
         check_template(references, candidate, &params, &mut faults);
     }
     let unread = faults.count() > before;
-    let base_url = &entry.base_url.value;
     let path = faults.keep(server::path(references.file, base_url, candidate.item, operation, candidate.path));
     let success = response::success(references, operation, &mut faults);
     let defaults = default_args(references, operation, overriding, &params, unread, &mut faults);
     let exposed = faults.keep(exposed_name(references, candidate, overriding));
-    let id = candidate.id.map_or_else(|| format!("GET {}", candidate.path), str::to_owned);
+    let id = candidate.name();
     let (0, Some(path), Some(success), Some(exposed)) = (faults.count(), path, success, exposed) else {
         return Err(faults.into_list());
     };

@@ -5,7 +5,7 @@ use openapiv3::{Parameter, PathStyle, QueryStyle};
 use super::faults::Faults;
 use super::reference::References;
 use super::{response, schema};
-use crate::diag::{Code, Diagnostic, Diagnostics};
+use crate::diag::{Code, Diagnostic};
 use crate::ir::Json;
 use crate::tree::Node;
 
@@ -30,7 +30,7 @@ pub(super) fn all<'a>(
     operation: &'a Node,
     template: &str,
     faults: &mut Faults,
-    notes: &mut Diagnostics,
+    notes: &mut Vec<Diagnostic>,
 ) -> Vec<Sent<'a>> {
     let mut nodes: Vec<(&str, &str, &'a Node)> = Vec::new();
     for level in [item, operation] {
@@ -72,7 +72,7 @@ fn one<'a>(
     node: &'a Node,
     template: &str,
     faults: &mut Faults,
-    notes: &mut Diagnostics,
+    notes: &mut Vec<Diagnostic>,
 ) -> Result<Option<Sent<'a>>, Diagnostic> {
     let place = node.place(references.file);
     let fault = |message: String| Diagnostic::new(Code::BadParameter, message).at(place.clone(), "");

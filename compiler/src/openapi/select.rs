@@ -1,11 +1,16 @@
 //! Which operations of a document a config includes.
+//!
+//! An entry of `include_operations` or `exclude_operations` is an `operationId`, `GET /path`, or a pattern: `*` stands for any
+//! characters in either, `tag:NAME` for the operations with a tag, and a path alone for the `GET` of it.
 
-use crate::config::model::{OpenApi, Spanned};
+use std::collections::BTreeSet;
+use std::ops::Range;
+
+use super::reference::References;
+use crate::config::model::{OpenApi, Override, Spanned};
 use crate::diag::{Code, Diagnostic, Diagnostics, suggest};
 use crate::source::FileId;
 use crate::tree::{Node, Place};
-
-use super::reference::References;
 
 /// Methods that a path item may have, as OpenAPI writes them.
 const METHODS: [&str; 8] = ["get", "put", "post", "delete", "options", "head", "patch", "trace"];
@@ -19,7 +24,19 @@ pub(super) struct Candidate<'a> {
     pub(super) item: &'a Node,
     pub(super) operation: &'a Node,
     /// Where the operation starts: its id, or its method.
-    pub(super) place: &'a std::ops::Range<u32>,
+    pub(super) place: &'a Range<u32>,
+}
+
+impl<'a> Candidate<'a> {
+    /// What people call it: its id, or method and path.
+    pub(super) fn name(&self) -> String {
+        self.id.map_or_else(|| format!("{} {}", self.method.to_ascii_uppercase(), self.path), str::to_owned)
+    }
+
+    /// Its tags in order.
+    pub(super) fn tags(&self) -> impl Iterator<Item = &'a str> {
+        self.operation.get("tags").and_then(Node::elements).unwrap_or_default().iter().filter_map(Node::as_str)
+    }
 }
 
 /// Every operation of a document, in its order. A path item that cannot be resolved has none.
@@ -43,22 +60,138 @@ pub(super) fn candidates(references: References<'_>) -> Vec<Candidate<'_>> {
     out
 }
 
-/// The operation that an entry of `include_operations` names, by id or as `GET /path`.
-pub(super) fn choose<'a>(
+/// An included operation and the entry that includes it.
+pub(super) struct Chosen<'a, 'e> {
+    pub(super) candidate: Candidate<'a>,
+    pub(super) wanted: &'e Spanned<String>,
+    /// Whether the entry is a pattern, which leaves out what cannot be a tool.
+    pub(super) by_pattern: bool,
+}
+
+/// The operations that an entry includes and does not exclude: those with an entry of their own first, then those of patterns
+/// in the document's order, each once. Entries that name nothing are reported.
+pub(super) fn included<'a, 'e>(
+    file: FileId,
+    candidates: &[Candidate<'a>],
+    entry: &'e OpenApi,
+    diagnostics: &mut Diagnostics,
+) -> Vec<Chosen<'a, 'e>> {
+    let mut excluded: BTreeSet<(&str, &str)> = BTreeSet::new();
+    for wanted in &entry.exclude_operations {
+        let found = find(file, candidates, wanted, diagnostics);
+        excluded.extend(found.iter().map(|c| (c.path, c.method)));
+    }
+    let mut taken = BTreeSet::new();
+    let mut out = Vec::new();
+    let (patterns, single): (Vec<_>, Vec<_>) =
+        entry.include_operations.iter().partition(|wanted| Wanted::of(&wanted.value).is_pattern());
+    for (by_pattern, wanted) in single.into_iter().map(|w| (false, w)).chain(patterns.into_iter().map(|w| (true, w))) {
+        for candidate in find(file, candidates, wanted, diagnostics) {
+            let key = (candidate.path, candidate.method);
+            if excluded.contains(&key) {
+                if !by_pattern {
+                    diagnostics.push(also_excluded(entry, &candidate, wanted));
+                }
+            } else if taken.insert(key) {
+                out.push(Chosen { candidate, wanted, by_pattern });
+            }
+        }
+    }
+    out
+}
+
+fn also_excluded(entry: &OpenApi, candidate: &Candidate<'_>, wanted: &Spanned<String>) -> Diagnostic {
+    let message = format!("the operation `{}` is both included and excluded", wanted.value);
+    let diagnostic = Diagnostic::new(Code::IncludedAndExcluded, message).at(wanted.place.clone(), "included here");
+    let excluding = entry.exclude_operations.iter().find(|e| Wanted::of(&e.value).fits(candidate));
+    match excluding {
+        Some(excluding) => diagnostic.also(excluding.place.clone(), "excluded here"),
+        None => diagnostic,
+    }
+    .hint("remove one of the two")
+}
+
+/// Whether an entry is a pattern, which may stand for any number of operations.
+pub fn is_pattern(entry: &str) -> bool {
+    Wanted::of(entry).is_pattern()
+}
+
+/// An entry of `include_operations` or `exclude_operations`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Wanted<'e> {
+    /// An `operationId`, `*` in it for any characters.
+    Id(&'e str),
+    /// A method and a path, `*` in it for any characters.
+    Path(&'e str, &'e str),
+    /// A tag, `*` in it for any characters.
+    Tag(&'e str),
+}
+
+impl<'e> Wanted<'e> {
+    fn of(text: &'e str) -> Self {
+        if let Some(tag) = text.strip_prefix("tag:") {
+            return Wanted::Tag(tag.trim());
+        }
+        if text.starts_with('/') {
+            return Wanted::Path("get", text);
+        }
+        match text.split_once(char::is_whitespace) {
+            Some((method, path)) if path.trim_start().starts_with('/') => Wanted::Path(method, path.trim()),
+            _ => Wanted::Id(text),
+        }
+    }
+
+    fn is_pattern(self) -> bool {
+        match self {
+            Wanted::Id(text) | Wanted::Path(_, text) => text.contains('*'),
+            Wanted::Tag(_) => true,
+        }
+    }
+
+    fn fits(self, candidate: &Candidate<'_>) -> bool {
+        match self {
+            // An operation without an id is included by `*` too.
+            Wanted::Id(pattern) => fits(pattern, candidate.id.unwrap_or("")),
+            Wanted::Path(method, pattern) => {
+                candidate.method.eq_ignore_ascii_case(method) && (pattern == candidate.path || fits(pattern, candidate.path))
+            }
+            Wanted::Tag(pattern) => candidate.tags().any(|tag| fits(pattern, tag)),
+        }
+    }
+}
+
+/// Whether a text is what a pattern stands for, `*` for any characters.
+fn fits(pattern: &str, text: &str) -> bool {
+    let Some((head, rest)) = pattern.split_once('*') else { return pattern == text };
+    let Some(mut left) = text.strip_prefix(head) else { return false };
+    let mut parts: Vec<&str> = rest.split('*').collect();
+    let tail = parts.pop().unwrap_or("");
+    // Each part at its first place: what is left for the following ones is then longest.
+    for part in parts {
+        let Some(at) = left.find(part) else { return false };
+        left = left.get(at + part.len()..).unwrap_or("");
+    }
+    left.len() >= tail.len() && left.ends_with(tail)
+}
+
+/// The operations that an entry names; what is wrong with it is reported.
+fn find<'a>(
     file: FileId,
     candidates: &[Candidate<'a>],
     wanted: &Spanned<String>,
     diagnostics: &mut Diagnostics,
-) -> Option<Candidate<'a>> {
-    let place = |range: &std::ops::Range<u32>| Place { file, range: range.clone() };
-    let by_path = wanted.value.split_once(char::is_whitespace).map(|(method, path)| (method, path.trim()));
-    let matches: Vec<&Candidate<'a>> = match by_path.filter(|(_, path)| path.starts_with('/')) {
-        Some((method, path)) => candidates.iter().filter(|c| c.path == path && c.method.eq_ignore_ascii_case(method)).collect(),
-        None => candidates.iter().filter(|c| c.id == Some(wanted.value.as_str())).collect(),
-    };
-    let readable: Vec<&Candidate<'a>> = matches.iter().copied().filter(|c| c.method == "get").collect();
+) -> Vec<Candidate<'a>> {
+    let place = |range: &Range<u32>| Place { file, range: range.clone() };
+    let meant = Wanted::of(&wanted.value);
+    let matches: Vec<Candidate<'a>> = candidates.iter().filter(|c| meant.fits(c)).copied().collect();
+    let readable: Vec<Candidate<'a>> = matches.iter().copied().filter(|c| c.method == "get").collect();
+    if meant.is_pattern() {
+        if readable.is_empty() {
+            diagnostics.push(matches_nothing(candidates, wanted, meant, !matches.is_empty()));
+        }
+        return readable;
+    }
     match (readable.as_slice(), matches.as_slice()) {
-        ([one], _) => Some(**one),
         ([first, second, ..], _) => {
             let hint = format!("name one by its path: `GET {}` or `GET {}`", first.path, second.path);
             let message = format!("the document gives the id `{}` to more than one operation", wanted.value);
@@ -69,7 +202,7 @@ pub(super) fn choose<'a>(
                     .also(place(second.place), "the second")
                     .hint(hint),
             );
-            None
+            return Vec::new();
         }
         ([], [other, ..]) => {
             let method = other.method.to_ascii_uppercase();
@@ -77,25 +210,37 @@ pub(super) fn choose<'a>(
             diagnostics.push(
                 Diagnostic::new(Code::NotGet, message).at(wanted.place.clone(), "").also(place(other.place), "the operation"),
             );
-            None
         }
-        ([], []) => {
-            diagnostics.push(unknown(candidates, wanted, by_path.is_some()));
-            None
-        }
+        ([], []) => diagnostics.push(unknown(candidates, wanted, meant)),
+        ([_], _) => {}
     }
+    readable
 }
 
-fn unknown(candidates: &[Candidate<'_>], wanted: &Spanned<String>, by_path: bool) -> Diagnostic {
+fn matches_nothing(candidates: &[Candidate<'_>], wanted: &Spanned<String>, meant: Wanted<'_>, others: bool) -> Diagnostic {
+    let message = format!("no GET operation of the document fits `{}`", wanted.value);
+    let diagnostic = Diagnostic::new(Code::EmptyPattern, message).at(wanted.place.clone(), "");
+    if others {
+        return diagnostic.hint("operations of other methods do, and only GET can be included");
+    }
+    let hint = match meant {
+        Wanted::Tag(tag) => {
+            let tags: BTreeSet<&str> = candidates.iter().filter(|c| c.method == "get").flat_map(Candidate::tags).collect();
+            suggest::hint(tag, "tag", tags.iter().copied())
+        }
+        Wanted::Id(_) | Wanted::Path(..) => None,
+    };
+    diagnostic.hint(hint.unwrap_or_else(|| "`ptc-compile operations DOCUMENT` lists what there is".to_owned()))
+}
+
+fn unknown(candidates: &[Candidate<'_>], wanted: &Spanned<String>, meant: Wanted<'_>) -> Diagnostic {
     let message = format!("the document has no operation `{}`", wanted.value);
     let mut diagnostic = Diagnostic::new(Code::UnknownOperation, message).at(wanted.place.clone(), "");
+    let by_path = matches!(meant, Wanted::Path(..));
     let names: Vec<String> = candidates
         .iter()
         .filter(|c| c.method == "get")
-        .map(|c| match c.id {
-            Some(id) if !by_path => id.to_owned(),
-            _ => format!("GET {}", c.path),
-        })
+        .map(|c| if by_path { format!("GET {}", c.path) } else { c.name() })
         .collect();
     if let Some(hint) = suggest::hint(&wanted.value, "operation", names.iter().map(String::as_str)) {
         diagnostic = diagnostic.hint(hint);
@@ -105,11 +250,46 @@ fn unknown(candidates: &[Candidate<'_>], wanted: &Spanned<String>, by_path: bool
     diagnostic
 }
 
-/// What a config says of an operation: by its id, or by the words that include it.
-pub(super) fn override_of<'c>(
-    entry: &'c OpenApi,
-    candidate: &Candidate<'_>,
-    wanted: &str,
-) -> Option<&'c crate::config::model::Override> {
-    candidate.id.and_then(|id| entry.operation_overrides.get(id)).or_else(|| entry.operation_overrides.get(wanted))
+/// What a config says of an operation: by its id, as `GET /path`, or by the words that include it.
+pub(super) fn override_of<'c>(entry: &'c OpenApi, candidate: &Candidate<'_>, wanted: &str) -> Option<&'c Override> {
+    let by_path = || entry.operation_overrides.get(&format!("GET {}", candidate.path));
+    let by_id = candidate.id.and_then(|id| entry.operation_overrides.get(id));
+    by_id.or_else(|| entry.operation_overrides.get(wanted)).or_else(by_path)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn stars_stand_for_any_characters() {
+        for (pattern, text, expected) in [
+            ("*", "", true),
+            ("*", "anything", true),
+            ("list*", "listOrders", true),
+            ("list*", "getOrders", false),
+            ("*Orders", "listOrders", true),
+            ("a*b*c", "a1b2b3c", true),
+            ("a*b*c", "a1c", false),
+            ("ab*bc", "abc", false),
+            ("/repos/*/issues", "/repos/{owner}/{repo}/issues", true),
+            ("exact", "exact", true),
+            ("exact", "exactly", false),
+        ] {
+            assert_eq!(fits(pattern, text), expected, "{pattern} {text}");
+        }
+    }
+
+    #[test]
+    fn entries_are_told_apart() {
+        for (text, expected, is_pattern) in [
+            ("listOrders", Wanted::Id("listOrders"), false),
+            ("GET /orders", Wanted::Path("GET", "/orders"), false),
+            ("/orders/*", Wanted::Path("get", "/orders/*"), true),
+            ("tag: orders", Wanted::Tag("orders"), true),
+            ("List orders", Wanted::Id("List orders"), false),
+        ] {
+            assert_eq!((Wanted::of(text), Wanted::of(text).is_pattern()), (expected, is_pattern), "{text}");
+        }
+    }
 }

@@ -1,0 +1,103 @@
+//! `operations DOCUMENT`: what of an OpenAPI document can be included, and why the rest cannot.
+
+use std::fmt::Write as _;
+use std::path::Path;
+
+use ptc_compiler::diag::Diagnostics;
+use ptc_compiler::openapi::{self, Listed, Text};
+use ptc_compiler::source::Sources;
+use serde_json::json;
+
+use crate::args::{Format, Operations};
+use crate::console::Console;
+use crate::{Failure, Status, check};
+
+/// Lists the operations of a document that pass the filters.
+pub(crate) fn run(args: &Operations, console: &Console) -> Result<Status, Failure> {
+    let mut sources = Sources::default();
+    let mut diagnostics = Diagnostics::default();
+    let text = Text { path: args.document.display().to_string(), text: check::read_text(Path::new(&args.document))? };
+    let listed = openapi::list(&mut sources, text, args.base_url.as_deref(), &mut diagnostics);
+    let Some(listed) = listed else {
+        return Ok(console.findings(&sources, &diagnostics).at_least_findings());
+    };
+    let all = listed.len();
+    let shown: Vec<&Listed> = listed.iter().filter(|operation| passes(args, operation)).collect();
+    let text = match args.messages.format {
+        Format::Json => shown.iter().map(|operation| line(&sources, operation)).collect(),
+        Format::Full | Format::Short => table(&shown, args.messages.format == Format::Full),
+    };
+    console.data(&text);
+    if args.messages.format != Format::Json {
+        let usable = shown.iter().filter(|operation| operation.outcome.is_ok()).count();
+        console.message(&format!("{usable} of {} shown can be included; {all} in the document\n", shown.len()));
+    }
+    Ok(Status::Clean)
+}
+
+fn passes(args: &Operations, operation: &Listed) -> bool {
+    let has = |text: &str, part: &str| text.to_lowercase().contains(&part.to_lowercase());
+    let named = |part: &String| {
+        let id = operation.id.as_deref().unwrap_or("");
+        has(id, part) || has(&operation.path, part) || has(&operation.summary, part)
+    };
+    (operation.method == "GET" || args.all_methods)
+        && args.tag.as_ref().is_none_or(|tag| operation.tags.contains(tag))
+        && args.path.as_ref().is_none_or(|prefix| operation.path.starts_with(prefix.as_str()))
+        && args.matching.as_ref().is_none_or(named)
+        && !(args.refused && operation.outcome.is_ok())
+        && !(args.usable && operation.outcome.is_err())
+}
+
+/// One line an operation: what to write into `include_operations`, and its name as a tool or the reasons against it.
+fn table(operations: &[&Listed], with_summary: bool) -> String {
+    let entry = |operation: &Listed| match &operation.id {
+        Some(id) => id.clone(),
+        None => format!("{} {}", operation.method, operation.path),
+    };
+    let width = operations.iter().map(|operation| entry(operation).chars().count()).max().unwrap_or(0).min(48);
+    let mut text = String::new();
+    for operation in operations {
+        // Writing to a string cannot fail.
+        let _ = write!(text, "{:<width$}  ", entry(operation));
+        match &operation.outcome {
+            Ok(name) => {
+                let _ = write!(text, "as {name}");
+                if with_summary && !operation.summary.is_empty() {
+                    let _ = write!(text, ": {}", operation.summary);
+                }
+            }
+            Err(faults) => {
+                let told: Vec<String> = faults.iter().map(|fault| format!("{} {}", fault.code.name(), fault.message)).collect();
+                let _ = write!(text, "no: {}", told.join("; "));
+            }
+        }
+        text.push('\n');
+    }
+    text
+}
+
+fn line(sources: &Sources, operation: &Listed) -> String {
+    let faults: Vec<serde_json::Value> = operation
+        .outcome
+        .as_ref()
+        .err()
+        .into_iter()
+        .flatten()
+        .map(|fault| {
+            let at = fault.primary.as_ref().map(|label| sources.position(label.place.file, label.place.range.start));
+            json!({ "code": fault.code.name(), "message": fault.message, "line": at.map(|p| p.0), "column": at.map(|p| p.1) })
+        })
+        .collect();
+    let line = json!({
+        "method": operation.method,
+        "path": operation.path,
+        "operationId": operation.id,
+        "tags": operation.tags,
+        "summary": operation.summary,
+        "name": operation.outcome.as_ref().ok(),
+        "line": sources.position(operation.place.file, operation.place.range.start).0,
+        "faults": faults,
+    });
+    format!("{line}\n")
+}

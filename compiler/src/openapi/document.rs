@@ -1,0 +1,158 @@
+//! One document: everything that a config includes of it, as the lock holds it.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::reference::References;
+use super::select::{self, Chosen, is_pattern};
+use super::{Text, operation, selection, source};
+use crate::config::model::{OpenApi, Override, Spanned};
+use crate::diag::{Code, Diagnostic, Diagnostics, quoted, suggest};
+use crate::lock::{self, Document, LockedTool, LockedUpstream, Server};
+use crate::source::{FileId, Sources};
+use crate::tree::{self, Node, Place};
+
+/// Lowers the included operations of one document. `None` where the text is no OpenAPI document.
+pub fn lower(sources: &mut Sources, text: Text, entry: &OpenApi, diagnostics: &mut Diagnostics) -> Option<LockedUpstream> {
+    let digest = lock::sha256(text.text.as_bytes());
+    let file = sources.add(text.path, text.text);
+    let root = read_document(sources, file, diagnostics)?;
+    let references = References { file, root: &root };
+    let candidates = select::candidates(references);
+    let included = select::included(file, &candidates, entry, diagnostics);
+    check_overrides(entry, &included, diagnostics);
+    let mut tools: BTreeMap<String, (LockedTool, &Chosen<'_, '_>)> = BTreeMap::new();
+    let mut left_out = LeftOut::default();
+    for chosen in &included {
+        let overriding = select::override_of(entry, &chosen.candidate, &chosen.wanted.value);
+        let mut notes = Vec::new();
+        match operation::definition(references, &entry.base_url.value, &chosen.candidate, overriding, &mut notes) {
+            Err(faults) if chosen.by_pattern => left_out.add(chosen, &faults),
+            Err(faults) => {
+                for fault in faults {
+                    diagnostics.push(fault.also(chosen.wanted.place.clone(), "included here"));
+                }
+            }
+            Ok((exposed, definition)) => {
+                for note in notes {
+                    diagnostics.push(note);
+                }
+                match tools.get(&exposed) {
+                    Some((_, first)) => diagnostics.push(collision(file, &exposed, first, chosen)),
+                    None => {
+                        tools.insert(exposed, (LockedTool::new(definition), chosen));
+                    }
+                }
+            }
+        }
+    }
+    left_out.report(tools.values().map(|(_, chosen)| *chosen), diagnostics);
+    let info = |key: &str| root.get("info").and_then(|i| i.get(key)).and_then(Node::as_str).unwrap_or_default().to_owned();
+    Some(LockedUpstream {
+        transport: "openapi".to_owned(),
+        server: Some(Server { name: info("title"), version: info("version") }),
+        document: Some(Document { source: source(entry).to_owned(), digest, selection: selection(entry) }),
+        tools: tools.into_iter().map(|(name, (tool, _))| (name, tool)).collect(),
+        ..LockedUpstream::default()
+    })
+}
+
+/// The tree of a document of a version that is understood.
+pub(super) fn read_document(sources: &Sources, file: FileId, diagnostics: &mut Diagnostics) -> Option<Node> {
+    let root = tree::parse_document(sources, file, diagnostics)?;
+    check_version(&root, file, diagnostics)?;
+    Some(root)
+}
+
+fn collision(file: FileId, exposed: &str, first: &Chosen<'_, '_>, second: &Chosen<'_, '_>) -> Diagnostic {
+    let place = |chosen: &Chosen<'_, '_>| Place { file, range: chosen.candidate.place.clone() };
+    Diagnostic::new(Code::NameCollision, format!("two included operations are exposed as `{exposed}`"))
+        .at(second.wanted.place.clone(), "includes the second")
+        .also(place(first), "the first")
+        .also(place(second), "the second")
+        .hint("give one of them another `name` in `operation_overrides`")
+}
+
+/// Overrides of operations that no pattern includes. Without patterns, the reading of the config has told.
+fn check_overrides(entry: &OpenApi, included: &[Chosen<'_, '_>], diagnostics: &mut Diagnostics) {
+    if !entry.include_operations.iter().any(|wanted| is_pattern(&wanted.value)) {
+        return;
+    }
+    let used: BTreeSet<*const Override> = included
+        .iter()
+        .filter_map(|chosen| select::override_of(entry, &chosen.candidate, &chosen.wanted.value))
+        .map(std::ptr::from_ref)
+        .collect();
+    let names: Vec<String> = included.iter().map(|chosen| chosen.candidate.name()).collect();
+    for (id, overriding) in &entry.operation_overrides {
+        if !used.contains(&std::ptr::from_ref(overriding)) {
+            let message = format!("the operation {} is not included", quoted(id));
+            let diagnostic =
+                Diagnostic::new(Code::OverrideNotIncluded, message).at(overriding.place.clone(), "an override without effect");
+            let near = suggest::nearest(id, names.iter().map(String::as_str));
+            diagnostics.push(match near {
+                Some(near) => diagnostic.hint(format!("did you mean {}?", quoted(near))),
+                None => diagnostic.hint("remove the override, or include the operation"),
+            });
+        }
+    }
+}
+
+/// What patterns leave out: for each pattern, operations and their first faults.
+#[derive(Default)]
+struct LeftOut<'c> {
+    by_pattern: Vec<(&'c Spanned<String>, Vec<String>)>,
+}
+
+impl<'c> LeftOut<'c> {
+    fn add(&mut self, chosen: &Chosen<'_, 'c>, faults: &[Diagnostic]) {
+        let reason = faults.first().map_or("", |fault| fault.message.as_str());
+        let told = format!("`{}` ({reason})", chosen.candidate.name());
+        match self.by_pattern.iter_mut().find(|(wanted, _)| std::ptr::eq(*wanted, chosen.wanted)) {
+            Some((_, list)) => list.push(told),
+            None => self.by_pattern.push((chosen.wanted, vec![told])),
+        }
+    }
+
+    /// One finding for each pattern: a note, or an error where nothing of what it fits is a tool.
+    fn report<'a>(&self, tools: impl Iterator<Item = &'a Chosen<'a, 'c>>, diagnostics: &mut Diagnostics)
+    where
+        'c: 'a,
+    {
+        const SHOWN: usize = 3;
+        let useful: BTreeSet<*const Spanned<String>> = tools.map(|chosen| std::ptr::from_ref(chosen.wanted)).collect();
+        for (wanted, list) in &self.by_pattern {
+            let count = list.len();
+            let more = if count > SHOWN { format!(" and {} more", count - SHOWN) } else { String::new() };
+            let shown = list.iter().take(SHOWN).cloned().collect::<Vec<_>>().join(", ") + &more;
+            let what = if count == 1 { "operation that cannot be a tool" } else { "operations that cannot be tools" };
+            let diagnostic = if useful.contains(&std::ptr::from_ref(*wanted)) {
+                let message = format!("`{}` leaves out {count} {what}: {shown}", wanted.value);
+                Diagnostic::new(Code::PatternLeftOut, message)
+            } else {
+                Diagnostic::new(Code::EmptyPattern, format!("`{}` fits only {count} {what}: {shown}", wanted.value))
+            };
+            diagnostics.push(diagnostic.at(wanted.place.clone(), ""));
+        }
+    }
+}
+
+fn check_version(root: &Node, file: FileId, diagnostics: &mut Diagnostics) -> Option<()> {
+    let version = root.get("openapi").and_then(Node::as_str);
+    if version.is_some_and(|v| v.starts_with("3.0") || v.starts_with("3.1")) {
+        return Some(());
+    }
+    let (message, hint) = match (version, root.get("swagger")) {
+        (Some(version), _) => (format!("the document is of OpenAPI {version}"), "versions 3.0 and 3.1 are understood"),
+        (None, Some(_)) => {
+            ("the document is of Swagger 2.0".to_owned(), "convert it to OpenAPI 3, for example with `npx swagger2openapi`")
+        }
+        (None, None) => (
+            "the document does not say that it is OpenAPI".to_owned(),
+            "it needs `\"openapi\": \"3.0.3\"` or another version of 3.0 and 3.1",
+        ),
+    };
+    let at =
+        root.get("openapi").or_else(|| root.get("swagger")).map_or(root.range.start..root.range.start + 1, |n| n.range.clone());
+    diagnostics.push(Diagnostic::new(Code::NotOpenApi, message).at(Place { file, range: at }, "").hint(hint));
+    None
+}

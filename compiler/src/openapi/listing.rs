@@ -1,0 +1,75 @@
+//! Every operation of a document, and what becomes of it as a tool.
+
+use std::collections::BTreeMap;
+
+use super::document::read_document;
+use super::reference::References;
+use super::{Text, operation, select};
+use crate::diag::{Code, Diagnostic, Diagnostics};
+use crate::source::Sources;
+use crate::tree::{Node, Place};
+
+/// One operation.
+#[derive(Debug, Clone)]
+pub struct Listed {
+    /// In capitals.
+    pub method: String,
+    /// The path template.
+    pub path: String,
+    /// `operationId`.
+    pub id: Option<String>,
+    /// In the document's order.
+    pub tags: Vec<String>,
+    /// One line: its summary, or the first of its description.
+    pub summary: String,
+    /// The name under which programs would call it, or all that rules it out, the weightiest first.
+    pub outcome: Result<String, Vec<Diagnostic>>,
+    /// Where it stands.
+    pub place: Place,
+}
+
+/// All operations of a document, in its order. Operations of other servers than `base_url` are ruled out; without one, any server
+/// will do. `None` where the text is no OpenAPI document.
+pub fn list(sources: &mut Sources, text: Text, base_url: Option<&str>, diagnostics: &mut Diagnostics) -> Option<Vec<Listed>> {
+    let file = sources.add(text.path, text.text);
+    let root = read_document(sources, file, diagnostics)?;
+    let references = References { file, root: &root };
+    let mut exposed: BTreeMap<String, Place> = BTreeMap::new();
+    let mut out = Vec::new();
+    for candidate in select::candidates(references) {
+        let place = Place { file, range: candidate.place.clone() };
+        let outcome = if candidate.method == "get" {
+            operation::definition(references, base_url.unwrap_or_default(), &candidate, None, &mut Vec::new())
+                .and_then(|(name, _)| unique(&mut exposed, name, &place))
+        } else {
+            let message = format!("a {} operation; only GET can be included", candidate.method.to_ascii_uppercase());
+            Err(vec![Diagnostic::new(Code::NotGet, message).at(place.clone(), "")])
+        };
+        let said = |key| candidate.operation.get(key).and_then(Node::as_str).map(str::trim).filter(|text| !text.is_empty());
+        let summary = said("summary").or_else(|| said("description")).and_then(|text| text.lines().next());
+        out.push(Listed {
+            method: candidate.method.to_ascii_uppercase(),
+            path: candidate.path.to_owned(),
+            id: candidate.id.map(str::to_owned),
+            tags: candidate.tags().map(str::to_owned).collect(),
+            summary: summary.unwrap_or_default().to_owned(),
+            outcome,
+            place,
+        });
+    }
+    Some(out)
+}
+
+fn unique(exposed: &mut BTreeMap<String, Place>, name: String, place: &Place) -> Result<String, Vec<Diagnostic>> {
+    if let Some(first) = exposed.get(&name) {
+        let message = format!("an earlier operation is exposed as `{name}` too");
+        return Err(vec![
+            Diagnostic::new(Code::NameCollision, message)
+                .at(place.clone(), "")
+                .also(first.clone(), "the earlier one")
+                .hint("include it with another `name` in `operation_overrides`"),
+        ]);
+    }
+    exposed.insert(name.clone(), place.clone());
+    Ok(name)
+}
