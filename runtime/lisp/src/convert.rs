@@ -1,6 +1,7 @@
 //! Arguments of builtins as Rust values, and the one wording of what is wrong with them.
 
 use crate::collection::Vector;
+use crate::endless::Cursor;
 use crate::machine::{Machine, Raised};
 use crate::value::Text;
 use crate::{ErrorKind, Value};
@@ -26,13 +27,16 @@ pub(crate) fn take(args: &mut [Value], index: usize) -> Value {
 pub(crate) fn described(value: &Value) -> String {
     match value {
         Value::Nil => "nil".to_owned(),
+        Value::Temporal(temporal) => format!("{} {}", temporal.described(), crate::print::preview_line(value, 60)),
+        Value::Endless(_) => value.kind().described().to_owned(),
         _ => format!("{} {}", value.kind().described(), crate::print::preview_line(value, 60)),
     }
 }
 
-/// `(assoc m k v)`, or just the name where there is no such row.
-fn usage(name: &str) -> String {
-    let list = crate::builtins::find(name).and_then(|row| row.arglists.first());
+/// `(assoc m k v)`, or just the name where there is no such row. `arguments` tells the argument lists apart.
+fn usage(name: &str, arguments: usize) -> String {
+    let lists = crate::builtins::find(name).map(|row| row.arglists).unwrap_or_default();
+    let list = lists.iter().find(|list| list.split_whitespace().count() >= arguments || list.contains('&')).or(lists.last());
     let list = list.map(|list| list.trim_matches(['[', ']'])).unwrap_or_default();
     if list.is_empty() { format!("({name})") } else { format!("({name} {list})") }
 }
@@ -40,14 +44,20 @@ fn usage(name: &str) -> String {
 /// Raises a type error: `(assoc m k v): expected a map as argument 1, found a string "abc"`.
 #[cold]
 pub(crate) fn expected(m: &mut Machine, name: &str, what: &str, index: usize, found: &Value) -> Raised {
-    let text = format!("{}: expected {what} as argument {}, found {}", usage(name), index + 1, described(found));
-    m.raise(ErrorKind::TypeError, text)
+    let text = format!("{}: expected {what} as argument {}, found {}", usage(name, index + 1), index + 1, described(found));
+    match found {
+        Value::Endless(_) => m.raise_with_hint(ErrorKind::TypeError, text, BOUND_IT),
+        _ => m.raise(ErrorKind::TypeError, text),
+    }
 }
+
+/// What to do with an endless sequence.
+pub(crate) const BOUND_IT: &str = "take what is needed first, as in (take 10 xs) or (take-while pred xs)";
 
 /// Raises another fault of a builtin: `(nth coll i): …`.
 #[cold]
 pub(crate) fn fault(m: &mut Machine, kind: ErrorKind, name: &str, what: &str) -> Raised {
-    m.raise(kind, format!("{}: {what}", usage(name)))
+    m.raise(kind, format!("{}: {what}", usage(name, 1)))
 }
 
 /// A string.
@@ -135,7 +145,12 @@ pub(crate) fn seq_of(m: &mut Machine, value: Value) -> Result<Result<Vector, Val
 pub(crate) fn ordered(m: &mut Machine, name: &str, args: &mut [Value], index: usize) -> Result<Vector, Raised> {
     if let Value::Map(_) = at(args, index) {
         let found = take(args, index);
-        let text = format!("{}: expected a vector or string as argument {}, found {}", usage(name), index + 1, described(&found));
+        let text = format!(
+            "{}: expected a vector or string as argument {}, found {}",
+            usage(name, index + 1),
+            index + 1,
+            described(&found)
+        );
         return Err(m.raise_with_hint(ErrorKind::TypeError, text, "a map has no first item: use seq, keys or vals"));
     }
     seq(m, name, args, index)
@@ -147,33 +162,52 @@ pub(crate) fn steps(len: usize) -> u32 {
 }
 
 /// A series of items, each of which costs a step.
-pub(crate) struct Walk(crate::collection::IntoIter);
+pub(crate) enum Walk {
+    /// Of a vector.
+    Items(crate::collection::IntoIter),
+    /// Of an endless sequence.
+    Endless(Box<Cursor>),
+}
 
 impl Walk {
     /// Walks the argument at `index`.
     pub(crate) fn over(m: &mut Machine, name: &str, args: &mut [Value], index: usize) -> Result<Walk, Raised> {
-        Ok(Walk(seq(m, name, args, index)?.into_iter()))
+        Ok(Walk::Items(seq(m, name, args, index)?.into_iter()))
+    }
+
+    /// Walks the argument at `index`, which may have no end: for functions that may stop before it.
+    pub(crate) fn along(m: &mut Machine, name: &str, args: &mut [Value], index: usize) -> Result<Walk, Raised> {
+        match at(args, index) {
+            Value::Endless(endless) => Ok(Walk::Endless(Box::new(endless.cursor()))),
+            _ => Walk::over(m, name, args, index),
+        }
     }
 
     /// Walks a vector.
     pub(crate) fn of(items: Vector) -> Walk {
-        Walk(items.into_iter())
+        Walk::Items(items.into_iter())
     }
 
     /// The next item.
     #[inline]
     pub(crate) fn next(&mut self, m: &mut Machine) -> Result<Option<Value>, Raised> {
-        match self.0.next() {
-            Some(item) => {
-                m.tick(1)?;
-                Ok(Some(item))
-            }
-            None => Ok(None),
+        match self {
+            Walk::Items(items) => match items.next() {
+                Some(item) => {
+                    m.tick(1)?;
+                    Ok(Some(item))
+                }
+                None => Ok(None),
+            },
+            Walk::Endless(cursor) => cursor.next(m),
         }
     }
 
-    /// How many are left.
+    /// How many are left; 0 where there is no end.
     pub(crate) fn len(&self) -> usize {
-        self.0.len()
+        match self {
+            Walk::Items(items) => items.len(),
+            Walk::Endless(_) => 0,
+        }
     }
 }

@@ -24,6 +24,19 @@ pub trait Host: Send + Sync {
         since.map_or(0, |d| i64::try_from(d.as_millis()).unwrap_or(i64::MAX))
     }
 
+    /// Seconds by which the local clock is ahead of UTC at an instant, in milliseconds since the Unix epoch. A program sees
+    /// it only in what day or time it is now.
+    fn utc_offset_s(&self, at_ms: i64) -> i32 {
+        let _ = at_ms;
+        0
+    }
+
+    /// Nanoseconds of a clock that never goes back, from any start.
+    fn monotonic_ns(&self) -> i64 {
+        static START: std::sync::LazyLock<Instant> = std::sync::LazyLock::new(Instant::now);
+        i64::try_from(START.elapsed().as_nanos()).unwrap_or(i64::MAX)
+    }
+
     /// 64 random bits, for `rand` and its family.
     fn random(&self) -> u64;
 

@@ -17,7 +17,7 @@
 //! - [`reader`] turns text into [`form`]s, the analyzer with the rows of [`special`] turns forms into resolved [`ir`], and
 //!   [`eval`] turns that into closures, which run on a [`machine`] that counts steps, time and memory against [`limits`].
 //! - [`value`] is what programs compute with: [`number`]s, text, [`collection`]s and functions, under the one [`order`] of
-//!   equality and sorting. [`builtins`] are the functions of the language, as rows of data; [`pattern`] is their regular
+//!   equality and sorting; [`temporal`] has dates and times. [`builtins`] are the functions of the language, as rows of data; [`pattern`] is their regular
 //!   expressions.
 //! - [`json`] and [`print`](mod@print) carry values in and out. [`host`] is the only door to the world.
 #![forbid(unsafe_code)]
@@ -27,6 +27,7 @@ mod bindings;
 pub mod builtins;
 pub mod collection;
 mod convert;
+mod endless;
 pub mod error;
 pub mod eval;
 pub mod form;
@@ -44,9 +45,11 @@ mod program;
 pub mod reader;
 mod run;
 pub mod special;
+pub mod temporal;
 pub mod value;
 
 pub use bindings::Bindings;
+pub use endless::Endless;
 pub use error::{Error, ErrorKind, Position, Span};
 pub use host::Host;
 pub use limits::{Cancel, Limits};

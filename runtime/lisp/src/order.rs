@@ -3,14 +3,15 @@
 //! All values stand in one total order, which is also their equality (`compare(a, b) == Equal`) and which the hash agrees
 //! with. Maps and sets keep their keys by it.
 //!
-//! - Kinds: numbers, nil, false, true, keywords, symbols, vars, functions, regexes, maps, sets, vectors, strings.
+//! - Kinds: numbers, nil, false, true, keywords, symbols, vars, functions, endless sequences, regexes, dates and times, maps, sets, vectors, strings.
 //! - Numbers compare by exact value, whatever their kind: 1 and 1.0 are equal and one key, as are 0.0 and -0.0; an integer is
 //!   compared with a double without rounding either, or the order would not be transitive. NaN equals itself and stands
 //!   above every other number. (The functions `=` and `<` of the language see NaN as IEEE 754 does.)
 //! - Strings, keywords and symbols compare by their bytes; a string never equals a keyword.
 //! - Containers compare by length first, then part by part in canonical order: items, sorted members, sorted entries
 //!   (key, then value).
-//! - Regexes compare by source, vars by name. Builtins compare by name; other functions are equal only to themselves and
+//! - Regexes compare by source, vars by name. Builtins compare by name; dates and times by kind, then by time or length; other functions and endless
+//!   sequences are equal only to themselves and
 //!   stand in the order of their making.
 
 use std::cmp::Ordering;
@@ -75,11 +76,13 @@ fn rank(value: &Value) -> u8 {
         Value::Builtin(_) => 7,
         Value::Composed(_) => 8,
         Value::Closure(_) => 9,
-        Value::Regex(_) => 10,
-        Value::Map(_) => 11,
-        Value::Set(_) => 12,
-        Value::Vector(_) => 13,
-        Value::Str(_) => 14,
+        Value::Endless(_) => 10,
+        Value::Regex(_) => 11,
+        Value::Temporal(_) => 12,
+        Value::Map(_) => 13,
+        Value::Set(_) => 14,
+        Value::Vector(_) => 15,
+        Value::Str(_) => 16,
     }
 }
 
@@ -107,6 +110,8 @@ fn compare_flat(a: &Value, b: &Value) -> Option<Ordering> {
         | (Value::Keyword(x), Value::Keyword(y))
         | (Value::Symbol(x), Value::Symbol(y))
         | (Value::Var(x), Value::Var(y)) => return Some(x.cmp(y)),
+        (Value::Temporal(x), Value::Temporal(y)) => return Some(x.cmp(y)),
+        (Value::Endless(x), Value::Endless(y)) => return Some(x.serial().cmp(&y.serial())),
         (Value::Regex(x), Value::Regex(y)) => return Some(x.source().cmp(y.source())),
         (Value::Builtin(x), Value::Builtin(y)) => return Some((x.name, x.namespace).cmp(&(y.name, y.namespace))),
         (Value::Composed(x), Value::Composed(y)) => {
@@ -199,6 +204,8 @@ fn hash_flat<H: Hasher>(value: &Value, state: &mut H) {
                 Value::Map(m) => state.write_usize(m.len()),
                 Value::Set(s) => state.write_usize(s.len()),
                 Value::Regex(r) => r.source().hash(state),
+                Value::Temporal(t) => t.hash(state),
+                Value::Endless(e) => state.write_u64(e.serial()),
                 Value::Builtin(b) => (b.name, b.namespace).hash(state),
                 Value::Composed(c) => state.write_u64(c.serial()),
                 Value::Closure(c) => state.write_u64(c.serial()),

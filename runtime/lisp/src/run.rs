@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use crate::Value;
 use crate::bindings::Bindings;
+use crate::convert::BOUND_IT;
 use crate::error::{Error, ErrorKind};
 use crate::eval::{Frame, Globals};
 use crate::host::{Host, NoHost};
@@ -202,7 +203,12 @@ fn top_level(program: &Program, m: &mut Machine, globals: &Globals) -> Result<Va
     // A first look, so that a run that is out of time or cancelled does not start.
     m.begin()?;
     let mut slots = vec![Value::Nil; program.unit.slots as usize];
-    (program.code)(m, &mut Frame { slots: &mut slots, this: &program.top, globals })
+    let value = (program.code)(m, &mut Frame { slots: &mut slots, this: &program.top, globals })?;
+    if let Value::Endless(_) = value {
+        let raised = m.raise_with_hint(ErrorKind::TypeError, "the program's value is a sequence without an end", BOUND_IT);
+        return Err(m.at(raised, program.unit.body.span));
+    }
+    Ok(value)
 }
 
 fn globals(program: &Program, bindings: &Bindings) -> Globals {

@@ -196,10 +196,10 @@ fn json_type(value: &Value) -> Option<Type> {
         Kind::Bool => Type::Boolean,
         Kind::Int | Kind::BigInt => Type::Integer,
         Kind::Double => Type::Number,
-        Kind::String | Kind::Keyword | Kind::Symbol => Type::String,
+        Kind::String | Kind::Keyword | Kind::Symbol | Kind::Temporal => Type::String,
         Kind::Vector | Kind::Set => Type::Array,
         Kind::Map => Type::Object,
-        Kind::Regex | Kind::Var | Kind::Function => return None,
+        Kind::Regex | Kind::Var | Kind::Function | Kind::Endless => return None,
     })
 }
 

@@ -32,12 +32,19 @@ const NAMESPACES: &[(&str, &str)] = &[
     ("java.lang.Long", "Long"),
     ("java.lang.Double", "Double"),
     ("java.lang.Boolean", "Boolean"),
+    ("java.lang.Float", "Float"),
+    ("java.lang.Character", "Character"),
+    ("java.lang.String", "String"),
     ("LocalDate", "java.time.LocalDate"),
-    ("java.time.LocalDate", "java.time.LocalDate"),
+    ("LocalDateTime", "java.time.LocalDateTime"),
     ("Instant", "java.time.Instant"),
-    ("java.time.Instant", "java.time.Instant"),
     ("Duration", "java.time.Duration"),
-    ("java.time.Duration", "java.time.Duration"),
+    ("Period", "java.time.Period"),
+    ("DayOfWeek", "java.time.DayOfWeek"),
+    ("Month", "java.time.Month"),
+    ("ZoneOffset", "java.time.ZoneOffset"),
+    ("ChronoUnit", "java.time.temporal.ChronoUnit"),
+    ("DateTimeFormatter", "java.time.format.DateTimeFormatter"),
 ];
 
 struct Index {
@@ -68,7 +75,11 @@ static INDEX: LazyLock<Index> = LazyLock::new(|| {
 
 /// Namespaces whose names mean nothing without them.
 fn needs_namespace(namespace: &str) -> bool {
-    matches!(namespace, "tool" | "budget" | "json" | "System" | "Integer" | "Long" | "Boolean" | "Double" | "Float")
+    namespace.starts_with("java.")
+        || matches!(
+            namespace,
+            "tool" | "budget" | "json" | "System" | "Integer" | "Long" | "Boolean" | "Double" | "Float" | "Character" | "String"
+        )
 }
 
 /// The name without a prefix that only says where core functions live.
@@ -94,28 +105,19 @@ pub(crate) fn builtin(name: &str) -> Option<&'static Builtin> {
     }
     let (written, short) = split(name)?;
     let namespace = namespace(written);
-    let known = NAMESPACES.iter().any(|(alias, _)| *alias == written) || written == "Math";
+    // The classes of Java are bounded.
+    let known = NAMESPACES.iter().any(|(alias, _)| *alias == written) && namespace.starts_with("clojure.");
     let exact = INDEX.qualified.get(&(namespace, short)).copied();
     // Models mix namespaces up: `str/count` means the only `count` that there is.
     exact.or_else(|| INDEX.rows.get(short).copied().filter(|_| known))
 }
 
-/// Constants with a Java name.
+/// The value of a name such as `Math/PI`.
 pub(super) fn constant(name: &str) -> Option<Value> {
-    Some(match name {
-        "Double/POSITIVE_INFINITY" | "Float/POSITIVE_INFINITY" => Value::double(f64::INFINITY),
-        "Double/NEGATIVE_INFINITY" | "Float/NEGATIVE_INFINITY" => Value::double(f64::NEG_INFINITY),
-        "Double/NaN" | "Float/NaN" => Value::double(f64::NAN),
-        "Double/MAX_VALUE" => Value::double(f64::MAX),
-        "Double/MIN_VALUE" => Value::double(5e-324),
-        "Long/MAX_VALUE" => Value::int(i64::MAX),
-        "Long/MIN_VALUE" => Value::int(i64::MIN),
-        "Integer/MAX_VALUE" => Value::int(i64::from(i32::MAX)),
-        "Integer/MIN_VALUE" => Value::int(i64::from(i32::MIN)),
-        "Math/PI" => Value::double(std::f64::consts::PI),
-        "Math/E" => Value::double(std::f64::consts::E),
-        _ => return None,
-    })
+    match split(name) {
+        Some((written, short)) => builtins::java::constant(namespace(written), short),
+        None => builtins::java::constant("ptc.core", name),
+    }
 }
 
 /// What is wrong with a name that nothing binds, and what to do.

@@ -1,9 +1,11 @@
 //! Parts of sequences by position.
 
 use super::row::rows;
+use super::transducer::{changed, transducer};
 use crate::Value;
 use crate::collection::Vector;
 use crate::convert::{at, count, expected, int, ordered, seq, steps, take};
+use crate::endless::Stage;
 use crate::machine::{Machine, Raised};
 
 rows! { "clojure.core":
@@ -20,11 +22,11 @@ rows! { "clojure.core":
     "nth" ["[coll i]", "[coll i not-found]"] nth, "The item at index i; not-found, or nil, where there is none." { "(nth [1 2 3] 1)" => "2", "(nth [1] 5)" => "nil", "(nth [1] 5 :none)" => ":none" };
     "nthrest" ["[coll n]"] nthrest, "All items but the first n." { "(nthrest [1 2 3] 2)" => "[3]" };
     "nthnext" ["[coll n]"] nthnext, "All items but the first n; nil if there are none." { "(nthnext [1 2 3] 3)" => "nil" };
-    "take" ["[n coll]"] take_first, "The first n items." { "(take 2 [1 2 3])" => "[1 2]" };
-    "drop" ["[n coll]"] drop_first, "All items but the first n." { "(drop 2 [1 2 3])" => "[3]" };
+    "take" ["[n]", "[n coll]"] take_first, "The first n items." { "(take 2 [1 2 3])" => "[1 2]" };
+    "drop" ["[n]", "[n coll]"] drop_first, "All items but the first n." { "(drop 2 [1 2 3])" => "[3]" };
     "take-last" ["[n coll]"] take_last, "The last n items." { "(take-last 2 [1 2 3])" => "[2 3]" };
     "drop-last" ["[coll]", "[n coll]"] drop_last, "All items but the last n, 1 by default." { "(drop-last [1 2 3])" => "[1 2]", "(drop-last 2 [1 2 3])" => "[1]" };
-    "take-nth" ["[n coll]"] take_nth, "Every n-th item, beginning with the first." { "(take-nth 2 [1 2 3 4 5])" => "[1 3 5]" };
+    "take-nth" ["[n]", "[n coll]"] take_nth, "Every n-th item, beginning with the first." { "(take-nth 2 [1 2 3 4 5])" => "[1 3 5]" };
     "split-at" ["[n coll]"] split_at, "The first n items and the others." { "(split-at 2 [1 2 3])" => "[[1 2] [3]]" };
     "subvec" ["[v start]", "[v start end]"] subvec, "The items from start up to end; bounds outside the vector count as its own." { "(subvec [0 1 2 3 4] 1 3)" => "[1 2]" };
     "peek" ["[coll]"] peek, "The last item of a vector, or nil." { "(peek [1 2 3])" => "3" };
@@ -55,8 +57,10 @@ fn first(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
 
 /// The item at `index` of the first argument, or nil.
 fn nth_of(m: &mut Machine, name: &str, args: &mut [Value], index: usize) -> Result<Value, Raised> {
-    if let Value::Vector(items) = at(args, 0) {
-        return Ok(items.get(index).cloned().unwrap_or_default());
+    match at(args, 0) {
+        Value::Vector(items) => return Ok(items.get(index).cloned().unwrap_or_default()),
+        Value::Endless(endless) => return endless.nth(m, index),
+        _ => {}
     }
     let items = ordered(m, name, args, 0)?;
     Ok(items.get(index).cloned().unwrap_or_default())
@@ -86,10 +90,16 @@ fn some_window(items: Vector, from: usize, to: usize) -> Value {
 }
 
 fn rest(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
+    if let Value::Endless(endless) = at(args, 0) {
+        return endless.skip(m, 1);
+    }
     Ok(window(ordered(m, "rest", args, 0)?, 1, usize::MAX))
 }
 
 fn next(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
+    if let Value::Endless(endless) = at(args, 0) {
+        return endless.skip(m, 1);
+    }
     Ok(some_window(ordered(m, "next", args, 0)?, 1, usize::MAX))
 }
 
@@ -110,6 +120,9 @@ fn nfirst(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
 }
 
 fn nnext(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
+    if let Value::Endless(endless) = at(args, 0) {
+        return endless.skip(m, 2);
+    }
     Ok(some_window(ordered(m, "nnext", args, 0)?, 2, usize::MAX))
 }
 
@@ -126,27 +139,46 @@ fn nth(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
         let found = take(args, 0);
         return Err(expected(m, "nth", "a vector or string", 0, &found));
     }
+    if let Value::Endless(endless) = at(args, 0) {
+        return endless.nth(m, index);
+    }
     let items = ordered(m, "nth", args, 0)?;
     Ok(items.get(index).cloned().unwrap_or(otherwise))
 }
 
 fn nthrest(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
     let n = count(m, "nthrest", args, 1)?;
+    if let Value::Endless(endless) = at(args, 0) {
+        return endless.skip(m, n);
+    }
     Ok(window(seq(m, "nthrest", args, 0)?, n, usize::MAX))
 }
 
 fn nthnext(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
     let n = count(m, "nthnext", args, 1)?;
+    if let Value::Endless(endless) = at(args, 0) {
+        return endless.skip(m, n);
+    }
     Ok(some_window(seq(m, "nthnext", args, 0)?, n, usize::MAX))
 }
 
 fn take_first(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
     let n = count(m, "take", args, 0)?;
+    match args {
+        [_] => return Ok(transducer(Stage::Take(n))),
+        [_, Value::Endless(endless)] => return endless.take(m, n).map(Value::vector),
+        _ => {}
+    }
     Ok(window(seq(m, "take", args, 1)?, 0, n))
 }
 
 fn drop_first(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
     let n = count(m, "drop", args, 0)?;
+    match args {
+        [_] => return Ok(transducer(Stage::Drop(n))),
+        [_, Value::Endless(endless)] => return endless.skip(m, n),
+        _ => {}
+    }
     Ok(window(seq(m, "drop", args, 1)?, n, usize::MAX))
 }
 
@@ -169,6 +201,12 @@ fn take_nth(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
     let Some(step) = usize::try_from(n).ok().filter(|n| *n > 0) else {
         return Err(expected(m, "take-nth", "a positive integer", 0, &Value::Int(n)));
     };
+    if args.len() == 1 {
+        return Ok(transducer(Stage::TakeNth(step, 0)));
+    }
+    if let Some(changed) = changed(m, args, 1, Stage::TakeNth(step, 0)) {
+        return changed;
+    }
     let items = seq(m, "take-nth", args, 1)?;
     m.tick(steps(items.len() / step))?;
     Ok(Value::vector(items.as_slice().iter().step_by(step).cloned().collect()))
@@ -176,6 +214,10 @@ fn take_nth(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
 
 fn split_at(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
     let n = count(m, "split-at", args, 0)?;
+    if let Value::Endless(endless) = at(args, 1) {
+        let (first, rest) = (endless.take(m, n)?, endless.skip(m, n)?);
+        return Ok(Value::vector(vec![Value::vector(first), rest]));
+    }
     let items = seq(m, "split-at", args, 1)?;
     Ok(split(items, n))
 }
@@ -218,11 +260,18 @@ fn count_of(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
 }
 
 fn bounded_count(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
+    let n = count(m, "bounded-count", args, 0)?;
+    if let Value::Endless(_) = at(args, 1) {
+        return Ok(Value::Int(i64::try_from(n).unwrap_or(i64::MAX)));
+    }
     let items = take(args, 1);
     count_of(m, &mut [items])
 }
 
 fn to_seq(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
+    if let Value::Endless(_) = at(args, 0) {
+        return Ok(take(args, 0));
+    }
     let items = seq(m, "seq", args, 0)?;
     Ok(if items.is_empty() { Value::Nil } else { Value::Vector(items) })
 }
@@ -230,6 +279,7 @@ fn to_seq(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
 fn not_empty(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
     let value = take(args, 0);
     let empty = match &value {
+        Value::Endless(_) => false,
         Value::Str(text) => text.as_str().is_empty(),
         other => match other.len() {
             Some(len) => len == 0,

@@ -144,7 +144,7 @@ fn rem(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
     number::remainder(x, y).map_err(|why| raise(m, "rem", why))
 }
 
-fn modulo(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
+pub(super) fn modulo(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
     let (x, y) = pair(m, "mod", args)?;
     number::floor_mod(x, y).map_err(|why| raise(m, "mod", why))
 }

@@ -1,10 +1,12 @@
 //! Collections made from values and from other collections.
 
 use super::row::rows;
+use super::transducer::{all_endless, changed, function, run, staged, transducer};
 use crate::collection::{Map, Set, Vector};
-use crate::convert::{ITEM, Walk, at, count, expected, fault, number, ordered, seq, seq_of, steps, take};
+use crate::convert::{ITEM, Walk, at, count, expected, fault, ordered, seq, seq_of, steps, take};
+use crate::endless::{Cursor, Endless, Stage};
 use crate::machine::{Machine, Raised};
-use crate::{ErrorKind, Value, number};
+use crate::{ErrorKind, Value};
 
 rows! { "clojure.core":
     "vector" ["[& xs]"] vector, "A vector of the arguments." { "(vector 1 2)" => "[1 2]" };
@@ -17,24 +19,18 @@ rows! { "clojure.core":
     "array-map" ["[& kvs]"] hash_map, "A map of alternating keys and values." { "(array-map :a 1)" => "{:a 1}" };
     "sorted-map" ["[& kvs]"] hash_map, "A map of alternating keys and values: every map is sorted by key." { "(sorted-map :b 2 :a 1)" => "{:a 1 :b 2}" };
     "sorted-set" ["[& xs]"] hash_set, "A set of the arguments: every set is sorted." { "(sorted-set 2 1)" => "#{1 2}" };
-    "range" ["[end]", "[start end]", "[start end step]"] range, "Numbers from start, 0 by default, up to end." { "(range 5)" => "[0 1 2 3 4]", "(range 10 0 -3)" => "[10 7 4 1]", "(range 0 1 0.5)" => "[0 0.5]" };
-    "repeat" ["[n x]"] repeat, "x, n times." { "(repeat 3 :a)" => "[:a :a :a]" };
-    "replicate" ["[n x]"] repeat, "x, n times." { "(replicate 2 0)" => "[0 0]" };
-    "repeatedly" ["[n f]"] repeatedly, "The results of n calls of f without arguments." { "(repeatedly 2 (constantly 1))" => "[1 1]" };
-    "iterate" ["[n f x]"] iterate, "The n values x, (f x), (f (f x)) …: sequences are finite, so the number comes first." { "(iterate 4 inc 0)" => "[0 1 2 3]" };
-    "cycle" ["[n coll]"] cycle, "The first n items of coll repeated: sequences are finite, so the number comes first." { "(cycle 5 [1 2])" => "[1 2 1 2 1]" };
     "conj" ["[]", "[coll & xs]"] conj, "coll with items added: at the end of a vector, [k v] or a map into a map." { "(conj [1 2] 3)" => "[1 2 3]", "(conj {:a 1} [:b 2])" => "{:a 1 :b 2}", "(conj #{1} 2)" => "#{1 2}" };
     "cons" ["[x coll]"] cons, "x before the items of coll." { "(cons 1 [2 3])" => "[1 2 3]" };
     "concat" ["[& colls]"] concat, "The items of all collections, one after the other." { "(concat [1] [2 3])" => "[1 2 3]" };
-    "into" ["[to from]"] into, "to with all items of from added." { "(into {} [[:a 1]])" => "{:a 1}", "(into [] {:a 1})" => "[[:a 1]]", "(into #{} [1 1])" => "#{1}" };
+    "into" ["[]", "[to]", "[to from]", "[to xform from]"] into, "to with all items of from added, as the transducer xform gives them." { "(into [] (map inc) [1 2])" => "[2 3]", "(into {} [[:a 1]])" => "{:a 1}", "(into [] {:a 1})" => "[[:a 1]]", "(into #{} [1 1])" => "#{1}" };
     "empty" ["[coll]"] empty, "An empty collection of the same kind." { "(empty {:a 1})" => "{}" };
     "interleave" ["[& colls]"] interleave, "The first items of all, then the second ones, as long as all have some." { "(interleave [1 2] [:a :b])" => "[1 :a 2 :b]" };
-    "interpose" ["[sep coll]"] interpose, "The items with sep between them." { "(interpose 0 [1 2 3])" => "[1 0 2 0 3]" };
+    "interpose" ["[sep]", "[sep coll]"] interpose, "The items with sep between them." { "(interpose 0 [1 2 3])" => "[1 0 2 0 3]" };
     "flatten" ["[coll]"] flatten, "The items of nested vectors, in one vector." { "(flatten [1 [2 [3]]])" => "[1 2 3]", "(flatten nil)" => "[]" };
     "reverse" ["[coll]"] reverse, "The items from last to first." { "(reverse [1 2 3])" => "[3 2 1]" };
     "rseq" ["[coll]"] rseq, "The items from last to first; nil if there are none." { "(rseq [1 2])" => "[2 1]" };
     "partition" ["[n coll]", "[n step coll]", "[n step pad coll]"] partition, "Groups of n items that begin every step items; incomplete ones are dropped, or filled from pad." { "(partition 2 [1 2 3 4 5])" => "[[1 2] [3 4]]", "(partition 2 1 [1 2 3])" => "[[1 2] [2 3]]", "(partition 3 3 [0] [1 2 3 4 5])" => "[[1 2 3] [4 5 0]]" };
-    "partition-all" ["[n coll]", "[n step coll]"] partition_all, "Groups of n items that begin every step items, incomplete ones too." { "(partition-all 2 [1 2 3])" => "[[1 2] [3]]" };
+    "partition-all" ["[n]", "[n coll]", "[n step coll]"] partition_all, "Groups of n items that begin every step items, incomplete ones too." { "(partition-all 2 [1 2 3])" => "[[1 2] [3]]" };
 }
 
 pub(super) mod extensions {
@@ -90,108 +86,6 @@ fn hash_map(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
     Ok(Value::map(pairs.collect::<Vec<_>>()))
 }
 
-fn range(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
-    for index in 0..args.len() {
-        number(m, "range", args, index)?;
-    }
-    let (zero, one) = (Value::Int(0), Value::Int(1));
-    let (start, end, step) = match &*args {
-        [end] => (&zero, end, &one),
-        [start, end] => (start, end, &one),
-        [start, end, step] => (start, end, step),
-        _ => return Ok(Value::Nil),
-    };
-    if let (Value::Int(start), Value::Int(end), Value::Int(step)) = (start, end, step)
-        && *step != 0
-    {
-        let span = if *step > 0 { i128::from(*end) - i128::from(*start) } else { i128::from(*start) - i128::from(*end) };
-        let each = i128::from(step.unsigned_abs());
-        let len = usize::try_from(((span + each - 1) / each).max(0)).unwrap_or(usize::MAX);
-        m.charge(len.saturating_mul(ITEM))?;
-        m.tick(steps(len))?;
-        let mut items = Vec::with_capacity(len);
-        items.extend((0..len as i64).map(|i| Value::Int(start.wrapping_add(i.wrapping_mul(*step)))));
-        return Ok(Value::vector(items));
-    }
-    let forward = number::compare(step, &zero);
-    if forward.is_eq() {
-        return Err(fault(m, ErrorKind::ArithmeticError, "range", "the step is 0, so the range would never end"));
-    }
-    if start.as_f64().is_none_or(f64::is_infinite)
-        || !(end.as_f64().is_some_and(f64::is_finite) && step.as_f64().is_some_and(f64::is_finite))
-    {
-        return Err(fault(m, ErrorKind::ArithmeticError, "range", "the range would never end"));
-    }
-    let mut items = Vec::new();
-    let mut next = start.clone();
-    while number::compare(&next, end) == forward.reverse() {
-        m.tick(1)?;
-        if items.len() == items.capacity() {
-            m.charge(items.len() * ITEM)?;
-        }
-        let after = number::add(&next, step);
-        // A step too small to change a large double would go on for ever.
-        if number::compare(&after, &next).is_eq() {
-            return Err(fault(m, ErrorKind::ArithmeticError, "range", "the step is too small to reach the end"));
-        }
-        items.push(std::mem::replace(&mut next, after));
-    }
-    Ok(Value::vector(items))
-}
-
-/// Refuses the forms that would give an endless sequence.
-fn bounded(m: &mut Machine, name: &str, args: &[Value], use_instead: &str) -> Result<usize, Raised> {
-    if let Value::Int(_) = at(args, 0) {
-        return count(m, name, args, 0);
-    }
-    let found = at(args, 0).clone();
-    let raised = expected(m, name, "a number of items", 0, &found);
-    if let Some(fault) = &mut m.fault {
-        fault.hint = Some(format!("sequences are finite: {use_instead}"));
-    }
-    Err(raised)
-}
-
-fn repeat(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
-    let n = bounded(m, "repeat", args, "give the number first, as in (repeat 3 :x)")?;
-    m.charge(n.saturating_mul(ITEM))?;
-    m.tick(steps(n))?;
-    Ok(Value::vector(vec![take(args, 1); n]))
-}
-
-fn repeatedly(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
-    let n = bounded(m, "repeatedly", args, "give the number first, as in (repeatedly 3 f)")?;
-    let mut items = Vec::new();
-    for _ in 0..n {
-        m.tick(1)?;
-        items.push(m.call(at(args, 1), &mut [])?);
-    }
-    Ok(Value::vector(items))
-}
-
-fn iterate(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
-    let n = bounded(m, "iterate", args, "give the number first, as in (iterate 10 inc 0), or use loop")?;
-    let mut items = Vec::new();
-    let mut next = take(args, 2);
-    for left in (0..n).rev() {
-        m.tick(1)?;
-        items.push(next.clone());
-        if left > 0 {
-            next = m.call(at(args, 1), &mut [next])?;
-        }
-    }
-    Ok(Value::vector(items))
-}
-
-fn cycle(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
-    let n = bounded(m, "cycle", args, "give the number first, as in (cycle 10 [1 2])")?;
-    let items = seq(m, "cycle", args, 1)?;
-    let n = if items.is_empty() { 0 } else { n };
-    m.charge(n.saturating_mul(ITEM))?;
-    m.tick(steps(n))?;
-    Ok(Value::vector(items.as_slice().iter().cycle().take(n).cloned().collect()))
-}
-
 /// Adds one item to a map: an entry, or all entries of another map.
 fn conj_entry(m: &mut Machine, name: &str, map: &mut Map, index: usize, item: Value) -> Result<(), Raised> {
     match item {
@@ -242,6 +136,10 @@ fn conj(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
 }
 
 fn cons(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
+    if let Value::Endless(rest) = at(args, 1) {
+        let rest = Box::new(rest.cursor());
+        return Endless::value(m, Cursor::After(vec![take(args, 0)].into(), 0, rest));
+    }
     let mut items = seq(m, "cons", args, 1)?;
     if !items.is_unique() {
         m.charge(items.len() * ITEM)?;
@@ -254,6 +152,10 @@ fn cons(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
 fn concat(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
     let mut out = Vector::default();
     for index in 0..args.len() {
+        if let Value::Endless(rest) = at(args, index) {
+            let rest = Box::new(rest.cursor());
+            return Endless::value(m, Cursor::After(out, 0, rest));
+        }
         let items = seq(m, "concat", args, index)?;
         join(m, &mut out, items)?;
     }
@@ -273,6 +175,15 @@ pub(super) fn join(m: &mut Machine, out: &mut Vector, more: Vector) -> Result<()
 }
 
 fn into(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
+    match args.len() {
+        0 => return Ok(Value::vector(Vec::new())),
+        1 => return Ok(take(args, 0)),
+        2 => {}
+        _ => {
+            let walk = Walk::along(m, "into", args, 2)?;
+            return run(m, &take(args, 1), function("conj"), take(args, 0), walk);
+        }
+    }
     let target = take(args, 0);
     if let (Value::Map(map), Value::Map(_)) = (&target, at(args, 1))
         && map.is_empty()
@@ -337,13 +248,21 @@ fn empty(_: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
     })
 }
 
-/// All arguments as sequences, and the length of the shortest.
+/// All arguments as sequences, and the length of the shortest, which decides how much is taken of those without an end.
 pub(super) fn side_by_side(m: &mut Machine, name: &str, args: &mut [Value], from: usize) -> Result<(Vec<Vector>, usize), Raised> {
     let mut colls = Vec::with_capacity(args.len());
+    let endless: Vec<Value> = args.iter().skip(from).filter(|arg| matches!(arg, Value::Endless(_))).cloned().collect();
     for index in from..args.len() {
-        colls.push(seq(m, name, args, index)?);
+        let open = !endless.is_empty() && endless.len() < args.len() - from && matches!(at(args, index), Value::Endless(_));
+        colls.push(if open { Vector::default() } else { seq(m, name, args, index)? });
     }
-    let shortest = colls.iter().map(Vector::len).min().unwrap_or(0);
+    let finite = colls.iter().zip(args.iter().skip(from)).filter(|(_, arg)| !matches!(arg, Value::Endless(_)));
+    let shortest = finite.map(|(coll, _)| coll.len()).min().unwrap_or(0);
+    for (coll, arg) in colls.iter_mut().zip(args.iter().skip(from)) {
+        if let Value::Endless(endless) = arg {
+            *coll = endless.take(m, shortest)?.into();
+        }
+    }
     Ok((colls, shortest))
 }
 
@@ -353,6 +272,9 @@ fn interleave(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
             return ordered(m, "interleave", args, index).map(Value::Vector);
         }
     }
+    if let Some(cursors) = all_endless(args, 0) {
+        return Endless::value(m, Cursor::through(Stage::Cat, Cursor::Zip(function("vector"), cursors)));
+    }
     let (colls, shortest) = side_by_side(m, "interleave", args, 0)?;
     m.charge(shortest.saturating_mul(colls.len()) * ITEM)?;
     m.tick(steps(shortest.saturating_mul(colls.len())))?;
@@ -361,6 +283,9 @@ fn interleave(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
 }
 
 fn zip(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
+    if let Some(cursors) = all_endless(args, 0) {
+        return Endless::value(m, Cursor::Zip(function("vector"), cursors));
+    }
     let (colls, shortest) = side_by_side(m, "zip", args, 0)?;
     m.charge(shortest.saturating_mul(colls.len() * ITEM + 64))?;
     m.tick(steps(shortest))?;
@@ -369,6 +294,9 @@ fn zip(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
 }
 
 fn interpose(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
+    if let Some(done) = staged(m, args, 1, |separator| Stage::Interpose(separator, false)) {
+        return done;
+    }
     let items = ordered(m, "interpose", args, 1)?;
     let separator = take(args, 0);
     m.charge(items.len() * 2 * ITEM)?;
@@ -441,10 +369,17 @@ fn groups(m: &mut Machine, items: &Vector, n: usize, step: usize, incomplete: bo
     Ok(out)
 }
 
+fn grouping(n: usize, step: usize, all: bool) -> Stage {
+    Stage::Partition { n, step, skip: 0, group: std::collections::VecDeque::new(), all }
+}
+
 fn partition(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
     let n = at_least_one(m, "partition", args, 0)?;
     let step = if args.len() > 2 { at_least_one(m, "partition", args, 1)? } else { n };
     let last = args.len() - 1;
+    if let Some(changed) = changed(m, args, last, grouping(n, step, false)) {
+        return changed;
+    }
     let items = seq(m, "partition", args, last)?;
     let mut out = groups(m, &items, n, step, false)?;
     let from = out.len().saturating_mul(step);
@@ -464,6 +399,12 @@ fn partition_all(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
     let n = at_least_one(m, "partition-all", args, 0)?;
     let step = if args.len() > 2 { at_least_one(m, "partition-all", args, 1)? } else { n };
     let last = args.len() - 1;
+    if last == 0 {
+        return Ok(transducer(grouping(n, n, true)));
+    }
+    if let Some(changed) = changed(m, args, last, grouping(n, step, true)) {
+        return changed;
+    }
     let items = seq(m, "partition-all", args, last)?;
     groups(m, &items, n, step, true).map(Value::vector)
 }

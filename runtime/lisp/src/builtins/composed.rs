@@ -1,8 +1,11 @@
 //! Functions that functions make: `partial`, `comp` and their like.
 
+use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
 
 use crate::Value;
+use crate::endless::{Flow, Stage};
 use crate::machine::{Machine, Raised};
 
 /// A function made of others.
@@ -10,6 +13,8 @@ pub struct Composed {
     how: How,
     /// The functions, and for `partial` and its like the values kept with them.
     parts: Vec<Value>,
+    /// Of a transducer and its steps.
+    stage: Option<Box<Mutex<Option<Stage>>>>,
     serial: u64,
     depth: u32,
 }
@@ -35,6 +40,14 @@ pub enum How {
     SomeFn,
     /// `(reduced x)`: no function, but what ends a reduction.
     Reduced,
+    /// `(completing f done)`: f, with done for its last call.
+    Completing,
+    /// `(comparator pred)`
+    Comparator,
+    /// `(map f)` and its like: takes a reducing function and gives another.
+    Transducer,
+    /// What a transducer made of a reducing function.
+    Step,
 }
 
 /// Numbers functions in the order of their making, so that they have a place in the order of values.
@@ -44,12 +57,23 @@ impl Composed {
     /// A function of `parts`. For all but `Comp` and `Juxt` there must be at least one.
     pub fn new(how: How, parts: Vec<Value>) -> Composed {
         let depth = parts.iter().map(Value::depth).max().unwrap_or(0) + 1;
-        Composed { how, parts, serial: NEXT.fetch_add(1, Ordering::Relaxed), depth }
+        Composed { how, parts, stage: None, serial: NEXT.fetch_add(1, Ordering::Relaxed), depth }
     }
 
     /// The same as a value.
     pub fn value(how: How, parts: Vec<Value>) -> Value {
         Value::Composed(std::sync::Arc::new(Composed::new(how, parts)))
+    }
+
+    /// The transducer of a stage, or its step in front of the reducing function `next`.
+    pub(crate) fn staged(stage: Stage, next: Option<Value>) -> Value {
+        let how = if next.is_some() { How::Step } else { How::Transducer };
+        // What the stage holds is a part too, for those who walk over a value.
+        let parts = next.into_iter().chain(stage.values().into_iter().cloned()).collect();
+        let mut made = Composed::new(how, parts);
+        made.depth = made.depth.max(stage.depth() + 1);
+        made.stage = Some(Box::new(Mutex::new(Some(stage))));
+        Value::Composed(std::sync::Arc::new(made))
     }
 
     /// The name of the function that made it.
@@ -64,6 +88,10 @@ impl Composed {
             How::EveryPred => "every-pred",
             How::SomeFn => "some-fn",
             How::Reduced => "reduced",
+            How::Completing => "completing",
+            How::Comparator => "comparator",
+            How::Transducer => "transducer",
+            How::Step => "step",
         }
     }
 
@@ -88,6 +116,11 @@ impl Composed {
     /// Hands the parts over, for a drop without recursion.
     pub(crate) fn dismantle(&mut self, out: &mut Vec<Value>) {
         out.append(&mut self.parts);
+        if let Some(stage) = &mut self.stage {
+            if let Some(stage) = stage.get_mut().unwrap_or_else(PoisonError::into_inner) {
+                stage.dismantle(out);
+            }
+        }
     }
 
     /// Calls it.
@@ -153,14 +186,95 @@ impl Composed {
                 }
                 Ok(last)
             }
+            How::Completing => match (args, rest) {
+                ([total], [done, ..]) => m.call(done, &mut [std::mem::take(total)]),
+                (args, _) => m.call(first, args),
+            },
+            How::Comparator => match args {
+                [a, b] => {
+                    let truth = |m: &mut Machine, a: &Value, b: &Value| m.call(first, &mut [a.clone(), b.clone()]);
+                    Ok(Value::Int(if truth(m, a, b)?.is_truthy() { -1 } else { i64::from(truth(m, b, a)?.is_truthy()) }))
+                }
+                more => Err(m.raise(crate::ErrorKind::ArityError, format!("a comparator takes 2 arguments, got {}", more.len()))),
+            },
+            How::Transducer => match (args, self.stage(|held| held.clone())) {
+                ([next], Some(stage)) => Ok(Composed::staged(stage, Some(std::mem::take(next)))),
+                (args, _) => Err(m.raise(
+                    crate::ErrorKind::ArityError,
+                    format!("a transducer takes 1 argument, a reducing function, got {}", args.len()),
+                )),
+            },
+            How::Step => match args {
+                [] => m.call(first, &mut []),
+                [total] => self.complete(m, first, std::mem::take(total)),
+                [total, item] => self.step(m, first, std::mem::take(total), std::mem::take(item)),
+                more => Err(m.raise(
+                    crate::ErrorKind::ArityError,
+                    format!("a step of a transducer takes 0 to 2 arguments, got {}", more.len()),
+                )),
+            },
         }
     }
+
+    /// Looks at the stage, or takes it out while functions are called that may use this one again.
+    fn stage(&self, get: impl FnOnce(&mut Option<Stage>) -> Option<Stage>) -> Option<Stage> {
+        get(&mut self.stage.as_ref()?.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    fn keep(&self, stage: Stage) {
+        if let Some(held) = &self.stage {
+            *held.lock().unwrap_or_else(PoisonError::into_inner) = Some(stage);
+        }
+    }
+
+    /// Takes one item.
+    fn step(&self, m: &mut Machine, next: &Value, mut total: Value, item: Value) -> Result<Value, Raised> {
+        let Some(mut stage) = self.stage(Option::take) else {
+            return Err(m.raise(crate::ErrorKind::RuntimeError, "a step of a transducer was called while it was at work"));
+        };
+        let mut out = VecDeque::new();
+        let flow = stage.feed(m, item, &mut out)?;
+        self.keep(stage);
+        for item in out {
+            total = m.call(next, &mut [total, item])?;
+            if is_reduced(&total) {
+                return Ok(total);
+            }
+        }
+        Ok(if flow == Flow::Stop { Composed::value(How::Reduced, vec![total]) } else { total })
+    }
+
+    /// Hands on what the stage still holds, and ends.
+    fn complete(&self, m: &mut Machine, next: &Value, mut total: Value) -> Result<Value, Raised> {
+        let mut out = VecDeque::new();
+        if let Some(mut stage) = self.stage(Option::take) {
+            stage.finish(&mut out);
+            self.keep(stage);
+        }
+        for item in out {
+            total = m.call(next, &mut [total, item])?;
+            if let Value::Composed(made) = &total
+                && let Some(value) = made.reduced()
+            {
+                total = value.clone();
+                break;
+            }
+        }
+        m.call(next, &mut [total])
+    }
+}
+
+/// Whether a value is `(reduced x)`.
+pub(super) fn is_reduced(value: &Value) -> bool {
+    matches!(value, Value::Composed(made) if made.how == How::Reduced)
 }
 
 impl Drop for Composed {
     fn drop(&mut self) {
         if self.depth > crate::collection::SHALLOW {
-            crate::value::teardown(std::mem::take(&mut self.parts));
+            let mut parts = Vec::new();
+            self.dismantle(&mut parts);
+            crate::value::teardown(parts);
         }
     }
 }

@@ -74,7 +74,7 @@ fn place(chars: &mut std::iter::Peekable<std::str::Chars<'_>>) -> Option<Place> 
     (place.width <= WIDEST && place.precision.unwrap_or(0) <= WIDEST).then_some(place)
 }
 
-fn format(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
+pub(super) fn format(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
     let template = text(m, "format", args, 0)?.clone();
     super::text::work(m, template.as_str().len())?;
     let mut out = String::new();

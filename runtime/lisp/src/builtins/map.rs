@@ -3,6 +3,7 @@
 use super::row::rows;
 use crate::collection::{Map, Vector};
 use crate::convert::{ITEM, Walk, at, expected, fault, seq, steps, take, whole};
+use crate::endless::Stage;
 use crate::machine::{Machine, Raised};
 use crate::{ErrorKind, Value};
 
@@ -26,7 +27,7 @@ rows! { "clojure.core":
     "key" ["[entry]"] key, "The key of an entry." { "(key [:a 1])" => ":a" };
     "val" ["[entry]"] val, "The value of an entry." { "(val [:a 1])" => "1" };
     "zipmap" ["[keys vals]"] zipmap, "A map of each key to the value at its place." { "(zipmap [:a :b] [1 2])" => "{:a 1 :b 2}" };
-    "replace" ["[smap coll]", "[s match replacement]"] replace, "The items, where smap has a key those of smap; with three arguments clojure.string/replace." { "(replace {1 :one} [1 2])" => "[:one 2]", "(replace \"aaa\" \"a\" \"b\")" => "\"bbb\"" };
+    "replace" ["[smap]", "[smap coll]", "[s match replacement]"] replace, "The items, where smap has a key those of smap; with three arguments clojure.string/replace." { "(replace {1 :one} [1 2])" => "[:one 2]", "(replace \"aaa\" \"a\" \"b\")" => "\"bbb\"" };
 }
 
 pub(super) mod extensions {
@@ -366,8 +367,8 @@ fn val(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
 }
 
 fn zipmap(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
-    let (keys, vals) = (seq(m, "zipmap", args, 0)?, seq(m, "zipmap", args, 1)?);
-    let len = keys.len().min(vals.len());
+    let (mut colls, len) = super::build::side_by_side(m, "zipmap", args, 0)?;
+    let (vals, keys) = (colls.pop().unwrap_or_default(), colls.pop().unwrap_or_default());
     m.charge(len * 2 * ITEM)?;
     m.tick(steps(len.saturating_mul(2)))?;
     Ok(Value::Map(Map::from_entries(keys.into_iter().zip(vals).collect())))
@@ -376,6 +377,10 @@ fn zipmap(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
 fn replace(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
     if args.len() == 3 {
         return super::text::replace(m, args);
+    }
+    if args.len() == 1 {
+        let smap = map_arg(m, "replace", args, 0)?;
+        return Ok(super::transducer::transducer(Stage::Replace(smap)));
     }
     let items = seq(m, "replace", args, 1)?;
     m.tick(steps(items.len()))?;

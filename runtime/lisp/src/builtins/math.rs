@@ -7,7 +7,7 @@ use super::arithmetic::{abs, max, min};
 use super::row::rows;
 use crate::convert::{at, double, expected, fault, number};
 use crate::machine::{Machine, Raised};
-use crate::{ErrorKind, Value};
+use crate::{ErrorKind, Value, number};
 
 pub(super) mod core {
     use super::{ceil, floor, pow, round, rows, sqrt, to_double, to_int, trunc};
@@ -26,7 +26,11 @@ pub(super) mod core {
 }
 
 pub(super) mod java {
-    use super::{abs, cbrt, ceil, cos, exp, floor, hypot, log, log10, max, min, pow, round, rows, signum, sin, sqrt, tan};
+    use super::super::arithmetic::modulo;
+    use super::{
+        abs, acos, asin, atan, atan2, cbrt, ceil, cos, cosh, exp, floor, floor_div, hypot, log, log10, max, min, pow, round,
+        rows, signum, sin, sinh, sqrt, tan, tanh, to_degrees, to_radians,
+    };
     rows! { "Math":
         "abs" ["[x]"] abs, "Absolute value." { "(Math/abs -2.5)" => "2.5" };
         "max" ["[x & more]"] max, "The greatest." { "(Math/max 1 2)" => "2" };
@@ -44,6 +48,18 @@ pub(super) mod java {
         "cos" ["[x]"] cos, "Cosine of an angle in radians." { "(Math/cos 0)" => "1.0" };
         "tan" ["[x]"] tan, "Tangent of an angle in radians." { "(Math/tan 0)" => "0.0" };
         "signum" ["[x]"] signum, "-1.0, 0.0 or 1.0 by the sign." { "(Math/signum -3)" => "-1.0" };
+        "asin" ["[x]"] asin, "Angle in radians of a sine." { "(Math/asin 0)" => "0.0" };
+        "acos" ["[x]"] acos, "Angle in radians of a cosine." { "(Math/acos 1)" => "0.0" };
+        "atan" ["[x]"] atan, "Angle in radians of a tangent." { "(Math/atan 0)" => "0.0" };
+        "atan2" ["[y x]"] atan2, "Angle in radians of the point (x, y)." { "(Math/atan2 0 1)" => "0.0" };
+        "sinh" ["[x]"] sinh, "Hyperbolic sine." { "(Math/sinh 0)" => "0.0" };
+        "cosh" ["[x]"] cosh, "Hyperbolic cosine." { "(Math/cosh 0)" => "1.0" };
+        "tanh" ["[x]"] tanh, "Hyperbolic tangent." { "(Math/tanh 0)" => "0.0" };
+        "toDegrees" ["[x]"] to_degrees, "An angle in radians as degrees." { "(Math/toDegrees Math/PI)" => "180.0" };
+        "toRadians" ["[x]"] to_radians, "An angle in degrees as radians." { "(Math/toRadians 0)" => "0.0" };
+        "floorDiv" ["[x y]"] floor_div, "The quotient of integers, rounded down." { "(Math/floorDiv -7 2)" => "-4" };
+        "floorMod" ["[x y]"] modulo, "The same as mod." { "(Math/floorMod -7 2)" => "1" };
+        "random" ["[]"] super::random_unit, "A random double from 0 up to 1." { "(< -1 (Math/random) 1)" => "true" };
         "hypot" ["[x y]"] hypot, "The square root of x² + y²." { "(Math/hypot 3 4)" => "5.0" };
     }
 }
@@ -120,7 +136,31 @@ functions! {
     sin "Math/sin" f64::sin;
     cos "Math/cos" f64::cos;
     tan "Math/tan" f64::tan;
+    asin "Math/asin" f64::asin;
+    acos "Math/acos" f64::acos;
+    atan "Math/atan" f64::atan;
+    sinh "Math/sinh" f64::sinh;
+    cosh "Math/cosh" f64::cosh;
+    tanh "Math/tanh" f64::tanh;
+    to_degrees "Math/toDegrees" |x| x * (180.0 / std::f64::consts::PI);
+    to_radians "Math/toRadians" |x| x * (std::f64::consts::PI / 180.0);
     signum "Math/signum" |x| if x == 0.0 { x } else { x.signum() };
+}
+
+fn atan2(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
+    let (y, x) = (double(m, "Math/atan2", args, 0)?, double(m, "Math/atan2", args, 1)?);
+    Ok(Value::double(y.atan2(x)))
+}
+
+/// `(x - (mod x y)) / y`
+fn floor_div(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
+    let (x, y) = (number(m, "Math/floorDiv", args, 0)?.clone(), number(m, "Math/floorDiv", args, 1)?.clone());
+    let left = number::floor_mod(&x, &y).map_err(|why| super::arithmetic::raise(m, "Math/floorDiv", why))?;
+    number::quotient(&number::subtract(&x, &left), &y).map_err(|why| super::arithmetic::raise(m, "Math/floorDiv", why))
+}
+
+fn random_unit(m: &mut Machine, _: &mut [Value]) -> Result<Value, Raised> {
+    Ok(Value::double(unit(m)))
 }
 
 fn hypot(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {

@@ -14,7 +14,7 @@ mod compare;
 mod composed;
 mod format;
 mod function;
-mod interop;
+pub(crate) mod java;
 mod map;
 mod math;
 mod output;
@@ -25,11 +25,15 @@ mod regex;
 mod row;
 mod set;
 mod sort;
+mod sorted;
+mod source;
 mod text;
+mod transducer;
 mod transform;
 mod walk;
 
 pub use composed::{Composed, How};
+pub use java::{Constant, constants};
 pub(crate) use map::look_up;
 pub(crate) use output::write_str;
 pub use row::{Builtin, Native};
@@ -44,14 +48,17 @@ static TABLES: &[&[Builtin]] = &[
     predicate::kinds::ROWS,
     access::ROWS,
     build::ROWS,
+    source::ROWS,
     build::extensions::ROWS,
     transform::ROWS,
+    transducer::ROWS,
     transform::extensions::ROWS,
     reduce::ROWS,
     reduce::extensions::ROWS,
     sort::ROWS,
     map::ROWS,
     map::extensions::ROWS,
+    sorted::ROWS,
     set::core::ROWS,
     function::ROWS,
     output::ROWS,
@@ -67,18 +74,31 @@ static TABLES: &[&[Builtin]] = &[
     walk::ROWS,
     parse::json_rows::ROWS,
     math::java::ROWS,
-    interop::ROWS,
-    parse::java::integer::ROWS,
-    parse::java::long::ROWS,
-    parse::java::double::ROWS,
-    parse::java::float::ROWS,
-    parse::java::boolean::ROWS,
-    parse::java::system::ROWS,
+    java::string::ROWS,
+    java::string::class::ROWS,
+    java::time::ROWS,
+    java::time::unit::ROWS,
+    java::time::core::ROWS,
+    java::construct::core::ROWS,
+    java::construct::date::ROWS,
+    java::construct::date_time::ROWS,
+    java::construct::instant::ROWS,
+    java::construct::duration::ROWS,
+    java::construct::period::ROWS,
+    java::construct::formatter::ROWS,
+    java::number::integer::ROWS,
+    java::number::long::ROWS,
+    java::number::doubles::ROWS,
+    java::number::floats::ROWS,
+    java::number::boolean::ROWS,
+    java::number::character::ROWS,
+    java::number::system::ROWS,
+    java::number::core::ROWS,
 ];
 
 /// Whether the names of a namespace are used without it.
 pub fn is_core(namespace: &str) -> bool {
-    matches!(namespace, "clojure.core" | "ptc.core" | "java.lang.String")
+    matches!(namespace, "clojure.core" | "ptc.core" | "java.lang.String" | "java.time")
 }
 
 /// Every builtin, in the order of the tables.

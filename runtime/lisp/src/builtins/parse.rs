@@ -28,33 +28,6 @@ pub(super) mod json_rows {
     }
 }
 
-pub(super) mod java {
-    pub(in crate::builtins) mod integer {
-        use super::super::{parse_long, rows};
-        rows! { "Integer": "parseInt" ["[s]"] parse_long, "The integer that the whole text is, or nil." { "(Integer/parseInt \"42\")" => "42" }; }
-    }
-    pub(in crate::builtins) mod long {
-        use super::super::{parse_long, rows};
-        rows! { "Long": "parseLong" ["[s]"] parse_long, "The integer that the whole text is, or nil." { "(Long/parseLong \"42\")" => "42" }; }
-    }
-    pub(in crate::builtins) mod double {
-        use super::super::{parse_double, rows};
-        rows! { "Double": "parseDouble" ["[s]"] parse_double, "The double that the whole text is, or nil." { "(Double/parseDouble \"1.5\")" => "1.5" }; }
-    }
-    pub(in crate::builtins) mod float {
-        use super::super::{parse_double, rows};
-        rows! { "Float": "parseFloat" ["[s]"] parse_double, "The double that the whole text is, or nil." { "(Float/parseFloat \"1.5\")" => "1.5" }; }
-    }
-    pub(in crate::builtins) mod boolean {
-        use super::super::{java_boolean, rows};
-        rows! { "Boolean": "parseBoolean" ["[s]"] java_boolean, "Whether the text is true, in any case." { "(Boolean/parseBoolean \"TRUE\")" => "true" }; }
-    }
-    pub(in crate::builtins) mod system {
-        use super::super::{now, rows};
-        rows! { "System": "currentTimeMillis" ["[]"] now, "Milliseconds since 1970, from the host's clock." { "(pos? (System/currentTimeMillis))" => "true" }; }
-    }
-}
-
 /// Longest text that is read as an integer.
 const MAX_DIGITS: usize = 10_000;
 
@@ -71,7 +44,7 @@ pub(super) fn integer(text: &str) -> Option<Value> {
 }
 
 /// The double that a text is, as decimal digits; Java's names for what is not finite.
-fn double(text: &str) -> Option<f64> {
+pub(super) fn double(text: &str) -> Option<f64> {
     match text.strip_prefix(['-', '+']).unwrap_or(text) {
         "Infinity" => return Some(if text.starts_with('-') { f64::NEG_INFINITY } else { f64::INFINITY }),
         "NaN" => return Some(f64::NAN),
@@ -81,11 +54,11 @@ fn double(text: &str) -> Option<f64> {
     if decimal { text.parse().ok() } else { None }
 }
 
-fn parse_long(_: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
+pub(super) fn parse_long(_: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
     Ok(at(args, 0).as_str().and_then(integer).unwrap_or_default())
 }
 
-fn parse_double(_: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
+pub(super) fn parse_double(_: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
     Ok(at(args, 0).as_str().and_then(double).map(Value::double).unwrap_or_default())
 }
 
@@ -95,14 +68,6 @@ fn parse_boolean(_: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
         Some("false") => Value::False,
         _ => Value::Nil,
     })
-}
-
-fn java_boolean(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
-    match at(args, 0) {
-        Value::Nil => Ok(Value::False),
-        Value::Str(text) => Ok(Value::bool(text.as_str().eq_ignore_ascii_case("true"))),
-        other => Err(crate::convert::expected(m, "Boolean/parseBoolean", "a string", 0, other)),
-    }
 }
 
 fn parse_json(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
@@ -146,8 +111,4 @@ fn generate_json(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
         Err(json::EncodeError::Unsupported { .. }) => Ok(Value::Nil),
         Err(too_large) => Err(m.raise(crate::ErrorKind::MemoryExceeded, too_large.to_string())),
     }
-}
-
-fn now(m: &mut Machine, _: &mut [Value]) -> Result<Value, Raised> {
-    Ok(Value::Int(m.host().now_ms()))
 }

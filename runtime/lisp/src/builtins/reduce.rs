@@ -7,6 +7,7 @@ use super::row::rows;
 use super::transform::Hasher;
 use crate::collection::Map;
 use crate::convert::{Walk, at, described, expected, take};
+use crate::endless::{Cursor, Endless};
 use crate::machine::{Machine, Raised};
 use crate::{ErrorKind, Value, number, order};
 
@@ -54,7 +55,7 @@ fn ended(total: Value) -> Result<Value, Value> {
 
 fn reduce(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
     let last = args.len() - 1;
-    let mut walk = Walk::over(m, "reduce", args, last)?;
+    let mut walk = Walk::along(m, "reduce", args, last)?;
     let f = take(args, 0);
     let mut total = if last == 2 {
         take(args, 1)
@@ -75,6 +76,11 @@ fn reduce(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
 
 fn reductions(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
     let last = args.len() - 1;
+    if let Value::Endless(input) = at(args, last) {
+        let input = Box::new(input.cursor());
+        let first = if last == 2 { Some(take(args, 1)) } else { None };
+        return Endless::value(m, Cursor::Reductions { f: take(args, 0), first, last: None, input });
+    }
     let mut walk = Walk::over(m, "reductions", args, last)?;
     let f = take(args, 0);
     let mut total = if last == 2 {

@@ -4,34 +4,36 @@ use std::collections::HashSet;
 
 use super::build::{items_or_none, side_by_side};
 use super::row::rows;
+use super::transducer::{all_endless, staged, transducer};
 use crate::Value;
-use crate::collection::Vector;
+use crate::collection::{Set, Vector};
 use crate::convert::{Walk, at, expected, seq, take};
+use crate::endless::{Cursor, Endless, Stage};
 use crate::machine::{Machine, Raised};
 
 /// Hashing of values: seeded for each process, so that no input can be made to collide.
 pub(super) type Hasher = foldhash::fast::RandomState;
 
 rows! { "clojure.core":
-    "map" ["[f coll]", "[f c1 c2 & colls]"] map, "The results of f on each item, or on the first items of all collections, the second ones …" { "(map inc [1 2])" => "[2 3]", "(map + [1 2 3] [10 20])" => "[11 22]", "(map :a [{:a 1} {:a 2}])" => "[1 2]" };
+    "map" ["[f]", "[f coll]", "[f c1 c2 & colls]"] map, "The results of f on each item, or on the first items of all collections, the second ones …" { "(map inc [1 2])" => "[2 3]", "(map + [1 2 3] [10 20])" => "[11 22]", "(map :a [{:a 1} {:a 2}])" => "[1 2]" };
     "mapv" ["[f coll]", "[f c1 c2 & colls]"] map, "The same as map." { "(mapv inc [1 2])" => "[2 3]" };
-    "map-indexed" ["[f coll]"] map_indexed, "The results of f on each index and item." { "(map-indexed vector [:a :b])" => "[[0 :a] [1 :b]]" };
-    "mapcat" ["[f coll]", "[f c1 c2 & colls]"] mapcat, "The items of all results of f." { "(mapcat (fn [x] [x x]) [1 2])" => "[1 1 2 2]" };
-    "filter" ["[pred coll]"] filter, "The items for which pred is true." { "(filter even? [1 2 3 4])" => "[2 4]", "(filter (fn [[k v]] (> v 1)) {:a 1 :b 2})" => "[[:b 2]]" };
+    "map-indexed" ["[f]", "[f coll]"] map_indexed, "The results of f on each index and item." { "(map-indexed vector [:a :b])" => "[[0 :a] [1 :b]]" };
+    "mapcat" ["[f]", "[f coll]", "[f c1 c2 & colls]"] mapcat, "The items of all results of f." { "(mapcat (fn [x] [x x]) [1 2])" => "[1 1 2 2]" };
+    "filter" ["[pred]", "[pred coll]"] filter, "The items for which pred is true." { "(filter even? [1 2 3 4])" => "[2 4]", "(filter (fn [[k v]] (> v 1)) {:a 1 :b 2})" => "[[:b 2]]" };
     "filterv" ["[pred coll]"] filter, "The same as filter." { "(filterv odd? [1 2 3])" => "[1 3]" };
-    "remove" ["[pred coll]"] remove, "The items for which pred is false." { "(remove even? [1 2 3])" => "[1 3]" };
-    "keep" ["[f coll]"] keep, "The results of f that are not nil." { "(keep :a [{:a 1} {} {:a false}])" => "[1 false]" };
-    "keep-indexed" ["[f coll]"] keep_indexed, "The results of f on each index and item that are not nil." { "(keep-indexed (fn [i x] (when (odd? i) x)) [:a :b :c :d])" => "[:b :d]" };
-    "take-while" ["[pred coll]"] take_while, "The items before the first for which pred is false." { "(take-while pos? [1 2 -1 3])" => "[1 2]" };
-    "drop-while" ["[pred coll]"] drop_while, "The items from the first for which pred is false." { "(drop-while pos? [1 2 -1 3])" => "[-1 3]" };
+    "remove" ["[pred]", "[pred coll]"] remove, "The items for which pred is false." { "(remove even? [1 2 3])" => "[1 3]" };
+    "keep" ["[f]", "[f coll]"] keep, "The results of f that are not nil." { "(keep :a [{:a 1} {} {:a false}])" => "[1 false]" };
+    "keep-indexed" ["[f]", "[f coll]"] keep_indexed, "The results of f on each index and item that are not nil." { "(keep-indexed (fn [i x] (when (odd? i) x)) [:a :b :c :d])" => "[:b :d]" };
+    "take-while" ["[pred]", "[pred coll]"] take_while, "The items before the first for which pred is false." { "(take-while pos? [1 2 -1 3])" => "[1 2]" };
+    "drop-while" ["[pred]", "[pred coll]"] drop_while, "The items from the first for which pred is false." { "(drop-while pos? [1 2 -1 3])" => "[-1 3]" };
     "split-with" ["[pred coll]"] split_with, "The items before the first for which pred is false, and the others." { "(split-with pos? [1 -1 2])" => "[[1] [-1 2]]" };
-    "partition-by" ["[f coll]"] partition_by, "Groups of neighbours with the same result of f." { "(partition-by odd? [1 1 2 3])" => "[[1 1] [2] [3]]" };
+    "partition-by" ["[f]", "[f coll]"] partition_by, "Groups of neighbours with the same result of f." { "(partition-by odd? [1 1 2 3])" => "[[1 1] [2] [3]]" };
     "some" ["[pred coll]"] some, "The first true result of pred, or nil." { "(some #{2} [1 2 3])" => "2", "(some even? [1 3])" => "nil" };
     "every?" ["[pred coll]"] every, "Whether pred is true for all items." { "(every? even? [2 4])" => "true" };
     "not-any?" ["[pred coll]"] not_any, "Whether pred is true for no item." { "(not-any? even? [1 3])" => "true" };
     "not-every?" ["[pred coll]"] not_every, "Whether pred is false for some item." { "(not-every? even? [2 3])" => "true" };
-    "distinct" ["[coll]"] distinct, "The items without repetitions, in the order of their first coming." { "(distinct [1 2 1 3])" => "[1 2 3]" };
-    "dedupe" ["[coll]"] dedupe, "The items without repetitions of the one before." { "(dedupe [1 1 2 1])" => "[1 2 1]" };
+    "distinct" ["[]", "[coll]"] distinct, "The items without repetitions, in the order of their first coming." { "(distinct [1 2 1 3])" => "[1 2 3]" };
+    "dedupe" ["[]", "[coll]"] dedupe, "The items without repetitions of the one before." { "(dedupe [1 1 2 1])" => "[1 2 1]" };
     "distinct?" ["[x & more]"] is_distinct, "Whether no two arguments are equal." { "(distinct? 1 2 3)" => "true", "(distinct? 1 1)" => "false" };
     "run!" ["[f coll]"] run, "Calls f on each item for its effects; nil." { "(run! println [1 2])" => "nil" };
     "doall" ["[coll]"] super::compare::identity, "Its argument: nothing is lazy." { "(doall [1])" => "[1]" };
@@ -52,6 +54,13 @@ fn room(walk: &Walk) -> Vec<Value> {
 }
 
 fn map(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
+    if args.len() <= 2 {
+        if let Some(done) = staged(m, args, 1, Stage::Map) {
+            return done;
+        }
+    } else if let Some(cursors) = all_endless(args, 1) {
+        return Endless::value(m, Cursor::Zip(take(args, 0), cursors));
+    }
     let mut out = Vec::new();
     map_into(m, "map", args, |_, value| {
         out.push(value);
@@ -91,6 +100,9 @@ fn map_into(
 }
 
 fn map_indexed(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
+    if let Some(done) = staged(m, args, 1, |f| Stage::MapIndexed(f, 0)) {
+        return done;
+    }
     let mut walk = Walk::over(m, "map-indexed", args, 1)?;
     let mut out = room(&walk);
     while let Some(item) = walk.next(m)? {
@@ -101,6 +113,13 @@ fn map_indexed(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
 }
 
 fn mapcat(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
+    if args.len() <= 2 {
+        if let Some(done) = staged(m, args, 1, Stage::Mapcat) {
+            return done;
+        }
+    } else if let Some(cursors) = all_endless(args, 1) {
+        return Endless::value(m, Cursor::through(Stage::Cat, Cursor::Zip(take(args, 0), cursors)));
+    }
     let mut out = Vector::default();
     map_into(m, "mapcat", args, |m, value| match items_or_none(m, value.clone())? {
         Some(items) => super::build::join(m, &mut out, items),
@@ -121,14 +140,23 @@ fn select(m: &mut Machine, name: &str, args: &mut [Value], wanted: bool) -> Resu
 }
 
 fn filter(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
+    if let Some(done) = staged(m, args, 1, |pred| Stage::Filter(pred, true)) {
+        return done;
+    }
     select(m, "filter", args, true)
 }
 
 fn remove(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
+    if let Some(done) = staged(m, args, 1, |pred| Stage::Filter(pred, false)) {
+        return done;
+    }
     select(m, "remove", args, false)
 }
 
 fn keep(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
+    if let Some(done) = staged(m, args, 1, Stage::Keep) {
+        return done;
+    }
     let mut walk = Walk::over(m, "keep", args, 1)?;
     let mut out = Vec::new();
     while let Some(item) = walk.next(m)? {
@@ -141,6 +169,9 @@ fn keep(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
 }
 
 fn keep_indexed(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
+    if let Some(done) = staged(m, args, 1, |f| Stage::KeepIndexed(f, 0)) {
+        return done;
+    }
     let mut walk = Walk::over(m, "keep-indexed", args, 1)?;
     let mut out = Vec::new();
     let mut index = 0;
@@ -166,6 +197,19 @@ fn prefix(m: &mut Machine, f: &Value, items: &Vector, stop: bool) -> Result<usiz
 }
 
 fn take_while(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
+    if args.len() == 1 {
+        return Ok(transducer(Stage::TakeWhile(take(args, 0))));
+    }
+    if let Value::Endless(_) = at(args, 1) {
+        let (mut walk, mut out) = (Walk::along(m, "take-while", args, 1)?, Vec::new());
+        while let Some(item) = walk.next(m)? {
+            if !m.call(at(args, 0), &mut [item.clone()])?.is_truthy() {
+                break;
+            }
+            out.push(item);
+        }
+        return Ok(Value::vector(out));
+    }
     let mut items = seq(m, "take-while", args, 1)?;
     let end = prefix(m, at(args, 0), &items, false)?;
     items.narrow(0, end);
@@ -173,6 +217,9 @@ fn take_while(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
 }
 
 fn drop_while(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
+    if let Some(done) = staged(m, args, 1, |pred| Stage::DropWhile(Some(pred))) {
+        return done;
+    }
     let mut items = seq(m, "drop-while", args, 1)?;
     let start = prefix(m, at(args, 0), &items, false)?;
     items.narrow(start, usize::MAX);
@@ -180,12 +227,20 @@ fn drop_while(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
 }
 
 fn split_with(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
+    if let Value::Endless(endless) = at(args, 1) {
+        let rest = Cursor::through(Stage::DropWhile(Some(at(args, 0).clone())), endless.cursor());
+        let rest = Endless::value(m, rest)?;
+        return Ok(Value::vector(vec![take_while(m, args)?, rest]));
+    }
     let items = seq(m, "split-with", args, 1)?;
     let end = prefix(m, at(args, 0), &items, false)?;
     Ok(super::access::split(items, end))
 }
 
 fn partition_by(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
+    if let Some(done) = staged(m, args, 1, |f| Stage::PartitionBy { f, last: None, group: Vec::new() }) {
+        return done;
+    }
     let items = seq(m, "partition-by", args, 1)?;
     let mut out = Vec::new();
     let mut start = 0;
@@ -210,7 +265,7 @@ fn partition_by(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
 }
 
 fn some(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
-    let mut walk = Walk::over(m, "some", args, 1)?;
+    let mut walk = Walk::along(m, "some", args, 1)?;
     while let Some(item) = walk.next(m)? {
         let value = m.call(at(args, 0), &mut [item])?;
         if value.is_truthy() {
@@ -222,8 +277,13 @@ fn some(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
 
 /// Whether the predicate is `truth` for some item.
 fn exists(m: &mut Machine, name: &str, args: &mut [Value], truth: bool) -> Result<bool, Raised> {
-    let items = seq(m, name, args, 1)?;
-    Ok(prefix(m, at(args, 0), &items, truth)? < items.len())
+    let mut walk = Walk::along(m, name, args, 1)?;
+    while let Some(item) = walk.next(m)? {
+        if m.call(at(args, 0), &mut [item])?.is_truthy() == truth {
+            return Ok(true);
+        }
+    }
+    Ok(false)
 }
 
 fn every(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
@@ -239,6 +299,9 @@ fn not_every(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
 }
 
 fn distinct(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
+    if let Some(done) = staged(m, args, 0, |_| Stage::Distinct(Set::default())) {
+        return done;
+    }
     let mut walk = Walk::over(m, "distinct", args, 0)?;
     let mut seen: HashSet<Value, Hasher> = HashSet::default();
     let mut out = Vec::new();
@@ -264,6 +327,9 @@ fn distinct_by(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
 }
 
 fn dedupe(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
+    if let Some(done) = staged(m, args, 0, |_| Stage::Dedupe(None)) {
+        return done;
+    }
     let mut walk = Walk::over(m, "dedupe", args, 0)?;
     let mut out: Vec<Value> = Vec::new();
     while let Some(item) = walk.next(m)? {
@@ -281,7 +347,7 @@ fn is_distinct(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
 }
 
 fn run(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
-    let mut walk = Walk::over(m, "run!", args, 1)?;
+    let mut walk = Walk::along(m, "run!", args, 1)?;
     while let Some(item) = walk.next(m)? {
         m.call(at(args, 0), &mut [item])?;
     }

@@ -86,6 +86,7 @@ pub(super) fn nth(from: Local, index: u32, span: Span) -> Code {
     let slot = from.slot as usize;
     Box::new(move |m, f| match f.slots.get(slot) {
         Some(Value::Vector(items)) => Ok(copy(items.get(index as usize))),
+        Some(Value::Endless(endless)) => endless.clone().nth(m, index as usize),
         other => {
             let held = copy(other);
             Ok(items(m, &held, span)?.and_then(|items| items.get(index as usize).cloned()).unwrap_or_default())
@@ -97,6 +98,9 @@ pub(super) fn nth(from: Local, index: u32, span: Span) -> Code {
 pub(super) fn rest(from: Local, skipped: u32, span: Span) -> Code {
     Box::new(move |m, f| {
         let held = local(f, from);
+        if let Value::Endless(endless) = &held {
+            return endless.skip(m, skipped as usize);
+        }
         let Some(mut items) = items(m, &held, span)? else { return Ok(Value::Nil) };
         drop(held);
         let (skipped, len) = (skipped as usize, items.len());

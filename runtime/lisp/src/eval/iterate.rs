@@ -35,6 +35,16 @@ fn run(turns: &[Turn], m: &mut Machine, f: &mut Frame<'_>, out: &mut Option<Vec<
     match turn {
         Turn::Each(slot, items, span) => {
             let items = items(m, f)?;
+            if let Value::Endless(endless) = &items {
+                let mut cursor = endless.cursor();
+                while let Some(item) = cursor.next(m)? {
+                    f.set(*slot, item);
+                    if run(rest, m, f, out)? == Next::Stop {
+                        break;
+                    }
+                }
+                return Ok(Next::On);
+            }
             let items = match convert::seq_of(m, items)? {
                 Ok(items) => items,
                 Err(other) => {

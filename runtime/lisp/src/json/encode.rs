@@ -37,7 +37,7 @@ impl std::error::Error for EncodeError {}
 
 /// Writes `value` as compact JSON of at most `max_bytes`.
 ///
-/// Keywords are written as strings without their colon, sets as arrays in order, number and boolean keys as their text. A
+/// Keywords are written as strings without their colon, dates and times as ISO text, sets as arrays in order, number and boolean keys as their text. A
 /// function, a regex, a var, an infinite double or a container as a key has no JSON form.
 pub fn encode(value: &Value, max_bytes: usize) -> Result<String, EncodeError> {
     let mut out = String::new();
@@ -121,6 +121,9 @@ fn leaf(value: &Value, out: &mut String) -> Result<(), &'static str> {
         Value::Double(d) if d.get().is_finite() => out.push_str(zmij::Buffer::new().format_finite(d.get())),
         Value::Double(d) => return Err(if d.get().is_nan() { "NaN" } else { "an infinite number" }),
         Value::Str(text) | Value::Keyword(text) | Value::Symbol(text) => string(text.as_str(), out),
+        Value::Temporal(temporal) => {
+            let _ = write!(out, "\"{temporal}\"");
+        }
         other => return Err(other.kind().described()),
     }
     Ok(())
@@ -132,7 +135,7 @@ fn integer(i: i64, out: &mut String) {
 
 fn key(key: &Value, out: &mut String) -> Result<(), &'static str> {
     match key {
-        Value::Str(_) | Value::Keyword(_) | Value::Symbol(_) => leaf(key, out),
+        Value::Str(_) | Value::Keyword(_) | Value::Symbol(_) | Value::Temporal(_) => leaf(key, out),
         Value::Int(_) | Value::BigInt(_) | Value::False | Value::True => {
             out.push('"');
             leaf(key, out)?;

@@ -6,7 +6,7 @@ use crate::Value;
 use crate::collection::Children;
 
 /// Prints a value as EDN: no commas, maps and sets in the order of their keys. Functions, regexes and vars have a printed form,
-/// but functions cannot be read back. A value that shares parts may print much longer than it is in memory: use
+/// but functions cannot be read back; dates and times print as their ISO text in quotes. A value that shares parts may print much longer than it is in memory: use
 /// [`crate::print::preview`] where that matters.
 pub fn readable(value: &Value) -> String {
     let mut out = String::new();
@@ -87,6 +87,10 @@ pub(crate) fn write_atom(value: &Value, out: &mut String) {
             out.push_str(name.as_str());
         }
         Value::Symbol(name) => out.push_str(name.as_str()),
+        Value::Temporal(temporal) => {
+            let _ = write!(out, "\"{temporal}\"");
+        }
+        Value::Endless(_) => out.push_str("#endless"),
         Value::Var(name) => {
             out.push_str("#'");
             out.push_str(name.as_str());

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use crate::Value;
 use crate::analyzer::{builtin, namespace, plain};
-use crate::builtins::{self, Builtin};
+use crate::builtins::{self, Builtin, Constant};
 use crate::convert::{at, described};
 use crate::error::ErrorKind;
 use crate::host::Discovery;
@@ -16,21 +16,27 @@ use super::{Special, call_shape};
 enum Entry {
     Function(&'static Builtin),
     Form(&'static Special),
+    Constant(&'static Constant),
 }
 
 impl Entry {
     fn all() -> impl Iterator<Item = Entry> {
-        super::all().map(Entry::Form).chain(super::functions().map(Entry::Function)).chain(builtins::all().map(Entry::Function))
+        let functions = super::functions().chain(builtins::all()).map(Entry::Function);
+        super::all().map(Entry::Form).chain(functions).chain(builtins::constants().map(Entry::Constant))
     }
 
     fn find(reference: &str) -> Option<Entry> {
-        super::find(plain(reference)).map(Entry::Form).or_else(|| builtin(reference).map(Entry::Function))
+        let (space, name) = reference.split_once('/').map_or(("ptc.core", reference), |(space, name)| (namespace(space), name));
+        let constant = || builtins::constants().find(|row| row.namespace == space && row.name == name);
+        let form = super::find(plain(reference)).map(Entry::Form);
+        form.or_else(|| builtin(reference).map(Entry::Function)).or_else(|| constant().map(Entry::Constant))
     }
 
     fn name(&self) -> String {
         match self {
             Entry::Function(row) => row.full_name(),
             Entry::Form(form) => form.name.to_owned(),
+            Entry::Constant(row) => row.full_name(),
         }
     }
 
@@ -38,6 +44,7 @@ impl Entry {
         match self {
             Entry::Function(row) => row.name,
             Entry::Form(form) => form.name,
+            Entry::Constant(row) => row.name,
         }
     }
 
@@ -45,6 +52,7 @@ impl Entry {
         match self {
             Entry::Function(row) => row.namespace,
             Entry::Form(_) => "clojure.core",
+            Entry::Constant(row) => row.namespace,
         }
     }
 
@@ -52,6 +60,7 @@ impl Entry {
         match self {
             Entry::Function(row) => row.doc,
             Entry::Form(form) => form.doc,
+            Entry::Constant(row) => row.doc,
         }
     }
 
@@ -59,6 +68,7 @@ impl Entry {
         match self {
             Entry::Function(_) => "ptc-builtin",
             Entry::Form(_) => "special-form",
+            Entry::Constant(_) => "constant",
         }
     }
 
@@ -66,6 +76,7 @@ impl Entry {
         let name = self.name();
         match self {
             Entry::Function(row) => row.arglists.iter().map(|args| call_shape(&name, args)).collect(),
+            Entry::Constant(_) => vec![name],
             Entry::Form(form) => form.arglists.iter().map(|args| format!("({name} {args})")).collect(),
         }
     }
@@ -74,6 +85,7 @@ impl Entry {
         match self {
             Entry::Function(row) => row.examples,
             Entry::Form(form) => form.examples,
+            Entry::Constant(_) => &[],
         }
     }
 
@@ -203,9 +215,9 @@ pub(super) fn dir(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> 
 
 pub(super) fn ns_publics(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
     let reference = reference(m, "ns-publics", args)?;
-    let java =
-        |name: &str| name.starts_with("java.") || matches!(name, "Math" | "System" | "Integer" | "Long" | "Double" | "Boolean");
-    if let Some(entries) = members(reference).filter(|_| !java(namespace(reference))) {
+    // The classes of Java are no namespaces: their names begin with a capital or a package.
+    let java = namespace(reference).starts_with("java.") || namespace(reference).starts_with(char::is_uppercase);
+    if let Some(entries) = members(reference).filter(|_| !java) {
         Ok(Value::map(entries.iter().map(|entry| (Value::string(entry.short_name()), entry.meta()))))
     } else {
         let message = format!("there is no local namespace '{reference}'");

@@ -91,7 +91,7 @@ pub(crate) fn arity_fault(row: &Builtin, count: usize) -> Option<Fault> {
         return None;
     }
     let name = row.full_name();
-    let noun = if row.arity() == "1" { "argument" } else { "arguments" };
+    let noun = if row.arity().ends_with(" 1") || row.arity() == "1" { "argument" } else { "arguments" };
     let mut fault = Fault::new(ErrorKind::ArityError, format!("{name} takes {} {noun}, got {count}", row.arity()));
     let usages: Vec<String> = row.arglists.iter().map(|args| call_shape(&name, args)).collect();
     fault.hint = (!usages.is_empty()).then(|| format!("call it as {}", usages.join(" or ")));

@@ -33,6 +33,7 @@ pub(crate) fn each_distinct<'a>(values: impl IntoIterator<Item = &'a Value>, mut
         match value {
             Value::Closure(closure) => work.extend(closure.captured()),
             Value::Composed(composed) => work.extend(composed.parts()),
+            Value::Endless(endless) => work.extend(endless.values()),
             container => work.extend(Children::of(container).into_iter().flatten()),
         }
     }
@@ -54,6 +55,8 @@ fn own_bytes(value: &Value) -> usize {
         // A compiled pattern has tables of its own.
         Value::Regex(pattern) => 4096 + pattern.source().as_str().len(),
         Value::Closure(closure) => BLOCK + slots(2 + closure.captured().len()),
+        Value::Temporal(_) => BLOCK + size_of::<crate::temporal::Temporal>(),
+        Value::Endless(endless) => 2 * BLOCK + slots(2 + endless.values().len()),
         Value::Composed(composed) => BLOCK + slots(2 + composed.parts().len()),
     }
 }

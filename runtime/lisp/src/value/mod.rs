@@ -20,8 +20,10 @@ pub use text::Text;
 
 use crate::builtins::{Builtin, Composed};
 use crate::collection::{Map, Set, Vector};
+use crate::endless::Endless;
 use crate::eval::Closure;
 use crate::pattern::Pattern;
+use crate::temporal::Temporal;
 
 /// A PTC-Lisp value. Equality, order and hash follow [`crate::order`].
 #[derive(Clone, Default)]
@@ -53,6 +55,10 @@ pub enum Value {
     Set(Set),
     /// A compiled regular expression.
     Regex(Arc<Pattern>),
+    /// A date, a time or an amount of time.
+    Temporal(Arc<Temporal>),
+    /// A sequence without an end.
+    Endless(Arc<Endless>),
     /// A reference to a definition, by name.
     Var(Text),
     /// A function of the table of builtins.
@@ -90,6 +96,10 @@ pub enum Kind {
     Set,
     /// A regular expression.
     Regex,
+    /// A date, a time or an amount of time.
+    Temporal,
+    /// A sequence without an end.
+    Endless,
     /// A var.
     Var,
     /// A function.
@@ -111,6 +121,8 @@ impl Kind {
             Kind::Map => "a map",
             Kind::Set => "a set",
             Kind::Regex => "a regex",
+            Kind::Temporal => "a date or time",
+            Kind::Endless => "an endless sequence",
             Kind::Var => "a var",
             Kind::Function => "a function",
         }
@@ -130,6 +142,8 @@ impl Kind {
             Kind::Map => "map",
             Kind::Set => "set",
             Kind::Regex => "regex",
+            Kind::Temporal => "time",
+            Kind::Endless => "endless",
             Kind::Var => "var",
             Kind::Function => "function",
         }
@@ -204,6 +218,8 @@ impl Value {
             Value::Map(_) => Kind::Map,
             Value::Set(_) => Kind::Set,
             Value::Regex(_) => Kind::Regex,
+            Value::Temporal(_) => Kind::Temporal,
+            Value::Endless(_) => Kind::Endless,
             Value::Var(_) => Kind::Var,
             Value::Builtin(_) | Value::Composed(_) | Value::Closure(_) => Kind::Function,
         }
@@ -267,6 +283,14 @@ impl Value {
         }
     }
 
+    /// The date or time.
+    pub fn as_temporal(&self) -> Option<Temporal> {
+        match self {
+            Value::Temporal(temporal) => Some(**temporal),
+            _ => None,
+        }
+    }
+
     /// The value of a map under the keyword `key`, else under the string `key`.
     pub fn get(&self, key: &str) -> Option<&Value> {
         match self {
@@ -312,6 +336,7 @@ impl Value {
             Value::Map(m) => m.depth(),
             Value::Set(s) => s.depth(),
             Value::Composed(c) => c.depth(),
+            Value::Endless(e) => e.depth(),
             Value::Closure(c) => c.depth(),
             _ => 0,
         }
@@ -326,6 +351,8 @@ impl Value {
             Value::Map(map) => Some(map.address()),
             Value::Set(set) => Some(set.address()),
             Value::Regex(pattern) => Some(Arc::as_ptr(pattern).addr()),
+            Value::Temporal(temporal) => Some(Arc::as_ptr(temporal).addr()),
+            Value::Endless(endless) => Some(Arc::as_ptr(endless).addr()),
             Value::Composed(composed) => Some(Arc::as_ptr(composed).addr()),
             Value::Closure(closure) => Some(Arc::as_ptr(closure).addr()),
             Value::Nil | Value::False | Value::True | Value::Int(_) | Value::Double(_) | Value::Builtin(_) => None,
@@ -396,6 +423,12 @@ impl From<String> for Value {
 impl From<Vec<Value>> for Value {
     fn from(items: Vec<Value>) -> Self {
         Value::vector(items)
+    }
+}
+
+impl From<Temporal> for Value {
+    fn from(temporal: Temporal) -> Self {
+        Value::Temporal(Arc::new(temporal))
     }
 }
 

@@ -22,6 +22,11 @@ pub(crate) fn teardown(mut parts: Vec<Value>) {
                     composed.dismantle(&mut parts);
                 }
             }
+            Value::Endless(endless) => {
+                if let Some(mut endless) = Arc::into_inner(endless) {
+                    endless.dismantle(&mut parts);
+                }
+            }
             Value::Closure(closure) => {
                 if let Some(mut closure) = Arc::into_inner(closure) {
                     closure.dismantle(&mut parts);

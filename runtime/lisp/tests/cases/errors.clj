@@ -125,7 +125,7 @@
 (atom 1)
 ;=! unbound_var 1:2 no mutable state
 
-(.toString 1)
+(.getClass 1)
 ;=! unsupported_method 1:2 supported:
 
 data
@@ -151,8 +151,8 @@ data
 (inc 1 2)
 ;=! arity_error 1:1 inc takes 1 argument, got 2
 
-(map inc)
-;=! arity_error 1:1 map takes at least 2 arguments, got 1
+(map)
+;=! arity_error 1:1 map takes at least 1 argument, got 0
 
 (1 2)
 ;=! not_callable 1:1 data is written [1 2]

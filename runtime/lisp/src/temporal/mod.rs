@@ -1,0 +1,238 @@
+//! Dates and times: the values behind `java.time` and `java.util.Date`.
+//!
+//! There is no database of time zones: an instant is seen in UTC, and only "now" as a local date asks the host for its
+//! offset. A value prints, and is encoded in JSON, as its ISO 8601 text.
+
+mod amount;
+mod pattern;
+
+use std::fmt;
+
+use jiff::civil::{self, Weekday};
+use jiff::{SignedDuration, Span, Timestamp};
+
+pub use amount::Period;
+pub(crate) use amount::{parse_duration, parse_period};
+pub(crate) use pattern::{Style, format};
+
+/// A date, a time, or an amount of either. Values of one variant are ordered by time or length.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Temporal {
+    /// `java.time.LocalDate`
+    Date(civil::Date),
+    /// `java.time.LocalDateTime`
+    DateTime(civil::DateTime),
+    /// `java.time.Instant`, and `java.util.Date`
+    Instant(Timestamp),
+    /// `java.time.Duration`
+    Duration(SignedDuration),
+    /// `java.time.Period`
+    Period(Period),
+    /// `java.time.DayOfWeek`: 1 is Monday.
+    Weekday(i8),
+    /// `java.time.Month`: 1 is January.
+    Month(i8),
+    /// `java.time.temporal.ChronoUnit`
+    Unit(Unit),
+}
+
+/// A unit of time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Unit {
+    /// Nanoseconds.
+    Nanos,
+    /// Microseconds.
+    Micros,
+    /// Milliseconds.
+    Millis,
+    /// Seconds.
+    Seconds,
+    /// Minutes.
+    Minutes,
+    /// Hours.
+    Hours,
+    /// Days.
+    Days,
+    /// Weeks.
+    Weeks,
+    /// Months.
+    Months,
+    /// Years.
+    Years,
+}
+
+impl Unit {
+    /// Every unit, shortest first, with its Java name.
+    pub const ALL: &'static [(Unit, &'static str)] = &[
+        (Unit::Nanos, "NANOS"),
+        (Unit::Micros, "MICROS"),
+        (Unit::Millis, "MILLIS"),
+        (Unit::Seconds, "SECONDS"),
+        (Unit::Minutes, "MINUTES"),
+        (Unit::Hours, "HOURS"),
+        (Unit::Days, "DAYS"),
+        (Unit::Weeks, "WEEKS"),
+        (Unit::Months, "MONTHS"),
+        (Unit::Years, "YEARS"),
+    ];
+
+    /// Its name in Java, such as `DAYS`.
+    pub fn name(self) -> &'static str {
+        Unit::ALL.iter().find(|(unit, _)| *unit == self).map_or("", |(_, name)| name)
+    }
+
+    /// Its length in nanoseconds; `None` for months and years, which differ in length.
+    pub fn nanos(self) -> Option<i128> {
+        Some(match self {
+            Unit::Nanos => 1,
+            Unit::Micros => 1_000,
+            Unit::Millis => 1_000_000,
+            Unit::Seconds => 1_000_000_000,
+            Unit::Minutes => 60_000_000_000,
+            Unit::Hours => 3_600_000_000_000,
+            Unit::Days => 86_400_000_000_000,
+            Unit::Weeks => 604_800_000_000_000,
+            Unit::Months | Unit::Years => return None,
+        })
+    }
+}
+
+/// Names of the days of the week, Monday first.
+pub(crate) const WEEKDAYS: [&str; 7] = ["MONDAY", "TUESDAY", "WEDNESDAY", "THURSDAY", "FRIDAY", "SATURDAY", "SUNDAY"];
+
+/// Names of the months.
+pub(crate) const MONTHS: [&str; 12] =
+    ["JANUARY", "FEBRUARY", "MARCH", "APRIL", "MAY", "JUNE", "JULY", "AUGUST", "SEPTEMBER", "OCTOBER", "NOVEMBER", "DECEMBER"];
+
+fn name_of(names: &[&'static str], number: i8) -> &'static str {
+    usize::try_from(number).ok().and_then(|at| names.get(at.wrapping_sub(1))).copied().unwrap_or_default()
+}
+
+impl Temporal {
+    /// What it is, with its article, for messages.
+    pub fn described(&self) -> &'static str {
+        match self {
+            Temporal::Date(_) => "a date",
+            Temporal::DateTime(_) => "a local date-time",
+            Temporal::Instant(_) => "an instant",
+            Temporal::Duration(_) => "a duration",
+            Temporal::Period(_) => "a period",
+            Temporal::Weekday(_) => "a day of the week",
+            Temporal::Month(_) => "a month",
+            Temporal::Unit(_) => "a unit of time",
+        }
+    }
+
+    /// The day of the week of a date.
+    pub(crate) fn weekday(date: civil::Date) -> Temporal {
+        Temporal::Weekday(Weekday::to_monday_one_offset(date.weekday()))
+    }
+
+    /// Reads what `YYYY-MM-DD` and ISO date-times say: a date without a time, else an instant. Without an offset the time is
+    /// in UTC.
+    pub(crate) fn parse(text: &str) -> Option<Temporal> {
+        if !text.contains(['T', 't']) {
+            return parse_date(text).map(Temporal::Date);
+        }
+        parse_instant(text).or_else(|| parse_date_time(text).and_then(utc)).map(Temporal::Instant)
+    }
+
+    /// The wall clock that it shows, in UTC for an instant and at midnight for a date.
+    pub(crate) fn civil(&self) -> Option<civil::DateTime> {
+        match self {
+            Temporal::Date(date) => Some(date.at(0, 0, 0, 0)),
+            Temporal::DateTime(at) => Some(*at),
+            Temporal::Instant(at) => Some(in_utc(*at)),
+            _ => None,
+        }
+    }
+
+    /// The same moment `amount` units later; `None` outside of the calendar.
+    pub(crate) fn plus(&self, amount: i64, unit: Unit) -> Option<Temporal> {
+        if let Some(nanos) = unit.nanos() {
+            let nanos = nanos.checked_mul(i128::from(amount))?;
+            let by = SignedDuration::try_from_nanos_i128(nanos)?;
+            return Some(match self {
+                Temporal::Date(date) => Temporal::Date(date.checked_add(by).ok()?),
+                Temporal::DateTime(at) => Temporal::DateTime(at.checked_add(by).ok()?),
+                Temporal::Instant(at) => Temporal::Instant(at.checked_add(by).ok()?),
+                Temporal::Duration(held) => Temporal::Duration(held.checked_add(by)?),
+                _ => return None,
+            });
+        }
+        let months = if unit == Unit::Years { amount.checked_mul(12)? } else { amount };
+        let by = Span::new().try_months(months).ok()?;
+        Some(match self {
+            Temporal::Date(date) => Temporal::Date(date.checked_add(by).ok()?),
+            Temporal::DateTime(at) => Temporal::DateTime(at.checked_add(by).ok()?),
+            Temporal::Instant(at) => Temporal::Instant(utc(in_utc(*at).checked_add(by).ok()?)?),
+            _ => return None,
+        })
+    }
+
+    /// Whole units from here to `end`, which is of the same kind.
+    pub(crate) fn until(&self, end: &Temporal, unit: Unit) -> Option<i64> {
+        let (start, end) = (self.civil()?, end.civil()?);
+        let whole = match unit.nanos() {
+            Some(nanos) => start.duration_until(end).as_nanos() / nanos,
+            None => {
+                let months = i128::from(amount::months_between(start, end));
+                if unit == Unit::Years { months / 12 } else { months }
+            }
+        };
+        i64::try_from(whole).ok()
+    }
+}
+
+/// The wall clock in UTC.
+pub(crate) fn in_utc(at: Timestamp) -> civil::DateTime {
+    jiff::tz::Offset::UTC.to_datetime(at)
+}
+
+/// The instant at which the clock in UTC shows `at`.
+pub(crate) fn utc(at: civil::DateTime) -> Option<Timestamp> {
+    jiff::tz::Offset::UTC.to_timestamp(at).ok()
+}
+
+/// `YYYY-MM-DD`, and nothing else.
+pub(crate) fn parse_date(text: &str) -> Option<civil::Date> {
+    let shape = text.bytes().enumerate().all(|(at, b)| if at == 4 || at == 7 { b == b'-' } else { b.is_ascii_digit() });
+    if text.len() == 10 && shape { text.parse().ok() } else { None }
+}
+
+/// An ISO date-time with an offset or `Z`.
+pub(crate) fn parse_instant(text: &str) -> Option<Timestamp> {
+    // An offset without colon or minutes is ISO too; a zone in brackets is not.
+    if text.contains('[') { None } else { text.parse().ok() }
+}
+
+/// An ISO date-time without an offset.
+pub(crate) fn parse_date_time(text: &str) -> Option<civil::DateTime> {
+    let time = text.split_once(['T', 't'])?.1;
+    if time.contains(['Z', 'z', '+', '-', '[']) { None } else { text.parse().ok() }
+}
+
+/// The date-time of an e-mail, such as `Wed, 8 Jan 2026 14:30:00 +0000`.
+pub(crate) fn parse_mail(text: &str) -> Option<Timestamp> {
+    let parser = jiff::fmt::rfc2822::DateTimeParser::new().relaxed_weekday(true);
+    parser.parse_timestamp(text).ok()
+}
+
+/// ISO 8601, as `toString` writes it in Java.
+impl fmt::Display for Temporal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Temporal::Date(date) => write!(f, "{date}"),
+            Temporal::DateTime(at) => amount::write_date_time(*at, false, f),
+            Temporal::Instant(at) => {
+                amount::write_date_time(in_utc(*at), true, f)?;
+                f.write_str("Z")
+            }
+            Temporal::Duration(held) => amount::write_duration(*held, f),
+            Temporal::Period(held) => write!(f, "{held}"),
+            Temporal::Weekday(day) => f.write_str(name_of(&WEEKDAYS, *day)),
+            Temporal::Month(month) => f.write_str(name_of(&MONTHS, *month)),
+            Temporal::Unit(unit) => f.write_str(unit.name()),
+        }
+    }
+}

@@ -1,0 +1,106 @@
+//! Patterns of `DateTimeFormatter`, such as `yyyy-MM-dd HH:mm`.
+
+use std::fmt::Write;
+
+use jiff::civil::DateTime;
+
+use super::{MONTHS, Temporal, WEEKDAYS, name_of};
+
+/// A part of a pattern: a letter and how often it is repeated, or text.
+enum Part<'p> {
+    Field(char, usize),
+    Text(&'p str),
+}
+
+/// How a date or time is written.
+pub(crate) struct Style<'p> {
+    parts: Vec<Part<'p>>,
+}
+
+/// Letters that mean something, with what they mean.
+const LETTERS: &str = "y u (year), M L (month), d (day), D (day of the year), E (weekday), H h K k (hour), a (AM or PM), m (minute), \
+     s (second), S (fraction), n (nanosecond), X x Z (offset), and text in 'quotes'";
+
+impl<'p> Style<'p> {
+    /// Reads a pattern; the error says what is wrong with it.
+    pub(crate) fn parse(pattern: &'p str) -> Result<Style<'p>, String> {
+        let mut parts = Vec::new();
+        let mut rest = pattern;
+        while let Some(c) = rest.chars().next() {
+            if c.is_ascii_alphabetic() {
+                if !"yuMLdDEHhKkamsSnXxZ".contains(c) {
+                    return Err(format!("the pattern letter {c} is not supported; known are {LETTERS}"));
+                }
+                let count = rest.chars().take_while(|other| *other == c).count();
+                parts.push(Part::Field(c, count));
+                rest = rest.get(count..).unwrap_or_default();
+            } else if let Some(after) = rest.strip_prefix('\'') {
+                let Some(end) = after.find('\'') else { return Err("a quote in the pattern is not closed".to_owned()) };
+                parts.push(Part::Text(if end == 0 { "'" } else { after.get(..end).unwrap_or_default() }));
+                rest = after.get(end + 1..).unwrap_or_default();
+            } else {
+                let end = rest.find(|c: char| c.is_ascii_alphabetic() || c == '\'').unwrap_or(rest.len());
+                parts.push(Part::Text(rest.get(..end).unwrap_or_default()));
+                rest = rest.get(end..).unwrap_or_default();
+            }
+        }
+        Ok(Style { parts })
+    }
+}
+
+/// Writes a date or time; the error names what it has not.
+pub(crate) fn format(value: &Temporal, style: &Style<'_>) -> Result<String, String> {
+    let Some(at) = value.civil() else { return Err(format!("{} has no date to format", value.described())) };
+    let mut out = String::new();
+    for part in &style.parts {
+        match part {
+            Part::Text(text) => out.push_str(text),
+            Part::Field(letter, count) => {
+                let lacking = match letter {
+                    'H' | 'h' | 'K' | 'k' | 'a' | 'm' | 's' | 'S' | 'n' => matches!(value, Temporal::Date(_)),
+                    'X' | 'x' | 'Z' => !matches!(value, Temporal::Instant(_)),
+                    _ => false,
+                };
+                if lacking {
+                    return Err(format!("{} has nothing for the pattern letter {letter}", value.described()));
+                }
+                field(at, *letter, *count, &mut out);
+            }
+        }
+    }
+    Ok(out)
+}
+
+fn field(at: DateTime, letter: char, count: usize, out: &mut String) {
+    let number = match letter {
+        'y' | 'u' if count == 2 => i32::from(at.year()).rem_euclid(100),
+        'y' | 'u' => i32::from(at.year()),
+        'M' | 'L' if count >= 3 => return name(name_of(&MONTHS, at.month()), count, out),
+        'M' | 'L' => i32::from(at.month()),
+        'd' => i32::from(at.day()),
+        'D' => i32::from(at.day_of_year()),
+        'E' => return name(name_of(&WEEKDAYS, at.weekday().to_monday_one_offset()), count.max(3), out),
+        'H' => i32::from(at.hour()),
+        'k' => (i32::from(at.hour()) + 23) % 24 + 1,
+        'h' => (i32::from(at.hour()) + 11) % 12 + 1,
+        'K' => i32::from(at.hour()) % 12,
+        'a' => return out.push_str(if at.hour() < 12 { "AM" } else { "PM" }),
+        'm' => i32::from(at.minute()),
+        's' => i32::from(at.second()),
+        'n' => at.subsec_nanosecond(),
+        'S' => {
+            let digits = format!("{:09}", at.subsec_nanosecond());
+            let _ = write!(out, "{:0<count$}", digits.get(..count.min(9)).unwrap_or_default());
+            return;
+        }
+        'X' => return out.push('Z'),
+        _ => return out.push_str(if letter == 'x' && count == 3 { "+00:00" } else { "+0000" }),
+    };
+    let _ = write!(out, "{number:0count$}");
+}
+
+/// `Jan` or `January` from `JANUARY`.
+fn name(upper: &str, count: usize, out: &mut String) {
+    let text = upper.chars().enumerate().map(|(at, c)| if at == 0 { c } else { c.to_ascii_lowercase() });
+    out.extend(text.take(if count >= 4 { usize::MAX } else { 3 }));
+}
