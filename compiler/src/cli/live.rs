@@ -117,7 +117,7 @@ fn tool(tool: &ir::Tool) -> ptc::Tool {
             required: arg.required,
             types: arg.types,
             label: text(&arg.label),
-            allowed: texts(&arg.allowed),
+            allowed: text(&arg.allowed.join("\n")),
         })),
         closed: tool.closed,
         doc: text(&tool.doc),

@@ -3,7 +3,7 @@
 
 use serde::Serialize;
 
-use ptc_catalog::{Era, Place, Style};
+use ptc_catalog::{Annotations, Era, Place, Style};
 
 use super::literal::{boolean, option, string, strings};
 use crate::config::model::{Auth, CredentialSource, EnvPart, HttpOptions, InheritEnv, Transport};
@@ -45,7 +45,7 @@ struct Tool {
     doc: String,
     definition: String,
     digest: String,
-    annotations: Annotations,
+    annotations: String,
     operation: Option<Operation>,
 }
 
@@ -56,14 +56,6 @@ struct Arg {
     types: u8,
     label: String,
     allowed: String,
-}
-
-#[derive(Debug, Serialize)]
-struct Annotations {
-    read_only: String,
-    destructive: String,
-    idempotent: String,
-    open_world: String,
 }
 
 #[derive(Debug, Serialize)]
@@ -191,7 +183,6 @@ fn inherit_env(inherit: &InheritEnv) -> String {
 }
 
 fn tool(tool: &ir::Tool) -> Tool {
-    let annotations = tool.annotations;
     Tool {
         name: string(&tool.name),
         description: string(&tool.description),
@@ -200,14 +191,22 @@ fn tool(tool: &ir::Tool) -> Tool {
         doc: string(&tool.doc),
         definition: string(&tool.definition),
         digest: string(&tool.digest),
-        annotations: Annotations {
-            read_only: option(annotations.read_only),
-            destructive: option(annotations.destructive),
-            idempotent: option(annotations.idempotent),
-            open_world: option(annotations.open_world),
-        },
+        annotations: annotations(tool.annotations),
         operation: tool.operation.as_ref().map(operation),
     }
+}
+
+fn annotations(annotations: Annotations) -> String {
+    if annotations == Annotations::NONE {
+        return "ptc::Annotations::NONE".to_owned();
+    }
+    format!(
+        "ptc::Annotations {{ read_only: {}, destructive: {}, idempotent: {}, open_world: {} }}",
+        option(annotations.read_only),
+        option(annotations.destructive),
+        option(annotations.idempotent),
+        option(annotations.open_world),
+    )
 }
 
 fn arg(arg: &ir::Arg) -> Arg {
@@ -216,7 +215,7 @@ fn arg(arg: &ir::Arg) -> Arg {
         required: boolean(arg.required),
         types: arg.types.0,
         label: string(&arg.label),
-        allowed: strings(arg.allowed.iter().map(String::as_str)),
+        allowed: string(&arg.allowed.join("\n")),
     }
 }
 

@@ -41,8 +41,16 @@ pub struct Arg {
     pub types: Types,
     /// The type as documents show it: `string`, `enum<string>`, `const<42>`.
     pub label: &'static str,
-    /// JSON texts of the only values admitted (`enum`, `const`); empty for no such bound.
-    pub allowed: &'static [&'static str],
+    /// Compact JSON texts of the only values admitted (`enum`, `const`), one a line; empty for no such bound. One text, since
+    /// a slice here costs rustc as much as all other fields together.
+    pub allowed: &'static str,
+}
+
+impl Arg {
+    /// The JSON texts in `allowed`.
+    pub fn allowed(&self) -> impl Iterator<Item = &'static str> {
+        self.allowed.lines()
+    }
 }
 
 /// A JSON type, as JSON Schema names them.
@@ -118,6 +126,11 @@ pub struct Annotations {
     pub idempotent: Option<bool>,
     /// It reaches beyond a closed set of things.
     pub open_world: Option<bool>,
+}
+
+impl Annotations {
+    /// It says nothing.
+    pub const NONE: Annotations = Annotations { read_only: None, destructive: None, idempotent: None, open_world: None };
 }
 
 /// A `GET` operation of an OpenAPI service.

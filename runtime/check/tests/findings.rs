@@ -4,11 +4,11 @@ use ptc_catalog::{Annotations, Arg, Catalog, McpStdio, Tool, Transport, Type, Ty
 use ptc_lisp::Program;
 
 const fn arg(name: &'static str, required: bool) -> Arg {
-    Arg { name, required, types: Types::of(&[Type::String]), label: "string", allowed: &[] }
+    Arg { name, required, types: Types::of(&[Type::String]), label: "string", allowed: "" }
 }
 
 const fn tool(name: &'static str, args: &'static [Arg], closed: bool) -> Tool {
-    let annotations = Annotations { read_only: None, destructive: None, idempotent: None, open_world: None };
+    let annotations = Annotations::NONE;
     Tool { name, description: "", args, closed, doc: "", definition: "{}", digest: "", annotations, operation: None }
 }
 

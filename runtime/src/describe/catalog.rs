@@ -83,14 +83,14 @@ mod tests {
             name,
             description,
             args: &[
-                Arg { name: "path", required: true, types: Types::ANY, label: "string", allowed: &[] },
-                Arg { name: "head", required: false, types: Types::ANY, label: "number", allowed: &[] },
+                Arg { name: "path", required: true, types: Types::ANY, label: "string", allowed: "" },
+                Arg { name: "head", required: false, types: Types::ANY, label: "number", allowed: "" },
             ],
             closed: false,
             doc: "",
             definition: "{}",
             digest: "",
-            annotations: Annotations { read_only: None, destructive: None, idempotent: None, open_world: None },
+            annotations: Annotations::NONE,
             operation: None,
         }
     }

@@ -83,7 +83,9 @@ pub fn parse(line: &[u8]) -> Result<Message<'_>, Refusal> {
         #[serde(borrow, default)]
         params: Params<'a>,
     }
-    let wire: Wire<'_> = serde_json::from_slice(line).map_err(|fault| match fault.classify() {
+    // Members that nobody reads have to be UTF-8 too, or the line is no JSON.
+    let line = std::str::from_utf8(line).map_err(|_| Refusal::Parse)?;
+    let wire: Wire<'_> = serde_json::from_str(line).map_err(|fault| match fault.classify() {
         Category::Data => Refusal::Invalid,
         Category::Syntax | Category::Eof | Category::Io => Refusal::Parse,
     })?;

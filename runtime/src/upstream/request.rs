@@ -4,7 +4,6 @@
 //! names what exists.
 
 use std::borrow::Cow;
-use std::fmt::Write;
 
 use ptc_catalog::{Arg, Catalog, Tool, Type, Upstream};
 use ptc_check::near_name;
@@ -44,7 +43,7 @@ pub(crate) fn read<'v>(catalog: &'static Catalog, request: &'v Value) -> Result<
     let nil = Value::nil();
     let server = request.get("server").unwrap_or(&nil);
     let Some(server) = server.as_name().filter(|name| !name.is_empty()) else {
-        let names = listed(catalog.upstreams.iter().map(|u| u.name));
+        let names = listed(&names(catalog));
         let message = format!("tool/call requires :server (string), got {}. Configured upstreams: {names}", shown(server));
         return Err(Fault::new(ErrorKind::ToolError, message));
     };
@@ -77,9 +76,9 @@ pub(crate) fn read<'v>(catalog: &'static Catalog, request: &'v Value) -> Result<
 /// The upstream of that name, or a fault that names the configured ones.
 pub(crate) fn find_upstream(catalog: &'static Catalog, name: &str) -> Result<&'static Upstream, Fault> {
     catalog.upstream(name).ok_or_else(|| {
-        let names: Vec<&str> = catalog.upstreams.iter().map(|u| u.name).collect();
+        let names = names(catalog);
         let near = near(name, &names);
-        let names = listed(names.into_iter());
+        let names = listed(&names);
         Fault::new(ErrorKind::UnknownTool, format!("no upstream '{name}' configured. {near}Configured upstreams: {names}"))
     })
 }
@@ -89,7 +88,7 @@ pub(crate) fn find_tool(upstream: &'static Upstream, name: &str) -> Result<&'sta
     upstream.tool(name).ok_or_else(|| {
         let names: Vec<&str> = upstream.tools.iter().map(|t| t.name).collect();
         let near = near(name, &names);
-        let (server, names) = (upstream.name, listed(names.into_iter()));
+        let (server, names) = (upstream.name, listed(&names));
         Fault::new(ErrorKind::UnknownTool, format!("no tool '{name}' in upstream '{server}'. {near}Known tools: {names}"))
     })
 }
@@ -99,17 +98,17 @@ pub(crate) fn rejected(upstream: &Upstream, tool: &Tool, why: &str) -> Fault {
     Fault::new(ErrorKind::ToolError, format!("tool '{}.{}' rejected args: {why}", upstream.name, tool.name)).with_hint(hint)
 }
 
+fn names(catalog: &'static Catalog) -> Vec<&'static str> {
+    catalog.upstreams.iter().map(|upstream| upstream.name).collect()
+}
+
 /// The names, up to [`LISTED`].
-fn listed<'a>(names: impl ExactSizeIterator<Item = &'a str>) -> String {
-    let total = names.len();
-    if total == 0 {
-        return "none".to_owned();
+fn listed(names: &[&str]) -> String {
+    match names.split_at_checked(LISTED) {
+        _ if names.is_empty() => "none".to_owned(),
+        Some((first, rest)) if !rest.is_empty() => format!("{}, … and {} more", first.join(", "), rest.len()),
+        _ => names.join(", "),
     }
-    let mut text = names.take(LISTED).collect::<Vec<_>>().join(", ");
-    if total > LISTED {
-        let _ = write!(text, ", … and {} more", total - LISTED);
-    }
-    text
 }
 
 /// `Did you mean 'x'? `, where a name is near.
@@ -155,7 +154,7 @@ fn check<'v>(
 
 fn unknown(tool: &'static Tool, name: &str) -> String {
     let names: Vec<&str> = tool.args.iter().map(|a| a.name).collect();
-    let all = if names.is_empty() { "it takes none".to_owned() } else { format!("Args: {}", listed(names.iter().copied())) };
+    let all = if names.is_empty() { "it takes none".to_owned() } else { format!("Args: {}", listed(&names)) };
     format!("unknown arg '{name}'. {}{all}", near(name, &names))
 }
 
@@ -170,10 +169,15 @@ fn check_value(arg: &'static Arg, value: &Value) -> Result<(), String> {
     if !admitted {
         return Err(format!("'{}' must be {}, got {} {}", arg.name, arg.label, article(found), shown(value)));
     }
-    if !arg.allowed.is_empty() && !arg.allowed.iter().any(|text| equals(text, value)) {
-        let near = value.as_name().and_then(|name| near_name(name, arg.allowed.iter().map(|text| text.trim_matches('"'))));
+    if !arg.allowed.is_empty() && !arg.allowed().any(|text| equals(text, value)) {
+        let near = value.as_name().and_then(|name| near_name(name, arg.allowed().map(|text| text.trim_matches('"'))));
         let near = near.map_or_else(String::new, |near| format!(". Did you mean \"{near}\"?"));
-        return Err(format!("'{}' must be one of {}, got {}{near}", arg.name, listed(arg.allowed.iter().copied()), shown(value)));
+        return Err(format!(
+            "'{}' must be one of {}, got {}{near}",
+            arg.name,
+            listed(&arg.allowed().collect::<Vec<_>>()),
+            shown(value)
+        ));
     }
     Ok(())
 }

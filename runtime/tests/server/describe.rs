@@ -11,7 +11,7 @@ pub(crate) const TESTS: &[Test] =
     &[("describe::sizes", sizes), ("describe::annotations_say_what_the_tools_may_do", annotations_say_what_the_tools_may_do)];
 
 const fn arg(name: &'static str, required: bool) -> Arg {
-    Arg { name, required, types: Types::of(&[Type::String]), label: "string", allowed: &[] }
+    Arg { name, required, types: Types::of(&[Type::String]), label: "string", allowed: "" }
 }
 
 static ARGS: [Arg; 2] = [arg("path", true), arg("encoding", false)];

@@ -10,6 +10,7 @@ use crate::peer::Peer;
 /// The tests of this module.
 pub(crate) const TESTS: &[Test] = &[
     ("process::calls_do_not_see_each_other", calls_do_not_see_each_other),
+    ("process::concurrent_calls_do_not_see_each_other", concurrent_calls_do_not_see_each_other),
     ("process::a_cancelled_call_stops_and_is_not_answered", a_cancelled_call_stops_and_is_not_answered),
     ("process::an_id_in_flight_is_refused", an_id_in_flight_is_refused),
     (
@@ -35,6 +36,28 @@ fn calls_do_not_see_each_other() {
     assert!(server.ask("1", "(def secret 41) (+ secret 1)").contains("user=> 42"));
     let other = server.ask("2", "secret");
     assert!(other.contains("\"isError\":true") && other.contains("secret") && !other.contains("41"), "{other}");
+}
+
+fn concurrent_calls_do_not_see_each_other() {
+    // One call has defined its name and runs on while another asks for it.
+    let mut server = Peer::start(PATIENT);
+    server.call("1", &format!("(def secret 41) {ENDLESS}"));
+    let other = server.ask("2", "secret");
+    assert!(other.contains("\"isError\":true") && !other.contains("41"), "{other}");
+    drop(server);
+    // Many calls define the same name, each to its own value, and look at it all the while.
+    let mut server = Peer::start(&["--max-concurrent-calls", "8"]);
+    for round in 0..20 {
+        for call in 0..8 {
+            let own = round * 8 + call;
+            let look = "(loop [i 0] (cond (not= own n) [:foreign n] (< i 2000) (recur (inc i)) :else n))";
+            server.call(&own.to_string(), &format!("(def n {own}) (let [own {own}] {look})"));
+        }
+        for _ in 0..8 {
+            let answer: serde_json::Value = serde_json::from_str(&server.receive()).expect("every line is JSON");
+            assert_eq!(answer["result"]["content"][0]["text"], format!("user=> {}", answer["id"]), "{answer}");
+        }
+    }
 }
 
 fn a_cancelled_call_stops_and_is_not_answered() {
@@ -73,7 +96,13 @@ fn oversized_and_unreadable_frames_do_not_end_the_connection() {
     assert!(answer.contains("-32700") && answer.contains("4096") && answer.contains("\"id\":null"), "{answer}");
     ping(&mut server, 2);
     server.input.as_mut().expect("open").write_all(b"{\"jsonrpc\":\"2.0\",\"id\":3,\"method\":\"\xff\"}\n\n   \n").expect("read");
-    for _ in 0..3 {
+    server
+        .input
+        .as_mut()
+        .expect("open")
+        .write_all(b"{\"jsonrpc\":\"2.0\",\"id\":3,\"method\":\"ping\",\"x\":\"\xff\"}\n")
+        .expect("read");
+    for _ in 0..4 {
         assert!(server.receive().contains("-32700"));
     }
     ping(&mut server, 4);

@@ -26,7 +26,7 @@ const fn tool(name: &'static str, args: &'static [Arg]) -> Tool {
 }
 
 static TOOLS: [Tool; 3] = [
-    tool("echo", &[Arg { name: "text", required: true, types: Types::of(&[Type::String]), label: "string", allowed: &[] }]),
+    tool("echo", &[Arg { name: "text", required: true, types: Types::of(&[Type::String]), label: "string", allowed: "" }]),
     tool("hang", &[]),
     tool("pid", &[]),
 ];

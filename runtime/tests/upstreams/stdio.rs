@@ -310,7 +310,7 @@ fn a_child_that_ignores_every_request_to_end_is_killed() {
 fn wrong_requests_are_faults_of_the_program() {
     use crate::world::arg;
     use ptc_catalog::{Arg, Type};
-    static MODES: &[&str] = &[r#""fast""#, r#""slow""#];
+    const MODES: &str = "\"fast\"\n\"slow\"";
     let args: &'static [Arg] = vec![
         arg("path", true, &[Type::String], "string"),
         arg("page_size", false, &[Type::Integer], "integer"),
