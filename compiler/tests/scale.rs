@@ -1,18 +1,24 @@
 //! What large catalogs cost. Not part of an ordinary run, since it measures:
 //! `cargo test --release -p ptc-compiler --test scale -- --ignored --nocapture`
 
-#![expect(clippy::unwrap_used, clippy::print_stdout, reason = "it stops where anything is wrong, and prints figures")]
+#![expect(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    clippy::print_stdout,
+    reason = "it stops where anything is wrong, and prints figures"
+)]
 
 use std::fmt::Write as _;
 use std::fs;
+use std::io::{BufRead, BufReader, Write as _};
 use std::path::Path;
-use std::process::Command;
-use std::time::Instant;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
 
 use ptc_compiler::config;
 use ptc_compiler::diag::Diagnostics;
 use ptc_compiler::ir::{Deployment, Json};
-use ptc_compiler::lock::{Lock, LockedTool, LockedUpstream};
+use ptc_compiler::lock::{self, Lock, LockedTool, LockedUpstream};
 use ptc_compiler::source::Sources;
 use ptc_compiler::{lower, render};
 
@@ -33,7 +39,8 @@ fn definition(at: usize) -> Json {
     Json::from(&serde_json::from_str::<serde_json::Value>(&text).unwrap())
 }
 
-fn deployment(tools: usize) -> Deployment {
+/// A config with `tools` tools, a hundred in each upstream, and the lock file that pins them.
+fn inputs(tools: usize) -> (String, Lock) {
     let per = 100.min(tools);
     let mut config = String::from("{\"upstreams\": {");
     let mut lock = Lock::default();
@@ -41,10 +48,15 @@ fn deployment(tools: usize) -> Deployment {
         write!(config, "{}\"up{at:03}\": {{\"transport\":\"mcp_stdio\",\"command\":\"c\"}}", if at == 0 { "" } else { "," })
             .unwrap();
         let tools = (0..per).map(|t| (format!("tool_{t:04}"), LockedTool::new(definition(at * per + t)))).collect();
-        lock.upstreams
-            .insert(format!("up{at:03}"), LockedUpstream { transport: "mcp_stdio".into(), tools, ..LockedUpstream::default() });
+        let pinned = LockedUpstream { transport: "mcp_stdio".into(), tools, all_tools: true, ..LockedUpstream::default() };
+        lock.upstreams.insert(format!("up{at:03}"), pinned);
     }
     config.push_str("}}");
+    (config, lock)
+}
+
+fn deployment(tools: usize) -> Deployment {
+    let (config, lock) = inputs(tools);
     let mut sources = Sources::default();
     let file = sources.add("upstreams.json", config);
     let config = config::read(&sources, file, &mut Diagnostics::default()).unwrap();
@@ -82,5 +94,57 @@ fn measure(tools: usize) {
 fn generated_crates_compile_in_linear_time() {
     for tools in [500, 5_000] {
         measure(tools);
+    }
+}
+
+/// From the start of the binary to its answer of `initialize`, and what it then has resident.
+fn start(binary: &Path) -> (Duration, String) {
+    let started = Instant::now();
+    let mut server = Command::new(binary).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+    let request = r#"{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25"}}"#;
+    writeln!(server.stdin.as_ref().unwrap(), "{request}").unwrap();
+    let mut answer = String::new();
+    BufReader::new(server.stdout.take().unwrap()).read_line(&mut answer).unwrap();
+    let took = started.elapsed();
+    assert!(answer.contains("serverInfo"), "{answer}");
+    let status = fs::read_to_string(format!("/proc/{}/status", server.id())).unwrap();
+    let resident = status.lines().find(|line| line.starts_with("VmRSS")).unwrap().to_owned();
+    drop(server.stdin.take());
+    assert!(server.wait().unwrap().success());
+    (took, resident)
+}
+
+#[test]
+#[ignore = "measures, and builds deployments"]
+fn large_deployments_build_and_start_quickly() {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("large");
+    fs::create_dir_all(&folder).unwrap();
+    for tools in [100, 5_000] {
+        let (config, pinned) = inputs(tools);
+        fs::write(folder.join("large.lock.json"), lock::write::write(&pinned)).unwrap();
+        // The first build of all compiles the runtime too; what counts is the next one, after an edit.
+        for edit in ["first", "edited"] {
+            let edited = config.replacen("\"transport\"", &format!("\"description\":\"{edit}\",\"transport\""), 1);
+            fs::write(folder.join("large.json"), edited).unwrap();
+            let started = Instant::now();
+            let mut build = Command::new(env!("CARGO_BIN_EXE_ptc-compile"));
+            let built = build.current_dir(&folder).args(["large.json", "--locked", "-o", "large"]).output().unwrap();
+            assert!(built.status.success(), "{}", String::from_utf8_lossy(&built.stderr));
+            println!("{tools} tools: {edit} build {:.2?}", started.elapsed());
+        }
+        let binary = folder.join("large");
+        let mut starts: Vec<(Duration, String)> = (0..21).map(|_| start(&binary)).collect();
+        starts.sort();
+        let (median, resident) = &starts[starts.len() / 2];
+        println!("{tools} tools: start to `initialize` {median:.2?}, {resident}");
+        for program in ["(count (tool/servers))", "(count (apropos \"thing\"))"] {
+            let started = Instant::now();
+            let asked = Command::new(&binary).args(["eval", program]).output().unwrap();
+            println!(
+                "{tools} tools: eval '{program}' {:.2?}: {}",
+                started.elapsed(),
+                String::from_utf8_lossy(&asked.stdout).trim()
+            );
+        }
     }
 }

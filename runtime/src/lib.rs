@@ -37,6 +37,7 @@ pub mod log;
 pub mod pool;
 pub mod profile;
 pub mod protocol;
+pub mod schema;
 pub mod secrets;
 pub mod server;
 pub mod settings;

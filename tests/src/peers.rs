@@ -47,6 +47,11 @@ pub fn npm_file(path: &str) -> PathBuf {
     installed("node_modules").join(path)
 }
 
+/// JSON Schema's official test suite for the dialect 2020-12.
+pub fn json_schema_suite() -> PathBuf {
+    installed("json-schema-suite/draft2020-12")
+}
+
 /// `node` with a script of `tests/peers`, which finds the installed packages.
 pub fn node_script(name: &str) -> Command {
     // Modules are looked up beside the script's real path, so that a copy stands beside `node_modules`.

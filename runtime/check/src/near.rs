@@ -4,7 +4,7 @@
 const LONGEST: usize = 100;
 
 /// The candidate that `name` was most likely meant to be; `None` where none is near. Case, `-`, `_`, `.` and spaces count for
-/// little; a third of the characters may be wrong, three at most; a beginning of at least four stands for the whole. The
+/// little; a third of the characters may be wrong, three at most; a beginning of at least three stands for the whole. The
 /// nearest wins, then the first.
 pub fn near_name<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let plain = |text: &str| text.to_lowercase().replace(['-', '.', ' '], "_");
@@ -17,7 +17,7 @@ pub fn near_name<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>) 
     let most = (length / 3).clamp(1, 3);
     let distance = |candidate: &str| {
         let candidate = plain(candidate);
-        if length >= 4 && candidate.starts_with(&name) {
+        if length >= 3 && candidate.starts_with(&name) {
             // After all that differ by letters, the shortest first.
             return Some(most + candidate.len() - name.len());
         }

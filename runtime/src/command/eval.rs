@@ -64,7 +64,7 @@ fn evaluate(host: &mut Host, deployment: &'static Deployment, settings: &Setting
     let stop = cancel.clone();
     let (send, mut receive) = oneshot::channel();
     pool.spawn(
-        move || evaluator.evaluate(&call, cancel),
+        move || evaluator.evaluate(&call, &cancel),
         move |result| {
             // Nobody waits any more after a second signal.
             let _ = send.send(result.unwrap_or_else(|panicked| Evaluation::panicked(&panicked)));

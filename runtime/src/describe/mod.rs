@@ -51,6 +51,7 @@ fn input_schema() -> Value {
         "properties": {
             "program": { "type": "string", "description": "PTC-Lisp source text." },
             "context": { "type": "object", "description": "Values for the program: key k is bound as data/k." },
+            "output_schema": { "type": "object", "description": "JSON Schema 2020-12 that the result must match." },
         },
         "required": ["program"],
     })
@@ -74,10 +75,14 @@ fn annotations(deployment: &'static Deployment, settings: &Settings) -> Value {
 fn output_schema(deployment: &'static Deployment, profile: Profile) -> Option<Value> {
     let text = || json!({ "type": "string" });
     let flag = || json!({ "type": "boolean" });
-    let mut ok = json!({ "status": { "const": "ok" }, "result": text(), "truncated": flag() });
+    let mut ok = json!({
+        "status": { "const": "ok" }, "result": text(), "truncated": flag(), "output_truncated": flag(),
+        "validated": {}, "validated_preview": text(), "validated_preview_truncated": flag(),
+        "validated_bytes": { "type": "integer" },
+    });
     let mut error = json!({
         "status": { "const": "error" }, "reason": text(), "message": text(), "feedback": text(), "result": text(),
-        "truncated": flag(), "feedback_truncated": flag(),
+        "truncated": flag(), "output_truncated": flag(), "feedback_truncated": flag(),
     });
     let aggregator = !deployment.catalog.upstreams.is_empty();
     let calls = || json!({ "type": "array", "items": { "type": "object" } });

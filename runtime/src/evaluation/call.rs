@@ -1,5 +1,6 @@
 //! The arguments of `lisp_eval`.
 
+use super::validated::MOST_SCHEMA_BYTES;
 use crate::protocol::message::{Arguments, kind, string};
 use crate::settings::Settings;
 
@@ -10,6 +11,8 @@ pub struct Call {
     pub program: String,
     /// The `context` object as JSON text. Its keys are checked when it is decoded, on the evaluation's thread.
     pub context: Option<String>,
+    /// The `output_schema` object as JSON text.
+    pub output_schema: Option<String>,
 }
 
 impl Call {
@@ -22,7 +25,7 @@ impl Call {
         if found > most {
             return Err(format!("argument `program` exceeds max_program_bytes ({found} > {most})"));
         }
-        Ok(Call { program, context: None })
+        Ok(Call { program, context: None, output_schema: None })
     }
 
     /// Reads the arguments; the error is the message of an `args_error`.
@@ -37,9 +40,14 @@ impl Call {
         if arguments.get("signature").is_some() {
             return Err("argument `signature` is not supported".into());
         }
-        if arguments.get("output_schema").is_some() {
-            return Err("argument `output_schema` is not supported by this server: it does not validate results yet".into());
-        }
+        call.output_schema = match arguments.get("output_schema").map(|raw| (kind(raw), raw)) {
+            None | Some(("null", _)) => None,
+            Some(("object", raw)) if raw.len() > MOST_SCHEMA_BYTES => {
+                return Err(format!("argument `output_schema` is too long ({} bytes > {MOST_SCHEMA_BYTES})", raw.len()));
+            }
+            Some(("object", raw)) => Some(raw.to_owned()),
+            Some((other, _)) => return Err(format!("argument `output_schema` must be a JSON object, got {other}")),
+        };
         call.context = match arguments.get("context").map(|raw| (kind(raw), raw)) {
             None | Some(("null", _)) => None,
             Some(("object", raw)) if raw.len() > settings.max_context_bytes => {

@@ -2,9 +2,11 @@
 //!
 //! - [`call`]: the arguments of `lisp_eval`, checked.
 //! - [`reason`]: the reasons that go over the wire.
+//! - [`validated`]: results against `output_schema`.
 
 pub mod call;
 pub mod reason;
+pub mod validated;
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -15,9 +17,12 @@ use ptc_lisp::{Kind, Program, Run, Value, json, print};
 
 pub use call::Call;
 pub use reason::Reason;
+pub use validated::Validated;
 
+use self::validated::Bounds;
 use crate::alloc;
 use crate::pool::Panicked;
+use crate::schema::Schema;
 use crate::secrets::Redactor;
 use crate::settings::Settings;
 use crate::upstream::{CallRecord, Upstreams};
@@ -31,11 +36,20 @@ pub struct Evaluator {
     redactor: Redactor,
 }
 
+/// A call that can run.
+struct Prepared {
+    program: Program,
+    context: Option<Value>,
+    schema: Option<Schema>,
+}
+
 /// Everything that is known of an evaluation. Every text in it has passed the redactor.
 #[derive(Debug)]
 pub struct Evaluation {
     /// The value's preview, or why there is none.
     pub outcome: Result<Preview, Failure>,
+    /// The value as JSON that matches `output_schema`, where the call gave one.
+    pub validated: Option<Validated>,
     /// What the program printed, a line each.
     pub prints: Vec<String>,
     /// Upstream calls, in order of their start; `None` where there are no upstreams to call.
@@ -80,7 +94,14 @@ impl Failure {
 impl Evaluation {
     /// An evaluation that did not come to run.
     pub fn refused(failure: Failure) -> Self {
-        Evaluation { outcome: Err(failure), prints: Vec::new(), calls: None, duration: Duration::ZERO, context: None }
+        Evaluation {
+            outcome: Err(failure),
+            validated: None,
+            prints: Vec::new(),
+            calls: None,
+            duration: Duration::ZERO,
+            context: None,
+        }
     }
 
     /// An evaluation that hit a bug of ours.
@@ -98,40 +119,49 @@ impl Evaluator {
     }
 
     /// Evaluates on the calling thread, whose stack must be one that `ptc-lisp` names.
-    pub fn evaluate(&self, call: &Call, cancel: Cancel) -> Evaluation {
+    pub fn evaluate(&self, call: &Call, cancel: &Cancel) -> Evaluation {
         let started = Instant::now();
         let mut evaluation = match self.prepare(call) {
-            Ok((program, context)) => self.run(call, &program, context, cancel, started),
+            Ok(prepared) => self.run(call, prepared, cancel, started),
             Err(failure) => Evaluation::refused(failure),
         };
         evaluation.duration = started.elapsed();
         evaluation
     }
 
-    fn prepare(&self, call: &Call) -> Result<(Program, Option<Value>), Failure> {
+    fn prepare(&self, call: &Call) -> Result<Prepared, Failure> {
+        let schema = call.output_schema.as_deref().map(validated::schema).transpose()?;
         let context = call.context.as_deref().map(context).transpose()?;
         let program = Program::compile(&call.program).map_err(|error| self.failure(&error, &call.program))?;
         let certain = ptc_check::check(&program, self.deployment.catalog).into_iter().find(|finding| finding.certain);
         match certain {
-            None => Ok((program, context)),
+            None => Ok(Prepared { program, context, schema }),
             Some(finding) => Err(self.failure(&finding.into_error(&call.program), &call.program)),
         }
     }
 
-    fn run(&self, call: &Call, program: &Program, context: Option<Value>, cancel: Cancel, started: Instant) -> Evaluation {
+    fn run(&self, call: &Call, prepared: Prepared, cancel: &Cancel, started: Instant) -> Evaluation {
+        let Prepared { program, context, schema } = prepared;
         let host = self.upstreams.program();
         let limits = self.limits.clone();
         let mut run =
-            Run::new(program).limits(limits).host(host.clone()).gauge(alloc::live_bytes).cancel(cancel).started(started);
+            Run::new(&program).limits(limits).host(host.clone()).gauge(alloc::live_bytes).cancel(cancel.clone()).started(started);
         if let Some(context) = &context {
             run = run.context(context.clone());
         }
         let outcome = run.execute();
+        let bounds = Bounds { started, wall_clock: self.limits.wall_clock, cancel };
+        let checked = outcome.result.as_ref().map_err(|error| self.failure(error, &call.program)).and_then(|value| {
+            let validate = |schema| validated::validate(schema, value, &bounds, &self.redactor);
+            Ok((self.preview(value), schema.as_ref().map(validate).transpose()?))
+        });
+        let (preview, validated) = match checked {
+            Ok((preview, validated)) => (Ok(preview), validated),
+            Err(failure) => (Err(failure), None),
+        };
         Evaluation {
-            outcome: match &outcome.result {
-                Ok(value) => Ok(self.preview(value)),
-                Err(error) => Err(self.failure(error, &call.program)),
-            },
+            outcome: preview,
+            validated,
             prints: outcome.prints.iter().map(|line| self.redact(line)).collect(),
             calls: (!self.deployment.catalog.upstreams.is_empty()).then(|| host.calls()),
             duration: Duration::ZERO,

@@ -17,6 +17,8 @@ pub enum Reason {
     ArgsError,
     /// The program called `(fail v)`.
     Fail,
+    /// The result does not match the schema that the call gave.
+    ValidationError,
     /// As many evaluations run as may.
     Busy,
     /// The client stopped the call.
@@ -29,13 +31,14 @@ pub enum Reason {
 
 impl Reason {
     /// Every reason.
-    pub const ALL: [Reason; 10] = [
+    pub const ALL: [Reason; 11] = [
         Reason::ParseError,
         Reason::RuntimeError,
         Reason::Timeout,
         Reason::MemoryLimit,
         Reason::ArgsError,
         Reason::Fail,
+        Reason::ValidationError,
         Reason::Busy,
         Reason::Cancelled,
         Reason::UnknownTool,
@@ -51,6 +54,7 @@ impl Reason {
             Reason::MemoryLimit => "memory_limit",
             Reason::ArgsError => "args_error",
             Reason::Fail => "fail",
+            Reason::ValidationError => "validation_error",
             Reason::Busy => "busy",
             Reason::Cancelled => "cancelled",
             Reason::UnknownTool => "unknown_tool",

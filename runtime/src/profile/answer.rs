@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 
 use serde::Serialize;
+use serde_json::value::RawValue;
 
 use super::metrics::Metrics;
 use super::{Budget, Profile};
@@ -15,6 +16,7 @@ pub const PREFIX: &str = "user=> ";
 
 /// An evaluation's data as the documents name them. What is `None` or false is left out.
 #[derive(Debug, Default, Serialize)]
+#[expect(clippy::struct_excessive_bools, reason = "the documented flags")]
 pub struct Payload<'a> {
     status: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -29,10 +31,22 @@ pub struct Payload<'a> {
     feedback: Option<Cow<'a, str>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     truncated: Option<bool>,
+    /// Something was left out that is not the value's preview.
+    #[serde(skip_serializing_if = "is_false")]
+    output_truncated: bool,
     #[serde(skip_serializing_if = "is_false")]
     prints_truncated: bool,
     #[serde(skip_serializing_if = "is_false")]
     feedback_truncated: bool,
+    /// Exact or absent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    validated: Option<&'a RawValue>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    validated_preview: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    validated_bytes: Option<usize>,
+    #[serde(skip_serializing_if = "is_false")]
+    validated_preview_truncated: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     upstream_calls: Option<Calls<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -80,16 +94,54 @@ fn is_false(flag: &bool) -> bool {
 
 /// The raw JSON of a tool result.
 pub fn tool_result(evaluation: &Evaluation, profile: Profile, era: Era) -> String {
-    let is_error = evaluation.outcome.is_err();
-    let result_type = (era == Era::Stateless).then_some("complete");
+    let whole = render(evaluation, profile, era);
+    let most = profile.budget().envelope_bytes;
+    if whole.len() <= most { whole } else { reduced(evaluation, profile, era, most) }
+}
+
+fn render(evaluation: &Evaluation, profile: Profile, era: Era) -> String {
     let payload = (profile != Profile::Slim).then(|| payload(evaluation, profile));
     let text = match (&payload, profile) {
         (Some(payload), Profile::Debug) => serde_json::to_string(payload).unwrap_or_default(),
         _ => text(evaluation, profile),
     };
-    let content = [Text { r#type: "text", text: &text }];
-    let result = ToolResult { content, structured_content: payload.as_ref(), is_error, result_type };
+    envelope(evaluation, &text, payload.as_ref(), era)
+}
+
+fn envelope(evaluation: &Evaluation, text: &str, payload: Option<&Payload<'_>>, era: Era) -> String {
+    let result = ToolResult {
+        content: [Text { r#type: "text", text }],
+        structured_content: payload,
+        is_error: evaluation.outcome.is_err(),
+        result_type: (era == Era::Stateless).then_some("complete"),
+    };
     serde_json::to_string(&result).unwrap_or_default()
+}
+
+/// The last resort: every part was within its budget, and together, written as JSON, they are not.
+fn reduced(evaluation: &Evaluation, profile: Profile, era: Era, most: usize) -> String {
+    // A byte of text takes six of JSON at most, and debug says it twice.
+    let text = text(evaluation, profile);
+    let (text, _) = cut(&text, most / 16);
+    let text = format!("{text}\n\n[truncated]");
+    let mut payload = Payload { truncated: Some(true), output_truncated: true, ..Payload::default() };
+    match &evaluation.outcome {
+        Ok(_) => {
+            payload.status = "ok";
+            payload.result = Some(Cow::Borrowed(&text));
+            if profile == Profile::Debug {
+                payload.prints = Some(Vec::new());
+                payload.feedback = Some(Cow::Borrowed(""));
+            }
+        }
+        Err(failure) => {
+            payload.status = "error";
+            payload.reason = Some(failure.reason.name());
+            payload.message = Some(cut(&failure.message, most / 32).0);
+            payload.feedback = Some(Cow::Borrowed(""));
+        }
+    }
+    envelope(evaluation, &text, (profile != Profile::Slim).then_some(&payload), era)
 }
 
 /// The raw JSON of a tool result that refuses a call.
@@ -111,7 +163,19 @@ pub fn payload(evaluation: &Evaluation, profile: Profile) -> Payload<'_> {
             payload.result = (!value.nil).then(|| shown(value));
             payload.truncated = (full || value.truncated || prints_truncated).then_some(value.truncated || prints_truncated);
             payload.prints_truncated = full && prints_truncated;
+            payload.output_truncated = prints_truncated;
             payload.feedback = full.then_some(Cow::Borrowed(""));
+            if let Some(validated) = &evaluation.validated {
+                let whole = (validated.json.len() <= budget.validated_bytes).then_some(validated.json.as_str());
+                payload.validated = whole.and_then(|json| serde_json::from_str(json).ok());
+                if payload.validated.is_none() {
+                    payload.validated_preview = Some(&validated.preview.text);
+                    payload.validated_preview_truncated = validated.preview.truncated;
+                    payload.validated_bytes = Some(validated.json.len());
+                    payload.output_truncated = true;
+                    payload.truncated = Some(true);
+                }
+            }
             payload.result.as_deref().unwrap_or_default().to_owned()
         }
         Err(failure) => {

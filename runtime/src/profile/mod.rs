@@ -28,6 +28,10 @@ pub struct Budget {
     pub print_bytes: usize,
     /// Bytes of feedback, and of an error's message.
     pub feedback_bytes: usize,
+    /// Bytes of a validated value as JSON; a longer one is left out whole.
+    pub validated_bytes: usize,
+    /// Bytes of a whole tool result: what is longer, which only odd texts are, is reduced to its outcome.
+    pub envelope_bytes: usize,
 }
 
 impl Profile {
@@ -42,11 +46,18 @@ impl Profile {
 
     /// What it lets through.
     pub fn budget(self) -> Budget {
-        let (kib, print_entries) = match self {
-            Profile::Slim => (8, 20),
-            Profile::Structured => (16, 50),
-            Profile::Debug => (64, 200),
+        let (text, print_entries, validated, envelope) = match self {
+            Profile::Slim => (8, 20, 0, 32),
+            Profile::Structured => (16, 50, 32, 96),
+            Profile::Debug => (64, 200, 128, 512),
         };
-        Budget { preview_bytes: kib * 1024, print_entries, print_bytes: kib * 1024, feedback_bytes: kib * 1024 }
+        Budget {
+            preview_bytes: text * 1024,
+            print_entries,
+            print_bytes: text * 1024,
+            feedback_bytes: text * 1024,
+            validated_bytes: validated * 1024,
+            envelope_bytes: envelope * 1024,
+        }
     }
 }

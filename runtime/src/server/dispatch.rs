@@ -174,7 +174,7 @@ impl Server {
         let cancel = place.cancel.clone();
         self.pool.spawn(
             move || {
-                let evaluation = evaluator.evaluate(&call, cancel);
+                let evaluation = evaluator.evaluate(&call, &cancel);
                 (answer::tool_result(&evaluation, profile, era), evaluation)
             },
             move |done| {

@@ -12,6 +12,7 @@ pub(crate) const TESTS: &[Test] = &[
     ("process::calls_do_not_see_each_other", calls_do_not_see_each_other),
     ("process::concurrent_calls_do_not_see_each_other", concurrent_calls_do_not_see_each_other),
     ("process::a_cancelled_call_stops_and_is_not_answered", a_cancelled_call_stops_and_is_not_answered),
+    ("process::no_result_is_longer_than_its_envelope", no_result_is_longer_than_its_envelope),
     ("process::an_id_in_flight_is_refused", an_id_in_flight_is_refused),
     (
         "process::oversized_and_unreadable_frames_do_not_end_the_connection",
@@ -80,6 +81,20 @@ fn a_cancelled_call_stops_and_is_not_answered() {
         }
     };
     assert!(answer.contains(r#""id":9"#) && answer.contains("user=> 3"), "{answer}");
+}
+
+fn no_result_is_longer_than_its_envelope() {
+    // Within the budget of printed text, and six times that as JSON.
+    let program = r#"(dotimes [i 7] (println (apply str (repeat 1000 "\u0001")))) 1"#;
+    for (profile, most) in [("slim", 32), ("structured", 96), ("debug", 512)] {
+        let mut server = Peer::start(&["--response-profile", profile]);
+        let answer = server.ask("1", program);
+        assert!(answer.len() < most * 1024 + 100, "{profile}: {}", answer.len());
+        let answer: serde_json::Value = serde_json::from_str(&answer).expect("a whole line of JSON");
+        let text = answer["result"]["content"][0]["text"].as_str().expect("text");
+        assert_eq!(text.ends_with("[truncated]"), profile == "slim", "{profile}");
+        assert!(profile == "slim" || answer["result"]["structuredContent"]["status"] == "ok", "{answer}");
+    }
 }
 
 fn an_id_in_flight_is_refused() {

@@ -1,0 +1,77 @@
+//! Results against the schema that a call gave for them.
+
+use std::time::{Duration, Instant};
+
+use ptc_lisp::json::{self, EncodeError};
+use ptc_lisp::limits::Cancel;
+use ptc_lisp::{Value, print};
+
+use super::{Failure, Preview, Reason};
+use crate::schema::{Interrupted, Schema};
+use crate::secrets::Redactor;
+
+/// Bytes of a schema.
+pub const MOST_SCHEMA_BYTES: usize = 256 * 1024;
+/// Bytes of a result, as JSON.
+const MOST_RESULT_BYTES: usize = 4 * 1024 * 1024;
+/// Bytes of the preview that stands for a result too long to repeat.
+const PREVIEW_BYTES: usize = 512;
+
+/// A result that matches, as JSON.
+#[derive(Debug)]
+pub struct Validated {
+    /// The whole JSON text; never a part of it.
+    pub json: String,
+    /// What stands for it where it is too long for an answer.
+    pub preview: Preview,
+}
+
+/// When to give up.
+pub(super) struct Bounds<'a> {
+    pub(super) started: Instant,
+    pub(super) wall_clock: Duration,
+    pub(super) cancel: &'a Cancel,
+}
+
+/// Compiles the `output_schema` of a call.
+pub(super) fn schema(raw: &str) -> Result<Schema, Failure> {
+    let refuse = |why: String| Failure::plain(Reason::ArgsError, format!("argument `output_schema` is invalid: {why}"));
+    let value = json::decode(raw.as_bytes()).map_err(|fault| refuse(fault.to_string()))?;
+    Schema::compile(&value).map_err(|refused| refuse(refused.to_string()))
+}
+
+/// The value as JSON that matches the schema.
+pub(super) fn validate(schema: &Schema, value: &Value, bounds: &Bounds<'_>, redactor: &Redactor) -> Result<Validated, Failure> {
+    let invalid = |message: String| Failure::plain(Reason::ValidationError, message);
+    let text = json::encode(value, MOST_RESULT_BYTES).map_err(|why| match why {
+        EncodeError::TooLarge { max_bytes } => {
+            invalid(format!("return: longer than {max_bytes} bytes as JSON, too long to validate; return less of it"))
+        }
+        EncodeError::Unsupported { path, found } => {
+            let separator = if path.is_empty() || path.starts_with('[') { "" } else { "." };
+            invalid(format!("return{separator}{path}: {found} has no JSON form"))
+        }
+    })?;
+    // What the schema sees is what a client would: keywords are strings, sets are arrays.
+    let plain = json::decode(text.as_bytes()).map_err(|fault| invalid(format!("return: {fault}")))?;
+    let stop = || bounds.cancel.is_cancelled() || bounds.started.elapsed() > bounds.wall_clock;
+    let report = schema.validate(&plain, &stop).map_err(|interrupted| match interrupted {
+        Interrupted::Stopped if bounds.cancel.is_cancelled() => Failure::plain(Reason::Cancelled, "the call was cancelled"),
+        Interrupted::Stopped => Failure::plain(Reason::Timeout, "the wall clock ran out while the result was validated"),
+        Interrupted::TooCostly => invalid("return: takes too long to validate; give `output_schema` fewer alternatives".into()),
+        Interrupted::TooDeep => invalid("return: nests too deep to validate".into()),
+    })?;
+    if let Some(first) = report.mismatches.first() {
+        let mut failure = invalid(redactor.redact_str(&first.to_string()).into_owned());
+        let mut more: Vec<String> = report.mismatches.iter().skip(1).map(ToString::to_string).collect();
+        let unsaid = report.total - report.mismatches.len();
+        if unsaid > 0 {
+            more.push(format!("… and {unsaid} more mismatches"));
+        }
+        failure.feedback = redactor.redact_str(&more.join("\n")).into_owned();
+        return Err(failure);
+    }
+    let print::Preview { text: shown, truncated, .. } = print::preview(value, PREVIEW_BYTES);
+    let preview = Preview { text: redactor.redact_str(&shown).into_owned(), truncated, nil: value.is_nil() };
+    Ok(Validated { json: redactor.redact_str(&text).into_owned(), preview })
+}

@@ -1,0 +1,488 @@
+//! From JSON to checks. Each keyword is a row of [`KEYWORDS`]; what has no row is refused by name.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+
+use ptc_catalog::{Type, Types};
+use ptc_check::near_name;
+use ptc_lisp::{Kind, Value};
+use regex::{Regex, RegexBuilder};
+
+use super::check::{Bound, Check, Id, Node, Properties, Size};
+use super::exact::Exact;
+use super::report::{described, quoted, type_name};
+use super::{MOST_DEPTH, Refused, Schema};
+
+/// Subschemas that one schema may reach.
+const MOST_NODES: usize = 10_000;
+/// Bytes that a compiled pattern may take.
+const PATTERN_BYTES: usize = 1 << 20;
+
+/// Reads a keyword's value. `None` where it asserts nothing by itself.
+type Read = fn(&mut Compiler<'_>, &Place<'_>, &Value) -> Result<Option<Check>, Refused>;
+
+/// Every keyword that is taken.
+const KEYWORDS: &[(&str, Read)] = &[
+    ("type", types),
+    ("enum", |_, at, value| Ok(Some(Check::Enum(at.list(value)?.into_iter().cloned().collect())))),
+    ("const", |_, _, value| Ok(Some(Check::Const(value.clone())))),
+    ("minimum", |_, at, value| bound(at, value, Bound::Minimum)),
+    ("maximum", |_, at, value| bound(at, value, Bound::Maximum)),
+    ("exclusiveMinimum", |_, at, value| bound(at, value, Bound::ExclusiveMinimum)),
+    ("exclusiveMaximum", |_, at, value| bound(at, value, Bound::ExclusiveMaximum)),
+    ("multipleOf", multiple_of),
+    ("minLength", |_, at, value| size(at, value, Size::MinLength)),
+    ("maxLength", |_, at, value| size(at, value, Size::MaxLength)),
+    ("minItems", |_, at, value| size(at, value, Size::MinItems)),
+    ("maxItems", |_, at, value| size(at, value, Size::MaxItems)),
+    ("minProperties", |_, at, value| size(at, value, Size::MinProperties)),
+    ("maxProperties", |_, at, value| size(at, value, Size::MaxProperties)),
+    ("pattern", |_, at, value| {
+        let text = at.string(value)?;
+        Ok(Some(Check::Pattern(pattern(at, text)?, text.to_owned())))
+    }),
+    ("uniqueItems", |_, at, value| Ok(at.boolean(value)?.then_some(Check::UniqueItems))),
+    ("required", |_, at, value| Ok(Some(Check::Required(at.strings(value)?)))),
+    ("dependentRequired", dependent_required),
+    // One check for the three, made where the first of them stands.
+    ("properties", properties),
+    ("patternProperties", properties),
+    ("additionalProperties", properties),
+    ("propertyNames", |compiler, at, _| Ok(Some(Check::PropertyNames(compiler.below(at)?)))),
+    ("dependentSchemas", |compiler, at, value| Ok(Some(Check::DependentSchemas(compiler.named(at, value)?)))),
+    ("prefixItems", items),
+    ("items", items),
+    ("contains", contains),
+    ("minContains", |_, at, value| at.count(value).map(|_| None)),
+    ("maxContains", |_, at, value| at.count(value).map(|_| None)),
+    ("$ref", reference),
+    ("allOf", |compiler, at, value| Ok(Some(Check::AllOf(compiler.listed(at, value)?)))),
+    ("anyOf", |compiler, at, value| Ok(Some(Check::AnyOf(compiler.listed(at, value)?)))),
+    ("oneOf", |compiler, at, value| Ok(Some(Check::OneOf(compiler.listed(at, value)?)))),
+    ("not", |compiler, at, _| Ok(Some(Check::Not(compiler.below(at)?)))),
+    ("if", condition),
+    // Without `if` these say nothing.
+    ("then", annotation),
+    ("else", annotation),
+    ("unevaluatedItems", |compiler, at, _| Ok(Some(Check::UnevaluatedItems(compiler.below(at)?)))),
+    ("unevaluatedProperties", |compiler, at, _| Ok(Some(Check::UnevaluatedProperties(compiler.below(at)?)))),
+    ("$schema", dialect),
+    ("$id", |_, at, _| if at.is_root() { Ok(None) } else { Err(at.refuse("`$id` is supported only at the top of a schema")) }),
+    ("$anchor", annotation),
+    ("$defs", annotation),
+    ("definitions", annotation),
+    ("$comment", annotation),
+    ("title", annotation),
+    ("description", annotation),
+    ("default", annotation),
+    ("examples", annotation),
+    ("deprecated", annotation),
+    ("readOnly", annotation),
+    ("writeOnly", annotation),
+    ("format", annotation),
+    ("contentEncoding", annotation),
+    ("contentMediaType", annotation),
+    ("contentSchema", annotation),
+];
+
+/// Keywords that have a meaning elsewhere, and what to write instead.
+const UNSUPPORTED: &[(&str, &str)] = &[
+    ("$dynamicRef", ""),
+    ("$dynamicAnchor", ""),
+    ("$recursiveRef", "; use `$ref`"),
+    ("$recursiveAnchor", ""),
+    ("$vocabulary", ""),
+    ("additionalItems", "; use `prefixItems` and `items`"),
+    ("dependencies", "; use `dependentRequired` or `dependentSchemas`"),
+    ("nullable", "; add \"null\" to `type`"),
+    ("discriminator", "; use `oneOf` with `const`"),
+];
+
+impl Schema {
+    /// Compiles a schema that was decoded from JSON.
+    pub fn compile(schema: &Value) -> Result<Schema, Refused> {
+        if schema.depth() as usize > MOST_DEPTH {
+            return Err(Refused { at: "#".into(), why: format!("the schema nests deeper than {MOST_DEPTH}") });
+        }
+        let mut compiler = Compiler { root: schema, places: BTreeMap::new(), pending: Vec::new(), nodes: Vec::new() };
+        compiler.node("#", schema)?;
+        while let Some((pointer, value, id)) = compiler.pending.pop() {
+            let node = compiler.compile(&pointer, value)?;
+            if let Some(place) = compiler.nodes.get_mut(id) {
+                *place = node;
+            }
+        }
+        let nodes = compiler.nodes;
+        refuse_endless(&nodes)?;
+        let asks = |node: &Node| matches!(node, Node::All(checks) if checks.iter().any(Check::asks_what_was_evaluated));
+        Ok(Schema { tracks: nodes.iter().any(asks), nodes })
+    }
+}
+
+struct Compiler<'v> {
+    root: &'v Value,
+    /// Subschemas by their pointer: one that is referred to twice is compiled once.
+    places: BTreeMap<String, Id>,
+    pending: Vec<(String, &'v Value, Id)>,
+    nodes: Vec<Node>,
+}
+
+/// A keyword in a schema.
+struct Place<'p> {
+    /// Pointer of the schema.
+    schema: &'p str,
+    keyword: &'p str,
+    /// The schema, for keywords that look at their siblings.
+    siblings: &'p Value,
+}
+
+impl<'v> Compiler<'v> {
+    /// The node of the subschema at `pointer`, compiled later.
+    fn node(&mut self, pointer: &str, value: &'v Value) -> Result<Id, Refused> {
+        if let Some(id) = self.places.get(pointer) {
+            return Ok(*id);
+        }
+        let id = self.nodes.len();
+        if id >= MOST_NODES {
+            return Err(Refused { at: pointer.to_owned(), why: format!("the schema has more than {MOST_NODES} subschemas") });
+        }
+        self.nodes.push(Node::Constant(true));
+        self.places.insert(pointer.to_owned(), id);
+        self.pending.push((pointer.to_owned(), value, id));
+        Ok(id)
+    }
+
+    fn compile(&mut self, pointer: &str, value: &'v Value) -> Result<Node, Refused> {
+        if let Some(constant) = value.as_bool() {
+            return Ok(Node::Constant(constant));
+        }
+        let Some(members) = value.entries() else {
+            let instead = if pointer.ends_with("/items") && value.kind() == Kind::Vector {
+                "; for a list of schemas use `prefixItems`"
+            } else {
+                ""
+            };
+            let why = format!("a schema is an object or a boolean, got {}{instead}", type_name(value));
+            return Err(Refused { at: pointer.to_owned(), why });
+        };
+        let mut checks = Vec::new();
+        for (name, given) in members {
+            let place = Place { schema: pointer, keyword: name.as_str().unwrap_or_default(), siblings: value };
+            let Some((_, read)) = KEYWORDS.iter().find(|(keyword, _)| *keyword == place.keyword) else {
+                return Err(place.unknown());
+            };
+            checks.extend(read(self, &place, given)?);
+        }
+        checks.sort_by_key(Check::asks_what_was_evaluated);
+        Ok(Node::All(checks))
+    }
+
+    /// The schema that is the keyword's value.
+    fn below(&mut self, at: &Place<'_>) -> Result<Id, Refused> {
+        self.sibling(at, at.keyword)?.ok_or_else(|| at.refuse("must be a schema"))
+    }
+
+    /// The schema under another keyword of the same object.
+    fn sibling(&mut self, at: &Place<'_>, keyword: &str) -> Result<Option<Id>, Refused> {
+        let pointer = join(at.schema, keyword);
+        // Looked up from the root, so that the reference outlives the caller's.
+        match self.find(&pointer) {
+            Some(value) => self.node(&pointer, value).map(Some),
+            None => Ok(None),
+        }
+    }
+
+    fn listed(&mut self, at: &Place<'_>, value: &Value) -> Result<Vec<Id>, Refused> {
+        let count = at.list(value)?.len();
+        if count == 0 {
+            return Err(at.refuse("must have at least one schema"));
+        }
+        (0..count).map(|n| self.member(&at.pointer(), &n.to_string())).collect()
+    }
+
+    fn named(&mut self, at: &Place<'_>, value: &Value) -> Result<Vec<(String, Id)>, Refused> {
+        let names: Vec<String> = at.names(value)?;
+        names.into_iter().map(|name| self.member(&at.pointer(), &name).map(|id| (name, id))).collect()
+    }
+
+    fn member(&mut self, pointer: &str, name: &str) -> Result<Id, Refused> {
+        let pointer = join(pointer, name);
+        let value = self.find(&pointer).ok_or_else(|| Refused { at: pointer.clone(), why: "must be a schema".into() })?;
+        self.node(&pointer, value)
+    }
+
+    /// The value that a pointer of this schema (`#/a/0`) leads to.
+    fn find(&self, pointer: &str) -> Option<&'v Value> {
+        let steps = pointer.strip_prefix('#')?;
+        if steps.is_empty() {
+            return Some(self.root);
+        }
+        steps.strip_prefix('/')?.split('/').try_fold(self.root, |value, step| {
+            let step = step.replace("~1", "/").replace("~0", "~");
+            match value.kind() {
+                Kind::Map => value.get(&step),
+                Kind::Vector => value.items()?.nth(step.parse().ok()?),
+                _ => None,
+            }
+        })
+    }
+}
+
+impl Place<'_> {
+    fn pointer(&self) -> String {
+        join(self.schema, self.keyword)
+    }
+
+    fn is_root(&self) -> bool {
+        self.schema == "#"
+    }
+
+    fn refuse(&self, why: impl Into<String>) -> Refused {
+        Refused { at: self.pointer(), why: why.into() }
+    }
+
+    fn unknown(&self) -> Refused {
+        let name = self.keyword;
+        if let Some((_, instead)) = UNSUPPORTED.iter().find(|(keyword, _)| *keyword == name) {
+            return self.refuse(format!("`{name}` is not supported{instead}"));
+        }
+        let near = near_name(name, KEYWORDS.iter().map(|(keyword, _)| *keyword));
+        let near = near.map_or_else(String::new, |near| format!("; did you mean `{near}`?"));
+        self.refuse(format!("unknown keyword{near}"))
+    }
+
+    fn must<T>(&self, what: &str, value: &Value, found: Option<T>) -> Result<T, Refused> {
+        found.ok_or_else(|| self.refuse(format!("must be {what}, got {}", described(value))))
+    }
+
+    fn string<'v>(&self, value: &'v Value) -> Result<&'v str, Refused> {
+        self.must("a string", value, value.as_str())
+    }
+
+    fn boolean(&self, value: &Value) -> Result<bool, Refused> {
+        self.must("true or false", value, value.as_bool())
+    }
+
+    /// A number of things; `2.0` is one.
+    fn count(&self, value: &Value) -> Result<u64, Refused> {
+        let whole = value.as_f64().filter(|n| n.fract() == 0.0 && (0.0..9e15).contains(n)).map(|n| n as u64);
+        self.must("a whole number, zero or more", value, whole)
+    }
+
+    fn list<'v>(&self, value: &'v Value) -> Result<Vec<&'v Value>, Refused> {
+        self.must("an array", value, (value.kind() == Kind::Vector).then(|| value.items().into_iter().flatten().collect()))
+    }
+
+    fn strings(&self, value: &Value) -> Result<Vec<String>, Refused> {
+        let all: Option<Vec<String>> = self.list(value)?.into_iter().map(|item| item.as_str().map(str::to_owned)).collect();
+        self.must("an array of strings", value, all)
+    }
+
+    fn names(&self, value: &Value) -> Result<Vec<String>, Refused> {
+        let entries = self.must("an object", value, value.entries())?;
+        Ok(entries.filter_map(|(name, _)| name.as_str().map(str::to_owned)).collect())
+    }
+}
+
+fn join(pointer: &str, step: &str) -> String {
+    format!("{pointer}/{}", step.replace('~', "~0").replace('/', "~1"))
+}
+
+#[expect(clippy::unnecessary_wraps, reason = "the shape of a row")]
+fn annotation(_: &mut Compiler<'_>, _: &Place<'_>, _: &Value) -> Result<Option<Check>, Refused> {
+    Ok(None)
+}
+
+fn dialect(_: &mut Compiler<'_>, at: &Place<'_>, value: &Value) -> Result<Option<Check>, Refused> {
+    let uri = at.string(value)?;
+    let known = uri.trim_end_matches('#');
+    // Older dialects differ in keywords that are refused by name.
+    let ours = ["https://json-schema.org/draft/2020-12/schema", "https://json-schema.org/draft/2019-09/schema"];
+    let older = ["http://json-schema.org/draft-07/schema", "http://json-schema.org/draft-06/schema"];
+    if ours.contains(&known) || older.contains(&known) {
+        return Ok(None);
+    }
+    Err(at.refuse(format!("only the dialect {} is supported, got {}", quoted(ours[0]), quoted(uri))))
+}
+
+fn types(_: &mut Compiler<'_>, at: &Place<'_>, value: &Value) -> Result<Option<Check>, Refused> {
+    let names = if value.as_str().is_some() { vec![value] } else { at.list(value)? };
+    let mut bits = 0;
+    for given in names {
+        let name = at.string(given)?;
+        let found = Type::ALL.iter().find(|(_, known)| *known == name);
+        let (kind, _) = found.ok_or_else(|| {
+            let near = near_name(name, Type::ALL.iter().map(|(_, known)| *known));
+            let near = near.map_or_else(String::new, |near| format!("; did you mean {}?", quoted(near)));
+            at.refuse(format!("unknown type {}{near}", quoted(name)))
+        })?;
+        bits |= *kind as u8;
+    }
+    Ok(Some(Check::Type(Types(bits))))
+}
+
+fn bound(at: &Place<'_>, value: &Value, bound: Bound) -> Result<Option<Check>, Refused> {
+    at.must("a number", value, value.as_f64())?;
+    Ok(Some(Check::Bound(bound, value.clone())))
+}
+
+fn multiple_of(_: &mut Compiler<'_>, at: &Place<'_>, value: &Value) -> Result<Option<Check>, Refused> {
+    let unit = value.as_f64().and_then(|_| Exact::of(value)).filter(Exact::is_positive);
+    Ok(Some(Check::MultipleOf(at.must("a number above zero", value, unit)?, value.clone())))
+}
+
+fn size(at: &Place<'_>, value: &Value, size: Size) -> Result<Option<Check>, Refused> {
+    Ok(Some(Check::Size(size, at.count(value)?)))
+}
+
+fn dependent_required(_: &mut Compiler<'_>, at: &Place<'_>, value: &Value) -> Result<Option<Check>, Refused> {
+    let entries = at.must("an object", value, value.entries())?;
+    let read = |(name, needs): (&Value, &Value)| Ok((name.as_str().unwrap_or_default().to_owned(), at.strings(needs)?));
+    Ok(Some(Check::DependentRequired(entries.map(read).collect::<Result<_, Refused>>()?)))
+}
+
+fn properties(compiler: &mut Compiler<'_>, at: &Place<'_>, _: &Value) -> Result<Option<Check>, Refused> {
+    const TOGETHER: [&str; 3] = ["properties", "patternProperties", "additionalProperties"];
+    let place = |keyword| Place { keyword, ..*at };
+    let given = |keyword: &str| at.siblings.get(keyword);
+    if TOGETHER.iter().find(|keyword| given(keyword).is_some()) != TOGETHER.iter().find(|keyword| **keyword == at.keyword) {
+        return Ok(None);
+    }
+    let mut found = Properties::default();
+    if let Some(value) = given("properties") {
+        found.named = compiler.named(&place("properties"), value)?;
+        found.named.sort();
+    }
+    if let Some(value) = given("patternProperties") {
+        let place = place("patternProperties");
+        for (text, id) in compiler.named(&place, value)? {
+            found.patterns.push((pattern(&place, &text)?, id));
+        }
+    }
+    found.rest = compiler.sibling(at, "additionalProperties")?;
+    Ok(Some(Check::Properties(found)))
+}
+
+fn items(compiler: &mut Compiler<'_>, at: &Place<'_>, _: &Value) -> Result<Option<Check>, Refused> {
+    let prefix = at.siblings.get("prefixItems");
+    if at.keyword == "items" && prefix.is_some() {
+        return Ok(None);
+    }
+    let prefix = match prefix {
+        Some(list) => compiler.listed(&Place { keyword: "prefixItems", ..*at }, list)?,
+        None => Vec::new(),
+    };
+    Ok(Some(Check::Items { prefix, rest: compiler.sibling(at, "items")? }))
+}
+
+fn contains(compiler: &mut Compiler<'_>, at: &Place<'_>, _: &Value) -> Result<Option<Check>, Refused> {
+    let count = |keyword| at.siblings.get(keyword).map(|n| Place { keyword, ..*at }.count(n)).transpose();
+    let (least, most) = (count("minContains")?.unwrap_or(1), count("maxContains")?);
+    Ok(Some(Check::Contains { schema: compiler.below(at)?, least, most }))
+}
+
+fn condition(compiler: &mut Compiler<'_>, at: &Place<'_>, _: &Value) -> Result<Option<Check>, Refused> {
+    let (then, otherwise) = (compiler.sibling(at, "then")?, compiler.sibling(at, "else")?);
+    Ok(Some(Check::If { condition: compiler.below(at)?, then, otherwise }))
+}
+
+fn reference(compiler: &mut Compiler<'_>, at: &Place<'_>, value: &Value) -> Result<Option<Check>, Refused> {
+    let text = at.string(value)?;
+    let outside = || {
+        let why = "only references inside this schema are supported (`#/$defs/name`)";
+        at.refuse(format!("{why}, got {}", quoted(text)))
+    };
+    let fragment = text.strip_prefix('#').ok_or_else(outside)?;
+    let fragment: Cow<'_, str> = percent_encoding::percent_decode_str(fragment).decode_utf8_lossy();
+    let pointer = if fragment.is_empty() || fragment.starts_with('/') {
+        Some(format!("#{fragment}"))
+    } else {
+        anchor(compiler.root, &fragment)
+    };
+    let found = pointer.and_then(|pointer| compiler.find(&pointer).map(|value| (pointer, value)));
+    let (pointer, value) = found.ok_or_else(|| at.refuse(format!("nothing is at {}", quoted(text))))?;
+    Ok(Some(Check::Reference(compiler.node(&pointer, value)?)))
+}
+
+/// The pointer of the subschema that has this `$anchor`.
+fn anchor(root: &Value, name: &str) -> Option<String> {
+    let mut pending = vec![("#".to_owned(), root)];
+    while let Some((pointer, value)) = pending.pop() {
+        if value.get("$anchor").and_then(Value::as_str) == Some(name) {
+            return Some(pointer);
+        }
+        let members = value.entries().into_iter().flatten();
+        // What `enum` and `const` hold are values, not schemas.
+        let members = members.filter(|(name, _)| !matches!(name.as_str(), Some("enum" | "const")));
+        pending.extend(members.map(|(name, value)| (join(&pointer, name.as_str().unwrap_or_default()), value)));
+        if value.kind() == Kind::Vector {
+            let items = value.items().into_iter().flatten().enumerate();
+            pending.extend(items.map(|(at, value)| (join(&pointer, &at.to_string()), value)));
+        }
+    }
+    None
+}
+
+/// A pattern of ECMA-262, which finds its match anywhere.
+fn pattern(at: &Place<'_>, text: &str) -> Result<Regex, Refused> {
+    let built = RegexBuilder::new(&translated(text)).size_limit(PATTERN_BYTES).build();
+    built.map_err(|error| {
+        let why = error.to_string();
+        let why = why.lines().last().unwrap_or_default().trim_start_matches("error: ");
+        at.refuse(format!("not a pattern that is supported: {why}"))
+    })
+}
+
+/// In ECMA-262 digits and word characters are ASCII.
+fn translated(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    let mut chars = text.chars();
+    while let Some(c) = chars.next() {
+        if c != '\\' {
+            out.push(c);
+            continue;
+        }
+        match chars.next() {
+            Some('d') => out.push_str("[0-9]"),
+            Some('D') => out.push_str("[^0-9]"),
+            Some('w') => out.push_str("[0-9A-Za-z_]"),
+            Some('W') => out.push_str("[^0-9A-Za-z_]"),
+            // An escaped letter that means itself to the one, and something to the other.
+            Some('/') => out.push('/'),
+            Some(other) => out.extend(['\\', other]),
+            None => out.push('\\'),
+        }
+    }
+    out
+}
+
+/// A schema that leads to itself without going into the value would never end.
+fn refuse_endless(nodes: &[Node]) -> Result<(), Refused> {
+    let next = |id: Id| match nodes.get(id) {
+        Some(Node::All(checks)) => checks.iter().flat_map(Check::in_place).collect(),
+        _ => Vec::new(),
+    };
+    // 0 unseen, 1 on the way, 2 done; a stack of its own, since a chain may be as long as the schema.
+    let mut state = vec![0_u8; nodes.len()];
+    for start in 0..nodes.len() {
+        let mut stack = vec![(start, false)];
+        while let Some((id, left)) = stack.pop() {
+            let Some(seen) = state.get_mut(id) else { continue };
+            match (left, *seen) {
+                (true, _) => *seen = 2,
+                (false, 0) => {
+                    *seen = 1;
+                    stack.push((id, true));
+                    let below: Vec<Id> = next(id);
+                    if below.iter().any(|id| state.get(*id) == Some(&1)) {
+                        let why = "the schema refers to itself without going into the value: it would never end";
+                        return Err(Refused { at: "#".into(), why: why.into() });
+                    }
+                    stack.extend(below.into_iter().map(|id| (id, false)));
+                }
+                _ => {}
+            }
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,170 @@
+//! JSON Schema 2020-12 for what a program returns: small, exact on numbers, and bounded in time.
+//!
+//! Every assertion and applicator of the core, applicator, validation and unevaluated vocabularies is supported, with
+//! references inside the schema itself (`#`, `#/…`, `#anchor`). `format` and the other annotations are accepted and assert
+//! nothing. Whatever else a schema says is refused by name, so that nobody takes silence for success.
+//!
+//! - [`compile`]: from JSON to checks, each keyword a row.
+//! - [`check`]: what a compiled schema asserts.
+//! - [`validate`]: checks against a value.
+//! - [`report`]: mismatches, with paths that a model can act on.
+//! - [`exact`]: numbers as exact decimals.
+
+mod check;
+mod compile;
+mod exact;
+mod report;
+mod validate;
+
+use std::fmt;
+
+pub use report::{Mismatch, Report};
+
+/// A compiled schema.
+#[derive(Debug)]
+pub struct Schema {
+    /// Every subschema that is reached; the root is the first.
+    nodes: Vec<check::Node>,
+    /// Whether anything asks what others have evaluated: tracking that costs.
+    tracks: bool,
+}
+
+/// Why a schema is not taken.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Refused {
+    /// Where in the schema, as a JSON pointer: `#/properties/id`.
+    pub at: String,
+    /// What is wrong there, and what would be right.
+    pub why: String,
+}
+
+impl fmt::Display for Refused {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.at, self.why)
+    }
+}
+
+impl std::error::Error for Refused {}
+
+/// How a validation ended without an answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Interrupted {
+    /// It was told to stop.
+    Stopped,
+    /// Schema and value together take more steps than [`MOST_STEPS`].
+    TooCostly,
+    /// They nest deeper than [`MOST_DEPTH`].
+    TooDeep,
+}
+
+/// Visits of a subschema that one validation may take. Branches of `anyOf` multiply, so a small schema can ask for more than
+/// anybody would wait for.
+pub const MOST_STEPS: u64 = 5_000_000;
+
+/// How deep a schema may nest, and how deep a validation may go: it recurses.
+pub const MOST_DEPTH: usize = 128;
+
+#[cfg(test)]
+mod tests {
+    use ptc_lisp::json;
+
+    use super::*;
+
+    fn schema(text: &str) -> Result<Schema, Refused> {
+        Schema::compile(&json::decode(text.as_bytes()).unwrap())
+    }
+
+    fn mismatches(schema_text: &str, value: &str) -> Vec<String> {
+        let value = json::decode(value.as_bytes()).unwrap();
+        let report = schema(schema_text).unwrap().validate(&value, &|| false).unwrap();
+        report.mismatches.iter().map(ToString::to_string).collect()
+    }
+
+    #[test]
+    fn mismatches_name_their_place() {
+        let items = r#"{"type":"object","required":["items"],"properties":{"items":{"type":"array","items":
+            {"type":"object","required":["id"],"properties":{"id":{"type":"integer"}},"additionalProperties":false}}}}"#;
+        assert_eq!(
+            mismatches(items, r#"{"items":[{"id":1},{"id":"x"},{},{"id":2,"my key":3}]}"#),
+            [
+                "return.items[1].id: expected integer, got string \"x\"",
+                "return.items[2].id: missing, but required",
+                "return.items[3][\"my key\"]: not allowed: the schema names id and no more",
+            ]
+        );
+        assert_eq!(mismatches(items, "{}"), ["return.items: missing, but required"]);
+        assert_eq!(mismatches(r#"{"type":["integer","null"]}"#, "[]"), ["return: expected integer or null, got array []"]);
+        assert_eq!(mismatches(r#"{"enum":["a","b"]}"#, "\"c\""), ["return: expected one of \"a\", \"b\", got string \"c\""]);
+        assert_eq!(mismatches("false", "1"), ["return: nothing is allowed here, got integer 1"]);
+    }
+
+    #[test]
+    fn the_nearest_branch_explains() {
+        let either = r#"{"anyOf":[{"type":"integer"},{"type":"object","required":["a"]}]}"#;
+        assert_eq!(
+            mismatches(either, "{}"),
+            ["return: matches none of the 2 schemas of anyOf; nearest: return.a: missing, but required"]
+        );
+        let one = r#"{"oneOf":[{"type":"integer"},{"minimum":0}]}"#;
+        assert_eq!(mismatches(one, "1"), ["return: matches 2 schemas of oneOf (1, 2), must match exactly one"]);
+    }
+
+    #[test]
+    fn what_is_not_supported_is_refused_by_name() {
+        for (text, at, why) in [
+            ("3", "#", "a schema is an object or a boolean, got integer"),
+            (r#"{"properties":{"a":{"tpye":"string"}}}"#, "#/properties/a/tpye", "unknown keyword; did you mean `type`?"),
+            (r#"{"type":"int"}"#, "#/type", "unknown type \"int\"; did you mean \"integer\"?"),
+            (r##"{"$dynamicRef":"#a"}"##, "#/$dynamicRef", "`$dynamicRef` is not supported"),
+            (
+                r#"{"$ref":"https://example.com/x"}"#,
+                "#/$ref",
+                "only references inside this schema are supported (`#/$defs/name`), got \"https://example.com/x\"",
+            ),
+            (r##"{"$ref":"#/$defs/a"}"##, "#/$ref", "nothing is at \"#/$defs/a\""),
+            (
+                r##"{"allOf":[{"$ref":"#"}]}"##,
+                "#",
+                "the schema refers to itself without going into the value: it would never end",
+            ),
+            (
+                r#"{"pattern":"(?=a)"}"#,
+                "#/pattern",
+                "not a pattern that is supported: look-around, including look-ahead and look-behind, is not supported",
+            ),
+            (r#"{"minimum":"3"}"#, "#/minimum", "must be a number, got string \"3\""),
+            (
+                r#"{"items":[{}]}"#,
+                "#/items",
+                "a schema is an object or a boolean, got array; for a list of schemas use `prefixItems`",
+            ),
+        ] {
+            let refused = schema(text).unwrap_err();
+            assert_eq!((refused.at.as_str(), refused.why.as_str()), (at, why), "{text}");
+        }
+    }
+
+    #[test]
+    fn costly_and_stopped_validations_end() {
+        // Each level doubles the work, twenty-five times.
+        let defs: Vec<String> = (0..26)
+            .map(|n| format!(r##""d{n}":{{"anyOf":[{{"$ref":"#/$defs/d{0}"}},{{"$ref":"#/$defs/d{0}"}}]}}"##, n + 1))
+            .collect();
+        let text = format!(r##"{{"$ref":"#/$defs/d0","$defs":{{{},"d26":{{"type":"string"}}}}}}"##, defs.join(","));
+        let schema = schema(&text).unwrap();
+        let value = json::decode(b"1").unwrap();
+        assert_eq!(schema.validate(&value, &|| true).unwrap_err(), Interrupted::Stopped);
+        assert_eq!(schema.validate(&value, &|| false).unwrap_err(), Interrupted::TooCostly);
+    }
+
+    #[test]
+    fn deep_schemas_and_values_end() {
+        let deep = format!("{}true{}", r#"{"not":"#.repeat(1_000), "}".repeat(1_000));
+        assert!(schema(&deep).unwrap_err().why.contains("nests"));
+        let list = schema(r##"{"items":{"$ref":"#"}}"##).unwrap();
+        for (depth, fits) in [(100, true), (300, false)] {
+            let value = json::decode(format!("{}{}", "[".repeat(depth), "]".repeat(depth)).as_bytes()).unwrap();
+            assert_eq!(list.validate(&value, &|| false).err(), (!fits).then_some(Interrupted::TooDeep));
+        }
+    }
+}

@@ -1,0 +1,110 @@
+//! What does not match, and where.
+
+use std::fmt;
+
+use ptc_lisp::{Kind, Value, json};
+
+/// Mismatches that a report keeps.
+const KEPT: usize = 8;
+/// Bytes of a value that a message shows.
+const SHOWN: usize = 80;
+
+/// One place where a value is not what its schema says.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Mismatch {
+    /// The place: `return.items[1].id`.
+    pub path: String,
+    /// What was expected there, and what was found.
+    pub message: String,
+}
+
+impl fmt::Display for Mismatch {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.path, self.message)
+    }
+}
+
+/// All mismatches of a value, in the order of the value.
+#[derive(Debug, Default)]
+pub struct Report {
+    /// The first few.
+    pub mismatches: Vec<Mismatch>,
+    /// How many there are in all.
+    pub total: usize,
+}
+
+impl Report {
+    /// Whether the value matches.
+    pub fn is_valid(&self) -> bool {
+        self.total == 0
+    }
+
+    pub(super) fn add(&mut self, path: &Path<'_>, message: impl FnOnce() -> String) {
+        self.total += 1;
+        if self.mismatches.len() < KEPT {
+            self.mismatches.push(Mismatch { path: path.to_string(), message: message() });
+        }
+    }
+}
+
+/// The way from the root of a value to the place that is looked at.
+#[derive(Clone, Copy)]
+pub(super) enum Path<'p> {
+    Root,
+    Member(&'p Path<'p>, &'p str),
+    Item(&'p Path<'p>, usize),
+}
+
+impl fmt::Display for Path<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Path::Root => f.write_str("return"),
+            Path::Item(up, at) => write!(f, "{up}[{at}]"),
+            Path::Member(up, name) => {
+                let plain = !name.is_empty() && name.chars().all(|c| c.is_alphanumeric() || matches!(c, '_' | '-' | '$'));
+                if plain { write!(f, "{up}.{name}") } else { write!(f, "{up}[{}]", quoted(name)) }
+            }
+        }
+    }
+}
+
+/// A string as JSON.
+pub(super) fn quoted(text: &str) -> String {
+    serde_json::to_string(text).unwrap_or_default()
+}
+
+/// Names as a person lists them: `a`, `b` and `c`.
+pub(super) fn listed(names: &[&str], last: &str) -> String {
+    match names {
+        [] => "nothing".to_owned(),
+        [one] => (*one).to_owned(),
+        [most @ .., end] => format!("{} {last} {end}", most.join(", ")),
+    }
+}
+
+/// The JSON type of a value and, where it is short, the value.
+pub(super) fn described(value: &Value) -> String {
+    let name = type_name(value);
+    if value.is_nil() {
+        return name.to_owned();
+    }
+    match json::encode(value, SHOWN) {
+        Ok(text) => format!("{name} {text}"),
+        Err(_) => match value.kind() {
+            Kind::String => format!("{name} of {} characters", value.as_str().unwrap_or_default().chars().count()),
+            _ => format!("{name} of {} entries", value.len().unwrap_or_default()),
+        },
+    }
+}
+
+pub(super) fn type_name(value: &Value) -> &'static str {
+    match value.kind() {
+        Kind::Nil => "null",
+        Kind::Bool => "boolean",
+        Kind::Int | Kind::BigInt => "integer",
+        Kind::Double => "number",
+        Kind::Vector | Kind::Set => "array",
+        Kind::Map => "object",
+        _ => "string",
+    }
+}
