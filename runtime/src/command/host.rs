@@ -2,6 +2,7 @@
 
 use std::future::Future;
 use std::io;
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -13,7 +14,7 @@ use crate::evaluation::Evaluator;
 use crate::log;
 use crate::pool::Pool;
 use crate::secrets::{MissingSecret, Redactor, Secrets};
-use crate::settings::Settings;
+use crate::settings::{Connect, Settings};
 use crate::upstream::{UpstreamSettings, Upstreams};
 
 /// How long child processes and connections get to end.
@@ -35,6 +36,12 @@ pub(super) struct Host {
 pub(super) enum NoHost {
     /// All secrets that could not be had.
     Secrets(Vec<MissingSecret>),
+    /// The file of certificates, and what is wrong with it.
+    Certificates(String),
+    /// `--connect eager`: every upstream that could not be reached, and why.
+    Upstreams(Vec<String>),
+    /// A signal came first; its name.
+    Signal(&'static str),
     /// The operating system refused something.
     System(io::Error),
 }
@@ -49,7 +56,7 @@ pub(super) enum Ended<T> {
 }
 
 impl Host {
-    /// Resolves secrets and prepares upstreams; connects to nothing.
+    /// Resolves secrets and prepares upstreams; connects to them only where the settings ask for it.
     pub(super) fn new(deployment: &'static Deployment, settings: &Settings) -> Result<Host, NoHost> {
         let config_dir = settings.config_dir();
         let secrets = Secrets::resolve(deployment, &config_dir).map_err(NoHost::Secrets)?;
@@ -68,11 +75,28 @@ impl Host {
             max_calls_per_program: settings.max_upstream_calls_per_program,
             max_catalog_ops: settings.max_catalog_ops_per_program,
             max_catalog_result_bytes: settings.max_catalog_result_bytes,
+            on_drift: settings.on_drift,
+            extra_roots: settings.ca_file.as_deref().map(certificates).transpose()?,
             config_dir,
             handle: runtime.handle().clone(),
         };
         let upstreams = Upstreams::new(deployment, secrets, upstream_settings);
-        Ok(Host { runtime, upstreams, redactor, interrupt, terminate })
+        let host = Host { runtime, upstreams, redactor, interrupt, terminate };
+        if settings.connect == Connect::Eager { host.connected() } else { Ok(host) }
+    }
+
+    /// The same with a connection to every upstream.
+    fn connected(mut self) -> Result<Host, NoHost> {
+        let upstreams = Arc::clone(&self.upstreams);
+        let why = match self.until(async move { upstreams.connect_all().await }) {
+            Ended::Done(Ok(())) => return Ok(self),
+            Ended::Done(Err(faults)) => {
+                NoHost::Upstreams(faults.iter().map(|(name, fault)| format!("upstream '{name}': {fault}")).collect())
+            }
+            Ended::Signal(name) => NoHost::Signal(name),
+        };
+        self.shut_down();
+        Err(why)
     }
 
     /// An evaluator over the upstreams.
@@ -113,11 +137,22 @@ impl Host {
     }
 }
 
+/// The text of a file of certificates, which are looked at before anything is started.
+fn certificates(path: &Path) -> Result<Arc<[u8]>, NoHost> {
+    let text = std::fs::read(path).map_err(|why| why.to_string());
+    #[cfg(feature = "http")]
+    let text = text.and_then(|text| crate::upstream::check_certificates(&text).map(|()| text));
+    text.map(Into::into).map_err(|why| NoHost::Certificates(format!("--ca-file {}: {why}", path.display())))
+}
+
 impl NoHost {
     /// A sentence for each thing that is wrong.
     pub(super) fn sentences(&self) -> Vec<String> {
         match self {
             NoHost::Secrets(missing) => missing.iter().map(ToString::to_string).collect(),
+            NoHost::Certificates(why) => vec![why.clone()],
+            NoHost::Upstreams(faults) => faults.clone(),
+            NoHost::Signal(name) => vec![format!("{name} came before all upstreams were connected")],
             NoHost::System(fault) => vec![format!("cannot start: {fault}")],
         }
     }

@@ -29,6 +29,7 @@ const UNUSABLE: u8 = 2;
 
 /// Runs a pinned binary: the only thing that its `main` calls.
 pub fn main(deployment: &'static Deployment) -> ExitCode {
+    crate::secrets::seal();
     let with_upstreams = !deployment.catalog.upstreams.is_empty();
     let line = match line::read(std::env::args_os().skip(1), |name| std::env::var_os(name), with_upstreams) {
         Ok(line) => line,

@@ -6,6 +6,7 @@
 //! - [`Redactor`] replaces what was resolved, in the forms in which upstreams echo it, by `[REDACTED]`.
 
 mod forms;
+mod memory;
 mod redact;
 mod resolve;
 
@@ -13,6 +14,7 @@ use std::collections::BTreeMap;
 
 use zeroize::Zeroizing;
 
+pub(crate) use memory::seal;
 pub use redact::{REDACTED, Redactor};
 pub use resolve::{MissingSecret, Problem};
 

@@ -5,9 +5,10 @@ use std::ffi::OsStr;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use super::{CatalogMode, Settings};
+use super::{CatalogMode, Connect, Settings};
 use crate::log::Level;
 use crate::profile::Profile;
+use crate::upstream::OnDrift;
 
 /// One setting.
 #[derive(Debug)]
@@ -54,6 +55,11 @@ pub enum Kind {
     },
     /// A folder.
     Folder {
+        /// Stores it.
+        set: fn(&mut Settings, PathBuf),
+    },
+    /// A file.
+    File {
         /// Stores it.
         set: fn(&mut Settings, PathBuf),
     },
@@ -204,6 +210,36 @@ pub static FLAGS: &[Flag] = &[
         help: "Largest result of one discovery form, as JSON",
     },
     Flag {
+        name: "connect",
+        env: "PTC_RUNNER_MCP_CONNECT",
+        kind: Kind::Choice {
+            words: &["lazy", "eager"],
+            set: |s, at| s.connect = [Connect::Lazy].get(at).copied().unwrap_or(Connect::Eager),
+        },
+        default: Default::Fixed("lazy"),
+        group: Group::Upstreams,
+        help: "Connect by the first call, or to all at start and fail where one is down",
+    },
+    Flag {
+        name: "on-drift",
+        env: "PTC_RUNNER_MCP_ON_DRIFT",
+        kind: Kind::Choice {
+            words: &["deny", "warn", "off"],
+            set: |s, at| s.on_drift = [OnDrift::Deny, OnDrift::Warn].get(at).copied().unwrap_or(OnDrift::Off),
+        },
+        default: Default::Fixed("deny"),
+        group: Group::Upstreams,
+        help: "Tools that are gone or may refuse what they took: deny calls, log, or do not look",
+    },
+    Flag {
+        name: "ca-file",
+        env: "PTC_RUNNER_MCP_CA_FILE",
+        kind: Kind::File { set: |s, path| s.ca_file = Some(path) },
+        default: Default::Unset("the system's certificates alone"),
+        group: Group::Upstreams,
+        help: "Certificates (PEM) that HTTPS trusts beside the system's",
+    },
+    Flag {
         name: "config-dir",
         env: "PTC_RUNNER_MCP_CONFIG_DIR",
         kind: Kind::Folder { set: |s, path| s.config_dir = Some(path) },
@@ -290,6 +326,7 @@ impl Flag {
             Kind::Choice { words, .. } => format!("one of {}", words.join(", ")),
             Kind::Switch { .. } => "true or false".into(),
             Kind::Folder { .. } => "an existing folder".into(),
+            Kind::File { .. } => "an existing file".into(),
         }
     }
 
@@ -300,6 +337,7 @@ impl Flag {
             Kind::Choice { words, .. } => format!("<{}>", words.join("|")),
             Kind::Switch { .. } => String::new(),
             Kind::Folder { .. } => "<folder>".into(),
+            Kind::File { .. } => "<file>".into(),
         }
     }
 
@@ -323,6 +361,13 @@ impl Flag {
             Kind::Folder { set } => {
                 let path = PathBuf::from(text);
                 if !path.is_dir() {
+                    return Err(self.expected());
+                }
+                set(settings, path);
+            }
+            Kind::File { set } => {
+                let path = PathBuf::from(text);
+                if !path.is_file() {
                     return Err(self.expected());
                 }
                 set(settings, path);

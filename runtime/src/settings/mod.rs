@@ -17,6 +17,7 @@ pub use read::{Fault, Reading};
 
 use crate::log::Level;
 use crate::profile::Profile;
+use crate::upstream::OnDrift;
 
 /// Every setting, with a value.
 #[derive(Debug, Clone)]
@@ -55,8 +56,23 @@ pub struct Settings {
     pub catalog_inline_max_tools: usize,
     /// Announce the tool as read-only although upstreams do not say so.
     pub aggregator_read_only: bool,
+    /// What becomes of tools that have changed.
+    pub on_drift: OnDrift,
+    /// When upstreams are connected to.
+    pub connect: Connect,
+    /// Certificates that HTTPS trusts beside the system's.
+    pub ca_file: Option<PathBuf>,
     /// Folder to which relative paths of the config refer; `None` is the binary's folder.
     pub config_dir: Option<PathBuf>,
+}
+
+/// When upstreams are connected to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Connect {
+    /// Each by the first call that needs it.
+    Lazy,
+    /// All at start, which fails where one cannot be reached.
+    Eager,
 }
 
 /// How the tool description shows the catalog.
@@ -91,6 +107,9 @@ impl Settings {
             catalog_inline_max_chars: 0,
             catalog_inline_max_tools: 0,
             aggregator_read_only: false,
+            on_drift: OnDrift::Deny,
+            connect: Connect::Lazy,
+            ca_file: None,
             config_dir: None,
         };
         for flag in FLAGS {

@@ -42,8 +42,7 @@ pub async fn list_tools(
     let found = match &upstream.transport {
         Transport::McpStdio(spec) => match stdio::connect(upstream.name, spec, secrets, settings).await {
             Ok(connected) => {
-                let deadline = deadline(spec.handshake_timeout_ms);
-                let found = list(connected.channel(), &connected.agreed, deadline).await;
+                let found = list(connected.channel(), &connected.agreed, spec.handshake_timeout_ms).await;
                 connected.child.stop(GRACE).await;
                 found
             }
@@ -52,8 +51,7 @@ pub async fn list_tools(
         #[cfg(feature = "http")]
         Transport::McpHttp(spec) => match super::http::session::connect(upstream.name, spec, secrets, settings).await {
             Ok(session) => {
-                let deadline = deadline(spec.handshake_timeout_ms);
-                let found = list(session.channel(), &session.agreed, deadline).await;
+                let found = list(session.channel(), &session.agreed, spec.handshake_timeout_ms).await;
                 session.end().await;
                 found
             }
@@ -71,12 +69,15 @@ pub async fn list_tools(
     })
 }
 
-fn deadline(handshake_timeout_ms: u64) -> Instant {
-    Instant::now() + LISTING_TIME.max(Duration::from_millis(handshake_timeout_ms))
-}
-
-async fn list(channel: &impl Channel, agreed: &Agreed, deadline: Instant) -> Result<Listing, WorldFault> {
-    let tools = listing::tools(channel, agreed, deadline).await?;
+async fn list(channel: &impl Channel, agreed: &Agreed, handshake_timeout_ms: u64) -> Result<Listing, WorldFault> {
+    let time = LISTING_TIME.max(Duration::from_millis(handshake_timeout_ms));
+    let tools = listing::tools(channel, agreed, Instant::now() + time).await.map_err(|fault| {
+        if fault.is_late() {
+            WorldFault::timeout(format!("the tools were not listed within {} ms", time.as_millis()))
+        } else {
+            fault
+        }
+    })?;
     let Agreed { era, revision, server_name, server_version, instructions } = agreed.clone();
     Ok(Listing { era, revision, server_name, server_version, instructions, tools })
 }

@@ -5,11 +5,13 @@ use std::time::{Duration, Instant};
 
 use ptc_catalog::{Transport, Upstream};
 
+use super::drift::{self, Drift};
 use super::fault::{Reason, WorldFault};
-use super::lifecycle::Lifecycle;
+use super::lifecycle::{Lifecycle, Live};
 use super::mcp::outcome::{self, Payload};
-use super::mcp::{Agreed, Channel, Response, wire};
+use super::mcp::{Agreed, Ask, Channel, Response, wire};
 use super::settings::UpstreamSettings;
+use super::stage;
 use super::stdio::{self, Connected};
 use crate::secrets::Secrets;
 
@@ -25,13 +27,25 @@ pub(crate) struct Link {
 }
 
 enum Kind {
-    Stdio(Arc<Lifecycle<Connected>>),
+    Stdio(Arc<Lifecycle<Checked<Connected>>>),
     #[cfg(feature = "http")]
-    Http(Arc<Lifecycle<Session>>),
+    Http(Arc<Lifecycle<Checked<Session>>>),
     #[cfg(feature = "http")]
     OpenApi(std::sync::OnceLock<Result<Service, WorldFault>>),
     #[cfg(not(feature = "http"))]
     NoHttp,
+}
+
+/// A connection, and what of the tools behind it is not as it was.
+pub(crate) struct Checked<C> {
+    connection: C,
+    drift: Drift,
+}
+
+impl<C: Live> Live for Checked<C> {
+    fn lost(&self) -> Option<WorldFault> {
+        self.connection.lost()
+    }
 }
 
 /// What is asked of an upstream, encoded.
@@ -72,12 +86,12 @@ impl Link {
         self.upstream
     }
 
-    /// Connects where there is something to connect to.
+    /// Connects where there is something to connect to. `Err` too where a tool cannot be called as it was.
     pub(crate) async fn connect(&self, secrets: &Arc<Secrets>, settings: &UpstreamSettings) -> Result<(), WorldFault> {
         match &self.kind {
-            Kind::Stdio(lifecycle) => self.stdio(lifecycle, secrets, settings).await.map(drop),
+            Kind::Stdio(lifecycle) => self.stdio(lifecycle, secrets, settings).await?.drift.admit_all(),
             #[cfg(feature = "http")]
-            Kind::Http(lifecycle) => self.http(lifecycle, secrets, settings).await.map(drop),
+            Kind::Http(lifecycle) => self.http(lifecycle, secrets, settings).await?.drift.admit_all(),
             #[cfg(feature = "http")]
             Kind::OpenApi(_) => Ok(()),
             #[cfg(not(feature = "http"))]
@@ -85,18 +99,22 @@ impl Link {
         }
     }
 
-    /// Makes the call. The time to connect is bounded by itself; the call's own deadline starts when there is a connection.
+    /// Makes the call. The time to connect is bounded by itself; the call's own deadline starts when there is a connection. A
+    /// `repeatable` call only reads.
     pub(crate) async fn call(
         &self,
         order: &Order,
+        repeatable: bool,
         secrets: &Arc<Secrets>,
         settings: &UpstreamSettings,
     ) -> Result<Answered, WorldFault> {
         match (&self.kind, order) {
             (Kind::Stdio(lifecycle), Order::Mcp { tool, arguments }) => {
-                let connected = self.stdio(lifecycle, secrets, settings).await?;
+                let checked = self.stdio(lifecycle, secrets, settings).await?;
+                checked.drift.admit(tool)?;
                 let limit = Limit::of(settings, None);
-                let response = request(connected.channel(), &connected.agreed, tool, arguments, limit.deadline()).await;
+                let connected = &checked.connection;
+                let response = request(connected.channel(), &connected.agreed, tool, arguments, false, limit.deadline()).await;
                 let response = response.map_err(|fault| limit.explain(self.upstream.name, fault))?;
                 lifecycle.answered();
                 Ok(Answered { payload: outcome::unwrap(response)?, http_status: None })
@@ -107,12 +125,14 @@ impl Link {
                 let limit = Limit::of(settings, Some(spec.request_timeout_ms));
                 let mut renewed = false;
                 loop {
-                    let session = self.http(lifecycle, secrets, settings).await?;
-                    let response = request(session.channel(), &session.agreed, tool, arguments, limit.deadline()).await;
-                    match response {
+                    let checked = self.http(lifecycle, secrets, settings).await?;
+                    checked.drift.admit(tool)?;
+                    let session = &checked.connection;
+                    let deadline = limit.deadline();
+                    match request(session.channel(), &session.agreed, tool, arguments, repeatable, deadline).await {
                         // The request was not carried out: once more, with a new session.
                         Err(fault) if fault.message == SESSION_OVER && !renewed => {
-                            lifecycle.renew(&session);
+                            lifecycle.renew(&checked);
                             renewed = true;
                         }
                         Err(fault) => return Err(limit.explain(self.upstream.name, fault)),
@@ -120,7 +140,7 @@ impl Link {
                             lifecycle.answered();
                             if matches!(&response, Response::Error(error) if error.code == wire::UNSUPPORTED_REVISION) {
                                 // The server was replaced: the next call finds out what it speaks now.
-                                lifecycle.renew(&session);
+                                lifecycle.renew(&checked);
                             }
                             let payload = outcome::unwrap(response).map_err(|fault| match fault.reason {
                                 Reason::ToolError => fault.with_status(200),
@@ -150,16 +170,21 @@ impl Link {
 
     async fn stdio(
         &self,
-        lifecycle: &Arc<Lifecycle<Connected>>,
+        lifecycle: &Arc<Lifecycle<Checked<Connected>>>,
         secrets: &Arc<Secrets>,
         settings: &UpstreamSettings,
-    ) -> Result<Arc<Connected>, WorldFault> {
-        let Transport::McpStdio(spec) = &self.upstream.transport else { return Err(mismatch()) };
-        let name = self.upstream.name;
+    ) -> Result<Arc<Checked<Connected>>, WorldFault> {
+        let upstream = self.upstream;
+        let Transport::McpStdio(spec) = &upstream.transport else { return Err(mismatch()) };
         lifecycle
             .get(|| {
                 let (secrets, settings) = (Arc::clone(secrets), settings.clone());
-                async move { stdio::connect(name, spec, &secrets, &settings).await }
+                async move {
+                    let connection = stdio::connect(upstream.name, spec, &secrets, &settings).await?;
+                    let time = Duration::from_millis(spec.handshake_timeout_ms);
+                    let drift = drift::look(connection.channel(), &connection.agreed, upstream, settings.on_drift, time).await;
+                    Ok(Checked { connection, drift })
+                }
             })
             .await
     }
@@ -167,16 +192,21 @@ impl Link {
     #[cfg(feature = "http")]
     async fn http(
         &self,
-        lifecycle: &Arc<Lifecycle<Session>>,
+        lifecycle: &Arc<Lifecycle<Checked<Session>>>,
         secrets: &Arc<Secrets>,
         settings: &UpstreamSettings,
-    ) -> Result<Arc<Session>, WorldFault> {
-        let Transport::McpHttp(spec) = &self.upstream.transport else { return Err(mismatch()) };
-        let name = self.upstream.name;
+    ) -> Result<Arc<Checked<Session>>, WorldFault> {
+        let upstream = self.upstream;
+        let Transport::McpHttp(spec) = &upstream.transport else { return Err(mismatch()) };
         lifecycle
             .get(|| {
                 let (secrets, settings) = (Arc::clone(secrets), settings.clone());
-                async move { session::connect(name, spec, &secrets, &settings).await }
+                async move {
+                    let connection = session::connect(upstream.name, spec, &secrets, &settings).await?;
+                    let time = Duration::from_millis(spec.handshake_timeout_ms);
+                    let drift = drift::look(connection.channel(), &connection.agreed, upstream, settings.on_drift, time).await;
+                    Ok(Checked { connection, drift })
+                }
             })
             .await
     }
@@ -186,13 +216,13 @@ impl Link {
         match &self.kind {
             Kind::Stdio(lifecycle) => {
                 if let Some(connected) = lifecycle.close() {
-                    connected.child.stop(grace).await;
+                    connected.connection.child.stop(grace).await;
                 }
             }
             #[cfg(feature = "http")]
             Kind::Http(lifecycle) => {
                 if let Some(session) = lifecycle.close() {
-                    let _ = tokio::time::timeout(grace, session.end()).await;
+                    let _ = tokio::time::timeout(grace, session.connection.end()).await;
                 }
             }
             #[cfg(feature = "http")]
@@ -209,10 +239,12 @@ async fn request(
     agreed: &Agreed,
     tool: &'static str,
     arguments: &str,
+    repeatable: bool,
     deadline: Instant,
 ) -> Result<Response, WorldFault> {
     let params = format!(r#"{{"name":{},"arguments":{arguments}}}"#, wire::quoted(tool));
-    channel.request("tools/call", Some(tool), &params, Some((agreed.era, agreed.revision)), deadline).await
+    let agreed = Some((agreed.era, agreed.revision));
+    channel.request(Ask { name: Some(tool), agreed, repeatable, ..Ask::new("tools/call", &params) }, deadline).await
 }
 
 /// The time of one call, and whose it is.
@@ -233,16 +265,16 @@ impl Limit {
         Instant::now() + self.time
     }
 
-    /// Says whose time ran out, where it did.
+    /// Says whose time ran out, where it did, and what took it.
     fn explain(&self, upstream: &str, fault: WorldFault) -> WorldFault {
-        if fault.reason != Reason::Timeout {
+        if !fault.is_late() {
             return fault;
         }
         let message = format!(
-            "'{upstream}' did not answer the call within {} ms ({}): {}",
+            "'{upstream}' did not answer the call within {} ms ({}): the time ran out while {}",
             self.time.as_millis(),
             self.setting,
-            fault.message
+            stage::reached().described()
         );
         WorldFault { message: message.into(), ..fault }
     }

@@ -48,12 +48,14 @@ pub struct WorldFault {
     pub message: Cow<'static, str>,
     /// The status of the HTTP answer, where there was one.
     pub http_status: Option<u16>,
+    /// Bytes of an answer that was refused for its size, as far as they were seen.
+    pub refused_bytes: u64,
 }
 
 impl WorldFault {
     /// A fault without an HTTP status.
     pub fn new(reason: Reason, message: impl Into<Cow<'static, str>>) -> Self {
-        WorldFault { reason, message: message.into(), http_status: None }
+        WorldFault { reason, message: message.into(), http_status: None, refused_bytes: 0 }
     }
 
     /// `upstream_unavailable`
@@ -71,12 +73,21 @@ impl WorldFault {
         WorldFault::new(Reason::Timeout, message)
     }
 
-    /// `response_too_large`
-    pub fn too_large(max_bytes: u64) -> Self {
-        WorldFault::new(
-            Reason::ResponseTooLarge,
-            format!("the answer is larger than {max_bytes} bytes (max_response_bytes); ask for less, such as a page or a filter"),
-        )
+    /// The deadline that the caller set has passed. It has no words yet: the caller knows whose time it was.
+    pub(crate) fn late() -> Self {
+        WorldFault::timeout("")
+    }
+
+    /// Whether this is [`WorldFault::late`], unexplained.
+    pub(crate) fn is_late(&self) -> bool {
+        self.reason == Reason::Timeout && self.message.is_empty()
+    }
+
+    /// `response_too_large`, of an answer of which `seen` bytes are known.
+    pub fn too_large(max_bytes: u64, seen: u64) -> Self {
+        let message =
+            format!("the answer is larger than {max_bytes} bytes (max_response_bytes); ask for less, such as a page or a filter");
+        WorldFault { refused_bytes: seen, ..WorldFault::new(Reason::ResponseTooLarge, message) }
     }
 
     /// The same fault with the status of the answer that it came with.

@@ -11,6 +11,7 @@ use tokio::sync::watch;
 use tokio::task::AbortHandle;
 
 use super::fault::WorldFault;
+use super::stage::{self, Stage};
 
 const FIRST_BACK_OFF: Duration = Duration::from_millis(500);
 const LONGEST_BACK_OFF: Duration = Duration::from_secs(15);
@@ -70,6 +71,7 @@ impl<C: Live> Lifecycle<C> {
                 }
             }
         };
+        stage::enter(Stage::Handshake);
         let outcome = attempt.wait_for(Option::is_some).await.ok().and_then(|found| found.clone());
         outcome.unwrap_or_else(|| Err(WorldFault::unavailable("the attempt to connect was given up")))
     }
@@ -81,7 +83,7 @@ impl<C: Live> Lifecycle<C> {
         let (publish, attempt) = watch::channel(None);
         let this = Arc::clone(self);
         let task = tokio::spawn(async move {
-            let outcome = connect.await.map(Arc::new);
+            let outcome = stage::followed(connect).await.map(Arc::new);
             let mut state = this.lock();
             match &outcome {
                 Ok(connection) => state.phase = Phase::Ready(Arc::clone(connection)),

@@ -3,12 +3,14 @@
 //! - `program`: what one evaluation sees: [`ProgramHost`], its budgets and its record of calls.
 //! - `request`: reading `(tool/call …)` against the catalog.
 //! - `dispatch`: one call, from the connection to the payload.
-//! - `lifecycle`: when connections are made, lost and made again.
+//! - `lifecycle`: when connections are made, lost and made again; `stage`: how far a call has come.
+//! - `drift`: what a server's tools have become since the catalog was frozen.
 //! - `mcp`: the protocol; `stdio` and `http` carry it; `openapi` calls JSON services.
 //! - `contact`: what a compiler asks of an upstream: its tools, an OpenAPI document.
 
 mod contact;
 mod dispatch;
+mod drift;
 pub mod fault;
 #[cfg(feature = "http")]
 mod http;
@@ -20,6 +22,7 @@ mod program;
 mod record;
 mod request;
 mod settings;
+mod stage;
 mod stdio;
 
 use std::sync::Arc;
@@ -34,7 +37,7 @@ pub use contact::{Listing, list_tools};
 pub use fault::{Reason, WorldFault};
 pub use program::ProgramHost;
 pub use record::{AuthUsed, CallRecord};
-pub use settings::UpstreamSettings;
+pub use settings::{OnDrift, UpstreamSettings};
 
 use crate::discovery::Index;
 use crate::secrets::{Redactor, Secrets};
@@ -120,6 +123,12 @@ impl Upstreams {
         let message = self.redactor.redact_string(fault.message.into_owned());
         WorldFault { message: message.into(), ..fault }
     }
+}
+
+/// Whether a PEM text holds certificates; `Err` says what it lacks.
+#[cfg(feature = "http")]
+pub(crate) fn check_certificates(pem: &[u8]) -> Result<(), String> {
+    http::client::roots(pem).map(drop)
 }
 
 /// A value as messages show it, on one line.

@@ -16,6 +16,7 @@ use super::fault::{Reason, WorldFault};
 use super::mcp::outcome::{Payload, compact_len, string_len};
 use super::record::{AuthUsed, CallRecord};
 use super::request::{self, Call};
+use super::stage;
 use crate::discovery;
 
 /// The host of one evaluation: its budgets, and its record of calls.
@@ -79,11 +80,12 @@ impl Host for ProgramHost {
         });
         let (upstreams, records) = (Arc::clone(upstreams), Arc::clone(&self.records));
         let runtime = upstreams.settings.handle.clone();
-        runtime.spawn(async move {
+        let repeatable = call.tool.annotations.read_only == Some(true);
+        runtime.spawn(stage::followed(async move {
             let outcome = tokio::select! {
                 // Dropping the call withdraws it at the upstream.
-                Ok(()) = &mut abandoned => Err(WorldFault::timeout("the program stopped waiting for the answer")),
-                outcome = link.call(&order, &upstreams.secrets, &upstreams.settings) => outcome,
+                Ok(()) = &mut abandoned => Err(stopped_waiting()),
+                outcome = link.call(&order, repeatable, &upstreams.secrets, &upstreams.settings) => outcome,
             };
             let reply = match outcome {
                 Ok(answered) => {
@@ -98,7 +100,7 @@ impl Host for ProgramHost {
                 }
             };
             answer.send(reply);
-        });
+        }));
         Ok(ticket)
     }
 
@@ -124,6 +126,10 @@ impl Host for ProgramHost {
         let row = |name: &str, budget: &Budget| (Value::keyword(name), Value::int(i64::from(budget.left())));
         Value::map([row("tool-calls", &self.calls), row("catalog-ops", &self.discoveries)])
     }
+}
+
+fn stopped_waiting() -> WorldFault {
+    WorldFault::timeout(format!("the program stopped while {}", stage::reached().described()))
 }
 
 fn failed(fault: WorldFault) -> Reply {
@@ -241,7 +247,11 @@ impl Records {
         self.finish(entry, |open| CallRecord {
             reason: Some(fault.reason.name()),
             error: Some(fault.message.clone().into_owned()),
-            result_bytes: if fault.reason == Reason::ToolError { string_len(&fault.message) } else { 0 },
+            result_bytes: match fault.reason {
+                Reason::ToolError => string_len(&fault.message),
+                Reason::ResponseTooLarge => fault.refused_bytes,
+                _ => 0,
+            },
             oversize: fault.reason == Reason::ResponseTooLarge,
             http_status: fault.http_status,
             ..open

@@ -19,7 +19,8 @@ pub struct CallRecord {
     /// What happened, redacted.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
-    /// UTF-8 bytes, as compact JSON, of what the program was given: its payload, or the text of a failure of the tool.
+    /// UTF-8 bytes, as compact JSON, of what the program was given: its payload, or the text of a failure of the tool. Of an
+    /// answer that was refused for its size, the bytes that were seen.
     pub result_bytes: u64,
     /// Whether the answer was refused for its size.
     pub oversize: bool,

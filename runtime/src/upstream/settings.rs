@@ -1,9 +1,21 @@
 //! What the operator of a server sets for its upstreams.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::runtime::Handle;
+
+/// What becomes of tools that are not what they were when the catalog was frozen.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum OnDrift {
+    /// A call to a tool that is missing, or that may refuse what it took, fails; other changes are logged.
+    Deny,
+    /// Every change is logged.
+    Warn,
+    /// Tools are not compared, and not listed.
+    Off,
+}
 
 /// Limits and surroundings of upstream calls.
 #[derive(Debug, Clone)]
@@ -18,6 +30,10 @@ pub struct UpstreamSettings {
     pub max_catalog_ops: u32,
     /// Bytes of one discovery answer, as JSON.
     pub max_catalog_result_bytes: usize,
+    /// What becomes of tools that are not what they were when the catalog was frozen.
+    pub on_drift: OnDrift,
+    /// Certificates that HTTPS trusts beside the system's, as PEM.
+    pub extra_roots: Option<Arc<[u8]>>,
     /// Where relative paths of the config start.
     pub config_dir: PathBuf,
     /// The runtime that upstream clients run on.
@@ -36,6 +52,8 @@ impl UpstreamSettings {
             max_calls_per_program: 50,
             max_catalog_ops: 25,
             max_catalog_result_bytes: 256 * 1024,
+            on_drift: OnDrift::Deny,
+            extra_roots: None,
             config_dir: config_dir.into(),
             handle,
         }

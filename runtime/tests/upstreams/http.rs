@@ -104,7 +104,7 @@ fn payloads_and_faults_over_json_and_events() {
         (
             "hang",
             "{}",
-            "timeout: 'web' did not answer the call within 1500 ms (request_timeout_ms of the upstream): no answer",
+            "timeout: 'web' did not answer the call within 1500 ms (request_timeout_ms of the upstream): the time ran out while waiting",
             None,
         ),
         ("progress", "{}", "timeout: 'web' did not answer the call within 1500 ms", Some(200)),
@@ -238,7 +238,10 @@ fn what_cannot_be_reached_is_unavailable() {
     let silent = Web::start(|_| Answer::Hang);
     let mute = world(McpHttp { handshake_timeout_ms: 300, ..McpHttp::new(silent.url("/mcp")) });
     let answer = mute.program().call("web", "echo", "{}");
-    assert_eq!(answer, "timeout: 'web' did not finish its handshake within 300 ms (handshake_timeout_ms)");
+    assert_eq!(
+        answer,
+        "timeout: 'web' did not finish its handshake within 300 ms (handshake_timeout_ms): the time ran out while waiting for an answer"
+    );
 
     let closing = Web::start(|_| Answer::Close);
     let answer = world(McpHttp::new(closing.url("/mcp"))).program().call("web", "echo", "{}");

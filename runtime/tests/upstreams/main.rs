@@ -5,8 +5,11 @@
 #![expect(clippy::unwrap_used, clippy::indexing_slicing, clippy::print_stderr, reason = "a failed step is a failed test")]
 
 mod discovery;
+mod drift;
+mod faults;
 mod http;
 mod openapi;
+mod parallel;
 mod peer;
 mod stdio;
 mod web;

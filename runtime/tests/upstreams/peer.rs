@@ -28,6 +28,8 @@ fn serve() {
 
 #[derive(Default)]
 struct Seen {
+    /// Ids of calls of `gate` that wait for others.
+    gate: Vec<Value>,
     cancelled: Vec<Value>,
     answers: Vec<Value>,
     grandchild: u32,
@@ -51,6 +53,11 @@ fn run(mode: &str) {
     }
     if mode == "deaf" {
         std::thread::sleep(Duration::from_secs(600));
+    }
+    if mode == "chatty" {
+        for line in ["starting up ...", "{not a frame", "{\"level\":\"info\"}", "\u{1b}[32mready\u{1b}[0m", ""] {
+            put_line(line.as_bytes());
+        }
     }
     let seen = Arc::new(Mutex::new(Seen::default()));
     if mode == "family" {
@@ -143,6 +150,41 @@ fn call(frame: &Value, seen: &Arc<Mutex<Seen>>) {
             std::process::exit(7);
         }
         "garbage" => put_line(b"{not json}"),
+        "wrong_id" => put(&json!({"jsonrpc": "2.0", "id": 4_242_424, "result": text("not yours".to_owned())})),
+        "twice" => {
+            reply(text("first".to_owned()));
+            put(&json!({"jsonrpc": "2.0", "id": id, "result": text("second".to_owned())}));
+        }
+        "hologram" => reply(json!({"content": [{"type": "hologram", "data": [1]}, {"type": "text", "text": "beside it"}]})),
+        "half" => {
+            let _ = std::io::stdout().write_all(br#"{"jsonrpc":"2.0","id":"#);
+            let _ = std::io::stdout().flush();
+            std::process::exit(0);
+        }
+        "flood" => {
+            let line = [b'e'; 1023].iter().copied().chain([b'\n']).collect::<Vec<u8>>();
+            for _ in 0..4096 {
+                let _ = std::io::stderr().write_all(&line);
+            }
+            reply(text("wet".to_owned()));
+        }
+        "drip" => {
+            for byte in br#"{"jsonrpc":"2.0","#.iter().cycle().take(600) {
+                let _ = std::io::stdout().write_all(&[*byte]);
+                let _ = std::io::stdout().flush();
+                std::thread::sleep(Duration::from_millis(100));
+            }
+        }
+        // Answers nobody before so many wait at once.
+        "gate" => {
+            let mut seen = seen.lock().unwrap();
+            seen.gate.push(id);
+            if seen.gate.len() as u64 == args["open"].as_u64().unwrap() {
+                for id in std::mem::take(&mut seen.gate) {
+                    put(&json!({"jsonrpc": "2.0", "id": id, "result": text("open".to_owned())}));
+                }
+            }
+        }
         "noise" => {
             put_line(b"a line for people");
             put_line(br#"{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info","data":"x"}}"#);

@@ -98,7 +98,7 @@ fn a_timeout_withdraws_the_call_and_a_late_answer_harms_nobody() {
     let world = World::with(upstreams, Vec::new(), |settings| settings.call_timeout = Duration::from_millis(250));
     let program = world.program();
     let answer = program.call("peer", "slow", r#"{"ms":500}"#);
-    assert_eq!(answer, "timeout: 'peer' did not answer the call within 250 ms (--upstream-call-timeout-ms): no answer came");
+    assert_eq!(answer, "timeout: 'peer' did not answer the call within 250 ms (--upstream-call-timeout-ms): the time ran out while waiting for an answer");
     // The program that stops waiting itself.
     drop(program.start("peer", "slow", r#"{"ms":500}"#));
     eventually("a second cancellation", || {
@@ -112,10 +112,8 @@ fn a_timeout_withdraws_the_call_and_a_late_answer_harms_nobody() {
     std::thread::sleep(Duration::from_millis(600));
     eventually("an answer in time", || world.program().call("peer", "echo", r#"{"message":"x"}"#) == "text x");
     let abandoned = &program.0.calls()[1];
-    assert_eq!(
-        (abandoned.reason, abandoned.error.as_deref()),
-        (Some("timeout"), Some("the program stopped waiting for the answer"))
-    );
+    assert_eq!(abandoned.reason, Some("timeout"));
+    assert!(abandoned.error.as_deref().unwrap().starts_with("the program stopped while "), "{abandoned:?}");
 }
 
 #[test]

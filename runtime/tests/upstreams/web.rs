@@ -31,10 +31,23 @@ pub(crate) enum Answer {
     Full(u16, Vec<String>, Vec<u8>),
     /// An event stream: chunks with a pause before each, closed at the end.
     Stream(Vec<(u64, String)>),
+    /// Bytes with a pause before each part, and how it ends.
+    Raw(Vec<(u64, Vec<u8>)>, End),
     /// Nothing until the client gives up.
     Hang,
     /// The connection is closed.
     Close,
+}
+
+/// How a raw answer ends.
+#[derive(Clone, Copy)]
+pub(crate) enum End {
+    /// The connection is closed in order.
+    Close,
+    /// It is reset.
+    Reset,
+    /// Nothing more comes until the client gives up.
+    Hang,
 }
 
 impl Answer {
@@ -115,6 +128,18 @@ fn serve(stream: &TcpStream, answer: &dyn Fn(&Asked) -> Answer, log: &Mutex<Vec<
                     out.write_all(format!("{:x}\r\n{chunk}\r\n", chunk.len()).as_bytes())?;
                 }
                 out.write_all(b"0\r\n\r\n")?;
+            }
+            Answer::Raw(parts, end) => {
+                for (pause, part) in parts {
+                    std::thread::sleep(std::time::Duration::from_millis(pause));
+                    out.write_all(&part)?;
+                }
+                match end {
+                    End::Close => {}
+                    End::Reset => rustix::net::sockopt::set_socket_linger(stream, Some(std::time::Duration::ZERO))?,
+                    End::Hang => drop(reader.read(&mut [0; 1])),
+                }
+                return Ok(());
             }
             Answer::Hang => {
                 let _ = reader.read(&mut [0; 1]);

@@ -7,7 +7,7 @@ use ptc_catalog::{Annotations, Arg, Binding, Catalog, Deployment, Operation, Too
 use ptc_lisp::host::{Fault, Host, Reply, Waited};
 use ptc_lisp::{Value, json};
 use ptc_runtime::secrets::Secrets;
-use ptc_runtime::upstream::{CallRecord, ProgramHost, UpstreamSettings, Upstreams};
+use ptc_runtime::upstream::{CallRecord, OnDrift, ProgramHost, UpstreamSettings, Upstreams};
 
 /// Upstreams and the thread that drives them.
 pub(crate) struct World {
@@ -67,6 +67,8 @@ impl World {
         let dir = std::path::PathBuf::from("/");
         let secrets = Secrets::resolve(deployment, &dir).unwrap_or_else(|missing| panic!("{missing:?}"));
         let mut settings = UpstreamSettings::new(dir, handle.clone());
+        // Most peers list no tools; what becomes of those that do has tests of its own.
+        settings.on_drift = OnDrift::Off;
         change(&mut settings);
         let upstreams = Upstreams::new(deployment, secrets, settings);
         World { upstreams, handle, stop: Some(stop), thread: Some(thread) }

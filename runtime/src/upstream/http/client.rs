@@ -1,5 +1,7 @@
 //! A client for one upstream.
 
+use std::error::Error;
+use std::io;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -8,12 +10,14 @@ use base64::engine::general_purpose::STANDARD;
 use ptc_catalog::Auth;
 use reqwest::header::{HeaderMap, HeaderName, HeaderValue, USER_AGENT};
 use reqwest::redirect::{Action, Attempt, Policy};
-use reqwest::{Method, Proxy, Response, Url};
+use reqwest::{Certificate, Method, Proxy, Response, Url};
 use rustls::{ClientConfig, RootCertStore};
 
+use super::connecting::ReportConnecting;
 use crate::secrets::{Redactor, Secrets, basic_pair};
 use crate::upstream::fault::{Reason, WorldFault};
 use crate::upstream::mcp::wire::{CLIENT_NAME, CLIENT_VERSION};
+use crate::upstream::stage::{self, Stage};
 
 /// Redirects that are followed, all within one origin.
 const MAX_REDIRECTS: usize = 5;
@@ -26,6 +30,7 @@ const IDLE_TIME: Duration = Duration::from_secs(60);
 pub(crate) struct HttpClient {
     inner: reqwest::Client,
     headers: HeaderMap,
+    connect_timeout: Duration,
     redactor: Redactor,
 }
 
@@ -36,8 +41,29 @@ pub(crate) struct Endpoint {
     pub(crate) static_headers: &'static [(&'static str, &'static str)],
     pub(crate) connect_timeout: Duration,
     pub(crate) proxy: Option<&'static str>,
+    /// Certificates that are trusted beside the system's, as PEM.
+    pub(crate) extra_roots: Option<Arc<[u8]>>,
     /// Whether the client posts: then only redirects that keep method and body are followed.
     pub(crate) posts: bool,
+}
+
+/// A request.
+#[derive(Clone)]
+pub(crate) struct Asking<'u> {
+    pub(crate) method: Method,
+    pub(crate) url: &'u str,
+    /// Headers besides those of the client.
+    pub(crate) headers: HeaderMap,
+    pub(crate) body: Option<Vec<u8>>,
+    /// Whether it only reads, so that it may be sent once more where the connection was reset before an answer began.
+    pub(crate) repeatable: bool,
+}
+
+impl<'u> Asking<'u> {
+    /// A request without a body that is sent once.
+    pub(crate) fn new(method: Method, url: &'u str, headers: HeaderMap) -> Asking<'u> {
+        Asking { method, url, headers, body: None, repeatable: false }
+    }
 }
 
 impl HttpClient {
@@ -51,6 +77,7 @@ impl HttpClient {
             .redirect(Policy::custom(move |attempt| same_origin(attempt, posts)))
             .pool_max_idle_per_host(IDLE_CONNECTIONS)
             .pool_idle_timeout(IDLE_TIME)
+            .connector_layer(ReportConnecting)
             // Only what the config says: an environment of the server must not redirect credentials.
             .no_proxy();
         if let Some(proxy) = endpoint.proxy {
@@ -63,49 +90,75 @@ impl HttpClient {
         } else {
             // Fails where a provider is installed already, which is as good.
             let _ = rustls::crypto::ring::default_provider().install_default();
+            if let Some(pem) = &endpoint.extra_roots {
+                builder = builder.tls_certs_merge(roots(pem).map_err(WorldFault::unavailable)?);
+            }
         }
         let inner = builder.build().map_err(|why| unavailable("the HTTP client cannot be built", &why))?;
-        Ok(HttpClient { inner, headers: headers(endpoint, secrets)?, redactor: secrets.redactor() })
+        let headers = headers(endpoint, secrets)?;
+        Ok(HttpClient { inner, headers, connect_timeout: endpoint.connect_timeout, redactor: secrets.redactor() })
     }
 
     /// Sends a request and waits for the head of the answer.
-    pub(crate) async fn send(
-        &self,
-        method: Method,
-        url: &str,
-        more: HeaderMap,
-        body: Option<Vec<u8>>,
-        deadline: Instant,
-    ) -> Result<Response, WorldFault> {
+    pub(crate) async fn send(&self, asking: Asking<'_>, deadline: Instant) -> Result<Response, WorldFault> {
+        if asking.repeatable {
+            match self.send_once(asking.clone(), deadline).await {
+                Err(Unsent::Reset(_)) => {}
+                other => return other.map_err(Unsent::fault),
+            }
+        }
+        self.send_once(asking, deadline).await.map_err(Unsent::fault)
+    }
+
+    async fn send_once(&self, asking: Asking<'_>, deadline: Instant) -> Result<Response, Unsent> {
         let mut headers = self.headers.clone();
-        headers.extend(more);
-        let mut request = self.inner.request(method, url).headers(headers);
-        if let Some(body) = body {
+        headers.extend(asking.headers);
+        let mut request = self.inner.request(asking.method, asking.url).headers(headers);
+        if let Some(body) = asking.body {
             request = request.body(body);
         }
-        match tokio::time::timeout_at(deadline.into(), request.send()).await {
-            Err(_) => Err(WorldFault::timeout("no answer came")),
-            Ok(Ok(response)) => Ok(response),
-            Ok(Err(why)) if why.is_timeout() => Err(WorldFault::timeout("no connection was made")),
-            Ok(Err(why)) => Err(unavailable(if why.is_connect() { "cannot connect" } else { "the request failed" }, &why)),
+        stage::enter(Stage::Waiting);
+        match stage::until(deadline, request.send()).await {
+            None => Err(Unsent::Fault(WorldFault::late())),
+            Some(Ok(response)) => {
+                stage::enter(Stage::Reading);
+                Ok(response)
+            }
+            Some(Err(why)) if why.is_timeout() => {
+                let limit = self.connect_timeout.as_millis();
+                Err(Unsent::Fault(WorldFault::timeout(format!("no connection was made within {limit} ms (connect_timeout_ms)"))))
+            }
+            Some(Err(why)) if hyper_cause(&why).is_some_and(hyper::Error::is_parse) => {
+                let cause = hyper_cause(&why).map(ToString::to_string).unwrap_or_default();
+                Err(Unsent::Fault(WorldFault::upstream(format!("the answer is not HTTP: {cause}"))))
+            }
+            Some(Err(why)) => {
+                let fault = unavailable(if why.is_connect() { "cannot connect" } else { "the request failed" }, &why);
+                Err(if was_reset(&why) { Unsent::Reset(fault) } else { Unsent::Fault(fault) })
+            }
         }
     }
 
     /// Reads a body of at most `max` bytes. Secrets that it echoes are taken out before anything is cut from it or shown.
     pub(crate) async fn read_body(&self, response: &mut Response, max: u64, deadline: Instant) -> Result<Vec<u8>, WorldFault> {
         let status = response.status().as_u16();
-        let too_large = || WorldFault::too_large(max).with_status(status);
-        if response.content_length().is_some_and(|length| length > max) {
-            return Err(too_large());
+        let too_large = |seen| WorldFault::too_large(max, seen).with_status(status);
+        if let Some(length) = response.content_length().filter(|length| *length > max) {
+            return Err(too_large(length));
         }
         let mut body = Vec::with_capacity(response.content_length().unwrap_or(0) as usize);
         loop {
             match tokio::time::timeout_at(deadline.into(), response.chunk()).await {
-                Err(_) => return Err(WorldFault::timeout("the answer did not end").with_status(status)),
+                Err(_) => return Err(WorldFault::late().with_status(status)),
                 Ok(Err(why)) => return Err(unavailable("the answer was cut off", &why).with_status(status)),
                 Ok(Ok(None)) => return Ok(self.redact(body)),
-                Ok(Ok(Some(chunk))) if body.len() as u64 + chunk.len() as u64 > max => return Err(too_large()),
-                Ok(Ok(Some(chunk))) => body.extend_from_slice(&chunk),
+                Ok(Ok(Some(chunk))) => {
+                    let seen = body.len() as u64 + chunk.len() as u64;
+                    if seen > max {
+                        return Err(too_large(seen));
+                    }
+                    body.extend_from_slice(&chunk);
+                }
             }
         }
     }
@@ -116,10 +169,50 @@ impl HttpClient {
     }
 }
 
+/// Why a request has no answer.
+enum Unsent {
+    /// The connection was closed before an answer began.
+    Reset(WorldFault),
+    Fault(WorldFault),
+}
+
+impl Unsent {
+    fn fault(self) -> WorldFault {
+        let (Unsent::Reset(fault) | Unsent::Fault(fault)) = self;
+        fault
+    }
+}
+
+fn was_reset(why: &reqwest::Error) -> bool {
+    if why.is_connect() || why.is_timeout() {
+        return false;
+    }
+    let reset = [io::ErrorKind::ConnectionReset, io::ErrorKind::ConnectionAborted, io::ErrorKind::BrokenPipe];
+    hyper_cause(why).is_some_and(hyper::Error::is_incomplete_message)
+        || causes(why).any(|cause| cause.downcast_ref::<io::Error>().is_some_and(|why| reset.contains(&why.kind())))
+}
+
+fn causes(why: &reqwest::Error) -> impl Iterator<Item = &(dyn Error + 'static)> {
+    std::iter::successors(why.source(), |cause| (*cause).source())
+}
+
+fn hyper_cause(why: &reqwest::Error) -> Option<&hyper::Error> {
+    causes(why).find_map(|cause| cause.downcast_ref::<hyper::Error>())
+}
+
+/// The certificates in a PEM text; `Err` says what it lacks.
+pub(crate) fn roots(pem: &[u8]) -> Result<Vec<Certificate>, String> {
+    match Certificate::from_pem_bundle(pem) {
+        Ok(found) if found.is_empty() => Err("it holds no certificate (expected PEM, -----BEGIN CERTIFICATE-----)".to_owned()),
+        Ok(found) => Ok(found),
+        Err(why) => Err(format!("its certificates cannot be read: {why}")),
+    }
+}
+
 /// The innermost cause, which names what the operator can change. Never the whole of it: an error of the HTTP client may
 /// hold a URL with its query.
 pub(crate) fn unavailable(what: &str, why: &reqwest::Error) -> WorldFault {
-    let mut cause: &dyn std::error::Error = why;
+    let mut cause: &dyn Error = why;
     while let Some(deeper) = cause.source() {
         cause = deeper;
     }

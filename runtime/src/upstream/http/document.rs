@@ -6,7 +6,7 @@ use ptc_catalog::OpenApi;
 use reqwest::header::{ACCEPT, HeaderMap, HeaderValue};
 use reqwest::{Method, Url};
 
-use super::client::{Endpoint, HttpClient};
+use super::client::{Asking, Endpoint, HttpClient};
 use super::status::{ERROR_BODY_BYTES, Head};
 use crate::secrets::Secrets;
 use crate::upstream::fault::{Reason, WorldFault};
@@ -17,20 +17,21 @@ pub(crate) async fn fetch(url: &'static str, max_bytes: u64, entry: &OpenApi, se
     let connect_timeout = Duration::from_millis(entry.connect_timeout_ms);
     let request_timeout = Duration::from_millis(entry.request_timeout_ms);
     let parsed = Url::parse(url).map_err(|why| WorldFault::unavailable(format!("'{url}' is no URL: {why}")))?;
-    let client = HttpClient::new(&Endpoint { url, auth, static_headers, connect_timeout, proxy: None, posts: false }, secrets)?;
+    let client = HttpClient::new(&Endpoint { url, auth, static_headers, connect_timeout, proxy: None, extra_roots: None, posts: false }, secrets)?;
     let deadline = Instant::now() + request_timeout;
     let mut headers = HeaderMap::new();
     headers.insert(ACCEPT, HeaderValue::from_static("application/json, application/yaml;q=0.5, */*;q=0.1"));
     let late = |fault: WorldFault| match fault.reason {
-        Reason::Timeout => {
-            WorldFault { message: format!("{} within {} ms", fault.message, request_timeout.as_millis()).into(), ..fault }
+        Reason::Timeout if fault.is_late() => {
+            let message = format!("the document did not arrive within {} ms (request_timeout_ms)", request_timeout.as_millis());
+            WorldFault { message: message.into(), ..fault }
         }
         Reason::ResponseTooLarge => {
             WorldFault { message: format!("the document is larger than {max_bytes} bytes (schema_max_bytes)").into(), ..fault }
         }
         _ => fault,
     };
-    let mut answer = client.send(Method::GET, url, headers, None, deadline).await.map_err(late)?;
+    let mut answer = client.send(Asking::new(Method::GET, url, headers), deadline).await.map_err(late)?;
     if answer.status().is_success() {
         return client.read_body(&mut answer, max_bytes, deadline).await.map_err(late);
     }

@@ -10,14 +10,14 @@ use ptc_catalog::{Era, McpHttp};
 use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
 use reqwest::{Method, Response as HttpResponse, StatusCode, Url};
 
-use super::client::{Endpoint, HttpClient, unavailable};
-use super::sse::{Events, TooLarge};
+use super::client::{Asking, Endpoint, HttpClient};
 use super::status::{ERROR_BODY_BYTES, Head};
 use crate::secrets::Secrets;
 use crate::upstream::fault::{Reason, WorldFault, excerpt};
 use crate::upstream::mcp::wire::{self, Frame, Incoming};
-use crate::upstream::mcp::{Agreed, Channel, HANDSHAKE_REVISIONS, Response, handshake};
+use crate::upstream::mcp::{Agreed, Ask, Channel, HANDSHAKE_REVISIONS, Response, handshake};
 use crate::upstream::settings::UpstreamSettings;
+use crate::upstream::stage;
 
 const SESSION_ID: HeaderName = HeaderName::from_static("mcp-session-id");
 const REVISION: HeaderName = HeaderName::from_static("mcp-protocol-version");
@@ -25,7 +25,7 @@ const METHOD: HeaderName = HeaderName::from_static("mcp-method");
 const NAME: HeaderName = HeaderName::from_static("mcp-name");
 
 /// Time for what nobody waits for: answers to the server's requests, cancellations, the end of a session.
-const ASIDE: Duration = Duration::from_secs(2);
+pub(super) const ASIDE: Duration = Duration::from_secs(2);
 
 /// What a fault says whose cause is that the server has forgotten the session.
 pub(crate) const SESSION_OVER: &str = "the server does not know the session any more";
@@ -37,10 +37,10 @@ pub(crate) struct Session {
 }
 
 /// Posting frames to one endpoint.
-struct Wire {
-    client: HttpClient,
-    url: Url,
-    max_bytes: u64,
+pub(super) struct Wire {
+    pub(super) client: HttpClient,
+    pub(super) url: Url,
+    pub(super) max_bytes: u64,
     next_id: AtomicU64,
     session: Mutex<Option<HeaderValue>>,
     /// The revision that notifications name, once it is agreed.
@@ -60,6 +60,7 @@ pub(crate) async fn connect(
         static_headers: spec.static_headers,
         connect_timeout: Duration::from_millis(spec.connect_timeout_ms),
         proxy: spec.proxy,
+        extra_roots: settings.extra_roots.clone(),
         posts: true,
     };
     let url = Url::parse(spec.url).map_err(|why| WorldFault::unavailable(format!("'{}' is no URL: {why}", spec.url)))?;
@@ -75,14 +76,12 @@ pub(crate) async fn connect(
     let agreed = handshake::agree(&wire, spec.era, deadline).await.map_err(|refused| {
         let fault = refused.fault;
         match fault.reason {
-            Reason::Timeout if fault.message == "no connection was made" => WorldFault::timeout(format!(
-                "'{name}' could not be connected to within {} ms (connect_timeout_ms)",
-                spec.connect_timeout_ms
+            Reason::Timeout if fault.is_late() => WorldFault::timeout(format!(
+                "'{name}' did not finish its handshake within {} ms (handshake_timeout_ms): the time ran out while {}",
+                spec.handshake_timeout_ms,
+                stage::reached().described()
             )),
-            Reason::Timeout => WorldFault::timeout(format!(
-                "'{name}' did not finish its handshake within {} ms (handshake_timeout_ms)",
-                spec.handshake_timeout_ms
-            )),
+            Reason::Timeout => WorldFault::timeout(format!("'{name}': {}", fault.message)),
             // A status that refuses the handshake says nothing of a tool.
             Reason::ToolError => WorldFault { reason: Reason::UpstreamUnavailable, ..fault },
             _ => fault,
@@ -103,8 +102,9 @@ impl Session {
             return;
         }
         let headers = self.wire.headers(None, None, Some((self.agreed.era, self.agreed.revision)));
+        let asking = Asking::new(Method::DELETE, self.wire.url.as_str(), headers);
         // A server that does not let sessions be ended answers 405, which is as good.
-        let _ = self.wire.client.send(Method::DELETE, self.wire.url.as_str(), headers, None, Instant::now() + ASIDE).await;
+        let _ = self.wire.client.send(asking, Instant::now() + ASIDE).await;
     }
 }
 
@@ -120,7 +120,7 @@ impl Wire {
         self.session.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    fn headers(&self, method: Option<&'static str>, name: Option<&str>, agreed: Option<(Era, &'static str)>) -> HeaderMap {
+    pub(super) fn headers(&self, method: Option<&'static str>, name: Option<&str>, agreed: Option<(Era, &'static str)>) -> HeaderMap {
         let mut headers = HeaderMap::new();
         headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
         headers.insert(ACCEPT, HeaderValue::from_static("application/json, text/event-stream"));
@@ -142,28 +142,20 @@ impl Wire {
         headers
     }
 
-    async fn post(
-        &self,
-        id: u64,
-        method: &'static str,
-        name: Option<&str>,
-        body: Vec<u8>,
-        agreed: Option<(Era, &'static str)>,
-        deadline: Instant,
-    ) -> Result<Response, WorldFault> {
-        let headers = self.headers(Some(method), name, agreed);
-        let mut answer = self.client.send(Method::POST, self.url.as_str(), headers, Some(body), deadline).await?;
+    async fn post(&self, id: u64, ask: Ask<'_>, deadline: Instant) -> Result<Response, WorldFault> {
+        let Ask { method, agreed, .. } = ask;
+        let asking = Asking {
+            body: Some(wire::request(id, method, ask.params, agreed)),
+            repeatable: ask.repeatable,
+            ..Asking::new(Method::POST, self.url.as_str(), self.headers(Some(method), ask.name, agreed))
+        };
+        let mut answer = self.client.send(asking, deadline).await?;
         let status = answer.status();
         if method == "initialize" && status.is_success() {
             let given = answer.headers().get(SESSION_ID).cloned();
             *self.session.lock().unwrap_or_else(PoisonError::into_inner) = given;
         }
-        let is_stream = answer
-            .headers()
-            .get(CONTENT_TYPE)
-            .and_then(|value| value.to_str().ok())
-            .is_some_and(|kind| kind.trim_start().get(..17).is_some_and(|k| k.eq_ignore_ascii_case("text/event-stream")));
-        if is_stream && status.is_success() {
+        if is_event_stream(&answer) && status.is_success() {
             return self.read_events(id, answer, agreed, deadline).await.map_err(|fault| fault.with_status(status.as_u16()));
         }
         let head = Head::of(&answer);
@@ -191,56 +183,13 @@ impl Wire {
         Err(WorldFault::upstream(format!("the answer is not a JSON-RPC response: {shown}")).with_status(status.as_u16()))
     }
 
-    /// Reads events up to the response. Requests of the server are answered on the way.
-    async fn read_events(
-        &self,
-        id: u64,
-        mut answer: HttpResponse,
-        agreed: Option<(Era, &'static str)>,
-        deadline: Instant,
-    ) -> Result<Response, WorldFault> {
-        let max = usize::try_from(self.max_bytes).unwrap_or(usize::MAX);
-        let mut events = Events::default();
-        loop {
-            let chunk = match tokio::time::timeout_at(deadline.into(), answer.chunk()).await {
-                Err(_) => return Err(WorldFault::timeout("the stream of the answer has no response yet")),
-                Ok(Err(why)) => return Err(unavailable("the stream of the answer was cut off", &why)),
-                Ok(Ok(chunk)) => chunk,
-            };
-            let Some(chunk) = chunk else {
-                let last = events.finish().map(|data| self.client.redact(data));
-                let found = last.and_then(|data| find_response(&data, id, false));
-                return found.ok_or_else(|| WorldFault::upstream("the stream of the answer ended without a response"));
-            };
-            let complete = events.feed(&chunk, max).map_err(|TooLarge| WorldFault::too_large(self.max_bytes))?;
-            for data in complete.into_iter().map(|data| self.client.redact(data)) {
-                if let Some(response) = find_response(&data, id, false) {
-                    finish_in_background(answer);
-                    return Ok(response);
-                }
-                self.answer_requests(&data, agreed);
-            }
-        }
-    }
-
-    fn answer_requests(&self, data: &[u8], agreed: Option<(Era, &'static str)>) {
-        // The stateless era has no requests of servers, and forbids answers.
-        if agreed.is_some_and(|(era, _)| era == Era::Stateless) {
-            return;
-        }
-        for frame in Frame::parse(data).unwrap_or_default() {
-            if let Incoming::Request(id, method) = frame.sort() {
-                self.post_aside(wire::answer(id, &method), agreed);
-            }
-        }
-    }
-
     /// Posts a frame that nobody waits for.
-    fn post_aside(&self, body: Vec<u8>, agreed: Option<(Era, &'static str)>) {
+    pub(super) fn post_aside(&self, body: Vec<u8>, agreed: Option<(Era, &'static str)>) {
         let headers = self.headers(None, None, agreed);
         let (client, url) = (self.client.clone(), self.url.clone());
         tokio::spawn(async move {
-            let _ = client.send(Method::POST, url.as_str(), headers, Some(body), Instant::now() + ASIDE).await;
+            let asking = Asking { body: Some(body), ..Asking::new(Method::POST, url.as_str(), headers) };
+            let _ = client.send(asking, Instant::now() + ASIDE).await;
         });
     }
 }
@@ -251,29 +200,19 @@ fn says_session_is_over(status: StatusCode, body: &[u8]) -> bool {
         || status == StatusCode::BAD_REQUEST && String::from_utf8_lossy(body).to_ascii_lowercase().contains("session")
 }
 
+/// Whether the body of an answer is a stream of events.
+pub(super) fn is_event_stream(answer: &HttpResponse) -> bool {
+    let kind = answer.headers().get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
+    kind.is_some_and(|kind| kind.trim_start().get(..17).is_some_and(|k| k.eq_ignore_ascii_case("text/event-stream")))
+}
+
 /// The response in a body or an event. Where `unaddressed`, an error without an id counts: it is the body of a refusal.
-fn find_response(bytes: &[u8], id: u64, unaddressed: bool) -> Option<Response> {
+pub(super) fn find_response(bytes: &[u8], id: u64, unaddressed: bool) -> Option<Response> {
     Frame::parse(bytes).ok()?.into_iter().find_map(|frame| match frame.sort() {
         Incoming::Response(found, response) if found == id => Some(response),
         Incoming::Unaddressed(error) if unaddressed && error.code != 0 => Some(Response::Error(error)),
         _ => None,
     })
-}
-
-/// Reads on to the end, so that the connection can be used again; a server that goes on sending is cut off.
-fn finish_in_background(mut answer: HttpResponse) {
-    tokio::spawn(async move {
-        let rest = async {
-            let mut left = 64 * 1024usize;
-            while let Ok(Some(chunk)) = answer.chunk().await {
-                left = left.saturating_sub(chunk.len());
-                if left == 0 {
-                    return;
-                }
-            }
-        };
-        let _ = tokio::time::timeout(ASIDE, rest).await;
-    });
 }
 
 /// A name as a header carries it: plain, or in base64 where it has other characters than visible ASCII.
@@ -307,18 +246,11 @@ impl Drop for Open<'_> {
 }
 
 impl Channel for Wire {
-    async fn request(
-        &self,
-        method: &'static str,
-        name: Option<&str>,
-        params: &str,
-        agreed: Option<(Era, &'static str)>,
-        deadline: Instant,
-    ) -> Result<Response, WorldFault> {
+    async fn request(&self, ask: Ask<'_>, deadline: Instant) -> Result<Response, WorldFault> {
+        let Ask { method, agreed, .. } = ask;
         let id = self.next_id.fetch_add(1, Ordering::Relaxed);
-        let body = wire::request(id, method, params, agreed);
         let mut open = Open { wire: self, id, agreed, answered: false };
-        let outcome = self.post(id, method, name, body, agreed, deadline).await;
+        let outcome = self.post(id, ask, deadline).await;
         open.answered = !matches!(&outcome, Err(fault) if fault.reason == Reason::Timeout);
         match outcome {
             // Servers of the handshake era refuse what they do not know by status; only `initialize` tells.
@@ -344,8 +276,9 @@ impl Channel for Wire {
         let revision = *self.revision.lock().unwrap_or_else(PoisonError::into_inner);
         let headers = self.headers(None, None, revision.map(|revision| (Era::Handshake, revision)));
         let body = Some(wire::notification(method));
+        let asking = Asking { body, ..Asking::new(Method::POST, self.url.as_str(), headers) };
         // Awaited, since servers may refuse requests that overtake `initialized`.
-        let _ = self.client.send(Method::POST, self.url.as_str(), headers, body, Instant::now() + ASIDE).await;
+        let _ = self.client.send(asking, Instant::now() + ASIDE).await;
     }
 }
 

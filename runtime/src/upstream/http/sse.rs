@@ -1,6 +1,11 @@
 //! Server-sent events, read as bytes arrive and under a cap.
 
-use memchr::memchr2;
+use std::time::Duration;
+
+use memchr::{memchr, memchr2};
+
+/// Longest id of an event that is kept.
+const MAX_ID: usize = 1024;
 
 /// Splits a stream into the `data` of its events. Comments and other fields are passed over.
 #[derive(Default)]
@@ -12,11 +17,15 @@ pub(super) struct Events {
     /// The last line ended with CR: an LF that follows belongs to it.
     after_cr: bool,
     started: bool,
+    /// The id of the event that is being read, and the one that holds since its end.
+    id: Option<Vec<u8>>,
+    last_id: Option<Vec<u8>>,
+    retry: Option<Duration>,
 }
 
-/// An event, or a line, is larger than the cap.
+/// An event, or a line, is larger than the cap: the bytes that were seen of it.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct TooLarge;
+pub(super) struct TooLarge(pub(super) u64);
 
 impl Events {
     /// Takes the next bytes, and gives the data of every event that they complete.
@@ -42,11 +51,27 @@ impl Events {
                 self.line(&line, &mut events);
             }
             if self.data.len() > max {
-                return Err(TooLarge);
+                return Err(TooLarge(self.data.len() as u64));
             }
         }
         // `data: ` stands before the payload.
-        if self.partial.len() + self.data.len() > max.saturating_add(6) { Err(TooLarge) } else { Ok(events) }
+        let seen = self.partial.len() + self.data.len();
+        if seen > max.saturating_add(6) { Err(TooLarge(seen as u64)) } else { Ok(events) }
+    }
+
+    /// The id of the last complete event that had one: where a broken stream can be taken up.
+    pub(super) fn last_id(&self) -> Option<&[u8]> {
+        self.last_id.as_deref().filter(|id| !id.is_empty())
+    }
+
+    /// How long the server wants to be left alone before a broken stream is taken up.
+    pub(super) fn retry(&self) -> Option<Duration> {
+        self.retry
+    }
+
+    /// Goes on with a new stream: what was incomplete will be sent again.
+    pub(super) fn restart(&mut self) {
+        *self = Events { last_id: self.last_id.take(), retry: self.retry, ..Events::default() };
     }
 
     fn line(&mut self, line: &[u8], events: &mut Vec<Vec<u8>>) {
@@ -56,31 +81,47 @@ impl Events {
         };
         self.started = true;
         if line.is_empty() {
+            if let Some(id) = self.id.take() {
+                self.last_id = Some(id);
+            }
             let data = std::mem::take(&mut self.data);
             if std::mem::take(&mut self.has_data) && !data.is_empty() {
                 events.push(data);
             }
             return;
         }
-        let Some(value) = line.strip_prefix(b"data") else { return };
-        let value = match value.split_first() {
-            None => &[],
-            Some((b':', value)) => value.strip_prefix(b" ").unwrap_or(value),
-            // Another field whose name starts with `data`.
-            Some(_) => return,
+        let (name, value) = match memchr(b':', line) {
+            None => (line, [].as_slice()),
+            Some(colon) => {
+                let value = line.get(colon + 1..).unwrap_or_default();
+                (line.get(..colon).unwrap_or_default(), value.strip_prefix(b" ").unwrap_or(value))
+            }
         };
-        if std::mem::replace(&mut self.has_data, true) {
-            self.data.push(b'\n');
+        match name {
+            b"data" => {
+                if std::mem::replace(&mut self.has_data, true) {
+                    self.data.push(b'\n');
+                }
+                self.data.extend_from_slice(value);
+            }
+            b"id" if value.len() <= MAX_ID && !value.contains(&0) => self.id = Some(value.to_vec()),
+            b"retry" => {
+                let ms = std::str::from_utf8(value).ok().and_then(|text| text.parse().ok());
+                self.retry = ms.map(Duration::from_millis).or(self.retry);
+            }
+            _ => {}
         }
-        self.data.extend_from_slice(value);
     }
 
     /// The event that the stream ended in, where its last empty line is missing.
-    pub(super) fn finish(mut self) -> Option<Vec<u8>> {
+    pub(super) fn finish(&mut self) -> Option<Vec<u8>> {
         let line = std::mem::take(&mut self.partial);
+        let complete = self.last_id.clone();
         let mut events = Vec::new();
         self.line(&line, &mut events);
         self.line(b"", &mut events);
+        // An event that may have been cut is not one to go on after.
+        self.last_id = complete;
         events.pop()
     }
 }
@@ -90,7 +131,7 @@ mod tests {
     use super::*;
 
     const STREAM: &str =
-        ": hello\r\nevent: message\r\ndata: {\"a\":\r\ndata:1}\r\nid: 5\r\n\r\n:\n\ndata\n\ndatum: x\ndata: é\n\ndata: cut";
+        ": hello\r\nevent: message\r\ndata: {\"a\":\r\ndata:1}\r\nid: 5\r\n\r\n:\nretry: 30\nretry: x\n\ndata\n\ndatum: x\ndata: é\n\ndata: cut";
 
     #[test]
     fn events_are_the_same_however_the_stream_is_cut() {
@@ -103,6 +144,7 @@ mod tests {
             found.extend(events.finish());
             let found: Vec<_> = found.into_iter().map(|e| String::from_utf8(e).unwrap()).collect();
             assert_eq!(found, ["{\"a\":\n1}", "é", "cut"], "{step}");
+            assert_eq!((events.last_id(), events.retry()), (Some(&b"5"[..]), Some(Duration::from_millis(30))), "{step}");
         }
     }
 
@@ -110,7 +152,7 @@ mod tests {
     fn a_large_event_is_refused() {
         let mut events = Events::default();
         assert_eq!(events.feed(b"data: 12345678\n\n", 8), Ok(vec![b"12345678".to_vec()]));
-        assert_eq!(events.feed(b"data: 123456789\n", 8), Err(TooLarge));
-        assert_eq!(Events::default().feed(b"data: 12345678901234567890", 8), Err(TooLarge));
+        assert_eq!(events.feed(b"data: 123456789\n", 8), Err(TooLarge(9)));
+        assert_eq!(Events::default().feed(b"data: 12345678901234567890", 8), Err(TooLarge(26)));
     }
 }

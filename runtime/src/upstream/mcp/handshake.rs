@@ -10,7 +10,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::wire::{CLIENT_NAME, CLIENT_VERSION, MODERN_CODES, RpcError, UNSUPPORTED_REVISION};
-use super::{Agreed, Channel, HANDSHAKE_REVISIONS, LATEST_HANDSHAKE, Response, STATELESS_REVISION};
+use super::{Agreed, Ask, Channel, HANDSHAKE_REVISIONS, LATEST_HANDSHAKE, Response, STATELESS_REVISION};
 use crate::upstream::fault::{Reason, WorldFault};
 
 /// A server of the handshake era may stay silent before `initialize`; it is sent after this long. An answer to the probe that
@@ -127,7 +127,7 @@ struct ServerInfo {
 
 async fn discover(channel: &impl Channel, deadline: Instant) -> Result<Probed, WorldFault> {
     let agreed = Some((Era::Stateless, STATELESS_REVISION));
-    Ok(match channel.request("server/discover", None, "{}", agreed, deadline).await? {
+    Ok(match channel.request(Ask { agreed, ..Ask::new("server/discover", "{}") }, deadline).await? {
         Response::Result(raw) => match serde_json::from_str::<DiscoverResult>(raw.get()) {
             Ok(found) => choose(found),
             Err(_) => Probed::Handshake { revision: LATEST_HANDSHAKE },
@@ -187,7 +187,7 @@ async fn initialize(channel: &impl Channel, revision: &str, deadline: Instant) -
     let params = format!(
         r#"{{"protocolVersion":"{revision}","capabilities":{{}},"clientInfo":{{"name":"{CLIENT_NAME}","version":"{CLIENT_VERSION}"}}}}"#
     );
-    let raw: Box<RawValue> = match channel.request("initialize", None, &params, None, deadline).await? {
+    let raw: Box<RawValue> = match channel.request(Ask::new("initialize", &params), deadline).await? {
         Response::Result(raw) => raw,
         Response::Error(error) => return Ok(Err(error)),
     };

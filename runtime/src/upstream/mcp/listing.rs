@@ -7,7 +7,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::wire::quoted;
-use super::{Agreed, Channel, Response};
+use super::{Agreed, Ask, Channel, Response};
 use crate::upstream::fault::WorldFault;
 
 /// Most pages that are followed: a server whose cursors never end must not hold a build for ever.
@@ -21,13 +21,14 @@ struct Page {
     next_cursor: Option<String>,
 }
 
-/// Every tool of the server, in its order.
+/// Every tool of the server, in its order. Past the deadline the fault is [`WorldFault::late`].
 pub(crate) async fn tools(channel: &impl Channel, agreed: &Agreed, deadline: Instant) -> Result<Vec<Box<RawValue>>, WorldFault> {
     let mut tools = Vec::new();
     let mut seen = BTreeSet::new();
     let mut params = "{}".to_owned();
     for _ in 0..MAX_PAGES {
-        let response = channel.request("tools/list", None, &params, Some((agreed.era, agreed.revision)), deadline).await?;
+        let ask = Ask { agreed: Some((agreed.era, agreed.revision)), repeatable: true, ..Ask::new("tools/list", &params) };
+        let response = channel.request(ask, deadline).await?;
         let raw = match response {
             Response::Result(raw) => raw,
             Response::Error(error) => return Err(WorldFault::upstream(format!("tools/list: {}", error.describe()))),

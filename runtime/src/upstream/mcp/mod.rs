@@ -41,18 +41,31 @@ pub(crate) enum Response {
     Error(wire::RpcError),
 }
 
+/// A request of ours.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Ask<'a> {
+    pub(crate) method: &'static str,
+    /// `params.name`, where the method has one.
+    pub(crate) name: Option<&'a str>,
+    /// JSON text of an object, without `_meta`.
+    pub(crate) params: &'a str,
+    /// Whose era the request is of; `None` for the handshake itself.
+    pub(crate) agreed: Option<(Era, &'static str)>,
+    /// Whether it only reads, so that it may be sent twice.
+    pub(crate) repeatable: bool,
+}
+
+impl<'a> Ask<'a> {
+    /// A request of the handshake.
+    pub(crate) fn new(method: &'static str, params: &'a str) -> Ask<'a> {
+        Ask { method, name: None, params, agreed: None, repeatable: false }
+    }
+}
+
 /// A connection over which requests can be sent: a child's pipes or an HTTP endpoint.
 pub(crate) trait Channel: Send + Sync {
-    /// Sends a request with these `params` (JSON text of an object, without `_meta`) and waits for its response. `name` is
-    /// `params.name` where the method has one. With `agreed`, the request is one of that era; without, of the handshake itself.
-    fn request(
-        &self,
-        method: &'static str,
-        name: Option<&str>,
-        params: &str,
-        agreed: Option<(Era, &'static str)>,
-        deadline: Instant,
-    ) -> impl Future<Output = Result<Response, WorldFault>> + Send;
+    /// Sends a request and waits for its response. Past the deadline it is [`WorldFault::late`].
+    fn request(&self, ask: Ask<'_>, deadline: Instant) -> impl Future<Output = Result<Response, WorldFault>> + Send;
 
     /// Sends a notification; an error to do so shows with the next request.
     fn notify(&self, method: &'static str) -> impl Future<Output = ()> + Send;

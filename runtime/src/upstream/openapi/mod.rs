@@ -10,8 +10,8 @@ use ptc_catalog::OpenApi;
 use reqwest::header::{ACCEPT, HeaderMap, HeaderValue};
 use reqwest::{Method, Url};
 
-use super::fault::{Reason, WorldFault, excerpt};
-use super::http::client::{Endpoint, HttpClient};
+use super::fault::{WorldFault, excerpt};
+use super::http::client::{Asking, Endpoint, HttpClient};
 use super::http::status::{ERROR_BODY_BYTES, Head};
 use super::mcp::outcome::Payload;
 use super::settings::UpstreamSettings;
@@ -21,7 +21,6 @@ use crate::secrets::Secrets;
 pub(crate) struct Service {
     client: HttpClient,
     max_bytes: u64,
-    connect_timeout_ms: u64,
 }
 
 impl Service {
@@ -33,12 +32,12 @@ impl Service {
             static_headers: spec.static_headers,
             connect_timeout: Duration::from_millis(spec.connect_timeout_ms),
             proxy: None,
+            extra_roots: settings.extra_roots.clone(),
             posts: false,
         };
         Ok(Service {
             client: HttpClient::new(&endpoint, secrets)?,
             max_bytes: settings.response_cap(spec.max_response_bytes),
-            connect_timeout_ms: spec.connect_timeout_ms,
         })
     }
 
@@ -48,13 +47,8 @@ impl Service {
         headers.insert(ACCEPT, HeaderValue::from_static("application/json"));
         let asked =
             Url::parse(url).map_err(|why| WorldFault::unavailable(format!("the address of the operation is no URL: {why}")))?;
-        let sent = self.client.send(Method::GET, url, headers, None, deadline).await;
-        let mut answer = sent.map_err(|fault| match fault.reason {
-            Reason::Timeout if fault.message == "no connection was made" => {
-                WorldFault::timeout(format!("no connection was made within {} ms (connect_timeout_ms)", self.connect_timeout_ms))
-            }
-            _ => fault,
-        })?;
+        let asking = Asking { repeatable: true, ..Asking::new(Method::GET, url, headers) };
+        let mut answer = self.client.send(asking, deadline).await?;
         let status = answer.status();
         if !status.is_success() {
             let head = Head::of(&answer);

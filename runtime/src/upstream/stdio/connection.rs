@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use ptc_catalog::{Era, McpStdio};
+use ptc_catalog::McpStdio;
 use tokio::io::{AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::process::{ChildStderr, ChildStdin, ChildStdout};
 use tokio::sync::{mpsc, oneshot, watch};
@@ -16,8 +16,9 @@ use crate::log::{self, Level};
 use crate::secrets::{Redactor, Secrets};
 use crate::upstream::fault::{WorldFault, excerpt};
 use crate::upstream::mcp::wire::{self, Frame, Incoming};
-use crate::upstream::mcp::{Channel, Response};
+use crate::upstream::mcp::{Ask, Channel, Response};
 use crate::upstream::settings::UpstreamSettings;
+use crate::upstream::stage::{self, Progress, Stage};
 
 /// Frames that wait for a child to read them, beyond which requests wait.
 const OUTBOX: usize = 64;
@@ -36,7 +37,7 @@ pub(crate) struct Connection {
     max_bytes: u64,
     redactor: Redactor,
     next_id: AtomicU64,
-    outbox: mpsc::Sender<Vec<u8>>,
+    outbox: mpsc::Sender<Outgoing>,
     waiting: Mutex<Waiting>,
     /// Until then, unreadable output is a banner and not an answer.
     handshake_done: AtomicBool,
@@ -144,17 +145,35 @@ async fn supervise(
     drop(alive);
 }
 
+/// A frame on its way to the child.
+struct Outgoing {
+    /// Without a line end.
+    bytes: Vec<u8>,
+    /// The call that it belongs to, which begins to wait for its answer when this is written.
+    progress: Option<Progress>,
+}
+
+impl Outgoing {
+    /// A frame of no call.
+    fn aside(bytes: Vec<u8>) -> Outgoing {
+        Outgoing { bytes, progress: None }
+    }
+}
+
 /// Writes frames one after the other; a request that is given up in the middle of a write cannot tear a frame.
 async fn write_frames(
     mut stdin: ChildStdin,
-    mut frames: mpsc::Receiver<Vec<u8>>,
+    mut frames: mpsc::Receiver<Outgoing>,
     mut stopped: watch::Receiver<Option<Duration>>,
 ) {
     let write = async {
-        while let Some(mut frame) = frames.recv().await {
-            frame.push(b'\n');
-            if stdin.write_all(&frame).await.is_err() || stdin.flush().await.is_err() {
+        while let Some(Outgoing { mut bytes, progress }) = frames.recv().await {
+            bytes.push(b'\n');
+            if stdin.write_all(&bytes).await.is_err() || stdin.flush().await.is_err() {
                 return;
+            }
+            if let Some(progress) = progress {
+                progress.enter(Stage::Waiting);
             }
         }
     };
@@ -248,8 +267,13 @@ impl Connection {
             match lines::next(&mut source, cap).await {
                 // Before anything is cut from it or shown.
                 Ok(Line::Whole(line)) => self.take_line(&self.redactor.redact_bytes(line)),
-                Ok(Line::TooLong(Some(id))) => self.answer(id, Err(WorldFault::too_large(self.max_bytes))),
-                Ok(Line::TooLong(None)) => self.answer_only(Err(WorldFault::too_large(self.max_bytes))),
+                Ok(Line::TooLong { id, bytes }) => {
+                    let outcome = Err(WorldFault::too_large(self.max_bytes, bytes));
+                    match id {
+                        Some(id) => self.answer(id, outcome),
+                        None => self.answer_only(outcome),
+                    }
+                }
                 Ok(Line::End) | Err(_) => return,
             }
         }
@@ -275,7 +299,7 @@ impl Connection {
                 Incoming::Unaddressed(error) => self.answer_only(Ok(Response::Error(error))),
                 Incoming::Request(id, method) => {
                     // Not awaited: a child that asks without reading must not stop its own answers.
-                    let _ = self.outbox.try_send(wire::answer(id, &method));
+                    let _ = self.outbox.try_send(Outgoing::aside(wire::answer(id, &method)));
                 }
                 Incoming::Other => {}
             }
@@ -293,10 +317,10 @@ impl Connection {
         }
         let mut open = OpenRequest { connection: self, id, cancellable, sent: false };
         let lost = || self.lost().unwrap_or_else(|| WorldFault::unavailable("the connection was lost"));
+        stage::enter(Stage::Queueing);
+        let frame = Outgoing { bytes: frame, progress: stage::current() };
         match tokio::time::timeout_at(deadline.into(), self.outbox.send(frame)).await {
-            Err(_) => {
-                return Err(WorldFault::timeout("the request could not be written, because the server does not read its input"));
-            }
+            Err(_) => return Err(WorldFault::late()),
             // The writer is gone; the supervisor is about to say why.
             Ok(Err(_)) => {
                 let outcome = tokio::time::timeout(LAST_WORDS * 2, &mut answer).await;
@@ -306,7 +330,7 @@ impl Connection {
         }
         match tokio::time::timeout_at(deadline.into(), answer).await {
             Ok(outcome) => outcome.unwrap_or_else(|_| Err(lost())),
-            Err(_) => Err(WorldFault::timeout("no answer came")),
+            Err(_) => Err(WorldFault::late()),
         }
     }
 }
@@ -323,27 +347,20 @@ impl Drop for OpenRequest<'_> {
     fn drop(&mut self) {
         let unanswered = self.connection.lock().by_id.remove(&self.id).is_some();
         if unanswered && self.sent && self.cancellable {
-            let _ = self.connection.outbox.try_send(wire::cancelled(self.id));
+            let _ = self.connection.outbox.try_send(Outgoing::aside(wire::cancelled(self.id)));
         }
     }
 }
 
 impl Channel for Connection {
-    async fn request(
-        &self,
-        method: &'static str,
-        _name: Option<&str>,
-        params: &str,
-        agreed: Option<(Era, &'static str)>,
-        deadline: Instant,
-    ) -> Result<Response, WorldFault> {
+    async fn request(&self, ask: Ask<'_>, deadline: Instant) -> Result<Response, WorldFault> {
         let id = self.next_id.fetch_add(1, Ordering::Relaxed);
         // A handshake must not be cancelled.
-        let cancellable = method != "initialize" && method != "server/discover";
-        self.exchange(id, wire::request(id, method, params, agreed), cancellable, deadline).await
+        let cancellable = ask.method != "initialize" && ask.method != "server/discover";
+        self.exchange(id, wire::request(id, ask.method, ask.params, ask.agreed), cancellable, deadline).await
     }
 
     async fn notify(&self, method: &'static str) {
-        let _ = self.outbox.send(wire::notification(method)).await;
+        let _ = self.outbox.send(Outgoing::aside(wire::notification(method))).await;
     }
 }

@@ -10,8 +10,13 @@ use tokio::io::{AsyncBufRead, AsyncBufReadExt};
 pub(super) enum Line {
     /// A line without its end.
     Whole(Vec<u8>),
-    /// A line above the cap, read to its end and thrown away; the number in its top-level `id`, where it has one.
-    TooLong(Option<u64>),
+    /// A line above the cap, read to its end and thrown away.
+    TooLong {
+        /// The number in its top-level `id`, where it has one.
+        id: Option<u64>,
+        /// Its length.
+        bytes: u64,
+    },
     /// The end of the input.
     End,
 }
@@ -20,6 +25,7 @@ pub(super) enum Line {
 pub(super) async fn next(source: &mut (impl AsyncBufRead + Unpin), max: usize) -> io::Result<Line> {
     let mut line = Vec::new();
     let mut skipped: Option<IdScanner> = None;
+    let mut bytes = 0;
     loop {
         let chunk = source.fill_buf().await?;
         if chunk.is_empty() {
@@ -40,10 +46,11 @@ pub(super) async fn next(source: &mut (impl AsyncBufRead + Unpin), max: usize) -
             Some(scanner) => scanner.feed(part),
             None => line.extend_from_slice(part),
         }
+        bytes += part.len() as u64;
         source.consume(used);
         if ended {
             return Ok(match skipped {
-                Some(scanner) => Line::TooLong(scanner.id()),
+                Some(scanner) => Line::TooLong { id: scanner.id(), bytes },
                 None => Line::Whole(line),
             });
         }
@@ -150,8 +157,9 @@ mod tests {
         ];
         for (line, id) in cases {
             let found = lines(&format!("{line}\nshort\n"), 50);
-            assert_eq!(found, [Line::TooLong(id), Line::Whole(b"short".to_vec())], "{line}");
+            let bytes = line.len() as u64;
+            assert_eq!(found, [Line::TooLong { id, bytes }, Line::Whole(b"short".to_vec())], "{line}");
         }
-        assert_eq!(lines("12345\n123456\ncut", 5), [Line::Whole(b"12345".to_vec()), Line::TooLong(None)]);
+        assert_eq!(lines("12345\n123456\ncut", 5), [Line::Whole(b"12345".to_vec()), Line::TooLong { id: None, bytes: 6 }]);
     }
 }

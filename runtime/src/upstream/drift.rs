@@ -1,0 +1,270 @@
+//! What a server's tools have become since the catalog was frozen.
+//!
+//! Each new connection is asked once for the server's tools, and the granted ones are compared with their frozen definitions: as
+//! values, so that order and spelling of JSON count for nothing. A change is *breaking* where a call that the frozen schema allows
+//! may now be refused or misread: the tool or an argument is gone, an argument is newly required, a type or a set of values is
+//! narrower, a constraint is new. A schema is read as far as its arguments go; what is not understood counts as a constraint.
+
+use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
+
+use ptc_catalog::{Tool, Upstream};
+use ptc_lisp::{Value, json};
+use serde_json::value::RawValue;
+
+use super::fault::WorldFault;
+use super::mcp::{Agreed, Channel, listing};
+use super::settings::OnDrift;
+use crate::log::{self, Level};
+
+/// Keywords that tell people something and change no call.
+const PROSE: [&str; 8] = ["$schema", "$comment", "title", "description", "default", "examples", "deprecated", "readOnly"];
+/// Nesting of a schema that is looked into.
+const DEEPEST: u32 = 16;
+
+/// Tools that cannot be called, each with the reason.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(crate) struct Drift {
+    denied: BTreeMap<&'static str, String>,
+}
+
+impl Drift {
+    /// `Err` where a call to that tool is denied.
+    pub(crate) fn admit(&self, tool: &str) -> Result<(), WorldFault> {
+        self.denied.get(tool).map_or(Ok(()), |why| Err(fault(why)))
+    }
+
+    /// `Err` where a call to any tool is denied.
+    pub(crate) fn admit_all(&self) -> Result<(), WorldFault> {
+        if self.denied.is_empty() {
+            return Ok(());
+        }
+        let all: Vec<&str> = self.denied.values().map(String::as_str).collect();
+        Err(fault(&all.join("; ")))
+    }
+}
+
+fn fault(why: &str) -> WorldFault {
+    WorldFault::upstream(format!(
+        "{why}; the catalog of this server was frozen before that. Build it again, or start it with --on-drift warn"
+    ))
+}
+
+/// Asks for the tools and compares them. What differs is logged in one line.
+pub(crate) async fn look(
+    channel: &impl Channel,
+    agreed: &Agreed,
+    upstream: &'static Upstream,
+    policy: OnDrift,
+    time: Duration,
+) -> Drift {
+    if policy == OnDrift::Off || upstream.tools.is_empty() {
+        return Drift::default();
+    }
+    let listed = match listing::tools(channel, agreed, Instant::now() + time).await {
+        Ok(listed) => listed,
+        Err(fault) => {
+            // No sign of a change. A server that does not list its tools may well answer calls.
+            let why = if fault.is_late() { "no answer in time" } else { &*fault.message };
+            log::line(Level::Warn, "tools were not compared", &[("upstream", upstream.name), ("reason", why)]);
+            return Drift::default();
+        }
+    };
+    let (drift, changes) = judge(upstream.tools, &listed, policy);
+    if !changes.is_empty() {
+        let denied = drift.denied.keys().copied().collect::<Vec<_>>().join(", ");
+        let fields = [("upstream", upstream.name), ("changes", &*changes.join("; ")), ("denied", &*denied)];
+        log::line(Level::Warn, "tools have changed", &fields);
+    }
+    drift
+}
+
+fn judge(tools: &'static [Tool], listed: &[Box<RawValue>], policy: OnDrift) -> (Drift, Vec<String>) {
+    let live: BTreeMap<String, Value> = listed
+        .iter()
+        .filter_map(|raw| {
+            let definition = json::decode(raw.get().as_bytes()).ok()?;
+            Some((definition.get("name")?.as_str()?.to_owned(), definition))
+        })
+        .collect();
+    let mut drift = Drift::default();
+    let mut changes = Vec::new();
+    for tool in tools {
+        let Some((breaking, what)) = changed(tool, live.get(tool.name)) else { continue };
+        if breaking && policy == OnDrift::Deny {
+            drift.denied.insert(tool.name, what.clone());
+        }
+        changes.push(what);
+    }
+    (drift, changes)
+}
+
+/// Whether a tool has changed: if in a breaking way, and how.
+fn changed(tool: &Tool, live: Option<&Value>) -> Option<(bool, String)> {
+    let name = tool.name;
+    let Some(live) = live else { return Some((true, format!("tool '{name}' is gone"))) };
+    let frozen = json::decode(tool.definition.as_bytes()).ok()?;
+    if frozen == *live {
+        return None;
+    }
+    let nil = Value::nil();
+    let schema = |definition: &Value| definition.get("inputSchema").unwrap_or(&nil).clone();
+    if let Err(how) = accepts(&schema(&frozen), &schema(live), 0) {
+        return Some((true, format!("tool '{name}' has changed: {how}")));
+    }
+    let keys: Vec<&str> = differing(&frozen, live);
+    Some((false, format!("tool '{name}' has another {}", keys.join(", "))))
+}
+
+fn differing<'v>(a: &'v Value, b: &'v Value) -> Vec<&'v str> {
+    let keys = |v: &'v Value| v.entries().into_iter().flatten().filter_map(|(key, _)| key.as_name());
+    let mut all: Vec<&str> = keys(a).chain(keys(b)).filter(|key| a.get(key) != b.get(key)).collect();
+    all.sort_unstable();
+    all.dedup();
+    all
+}
+
+/// `Err` says why `new` may refuse what `old` accepts.
+fn accepts(old: &Value, new: &Value, depth: u32) -> Result<(), String> {
+    if old == new {
+        return Ok(());
+    }
+    if depth > DEEPEST {
+        return Err("a schema nested too deeply to compare".to_owned());
+    }
+    for (key, constraint) in new.entries().into_iter().flatten() {
+        let key = key.as_name().unwrap_or_default();
+        let before = old.get(key);
+        if before == Some(constraint) || PROSE.contains(&key) {
+            continue;
+        }
+        match key {
+            "type" => narrower(&types(before), &types(Some(constraint)), "type")?,
+            "enum" => narrower(&listed(before), &listed(Some(constraint)), "set of values")?,
+            "required" => newly_required(before, constraint)?,
+            "properties" => properties(before, constraint, depth)?,
+            "items" => match before {
+                Some(before) => accepts(before, constraint, depth + 1).map_err(|how| format!("items: {how}"))?,
+                None => return Err("its items are newly constrained".to_owned()),
+            },
+            // Arguments that were known are looked at one by one; others were never promised.
+            "additionalProperties" => {}
+            _ => return Err(format!("'{key}' is another")),
+        }
+    }
+    // Properties that are gone altogether.
+    if new.get("properties").is_none() {
+        properties(old.get("properties"), &Value::map([]), depth)?;
+    }
+    Ok(())
+}
+
+fn properties(old: Option<&Value>, new: &Value, depth: u32) -> Result<(), String> {
+    for (name, schema) in old.into_iter().filter_map(Value::entries).flatten() {
+        let name = name.as_name().unwrap_or_default();
+        match new.get(name) {
+            None => return Err(format!("argument '{name}' is gone")),
+            Some(now) => accepts(schema, now, depth + 1).map_err(|how| format!("argument '{name}': {how}"))?,
+        }
+    }
+    Ok(())
+}
+
+fn newly_required(old: Option<&Value>, new: &Value) -> Result<(), String> {
+    let before: Vec<&Value> = old.and_then(Value::items).into_iter().flatten().collect();
+    match new.items().into_iter().flatten().find(|name| !before.contains(name)) {
+        Some(name) => Err(format!("argument '{}' is newly required", name.as_name().unwrap_or_default())),
+        None => Ok(()),
+    }
+}
+
+/// What a keyword admits; `None` is everything.
+fn listed(keyword: Option<&Value>) -> Option<Vec<Value>> {
+    keyword.map(|value| value.items().map_or_else(|| vec![value.clone()], |items| items.cloned().collect()))
+}
+
+/// As [`listed`], with `integer` among the numbers.
+fn types(keyword: Option<&Value>) -> Option<Vec<Value>> {
+    let mut found = listed(keyword)?;
+    if found.contains(&Value::string("number")) {
+        found.push(Value::string("integer"));
+    }
+    Some(found)
+}
+
+fn narrower(old: &Option<Vec<Value>>, new: &Option<Vec<Value>>, what: &str) -> Result<(), String> {
+    let holds = match (old, new) {
+        (_, None) => true,
+        (None, Some(_)) => false,
+        (Some(old), Some(new)) => old.iter().all(|value| new.contains(value)),
+    };
+    if holds { Ok(()) } else { Err(format!("its {what} is narrower")) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn how(old: &str, new: &str) -> Option<(bool, String)> {
+        let definition = |schema: &str| format!(r#"{{"name":"t","inputSchema":{schema}}}"#);
+        let tool = Tool {
+            name: "t",
+            description: "",
+            args: &[],
+            closed: false,
+            doc: "",
+            definition: definition(old).leak(),
+            digest: "",
+            annotations: ptc_catalog::Annotations::default(),
+            operation: None,
+        };
+        changed(&tool, Some(&json::decode(definition(new).as_bytes()).unwrap()))
+    }
+
+    #[test]
+    fn what_may_refuse_a_call_is_breaking() {
+        let old = r#"{"type":"object","properties":{"a":{"type":["string","null"],"description":"x"},"n":{"type":"number"},"l":{"type":"array","items":{"enum":["x","y"]}}},"required":["a"]}"#;
+        let with = |from: &str, to: &str| {
+            assert!(old.contains(from), "{from}");
+            how(old, &old.replacen(from, to, 1))
+        };
+        let harmless = "tool 't' has another inputSchema";
+        let cases = [
+            (r#""description":"x""#, r#""description":"y""#, false, harmless),
+            (r#""required":["a"]"#, r#""required":[]"#, false, harmless),
+            (r#""required":["a"]"#, r#""additionalProperties":false"#, false, harmless),
+            (r#"{"a":"#, r#"{"new":{"type":"string"},"a":"#, false, harmless),
+            (r#""enum":["x","y"]"#, r#""enum":["y","x","z"]"#, false, harmless),
+            (r#""type":["string","null"],"#, "", false, harmless),
+            (r#""required":["a"]"#, r#""required":["a","n"]"#, true, "tool 't' has changed: argument 'n' is newly required"),
+            (r#""n":{"type":"number"},"#, "", true, "tool 't' has changed: argument 'n' is gone"),
+            (r#""number""#, r#""integer""#, true, "tool 't' has changed: argument 'n': its type is narrower"),
+            (r#"["string","null"]"#, r#""string""#, true, "tool 't' has changed: argument 'a': its type is narrower"),
+            (r#""enum":["x","y"]"#, r#""enum":["x"]"#, true, "tool 't' has changed: argument 'l': items: its set of values is narrower"),
+            (r#""type":"number""#, r#""type":"number","maximum":9"#, true, "tool 't' has changed: argument 'n': 'maximum' is another"),
+        ];
+        for (from, to, breaking, expected) in cases {
+            assert_eq!(with(from, to), Some((breaking, expected.to_owned())), "{from} -> {to}");
+        }
+        assert_eq!(how(old, &old.replacen("{\"type\"", "{ \"type\" ", 1)), None, "spelling counts for nothing");
+        assert_eq!(how(r#"{"properties":{"n":{"type":"integer"}}}"#, r#"{"properties":{"n":{"type":"number"}}}"#).unwrap().0, false);
+        assert_eq!(how(r#"{"properties":{"n":{}}}"#, r#"{"type":"object"}"#).unwrap().1, "tool 't' has changed: argument 'n' is gone");
+    }
+
+    #[test]
+    fn a_policy_decides_what_is_denied() {
+        static TOOLS: [Tool; 2] = [tool("gone"), tool("same")];
+        const fn tool(name: &'static str) -> Tool {
+            let annotations = ptc_catalog::Annotations { read_only: None, destructive: None, idempotent: None, open_world: None };
+            let definition = r#"{"name":"same"}"#;
+            Tool { name, description: "", args: &[], closed: false, doc: "", definition, digest: "", annotations, operation: None }
+        }
+        let listed = [RawValue::from_string(r#"{"name":"same"}"#.to_owned()).unwrap()];
+        let (deny, changes) = judge(&TOOLS, &listed, OnDrift::Deny);
+        assert_eq!(changes, ["tool 'gone' is gone"]);
+        assert!(deny.admit("gone").unwrap_err().message.contains("--on-drift warn") && deny.admit("same").is_ok());
+        assert!(deny.admit_all().is_err());
+        let (warn, changes) = judge(&TOOLS, &listed, OnDrift::Warn);
+        assert!(warn.admit("gone").is_ok() && changes.len() == 1);
+    }
+}

@@ -1,0 +1,141 @@
+//! An answer that comes as server-sent events: reading it up to the response, and taking it up again where it broke off.
+
+use std::time::{Duration, Instant};
+
+use ptc_catalog::Era;
+use reqwest::header::{ACCEPT, HeaderName, HeaderValue};
+use reqwest::{Method, Response as HttpResponse};
+
+use super::client::{Asking, unavailable};
+use super::session::{ASIDE, Wire, find_response, is_event_stream};
+use super::sse::{Events, TooLarge};
+use crate::upstream::fault::WorldFault;
+use crate::upstream::mcp::Response;
+use crate::upstream::mcp::wire::{self, Frame, Incoming};
+
+const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
+
+/// Pause before a stream is taken up again where the server names none, and the shortest one.
+const PAUSE: Duration = Duration::from_millis(500);
+const SHORTEST_PAUSE: Duration = Duration::from_millis(10);
+
+/// How a stream ended.
+enum End {
+    Response(Response),
+    /// Before the response, and why.
+    Broken(WorldFault),
+}
+
+impl Wire {
+    /// Reads events up to the response to request `id`. A stream that breaks off is taken up again after the last event that
+    /// had an id, as often as the deadline allows.
+    pub(super) async fn read_events(
+        &self,
+        id: u64,
+        mut answer: HttpResponse,
+        agreed: Option<(Era, &'static str)>,
+        deadline: Instant,
+    ) -> Result<Response, WorldFault> {
+        let mut events = Events::default();
+        loop {
+            match self.read_stream(&mut events, id, answer, agreed, deadline).await? {
+                End::Response(response) => return Ok(response),
+                End::Broken(fault) => {
+                    let Some(again) = self.resume(&mut events, agreed, deadline).await? else { return Err(fault) };
+                    answer = again;
+                }
+            }
+        }
+    }
+
+    /// Requests of the server are answered on the way.
+    async fn read_stream(
+        &self,
+        events: &mut Events,
+        id: u64,
+        mut answer: HttpResponse,
+        agreed: Option<(Era, &'static str)>,
+        deadline: Instant,
+    ) -> Result<End, WorldFault> {
+        let max = usize::try_from(self.max_bytes).unwrap_or(usize::MAX);
+        loop {
+            let chunk = match tokio::time::timeout_at(deadline.into(), answer.chunk()).await {
+                Err(_) => return Err(WorldFault::late()),
+                Ok(Err(why)) => return Ok(End::Broken(unavailable("the stream of the answer was cut off", &why))),
+                Ok(Ok(chunk)) => chunk,
+            };
+            let Some(chunk) = chunk else {
+                let found = events.finish().and_then(|data| find_response(&self.client.redact(data), id, false));
+                let without = || End::Broken(WorldFault::upstream("the stream of the answer ended without a response"));
+                return Ok(found.map_or_else(without, End::Response));
+            };
+            let complete = events.feed(&chunk, max).map_err(|TooLarge(seen)| WorldFault::too_large(self.max_bytes, seen))?;
+            for data in complete.into_iter().map(|data| self.client.redact(data)) {
+                if let Some(response) = find_response(&data, id, false) {
+                    finish_in_background(answer);
+                    return Ok(End::Response(response));
+                }
+                self.answer_requests(&data, agreed);
+            }
+        }
+    }
+
+    /// Asks for the rest of a stream. `None` where it cannot be had: no event had an id, the era has no resumption, or the
+    /// server does not offer it.
+    async fn resume(
+        &self,
+        events: &mut Events,
+        agreed: Option<(Era, &'static str)>,
+        deadline: Instant,
+    ) -> Result<Option<HttpResponse>, WorldFault> {
+        let Some(last) = events.last_id().and_then(|id| HeaderValue::from_bytes(id).ok()) else { return Ok(None) };
+        if agreed.is_some_and(|(era, _)| era == Era::Stateless) {
+            return Ok(None);
+        }
+        let pause = events.retry().unwrap_or(PAUSE).max(SHORTEST_PAUSE);
+        if Instant::now() + pause >= deadline {
+            tokio::time::sleep_until(deadline.into()).await;
+            return Err(WorldFault::late());
+        }
+        tokio::time::sleep(pause).await;
+        let mut headers = self.headers(None, None, agreed);
+        headers.insert(ACCEPT, HeaderValue::from_static("text/event-stream"));
+        headers.insert(LAST_EVENT_ID, last);
+        match self.client.send(Asking::new(Method::GET, self.url.as_str(), headers), deadline).await {
+            Ok(answer) if answer.status().is_success() && is_event_stream(&answer) => {
+                events.restart();
+                Ok(Some(answer))
+            }
+            Err(fault) if fault.is_late() => Err(fault),
+            _ => Ok(None),
+        }
+    }
+
+    fn answer_requests(&self, data: &[u8], agreed: Option<(Era, &'static str)>) {
+        // The stateless era has no requests of servers, and forbids answers.
+        if agreed.is_some_and(|(era, _)| era == Era::Stateless) {
+            return;
+        }
+        for frame in Frame::parse(data).unwrap_or_default() {
+            if let Incoming::Request(id, method) = frame.sort() {
+                self.post_aside(wire::answer(id, &method), agreed);
+            }
+        }
+    }
+}
+
+/// Reads on to the end, so that the connection can be used again; a server that goes on sending is cut off.
+fn finish_in_background(mut answer: HttpResponse) {
+    tokio::spawn(async move {
+        let rest = async {
+            let mut left = 64 * 1024usize;
+            while let Ok(Some(chunk)) = answer.chunk().await {
+                left = left.saturating_sub(chunk.len());
+                if left == 0 {
+                    return;
+                }
+            }
+        };
+        let _ = tokio::time::timeout(ASIDE, rest).await;
+    });
+}

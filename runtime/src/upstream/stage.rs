@@ -1,0 +1,119 @@
+//! How far a call has come, so that a timeout says which part of it took the time.
+//!
+//! The stage belongs to the task that makes the call: whatever runs inside [`followed`] reports with [`enter`], however deep it
+//! is, and whoever watches the clock reads [`reached`].
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU8, Ordering};
+
+/// The parts of a call, in order.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u8)]
+pub(crate) enum Stage {
+    /// Nothing was begun.
+    Starting,
+    /// A process is started, or the server is asked what it speaks.
+    Handshake,
+    /// A network connection is made.
+    #[cfg_attr(not(feature = "http"), expect(dead_code, reason = "only HTTP connects"))]
+    Connecting,
+    /// The request waits to be written.
+    Queueing,
+    /// The request is written; no byte of the answer has come.
+    Waiting,
+    /// The answer has begun.
+    #[cfg_attr(not(feature = "http"), expect(dead_code, reason = "a pipe's answers are lines, which come whole"))]
+    Reading,
+}
+
+impl Stage {
+    const ALL: [Stage; 6] =
+        [Stage::Starting, Stage::Handshake, Stage::Connecting, Stage::Queueing, Stage::Waiting, Stage::Reading];
+
+    /// What was going on, to follow `the time ran out while`.
+    pub(crate) fn described(self) -> &'static str {
+        match self {
+            Stage::Starting => "the call was prepared",
+            Stage::Handshake => "waiting for the server's handshake",
+            Stage::Connecting => "connecting",
+            Stage::Queueing => "the request was queued, because the server does not read its input",
+            Stage::Waiting => "waiting for an answer",
+            Stage::Reading => "reading the answer",
+        }
+    }
+}
+
+/// The stage of one call. Clones share it.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Progress(Arc<AtomicU8>);
+
+impl Progress {
+    pub(crate) fn enter(&self, stage: Stage) {
+        self.0.store(stage as u8, Ordering::Relaxed);
+    }
+
+    pub(crate) fn reached(&self) -> Stage {
+        let stage = self.0.load(Ordering::Relaxed);
+        Stage::ALL.into_iter().find(|known| *known as u8 == stage).unwrap_or(Stage::Starting)
+    }
+}
+
+tokio::task_local! {
+    static PROGRESS: Progress;
+}
+
+/// Runs `work` with a stage of its own.
+pub(crate) async fn followed<T>(work: impl Future<Output = T>) -> T {
+    PROGRESS.scope(Progress::default(), work).await
+}
+
+/// The progress of the call that this task makes; `None` outside [`followed`].
+pub(crate) fn current() -> Option<Progress> {
+    PROGRESS.try_with(Clone::clone).ok()
+}
+
+/// Reports a stage.
+pub(crate) fn enter(stage: Stage) {
+    let _ = PROGRESS.try_with(|progress| progress.enter(stage));
+}
+
+/// Runs `work` until the deadline; `None` past it. The stage that it had reached stays, whatever giving it up sets in motion.
+#[cfg(feature = "http")]
+pub(crate) async fn until<T>(deadline: std::time::Instant, work: impl Future<Output = T>) -> Option<T> {
+    let mut work = Box::pin(work);
+    let done = tokio::time::timeout_at(deadline.into(), &mut work).await.ok();
+    let stage = reached();
+    drop(work);
+    if done.is_none() {
+        enter(stage);
+    }
+    done
+}
+
+/// The stage that was reported last.
+pub(crate) fn reached() -> Stage {
+    PROGRESS.try_with(Progress::reached).unwrap_or(Stage::Starting)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_stage_belongs_to_its_task() {
+        let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+        runtime.block_on(async {
+            enter(Stage::Reading);
+            assert_eq!(reached(), Stage::Starting, "nobody follows");
+            let inner = followed(async {
+                for stage in Stage::ALL {
+                    enter(stage);
+                    assert_eq!(reached(), stage);
+                    assert!(!stage.described().is_empty());
+                }
+                tokio::spawn(async { reached() }).await.unwrap()
+            });
+            assert_eq!(inner.await, Stage::Starting);
+        });
+    }
+}

@@ -1,0 +1,61 @@
+//! Tools that are not what they were when the catalog was frozen.
+
+use ptc_catalog::{Era, McpStdio, Tool, Transport};
+use ptc_runtime::upstream::OnDrift;
+
+use crate::peer;
+use crate::world::{World, tool, upstream};
+
+/// What the peer lists as `t0`, spelled in another way, and a tool that it does not have.
+fn world(policy: OnDrift, frozen: &'static str) -> World {
+    let spec = McpStdio { era: Some(Era::Handshake), ..peer::spec("plain") };
+    let tools = vec![Tool { definition: frozen, ..tool("t0") }, tool("vanished"), tool("wrong_id")];
+    World::with(vec![upstream("peer", Transport::McpStdio(spec), tools)], Vec::new(), |settings| settings.on_drift = policy)
+}
+
+const SAME: &str = r#"{"_meta":{"big":12345678901234567890},"inputSchema":{"type":"object"},"name":"t0","x-vendor":1.50}"#;
+const REWORDED: &str = r#"{"_meta":{"big":1},"description":"other","inputSchema":{"type":"object"},"name":"t0"}"#;
+const NARROWER: &str = r#"{"inputSchema":{"properties":{"q":{"type":"string"}},"type":"object"},"name":"t0"}"#;
+
+#[test]
+fn a_policy_decides_what_becomes_of_a_call() {
+    // The peer answers calls of tools that it does not know with an error of its own.
+    let called = "upstream_error: unknown tool (JSON-RPC error -32602)";
+    let gone = "upstream_error: tool 'vanished' is gone; the catalog of this server was frozen before that. Build it again, or start it with --on-drift warn";
+    let narrower = "upstream_error: tool 't0' has changed: argument 'q' is gone; the catalog";
+    let cases = [
+        (OnDrift::Deny, SAME, called, gone),
+        (OnDrift::Deny, REWORDED, called, gone),
+        (OnDrift::Deny, NARROWER, narrower, gone),
+        (OnDrift::Warn, NARROWER, called, called),
+        (OnDrift::Off, NARROWER, called, called),
+    ];
+    for (policy, frozen, known, missing) in cases {
+        let world = world(policy, frozen);
+        let program = world.program();
+        for (name, expected) in [("t0", known), ("vanished", missing)] {
+            let answer = program.call("peer", name, "{}");
+            assert!(answer.starts_with(expected), "{policy:?} {frozen} {name}: {answer}");
+        }
+    }
+}
+
+#[test]
+fn connecting_to_all_names_each_that_fails() {
+    let spec = |mode| Transport::McpStdio(McpStdio { era: Some(Era::Handshake), ..peer::spec(mode) });
+    let world = World::with(
+        vec![
+            upstream("changed", spec("plain"), vec![tool("vanished")]),
+            upstream("dead", Transport::McpStdio(McpStdio::new("/no/such/program")), vec![tool("a")]),
+            upstream("fine", spec("plain"), vec![Tool { definition: SAME, ..tool("t0") }]),
+        ],
+        Vec::new(),
+        |settings| settings.on_drift = OnDrift::Deny,
+    );
+    let upstreams = std::sync::Arc::clone(&world.upstreams);
+    let faults = world.run(async move { upstreams.connect_all().await }).unwrap_err();
+    let told: Vec<String> = faults.iter().map(|(name, fault)| format!("{name} {fault}")).collect();
+    assert_eq!(told.len(), 2, "{told:?}");
+    assert!(told[0].starts_with("changed upstream_error: tool 'vanished' is gone"), "{told:?}");
+    assert!(told[1].starts_with("dead upstream_unavailable: cannot start '/no/such/program'"), "{told:?}");
+}

@@ -1,0 +1,293 @@
+//! Peers that misbehave: what a program is told of each, whose time ran out, and that the next call works.
+
+use std::time::Duration;
+
+use ptc_catalog::{Era, McpHttp, McpStdio, OpenApi, Operation, Transport};
+use serde_json::json;
+
+use crate::peer;
+use crate::web::{Answer, Asked, End, Web};
+use crate::world::{World, eventually, operation, tool, upstream};
+
+/// A behaviour, and what a program is told by an `mcp_http` and an `openapi` upstream that shows it: the start of the answer and
+/// the status in the call's record.
+struct Row {
+    name: &'static str,
+    mcp: (&'static str, Option<u16>),
+    api: (&'static str, Option<u16>),
+}
+
+const fn both(name: &'static str, told: &'static str, status: Option<u16>) -> Row {
+    Row { name, mcp: (told, status), api: (told, status) }
+}
+
+const ROWS: &[Row] = &[
+    both("reset", "upstream_unavailable: the request failed: Connection reset", None),
+    both("close", "upstream_unavailable: the request failed: connection closed before message completed", None),
+    both("no_http", "upstream_error: the answer is not HTTP: ", None),
+    both("truncated", "upstream_unavailable: the answer was cut off: ", Some(200)),
+    both("chunk_missing", "upstream_unavailable: the answer was cut off: ", Some(200)),
+    both("reset_in_body", "upstream_unavailable: the answer was cut off: ", Some(200)),
+    Row {
+        name: "not_json",
+        mcp: ("upstream_error: the answer is not a JSON-RPC response: {\"a\":", Some(200)),
+        api: ("upstream_error: the answer is not JSON (EOF while parsing", Some(200)),
+    },
+    Row { name: "wrong_id", mcp: ("upstream_error: the answer is not a JSON-RPC response", Some(200)), api: ("json ", Some(200)) },
+    Row { name: "twice", mcp: ("text first", Some(200)), api: ("upstream_error: the answer is not JSON", Some(200)) },
+    Row { name: "hologram", mcp: ("text beside it", Some(200)), api: ("json ", Some(200)) },
+    both("ten_megabytes", "response_too_large: the answer is larger than 2097152 bytes", Some(200)),
+    both("ten_megabytes_in_chunks", "response_too_large: the answer is larger than 2097152 bytes", Some(200)),
+    both("elsewhere", "upstream_error: HTTP 307 Temporary Redirect: it redirects to http://elsewhere.invalid/x, which is not followed", Some(307)),
+    both("status_401", "auth_failed: HTTP 401 Unauthorized: the upstream refuses the credential: {\"detail\":\"why\"}", Some(401)),
+    both("status_403", "tool_error: HTTP 403 Forbidden: {\"detail\":\"why\"}", Some(403)),
+    both("status_404", "tool_error: HTTP 404 Not Found: {\"detail\":\"why\"}", Some(404)),
+    both("status_429", "rate_limited: HTTP 429 Too Many Requests (retry after 120 s): {\"detail\":\"why\"}", Some(429)),
+    both("status_500", "upstream_unavailable: HTTP 500 Internal Server Error (retry after 120 s): {\"detail\"", Some(500)),
+    both("status_503", "upstream_unavailable: HTTP 503 Service Unavailable (retry after 120 s): {\"detail\"", Some(503)),
+];
+
+/// The same for what takes too long: whose time it was, and what took it.
+const SLOW: &[(&str, &str, Option<u16>)] = &[
+    ("hang", "the time ran out while waiting for an answer", None),
+    ("hang_after_head", "the time ran out while reading the answer", Some(200)),
+    ("drip", "the time ran out while reading the answer", Some(200)),
+];
+
+fn head(more: &str) -> Vec<u8> {
+    format!("HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n{more}\r\n").into_bytes()
+}
+
+fn misbehave(name: &str, id: &serde_json::Value) -> Answer {
+    let text = |text: &str| json!({"jsonrpc": "2.0", "id": id, "result": {"content": [{"type": "text", "text": text}]}});
+    let raw = |parts: Vec<Vec<u8>>, end| Answer::Raw(parts.into_iter().map(|part| (0, part)).collect(), end);
+    match name {
+        "fine" => Answer::json(200, text("fine")),
+        "reset" => raw(vec![], End::Reset),
+        "close" => raw(vec![], End::Close),
+        "no_http" => raw(vec![b"220 mail.example ESMTP\r\n".to_vec()], End::Hang),
+        "truncated" => raw(vec![head("Content-Length: 1000\r\n"), b"{\"a\":".to_vec()], End::Close),
+        "chunk_missing" => raw(vec![head("Transfer-Encoding: chunked\r\n"), b"5\r\n{\"a\":\r\n".to_vec()], End::Close),
+        "reset_in_body" => {
+            Answer::Raw(vec![(0, head("Content-Length: 1000\r\n")), (0, b"{\"a\":".to_vec()), (100, vec![])], End::Reset)
+        }
+        "not_json" => Answer::json(200, "{\"a\":"),
+        "wrong_id" => Answer::json(200, json!({"jsonrpc": "2.0", "id": 424_242, "result": {}})),
+        "twice" => Answer::Full(
+            200,
+            vec![if id.is_null() { "Content-Type: application/json".into() } else { "Content-Type: text/event-stream".into() }],
+            format!("data: {}\n\ndata: {}\n\n", text("first"), text("second")).into_bytes(),
+        ),
+        "hologram" => Answer::json(
+            200,
+            json!({"jsonrpc": "2.0", "id": id, "result": {"content": [{"type": "hologram"}, {"type": "text", "text": "beside it"}]}}),
+        ),
+        "ten_megabytes" => Answer::json(200, text(&"x".repeat(10_000_000))),
+        "ten_megabytes_in_chunks" => {
+            let chunk = [b"10000\r\n".as_slice(), &[b' '; 0x10000], b"\r\n"].concat();
+            let mut parts = vec![head("Transfer-Encoding: chunked\r\n")];
+            parts.extend(std::iter::repeat_n(chunk, 160));
+            raw(parts, End::Close)
+        }
+        "elsewhere" => Answer::Full(307, vec!["Location: http://elsewhere.invalid/x?token=1".into()], vec![]),
+        "hang" => Answer::Hang,
+        "hang_after_head" => raw(vec![head("Content-Length: 1000\r\n")], End::Hang),
+        "drip" => {
+            let bytes = (0..600).map(|_| (50, b" ".to_vec()));
+            Answer::Raw(std::iter::once((0, head("Content-Length: 1000\r\n"))).chain(bytes).collect(), End::Close)
+        }
+        status => {
+            let status = status.strip_prefix("status_").unwrap().parse().unwrap();
+            let lines = vec!["Content-Type: application/problem+json".into(), "Retry-After: 120".into()];
+            let lines = if matches!(status, 429 | 500 | 503) { lines } else { lines[..1].to_vec() };
+            Answer::Full(status, lines, br#"{"detail":"why"}"#.to_vec())
+        }
+    }
+}
+
+fn mcp(asked: &Asked) -> Answer {
+    let frame = asked.json();
+    let id = &frame["id"];
+    match frame["method"].as_str() {
+        Some("initialize") => Answer::json(
+            200,
+            json!({"jsonrpc": "2.0", "id": id, "result": {"protocolVersion": "2025-11-25", "capabilities": {}}}),
+        ),
+        Some("tools/call") => misbehave(frame["params"]["name"].as_str().unwrap(), id),
+        _ => Answer::Full(202, vec![], vec![]),
+    }
+}
+
+fn names() -> impl Iterator<Item = &'static str> {
+    ROWS.iter().map(|row| row.name).chain(SLOW.iter().map(|row| row.0)).chain(["fine"])
+}
+
+fn over_http(request_timeout_ms: u64) -> World {
+    let web = Web::start(|asked| match asked.method.as_str() {
+        "GET" => misbehave(asked.target.trim_start_matches("/api/"), &serde_json::Value::Null),
+        _ => mcp(asked),
+    });
+    let operations = names().map(|name| {
+        let path: &'static str = format!("/{name}").leak();
+        operation(name, Operation { id: name, path, params: &[], default_args: &[] })
+    });
+    World::new(vec![
+        upstream(
+            "mcp",
+            Transport::McpHttp(McpHttp { era: Some(Era::Handshake), request_timeout_ms, ..McpHttp::new(web.url("/mcp")) }),
+            names().map(tool).collect(),
+        ),
+        upstream(
+            "api",
+            Transport::OpenApi(OpenApi { request_timeout_ms, ..OpenApi::new(web.url("/api")) }),
+            operations.collect(),
+        ),
+    ])
+}
+
+#[test]
+fn every_fault_over_http_is_told_as_what_it_is() {
+    let world = over_http(30_000);
+    for row in ROWS {
+        for (server, (told, status)) in [("mcp", row.mcp), ("api", row.api)] {
+            let program = world.program();
+            let answer = program.call(server, row.name, "{}");
+            assert!(answer.starts_with(told), "{server} {}: {answer}", row.name);
+            let record = program.last();
+            assert_eq!(record.http_status, status, "{server} {}", row.name);
+            assert_eq!(record.oversize, told.starts_with("response_too_large"), "{server} {}", row.name);
+            assert!(!record.oversize || record.result_bytes > 2_097_152, "{record:?}");
+            assert!(!answer.contains("token=1"));
+            let next = program.call(server, "fine", "{}");
+            assert!(next == "text fine" || next.starts_with("json {"), "{server} after {}: {next}", row.name);
+        }
+    }
+}
+
+#[test]
+fn a_timeout_over_http_says_what_took_the_time() {
+    let world = over_http(1_000);
+    let program = world.program();
+    for (name, stage, status) in SLOW {
+        for server in ["mcp", "api"] {
+            let answer = program.call(server, name, "{}");
+            let told =
+                format!("timeout: '{server}' did not answer the call within 1000 ms (request_timeout_ms of the upstream): {stage}");
+            assert_eq!((answer, program.last().http_status), (told, *status), "{server} {name}");
+        }
+    }
+    eventually("an answer in time", || world.program().call("mcp", "fine", "{}") == "text fine");
+}
+
+#[test]
+fn a_connection_that_is_not_made_is_what_takes_the_time() {
+    // A listener whose queue is full answers no SYN.
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    rustix::net::listen(&listener, 0).unwrap();
+    let address = listener.local_addr().unwrap();
+    let fill: Vec<_> =
+        (0..8).map(|_| std::thread::spawn(move || std::net::TcpStream::connect_timeout(&address, Duration::from_millis(300)))).collect();
+    let held: Vec<_> = fill.into_iter().map(|attempt| attempt.join().unwrap()).collect();
+    assert!(held.iter().any(Result::is_err), "the queue is full");
+    let base: &'static str = format!("http://{address}").leak();
+    let api = |connect_timeout_ms| {
+        let spec = OpenApi { connect_timeout_ms, request_timeout_ms: 700, ..OpenApi::new(base) };
+        let fine = operation("fine", Operation { id: "fine", path: "/", params: &[], default_args: &[] });
+        World::new(vec![upstream("api", Transport::OpenApi(spec), vec![fine])]).program().call("api", "fine", "{}")
+    };
+    assert_eq!(api(200), "timeout: no connection was made within 200 ms (connect_timeout_ms)");
+    assert_eq!(
+        api(5_000),
+        "timeout: 'api' did not answer the call within 700 ms (request_timeout_ms of the upstream): the time ran out while connecting"
+    );
+    let spec = McpHttp { handshake_timeout_ms: 300, ..McpHttp::new(base) };
+    let mcp = World::new(vec![upstream("mcp", Transport::McpHttp(spec), vec![tool("fine")])]);
+    assert_eq!(
+        mcp.program().call("mcp", "fine", "{}"),
+        "timeout: 'mcp' did not finish its handshake within 300 ms (handshake_timeout_ms): the time ran out while connecting"
+    );
+}
+
+#[test]
+fn a_read_is_repeated_once_where_the_connection_was_reset_before_an_answer() {
+    for (failures, told, sent) in [(1, "json ", 2), (2, "upstream_unavailable: the request failed", 2)] {
+        let left = std::sync::atomic::AtomicU32::new(failures);
+        let web = Web::start(move |_| {
+            let next = left.fetch_update(std::sync::atomic::Ordering::SeqCst, std::sync::atomic::Ordering::SeqCst, |n| n.checked_sub(1));
+            if next.is_ok() { Answer::Raw(vec![], End::Reset) } else { Answer::json(200, "{}") }
+        });
+        let fine = operation("fine", Operation { id: "fine", path: "/", params: &[], default_args: &[] });
+        let world = World::new(vec![upstream("api", Transport::OpenApi(OpenApi::new(web.url(""))), vec![fine])]);
+        let answer = world.program().call("api", "fine", "{}");
+        assert!(answer.starts_with(told), "{answer}");
+        assert_eq!(web.requests().len(), sent);
+    }
+    // Tools of an MCP server: only those that say that they read.
+    for (read_only, sent) in [(None, 1), (Some(true), 2)] {
+        let web = Web::start(mcp);
+        let spec = McpHttp { era: Some(Era::Handshake), ..McpHttp::new(web.url("/mcp")) };
+        let mut reset = tool("reset");
+        reset.annotations.read_only = read_only;
+        let world = World::new(vec![upstream("mcp", Transport::McpHttp(spec), vec![reset])]);
+        world.program().call("mcp", "reset", "{}");
+        let calls = web.requests().iter().filter(|asked| asked.json()["method"] == "tools/call").count();
+        assert_eq!(calls, sent, "{read_only:?}");
+    }
+}
+
+#[test]
+fn every_fault_of_a_child_is_told_as_what_it_is() {
+    let rows = [
+        ("garbage", "{}", "upstream_error: the server wrote a line that is not JSON"),
+        ("twice", "{}", "text first"),
+        ("hologram", "{}", "text beside it"),
+        ("flood", "{}", "text wet"),
+        ("big", r#"{"bytes":10000000}"#, "response_too_large: the answer is larger than 2097152 bytes"),
+        ("half", "{}", "upstream_unavailable: the process of 'peer' ended (exit status: 0)"),
+        ("crash", "{}", "upstream_unavailable: the process of 'peer' ended (exit status: 7); its last words: out of cheese"),
+    ];
+    let tools = ["big", "crash", "drip", "echo", "flood", "garbage", "half", "hologram", "twice", "wrong_id"];
+    let world_of = |mode| {
+        let spec = McpStdio { era: Some(Era::Handshake), ..peer::spec(mode) };
+        World::with(vec![upstream("peer", Transport::McpStdio(spec), tools.map(tool).into())], Vec::new(), |settings| {
+            settings.call_timeout = Duration::from_secs(30);
+        })
+    };
+    // What a child prints before the handshake is not for us.
+    let world = world_of("chatty");
+    for (name, args, told) in rows {
+        let program = world.program();
+        let answer = program.call("peer", name, args);
+        assert!(answer.starts_with(told), "{name}: {answer}");
+        assert_eq!(program.call("peer", "echo", r#"{"message":"next"}"#), "text next", "after {name}");
+    }
+    let record = {
+        let program = world.program();
+        program.call("peer", "big", r#"{"bytes":10000000}"#);
+        program.last()
+    };
+    assert!(record.oversize && record.result_bytes > 10_000_000, "{record:?}");
+
+    for name in ["wrong_id", "drip"] {
+        let spec = McpStdio { era: Some(Era::Handshake), ..peer::spec("plain") };
+        let short = World::with(vec![upstream("peer", Transport::McpStdio(spec), tools.map(tool).into())], Vec::new(), |settings| {
+            settings.call_timeout = Duration::from_millis(1_000);
+        });
+        let told = "timeout: 'peer' did not answer the call within 1000 ms (--upstream-call-timeout-ms): the time ran out while waiting for an answer";
+        assert_eq!(short.program().call("peer", name, "{}"), told, "{name}");
+    }
+}
+
+#[test]
+fn a_child_that_does_not_read_its_input_keeps_requests_queued() {
+    // It shakes hands and then reads no more.
+    let script = r#"read -r line; printf '%s\n' '{"jsonrpc":"2.0","id":1,"result":{"protocolVersion":"2025-06-18","capabilities":{},"serverInfo":{"name":"s","version":"1"}}}'; exec sleep 600"#;
+    let spec = McpStdio { args: vec!["-c", script].leak(), era: Some(Era::Handshake), ..McpStdio::new("sh") };
+    let world = World::with(vec![upstream("peer", Transport::McpStdio(spec), vec![tool("echo")])], Vec::new(), |settings| {
+        settings.call_timeout = Duration::from_millis(500);
+    });
+    // More than a pipe holds.
+    let args = json!({"message": "x".repeat(200_000)}).to_string();
+    let told = "timeout: 'peer' did not answer the call within 500 ms (--upstream-call-timeout-ms): the time ran out while the request was queued, because the server does not read its input";
+    assert_eq!(world.program().call("peer", "echo", &args), told);
+}
