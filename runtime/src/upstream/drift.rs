@@ -139,8 +139,8 @@ fn accepts(old: &Value, new: &Value, depth: u32) -> Result<(), String> {
             continue;
         }
         match key {
-            "type" => narrower(&types(before), &types(Some(constraint)), "type")?,
-            "enum" => narrower(&listed(before), &listed(Some(constraint)), "set of values")?,
+            "type" => narrower(types(before), types(Some(constraint)), "type")?,
+            "enum" => narrower(listed(before), listed(Some(constraint)), "set of values")?,
             "required" => newly_required(before, constraint)?,
             "properties" => properties(before, constraint, depth)?,
             "items" => match before {
@@ -192,7 +192,7 @@ fn types(keyword: Option<&Value>) -> Option<Vec<Value>> {
     Some(found)
 }
 
-fn narrower(old: &Option<Vec<Value>>, new: &Option<Vec<Value>>, what: &str) -> Result<(), String> {
+fn narrower(old: Option<Vec<Value>>, new: Option<Vec<Value>>, what: &str) -> Result<(), String> {
     let holds = match (old, new) {
         (_, None) => true,
         (None, Some(_)) => false,
@@ -240,15 +240,28 @@ mod tests {
             (r#""n":{"type":"number"},"#, "", true, "tool 't' has changed: argument 'n' is gone"),
             (r#""number""#, r#""integer""#, true, "tool 't' has changed: argument 'n': its type is narrower"),
             (r#"["string","null"]"#, r#""string""#, true, "tool 't' has changed: argument 'a': its type is narrower"),
-            (r#""enum":["x","y"]"#, r#""enum":["x"]"#, true, "tool 't' has changed: argument 'l': items: its set of values is narrower"),
-            (r#""type":"number""#, r#""type":"number","maximum":9"#, true, "tool 't' has changed: argument 'n': 'maximum' is another"),
+            (
+                r#""enum":["x","y"]"#,
+                r#""enum":["x"]"#,
+                true,
+                "tool 't' has changed: argument 'l': items: its set of values is narrower",
+            ),
+            (
+                r#""type":"number""#,
+                r#""type":"number","maximum":9"#,
+                true,
+                "tool 't' has changed: argument 'n': 'maximum' is another",
+            ),
         ];
         for (from, to, breaking, expected) in cases {
             assert_eq!(with(from, to), Some((breaking, expected.to_owned())), "{from} -> {to}");
         }
         assert_eq!(how(old, &old.replacen("{\"type\"", "{ \"type\" ", 1)), None, "spelling counts for nothing");
-        assert_eq!(how(r#"{"properties":{"n":{"type":"integer"}}}"#, r#"{"properties":{"n":{"type":"number"}}}"#).unwrap().0, false);
-        assert_eq!(how(r#"{"properties":{"n":{}}}"#, r#"{"type":"object"}"#).unwrap().1, "tool 't' has changed: argument 'n' is gone");
+        assert!(!how(r#"{"properties":{"n":{"type":"integer"}}}"#, r#"{"properties":{"n":{"type":"number"}}}"#).unwrap().0);
+        assert_eq!(
+            how(r#"{"type":"object","properties":{"n":{}}}"#, r#"{"type":"object"}"#).unwrap().1,
+            "tool 't' has changed: argument 'n' is gone"
+        );
     }
 
     #[test]
@@ -257,7 +270,17 @@ mod tests {
         const fn tool(name: &'static str) -> Tool {
             let annotations = ptc_catalog::Annotations { read_only: None, destructive: None, idempotent: None, open_world: None };
             let definition = r#"{"name":"same"}"#;
-            Tool { name, description: "", args: &[], closed: false, doc: "", definition, digest: "", annotations, operation: None }
+            Tool {
+                name,
+                description: "",
+                args: &[],
+                closed: false,
+                doc: "",
+                definition,
+                digest: "",
+                annotations,
+                operation: None,
+            }
         }
         let listed = [RawValue::from_string(r#"{"name":"same"}"#.to_owned()).unwrap()];
         let (deny, changes) = judge(&TOOLS, &listed, OnDrift::Deny);

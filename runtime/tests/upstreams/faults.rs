@@ -33,13 +33,25 @@ const ROWS: &[Row] = &[
         mcp: ("upstream_error: the answer is not a JSON-RPC response: {\"a\":", Some(200)),
         api: ("upstream_error: the answer is not JSON (EOF while parsing", Some(200)),
     },
-    Row { name: "wrong_id", mcp: ("upstream_error: the answer is not a JSON-RPC response", Some(200)), api: ("json ", Some(200)) },
+    Row {
+        name: "wrong_id",
+        mcp: ("upstream_error: the answer is not a JSON-RPC response", Some(200)),
+        api: ("json ", Some(200)),
+    },
     Row { name: "twice", mcp: ("text first", Some(200)), api: ("upstream_error: the answer is not JSON", Some(200)) },
     Row { name: "hologram", mcp: ("text beside it", Some(200)), api: ("json ", Some(200)) },
     both("ten_megabytes", "response_too_large: the answer is larger than 2097152 bytes", Some(200)),
     both("ten_megabytes_in_chunks", "response_too_large: the answer is larger than 2097152 bytes", Some(200)),
-    both("elsewhere", "upstream_error: HTTP 307 Temporary Redirect: it redirects to http://elsewhere.invalid/x, which is not followed", Some(307)),
-    both("status_401", "auth_failed: HTTP 401 Unauthorized: the upstream refuses the credential: {\"detail\":\"why\"}", Some(401)),
+    both(
+        "elsewhere",
+        "upstream_error: HTTP 307 Temporary Redirect: it redirects to http://elsewhere.invalid/x, which is not followed",
+        Some(307),
+    ),
+    both(
+        "status_401",
+        "auth_failed: HTTP 401 Unauthorized: the upstream refuses the credential: {\"detail\":\"why\"}",
+        Some(401),
+    ),
     both("status_403", "tool_error: HTTP 403 Forbidden: {\"detail\":\"why\"}", Some(403)),
     both("status_404", "tool_error: HTTP 404 Not Found: {\"detail\":\"why\"}", Some(404)),
     both("status_429", "rate_limited: HTTP 429 Too Many Requests (retry after 120 s): {\"detail\":\"why\"}", Some(429)),
@@ -171,8 +183,9 @@ fn a_timeout_over_http_says_what_took_the_time() {
     for (name, stage, status) in SLOW {
         for server in ["mcp", "api"] {
             let answer = program.call(server, name, "{}");
-            let told =
-                format!("timeout: '{server}' did not answer the call within 1000 ms (request_timeout_ms of the upstream): {stage}");
+            let told = format!(
+                "timeout: '{server}' did not answer the call within 1000 ms (request_timeout_ms of the upstream): {stage}"
+            );
             assert_eq!((answer, program.last().http_status), (told, *status), "{server} {name}");
         }
     }
@@ -185,8 +198,9 @@ fn a_connection_that_is_not_made_is_what_takes_the_time() {
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     rustix::net::listen(&listener, 0).unwrap();
     let address = listener.local_addr().unwrap();
-    let fill: Vec<_> =
-        (0..8).map(|_| std::thread::spawn(move || std::net::TcpStream::connect_timeout(&address, Duration::from_millis(300)))).collect();
+    let fill: Vec<_> = (0..8)
+        .map(|_| std::thread::spawn(move || std::net::TcpStream::connect_timeout(&address, Duration::from_millis(300))))
+        .collect();
     let held: Vec<_> = fill.into_iter().map(|attempt| attempt.join().unwrap()).collect();
     assert!(held.iter().any(Result::is_err), "the queue is full");
     let base: &'static str = format!("http://{address}").leak();
@@ -213,7 +227,8 @@ fn a_read_is_repeated_once_where_the_connection_was_reset_before_an_answer() {
     for (failures, told, sent) in [(1, "json ", 2), (2, "upstream_unavailable: the request failed", 2)] {
         let left = std::sync::atomic::AtomicU32::new(failures);
         let web = Web::start(move |_| {
-            let next = left.fetch_update(std::sync::atomic::Ordering::SeqCst, std::sync::atomic::Ordering::SeqCst, |n| n.checked_sub(1));
+            let next =
+                left.fetch_update(std::sync::atomic::Ordering::SeqCst, std::sync::atomic::Ordering::SeqCst, |n| n.checked_sub(1));
             if next.is_ok() { Answer::Raw(vec![], End::Reset) } else { Answer::json(200, "{}") }
         });
         let fine = operation("fine", Operation { id: "fine", path: "/", params: &[], default_args: &[] });
@@ -270,9 +285,10 @@ fn every_fault_of_a_child_is_told_as_what_it_is() {
 
     for name in ["wrong_id", "drip"] {
         let spec = McpStdio { era: Some(Era::Handshake), ..peer::spec("plain") };
-        let short = World::with(vec![upstream("peer", Transport::McpStdio(spec), tools.map(tool).into())], Vec::new(), |settings| {
-            settings.call_timeout = Duration::from_millis(1_000);
-        });
+        let short =
+            World::with(vec![upstream("peer", Transport::McpStdio(spec), tools.map(tool).into())], Vec::new(), |settings| {
+                settings.call_timeout = Duration::from_millis(1_000);
+            });
         let told = "timeout: 'peer' did not answer the call within 1000 ms (--upstream-call-timeout-ms): the time ran out while waiting for an answer";
         assert_eq!(short.program().call("peer", name, "{}"), told, "{name}");
     }

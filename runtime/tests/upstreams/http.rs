@@ -280,3 +280,55 @@ fn a_server_that_comes_late_is_reached_later() {
     assert!(program.call("web", "echo", "{}").contains("the next attempt is made in"));
     std::thread::sleep(Duration::from_millis(10));
 }
+
+/// A stream that ends early is taken up again after its last event, once the pause that the server asks for is over.
+#[test]
+fn a_broken_stream_is_taken_up_again() {
+    let web = Web::start(|asked| {
+        let frame = asked.json();
+        let id = &frame["id"];
+        if asked.method == "GET" {
+            let rest = match asked.header("last-event-id") {
+                // Broken once more, before anything new.
+                Some("a-1") => {
+                    ": still here\n\nid: a-2\ndata: {\"jsonrpc\":\"2.0\",\"method\":\"notifications/message\"}\n\n".to_owned()
+                }
+                Some("a-2") => r#"id: a-3
+data: {"jsonrpc":"2.0","id":2,"result":{"content":[{"type":"text","text":"resumed"}]}}
+
+"#
+                .to_owned(),
+                other => panic!("{other:?}"),
+            };
+            return Answer::Stream(vec![(0, rest)]);
+        }
+        match frame["method"].as_str() {
+            Some("initialize") => Answer::json(
+                200,
+                json!({"jsonrpc": "2.0", "id": id, "result": {"protocolVersion": "2025-11-25", "capabilities": {}}}),
+            ),
+            Some("tools/call") if frame["params"]["name"] == "cut" => {
+                Answer::Stream(vec![(0, "id: b-1\ndata: {\"jsonrpc\":\"2.0\"".into())])
+            }
+            Some("tools/call") => Answer::Stream(vec![(0, "retry: 20\nid: a-1\ndata:\n\nid: a-9\ndata: {\"js".into())]),
+            _ => Answer::Full(202, vec![], vec![]),
+        }
+    });
+    let world = world(McpHttp { era: Some(Era::Handshake), ..McpHttp::new(web.url("/mcp")) });
+    let program = world.program();
+    assert_eq!(program.call("web", "stream", "{}"), "text resumed");
+    let asked: Vec<_> = web.requests().iter().filter_map(|r| r.header("last-event-id").map(str::to_owned)).collect();
+    assert_eq!(asked, ["a-1", "a-2"], "an event that was cut is not one to go on after");
+    assert_eq!(web.requests().iter().filter(|r| r.json()["method"] == "tools/call").count(), 1, "nothing is called twice");
+    let answer = program.call("web", "cut", "{}");
+    assert_eq!(answer, "upstream_error: the stream of the answer ended without a response");
+}
+
+#[test]
+fn a_proxy_is_asked_where_the_entry_names_one() {
+    let sessions = Arc::default();
+    let proxy = Web::start(legacy(Arc::clone(&sessions)));
+    let world = world(McpHttp { proxy: Some(proxy.url("")), ..McpHttp::new("http://upstream.invalid/mcp") });
+    assert_eq!(world.program().call("web", "echo", r#"{"message":"x"}"#), "text x");
+    assert!(proxy.requests().iter().all(|asked| asked.target == "http://upstream.invalid/mcp"));
+}

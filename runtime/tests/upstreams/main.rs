@@ -12,5 +12,6 @@ mod openapi;
 mod parallel;
 mod peer;
 mod stdio;
+mod tls;
 mod web;
 mod world;

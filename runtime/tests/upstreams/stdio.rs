@@ -98,7 +98,10 @@ fn a_timeout_withdraws_the_call_and_a_late_answer_harms_nobody() {
     let world = World::with(upstreams, Vec::new(), |settings| settings.call_timeout = Duration::from_millis(250));
     let program = world.program();
     let answer = program.call("peer", "slow", r#"{"ms":500}"#);
-    assert_eq!(answer, "timeout: 'peer' did not answer the call within 250 ms (--upstream-call-timeout-ms): the time ran out while waiting for an answer");
+    assert_eq!(
+        answer,
+        "timeout: 'peer' did not answer the call within 250 ms (--upstream-call-timeout-ms): the time ran out while waiting for an answer"
+    );
     // The program that stops waiting itself.
     drop(program.start("peer", "slow", r#"{"ms":500}"#));
     eventually("a second cancellation", || {

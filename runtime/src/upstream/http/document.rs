@@ -17,7 +17,10 @@ pub(crate) async fn fetch(url: &'static str, max_bytes: u64, entry: &OpenApi, se
     let connect_timeout = Duration::from_millis(entry.connect_timeout_ms);
     let request_timeout = Duration::from_millis(entry.request_timeout_ms);
     let parsed = Url::parse(url).map_err(|why| WorldFault::unavailable(format!("'{url}' is no URL: {why}")))?;
-    let client = HttpClient::new(&Endpoint { url, auth, static_headers, connect_timeout, proxy: None, extra_roots: None, posts: false }, secrets)?;
+    let client = HttpClient::new(
+        &Endpoint { url, auth, static_headers, connect_timeout, proxy: None, extra_roots: None, posts: false },
+        secrets,
+    )?;
     let deadline = Instant::now() + request_timeout;
     let mut headers = HeaderMap::new();
     headers.insert(ACCEPT, HeaderValue::from_static("application/json, application/yaml;q=0.5, */*;q=0.1"));

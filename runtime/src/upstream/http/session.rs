@@ -120,7 +120,12 @@ impl Wire {
         self.session.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    pub(super) fn headers(&self, method: Option<&'static str>, name: Option<&str>, agreed: Option<(Era, &'static str)>) -> HeaderMap {
+    pub(super) fn headers(
+        &self,
+        method: Option<&'static str>,
+        name: Option<&str>,
+        agreed: Option<(Era, &'static str)>,
+    ) -> HeaderMap {
         let mut headers = HeaderMap::new();
         headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
         headers.insert(ACCEPT, HeaderValue::from_static("application/json, text/event-stream"));

@@ -130,8 +130,7 @@ impl Events {
 mod tests {
     use super::*;
 
-    const STREAM: &str =
-        ": hello\r\nevent: message\r\ndata: {\"a\":\r\ndata:1}\r\nid: 5\r\n\r\n:\nretry: 30\nretry: x\n\ndata\n\ndatum: x\ndata: é\n\ndata: cut";
+    const STREAM: &str = ": hello\r\nevent: message\r\ndata: {\"a\":\r\ndata:1}\r\nid: 5\r\n\r\n:\nretry: 30\nretry: x\n\ndata\n\ndatum: x\ndata: é\n\ndata: cut";
 
     #[test]
     fn events_are_the_same_however_the_stream_is_cut() {

@@ -35,10 +35,7 @@ impl Service {
             extra_roots: settings.extra_roots.clone(),
             posts: false,
         };
-        Ok(Service {
-            client: HttpClient::new(&endpoint, secrets)?,
-            max_bytes: settings.response_cap(spec.max_response_bytes),
-        })
+        Ok(Service { client: HttpClient::new(&endpoint, secrets)?, max_bytes: settings.response_cap(spec.max_response_bytes) })
     }
 
     /// Gets `url`; the payload is JSON or nothing. Gives the status too.
