@@ -96,7 +96,7 @@ fn misbehave(name: &str, id: &serde_json::Value) -> Answer {
         ),
         "ten_megabytes" => Answer::json(200, text(&"x".repeat(10_000_000))),
         "ten_megabytes_in_chunks" => {
-            let chunk = [b"10000\r\n".as_slice(), &[b' '; 0x10000], b"\r\n"].concat();
+            let chunk = [b"10000\r\n".as_slice(), &vec![b' '; 0x10000], b"\r\n"].concat();
             let mut parts = vec![head("Transfer-Encoding: chunked\r\n")];
             parts.extend(std::iter::repeat_n(chunk, 160));
             raw(parts, End::Close)
@@ -287,7 +287,7 @@ fn every_fault_of_a_child_is_told_as_what_it_is() {
         let spec = McpStdio { era: Some(Era::Handshake), ..peer::spec("plain") };
         let short =
             World::with(vec![upstream("peer", Transport::McpStdio(spec), tools.map(tool).into())], Vec::new(), |settings| {
-                settings.call_timeout = Duration::from_millis(1_000);
+                settings.call_timeout = Duration::from_secs(1);
             });
         let told = "timeout: 'peer' did not answer the call within 1000 ms (--upstream-call-timeout-ms): the time ran out while waiting for an answer";
         assert_eq!(short.program().call("peer", name, "{}"), told, "{name}");
