@@ -194,7 +194,7 @@ impl Walk {
         match self {
             Walk::Items(items) => match items.next() {
                 Some(item) => {
-                    m.tick(1)?;
+                    m.step()?;
                     Ok(Some(item))
                 }
                 None => Ok(None),

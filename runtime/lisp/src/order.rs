@@ -14,6 +14,7 @@
 //!   sequences are equal only to themselves and
 //!   stand in the order of their making.
 
+use std::cell::Cell;
 use std::cmp::Ordering;
 use std::collections::HashSet;
 use std::hash::{Hash, Hasher};
@@ -86,6 +87,41 @@ fn rank(value: &Value) -> u8 {
     }
 }
 
+thread_local! {
+    static COMPARED: Cell<u32> = const { Cell::new(0) };
+}
+
+/// Bytes of text that are compared in the time of a part.
+const BYTES_A_PART: usize = 64;
+
+/// Notes the work of a comparison. Whoever compares has no [`Machine`](crate::machine::Machine) at hand; the machine of the
+/// thread counts it at its next step.
+#[inline]
+fn note(parts: u32) {
+    COMPARED.with(|compared| compared.set(compared.get().saturating_add(parts)));
+}
+
+/// Whether there was work in comparisons since [`take_compared`].
+#[inline]
+pub(crate) fn has_compared() -> bool {
+    COMPARED.with(Cell::get) != 0
+}
+
+/// The parts compared since the last time, in this thread.
+#[cold]
+pub(crate) fn take_compared() -> u32 {
+    COMPARED.with(Cell::take)
+}
+
+/// Notes the work of comparing two long texts.
+#[inline]
+pub(crate) fn note_texts(a: &str, b: &str) {
+    let bytes = a.len().min(b.len());
+    if bytes > 1024 {
+        note((bytes / BYTES_A_PART) as u32);
+    }
+}
+
 /// Parts that are compared by native recursion before the work list takes over, which remembers what it has compared.
 const QUICK: u32 = 10_000;
 
@@ -95,6 +131,10 @@ fn compare_any(a: &Value, b: &Value) -> Ordering {
     }
     let mut left = QUICK;
     let quick = if a.depth().min(b.depth()) <= SHALLOW { compare_parts(a, b, &mut left) } else { None };
+    // Small work is in the step that asked for it.
+    if left < QUICK - 16 {
+        note(QUICK - left);
+    }
     quick.unwrap_or_else(|| compare_deep(a, b))
 }
 
@@ -153,11 +193,20 @@ fn compare_deep(a: &Value, b: &Value) -> Ordering {
     let mut work = Vec::new();
     let mut seen = HashSet::new();
     work.extend(Children::of(a).zip(Children::of(b)));
+    let mut parts = 0_u32;
     while let Some((xs, ys)) = work.last_mut() {
         let (Some(x), Some(y)) = (xs.next(), ys.next()) else {
             work.pop();
             continue;
         };
+        parts = parts.wrapping_add(1);
+        if parts.is_multiple_of(1024) {
+            note(1024);
+        }
+        // A chain of last parts, such as a deep value is, needs no memory of its own.
+        if xs.is_done() {
+            work.pop();
+        }
         match compare_flat(x, y) {
             Some(Ordering::Equal) => {}
             Some(order) => return order,

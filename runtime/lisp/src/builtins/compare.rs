@@ -37,13 +37,12 @@ pub(super) fn partial(a: &Value, b: &Value) -> Option<Ordering> {
 fn chain(m: &mut Machine, args: &[Value], holds: fn(&Value, &Value) -> bool) -> Result<bool, Raised> {
     for pair in args.windows(2) {
         if let [a, b] = pair {
-            // Comparing large containers is work.
-            if a.depth() > 0 && b.depth() > 0 {
-                m.tick(crate::convert::steps(a.len().unwrap_or(1).min(b.len().unwrap_or(1))))?;
-            }
+            // A walk over deep values needs memory.
+            m.charge(a.depth().min(b.depth()) as usize * super::output::OPEN)?;
             if !holds(a, b) {
                 return Ok(false);
             }
+            m.step()?;
         }
     }
     Ok(true)

@@ -131,6 +131,8 @@ impl Composed {
         };
         match self.how {
             How::Partial => {
+                m.tick(crate::convert::steps(rest.len() + args.len()))?;
+                m.charge((rest.len() + args.len()) * crate::convert::ITEM)?;
                 let mut all = Vec::with_capacity(rest.len() + args.len());
                 all.extend_from_slice(rest);
                 all.extend(args.iter_mut().map(std::mem::take));

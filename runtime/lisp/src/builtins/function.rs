@@ -3,7 +3,7 @@
 use super::composed::{Composed, How};
 use super::row::rows;
 use crate::Value;
-use crate::convert::{at, expected, seq, steps, take};
+use crate::convert::{ITEM, at, expected, seq, steps, take};
 use crate::machine::{Machine, Raised};
 
 rows! { "clojure.core":
@@ -29,6 +29,7 @@ fn apply(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
     }
     let rest = seq(m, "apply", args, last)?;
     m.tick(steps(rest.len()))?;
+    m.charge((last + rest.len()) * ITEM)?;
     let f = take(args, 0);
     let mut all = Vec::with_capacity(last - 1 + rest.len());
     all.extend(args.iter_mut().take(last).skip(1).map(std::mem::take));

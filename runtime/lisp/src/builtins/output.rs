@@ -3,7 +3,7 @@
 use super::row::rows;
 use crate::convert::{at, expected, take};
 use crate::machine::{Machine, Raised};
-use crate::print::{write_atom, write_within};
+use crate::print::{work_of, write_atom, write_while};
 use crate::value::Text;
 use crate::{ErrorKind, Value};
 
@@ -41,21 +41,32 @@ pub(crate) fn write_str(m: &mut Machine, value: &Value, out: &mut String) -> Res
         Value::Regex(pattern) => out.push_str(pattern.source().as_str()),
         Value::Temporal(temporal) => out.push_str(&temporal.to_string()),
         Value::Vector(_) | Value::Map(_) | Value::Set(_) => write_pr(m, value, out)?,
-        other => write_atom(other, out),
+        other => {
+            m.tick(work_of(other))?;
+            write_atom(other, out);
+        }
     }
     Ok(())
 }
 
+/// Bytes of the work list that a walk over a deep value needs for each level, doubling of the list included.
+pub(super) const OPEN: usize = 160;
+
 /// Appends a value as it is written. A value that shares parts may print much longer than it is in memory.
 fn write_pr(m: &mut Machine, value: &Value, out: &mut String) -> Result<(), Raised> {
-    let room = usize::try_from(m.meters.limits.memory_bytes).unwrap_or(usize::MAX).saturating_sub(out.len());
+    // A text that grows takes up to twice its length.
+    m.charge(value.depth() as usize * OPEN)?;
+    let room = m.room() / 2;
     let start = out.len();
-    let fits = write_within(value, room, out);
-    m.charge(if fits { out.len() - start } else { room })?;
-    if fits {
-        super::text::work(m, out.len() - start)
-    } else {
-        Err(m.raise(ErrorKind::MemoryExceeded, "the text of the value is larger than the memory limit"))
+    let mut raised = None;
+    let fits = write_while(value, room, out, |work| {
+        raised = m.tick(work).err();
+        raised.is_none()
+    });
+    match raised {
+        Some(raised) => Err(raised),
+        None if fits => super::text::work(m, out.len() - start),
+        None => Err(m.raise(ErrorKind::MemoryExceeded, "the text of the value is larger than the memory limit")),
     }
 }
 

@@ -5,6 +5,7 @@ use num_bigint::BigInt;
 use super::row::rows;
 use crate::convert::at;
 use crate::machine::{Machine, Raised};
+use crate::value::each_distinct;
 use crate::{Value, json};
 
 rows! { "clojure.core":
@@ -80,32 +81,28 @@ const MAX_JSON: usize = 64 << 20;
 
 /// Whether a value is JSON as it stands: a keyword would come back as a string, so a program writes `(name k)` itself.
 fn is_json(m: &mut Machine, value: &Value) -> Result<bool, Raised> {
-    let mut open = vec![value];
-    while let Some(value) = open.pop() {
-        m.tick(1)?;
-        match value {
-            Value::Map(map) => {
-                if !map.iter().all(|(key, _)| matches!(key, Value::Str(_) | Value::Int(_) | Value::BigInt(_))) {
-                    return Ok(false);
-                }
-                open.extend(map.iter().map(|(_, value)| value));
-            }
-            Value::Vector(items) => open.extend(items.as_slice()),
-            Value::Keyword(_) | Value::Symbol(_) | Value::Set(_) => return Ok(false),
-            _ => {}
-        }
-    }
-    Ok(true)
+    let (mut raised, mut good) = (None, true);
+    each_distinct([value], |part| {
+        raised = m.tick(1).err();
+        good = match part {
+            Value::Map(map) => map.iter().all(|(key, _)| matches!(key, Value::Str(_) | Value::Int(_) | Value::BigInt(_))),
+            Value::Keyword(_) | Value::Symbol(_) | Value::Set(_) => false,
+            _ => true,
+        };
+        good && raised.is_none()
+    });
+    raised.map_or(Ok(good), Err)
 }
 
 fn generate_json(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
     if !is_json(m, at(args, 0))? {
         return Ok(Value::Nil);
     }
-    match json::encode(at(args, 0), MAX_JSON) {
+    m.charge(at(args, 0).depth() as usize * super::output::OPEN)?;
+    let room = (m.room() / 2).min(MAX_JSON);
+    match json::encode_metered(m, at(args, 0), room)? {
         Ok(text) => {
             m.tick(crate::convert::steps(text.len() / 32))?;
-            m.charge(text.len())?;
             Ok(Value::from(text))
         }
         Err(json::EncodeError::Unsupported { .. }) => Ok(Value::Nil),

@@ -81,6 +81,7 @@ fn merge_sort<T: Keyed>(m: &mut Machine, items: &mut Vec<T>, by: &Comparator) ->
     let len = items.len();
     for run in items.chunks_mut(RUN) {
         m.tick(RUN as u32)?;
+        m.step()?;
         for end in 1..run.len() {
             let mut place = end;
             while place > 0 {
@@ -108,7 +109,7 @@ fn merge_sort<T: Keyed>(m: &mut Machine, items: &mut Vec<T>, by: &Comparator) ->
             loop {
                 match (&low, &high) {
                     (Some(first), Some(second)) => {
-                        m.tick(1)?;
+                        m.step()?;
                         if by.swaps(m, first.key(), second.key())? {
                             merged.extend(high.take());
                             high = right.next();

@@ -26,6 +26,17 @@ impl<'a> Children<'a> {
     }
 }
 
+impl Children<'_> {
+    /// Whether none is left.
+    pub(crate) fn is_done(&self) -> bool {
+        match self {
+            Children::Items(items) => items.len() == 0,
+            Children::Members(members) => members.size_hint().0 == 0,
+            Children::Entries(entries, pending) => pending.is_none() && entries.size_hint().0 == 0,
+        }
+    }
+}
+
 impl<'a> Iterator for Children<'a> {
     type Item = &'a Value;
 

@@ -4,6 +4,8 @@ use std::fmt::{self, Write};
 
 use crate::Value;
 use crate::collection::Children;
+use crate::machine::{Machine, Raised};
+use crate::print::work_of;
 use crate::value::Kind;
 
 /// Why a value has no JSON.
@@ -40,11 +42,32 @@ impl std::error::Error for EncodeError {}
 /// Keywords are written as strings without their colon, dates and times as ISO text, sets as arrays in order, number and boolean keys as their text. A
 /// function, a regex, a var, an infinite double or a container as a key has no JSON form.
 pub fn encode(value: &Value, max_bytes: usize) -> Result<String, EncodeError> {
+    encode_while(value, max_bytes, |_| true)
+}
+
+/// [`encode`] on the account of a program.
+pub(crate) fn encode_metered(m: &mut Machine, value: &Value, max_bytes: usize) -> Result<Result<String, EncodeError>, Raised> {
+    let mut raised = None;
+    let encoded = encode_while(value, max_bytes, |work| {
+        raised = m.tick(work).err();
+        raised.is_none()
+    });
+    raised.map_or(Ok(encoded), Err)
+}
+
+/// Ends as if the text were too long where `go_on` says no, which is asked now and then with the work done since.
+fn encode_while(value: &Value, max_bytes: usize, mut go_on: impl FnMut(u32) -> bool) -> Result<String, EncodeError> {
+    const OFTEN: u32 = 1024;
+    let mut steps = 0_u32;
     let mut out = String::new();
     let mut work: Vec<Frame<'_>> = Vec::new();
     let mut next = Some(value);
     loop {
         if let Some(value) = next.take() {
+            steps = steps.saturating_add(work_of(value));
+            if steps >= OFTEN && !go_on(std::mem::take(&mut steps)) {
+                return Err(EncodeError::TooLarge { max_bytes });
+            }
             match Children::of(value) {
                 None => leaf(value, &mut out).map_err(|found| EncodeError::Unsupported { path: path(&work), found })?,
                 Some(children) => {

@@ -5,4 +5,5 @@ mod encode;
 
 pub(crate) use decode::decode_metered;
 pub use decode::{DecodeError, decode};
+pub(crate) use encode::encode_metered;
 pub use encode::{EncodeError, encode};

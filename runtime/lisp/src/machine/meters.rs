@@ -23,6 +23,8 @@ pub(crate) struct Meters {
     /// Live bytes over all threads, as far as they have reported.
     live: AtomicI64,
     peak: AtomicI64,
+    /// Growths that threads have asked for and not reported as live yet.
+    reserved: AtomicI64,
     /// For threads that compute.
     pub(crate) places: Places,
 }
@@ -41,6 +43,7 @@ impl Meters {
             tool_calls: AtomicU64::new(0),
             live: AtomicI64::new(0),
             peak: AtomicI64::new(0),
+            reserved: AtomicI64::new(0),
             places,
         }
     }
@@ -58,8 +61,10 @@ impl Meters {
         self.limits.tool_calls.is_none_or(|limit| made < limit)
     }
 
-    pub(crate) fn live(&self) -> i64 {
-        self.live.load(Ordering::Relaxed)
+    /// Counts a growth that is about to happen on some thread and answers the bytes that are live after all such growths.
+    pub(crate) fn reserve(&self, bytes: i64) -> i64 {
+        let reserved = self.reserved.fetch_add(bytes, Ordering::Relaxed).saturating_add(bytes);
+        self.live.load(Ordering::Relaxed).saturating_add(reserved)
     }
 
     /// Records a growth that is about to happen, so that a refused one shows in the peak.

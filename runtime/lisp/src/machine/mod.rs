@@ -24,10 +24,25 @@ use crate::error::Span;
 use crate::eval::{Closure, Globals, call_value};
 use crate::host::Host;
 use crate::parallel::Task;
-use crate::{ErrorKind, Value};
+use crate::{ErrorKind, Value, order};
 
 /// Ticks between two looks at the clock, the gauge and the cancel flag.
 const QUANTUM: u32 = 1024;
+
+/// Native stack that a thread may use before more of it counts as the program's memory.
+const FREE_STACK: usize = 64 * 1024;
+
+/// By so many bytes at a time.
+const STACK_CHUNK: usize = 128 * 1024;
+
+/// What becomes of growths that were asked for and have not been seen yet when the gauge is read.
+#[derive(Clone, Copy)]
+enum Asked {
+    /// They may still happen: between asking and growing a builtin counts its steps, which reads the gauge.
+    Kept,
+    /// They have happened, or never will.
+    Forgotten,
+}
 
 /// What a run has around it.
 #[derive(Default)]
@@ -50,6 +65,10 @@ pub struct Machine {
     max_depth: u32,
     /// The native stack may grow down to here.
     floor: usize,
+    /// Down to here its use is counted as the program's memory, or free of charge.
+    counted: usize,
+    /// Bytes of stack that are counted.
+    stack_bytes: i64,
     loop_limit: u64,
     globals: Rc<Globals>,
     pub(crate) surroundings: Arc<Surroundings>,
@@ -58,9 +77,10 @@ pub struct Machine {
     pub(crate) task: Option<Task>,
     pub(crate) meters: Arc<Meters>,
     host: Arc<dyn Host>,
-    /// The gauge at the last look, and what was charged since.
+    /// The gauge at the last look, what was charged since, and what was charged before and has not been seen to grow.
     gauged: i64,
     pending: i64,
+    aged: i64,
     /// Summaries of `step-done` by id.
     progress: BTreeMap<String, String>,
     prints: Vec<String>,
@@ -83,6 +103,8 @@ impl Machine {
             depth: 0,
             max_depth: meters.limits.call_depth,
             floor: stack::here().saturating_sub(stack),
+            counted: stack::here().saturating_sub(FREE_STACK.min(stack)),
+            stack_bytes: 0,
             loop_limit: meters.limits.loop_iterations.unwrap_or(u64::MAX),
             globals,
             surroundings,
@@ -92,10 +114,17 @@ impl Machine {
             host,
             gauged,
             pending: 0,
+            aged: 0,
             progress: BTreeMap::new(),
             prints: Vec::new(),
             printed: 0,
         }
+    }
+
+    /// Counts what the thread itself takes as the program's memory, for threads that the program has started.
+    pub(crate) fn count_thread(&mut self) {
+        self.stack_bytes += FREE_STACK as i64;
+        self.meters.report_bytes(FREE_STACK as i64);
     }
 
     /// Ends the program with a fault. The place is filled in on the way out.
@@ -147,10 +176,31 @@ impl Machine {
     #[inline]
     pub(crate) fn enter(&mut self) -> Result<(), Raised> {
         self.depth += 1;
+        if self.depth > self.max_depth || stack::here() < self.counted {
+            self.deeper()?;
+        }
+        self.step()
+    }
+
+    /// One step of a loop or a call, and those of comparisons since the last one.
+    #[inline]
+    pub(crate) fn step(&mut self) -> Result<(), Raised> {
+        if order::has_compared() {
+            return self.tick(order::take_compared());
+        }
+        self.tick(1)
+    }
+
+    /// Counts more of the stack as memory, or refuses to go deeper.
+    #[cold]
+    #[inline(never)]
+    fn deeper(&mut self) -> Result<(), Raised> {
         if self.depth > self.max_depth || stack::here() < self.floor {
             return Err(self.too_deep());
         }
-        self.tick(1)
+        self.counted = self.counted.saturating_sub(STACK_CHUNK).max(self.floor);
+        self.stack_bytes += STACK_CHUNK as i64;
+        if self.meters.report_bytes(STACK_CHUNK as i64) > self.memory_limit() { Err(self.out_of_memory()) } else { Ok(()) }
     }
 
     #[inline]
@@ -166,7 +216,7 @@ impl Machine {
             let message = format!("a loop took more than {limit} turns");
             return Err(self.raise_with_hint(ErrorKind::LoopLimitExceeded, message, "check that recur comes closer to the end"));
         }
-        self.tick(1)
+        self.step()
     }
 
     /// Notes where a fault happened, unless that is known.
@@ -210,13 +260,16 @@ impl Machine {
 
     /// Runs `work` on another machine of the same thread, whose definitions and prints are dropped afterwards.
     pub(crate) fn sub_machine<T>(&mut self, work: impl FnOnce(&mut Machine) -> T) -> T {
-        self.read_gauge();
+        self.read_gauge(Asked::Forgotten);
         let globals = Globals::restore(self.globals.names(), &self.globals.snapshot());
         let stack = stack::here().saturating_sub(self.floor);
         let (meters, host, surroundings) = (Arc::clone(&self.meters), self.shared_host(), Arc::clone(&self.surroundings));
         let mut inner = Machine::new(meters, host, surroundings, Rc::new(globals), stack);
-        inner.depth = self.depth;
+        (inner.depth, inner.counted) = (self.depth, self.counted);
         let result = work(&mut inner);
+        // The stack that the inner one came down to stays in memory as long as the thread does.
+        self.counted = inner.counted;
+        self.stack_bytes += std::mem::take(&mut inner.stack_bytes);
         inner.finish();
         // Both read the gauge of this thread: what the inner one has reported is not reported again.
         self.gauged = inner.gauged;
@@ -238,7 +291,8 @@ impl Machine {
         let used = u64::from(self.granted - self.fuel);
         self.meters.steps.fetch_add(used, Ordering::Relaxed);
         self.fuel = self.granted;
-        self.read_gauge();
+        self.meters.report_bytes(-std::mem::take(&mut self.stack_bytes));
+        self.read_gauge(Asked::Forgotten);
         std::mem::take(&mut self.prints)
     }
 
@@ -295,20 +349,32 @@ impl Machine {
     #[cold]
     #[inline(never)]
     fn charge_large(&mut self, bytes: usize) -> Result<(), Raised> {
-        let bytes = i64::try_from(bytes).unwrap_or(i64::MAX);
-        let limit = i64::try_from(self.meters.limits.memory_bytes).unwrap_or(i64::MAX);
-        self.pending = self.pending.saturating_add(bytes);
-        if self.meters.live().saturating_add(self.pending) <= limit {
+        // What is larger than any memory would overflow the sum of several such requests.
+        let bytes = i64::try_from(bytes).unwrap_or(i64::MAX).min(i64::MAX / 1024);
+        let limit = self.memory_limit();
+        self.pending += bytes;
+        if self.meters.reserve(bytes) <= limit {
             return Ok(());
         }
         // What was charged before may be counted by the gauge now, or freed again.
-        let live = self.read_gauge();
-        if live.saturating_add(bytes) > limit {
-            self.meters.note_peak(live.saturating_add(bytes));
+        self.read_gauge(Asked::Forgotten);
+        let live = self.meters.reserve(bytes);
+        self.pending = bytes;
+        if live > limit {
+            self.meters.note_peak(live);
             return Err(self.out_of_memory());
         }
-        self.pending = bytes;
         Ok(())
+    }
+
+    fn memory_limit(&self) -> i64 {
+        i64::try_from(self.meters.limits.memory_bytes).unwrap_or(i64::MAX)
+    }
+
+    /// Bytes that the program may still allocate.
+    pub(crate) fn room(&mut self) -> usize {
+        self.read_gauge(Asked::Forgotten);
+        usize::try_from(self.memory_limit().saturating_sub(self.meters.reserve(0))).unwrap_or(0)
     }
 
     #[cold]
@@ -327,21 +393,34 @@ impl Machine {
         if Instant::now() >= self.meters.deadline {
             return Err(self.out_of_time());
         }
-        let live = self.read_gauge();
-        if live > i64::try_from(self.meters.limits.memory_bytes).unwrap_or(i64::MAX) {
+        let live = self.read_gauge(Asked::Kept);
+        if live > self.memory_limit() {
             return Err(self.out_of_memory());
         }
         Ok(())
     }
 
     /// Reports this thread's change since the last look and answers the run's live bytes.
-    fn read_gauge(&mut self) -> i64 {
-        self.pending = 0;
-        let Some(read) = self.meters.gauge else { return 0 };
-        let now = read();
+    fn read_gauge(&mut self, asked: Asked) -> i64 {
+        let now = self.meters.gauge.map_or(0, |read| read());
         let delta = now - self.gauged;
         self.gauged = now;
-        self.meters.report_bytes(delta)
+        // What has grown is what was asked for.
+        let mut settled = 0;
+        for reserved in [&mut self.aged, &mut self.pending] {
+            let part = (delta - settled).clamp(0, *reserved);
+            *reserved -= part;
+            settled += part;
+        }
+        settled += std::mem::take(&mut self.aged);
+        match asked {
+            Asked::Kept => self.aged = std::mem::take(&mut self.pending),
+            Asked::Forgotten => settled += std::mem::take(&mut self.pending),
+        }
+        if settled != 0 {
+            self.meters.reserve(-settled);
+        }
+        if self.meters.gauge.is_none() { 0 } else { self.meters.report_bytes(delta) }
     }
 
     #[cold]

@@ -6,4 +6,4 @@ mod readable;
 pub(crate) use preview::preview_line;
 pub use preview::{Preview, preview};
 pub use readable::readable;
-pub(crate) use readable::{write_atom, write_quoted, write_within};
+pub(crate) use readable::{work_of, write_atom, write_quoted, write_while};

@@ -2,6 +2,9 @@
 
 use std::fmt::Write;
 
+use num_bigint::{BigInt, Sign};
+use num_traits::ToPrimitive;
+
 use super::readable::{write_atom, write_within};
 use crate::Value;
 use crate::collection::Children;
@@ -17,6 +20,8 @@ pub struct Preview {
 
 /// Containers inside more than this many cut ones are shown as `…`.
 const DEEPEST: usize = 32;
+/// Numbers of more bits are not turned into digits.
+const DIGITS_BITS: u64 = 16 * 1024;
 /// Bytes kept for the closing line.
 const NOTE: usize = 160;
 /// Bytes kept in a cut container for its brackets and the mark of the cut, such as ` … 9950 more`.
@@ -144,6 +149,11 @@ impl Writer {
     /// Long numbers, names and patterns.
     fn atom(&mut self, value: &Value, room: usize) {
         let mut text = String::new();
+        if let Value::BigInt(big) = value
+            && big.bits() > DIGITS_BITS
+        {
+            return self.long_number(big);
+        }
         write_atom(value, &mut text);
         let mut shown = room.saturating_sub("…".len()).min(text.len());
         while !text.is_char_boundary(shown) {
@@ -152,6 +162,16 @@ impl Writer {
         self.bytes += text.len() - shown;
         self.out.push_str(text.get(..shown).unwrap_or_default());
         self.out.push('…');
+    }
+
+    /// The first digits of a number that has too many to be worked out for a look at it.
+    fn long_number(&mut self, big: &BigInt) {
+        let shift = big.bits().saturating_sub(64);
+        let top = (big.magnitude() >> shift).to_f64().unwrap_or(0.0);
+        let digits = top.log10() + shift as f64 * std::f64::consts::LOG10_2;
+        let sign = if big.sign() == Sign::Minus { "-" } else { "" };
+        let _ = write!(self.out, "{sign}{}…", (10f64.powf(digits.fract()) * 1e5) as u64);
+        self.bytes += digits as usize - 5;
     }
 
     /// The closing line: how much is missing and how to get at it.

@@ -16,6 +16,21 @@ pub fn readable(value: &Value) -> String {
 
 /// Appends the printed form if it has at most `room` bytes; else gives false and leaves `out` as it was.
 pub(crate) fn write_within(value: &Value, room: usize, out: &mut String) -> bool {
+    write_while(value, room, out, |_| true)
+}
+
+/// The work of writing a value that is no container: 1 for most. The digits of a large number take the square of its length.
+pub(crate) fn work_of(value: &Value) -> u32 {
+    match value {
+        Value::BigInt(big) => u32::try_from((big.bits() / 512).saturating_pow(2) + 1).unwrap_or(u32::MAX),
+        _ => 1,
+    }
+}
+
+/// [`write_within`] that also ends where `go_on` says no, which is asked now and then with the work done since.
+pub(crate) fn write_while(value: &Value, room: usize, out: &mut String, mut go_on: impl FnMut(u32) -> bool) -> bool {
+    const OFTEN: u32 = 1024;
+    let mut work = 0_u32;
     let start = out.len();
     let limit = start.saturating_add(room);
     // Open containers with what closes them, so that depth costs no native stack.
@@ -23,8 +38,16 @@ pub(crate) fn write_within(value: &Value, room: usize, out: &mut String) -> bool
     let mut first = true;
     let mut next = Some(value);
     loop {
-        let long = matches!(next, Some(Value::Str(text)) if text.as_str().len() > limit.saturating_sub(out.len()));
-        if long || out.len() > limit {
+        let left = limit.saturating_sub(out.len());
+        let long = match next {
+            Some(Value::Str(text)) => text.as_str().len() > left,
+            // A digit has less than four bits.
+            Some(Value::BigInt(big)) => big.bits() / 4 > left as u64,
+            _ => false,
+        };
+        work = work.saturating_add(next.map_or(1, work_of));
+        let stop = work >= OFTEN && !go_on(std::mem::take(&mut work));
+        if stop || long || out.len() > limit {
             out.truncate(start);
             return false;
         }

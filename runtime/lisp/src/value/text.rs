@@ -103,7 +103,11 @@ impl Text {
 impl PartialEq for Text {
     #[inline]
     fn eq(&self, other: &Self) -> bool {
-        self.same(other) || self.as_str() == other.as_str()
+        if self.same(other) {
+            return true;
+        }
+        crate::order::note_texts(self.as_str(), other.as_str());
+        self.as_str() == other.as_str()
     }
 }
 
@@ -124,7 +128,11 @@ impl PartialOrd for Text {
 impl Ord for Text {
     #[inline]
     fn cmp(&self, other: &Self) -> std::cmp::Ordering {
-        if self.same(other) { std::cmp::Ordering::Equal } else { self.as_str().cmp(other.as_str()) }
+        if self.same(other) {
+            return std::cmp::Ordering::Equal;
+        }
+        crate::order::note_texts(self.as_str(), other.as_str());
+        self.as_str().cmp(other.as_str())
     }
 }
 

@@ -1,0 +1,602 @@
+;; Programs that try to take everything. Each is followed by how it may end:
+;;   ;=! kind …    by one of these limits or faults
+;;   ;=*           by a value or by any limit
+;; The clock may end any of them.
+
+;; Calls that never come back.
+
+(defn f [n] (+ 1 (f n))) (f 1)
+;=! depth_exceeded
+
+((fn f [n] (+ 1 (f n))) 1)
+;=! depth_exceeded
+
+(letfn [(f [n] (inc (g n))) (g [n] (inc (f n)))] (f 1))
+;=! depth_exceeded
+
+(defn f [x] (map f [x])) (f 1)
+;=! depth_exceeded
+
+(defn f [x] (sort-by f [x x])) (f 1)
+;=! depth_exceeded
+
+(defn f [x] (reduce (fn [a b] (f b)) [x x])) (f 1)
+;=! depth_exceeded
+
+(defn f [x] (apply f [x])) (f 1)
+;=! depth_exceeded
+
+(defn f [x] (for [y [x]] (f y))) (f 1)
+;=! depth_exceeded
+
+(defn f [x] (prewalk f [x])) (f 1)
+;=! depth_exceeded memory_exceeded
+
+(defn f [x] (update {:a x} :a f)) (f 1)
+;=! depth_exceeded
+
+(defn f [x] (str/replace "a" #"a" f)) (f 1)
+;=! depth_exceeded
+
+(defn f [x] (task "t" (f x))) (f 1)
+;=! depth_exceeded
+
+(defn f [x] (let [[a {:keys [b] :or {b (f x)}}] [x {}]] (if (and a (or false b)) (case b 1 (f b) (cond (f a) 1)) b))) (f 1)
+;=! depth_exceeded
+
+(let [f (reduce (fn [f _] (comp f inc)) inc (range 100000))] (f 1))
+;=! depth_exceeded
+
+(let [f (reduce (fn [f _] (fn [x] (f x))) inc (range 100000))] (f 1))
+;=! depth_exceeded
+
+(let [f (reduce (fn [f _] (partial f 1)) + (range 100000))] (f 1))
+;=! depth_exceeded memory_exceeded
+
+(let [f (reduce (fn [f _] (juxt f f)) inc (range 100000))] (f 1))
+;=! depth_exceeded memory_exceeded
+
+(let [f (reduce (fn [f _] (some-fn f)) nil? (range 100000))] (f 1))
+;=! depth_exceeded
+
+(defn f [n] (pmap (fn [x] (f x)) (range 3))) (f 1)
+;=! depth_exceeded memory_exceeded
+
+(defn f [n] (pcalls #(f 1) #(f 2))) (f 1)
+;=! depth_exceeded memory_exceeded
+
+(pmap (fn [x] ((fn g [n] (inc (g n))) x)) (range 50))
+;=! depth_exceeded memory_exceeded
+
+;; Loops without an end.
+
+(loop [] (recur))
+;=! timeout
+
+(loop [x 1] (recur (inc x)))
+;=! timeout
+
+(defn f [] (recur)) (f)
+;=! timeout
+
+(loop [i 0] (doseq [x (range 1000)] x) (recur i))
+;=! timeout
+
+(loop [x 0.5] (recur (sqrt x)))
+;=! timeout
+
+(loop [] (re-find #"(a|b)*c" "ababababababababababab") (recur))
+;=! timeout
+
+(sort (fn [a b] (loop [] (recur))) [1 2 3])
+;=! timeout
+
+(sort-by (fn [x] (loop [] (recur))) [1 2 3])
+;=! timeout
+
+(pmap (fn [x] (loop [] (recur))) (range 20))
+;=! timeout
+
+(pmap (fn [x] (pmap (fn [y] (loop [] (recur))) (range 20))) (range 20))
+;=! timeout
+
+(while true 1)
+;=! timeout unbound_var
+
+;; Comparators that lie.
+
+(sort (fn [a b] true) (range 20000))
+;=*
+
+(sort (fn [a b] (rand-nth [-1 0 1])) (range 20000))
+;=*
+
+;; Text that grows.
+
+(loop [s "ab"] (recur (str s s)))
+;=! memory_exceeded
+
+(loop [s "é"] (recur (str s s)))
+;=! memory_exceeded
+
+(str/join "," (map (fn [_] (str/join (range 10000))) (range 100000)))
+;=! memory_exceeded
+
+(str/replace (apply str (range 20000)) #"[0-9]" (apply str (range 20000)))
+;=! memory_exceeded
+
+(str/replace (apply str (range 20000)) "1" (apply str (range 20000)))
+;=! memory_exceeded
+
+(loop [s "a"] (recur (str/replace s "a" "aa")))
+;=! memory_exceeded
+
+(loop [s "a"] (recur (str/replace s #"a" (fn [m] (str m m)))))
+;=! memory_exceeded
+
+(loop [s "a"] (recur (str/upper-case (str s s "ß"))))
+;=! memory_exceeded
+
+(loop [s "a"] (recur (pr-str s)))
+;=! memory_exceeded
+
+(loop [s "ab"] (recur (str/join (map str [s s]))))
+;=! memory_exceeded
+
+(format "%1000000000d" 1)
+;=! memory_exceeded runtime_error type_error
+
+(format "%.1000000000f" 1.5)
+;=! memory_exceeded runtime_error type_error
+
+(apply format (apply str (repeat 100000 "%10000d")) (range 100000))
+;=! memory_exceeded runtime_error type_error unbound_var
+
+(doseq [x (range 1000000)] (count (format (str "%" 100000 "s") x)))
+;=*
+
+(do (doseq [x (range 10000000)] (println "some text that is kept")) (loop [] (recur)))
+;=! memory_exceeded
+
+(loop [v [1]] (println v) (recur (into v v)))
+;=! memory_exceeded
+
+;; Collections that grow.
+
+(loop [v [1]] (recur (into v v)))
+;=! memory_exceeded
+
+(loop [v [1]] (recur (concat v v)))
+;=! memory_exceeded
+
+(loop [v []] (recur (conj v [1 2 3])))
+;=! memory_exceeded
+
+(loop [m {} i 0] (recur (assoc m i (str i)) (inc i)))
+;=! memory_exceeded
+
+(loop [s #{} i 0] (recur (conj s i) (inc i)))
+;=! memory_exceeded
+
+(loop [v []] (recur [v v]))
+;=! memory_exceeded
+
+(loop [v {}] (recur {:a v}))
+;=! memory_exceeded
+
+(loop [v {}] (recur {v v}))
+;=! memory_exceeded
+
+(loop [f inc] (recur (fn [x] (f x))))
+;=! memory_exceeded
+
+(range 1000000000000)
+;=! memory_exceeded
+
+(count (range 1000000000000))
+;=! memory_exceeded
+
+(reduce + (range 1000000000000))
+;=! memory_exceeded
+
+(vec (repeat 1000000000 1))
+;=! memory_exceeded unbound_var
+
+(repeat 1000000000000 (vec (range 1000)))
+;=! memory_exceeded unbound_var
+
+(for [x (range 100000) y (range 100000)] [x y])
+;=! memory_exceeded
+
+(for [x (range 3000) y (range 3000)] {:x x :y [y x]})
+;=! memory_exceeded
+
+(combinations (range 60) 30)
+;=! memory_exceeded
+
+(tree-seq (fn [x] true) (fn [x] [x x]) 1)
+;=! memory_exceeded
+
+(frequencies (range 100000000000))
+;=! memory_exceeded
+
+(partition 2 1 (range 10000000000))
+;=! memory_exceeded
+
+(partition 100000 1 (range 200000))
+;=*
+
+(partition-all 100000 1 (range 200000))
+;=*
+
+(reductions conj [] (range 100000))
+;=*
+
+(zipmap (range 10000000000) (range 10000000000))
+;=! memory_exceeded
+
+(into {} (map (fn [x] [x x]) (range 10000000)))
+;=! memory_exceeded
+
+(interleave (range 10000000) (range 10000000))
+;=! memory_exceeded
+
+(mapcat (fn [x] (range 1000000)) (range 1000000))
+;=! memory_exceeded
+
+(group-by (fn [x] x) (range 10000000))
+;=! memory_exceeded
+
+(vec (str/split (apply str (map (fn [i] "a,") (range 3000000))) #","))
+;=! memory_exceeded
+
+(re-seq #"." (apply str (range 2000000)))
+;=! memory_exceeded
+
+(seq (apply str (range 2000000)))
+;=! memory_exceeded
+
+(assoc [] 1000000000 1)
+;=! memory_exceeded runtime_error type_error
+
+(sort (map (fn [i] (str "key " i)) (range 3000000)))
+;=! memory_exceeded
+
+(pmap (fn [x] (loop [v [1]] (recur (into v v)))) (range 20))
+;=! memory_exceeded
+
+(pmap (fn [x] (vec (range 400000))) (range 100))
+;=! memory_exceeded
+
+(pmap (fn [x] x) (range 3000000))
+;=*
+
+(apply pcalls (map (fn [x] (fn [] (vec (range 100000)))) (range 200)))
+;=! memory_exceeded
+
+;; Numbers that grow.
+
+(loop [n 2] (recur (* n n)))
+;=! memory_exceeded arithmetic_error
+
+(loop [n 2] (recur (*' n n)))
+;=! memory_exceeded arithmetic_error
+
+(reduce * (range 1 10000000))
+;=! memory_exceeded arithmetic_error
+
+(reduce *' (range 1 100000))
+;=*
+
+(count (str (reduce *' (range 1 20000))))
+;=*
+
+(reduce (fn [n _] (*' n 123456789)) 1 (range 1000000))
+;=! memory_exceeded arithmetic_error
+
+(loop [n 3 i 0] (if (< i 24) (recur (*' n n) (inc i)) (str n)))
+;=*
+
+(let [n (loop [n 3 i 0] (if (< i 22) (recur (*' n n) (inc i)) n))] (quot n (inc' (quot n 7))))
+;=*
+
+(let [n (loop [n 3 i 0] (if (< i 18) (recur (*' n n) (inc i)) n))] (loop [i 0] (quot n 7) (mod n 1234567) (str n) (recur i)))
+;=! timeout arithmetic_error memory_exceeded
+
+(bit-shift-left 1 100000000000)
+;=! memory_exceeded arithmetic_error type_error
+
+(parse-long (apply str (map (fn [_] "9") (range 1000000))))
+;=*
+
+(Math/pow 10 1e308)
+;=*
+
+;; Values that are deep.
+
+(reduce (fn [v _] [v]) [] (range 100000))
+;=*
+
+(pr-str (reduce (fn [v _] [v]) [] (range 100000)))
+;=*
+
+(let [deep (fn [] (reduce (fn [v _] [v]) [] (range 100000)))] [(= (deep) (deep)) (compare (deep) (deep)) (count #{(deep) (deep)}) (count (flatten (deep)))])
+;=*
+
+(let [deep (fn [] (reduce (fn [m _] {:k m}) {} (range 100000)))] [(= (deep) (deep)) (hash-map (deep) 1) (count (distinct [(deep) (deep)]))])
+;=*
+
+(let [deep (reduce (fn [s _] #{s}) #{} (range 100000))] (str deep))
+;=*
+
+(json/generate-string (reduce (fn [v _] [v]) [] (range 100000)))
+;=*
+
+(json/parse-string (apply str (map (fn [_] "[") (range 100000))))
+;=*
+
+(postwalk identity (reduce (fn [v _] [v]) [] (range 100000)))
+;=*
+
+(get-in (reduce (fn [m _] {:k m}) {} (range 100000)) (map (fn [_] :k) (range 100000)))
+;=*
+
+(assoc-in {} (range 100000) 1)
+;=*
+
+(update-in {} (range 100000) (fn [x] 1))
+;=*
+
+(tree-seq vector? seq (reduce (fn [v _] [v]) [] (range 100000)))
+;=*
+
+;; Values that share parts, so that they print as more than the world can hold.
+
+(reduce (fn [v _] [v v]) [] (range 40))
+;=*
+
+(pr-str (reduce (fn [v _] [v v]) [1] (range 40)))
+;=! memory_exceeded
+
+(str (reduce (fn [v _] {:a v :b v}) {} (range 40)))
+;=! memory_exceeded
+
+(println (reduce (fn [v _] [v v]) [1] (range 40)))
+;=*
+
+(json/generate-string (reduce (fn [v _] [v v]) [1] (range 40)))
+;=! memory_exceeded runtime_error
+
+(let [wide (fn [] (reduce (fn [v _] [v v]) [1] (range 40)))] (= (wide) (wide)))
+;=*
+
+(let [wide (fn [] (reduce (fn [v _] [v v]) [1] (range 40)))] [(compare (wide) (wide)) (count #{(wide) (wide)}) (get {(wide) 1} (wide)) (sort [(wide) (wide)])])
+;=*
+
+(let [wide (fn [x] (reduce (fn [v _] [v v]) [x] (range 40)))] (= (wide 1) (wide 2)))
+;=*
+
+(let [wide (fn [] (reduce (fn [v _] {v v}) {} (range 30)))] (= (wide) (wide)))
+;=*
+
+(flatten (reduce (fn [v _] [v v]) [1] (range 40)))
+;=! memory_exceeded
+
+(postwalk identity (reduce (fn [v _] [v v]) [1] (range 40)))
+;=! memory_exceeded timeout
+
+(keywordize-keys (reduce (fn [v _] {"a" v "b" v}) {} (range 40)))
+;=! memory_exceeded timeout
+
+(tree-seq vector? seq (reduce (fn [v _] [v v]) [1] (range 40)))
+;=! memory_exceeded
+
+(fail (reduce (fn [v _] [v v]) [1] (range 40)))
+;=! fail
+
+(task "t" (reduce (fn [v _] [v v]) [1] (range 40)))
+;=*
+
+(inc (reduce (fn [v _] [v v]) [1] (range 40)))
+;=! type_error
+
+(tool/call (reduce (fn [m _] {:a m :b m}) {} (range 40)))
+;=! unknown_tool tool_error
+
+(let [x (reduce (fn [v _] [v v]) [1] (range 40))] (loop [i 0] (hash x) (recur (inc i))))
+;=! timeout unbound_var
+
+;; Work that one step hides.
+
+(let [a (vec (range 300000)) b (vec (range 300000))] (loop [i 0] (= a b) (recur (inc i))))
+;=! timeout memory_exceeded
+
+(let [a (vec (range 300000)) b (vec (range 300000))] (loop [i 0] (compare a b) (recur (inc i))))
+;=! timeout memory_exceeded
+
+(let [a (vec (range 300000)) b (vec (range 300000))] (sort (map (fn [i] (if (even? i) a b)) (range 20000))))
+;=*
+
+(let [a (vec (range 300000)) b (vec (range 300000))] (distinct (map (fn [i] (if (even? i) a b)) (range 20000))))
+;=*
+
+(let [a (vec (range 300000)) b (vec (range 300000))] (frequencies (map (fn [i] (if (even? i) a b)) (range 20000))))
+;=*
+
+(let [a (vec (range 300000)) b (vec (range 300000)) m {a 1}] (loop [i 0] (get m b) (recur (inc i))))
+;=! timeout memory_exceeded
+
+(let [a (vec (range 300000)) b (vec (range 300000))] (index-of (map (fn [i] a) (range 20000)) b))
+;=*
+
+(let [a (vec (range 300000)) b (conj (vec (range 299999)) 0)] (some #{b} (map (fn [i] a) (range 20000))))
+;=*
+
+(let [s (apply str (range 400000)) t (str s "x") u (str s "y")] (loop [i 0] (= t u) (compare t u) (recur (inc i))))
+;=! timeout memory_exceeded
+
+(let [s (apply str (map (fn [_] "é") (range 400000)))] (loop [i 0] (count s) (subs s 10 20) (reverse s) (recur (inc i))))
+;=! timeout memory_exceeded
+
+(let [s (apply str (range 400000))] (loop [i 0] (str/index-of s "nowhere") (str/includes? s "nowhere") (str/upper-case s) (recur (inc i))))
+;=! timeout memory_exceeded
+
+(let [s (apply str (range 200000))] (loop [i 0] (str/split s #"1") (str/replace s "1" "2") (recur (inc i))))
+;=! timeout memory_exceeded
+
+(let [v (vec (range 500000))] (loop [i 0] (last v) (reverse v) (vec (rest v)) (sort v) (recur (inc i))))
+;=! timeout memory_exceeded
+
+(let [v (vec (range 500000))] (loop [i 0] (pr-str v) (recur (inc i))))
+;=! timeout memory_exceeded
+
+(let [v (vec (range 300000))] (loop [i 0] (json/generate-string v) (recur (inc i))))
+;=! timeout memory_exceeded
+
+(let [s (json/generate-string (vec (range 300000)))] (loop [i 0] (json/parse-string s) (recur (inc i))))
+;=! timeout memory_exceeded
+
+(let [m (zipmap (range 100000) (range 100000))] (loop [i 0] (keys m) (merge m m) (into {} m) (select-keys m (range 50000)) (recur (inc i))))
+;=! timeout memory_exceeded
+
+(let [v (vec (range 300000)) w (vec (range 300000))] (loop [i 0] (concat v w) (interleave v w) (apply + v) (apply max w) (recur (inc i))))
+;=! timeout memory_exceeded
+
+(let [a (set (range 100000)) b (set (range 50000 150000))] (loop [i 0] (set/union a b) (set/difference a b) (set/subset? a b) (recur (inc i))))
+;=! timeout memory_exceeded
+
+(let [v (vec (range 200000))] (doseq [x v] (subvec v x) (nth v x) (count (rest v)) (take 5 v) (drop 5 v)))
+;=*
+
+(let [v (vec (range 100000))] (loop [v v] (if (seq v) (recur (conj (vec (rest v)) 1)) v)))
+;=*
+
+(loop [v (vec (range 300000))] (recur (vec (cons 1 (butlast v)))))
+;=! timeout memory_exceeded
+
+;; Patterns.
+
+(re-find #"(a+)+$" (str (apply str (map (fn [_] "a") (range 50000))) "!"))
+;=*
+
+(re-find #"(a|aa)+(?=!)" (apply str (map (fn [_] "a") (range 5000))))
+;=*
+
+(re-find #"^(a+)+\1b$" (apply str (map (fn [_] "a") (range 5000))))
+;=*
+
+(re-find #"(?=(a+))a*b\1" (apply str (map (fn [_] "a") (range 50000))))
+;=*
+
+(re-find #"(?:(?=a)a?)*(?!a)b" (apply str (map (fn [_] "a") (range 50000))))
+;=*
+
+(re-seq #"(?<=a)(a|aa)*(?=b)" (apply str (map (fn [_] "a") (range 50000))))
+;=*
+
+(re-matches #"(x+x+)+y" (apply str (map (fn [_] "x") (range 50000))))
+;=*
+
+(re-matches #"(x+x+)+\1y" (apply str (map (fn [_] "x") (range 50000))))
+;=*
+
+(re-seq #"(.*)*" (apply str (range 5000)))
+;=*
+
+(re-seq #".*?.*?.*?.*?=" (apply str (range 100000)))
+;=*
+
+(re-seq #"\w*\d*\w*!" (apply str (range 100000)))
+;=*
+
+(loop [] (re-find #"(?=a)b|(a|a)*c\1?" (apply str (map (fn [_] "a") (range 300)))) (recur))
+;=! timeout runtime_error memory_exceeded
+
+(re-pattern (apply str (map (fn [_] "(") (range 100000))))
+;=*
+
+(re-pattern "((a{1000}){1000}){1000}")
+;=*
+
+(re-find (re-pattern (str/join "|" (map (fn [i] (str "word" i)) (range 50000)))) "word49999")
+;=*
+
+(re-find (re-pattern (apply str (map (fn [_] "(a?)") (range 2000)))) (apply str (map (fn [_] "a") (range 2000))))
+;=*
+
+(loop [i 0] (re-pattern (str "(x{1,500}|y{1,500}){1,40}" i)) (recur (inc i)))
+;=! timeout memory_exceeded parse_error runtime_error type_error
+
+(map (fn [i] (re-pattern (str "(ab|c{1,100}){1,20}" i))) (range 100000))
+;=*
+
+(str/split (apply str (range 1000000)) #"(?=1)")
+;=*
+
+(str/replace (apply str (range 100000)) #"(?=1)|(?<=2)" "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx")
+;=*
+
+;; The rest.
+
+(distinct (map str (range 200000)))
+;=*
+
+(let [m (reduce (fn [m i] (assoc m {m i} i)) {} (range 25))] (count (str m)))
+;=*
+
+(let [m (reduce (fn [m i] {m m}) {} (range 40))] [(count m) (= m m) (get m m)])
+;=*
+
+(memoize (fn [x] x))
+;=*
+
+(reduce (fn [a i] (assoc a (keyword (str "k" i)) i)) {} (range 1000000))
+;=! memory_exceeded
+
+(reduce (fn [s i] (conj s (symbol (str "k" i)))) #{} (range 1000000))
+;=! memory_exceeded unbound_var
+
+(apropos (apply str (map (fn [_] "map ") (range 100000))))
+;=*
+
+(apply (fn [& xs] (count xs)) (range 10000000))
+;=*
+
+(apply hash-map (range 10000000))
+;=! memory_exceeded
+
+(apply str (range 10000000))
+;=! memory_exceeded
+
+(let [f (fn f [n] (if (zero? n) [] (conj (f (dec n)) (range 10000))))] (f 3000))
+;=! memory_exceeded
+
+(defn f [n] (let [v (vec (range 1000))] (+ (count v) (f (inc n))))) (f 0)
+;=! depth_exceeded memory_exceeded
+
+(pmap (fn [x] (loop [v []] (recur (conj v (vec (range 250)))))) (range 8))
+;=! memory_exceeded
+
+(let [a (vec (range 300000)) b (vec (range 300000))] (loop [i 0] (= [a] [b]) (recur (inc i))))
+;=! timeout memory_exceeded
+
+(let [n (loop [n 3 i 0] (if (< i 18) (recur (*' n n) (inc i)) n))] (loop [i 0] (println n) (recur (inc i))))
+;=! timeout memory_exceeded
+
+(let [n (loop [n 3 i 0] (if (< i 18) (recur (*' n n) (inc i)) n))] (pr-str (map (fn [_] n) (range 100000))))
+;=! timeout memory_exceeded
+
+(let [n (loop [n 3 i 0] (if (< i 18) (recur (*' n n) (inc i)) n))] (json/generate-string (map (fn [_] n) (range 100000))))
+;=! timeout memory_exceeded
+
+(let [n (loop [n 3 i 0] (if (< i 19) (recur (*' n n) (inc i)) n))] [n n n])
+;=*
+
+(let [n (loop [n 3 i 0] (if (< i 19) (recur (*' n n) (inc i)) n))] (map n [1 2]))
+;=! not_callable
+
+(let [s (apply str (range 400000)) m {s 1}] (loop [i 0] (get m (str s "")) (recur (inc i))))
+;=! timeout memory_exceeded
+
+(let [v (reduce (fn [v _] [v 0]) [] (range 100000)) w (reduce (fn [v _] [v 0]) [] (range 100000))] [(= v w) (count #{v w}) (count (pr-str v)) (hash-map v 1)])
+;=*

@@ -1,0 +1,198 @@
+//! The programs of `tests/bombs.clj`, each in a process of its own that is watched from outside.
+//!
+//! The process must end each program by a limit it may end by, stay within its memory, and give the right answer to an ordinary
+//! program afterwards. `--figures` runs them one by one under the limits of a server and prints what each took: that is where
+//! lateness is looked at, since a busy machine makes any program late.
+
+mod counting;
+
+use std::io::{BufRead, BufReader, Write};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use libtest_mimic::{Arguments, Failed, Trial};
+use ptc_lisp::{Limits, Program, Run, Value, json, print};
+
+/// A program and how it may end.
+#[derive(Clone)]
+struct Bomb {
+    line: usize,
+    source: String,
+    /// Names of error kinds; any limit, or a value, where there are none.
+    kinds: Vec<String>,
+}
+
+/// What a process made of a program.
+struct Report {
+    /// `value`, or the kind and message of the error.
+    ended: String,
+    took: Duration,
+    /// Growth of the process's greatest resident memory, in bytes.
+    grew: u64,
+}
+
+fn bombs() -> Vec<Bomb> {
+    let text = include_str!("bombs.clj");
+    let mut all = Vec::new();
+    let (mut source, mut start) = (String::new(), 0);
+    for (number, line) in (1..).zip(text.lines()) {
+        if let Some(kinds) = line.strip_prefix(";=") {
+            let kinds = kinds.trim_start_matches(['!', '*']).split_whitespace().map(str::to_owned).collect();
+            all.push(Bomb { line: start, source: std::mem::take(&mut source), kinds });
+        } else if !line.is_empty() && !line.starts_with(";;") {
+            if source.is_empty() {
+                start = number;
+            }
+            source.push_str(line);
+            source.push('\n');
+        }
+    }
+    all
+}
+
+fn main() {
+    let mut arguments: Vec<String> = std::env::args().collect();
+    if arguments.get(1).is_some_and(|first| first == "--child") {
+        child(&arguments);
+    }
+    if let Some(at) = arguments.iter().position(|argument| argument == "--figures") {
+        arguments.remove(at);
+        figures(arguments.get(at).map_or("", String::as_str));
+        return;
+    }
+    let trials = bombs().into_iter().map(|bomb| {
+        let name = format!("line_{}", bomb.line);
+        Trial::test(name, move || judge(&bomb, &watch(&bomb, 300, 16 << 20)?, 16 << 20))
+    });
+    libtest_mimic::run(&Arguments::from_iter(arguments), trials.collect()).exit();
+}
+
+/// Runs every program whose text contains `part` under the limits of a server.
+#[expect(clippy::print_stdout, reason = "the figures are the result")]
+fn figures(part: &str) {
+    let limits = Limits::with_upstreams();
+    let wall = limits.wall_clock.as_millis() as u64;
+    println!("limits: {wall} ms, {} MB; late by ms | grew MB | end | program", limits.memory_bytes >> 20);
+    let mut faults = 0;
+    for bomb in bombs().iter().filter(|bomb| bomb.source.contains(part)) {
+        let verdict = match watch(bomb, wall, limits.memory_bytes) {
+            Ok(report) => {
+                let late = if report.ended.starts_with("timeout") { report.took.as_millis() as i64 - wall as i64 } else { 0 };
+                let grew = report.grew >> 20;
+                let end = report.ended.split(':').next().unwrap_or_default();
+                let program: String = bomb.source.trim().chars().take(90).collect();
+                println!("{late:5} | {grew:4} | {end:16} | {:6} ms | {program}", report.took.as_millis());
+                judge(bomb, &report, limits.memory_bytes).and(if late > 50 { Err("late".into()) } else { Ok(()) })
+            }
+            Err(fault) => Err(fault),
+        };
+        if let Err(fault) = verdict {
+            faults += 1;
+            println!("  FAULT at line {}: {}", bomb.line, fault.message().unwrap_or_default());
+        }
+    }
+    println!("{faults} faults");
+    std::process::exit(i32::from(faults > 0));
+}
+
+fn judge(bomb: &Bomb, report: &Report, memory: u64) -> Result<(), Failed> {
+    let most = memory / 5 * 6 + (8 << 20);
+    if report.grew > most {
+        return Err(format!("grew by {} MB, at most {} are allowed: {}", report.grew >> 20, most >> 20, report.ended).into());
+    }
+    let kind = report.ended.split(':').next().unwrap_or_default();
+    let fair = if bomb.kinds.is_empty() { kind != "internal_error" } else { bomb.kinds.iter().any(|allowed| allowed == kind) };
+    if fair || kind == "timeout" {
+        return Ok(());
+    }
+    Err(format!("ended by {}, expected one of {:?}", report.ended, bomb.kinds).into())
+}
+
+/// Runs a program in a process of its own and measures it from here.
+fn watch(bomb: &Bomb, wall_ms: u64, memory: u64) -> Result<Report, Failed> {
+    let mut process = Command::new(std::env::current_exe()?)
+        .args(["--child", &wall_ms.to_string(), &memory.to_string(), &bomb.source])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()?;
+    let report = observe(&mut process);
+    // Nothing is left behind, whatever went wrong.
+    let _ = process.kill();
+    let _ = process.wait();
+    report
+}
+
+fn observe(process: &mut Child) -> Result<Report, Failed> {
+    let mut to = process.stdin.take().ok_or("no stdin")?;
+    let mut from = BufReader::new(process.stdout.take().ok_or("no stdout")?).lines();
+    let mut next = || from.next().transpose()?.ok_or_else(|| Failed::from("the process died"));
+    next()?;
+    let before = peak_resident(process.id());
+    let started = Instant::now();
+    writeln!(to, "go")?;
+    let ended = next()?;
+    let took = started.elapsed();
+    let grew = peak_resident(process.id()).saturating_sub(before);
+    writeln!(to, "go")?;
+    let after = next()?;
+    if after != "338350" {
+        return Err(format!("after {ended}, an ordinary program gave {after}").into());
+    }
+    Ok(Report { ended, took, grew })
+}
+
+/// Greatest resident memory of a process so far, in bytes; 0 where the system does not tell.
+fn peak_resident(id: u32) -> u64 {
+    let status = std::fs::read_to_string(format!("/proc/{id}/status")).unwrap_or_default();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+    line.and_then(|line| line.trim().trim_end_matches(" kB").parse::<u64>().ok()).map_or(0, |kb| kb * 1024)
+}
+
+/// The watched process: `--child <wall ms> <memory bytes> <program>`.
+#[expect(clippy::print_stdout, reason = "the pipe to the watching process")]
+fn child(arguments: &[String]) -> ! {
+    let [_, _, wall, memory, source] = arguments else { std::process::exit(2) };
+    let limits = Limits {
+        wall_clock: Duration::from_millis(wall.parse().unwrap_or(1000)),
+        memory_bytes: memory.parse().unwrap_or(32 << 20),
+        ..Limits::default()
+    };
+    // What an ordinary program needs is no growth.
+    ordinary();
+    let mut lines = std::io::stdin().lines();
+    println!("ready");
+    lines.next();
+    println!("{}", bomb(source, limits).replace('\n', " "));
+    lines.next();
+    println!("{}", ordinary());
+    std::process::exit(0)
+}
+
+fn ordinary() -> String {
+    let program = Program::compile("(->> (range 101) (map (fn [x] (* x x))) (reduce +))");
+    let result = program.and_then(|program| Run::new(&program).gauge(counting::gauge).execute_on_thread().result);
+    result.map_or_else(|error| error.to_string(), |value| print::readable(&value))
+}
+
+/// Runs a program and does with its value what hosts do.
+fn bomb(source: &str, limits: Limits) -> String {
+    let program = match Program::compile(source) {
+        Ok(program) => program,
+        Err(error) => return format!("{}: {}", error.kind, error.message),
+    };
+    let run = Run::new(&program).limits(limits).gauge(counting::gauge).journal(Value::nil());
+    let outcome = run.execute_on_thread();
+    match &outcome.result {
+        Ok(value) => {
+            let shown = print::preview(value, 8192).text;
+            let encoded = json::encode(value, 1 << 20).map_or(0, |text| text.len());
+            let peak = outcome.peak_bytes >> 20;
+            format!("value: peak {peak} MB, {} and {encoded} bytes", shown.len())
+        }
+        Err(error) => {
+            let value = error.value.as_ref().map_or(0, |value| print::preview(value, 8192).text.len());
+            let peak = outcome.peak_bytes >> 20;
+            format!("{}: peak {peak} MB, {} and {} and {value} bytes", error.kind, error.message, error.render(source).len())
+        }
+    }
+}

@@ -1,0 +1,51 @@
+//! An allocator that counts each thread's live bytes, as a host installs one.
+#![expect(unsafe_code, reason = "an allocator cannot be written otherwise; every call is passed on unchanged")]
+
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::cell::Cell;
+
+struct Counting;
+
+#[global_allocator]
+static ALLOCATOR: Counting = Counting;
+
+thread_local! {
+    static LIVE: Cell<i64> = const { Cell::new(0) };
+}
+
+/// The calling thread's net allocated bytes.
+pub(crate) fn gauge() -> i64 {
+    LIVE.with(Cell::get)
+}
+
+fn count(change: i64) {
+    LIVE.with(|live| live.set(live.get().wrapping_add(change)));
+}
+
+/// A block's memory with its header, rounded up.
+fn held(size: usize) -> i64 {
+    ((size + 23) & !15) as i64
+}
+
+// SAFETY: every call goes to the system allocator unchanged, and counting neither allocates nor panics.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        count(held(layout.size()));
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
+        count(held(layout.size()));
+        unsafe { System.alloc_zeroed(layout) }
+    }
+
+    unsafe fn dealloc(&self, at: *mut u8, layout: Layout) {
+        count(-held(layout.size()));
+        unsafe { System.dealloc(at, layout) }
+    }
+
+    unsafe fn realloc(&self, at: *mut u8, layout: Layout, size: usize) -> *mut u8 {
+        count(held(size) - held(layout.size()));
+        unsafe { System.realloc(at, layout, size) }
+    }
+}
