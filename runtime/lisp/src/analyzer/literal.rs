@@ -45,14 +45,17 @@ impl<'s> Analyzer<'s> {
     pub(super) fn collection(&mut self, form: Form<'s>) -> Analysed {
         let span = form.span;
         self.depth += 1;
-        let (parts, make, build): (_, Make, Build) = match form.kind {
-            FormKind::Vector(parts) => (parts, Op::Vector, Value::vector),
-            FormKind::Map(parts) => (parts, Op::Map, pairs),
-            FormKind::Set(parts) => (parts, Op::Set, Value::set),
+        let (parts, unique, make, build): (_, Option<usize>, Make, Build) = match form.kind {
+            FormKind::Vector(parts) => (parts, None, Op::Vector, Value::vector),
+            FormKind::Map(parts) => (parts, Some(2), Op::Map, pairs),
+            FormKind::Set(parts) => (parts, Some(1), Op::Set, Value::set),
             _ => return Err(self.internal(span)),
         };
         let parts = self.exprs(parts)?;
         self.depth -= 1;
+        if let Some((key, at)) = unique.and_then(|step| repeated(parts.iter().step_by(step))) {
+            return Err(self.invalid(at, format!("the key {} is there twice", crate::print::preview_line(key, 60))));
+        }
         let op = if parts.iter().all(|part| matches!(part.op, Op::Const(_))) {
             let values = parts.into_iter().map(|part| match part.op {
                 Op::Const(value) => value,
@@ -91,6 +94,17 @@ impl<'s> Analyzer<'s> {
             other => self.constant(other, span)?,
         })
     }
+}
+
+/// The first constant that equals one before it, and its place.
+#[expect(clippy::mutable_key_type, reason = "what may change in a function is no part of its order")]
+fn repeated<'a>(keys: impl Iterator<Item = &'a Ir>) -> Option<(&'a Value, Span)> {
+    let mut seen = std::collections::BTreeSet::new();
+    keys.filter_map(|key| match &key.op {
+        Op::Const(value) => Some((value, key.span)),
+        _ => None,
+    })
+    .find(|(value, _)| !seen.insert(*value))
 }
 
 fn pairs(values: Vec<Value>) -> Value {

@@ -342,6 +342,9 @@ fn reverse(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
 }
 
 fn rseq(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
+    if let Value::Set(_) = at(args, 0) {
+        return Err(expected(m, "rseq", "a vector or string", 0, at(args, 0)));
+    }
     match reverse(m, args)? {
         Value::Vector(items) if items.is_empty() => Ok(Value::Nil),
         items => Ok(items),

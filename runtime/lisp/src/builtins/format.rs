@@ -21,6 +21,8 @@ const WIDEST: usize = 10_000;
 #[derive(Default)]
 struct Place {
     index: Option<usize>,
+    /// `%<s`: the value of the place before.
+    again: bool,
     left: bool,
     zero: bool,
     plus: bool,
@@ -61,6 +63,7 @@ fn place(chars: &mut std::iter::Peekable<std::str::Chars<'_>>) -> Option<Place> 
             ',' => place.comma = true,
             '(' => place.parens = true,
             '#' => place.sharp = true,
+            '<' => place.again = true,
             _ => break,
         }
         chars.next();
@@ -74,12 +77,31 @@ fn place(chars: &mut std::iter::Peekable<std::str::Chars<'_>>) -> Option<Place> 
     (place.width <= WIDEST && place.precision.unwrap_or(0) <= WIDEST).then_some(place)
 }
 
+/// What is wrong with a place, whatever its value.
+fn contradiction(place: &Place) -> Option<&'static str> {
+    if (place.left || place.zero) && place.width == 0 {
+        return Some("the flags - and 0 need a width, as in %-5s");
+    }
+    let numeric = is_numeric(place.conversion);
+    if !numeric && (place.zero || place.plus || place.space || place.comma || place.parens) {
+        return Some("the flags 0 + , ( and space are for numbers");
+    }
+    if matches!(place.conversion, 'd' | 'x' | 'X' | 'o' | 'c') && place.precision.is_some() {
+        return Some("a precision, as in %.2f, is for %f %e %g and %s");
+    }
+    None
+}
+
+fn is_numeric(conversion: char) -> bool {
+    matches!(conversion, 'd' | 'f' | 'e' | 'E' | 'x' | 'X' | 'o' | 'g' | 'G')
+}
+
 pub(super) fn format(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
     let template = text(m, "format", args, 0)?.clone();
     super::text::work(m, template.as_str().len())?;
     let mut out = String::new();
     let mut chars = template.as_str().chars().peekable();
-    let mut next = 1;
+    let (mut next, mut last) = (1, 0);
     while let Some(c) = chars.next() {
         if c != '%' {
             out.push(c);
@@ -93,6 +115,9 @@ pub(super) fn format(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raise
                 "a % is followed by no conversion; write %% for a percent sign",
             ));
         };
+        if let Some(what) = contradiction(&place) {
+            return Err(fault(m, ErrorKind::TypeError, "format", what));
+        }
         match place.conversion {
             'n' => {
                 out.push('\n');
@@ -104,10 +129,15 @@ pub(super) fn format(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raise
             }
             _ => {}
         }
-        let index = place.index.unwrap_or_else(|| {
-            next += 1;
-            next - 1
-        });
+        let index = match place.index {
+            Some(index) => index,
+            None if place.again => last,
+            None => {
+                next += 1;
+                next - 1
+            }
+        };
+        last = index;
         if index == 0 || index >= args.len() {
             let what = format!("no value for the place %{}", place.conversion);
             return Err(fault(m, ErrorKind::ArityError, "format", &what));
@@ -130,7 +160,7 @@ pub(super) fn format(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raise
 
 fn pad(place: &Place, text: &str, out: &mut String) {
     let missing = place.width.saturating_sub(text.chars().count());
-    let numeric = matches!(place.conversion, 'd' | 'f' | 'e' | 'E' | 'x' | 'X' | 'o' | 'g');
+    let numeric = is_numeric(place.conversion);
     if place.left {
         out.push_str(text);
         out.extend(std::iter::repeat_n(' ', missing));
@@ -162,6 +192,7 @@ fn shown(place: &Place, value: &Value, whole_text: &str) -> Option<String> {
             }
         }
         'b' => text.push_str(if value.is_truthy() { "true" } else { "false" }),
+        'B' => text.push_str(if value.is_truthy() { "TRUE" } else { "FALSE" }),
         'c' => match value {
             Value::Str(c) if c.count() == 1 => text.push_str(c.as_str()),
             Value::Int(code) => text.push(u32::try_from(*code).ok().and_then(char::from_u32)?),
@@ -169,7 +200,7 @@ fn shown(place: &Place, value: &Value, whole_text: &str) -> Option<String> {
             _ => return None,
         },
         'd' | 'x' | 'X' | 'o' => return integer(place, value),
-        'f' | 'e' | 'E' | 'g' => return decimal(place, value.as_f64()?),
+        'f' | 'e' | 'E' | 'g' | 'G' => return decimal(place, value.as_f64()?),
         _ => return None,
     }
     Some(text)
@@ -200,9 +231,18 @@ fn decimal(place: &Place, d: f64) -> Option<String> {
     if d.is_infinite() {
         return Some(signed(place, d < 0.0, "Infinity"));
     }
-    let precision = place.precision.unwrap_or(6);
+    let mut precision = place.precision.unwrap_or(6);
     let size = d.abs();
-    let digits = if place.conversion == 'f' {
+    let mut plain = place.conversion == 'f';
+    if matches!(place.conversion, 'g' | 'G') {
+        // The precision counts all digits; small and large sizes are written with an exponent.
+        precision = precision.max(1);
+        let exponent: i64 = format!("{size:.*e}", precision - 1).split_once('e')?.1.parse().ok()?;
+        plain = size == 0.0 || (-4..precision as i64).contains(&exponent);
+        let below = if plain { precision as i64 - 1 - exponent } else { precision as i64 - 1 };
+        precision = usize::try_from(below).unwrap_or(0);
+    }
+    let digits = if plain {
         let text = half_up(size, precision);
         match text.split_once('.') {
             Some((whole, part)) if place.comma => format!("{}.{part}", grouped(whole)),
@@ -215,7 +255,7 @@ fn decimal(place: &Place, d: f64) -> Option<String> {
         let exponent: i32 = exponent.parse().ok()?;
         let sign = if exponent < 0 { '-' } else { '+' };
         let text = format!("{mantissa}e{sign}{:02}", exponent.abs());
-        if place.conversion == 'E' { text.to_uppercase() } else { text }
+        if matches!(place.conversion, 'E' | 'G') { text.to_uppercase() } else { text }
     };
     Some(signed(place, d.is_sign_negative(), &digits))
 }

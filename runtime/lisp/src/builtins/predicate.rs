@@ -3,7 +3,7 @@
 use super::arithmetic::is_even;
 use super::row::rows;
 use crate::Value;
-use crate::convert::at;
+use crate::convert::{at, expected};
 use crate::machine::{Machine, Raised};
 use crate::number;
 use crate::value::Kind;
@@ -67,7 +67,6 @@ predicates! { "clojure.core":
     "infinite?" is_infinite "Whether it is an infinite number." ("(infinite? ##Inf)", "(infinite? 1)") |v| v.as_f64().is_some_and(f64::is_infinite);
     "NaN?" is_not_a_number "Whether it is NaN." ("(NaN? ##NaN)", "(NaN? 1)") super::arithmetic::is_nan;
     "regex?" is_regex "Whether it is a regular expression." ("(regex? #\"a\")", "(regex? \"a\")") |v| v.kind() == Kind::Regex;
-    "empty?" is_empty "Whether it is nil or has no items." ("(empty? [])", "(empty? [1])") |v| match v { Value::Str(text) => text.as_str().is_empty(), _ => v.len() == Some(0) };
 }
 
 fn is_number_value(value: &Value) -> bool {
@@ -85,9 +84,22 @@ fn sign(value: &Value) -> Option<i8> {
 }
 
 pub(super) mod kinds {
-    use super::{rows, type_of};
+    use super::{is_empty, rows, type_of};
     rows! { "clojure.core":
+        "empty?" ["[coll]"] is_empty, "Whether a collection or string has no items, or is nil." { "(empty? [])" => "true", "(empty? [1])" => "false" };
         "type" ["[x]"] type_of, "The kind of a value as a keyword: :boolean :number :string :keyword :symbol :vector :map :set :regex :var :function, or nil." { "(type 1)" => ":number", "(type [])" => ":vector", "(type nil)" => "nil" };
+    }
+}
+
+fn is_empty(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
+    let empty = match at(args, 0) {
+        // Its length would take counting graphemes.
+        Value::Str(text) => Some(text.as_str().is_empty()),
+        other => other.len().map(|len| len == 0),
+    };
+    match empty {
+        Some(empty) => Ok(Value::bool(empty)),
+        None => Err(expected(m, "empty?", "a collection", 0, at(args, 0))),
     }
 }
 

@@ -159,7 +159,7 @@ pub(super) fn replace(
         let Some((start, end)) = groups.first().copied().flatten() else { break };
         out.push_str(subject.get(copied..start).unwrap_or_default());
         match with {
-            Value::Str(template) => expand(m, name, template.as_str(), subject, &groups, &mut out)?,
+            Value::Str(template) => expand(m, name, template.as_str(), pattern, subject, &groups, &mut out)?,
             f => {
                 let text = m.call(f, &mut [matched(subject, &groups)])?;
                 super::output::write_str(m, &text, &mut out)?;
@@ -174,26 +174,24 @@ pub(super) fn replace(
     Ok(out)
 }
 
-/// Appends a replacement in which `$1` is a group and a backslash takes the next character as it is.
-fn expand(m: &mut Machine, name: &str, template: &str, subject: &str, groups: &Groups, out: &mut String) -> Result<(), Raised> {
+/// Appends a replacement in which `$1` and `${name}` are groups and a backslash takes the next character as it is.
+fn expand(
+    m: &mut Machine,
+    name: &str,
+    template: &str,
+    pattern: &Pattern,
+    subject: &str,
+    groups: &Groups,
+    out: &mut String,
+) -> Result<(), Raised> {
     let mut chars = template.chars().peekable();
     while let Some(c) = chars.next() {
         match c {
             '\\' => out.extend(chars.next()),
             '$' => {
-                let mut index = None;
-                // As many digits as there are groups for.
-                while let Some(digit) = chars.peek().and_then(|c| c.to_digit(10)) {
-                    let next = index.unwrap_or(0) * 10 + digit as usize;
-                    if index.is_some() && next >= groups.len() {
-                        break;
-                    }
-                    index = Some(next);
-                    chars.next();
-                }
+                let (index, written) = group_reference(&mut chars, pattern, groups.len());
                 let Some(range) = index.and_then(|index| groups.get(index)) else {
-                    let group = index.map_or_else(|| "$ without a number".to_owned(), |index| format!("${index}"));
-                    let what = format!("the replacement has {group}, which is no group of the regex; write \\\\$ for the sign");
+                    let what = format!("the replacement has {written}, which is no group of the regex; write \\\\$ for the sign");
                     return Err(fault(m, ErrorKind::RuntimeError, name, &what));
                 };
                 out.push_str(range.and_then(|(start, end)| subject.get(start..end)).unwrap_or_default());
@@ -202,4 +200,27 @@ fn expand(m: &mut Machine, name: &str, template: &str, subject: &str, groups: &G
         }
     }
     Ok(())
+}
+
+/// The number of the group that is named behind a `$`, and how it was written.
+fn group_reference(
+    chars: &mut std::iter::Peekable<std::str::Chars<'_>>,
+    pattern: &Pattern,
+    count: usize,
+) -> (Option<usize>, String) {
+    if chars.next_if_eq(&'{').is_some() {
+        let name: String = chars.by_ref().take_while(|c| *c != '}').collect();
+        return (pattern.group(&name), format!("${{{name}}}"));
+    }
+    let mut index = None;
+    // As many digits as there are groups for.
+    while let Some(digit) = chars.peek().and_then(|c| c.to_digit(10)) {
+        let next = index.unwrap_or(0) * 10 + digit as usize;
+        if index.is_some() && next >= count {
+            break;
+        }
+        index = Some(next);
+        chars.next();
+    }
+    (index, index.map_or_else(|| "$ without a number".to_owned(), |index| format!("${index}")))
 }

@@ -55,6 +55,9 @@ fn disj(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
 }
 
 fn union(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
+    if !args.is_empty() && args.iter().all(Value::is_nil) {
+        return Ok(Value::Nil);
+    }
     let mut out = Set::default();
     for index in 0..args.len() {
         let more = set_arg(m, "clojure.set/union", args, index)?;
@@ -80,10 +83,16 @@ fn keep_members(m: &mut Machine, name: &str, args: &mut [Value], shared: bool) -
 }
 
 fn intersection(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
+    if args.iter().any(Value::is_nil) {
+        return Ok(Value::Nil);
+    }
     keep_members(m, "clojure.set/intersection", args, true)
 }
 
 fn difference(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
+    if at(args, 0).is_nil() {
+        return Ok(Value::Nil);
+    }
     keep_members(m, "clojure.set/difference", args, false)
 }
 
@@ -144,6 +153,9 @@ fn renamed(map: Map, names: &Map) -> Map {
 }
 
 fn rename_keys(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
+    if at(args, 0).is_nil() {
+        return Ok(Value::Nil);
+    }
     let map = map_arg(m, "clojure.set/rename-keys", args, 0)?;
     let names = map_arg(m, "clojure.set/rename-keys", args, 1)?;
     Ok(Value::Map(renamed(map, &names)))

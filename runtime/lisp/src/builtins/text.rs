@@ -59,6 +59,18 @@ fn worked<'a>(m: &mut Machine, name: &str, args: &'a [Value], index: usize) -> R
     Ok(text)
 }
 
+/// The text of an argument that is no string: what `str` gives of it, but for nil.
+fn spoken(m: &mut Machine, args: &mut [Value], index: usize) -> Result<(), Raised> {
+    if let Some(arg) = args.get_mut(index)
+        && !matches!(arg, Value::Str(_) | Value::Nil)
+    {
+        let mut text = String::new();
+        super::output::write_str(m, arg, &mut text)?;
+        *arg = Value::from(text);
+    }
+    Ok(())
+}
+
 fn join(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
     let (separator, place) = match args.len() {
         1 => (Value::Nil, 0),
@@ -187,7 +199,8 @@ pub(super) fn split_regex(m: &mut Machine, subject: &str, pattern: &Pattern) -> 
 fn split_lines(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
     let subject = worked(m, "split-lines", args, 0)?;
     let mut lines: Vec<&str> = subject.as_str().split('\n').map(|line| line.strip_suffix('\r').unwrap_or(line)).collect();
-    while lines.len() > 1 && lines.last().is_some_and(|line| line.is_empty()) {
+    // Only the empty text itself is one empty line.
+    while !subject.as_str().is_empty() && lines.last().is_some_and(|line| line.is_empty()) {
         lines.pop();
     }
     m.charge(lines.len() * 80)?;
@@ -201,9 +214,10 @@ fn is_space(c: char) -> bool {
 }
 
 macro_rules! texts {
-    ($($name:ident $label:literal $f:expr;)*) => {
+    ($($name:ident $label:literal $(@ $receiver:literal)? $f:expr;)*) => {
         $(fn $name(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
             let f: fn(&str) -> String = $f;
+            $(spoken(m, args, $receiver)?;)?
             Ok(Value::from(f(worked(m, $label, args, 0)?.as_str())))
         })*
     };
@@ -214,13 +228,14 @@ texts! {
     triml "triml" |s| s.trim_start_matches(is_space).to_owned();
     trimr "trimr" |s| s.trim_end_matches(is_space).to_owned();
     trim_newline "trim-newline" |s| s.trim_end_matches(['\n', '\r']).to_owned();
-    upper "upper-case" str::to_uppercase;
-    capitalize "capitalize" capitalized;
+    upper "upper-case" @0 str::to_uppercase;
+    capitalize "capitalize" @0 capitalized;
     reverse "reverse" |s| Text::new(s).graphemes().rev().collect();
     quote_replacement "re-quote-replacement" |s| s.replace('\\', "\\\\").replace('$', "\\$");
 }
 
 fn lower(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
+    spoken(m, args, 0)?;
     let subject = worked(m, "lower-case", args, 0)?.as_str();
     if subject.is_ascii() && !subject.bytes().any(|b| b.is_ascii_uppercase()) {
         return Ok(take(args, 0));
@@ -243,7 +258,8 @@ fn is_blank(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
     Ok(Value::bool(subject.as_str().chars().all(is_space)))
 }
 
-fn two<'a>(m: &mut Machine, name: &str, args: &'a [Value]) -> Result<(&'a Text, &'a Text), Raised> {
+fn two<'a>(m: &mut Machine, name: &str, args: &'a mut [Value]) -> Result<(&'a Text, &'a Text), Raised> {
+    spoken(m, args, 0)?;
     Ok((worked(m, name, args, 0)?, text(m, name, args, 1)?))
 }
 
@@ -302,6 +318,7 @@ fn replace_first(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
 }
 
 fn replaced(m: &mut Machine, name: &str, args: &mut [Value], most: usize) -> Result<Value, Raised> {
+    spoken(m, args, 0)?;
     let subject = worked(m, name, args, 0)?.clone();
     match (at(args, 1), at(args, 2)) {
         (Value::Str(part), Value::Str(with)) => {

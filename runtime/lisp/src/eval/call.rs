@@ -186,6 +186,10 @@ fn look_up(m: &mut Machine, f: &Value, args: &mut [Value]) -> Result<Value, Rais
     }
     let mut args = args.iter_mut().map(std::mem::take);
     let (first, default) = (args.next().unwrap_or_default(), args.next().unwrap_or_default());
+    if matches!(f, Value::Vector(_)) && crate::convert::whole(&first).is_none() {
+        let found = crate::convert::described(&first);
+        return Err(m.raise(ErrorKind::TypeError, format!("a vector called as a function takes an index, found {found}")));
+    }
     let (coll, key) = if matches!(f, Value::Keyword(_) | Value::Symbol(_)) { (&first, f) } else { (f, &first) };
     Ok(crate::builtins::look_up(coll, key).unwrap_or(default))
 }

@@ -67,9 +67,9 @@ pub fn negate(a: &Value) -> Value {
     }
 }
 
-/// `a / b` as a double. Two integers with a zero divisor are a fault; doubles follow IEEE 754.
+/// `a / b` as a double. The integer 0 divides nothing; doubles as divisors follow IEEE 754.
 pub fn divide(a: &Value, b: &Value) -> Result<Value, Fault> {
-    if matches!(b, Value::Int(0)) && !is_double(a) {
+    if matches!(b, Value::Int(0)) {
         return Err(Fault::DivisionByZero);
     }
     Ok(Value::double(float(a) / float(b)))

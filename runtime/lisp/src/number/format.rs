@@ -20,10 +20,16 @@ pub fn double(d: f64, out: &mut String) {
         return;
     }
     let _ = write!(out, "{d:E}");
-    // Rust writes 1E300 where the mantissa is whole.
-    if let Some(at) =
-        out.get(start..).and_then(|text| text.find('E')).filter(|_| !out.get(start..).is_some_and(|t| t.contains('.')))
-    {
+    if out.get(start..).is_some_and(|text| text.contains('.')) {
+        return;
+    }
+    // One digit is enough to tell the number, as in 5E-324, but two are shown: the nearest two.
+    out.truncate(start);
+    let _ = write!(out, "{d:.1E}");
+    if out.get(start..).and_then(|text| text.parse().ok()) != Some(d) {
+        out.truncate(start);
+        let _ = write!(out, "{d:E}");
+        let at = out.get(start..).and_then(|text| text.find('E')).unwrap_or(0);
         out.insert_str(start + at, ".0");
     }
 }

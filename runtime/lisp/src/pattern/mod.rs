@@ -26,6 +26,8 @@ pub struct Pattern {
     engine: Engine,
     /// Anchored at both ends, for whole matches.
     whole: Engine,
+    /// It may match before a line break at the end of a text.
+    before_last_break: bool,
 }
 
 enum Engine {
@@ -59,8 +61,18 @@ impl fmt::Display for TooCostly {
 }
 
 impl Engine {
-    fn compile(translated: &str) -> Result<Engine, String> {
-        let linear = |limit| regex::RegexBuilder::new(translated).size_limit(limit).dfa_size_limit(COMPILED_LIMIT).build();
+    fn compile(translated: &str, backtracks: bool) -> Result<Engine, String> {
+        if backtracks {
+            return fancy_regex::RegexBuilder::new(translated)
+                .backtrack_limit(BACKTRACK_LIMIT)
+                .delegate_size_limit(COMPILED_LIMIT)
+                .crlf(true)
+                .build()
+                .map(|regex| Engine::Backtracking(Box::new(regex)))
+                .map_err(|fault| explain(&fault.to_string()));
+        }
+        let linear =
+            |limit| regex::RegexBuilder::new(translated).size_limit(limit).dfa_size_limit(COMPILED_LIMIT).crlf(true).build();
         let (built, small) = match linear(SMALL) {
             Err(regex::Error::CompiledTooBig(_)) => (linear(COMPILED_LIMIT), false),
             built => (built, true),
@@ -68,12 +80,15 @@ impl Engine {
         match built {
             Ok(regex) => Ok(Engine::Linear { regex, small }),
             Err(regex::Error::CompiledTooBig(_)) => Err("the compiled pattern is too large".to_owned()),
-            Err(fault) => fancy_regex::RegexBuilder::new(translated)
-                .backtrack_limit(BACKTRACK_LIMIT)
-                .delegate_size_limit(COMPILED_LIMIT)
-                .build()
-                .map(|regex| Engine::Backtracking(Box::new(regex)))
-                .map_err(|_| explain(&fault)),
+            Err(fault) => Err(explain(&fault.to_string())),
+        }
+    }
+
+    /// The number of a named group.
+    fn group(&self, name: &str) -> Option<usize> {
+        match self {
+            Engine::Linear { regex, .. } => regex.capture_names().position(|group| group == Some(name)),
+            Engine::Backtracking(regex) => regex.capture_names().position(|group| group == Some(name)),
         }
     }
 
@@ -108,8 +123,7 @@ impl Engine {
 }
 
 /// The last line of the engine's report, which says what is wrong.
-fn explain(fault: &regex::Error) -> String {
-    let text = fault.to_string();
+fn explain(text: &str) -> String {
     let last = text.lines().last().unwrap_or_default().trim();
     last.strip_prefix("error: ").unwrap_or(last).to_owned()
 }
@@ -121,9 +135,9 @@ impl Pattern {
             return Err(format!("a pattern may have at most {MAX_PATTERN_BYTES} bytes, this one has {}", source.len()));
         }
         let translated = translate::java(source);
-        let engine = Engine::compile(&translated)?;
-        let whole = Engine::compile(&format!(r"\A(?:{translated})\z"))?;
-        Ok(Pattern { source: Text::new(source), engine, whole })
+        let engine = Engine::compile(&translated.text, translated.backtracks)?;
+        let whole = Engine::compile(&format!(r"\A(?:{})\z", translated.text), translated.backtracks)?;
+        Ok(Pattern { source: Text::new(source), engine, whole, before_last_break: translated.before_last_break })
     }
 
     /// The pattern as written.
@@ -131,18 +145,41 @@ impl Pattern {
         &self.source
     }
 
+    /// The number of a named group.
+    pub fn group(&self, name: &str) -> Option<usize> {
+        self.engine.group(name)
+    }
+
     /// The first match at or after byte `at`.
     pub fn find_at(&self, text: &str, at: usize) -> Result<Option<Groups>, TooCostly> {
-        self.engine.find_at(text, at)
+        let found = self.engine.find_at(text, at)?;
+        let Some(shorter) = self.without_last_break(text, at) else { return Ok(found) };
+        let other = self.engine.find_at(shorter, at)?;
+        let start = |groups: &Option<Groups>| groups.as_ref().and_then(|g| g.first().copied().flatten()).map(|(start, _)| start);
+        Ok(if is_earlier(start(&other), start(&found)) { other } else { found })
     }
 
     /// The byte range of the first match at or after byte `at`.
     pub fn range_at(&self, text: &str, at: usize) -> Result<Option<(usize, usize)>, TooCostly> {
-        self.engine.range_at(text, at)
+        let found = self.engine.range_at(text, at)?;
+        let Some(shorter) = self.without_last_break(text, at) else { return Ok(found) };
+        let other = self.engine.range_at(shorter, at)?;
+        Ok(if is_earlier(other.map(|range| range.0), found.map(|range| range.0)) { other } else { found })
+    }
+
+    /// The text without the line break at its end, where the pattern may match before it. To the engines, `$` stands only at the
+    /// very end.
+    fn without_last_break<'t>(&self, text: &'t str, at: usize) -> Option<&'t str> {
+        let shorter = text.strip_suffix("\r\n").or_else(|| text.strip_suffix(['\n', '\r', '\u{85}', '\u{2028}', '\u{2029}']))?;
+        (self.before_last_break && at <= shorter.len()).then_some(shorter)
     }
 
     /// The match of the whole text.
     pub fn matches(&self, text: &str) -> Result<Option<Groups>, TooCostly> {
         self.whole.find_at(text, 0)
     }
+}
+
+fn is_earlier(a: Option<usize>, b: Option<usize>) -> bool {
+    a.is_some_and(|a| b.is_none_or(|b| a < b))
 }

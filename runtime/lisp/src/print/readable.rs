@@ -145,6 +145,8 @@ pub(crate) fn write_quoted(text: &str, out: &mut String) {
             b'\n' => "\\n",
             b'\r' => "\\r",
             b'\t' => "\\t",
+            0x08 => "\\b",
+            0x0C => "\\f",
             _ => continue,
         };
         out.push_str(text.get(from..at).unwrap_or_default());

@@ -14,7 +14,7 @@ impl<'s> Scanner<'s> {
         let text = self.slice(start, end);
         self.at = end;
         let unsigned = text.trim_start_matches(['+', '-']);
-        if !unsigned.is_empty() && unsigned.bytes().all(|b| b.is_ascii_digit()) {
+        if !unsigned.is_empty() && unsigned.bytes().all(|b| b.is_ascii_digit()) && !is_octal(unsigned) {
             return match text.parse() {
                 Ok(number) => Ok(FormKind::Int(number)),
                 Err(_) if unsigned.len() > MAX_DIGITS => {
@@ -50,6 +50,11 @@ impl<'s> Scanner<'s> {
     }
 }
 
+/// Digits that Clojure reads as octal, which nobody means.
+fn is_octal(digits: &str) -> bool {
+    digits.len() > 1 && digits.starts_with('0') && digits.trim_start_matches('0') != ""
+}
+
 /// Digits, then a fraction, an exponent or both.
 fn is_double(text: &str) -> bool {
     let digits = |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
@@ -59,7 +64,7 @@ fn is_double(text: &str) -> bool {
     };
     let exponent = exponent.is_none_or(|e| digits(e.strip_prefix(['+', '-']).unwrap_or(e)));
     let mantissa = mantissa.split_once('.').map_or_else(|| digits(mantissa), |(whole, part)| digits(whole) && digits(part));
-    mantissa && exponent
+    mantissa && exponent && text.contains(['.', 'e', 'E'])
 }
 
 fn fault(text: &str) -> Option<String> {
@@ -71,6 +76,9 @@ fn fault(text: &str) -> Option<String> {
     }
     if text.starts_with("0x") || text.starts_with("0X") || text.contains('r') {
         return Some("integers are written in decimal".into());
+    }
+    if text.bytes().all(|b| b.is_ascii_digit()) {
+        return Some(format!("a leading 0 means octal, which is not supported; write {}", text.trim_start_matches('0')));
     }
     if let Some(whole) = text.strip_suffix('.') {
         return Some(format!("write {whole}.0"));

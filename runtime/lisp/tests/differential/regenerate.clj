@@ -1,9 +1,10 @@
 ;; Asks real Clojure for the answers of the cases beside this file, and writes them in.
 ;;
-;;   clojure regenerate.clj *.cases
+;;   clojure regenerate.clj */*.cases
 ;;
-;; A case is a program on one line. Below it stands what Clojure answers, `;=> value` or `;=! ExceptionClass`, written by
-;; this script, and where PTC-Lisp documents another answer `;ptc value ; reason` (`;ptc !kind` for a fault), which is kept.
+;; A case is a program; its further lines are indented. Below it stands what Clojure answers, `;=> value` or
+;; `;=! ExceptionClass`, written by this script, and where PTC-Lisp answers otherwise `;ptc value ; title` with the title
+;; of an entry of DIVERGENCES.md (`;ptc !kind ; reason` for a fault), which is kept.
 (ns regenerate
   (:require [clojure.string :as str] [clojure.set] [clojure.walk]))
 
@@ -20,13 +21,14 @@
     :else v))
 
 (defn text [v]
-  (-> (pr-str (model v)) (str/replace #"(\d)[NM](?=[\s\]})]|$)" "$1")))
+  (-> (pr-str (model v)) (str/replace #"(\d)[NM](?=[\s,\]})]|$)" "$1")))
 
 (defn fresh-ns []
   (let [n (create-ns (gensym "case"))]
     (binding [*ns* n]
       (refer-clojure)
-      (require '[clojure.string :as str] '[clojure.set :as set] '[clojure.walk :as walk]))
+      (require '[clojure.string :as str] '[clojure.set :as set] '[clojure.walk :as walk])
+      (import '[java.time LocalDate Instant Duration Period]))
     n))
 
 (defn answer [program]
@@ -42,10 +44,19 @@
     (remove-ns (ns-name n))
     out))
 
+(defn answered
+  "The lines of a file with Clojure's answer below each program."
+  [lines]
+  (loop [[line & more] lines, out []]
+    (cond
+      (nil? line) out
+      (or (str/blank? line) (str/starts-with? line ";")) (recur more (conj out line))
+      :else (let [[rest-of-it more] (split-with #(str/starts-with? % " ") more)
+                  program (cons line rest-of-it)]
+              (recur more (conj (into out program) (answer (str/join "\n" program))))))))
+
 (doseq [path *command-line-args*]
   (let [lines (str/split-lines (slurp path))
         kept (remove #(or (str/starts-with? % ";=>") (str/starts-with? % ";=!")) lines)]
-    (spit path
-          (str (str/join "\n" (mapcat (fn [line] (if (or (str/blank? line) (str/starts-with? line ";")) [line] [line (answer line)])) kept))
-               "\n"))))
+    (spit path (str (str/join "\n" (answered kept)) "\n"))))
 (System/exit 0)
