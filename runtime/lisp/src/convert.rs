@@ -156,6 +156,14 @@ pub(crate) fn ordered(m: &mut Machine, name: &str, args: &mut [Value], index: us
     seq(m, name, args, index)
 }
 
+/// Pays for what an update of a vector that is held elsewhere copies.
+#[inline]
+pub(crate) fn copy_first(m: &mut Machine, items: &mut Vector) -> Result<(), Raised> {
+    let copied = items.shared_items();
+    m.charge(copied * ITEM)?;
+    m.tick(steps(copied / 8))
+}
+
 /// A length as a number of steps.
 pub(crate) fn steps(len: usize) -> u32 {
     u32::try_from(len).unwrap_or(u32::MAX)

@@ -224,6 +224,9 @@ const HASHED: usize = 1_000;
 impl Hash for Value {
     fn hash<H: Hasher>(&self, state: &mut H) {
         hash_flat(self, state);
+        if self.depth() == 0 {
+            return;
+        }
         let mut work: Vec<Children<'_>> = Vec::new();
         work.extend(Children::of(self));
         let mut left = HASHED;

@@ -35,9 +35,7 @@ fn close(a: &Value, b: &Value) -> bool {
     match (a.as_f64(), b.as_f64()) {
         (Some(x), Some(y)) if x.is_finite() && y.is_finite() && a != b => (x - y).abs() <= 1e-9 * x.abs().max(y.abs()),
         _ => match (a, b) {
-            (Value::Vector(x), Value::Vector(y)) => {
-                x.len() == y.len() && x.as_slice().iter().zip(y.as_slice()).all(|(x, y)| close(x, y))
-            }
+            (Value::Vector(x), Value::Vector(y)) => x.len() == y.len() && x.iter().zip(y).all(|(x, y)| close(x, y)),
             (Value::Map(x), Value::Map(y)) => {
                 x.len() == y.len() && x.iter().zip(y.iter()).all(|((k, v), (l, w))| k == l && close(v, w))
             }

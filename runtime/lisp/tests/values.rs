@@ -123,12 +123,21 @@ fn maps_and_sets_agree_with_a_model() {
 
 #[test]
 fn vectors_agree_with_a_model() {
+    // Around the sizes at which vectors change their form: a buffer up to 256 items, one branch above chunks up to 4,096.
+    for size in [0, 60, 250, 330, 4_090, 70_000] {
+        vectors_of_about(size);
+    }
+}
+
+fn vectors_of_about(size: i64) {
     let mut random = Lcg(11);
-    let (mut vector, mut model) = (Vector::default(), Vec::new());
+    let mut model: Vec<Value> = (0..size).map(Value::int).collect();
+    let mut vector = Vector::from(model.clone());
     let mut kept: Vec<(Vector, Vec<Value>)> = Vec::new();
-    for round in 0..4_000i64 {
+    let rounds = if size < 1_000 { 4_000 } else { 400 };
+    for round in 0..rounds {
         let item = Value::int(round);
-        match random.below(9) {
+        match random.below(10) {
             0..=2 => {
                 vector.push(item.clone());
                 model.push(item);
@@ -152,6 +161,20 @@ fn vectors_agree_with_a_model() {
                 vector.extend([item.clone(), Value::nil()]);
                 model.extend([item, Value::nil()]);
             }
+            8 => {
+                // Down to few items and back to about as many as before.
+                let (from, to) = (random.below(model.len() as u64 + 1) as usize, model.len());
+                let more: Vec<Value> = (0..from as i64).map(Value::int).collect();
+                if random.below(2) == 0 {
+                    vector.narrow(from, to);
+                    model.drain(..from);
+                } else {
+                    vector.narrow(0, to - from);
+                    model.truncate(to - from);
+                }
+                vector.extend(more.clone());
+                model.extend(more);
+            }
             _ => {
                 if kept.len() > 8 {
                     kept.remove(random.below(8) as usize);
@@ -159,10 +182,18 @@ fn vectors_agree_with_a_model() {
                 kept.push((vector.clone(), model.clone()));
             }
         }
-        assert_eq!(vector.as_slice(), model);
+        assert_eq!(vector.len(), model.len());
+        if size < 1_000 || round % 40 == 0 {
+            assert!(vector.iter().eq(&model), "{size} {round}");
+        }
     }
+    kept.push((vector, model));
     for (vector, model) in kept {
-        assert_eq!(vector.as_slice(), model);
+        assert!(vector.iter().eq(&model));
+        assert!(model.iter().enumerate().all(|(index, item)| vector.get(index) == Some(item)));
+        assert_eq!(vector.get(model.len()), None);
+        assert!(vector.clone().into_iter().eq(model.iter().cloned()));
+        assert_eq!(vector.last(), model.last());
         assert_eq!(vector.into_vec(), model);
     }
 }

@@ -75,7 +75,7 @@ fn last(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
         return Ok(text.graphemes().next_back().map(Value::string).unwrap_or_default());
     }
     let items = ordered(m, "last", args, 0)?;
-    Ok(items.as_slice().last().cloned().unwrap_or_default())
+    Ok(items.last().cloned().unwrap_or_default())
 }
 
 /// Items `from..to` of an argument.
@@ -209,7 +209,7 @@ fn take_nth(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
     }
     let items = seq(m, "take-nth", args, 1)?;
     m.tick(steps(items.len() / step))?;
-    Ok(Value::vector(items.as_slice().iter().step_by(step).cloned().collect()))
+    Ok(Value::vector(items.iter().step_by(step).cloned().collect()))
 }
 
 fn split_at(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
@@ -239,7 +239,7 @@ fn subvec(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
 fn peek(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
     match at(args, 0) {
         Value::Nil => Ok(Value::Nil),
-        Value::Vector(items) => Ok(items.as_slice().last().cloned().unwrap_or_default()),
+        Value::Vector(items) => Ok(items.last().cloned().unwrap_or_default()),
         other => Err(expected(m, "peek", "a vector", 0, other)),
     }
 }

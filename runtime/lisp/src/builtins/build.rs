@@ -3,7 +3,7 @@
 use super::row::rows;
 use super::transducer::{all_endless, changed, function, run, staged, transducer};
 use crate::collection::{Map, Set, Vector};
-use crate::convert::{ITEM, Walk, at, count, expected, fault, ordered, seq, seq_of, steps, take};
+use crate::convert::{ITEM, Walk, at, copy_first, count, expected, fault, ordered, seq, seq_of, steps, take};
 use crate::endless::{Cursor, Endless, Stage};
 use crate::machine::{Machine, Raised};
 use crate::{ErrorKind, Value};
@@ -110,10 +110,7 @@ fn conj(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
         Value::Nil if args.len() < 2 => Ok(if args.is_empty() { Value::vector(Vec::new()) } else { Value::Nil }),
         Value::Nil => Ok(Value::vector(all(args, 1))),
         Value::Vector(mut items) => {
-            if !items.is_unique() {
-                m.charge(items.len() * ITEM)?;
-                m.tick(steps(items.len() / 8))?;
-            }
+            copy_first(m, &mut items)?;
             for item in args.iter_mut().skip(1) {
                 items.push(std::mem::take(item));
             }
@@ -141,10 +138,7 @@ fn cons(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
         return Endless::value(m, Cursor::After(vec![take(args, 0)].into(), 0, rest));
     }
     let mut items = seq(m, "cons", args, 1)?;
-    if !items.is_unique() {
-        m.charge(items.len() * ITEM)?;
-        m.tick(steps(items.len() / 8))?;
-    }
+    copy_first(m, &mut items)?;
     items.push_front(take(args, 0));
     Ok(Value::Vector(items))
 }
@@ -415,7 +409,7 @@ fn partition_all(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
 fn combinations(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
     let n = count(m, "combinations", args, 1)?;
     let items = seq(m, "combinations", args, 0)?;
-    let items = items.as_slice();
+    let items: Vec<&Value> = items.iter().collect();
     let mut out = Vec::new();
     if n > items.len() {
         return Ok(Value::vector(out));
@@ -424,7 +418,7 @@ fn combinations(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
     loop {
         m.tick(steps(n + 1))?;
         m.charge(n * ITEM + 80)?;
-        out.push(Value::vector(picks.iter().filter_map(|&at| items.get(at).cloned()).collect()));
+        out.push(Value::vector(picks.iter().filter_map(|&at| items.get(at).copied().cloned()).collect()));
         // The last pick that can still move on; those after it follow close behind.
         let Some(moving) = (0..n).rev().find(|&i| picks.get(i).is_some_and(|&p| p < items.len() - n + i)) else {
             return Ok(Value::vector(out));

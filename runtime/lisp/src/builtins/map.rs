@@ -2,7 +2,7 @@
 
 use super::row::rows;
 use crate::collection::{Map, Vector};
-use crate::convert::{ITEM, Walk, at, expected, fault, seq, steps, take, whole};
+use crate::convert::{ITEM, Walk, at, copy_first, expected, fault, seq, steps, take, whole};
 use crate::endless::Stage;
 use crate::machine::{Machine, Raised};
 use crate::{ErrorKind, Value};
@@ -59,7 +59,7 @@ fn get_in(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
     let path = seq(m, "get-in", args, 1)?;
     m.tick(steps(path.len()))?;
     let mut value = take(args, 0);
-    for key in path.as_slice() {
+    for key in &path {
         match look_up(&value, key) {
             Some(inner) => value = inner,
             None => return Ok(take(args, 2)),
@@ -86,7 +86,7 @@ fn contains(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
         Value::Set(set) => set.contains(key),
         Value::Vector(items) => {
             m.tick(steps(items.len()))?;
-            items.as_slice().contains(key)
+            items.iter().any(|item| item == key)
         }
         other => return Err(expected(m, "contains?", "a collection", 0, other)),
     }))
@@ -106,10 +106,7 @@ fn put(m: &mut Machine, name: &str, coll: Value, key: Value, value: Value) -> Re
                 let text = format!("expected an index from 0 to {}, found {}", items.len(), crate::convert::described(&key));
                 return Err(fault(m, ErrorKind::TypeError, name, &text));
             };
-            if !items.is_unique() {
-                m.charge(items.len() * ITEM)?;
-                m.tick(steps(items.len() / 8))?;
-            }
+            copy_first(m, &mut items)?;
             items.set(index, value);
             Ok(Value::Vector(items))
         }
@@ -319,7 +316,7 @@ fn entries_of(m: &mut Machine, name: &str, args: &mut [Value]) -> Result<Vec<(Va
             m.tick(steps(map.len()))?;
             Ok(map.into_entries())
         }
-        Value::Vector(items) if items.as_slice().iter().all(|item| matches!(item, Value::Vector(pair) if pair.len() == 2)) => {
+        Value::Vector(items) if items.iter().all(|item| matches!(item, Value::Vector(pair) if pair.len() == 2)) => {
             m.tick(steps(items.len()))?;
             Ok(items.into_iter().map(|item| pair(&item)).collect())
         }

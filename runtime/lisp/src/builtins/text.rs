@@ -4,7 +4,7 @@ use super::row::rows;
 use crate::convert::{Walk, at, expected, int, seq, steps, take, text};
 use crate::machine::{Machine, Raised};
 use crate::pattern::Pattern;
-use crate::value::Text;
+use crate::value::{Recent, Text};
 use crate::{ErrorKind, Value};
 
 rows! { "clojure.string":
@@ -188,7 +188,19 @@ fn split_by(m: &mut Machine, subject: &str, by: &Delimiter<'_>, limit: i64) -> R
     }
     m.charge(parts.len() * 80)?;
     m.tick(steps(parts.len()))?;
-    Ok(Value::vector(parts.into_iter().map(Value::string).collect()))
+    Ok(Value::vector(parts_of(&parts)))
+}
+
+/// From so many parts on it is worth the while to look for equal ones.
+const MANY: usize = 64;
+
+/// Strings of which those that are equal share their text as far as that is cheap.
+fn parts_of(parts: &[&str]) -> Vec<Value> {
+    if parts.len() < MANY {
+        return parts.iter().map(Value::string).collect();
+    }
+    let mut recent = Recent::with_room((parts.len() / 8).min(2048));
+    parts.iter().map(|part| Value::Str(recent.get(part, Text::plain(part)))).collect()
 }
 
 pub(super) fn split_regex(m: &mut Machine, subject: &str, pattern: &Pattern) -> Result<Value, Raised> {
@@ -205,7 +217,7 @@ fn split_lines(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
     }
     m.charge(lines.len() * 80)?;
     m.tick(steps(lines.len()))?;
-    Ok(Value::vector(lines.into_iter().map(Value::string).collect()))
+    Ok(Value::vector(parts_of(&lines)))
 }
 
 /// White space as Java sees it: Unicode's, without the no-break spaces.
@@ -236,11 +248,14 @@ texts! {
 
 fn lower(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
     spoken(m, args, 0)?;
-    let subject = worked(m, "lower-case", args, 0)?.as_str();
-    if subject.is_ascii() && !subject.bytes().any(|b| b.is_ascii_uppercase()) {
-        return Ok(take(args, 0));
+    let subject = worked(m, "lower-case", args, 0)?;
+    if !subject.is_plain() {
+        return Ok(Value::from(subject.as_str().to_lowercase()));
     }
-    Ok(Value::from(if subject.is_ascii() { subject.to_ascii_lowercase() } else { subject.to_lowercase() }))
+    if subject.as_str().bytes().any(|b| b.is_ascii_uppercase()) {
+        return Ok(Value::Str(subject.ascii_lowercase()));
+    }
+    Ok(take(args, 0))
 }
 
 fn capitalized(text: &str) -> String {

@@ -187,7 +187,7 @@ fn keep_indexed(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
 
 /// The number of items before the first for which the predicate's truth is `stop`.
 fn prefix(m: &mut Machine, f: &Value, items: &Vector, stop: bool) -> Result<usize, Raised> {
-    for (index, item) in items.as_slice().iter().enumerate() {
+    for (index, item) in items.iter().enumerate() {
         m.tick(1)?;
         if m.call(f, &mut [item.clone()])?.is_truthy() == stop {
             return Ok(index);
@@ -245,7 +245,7 @@ fn partition_by(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
     let mut out = Vec::new();
     let mut start = 0;
     let mut before: Option<Value> = None;
-    for (index, item) in items.as_slice().iter().enumerate() {
+    for (index, item) in items.iter().enumerate() {
         m.tick(1)?;
         let value = m.call(at(args, 0), &mut [item.clone()])?;
         if before.as_ref().is_some_and(|before| *before != value) {

@@ -7,7 +7,7 @@ use crate::Value;
 /// The values directly inside a container, in canonical order: items, members, or key and value by turns.
 pub enum Children<'a> {
     /// Of a vector.
-    Items(std::slice::Iter<'a, Value>),
+    Items(super::vector::Iter<'a>),
     /// Of a set.
     Members(SetIter<'a>),
     /// Of a map, with the value that comes after the key just given.
@@ -18,7 +18,7 @@ impl<'a> Children<'a> {
     /// The children of `value`; `None` if it is no container.
     pub fn of(value: &'a Value) -> Option<Children<'a>> {
         match value {
-            Value::Vector(v) => Some(Children::Items(v.as_slice().iter())),
+            Value::Vector(v) => Some(Children::Items(v.iter())),
             Value::Set(s) => Some(Children::Members(s.iter())),
             Value::Map(m) => Some(Children::Entries(m.iter(), None)),
             _ => None,

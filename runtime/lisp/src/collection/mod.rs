@@ -4,6 +4,7 @@
 //! [`SHALLOW`] are dropped, compared, hashed and printed with a work list instead of native recursion.
 
 mod children;
+mod chunks;
 mod map;
 mod set;
 mod tree;

@@ -1,10 +1,12 @@
-//! Vectors: a shared buffer and a window into it.
+//! Vectors: a shared buffer and a window into it; large ones are trees of chunks.
 //!
-//! A vector owns its buffer or looks into the buffer of another, so that `rest`, `subvec` and `take` cost nothing. An owned
-//! buffer may have a gap in front: taking the first item off leaves one, `cons` fills it, and both are O(1) in place.
+//! A small vector owns its buffer or looks into the buffer of another, so that `rest`, `subvec` and `take` cost nothing. An
+//! owned buffer may have a gap in front: taking the first item off leaves one, `cons` fills it, and both are O(1) in place. An
+//! update of a vector that is shared copies the buffer; where that would be long, there are [`Chunks`] instead.
 
 use std::sync::Arc;
 
+use super::chunks::{Chunks, WIDTH};
 use crate::Value;
 
 /// A persistent vector, one pointer wide.
@@ -21,49 +23,74 @@ enum Window {
     Own { items: Vec<Value>, start: usize },
     /// `base[start..end]` of an owned buffer, in positions of its whole buffer.
     View { base: Arc<Data>, start: usize, end: usize },
+    /// More items than are copied at once.
+    Large(Chunks),
 }
+
+/// Most items of a buffer.
+const SMALL: usize = 256;
 
 /// The depth of a container that holds `items`.
 pub(crate) fn depth_over<'a>(items: impl IntoIterator<Item = &'a Value>) -> u32 {
     items.into_iter().map(Value::depth).max().unwrap_or(0) + 1
 }
 
-impl Data {
-    fn own(items: Vec<Value>, depth: u32) -> Data {
-        Data { window: Window::Own { items, start: 0 }, depth }
+impl Window {
+    fn of(items: Vec<Value>) -> Window {
+        if items.len() <= SMALL { Window::Own { items, start: 0 } } else { Window::Large(Chunks::from_items(items)) }
     }
+}
 
+impl Window {
+    /// The chunks of a vector that is going to be large; of an owned window.
+    fn large(&mut self) -> &mut Chunks {
+        if let Window::Own { items, start } = self {
+            let mut items = std::mem::take(items);
+            items.drain(..*start);
+            *self = Window::Large(Chunks::from_items(items));
+        }
+        match self {
+            Window::Large(chunks) => chunks,
+            _ => unreachable!("a view is owned before it is changed"),
+        }
+    }
+}
+
+impl Data {
     fn whole(&self) -> &[Value] {
         match &self.window {
             Window::Own { items, .. } => items,
             Window::View { base, .. } => base.whole(),
+            Window::Large(_) => &[],
         }
     }
 
+    /// The items, if they lie in one buffer.
     #[inline]
     fn slice(&self) -> &[Value] {
         match &self.window {
             Window::Own { items, start } => items.get(*start..).unwrap_or_default(),
             Window::View { base, start, end } => base.whole().get(*start..*end).unwrap_or_default(),
+            Window::Large(_) => &[],
         }
     }
 
-    /// The items, if the buffer is this vector's own.
-    fn take_items(&mut self) -> Vec<Value> {
-        match &mut self.window {
-            Window::Own { items, start } => {
-                *start = 0;
-                std::mem::take(items)
-            }
-            Window::View { .. } => Vec::new(),
+    /// Moves the items out that nobody else holds, leaving none.
+    fn dismantle(&mut self, out: &mut Vec<Value>) {
+        match std::mem::replace(&mut self.window, Window::Own { items: Vec::new(), start: 0 }) {
+            Window::Own { mut items, .. } => out.append(&mut items),
+            Window::View { base, .. } => Vector(base).dismantle(out),
+            Window::Large(chunks) => out.append(&mut chunks.into_items()),
         }
     }
 }
 
 impl Drop for Data {
     fn drop(&mut self) {
-        if self.depth > super::SHALLOW && matches!(self.window, Window::Own { .. }) {
-            crate::value::teardown(self.take_items());
+        if self.depth > super::SHALLOW && !matches!(self.window, Window::View { .. }) {
+            let mut parts = Vec::new();
+            self.dismantle(&mut parts);
+            crate::value::teardown(parts);
         }
     }
 }
@@ -77,21 +104,36 @@ impl Default for Vector {
 impl From<Vec<Value>> for Vector {
     fn from(items: Vec<Value>) -> Self {
         let depth = depth_over(&items);
-        Vector(Arc::new(Data::own(items, depth)))
+        Vector(Arc::new(Data { window: Window::of(items), depth }))
     }
 }
 
 impl Vector {
     /// The items in order.
     #[inline]
-    pub fn as_slice(&self) -> &[Value] {
-        self.0.slice()
+    pub fn iter(&self) -> Iter<'_> {
+        match &self.0.window {
+            Window::Large(chunks) => Iter { run: [].iter(), rest: Some(chunks), left: chunks.len() },
+            _ => {
+                let run = self.0.slice().iter();
+                Iter { left: run.len(), run, rest: None }
+            }
+        }
+    }
+
+    /// The items, if there are so few that they lie in one buffer.
+    #[inline]
+    pub fn as_small_slice(&self) -> Option<&[Value]> {
+        if let Window::Large(_) = self.0.window { None } else { Some(self.0.slice()) }
     }
 
     /// Number of items.
     #[inline]
     pub fn len(&self) -> usize {
-        self.as_slice().len()
+        match &self.0.window {
+            Window::Large(chunks) => chunks.len(),
+            _ => self.0.slice().len(),
+        }
     }
 
     /// Whether there is none.
@@ -102,7 +144,15 @@ impl Vector {
     /// The item at `index`.
     #[inline]
     pub fn get(&self, index: usize) -> Option<&Value> {
-        self.as_slice().get(index)
+        match &self.0.window {
+            Window::Large(chunks) => chunks.get(index),
+            _ => self.0.slice().get(index),
+        }
+    }
+
+    /// The last item.
+    pub fn last(&self) -> Option<&Value> {
+        self.get(self.len().checked_sub(1)?)
     }
 
     /// A bound of the nesting depth, at least 1.
@@ -112,60 +162,92 @@ impl Vector {
 
     /// The items as a buffer of their own; moved, not copied, where nobody else holds the vector.
     pub fn into_vec(mut self) -> Vec<Value> {
-        if let Some(Data { window: Window::Own { items, start }, .. }) = Arc::get_mut(&mut self.0) {
-            let mut items = std::mem::take(items);
-            items.drain(..*start);
-            *start = 0;
-            return items;
+        match Arc::get_mut(&mut self.0).map(|data| &mut data.window) {
+            Some(Window::Own { items, start }) => {
+                let mut items = std::mem::take(items);
+                items.drain(..*start);
+                *start = 0;
+                items
+            }
+            Some(large @ Window::Large(_)) => match std::mem::replace(large, Window::Own { items: Vec::new(), start: 0 }) {
+                Window::Large(chunks) => chunks.into_items(),
+                _ => Vec::new(),
+            },
+            _ => self.iter().cloned().collect(),
         }
-        self.as_slice().to_vec()
     }
 
-    /// Whether an update happens in place.
-    pub fn is_unique(&mut self) -> bool {
-        matches!(Arc::get_mut(&mut self.0), Some(Data { window: Window::Own { .. }, .. }))
+    /// How many items an update has to copy: none where nobody else holds the vector, and never more than a small vector has.
+    pub fn shared_items(&mut self) -> usize {
+        match Arc::get_mut(&mut self.0).map(|data| &data.window) {
+            Some(Window::Own { .. } | Window::Large(_)) => 0,
+            _ => self.len().min(SMALL),
+        }
     }
 
-    /// The buffer, the start of the window and the depth, copied first if somebody else holds them. `room` items more
-    /// are expected at the end.
-    fn owned(&mut self, room: usize) -> (&mut Vec<Value>, &mut usize, &mut u32) {
-        if !self.is_unique() {
-            let from = self.as_slice();
-            let mut items = Vec::with_capacity(from.len() + room);
-            items.extend_from_slice(from);
+    /// The window and the depth, for an update: a buffer is copied first if somebody else holds it. `room` items more are
+    /// expected at the end.
+    fn owned(&mut self, room: usize) -> (&mut Window, &mut u32) {
+        let shared = match Arc::get_mut(&mut self.0) {
+            Some(data) => matches!(data.window, Window::View { .. }),
+            None => true,
+        };
+        if shared {
             let depth = self.0.depth;
-            self.0 = Arc::new(Data::own(items, depth));
+            let window = match &self.0.window {
+                Window::Large(chunks) => Window::Large(chunks.clone()),
+                _ => {
+                    let from = self.0.slice();
+                    let mut items = Vec::with_capacity(from.len() + room.min(SMALL));
+                    items.extend_from_slice(from);
+                    Window::Own { items, start: 0 }
+                }
+            };
+            self.0 = Arc::new(Data { window, depth });
         }
         match Arc::get_mut(&mut self.0) {
-            Some(Data { window: Window::Own { items, start }, depth }) => (items, start, depth),
-            _ => unreachable!("the vector was just made unique"),
+            Some(Data { window, depth }) => (window, depth),
+            None => unreachable!("the vector was just made unique"),
         }
     }
 
     /// Adds an item at the end.
     pub fn push(&mut self, item: Value) {
-        let (items, _, depth) = self.owned(1);
+        let (window, depth) = self.owned(1);
         *depth = (*depth).max(item.depth() + 1);
-        items.push(item);
+        match window {
+            Window::Own { items, start } if items.len() - *start < SMALL => items.push(item),
+            _ => window.large().extend(std::iter::once(item)),
+        }
     }
 
     /// Adds items at the end.
     pub fn extend(&mut self, more: impl IntoIterator<Item = Value>) {
         let more = more.into_iter();
-        let (items, _, depth) = self.owned(more.size_hint().0);
-        let old = items.len();
-        items.extend(more);
-        let added = items.get(old..).map_or(1, depth_over);
-        *depth = (*depth).max(added);
+        let (window, depth) = self.owned(more.size_hint().0);
+        let mut deepest = *depth;
+        let mut more = more.inspect(|item| deepest = deepest.max(item.depth() + 1));
+        if let Window::Own { items, start } = window {
+            let room = SMALL.saturating_sub(items.len() - *start);
+            items.extend(more.by_ref().take(room));
+        }
+        if let Some(next) = more.next() {
+            window.large().extend(std::iter::once(next).chain(more));
+        }
+        *depth = deepest;
     }
 
     /// Puts an item in front.
     pub fn push_front(&mut self, item: Value) {
-        let (items, start, depth) = self.owned(0);
+        let (window, depth) = self.owned(0);
         *depth = (*depth).max(item.depth() + 1);
+        let (items, start) = match window {
+            Window::Own { items, start } if items.len() - *start < SMALL => (items, start),
+            _ => return window.large().push_front(item),
+        };
         if *start == 0 {
             // As much room as there are items, so that a series of these is linear.
-            let room = (items.len() - *start).max(4);
+            let room = items.len().max(4);
             let mut wider = Vec::with_capacity(room + items.len());
             wider.resize(room, Value::Nil);
             wider.append(items);
@@ -188,20 +270,27 @@ impl Vector {
         if index > len {
             return false;
         }
-        let (items, start, depth) = self.owned(0);
+        let (window, depth) = self.owned(0);
         *depth = (*depth).max(item.depth() + 1);
-        if let Some(place) = items.get_mut(*start + index) {
-            *place = item;
+        match window {
+            Window::Own { items, start } => {
+                if let Some(place) = items.get_mut(*start + index) {
+                    *place = item;
+                }
+            }
+            _ => window.large().set(index, item),
         }
         true
     }
 
     /// Takes the item at `index` out, leaving nil, if the vector is nobody else's; else clones it.
     pub fn take(&mut self, index: usize) -> Option<Value> {
-        if let Some(Data { window: Window::Own { items, start }, .. }) = Arc::get_mut(&mut self.0) {
-            return items.get_mut(*start + index).map(std::mem::take);
-        }
-        self.get(index).cloned()
+        let taken = match Arc::get_mut(&mut self.0).map(|data| &mut data.window) {
+            Some(Window::Own { items, start }) => items.get_mut(*start + index).map(std::mem::take),
+            Some(Window::Large(chunks)) if index < chunks.len() => chunks.take(index),
+            _ => None,
+        };
+        taken.or_else(|| self.get(index).cloned())
     }
 
     /// Takes the last item off.
@@ -212,35 +301,48 @@ impl Vector {
         item
     }
 
-    /// Keeps the items `from..to`, without copying. Positions past the end are the end.
+    /// Keeps the items `from..to`, without copying more than a few. Positions past the end are the end.
     pub fn narrow(&mut self, from: usize, to: usize) {
         let len = self.len();
         let (from, to) = (from.min(len), to.clamp(from.min(len), len));
         if from == 0 && to == len {
             return;
         }
-        match Arc::get_mut(&mut self.0) {
-            Some(Data { window: Window::Own { items, start }, .. }) => {
+        if let Window::Large(_) = self.0.window {
+            self.narrow_large(from, to);
+            return;
+        }
+        match Arc::get_mut(&mut self.0).map(|data| &mut data.window) {
+            Some(Window::Own { items, start }) => {
                 items.truncate(*start + to);
                 for item in items.iter_mut().skip(*start).take(from) {
                     *item = Value::Nil;
                 }
                 *start += from;
             }
-            Some(Data { window: Window::View { start, end, .. }, .. }) => {
+            Some(Window::View { start, end, .. }) => {
                 *end = *start + to;
                 *start += from;
             }
-            None => {
-                let depth = self.0.depth;
-                let window = match &self.0.window {
-                    Window::Own { start, .. } => Window::View { base: Arc::clone(&self.0), start: start + from, end: start + to },
-                    Window::View { base, start, .. } => {
-                        Window::View { base: Arc::clone(base), start: start + from, end: start + to }
-                    }
+            _ => {
+                let (base, start) = match &self.0.window {
+                    Window::Own { start, .. } => (&self.0, *start),
+                    Window::View { base, start, .. } => (base, *start),
+                    Window::Large(_) => return,
                 };
-                self.0 = Arc::new(Data { window, depth });
+                let window = Window::View { base: Arc::clone(base), start: start + from, end: start + to };
+                self.0 = Arc::new(Data { window, depth: self.0.depth });
             }
+        }
+    }
+
+    fn narrow_large(&mut self, from: usize, to: usize) {
+        if to - from <= WIDTH {
+            // So few that they need not hold on to all the others.
+            let kept: Vec<Value> = (from..to).filter_map(|index| self.take(index)).collect();
+            *self = Vector::from(kept);
+        } else if let Window::Large(chunks) = self.owned(0).0 {
+            chunks.narrow(from, to);
         }
     }
 
@@ -257,23 +359,66 @@ impl Vector {
     /// Hands the items to `out` if this was the last holder.
     pub(crate) fn dismantle(self, out: &mut Vec<Value>) {
         if let Some(mut data) = Arc::into_inner(self.0) {
-            match &mut data.window {
-                Window::Own { items, .. } => out.append(items),
-                Window::View { base, .. } => {
-                    let base = std::mem::replace(base, Arc::new(Data::own(Vec::new(), 1)));
-                    Vector(base).dismantle(out);
-                }
-            }
+            data.dismantle(out);
         }
     }
 }
 
-/// Items by value: moved out where nobody else holds the vector, else cloned one by one.
-pub struct IntoIter(Source);
+/// The items of a vector, in order.
+#[derive(Clone)]
+pub struct Iter<'a> {
+    run: std::slice::Iter<'a, Value>,
+    /// Where the next run comes from.
+    rest: Option<&'a Chunks>,
+    left: usize,
+}
 
-enum Source {
-    Moved(std::vec::IntoIter<Value>),
-    Cloned(Vector, usize),
+impl<'a> Iter<'a> {
+    #[cold]
+    fn next_run(&mut self) -> Option<&'a Value> {
+        let chunks = self.rest?;
+        self.run = chunks.run(chunks.len() - self.left).iter();
+        let next = self.run.next()?;
+        self.left -= 1;
+        Some(next)
+    }
+}
+
+impl<'a> Iterator for Iter<'a> {
+    type Item = &'a Value;
+
+    #[inline]
+    fn next(&mut self) -> Option<&'a Value> {
+        match self.run.next() {
+            Some(item) => {
+                self.left -= 1;
+                Some(item)
+            }
+            None => self.next_run(),
+        }
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        (self.left, Some(self.left))
+    }
+}
+
+impl ExactSizeIterator for Iter<'_> {}
+
+impl<'a> IntoIterator for &'a Vector {
+    type Item = &'a Value;
+    type IntoIter = Iter<'a>;
+
+    fn into_iter(self) -> Iter<'a> {
+        self.iter()
+    }
+}
+
+/// Items by value: moved out where nobody else holds them, else cloned one by one.
+pub struct IntoIter {
+    run: std::vec::IntoIter<Value>,
+    /// Where the next items come from, and how many of its items have been given.
+    rest: Option<(Vector, usize)>,
 }
 
 impl IntoIterator for Vector {
@@ -281,7 +426,34 @@ impl IntoIterator for Vector {
     type IntoIter = IntoIter;
 
     fn into_iter(mut self) -> IntoIter {
-        IntoIter(if self.is_unique() { Source::Moved(self.into_vec().into_iter()) } else { Source::Cloned(self, 0) })
+        match Arc::get_mut(&mut self.0).map(|data| &data.window) {
+            Some(Window::Own { .. }) => IntoIter { run: self.into_vec().into_iter(), rest: None },
+            _ => IntoIter { run: Vec::new().into_iter(), rest: Some((self, 0)) },
+        }
+    }
+}
+
+impl IntoIter {
+    #[inline(never)]
+    fn next_of_rest(&mut self) -> Option<Value> {
+        let (vector, at) = self.rest.as_mut()?;
+        let owned = match Arc::get_mut(&mut vector.0).map(|data| &mut data.window) {
+            Some(Window::Large(chunks)) => Some(chunks.take_run(*at)),
+            _ => None,
+        };
+        let run = match (&vector.0.window, owned) {
+            (_, Some(run)) => Some(run),
+            (Window::Large(chunks), None) => Some(chunks.run(*at).to_vec()),
+            _ => None,
+        };
+        if let Some(run) = run {
+            *at += run.len();
+            self.run = run.into_iter();
+            return self.run.next();
+        }
+        let item = vector.get(*at)?.clone();
+        *at += 1;
+        Some(item)
     }
 }
 
@@ -290,21 +462,14 @@ impl Iterator for IntoIter {
 
     #[inline]
     fn next(&mut self) -> Option<Value> {
-        match &mut self.0 {
-            Source::Moved(items) => items.next(),
-            Source::Cloned(vector, at) => {
-                let item = vector.get(*at)?.clone();
-                *at += 1;
-                Some(item)
-            }
+        match self.run.next() {
+            Some(item) => Some(item),
+            None => self.next_of_rest(),
         }
     }
 
     fn size_hint(&self) -> (usize, Option<usize>) {
-        let left = match &self.0 {
-            Source::Moved(items) => items.len(),
-            Source::Cloned(vector, at) => vector.len() - at,
-        };
+        let left = self.run.len() + self.rest.as_ref().map_or(0, |(vector, at)| vector.len() - at);
         (left, Some(left))
     }
 }

@@ -162,9 +162,9 @@ impl Cursor {
         match self {
             Cursor::Iterate { f, first, last } => [f, first].into_iter().chain(last).collect(),
             Cursor::Repeat(value) | Cursor::Repeatedly(value) => vec![value],
-            Cursor::Cycle(items, _) => items.as_slice().iter().collect(),
+            Cursor::Cycle(items, _) => items.iter().collect(),
             Cursor::Range(next, step) => vec![next, step],
-            Cursor::After(items, _, inner) => items.as_slice().iter().chain(inner.values()).collect(),
+            Cursor::After(items, _, inner) => items.iter().chain(inner.values()).collect(),
             Cursor::Zip(f, cursors) => cursors.iter().flat_map(Cursor::values).chain([f]).collect(),
             Cursor::Reductions { f, first, last, input } => {
                 input.values().into_iter().chain([f]).chain(first).chain(last).collect()

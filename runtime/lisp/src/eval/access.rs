@@ -149,17 +149,15 @@ pub(super) fn named(from: Local, span: Span) -> Code {
     Box::new(move |m, f| {
         let held = local(f, from);
         let Some(items) = items(m, &held, span)? else { return Ok(Value::map([])) };
-        if let [only @ Value::Map(_)] = items.as_slice() {
+        if let (Some(only @ Value::Map(_)), 1) = (items.get(0), items.len()) {
             return Ok(only.clone());
         }
         if items.len() % 2 == 1 {
             let raised = m.raise(ErrorKind::ArityError, format!("named arguments come in pairs, got {} values", items.len()));
             return Err(m.at(raised, span));
         }
-        let pairs = items.as_slice().chunks_exact(2).filter_map(|pair| match pair {
-            [key, value] => Some((key.clone(), value.clone())),
-            _ => None,
-        });
+        let mut items = items.into_iter();
+        let pairs = std::iter::from_fn(|| Some((items.next()?, items.next()?)));
         Ok(Value::map(pairs))
     })
 }

@@ -7,10 +7,12 @@ use std::fmt;
 
 use num_bigint::BigInt;
 
+use super::plain;
+use super::shape::Shape;
 use crate::Value;
 use crate::collection::Map;
 use crate::machine::{Machine, Raised};
-use crate::value::Text;
+use crate::value::{Recent, Text};
 
 /// Why bytes are not JSON.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -53,6 +55,8 @@ pub(crate) fn decode_metered(m: &mut Machine, bytes: &[u8]) -> Result<Result<Val
 const REPORT: usize = 64 * 1024;
 /// Bytes that a string, and that a container takes besides its parts.
 const BLOCK: usize = 64;
+/// String values longer than this are not remembered: they seldom repeat.
+const LONGEST_VALUE: usize = 12;
 /// Most digits of an integer: reading them takes quadratic time.
 const MOST_DIGITS: usize = 10_000;
 
@@ -64,8 +68,9 @@ fn decode_within(bytes: &[u8], spend: &mut dyn FnMut(usize) -> bool) -> Result<V
         text,
         bytes,
         at: start,
-        names: Names::default(),
-        shape: Shape::default(),
+        keys: None,
+        values: None,
+        shapes: Vec::new(),
         items: Vec::new(),
         entries: Vec::new(),
         scratch: String::new(),
@@ -80,97 +85,35 @@ fn decode_within(bytes: &[u8], spend: &mut dyn FnMut(usize) -> bool) -> Result<V
     Ok(value)
 }
 
-/// Remembers short texts that were just seen, by length and a few bytes, so that those that repeat share one allocation.
-#[derive(Default)]
-struct Names {
-    slots: Vec<Option<Text>>,
-}
-
-/// Keys longer than this are not remembered.
-const LONGEST_KEY: usize = 40;
-/// String values longer than this are not remembered: they seldom repeat.
-const LONGEST_VALUE: usize = 12;
-const SLOTS: usize = 512;
-
-impl Names {
-    #[inline]
-    fn get(&mut self, text: &str) -> Text {
-        let bytes = text.as_bytes();
-        let (Some(first), Some(last)) = (bytes.first(), bytes.last()) else { return Text::new(text) };
-        if self.slots.is_empty() {
-            self.slots.resize(SLOTS, None);
-        }
-        let middle = bytes.get(bytes.len() / 2).copied().unwrap_or(0);
-        let second = bytes.get(1).copied().unwrap_or(0);
-        let hash = bytes.len() * 31
-            + usize::from(*first) * 7
-            + usize::from(*last) * 13
-            + usize::from(middle) * 57
-            + usize::from(second) * 101;
-        let Some(slot) = self.slots.get_mut(hash % SLOTS) else { return Text::new(text) };
-        match slot {
-            Some(known) if known.as_str() == text => known.clone(),
-            _ => slot.insert(Text::new(text)).clone(),
-        }
-    }
-}
-
-/// The keys of the last object in the order they came, and their places when sorted: a list of objects has one shape.
-#[derive(Default)]
-struct Shape {
-    keys: Vec<Value>,
-    order: Vec<usize>,
-}
-
-impl Shape {
-    fn fits(&self, entries: &[(Value, Value)]) -> bool {
-        self.keys.len() == entries.len()
-            && self.keys.iter().zip(entries).all(|(key, (other, _))| match (key, other) {
-                (Value::Str(a), Value::Str(b)) => a.same(b),
-                _ => false,
-            })
-    }
-
-    /// Learns a shape, if no key comes twice.
-    fn learn(&mut self, entries: &[(Value, Value)]) -> bool {
-        self.keys.clear();
-        self.keys.extend(entries.iter().map(|(key, _)| key.clone()));
-        self.order.clear();
-        self.order.extend(0..entries.len());
-        let keys = &self.keys;
-        self.order.sort_by(|a, b| keys.get(*a).cmp(&keys.get(*b)));
-        let twice = self.order.windows(2).any(|pair| matches!(pair, [a, b] if keys.get(*a) == keys.get(*b)));
-        if twice {
-            self.keys.clear();
-        }
-        !twice
-    }
-
-    /// The map of the entries from `start` on.
-    fn map(&mut self, all: &mut Vec<(Value, Value)>, start: usize) -> Map {
-        let entries = all.get_mut(start..).unwrap_or_default();
-        if !self.fits(entries) && !self.learn(entries) {
-            return Map::from_entries(all.drain(start..).collect());
-        }
-        let mut sorted = Vec::with_capacity(entries.len());
-        sorted.extend(self.order.iter().filter_map(|at| entries.get_mut(*at).map(std::mem::take)));
-        all.truncate(start);
-        Map::from_sorted(sorted)
-    }
-}
-
-/// A container that is being read: where its parts begin, and the key that waits for its value.
+/// A container that is being read.
 enum Open {
+    /// Where its items begin.
     Array(usize),
-    Object(usize, Value),
+    Object {
+        /// Where its entries begin.
+        start: usize,
+        /// What waits for its value.
+        key: Value,
+        /// So far every key was the one of the object before.
+        follows: bool,
+    },
 }
+
+/// Objects nested deeper than this share one shape.
+const SHAPES: usize = 16;
+/// Keys, and short values, that are remembered.
+const KEYS: usize = 256;
+const VALUES: usize = 512;
 
 struct Decoder<'a> {
     text: &'a str,
     bytes: &'a [u8],
     at: usize,
-    names: Names,
-    shape: Shape,
+    /// Made when the first is needed: many texts have none.
+    keys: Option<Recent>,
+    values: Option<Recent>,
+    /// By depth.
+    shapes: Vec<Shape>,
     /// Items of all arrays that are being read.
     items: Vec<Value>,
     /// Entries of all objects that are being read.
@@ -210,8 +153,12 @@ impl<'a> Decoder<'a> {
                         self.at += 1;
                         Value::Map(Map::default())
                     } else {
-                        let key = self.key()?;
-                        open.push(Open::Object(self.entries.len(), key));
+                        let level = open.len().min(SHAPES);
+                        if self.shapes.len() <= level {
+                            self.shapes.resize_with(level + 1, Shape::default);
+                        }
+                        let (key, follows) = self.key(level, 0)?;
+                        open.push(Open::Object { start: self.entries.len(), key, follows });
                         continue;
                     }
                 }
@@ -245,6 +192,7 @@ impl<'a> Decoder<'a> {
             }
             // Put the finished value where it belongs, closing what it completes.
             loop {
+                let depth = open.len();
                 match open.last_mut() {
                     None => return Ok(done),
                     Some(Open::Array(_)) => {
@@ -259,14 +207,17 @@ impl<'a> Decoder<'a> {
                             _ => return Err(self.expected("',' or ']'")),
                         }
                     }
-                    Some(Open::Object(_, key)) => {
+                    Some(Open::Object { start, key, follows }) => {
                         self.entries.push((std::mem::take(key), done));
                         self.space();
                         match self.peek() {
                             Some(b',') => {
                                 self.at += 1;
                                 self.space();
-                                *key = self.key()?;
+                                let index = if *follows { self.entries.len() - *start } else { usize::MAX };
+                                let (next, expected) = self.key((depth - 1).min(SHAPES), index)?;
+                                *key = next;
+                                *follows &= expected;
                                 break;
                             }
                             Some(b'}') => self.at += 1,
@@ -276,23 +227,34 @@ impl<'a> Decoder<'a> {
                 }
                 done = match open.pop() {
                     Some(Open::Array(start)) => Value::vector(self.items.drain(start..).collect()),
-                    Some(Open::Object(start, _)) => Value::Map(self.shape.map(&mut self.entries, start)),
+                    Some(Open::Object { start, follows, .. }) => match self.shapes.get_mut(open.len().min(SHAPES)) {
+                        Some(shape) => Value::Map(shape.map(&mut self.entries, start, follows)),
+                        None => return Err(self.expected("a value")),
+                    },
                     None => return Err(self.expected("a value")),
                 };
             }
         }
     }
 
-    /// Reads `"key":`.
-    fn key(&mut self) -> Result<Value, DecodeError> {
+    /// Reads `"key":`, and tells whether it is the key that stood at `index` in the object before at this level.
+    fn key(&mut self, level: usize, index: usize) -> Result<(Value, bool), DecodeError> {
         if self.peek() != Some(b'"') {
             return Err(self.expected("a key in double quotes"));
         }
         self.at += 1;
+        let before = self.shapes.get(level).and_then(|shape| shape.key(index));
+        if let Some(key @ Value::Str(name)) = before
+            && let Some(rest) = self.bytes.get(self.at..).and_then(|rest| rest.strip_prefix(name.as_str().as_bytes()))
+            && rest.starts_with(b"\":")
+        {
+            let key = key.clone();
+            self.at += name.as_str().len() + 2;
+            return Ok((key, true));
+        }
         let mut scratch = std::mem::take(&mut self.scratch);
         let key = match self.plain_string()? {
-            Some(text) if text.len() <= LONGEST_KEY => self.names.get(text),
-            Some(text) => Text::new(text),
+            Some((text, plain)) => self.keys.get_or_insert_with(|| Recent::with_room(KEYS)).get(text, plain),
             None => {
                 self.escaped_string(&mut scratch)?;
                 Text::new(&scratch)
@@ -304,13 +266,16 @@ impl<'a> Decoder<'a> {
             return Err(self.expected("':'"));
         }
         self.at += 1;
-        Ok(Value::Str(key))
+        Ok((Value::Str(key), false))
     }
 
     fn string(&mut self) -> Result<Text, DecodeError> {
-        if let Some(text) = self.plain_string()? {
+        if let Some((text, plain)) = self.plain_string()? {
             self.made += text.len();
-            return Ok(if text.len() <= LONGEST_VALUE { self.names.get(text) } else { Text::new(text) });
+            if text.len() > LONGEST_VALUE {
+                return Ok(Text::known(text, plain));
+            }
+            return Ok(self.values.get_or_insert_with(|| Recent::with_room(VALUES)).get(text, plain));
         }
         let mut scratch = std::mem::take(&mut self.scratch);
         self.escaped_string(&mut scratch)?;
@@ -319,18 +284,18 @@ impl<'a> Decoder<'a> {
         Ok(text)
     }
 
-    /// The string that starts here, if it has no escape; else nothing is consumed.
+    /// The string that starts here and whether it is ASCII, if it has no escape; else nothing is consumed.
     #[inline]
-    fn plain_string(&mut self) -> Result<Option<&'a str>, DecodeError> {
+    fn plain_string(&mut self) -> Result<Option<(&'a str, bool)>, DecodeError> {
         let start = self.at;
-        let rest = self.bytes.get(start..).unwrap_or_default();
-        match rest.iter().position(|b| matches!(b, b'"' | b'\\' | 0..=0x1F)) {
-            Some(len) if rest.get(len) == Some(&b'"') => {
+        let (len, plain) = plain::run(self.bytes.get(start..).unwrap_or_default());
+        match self.bytes.get(start + len) {
+            Some(b'"') => {
                 self.at = start + len + 1;
-                Ok(self.text.get(start..start + len))
+                Ok(self.text.get(start..start + len).map(|text| (text, plain)))
             }
-            Some(len) if rest.get(len) == Some(&b'\\') => Ok(None),
-            Some(len) => {
+            Some(b'\\') => Ok(None),
+            Some(_) => {
                 self.at = start + len;
                 Err(self.expected("no control character in a string"))
             }

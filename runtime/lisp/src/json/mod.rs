@@ -2,6 +2,8 @@
 
 mod decode;
 mod encode;
+mod plain;
+mod shape;
 
 pub(crate) use decode::decode_metered;
 pub use decode::{DecodeError, decode};

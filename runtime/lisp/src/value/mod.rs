@@ -5,6 +5,7 @@
 
 mod double;
 mod footprint;
+mod recent;
 mod teardown;
 mod text;
 
@@ -15,6 +16,7 @@ use num_bigint::BigInt;
 
 pub use double::Double;
 pub(crate) use footprint::{each_distinct, footprint};
+pub(crate) use recent::Recent;
 pub(crate) use teardown::teardown;
 pub use text::Text;
 

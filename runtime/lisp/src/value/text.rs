@@ -18,11 +18,8 @@ struct Inner {
 
 /// Whether each byte of `text` is a grapheme of its own.
 fn is_plain(text: &str) -> bool {
-    if text.len() <= 32 {
-        // One pass is faster than two that are vectorised.
-        return text.bytes().all(|b| b < 128 && b != b'\r');
-    }
-    text.is_ascii() && !text.as_bytes().contains(&b'\r')
+    // Without a way out in the middle, so that it is done many bytes at a time.
+    text.bytes().fold(true, |plain, b| plain & (b < 128) & (b != b'\r'))
 }
 
 impl Text {
@@ -30,6 +27,25 @@ impl Text {
     pub fn new(text: impl AsRef<str>) -> Self {
         let text = text.as_ref();
         Text(Arc::new(Inner { plain: is_plain(text), text: CompactString::from(text) }))
+    }
+
+    /// Whether a text with the contents of `text` is [plain](Text::is_plain).
+    pub(crate) fn plain(text: &str) -> bool {
+        is_plain(text)
+    }
+
+    /// [`Text::new`] where it is known already whether the text is [plain](Text::is_plain).
+    #[inline]
+    pub(crate) fn known(text: &str, plain: bool) -> Self {
+        debug_assert_eq!(plain, is_plain(text));
+        Text(Arc::new(Inner { plain, text: CompactString::from(text) }))
+    }
+
+    /// The same text with the letters of ASCII in lower case.
+    pub(crate) fn ascii_lowercase(&self) -> Self {
+        let mut text = self.0.text.clone();
+        text.as_mut_str().make_ascii_lowercase();
+        Text(Arc::new(Inner { plain: self.0.plain, text }))
     }
 
     /// Text that takes over a buffer.

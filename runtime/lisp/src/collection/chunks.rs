@@ -1,0 +1,266 @@
+//! The items of large vectors: a persistent tree of chunks, each of which is copied only where somebody else holds it.
+//!
+//! An item's place has six bits for its position in its chunk and six for each level above. The items are those at the places
+//! `start..end`, so that a part of the items is the same tree with other bounds, and there may be room in front.
+
+use std::sync::Arc;
+
+use crate::Value;
+
+/// Bits of a place that one level looks at.
+const BITS: u32 = 6;
+/// Most items of a chunk and most children of a branch.
+pub(super) const WIDTH: usize = 1 << BITS;
+
+/// A series of items. A clone shares all chunks.
+#[derive(Clone)]
+pub(super) struct Chunks {
+    root: Arc<Node>,
+    /// Levels of branches above the chunks.
+    height: u32,
+    start: usize,
+    end: usize,
+}
+
+#[derive(Clone)]
+enum Node {
+    /// Items; those past the bounds are of no account.
+    Chunk(Vec<Value>),
+    /// Children; there are none where no place is within the bounds.
+    Branch(Vec<Option<Arc<Node>>>),
+}
+
+impl Node {
+    fn empty(level: u32) -> Node {
+        if level == 0 { Node::Chunk(Vec::with_capacity(WIDTH)) } else { Node::Branch(Vec::new()) }
+    }
+}
+
+/// The position of a place in a node of `level`.
+#[inline]
+fn position(place: usize, level: u32) -> usize {
+    place >> (BITS * level) & (WIDTH - 1)
+}
+
+impl Chunks {
+    pub(super) fn from_items(items: Vec<Value>) -> Chunks {
+        let end = items.len();
+        let mut items = items.into_iter();
+        let mut level: Vec<Node> = groups(&mut items).map(Node::Chunk).collect();
+        let mut height = 0;
+        while level.len() > 1 {
+            let mut nodes = level.into_iter().map(|node| Some(Arc::new(node)));
+            level = groups(&mut nodes).map(Node::Branch).collect();
+            height += 1;
+        }
+        let root = level.pop().unwrap_or_else(|| Node::empty(0));
+        Chunks { root: Arc::new(root), height, start: 0, end }
+    }
+
+    #[inline]
+    pub(super) fn len(&self) -> usize {
+        self.end - self.start
+    }
+
+    #[inline]
+    pub(super) fn get(&self, index: usize) -> Option<&Value> {
+        let place = self.start + index;
+        if place < self.end { self.chunk(place).get(position(place, 0)) } else { None }
+    }
+
+    /// The chunk that holds a place.
+    #[inline]
+    fn chunk(&self, place: usize) -> &[Value] {
+        let mut node = &*self.root;
+        let mut level = self.height;
+        loop {
+            match node {
+                Node::Chunk(items) => return items,
+                Node::Branch(children) => match children.get(position(place, level)) {
+                    Some(Some(child)) => node = child,
+                    _ => return &[],
+                },
+            }
+            level = level.saturating_sub(1);
+        }
+    }
+
+    /// The items from `index` on that follow each other in one chunk; none at the end.
+    pub(super) fn run(&self, index: usize) -> &[Value] {
+        let place = self.start + index;
+        let first = position(place, 0);
+        let last = (first + self.end.saturating_sub(place)).min(WIDTH);
+        self.chunk(place).get(first..last).unwrap_or_default()
+    }
+
+    /// The same, moved out where nobody else holds them, for an iterator that does not look at them again.
+    pub(super) fn take_run(&mut self, index: usize) -> Vec<Value> {
+        let first = position(self.start + index, 0);
+        let count = self.run(index).len();
+        match self.own_chunk(self.start + index) {
+            Some(items) => items.iter_mut().skip(first).take(count).map(std::mem::take).collect(),
+            None => self.run(index).to_vec(),
+        }
+    }
+
+    /// The chunk that holds a place, if nobody else holds it.
+    fn own_chunk(&mut self, place: usize) -> Option<&mut Vec<Value>> {
+        let mut node = Arc::get_mut(&mut self.root)?;
+        let mut level = self.height;
+        loop {
+            match node {
+                Node::Chunk(items) => return Some(items),
+                Node::Branch(children) => {
+                    node = Arc::get_mut(children.get_mut(position(place, level))?.as_mut()?)?;
+                }
+            }
+            level = level.saturating_sub(1);
+        }
+    }
+
+    /// Moves the item at `index` out, if nobody else holds its chunk.
+    pub(super) fn take(&mut self, index: usize) -> Option<Value> {
+        let place = self.start + index;
+        self.own_chunk(place)?.get_mut(position(place, 0)).map(std::mem::take)
+    }
+
+    /// The chunk for a place, made where there is none and copied where somebody else holds it.
+    fn chunk_for(&mut self, place: usize) -> &mut Vec<Value> {
+        let mut node = Arc::make_mut(&mut self.root);
+        let mut level = self.height;
+        loop {
+            match node {
+                Node::Chunk(items) => return items,
+                Node::Branch(children) => {
+                    let at = position(place, level);
+                    level = level.saturating_sub(1);
+                    if children.len() <= at {
+                        children.resize(at + 1, None);
+                    }
+                    #[expect(clippy::indexing_slicing, reason = "the lines above make it long enough")]
+                    let child = children[at].get_or_insert_with(|| Arc::new(Node::empty(level)));
+                    node = Arc::make_mut(child);
+                }
+            }
+        }
+    }
+
+    fn put(&mut self, place: usize, item: Value) {
+        let at = position(place, 0);
+        let chunk = self.chunk_for(place);
+        if chunk.len() <= at {
+            chunk.resize(at + 1, Value::Nil);
+        }
+        if let Some(held) = chunk.get_mut(at) {
+            *held = item;
+        }
+    }
+
+    /// Replaces the item at `index`, which there must be.
+    pub(super) fn set(&mut self, index: usize, item: Value) {
+        self.put(self.start + index, item);
+    }
+
+    fn capacity(&self) -> usize {
+        WIDTH << (BITS * self.height)
+    }
+
+    /// Puts a branch above the root, which becomes its child at `position`.
+    fn grow(&mut self, position: usize) {
+        let root = std::mem::replace(&mut self.root, Arc::new(Node::empty(0)));
+        let before = self.capacity() * position;
+        let mut children = vec![None; position];
+        children.push(Some(root));
+        self.root = Arc::new(Node::Branch(children));
+        self.height += 1;
+        self.start += before;
+        self.end += before;
+    }
+
+    /// Adds items at the end.
+    pub(super) fn extend(&mut self, mut items: impl Iterator<Item = Value>) {
+        let mut next = items.next();
+        while next.is_some() {
+            if self.end == self.capacity() {
+                self.grow(0);
+            }
+            let (place, at) = (self.end, position(self.end, 0));
+            let chunk = self.chunk_for(place);
+            // What stands there belonged to a longer vector.
+            chunk.truncate(at);
+            chunk.resize(at, Value::Nil);
+            while chunk.len() < WIDTH
+                && let Some(item) = next.take()
+            {
+                chunk.push(item);
+                next = items.next();
+            }
+            self.end += chunk.len() - at;
+        }
+    }
+
+    /// Puts an item in front.
+    pub(super) fn push_front(&mut self, item: Value) {
+        if self.start == 0 {
+            self.grow(WIDTH / 2);
+        }
+        self.start -= 1;
+        self.put(self.start, item);
+    }
+
+    /// Keeps the items `from..to`. What is left out is dropped where nobody else holds it.
+    pub(super) fn narrow(&mut self, from: usize, to: usize) {
+        let (start, end) = (self.start + from, self.start + to);
+        clear(&mut self.root, self.height, self.start, start);
+        clear(&mut self.root, self.height, end, self.end);
+        (self.start, self.end) = (start, end);
+    }
+
+    /// The items as a buffer; moved out of chunks that nobody else holds.
+    pub(super) fn into_items(mut self) -> Vec<Value> {
+        let mut items = Vec::with_capacity(self.len());
+        while items.len() < self.len() {
+            let run = self.take_run(items.len());
+            if run.is_empty() {
+                break;
+            }
+            items.extend(run);
+        }
+        items
+    }
+}
+
+/// As many as a node has room for at a time.
+fn groups<T>(items: &mut impl ExactSizeIterator<Item = T>) -> impl Iterator<Item = Vec<T>> {
+    std::iter::from_fn(move || {
+        let mut group = Vec::with_capacity(items.len().min(WIDTH));
+        group.extend(items.by_ref().take(WIDTH));
+        (!group.is_empty()).then_some(group)
+    })
+}
+
+/// Drops what is at the places `from..to`, counted from the first place of `node`, as far as nobody else holds it.
+fn clear(node: &mut Arc<Node>, level: u32, from: usize, to: usize) {
+    if from >= to {
+        return;
+    }
+    match Arc::get_mut(node) {
+        None => {}
+        Some(Node::Chunk(items)) => {
+            let to = to.min(items.len());
+            items.get_mut(from..to).unwrap_or_default().fill(Value::Nil);
+        }
+        Some(Node::Branch(children)) => {
+            let size = 1 << (BITS * level);
+            let last = to.div_ceil(size).min(children.len());
+            for (at, child) in children.iter_mut().enumerate().take(last).skip(from / size) {
+                let (first, past) = (at * size, (at + 1) * size);
+                if from <= first && past <= to {
+                    *child = None;
+                } else if let Some(child) = child {
+                    clear(child, level.saturating_sub(1), from.saturating_sub(first), to.min(past) - first);
+                }
+            }
+        }
+    }
+}

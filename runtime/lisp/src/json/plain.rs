@@ -1,0 +1,63 @@
+//! Strings without an escape: eight bytes at a time.
+
+/// The length of the run of bytes at the start of `bytes` that may stand in a JSON string as they are, and whether all of them
+/// are ASCII. It ends at a quote, a backslash, a control character or the end.
+#[inline]
+pub(super) fn run(bytes: &[u8]) -> (usize, bool) {
+    const ONES: u64 = 0x0101_0101_0101_0101;
+    const HIGH: u64 = 0x8080_8080_8080_8080;
+    /// The high bit of every byte that is zero; bytes above a zero one may be marked wrongly.
+    const fn zeros(word: u64) -> u64 {
+        word.wrapping_sub(ONES) & !word & HIGH
+    }
+    let mut len = 0;
+    let mut beyond = 0;
+    while let Some(chunk) = bytes.get(len..).and_then(<[u8]>::first_chunk::<8>) {
+        let word = u64::from_le_bytes(*chunk);
+        let control = word.wrapping_sub(ONES * 0x20) & !word & HIGH;
+        let ends = control | zeros(word ^ ONES * 0x22) | zeros(word ^ ONES * 0x5C);
+        if ends != 0 {
+            // The lowest mark is right: what is marked wrongly stands above one that is right.
+            let before = ends.trailing_zeros() - 7;
+            let kept = if before == 0 { 0 } else { word << (64 - before) };
+            return (len + before as usize / 8, (beyond | kept) & HIGH == 0);
+        }
+        beyond |= word;
+        len += 8;
+    }
+    for &byte in bytes.get(len..).unwrap_or_default() {
+        if matches!(byte, b'"' | b'\\' | 0..=0x1F) {
+            break;
+        }
+        beyond |= u64::from(byte);
+        len += 1;
+    }
+    (len, beyond & HIGH == 0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::run;
+
+    /// What [`run`] must answer, byte by byte.
+    fn slow(bytes: &[u8]) -> (usize, bool) {
+        let run: Vec<u8> = bytes.iter().copied().take_while(|b| !matches!(b, b'"' | b'\\' | 0..=0x1F)).collect();
+        (run.len(), run.is_ascii())
+    }
+
+    #[test]
+    fn agrees_with_the_slow_one() {
+        for end in 0..=255_u8 {
+            for len in 0..20 {
+                for wide in 0..=len {
+                    let mut bytes = vec![b'a'; len];
+                    if let Some(byte) = bytes.get_mut(wide) {
+                        *byte = 0xC3;
+                    }
+                    bytes.extend([end, b'!', end.wrapping_add(1), b'"', 0x7F, 0x80]);
+                    assert_eq!(run(&bytes), slow(&bytes), "{bytes:?}");
+                }
+            }
+        }
+    }
+}

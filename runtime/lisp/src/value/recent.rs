@@ -1,0 +1,92 @@
+//! Texts that were just made, so that those that come again share one allocation.
+
+use super::Text;
+
+/// Remembers texts that came twice, each in a place told by a hash of some of its bytes. What comes once is not kept: it would
+/// drive out what comes often.
+pub(crate) struct Recent {
+    places: Vec<Place>,
+    /// Bits of a hash that are not part of a place.
+    shift: u32,
+}
+
+#[derive(Clone, Default)]
+struct Place {
+    hash: u64,
+    text: Option<Text>,
+}
+
+/// Longer texts seldom repeat.
+const LONGEST: usize = 40;
+
+impl Recent {
+    /// With room for about so many texts.
+    pub(crate) fn with_room(texts: usize) -> Recent {
+        let bits = texts.next_power_of_two().trailing_zeros().max(1);
+        Recent { places: vec![Place::default(); 1 << bits], shift: 64 - bits }
+    }
+
+    /// The text with the contents of `text`; `plain` as [`Text::is_plain`] answers.
+    #[inline]
+    pub(crate) fn get(&mut self, text: &str, plain: bool) -> Text {
+        if text.len() > LONGEST {
+            return Text::known(text, plain);
+        }
+        let hash = hash(text.as_bytes());
+        let Some(place) = self.places.get_mut((hash >> self.shift) as usize) else { return Text::known(text, plain) };
+        if place.hash != hash {
+            *place = Place { hash, text: None };
+            return Text::known(text, plain);
+        }
+        match &place.text {
+            Some(known) if known.as_str() == text => known.clone(),
+            _ => place.text.insert(Text::known(text, plain)).clone(),
+        }
+    }
+}
+
+/// Of the length and up to 16 bytes: the first and the last ones.
+#[inline]
+fn hash(bytes: &[u8]) -> u64 {
+    let (head, tail) = match (bytes.first_chunk::<8>(), bytes.last_chunk::<8>()) {
+        (Some(head), Some(tail)) => (u64::from_le_bytes(*head), u64::from_le_bytes(*tail)),
+        _ => match (bytes.first_chunk::<4>(), bytes.last_chunk::<4>()) {
+            (Some(head), Some(tail)) => (u64::from(u32::from_le_bytes(*head)), u64::from(u32::from_le_bytes(*tail))),
+            _ => {
+                let at = |index: usize| bytes.get(index).copied().map_or(0, u64::from);
+                (at(0) | at(1) << 8 | at(2) << 16, 0)
+            }
+        },
+    };
+    let mixed = head ^ tail.rotate_left(29) ^ (bytes.len() as u64) << 56;
+    // Two rounds: the upper bits are to depend on every byte.
+    let mixed = mixed.wrapping_mul(0x9E37_79B9_7F4A_7C15);
+    (mixed ^ mixed >> 32).wrapping_mul(0xD6E8_FEB8_6659_FD93)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Recent;
+
+    #[test]
+    fn what_comes_a_third_time_is_shared() {
+        let mut recent = Recent::with_room(64);
+        let texts = ["", "a", "ab", "abc", "abcd", "abcdefg", "abcdefgh", "abcdefghijklmnop", "žluťoučký"];
+        for text in texts {
+            let [_, second, third] = [(); 3].map(|()| recent.get(text, text.is_ascii()));
+            assert!(second.same(&third), "{text}");
+            assert_eq!((third.as_str(), third.is_plain()), (text, text.is_ascii()));
+        }
+    }
+
+    #[test]
+    fn what_collides_is_told_apart() {
+        // The same length, head and tail.
+        let (one, two) = ("abcdefgh1abcdefgh", "abcdefgh2abcdefgh");
+        let mut recent = Recent::with_room(64);
+        for _ in 0..3 {
+            assert_eq!(recent.get(one, true).as_str(), one);
+            assert_eq!(recent.get(two, true).as_str(), two);
+        }
+    }
+}
