@@ -1,6 +1,6 @@
-//! The programs of the suite for a counter of instructions: `instructions NAME…` checks each named one and runs it once
-//! inside [`measured`], which is what `.ci/instructions` makes callgrind count. Without a name it lists them; with
-//! `time` in front it prints the best wall time of many runs instead, of the named ones or of all.
+//! The programs of the suite for a counter of instructions: `instructions NAME TIMES` checks one and runs it so many times;
+//! what one run takes is the difference that one more makes. That is how `.ci/instructions` has callgrind count. Without
+//! arguments it lists the names; `instructions time NAME…` prints the best wall time of many runs, of all without a name.
 #![expect(clippy::print_stdout, reason = "its output is what it is for")]
 
 mod suite;
@@ -42,26 +42,21 @@ fn subjects() -> Vec<Subject> {
     all
 }
 
-/// Only what happens in here is counted.
-#[inline(never)]
-fn measured(run: &dyn Fn()) {
-    black_box(run)();
-}
-
 fn main() {
     let asked: Vec<String> = std::env::args().skip(1).filter(|arg| !arg.starts_with("--")).collect();
-    let timed = asked.first().is_some_and(|arg| arg == "time");
-    let named = |name: &str| asked.iter().any(|arg| arg == name);
+    let times = asked.get(1).and_then(|times| times.parse::<u32>().ok());
     for Subject { name, check, run } in subjects() {
-        if asked.is_empty() {
-            println!("{name}");
-        } else if timed && (asked.len() == 1 || named(name)) {
-            check();
-            println!("{name:<16} {:>10.1} µs", best(&run).as_secs_f64() * 1e6);
-        } else if named(name) {
-            check();
-            run();
-            measured(&run);
+        match (asked.first().map(String::as_str), times) {
+            (None, _) => println!("{name}"),
+            (Some("time"), _) if asked.len() == 1 || asked.iter().any(|arg| arg == name) => {
+                check();
+                println!("{name:<16} {:>10.1} µs", best(&run).as_secs_f64() * 1e6);
+            }
+            (Some(wanted), Some(times)) if wanted == name => {
+                check();
+                (0..times).for_each(|_| run());
+            }
+            _ => {}
         }
     }
 }

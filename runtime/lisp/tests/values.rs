@@ -155,7 +155,9 @@ fn vectors_of_about(size: i64) {
             6 if !model.is_empty() => {
                 let at = random.below(model.len() as u64) as usize;
                 assert!(vector.set(at, item.clone()));
-                model[at] = item;
+                if let Some(place) = model.get_mut(at) {
+                    *place = item;
+                }
             }
             7 => {
                 vector.extend([item.clone(), Value::nil()]);

@@ -62,11 +62,11 @@ fn reduce(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
     } else {
         match walk.next(m)? {
             Some(first) => first,
-            None => return m.call(&f, &mut []),
+            None => return m.call_with(&f, []),
         }
     };
     while let Some(item) = walk.next(m)? {
-        total = match ended(m.call(&f, &mut [total, item])?) {
+        total = match ended(m.call_with(&f, [total, item])?) {
             Ok(total) => total,
             Err(value) => return Ok(value),
         };
@@ -88,12 +88,12 @@ fn reductions(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
     } else {
         match walk.next(m)? {
             Some(first) => first,
-            None => return Ok(Value::vector(vec![m.call(&f, &mut [])?])),
+            None => return Ok(Value::vector(vec![m.call_with(&f, [])?])),
         }
     };
     let mut out = vec![total.clone()];
     while let Some(item) = walk.next(m)? {
-        total = match ended(m.call(&f, &mut [total, item])?) {
+        total = match ended(m.call_with(&f, [total, item])?) {
             Ok(total) => total,
             Err(value) => {
                 out.push(value);
@@ -115,7 +115,7 @@ fn reduce_kv(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
     let mut total = take(args, 1);
     for (k, v) in entries {
         m.tick(1)?;
-        total = match ended(m.call(at(args, 0), &mut [total, k, v])?) {
+        total = match ended(m.call_with(at(args, 0), [total, k, v])?) {
             Ok(total) => total,
             Err(value) => return Ok(value),
         };
@@ -129,7 +129,7 @@ fn group_by(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
     let mut places: HashMap<Value, usize, Hasher> = HashMap::default();
     let mut groups: Vec<(Value, Vec<Value>)> = Vec::new();
     while let Some(item) = walk.next(m)? {
-        let key = m.call(&f, &mut [item.clone()])?;
+        let key = m.call_with(&f, [item.clone()])?;
         match places.entry(key) {
             Entry::Occupied(place) => {
                 if let Some((_, group)) = groups.get_mut(*place.get()) {
@@ -175,7 +175,7 @@ fn best_key(m: &mut Machine, args: &mut [Value], better: fn(std::cmp::Ordering) 
     let f = take(args, 0);
     for arg in args.iter_mut().skip(1) {
         m.tick(1)?;
-        let key = m.call(&f, &mut [arg.clone()])?;
+        let key = m.call_with(&f, [arg.clone()])?;
         if best.as_ref().is_none_or(|(_, other)| better(order::compare(&key, other))) {
             best = Some((std::mem::take(arg), key));
         }
@@ -198,7 +198,7 @@ fn total(m: &mut Machine, name: &str, args: &mut [Value], f: Option<&Value>) -> 
     let (mut total, mut count) = (Value::Int(0), 0);
     while let Some(item) = walk.next(m)? {
         let value = match f {
-            Some(f) => m.call(f, &mut [item])?,
+            Some(f) => m.call_with(f, [item])?,
             None => item,
         };
         match value {
@@ -247,7 +247,7 @@ fn best_by(m: &mut Machine, name: &str, args: &mut [Value], better: fn(std::cmp:
     };
     let mut best: Option<(Value, Value)> = None;
     while let Some(item) = walk.next(m)? {
-        let key = m.call(&f, &mut [item.clone()])?;
+        let key = m.call_with(&f, [item.clone()])?;
         if !key.is_nil() && best.as_ref().is_none_or(|(_, other)| better(order::compare(&key, other))) {
             best = Some((item, key));
         }

@@ -39,11 +39,11 @@ impl Comparator {
         match self {
             Comparator::Natural => Ok(order::compare(first, second) == Ordering::Greater),
             Comparator::Descending => Ok(order::compare(first, second) == Ordering::Less),
-            Comparator::Function(f) => match m.call(f, &mut [first.clone(), second.clone()])? {
+            Comparator::Function(f) => match m.call_with(f, [first.clone(), second.clone()])? {
                 Value::Int(i) => Ok(i > 0),
                 Value::Double(d) => Ok(d.get() >= 1.0),
                 Value::True => Ok(false),
-                Value::False | Value::Nil => Ok(m.call(f, &mut [second.clone(), first.clone()])?.is_truthy()),
+                Value::False | Value::Nil => Ok(m.call_with(f, [second.clone(), first.clone()])?.is_truthy()),
                 other => {
                     let text =
                         format!("(sort …): expected a comparator that gives a number or boolean, it gave {}", described(&other));
@@ -157,7 +157,7 @@ fn sort_by(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
     let f = super::reduce::key_function(args);
     let mut keyed = Vec::with_capacity(items.len());
     for item in items {
-        keyed.push((m.call(&f, &mut [item.clone()])?, item));
+        keyed.push((m.call_with(&f, [item.clone()])?, item));
     }
     merge_sort(m, &mut keyed, &by)?;
     Ok(Value::vector(keyed.into_iter().map(|(_, item)| item).collect()))

@@ -147,7 +147,7 @@ fn split_by(m: &mut Machine, subject: &str, by: &Delimiter<'_>, limit: i64) -> R
             }
         }
         Delimiter::Space => {
-            let is_space = |b: &u8| matches!(b, b' ' | b'\t' | b'\n' | 0x0B | 0x0C | b'\r');
+            let is_space = |b: &u8| *b <= b' ' && matches!(b, b' ' | b'\t'..=b'\r');
             let bytes = subject.as_bytes();
             while parts.len() + 1 < most {
                 let rest = bytes.get(start..).unwrap_or_default();
@@ -188,19 +188,20 @@ fn split_by(m: &mut Machine, subject: &str, by: &Delimiter<'_>, limit: i64) -> R
     }
     m.charge(parts.len() * 80)?;
     m.tick(steps(parts.len()))?;
-    Ok(Value::vector(parts_of(&parts)))
+    Ok(Value::vector(parts_of(subject, &parts)))
 }
 
 /// From so many parts on it is worth the while to look for equal ones.
 const MANY: usize = 64;
 
-/// Strings of which those that are equal share their text as far as that is cheap.
-fn parts_of(parts: &[&str]) -> Vec<Value> {
+/// The parts of a text as strings, of which those that are equal share their text as far as that is cheap.
+fn parts_of(whole: &str, parts: &[&str]) -> Vec<Value> {
     if parts.len() < MANY {
         return parts.iter().map(Value::string).collect();
     }
     let mut recent = Recent::with_room((parts.len() / 8).min(2048));
-    parts.iter().map(|part| Value::Str(recent.get(part, Text::plain(part)))).collect()
+    let plain = Text::plain(whole);
+    parts.iter().map(|part| Value::Str(recent.get(part, plain || Text::plain(part)))).collect()
 }
 
 pub(super) fn split_regex(m: &mut Machine, subject: &str, pattern: &Pattern) -> Result<Value, Raised> {
@@ -217,7 +218,7 @@ fn split_lines(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
     }
     m.charge(lines.len() * 80)?;
     m.tick(steps(lines.len()))?;
-    Ok(Value::vector(parts_of(&lines)))
+    Ok(Value::vector(parts_of(subject.as_str(), &lines)))
 }
 
 /// White space as Java sees it: Unicode's, without the no-break spaces.

@@ -81,7 +81,7 @@ fn map_into(
         let mut walk = Walk::over(m, name, args, 1)?;
         m.charge(walk.len() * crate::convert::ITEM)?;
         while let Some(item) = walk.next(m)? {
-            let value = m.call(&f, &mut [item])?;
+            let value = m.call_with(&f, [item])?;
             each(m, value)?;
         }
         return Ok(());
@@ -106,7 +106,7 @@ fn map_indexed(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
     let mut walk = Walk::over(m, "map-indexed", args, 1)?;
     let mut out = room(&walk);
     while let Some(item) = walk.next(m)? {
-        let value = m.call(at(args, 0), &mut [Value::Int(out.len() as i64), item])?;
+        let value = m.call_with(at(args, 0), [Value::Int(out.len() as i64), item])?;
         out.push(value);
     }
     Ok(Value::vector(out))
@@ -132,7 +132,7 @@ fn select(m: &mut Machine, name: &str, args: &mut [Value], wanted: bool) -> Resu
     let mut walk = Walk::over(m, name, args, 1)?;
     let mut out = Vec::new();
     while let Some(item) = walk.next(m)? {
-        if m.call(at(args, 0), &mut [item.clone()])?.is_truthy() == wanted {
+        if m.call_with(at(args, 0), [item.clone()])?.is_truthy() == wanted {
             out.push(item);
         }
     }
@@ -160,7 +160,7 @@ fn keep(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
     let mut walk = Walk::over(m, "keep", args, 1)?;
     let mut out = Vec::new();
     while let Some(item) = walk.next(m)? {
-        let value = m.call(at(args, 0), &mut [item])?;
+        let value = m.call_with(at(args, 0), [item])?;
         if !value.is_nil() {
             out.push(value);
         }
@@ -176,7 +176,7 @@ fn keep_indexed(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
     let mut out = Vec::new();
     let mut index = 0;
     while let Some(item) = walk.next(m)? {
-        let value = m.call(at(args, 0), &mut [Value::Int(index), item])?;
+        let value = m.call_with(at(args, 0), [Value::Int(index), item])?;
         index += 1;
         if !value.is_nil() {
             out.push(value);
@@ -189,7 +189,7 @@ fn keep_indexed(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
 fn prefix(m: &mut Machine, f: &Value, items: &Vector, stop: bool) -> Result<usize, Raised> {
     for (index, item) in items.iter().enumerate() {
         m.tick(1)?;
-        if m.call(f, &mut [item.clone()])?.is_truthy() == stop {
+        if m.call_with(f, [item.clone()])?.is_truthy() == stop {
             return Ok(index);
         }
     }
@@ -247,7 +247,7 @@ fn partition_by(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
     let mut before: Option<Value> = None;
     for (index, item) in items.iter().enumerate() {
         m.tick(1)?;
-        let value = m.call(at(args, 0), &mut [item.clone()])?;
+        let value = m.call_with(at(args, 0), [item.clone()])?;
         if before.as_ref().is_some_and(|before| *before != value) {
             let mut group = items.clone();
             group.narrow(start, index);
@@ -267,7 +267,7 @@ fn partition_by(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
 fn some(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
     let mut walk = Walk::along(m, "some", args, 1)?;
     while let Some(item) = walk.next(m)? {
-        let value = m.call(at(args, 0), &mut [item])?;
+        let value = m.call_with(at(args, 0), [item])?;
         if value.is_truthy() {
             return Ok(value);
         }
@@ -319,7 +319,7 @@ fn distinct_by(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
     let mut seen: HashSet<Value, Hasher> = HashSet::default();
     let mut out = Vec::new();
     while let Some(item) = walk.next(m)? {
-        if seen.insert(m.call(&f, &mut [item.clone()])?) {
+        if seen.insert(m.call_with(&f, [item.clone()])?) {
             out.push(item);
         }
     }
@@ -349,7 +349,7 @@ fn is_distinct(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
 fn run(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
     let mut walk = Walk::along(m, "run!", args, 1)?;
     while let Some(item) = walk.next(m)? {
-        m.call(at(args, 0), &mut [item])?;
+        m.call_with(at(args, 0), [item])?;
     }
     Ok(Value::Nil)
 }
@@ -367,8 +367,8 @@ fn tree_seq(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
             continue;
         };
         out.push(node.clone());
-        if m.call(at(args, 0), &mut [node.clone()])?.is_truthy() {
-            let children = m.call(at(args, 1), &mut [node])?;
+        if m.call_with(at(args, 0), [node.clone()])?.is_truthy() {
+            let children = m.call_with(at(args, 1), [node])?;
             match items_or_none(m, children.clone())? {
                 Some(items) => open.push(Walk::of(items)),
                 None => return Err(expected(m, "tree-seq", "a function that gives collections", 1, &children)),

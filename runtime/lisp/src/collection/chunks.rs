@@ -45,12 +45,11 @@ fn position(place: usize, level: u32) -> usize {
 impl Chunks {
     pub(super) fn from_items(items: Vec<Value>) -> Chunks {
         let end = items.len();
-        let mut items = items.into_iter();
-        let mut level: Vec<Node> = groups(&mut items).map(Node::Chunk).collect();
+        let mut level: Vec<Node> = groups(items).map(Node::Chunk).collect();
         let mut height = 0;
         while level.len() > 1 {
-            let mut nodes = level.into_iter().map(|node| Some(Arc::new(node)));
-            level = groups(&mut nodes).map(Node::Branch).collect();
+            let nodes = level.into_iter().map(|node| Some(Arc::new(node))).collect();
+            level = groups(nodes).map(Node::Branch).collect();
             height += 1;
         }
         let root = level.pop().unwrap_or_else(|| Node::empty(0));
@@ -98,6 +97,7 @@ impl Chunks {
         let first = position(self.start + index, 0);
         let count = self.run(index).len();
         match self.own_chunk(self.start + index) {
+            Some(items) if items.len() == count => std::mem::take(items),
             Some(items) => items.iter_mut().skip(first).take(count).map(std::mem::take).collect(),
             None => self.run(index).to_vec(),
         }
@@ -231,12 +231,13 @@ impl Chunks {
 }
 
 /// As many as a node has room for at a time.
-fn groups<T>(items: &mut impl ExactSizeIterator<Item = T>) -> impl Iterator<Item = Vec<T>> {
-    std::iter::from_fn(move || {
-        let mut group = Vec::with_capacity(items.len().min(WIDTH));
-        group.extend(items.by_ref().take(WIDTH));
-        (!group.is_empty()).then_some(group)
-    })
+fn groups<T>(mut items: Vec<T>) -> impl Iterator<Item = Vec<T>> {
+    let mut groups = Vec::with_capacity(items.len().div_ceil(WIDTH));
+    // From the end, where a buffer can be cut without moving what is left.
+    while !items.is_empty() {
+        groups.push(items.split_off((items.len() - 1) / WIDTH * WIDTH));
+    }
+    groups.into_iter().rev()
 }
 
 /// Drops what is at the places `from..to`, counted from the first place of `node`, as far as nobody else holds it.

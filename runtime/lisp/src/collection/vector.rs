@@ -112,12 +112,10 @@ impl Vector {
     /// The items in order.
     #[inline]
     pub fn iter(&self) -> Iter<'_> {
+        let run = self.0.slice().iter();
         match &self.0.window {
-            Window::Large(chunks) => Iter { run: [].iter(), rest: Some(chunks), left: chunks.len() },
-            _ => {
-                let run = self.0.slice().iter();
-                Iter { left: run.len(), run, rest: None }
-            }
+            Window::Large(chunks) => Iter { run, rest: Some(chunks), left: chunks.len() },
+            _ => Iter { left: run.len(), run, rest: None },
         }
     }
 
@@ -194,14 +192,13 @@ impl Vector {
         };
         if shared {
             let depth = self.0.depth;
-            let window = match &self.0.window {
-                Window::Large(chunks) => Window::Large(chunks.clone()),
-                _ => {
-                    let from = self.0.slice();
-                    let mut items = Vec::with_capacity(from.len() + room.min(SMALL));
-                    items.extend_from_slice(from);
-                    Window::Own { items, start: 0 }
-                }
+            let window = if let Window::Large(chunks) = &self.0.window {
+                Window::Large(chunks.clone())
+            } else {
+                let from = self.0.slice();
+                let mut items = Vec::with_capacity(from.len() + room.min(SMALL));
+                items.extend_from_slice(from);
+                Window::Own { items, start: 0 }
             };
             self.0 = Arc::new(Data { window, depth });
         }

@@ -73,9 +73,14 @@ fn fill(slots: &mut [Value], arity: &Arity, args: &mut [Value]) {
 
 #[inline]
 fn args_into(slots: &mut [Value], args: &mut [Value]) {
-    for (slot, arg) in slots.iter_mut().zip(args) {
-        // The slot is fresh: what was in it needs no drop.
-        std::mem::swap(slot, arg);
+    // The slots are fresh: what was in them needs no drop.
+    match (slots, args) {
+        ([slot, ..], [arg]) => std::mem::swap(slot, arg),
+        ([slot, next, ..], [arg, other]) => {
+            std::mem::swap(slot, arg);
+            std::mem::swap(next, other);
+        }
+        (slots, args) => slots.iter_mut().zip(args).for_each(|(slot, arg)| std::mem::swap(slot, arg)),
     }
 }
 
@@ -143,18 +148,26 @@ fn evaluated<const N: usize, A: Arguments>(
 }
 
 /// Calls any callable value.
+#[inline]
 pub(crate) fn call_value(m: &mut Machine, f: &Value, args: &mut [Value]) -> Result<Value, Raised> {
     match f {
         Value::Closure(closure) => {
             let globals = m.globals();
             invoke(m, &globals, closure, args).map_err(|raised| m.left(raised, closure, None))
         }
-        Value::Builtin(row) => {
-            if let Some(fault) = crate::special::arity_fault(row, args.len()) {
-                return Err(m.raise_fault(fault));
-            }
-            (row.run)(m, args)
-        }
+        Value::Builtin(row) if row.accepts(args.len()) => (row.run)(m, args),
+        _ => call_other(m, f, args),
+    }
+}
+
+/// What is called less often, out of line.
+#[inline(never)]
+fn call_other(m: &mut Machine, f: &Value, args: &mut [Value]) -> Result<Value, Raised> {
+    match f {
+        Value::Builtin(row) => match crate::special::arity_fault(row, args.len()) {
+            Some(fault) => Err(m.raise_fault(fault)),
+            None => (row.run)(m, args),
+        },
         Value::Composed(composed) => {
             m.enter()?;
             let result = composed.call(m, args);

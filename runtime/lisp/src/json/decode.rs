@@ -253,12 +253,11 @@ impl<'a> Decoder<'a> {
             return Ok((key, true));
         }
         let mut scratch = std::mem::take(&mut self.scratch);
-        let key = match self.plain_string()? {
-            Some((text, plain)) => self.keys.get_or_insert_with(|| Recent::with_room(KEYS)).get(text, plain),
-            None => {
-                self.escaped_string(&mut scratch)?;
-                Text::new(&scratch)
-            }
+        let key = if let Some((text, plain)) = self.plain_string()? {
+            self.keys.get_or_insert_with(|| Recent::with_room(KEYS)).get(text, plain)
+        } else {
+            self.escaped_string(&mut scratch)?;
+            Text::new(&scratch)
         };
         self.scratch = scratch;
         self.space();

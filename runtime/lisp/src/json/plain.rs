@@ -15,7 +15,7 @@ pub(super) fn run(bytes: &[u8]) -> (usize, bool) {
     while let Some(chunk) = bytes.get(len..).and_then(<[u8]>::first_chunk::<8>) {
         let word = u64::from_le_bytes(*chunk);
         let control = word.wrapping_sub(ONES * 0x20) & !word & HIGH;
-        let ends = control | zeros(word ^ ONES * 0x22) | zeros(word ^ ONES * 0x5C);
+        let ends = control | zeros(word ^ (ONES * 0x22)) | zeros(word ^ (ONES * 0x5C));
         if ends != 0 {
             // The lowest mark is right: what is marked wrongly stands above one that is right.
             let before = ends.trailing_zeros() - 7;

@@ -21,7 +21,7 @@ pub use meters::Gauge;
 pub(crate) use meters::Meters;
 
 use crate::error::Span;
-use crate::eval::{Closure, Globals, call_value};
+use crate::eval::{Closure, Globals, call_value, discard};
 use crate::host::Host;
 use crate::parallel::Task;
 use crate::{ErrorKind, Value, order};
@@ -161,6 +161,14 @@ impl Machine {
     #[inline]
     pub fn call(&mut self, f: &Value, args: &mut [Value]) -> Result<Value, Raised> {
         call_value(self, f, args)
+    }
+
+    /// [`Machine::call`] with arguments that nobody looks at afterwards; most of them were taken out.
+    #[inline]
+    pub(crate) fn call_with<const N: usize>(&mut self, f: &Value, mut args: [Value; N]) -> Result<Value, Raised> {
+        let result = call_value(self, f, &mut args);
+        args.into_iter().for_each(discard);
+        result
     }
 
     /// Looks at the clock and the cancel flag before the first step.

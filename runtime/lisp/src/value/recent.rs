@@ -48,15 +48,13 @@ impl Recent {
 /// Of the length and up to 16 bytes: the first and the last ones.
 #[inline]
 fn hash(bytes: &[u8]) -> u64 {
-    let (head, tail) = match (bytes.first_chunk::<8>(), bytes.last_chunk::<8>()) {
-        (Some(head), Some(tail)) => (u64::from_le_bytes(*head), u64::from_le_bytes(*tail)),
-        _ => match (bytes.first_chunk::<4>(), bytes.last_chunk::<4>()) {
-            (Some(head), Some(tail)) => (u64::from(u32::from_le_bytes(*head)), u64::from(u32::from_le_bytes(*tail))),
-            _ => {
-                let at = |index: usize| bytes.get(index).copied().map_or(0, u64::from);
-                (at(0) | at(1) << 8 | at(2) << 16, 0)
-            }
-        },
+    let (head, tail) = if let (Some(head), Some(tail)) = (bytes.first_chunk::<8>(), bytes.last_chunk::<8>()) {
+        (u64::from_le_bytes(*head), u64::from_le_bytes(*tail))
+    } else if let (Some(head), Some(tail)) = (bytes.first_chunk::<4>(), bytes.last_chunk::<4>()) {
+        (u64::from(u32::from_le_bytes(*head)), u64::from(u32::from_le_bytes(*tail)))
+    } else {
+        let at = |index: usize| bytes.get(index).copied().map_or(0, u64::from);
+        (at(0) | at(1) << 8 | at(2) << 16, 0)
     };
     let mixed = head ^ tail.rotate_left(29) ^ (bytes.len() as u64) << 56;
     // Two rounds: the upper bits are to depend on every byte.

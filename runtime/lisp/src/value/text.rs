@@ -19,7 +19,7 @@ struct Inner {
 /// Whether each byte of `text` is a grapheme of its own.
 fn is_plain(text: &str) -> bool {
     // Without a way out in the middle, so that it is done many bytes at a time.
-    text.bytes().fold(true, |plain, b| plain & (b < 128) & (b != b'\r'))
+    text.bytes().fold(0, |odd, b| odd | (b & 0x80) | u8::from(b == b'\r')) == 0
 }
 
 impl Text {
