@@ -24,11 +24,13 @@
 //!
 //! - [`deployment`]: what one binary is made of: catalog, credential bindings, digests.
 //! - [`upstream`]: upstreams and how each is reached.
+//! - [`suspect`]: what looks like a secret in plain sight.
 //! - [`tool`]: tools, their arguments and what is known of their results.
 
 #![forbid(unsafe_code)]
 
 pub mod deployment;
+pub mod suspect;
 pub mod tool;
 pub mod upstream;
 

@@ -11,9 +11,9 @@ use tokio::runtime::Runtime;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use crate::evaluation::Evaluator;
-use crate::log;
+use crate::log::{self, Level};
 use crate::pool::Pool;
-use crate::secrets::{MissingSecret, Redactor, Secrets};
+use crate::secrets::{MIN_SECRET_CHARS, MissingSecret, Redactor, Secrets};
 use crate::settings::{Connect, Settings};
 use crate::upstream::{UpstreamSettings, Upstreams};
 
@@ -62,6 +62,10 @@ impl Host {
         let secrets = Secrets::resolve(deployment, &config_dir).map_err(NoHost::Secrets)?;
         let redactor = secrets.redactor();
         log::set_redactor(redactor.clone());
+        for variable in secrets.unredacted() {
+            let why = format!("it is named like a secret and has fewer than {MIN_SECRET_CHARS} characters");
+            log::line(Level::Warn, "variable is not redacted", &[("variable", variable), ("reason", &why)]);
+        }
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(NoHost::System)?;
         // Before anything is served: until then a signal ends the process without its children.
         let (interrupt, terminate) = {
@@ -131,7 +135,7 @@ impl Host {
     pub(super) fn shut_down(self) {
         let ended = self.runtime.block_on(async { tokio::time::timeout(SHUTDOWN, self.upstreams.shutdown()).await });
         if ended.is_err() {
-            log::line(log::Level::Warn, "upstreams did not end in time", &[]);
+            log::line(Level::Warn, "upstreams did not end in time", &[]);
         }
         self.runtime.shutdown_background();
     }

@@ -16,7 +16,7 @@ const COMPONENT: &AsciiSet = &UNRESERVED.remove(b'!').remove(b'*').remove(b'\'')
 /// Every form of `secret` worth looking for, without duplicates.
 pub(super) fn of(secret: &str) -> Vec<String> {
     let mut forms = vec![secret.to_owned()];
-    for set in [UNRESERVED, COMPONENT] {
+    for set in [NON_ALPHANUMERIC, UNRESERVED, COMPONENT] {
         let upper = utf8_percent_encode(secret, set).to_string();
         forms.push(lower_hex(&upper));
         forms.push(upper.replace("%20", "+"));

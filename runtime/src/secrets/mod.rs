@@ -7,8 +7,10 @@
 
 mod forms;
 mod memory;
+mod plain_sight;
 mod redact;
 mod resolve;
+mod stream;
 
 use std::collections::BTreeMap;
 
@@ -17,6 +19,7 @@ use zeroize::Zeroizing;
 pub(crate) use memory::seal;
 pub use redact::{REDACTED, Redactor};
 pub use resolve::{MissingSecret, Problem};
+pub(crate) use stream::StreamRedactor;
 
 /// Shortest secret that is accepted, in characters: a shorter one cannot be told from ordinary text, and redacting it would
 /// cut words to pieces.
@@ -30,9 +33,17 @@ pub struct Secrets {
     /// Upstream → variables of its child process, in the order of the config.
     environments: BTreeMap<&'static str, Vec<(&'static str, Zeroizing<String>)>>,
     redactor: Redactor,
+    /// Variables that are named like secrets and too short to be redacted, with what they are for.
+    short: Vec<String>,
 }
 
 impl Secrets {
+    /// Variables of children that are named like secrets and have fewer than [`MIN_SECRET_CHARS`] characters: they are passed on
+    /// and not redacted.
+    pub fn unredacted(&self) -> &[String] {
+        &self.short
+    }
+
     /// The redactor of these secrets. Clones share it.
     pub fn redactor(&self) -> Redactor {
         self.redactor.clone()

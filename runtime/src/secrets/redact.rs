@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use aho_corasick::{AhoCorasick, MatchKind};
 use memchr::{memchr, memchr2};
+use zeroize::Zeroizing;
 
 use super::{MIN_SECRET_CHARS, forms};
 
@@ -18,12 +19,14 @@ pub const REDACTED: &str = "[REDACTED]";
 #[derive(Clone)]
 pub struct Redactor {
     patterns: Option<Arc<AhoCorasick>>,
+    /// What the automaton was built from.
+    forms: Arc<[Zeroizing<String>]>,
 }
 
 impl Redactor {
     /// Nothing to look for.
     pub fn none() -> Redactor {
-        Redactor { patterns: None }
+        Redactor { patterns: None, forms: Arc::default() }
     }
 
     /// Looks for these secrets: plain, URL-encoded, escaped as in JSON, and in base64 at any offset. Secrets shorter than
@@ -40,7 +43,37 @@ impl Redactor {
         // redaction.
         #[expect(clippy::expect_used, reason = "going on unredacted would be worse")]
         let built = AhoCorasick::builder().match_kind(MatchKind::LeftmostLongest).build(&all).expect("secrets fit an automaton");
-        Redactor { patterns: Some(Arc::new(built)) }
+        Redactor { patterns: Some(Arc::new(built)), forms: all.into_iter().map(Zeroizing::new).collect() }
+    }
+
+    /// How much of a text that goes on can be redacted now: what follows may be the start of a secret.
+    pub(super) fn decided(&self, text: &[u8]) -> usize {
+        let Some(patterns) = self.patterns.as_deref() else { return text.len() };
+        let longest = patterns.max_pattern_len();
+        // A match that could still grow or shift starts within the last `longest` bytes.
+        let mut undecided = text.len().saturating_sub(longest.saturating_sub(1));
+        for found in patterns.find_iter(text) {
+            if found.start() >= undecided {
+                break;
+            }
+            undecided = undecided.max(found.end());
+        }
+        // Of that, only what begins a pattern needs to wait.
+        (undecided..text.len()).find(|at| self.begins(text.get(*at..).unwrap_or_default())).unwrap_or(text.len())
+    }
+
+    fn begins(&self, text: &[u8]) -> bool {
+        self.forms.iter().any(|form| form.as_bytes().starts_with(text) || text.starts_with(form.as_bytes()))
+    }
+
+    /// The same for bytes that are no JSON.
+    pub(super) fn redact_plain(&self, bytes: Vec<u8>) -> Vec<u8> {
+        match self.patterns.as_deref() {
+            Some(patterns) if patterns.is_match(&bytes) => {
+                patterns.replace_all_bytes(&bytes, &vec![REDACTED; patterns.patterns_len()])
+            }
+            _ => bytes,
+        }
     }
 
     /// Plain text without secrets.
@@ -74,7 +107,7 @@ impl Redactor {
         if json && (hit || memchr(b'\\', &bytes).is_some()) {
             return redact_json(patterns, bytes, hit);
         }
-        if hit { patterns.replace_all_bytes(&bytes, &vec![REDACTED; patterns.patterns_len()]) } else { bytes }
+        if hit { self.redact_plain(bytes) } else { bytes }
     }
 }
 

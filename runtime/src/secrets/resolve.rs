@@ -4,10 +4,11 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::path::Path;
 
+use ptc_catalog::suspect::names_a_secret;
 use ptc_catalog::{Auth, Binding, Deployment, EnvPart, Source, Transport, Upstream};
 use zeroize::Zeroizing;
 
-use super::{MIN_SECRET_CHARS, Redactor, Secrets, basic_pair};
+use super::{MIN_SECRET_CHARS, Redactor, Secrets, basic_pair, plain_sight};
 
 /// A secret that could not be had. Its text names where it comes from and who needs it, never a value.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -125,7 +126,9 @@ fn resolve_with(
     }
 
     let mut environments = BTreeMap::new();
+    let mut short = Vec::new();
     for upstream in upstreams {
+        sensitive.extend(plain_sight::of(upstream).into_iter().map(|text| Zeroizing::new(text.to_owned())));
         let Transport::McpStdio(stdio) = &upstream.transport else { continue };
         let mut resolved = Vec::with_capacity(stdio.env.len());
         for (name, parts) in stdio.env {
@@ -136,7 +139,11 @@ fn resolve_with(
                     EnvPart::Var(var) => match text_of(variable(var)) {
                         Ok(text) => {
                             value.push_str(&text);
-                            if named_like_a_secret(var) || named_like_a_secret(name) {
+                            if names_a_secret(var) || names_a_secret(name) {
+                                if text.chars().count() < MIN_SECRET_CHARS {
+                                    short
+                                        .push(format!("environment variable {var} (for {name} of upstream '{}')", upstream.name));
+                                }
                                 sensitive.push(text);
                             }
                         }
@@ -156,7 +163,7 @@ fn resolve_with(
 
     if missing.is_empty() {
         let redactor = Redactor::of(sensitive.iter().map(|s| s.as_str()));
-        Ok(Secrets { bindings: values, environments, redactor })
+        Ok(Secrets { bindings: values, environments, redactor, short })
     } else {
         Err(missing)
     }
@@ -228,14 +235,6 @@ fn describe(source: &Source, config_dir: &Path) -> String {
         Source::File { path } => format!("file {}", config_dir.join(path).display()),
         Source::Literal { .. } => "literal value".to_owned(),
     }
-}
-
-/// Words in the name of a variable that say that its value is a secret. Values of other variables (paths, modes) must stay
-/// readable in answers.
-const SECRET_WORDS: &[&str] = &["APIKEY", "AUTH", "CREDENTIAL", "KEY", "PASS", "PASSWD", "PASSWORD", "PAT", "SECRET", "TOKEN"];
-
-fn named_like_a_secret(variable: &str) -> bool {
-    variable.to_ascii_uppercase().split('_').any(|word| SECRET_WORDS.contains(&word))
 }
 
 #[cfg(test)]

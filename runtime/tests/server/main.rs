@@ -5,12 +5,16 @@
 
 #![expect(clippy::indexing_slicing, reason = "a test stops where an answer lacks what it looks at")]
 
+mod canary;
 mod command;
 mod describe;
 mod frames;
 mod peer;
 mod process;
 mod upstream;
+#[path = "../upstreams/web.rs"]
+#[expect(dead_code, clippy::unwrap_used, reason = "what it can do and these tests do not need")]
+mod web;
 
 use std::process::ExitCode;
 
@@ -31,9 +35,11 @@ fn main() -> ExitCode {
         Ok("plain") => return ptc_runtime::main(&PLAIN),
         Ok("aggregator") => return ptc_runtime::main(upstream::deployment()),
         Ok("upstream") => return upstream::serve(),
+        Ok("canary") => return ptc_runtime::main(canary::deployment()),
+        Ok("echoing") => return canary::serve(),
         _ => {}
     }
-    let tests = [command::TESTS, describe::TESTS, frames::TESTS, process::TESTS, upstream::TESTS].concat();
+    let tests = [canary::TESTS, command::TESTS, describe::TESTS, frames::TESTS, process::TESTS, upstream::TESTS].concat();
     let trials = tests.into_iter().map(|(name, run)| {
         Trial::test(name, move || {
             run();

@@ -1,8 +1,9 @@
 //! A real server process behind real pipes.
 
 use std::io::{BufRead, BufReader, Read, Write};
-use std::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command, ExitStatus, Stdio};
+use std::process::{Child, ChildStdin, ChildStdout, Command, ExitStatus, Stdio};
 use std::sync::mpsc::{Receiver, channel};
+use std::thread::JoinHandle;
 use std::time::Duration;
 
 /// A test fails after that long without the line that it waits for: generous, because it never passes by it.
@@ -12,7 +13,7 @@ pub(crate) struct Peer {
     child: Child,
     pub(crate) input: Option<ChildStdin>,
     lines: Receiver<String>,
-    stderr: Option<ChildStderr>,
+    log: Option<JoinHandle<String>>,
 }
 
 /// A server, with nothing in its environment.
@@ -28,13 +29,12 @@ impl Peer {
     }
 
     pub(crate) fn start_as(role: &str, args: &[&str]) -> Peer {
-        let mut child = server(role)
-            .args(args)
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn()
-            .expect("the example starts");
+        Peer::of(server(role).args(args))
+    }
+
+    pub(crate) fn of(command: &mut Command) -> Peer {
+        let mut child =
+            command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("the example starts");
         let (send, lines) = channel();
         let output: ChildStdout = child.stdout.take().expect("it was piped");
         // A thread that always reads: a test that waits for a line can give up, and a server that writes much never blocks.
@@ -46,7 +46,13 @@ impl Peer {
                 }
             }
         });
-        Peer { input: child.stdin.take(), lines, stderr: child.stderr.take(), child }
+        let mut stderr = child.stderr.take().expect("it was piped");
+        let log = std::thread::spawn(move || {
+            let mut log = String::new();
+            stderr.read_to_string(&mut log).expect("logs are UTF-8");
+            log
+        });
+        Peer { input: child.stdin.take(), lines, log: Some(log), child }
     }
 
     pub(crate) fn send(&mut self, line: &str) {
@@ -76,6 +82,10 @@ impl Peer {
         self.receive()
     }
 
+    pub(crate) fn id(&self) -> u32 {
+        self.child.id()
+    }
+
     pub(crate) fn signal(&self, signal: rustix::process::Signal) {
         let pid = rustix::process::Pid::from_child(&self.child);
         rustix::process::kill_process(pid, signal).expect("the server lives");
@@ -84,9 +94,7 @@ impl Peer {
     /// Waits for the end; the status and what was logged.
     pub(crate) fn end(&mut self) -> (ExitStatus, String) {
         let status = self.child.wait().expect("the server ends");
-        let mut log = String::new();
-        self.stderr.take().expect("it was piped").read_to_string(&mut log).expect("logs are UTF-8");
-        (status, log)
+        (status, self.log.take().expect("it ends once").join().expect("logs are UTF-8"))
     }
 }
 

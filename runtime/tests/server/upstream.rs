@@ -10,13 +10,16 @@ use rustix::process::Signal;
 use serde_json::{Value, json};
 
 use crate::Test;
-use crate::peer::Peer;
+use crate::peer::{Peer, server};
 
 /// The tests of this module.
 pub(crate) const TESTS: &[Test] = &[
     ("upstream::debug_answers_account_for_calls", debug_answers_account_for_calls),
     ("upstream::cancelling_stops_the_wait_for_an_upstream", cancelling_stops_the_wait_for_an_upstream),
     ("upstream::children_end_with_the_server", children_end_with_the_server),
+    ("upstream::children_end_with_an_evaluation", children_end_with_an_evaluation),
+    ("upstream::eager_connections_fail_at_start", eager_connections_fail_at_start),
+    ("upstream::certificates_are_read_at_start", certificates_are_read_at_start),
     ("upstream::a_wrong_call_runs_nothing", a_wrong_call_runs_nothing),
 ];
 
@@ -34,7 +37,7 @@ static TOOLS: [Tool; 3] = [
 /// A deployment whose one upstream is this binary again.
 pub(crate) fn deployment() -> &'static Deployment {
     let exe: PathBuf = std::env::current_exe().expect("a test has a file");
-    let command: &'static str = exe.to_string_lossy().into_owned().leak();
+    let command = std::env::var("PTC_TEST_UPSTREAM").unwrap_or_else(|_| exe.to_string_lossy().into_owned()).leak();
     let transport =
         Transport::McpStdio(McpStdio { env: &[(crate::ROLE, &[EnvPart::Text("upstream")])], ..McpStdio::new(command) });
     let upstream = Upstream { name: "child", description: "A child process.", transport, tools: &TOOLS };
@@ -106,7 +109,7 @@ fn cancelling_stops_the_wait_for_an_upstream() {
 }
 
 fn children_end_with_the_server() {
-    for signal in [None, Some(Signal::TERM)] {
+    for signal in [None, Some(Signal::TERM), Some(Signal::INT), Some(Signal::KILL)] {
         let mut server = Peer::start_as("aggregator", &["--program-timeout-ms", "600000"]);
         let answer: Value = serde_json::from_str(&server.ask("1", &format!("(:value {})", call("pid", "{}")))).expect("JSON");
         let text = answer["result"]["content"][0]["text"].as_str().expect("text");
@@ -119,17 +122,62 @@ fn children_end_with_the_server() {
             Some(signal) => server.signal(signal),
         }
         let (status, log) = server.end();
-        assert!(status.success(), "{log}");
-        // Ended, and collected: by us or by whoever adopts orphans, which may take a moment.
-        let gone = (0..200).any(|_| {
-            let gone = !process.exists();
-            if !gone {
-                std::thread::sleep(Duration::from_millis(10));
-            }
-            gone
-        });
-        assert!(gone, "{pid} lives on");
+        // A killed server has no time to end anything: the kernel does.
+        assert!(status.success() || signal == Some(Signal::KILL), "{log}");
+        assert_gone(pid);
     }
+}
+
+/// Ended, and collected: by us or by whoever adopts orphans, which may take a moment.
+fn assert_gone(pid: u32) {
+    let stat = PathBuf::from(format!("/proc/{pid}/stat"));
+    let gone = (0..500).any(|_| {
+        let text = std::fs::read_to_string(&stat).unwrap_or_default();
+        let gone = text.is_empty() || text.contains(") Z ");
+        if !gone {
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        gone
+    });
+    assert!(gone, "{pid} lives on");
+}
+
+fn children_end_with_an_evaluation() {
+    for (program, status) in [(call("pid", "{}"), 0), (format!("(fail {})", call("pid", "{}")), 1)] {
+        let done = server("aggregator").args(["eval", &program]).output().expect("the server runs");
+        assert_eq!(done.status.code(), Some(status));
+        let said = String::from_utf8([done.stdout, done.stderr].concat()).expect("UTF-8");
+        let digits: String = said.split(":value ").nth(1).unwrap_or_default().chars().take_while(char::is_ascii_digit).collect();
+        assert_gone(digits.parse().unwrap_or_else(|_| panic!("a process id: {said}")));
+    }
+}
+
+fn eager_connections_fail_at_start() {
+    // The child lists no tools, which is no sign of a change.
+    let done = server("aggregator").args(["--connect", "eager", "eval", "1"]).output().expect("the server runs");
+    assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
+    let mut broken = server("aggregator");
+    let done =
+        broken.env("PTC_TEST_UPSTREAM", "/no/such/program").args(["--connect", "eager"]).output().expect("the server runs");
+    let said = String::from_utf8_lossy(&done.stderr);
+    assert_eq!(done.status.code(), Some(2));
+    assert!(
+        said.contains("aggregator: error: upstream 'child': upstream_unavailable: cannot start '/no/such/program'"),
+        "{said}"
+    );
+    // Without it the server starts, and the call fails alone.
+    let mut lazy = server("aggregator");
+    let lazy = lazy.env("PTC_TEST_UPSTREAM", "/no/such/program").args(["eval", &call("pid", "{}")]);
+    let said = lazy.output().expect("the server runs").stdout;
+    assert!(String::from_utf8_lossy(&said).contains(":reason :upstream_unavailable"), "{}", String::from_utf8_lossy(&said));
+}
+
+fn certificates_are_read_at_start() {
+    let file = std::env::current_exe().expect("a test has a file");
+    let done = server("aggregator").arg("--ca-file").arg(&file).args(["eval", "1"]).output().expect("the server runs");
+    let said = String::from_utf8_lossy(&done.stderr);
+    assert_eq!(done.status.code(), Some(2));
+    assert!(said.contains(&format!("--ca-file {}: it holds no certificate", file.display())), "{said}");
 }
 
 fn a_wrong_call_runs_nothing() {

@@ -13,7 +13,7 @@ use tokio::sync::{mpsc, oneshot, watch};
 use super::lines::{self, Line};
 use super::process::{self, ProcessGroup};
 use crate::log::{self, Level};
-use crate::secrets::{Redactor, Secrets};
+use crate::secrets::{Redactor, Secrets, StreamRedactor};
 use crate::upstream::fault::{WorldFault, excerpt};
 use crate::upstream::mcp::wire::{self, Frame, Incoming};
 use crate::upstream::mcp::{Ask, Channel, Response};
@@ -41,6 +41,7 @@ pub(crate) struct Connection {
     waiting: Mutex<Waiting>,
     /// Until then, unreadable output is a banner and not an answer.
     handshake_done: AtomicBool,
+    /// The end of its standard error, without secrets.
     stderr: Mutex<VecDeque<u8>>,
 }
 
@@ -186,25 +187,32 @@ async fn write_frames(
 
 async fn keep_stderr(mut stderr: ChildStderr, connection: Arc<Connection>) {
     let mut chunk = vec![0; 4096];
+    // Before anything is cut: the ring drops the start of what it keeps, and long lines are logged in parts.
+    let mut clean = StreamRedactor::new(connection.redactor.clone());
     let mut line = Vec::new();
-    while let Ok(read @ 1..) = stderr.read(&mut chunk).await {
-        let part = chunk.get(..read).unwrap_or_default();
+    loop {
+        let read = stderr.read(&mut chunk).await.unwrap_or(0);
+        let part = if read == 0 { clean.finish() } else { clean.feed(chunk.get(..read).unwrap_or_default()) };
         {
             let mut kept = connection.stderr.lock().unwrap_or_else(PoisonError::into_inner);
-            kept.extend(part);
+            kept.extend(&part);
             let excess = kept.len().saturating_sub(STDERR_KEPT);
             kept.drain(..excess);
         }
         if log::enabled(Level::Debug) {
-            for &byte in part {
+            for byte in part {
                 if byte == b'\n' || line.len() >= STDERR_KEPT {
                     let text = String::from_utf8_lossy(&line);
                     log::line(Level::Debug, "upstream stderr", &[("upstream", connection.name), ("line", &text)]);
                     line.clear();
-                } else {
+                }
+                if byte != b'\n' {
                     line.push(byte);
                 }
             }
+        }
+        if read == 0 {
+            return;
         }
     }
 }
@@ -256,7 +264,7 @@ impl Connection {
 
     fn last_stderr_line(&self) -> String {
         let kept: Vec<u8> = self.stderr.lock().unwrap_or_else(PoisonError::into_inner).iter().copied().collect();
-        let text = self.redactor.redact_string(String::from_utf8_lossy(&kept).into_owned());
+        let text = String::from_utf8_lossy(&kept);
         excerpt(text.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or_default(), 300).into_owned()
     }
 

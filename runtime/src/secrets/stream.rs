@@ -1,0 +1,59 @@
+//! Text that comes in pieces.
+
+use super::Redactor;
+
+/// Takes secrets out of a text whose pieces end anywhere, also in the middle of one. What may be the start of a secret is held
+/// back until it is decided.
+pub(crate) struct StreamRedactor {
+    redactor: Redactor,
+    held: Vec<u8>,
+}
+
+impl StreamRedactor {
+    pub(crate) fn new(redactor: Redactor) -> StreamRedactor {
+        StreamRedactor { redactor, held: Vec::new() }
+    }
+
+    /// Takes a piece, and gives what of the text so far is decided, clean.
+    pub(crate) fn feed(&mut self, piece: &[u8]) -> Vec<u8> {
+        self.held.extend_from_slice(piece);
+        let decided = self.redactor.decided(&self.held);
+        let rest = self.held.split_off(decided);
+        self.redactor.redact_plain(std::mem::replace(&mut self.held, rest))
+    }
+
+    /// The rest of the text, clean.
+    pub(crate) fn finish(&mut self) -> Vec<u8> {
+        self.redactor.redact_plain(std::mem::take(&mut self.held))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_secret_is_found_wherever_the_pieces_end() {
+        let redactor = Redactor::of(["s3cr3t-value", "other-s3cr3t"]);
+        let text = "a s3cr3t-value b other-s3cr3t-value s3cr3t-valu c s3cr3t-value";
+        let whole = redactor.redact_str(text).into_owned();
+        for step in 1..text.len() {
+            let mut stream = StreamRedactor::new(redactor.clone());
+            let mut clean = Vec::new();
+            for piece in text.as_bytes().chunks(step) {
+                clean.extend(stream.feed(piece));
+            }
+            clean.extend(stream.finish());
+            assert_eq!(String::from_utf8(clean).unwrap(), whole, "pieces of {step}");
+        }
+    }
+
+    #[test]
+    fn text_without_secrets_is_not_held_back() {
+        let mut stream = StreamRedactor::new(Redactor::of(["s3cr3t-value"]));
+        assert_eq!(stream.feed(b"plain text\n"), b"plain text\n");
+        assert_eq!(stream.feed(b"and s3cr"), b"and ");
+        assert_eq!(stream.feed(b"eam\n"), b"s3cream\n");
+        assert_eq!(StreamRedactor::new(Redactor::none()).feed(b"s3cr"), b"s3cr");
+    }
+}
