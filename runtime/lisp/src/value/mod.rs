@@ -330,6 +330,11 @@ impl Value {
         }
     }
 
+    /// Bytes on the heap that it and everything in it occupy, about; what is shared counts once.
+    pub fn heap_bytes(&self) -> usize {
+        footprint::footprint([self])
+    }
+
     /// A bound of the nesting depth: 0 for what holds no value.
     #[inline]
     pub fn depth(&self) -> u32 {

@@ -1,0 +1,128 @@
+//! What `lisp_session_inspect` shows. Texts are for a model: names and shapes first, values only as previews.
+
+use ptc_lisp::{Kind, Value, print};
+use serde_json::{Map, Value as Json, json};
+
+use super::Kept;
+use super::limits::KeptLimits;
+
+/// Bytes of the preview of one value.
+const PREVIEW_BYTES: usize = 120;
+/// Bindings that the overview and the limits name.
+const SHOWN: usize = 50;
+
+/// A view of a session.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum View {
+    /// A little of everything.
+    Overview,
+    /// Bindings.
+    Memory,
+    /// Printed lines.
+    Prints,
+    /// Calls of tools.
+    ToolCalls,
+    /// `*1 *2 *3`.
+    History,
+    /// Caps and what is used of them.
+    Limits,
+}
+
+impl View {
+    /// Every view, by name.
+    pub const ALL: [(&'static str, View); 6] = [
+        ("overview", View::Overview),
+        ("memory", View::Memory),
+        ("prints", View::Prints),
+        ("tool_calls", View::ToolCalls),
+        ("history", View::History),
+        ("limits", View::Limits),
+    ];
+
+    /// The members of an answer that show it. Strings in it are not yet redacted.
+    pub fn of(self, kept: &Kept, limits: &KeptLimits) -> Map<String, Json> {
+        let mut shown = Map::new();
+        let mut put = |name: &str, value: Json| drop(shown.insert(name.to_owned(), value));
+        let text = match self {
+            View::Overview => {
+                put("usage", json!(kept.usage()));
+                [memory(kept), history(kept), prints(kept), calls(kept)].join("\n\n")
+            }
+            View::Memory => {
+                put("stored_keys", json!(kept.names()));
+                put("usage", json!(kept.usage()));
+                memory(kept)
+            }
+            View::Prints => {
+                put("prints", kept.prints.iter().collect());
+                prints(kept)
+            }
+            View::ToolCalls => {
+                put("tool_calls", json!([]));
+                put("upstream_calls", kept.upstream_calls.iter().filter_map(|call| serde_json::from_str::<Json>(call).ok()).collect());
+                calls(kept)
+            }
+            View::History => {
+                let entry = |(at, value): (usize, &Value)| {
+                    let preview = print::preview(value, PREVIEW_BYTES);
+                    json!({ "name": format!("*{}", at + 1), "preview": preview.text, "truncated": preview.truncated })
+                };
+                put("history", kept.results.iter().enumerate().map(entry).collect());
+                history(kept)
+            }
+            View::Limits => {
+                put("limits", json!(limits));
+                put("usage", json!(kept.usage()));
+                let mut largest: Vec<(usize, &str)> = kept.bindings.iter().map(|(name, value)| (value.heap_bytes(), name)).collect();
+                largest.sort_by(|a, b| b.0.cmp(&a.0).then_with(|| a.1.cmp(b.1)));
+                let largest = largest.into_iter().take(SHOWN).map(|(bytes, name)| json!({ "name": name, "bytes": bytes }));
+                put("top_bindings", largest.collect());
+                format!("{} of {} bytes of bindings", kept.bindings.bytes(), limits.max_memory_bytes)
+            }
+        };
+        put("text", json!(text));
+        shown
+    }
+}
+
+fn memory(kept: &Kept) -> String {
+    if kept.bindings.is_empty() {
+        return "no bindings".to_owned();
+    }
+    let mut lines: Vec<String> = kept.bindings.iter().take(SHOWN).map(|(name, value)| format!("{name}: {}", shape(value))).collect();
+    if kept.bindings.len() > SHOWN {
+        lines.push(format!("… and {} more", kept.bindings.len() - SHOWN));
+    }
+    format!("bindings:\n{}", lines.join("\n"))
+}
+
+/// What a value is, and how large; the value itself where it is short.
+fn shape(value: &Value) -> String {
+    let preview = print::preview(value, PREVIEW_BYTES);
+    match (value.kind(), value.len()) {
+        (Kind::Function, _) => "function".to_owned(),
+        (kind, Some(entries)) if preview.truncated => format!("{} of {entries}", kind.described()),
+        (kind, _) if preview.truncated => kind.described().to_owned(),
+        _ => preview.text,
+    }
+}
+
+fn history(kept: &Kept) -> String {
+    if kept.results.is_empty() {
+        return "no results yet".to_owned();
+    }
+    let lines = kept.results.iter().enumerate();
+    let lines: Vec<String> = lines.map(|(at, value)| format!("*{}: {}", at + 1, print::preview(value, PREVIEW_BYTES).text)).collect();
+    lines.join("\n")
+}
+
+fn prints(kept: &Kept) -> String {
+    if kept.prints.is_empty() {
+        return "nothing printed".to_owned();
+    }
+    format!("printed:\n{}", kept.prints.iter().collect::<Vec<_>>().join("\n"))
+}
+
+fn calls(kept: &Kept) -> String {
+    if kept.upstream_calls.is_empty() { "no tool calls".to_owned() } else { format!("{} upstream calls", kept.upstream_calls.iter().count()) }
+}

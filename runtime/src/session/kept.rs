@@ -1,0 +1,160 @@
+//! What a session keeps from one call to the next.
+
+use std::collections::VecDeque;
+
+use ptc_lisp::{Bindings, Value, print};
+use serde::Serialize;
+
+use super::Fault;
+use super::limits::KeptLimits;
+use crate::evaluation::Evaluation;
+
+/// Recent results: `*1 *2 *3`.
+const RECENT: usize = 3;
+/// Bytes of the preview that stands for a result too large to keep.
+const PREVIEW_BYTES: usize = 512;
+
+/// Definitions, recent results and histories.
+#[derive(Debug, Clone, Default)]
+pub struct Kept {
+    /// What `def` and `defn` left.
+    pub bindings: Bindings,
+    /// `*1 *2 *3`, newest first.
+    pub results: Vec<Value>,
+    /// Printed lines.
+    pub prints: Log,
+    /// Calls of upstream tools, as JSON.
+    pub upstream_calls: Log,
+}
+
+/// The last entries of something, within a number of entries and of bytes.
+#[derive(Debug, Clone, Default)]
+pub struct Log {
+    entries: VecDeque<String>,
+    bytes: usize,
+}
+
+/// What a session uses of its caps.
+#[derive(Debug, Serialize)]
+pub struct Usage {
+    memory_bytes: usize,
+    binding_count: usize,
+    history_bytes: usize,
+    history_count: usize,
+    print_bytes: usize,
+    print_entries: usize,
+    tool_call_bytes: usize,
+    tool_call_entries: usize,
+    upstream_call_bytes: usize,
+    upstream_call_entries: usize,
+}
+
+impl Kept {
+    /// What is kept after an evaluation that went well, with the names that it defined or changed.
+    pub fn after(&self, evaluation: &Evaluation, limits: &KeptLimits) -> Result<(Kept, Vec<String>), Fault> {
+        let bindings = evaluation.bindings.clone();
+        let changed: Vec<String> = bindings.changes(&self.bindings).map(|(name, _)| name.to_owned()).collect();
+        for name in &changed {
+            let bytes = bindings.get(name).map_or(0, Value::heap_bytes);
+            if bytes > limits.max_binding_bytes {
+                let most = limits.max_binding_bytes;
+                return Err(over(&format!("the binding `{name}` takes {bytes} bytes, one may take {most}")));
+            }
+        }
+        if bindings.len() > limits.max_bindings {
+            return Err(over(&format!("{} bindings, a session may have {}", bindings.len(), limits.max_bindings)));
+        }
+        let bytes = bindings.bytes();
+        if bytes > limits.max_memory_bytes {
+            return Err(over(&format!("the bindings take {bytes} bytes, a session may keep {}", limits.max_memory_bytes)));
+        }
+        let mut kept = Kept { bindings, ..self.clone() };
+        if let Some(value) = &evaluation.value {
+            kept.results.insert(0, recent(value, limits.max_history_entry_bytes));
+            kept.results.truncate(RECENT);
+        }
+        for line in &evaluation.prints {
+            kept.prints.push(line.clone(), limits.max_print_entries, limits.max_print_bytes);
+        }
+        for call in evaluation.calls.iter().flatten() {
+            let record = serde_json::to_string(call).unwrap_or_default();
+            kept.upstream_calls.push(record, limits.max_upstream_call_entries, limits.max_upstream_call_bytes);
+        }
+        Ok((kept, changed))
+    }
+
+    /// The names that have a value, in alphabetical order.
+    pub fn names(&self) -> Vec<String> {
+        self.bindings.iter().map(|(name, _)| name.to_owned()).collect()
+    }
+
+    /// What it uses of its caps.
+    pub fn usage(&self) -> Usage {
+        Usage {
+            memory_bytes: self.bindings.bytes(),
+            binding_count: self.bindings.len(),
+            history_bytes: self.results.iter().map(Value::heap_bytes).sum(),
+            history_count: self.results.len(),
+            print_bytes: self.prints.bytes,
+            print_entries: self.prints.entries.len(),
+            // A server has no application tools: their history has its caps, and stays empty.
+            tool_call_bytes: 0,
+            tool_call_entries: 0,
+            upstream_call_bytes: self.upstream_calls.bytes,
+            upstream_call_entries: self.upstream_calls.entries.len(),
+        }
+    }
+}
+
+impl Log {
+    /// Appends an entry; the oldest go where that is too much. An entry that is too long by itself is left out.
+    pub fn push(&mut self, entry: String, most: usize, most_bytes: usize) {
+        if entry.len() > most_bytes {
+            return;
+        }
+        self.bytes += entry.len();
+        self.entries.push_back(entry);
+        while self.entries.len() > most || self.bytes > most_bytes {
+            let Some(oldest) = self.entries.pop_front() else { break };
+            self.bytes -= oldest.len();
+        }
+    }
+
+    /// From the oldest to the newest.
+    pub fn iter(&self) -> impl Iterator<Item = &str> {
+        self.entries.iter().map(String::as_str)
+    }
+
+    /// Whether it has none.
+    pub fn is_empty(&self) -> bool {
+        self.entries.is_empty()
+    }
+}
+
+fn over(what: &str) -> Fault {
+    Fault::Limit(format!("{what}; nothing of this evaluation was kept. lisp_session_forget makes room"))
+}
+
+fn recent(value: &Value, most: usize) -> Value {
+    let bytes = value.heap_bytes();
+    if bytes <= most {
+        return value.clone();
+    }
+    let print::Preview { text, .. } = print::preview(value, PREVIEW_BYTES);
+    Value::string(format!("{text} ; {bytes} bytes, too large to keep"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn logs_keep_the_newest() {
+        let mut log = Log::default();
+        for entry in ["aa", "bb", "cc", "dddd", "too long"] {
+            log.push(entry.to_owned(), 3, 7);
+        }
+        assert_eq!(log.iter().collect::<Vec<_>>(), ["cc", "dddd"]);
+        assert_eq!(log.bytes, 6);
+    }
+}

@@ -1,0 +1,61 @@
+//! Sessions: definitions, recent results and histories that outlive a call, each within its caps.
+//!
+//! - [`limits`]: the caps, and what a client is told of them.
+//! - [`kept`]: what a session keeps, and what of an evaluation goes into it.
+//! - [`store`]: the sessions of a server, by owner and id: one evaluation at a time in each, closed by age and by idleness.
+//! - [`tools`]: the tools `lisp_session_start list eval inspect forget close`.
+//! - [`inspect`]: what `lisp_session_inspect` shows.
+//!
+//! An evaluation works on a copy of what its session keeps; only a whole success replaces it, so that a fault, a cancelled call or
+//! a cap leaves the session as it was.
+
+pub mod inspect;
+pub mod kept;
+pub mod limits;
+pub mod store;
+pub mod tools;
+
+use std::fmt;
+
+pub use kept::Kept;
+pub use limits::SessionLimits;
+pub use store::{Lease, Sessions};
+
+/// Why a session tool has no answer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Fault {
+    /// The arguments are wrong; the sentence says how.
+    Args(String),
+    /// No session of that id belongs to the caller.
+    NotFound,
+    /// It was closed, by its owner, by age or by idleness.
+    Closed,
+    /// An evaluation of it runs.
+    Busy,
+    /// A cap is reached; the sentence says which.
+    Limit(String),
+}
+
+impl Fault {
+    /// Its documented name.
+    pub fn reason(&self) -> &'static str {
+        match self {
+            Fault::Args(_) => "session_args_error",
+            Fault::NotFound => "session_not_found",
+            Fault::Closed => "session_closed",
+            Fault::Busy => "session_busy",
+            Fault::Limit(_) => "session_limit_exceeded",
+        }
+    }
+}
+
+impl fmt::Display for Fault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Fault::Args(why) | Fault::Limit(why) => f.write_str(why),
+            Fault::NotFound => f.write_str("there is no such session; lisp_session_list shows yours, lisp_session_start opens one"),
+            Fault::Closed => f.write_str("the session is closed; lisp_session_start opens another"),
+            Fault::Busy => f.write_str("an evaluation of this session is running; wait for it, then send the same call again"),
+        }
+    }
+}

@@ -1,0 +1,208 @@
+//! The tools of sessions: what clients read of them, their arguments, and the answers of all but `lisp_session_eval`, which runs a
+//! program and is answered as `lisp_eval` is.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde_json::{Map, Value as Json, json};
+
+use super::inspect::View;
+use super::{Fault, Kept, Sessions};
+use crate::protocol::message::{Arguments, kind, string};
+
+/// A tool of sessions.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Tool {
+    /// Opens a session.
+    Start,
+    /// The caller's sessions.
+    List,
+    /// Runs a program in one.
+    Eval,
+    /// Shows what one keeps.
+    Inspect,
+    /// Lets go of some of it.
+    Forget,
+    /// Ends one.
+    Close,
+}
+
+/// What can be cleared as a whole.
+const CLEARED: [(&str, fn(&mut Kept)); 5] = [
+    ("memory", |kept| kept.bindings = ptc_lisp::Bindings::default()),
+    ("history", |kept| kept.results.clear()),
+    ("prints", |kept| kept.prints = super::kept::Log::default()),
+    ("tool_calls", |_| {}),
+    ("upstream_calls", |kept| kept.upstream_calls = super::kept::Log::default()),
+];
+
+/// Bytes of a title and of a reason.
+const LABEL_BYTES: usize = 200;
+
+impl Tool {
+    /// Every tool, by name.
+    pub const ALL: [(&'static str, Tool); 6] = [
+        ("lisp_session_start", Tool::Start),
+        ("lisp_session_list", Tool::List),
+        ("lisp_session_eval", Tool::Eval),
+        ("lisp_session_inspect", Tool::Inspect),
+        ("lisp_session_forget", Tool::Forget),
+        ("lisp_session_close", Tool::Close),
+    ];
+
+    /// The tool of that name.
+    pub fn named(name: &str) -> Option<Tool> {
+        Self::ALL.iter().find(|(known, _)| *known == name).map(|(_, tool)| *tool)
+    }
+
+    /// What clients read of it, but for its name and `lisp_session_eval`'s program arguments.
+    pub fn described(self) -> (&'static str, Json) {
+        let id = || json!({ "type": "string" });
+        let object = |properties: Json, required: Json| {
+            json!({ "type": "object", "properties": properties, "required": required, "additionalProperties": false })
+        };
+        match self {
+            Tool::Start => (
+                "Opens a session, in which definitions outlive a call. Answers with its session_id.",
+                object(json!({ "title": { "type": "string" }, "ttl_ms": { "type": "integer", "minimum": 1 } }), json!([])),
+            ),
+            Tool::List => ("Your open sessions.", object(json!({}), json!([]))),
+            Tool::Eval => (
+                "As lisp_eval, in a session: what def and defn define is there in later calls, *1 *2 *3 are the last results. An \
+                 error changes nothing.",
+                object(json!({ "session_id": id() }), json!(["session_id", "program"])),
+            ),
+            Tool::Inspect => {
+                let views: Vec<&str> = View::ALL.iter().map(|(name, _)| *name).collect();
+                let view = json!({ "type": "string", "enum": views });
+                ("What a session keeps.", object(json!({ "session_id": id(), "view": view }), json!(["session_id"])))
+            }
+            Tool::Forget => {
+                let names = json!({ "type": "array", "items": { "type": "string" } });
+                let parts: Vec<&str> = CLEARED.iter().map(|(name, _)| *name).collect();
+                let clear = json!({ "type": "array", "items": { "type": "string", "enum": parts } });
+                let properties = json!({ "session_id": id(), "bindings": names, "clear": clear });
+                ("Takes bindings or whole histories out of a session.", object(properties, json!(["session_id"])))
+            }
+            Tool::Close => (
+                "Ends a session.",
+                object(json!({ "session_id": id(), "reason": { "type": "string" } }), json!(["session_id"])),
+            ),
+        }
+    }
+
+    /// The argument names that it takes.
+    fn arguments(self) -> &'static [&'static str] {
+        match self {
+            Tool::Start => &["title", "ttl_ms"],
+            Tool::List => &[],
+            Tool::Eval => &["session_id", "program", "context", "output_schema"],
+            Tool::Inspect => &["session_id", "view"],
+            Tool::Forget => &["session_id", "bindings", "clear"],
+            Tool::Close => &["session_id", "reason"],
+        }
+    }
+}
+
+/// The answer of a tool that runs no program, as the members of its data.
+pub fn answer(tool: Tool, sessions: &Arc<Sessions>, owner: &str, arguments: &Arguments<'_>) -> Result<Map<String, Json>, Fault> {
+    check_names(tool, arguments)?;
+    let shown = match tool {
+        Tool::Start => {
+            let most = sessions.limits().ttl;
+            let ttl = match arguments.get("ttl_ms") {
+                None => most,
+                Some(raw) => raw.parse().ok().map(Duration::from_millis).filter(|ttl| !ttl.is_zero() && *ttl <= most).ok_or_else(|| {
+                    Fault::Args(format!("`ttl_ms` must be an integer from 1 to {}, got {raw}", most.as_millis()))
+                })?,
+            };
+            let session = sessions.start(owner, label(arguments, "title")?, ttl)?;
+            json!({ "session_id": session.session_id, "expires_at": session.expires_at, "limits": sessions.limits().told() })
+        }
+        Tool::List => {
+            let all = sessions.list(owner);
+            json!({ "count": all.len(), "sessions": all })
+        }
+        Tool::Eval => return Err(Fault::Args("lisp_session_eval runs a program".into())),
+        Tool::Inspect => {
+            let id = session_id(arguments)?;
+            let view = view(arguments)?;
+            let (session, kept) = sessions.look(owner, &id)?;
+            let mut shown = view.of(&kept, &sessions.limits().kept);
+            let name = View::ALL.iter().find(|(_, known)| *known == view).map(|(name, _)| *name);
+            shown.extend([("view".to_owned(), json!(name)), ("session_id".to_owned(), json!(id)), ("session".to_owned(), json!(session))]);
+            Json::Object(shown)
+        }
+        Tool::Forget => {
+            let id = session_id(arguments)?;
+            let (names, parts) = (strings(arguments, "bindings")?, strings(arguments, "clear")?);
+            let parts = parts.into_iter().map(part).collect::<Result<Vec<_>, _>>()?;
+            let (removed, kept) = sessions.change(owner, &id, |kept| {
+                parts.iter().for_each(|(_, clear)| clear(kept));
+                names.into_iter().filter(|name| kept.bindings.forget(name).is_some()).collect::<Vec<_>>()
+            })?;
+            let cleared: Vec<&str> = parts.iter().map(|(name, _)| *name).collect();
+            json!({
+                "session_id": id, "removed_bindings": removed, "cleared": cleared, "stored_keys": kept.names(), "usage": kept.usage(),
+            })
+        }
+        Tool::Close => {
+            let id = session_id(arguments)?;
+            let reason = label(arguments, "reason")?;
+            sessions.close(owner, &id)?;
+            json!({ "session_id": id, "closed": true, "reason": reason })
+        }
+    };
+    let mut members = Map::from_iter([("status".to_owned(), json!("ok"))]);
+    if let Json::Object(shown) = shown {
+        members.extend(shown);
+    }
+    Ok(members)
+}
+
+/// The session in which a program is to run.
+pub fn session_id(arguments: &Arguments<'_>) -> Result<String, Fault> {
+    let missing = || Fault::Args("`session_id` is required: the id that lisp_session_start gave".into());
+    let raw = arguments.get("session_id").ok_or_else(missing)?;
+    match string(raw) {
+        Some(id) if !id.is_empty() => Ok(id.into_owned()),
+        _ => Err(Fault::Args(format!("`session_id` must be a non-empty string, got {}", kind(raw)))),
+    }
+}
+
+fn check_names(tool: Tool, arguments: &Arguments<'_>) -> Result<(), Fault> {
+    let known = tool.arguments();
+    let Some((name, _)) = arguments.members.iter().find(|(name, _)| !known.contains(&&**name)) else { return Ok(()) };
+    let takes = if known.is_empty() { "it takes none".to_owned() } else { format!("it takes {}", known.join(", ")) };
+    Err(Fault::Args(format!("unknown argument `{name}`: {takes}")))
+}
+
+fn label(arguments: &Arguments<'_>, name: &str) -> Result<Option<String>, Fault> {
+    let Some(raw) = arguments.get(name).filter(|raw| kind(raw) != "null") else { return Ok(None) };
+    match string(raw) {
+        Some(text) if text.len() <= LABEL_BYTES => Ok(Some(text.into_owned())),
+        Some(_) => Err(Fault::Args(format!("`{name}` is longer than {LABEL_BYTES} bytes"))),
+        None => Err(Fault::Args(format!("`{name}` must be a string, got {}", kind(raw)))),
+    }
+}
+
+fn strings(arguments: &Arguments<'_>, name: &str) -> Result<Vec<String>, Fault> {
+    let Some(raw) = arguments.get(name).filter(|raw| kind(raw) != "null") else { return Ok(Vec::new()) };
+    serde_json::from_str(raw).map_err(|_| Fault::Args(format!("`{name}` must be an array of strings")))
+}
+
+fn part(name: String) -> Result<(&'static str, fn(&mut Kept)), Fault> {
+    CLEARED.into_iter().find(|(known, _)| *known == name).ok_or_else(|| {
+        let known: Vec<&str> = CLEARED.iter().map(|(known, _)| *known).collect();
+        Fault::Args(format!("`clear` knows {}, got \"{name}\"", known.join(", ")))
+    })
+}
+
+fn view(arguments: &Arguments<'_>) -> Result<View, Fault> {
+    let Some(raw) = arguments.get("view").filter(|raw| kind(raw) != "null") else { return Ok(View::Overview) };
+    let named = |name: &str| View::ALL.iter().find(|(known, _)| *known == name).map(|(_, view)| *view);
+    string(raw).and_then(|name| named(&name)).ok_or_else(|| {
+        let known: Vec<&str> = View::ALL.iter().map(|(known, _)| *known).collect();
+        Fault::Args(format!("`view` is one of {}, got {raw}", known.join(", ")))
+    })
+}
