@@ -40,6 +40,7 @@ pub mod protocol;
 pub mod schema;
 pub mod secrets;
 pub mod server;
+pub mod session;
 pub mod settings;
 pub mod upstream;
 

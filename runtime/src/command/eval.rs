@@ -11,7 +11,7 @@ use tokio::sync::oneshot;
 
 use super::host::{Ended, Host};
 use super::{FAILED, unusable, written};
-use crate::evaluation::{Call, Evaluation, Failure, Reason};
+use crate::evaluation::{Call, Evaluation, Failure, Past, Reason};
 use crate::profile::{Profile, answer};
 use crate::settings::Settings;
 
@@ -64,7 +64,7 @@ fn evaluate(host: &mut Host, deployment: &'static Deployment, settings: &Setting
     let stop = cancel.clone();
     let (send, mut receive) = oneshot::channel();
     pool.spawn(
-        move || evaluator.evaluate(&call, &cancel),
+        move || evaluator.evaluate(&call, &cancel, Past::default()),
         move |result| {
             // Nobody waits any more after a second signal.
             let _ = send.send(result.unwrap_or_else(|panicked| Evaluation::panicked(&panicked)));

@@ -5,7 +5,7 @@ use std::fmt::Write;
 use ptc_catalog::Deployment;
 
 use crate::settings::FLAGS;
-use crate::settings::flags::{Default, Flag, Group};
+use crate::settings::flag::{Default, Flag, Group};
 
 /// The help text of a deployment.
 pub(super) fn render(deployment: &'static Deployment) -> String {

@@ -14,6 +14,7 @@ use serde_json::{Value, json};
 
 use crate::profile::Profile;
 use crate::server::dispatch::TOOL_NAME;
+use crate::session::tools::Tool as SessionTool;
 use crate::settings::Settings;
 
 /// The result of `tools/list` as clients of the handshake era receive it, byte for byte.
@@ -34,7 +35,27 @@ pub fn tools_json(deployment: &'static Deployment, settings: &Settings, clean: &
     {
         members.insert("outputSchema".into(), schema);
     }
-    json!([tool]).to_string()
+    let mut tools = vec![tool];
+    if settings.sessions {
+        tools.extend(SessionTool::ALL.iter().map(|(name, session_tool)| session(name, *session_tool, deployment, settings)));
+    }
+    json!(tools).to_string()
+}
+
+/// A tool of sessions. `lisp_session_eval` takes what `lisp_eval` takes and answers as it does.
+fn session(name: &str, tool: SessionTool, deployment: &'static Deployment, settings: &Settings) -> Value {
+    let (description, mut schema) = tool.described();
+    let mut annotated = annotations(deployment, settings);
+    if tool == SessionTool::Eval {
+        let mut shared = input_schema();
+        let shared = shared.get_mut("properties").and_then(Value::as_object_mut).map(std::mem::take).unwrap_or_default();
+        if let Some(properties) = schema.get_mut("properties").and_then(Value::as_object_mut) {
+            properties.extend(shared);
+        }
+    } else {
+        annotated = json!({ "readOnlyHint": matches!(tool, SessionTool::List | SessionTool::Inspect), "openWorldHint": false });
+    }
+    json!({ "name": name, "description": description, "inputSchema": schema, "annotations": annotated })
 }
 
 fn description(deployment: &'static Deployment, settings: &Settings, clean: &dyn Fn(&str) -> Cow<'_, str>) -> String {

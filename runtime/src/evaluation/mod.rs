@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 
 use ptc_catalog::Deployment;
 use ptc_lisp::limits::{Cancel, Limits};
-use ptc_lisp::{Kind, Program, Run, Value, json, print};
+use ptc_lisp::{Bindings, Kind, Program, Run, Value, json, print};
 
 pub use call::Call;
 pub use reason::Reason;
@@ -36,6 +36,15 @@ pub struct Evaluator {
     redactor: Redactor,
 }
 
+/// What earlier evaluations left to this one.
+#[derive(Debug, Clone, Default)]
+pub struct Past {
+    /// Their definitions.
+    pub bindings: Bindings,
+    /// Their values, newest first: `*1 *2 *3`.
+    pub results: Vec<Value>,
+}
+
 /// A call that can run.
 struct Prepared {
     program: Program,
@@ -50,6 +59,12 @@ pub struct Evaluation {
     pub outcome: Result<Preview, Failure>,
     /// The value as JSON that matches `output_schema`, where the call gave one.
     pub validated: Option<Validated>,
+    /// The value itself, for whoever keeps it.
+    pub value: Option<Value>,
+    /// The definitions after the evaluation; those from before it where it failed.
+    pub bindings: Bindings,
+    /// What its session has of it, where it ran in one.
+    pub session: Option<InSession>,
     /// What the program printed, a line each.
     pub prints: Vec<String>,
     /// Upstream calls, in order of their start; `None` where there are no upstreams to call.
@@ -58,6 +73,17 @@ pub struct Evaluation {
     pub duration: Duration,
     /// The context, kept so that it is taken apart after the answer has gone: a large one takes milliseconds.
     pub context: Option<Value>,
+}
+
+/// What a session has of an evaluation.
+#[derive(Debug)]
+pub struct InSession {
+    /// Its metadata afterwards; nothing where it was closed meanwhile.
+    pub metadata: serde_json::Value,
+    /// Names that were defined or changed.
+    pub changed: Vec<String>,
+    /// Names that it keeps.
+    pub stored: Vec<String>,
 }
 
 /// A value as readable text.
@@ -97,6 +123,9 @@ impl Evaluation {
         Evaluation {
             outcome: Err(failure),
             validated: None,
+            value: None,
+            bindings: Bindings::default(),
+            session: None,
             prints: Vec::new(),
             calls: None,
             duration: Duration::ZERO,
@@ -119,20 +148,20 @@ impl Evaluator {
     }
 
     /// Evaluates on the calling thread, whose stack must be one that `ptc-lisp` names.
-    pub fn evaluate(&self, call: &Call, cancel: &Cancel) -> Evaluation {
+    pub fn evaluate(&self, call: &Call, cancel: &Cancel, past: Past) -> Evaluation {
         let started = Instant::now();
-        let mut evaluation = match self.prepare(call) {
-            Ok(prepared) => self.run(call, prepared, cancel, started),
+        let mut evaluation = match self.prepare(call, &past.bindings) {
+            Ok(prepared) => self.run(call, prepared, past, cancel, started),
             Err(failure) => Evaluation::refused(failure),
         };
         evaluation.duration = started.elapsed();
         evaluation
     }
 
-    fn prepare(&self, call: &Call) -> Result<Prepared, Failure> {
+    fn prepare(&self, call: &Call, known: &Bindings) -> Result<Prepared, Failure> {
         let schema = call.output_schema.as_deref().map(validated::schema).transpose()?;
         let context = call.context.as_deref().map(context).transpose()?;
-        let program = Program::compile(&call.program).map_err(|error| self.failure(&error, &call.program))?;
+        let program = Program::compile_with(&call.program, known).map_err(|error| self.failure(&error, &call.program))?;
         let certain = ptc_check::check(&program, self.deployment.catalog).into_iter().find(|finding| finding.certain);
         match certain {
             None => Ok(Prepared { program, context, schema }),
@@ -140,12 +169,13 @@ impl Evaluator {
         }
     }
 
-    fn run(&self, call: &Call, prepared: Prepared, cancel: &Cancel, started: Instant) -> Evaluation {
+    fn run(&self, call: &Call, prepared: Prepared, past: Past, cancel: &Cancel, started: Instant) -> Evaluation {
         let Prepared { program, context, schema } = prepared;
         let host = self.upstreams.program();
         let limits = self.limits.clone();
         let mut run =
             Run::new(&program).limits(limits).host(host.clone()).gauge(alloc::live_bytes).cancel(cancel.clone()).started(started);
+        run = run.bindings(past.bindings).history(past.results);
         if let Some(context) = &context {
             run = run.context(context.clone());
         }
@@ -162,6 +192,9 @@ impl Evaluator {
         Evaluation {
             outcome: preview,
             validated,
+            value: outcome.result.ok(),
+            bindings: outcome.bindings,
+            session: None,
             prints: outcome.prints.iter().map(|line| self.redact(line)).collect(),
             calls: (!self.deployment.catalog.upstreams.is_empty()).then(|| host.calls()),
             duration: Duration::ZERO,

@@ -19,6 +19,8 @@ pub enum Reason {
     Fail,
     /// The result does not match the schema that the call gave.
     ValidationError,
+    /// The session may not keep so much.
+    SessionLimitExceeded,
     /// As many evaluations run as may.
     Busy,
     /// The client stopped the call.
@@ -31,7 +33,7 @@ pub enum Reason {
 
 impl Reason {
     /// Every reason.
-    pub const ALL: [Reason; 11] = [
+    pub const ALL: [Reason; 12] = [
         Reason::ParseError,
         Reason::RuntimeError,
         Reason::Timeout,
@@ -39,6 +41,7 @@ impl Reason {
         Reason::ArgsError,
         Reason::Fail,
         Reason::ValidationError,
+        Reason::SessionLimitExceeded,
         Reason::Busy,
         Reason::Cancelled,
         Reason::UnknownTool,
@@ -55,6 +58,7 @@ impl Reason {
             Reason::ArgsError => "args_error",
             Reason::Fail => "fail",
             Reason::ValidationError => "validation_error",
+            Reason::SessionLimitExceeded => "session_limit_exceeded",
             Reason::Busy => "busy",
             Reason::Cancelled => "cancelled",
             Reason::UnknownTool => "unknown_tool",

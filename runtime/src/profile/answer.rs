@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 
+use ptc_lisp::Kind;
 use serde::Serialize;
 use serde_json::value::RawValue;
 
@@ -48,9 +49,21 @@ pub struct Payload<'a> {
     #[serde(skip_serializing_if = "is_false")]
     validated_preview_truncated: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
+    session: Option<&'a serde_json::Value>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    memory: Option<Memory<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     upstream_calls: Option<Calls<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     ptc_metrics: Option<Metrics>,
+}
+
+/// What a session keeps of an evaluation.
+#[derive(Debug, Serialize)]
+struct Memory<'a> {
+    #[serde(skip_serializing_if = "<[String]>::is_empty")]
+    changed_keys: &'a [String],
+    stored_keys: &'a [String],
 }
 
 #[derive(Debug, Serialize)]
@@ -144,6 +157,24 @@ fn reduced(evaluation: &Evaluation, profile: Profile, era: Era, most: usize) -> 
     envelope(evaluation, &text, (profile != Profile::Slim).then_some(&payload), era)
 }
 
+/// The raw JSON of a tool result that is data in every profile: the same members as text and as structured content.
+pub fn data_result(members: &serde_json::Map<String, serde_json::Value>, is_error: bool, era: Era) -> String {
+    #[derive(Serialize)]
+    struct DataResult<'a> {
+        content: [Text<'a>; 1],
+        #[serde(rename = "structuredContent")]
+        structured_content: &'a serde_json::Map<String, serde_json::Value>,
+        #[serde(rename = "isError")]
+        is_error: bool,
+        #[serde(rename = "resultType", skip_serializing_if = "Option::is_none")]
+        result_type: Option<&'static str>,
+    }
+    let text = serde_json::to_string(members).unwrap_or_default();
+    let content = [Text { r#type: "text", text: &text }];
+    let result_type = (era == Era::Stateless).then_some("complete");
+    serde_json::to_string(&DataResult { content, structured_content: members, is_error, result_type }).unwrap_or_default()
+}
+
 /// The raw JSON of a tool result that refuses a call.
 pub fn refusal(reason: Reason, message: impl Into<String>, feedback: &str, profile: Profile, era: Era) -> String {
     let mut failure = Failure::plain(reason, message);
@@ -157,6 +188,11 @@ pub fn payload(evaluation: &Evaluation, profile: Profile) -> Payload<'_> {
     let budget = profile.budget();
     let (prints, prints_truncated) = printed(evaluation, budget);
     let mut payload = Payload { upstream_calls: calls(evaluation, full), ..Payload::default() };
+    if let Some(session) = &evaluation.session {
+        payload.session = Some(&session.metadata);
+        let keeps = evaluation.outcome.is_ok() && !session.stored.is_empty();
+        payload.memory = keeps.then_some(Memory { changed_keys: &session.changed, stored_keys: &session.stored });
+    }
     let result = match &evaluation.outcome {
         Ok(value) => {
             payload.status = "ok";
@@ -207,7 +243,7 @@ pub fn text(evaluation: &Evaluation, profile: Profile) -> String {
             if profile == Profile::Slim && !prints.is_empty() {
                 text = format!("<prints>\n{}\n\n<result>\n", prints.join("\n"));
             }
-            text.push_str(&shown(value));
+            text.push_str(&with_definitions(evaluation, value));
             if value.truncated || (profile == Profile::Slim && prints_truncated) {
                 text.push_str("\n\n[truncated]");
             }
@@ -220,8 +256,22 @@ pub fn text(evaluation: &Evaluation, profile: Profile) -> String {
                 text.push('\n');
                 text.push_str(cut(&failure.feedback, budget.feedback_bytes).0);
             }
+            if evaluation.session.is_some() {
+                text.push_str("\n[rolled back]");
+            }
             text
         }
+    }
+}
+
+/// A value with the names that its session has new. A program that ends in `def` has said all with the name.
+fn with_definitions(evaluation: &Evaluation, value: &Preview) -> String {
+    let stored = evaluation.session.as_ref().map(|session| session.changed.join(", ")).filter(|names| !names.is_empty());
+    let is_definition = evaluation.value.as_ref().is_some_and(|value| value.kind() == Kind::Var);
+    match stored {
+        Some(names) if is_definition => format!("[stored: {names}]"),
+        Some(names) => format!("{}\n[stored: {names}]", shown(value)),
+        None => shown(value).into_owned(),
     }
 }
 

@@ -10,7 +10,7 @@ use ptc_catalog::Deployment;
 use super::in_flight::{Denied, InFlight};
 use super::outbox::Outbox;
 use crate::describe;
-use crate::evaluation::{Call, Evaluation, Evaluator, Reason};
+use crate::evaluation::{Call, Evaluation, Evaluator, Past, Reason};
 use crate::log::{self, Level};
 use crate::pool::Pool;
 use crate::profile::answer;
@@ -18,6 +18,8 @@ use crate::protocol::message::{self, Message, Params, Refusal};
 use crate::protocol::reply::{self, ErrorBody, INVALID_PARAMS, INVALID_REQUEST, METHOD_NOT_FOUND, PARSE_ERROR};
 use crate::protocol::revision::{self, Era, SERVER_INFO_KEY, STATELESS};
 use crate::secrets::Redactor;
+use crate::session::tools::Tool as SessionTool;
+use crate::session::{self, Sessions};
 use crate::settings::Settings;
 
 /// The name of the server.
@@ -25,6 +27,9 @@ pub const SERVER_NAME: &str = "ptc_lisp";
 
 /// The name of its tool.
 pub const TOOL_NAME: &str = "lisp_eval";
+
+/// Whose sessions those of a client on standard input are.
+const OWNER: &str = "stdio";
 
 /// How long a client of the stateless era may keep the tool list: it never changes while the binary is the same.
 const TTL_MS: u64 = 3_600_000;
@@ -39,6 +44,7 @@ pub struct Server {
     calls: Arc<InFlight>,
     outbox: Arc<Outbox<File>>,
     tools: OnceLock<String>,
+    sessions: Option<Arc<Sessions>>,
     draining: AtomicBool,
 }
 
@@ -62,6 +68,7 @@ impl Server {
         outbox: Arc<Outbox<File>>,
     ) -> Self {
         let calls = InFlight::new(settings.max_concurrent_calls);
+        let sessions = settings.sessions.then(|| Sessions::new(settings.session_limits.clone()));
         Server {
             deployment,
             settings,
@@ -71,6 +78,7 @@ impl Server {
             calls,
             outbox,
             tools: OnceLock::new(),
+            sessions,
             draining: AtomicBool::new(false),
         }
     }
@@ -142,13 +150,38 @@ impl Server {
         let refuse = |reason, message: String, feedback: &str| {
             self.result(id, &answer::refusal(reason, message, feedback, profile, era));
         };
-        if name != TOOL_NAME {
-            return refuse(Reason::UnknownTool, format!("unknown tool: {name}"), "The only tool of this server is `lisp_eval`.");
+        let session_tool = self.sessions.as_ref().zip(SessionTool::named(&name));
+        if name != TOOL_NAME && session_tool.is_none() {
+            let feedback = if self.sessions.is_some() {
+                "The tools of this server are `lisp_eval` and `lisp_session_…`."
+            } else if SessionTool::named(&name).is_some() {
+                "Sessions are off: the server has to be started with --sessions."
+            } else {
+                "The only tool of this server is `lisp_eval`."
+            };
+            return refuse(Reason::UnknownTool, format!("unknown tool: {name}"), feedback);
         }
         if self.draining.load(Ordering::Acquire) {
             let message = "the server was shut down and takes no more calls".into();
             return refuse(Reason::ShuttingDown, message, "Start a new server process for further calls.");
         }
+        let lease = match session_tool {
+            None => None,
+            Some((sessions, SessionTool::Eval)) => {
+                let lease = session::tools::session_id(&params.arguments).and_then(|id| sessions.begin(OWNER, &id));
+                match lease {
+                    Ok(lease) => Some(lease),
+                    Err(fault) => return self.result(id, &self.session_fault(&fault, era)),
+                }
+            }
+            Some((sessions, tool)) => {
+                let answer = match session::tools::answer(tool, sessions, OWNER, &params.arguments) {
+                    Ok(members) => answer::data_result(&members, false, era),
+                    Err(fault) => self.session_fault(&fault, era),
+                };
+                return self.result(id, &answer);
+            }
+        };
         let call = match Call::read(&params.arguments, &self.settings) {
             Ok(call) => call,
             Err(message) => return refuse(Reason::ArgsError, message, ""),
@@ -174,7 +207,11 @@ impl Server {
         let cancel = place.cancel.clone();
         self.pool.spawn(
             move || {
-                let evaluation = evaluator.evaluate(&call, &cancel);
+                let past = lease.as_ref().map_or_else(Past::default, |lease| lease.kept.past());
+                let mut evaluation = evaluator.evaluate(&call, &cancel, past);
+                if let Some(lease) = lease {
+                    lease.settle(&mut evaluation);
+                }
                 (answer::tool_result(&evaluation, profile, era), evaluation)
             },
             move |done| {
@@ -190,6 +227,13 @@ impl Server {
                 drop(evaluation);
             },
         );
+    }
+
+    fn session_fault(&self, fault: &session::Fault, era: Era) -> String {
+        let message = self.redactor.redact_str(&fault.to_string()).into_owned();
+        let members = [("status", "error"), ("reason", fault.reason()), ("message", &message), ("feedback", &message)];
+        let members = members.into_iter().map(|(name, text)| (name.to_owned(), serde_json::Value::from(text))).collect();
+        answer::data_result(&members, true, era)
     }
 
     fn tool_list(&self, era: Era) -> String {

@@ -59,7 +59,10 @@ impl View {
             }
             View::ToolCalls => {
                 put("tool_calls", json!([]));
-                put("upstream_calls", kept.upstream_calls.iter().filter_map(|call| serde_json::from_str::<Json>(call).ok()).collect());
+                put(
+                    "upstream_calls",
+                    kept.upstream_calls.iter().filter_map(|call| serde_json::from_str::<Json>(call).ok()).collect(),
+                );
                 calls(kept)
             }
             View::History => {
@@ -73,7 +76,8 @@ impl View {
             View::Limits => {
                 put("limits", json!(limits));
                 put("usage", json!(kept.usage()));
-                let mut largest: Vec<(usize, &str)> = kept.bindings.iter().map(|(name, value)| (value.heap_bytes(), name)).collect();
+                let mut largest: Vec<(usize, &str)> =
+                    kept.bindings.iter().map(|(name, value)| (value.heap_bytes(), name)).collect();
                 largest.sort_by(|a, b| b.0.cmp(&a.0).then_with(|| a.1.cmp(b.1)));
                 let largest = largest.into_iter().take(SHOWN).map(|(bytes, name)| json!({ "name": name, "bytes": bytes }));
                 put("top_bindings", largest.collect());
@@ -89,7 +93,8 @@ fn memory(kept: &Kept) -> String {
     if kept.bindings.is_empty() {
         return "no bindings".to_owned();
     }
-    let mut lines: Vec<String> = kept.bindings.iter().take(SHOWN).map(|(name, value)| format!("{name}: {}", shape(value))).collect();
+    let mut lines: Vec<String> =
+        kept.bindings.iter().take(SHOWN).map(|(name, value)| format!("{name}: {}", shape(value))).collect();
     if kept.bindings.len() > SHOWN {
         lines.push(format!("… and {} more", kept.bindings.len() - SHOWN));
     }
@@ -112,7 +117,8 @@ fn history(kept: &Kept) -> String {
         return "no results yet".to_owned();
     }
     let lines = kept.results.iter().enumerate();
-    let lines: Vec<String> = lines.map(|(at, value)| format!("*{}: {}", at + 1, print::preview(value, PREVIEW_BYTES).text)).collect();
+    let lines: Vec<String> =
+        lines.map(|(at, value)| format!("*{}: {}", at + 1, print::preview(value, PREVIEW_BYTES).text)).collect();
     lines.join("\n")
 }
 
@@ -124,5 +130,9 @@ fn prints(kept: &Kept) -> String {
 }
 
 fn calls(kept: &Kept) -> String {
-    if kept.upstream_calls.is_empty() { "no tool calls".to_owned() } else { format!("{} upstream calls", kept.upstream_calls.iter().count()) }
+    if kept.upstream_calls.is_empty() {
+        "no tool calls".to_owned()
+    } else {
+        format!("{} upstream calls", kept.upstream_calls.iter().count())
+    }
 }

@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use super::Fault;
 use super::limits::KeptLimits;
-use crate::evaluation::Evaluation;
+use crate::evaluation::{Evaluation, Past};
 
 /// Recent results: `*1 *2 *3`.
 const RECENT: usize = 3;
@@ -81,6 +81,11 @@ impl Kept {
             kept.upstream_calls.push(record, limits.max_upstream_call_entries, limits.max_upstream_call_bytes);
         }
         Ok((kept, changed))
+    }
+
+    /// What the next evaluation starts from.
+    pub fn past(&self) -> Past {
+        Past { bindings: self.bindings.clone(), results: self.results.clone() }
     }
 
     /// The names that have a value, in alphabetical order.

@@ -53,7 +53,9 @@ impl fmt::Display for Fault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Fault::Args(why) | Fault::Limit(why) => f.write_str(why),
-            Fault::NotFound => f.write_str("there is no such session; lisp_session_list shows yours, lisp_session_start opens one"),
+            Fault::NotFound => {
+                f.write_str("there is no such session; lisp_session_list shows yours, lisp_session_start opens one")
+            }
             Fault::Closed => f.write_str("the session is closed; lisp_session_start opens another"),
             Fault::Busy => f.write_str("an evaluation of this session is running; wait for it, then send the same call again"),
         }

@@ -8,8 +8,10 @@ use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use jiff::{SignedDuration, Timestamp};
 use serde::Serialize;
+use serde_json::json;
 
 use super::{Fault, Kept, SessionLimits};
+use crate::evaluation::{Evaluation, Failure, InSession, Reason};
 
 /// Ids of closed sessions that are remembered, so that their owner is told what became of them.
 const REMEMBERED: usize = 1_000;
@@ -216,6 +218,30 @@ impl Session {
 }
 
 impl Lease {
+    /// Ends the evaluation: what went well is kept, unless a cap forbids it, and then it did not go well. What the session has of
+    /// it is noted in the evaluation.
+    pub fn settle(self, evaluation: &mut Evaluation) {
+        if evaluation.outcome.is_err() {
+            let (stored, metadata) = (self.kept.names(), json!(self.release()));
+            evaluation.session = Some(InSession { metadata, changed: Vec::new(), stored });
+            return;
+        }
+        let kept = self.kept.after(evaluation, &self.sessions.limits.kept);
+        let (metadata, changed, stored) = match kept {
+            Ok((kept, changed)) => {
+                let stored = kept.names();
+                (self.commit(kept), changed, stored)
+            }
+            Err(fault) => {
+                evaluation.outcome = Err(Failure::plain(Reason::SessionLimitExceeded, fault.to_string()));
+                evaluation.validated = None;
+                let stored = self.kept.names();
+                (self.release(), Vec::new(), stored)
+            }
+        };
+        evaluation.session = Some(InSession { metadata: json!(metadata), changed, stored });
+    }
+
     /// Puts what is to be kept in place of what was; a turn has passed. `None` where the session was closed meanwhile.
     pub fn commit(mut self, kept: Kept) -> Option<Metadata> {
         self.end(|session| {

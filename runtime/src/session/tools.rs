@@ -27,8 +27,10 @@ pub enum Tool {
     Close,
 }
 
-/// What can be cleared as a whole.
-const CLEARED: [(&str, fn(&mut Kept)); 5] = [
+/// A part that can be cleared as a whole, and how.
+type Part = (&'static str, fn(&mut Kept));
+
+const CLEARED: [Part; 5] = [
     ("memory", |kept| kept.bindings = ptc_lisp::Bindings::default()),
     ("history", |kept| kept.results.clear()),
     ("prints", |kept| kept.prints = super::kept::Log::default()),
@@ -58,9 +60,7 @@ impl Tool {
     /// What clients read of it, but for its name and `lisp_session_eval`'s program arguments.
     pub fn described(self) -> (&'static str, Json) {
         let id = || json!({ "type": "string" });
-        let object = |properties: Json, required: Json| {
-            json!({ "type": "object", "properties": properties, "required": required, "additionalProperties": false })
-        };
+        let object = |properties: Json, required: Json| json!({ "type": "object", "properties": properties, "required": required, "additionalProperties": false });
         match self {
             Tool::Start => (
                 "Opens a session, in which definitions outlive a call. Answers with its session_id.",
@@ -84,10 +84,9 @@ impl Tool {
                 let properties = json!({ "session_id": id(), "bindings": names, "clear": clear });
                 ("Takes bindings or whole histories out of a session.", object(properties, json!(["session_id"])))
             }
-            Tool::Close => (
-                "Ends a session.",
-                object(json!({ "session_id": id(), "reason": { "type": "string" } }), json!(["session_id"])),
-            ),
+            Tool::Close => {
+                ("Ends a session.", object(json!({ "session_id": id(), "reason": { "type": "string" } }), json!(["session_id"])))
+            }
         }
     }
 
@@ -112,9 +111,11 @@ pub fn answer(tool: Tool, sessions: &Arc<Sessions>, owner: &str, arguments: &Arg
             let most = sessions.limits().ttl;
             let ttl = match arguments.get("ttl_ms") {
                 None => most,
-                Some(raw) => raw.parse().ok().map(Duration::from_millis).filter(|ttl| !ttl.is_zero() && *ttl <= most).ok_or_else(|| {
-                    Fault::Args(format!("`ttl_ms` must be an integer from 1 to {}, got {raw}", most.as_millis()))
-                })?,
+                Some(raw) => {
+                    raw.parse().ok().map(Duration::from_millis).filter(|ttl| !ttl.is_zero() && *ttl <= most).ok_or_else(|| {
+                        Fault::Args(format!("`ttl_ms` must be an integer from 1 to {}, got {raw}", most.as_millis()))
+                    })?
+                }
             };
             let session = sessions.start(owner, label(arguments, "title")?, ttl)?;
             json!({ "session_id": session.session_id, "expires_at": session.expires_at, "limits": sessions.limits().told() })
@@ -130,15 +131,21 @@ pub fn answer(tool: Tool, sessions: &Arc<Sessions>, owner: &str, arguments: &Arg
             let (session, kept) = sessions.look(owner, &id)?;
             let mut shown = view.of(&kept, &sessions.limits().kept);
             let name = View::ALL.iter().find(|(_, known)| *known == view).map(|(name, _)| *name);
-            shown.extend([("view".to_owned(), json!(name)), ("session_id".to_owned(), json!(id)), ("session".to_owned(), json!(session))]);
+            shown.extend([
+                ("view".to_owned(), json!(name)),
+                ("session_id".to_owned(), json!(id)),
+                ("session".to_owned(), json!(session)),
+            ]);
             Json::Object(shown)
         }
         Tool::Forget => {
             let id = session_id(arguments)?;
             let (names, parts) = (strings(arguments, "bindings")?, strings(arguments, "clear")?);
-            let parts = parts.into_iter().map(part).collect::<Result<Vec<_>, _>>()?;
+            let parts = parts.iter().map(|name| part(name)).collect::<Result<Vec<_>, _>>()?;
             let (removed, kept) = sessions.change(owner, &id, |kept| {
-                parts.iter().for_each(|(_, clear)| clear(kept));
+                for (_, clear) in &parts {
+                    clear(kept);
+                }
                 names.into_iter().filter(|name| kept.bindings.forget(name).is_some()).collect::<Vec<_>>()
             })?;
             let cleared: Vec<&str> = parts.iter().map(|(name, _)| *name).collect();
@@ -191,7 +198,7 @@ fn strings(arguments: &Arguments<'_>, name: &str) -> Result<Vec<String>, Fault> 
     serde_json::from_str(raw).map_err(|_| Fault::Args(format!("`{name}` must be an array of strings")))
 }
 
-fn part(name: String) -> Result<(&'static str, fn(&mut Kept)), Fault> {
+fn part(name: &str) -> Result<Part, Fault> {
     CLEARED.into_iter().find(|(known, _)| *known == name).ok_or_else(|| {
         let known: Vec<&str> = CLEARED.iter().map(|(known, _)| *known).collect();
         Fault::Args(format!("`clear` knows {}, got \"{name}\"", known.join(", ")))

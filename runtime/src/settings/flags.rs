@@ -1,105 +1,12 @@
 //! The table of settings: one row gives parsing, defaults, help and the checks of them.
 
-use std::borrow::Cow;
-use std::ffi::OsStr;
-use std::path::PathBuf;
 use std::time::Duration;
 
-use super::{CatalogMode, Connect, Settings};
+use super::flag::{Default, Flag, Group, Kind};
+use super::{CatalogMode, Connect};
 use crate::log::Level;
 use crate::profile::Profile;
 use crate::upstream::OnDrift;
-
-/// One setting.
-#[derive(Debug)]
-pub struct Flag {
-    /// Its long flag, without the dashes.
-    pub name: &'static str,
-    /// Its environment variable.
-    pub env: &'static str,
-    /// What values it takes, and where they go.
-    pub kind: Kind,
-    /// Its default.
-    pub default: Default,
-    /// The heading of `--help` that it stands under.
-    pub group: Group,
-    /// One line for `--help`.
-    pub help: &'static str,
-}
-
-/// What values a setting takes, and how one is stored.
-#[derive(Debug)]
-pub enum Kind {
-    /// An integer within bounds.
-    Integer {
-        /// What is counted, for help: `bytes`, `ms`, `calls`.
-        unit: &'static str,
-        /// Smallest value.
-        min: u64,
-        /// Largest value.
-        max: u64,
-        /// Stores it.
-        set: fn(&mut Settings, u64),
-    },
-    /// One of some words.
-    Choice {
-        /// The words.
-        words: &'static [&'static str],
-        /// Stores the word of that index.
-        set: fn(&mut Settings, usize),
-    },
-    /// On or off; the flag alone turns it on.
-    Switch {
-        /// Stores it.
-        set: fn(&mut Settings, bool),
-    },
-    /// A folder.
-    Folder {
-        /// Stores it.
-        set: fn(&mut Settings, PathBuf),
-    },
-    /// A file.
-    File {
-        /// Stores it.
-        set: fn(&mut Settings, PathBuf),
-    },
-}
-
-/// The default of a setting, as an operator would write it.
-#[derive(Debug)]
-pub enum Default {
-    /// Always the same.
-    Fixed(&'static str),
-    /// One without upstreams, one with.
-    Split(&'static str, &'static str),
-    /// `min(8, logical processors)`, at least 2.
-    Processors,
-    /// Unset; the text says what happens then.
-    Unset(&'static str),
-}
-
-/// Headings of `--help`, in order.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Group {
-    /// Frames, arguments, concurrency.
-    Server,
-    /// One evaluation.
-    Program,
-    /// Upstream calls.
-    Upstreams,
-    /// Results and descriptions.
-    Answers,
-}
-
-impl Group {
-    /// All groups with their headings.
-    pub const ALL: [(Group, &'static str); 4] = [
-        (Group::Server, "Server"),
-        (Group::Program, "Programs"),
-        (Group::Upstreams, "Upstreams"),
-        (Group::Answers, "Answers and descriptions"),
-    ];
-}
 
 const PROFILES: &[&str] = &["slim", "structured", "debug"];
 const CATALOG_MODES: &[&str] = &["auto", "inline", "lazy"];
@@ -293,90 +200,168 @@ pub static FLAGS: &[Flag] = &[
         group: Group::Answers,
         help: "Announce the tool as read-only: the upstreams enforce it themselves",
     },
+    Flag {
+        name: "sessions",
+        env: "PTC_RUNNER_MCP_SESSIONS",
+        kind: Kind::Switch { set: |s, on| s.sessions = on },
+        default: Default::Fixed("false"),
+        group: Group::Sessions,
+        help: "Offer sessions: tools `lisp_session_…`, in which definitions outlive a call",
+    },
+    Flag {
+        name: "max-sessions",
+        env: "PTC_RUNNER_MCP_MAX_SESSIONS",
+        kind: Kind::Integer { unit: "sessions", min: 1, max: 100_000, set: |s, n| s.session_limits.sessions = n as usize },
+        default: Default::Fixed("64"),
+        group: Group::Sessions,
+        help: "Live sessions",
+    },
+    Flag {
+        name: "max-sessions-per-owner",
+        env: "PTC_RUNNER_MCP_MAX_SESSIONS_PER_OWNER",
+        kind: Kind::Integer {
+            unit: "sessions",
+            min: 1,
+            max: 100_000,
+            set: |s, n| s.session_limits.sessions_per_owner = n as usize,
+        },
+        default: Default::Fixed("16"),
+        group: Group::Sessions,
+        help: "Live sessions of one owner",
+    },
+    Flag {
+        name: "session-ttl-ms",
+        env: "PTC_RUNNER_MCP_SESSION_TTL_MS",
+        kind: Kind::Integer { unit: "ms", min: 1, max: DAY_MS, set: |s, n| s.session_limits.ttl = Duration::from_millis(n) },
+        default: Default::Fixed("1800000"),
+        group: Group::Sessions,
+        help: "Longest life of a session, and the default one",
+    },
+    Flag {
+        name: "session-idle-timeout-ms",
+        env: "PTC_RUNNER_MCP_SESSION_IDLE_TIMEOUT_MS",
+        kind: Kind::Integer { unit: "ms", min: 1, max: DAY_MS, set: |s, n| s.session_limits.idle = Duration::from_millis(n) },
+        default: Default::Fixed("900000"),
+        group: Group::Sessions,
+        help: "A session that is not used for so long is closed",
+    },
+    Flag {
+        name: "max-session-memory-bytes",
+        env: "PTC_RUNNER_MCP_MAX_SESSION_MEMORY_BYTES",
+        kind: Kind::Integer { unit: "bytes", min: 0, max: GIB, set: |s, n| s.session_limits.kept.max_memory_bytes = n as usize },
+        default: Default::Fixed("1048576"),
+        group: Group::Sessions,
+        help: "Memory that one session's bindings may occupy",
+    },
+    Flag {
+        name: "max-session-binding-bytes",
+        env: "PTC_RUNNER_MCP_MAX_SESSION_BINDING_BYTES",
+        kind: Kind::Integer { unit: "bytes", min: 0, max: GIB, set: |s, n| s.session_limits.kept.max_binding_bytes = n as usize },
+        default: Default::Fixed("262144"),
+        group: Group::Sessions,
+        help: "Memory that one binding may occupy",
+    },
+    Flag {
+        name: "max-session-bindings",
+        env: "PTC_RUNNER_MCP_MAX_SESSION_BINDINGS",
+        kind: Kind::Integer {
+            unit: "bindings",
+            min: 0,
+            max: 1_000_000,
+            set: |s, n| s.session_limits.kept.max_bindings = n as usize,
+        },
+        default: Default::Fixed("200"),
+        group: Group::Sessions,
+        help: "Bindings of one session",
+    },
+    Flag {
+        name: "max-session-history-entry-bytes",
+        env: "PTC_RUNNER_MCP_MAX_SESSION_HISTORY_ENTRY_BYTES",
+        kind: Kind::Integer {
+            unit: "bytes",
+            min: 0,
+            max: GIB,
+            set: |s, n| s.session_limits.kept.max_history_entry_bytes = n as usize,
+        },
+        default: Default::Fixed("65536"),
+        group: Group::Sessions,
+        help: "One of `*1 *2 *3`; a preview stands for what is larger",
+    },
+    Flag {
+        name: "max-session-print-entries",
+        env: "PTC_RUNNER_MCP_MAX_SESSION_PRINT_ENTRIES",
+        kind: Kind::Integer {
+            unit: "lines",
+            min: 0,
+            max: 1_000_000,
+            set: |s, n| s.session_limits.kept.max_print_entries = n as usize,
+        },
+        default: Default::Fixed("50"),
+        group: Group::Sessions,
+        help: "Printed lines that a session keeps",
+    },
+    Flag {
+        name: "max-session-print-bytes",
+        env: "PTC_RUNNER_MCP_MAX_SESSION_PRINT_BYTES",
+        kind: Kind::Integer { unit: "bytes", min: 0, max: GIB, set: |s, n| s.session_limits.kept.max_print_bytes = n as usize },
+        default: Default::Fixed("65536"),
+        group: Group::Sessions,
+        help: "Printed text that a session keeps",
+    },
+    Flag {
+        name: "max-session-tool-call-entries",
+        env: "PTC_RUNNER_MCP_MAX_SESSION_TOOL_CALL_ENTRIES",
+        kind: Kind::Integer {
+            unit: "calls",
+            min: 0,
+            max: 1_000_000,
+            set: |s, n| s.session_limits.kept.max_tool_call_entries = n as usize,
+        },
+        default: Default::Fixed("50"),
+        group: Group::Sessions,
+        help: "Records of application tool calls that a session keeps",
+    },
+    Flag {
+        name: "max-session-tool-call-bytes",
+        env: "PTC_RUNNER_MCP_MAX_SESSION_TOOL_CALL_BYTES",
+        kind: Kind::Integer {
+            unit: "bytes",
+            min: 0,
+            max: GIB,
+            set: |s, n| s.session_limits.kept.max_tool_call_bytes = n as usize,
+        },
+        default: Default::Fixed("131072"),
+        group: Group::Sessions,
+        help: "Their size",
+    },
+    Flag {
+        name: "max-session-upstream-call-entries",
+        env: "PTC_RUNNER_MCP_MAX_SESSION_UPSTREAM_CALL_ENTRIES",
+        kind: Kind::Integer {
+            unit: "calls",
+            min: 0,
+            max: 1_000_000,
+            set: |s, n| s.session_limits.kept.max_upstream_call_entries = n as usize,
+        },
+        default: Default::Fixed("50"),
+        group: Group::Sessions,
+        help: "Records of upstream calls that a session keeps",
+    },
+    Flag {
+        name: "max-session-upstream-call-bytes",
+        env: "PTC_RUNNER_MCP_MAX_SESSION_UPSTREAM_CALL_BYTES",
+        kind: Kind::Integer {
+            unit: "bytes",
+            min: 0,
+            max: GIB,
+            set: |s, n| s.session_limits.kept.max_upstream_call_bytes = n as usize,
+        },
+        default: Default::Fixed("131072"),
+        group: Group::Sessions,
+        help: "Their size",
+    },
 ];
-
-impl Flag {
-    /// The row of that name, without dashes.
-    pub fn find(name: &str) -> Option<&'static Flag> {
-        FLAGS.iter().find(|flag| flag.name == name)
-    }
-
-    /// Whether the flag stands without a value.
-    pub fn is_switch(&self) -> bool {
-        matches!(self.kind, Kind::Switch { .. })
-    }
-
-    /// The default as an operator would write it; `None` where it is unset.
-    pub fn default_text(&self, with_upstreams: bool) -> Option<Cow<'static, str>> {
-        match self.default {
-            Default::Fixed(text) => Some(text.into()),
-            Default::Split(plain, upstreams) => Some(if with_upstreams { upstreams } else { plain }.into()),
-            Default::Processors => {
-                let processors = std::thread::available_parallelism().map_or(2, usize::from);
-                Some(processors.clamp(2, 8).to_string().into())
-            }
-            Default::Unset(_) => None,
-        }
-    }
-
-    /// What values it takes, as a phrase: `an integer from 1 to 256`.
-    pub fn expected(&self) -> String {
-        match self.kind {
-            Kind::Integer { min, max, unit, .. } => format!("an integer from {min} to {max} ({unit})"),
-            Kind::Choice { words, .. } => format!("one of {}", words.join(", ")),
-            Kind::Switch { .. } => "true or false".into(),
-            Kind::Folder { .. } => "an existing folder".into(),
-            Kind::File { .. } => "an existing file".into(),
-        }
-    }
-
-    /// The placeholder of its value in `--help`.
-    pub fn placeholder(&self) -> String {
-        match self.kind {
-            Kind::Integer { unit, .. } => format!("<{unit}>"),
-            Kind::Choice { words, .. } => format!("<{}>", words.join("|")),
-            Kind::Switch { .. } => String::new(),
-            Kind::Folder { .. } => "<folder>".into(),
-            Kind::File { .. } => "<file>".into(),
-        }
-    }
-
-    /// Stores a value; the error is what was expected instead.
-    pub fn apply(&self, settings: &mut Settings, text: &OsStr) -> Result<(), String> {
-        let word = || text.to_str().ok_or_else(|| self.expected());
-        match self.kind {
-            Kind::Integer { min, max, set, .. } => {
-                let number = word()?.parse::<u64>().ok().filter(|n| (min..=max).contains(n));
-                set(settings, number.ok_or_else(|| self.expected())?);
-            }
-            Kind::Choice { words, set } => {
-                let word = word()?;
-                set(settings, words.iter().position(|w| *w == word).ok_or_else(|| self.expected())?);
-            }
-            Kind::Switch { set } => match word()? {
-                "true" | "1" => set(settings, true),
-                "false" | "0" => set(settings, false),
-                _ => return Err(self.expected()),
-            },
-            Kind::Folder { set } => {
-                let path = PathBuf::from(text);
-                if !path.is_dir() {
-                    return Err(self.expected());
-                }
-                set(settings, path);
-            }
-            Kind::File { set } => {
-                let path = PathBuf::from(text);
-                if !path.is_file() {
-                    return Err(self.expected());
-                }
-                set(settings, path);
-            }
-        }
-        Ok(())
-    }
-}
 
 /// Settings of PtcRunner 0.12 that a pinned binary of this version does not have, by prefix of their flag. Naming one is an error
 /// that says so, instead of a guess at a near name.
-pub static ABSENT: &[&str] = &["agentic", "debug-", "http", "max-debug-", "max-session", "session", "trace-"];
+pub static ABSENT: &[&str] = &["agentic", "debug-", "http", "max-debug-", "trace-"];

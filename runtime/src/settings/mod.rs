@@ -1,8 +1,10 @@
 //! What an operator can set, read once at start: command line before environment before default.
 //!
+//! - [`flag`]: what a row of it says, and how a value is read.
 //! - [`flags`]: the one table of settings; parsing, help and tests derive from it.
 //! - [`read`]: from arguments and environment to [`Settings`].
 
+pub mod flag;
 pub mod flags;
 pub mod read;
 
@@ -12,11 +14,13 @@ use std::time::Duration;
 
 use ptc_lisp::limits::Limits;
 
-pub use flags::{FLAGS, Flag, Kind};
+pub use flag::{Flag, Group, Kind};
+pub use flags::FLAGS;
 pub use read::{Fault, Reading};
 
 use crate::log::Level;
 use crate::profile::Profile;
+use crate::session::SessionLimits;
 use crate::upstream::OnDrift;
 
 /// Every setting, with a value.
@@ -62,6 +66,10 @@ pub struct Settings {
     pub connect: Connect,
     /// Certificates that HTTPS trusts beside the system's.
     pub ca_file: Option<PathBuf>,
+    /// Whether programs can have sessions.
+    pub sessions: bool,
+    /// What sessions may keep, and how many there may be.
+    pub session_limits: SessionLimits,
     /// Folder to which relative paths of the config refer; `None` is the binary's folder.
     pub config_dir: Option<PathBuf>,
 }
@@ -107,6 +115,8 @@ impl Settings {
             catalog_inline_max_chars: 0,
             catalog_inline_max_tools: 0,
             aggregator_read_only: false,
+            sessions: false,
+            session_limits: SessionLimits::default(),
             on_drift: OnDrift::Deny,
             connect: Connect::Lazy,
             ca_file: None,

@@ -5,7 +5,8 @@ use std::ffi::{OsStr, OsString};
 use std::fmt;
 
 use super::Settings;
-use super::flags::{ABSENT, FLAGS, Flag};
+use super::flag::Flag;
+use super::flags::{ABSENT, FLAGS};
 
 /// A reading of flags and environment in progress.
 pub struct Reading {
@@ -163,7 +164,7 @@ fn near(name: &str) -> Option<&'static str> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::settings::flags::{Default, Group};
+    use crate::settings::flag::{Default, Group};
 
     fn read(args: &[(&str, Option<&str>)], env: &[(&str, &str)]) -> Result<(Settings, Vec<String>), Vec<String>> {
         let mut reading = Reading::new(false);
@@ -214,7 +215,7 @@ mod tests {
             ("max-frame-bytes", Some("8MB")),
             ("max-frame-bites", Some("1")),
             ("program-timeout-ms", None),
-            ("sessions", None),
+            ("trace-dir", None),
             ("response-profile", Some("slimmer")),
             ("upstreams-config", Some("x.json")),
         ];
@@ -225,7 +226,7 @@ mod tests {
                 "--max-frame-bytes: expected an integer from 1024 to 1073741824 (bytes), found '8MB'",
                 "unknown flag --max-frame-bites; did you mean --max-frame-bytes?",
                 "--program-timeout-ms: expected an integer from 1 to 86400000 (ms), found nothing",
-                "--sessions is a flag of PtcRunner 0.12 that this version does not have",
+                "--trace-dir is a flag of PtcRunner 0.12 that this version does not have",
                 "--response-profile: expected one of slim, structured, debug, found 'slimmer'",
                 "--upstreams-config: the upstreams of this binary were fixed when it was built, so there is no config to read; \
                  change the config and build the binary again",

@@ -11,6 +11,7 @@ mod describe;
 mod frames;
 mod peer;
 mod process;
+mod sessions;
 mod upstream;
 #[path = "../upstreams/web.rs"]
 #[expect(dead_code, clippy::unwrap_used, reason = "what it can do and these tests do not need")]
@@ -39,7 +40,8 @@ fn main() -> ExitCode {
         Ok("echoing") => return canary::serve(),
         _ => {}
     }
-    let tests = [canary::TESTS, command::TESTS, describe::TESTS, frames::TESTS, process::TESTS, upstream::TESTS].concat();
+    let tests = [canary::TESTS, command::TESTS, describe::TESTS, frames::TESTS, process::TESTS, sessions::TESTS, upstream::TESTS]
+        .concat();
     let trials = tests.into_iter().map(|(name, run)| {
         Trial::test(name, move || {
             run();

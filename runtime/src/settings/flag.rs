@@ -1,0 +1,183 @@
+//! What a row of the table of settings says, and how a value of it is read.
+
+use std::borrow::Cow;
+use std::ffi::OsStr;
+use std::path::PathBuf;
+
+use super::{FLAGS, Settings};
+
+/// One setting.
+#[derive(Debug)]
+pub struct Flag {
+    /// Its long flag, without the dashes.
+    pub name: &'static str,
+    /// Its environment variable.
+    pub env: &'static str,
+    /// What values it takes, and where they go.
+    pub kind: Kind,
+    /// Its default.
+    pub default: Default,
+    /// The heading of `--help` that it stands under.
+    pub group: Group,
+    /// One line for `--help`.
+    pub help: &'static str,
+}
+
+/// What values a setting takes, and how one is stored.
+#[derive(Debug)]
+pub enum Kind {
+    /// An integer within bounds.
+    Integer {
+        /// What is counted, for help: `bytes`, `ms`, `calls`.
+        unit: &'static str,
+        /// Smallest value.
+        min: u64,
+        /// Largest value.
+        max: u64,
+        /// Stores it.
+        set: fn(&mut Settings, u64),
+    },
+    /// One of some words.
+    Choice {
+        /// The words.
+        words: &'static [&'static str],
+        /// Stores the word of that index.
+        set: fn(&mut Settings, usize),
+    },
+    /// On or off; the flag alone turns it on.
+    Switch {
+        /// Stores it.
+        set: fn(&mut Settings, bool),
+    },
+    /// A folder.
+    Folder {
+        /// Stores it.
+        set: fn(&mut Settings, PathBuf),
+    },
+    /// A file.
+    File {
+        /// Stores it.
+        set: fn(&mut Settings, PathBuf),
+    },
+}
+
+/// The default of a setting, as an operator would write it.
+#[derive(Debug)]
+pub enum Default {
+    /// Always the same.
+    Fixed(&'static str),
+    /// One without upstreams, one with.
+    Split(&'static str, &'static str),
+    /// `min(8, logical processors)`, at least 2.
+    Processors,
+    /// Unset; the text says what happens then.
+    Unset(&'static str),
+}
+
+/// Headings of `--help`, in order.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Group {
+    /// Frames, arguments, concurrency.
+    Server,
+    /// One evaluation.
+    Program,
+    /// Upstream calls.
+    Upstreams,
+    /// Results and descriptions.
+    Answers,
+    /// Definitions that outlive a call.
+    Sessions,
+}
+
+impl Group {
+    /// All groups with their headings.
+    pub const ALL: [(Group, &'static str); 5] = [
+        (Group::Server, "Server"),
+        (Group::Program, "Programs"),
+        (Group::Upstreams, "Upstreams"),
+        (Group::Answers, "Answers and descriptions"),
+        (Group::Sessions, "Sessions"),
+    ];
+}
+
+impl Flag {
+    /// The row of that name, without dashes.
+    pub fn find(name: &str) -> Option<&'static Flag> {
+        FLAGS.iter().find(|flag| flag.name == name)
+    }
+
+    /// Whether the flag stands without a value.
+    pub fn is_switch(&self) -> bool {
+        matches!(self.kind, Kind::Switch { .. })
+    }
+
+    /// The default as an operator would write it; `None` where it is unset.
+    pub fn default_text(&self, with_upstreams: bool) -> Option<Cow<'static, str>> {
+        match self.default {
+            Default::Fixed(text) => Some(text.into()),
+            Default::Split(plain, upstreams) => Some(if with_upstreams { upstreams } else { plain }.into()),
+            Default::Processors => {
+                let processors = std::thread::available_parallelism().map_or(2, usize::from);
+                Some(processors.clamp(2, 8).to_string().into())
+            }
+            Default::Unset(_) => None,
+        }
+    }
+
+    /// What values it takes, as a phrase: `an integer from 1 to 256`.
+    pub fn expected(&self) -> String {
+        match self.kind {
+            Kind::Integer { min, max, unit, .. } => format!("an integer from {min} to {max} ({unit})"),
+            Kind::Choice { words, .. } => format!("one of {}", words.join(", ")),
+            Kind::Switch { .. } => "true or false".into(),
+            Kind::Folder { .. } => "an existing folder".into(),
+            Kind::File { .. } => "an existing file".into(),
+        }
+    }
+
+    /// The placeholder of its value in `--help`.
+    pub fn placeholder(&self) -> String {
+        match self.kind {
+            Kind::Integer { unit, .. } => format!("<{unit}>"),
+            Kind::Choice { words, .. } => format!("<{}>", words.join("|")),
+            Kind::Switch { .. } => String::new(),
+            Kind::Folder { .. } => "<folder>".into(),
+            Kind::File { .. } => "<file>".into(),
+        }
+    }
+
+    /// Stores a value; the error is what was expected instead.
+    pub fn apply(&self, settings: &mut Settings, text: &OsStr) -> Result<(), String> {
+        let word = || text.to_str().ok_or_else(|| self.expected());
+        match self.kind {
+            Kind::Integer { min, max, set, .. } => {
+                let number = word()?.parse::<u64>().ok().filter(|n| (min..=max).contains(n));
+                set(settings, number.ok_or_else(|| self.expected())?);
+            }
+            Kind::Choice { words, set } => {
+                let word = word()?;
+                set(settings, words.iter().position(|w| *w == word).ok_or_else(|| self.expected())?);
+            }
+            Kind::Switch { set } => match word()? {
+                "true" | "1" => set(settings, true),
+                "false" | "0" => set(settings, false),
+                _ => return Err(self.expected()),
+            },
+            Kind::Folder { set } => {
+                let path = PathBuf::from(text);
+                if !path.is_dir() {
+                    return Err(self.expected());
+                }
+                set(settings, path);
+            }
+            Kind::File { set } => {
+                let path = PathBuf::from(text);
+                if !path.is_file() {
+                    return Err(self.expected());
+                }
+                set(settings, path);
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,246 @@
+//! Sessions over a real pipe: what outlives a call, what a fault leaves, and every cap.
+
+use serde_json::{Value, json};
+
+use crate::Test;
+use crate::peer::Peer;
+
+/// The tests of this module.
+pub(crate) const TESTS: &[Test] = &[
+    ("sessions::definitions_and_results_outlive_a_call", definitions_and_results_outlive_a_call),
+    ("sessions::a_fault_changes_nothing", a_fault_changes_nothing),
+    ("sessions::caps_hold_and_say_so", caps_hold_and_say_so),
+    ("sessions::one_evaluation_at_a_time", one_evaluation_at_a_time),
+    ("sessions::sessions_end_by_age_and_by_idleness", sessions_end_by_age_and_by_idleness),
+    ("sessions::inspection_and_forgetting", inspection_and_forgetting),
+    ("sessions::wrong_arguments_are_named", wrong_arguments_are_named),
+    ("sessions::off_unless_asked_for", off_unless_asked_for),
+];
+
+const STRUCTURED: &[&str] = &["--sessions", "--response-profile", "structured"];
+
+struct Client {
+    server: Peer,
+    next: u64,
+}
+
+impl Client {
+    fn start(args: &[&str]) -> Client {
+        Client { server: Peer::start(args), next: 0 }
+    }
+
+    fn send(&mut self, tool: &str, arguments: &Value) -> u64 {
+        self.next += 1;
+        let params = json!({ "name": tool, "arguments": arguments });
+        self.server.send(&json!({ "jsonrpc": "2.0", "id": self.next, "method": "tools/call", "params": params }).to_string());
+        self.next
+    }
+
+    fn receive(&self) -> (u64, Value) {
+        let answer: Value = serde_json::from_str(&self.server.receive()).expect("a line of JSON");
+        (answer["id"].as_u64().expect("an id"), answer["result"].clone())
+    }
+
+    /// The result of a call that nothing else runs beside.
+    fn result(&mut self, tool: &str, arguments: &Value) -> Value {
+        let id = self.send(tool, arguments);
+        let (answered, result) = self.receive();
+        assert_eq!(answered, id);
+        result
+    }
+
+    fn data(&mut self, tool: &str, arguments: &Value) -> Value {
+        self.result(tool, arguments)["structuredContent"].clone()
+    }
+
+    fn open(&mut self) -> String {
+        let opened = self.data("lisp_session_start", &json!({}));
+        opened["session_id"].as_str().unwrap_or_else(|| panic!("{opened}")).to_owned()
+    }
+
+    fn eval(&mut self, session: &str, program: &str) -> Value {
+        self.data("lisp_session_eval", &json!({ "session_id": session, "program": program }))
+    }
+}
+
+fn definitions_and_results_outlive_a_call() {
+    let mut client = Client::start(STRUCTURED);
+    let (one, two) = (client.open(), client.open());
+    assert!(one.starts_with("ptcs_") && one.len() == 29 && one != two, "{one} {two}");
+    let defined =
+        client.result("lisp_session_eval", &json!({ "session_id": one, "program": "(def x 10) (defn twice [n] (* 2 n))" }));
+    assert_eq!(defined["content"][0]["text"], "[stored: twice, x]");
+    let data = &defined["structuredContent"];
+    assert_eq!(data["memory"], json!({ "changed_keys": ["twice", "x"], "stored_keys": ["twice", "x"] }));
+    assert_eq!((&data["session"]["turn"], &data["session"]["binding_count"]), (&json!(1), &json!(2)));
+    assert_eq!(client.eval(&one, "(twice x)")["result"], "user=> 20");
+    assert_eq!(client.eval(&one, "(inc *1)")["result"], "user=> 21");
+    assert_eq!(client.eval(&one, "[*1 *2]")["result"], "user=> [21 20]");
+    let changed = client.result("lisp_session_eval", &json!({ "session_id": one, "program": "(def x 11) (twice x)" }));
+    assert_eq!(changed["content"][0]["text"], "user=> 22\n[stored: x]");
+    // Another session, and a call without one, know nothing of it.
+    for answer in [client.eval(&two, "x"), client.data("lisp_eval", &json!({ "program": "x" }))] {
+        assert_eq!(answer["status"], "error", "{answer}");
+    }
+    let with_context =
+        json!({ "session_id": one, "program": "(+ x data/n)", "context": { "n": 1 }, "output_schema": { "type": "integer" } });
+    assert_eq!(client.data("lisp_session_eval", &with_context)["validated"], 12);
+    assert_eq!(client.eval(&one, "(nil? data/n)")["result"], "user=> true", "a context is of one call");
+}
+
+fn a_fault_changes_nothing() {
+    let mut client = Client::start(STRUCTURED);
+    let id = client.open();
+    client.eval(&id, "(def x 1)");
+    for (program, reason) in [
+        ("(def x 2) (def y 2) (/ 1 0)", "runtime_error"),
+        ("(def x 2) (fail \"no\")", "fail"),
+        ("(def x", "parse_error"),
+        ("(def x 2) (loop [] (recur))", "timeout"),
+    ] {
+        let failed = client.eval(&id, program);
+        assert_eq!((&failed["status"], &failed["reason"]), (&json!("error"), &json!(reason)), "{failed}");
+        assert_eq!((&failed["session"]["turn"], &failed["session"]["eval_status"]), (&json!(1), &json!("idle")), "{failed}");
+    }
+    let mismatched = json!({ "session_id": id, "program": "(def x 2) \"x\"", "output_schema": { "type": "integer" } });
+    let failed = client.result("lisp_session_eval", &mismatched);
+    assert_eq!(failed["structuredContent"]["reason"], "validation_error");
+    assert!(failed["content"][0]["text"].as_str().is_some_and(|text| text.ends_with("\n[rolled back]")), "{failed}");
+    assert_eq!(client.eval(&id, "[x *1]")["result"], "user=> [1 #'x]");
+    assert_eq!(client.eval(&id, "y")["reason"], "runtime_error");
+}
+
+fn caps_hold_and_say_so() {
+    let caps = ["--max-sessions-per-owner", "2", "--max-session-bindings", "3", "--max-session-binding-bytes", "20000"];
+    let more =
+        ["--max-session-memory-bytes", "40000", "--max-session-history-entry-bytes", "4096", "--max-session-print-entries", "2"];
+    let mut client = Client::start(&[STRUCTURED, &caps, &more].concat());
+    let id = client.open();
+    client.open();
+    let third = client.data("lisp_session_start", &json!({}));
+    assert_eq!(third["reason"], "session_limit_exceeded");
+    assert!(third["message"].as_str().is_some_and(|text| text.contains("you have 2 sessions")), "{third}");
+    let big = "(vec (range 1000))";
+    for (program, cap) in [
+        ("(def big (vec (range 2000)))".to_owned(), "one may take 20000"),
+        ("(def a 1) (def b 2) (def c 3) (def d 4)".to_owned(), "a session may have 3"),
+        (format!("(def a {big}) (def b {big}) (def c {big})"), "a session may keep 40000"),
+    ] {
+        let refused = client.eval(&id, &program);
+        assert_eq!(refused["reason"], "session_limit_exceeded", "{program}: {refused}");
+        assert!(refused["message"].as_str().is_some_and(|text| text.contains(cap)), "{refused}");
+    }
+    assert_eq!(client.eval(&id, "(count (range 1000))")["result"], "user=> 1000");
+    client.eval(&id, big);
+    let kept = client.eval(&id, "(string? *1)");
+    assert_eq!(kept["result"], "user=> true", "a preview stands for a large result");
+    client.eval(&id, "(println 1) (println 2) (println 3)");
+    let shown = client.data("lisp_session_inspect", &json!({ "session_id": id, "view": "prints" }));
+    assert_eq!(shown["prints"], json!(["2", "3"]));
+}
+
+fn one_evaluation_at_a_time() {
+    let mut client = Client::start(&[STRUCTURED, &["--program-timeout-ms", "600000", "--max-concurrent-calls", "4"]].concat());
+    let id = client.open();
+    let endless = client.send("lisp_session_eval", &json!({ "session_id": id, "program": "(loop [] (recur))" }));
+    let busy = client.eval(&id, "1");
+    assert_eq!(busy["reason"], "session_busy", "{busy}");
+    let shown = client.data("lisp_session_inspect", &json!({ "session_id": id }));
+    assert_eq!(shown["session"]["eval_status"], "running");
+    assert_eq!(client.data("lisp_session_forget", &json!({ "session_id": id, "clear": ["memory"] }))["reason"], "session_busy");
+    client
+        .server
+        .send(&json!({ "jsonrpc": "2.0", "method": "notifications/cancelled", "params": { "requestId": endless } }).to_string());
+    let after = loop {
+        let after = client.eval(&id, "2");
+        if after["reason"] != "session_busy" {
+            break after;
+        }
+    };
+    assert_eq!(after["result"], "user=> 2");
+}
+
+fn sessions_end_by_age_and_by_idleness() {
+    let mut client = Client::start(&[STRUCTURED, &["--session-ttl-ms", "300", "--session-idle-timeout-ms", "60"]].concat());
+    let wait = |ms| std::thread::sleep(std::time::Duration::from_millis(ms));
+    let idle = client.open();
+    wait(100);
+    assert_eq!(client.eval(&idle, "1")["reason"], "session_closed");
+    // Listing uses nothing, so that a session that is only listed dies as well.
+    let listed = client.open();
+    for _ in 0..10 {
+        client.data("lisp_session_list", &json!({}));
+        wait(20);
+    }
+    assert_eq!(client.eval(&listed, "1")["reason"], "session_closed");
+    let used = client.open();
+    let mut turns = 0;
+    while client.eval(&used, "1")["status"] == "ok" {
+        turns += 1;
+        wait(5);
+    }
+    assert!(turns > 1);
+    assert_eq!(client.data("lisp_session_list", &json!({}))["count"], 0);
+    assert_eq!(client.eval("ptcs_unknown", "1")["reason"], "session_not_found");
+}
+
+fn inspection_and_forgetting() {
+    let mut client = Client::start(STRUCTURED);
+    let id = client.open();
+    client.eval(&id, "(def x 10) (def cfg {:a 1}) (defn f [n] n) (println \"hi\") (range 1000)");
+    let mut look = |view: &str| client.data("lisp_session_inspect", &json!({ "session_id": id, "view": view }));
+    assert_eq!(look("memory")["stored_keys"], json!(["cfg", "f", "x"]));
+    assert_eq!(look("overview")["text"].as_str().map(|text| text.contains("cfg: {:a 1}\nf: function\nx: 10")), Some(true));
+    assert_eq!(look("history")["history"][0]["truncated"], true);
+    assert_eq!(look("limits")["limits"]["max_bindings"], 200);
+    assert_eq!(look("limits")["top_bindings"].as_array().map(Vec::len), Some(3));
+    assert_eq!(look("tool_calls")["upstream_calls"], json!([]));
+    let forgot = client
+        .data("lisp_session_forget", &json!({ "session_id": id, "bindings": ["x", "nope"], "clear": ["prints", "history"] }));
+    assert_eq!((&forgot["removed_bindings"], &forgot["stored_keys"]), (&json!(["x"]), &json!(["cfg", "f"])));
+    assert_eq!((&forgot["usage"]["print_entries"], &forgot["usage"]["history_count"]), (&json!(0), &json!(0)));
+    assert_eq!(client.eval(&id, "x")["status"], "error");
+    assert_eq!(client.eval(&id, "(f cfg)")["result"], "user=> {:a 1}");
+    let closed = client.data("lisp_session_close", &json!({ "session_id": id, "reason": "done" }));
+    assert_eq!(closed, json!({ "status": "ok", "closed": true, "reason": "done", "session_id": id }));
+    assert_eq!(client.data("lisp_session_close", &json!({ "session_id": id }))["reason"], "session_closed");
+}
+
+fn wrong_arguments_are_named() {
+    let mut client = Client::start(STRUCTURED);
+    let id = client.open();
+    for (tool, arguments, message) in [
+        ("lisp_session_start", json!({ "foo": 1 }), "unknown argument `foo`: it takes title, ttl_ms"),
+        ("lisp_session_start", json!({ "ttl_ms": -1 }), "`ttl_ms` must be an integer from 1 to 1800000, got -1"),
+        ("lisp_session_start", json!({ "title": 5 }), "`title` must be a string, got integer"),
+        ("lisp_session_list", json!({ "x": 1 }), "unknown argument `x`: it takes none"),
+        ("lisp_session_inspect", json!({}), "`session_id` is required: the id that lisp_session_start gave"),
+        (
+            "lisp_session_inspect",
+            json!({ "session_id": id, "view": "bogus" }),
+            "`view` is one of overview, memory, prints, tool_calls, history, limits, got \"bogus\"",
+        ),
+        (
+            "lisp_session_forget",
+            json!({ "session_id": id, "clear": ["bogus"] }),
+            "`clear` knows memory, history, prints, tool_calls, upstream_calls, got \"bogus\"",
+        ),
+        ("lisp_session_forget", json!({ "session_id": id, "bindings": "x" }), "`bindings` must be an array of strings"),
+        ("lisp_session_eval", json!({ "program": "1" }), "`session_id` is required: the id that lisp_session_start gave"),
+    ] {
+        let refused = client.data(tool, &arguments);
+        assert_eq!((&refused["reason"], &refused["message"]), (&json!("session_args_error"), &json!(message)), "{tool}");
+    }
+    let without = client.data("lisp_session_eval", &json!({ "session_id": id }));
+    assert_eq!(without["reason"], "args_error");
+    assert_eq!(client.eval(&id, "1")["result"], "user=> 1", "the session is not left busy");
+}
+
+fn off_unless_asked_for() {
+    let mut client = Client::start(&["--response-profile", "structured"]);
+    let refused = client.data("lisp_session_start", &json!({}));
+    assert_eq!(refused["reason"], "unknown_tool");
+    assert!(refused["feedback"].as_str().is_some_and(|text| text.contains("--sessions")), "{refused}");
+    client.server.send(r#"{"jsonrpc":"2.0","id":1,"method":"tools/list"}"#);
+    assert!(!client.server.receive().contains("lisp_session"));
+}
