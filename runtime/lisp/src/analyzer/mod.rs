@@ -1,6 +1,7 @@
 //! Forms to resolved IR: names become slots, captures, globals or builtins; macros are taken apart.
 
 mod function;
+mod hints;
 mod literal;
 mod liveness;
 mod names;

@@ -126,41 +126,21 @@ pub(super) fn unknown(name: &str, known: &[&str]) -> (ErrorKind, String, Option<
         return unknown_qualified(name, written, short);
     }
     if name.starts_with('.') || name.ends_with('.') {
-        let methods = names_where(|row| row.name.starts_with('.') || row.name.ends_with('.'));
-        return (
-            ErrorKind::UnsupportedMethod,
-            format!("the method {name} is not supported"),
-            methods.map(|m| format!("supported: {m}")),
-        );
+        let meant = near(name, INDEX.rows.keys().copied().filter(|known| known.starts_with('.') || known.ends_with('.')));
+        let meant = meant.map_or_else(String::new, |meant| format!("did you mean {meant}? "));
+        let hint = format!("{meant}supported methods: (dir 'java.lang.String) and (dir 'java.time) list them");
+        return (ErrorKind::UnsupportedMethod, format!("the method {name} is not supported"), Some(hint));
     }
     if name.starts_with('%') {
         return (ErrorKind::InvalidPlaceholder, format!("{name} can only stand inside #(…)"), None);
     }
-    let hint = match name {
-        "data" => Some("the whole context is not a value; read one key as data/name".to_owned()),
-        "try" | "catch" | "throw" => Some("errors cannot be caught; use (fail message) to end the program".to_owned()),
-        "atom" | "swap!" | "reset!" | "deref" | "ref" | "agent" => {
-            Some("there is no mutable state; use let, loop or reduce".to_owned())
+    let hint = super::hints::hint(name).map(str::to_owned).or_else(|| {
+        let mut candidates: Vec<&str> = known.to_vec();
+        for name in special::names().chain(INDEX.rows.keys().copied()) {
+            candidates.push(name);
         }
-        "defmacro" | "eval" | "read-string" | "macroexpand" => {
-            Some("there are no macros and no eval; write a function".to_owned())
-        }
-        "ns" | "require" | "use" | "import" | "in-ns" => {
-            Some("namespaces need no declaration; write (clojure.string/join …) or (str/join …) at once".to_owned())
-        }
-        "iterate" | "cycle" | "repeat" | "lazy-seq" | "repeatedly" => {
-            Some("there are no endless sequences; use (range n) or loop".to_owned())
-        }
-        "print" | "prn" | "pr" | "printf" => Some("use println".to_owned()),
-        "slurp" | "spit" => Some("there is no file system; use (tool/call …)".to_owned()),
-        _ => {
-            let mut candidates: Vec<&str> = known.to_vec();
-            for name in special::names().chain(INDEX.rows.keys().copied()) {
-                candidates.push(name);
-            }
-            near(name, candidates.into_iter()).map(|near| format!("did you mean {near}?"))
-        }
-    };
+        near(name, candidates.into_iter()).map(|near| format!("did you mean {near}?"))
+    });
     (ErrorKind::UnboundVar, format!("nothing is bound to '{name}'"), hint)
 }
 

@@ -2,11 +2,11 @@
 
 use super::row::rows;
 use super::transducer::{changed, transducer};
-use crate::Value;
 use crate::collection::Vector;
-use crate::convert::{at, count, expected, int, ordered, seq, steps, take};
+use crate::convert::{at, count, expected, fault, int, ordered, seq, steps, take};
 use crate::endless::Stage;
 use crate::machine::{Machine, Raised};
+use crate::{ErrorKind, Value};
 
 rows! { "clojure.core":
     "first" ["[coll]"] first, "The first item, or nil." { "(first [1 2 3])" => "1", "(first [])" => "nil", "(first \"abc\")" => "\"a\"" };
@@ -230,6 +230,9 @@ pub(super) fn split(items: Vector, n: usize) -> Value {
 fn subvec(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
     let start = count(m, "subvec", args, 1)?;
     let end = if args.len() > 2 { count(m, "subvec", args, 2)? } else { usize::MAX };
+    if end < start {
+        return Err(fault(m, ErrorKind::RuntimeError, "subvec", &format!("the end {end} is before the start {start}")));
+    }
     match take(args, 0) {
         Value::Vector(items) => Ok(window(items, start, end.max(start))),
         other => Err(expected(m, "subvec", "a vector", 0, &other)),

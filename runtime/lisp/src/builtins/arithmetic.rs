@@ -33,6 +33,7 @@ rows! { "clojure.core":
     "bit-not" ["[x]"] bit_not, "Bitwise complement." { "(bit-not 0)" => "-1" };
     "bit-shift-left" ["[x n]"] shift_left, "x shifted left by n bits." { "(bit-shift-left 1 4)" => "16" };
     "bit-shift-right" ["[x n]"] shift_right, "x shifted right by n bits, keeping its sign." { "(bit-shift-right 256 4)" => "16" };
+    "unsigned-bit-shift-right" ["[x n]"] unsigned_shift_right, "The 64 bits of x shifted right by n bits, with zeros at the left." { "(unsigned-bit-shift-right -1 60)" => "15" };
     "bit-set" ["[x n]"] bit_set, "x with bit n set." { "(bit-set 0 3)" => "8" };
     "bit-clear" ["[x n]"] bit_clear, "x with bit n cleared." { "(bit-clear 15 1)" => "13" };
     "bit-flip" ["[x n]"] bit_flip, "x with bit n flipped." { "(bit-flip 0 2)" => "4" };
@@ -265,6 +266,13 @@ fn shift_left(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
 fn shift_right(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
     let n = bit_index(m, "bit-shift-right", args)?;
     Ok(Value::big(integer(m, "bit-shift-right", args, 0)? >> n))
+}
+
+/// The count of bits is taken modulo 64, as on a machine.
+fn unsigned_shift_right(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
+    let x = crate::convert::int(m, "unsigned-bit-shift-right", args, 0)?;
+    let n = crate::convert::int(m, "unsigned-bit-shift-right", args, 1)?;
+    Ok(Value::big(BigInt::from(x as u64 >> n.rem_euclid(64))))
 }
 
 fn with_bit(m: &mut Machine, name: &str, args: &[Value], change: fn(bool) -> bool) -> Result<Value, Raised> {

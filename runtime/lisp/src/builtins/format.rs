@@ -74,7 +74,7 @@ fn place(chars: &mut std::iter::Peekable<std::str::Chars<'_>>) -> Option<Place> 
         place.precision = Some(number(chars)?);
     }
     place.conversion = chars.next()?;
-    (place.width <= WIDEST && place.precision.unwrap_or(0) <= WIDEST).then_some(place)
+    Some(place)
 }
 
 /// What is wrong with a place, whatever its value.
@@ -117,6 +117,10 @@ pub(super) fn format(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raise
         };
         if let Some(what) = contradiction(&place) {
             return Err(fault(m, ErrorKind::TypeError, "format", what));
+        }
+        if place.width.max(place.precision.unwrap_or(0)) > WIDEST {
+            let text = format!("a width or precision is at most {WIDEST}");
+            return Err(fault(m, ErrorKind::TypeError, "format", &text));
         }
         match place.conversion {
             'n' => {

@@ -2,9 +2,10 @@
 
 use super::composed::{Composed, How};
 use super::row::rows;
-use crate::Value;
-use crate::convert::{ITEM, at, expected, seq, steps, take};
+use crate::convert::{ITEM, at, described, expected, seq, steps, take};
 use crate::machine::{Machine, Raised};
+use crate::value::Kind;
+use crate::{ErrorKind, Value};
 
 rows! { "clojure.core":
     "apply" ["[f coll]", "[f x & more]"] apply, "Calls f with the items of the last argument, after those before it." { "(apply + [1 2 3])" => "6", "(apply max 1 [5 2])" => "5" };
@@ -17,6 +18,8 @@ rows! { "clojure.core":
     "every-pred" ["[p & ps]"] every_pred, "A function that is true where all ps are true for all arguments." { "((every-pred even? pos?) 4)" => "true" };
     "some-fn" ["[p & ps]"] some_fn, "A function that gives the first true result of ps." { "((some-fn :a :b) {:b 2})" => "2" };
     "memoize" ["[f]"] super::compare::identity, "f itself: functions have no effects to save." { "((memoize inc) 1)" => "2" };
+    "trampoline" ["[f & args]"] trampoline, "Calls f, then what it gives as long as that is a function." { "(trampoline (fn [n] (fn [] (inc n))) 1)" => "2" };
+    "assert" ["[x]", "[x message]"] assert, "nil if x is true; else the program ends with the message." { "(assert (pos? 1) \"positive\")" => "nil" };
     "reduced" ["[x]"] reduced, "Ends a reduce, whose result is x." { "(reduce (fn [t x] (if (> x 2) (reduced t) (+ t x))) [1 2 3 4])" => "3" };
     "reduced?" ["[x]"] is_reduced, "Whether it was made by reduced." { "(reduced? 1)" => "false" };
     "unreduced" ["[x]"] unreduced, "The value inside reduced, or x itself." { "(unreduced (reduced 1))" => "1" };
@@ -59,6 +62,27 @@ makers! {
     every_pred EveryPred;
     some_fn SomeFn;
     reduced Reduced;
+}
+
+fn trampoline(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
+    let f = take(args, 0);
+    let mut value = m.call(&f, args.get_mut(1..).unwrap_or_default())?;
+    while value.kind() == Kind::Function {
+        m.tick(1)?;
+        value = m.call(&value, &mut [])?;
+    }
+    Ok(value)
+}
+
+fn assert(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
+    if at(args, 0).is_truthy() {
+        return Ok(Value::Nil);
+    }
+    let message = match at(args, 1) {
+        Value::Nil => "an assertion does not hold".to_owned(),
+        other => format!("an assertion does not hold: {}", other.as_str().map_or_else(|| described(other), str::to_owned)),
+    };
+    Err(m.raise(ErrorKind::RuntimeError, message))
 }
 
 fn is_reduced(_: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {

@@ -18,6 +18,7 @@ rows! { "clojure.core":
     "prn" ["[& xs]"] prn, "Prints the arguments as they are written in programs; nil." { "(prn \"a\")" => "nil" };
     "pr" ["[& xs]"] prn, "The same as prn: output is kept in lines." { "(pr \"a\")" => "nil" };
     "pprint" ["[x]"] prn, "Prints the argument as it is written in programs; nil." { "(pprint {:a 1})" => "nil" };
+    "char" ["[n]"] char, "The character of a code, or a character as it is." { "(char 97)" => "\"a\"" };
     "name" ["[x]"] name, "The name of a keyword or symbol, or a string as it is." { "(name :a)" => "\"a\"" };
     "keyword" ["[x]"] keyword, "The keyword of a name: letters, digits and - _ ? ! after a first letter; nil for nil." { "(keyword \"a\")" => ":a" };
     "symbol" ["[x]"] symbol, "The symbol of a name." { "(name (symbol \"a\"))" => "\"a\"" };
@@ -146,6 +147,19 @@ fn prn(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
     let line = joined(m, args, write_pr)?;
     m.print(line)?;
     Ok(Value::Nil)
+}
+
+fn char(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
+    if let Value::Str(text) = at(args, 0)
+        && text.count() == 1
+    {
+        return Ok(take(args, 0));
+    }
+    let code = at(args, 0).as_int().and_then(|code| u32::try_from(code).ok()).and_then(char::from_u32);
+    match code {
+        Some(c) => Ok(Value::from(String::from(c))),
+        None => Err(expected(m, "char", "a character or its code", 0, at(args, 0))),
+    }
 }
 
 fn name(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {

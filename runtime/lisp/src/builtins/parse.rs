@@ -46,6 +46,8 @@ pub(super) fn integer(text: &str) -> Option<Value> {
 
 /// The double that a text is, as decimal digits; Java's names for what is not finite.
 pub(super) fn double(text: &str) -> Option<f64> {
+    // As in Java, white space around a number is no part of it.
+    let text = text.trim_matches(|c: char| c <= ' ');
     match text.strip_prefix(['-', '+']).unwrap_or(text) {
         "Infinity" => return Some(if text.starts_with('-') { f64::NEG_INFINITY } else { f64::INFINITY }),
         "NaN" => return Some(f64::NAN),

@@ -59,8 +59,6 @@ predicates! { "clojure.core":
     "zero?" is_zero "Whether it is the number 0." ("(zero? 0.0)", "(zero? nil)") |v| sign(v) == Some(0);
     "pos?" is_pos "Whether it is a number above 0." ("(pos? 1)", "(pos? 0)") |v| sign(v) == Some(1);
     "neg?" is_neg "Whether it is a number below 0." ("(neg? -1)", "(neg? nil)") |v| sign(v) == Some(-1);
-    "even?" even "Whether it is an even whole number." ("(even? 4)", "(even? 4.5)") |v| is_even(v) == Some(true);
-    "odd?" odd "Whether it is an odd whole number." ("(odd? 3)", "(odd? nil)") |v| is_even(v) == Some(false);
     "pos-int?" is_pos_int "Whether it is an integer above 0." ("(pos-int? 1)", "(pos-int? 0)") |v| is_integer_value(v) && sign(v) == Some(1);
     "neg-int?" is_neg_int "Whether it is an integer below 0." ("(neg-int? -1)", "(neg-int? 1)") |v| is_integer_value(v) && sign(v) == Some(-1);
     "nat-int?" is_nat_int "Whether it is an integer of 0 or more." ("(nat-int? 0)", "(nat-int? -1)") |v| is_integer_value(v) && sign(v) != Some(-1);
@@ -84,8 +82,10 @@ fn sign(value: &Value) -> Option<i8> {
 }
 
 pub(super) mod kinds {
-    use super::{is_empty, rows, type_of};
+    use super::{even, is_empty, odd, rows, type_of};
     rows! { "clojure.core":
+        "even?" ["[n]"] even, "Whether it is an even integer; false for what is no number, a fault for a fraction." { "(even? 4)" => "true", "(even? nil)" => "false" };
+        "odd?" ["[n]"] odd, "Whether it is an odd integer; false for what is no number, a fault for a fraction." { "(odd? 3)" => "true", "(odd? nil)" => "false" };
         "empty?" ["[coll]"] is_empty, "Whether a collection or string has no items, or is nil." { "(empty? [])" => "true", "(empty? [1])" => "false" };
         "type" ["[x]"] type_of, "The kind of a value as a keyword: :boolean :number :string :keyword :symbol :vector :map :set :regex :var :function, or nil." { "(type 1)" => ":number", "(type [])" => ":vector", "(type nil)" => "nil" };
     }
@@ -95,12 +95,30 @@ fn is_empty(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
     let empty = match at(args, 0) {
         // Its length would take counting graphemes.
         Value::Str(text) => Some(text.as_str().is_empty()),
+        Value::Endless(_) => Some(false),
         other => other.len().map(|len| len == 0),
     };
     match empty {
         Some(empty) => Ok(Value::bool(empty)),
         None => Err(expected(m, "empty?", "a collection", 0, at(args, 0))),
     }
+}
+
+/// Whether the argument is even; no answer for what is no number.
+fn evenness(m: &mut Machine, name: &str, args: &[Value]) -> Result<Option<bool>, Raised> {
+    let value = at(args, 0);
+    match (is_even(value), value) {
+        (None, Value::Double(_)) => Err(crate::convert::expected(m, name, "an integer", 0, value)),
+        (known, _) => Ok(known),
+    }
+}
+
+fn even(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
+    evenness(m, "even?", args).map(|known| Value::bool(known == Some(true)))
+}
+
+fn odd(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
+    evenness(m, "odd?", args).map(|known| Value::bool(known == Some(false)))
 }
 
 fn type_of(_: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {

@@ -193,25 +193,39 @@ pub(super) fn condp<'s>(a: &mut Analyzer<'s>, span: Span, parts: Parts<'s>, tail
     let mut clauses = Vec::new();
     let mut out = nil(span);
     while let Some(test) = parts.next() {
-        if parts.peek().and_then(Form::keyword) == Some(">>") {
-            return Err(a.invalid(test.span, "condp does not support :>>"));
+        let place = test.span;
+        if parts.next_if(|part| part.keyword() == Some(">>")).is_some() {
+            let Some(f) = parts.next() else {
+                return Err(a.invalid(place, ":>> must be followed by a function"));
+            };
+            let (test, f) = (a.expr(test, false)?, a.expr(f, false)?);
+            clauses.push((place, test, f, Some(a.slot())));
+            continue;
         }
         match parts.next() {
             None => out = a.expr(test, tail)?,
             Some(result) => {
-                let place = test.span;
-                clauses.push((place, a.expr(test, false)?, a.expr(result, tail)?));
+                let test = a.expr(test, false)?;
+                clauses.push((place, test, a.expr(result, tail)?, None));
             }
         }
     }
     a.leave(mark);
-    for (place, test, result) in clauses.into_iter().rev() {
+    for (place, test, result, held) in clauses.into_iter().rev() {
         let args = vec![test, read(place, subject_slot)];
         let op = match builtin {
             Some(row) => builtin_call(row, args),
             None => Op::Call { f: Box::new(read(place, pred_slot)), args },
         };
-        out = branch(place, Ir::new(place, op), result, out);
+        let call = Ir::new(place, op);
+        out = match held {
+            None => branch(place, call, result, out),
+            Some(slot) => {
+                let result = Ir::new(place, Op::Call { f: Box::new(result), args: vec![read(place, slot)] });
+                let body = Box::new(branch(place, read(place, slot), result, out));
+                Ir::new(place, Op::Let { bindings: vec![(slot, call)], body })
+            }
+        };
     }
     let pred = if builtin.is_some() { nil(place) } else { pred };
     Ok(Ir::new(span, Op::Let { bindings: vec![(pred_slot, pred), (subject_slot, subject)], body: Box::new(out) }))

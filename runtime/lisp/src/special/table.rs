@@ -96,8 +96,8 @@ pub(super) static SPECIALS: &[Special] = &[
         "condp",
         2..ANY,
         ["pred value test result … default?"],
-        "Gives the result after the first test for which (pred test value) is truthy.",
-        [("(condp > 5 10 \"big\" 3 \"small\")", "\"big\"")],
+        "Gives the result after the first test for which (pred test value) is truthy; after test :>> f calls f with what pred gave.",
+        [("(condp some [1 2 3] #{0 9} :>> inc #{2} :>> dec)", "1"), ("(condp > 5 10 \"big\" 3 \"small\")", "\"big\"")],
         Expand::Form(control::condp)
     ),
     special!(
@@ -283,6 +283,14 @@ pub(super) static SPECIALS: &[Special] = &[
         "Threads the value as last argument through the steps whose test is truthy.",
         [("(cond->> 10 true (- 5))", "-5")],
         Expand::Form(threading::cond_last)
+    ),
+    special!(
+        "doto",
+        1..ANY,
+        ["value step*"],
+        "Puts the value into each step as its first argument, for what the steps do, and gives the value itself.",
+        [("(doto [1 2] (println))", "[1 2]")],
+        Expand::Form(threading::doto)
     ),
     special!(
         "for",

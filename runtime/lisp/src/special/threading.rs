@@ -117,6 +117,24 @@ pub(super) fn some_last<'s>(a: &mut Analyzer<'s>, span: Span, parts: Parts<'s>, 
     some(a, span, parts, tail, Place::Last)
 }
 
+pub(super) fn doto<'s>(a: &mut Analyzer<'s>, span: Span, parts: Parts<'s>, _: bool) -> Analysed {
+    let mut parts = parts.into_iter();
+    let value = next(a, span, &mut parts)?;
+    let value = a.expr(value, false)?;
+    let mark = a.enter();
+    let slot = a.slot();
+    a.name(THREADED, slot);
+    let mut body = Vec::new();
+    for step in parts {
+        let call = thread(step.clone(), Form::new(step.span, FormKind::Symbol(THREADED)), Place::First);
+        body.push(a.expr(call, false)?);
+    }
+    a.leave(mark);
+    body.push(read(span, slot));
+    let body = Box::new(Ir::new(span, Op::Do(body)));
+    Ok(Ir::new(span, Op::Let { bindings: vec![(slot, value)], body }))
+}
+
 fn cond<'s>(a: &mut Analyzer<'s>, span: Span, parts: Parts<'s>, place: Place) -> Analysed {
     if parts.len().is_multiple_of(2) {
         let error = a.invalid(span, "cond-> needs a step for every test");

@@ -126,7 +126,7 @@
 ;=! unbound_var 1:2 no mutable state
 
 (.getClass 1)
-;=! unsupported_method 1:2 supported:
+;=! unsupported_method 1:2 supported methods:
 
 data
 ;=! unbound_var 1:1 data/name

@@ -1,0 +1,29 @@
+//! Every name that PTC-Lisp promises resolves and is documented.
+
+use ptc_lisp::{Program, Run, Value, print};
+
+const NAMES: &str = include_str!("names.txt");
+
+fn names() -> impl Iterator<Item = &'static str> {
+    NAMES.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with([';', '[']) || *line == "[")
+}
+
+fn answer(program: &str) -> Result<Value, String> {
+    let compiled = Program::compile(program).map_err(|fault| fault.render(program))?;
+    Run::new(&compiled).execute_on_thread().result.map_err(|fault| fault.render(program))
+}
+
+#[test]
+fn every_name_is_known_with_a_description_and_a_way_to_write_it() {
+    let (mut count, mut missing) = (0, Vec::new());
+    for name in names() {
+        count += 1;
+        let described = answer(&format!("(let [m (meta {name:?})] [(:description m) (count (:signatures m))])"));
+        match described.as_ref().map(print::readable).as_deref() {
+            Ok(known) if !known.starts_with("[nil") && !known.starts_with("[\"\"") && !known.ends_with(" 0]") => {}
+            _ => missing.push(name),
+        }
+    }
+    assert!(count > 600, "only {count} names");
+    assert!(missing.is_empty(), "{} of {count} names are missing: {}", missing.len(), missing.join(" "));
+}
