@@ -139,6 +139,13 @@ impl<'s> Analyzer<'s> {
             }
         }
         self.retarget(Some(Target { first: 0, count, function: true }));
+        if let [first, _, ..] = body.as_slice()
+            && let FormKind::Map(parts) = &first.kind
+            && parts.iter().step_by(2).any(|key| matches!(key.keyword(), Some("pre" | "post")))
+        {
+            let error = self.invalid(first.span, ":pre and :post conditions are not supported");
+            return Err(error.with_hint("write (assert (pos? x) \"x must be positive\") in the body"));
+        }
         let mut body = self.body(span, body, true)?;
         if !bindings.is_empty() {
             body = Ir::new(span, Op::Let { bindings, body: Box::new(body) });

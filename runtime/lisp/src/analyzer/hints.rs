@@ -42,7 +42,7 @@ static HINTS: &[(&[&str], &str)] = &[
         "there are no macros and no eval; write a function",
     ),
     (
-        &["ns", "require", "use", "import", "in-ns", "refer", "declare"],
+        &["use", "in-ns", "refer"],
         "nothing needs a declaration: leave it out and write (clojure.string/join …) or (str/join …) at once",
     ),
     (

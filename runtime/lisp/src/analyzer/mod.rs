@@ -46,6 +46,8 @@ pub(crate) fn analyze<'s>(source: &'s Arc<str>, known: &'s Bindings, forms: Vec<
         scopes: vec![Scope::new(None, Vec::new())],
         depth: 0,
         floor: stack::here().saturating_sub(STACK),
+        aliases: HashMap::default(),
+        referred: HashMap::default(),
         texts: HashMap::default(),
     };
     for (place, (name, value)) in (0..).zip(known.places()) {
@@ -87,6 +89,10 @@ pub(crate) struct Analyzer<'s> {
     scopes: Vec<Scope<'s>>,
     depth: u32,
     floor: usize,
+    /// Namespaces by the names that `require` gave them.
+    aliases: HashMap<&'s str, &'static str, RandomState>,
+    /// Names of namespaces that `require` made known without them.
+    referred: HashMap<&'s str, &'static Builtin, RandomState>,
     /// One value for every keyword and string of the program.
     texts: HashMap<(&'s str, bool), Value, RandomState>,
 }
@@ -185,9 +191,36 @@ impl<'s> Analyzer<'s> {
     }
 
     /// The builtin or special function that a name stands for where nothing shadows it.
-    #[expect(clippy::unused_self, reason = "what a name stands for is the analyzer's to say")]
     pub(crate) fn builtin(&self, name: &str) -> Option<&'static Builtin> {
+        if !(self.aliases.is_empty() && self.referred.is_empty()) {
+            if let Some(row) = self.referred.get(name) {
+                return Some(row);
+            }
+            if let Some((written, short)) = name.split_once('/')
+                && let Some(namespace) = self.aliases.get(written)
+            {
+                return names::qualified(namespace, short);
+            }
+        }
         names::builtin(name)
+    }
+
+    /// The namespace that a program may mean by a name.
+    #[expect(clippy::unused_self, reason = "what a name stands for is the analyzer's to say")]
+    pub(crate) fn known_namespace(&self, written: &str) -> Option<&'static str> {
+        names::known_namespace(written)
+    }
+
+    /// Gives a namespace another name.
+    pub(crate) fn alias(&mut self, alias: &'s str, namespace: &'static str) {
+        self.aliases.insert(alias, namespace);
+    }
+
+    /// Makes a name of a namespace known without it; false if there is no such name.
+    pub(crate) fn refer(&mut self, namespace: &'static str, name: &'s str) -> bool {
+        let row = names::qualified(namespace, name);
+        self.referred.extend(row.map(|row| (name, row)));
+        row.is_some()
     }
 
     /// Whether the program binds `name` around here or by `def`.
@@ -291,7 +324,8 @@ impl<'s> Analyzer<'s> {
         let mut known: Vec<&str> = self.globals.keys().copied().collect();
         known.sort_unstable();
         known.extend(self.scopes.iter().flat_map(Scope::names));
-        let (kind, message, hint) = names::unknown(name, &known);
+        let aliased = name.split_once('/').and_then(|(alias, short)| Some(format!("{}/{short}", self.aliases.get(alias)?)));
+        let (kind, message, hint) = names::unknown(aliased.as_deref().unwrap_or(name), &known);
         let error = self.error(kind, span, message);
         match hint {
             Some(hint) => error.with_hint(hint),

@@ -98,6 +98,18 @@ pub(crate) fn namespace(written: &str) -> &str {
     NAMESPACES.iter().find(|(alias, _)| *alias == written).map_or(written, |(_, namespace)| namespace)
 }
 
+/// The row of a name in a namespace of rows.
+pub(super) fn qualified(namespace: &'static str, name: &str) -> Option<&'static Builtin> {
+    INDEX.qualified.get(&(namespace, name)).copied()
+}
+
+/// The namespace that a written one stands for, if there is one.
+pub(super) fn known_namespace(written: &str) -> Option<&'static str> {
+    let wanted = namespace(written);
+    let listed = NAMESPACES.iter().map(|(_, namespace)| *namespace);
+    listed.chain(builtins::all().map(|row| row.namespace)).find(|known| *known == wanted)
+}
+
 /// The builtin that a name stands for.
 pub(crate) fn builtin(name: &str) -> Option<&'static Builtin> {
     if let Some(row) = INDEX.rows.get(name) {
@@ -136,7 +148,7 @@ pub(super) fn unknown(name: &str, known: &[&str]) -> (ErrorKind, String, Option<
     }
     let hint = super::hints::hint(name).map(str::to_owned).or_else(|| {
         let mut candidates: Vec<&str> = known.to_vec();
-        for name in special::names().chain(INDEX.rows.keys().copied()) {
+        for name in special::names().chain(INDEX.rows.keys().copied().filter(|name| !name.starts_with('.'))) {
             candidates.push(name);
         }
         near(name, candidates.into_iter()).map(|near| format!("did you mean {near}?"))

@@ -88,7 +88,7 @@ impl<'s> Analyzer<'s> {
             let place = left.span;
             match left.keyword() {
                 Some("as") => self.bind_slot(right, slot, out)?,
-                Some(kind @ ("keys" | "strs")) => {
+                Some(kind @ ("keys" | "strs" | "syms")) => {
                     let FormKind::Vector(names) = right.kind else {
                         return Err(self.invalid(right.span, format!(":{kind} must be followed by a vector of names")));
                     };
@@ -96,14 +96,17 @@ impl<'s> Analyzer<'s> {
                         let Some(text) = name.symbol().or_else(|| name.keyword()) else {
                             return Err(self.invalid(name.span, format!("expected a name, found {}", name.description())));
                         };
-                        let key = self.text(text, kind == "keys");
+                        let key = match kind {
+                            "syms" => Value::Symbol(text.into()),
+                            _ => self.text(text, kind == "keys"),
+                        };
                         self.bind_key(&Form::new(name.span, FormKind::Symbol(text)), key, slot, &mut defaults, out)?;
                     }
                 }
                 Some(other) => {
                     let error =
                         self.error(ErrorKind::UnsupportedPattern, place, format!(":{other} is not supported in a pattern"));
-                    return Err(error.with_hint("use :keys, :strs, :or, :as, or {name :key}"));
+                    return Err(error.with_hint("use :keys, :strs, :syms, :or, :as, or {name :key}"));
                 }
                 None => {
                     let key = match right.kind {

@@ -6,6 +6,7 @@ mod define;
 mod discovery;
 mod functions;
 mod iteration;
+mod namespaces;
 mod table;
 mod task;
 mod threading;

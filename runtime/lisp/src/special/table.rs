@@ -1,6 +1,6 @@
 //! The table of special forms.
 
-use super::{Expand, Special, binding, control, define, iteration, task, threading};
+use super::{Expand, Special, binding, control, define, iteration, namespaces, task, threading};
 
 macro_rules! special {
     ($name:literal, $min:literal .. $max:expr, [$($args:literal),*], $doc:literal, [$($example:expr),*], $expand:expr) => {
@@ -227,6 +227,38 @@ pub(super) static SPECIALS: &[Special] = &[
         "The same as defn.",
         [("(defn- one [] 1) (one)", "1")],
         Expand::Form(define::defn)
+    ),
+    special!(
+        "declare",
+        0..ANY,
+        ["name*"],
+        "Says that names are defined later; functions may use later names without it.",
+        [("(declare twice) (defn four [x] (twice (twice x))) (defn twice [x] (* x 2)) (four 1)", "4")],
+        Expand::Form(namespaces::declare)
+    ),
+    special!(
+        "ns",
+        1..ANY,
+        ["name (:require [namespace :as alias :refer [name*]]*) (:import class*)"],
+        "Gives namespaces other names; nothing needs to be loaded, and definitions have no namespace.",
+        [("(ns report (:require [clojure.string :as text])) (text/upper-case \"a\")", "\"A\"")],
+        Expand::Form(namespaces::ns)
+    ),
+    special!(
+        "require",
+        0..ANY,
+        ["'[namespace :as alias :refer [name*]]*"],
+        "Gives namespaces other names; nothing needs to be loaded.",
+        [("(require '[clojure.set :refer [union]]) (union #{1} #{2})", "#{1 2}")],
+        Expand::Form(namespaces::require)
+    ),
+    special!(
+        "import",
+        0..ANY,
+        ["class*", "(package class*)*"],
+        "Checks that classes are there; they need no import.",
+        [("(import java.time.LocalDate) (LocalDate/of 2024 1 1)", "\"2024-01-01\"")],
+        Expand::Form(namespaces::import)
     ),
     special!(
         "->",
