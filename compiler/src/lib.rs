@@ -4,6 +4,7 @@
 
 pub mod config;
 pub mod diag;
+pub mod drift;
 pub mod ir;
 pub mod lock;
 pub mod lower;

@@ -84,6 +84,121 @@ fn findings_are_messages_and_json_is_data() {
 }
 
 #[test]
+fn code_scanning_gets_one_log_with_places_and_rules() {
+    let output = run(&["--check", "--format", "sarif", "credentials_unresolved/upstreams.json"]);
+    assert_eq!((output.status.code(), text(&output.stderr).as_str()), (Some(1), ""));
+    let log: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    assert_eq!(log["version"], "2.1.0");
+    let scan = &log["runs"][0];
+    let result = &scan["results"][0];
+    assert_eq!((&result["ruleId"], &result["level"]), (&"PTC0304".into(), &"error".into()));
+    assert!(result["message"]["text"].as_str().is_some_and(|text| text.contains("help: did you mean `github-token`?")));
+    let place = &result["locations"][0]["physicalLocation"];
+    assert_eq!(place["artifactLocation"]["uri"], "credentials_unresolved/upstreams.json");
+    assert_eq!((&place["region"]["startLine"], &place["region"]["startColumn"]), (&10.into(), &42.into()));
+    let rules: Vec<&serde_json::Value> =
+        scan["tool"]["driver"]["rules"].as_array().expect("rules").iter().map(|rule| &rule["id"]).collect();
+    assert!(rules.contains(&&"PTC0304".into()), "{rules:?}");
+    // Without findings it is a log all the same: an upload without results closes old ones.
+    let clean = run(&["--check", "--format", "sarif", "good_openapi/upstreams.json"]);
+    let log: serde_json::Value = serde_json::from_slice(&clean.stdout).expect("JSON");
+    assert_eq!(log["runs"][0]["results"], serde_json::json!([]));
+}
+
+#[test]
+fn pipelines_of_github_get_annotations() {
+    let output = run(&["--check", "--format", "github", "credentials_unresolved/upstreams.json"]);
+    let stdout = text(&output.stdout);
+    let first = stdout.lines().next().expect("one line a finding");
+    assert!(
+        first.starts_with("::error file=credentials_unresolved/upstreams.json,line=10,endLine=10,col=42,")
+            && first.contains("%0Ahelp: "),
+        "{first}"
+    );
+}
+
+#[test]
+fn operations_are_listed_with_reasons_and_filters() {
+    const SHOP: &str = "good_openapi_patterns/shop.openapi.json";
+    let all = text(&run(&["operations", SHOP]).stdout);
+    assert!(all.contains("listOrders   as list-orders"), "{all}");
+    assert!(all.contains("getInvoice   no: PTC0521 the operation answers 200 with `application/pdf`, never JSON"), "{all}");
+    assert!(all.contains("GET /health  as get-health"), "{all}");
+    assert!(!all.contains("createOrder"), "only GETs, unless asked for more:\n{all}");
+    for (filter, ids) in [
+        (vec!["--tag", "items"], vec!["list_items", "listItems"]),
+        (vec!["--path", "/orders/{id}"], vec!["getOrder", "getInvoice"]),
+        (vec!["--match", "INVOICE"], vec!["getInvoice"]),
+        (vec!["--refused", "--all-methods"], vec!["createOrder", "getInvoice", "listItems"]),
+        (vec!["--usable", "--tag", "orders"], vec!["listOrders", "getOrder"]),
+    ] {
+        let output = run(&[vec!["operations", SHOP, "--format", "json"], filter.clone()].concat());
+        let stdout = text(&output.stdout);
+        let lines: Vec<serde_json::Value> =
+            stdout.lines().map(|line| serde_json::from_str(line).expect("each line is one JSON object")).collect();
+        let found: Vec<&str> = lines.iter().filter_map(|line| line["operationId"].as_str()).collect();
+        assert_eq!(found, ids, "{filter:?}");
+    }
+}
+
+/// `ptc-compile` in the quickstart's folder, with these variables set.
+fn quickstart(args: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_ptc-compile"))
+        .args(args)
+        .current_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/../fixtures/quickstart"))
+        .output()
+        .expect("ptc-compile can be started")
+}
+
+#[test]
+fn programs_are_checked_against_the_frozen_catalog() {
+    let good = quickstart(&["check-program", "upstreams.json", "due.clj"]);
+    assert_eq!((good.status.code(), text(&good.stderr).as_str()), (Some(0), "no faults in 1 program\n"));
+    let program = "(let [a (tool/call {:server \"petstor\" :tool \"get-pet\"})\n      b (tool/call {:server \"petstore\" :tool \"get-pet\" :args {}})]\n  [a b])\n";
+    let wrong = Scratch::new("wrong.clj", program.as_bytes());
+    let broken = Scratch::new("broken.clj", b"(map inc [1 2]");
+    let output = quickstart(&["check-program", "upstreams.json", wrong.path(), broken.path(), "--format", "short"]);
+    let stderr = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{stderr}");
+    for said in [
+        "wrong.clj:1:20: error[PTC0802]: no upstream 'petstor' configured (did you mean 'petstore'?)",
+        "wrong.clj:2:20: error[PTC0802]: tool 'petstore.get-pet' rejected args: missing required args",
+        "broken.clj:1:",
+        "error[PTC0801]: ",
+        "found 3 errors",
+    ] {
+        assert!(stderr.contains(said), "should say `{said}`:\n{stderr}");
+    }
+}
+
+#[test]
+fn missing_secrets_are_told_without_a_build() {
+    let config = Scratch::new(
+        "secrets.json",
+        br#"{"credentials": {"a": {"source": "env", "var": "PTC_TEST_UNSET"}, "b": {"source": "file", "path": "no-such-secret"}},
+             "upstreams": {"web": {"transport": "mcp_http", "url": "https://example.com/mcp",
+               "auth": [{"scheme": "bearer", "binding": "a"}, {"scheme": "api_key", "header": "X-Key", "binding": "b"}]},
+               "own": {"transport": "mcp_stdio", "command": "a", "env": {"X": "${PTC_TEST_UNSET_TOO}"}}}}"#,
+    );
+    assert_eq!(run(&["--check", config.path()]).status.code(), Some(0), "nothing is wrong with the config itself");
+    let output = run(&["--check", "--check-env", "--format", "short", config.path()]);
+    let stderr = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{stderr}");
+    assert_eq!(stderr.matches("error[PTC0315]").count(), 3, "{stderr}");
+    for name in ["PTC_TEST_UNSET,", "PTC_TEST_UNSET_TOO", "no-such-secret"] {
+        assert!(stderr.contains(name.trim_end_matches(',')), "{name}: {stderr}");
+    }
+}
+
+#[test]
+fn a_gate_for_what_clients_pay() {
+    let output = quickstart(&["upstreams.json", "--locked", "--offline", "--max-prompt-bytes", "100"]);
+    let stderr = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{stderr}");
+    assert!(stderr.contains("error[PTC0901]: clients would pay ") && stderr.contains(", 100 are allowed"), "{stderr}");
+}
+
+#[test]
 fn colours_are_for_terminals_unless_asked_for() {
     let config = "credentials_unresolved/upstreams.json";
     assert!(!text(&run(&["--check", config]).stderr).contains('\u{1b}'));

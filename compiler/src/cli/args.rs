@@ -34,6 +34,76 @@ pub(crate) enum Command {
     Explain(Explain),
     /// List what of an OpenAPI document can be included, and why the rest cannot
     Operations(Operations),
+    /// Compare the upstreams as they are now with the lock file, and change nothing
+    Diff(Diff),
+    /// Pin the upstreams as they are now, and show what changed
+    Update(Update),
+    /// Check programs against the frozen catalog, without running them
+    CheckProgram(CheckProgram),
+    /// Print the JSON Schema of `upstreams.json`, for editors
+    Schema,
+}
+
+/// `ptc-compile check-program`
+#[derive(Debug, Args)]
+pub(crate) struct CheckProgram {
+    /// The config, usually `upstreams.json`, with its lock file beside it
+    #[arg(value_name = "CONFIG")]
+    pub(crate) config: PathBuf,
+
+    /// PTC-Lisp programs
+    #[arg(value_name = "PROGRAM", required = true)]
+    pub(crate) programs: Vec<PathBuf>,
+
+    #[command(flatten)]
+    pub(crate) messages: Messages,
+}
+
+/// `ptc-compile diff`
+#[derive(Debug, Args)]
+pub(crate) struct Diff {
+    /// The config, usually `upstreams.json`
+    #[arg(value_name = "CONFIG")]
+    pub(crate) config: PathBuf,
+
+    /// Upstreams to compare [default: all]
+    #[arg(value_name = "NAME")]
+    pub(crate) names: Vec<String>,
+
+    /// Least severity of a change that ends with exit code 1
+    #[arg(long, value_name = "SEVERITY", value_enum, default_value_t = Threshold::Error)]
+    pub(crate) fail_on: Threshold,
+
+    #[command(flatten)]
+    pub(crate) messages: Messages,
+}
+
+/// `ptc-compile update`
+#[derive(Debug, Args)]
+pub(crate) struct Update {
+    /// The config, usually `upstreams.json`
+    #[arg(value_name = "CONFIG")]
+    pub(crate) config: PathBuf,
+
+    /// Upstreams to pin anew; all others stay as they are [default: all]
+    #[arg(value_name = "NAME")]
+    pub(crate) names: Vec<String>,
+
+    #[command(flatten)]
+    pub(crate) messages: Messages,
+}
+
+/// `--fail-on`
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Threshold {
+    /// What breaks programs, or makes a tool less harmless
+    Error,
+    /// Also what may be understood differently
+    Warning,
+    /// Any change
+    Note,
+    /// None
+    Never,
 }
 
 /// `ptc-compile operations`
@@ -94,6 +164,10 @@ pub(crate) struct Build {
     #[arg(long, conflicts_with_all = ["eval", "output"])]
     pub(crate) check: bool,
 
+    /// Check also that every secret can be had here: variables are set, files can be read; no value is shown
+    #[arg(long)]
+    pub(crate) check_env: bool,
+
     /// After the build, evaluate this PTC-Lisp program in the new binary and show its answer
     #[arg(long, value_name = "PROGRAM", allow_hyphen_values = true)]
     pub(crate) eval: Option<String>,
@@ -105,6 +179,10 @@ pub(crate) struct Build {
     /// Fail instead of contacting upstreams when the lock file is missing or does not cover the config
     #[arg(long, help_heading = "Build")]
     pub(crate) locked: bool,
+
+    /// Fail where the tool description that clients pay for is larger than this
+    #[arg(long, value_name = "N", help_heading = "Build")]
+    pub(crate) max_prompt_bytes: Option<u64>,
 
     /// Contact nothing: no upstreams, no schema URLs, no package registry
     #[arg(long, help_heading = "Build")]
@@ -133,7 +211,7 @@ pub(crate) struct Messages {
     #[arg(long, help_heading = "Messages")]
     pub(crate) deny_warnings: bool,
 
-    /// How findings are printed: with the text around them, one line each, or one JSON object a line (on stdout)
+    /// How findings are printed: for people on stderr, for tools on stdout
     #[arg(long, value_name = "FORMAT", value_enum, default_value_t = Format::Full, help_heading = "Messages")]
     pub(crate) format: Format,
 
@@ -151,6 +229,17 @@ pub(crate) enum Format {
     Short,
     /// One JSON object a line
     Json,
+    /// One SARIF 2.1.0 log, for code scanning
+    Sarif,
+    /// Workflow commands, which GitHub shows at the lines
+    Github,
+}
+
+impl Format {
+    /// Whether findings are data, for a program to read.
+    pub(crate) fn is_for_tools(self) -> bool {
+        matches!(self, Format::Json | Format::Sarif | Format::Github)
+    }
 }
 
 /// `--color`

@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 use std::path::Path;
 use std::time::Instant;
 
+use ptc_compiler::diag::{Code, Diagnostic, Diagnostics};
 use ptc_compiler::ir::Deployment;
 use ptc_compiler::lock;
 use ptc_compiler::lower;
@@ -22,6 +23,9 @@ pub(crate) fn run(args: &Build, console: &Console) -> Result<Status, Failure> {
     let started = Instant::now();
     let path = check::config_path(args)?;
     let mut checked = check::load(path)?;
+    if args.check_env {
+        check::secrets(&mut checked);
+    }
     let lock = if checked.diagnostics.has_errors() { None } else { pin::lock(args, path, &mut checked, console)? };
     let status = console.findings(&checked.sources, &checked.diagnostics);
     let (Status::Clean, Some(config), Some(lock)) = (status, &checked.config, lock) else {
@@ -31,6 +35,15 @@ pub(crate) fn run(args: &Build, console: &Console) -> Result<Status, Failure> {
     let name = generate::name(path, args.output.as_deref());
     let digest = lock::sha256(checked.sources.get(config.file).text.as_bytes());
     let deployment = lower::deployment(config, &lock, &name, &digest);
+    let prompt =
+        describe::tools_list_json(live::leak(&deployment), &Settings::defaults(!deployment.upstreams.is_empty())).len() as u64;
+    if let Some(most) = args.max_prompt_bytes.filter(|most| prompt > *most) {
+        let message = format!("clients would pay {} bytes for tools/list, {} are allowed", grouped(prompt), grouped(most));
+        // All others have been told.
+        let mut over = Diagnostics::default();
+        over.push(Diagnostic::new(Code::PromptTooLarge, message).hint("shorten the descriptions of upstreams"));
+        return Ok(console.findings(&checked.sources, &over));
+    }
     let source = source::find(args.runtime_source)?;
     let output = args.output.clone().unwrap_or_else(|| source.binaries.join(format!("{name}{}", std::env::consts::EXE_SUFFIX)));
     let generated = generate::generate(&deployment, &source)?;
@@ -40,7 +53,7 @@ pub(crate) fn run(args: &Build, console: &Console) -> Result<Status, Failure> {
     drop(progress);
     let size = files::copy_program(&built?, &output)?;
     drop(generated);
-    console.data(&summary(&deployment, &output, size, started));
+    console.data(&summary(&deployment, prompt, &output, size, started));
 
     let Some(program) = &args.eval else {
         console.data(&format!("\ntry:  {} eval '{}'\n", shown(&output), suggestion(&deployment)));
@@ -53,7 +66,7 @@ pub(crate) fn run(args: &Build, console: &Console) -> Result<Status, Failure> {
 }
 
 /// What was built, as a small table.
-fn summary(deployment: &Deployment, output: &Path, size: u64, started: Instant) -> String {
+fn summary(deployment: &Deployment, prompt: u64, output: &Path, size: u64, started: Instant) -> String {
     let mut text = String::new();
     let mut row = |name: &str, value: String| {
         // Writing to a string cannot fail.
@@ -63,12 +76,8 @@ fn summary(deployment: &Deployment, output: &Path, size: u64, started: Instant) 
         row("upstream", format!("{} ({}), {}", upstream.name, transport(upstream), count(upstream.tools.len(), "tool")));
     }
     row("total", format!("{}, {}", count(deployment.upstreams.len(), "upstream"), count(deployment.tool_count(), "tool")));
-    let described = describe::tools_list_json(live::leak(deployment), &Settings::defaults(!deployment.upstreams.is_empty()));
     // Four bytes a token is the usual rule of thumb for English text and JSON.
-    row(
-        "clients pay",
-        format!("{} bytes for tools/list, about {} tokens", grouped(described.len() as u64), grouped(described.len() as u64 / 4)),
-    );
+    row("clients pay", format!("{} bytes for tools/list, about {} tokens", grouped(prompt), grouped(prompt / 4)));
     row("catalog", deployment.catalog_digest.clone());
     row("binary", format!("{}, {:.1} MB", shown(output), size as f64 / 1e6));
     row("time", format!("{:.1} s", started.elapsed().as_secs_f64()));

@@ -5,14 +5,15 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use ptc_compiler::config::{self, Config};
-use ptc_compiler::diag::Diagnostics;
-use ptc_compiler::lock::LockedUpstream;
-use ptc_compiler::openapi;
+use ptc_compiler::diag::{Code, Diagnostic, Diagnostics};
+use ptc_compiler::lock::{Lock, LockedUpstream};
 use ptc_compiler::source::Sources;
+use ptc_compiler::{lower, openapi};
+use ptc_runtime::secrets::Secrets;
 
 use crate::args::Build;
 use crate::console::Console;
-use crate::{Failure, Status};
+use crate::{Failure, Status, live};
 
 /// Everything that was read for a config, and what was found wrong with it.
 pub(crate) struct Checked {
@@ -32,7 +33,10 @@ pub(crate) struct Checked {
 /// `ptc-compile --check CONFIG`
 pub(crate) fn run(args: &Build, console: &Console) -> Result<Status, Failure> {
     let path = config_path(args)?;
-    let checked = load(path)?;
+    let mut checked = load(path)?;
+    if args.check_env {
+        secrets(&mut checked);
+    }
     let status = console.findings(&checked.sources, &checked.diagnostics);
     if checked.diagnostics.worst().is_none()
         && let Some(config) = &checked.config
@@ -53,10 +57,7 @@ pub(crate) fn load(path: &Path) -> Result<Checked, Failure> {
     let mut diagnostics = Diagnostics::default();
     let file = sources.add(path.display().to_string(), read_text(path)?);
     let config = config::read(&sources, file, &mut diagnostics);
-    let folder = match path.parent() {
-        Some(parent) if !parent.as_os_str().is_empty() => parent.to_owned(),
-        _ => PathBuf::from("."),
-    };
+    let folder = folder(path);
     let documents = match &config {
         Some(config) => {
             openapi::read(&mut sources, config, &mut diagnostics, &mut |path, most| read_document(&folder, path, most))
@@ -66,8 +67,32 @@ pub(crate) fn load(path: &Path) -> Result<Checked, Failure> {
     Ok(Checked { sources, diagnostics, config, documents, folder })
 }
 
-/// Reads a `schema_file`.
-fn read_document(folder: &Path, path: &str, most: u64) -> Result<openapi::Text, String> {
+/// The folder of a config, which relative paths in it start from.
+pub(crate) fn folder(path: &Path) -> PathBuf {
+    match path.parent() {
+        Some(parent) if !parent.as_os_str().is_empty() => parent.to_owned(),
+        _ => PathBuf::from("."),
+    }
+}
+
+/// Reports every secret that cannot be had here, as the server would when it starts.
+pub(crate) fn secrets(checked: &mut Checked) {
+    let Some(config) = &checked.config else { return };
+    // The tools do not matter: secrets are those of upstreams.
+    let deployment = live::leak(&lower::deployment(config, &Lock::default(), "check-env", ""));
+    for missing in Secrets::resolve(deployment, &checked.folder).err().unwrap_or_default() {
+        let binding = missing.binding.and_then(|name| config.credentials.get(name)).map(|binding| binding.place.clone());
+        let upstream = || missing.upstreams.first().and_then(|name| config.upstreams.get(*name)).map(|u| u.place.clone());
+        let mut diagnostic = Diagnostic::new(Code::SecretUnavailable, missing.to_string());
+        if let Some(place) = binding.or_else(upstream) {
+            diagnostic = diagnostic.at(place, "");
+        }
+        checked.diagnostics.push(diagnostic);
+    }
+}
+
+/// Reads a file beside the config, such as a `schema_file`, of at most `most` bytes.
+pub(crate) fn read_document(folder: &Path, path: &str, most: u64) -> Result<openapi::Text, String> {
     let path = if folder == Path::new(".") { PathBuf::from(path) } else { folder.join(path) };
     let file = std::fs::File::open(&path).map_err(|error| error.to_string())?;
     let mut bytes = Vec::new();

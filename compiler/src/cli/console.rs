@@ -54,8 +54,10 @@ impl Console {
             Format::Full => to_stderr(&render::full(sources, diagnostics, self.style())),
             Format::Short => to_stderr(&render::short(sources, diagnostics, self.style())),
             Format::Json => self.data(&render::json_lines(sources, diagnostics)),
+            Format::Sarif => self.data(&render::sarif(sources, diagnostics)),
+            Format::Github => self.data(&render::github(sources, diagnostics)),
         }
-        if self.messages.format != Format::Json
+        if !self.messages.format.is_for_tools()
             && let Some(summary) = render::summary(diagnostics, self.style())
         {
             to_stderr(&format!("{summary}\n"));

@@ -12,6 +12,8 @@
 //! | `files`, `progress` | whole files; what is going on |
 //! | `explain` | `explain CODE` |
 //! | `operations` | `operations DOCUMENT` |
+//! | `drift` | `diff`, `update` |
+//! | `program` | `check-program CONFIG PROGRAM…` |
 //! | `console` | what is printed, and where |
 //! | `status` | how a run ends |
 
@@ -23,12 +25,14 @@ mod cargo;
 mod check;
 mod console;
 mod contact;
+mod drift;
 mod explain;
 mod files;
 mod generate;
 mod live;
 mod operations;
 mod pin;
+mod program;
 mod progress;
 mod source;
 mod status;
@@ -38,6 +42,7 @@ use std::panic::{PanicHookInfo, catch_unwind};
 use std::process::ExitCode;
 
 use clap::Parser;
+use ptc_compiler::config;
 
 use args::{Cli, Command};
 use console::Console;
@@ -55,11 +60,21 @@ fn main() -> ExitCode {
 fn run(cli: &Cli) -> Status {
     let console = Console::new(match &cli.command {
         Some(Command::Operations(args)) => args.messages,
-        Some(Command::Explain(_)) | None => cli.build.messages,
+        Some(Command::Diff(args)) => args.messages,
+        Some(Command::Update(args)) => args.messages,
+        Some(Command::CheckProgram(args)) => args.messages,
+        Some(Command::Explain(_) | Command::Schema) | None => cli.build.messages,
     });
     let result = match &cli.command {
         Some(Command::Explain(args)) => explain::run(args, &console),
         Some(Command::Operations(args)) => operations::run(args, &console),
+        Some(Command::Diff(args)) => drift::diff(args, &console),
+        Some(Command::Update(args)) => drift::update(args, &console),
+        Some(Command::CheckProgram(args)) => program::run(args, &console),
+        Some(Command::Schema) => {
+            console.data(&format!("{:#}\n", config::schema::schema()));
+            Ok(Status::Clean)
+        }
         None if cli.build.check => check::run(&cli.build, &console),
         None => build::run(&cli.build, &console),
     };

@@ -5,6 +5,7 @@
 //! | [`model`] | what a sound config is |
 //! | [`keys`] | every key, as rows |
 //! | [`table`] | the form of those rows |
+//! | [`schema`] | the rows as a JSON Schema |
 //! | `fields`, `kinds` | an object and a value read by their rows |
 //! | `upstream`, `stdio`, `http`, `openapi` | the entries of `upstreams` |
 //! | `credentials`, `auth` | secrets: where they come from, where they go |
@@ -14,6 +15,7 @@
 
 pub mod keys;
 pub mod model;
+pub mod schema;
 pub mod table;
 
 mod auth;

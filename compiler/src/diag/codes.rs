@@ -69,6 +69,7 @@ codes! {
     BadBasicSecret = "PTC0312" Error "a secret that is no user and password";
     ShortSecret = "PTC0313" Error "a secret too short to be redacted";
     SecretInPlainSight = "PTC0314" Warning "what looks like a secret where none belongs";
+    SecretUnavailable = "PTC0315" Error "a secret that is not there";
 
     BadUrl = "PTC0401" Error "not a usable URL";
     InsecureUrl = "PTC0402" Error "a URL without TLS";
@@ -109,8 +110,25 @@ codes! {
     ToolNotOffered = "PTC0605" Error "a tool in include_tools that the upstream does not offer";
     UpstreamUnreachable = "PTC0606" Error "an upstream that could not be asked for its tools";
     BadListing = "PTC0607" Error "a tool definition that breaks the protocol";
+    ToolAdded = "PTC0610" Note "a tool that the lock file does not have";
+    ToolRemoved = "PTC0611" Error "a pinned tool that is gone";
+    InputBreaking = "PTC0612" Error "a pinned tool that refuses what it took";
+    InputWidened = "PTC0613" Note "a pinned tool that takes more than before";
+    InputChanged = "PTC0614" Warning "a pinned tool that bounds its arguments differently";
+    OutputChanged = "PTC0615" Warning "a pinned tool that answers in another shape";
+    DescriptionChanged = "PTC0616" Warning "a pinned tool that describes itself differently";
+    AnnotationChanged = "PTC0617" Warning "a pinned tool that says something else of its effects";
+    BecameDestructive = "PTC0618" Error "a pinned tool that is no longer harmless";
+    RequestChanged = "PTC0619" Warning "a pinned operation that is requested differently";
+    DefinitionChanged = "PTC0620" Note "a pinned definition that differs in something else";
 
     UpstreamName = "PTC0701" Error "not a name that an upstream can have";
     UpstreamLikeNamespace = "PTC0702" Warning "an upstream named like a namespace";
     UpstreamsAlike = "PTC0703" Warning "two upstream names that are easily confused";
+
+    ProgramFault = "PTC0801" Error "a program that does not compile";
+    CallFails = "PTC0802" Error "an upstream call that fails whenever it is made";
+    CallDoubtful = "PTC0803" Warning "an upstream call that is likely not meant so";
+
+    PromptTooLarge = "PTC0901" Error "a tool description larger than clients shall pay for";
 }

@@ -1,14 +1,18 @@
-//! Diagnostics as text: for people in full, one line each, or as JSON lines for tools.
+//! Diagnostics as text: for people in full or one line each; for tools as JSON lines, SARIF, or GitHub's annotations.
 //!
 //! Order is that of [`Diagnostics::sorted`]; the same diagnostics give the same bytes.
 
 mod excerpt;
 mod full;
+mod github;
 mod json;
+mod sarif;
 mod short;
 
 pub use full::full;
+pub use github::github;
 pub use json::json_lines;
+pub use sarif::sarif;
 pub use short::short;
 
 use super::{Diagnostics, Severity};

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::reference::References;
+use super::reference::{Followed, References};
 use super::select::{self, Chosen, is_pattern};
 use super::{Text, operation, selection, source};
 use crate::config::model::{OpenApi, Override, Spanned};
@@ -16,7 +16,8 @@ pub fn lower(sources: &mut Sources, text: Text, entry: &OpenApi, diagnostics: &m
     let digest = lock::sha256(text.text.as_bytes());
     let file = sources.add(text.path, text.text);
     let root = read_document(sources, file, diagnostics)?;
-    let references = References { file, root: &root };
+    let followed = Followed::default();
+    let references = References::new(file, &root, &followed);
     let candidates = select::candidates(references);
     let included = select::included(file, &candidates, entry, diagnostics);
     check_overrides(entry, &included, diagnostics);

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::document::read_document;
-use super::reference::References;
+use super::reference::{Followed, References};
 use super::{Text, operation, select};
 use crate::diag::{Code, Diagnostic, Diagnostics};
 use crate::source::Sources;
@@ -33,7 +33,8 @@ pub struct Listed {
 pub fn list(sources: &mut Sources, text: Text, base_url: Option<&str>, diagnostics: &mut Diagnostics) -> Option<Vec<Listed>> {
     let file = sources.add(text.path, text.text);
     let root = read_document(sources, file, diagnostics)?;
-    let references = References { file, root: &root };
+    let followed = Followed::default();
+    let references = References::new(file, &root, &followed);
     let mut exposed: BTreeMap<String, Place> = BTreeMap::new();
     let mut out = Vec::new();
     for candidate in select::candidates(references) {

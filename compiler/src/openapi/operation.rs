@@ -12,10 +12,10 @@ use crate::lower::schema::Schema;
 use crate::tree::{Node, Place, Tree};
 
 /// The exposed name and the definition, or every reason why the operation cannot be a tool; the first is the weightiest.
-pub(super) fn definition(
-    references: References<'_>,
+pub(super) fn definition<'a>(
+    references: References<'a>,
     base_url: &str,
-    candidate: &Candidate<'_>,
+    candidate: &Candidate<'a>,
     overriding: Option<&Override>,
     notes: &mut Vec<Diagnostic>,
 ) -> Result<(String, Json), Vec<Diagnostic>> {
@@ -206,8 +206,8 @@ fn exposed_name(
         (name::kebab(&name.value), name.place.clone())
     } else if let Some((node, text)) = extension.and_then(|node| Some((node, node.as_str()?))) {
         (name::kebab(text), node.place(references.file))
-    } else if let Some(id) = candidate.id {
-        (name::kebab(id), here)
+    } else if let Some(id) = candidate.id.map(name::kebab).filter(|id| !id.is_empty()) {
+        (id, here)
     } else {
         (name::of_path(candidate.path), here)
     };

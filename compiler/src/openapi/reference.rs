@@ -1,5 +1,8 @@
 //! Local references of a document.
 
+use std::cell::RefCell;
+use std::collections::HashMap;
+
 use crate::diag::{Code, Diagnostic};
 use crate::source::FileId;
 use crate::tree::{Node, Tree};
@@ -7,14 +10,23 @@ use crate::tree::{Node, Tree};
 /// `$ref`s that may follow one another.
 const MAX_HOPS: usize = 32;
 
+/// Pointers of a document that were followed, and where they led: walking there anew costs as much as there are components.
+pub(super) type Followed<'a> = RefCell<HashMap<&'a str, &'a Node>>;
+
 /// Finds what `$ref`s of one document point at.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct References<'a> {
     pub(super) file: FileId,
     pub(super) root: &'a Node,
+    followed: &'a Followed<'a>,
 }
 
 impl<'a> References<'a> {
+    /// The references of the document `root`.
+    pub(super) fn new(file: FileId, root: &'a Node, followed: &'a Followed<'a>) -> Self {
+        References { file, root, followed }
+    }
+
     /// The node itself, or what its chain of `$ref`s ends at.
     pub(super) fn resolve(&self, node: &'a Node) -> Result<&'a Node, Diagnostic> {
         let mut at = node;
@@ -31,6 +43,9 @@ impl<'a> References<'a> {
     /// What the text of a `$ref` points at.
     pub(super) fn target(&self, reference: &'a Node) -> Result<&'a Node, Diagnostic> {
         let text = reference.as_str().unwrap_or_default();
+        if let Some(known) = self.followed.borrow().get(text) {
+            return Ok(*known);
+        }
         let fault = |message: String| Diagnostic::new(Code::BadReference, message).at(reference.place(self.file), "");
         let Some(pointer) = text.strip_prefix('#') else {
             return Err(fault(format!("`{text}` points into another document"))
@@ -48,6 +63,7 @@ impl<'a> References<'a> {
             };
             at = next.ok_or_else(|| fault(format!("`{text}` leads nowhere: there is no `{name}`")))?;
         }
+        self.followed.borrow_mut().insert(text, at);
         Ok(at)
     }
 }

@@ -16,7 +16,7 @@ pub(super) struct Success {
 }
 
 /// The JSON answer of the lowest success status, or nothing for an empty `204`; `None` where there is neither.
-pub(super) fn success(references: References<'_>, operation: &Node, faults: &mut Faults) -> Option<Success> {
+pub(super) fn success<'a>(references: References<'a>, operation: &'a Node, faults: &mut Faults) -> Option<Success> {
     let file = references.file;
     let Some(responses) = operation.get("responses") else {
         faults.push(
@@ -100,7 +100,7 @@ pub(super) fn json_rank(media: &str) -> Option<u8> {
 const RANGE: u8 = 2;
 
 /// Whether a schema says that the answer is a file: what OpenAPI 3.0 writes as a binary string.
-fn is_file(references: References<'_>, media: &Node) -> bool {
+fn is_file<'a>(references: References<'a>, media: &'a Node) -> bool {
     let schema = media.get("schema").and_then(|schema| references.resolve(schema).ok());
     schema.and_then(|schema| schema.get("format")).and_then(Node::as_str) == Some("binary")
 }

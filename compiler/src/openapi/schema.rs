@@ -36,13 +36,13 @@ const SINGLE: [&str; 10] = [
 const DROPPED: [&str; 6] = ["xml", "externalDocs", "discriminator", "nullable", "$schema", "$id"];
 
 /// The schema of an argument, complete.
-pub(super) fn argument(references: References<'_>, node: &Node, faults: &mut Faults) -> Json {
+pub(super) fn argument<'a>(references: References<'a>, node: &'a Node, faults: &mut Faults) -> Json {
     let mut walk = Walk::new(references, Mode::Full { prose: true }, usize::MAX, faults);
     walk.document(node).unwrap_or(Json::Bool(true))
 }
 
 /// The schema of a result, and whether it was cut.
-pub(super) fn result(references: References<'_>, node: &Node, faults: &mut Faults) -> (Json, bool) {
+pub(super) fn result<'a>(references: References<'a>, node: &'a Node, faults: &mut Faults) -> (Json, bool) {
     for prose in [true, false] {
         if let Some(whole) = Walk::new(references, Mode::Full { prose }, RESULT_BUDGET, faults).document(node) {
             return (whole, false);

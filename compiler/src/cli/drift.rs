@@ -1,0 +1,115 @@
+//! `diff` and `update`: the upstreams as they are now against the lock file.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+use ptc_compiler::config::model::{Config, SchemaSource, Transport};
+use ptc_compiler::diag::{Severity, suggest};
+use ptc_compiler::drift;
+use ptc_compiler::lock::cover::{self, Ask, Need};
+use ptc_compiler::lock::{self, Lock};
+
+use crate::args::{Diff, Threshold, Update};
+use crate::check::{self, Checked};
+use crate::console::Console;
+use crate::{Failure, Status, contact, files, pin};
+
+/// Compares, and changes nothing.
+pub(crate) fn diff(args: &Diff, console: &Console) -> Result<Status, Failure> {
+    let mut checked = check::load(&args.config)?;
+    let found = locks(&args.config, &args.names, &mut checked, console)?;
+    let changed = found.and_then(|(old, new)| {
+        let config = checked.config.as_ref()?;
+        Some(drift::compare(config, &old, &new, &mut checked.diagnostics))
+    });
+    let status = console.findings(&checked.sources, &checked.diagnostics);
+    let Some(changed) = changed else { return Ok(status.at_least_findings()) };
+    console.message(&told(changed));
+    let threshold = match args.fail_on {
+        Threshold::Error => Some(Severity::Error),
+        Threshold::Warning => Some(Severity::Warning),
+        Threshold::Note => Some(Severity::Note),
+        Threshold::Never => None,
+    };
+    let reached = threshold.is_some_and(|threshold| checked.diagnostics.worst() >= Some(threshold));
+    Ok(if reached { Status::Findings } else { Status::Clean })
+}
+
+/// Compares, and writes what is there now into the lock file.
+pub(crate) fn update(args: &Update, console: &Console) -> Result<Status, Failure> {
+    let mut checked = check::load(&args.config)?;
+    let found = locks(&args.config, &args.names, &mut checked, console)?;
+    // What stands in the way is an error; what changed is only told.
+    let (Some((old, new)), Some(config), false) = (found, &checked.config, checked.diagnostics.has_errors()) else {
+        return Ok(console.findings(&checked.sources, &checked.diagnostics).at_least_findings());
+    };
+    let changed = drift::compare(config, &old, &new, &mut checked.diagnostics);
+    console.findings(&checked.sources, &checked.diagnostics);
+    console.message(&told(changed));
+    let path = pin::path(&args.config);
+    if files::write_if_changed(&path, lock::write::write(&new).as_bytes())? {
+        console.message(&format!("updated {}\n", path.display()));
+    }
+    Ok(Status::Clean)
+}
+
+fn told(changed: usize) -> String {
+    match changed {
+        0 => "nothing changed\n".to_owned(),
+        1 => "1 tool changed\n".to_owned(),
+        count => format!("{count} tools changed\n"),
+    }
+}
+
+/// The lock file as it is, and as it would be if the named upstreams (all, where none is named) were pinned now. `None` where one of
+/// them cannot be had; then the findings say why.
+fn locks(path: &Path, names: &[String], checked: &mut Checked, console: &Console) -> Result<Option<(Lock, Lock)>, Failure> {
+    let lock_path: PathBuf = pin::path(path);
+    let (Some(config), false) = (&checked.config, checked.diagnostics.has_errors()) else { return Ok(None) };
+    let names = chosen(config, names)?;
+    if !lock_path.exists() {
+        return Err(Failure::new(format!("there is no lock file `{}` to compare with", lock_path.display()))
+            .hint(format!("run `ptc-compile {}` once, which writes it", path.display())));
+    }
+    let file = checked.sources.add(lock_path.display().to_string(), check::read_text(&lock_path)?);
+    let Some(old) = lock::read::read(&checked.sources, file, &mut checked.diagnostics) else { return Ok(None) };
+    let needs: Vec<Need> = names.iter().filter_map(|name| need(config, name)).collect();
+    let mut fresh = checked.documents.clone();
+    fresh.retain(|name, _| names.contains(name.as_str()));
+    if !needs.is_empty() {
+        let folder = checked.folder.clone();
+        fresh.extend(contact::ask(config, &folder, &needs, &mut checked.sources, &mut checked.diagnostics, console)?);
+    }
+    let new = cover::cover(config, &old, fresh);
+    Ok(Some((old, new)))
+}
+
+/// The upstreams that are named, or all.
+fn chosen<'c>(config: &'c Config, names: &[String]) -> Result<BTreeSet<&'c str>, Failure> {
+    let known = || config.upstreams.keys().map(String::as_str);
+    if names.is_empty() {
+        return Ok(known().collect());
+    }
+    names
+        .iter()
+        .map(|name| {
+            known().find(|known| known == name).ok_or_else(|| {
+                let failure = Failure::new(format!("the config has no upstream `{name}`"));
+                match suggest::hint(name, "upstream", known().collect::<Vec<_>>()) {
+                    Some(hint) => failure.hint(hint),
+                    None => failure,
+                }
+            })
+        })
+        .collect()
+}
+
+/// What must be asked for to pin an upstream anew; a document that is a file has been read.
+fn need(config: &Config, name: &str) -> Option<Need> {
+    let what = match &config.upstreams.get(name)?.transport {
+        Transport::OpenApi(entry) if matches!(entry.schema.value, SchemaSource::File(_)) => return None,
+        Transport::OpenApi(_) => Ask::Document,
+        Transport::McpStdio(_) | Transport::McpHttp(_) => Ask::Tools,
+    };
+    Some(Need { upstream: name.to_owned(), what, why: "is compared".to_owned() })
+}

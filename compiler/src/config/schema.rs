@@ -1,0 +1,123 @@
+//! The JSON Schema of `upstreams.json`, out of the same rows that read it: editors complete and check by it.
+//!
+//! It says what single values and objects may be. What two places say together (a binding that no credential has, a header set
+//! twice) only `--check` knows.
+
+use serde_json::{Map, Value, json};
+
+use super::keys;
+use super::table::{Kind, Presence, Table, Variants};
+
+/// What the members of an object or the elements of a list are, by the key that holds it.
+enum Inner {
+    Table(&'static Table),
+    Variants(&'static Variants),
+}
+
+const INNER: [(&str, Inner); 4] = [
+    ("upstreams", Inner::Variants(&keys::UPSTREAM)),
+    ("credentials", Inner::Variants(&keys::CREDENTIAL)),
+    ("auth", Inner::Variants(&keys::AUTH)),
+    ("operation_overrides", Inner::Table(&keys::OVERRIDE)),
+];
+
+/// Keys of which an object has exactly one, by its tag.
+const EXACTLY_ONE: [(&str, [&str; 2]); 1] = [("openapi", ["schema_file", "schema_url"])];
+
+/// The schema, in the words of draft 2020-12.
+pub fn schema() -> Value {
+    let mut root = table(&keys::CONFIG, None);
+    let head = json!({
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": "upstreams.json",
+        "description": "Upstream tool servers of a pinned MCP server, compiled by ptc-compile.",
+    });
+    if let (Value::Object(root), Value::Object(head)) = (&mut root, head) {
+        root.extend(head);
+    }
+    root
+}
+
+/// An object read by a table; `tag` is the key that chooses the table.
+fn table(table: &'static Table, tag: Option<&str>) -> Value {
+    let mut properties = Map::new();
+    let mut required = Vec::new();
+    for key in table.keys() {
+        let mut value = if tag == Some(key.name) { json!({ "const": table.tag }) } else { kind(key.name, key.kind) };
+        if let Value::Object(value) = &mut value {
+            value.insert("description".to_owned(), key.doc.into());
+            if let Presence::Default(default) = key.presence {
+                value.insert("default".to_owned(), default.into());
+            }
+        }
+        if key.presence == Presence::Required {
+            required.push(key.name);
+        }
+        properties.insert(key.name.to_owned(), value);
+    }
+    let mut out = json!({ "type": "object", "properties": properties, "required": required, "additionalProperties": false });
+    if let Some((_, keys)) = EXACTLY_ONE.iter().find(|(tag, _)| *tag == table.tag) {
+        out["oneOf"] = keys.iter().map(|key| json!({ "required": [key] })).collect();
+    }
+    out
+}
+
+fn kind(name: &str, kind: Kind) -> Value {
+    let inner = || INNER.iter().find(|(key, _)| *key == name).map(|(_, inner)| inner);
+    // As `--check` has it, a text of white space is empty.
+    let text = || json!({ "type": "string", "pattern": "\\S" });
+    match kind {
+        Kind::Text => text(),
+        Kind::AnyText => json!({ "type": "string" }),
+        Kind::Flag => json!({ "type": "boolean" }),
+        Kind::Number { min, max, .. } => json!({ "type": "integer", "minimum": min, "maximum": max }),
+        Kind::Texts => json!({ "type": "array", "items": { "type": "string" } }),
+        Kind::Names => json!({ "type": "array", "items": text(), "minItems": 1 }),
+        Kind::FlagOrNames => json!({ "anyOf": [{ "type": "boolean" }, { "type": "array", "items": text(), "minItems": 1 }] }),
+        Kind::TextMap => json!({ "type": "object", "additionalProperties": { "type": "string" } }),
+        Kind::Secret => {
+            let pair = json!({
+                "type": "object",
+                "properties": { "user": { "type": "string" }, "pass": { "type": "string" } },
+                "required": ["user", "pass"],
+                "additionalProperties": false,
+            });
+            json!({ "anyOf": [text(), pair] })
+        }
+        Kind::Choice(choices) => json!({ "enum": choices }),
+        Kind::Object => match inner() {
+            Some(inner) => json!({ "type": "object", "additionalProperties": self::inner(inner) }),
+            None => json!({ "type": "object" }),
+        },
+        Kind::List => match inner() {
+            Some(inner) => json!({ "type": "array", "items": self::inner(inner) }),
+            None => json!({ "type": "array" }),
+        },
+    }
+}
+
+fn inner(inner: &Inner) -> Value {
+    match inner {
+        Inner::Table(inner) => table(inner, None),
+        Inner::Variants(variants) => {
+            // Told apart by the tag first, so that an editor speaks of the case that is meant.
+            let tags: Vec<&str> = variants.tags().collect();
+            let cases: Vec<Value> = variants
+                .cases
+                .iter()
+                .map(|case| {
+                    json!({
+                        "if": { "properties": { variants.tag.name: { "const": case.tag } }, "required": [variants.tag.name] },
+                        "then": table(case, Some(variants.tag.name)),
+                    })
+                })
+                .collect();
+            json!({
+                "type": "object",
+                "properties": { variants.tag.name: { "enum": tags, "description": variants.tag.doc } },
+                "required": [variants.tag.name],
+                "allOf": cases,
+            })
+        }
+    }
+}

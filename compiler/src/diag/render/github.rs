@@ -1,0 +1,45 @@
+//! The rendering for pipelines of GitHub: annotations of the changed files.
+
+use std::fmt::Write;
+
+use crate::diag::{Diagnostics, Severity};
+use crate::source::Sources;
+
+/// One workflow command a diagnostic: `::error file=…,line=…::message`.
+pub fn github(sources: &Sources, diagnostics: &Diagnostics) -> String {
+    let mut out = String::new();
+    for diagnostic in diagnostics.sorted() {
+        let command = match diagnostic.severity {
+            Severity::Error => "error",
+            Severity::Warning => "warning",
+            Severity::Note => "notice",
+        };
+        // Writing to a string cannot fail, here and below.
+        let _ = write!(out, "::{command} ");
+        if let Some(label) = &diagnostic.primary {
+            let (line, column) = sources.position(label.place.file, label.place.range.start);
+            let (end_line, end_column) = sources.position(label.place.file, label.place.range.end);
+            let path = property(&sources.get(label.place.file).path);
+            let _ = write!(out, "file={path},line={line},endLine={end_line},");
+            // Columns are understood within one line only.
+            if line == end_line {
+                let _ = write!(out, "col={column},endColumn={end_column},");
+            }
+        }
+        let mut text = diagnostic.message.clone();
+        for hint in &diagnostic.hints {
+            text.push_str("\nhelp: ");
+            text.push_str(hint);
+        }
+        let _ = writeln!(out, "title={}::{}", diagnostic.code.name(), data(&text));
+    }
+    out
+}
+
+fn data(text: &str) -> String {
+    text.replace('%', "%25").replace('\r', "%0D").replace('\n', "%0A")
+}
+
+fn property(text: &str) -> String {
+    data(text).replace(':', "%3A").replace(',', "%2C")
+}

@@ -1,0 +1,79 @@
+//! The rendering for code scanning: one SARIF 2.1.0 log.
+
+use std::collections::BTreeSet;
+
+use serde_json::{Value, json};
+
+use crate::diag::{Code, Diagnostics, Label, Severity};
+use crate::source::Sources;
+
+/// All diagnostics as one log with one run, indented. Rules are those that have results. No source text is shown.
+pub fn sarif(sources: &Sources, diagnostics: &Diagnostics) -> String {
+    let found = diagnostics.sorted();
+    let codes: BTreeSet<Code> = found.iter().map(|diagnostic| diagnostic.code).collect();
+    let rules: Vec<Value> = codes
+        .iter()
+        .map(|code| {
+            json!({
+                "id": code.name(),
+                "shortDescription": { "text": code.title() },
+                "defaultConfiguration": { "level": level(code.severity()) },
+            })
+        })
+        .collect();
+    let results: Vec<Value> = found
+        .iter()
+        .map(|diagnostic| {
+            let mut text = diagnostic.message.clone();
+            for hint in &diagnostic.hints {
+                text.push_str("\nhelp: ");
+                text.push_str(hint);
+            }
+            let mut result = json!({
+                "ruleId": diagnostic.code.name(),
+                "level": level(diagnostic.severity),
+                "message": { "text": text },
+                "locations": diagnostic.primary.iter().map(|label| location(sources, label)).collect::<Vec<_>>(),
+            });
+            if !diagnostic.secondary.is_empty() {
+                result["relatedLocations"] = diagnostic.secondary.iter().map(|label| location(sources, label)).collect();
+            }
+            result
+        })
+        .collect();
+    let log = json!({
+        "$schema": "https://json.schemastore.org/sarif-2.1.0.json",
+        "version": "2.1.0",
+        "runs": [{
+            "tool": { "driver": { "name": "ptc-compile", "semanticVersion": crate::VERSION, "rules": rules } },
+            "columnKind": "unicodeCodePoints",
+            "results": results,
+        }],
+    });
+    format!("{log:#}\n")
+}
+
+fn level(severity: Severity) -> &'static str {
+    severity.name()
+}
+
+fn location(sources: &Sources, label: &Label) -> Value {
+    let place = &label.place;
+    let (line, column) = sources.position(place.file, place.range.start);
+    let (end_line, end_column) = sources.position(place.file, place.range.end);
+    let mut location = json!({
+        "physicalLocation": {
+            "artifactLocation": { "uri": uri(&sources.get(place.file).path) },
+            "region": { "startLine": line, "startColumn": column, "endLine": end_line, "endColumn": end_column },
+        },
+    });
+    if !label.text.is_empty() {
+        location["message"] = json!({ "text": label.text });
+    }
+    location
+}
+
+/// A path as a reference relative to where the run started.
+fn uri(path: &str) -> String {
+    path.replace('\\', "/").replace('%', "%25").replace(' ', "%20").replace('#', "%23").replace('?', "%3F")
+}
