@@ -155,6 +155,7 @@ pub(crate) struct Explain {
 
 /// `ptc-compile CONFIG`
 #[derive(Debug, Args)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag of its own, and all of them combine")]
 pub(crate) struct Build {
     /// The config, usually `upstreams.json`
     #[arg(value_name = "CONFIG", required = true)]

@@ -56,8 +56,9 @@ fn table(table: &'static Table, tag: Option<&str>) -> Value {
         properties.insert(key.name.to_owned(), value);
     }
     let mut out = json!({ "type": "object", "properties": properties, "required": required, "additionalProperties": false });
-    if let Some((_, keys)) = EXACTLY_ONE.iter().find(|(tag, _)| *tag == table.tag) {
-        out["oneOf"] = keys.iter().map(|key| json!({ "required": [key] })).collect();
+    let exactly_one = EXACTLY_ONE.iter().find(|(tag, _)| *tag == table.tag);
+    if let (Some((_, keys)), Value::Object(out)) = (exactly_one, &mut out) {
+        out.insert("oneOf".to_owned(), keys.iter().map(|key| json!({ "required": [key] })).collect());
     }
     out
 }

@@ -29,16 +29,13 @@ pub fn sarif(sources: &Sources, diagnostics: &Diagnostics) -> String {
                 text.push_str("\nhelp: ");
                 text.push_str(hint);
             }
-            let mut result = json!({
+            json!({
                 "ruleId": diagnostic.code.name(),
                 "level": level(diagnostic.severity),
                 "message": { "text": text },
                 "locations": diagnostic.primary.iter().map(|label| location(sources, label)).collect::<Vec<_>>(),
-            });
-            if !diagnostic.secondary.is_empty() {
-                result["relatedLocations"] = diagnostic.secondary.iter().map(|label| location(sources, label)).collect();
-            }
-            result
+                "relatedLocations": diagnostic.secondary.iter().map(|label| location(sources, label)).collect::<Vec<_>>(),
+            })
         })
         .collect();
     let log = json!({
@@ -67,8 +64,8 @@ fn location(sources: &Sources, label: &Label) -> Value {
             "region": { "startLine": line, "startColumn": column, "endLine": end_line, "endColumn": end_column },
         },
     });
-    if !label.text.is_empty() {
-        location["message"] = json!({ "text": label.text });
+    if let (false, Value::Object(location)) = (label.text.is_empty(), &mut location) {
+        location.insert("message".to_owned(), json!({ "text": label.text }));
     }
     location
 }
