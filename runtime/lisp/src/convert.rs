@@ -35,8 +35,10 @@ pub(crate) fn described(value: &Value) -> String {
 
 /// `(assoc m k v)`, or just the name where there is no such row. `arguments` tells the argument lists apart.
 fn usage(name: &str, arguments: usize) -> String {
-    let lists = crate::builtins::find(name).map(|row| row.arglists).unwrap_or_default();
-    let list = lists.iter().find(|list| list.split_whitespace().count() >= arguments || list.contains('&')).or(lists.last());
+    let row = crate::builtins::find(name).or_else(|| crate::builtins::all().find(|row| row.name == name));
+    let lists = row.map(|row| row.arglists).unwrap_or_default();
+    let takes = |list: &str| list.contains('&') || (list != "[]" && list.split_whitespace().count() >= arguments);
+    let list = lists.iter().find(|list| takes(list)).or(lists.last());
     let list = list.map(|list| list.trim_matches(['[', ']'])).unwrap_or_default();
     if list.is_empty() { format!("({name})") } else { format!("({name} {list})") }
 }
@@ -45,10 +47,29 @@ fn usage(name: &str, arguments: usize) -> String {
 #[cold]
 pub(crate) fn expected(m: &mut Machine, name: &str, what: &str, index: usize, found: &Value) -> Raised {
     let text = format!("{}: expected {what} as argument {}, found {}", usage(name, index + 1), index + 1, described(found));
-    match found {
-        Value::Endless(_) => m.raise_with_hint(ErrorKind::TypeError, text, BOUND_IT),
-        _ => m.raise(ErrorKind::TypeError, text),
+    match advice(what, found) {
+        Some(advice) => m.raise_with_hint(ErrorKind::TypeError, text, advice),
+        None => m.raise_with_hint(ErrorKind::TypeError, text, format!("(doc {name}) says what it takes")),
     }
+}
+
+/// How such a mistake is repaired, where what was found tells.
+fn advice(wanted: &str, found: &Value) -> Option<&'static str> {
+    let number = wanted.contains("number") || wanted.contains("integer");
+    Some(match found {
+        Value::Endless(_) => BOUND_IT,
+        Value::Nil => "a key that a map does not have gives nil: check its name, or give a default as in (or x 0) or (get m k 0)",
+        Value::Str(_) if number => "read the number out of the text with (parse-long s) or (parse-double s)",
+        Value::Str(_) if wanted.contains("map") => "text that is JSON becomes data with (json/parse-string s)",
+        Value::Int(_) | Value::Double(_) | Value::BigInt(_) if wanted.contains("string") => "(str n) gives the text of a number",
+        Value::Keyword(_) if wanted.contains("string") => "(name k) gives the text of a keyword",
+        Value::Closure(_) | Value::Composed(_) | Value::Builtin(_) => {
+            "the function is the first argument of map, filter, reduce and their like, the collection the last"
+        }
+        Value::Map(_) if number => "take the number out of the map first, as in (:total m)",
+        Value::Vector(_) | Value::Set(_) if number => "(reduce + xs) or (apply max xs) make one number of many",
+        _ => return None,
+    })
 }
 
 /// What to do with an endless sequence.

@@ -107,7 +107,8 @@ impl Error {
     /// An error at `span` of `source`.
     pub fn at(kind: ErrorKind, message: impl Into<String>, source: &str, span: Span) -> Self {
         let position = Some(Position::of(source, span.start));
-        Error { kind, message: message.into(), hint: None, span: Some(span), position, value: None, trace: Box::default() }
+        let hint = kind.advice().map(str::to_owned);
+        Error { kind, message: message.into(), hint, span: Some(span), position, value: None, trace: Box::default() }
     }
 
     /// The same error with a hint.
@@ -242,6 +243,35 @@ kinds! {
     Failed = "fail",
     /// A bug of the interpreter.
     InternalError = "internal_error",
+}
+
+impl ErrorKind {
+    /// What helps against faults of this kind where nothing more exact is known; none where only the program's author can tell.
+    pub(crate) fn advice(self) -> Option<&'static str> {
+        Some(match self {
+            ErrorKind::ParseError => "write values as in [1 \"text\" :key {:a 1}] and calls as in (f x y)",
+            ErrorKind::InvalidForm | ErrorKind::InvalidArity | ErrorKind::UnsupportedPattern => {
+                "(doc name) shows how a form is written"
+            }
+            ErrorKind::InvalidPlaceholder => "name the parameters instead: (fn [x y] …)",
+            ErrorKind::UnsupportedMethod => "use a function of clojure.string, or look for one with (apropos \"word\")",
+            ErrorKind::TypeError => "look at what the arguments hold with println; (doc f) says what f takes",
+            ErrorKind::ArithmeticError => "test the divisor first, as in (if (zero? d) 0 (/ n d))",
+            ErrorKind::ArityError => "(doc f) shows the arguments of f",
+            ErrorKind::UnboundVar => "bind it with def or let first; (apropos \"word\") finds what there is",
+            ErrorKind::NotCallable => "the first thing in (…) must be a function; data is written [1 2]",
+            ErrorKind::DestructureError => "look at the value with println, and take apart what it is",
+            ErrorKind::UnknownTool => "(tool/servers) lists the upstreams, (dir \"name\") the tools of one",
+            ErrorKind::ToolError => "(doc \"upstream/tool\") shows how a tool is called",
+            ErrorKind::LoopLimitExceeded => "check that every turn comes closer to the end",
+            ErrorKind::DepthExceeded => "use loop and recur, or reduce, instead of calling deeper and deeper",
+            ErrorKind::ParallelCapacityExceeded => "use map, or fewer items at a time",
+            ErrorKind::Timeout => "do less: filter early, ask tools for less, make calls of tools at the same time with pmap",
+            ErrorKind::MemoryExceeded => "filter or aggregate earlier, so that less is held at once",
+            ErrorKind::RuntimeError => "look at the values with println before this form",
+            ErrorKind::Cancelled | ErrorKind::Failed | ErrorKind::InternalError => return None,
+        })
+    }
 }
 
 impl fmt::Display for ErrorKind {

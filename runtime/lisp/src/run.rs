@@ -203,7 +203,9 @@ fn top_level(program: &Program, m: &mut Machine, globals: &Globals) -> Result<Va
     // A first look, so that a run that is out of time or cancelled does not start.
     m.begin()?;
     let mut slots = vec![Value::Nil; program.unit.slots as usize];
-    let value = (program.code)(m, &mut Frame { slots: &mut slots, this: &program.top, globals })?;
+    let result = (program.code)(m, &mut Frame { slots: &mut slots, this: &program.top, globals });
+    // A fault that nothing else has placed is one of the whole program.
+    let value = result.map_err(|raised| m.at(raised, program.unit.body.span))?;
     if let Value::Endless(_) = value {
         let raised = m.raise_with_hint(ErrorKind::TypeError, "the program's value is a sequence without an end", BOUND_IT);
         return Err(m.at(raised, program.unit.body.span));

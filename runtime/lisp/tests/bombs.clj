@@ -600,3 +600,50 @@
 
 (let [v (reduce (fn [v _] [v 0]) [] (range 100000)) w (reduce (fn [v _] [v 0]) [] (range 100000))] [(= v w) (count #{v w}) (count (pr-str v)) (hash-map v 1)])
 ;=*
+
+;; Sequences without an end.
+
+(count (iterate inc 0))
+;=! timeout memory_exceeded type_error runtime_error
+
+(vec (iterate inc 0))
+;=! timeout memory_exceeded type_error runtime_error
+
+(first (filter neg? (iterate inc 0)))
+;=! timeout
+
+(take 1000000000 (cycle [1 2 3]))
+;=! memory_exceeded
+
+(take 1000000000 (repeatedly (fn [] (vec (range 1000)))))
+;=! memory_exceeded
+
+(last (take-while int? (range)))
+;=! timeout memory_exceeded
+
+(let [s (reduce (fn [s _] (map inc s)) (iterate inc 0) (range 100000))] (take 3 s))
+;=*
+
+(let [s (reduce (fn [s _] (cycle [s])) (repeat 1) (range 100000))] (take 3 s))
+;=*
+
+(into [] (comp (mapcat (fn [x] (repeat 1000 x))) (map str)) (range 100000))
+;=! memory_exceeded
+
+(transduce (map inc) + (range 100000000000))
+;=! timeout memory_exceeded
+
+(reduce + (iterate inc 1))
+;=! timeout memory_exceeded type_error runtime_error
+
+(apply + (repeat 1))
+;=! timeout memory_exceeded type_error runtime_error
+
+(= (iterate inc 0) (iterate inc 0))
+;=*
+
+(str (iterate inc 0))
+;=*
+
+(sort (cycle [1 2]))
+;=! timeout memory_exceeded type_error runtime_error

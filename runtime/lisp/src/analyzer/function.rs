@@ -33,7 +33,8 @@ impl<'s> Analyzer<'s> {
         span: Span,
         parts: Vec<Form<'s>>,
     ) -> Result<Vec<(Form<'s>, Vec<Form<'s>>)>, Error> {
-        let usage = format!("write ({of} [a b] …), or ({of} ([a] …) ([a b] …))");
+        let head = if of == "defn" { "defn name" } else { of };
+        let usage = format!("write ({head} [a b] …), or ({head} ([a] …) ([a b] …))");
         let mut parts = parts.into_iter();
         match parts.next() {
             Some(first) if matches!(first.kind, FormKind::Vector(_)) => Ok(vec![(first, parts.collect())]),

@@ -5,6 +5,7 @@ use crate::Value;
 use crate::error::{Error, ErrorKind, Span};
 use crate::form::{Form, FormKind};
 use crate::ir::{Ir, Op};
+use crate::pattern::ESCAPE;
 
 /// A collection of parts to evaluate, and the same of values.
 type Make = fn(Vec<Ir>) -> Op;
@@ -28,7 +29,8 @@ impl<'s> Analyzer<'s> {
             FormKind::Regex(pattern) => match crate::pattern::Pattern::compile(pattern) {
                 Ok(regex) => Value::Regex(std::sync::Arc::new(regex)),
                 Err(message) => {
-                    return Err(self.error(ErrorKind::ParseError, span, format!("the pattern is not valid: {message}")));
+                    let error = self.error(ErrorKind::ParseError, span, format!("the pattern is not valid: {message}"));
+                    return Err(error.with_hint(ESCAPE));
                 }
             },
             _ => return Err(self.internal(span)),

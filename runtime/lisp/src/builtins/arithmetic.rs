@@ -43,6 +43,9 @@ rows! { "clojure.core":
 /// Largest big integer, in bits.
 const MAX_BITS: u64 = 1 << 20;
 
+/// What to do where numbers grow beyond that.
+const TOO_LARGE: &str = "compute with doubles, as in (* 1.0 n), where the digits do not matter";
+
 /// Raises what an operation reports.
 #[cold]
 pub(super) fn raise(m: &mut Machine, name: &str, why: Fault) -> Raised {
@@ -58,7 +61,8 @@ fn weigh(m: &mut Machine, name: &str, result: Value) -> Result<Value, Raised> {
         let bits = big.bits();
         m.tick(u32::try_from(bits / 64).unwrap_or(u32::MAX))?;
         if bits > MAX_BITS {
-            return Err(fault(m, ErrorKind::ArithmeticError, name, "the result has more than a million bits"));
+            let raised = fault(m, ErrorKind::ArithmeticError, name, "the result has more than a million bits");
+            return Err(m.advise(raised, TOO_LARGE));
         }
     }
     Ok(result)

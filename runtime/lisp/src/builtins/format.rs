@@ -153,7 +153,8 @@ pub(super) fn format(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raise
         }
         let Some(text) = shown(&place, value, &whole_text) else {
             let what = format!("%{} does not fit {}", place.conversion, described(value));
-            return Err(fault(m, ErrorKind::TypeError, "format", &what));
+            let raised = fault(m, ErrorKind::TypeError, "format", &what);
+            return Err(m.advise(raised, "%s takes anything, %d integers, %.2f numbers with digits after the point"));
         };
         m.charge(text.len().max(place.width))?;
         pad(&place, &text, &mut out);

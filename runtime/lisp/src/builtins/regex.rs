@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::row::rows;
 use crate::convert::{at, expected, fault, int, take, text};
 use crate::machine::{Machine, Raised};
-use crate::pattern::{Groups, Pattern, TooCostly};
+use crate::pattern::{ESCAPE, Groups, Pattern, TooCostly};
 use crate::{ErrorKind, Value};
 
 rows! { "clojure.core":
@@ -37,7 +37,10 @@ fn compile(m: &mut Machine, name: &str, source: &str) -> Result<Arc<Pattern>, Ra
     m.tick(256)?;
     match Pattern::compile(source) {
         Ok(pattern) => Ok(Arc::new(pattern)),
-        Err(why) => Err(fault(m, ErrorKind::RuntimeError, name, &format!("the regex #\"{source}\" does not compile: {why}"))),
+        Err(why) => {
+            let raised = fault(m, ErrorKind::RuntimeError, name, &format!("the regex #\"{source}\" does not compile: {why}"));
+            Err(m.advise(raised, ESCAPE))
+        }
     }
 }
 

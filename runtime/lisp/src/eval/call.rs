@@ -223,5 +223,6 @@ fn wrong_arity(m: &mut Machine, closure: &Closure, count: usize) -> Raised {
     let name = closure.name().unwrap_or("the function");
     let lists: Vec<&str> = closure.arglists().collect();
     let plural = if count == 1 { "argument" } else { "arguments" };
-    m.raise(ErrorKind::ArityError, format!("{name} takes {}, got {count} {plural}", lists.join(" or ")))
+    let message = format!("{name} takes {}, got {count} {plural}", lists.join(" or "));
+    m.raise_with_hint(ErrorKind::ArityError, message, "call it with as many as it takes, or let it take any number: [& xs]")
 }

@@ -57,7 +57,7 @@ pub(crate) fn compile(ir: &Ir) -> Code {
         Op::Or(parts) => chain(parts, true),
         Op::Do(parts) => sequence(parts),
         Op::Let { bindings, body } => bind(bindings, body),
-        Op::Loop { first, inits, body } => repeat(*first, inits, body),
+        Op::Loop { first, inits, body } => repeat(*first, inits, body, span),
         Op::Recur { first, args } => recur(*first, args),
         Op::Fn(group) => function(group),
         Op::LetFn { slots, group, body } => letfn(slots, group, body),

@@ -3,10 +3,11 @@
 use super::Code;
 use super::argument::Argument;
 use super::compile::{all, compile};
+use crate::error::Span;
 use crate::ir::Ir;
 use crate::machine::Raised;
 
-pub(super) fn repeat(first: u32, inits: &[Ir], body: &Ir) -> Code {
+pub(super) fn repeat(first: u32, inits: &[Ir], body: &Ir, span: Span) -> Code {
     let (first, inits, body) = (first as usize, all(inits), compile(body));
     Box::new(move |m, f| {
         for (slot, init) in (first..).zip(&inits) {
@@ -19,7 +20,7 @@ pub(super) fn repeat(first: u32, inits: &[Ir], body: &Ir) -> Code {
                 // No fault: recur.
                 Err(_) if m.fault.is_none() => {
                     turns += 1;
-                    m.turn(turns)?;
+                    m.turn(turns).map_err(|raised| m.at(raised, span))?;
                 }
                 done => return done,
             }

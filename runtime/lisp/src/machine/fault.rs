@@ -108,7 +108,7 @@ impl Fault {
         Error {
             kind: self.kind,
             message: self.message,
-            hint: self.hint,
+            hint: self.hint.or_else(|| self.kind.advice().map(str::to_owned)),
             span: self.place.as_ref().map(|place| place.span),
             position: self.place.as_ref().map(position),
             value: self.value,

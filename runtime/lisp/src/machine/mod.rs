@@ -156,6 +156,15 @@ impl Machine {
         Raised
     }
 
+    /// Adds advice to a fault that has none.
+    #[cold]
+    pub(crate) fn advise(&mut self, raised: Raised, hint: impl Into<String>) -> Raised {
+        if let Some(fault) = &mut self.fault {
+            fault.hint.get_or_insert_with(|| hint.into());
+        }
+        raised
+    }
+
     /// Calls any callable value: function, builtin, keyword, map, set, vector or var. The arguments may be taken out of
     /// the slice.
     #[inline]

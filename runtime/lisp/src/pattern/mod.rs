@@ -11,6 +11,8 @@ use crate::value::Text;
 
 /// Longest pattern, in bytes.
 pub const MAX_PATTERN_BYTES: usize = 4096;
+/// What to do about a pattern that does not compile.
+pub(crate) const ESCAPE: &str = "characters with a meaning in patterns are written with a backslash: \\( \\[ \\{ \\. \\* \\+ \\?";
 /// Most backtracking steps of one match on the backtracking engine.
 const BACKTRACK_LIMIT: usize = 100_000;
 /// Most bytes a compiled pattern may take.

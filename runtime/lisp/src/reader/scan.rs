@@ -131,7 +131,8 @@ impl<'s> Scanner<'s> {
         }
         if name.is_empty() {
             let end = self.token_end(start);
-            return Err(self.error("':' must be followed by a name", start, end).with_hint("a keyword looks like :name"));
+            let error = self.error("':' must be followed by a name", start, end);
+            return Err(error.with_hint("a keyword looks like :name; a map has no colon between key and value: {\"a\" 1}"));
         }
         self.at = end;
         Ok(name)

@@ -54,7 +54,7 @@ pub(super) static FUNCTIONS: &[Builtin] = &[
         "tool",
         "call",
         1..Some(1),
-        ["[{:keys [server tool args]}]"],
+        ["[{:server s :tool t :args m}]"],
         "Calls a tool of an upstream: {:ok true :value v :value_kind k}, or {:ok false :reason r :message m}.",
         [],
         call_tool
