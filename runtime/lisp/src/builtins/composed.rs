@@ -116,10 +116,10 @@ impl Composed {
     /// Hands the parts over, for a drop without recursion.
     pub(crate) fn dismantle(&mut self, out: &mut Vec<Value>) {
         out.append(&mut self.parts);
-        if let Some(stage) = &mut self.stage {
-            if let Some(stage) = stage.get_mut().unwrap_or_else(PoisonError::into_inner) {
-                stage.dismantle(out);
-            }
+        if let Some(stage) = &mut self.stage
+            && let Some(stage) = stage.get_mut().unwrap_or_else(PoisonError::into_inner)
+        {
+            stage.dismantle(out);
         }
     }
 

@@ -191,7 +191,9 @@ impl Cursor {
             }
             Cursor::Zip(f, cursors) => {
                 out.push(std::mem::take(f));
-                cursors.iter_mut().for_each(|cursor| cursor.dismantle(out));
+                for cursor in cursors {
+                    cursor.dismantle(out);
+                }
             }
             Cursor::Reductions { f, first, last, input } => {
                 out.push(std::mem::take(f));

@@ -52,7 +52,7 @@ impl<'s> Scanner<'s> {
 
 /// Digits that Clojure reads as octal, which nobody means.
 fn is_octal(digits: &str) -> bool {
-    digits.len() > 1 && digits.starts_with('0') && digits.trim_start_matches('0') != ""
+    digits.len() > 1 && digits.starts_with('0') && !digits.trim_start_matches('0').is_empty()
 }
 
 /// Digits, then a fraction, an exponent or both.

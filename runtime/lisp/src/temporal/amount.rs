@@ -108,8 +108,11 @@ pub(super) fn write_duration(held: SignedDuration, f: &mut fmt::Formatter<'_>) -
     f.write_str("S")
 }
 
-/// Reads the parts of an ISO amount: numbers with a letter each. Whether the part stands after the `T` comes with it.
-fn parts(text: &str) -> Option<(i64, Vec<(bool, &str, char)>)> {
+/// A number of an ISO amount: whether it stands after the `T`, its digits, its unit.
+type Part<'a> = (bool, &'a str, char);
+
+/// Reads the sign and the parts of an ISO amount.
+fn parts(text: &str) -> Option<(i64, Vec<Part<'_>>)> {
     let (sign, rest) = match text.strip_prefix(['-', '+']) {
         Some(rest) => (if text.starts_with('-') { -1 } else { 1 }, rest),
         None => (1, text),
@@ -133,7 +136,7 @@ fn parts(text: &str) -> Option<(i64, Vec<(bool, &str, char)>)> {
 }
 
 /// Each unit at most once and in this order.
-fn ordered(parts: &[(bool, &str, char)], order: &[(bool, char)]) -> bool {
+fn ordered(parts: &[Part<'_>], order: &[(bool, char)]) -> bool {
     let places: Option<Vec<usize>> =
         parts.iter().map(|(time, _, unit)| order.iter().position(|known| known == &(*time, *unit))).collect();
     places.is_some_and(|places| places.is_sorted_by(|a, b| a < b))

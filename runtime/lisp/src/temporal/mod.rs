@@ -173,12 +173,11 @@ impl Temporal {
     /// Whole units from here to `end`, which is of the same kind.
     pub(crate) fn until(&self, end: &Temporal, unit: Unit) -> Option<i64> {
         let (start, end) = (self.civil()?, end.civil()?);
-        let whole = match unit.nanos() {
-            Some(nanos) => start.duration_until(end).as_nanos() / nanos,
-            None => {
-                let months = i128::from(amount::months_between(start, end));
-                if unit == Unit::Years { months / 12 } else { months }
-            }
+        let whole = if let Some(nanos) = unit.nanos() {
+            start.duration_until(end).as_nanos() / nanos
+        } else {
+            let months = i128::from(amount::months_between(start, end));
+            if unit == Unit::Years { months / 12 } else { months }
         };
         i64::try_from(whole).ok()
     }

@@ -192,13 +192,11 @@ fn date_time_of(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
         (Ok(hour), Ok(minute), Ok(second)) => jiff::civil::Time::new(hour, minute, second, 0).ok(),
         _ => None,
     };
-    match time {
-        Some(time) => Ok(Temporal::DateTime(DateTime::from_parts(date, time)).into()),
-        None => {
-            let text = format!("there is no time {hour:02}:{minute:02}:{second:02}");
-            Err(fault(m, ErrorKind::TypeError, NAME, &text))
-        }
-    }
+    let Some(time) = time else {
+        let text = format!("there is no time {hour:02}:{minute:02}:{second:02}");
+        return Err(fault(m, ErrorKind::TypeError, NAME, &text));
+    };
+    Ok(Temporal::DateTime(DateTime::from_parts(date, time)).into())
 }
 
 fn of_epoch_day(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
@@ -245,18 +243,16 @@ fn duration_between(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised
         (Some(Temporal::DateTime(start)), Some(Temporal::DateTime(end))) => Some(start.duration_until(end)),
         _ => None,
     };
-    match made {
-        Some(made) => Ok(Temporal::Duration(made).into()),
-        None => {
-            let timed = |value: &Value| matches!(value.as_temporal(), Some(Temporal::Instant(_) | Temporal::DateTime(_)));
-            let wrong = usize::from(timed(at(args, 0)));
-            let raised = expected(m, NAME, "an instant, as the other one", wrong, at(args, wrong));
-            if let Some(fault) = &mut m.fault {
-                fault.hint = Some("for dates use (.until a b ChronoUnit/DAYS), or subtract their .toEpochDay".to_owned());
-            }
-            Err(raised)
+    let Some(made) = made else {
+        let timed = |value: &Value| matches!(value.as_temporal(), Some(Temporal::Instant(_) | Temporal::DateTime(_)));
+        let wrong = usize::from(timed(at(args, 0)));
+        let raised = expected(m, NAME, "an instant, as the other one", wrong, at(args, wrong));
+        if let Some(fault) = &mut m.fault {
+            fault.hint = Some("for dates use (.until a b ChronoUnit/DAYS), or subtract their .toEpochDay".to_owned());
         }
-    }
+        return Err(raised);
+    };
+    Ok(Temporal::Duration(made).into())
 }
 
 fn parse_duration(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {

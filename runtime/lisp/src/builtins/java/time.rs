@@ -114,21 +114,19 @@ fn moved(m: &mut Machine, name: &str, args: &[Value], unit: Unit, sign: i64) -> 
     {
         return Ok(Temporal::Period(period).into());
     }
-    match held.filter(|held| moves_by(held, unit)) {
-        Some(held) => held.plus(n, unit).map(Value::from).ok_or(()).map_err(|()| beyond(m, name)),
-        None => {
-            let wanted = match unit {
-                Unit::Days | Unit::Weeks | Unit::Months | Unit::Years => "a date or date-time",
-                Unit::Hours | Unit::Minutes => "a date-time or duration",
-                _ => "an instant, date-time or duration",
-            };
-            let raised = expected(m, name, wanted, 0, at(args, 0));
-            if let (Some(Temporal::Instant(_)), Some(fault)) = (held, &mut m.fault) {
-                fault.hint = Some("move an instant by a duration: (.plus x (Duration/ofDays n))".to_owned());
-            }
-            Err(raised)
-        }
+    if let Some(held) = held.filter(|held| moves_by(held, unit)) {
+        return held.plus(n, unit).map(Value::from).ok_or(()).map_err(|()| beyond(m, name));
     }
+    let wanted = match unit {
+        Unit::Days | Unit::Weeks | Unit::Months | Unit::Years => "a date or date-time",
+        Unit::Hours | Unit::Minutes => "a date-time or duration",
+        _ => "an instant, date-time or duration",
+    };
+    let raised = expected(m, name, wanted, 0, at(args, 0));
+    if let (Some(Temporal::Instant(_)), Some(fault)) = (held, &mut m.fault) {
+        fault.hint = Some("move an instant by a duration: (.plus x (Duration/ofDays n))".to_owned());
+    }
+    Err(raised)
 }
 
 /// A period with more years, months or days.
