@@ -33,6 +33,12 @@ fn subjects() -> Vec<Subject> {
         check: check(),
         run: Box::new(move || drop(black_box(json::decode(objects.as_bytes())))),
     });
+    let records = suite::records();
+    all.push(Subject {
+        name: "d_decode_4_mb",
+        check: check(),
+        run: Box::new(move || drop(black_box(json::decode(records.as_bytes())))),
+    });
     let large = suite::large_program();
     all.push(Subject {
         name: "h_compile_only",

@@ -17,6 +17,8 @@ fn bench(c: &mut Criterion) {
     }
     let objects = suite::objects();
     c.bench_function("d_decode_only", |b| b.iter(|| json::decode(black_box(objects.as_bytes()))));
+    let records = suite::records();
+    c.bench_function("d_decode_4_mb", |b| b.iter(|| json::decode(black_box(records.as_bytes()))));
     let large = suite::large_program();
     c.bench_function("h_compile_only", |b| b.iter(|| Program::compile(black_box(&large))));
 }

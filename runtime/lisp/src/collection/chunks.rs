@@ -233,9 +233,14 @@ impl Chunks {
 /// As many as a node has room for at a time.
 fn groups<T>(mut items: Vec<T>) -> impl Iterator<Item = Vec<T>> {
     let mut groups = Vec::with_capacity(items.len().div_ceil(WIDTH));
-    // From the end, where a buffer can be cut without moving what is left.
+    // From the end, where a buffer can be cut without moving what is left. What was cut off is given back now and then, so that
+    // the items are never there twice.
+    let part = items.len() / 8;
     while !items.is_empty() {
         groups.push(items.split_off((items.len() - 1) / WIDTH * WIDTH));
+        if items.len() + part < items.capacity() {
+            items.shrink_to_fit();
+        }
     }
     groups.into_iter().rev()
 }

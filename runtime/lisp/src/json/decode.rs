@@ -396,6 +396,19 @@ impl<'a> Decoder<'a> {
         if self.at == start { Err(self.expected("a digit")) } else { Ok(()) }
     }
 
+    /// The size of the number from `start` to here with its fraction from `point` on, where neither is long and no exponent
+    /// follows: digits and power are exact doubles then, and their quotient is the nearest there is.
+    fn short_decimal(&self, whole: i64, start: usize, point: usize) -> Option<f64> {
+        const POWERS: [f64; 10] = [1.0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9];
+        if self.at - start > 15 || matches!(self.peek(), Some(b'e' | b'E')) {
+            return None;
+        }
+        let fraction = self.bytes.get(point..self.at)?;
+        let power = POWERS.get(fraction.len())?;
+        let digits = fraction.iter().fold(whole, |digits, digit| digits * 10 + i64::from(digit - b'0'));
+        Some(digits as f64 / power)
+    }
+
     fn number(&mut self) -> Result<Value, DecodeError> {
         let start = self.at;
         let negative = self.peek() == Some(b'-');
@@ -421,7 +434,11 @@ impl<'a> Decoder<'a> {
         if self.peek() == Some(b'.') {
             whole = false;
             self.at += 1;
+            let point = self.at;
             self.digits()?;
+            if let Some(double) = self.short_decimal(small, start, point) {
+                return Ok(Value::double(if negative { -double } else { double }));
+            }
         }
         if let Some(b'e' | b'E') = self.peek() {
             whole = false;

@@ -1,0 +1,71 @@
+//! Bytes that a value of each kind takes, and what builtins cost against the size of their input.
+//!
+//! `cargo bench -p ptc-lisp --bench costs` prints both tables. That costs do not grow is tested in `tests/complexity.rs`.
+#![expect(clippy::print_stdout, reason = "its output is what it is for")]
+
+#[path = "suite/costs.rs"]
+mod costs;
+
+use std::hint::black_box;
+use std::time::{Duration, Instant};
+
+use ptc_lisp::{Value, json};
+
+/// Values made from their number.
+const KINDS: &[(&str, fn(i64) -> Value)] = &[
+    ("nil, boolean", |_| Value::nil()),
+    ("integer", Value::int),
+    ("double", |i| Value::double(i as f64)),
+    ("integer of 40 digits", |i| Value::big(num_bigint(i))),
+    ("string of 10 bytes", |i| Value::from(format!("{i:010}"))),
+    ("string of 24 bytes", |i| Value::from(format!("{i:024}"))),
+    ("string of 100 bytes", |i| Value::from(format!("{i:0100}"))),
+    ("keyword of 10 bytes", |i| Value::keyword(format!("{i:010}"))),
+    ("empty vector", |_| Value::vector(Vec::new())),
+    ("vector of 4 integers", |i| Value::vector(vec![Value::int(i); 4])),
+    ("vector of 1,000 integers", |i| Value::vector(vec![Value::int(i); 1000])),
+    ("map of 4 integers", |i| Value::map((0..4).map(|k| (Value::int(k), Value::int(i))))),
+    ("map of 1,000 integers", |i| Value::map((0..1000).map(|k| (Value::int(k), Value::int(i))))),
+    ("set of 4 integers", |i| Value::set((i..i + 4).map(Value::int))),
+    ("JSON object of 3 numbers", |i| json::decode(format!("{{\"a\":{i},\"b\":{i},\"c\":{i}}}").as_bytes()).expect("it is JSON")),
+];
+
+fn num_bigint(i: i64) -> num_bigint::BigInt {
+    num_bigint::BigInt::from(i) + num_bigint::BigInt::from(10).pow(39)
+}
+
+fn main() {
+    println!("{:<28} {:>10}   beside the 16 bytes that refer to it", "value", "bytes");
+    for (name, make) in KINDS {
+        let (mut kept, count) = (Vec::with_capacity(100), 100);
+        let info = allocation_counter::measure(|| kept.extend((0..count).map(make)));
+        println!("{name:<28} {:>10}", info.bytes_current / count);
+        drop(black_box(kept));
+    }
+    println!();
+    let sizes = [1_000, 10_000, 1_000_000];
+    println!("{:<36} {:>9} {:>9} {:>9}   ns for an item, or for one", "n", "10³", "10⁴", "10⁶");
+    let inputs = sizes.map(costs::inputs);
+    for cost in costs::COSTS {
+        let program = cost.program();
+        print!("{:<36}", cost.name);
+        for (size, inputs) in sizes.iter().zip(&inputs) {
+            print!(
+                " {:>9.1}",
+                best(|| _ = black_box(costs::run(&program, inputs))).as_secs_f64() * 1e9 / cost.times(*size) as f64
+            );
+        }
+        println!();
+    }
+}
+
+/// The shortest of as many runs as fit into a tenth of a second, of one at least.
+fn best(run: impl Fn()) -> Duration {
+    let (began, mut best) = (Instant::now(), Duration::MAX);
+    while best == Duration::MAX || began.elapsed() < Duration::from_millis(100) {
+        let started = Instant::now();
+        run();
+        best = best.min(started.elapsed());
+    }
+    best
+}
