@@ -24,6 +24,8 @@
 //! - [`settings`]: flags and environment, one table.
 //! - [`protocol`], [`server`]: MCP on the wire; methods, permits, answers.
 //! - [`evaluation`], [`pool`], [`alloc`]: programs, their threads, their memory.
+//! - [`schema`]: results against the JSON Schema that a call gives.
+//! - [`session`]: definitions and results that outlive a call.
 //! - [`profile`], [`describe`]: what comes back; what the tool says of itself.
 //! - [`upstream`], [`discovery`], [`secrets`]: upstream clients, the catalog as programs see it, credentials and redaction.
 //! - [`log`]: lines on standard error.

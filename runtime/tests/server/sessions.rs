@@ -123,6 +123,7 @@ fn caps_hold_and_say_so() {
     let big = "(vec (range 1000))";
     for (program, cap) in [
         ("(def big (vec (range 2000)))".to_owned(), "one may take 20000"),
+        (format!("(defn large [] [{}])", "1 ".repeat(1500)), "one may take 20000"),
         ("(def a 1) (def b 2) (def c 3) (def d 4)".to_owned(), "a session may have 3"),
         (format!("(def a {big}) (def b {big}) (def c {big})"), "a session may keep 40000"),
     ] {

@@ -7,12 +7,21 @@ use crate::collection::Children;
 
 /// Allocations have a header and are rounded up; `Arc` adds two counts.
 const BLOCK: usize = 32;
+/// Bytes of code for a byte of a function's text.
+const CODE_PER_TEXT: usize = 16;
 
-/// Bytes on the heap of `values` and all that they hold, about. What is shared counts once.
+/// Bytes on the heap of `values` and all that they hold, about. What is shared counts once; a function holds its code and the
+/// text of the whole program that made it.
 pub(crate) fn footprint<'a>(values: impl IntoIterator<Item = &'a Value>) -> usize {
     let mut bytes = 0;
+    let mut programs = HashSet::new();
     each_distinct(values, |value| {
         bytes += own_bytes(value);
+        if let Value::Closure(closure) = value
+            && programs.insert(closure.source().as_ptr())
+        {
+            bytes += closure.source().len();
+        }
         true
     });
     bytes
@@ -54,7 +63,10 @@ fn own_bytes(value: &Value) -> usize {
         Value::Map(map) => 2 * BLOCK + slots(2 * map.len()),
         // A compiled pattern has tables of its own.
         Value::Regex(pattern) => 4096 + pattern.source().as_str().len(),
-        Value::Closure(closure) => BLOCK + slots(2 + closure.captured().len()),
+        Value::Closure(closure) => {
+            let text = closure.span().map_or(0, |span| span.end.saturating_sub(span.start) as usize);
+            BLOCK + slots(2 + closure.captured().len()) + CODE_PER_TEXT * text
+        }
         Value::Temporal(_) => BLOCK + size_of::<crate::temporal::Temporal>(),
         Value::Endless(endless) => 2 * BLOCK + slots(2 + endless.values().len()),
         Value::Composed(composed) => BLOCK + slots(2 + composed.parts().len()),
