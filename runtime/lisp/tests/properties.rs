@@ -1,0 +1,273 @@
+//! What holds for every value and every program, tried on many that are made at random but the same each time.
+//!
+//! `CASES=100000 cargo test -p ptc-lisp --test properties` tries more of them.
+
+mod counting;
+mod generate;
+
+use std::cell::Cell;
+use std::cmp::Ordering;
+use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher};
+use std::time::Duration;
+
+use arbitrary::Unstructured;
+use ptc_lisp::{Bindings, ErrorKind, Limits, Program, Run, Value, json, print, reader};
+
+/// Bytes that are the same for the same seed.
+fn bytes(seed: u64, count: usize) -> Vec<u8> {
+    let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
+    let mut next = || {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        (state >> 32) as u8
+    };
+    (0..count).map(|_| next()).collect()
+}
+
+/// Calls `check` with so many sources of arbitrary data, and tells which one it was that failed.
+fn each(cases: u64, size: usize, check: impl Fn(&mut Unstructured<'_>, u64)) {
+    let cases = std::env::var("CASES").ok().and_then(|cases| cases.parse().ok()).unwrap_or(cases);
+    for seed in 0..cases {
+        let bytes = bytes(seed + 1, size);
+        check(&mut Unstructured::new(&bytes), seed);
+    }
+}
+
+fn values(u: &mut Unstructured<'_>, count: usize) -> Vec<Value> {
+    (0..count).map(|_| generate::value(u, 3).unwrap_or_default()).collect()
+}
+
+/// Reads a literal by running it.
+fn read(text: &str) -> Value {
+    let program = Program::compile(text).unwrap_or_else(|error| panic!("{}", error.render(text)));
+    let limits = Limits { wall_clock: Duration::from_secs(20), ..Limits::default() };
+    Run::new(&program).limits(limits).execute().result.unwrap_or_else(|error| panic!("{}", error.render(text)))
+}
+
+#[test]
+fn what_is_printed_reads_back() {
+    each(1500, 400, |u, seed| {
+        let value = generate::value(u, 4).unwrap_or_default();
+        let text = print::readable(&value);
+        // A map with equal keys, such as 1 and 1.0, is no literal; the printer never writes one.
+        assert_eq!(read(&text), value, "seed {seed}: {text}");
+        assert_eq!(print::readable(&read(&text)), text, "seed {seed}");
+    });
+}
+
+#[test]
+fn no_text_breaks_the_reader() {
+    const PIECES: &[&str] = &[
+        "(",
+        ")",
+        "[",
+        "]",
+        "{",
+        "}",
+        "#{",
+        "#(",
+        "#\"",
+        "\"",
+        "\\",
+        "'",
+        "#_",
+        "#'",
+        ";",
+        "\n",
+        " ",
+        ",",
+        ":a",
+        "a/b",
+        "%",
+        "%2",
+        "&",
+        "1",
+        "-",
+        ".5",
+        "1e",
+        "##",
+        "##Inf",
+        "nil",
+        "\\u00e",
+        "é",
+        "🏳️‍🌈",
+        "let",
+        "fn",
+        "recur",
+        "case",
+        "for",
+        ":when",
+        "->",
+        "def",
+        "defn",
+        "loop",
+        "cond",
+        "if-let",
+        ":keys",
+        ":or",
+        "data/x",
+        "*1",
+    ];
+    each(4000, 300, |u, seed| {
+        let text = if u.ratio(1, 3).unwrap_or(true) {
+            String::from_utf8_lossy(u.bytes(u.len()).unwrap_or_default()).into_owned()
+        } else {
+            let mut text = String::new();
+            while let (false, Ok(piece)) = (u.is_empty(), u.choose(PIECES)) {
+                text.push_str(piece);
+                if u.arbitrary().unwrap_or(true) {
+                    text.push(' ');
+                }
+            }
+            text
+        };
+        if let Err(error) = reader::read(&text) {
+            assert!(error.position.is_some() && error.hint.is_some(), "seed {seed}: {text}\n{error}");
+        }
+        if let Err(error) = Program::compile_with(&text, &Bindings::default()) {
+            assert_ne!(error.kind, ErrorKind::InternalError, "seed {seed}: {text}");
+            assert!(error.position.is_some(), "seed {seed}: {text}");
+            assert!(error.render(&text).len() < 4000, "seed {seed}: {text}");
+        }
+    });
+}
+
+#[test]
+fn no_program_breaks_the_evaluator() {
+    let (tried, compiled, gave) = (Cell::new(0), Cell::new(0), Cell::new(0));
+    each(3000, 600, |u, seed| {
+        tried.set(tried.get() + 1);
+        let source = generate::program(u).unwrap_or_default();
+        let program = match Program::compile(&source) {
+            Ok(program) => program,
+            // Random quoting and patterns make some of them wrong; that is said as an error.
+            Err(error) => return assert_ne!(error.kind, ErrorKind::InternalError, "seed {seed}: {source}"),
+        };
+        compiled.set(compiled.get() + 1);
+        let limits =
+            Limits { wall_clock: Duration::from_secs(2), memory_bytes: 16 << 20, steps: Some(300_000), ..Limits::default() };
+        let context =
+            Value::map([(Value::keyword("items"), Value::vector(vec![Value::int(1), Value::nil(), Value::string("x")]))]);
+        let outcome = Run::new(&program).limits(limits).context(context).gauge(counting::gauge).execute_on_thread();
+        match outcome.result {
+            Ok(value) => {
+                gave.set(gave.get() + 1);
+                let _ = print::preview(&value, 1000);
+                let _ = json::encode(&value, 100_000);
+            }
+            Err(error) => {
+                assert_ne!(error.kind, ErrorKind::InternalError, "seed {seed}: {source}");
+                assert!(error.position.is_some(), "seed {seed}: {source}\n{error}");
+                assert!(error.render(&source).len() < 8000, "seed {seed}: {source}\n{}", error.render(&source));
+            }
+        }
+    });
+    let (tried, compiled, gave) = (tried.get(), compiled.get(), gave.get());
+    // Programs that only fail would show little.
+    assert!(compiled * 4 > tried * 3 && gave * 8 > tried, "of {tried} programs {compiled} compiled and {gave} gave a value");
+}
+
+#[test]
+fn a_run_gives_the_same_each_time() {
+    each(300, 400, |u, seed| {
+        let source = generate::program(u).unwrap_or_default();
+        let told = ["rand", "shuffle", "now", "Instant", "Date", "currentTime", "nanoTime", "uuid", "#fn"];
+        let Ok(program) = Program::compile(&source) else { return };
+        if told.iter().any(|part| source.contains(part)) {
+            return;
+        }
+        let run = || {
+            let limits = Limits { wall_clock: Duration::from_secs(20), steps: Some(100_000), ..Limits::default() };
+            let outcome = Run::new(&program).limits(limits).execute_on_thread();
+            outcome.result.map_or_else(|error| error.render(&source), |value| print::preview(&value, 2000).text)
+        };
+        assert_eq!(run(), run(), "seed {seed}: {source}");
+    });
+}
+
+#[test]
+fn values_stand_in_one_order() {
+    let hash = |value: &Value| BuildHasherDefault::<DefaultHasher>::default().hash_one(value);
+    each(1500, 600, |u, seed| {
+        let all = values(u, 6);
+        for a in &all {
+            assert_eq!(a.cmp(a), Ordering::Equal, "seed {seed}: {a:?}");
+            for b in &all {
+                assert_eq!(a.cmp(b), b.cmp(a).reverse(), "seed {seed}: {a:?} and {b:?}");
+                if a == b {
+                    assert_eq!(hash(a), hash(b), "seed {seed}: {a:?} and {b:?}");
+                }
+                for c in &all {
+                    if a <= b && b <= c {
+                        assert!(a <= c, "seed {seed}: {a:?}, {b:?}, {c:?}");
+                    }
+                }
+            }
+        }
+    });
+}
+
+/// A value as JSON would hold it: keywords are strings, sets are arrays.
+fn is_json(value: &Value) -> bool {
+    match value {
+        Value::Nil | Value::False | Value::True | Value::Int(_) | Value::BigInt(_) | Value::Str(_) => true,
+        Value::Double(d) => d.get().is_finite(),
+        Value::Vector(_) => value.items().is_some_and(|mut items| items.all(is_json)),
+        Value::Map(_) => {
+            value.entries().is_some_and(|mut entries| entries.all(|(k, v)| matches!(k, Value::Str(_)) && is_json(v)))
+        }
+        _ => false,
+    }
+}
+
+#[test]
+fn json_comes_back() {
+    each(4000, 300, |u, seed| {
+        let value = generate::value(u, 3).unwrap_or_default();
+        match json::encode(&value, 1 << 20) {
+            Ok(text) => {
+                let back = json::decode(text.as_bytes()).unwrap_or_else(|error| panic!("seed {seed}: {text}: {error}"));
+                // Keys of other kinds become texts, which may stand in another order and fall together.
+                let again = json::encode(&back, 1 << 20).unwrap_or_default();
+                assert_eq!(json::decode(again.as_bytes()).ok(), Some(back.clone()), "seed {seed}: {text}");
+                if is_json(&value) {
+                    assert_eq!(back, value, "seed {seed}: {text}");
+                }
+            }
+            Err(_) => assert!(!is_json(&value), "seed {seed}: {value:?}"),
+        }
+    });
+}
+
+#[test]
+fn a_preview_keeps_to_its_budget_and_cuts_no_token() {
+    each(3000, 2000, |u, seed| {
+        let items = values(u, 12);
+        let value = Value::vector(items);
+        let full = print::readable(&value);
+        for budget in [256, 300, 500, 1000, 5000] {
+            let shown = print::preview(&value, budget);
+            assert!(shown.text.len() <= budget, "seed {seed}: {} bytes of {budget}\n{}", shown.text.len(), shown.text);
+            assert_eq!(shown.truncated, shown.text != full, "seed {seed}");
+            if !shown.truncated {
+                continue;
+            }
+            // Every number and keyword of a cut form is one of the whole form, and what is cut is said.
+            let body = shown.text.split("\n; cut:").next().unwrap_or_default();
+            assert!(shown.text.contains("\n; cut:") && body.contains('…'), "seed {seed}: {}", shown.text);
+            let outside = |text: &str| text.split('"').step_by(2).collect::<Vec<_>>().join(" ");
+            if full.contains('\\') {
+                continue;
+            }
+            let split = |text: &str| -> Vec<String> {
+                outside(text).split([' ', '[', ']', '{', '}', '#']).filter(|t| !t.is_empty()).map(str::to_owned).collect()
+            };
+            let whole = split(&full);
+            for (at, token) in split(body).iter().enumerate() {
+                let mark = token.contains('…') || token == "more" || split(body).get(at + 1).is_some_and(|next| next == "more");
+                assert!(mark || whole.contains(token), "seed {seed}: {token} in\n{body}\nof\n{full}");
+            }
+        }
+    });
+}
