@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use ptc_compiler::diag::{Code, Diagnostic, Diagnostics};
 use ptc_compiler::ir::Deployment;
-use ptc_compiler::lock;
+use ptc_compiler::lock::{self, lint};
 use ptc_compiler::lower;
 use ptc_runtime::describe;
 use ptc_runtime::settings::Settings;
@@ -27,6 +27,9 @@ pub(crate) fn run(args: &Build, console: &Console) -> Result<Status, Failure> {
         check::secrets(&mut checked);
     }
     let lock = if checked.diagnostics.has_errors() { None } else { pin::lock(args, path, &mut checked, console)? };
+    if let (Some(config), Some(lock)) = (&checked.config, &lock) {
+        lint::lint(config, lock, &mut checked.diagnostics);
+    }
     let status = console.findings(&checked.sources, &checked.diagnostics);
     let (Status::Clean, Some(config), Some(lock)) = (status, &checked.config, lock) else {
         return Ok(status.at_least_findings());

@@ -7,7 +7,7 @@ use ptc_compiler::config::model::{Config, SchemaSource, Transport};
 use ptc_compiler::diag::{Severity, suggest};
 use ptc_compiler::drift;
 use ptc_compiler::lock::cover::{self, Ask, Need};
-use ptc_compiler::lock::{self, Lock};
+use ptc_compiler::lock::{self, Lock, lint};
 
 use crate::args::{Diff, Threshold, Update};
 use crate::check::{self, Checked};
@@ -17,10 +17,17 @@ use crate::{Failure, Status, contact, files, pin};
 /// Compares, and changes nothing.
 pub(crate) fn diff(args: &Diff, console: &Console) -> Result<Status, Failure> {
     let mut checked = check::load(&args.config)?;
+    let lock_path = pin::path(&args.config);
+    if !lock_path.exists() {
+        return Err(Failure::new(format!("there is no lock file `{}` to compare with", lock_path.display()))
+            .hint(format!("`ptc-compile update {}` writes it", args.config.display())));
+    }
     let found = locks(&args.config, &args.names, &mut checked, console)?;
     let changed = found.and_then(|(old, new)| {
         let config = checked.config.as_ref()?;
-        Some(drift::compare(config, &old, &new, &mut checked.diagnostics))
+        let changed = drift::compare(config, &old, &new, &mut checked.diagnostics);
+        lint::lint(config, &new, &mut checked.diagnostics);
+        Some(changed)
     });
     let status = console.findings(&checked.sources, &checked.diagnostics);
     let Some(changed) = changed else { return Ok(status.at_least_findings()) };
@@ -44,11 +51,12 @@ pub(crate) fn update(args: &Update, console: &Console) -> Result<Status, Failure
         return Ok(console.findings(&checked.sources, &checked.diagnostics).at_least_findings());
     };
     let changed = drift::compare(config, &old, &new, &mut checked.diagnostics);
+    lint::lint(config, &new, &mut checked.diagnostics);
     console.findings(&checked.sources, &checked.diagnostics);
     console.message(&told(changed));
     let path = pin::path(&args.config);
     if files::write_if_changed(&path, lock::write::write(&new).as_bytes())? {
-        console.message(&format!("updated {}\n", path.display()));
+        console.message(&format!("wrote {}\n", path.display()));
     }
     Ok(Status::Clean)
 }
@@ -67,12 +75,13 @@ fn locks(path: &Path, names: &[String], checked: &mut Checked, console: &Console
     let lock_path: PathBuf = pin::path(path);
     let (Some(config), false) = (&checked.config, checked.diagnostics.has_errors()) else { return Ok(None) };
     let names = chosen(config, names)?;
-    if !lock_path.exists() {
-        return Err(Failure::new(format!("there is no lock file `{}` to compare with", lock_path.display()))
-            .hint(format!("run `ptc-compile {}` once, which writes it", path.display())));
-    }
-    let file = checked.sources.add(lock_path.display().to_string(), check::read_text(&lock_path)?);
-    let Some(old) = lock::read::read(&checked.sources, file, &mut checked.diagnostics) else { return Ok(None) };
+    let old = if lock_path.exists() {
+        let file = checked.sources.add(lock_path.display().to_string(), check::read_text(&lock_path)?);
+        let Some(old) = lock::read::read(&checked.sources, file, &mut checked.diagnostics) else { return Ok(None) };
+        old
+    } else {
+        Lock::default()
+    };
     let needs: Vec<Need> = names.iter().filter_map(|name| need(config, name)).collect();
     let mut fresh = checked.documents.clone();
     fresh.retain(|name, _| names.contains(name.as_str()));

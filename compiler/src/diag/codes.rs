@@ -121,6 +121,9 @@ codes! {
     BecameDestructive = "PTC0618" Error "a pinned tool that is no longer harmless";
     RequestChanged = "PTC0619" Warning "a pinned operation that is requested differently";
     DefinitionChanged = "PTC0620" Note "a pinned definition that differs in something else";
+    HiddenCharacters = "PTC0621" Warning "a definition with characters that nobody sees";
+    AddressesModels = "PTC0622" Warning "a definition that speaks to models";
+    LargeDefinition = "PTC0623" Warning "a definition of a size that nobody reads";
 
     UpstreamName = "PTC0701" Error "not a name that an upstream can have";
     UpstreamLikeNamespace = "PTC0702" Warning "an upstream named like a namespace";

@@ -6,8 +6,10 @@
 //! - [`read`]: text to [`Lock`], with its faults.
 //! - [`mod@write`]: [`Lock`] to text.
 //! - [`cover`]: what the lock lacks for a config.
+//! - [`mod@lint`]: what is strange in what upstreams say.
 
 pub mod cover;
+pub mod lint;
 pub mod read;
 pub mod write;
 
