@@ -166,7 +166,7 @@ fn split_by(m: &mut Machine, subject: &str, by: &Delimiter<'_>, limit: i64) -> R
                 m.tick(1)?;
                 from = if end > at { end } else { super::regex::step(subject, end) };
                 // An empty match at the start gives no empty part.
-                if end > 0 && (at < subject.len() || end > at) {
+                if end > 0 {
                     parts.push(subject.get(start..at).unwrap_or_default());
                     start = end;
                 }

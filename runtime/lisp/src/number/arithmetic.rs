@@ -92,7 +92,7 @@ pub fn quotient(a: &Value, b: &Value) -> Result<Value, Fault> {
 pub fn remainder(a: &Value, b: &Value) -> Result<Value, Fault> {
     if is_double(a) || is_double(b) {
         let (x, y) = doubles(a, b)?;
-        return Ok(Value::double(x % y));
+        return Ok(Value::double(rest(x, y)));
     }
     match (a, b) {
         (_, Value::Int(0)) => Err(Fault::DivisionByZero),
@@ -106,8 +106,8 @@ pub fn remainder(a: &Value, b: &Value) -> Result<Value, Fault> {
 pub fn floor_mod(a: &Value, b: &Value) -> Result<Value, Fault> {
     if is_double(a) || is_double(b) {
         let (x, y) = doubles(a, b)?;
-        let rest = x % y;
-        return Ok(Value::double(if rest != 0.0 && (rest < 0.0) != (y < 0.0) { rest + y } else { rest }));
+        let rest = rest(x, y);
+        return Ok(Value::double(if rest != 0.0 && (x > 0.0) != (y > 0.0) { rest + y } else { rest }));
     }
     match (a, b) {
         (_, Value::Int(0)) => Err(Fault::DivisionByZero),
@@ -115,6 +115,12 @@ pub fn floor_mod(a: &Value, b: &Value) -> Result<Value, Fault> {
         (Value::Int(x), Value::Int(y)) => Ok(Value::Int(x.mod_floor(y))),
         _ => Ok(Value::big(big(a).mod_floor(&big(b)))),
     }
+}
+
+/// What a whole number of times `y` leaves of `x`. Clojure rounds the quotient first, so that (rem 1.0 0.1) is 0.0 and not what
+/// an exact remainder of the two doubles would be.
+fn rest(x: f64, y: f64) -> f64 {
+    x - (x / y).trunc() * y
 }
 
 fn doubles(a: &Value, b: &Value) -> Result<(f64, f64), Fault> {

@@ -88,7 +88,7 @@ pub(super) fn java(source: &str) -> Translated {
     made
 }
 
-/// What follows a backslash.
+/// What follows a backslash. A blank is written as `\x20`, since `(?x)` skips it in a class too.
 fn escape(rest: &mut Rest<'_>, flags: Flags, made: &mut Translated) {
     let out = &mut made.text;
     match rest.next() {
@@ -101,10 +101,10 @@ fn escape(rest: &mut Rest<'_>, flags: Flags, made: &mut Translated) {
         Some('D') => out.push_str("[^0-9]"),
         Some('w') => out.push_str("[0-9A-Za-z_]"),
         Some('W') => out.push_str("[^0-9A-Za-z_]"),
-        Some('s') => out.push_str(r"[ \t\n\x0B\f\r]"),
-        Some('S') => out.push_str(r"[^ \t\n\x0B\f\r]"),
-        Some('h') => out.push_str(r"[ \t\u{A0}\u{1680}\u{180E}\u{2000}-\u{200A}\u{202F}\u{205F}\u{3000}]"),
-        Some('H') => out.push_str(r"[^ \t\u{A0}\u{1680}\u{180E}\u{2000}-\u{200A}\u{202F}\u{205F}\u{3000}]"),
+        Some('s') => out.push_str(r"[\x20\t\n\x0B\f\r]"),
+        Some('S') => out.push_str(r"[^\x20\t\n\x0B\f\r]"),
+        Some('h') => out.push_str(r"[\x20\t\u{A0}\u{1680}\u{180E}\u{2000}-\u{200A}\u{202F}\u{205F}\u{3000}]"),
+        Some('H') => out.push_str(r"[^\x20\t\u{A0}\u{1680}\u{180E}\u{2000}-\u{200A}\u{202F}\u{205F}\u{3000}]"),
         Some('R') => out.push_str(r"(?:\r\n|[\n\x0B\f\r\u{85}\u{2028}\u{2029}])"),
         Some('Z') => {
             made.before_last_break = true;
@@ -235,12 +235,12 @@ fn posix(name: &str, negated: bool) -> String {
         "Digit" => "0-9",
         "Alnum" => "0-9A-Za-z",
         "Punct" => r"!-/:-@\[-`{-~",
-        "Space" => r" \t\n\x0B\f\r",
-        "Blank" => r" \t",
+        "Space" => r"\x20\t\n\x0B\f\r",
+        "Blank" => r"\x20\t",
         "XDigit" => "0-9A-Fa-f",
         "Cntrl" => r"\x00-\x1F\x7F",
         "Graph" => "!-~",
-        "Print" => " -~",
+        "Print" => r"\x20-~",
         "ASCII" => r"\x00-\x7F",
         _ => {
             let name = name.strip_prefix("Is").unwrap_or(name);
