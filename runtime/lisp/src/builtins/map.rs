@@ -11,7 +11,7 @@ rows! { "clojure.core":
     "get" ["[coll key]", "[coll key not-found]"] get, "The value at a key of a map, an index of a vector or string, or a member of a set. Keywords and strings find each other." { "(get {:a 1} :a)" => "1", "(get {\"a\" 1} :a)" => "1", "(get {} :a 0)" => "0", "(get [5 6] 1)" => "6" };
     "get-in" ["[coll path]", "[coll path not-found]"] get_in, "The value at the end of a path of keys and indices." { "(get-in {:a [{:b 1}]} [:a 0 :b])" => "1", "(get-in {} [:a :b] 0)" => "0" };
     "find" ["[coll key]"] find, "The entry [key value], or nil." { "(find {:a nil} :a)" => "[:a nil]", "(find [10 20] 1)" => "[1 20]" };
-    "contains?" ["[coll key]"] contains, "Whether a map has the key, or a set or vector the item." { "(contains? {:a nil} :a)" => "true", "(contains? [10 20] 20)" => "true" };
+    "contains?" ["[coll key]"] contains, "Whether a map has the key, a set or vector the item, or a string the position." { "(contains? {:a nil} :a)" => "true", "(contains? [10 20] 20)" => "true" };
     "assoc" ["[m key value & kvs]"] assoc, "m with values at keys, or items at indices of a vector." { "(assoc {:a 1} :b 2)" => "{:a 1 :b 2}", "(assoc [1 2] 1 5)" => "[1 5]" };
     "assoc-in" ["[m path value]"] assoc_in, "m with a value at the end of a path; maps are made where they are missing." { "(assoc-in {} [:a :b] 1)" => "{:a {:b 1}}" };
     "dissoc" ["[m & keys]"] dissoc, "m without the keys." { "(dissoc {:a 1 :b 2} :a)" => "{:b 2}" };
@@ -88,6 +88,8 @@ fn contains(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
             m.tick(steps(items.len()))?;
             items.iter().any(|item| item == key)
         }
+        Value::Str(_) if whole(key).is_some() => look_up(coll, key).is_some(),
+        Value::Str(_) => return Err(expected(m, "contains?", "a position in the string", 1, key)),
         other => return Err(expected(m, "contains?", "a collection", 0, other)),
     }))
 }
@@ -234,6 +236,15 @@ fn dissoc(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
 }
 
 fn update_vals(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
+    if let Value::Vector(_) = at(args, 0) {
+        let Value::Vector(items) = take(args, 0) else { return Ok(Value::Nil) };
+        let mut out = Vec::with_capacity(items.len());
+        for item in items {
+            m.tick(1)?;
+            out.push(m.call(at(args, 1), &mut [item])?);
+        }
+        return Ok(Value::vector(out));
+    }
     let map = map_arg(m, "update-vals", args, 0)?;
     let mut out = Vec::with_capacity(map.len());
     for (k, v) in map.into_entries() {
@@ -259,6 +270,12 @@ fn merge(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
     }
     let mut out = map_arg(m, "merge", args, 0)?;
     for index in 1..args.len() {
+        if let Value::Vector(pair) = at(args, index)
+            && let [key, value] = pair.iter().collect::<Vec<_>>().as_slice()
+        {
+            out.insert((*key).clone(), (*value).clone());
+            continue;
+        }
         let more = map_arg(m, "merge", args, index)?;
         if out.is_empty() {
             out = more;
@@ -381,6 +398,9 @@ fn replace(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
     }
     let items = seq(m, "replace", args, 1)?;
     m.tick(steps(items.len()))?;
+    if let by @ Value::Vector(_) = at(args, 0) {
+        return Ok(Value::Vector(items.into_iter().map(|item| look_up(by, &item).unwrap_or(item)).collect::<Vector>()));
+    }
     let smap = map_arg(m, "replace", args, 0)?;
     Ok(Value::Vector(items.into_iter().map(|item| smap.get(&item).cloned().unwrap_or(item)).collect::<Vector>()))
 }

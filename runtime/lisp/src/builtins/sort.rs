@@ -25,6 +25,7 @@ enum Comparator {
 impl Comparator {
     fn of(value: Value) -> Comparator {
         match &value {
+            Value::Nil => Comparator::Natural,
             Value::Keyword(name) if name.as_str() == "asc" => Comparator::Natural,
             Value::Keyword(name) if name.as_str() == "desc" => Comparator::Descending,
             Value::Builtin(row) if row.namespace == "clojure.core" && matches!(row.name, "<" | "compare") => Comparator::Natural,
