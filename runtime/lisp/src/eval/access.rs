@@ -123,8 +123,10 @@ pub(super) fn key(from: Local, key: Value, default: Option<Code>, span: Span) ->
         let found = match f.slots.get(slot) {
             Some(Value::Map(map)) => map.lookup(&key).cloned(),
             Some(Value::Nil) | None => None,
-            // Positions of a vector are its keys.
-            Some(vector @ Value::Vector(_)) if crate::convert::whole(&key).is_some() => crate::builtins::look_up(vector, &key),
+            // Positions of a vector or string are its keys.
+            Some(held @ (Value::Vector(_) | Value::Str(_))) if crate::convert::whole(&key).is_some() => {
+                crate::builtins::look_up(held, &key)
+            }
             Some(other) => {
                 let found = crate::convert::described(other);
                 let raised = m.raise_with_hint(
