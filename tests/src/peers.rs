@@ -34,6 +34,13 @@ pub fn python_script(name: &str) -> Command {
     command
 }
 
+/// `python` with a module that a package installs as a program.
+pub fn python_module(name: &str) -> Command {
+    let mut command = Command::new(installed("venv/bin/python"));
+    command.args(["-m", name]);
+    command
+}
+
 /// `node` with the program that an npm package installs under that name.
 pub fn npm_program(name: &str) -> Command {
     let mut command = Command::new("node");

@@ -1,14 +1,13 @@
 //! Discovery forms from the frozen catalog: `(tool/servers)`, `(dir …)`, `(doc …)`, `(meta …)`, `(apropos …)`.
 //!
 //! - `question`: reading a form: its reference and its options.
-//! - `index`: searching names, descriptions and arguments.
+//! - `search`: finding tools by words of their names, descriptions and arguments.
 //!
 //! A wrong form is a fault of the program; an answer too large to give is `nil`, a list too large is cut entry by entry.
 
-mod index;
 mod question;
+mod search;
 
-pub(crate) use index::Index;
 pub(crate) use question::Question;
 
 use std::borrow::Cow;
@@ -20,7 +19,7 @@ use crate::secrets::Redactor;
 
 impl Question<'_> {
     /// The answer, of at most `max_bytes` as JSON.
-    pub(crate) fn answer(&self, catalog: &'static Catalog, index: &Index, redactor: &Redactor, max_bytes: usize) -> Value {
+    pub(crate) fn answer(&self, catalog: &'static Catalog, redactor: &Redactor, max_bytes: usize) -> Value {
         match self {
             Question::Servers => Value::vector(catalog.upstreams.iter().map(|upstream| server(upstream, redactor)).collect()),
             Question::Dir { upstream, limit, offset } => {
@@ -28,7 +27,7 @@ impl Question<'_> {
                 list(tools.map(|tool| line(upstream, tool)), redactor, max_bytes)
             }
             Question::Apropos { query, limit } => {
-                let found = index.search(query, *limit);
+                let found = search::search(catalog, query, *limit);
                 list(found.into_iter().map(|(upstream, tool)| line(upstream, tool)), redactor, max_bytes)
             }
             Question::Doc { tool } => {

@@ -6,7 +6,9 @@ use std::time::{Duration, Instant};
 use ptc_catalog::{Transport, Upstream};
 
 use super::drift::{self, Drift};
-use super::fault::{Reason, WorldFault};
+#[cfg(feature = "http")]
+use super::fault::Reason;
+use super::fault::WorldFault;
 use super::lifecycle::{Lifecycle, Live};
 use super::mcp::outcome::{self, Payload};
 use super::mcp::{Agreed, Ask, Channel, Response, wire};
@@ -114,7 +116,7 @@ impl Link {
                 checked.drift.admit(tool)?;
                 let limit = Limit::of(settings, None);
                 let connected = &checked.connection;
-                let response = request(connected.channel(), &connected.agreed, tool, arguments, false, limit.deadline()).await;
+                let response = request(connected.channel(), &connected.agreed, tool, arguments, repeatable, limit.deadline()).await;
                 let response = response.map_err(|fault| limit.explain(self.upstream.name, fault))?;
                 lifecycle.answered();
                 Ok(Answered { payload: outcome::unwrap(response)?, http_status: None })

@@ -39,7 +39,6 @@ pub use program::ProgramHost;
 pub use record::{AuthUsed, CallRecord};
 pub use settings::{OnDrift, UpstreamSettings};
 
-use crate::discovery::Index;
 use crate::secrets::{Redactor, Secrets};
 use dispatch::Link;
 pub(crate) use request::{find_tool, find_upstream};
@@ -55,7 +54,6 @@ pub struct Upstreams {
     settings: UpstreamSettings,
     /// In the order of the catalog.
     links: Vec<Arc<Link>>,
-    index: Index,
 }
 
 impl Upstreams {
@@ -63,8 +61,7 @@ impl Upstreams {
     pub fn new(deployment: &'static Deployment, secrets: Secrets, settings: UpstreamSettings) -> Arc<Upstreams> {
         let redactor = secrets.redactor();
         let links = deployment.catalog.upstreams.iter().map(|upstream| Arc::new(Link::new(upstream))).collect();
-        let index = Index::new(deployment.catalog);
-        Arc::new(Upstreams { deployment, secrets: Arc::new(secrets), redactor, settings, links, index })
+        Arc::new(Upstreams { deployment, secrets: Arc::new(secrets), redactor, settings, links })
     }
 
     /// The host of one evaluation, with fresh budgets and an empty record.

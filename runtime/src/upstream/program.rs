@@ -110,12 +110,7 @@ impl Host for ProgramHost {
             return Ok(Value::nil());
         }
         let upstreams = &self.upstreams;
-        Ok(question.answer(
-            upstreams.catalog(),
-            &upstreams.index,
-            &upstreams.redactor,
-            upstreams.settings.max_catalog_result_bytes,
-        ))
+        Ok(question.answer(upstreams.catalog(), &upstreams.redactor, upstreams.settings.max_catalog_result_bytes))
     }
 
     fn random(&self) -> u64 {

@@ -15,14 +15,12 @@ pub(crate) enum Stage {
     /// A process is started, or the server is asked what it speaks.
     Handshake,
     /// A network connection is made.
-    #[cfg_attr(not(feature = "http"), expect(dead_code, reason = "only HTTP connects"))]
     Connecting,
     /// The request waits to be written.
     Queueing,
     /// The request is written; no byte of the answer has come.
     Waiting,
     /// The answer has begun.
-    #[cfg_attr(not(feature = "http"), expect(dead_code, reason = "a pipe's answers are lines, which come whole"))]
     Reading,
 }
 

@@ -119,24 +119,3 @@ fn answers_and_uses_are_bounded() {
     assert_eq!(ask(Discovery::Doc { reference: "fs/aa" }), r#""the doc""#);
     assert_eq!(ask(Discovery::Servers), "null", "the fourth is beyond the budget");
 }
-
-/// Prints what `apropos` costs: `cargo test --release -p ptc-runtime --test upstreams cost -- --ignored --nocapture`.
-#[test]
-#[ignore = "prints times"]
-fn cost_of_apropos() {
-    for count in [50usize, 5_000] {
-        let tools = (0..count).map(|n| {
-            let name: &'static str = format!("get_{}_by_{}", ["issue", "pull", "repo", "user", "file"][n % 5], n).leak();
-            let words = ["list", "the", "items", "of", "a", "repository", "with", "filters", "and", "pages"];
-            let description: &'static str = (0..25).map(|k| words[(n * 7 + k * 3) % 10]).collect::<Vec<_>>().join(" ").leak();
-            described(name, description)
-        });
-        let world = World::new(vec![upstream("big", Transport::McpStdio(McpStdio::new("x")), tools.collect())]);
-        let nil = Value::nil();
-        for round in 0..3 {
-            let started = std::time::Instant::now();
-            let found = world.program().0.discover(Discovery::Apropos { query: "repository file pages", options: &nil }).unwrap();
-            println!("{count} tools, round {round}: {:?} for {} entries", started.elapsed(), found.len().unwrap());
-        }
-    }
-}

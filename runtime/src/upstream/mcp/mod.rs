@@ -43,6 +43,7 @@ pub(crate) enum Response {
 
 /// A request of ours.
 #[derive(Debug, Clone, Copy)]
+#[cfg_attr(not(feature = "http"), expect(dead_code, reason = "headers and repetition are HTTP's"))]
 pub(crate) struct Ask<'a> {
     pub(crate) method: &'static str,
     /// `params.name`, where the method has one.

@@ -1,0 +1,146 @@
+//! What stands between a program and its upstreams: calls that overlap, looking for secrets, searching a large catalog.
+//! `cargo bench -p ptc-runtime --bench upstreams`
+#![expect(clippy::print_stdout, reason = "figures are what it is for")]
+#![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a benchmark stops where anything is wrong")]
+
+use std::io::{BufRead, Write};
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use ptc_catalog::{Annotations, Catalog, Deployment, EnvPart, Era, McpStdio, Tool, Transport, Upstream};
+use ptc_lisp::host::Discovery;
+use ptc_lisp::{Host, Limits, Program, Run, STACK_BYTES, STACK_SLACK_BYTES, Value};
+use ptc_runtime::secrets::{Redactor, Secrets};
+use ptc_runtime::upstream::{OnDrift, UpstreamSettings, Upstreams};
+
+/// In the environment of the child: that it is the upstream.
+const ROLE: &str = "PTC_BENCH_ROLE";
+
+fn main() -> ExitCode {
+    if std::env::var(ROLE).is_ok() {
+        return serve();
+    }
+    // Cargo's own switches, such as `--bench`, mean nothing here.
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let handle = runtime.handle().clone();
+    std::thread::spawn(move || runtime.block_on(std::future::pending::<()>()));
+    overlap(&handle);
+    redaction();
+    search(&handle);
+    ExitCode::SUCCESS
+}
+
+/// An upstream that answers each call after 100 ms.
+fn serve() -> ExitCode {
+    for line in std::io::stdin().lock().lines() {
+        let Ok(Ok(frame)) = line.map(|line| serde_json::from_str::<serde_json::Value>(&line)) else { break };
+        let id = frame["id"].clone();
+        let result = match frame["method"].as_str() {
+            Some("initialize") => r#"{"protocolVersion":"2025-11-25","capabilities":{},"serverInfo":{"name":"b","version":"1"}}"#,
+            Some("tools/call") => r#"{"content":[{"type":"text","text":"done"}]}"#,
+            _ => continue,
+        };
+        let called = frame["method"] == "tools/call";
+        std::thread::spawn(move || {
+            if called {
+                std::thread::sleep(Duration::from_millis(100));
+            }
+            let mut output = std::io::stdout().lock();
+            let _ = writeln!(output, r#"{{"jsonrpc":"2.0","id":{id},"result":{result}}}"#).and_then(|()| output.flush());
+        });
+    }
+    ExitCode::SUCCESS
+}
+
+fn tool(name: &'static str, description: &'static str) -> Tool {
+    let annotations = Annotations::default();
+    Tool { name, description, args: &[], closed: false, doc: "", definition: "{}", digest: "", annotations, operation: None }
+}
+
+fn upstreams(transport: Transport, mut tools: Vec<Tool>, handle: &tokio::runtime::Handle) -> Arc<Upstreams> {
+    tools.sort_by_key(|tool| tool.name);
+    let upstream = Upstream { name: "peer", description: "", transport, tools: tools.leak() };
+    let catalog = Box::leak(Box::new(Catalog { digest: "", upstreams: vec![upstream].leak() }));
+    let deployment =
+        Box::leak(Box::new(Deployment { name: "bench", compiler: "", config_digest: "", credentials: &[], catalog }));
+    let secrets = Secrets::resolve(deployment, "/".as_ref()).unwrap_or_else(|missing| panic!("{missing:?}"));
+    let mut settings = UpstreamSettings::new("/", handle.clone());
+    settings.on_drift = OnDrift::Off;
+    Upstreams::new(deployment, secrets, settings)
+}
+
+/// The lowest and the middle of some runs.
+fn runs(mut run: impl FnMut()) -> (Duration, Duration) {
+    let mut times: Vec<Duration> = (0..9)
+        .map(|_| {
+            let started = Instant::now();
+            run();
+            started.elapsed()
+        })
+        .collect();
+    times.sort_unstable();
+    (times[0], times[times.len() / 2])
+}
+
+fn overlap(handle: &tokio::runtime::Handle) {
+    let exe: &'static str = std::env::current_exe().unwrap().to_string_lossy().into_owned().leak();
+    let env: &[(&str, &[EnvPart])] = &[(ROLE, &[EnvPart::Text("upstream")])];
+    let spec = McpStdio { env, era: Some(Era::Handshake), ..McpStdio::new(exe) };
+    let upstreams = upstreams(Transport::McpStdio(spec), vec![tool("slow", "")], handle);
+    let run = |calls: u32| {
+        let host = upstreams.program();
+        let source =
+            format!(r#"(count (filter :ok (pmap (fn [_] (tool/call {{:server "peer" :tool "slow"}})) (range {calls}))))"#);
+        let thread = std::thread::Builder::new().stack_size(STACK_BYTES + STACK_SLACK_BYTES);
+        let work = thread.spawn(move || {
+            let program = Program::compile(&source).unwrap();
+            let limits = Limits { wall_clock: Duration::from_secs(10), ..Limits::default() };
+            Run::new(&program).host(host).limits(limits).execute().result.unwrap()
+        });
+        assert_eq!(work.unwrap().join().unwrap(), Value::int(i64::from(calls)));
+    };
+    // The first call connects.
+    run(1);
+    for calls in [1, 8, 50] {
+        let (lowest, middle) = runs(|| run(calls));
+        println!("pmap over {calls} calls of 100 ms: {lowest:.1?} lowest, {middle:.1?} median");
+    }
+}
+
+fn redaction() {
+    let secrets: Vec<String> = (0..20).map(|n| format!("s3cr3t/value+number={n}-{}", "x".repeat(n))).collect();
+    let words = "the quick brown fox, 1234 jumps over https://example.com/a?b=c and comes back ";
+    let text = words.repeat(16 * 1024 * 1024 / words.len());
+    let plain =
+        serde_json::json!({"rows": (0..100_000).map(|n| serde_json::json!({"id": n, "title": words})).collect::<Vec<_>>()});
+    let escaped = serde_json::json!({"rows": (0..100_000).map(|n| serde_json::json!({"id": n, "title": "one \"line\"\nand the next"})).collect::<Vec<_>>()});
+    for count in [1, 5, 20] {
+        let redactor = Redactor::of(secrets[..count].iter().map(String::as_str));
+        for (what, text) in [("text", &text), ("JSON", &plain.to_string()), ("JSON with escapes", &escaped.to_string())] {
+            let mut bytes = text.clone().into_bytes();
+            let (lowest, middle) = runs(|| bytes = redactor.redact_bytes(std::mem::take(&mut bytes)));
+            let rate = |time: Duration| text.len() as f64 / time.as_secs_f64() / 1e6;
+            println!("{count} secrets, {what} without one: {:.0} MB/s highest, {:.0} median", rate(lowest), rate(middle));
+        }
+    }
+}
+
+fn search(handle: &tokio::runtime::Handle) {
+    for count in [50usize, 5_000] {
+        let tools = (0..count).map(|n| {
+            let name: &'static str = format!("get_{}_by_{n}", ["issue", "pull", "repo", "user", "file"][n % 5]).leak();
+            let words = ["list", "the", "items", "of", "a", "repository", "with", "filters", "and", "pages"];
+            let description: &'static str = (0..25).map(|k| words[(n * 7 + k * 3) % 10]).collect::<Vec<_>>().join(" ").leak();
+            tool(name, description)
+        });
+        let upstreams = upstreams(Transport::McpStdio(McpStdio::new("x")), tools.collect(), handle);
+        for query in ["repository file pages", "user", "nothing of that kind"] {
+            let (lowest, middle) = runs(|| {
+                let found = upstreams.program().discover(Discovery::Apropos { query, options: &Value::nil() });
+                assert!(found.unwrap().len().is_some());
+            });
+            println!("apropos '{query}' over {count} tools: {lowest:.2?} lowest, {middle:.2?} median");
+        }
+    }
+}

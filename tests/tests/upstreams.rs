@@ -1,0 +1,298 @@
+//! The runtime's clients against third-party servers: every transport, many implementations.
+
+use std::path::Path;
+use std::process::Command;
+use std::sync::Arc;
+use std::time::Duration;
+
+use ptc_catalog::{
+    Annotations, Catalog, Deployment, EnvPart, InheritEnv, McpHttp, McpStdio, OpenApi, Operation, Param, Place, Style, Tool,
+    Transport, Upstream,
+};
+use ptc_lisp::{Limits, Program, Run, STACK_BYTES, STACK_SLACK_BYTES, print};
+use ptc_runtime::secrets::Secrets;
+use ptc_runtime::upstream::{UpstreamSettings, Upstreams, list_tools};
+use ptc_tests::peers::{enabled, npm_file, npm_program, python_module, python_script};
+use ptc_tests::process::{Background, free_port, run};
+
+/// Upstreams, and the thread that drives them.
+struct World {
+    upstreams: Arc<Upstreams>,
+    /// Ends the thread when it is dropped.
+    _stop: tokio::sync::oneshot::Sender<()>,
+}
+
+impl World {
+    /// Lists the tools of every MCP upstream and freezes them.
+    fn freeze(entries: Vec<(&'static str, Transport, Vec<Tool>)>) -> World {
+        let (stop, stopped) = tokio::sync::oneshot::channel();
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
+        let settings =
+            UpstreamSettings { call_timeout: Duration::from_secs(60), ..UpstreamSettings::new("/", runtime.handle().clone()) };
+        let mut upstreams = Vec::new();
+        for (name, transport, tools) in entries {
+            let bare = Box::leak(Box::new(Upstream { name, description: "", transport, tools: &[] }));
+            let secrets = resolve(deployment(Vec::new()));
+            let listed = match bare.transport {
+                Transport::OpenApi(_) => tools,
+                _ => runtime
+                    .block_on(list_tools(bare, &secrets, &settings))
+                    .unwrap_or_else(|fault| panic!("{name}: {fault}"))
+                    .tools
+                    .iter()
+                    .map(|definition| tool(definition.get()))
+                    .collect(),
+            };
+            upstreams.push((bare, listed));
+        }
+        let upstreams = upstreams.into_iter().map(|(bare, mut tools)| {
+            tools.sort_by_key(|tool| tool.name);
+            let transport = std::mem::replace(&mut bare.transport, Transport::McpStdio(McpStdio::new("")));
+            Upstream { name: bare.name, description: "", transport, tools: tools.leak() }
+        });
+        let deployment = deployment(upstreams.collect());
+        let upstreams = Upstreams::new(deployment, resolve(deployment), settings);
+        std::thread::spawn(move || {
+            let _ = runtime.block_on(stopped);
+        });
+        World { upstreams, _stop: stop }
+    }
+
+    /// The value of a program as a client sees it.
+    fn eval(&self, source: &str) -> String {
+        let (host, source) = (self.upstreams.program(), source.to_owned());
+        let thread = std::thread::Builder::new().stack_size(STACK_BYTES + STACK_SLACK_BYTES);
+        let work = thread.spawn(move || {
+            let program = Program::compile(&source).expect("a program");
+            let limits = Limits { wall_clock: Duration::from_secs(120), ..Limits::default() };
+            match Run::new(&program).host(host).limits(limits).execute().result {
+                Ok(value) => print::preview(&value, 4000).text,
+                Err(error) => error.render(&source),
+            }
+        });
+        work.expect("a thread").join().expect("no panic")
+    }
+}
+
+fn resolve(deployment: &'static Deployment) -> Secrets {
+    Secrets::resolve(deployment, "/".as_ref()).unwrap_or_else(|missing| panic!("{missing:?}"))
+}
+
+fn deployment(mut upstreams: Vec<Upstream>) -> &'static Deployment {
+    upstreams.sort_by_key(|upstream| upstream.name);
+    let catalog = Box::leak(Box::new(Catalog { digest: "", upstreams: upstreams.leak() }));
+    Box::leak(Box::new(Deployment { name: "peers", compiler: "", config_digest: "", credentials: &[], catalog }))
+}
+
+fn tool(definition: &str) -> Tool {
+    let json: serde_json::Value = serde_json::from_str(definition).expect("JSON");
+    let text =
+        |key: &str| -> &'static str { json.get(key).and_then(serde_json::Value::as_str).unwrap_or_default().to_owned().leak() };
+    Tool { description: text("description"), definition: definition.to_owned().leak(), ..plain_tool(text("name")) }
+}
+
+fn plain_tool(name: &'static str) -> Tool {
+    let annotations = Annotations::default();
+    Tool { name, description: "", args: &[], closed: false, doc: "", definition: "{}", digest: "", annotations, operation: None }
+}
+
+/// An upstream that `command` starts.
+fn stdio(command: &Command, env: &[(&str, &str)]) -> Transport {
+    let leaked = |text: &std::ffi::OsStr| -> &'static str { text.to_string_lossy().into_owned().leak() };
+    let args: Vec<&'static str> = command.get_args().map(leaked).collect();
+    let env: Vec<(&'static str, &'static [EnvPart])> = env
+        .iter()
+        .map(|(name, value)| {
+            let parts: &'static [EnvPart] = vec![EnvPart::Text((*value).to_owned().leak())].leak();
+            (&*(*name).to_owned().leak(), parts)
+        })
+        .collect();
+    Transport::McpStdio(McpStdio {
+        args: args.leak(),
+        env: env.leak(),
+        inherit_env: InheritEnv::Base,
+        handshake_timeout_ms: 60_000,
+        ..McpStdio::new(leaked(command.get_program()))
+    })
+}
+
+fn http(port: u16) -> Transport {
+    Transport::McpHttp(McpHttp { handshake_timeout_ms: 60_000, ..McpHttp::new(format!("http://127.0.0.1:{port}/mcp").leak()) })
+}
+
+fn call(server: &str, tool: &str, args: &str) -> String {
+    format!("(tool/call {{:server \"{server}\" :tool \"{tool}\" :args {args}}})")
+}
+
+/// Server, tool, arguments, and what the answer holds.
+fn assert_answers(world: &World, rows: &[(&str, &str, String, &str)]) {
+    for (server, tool, args, holds) in rows {
+        let answer = world.eval(&call(server, tool, args));
+        assert!(answer.contains(holds), "{server}/{tool} {args}: {answer}");
+    }
+    let servers = world.eval("(mapv (fn [s] (< 0 (count (dir (:name s) {:limit 200})))) (tool/servers))");
+    assert!(!servers.contains("false"), "{servers}");
+}
+
+#[test]
+fn children_of_both_languages() {
+    if !enabled("children_of_both_languages") {
+        return;
+    }
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().to_str().expect("plain text");
+    std::fs::write(folder.path().join("größe 1.txt"), "twelve bytes").expect("a file");
+    repository(folder.path());
+    let graph = folder.path().join("graph.json");
+    let world = World::freeze(vec![
+        ("everything", stdio(&npm_program("mcp-server-everything"), &[]), vec![]),
+        ("files", stdio(npm_program("mcp-server-filesystem").arg(path), &[]), vec![]),
+        ("git", stdio(python_module("mcp_server_git").args(["--repository", path]), &[]), vec![]),
+        (
+            "memory",
+            stdio(&npm_program("mcp-server-memory"), &[("MEMORY_FILE_PATH", graph.to_str().expect("plain text"))]),
+            vec![],
+        ),
+        ("thinking", stdio(&npm_program("mcp-server-sequential-thinking"), &[]), vec![]),
+        ("time", stdio(python_module("mcp_server_time").args(["--local-timezone", "Europe/Berlin"]), &[]), vec![]),
+    ]);
+    let entities = r#"{:entities [{:name "Ann" :entityType "person" :observations ["likes π"]}]}"#;
+    let thought = "{:thought \"x\" :nextThoughtNeeded false :thoughtNumber 1 :totalThoughts 1}";
+    let time = r#"{:source_timezone "UTC" :time "12:00" :target_timezone "Asia/Tokyo"}"#;
+    assert_answers(
+        &world,
+        &[
+            ("everything", "echo", r#"{:message "hi \"there\" π"}"#.into(), r#"hi \"there\" π"#),
+            ("everything", "get-sum", "{:a 40 :b 2}".into(), "42"),
+            ("files", "list_directory", format!("{{:path \"{path}\"}}"), "[FILE] größe 1.txt"),
+            ("files", "read_text_file", format!("{{:path \"{path}/größe 1.txt\"}}"), "twelve bytes"),
+            ("files", "read_text_file", "{:path \"/etc/passwd\"}".into(), ":reason :tool_error"),
+            ("git", "git_log", format!("{{:repo_path \"{path}\"}}"), "first words"),
+            ("memory", "create_entities", entities.into(), "likes π"),
+            ("memory", "read_graph", "{}".into(), "likes π"),
+            ("thinking", "sequentialthinking", thought.into(), "thoughtNumber"),
+            ("time", "convert_time", time.into(), "21:00"),
+        ],
+    );
+}
+
+fn repository(folder: &Path) {
+    let git = |args: &[&str]| {
+        let who = ["-c", "user.name=Ann", "-c", "user.email=ann@example.com"];
+        run(Command::new("git").arg("-C").arg(folder).args(who).args(args)).success()
+    };
+    git(&["init", "--quiet"]);
+    git(&["add", "--all"]);
+    git(&["commit", "--quiet", "--message", "first words"]);
+}
+
+#[test]
+fn servers_over_streamable_http() {
+    if !enabled("servers_over_streamable_http") {
+        return;
+    }
+    let mut entries = Vec::new();
+    let mut rows = Vec::new();
+    let mut running = Vec::new();
+    for (name, answers, sessions) in [
+        ("events", "events", "stateful"),
+        ("events-stateless", "events", "stateless"),
+        ("json", "json", "stateful"),
+        ("json-stateless", "json", "stateless"),
+    ] {
+        let port = free_port();
+        running.push((Background::start(python_script("server.py").args([&port.to_string(), answers, sessions])), port));
+        entries.push((name, http(port), vec![]));
+        rows.push((name, "add", "{:a 40 :b 2}".to_owned(), "42"));
+        rows.push((name, "fail", "{:why \"because\"}".to_owned(), "because"));
+    }
+    let port = free_port();
+    let everything = npm_program("mcp-server-everything");
+    running.push((
+        Background::start(npm_program("mcp-server-everything").arg("streamableHttp").env("PORT", port.to_string())),
+        port,
+    ));
+    entries.push(("everything", http(port), vec![]));
+    rows.push(("everything", "get-sum", "{:a 40 :b 2}".to_owned(), "42"));
+    let port = free_port();
+    let wrapped = format!("node {}", everything.get_args().next().expect("a script").to_string_lossy());
+    let gateway = ["--stdio", &wrapped, "--outputTransport", "streamableHttp", "--port", &port.to_string()];
+    running.push((Background::start(npm_program("supergateway").args(gateway)), port));
+    entries.push(("gateway", http(port), vec![]));
+    rows.push(("gateway", "echo", "{:message \"through\"}".to_owned(), "through"));
+    let _running: Vec<Background> = running.into_iter().map(|(server, port)| server.ready_on(port)).collect();
+    assert_answers(&World::freeze(entries), &rows);
+}
+
+/// The mock refuses with 422 what does not fit its document, so that an answer proves how parameters were written.
+#[test]
+fn services_that_documents_describe() {
+    if !enabled("services_that_documents_describe") {
+        return;
+    }
+    const fn param(name: &'static str, place: Place, style: Style, explode: bool) -> Param {
+        Param { name, place, style, explode, allow_reserved: false }
+    }
+    static ROLES: Operation = Operation {
+        id: "getRoles",
+        path: "/roles",
+        params: &[param("limit", Place::Query, Style::Form, true), param("fields", Place::Query, Style::Form, false)],
+        default_args: &[],
+    };
+    static PETS: Operation = Operation {
+        id: "findPets",
+        path: "/pets",
+        params: &[param("tags", Place::Query, Style::Form, true), param("limit", Place::Query, Style::Form, true)],
+        default_args: &[],
+    };
+    static PET: Operation = Operation {
+        id: "find pet by id",
+        path: "/pets/{id}",
+        params: &[param("id", Place::Path, Style::Simple, false)],
+        default_args: &[],
+    };
+    static MATRIX: Operation = Operation {
+        id: "matrix",
+        path: "/anything/path/matrix/{primitive}/{array}/{object}",
+        params: &[
+            param("primitive", Place::Path, Style::Matrix, false),
+            param("array", Place::Path, Style::Matrix, false),
+            param("object", Place::Path, Style::Matrix, false),
+        ],
+        default_args: &[],
+    };
+    static DEEP: Operation = Operation {
+        id: "deep",
+        path: "/anything/query/deepObject",
+        params: &[param("object", Place::Query, Style::DeepObject, true)],
+        default_args: &[],
+    };
+    let documents: [(&'static str, &str, &[&'static Operation]); 3] = [
+        ("directus", "@directus/specs/dist/openapi.json", &[&ROLES]),
+        ("pets", "@readme/oas-examples/3.0/json/petstore-expanded.json", &[&PETS, &PET]),
+        ("styles", "@readme/oas-examples/3.0/json/parameters-style.json", &[&MATRIX, &DEEP]),
+    ];
+    let mut entries = Vec::new();
+    let mut running = Vec::new();
+    for (name, document, operations) in documents {
+        let port = free_port();
+        let mut prism = npm_program("prism");
+        let prism = prism.args(["mock", "--host", "127.0.0.1", "--port", &port.to_string()]).arg(npm_file(document));
+        running.push((Background::start(prism), port));
+        let tools = operations.iter().map(|operation| Tool { operation: Some(operation), ..plain_tool(operation.id) });
+        entries.push((name, Transport::OpenApi(OpenApi::new(format!("http://127.0.0.1:{port}").leak())), tools.collect()));
+    }
+    let _running: Vec<Background> = running.into_iter().map(|(server, port)| server.ready_on(port)).collect();
+    let words = r#"{:primitive "a/b" :array ["x" "y z"] :object {:k "v"}}"#;
+    assert_answers(
+        &World::freeze(entries),
+        &[
+            ("directus", "getRoles", "{:limit 1 :fields [\"id\" \"name\"]}".into(), ":ok true"),
+            ("pets", "findPets", "{:tags [\"a&b\" \"ü\"] :limit 5}".into(), ":ok true"),
+            ("pets", "find pet by id", "{:id 7}".into(), ":ok true"),
+            ("pets", "find pet by id", "{:id \"seven\"}".into(), "HTTP 422"),
+            ("styles", "matrix", words.into(), ":ok true"),
+            ("styles", "deep", "{:object {:a 1 :b \"c d\"}}".into(), ":ok true"),
+        ],
+    );
+}
