@@ -116,7 +116,8 @@ impl Link {
                 checked.drift.admit(tool)?;
                 let limit = Limit::of(settings, None);
                 let connected = &checked.connection;
-                let response = request(connected.channel(), &connected.agreed, tool, arguments, repeatable, limit.deadline()).await;
+                let response =
+                    request(connected.channel(), &connected.agreed, tool, arguments, repeatable, limit.deadline()).await;
                 let response = response.map_err(|fault| limit.explain(self.upstream.name, fault))?;
                 lifecycle.answered();
                 Ok(Answered { payload: outcome::unwrap(response)?, http_status: None })
