@@ -6,10 +6,12 @@ use ptc_lisp::{Limits, Program, Run, Value};
 pub(crate) struct Cost {
     /// What it does.
     pub(crate) name: &'static str,
-    source: Source,
+    /// How it is written.
+    pub(crate) source: Source,
 }
 
-enum Source {
+/// How a program is written.
+pub(crate) enum Source {
     /// Goes over all of the input once: what counts is the cost of an item.
     Whole(&'static str),
     /// Is done [`TIMES`] times, `i` being the number of the time: what counts is the cost of one.

@@ -147,7 +147,9 @@ fn group_by(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
 
 fn frequencies(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
     let mut walk = Walk::over(m, "frequencies", args, 0)?;
-    let mut places: HashMap<Value, usize, Hasher> = HashMap::default();
+    // Room for many different items, but no more than a few where there are few.
+    let mut places: HashMap<Value, usize, Hasher> =
+        HashMap::with_capacity_and_hasher((walk.len() / 8).min(4096), Hasher::default());
     let mut counts: Vec<i64> = Vec::new();
     while let Some(item) = walk.next(m)? {
         match places.entry(item) {

@@ -131,7 +131,8 @@ impl Eq for Text {}
 
 impl std::hash::Hash for Text {
     fn hash<H: std::hash::Hasher>(&self, state: &mut H) {
-        self.as_str().hash(state);
+        // Without the mark that ends a `str`: where texts run together, a comparison tells them apart.
+        state.write(self.as_str().as_bytes());
     }
 }
 
