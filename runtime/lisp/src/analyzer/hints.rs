@@ -114,7 +114,7 @@ static HINTS: &[(&[&str], &str)] = &[
     (&["with-meta", "vary-meta", "alter-meta!"], "values have no metadata"),
     (&["identical?"], "use ="),
     (&["re-matcher", "re-groups"], "re-find, re-matches and re-seq give the groups: [match group …]"),
-    (&["null", "None", "undefined", "Nil", "NULL"], "write nil"),
+    (&["null", "None", "Nil", "NULL"], "write nil"),
     (&["True", "TRUE"], "write true"),
     (&["False", "FALSE"], "write false"),
     (&["length", "len", "size"], "use count"),
