@@ -15,6 +15,7 @@ use crate::limits::{Cancel, Limits};
 use crate::machine::{Fault, Gauge, Journal, Machine, Meters, Surroundings};
 use crate::parallel::SLACK;
 use crate::program::Program;
+use crate::value::each_distinct;
 
 /// Native stack that a run may use. A thread for [`Run::execute`] needs this much and [`STACK_SLACK_BYTES`] more.
 pub const STACK_BYTES: usize = 16 * 1024 * 1024;
@@ -206,11 +207,20 @@ fn top_level(program: &Program, m: &mut Machine, globals: &Globals) -> Result<Va
     let result = (program.code)(m, &mut Frame { slots: &mut slots, this: &program.top, globals });
     // A fault that nothing else has placed is one of the whole program.
     let value = result.map_err(|raised| m.at(raised, program.unit.body.span))?;
-    if let Value::Endless(_) = value {
-        let raised = m.raise_with_hint(ErrorKind::TypeError, "the program's value is a sequence without an end", BOUND_IT);
+    if m.meters.made_endless.load(Ordering::Relaxed) && has_endless(&value) {
+        let raised = m.raise_with_hint(ErrorKind::TypeError, "the program's value has a sequence without an end", BOUND_IT);
         return Err(m.at(raised, program.unit.body.span));
     }
     Ok(value)
+}
+
+fn has_endless(value: &Value) -> bool {
+    let mut found = false;
+    each_distinct([value], |part| {
+        found |= matches!(part, Value::Endless(_));
+        !found
+    });
+    found
 }
 
 fn globals(program: &Program, bindings: &Bindings) -> Globals {

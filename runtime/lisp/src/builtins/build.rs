@@ -306,7 +306,11 @@ fn interpose(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
 }
 
 fn flatten(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
-    let Value::Vector(items) = take(args, 0) else { return Ok(Value::vector(Vec::new())) };
+    let items = match take(args, 0) {
+        Value::Vector(items) => items,
+        endless @ Value::Endless(_) => return Err(expected(m, "flatten", "a collection", 0, &endless)),
+        _ => return Ok(Value::vector(Vec::new())),
+    };
     let mut out = Vec::new();
     let mut open = vec![Walk::of(items)];
     while let Some(walk) = open.last_mut() {

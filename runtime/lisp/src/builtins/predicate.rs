@@ -42,16 +42,16 @@ predicates! { "clojure.core":
     "vector?" is_vector "Whether it is a vector." ("(vector? [1])", "(vector? #{1})") |v| v.kind() == Kind::Vector;
     "map?" is_map "Whether it is a map." ("(map? {})", "(map? [])") |v| v.kind() == Kind::Map;
     "set?" is_set "Whether it is a set." ("(set? #{})", "(set? {})") |v| v.kind() == Kind::Set;
-    "coll?" is_coll "Whether it is a vector, map or set." ("(coll? [])", "(coll? \"a\")") |v| matches!(v.kind(), Kind::Vector | Kind::Map | Kind::Set);
-    "sequential?" is_sequential "Whether it is a vector." ("(sequential? [])", "(sequential? {})") |v| v.kind() == Kind::Vector;
-    "seq?" is_seq "Whether it is a vector, which stands for every sequence." ("(seq? (map inc [1]))", "(seq? {})") |v| v.kind() == Kind::Vector;
+    "coll?" is_coll "Whether it is a vector, map or set." ("(coll? [])", "(coll? \"a\")") |v| matches!(v.kind(), Kind::Vector | Kind::Map | Kind::Set | Kind::Endless);
+    "sequential?" is_sequential "Whether it is a vector." ("(sequential? [])", "(sequential? {})") |v| matches!(v.kind(), Kind::Vector | Kind::Endless);
+    "seq?" is_seq "Whether it is a vector, which stands for every sequence." ("(seq? (map inc [1]))", "(seq? {})") |v| matches!(v.kind(), Kind::Vector | Kind::Endless);
     "list?" is_list "Whether it is a vector, which stands for every sequence." ("(list? (list 1))", "(list? {})") |v| v.kind() == Kind::Vector;
     "associative?" is_associative "Whether assoc takes it: a vector or map." ("(associative? {})", "(associative? #{})") |v| matches!(v.kind(), Kind::Vector | Kind::Map);
     "counted?" is_counted "Whether it knows its number of items." ("(counted? [])", "(counted? 1)") |v| matches!(v.kind(), Kind::Vector | Kind::Map | Kind::Set | Kind::String);
     "indexed?" is_indexed "Whether nth takes it: a vector or string." ("(indexed? [])", "(indexed? {})") |v| matches!(v.kind(), Kind::Vector | Kind::String);
     "reversible?" is_reversible "Whether it has an order to reverse: a vector or string." ("(reversible? [])", "(reversible? {})") |v| matches!(v.kind(), Kind::Vector | Kind::String);
     "sorted?" is_sorted "Always false: no collection has an order of its own to choose." ("(not (sorted? {}))") |_| false;
-    "seqable?" is_seqable "Whether seq takes it: a collection, string or nil." ("(seqable? nil)", "(seqable? 1)") |v| v.len().is_some();
+    "seqable?" is_seqable "Whether seq takes it: a collection, string or nil." ("(seqable? nil)", "(seqable? 1)") |v| v.len().is_some() || v.kind() == Kind::Endless;
     "map-entry?" is_map_entry "Always false: entries are vectors." ("(not (map-entry? [1 2]))") |_| false;
     "fn?" is_fn "Whether it is a function." ("(fn? inc)", "(fn? :a)") |v| v.kind() == Kind::Function;
     "ifn?" is_ifn "Whether it can be called: a function, keyword, map, set or var." ("(ifn? :a)", "(ifn? 1)") |v| matches!(v.kind(), Kind::Function | Kind::Keyword | Kind::Map | Kind::Set | Kind::Var);
@@ -87,7 +87,7 @@ pub(super) mod kinds {
         "even?" ["[n]"] even, "Whether it is an even integer; false for what is no number, a fault for a fraction." { "(even? 4)" => "true", "(even? nil)" => "false" };
         "odd?" ["[n]"] odd, "Whether it is an odd integer; false for what is no number, a fault for a fraction." { "(odd? 3)" => "true", "(odd? nil)" => "false" };
         "empty?" ["[coll]"] is_empty, "Whether a collection or string has no items, or is nil." { "(empty? [])" => "true", "(empty? [1])" => "false" };
-        "type" ["[x]"] type_of, "The kind of a value as a keyword: :boolean :number :string :keyword :symbol :vector :map :set :regex :var :function, or nil." { "(type 1)" => ":number", "(type [])" => ":vector", "(type nil)" => "nil" };
+        "type" ["[x]"] type_of, "The kind of a value as a keyword: :boolean :number :string :keyword :symbol :vector :map :set :regex :var :function :time :endless, or nil." { "(type 1)" => ":number", "(type [])" => ":vector", "(type nil)" => "nil" };
     }
 }
 

@@ -39,6 +39,7 @@ impl Endless {
             let message = format!("an endless sequence is changed more than {MAX_LEVELS} times over");
             return Err(m.raise_with_hint(ErrorKind::DepthExceeded, message, "take the items that are needed in between"));
         }
+        m.meters.made_endless.store(true, Ordering::Relaxed);
         let depth = cursor.depth() + 1;
         let serial = NEXT.fetch_add(1, Ordering::Relaxed);
         Ok(Value::Endless(std::sync::Arc::new(Endless { cursor, depth, serial })))

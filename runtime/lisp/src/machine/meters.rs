@@ -1,6 +1,6 @@
 //! What a run may still use, shared by all of its threads.
 
-use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use crate::limits::{Cancel, Limits};
@@ -25,6 +25,8 @@ pub(crate) struct Meters {
     peak: AtomicI64,
     /// Growths that threads have asked for and not reported as live yet.
     reserved: AtomicI64,
+    /// Whether a sequence without an end was made, which must not leave the program.
+    pub(crate) made_endless: AtomicBool,
     /// For threads that compute.
     pub(crate) places: Places,
 }
@@ -44,6 +46,7 @@ impl Meters {
             live: AtomicI64::new(0),
             peak: AtomicI64::new(0),
             reserved: AtomicI64::new(0),
+            made_endless: AtomicBool::new(false),
             places,
         }
     }

@@ -292,6 +292,11 @@ fn score(query: &[String], name: &str, description: &str) -> u32 {
     let best = |words: &[String], word: &str, boost: u32| {
         words.iter().map(|c| grade(word, c)).filter(|g| *g > 0).map(|g| g + boost).max()
     };
-    let (names, texts) = (tokens(name), tokens(description));
+    let (mut names, texts) = (tokens(name), tokens(description));
+    // `uppercase` means upper-case as well.
+    let whole = tokens(name.rsplit_once('/').map_or(name, |(_, short)| short)).concat();
+    if !names.contains(&whole) {
+        names.push(whole);
+    }
     query.iter().map(|word| best(&names, word, 2).max(best(&texts, word, 0)).unwrap_or(0)).sum()
 }

@@ -33,6 +33,15 @@
 (map inc (range))
 ;=! type_error 1:1 take what is needed first
 
+{:a [(range)]}
+;=! type_error 1:1 take what is needed first
+
+(flatten (repeat [1]))
+;=! type_error 1:1 take what is needed first
+
+(map seq? [(range) (repeat 1)])
+;=> [true true]
+
 (count (iterate inc 0))
 ;=! type_error 1:1 take what is needed first
 

@@ -89,7 +89,8 @@ fn unreadable(m: &mut Machine, name: &str, text: &str, wanted: &str) -> Raised {
 
 /// What is raised where a number leads out of the calendar.
 pub(super) fn beyond(m: &mut Machine, name: &str) -> Raised {
-    fault(m, ErrorKind::ArithmeticError, name, "the result is outside of the years -9999 to 9999")
+    let message = format!("({name} …): the result is outside of the years -9999 to 9999");
+    m.raise_with_hint(ErrorKind::ArithmeticError, message, "check the number: is it in the unit that the name says?")
 }
 
 fn parse(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {

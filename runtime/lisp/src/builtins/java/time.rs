@@ -51,7 +51,7 @@ rows! { "java.time":
     ".withDayOfMonth" ["[date n]"] with_day, "The date on another day of its month." { "(.withDayOfMonth (LocalDate/of 2024 1 31) 1)" => "\"2024-01-01\"" };
     ".toEpochDay" ["[date]"] to_epoch_day, "Days since 1970-01-01." { "(.toEpochDay (LocalDate/of 1970 1 11))" => "10", "(- (.toEpochDay (LocalDate/of 2024 3 1)) (.toEpochDay (LocalDate/of 2024 2 1)))" => "29" };
     ".toEpochMilli" ["[instant]"] to_epoch_milli, "Milliseconds since 1970." { "(.toEpochMilli (parse \"1970-01-01T00:00:01Z\"))" => "1000" };
-    ".getTime" ["[instant]"] to_epoch_milli, "Milliseconds since 1970." { "(.getTime (java.util.Date. \"1970-01-02\"))" => "86400000" };
+    ".getTime" ["[instant]"] get_time, "Milliseconds since 1970." { "(.getTime (java.util.Date. \"1970-01-02\"))" => "86400000" };
     ".getEpochSecond" ["[instant]"] to_epoch_second, "Seconds since 1970, rounded down." { "(.getEpochSecond (parse \"1970-01-01T00:01:00Z\"))" => "60" };
     ".toInstant" ["[x]", "[x offset]"] to_instant, "The instant itself, or that of a date-time in UTC." { "(.toInstant (Date. 0))" => "\"1970-01-01T00:00:00Z\"" };
     ".toLocalDate" ["[x]"] to_local_date, "The date of a date-time, or of an instant in UTC." { "(.toLocalDate (parse \"2024-01-15T23:00:00Z\"))" => "\"2024-01-15\"" };
@@ -372,6 +372,10 @@ fn instant(m: &mut Machine, name: &str, args: &[Value]) -> Result<jiff::Timestam
 fn to_epoch_milli(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
     // Rounded down, also before 1970.
     instant(m, ".toEpochMilli", args).map(|at| Value::Int(at.as_nanosecond().div_euclid(1_000_000) as i64))
+}
+
+fn get_time(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
+    instant(m, ".getTime", args).map(|at| Value::Int(at.as_nanosecond().div_euclid(1_000_000) as i64))
 }
 
 fn to_epoch_second(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
