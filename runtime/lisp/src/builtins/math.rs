@@ -117,7 +117,7 @@ fn sqrt(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
 fn pow(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
     let (x, y) = (double(m, "pow", args, 0)?, double(m, "pow", args, 1)?);
     // Java has no answer where C has 1.
-    if y.is_nan() || y.is_infinite() && x.abs() == 1.0 {
+    if y.is_nan() || y.is_infinite() && x.abs().total_cmp(&1.0).is_eq() {
         return Ok(Value::double(f64::NAN));
     }
     Ok(Value::double(x.powf(y)))

@@ -152,7 +152,7 @@ pub(super) fn key(from: Local, key: Value, default: Option<Code>, span: Span) ->
 pub(super) fn named(from: Local, span: Span) -> Code {
     Box::new(move |m, f| {
         let held = local(f, from);
-        let Some(items) = items(m, &held, span)? else { return Ok(Value::map([])) };
+        let Some(items) = items(m, &held, span)? else { return Ok(Value::Nil) };
         if let (Some(only @ Value::Map(_)), 1) = (items.get(0), items.len()) {
             return Ok(only.clone());
         }
