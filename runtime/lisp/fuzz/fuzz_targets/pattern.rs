@@ -1,0 +1,21 @@
+//! Any pattern of Java's syntax is translated or refused, and matches in bounded time what it can match.
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use ptc_lisp::pattern::Pattern;
+
+fuzz_target!(|text: &str| {
+    let (source, subject) = text.split_once('\n').unwrap_or((text, "aab 12"));
+    let Ok(pattern) = Pattern::compile(source) else { return };
+    let mut at = 0;
+    while let Ok(Some((start, end))) = pattern.range_at(subject, at) {
+        assert!(start >= at && end >= start && subject.is_char_boundary(start) && subject.is_char_boundary(end));
+        // Past an empty match by a character.
+        at = if end > start { end } else { end + subject.get(end..).and_then(|rest| rest.chars().next()).map_or(1, char::len_utf8) };
+        if at > subject.len() {
+            break;
+        }
+    }
+    let _ = pattern.matches(subject);
+    let _ = pattern.find_at(subject, 0);
+});

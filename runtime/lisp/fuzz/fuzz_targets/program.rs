@@ -1,0 +1,9 @@
+//! Any text that compiles runs to a value or a fault.
+#![no_main]
+
+#[path = "run.rs"]
+mod run;
+
+use libfuzzer_sys::fuzz_target;
+
+fuzz_target!(|text: &str| run::run(text));
