@@ -31,7 +31,7 @@ impl World {
             UpstreamSettings { call_timeout: Duration::from_secs(60), ..UpstreamSettings::new("/", runtime.handle().clone()) };
         let mut upstreams = Vec::new();
         for (name, transport, tools) in entries {
-            let bare = Box::leak(Box::new(Upstream { name, description: "", transport, tools: &[] }));
+            let bare: &'static Upstream = Box::leak(Box::new(Upstream { name, description: "", transport, tools: &[] }));
             let secrets = resolve(deployment(Vec::new()));
             let listed = match bare.transport {
                 Transport::OpenApi(_) => tools,
@@ -47,8 +47,7 @@ impl World {
         }
         let upstreams = upstreams.into_iter().map(|(bare, mut tools)| {
             tools.sort_by_key(|tool| tool.name);
-            let transport = std::mem::replace(&mut bare.transport, Transport::McpStdio(McpStdio::new("")));
-            Upstream { name: bare.name, description: "", transport, tools: tools.leak() }
+            Upstream { name: bare.name, description: "", transport: again(&bare.transport), tools: tools.leak() }
         });
         let deployment = deployment(upstreams.collect());
         let upstreams = Upstreams::new(deployment, resolve(deployment), settings);
@@ -71,6 +70,15 @@ impl World {
             }
         });
         work.expect("a thread").join().expect("no panic")
+    }
+}
+
+/// The same transport once more: all that it holds lives as long as the process.
+fn again(transport: &'static Transport) -> Transport {
+    match transport {
+        Transport::McpStdio(spec) => Transport::McpStdio(McpStdio { ..*spec }),
+        Transport::McpHttp(spec) => Transport::McpHttp(McpHttp { ..*spec }),
+        Transport::OpenApi(spec) => Transport::OpenApi(OpenApi { ..*spec }),
     }
 }
 
