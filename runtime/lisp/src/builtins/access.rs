@@ -228,6 +228,12 @@ pub(super) fn split(items: Vector, n: usize) -> Value {
 }
 
 fn subvec(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
+    // A position with a fraction is the one before it; a number of items would be rounded up.
+    for position in args.iter_mut().skip(1) {
+        if let Value::Double(d) = position {
+            *position = Value::double(d.get().trunc());
+        }
+    }
     let start = count(m, "subvec", args, 1)?;
     let end = if args.len() > 2 { count(m, "subvec", args, 2)? } else { usize::MAX };
     if end < start {
