@@ -17,6 +17,9 @@ pub(crate) struct Style<'p> {
     parts: Vec<Part<'p>>,
 }
 
+/// Most repetitions of a letter, as in Java.
+const MOST: usize = 19;
+
 /// Letters that mean something, with what they mean.
 const LETTERS: &str = "y u (year), M L (month), d (day), D (day of the year), E (weekday), H h K k (hour), a (AM or PM), m (minute), \
      s (second), S (fraction), n (nanosecond), X x Z (offset), and text in 'quotes'";
@@ -32,6 +35,9 @@ impl<'p> Style<'p> {
                     return Err(format!("the pattern letter {c} is not supported; known are {LETTERS}"));
                 }
                 let count = rest.chars().take_while(|other| *other == c).count();
+                if count > MOST {
+                    return Err(format!("a pattern letter can be repeated {MOST} times at most, {c} comes {count} times"));
+                }
                 parts.push(Part::Field(c, count));
                 rest = rest.get(count..).unwrap_or_default();
             } else if let Some(after) = rest.strip_prefix('\'') {
