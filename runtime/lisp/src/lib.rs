@@ -19,6 +19,8 @@
 //! - [`value`] is what programs compute with: [`number`]s, text, [`collection`]s and functions, under the one [`order`] of
 //!   equality and sorting; [`temporal`] has dates and times. [`builtins`] are the functions of the language, as rows of data; [`pattern`] is their regular
 //!   expressions.
+//! - A [`Program`] is compiled once and run many times; a [`Run`] takes limits, a host, data and the [`Bindings`] of earlier programs,
+//!   and gives an [`Outcome`]. [`Cancel`] stops it from another thread.
 //! - [`json`] and [`print`](mod@print) carry values in and out. [`host`] is the only door to the world.
 #![forbid(unsafe_code)]
 
