@@ -212,7 +212,7 @@ fn servers_over_streamable_http() {
         running.push((Background::start(python_script("server.py").args([&port.to_string(), answers, sessions])), port));
         entries.push((name, http(port), vec![]));
         rows.push((name, "add", "{:a 40 :b 2}".to_owned(), "42"));
-        rows.push((name, "fail", "{:why \"because\"}".to_owned(), "because"));
+        rows.push((name, "fail", "{:why \"because\"}".to_owned(), "Error executing tool fail"));
     }
     let port = free_port();
     let everything = npm_program("mcp-server-everything");
@@ -259,13 +259,13 @@ fn services_that_documents_describe() {
         params: &[param("id", Place::Path, Style::Simple, false)],
         default_args: &[],
     };
-    static MATRIX: Operation = Operation {
-        id: "matrix",
-        path: "/anything/path/matrix/{primitive}/{array}/{object}",
+    static FORM: Operation = Operation {
+        id: "form",
+        path: "/anything/query/form",
         params: &[
-            param("primitive", Place::Path, Style::Matrix, false),
-            param("array", Place::Path, Style::Matrix, false),
-            param("object", Place::Path, Style::Matrix, false),
+            param("primitive", Place::Query, Style::Form, false),
+            param("array", Place::Query, Style::Form, false),
+            param("object", Place::Query, Style::Form, false),
         ],
         default_args: &[],
     };
@@ -278,7 +278,7 @@ fn services_that_documents_describe() {
     let documents: [(&'static str, &str, &[&'static Operation]); 3] = [
         ("directus", "@directus/specs/dist/openapi.json", &[&ROLES]),
         ("pets", "@readme/oas-examples/3.0/json/petstore-expanded.json", &[&PETS, &PET]),
-        ("styles", "@readme/oas-examples/3.0/json/parameters-style.json", &[&MATRIX, &DEEP]),
+        ("styles", "@readme/oas-examples/3.0/json/parameters-style.json", &[&FORM, &DEEP]),
     ];
     let mut entries = Vec::new();
     let mut running = Vec::new();
@@ -295,11 +295,11 @@ fn services_that_documents_describe() {
     assert_answers(
         &World::freeze(entries),
         &[
-            ("directus", "getRoles", "{:limit 1 :fields [\"id\" \"name\"]}".into(), ":ok true"),
+            ("directus", "getRoles", "{:limit 1 :fields [\"id\" \"name\"]}".into(), ":reason :auth_failed"),
             ("pets", "findPets", "{:tags [\"a&b\" \"ü\"] :limit 5}".into(), ":ok true"),
             ("pets", "find pet by id", "{:id 7}".into(), ":ok true"),
             ("pets", "find pet by id", "{:id \"seven\"}".into(), "HTTP 422"),
-            ("styles", "matrix", words.into(), ":ok true"),
+            ("styles", "form", words.into(), ":ok true"),
             ("styles", "deep", "{:object {:a 1 :b \"c d\"}}".into(), ":ok true"),
         ],
     );
