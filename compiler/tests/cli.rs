@@ -191,6 +191,26 @@ fn missing_secrets_are_told_without_a_build() {
 }
 
 #[test]
+fn what_was_made_of_a_config_can_be_printed() {
+    let emitted = |what: &str| {
+        let output = quickstart(&["upstreams.json", "--locked", "--offline", "--emit", what]);
+        assert_eq!((output.status.code(), text(&output.stderr).as_str()), (Some(0), ""), "{what}");
+        text(&output.stdout)
+    };
+    let lock = fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../fixtures/quickstart/upstreams.lock.json"));
+    assert_eq!(emitted("lock"), lock.expect("the quickstart is pinned"));
+    let rust = emitted("rust");
+    assert!(rust.contains("pub static DEPLOYMENT: ptc::Deployment") && rust.contains("\"get-pet\""), "{rust}");
+    let docs = emitted("docs");
+    assert!(docs.contains("# petstore\n") && docs.contains("petstore/get-pet"), "{docs}");
+    let catalog: serde_json::Value = serde_json::from_str(&emitted("catalog-json")).expect("JSON");
+    let upstreams = catalog["upstreams"].as_array().expect("upstreams");
+    let petstore = upstreams.iter().find(|upstream| upstream["name"] == "petstore").expect("petstore");
+    let pet = petstore["tools"].as_array().and_then(|tools| tools.iter().find(|tool| tool["name"] == "get-pet")).expect("a tool");
+    assert_eq!((&pet["operationId"], &pet["args"][0]["required"]), (&"getPet".into(), &true.into()), "{pet}");
+}
+
+#[test]
 fn a_gate_for_what_clients_pay() {
     let output = quickstart(&["upstreams.json", "--locked", "--offline", "--max-prompt-bytes", "100"]);
     let stderr = text(&output.stderr);

@@ -1,12 +1,7 @@
 //! What large catalogs cost. Not part of an ordinary run, since it measures:
 //! `cargo test --release -p ptc-compiler --test scale -- --ignored --nocapture`
 
-#![expect(
-    clippy::unwrap_used,
-    clippy::indexing_slicing,
-    clippy::print_stdout,
-    reason = "it stops where anything is wrong, and prints figures"
-)]
+#![expect(clippy::unwrap_used, clippy::print_stdout, reason = "it stops where anything is wrong, and prints figures")]
 
 use std::fmt::Write as _;
 use std::fs;

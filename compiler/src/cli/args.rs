@@ -93,6 +93,19 @@ pub(crate) struct Update {
     pub(crate) messages: Messages,
 }
 
+/// `--emit`
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Emit {
+    /// The catalog's tables, `src/catalog.rs` of the generated crate
+    Rust,
+    /// What `doc` shows of every tool
+    Docs,
+    /// The lock file
+    Lock,
+    /// Upstreams and tools with their arguments, as one JSON object
+    CatalogJson,
+}
+
 /// `--fail-on`
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Threshold {
@@ -168,6 +181,10 @@ pub(crate) struct Build {
     /// Check also that every secret can be had here: variables are set, files can be read; no value is shown
     #[arg(long)]
     pub(crate) check_env: bool,
+
+    /// Print what was made of the config instead of building: on stdout, as files are generated from it
+    #[arg(long, value_name = "WHAT", value_enum, conflicts_with_all = ["check", "eval", "output"])]
+    pub(crate) emit: Option<Emit>,
 
     /// After the build, evaluate this PTC-Lisp program in the new binary and show its answer
     #[arg(long, value_name = "PROGRAM", allow_hyphen_values = true)]

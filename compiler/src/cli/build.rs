@@ -16,7 +16,7 @@ use crate::check;
 use crate::console::Console;
 use crate::progress::Progress;
 use crate::trial::{self, Answer};
-use crate::{Failure, Status, cargo, files, generate, live, pin, source};
+use crate::{Failure, Status, cargo, emit, files, generate, live, pin, source};
 
 /// `ptc-compile CONFIG`
 pub(crate) fn run(args: &Build, console: &Console) -> Result<Status, Failure> {
@@ -38,6 +38,10 @@ pub(crate) fn run(args: &Build, console: &Console) -> Result<Status, Failure> {
     let name = generate::name(path, args.output.as_deref());
     let digest = lock::sha256(checked.sources.get(config.file).text.as_bytes());
     let deployment = lower::deployment(config, &lock, &name, &digest);
+    if let Some(what) = args.emit {
+        console.data(&emit::text(what, &deployment, &lock)?);
+        return Ok(Status::Clean);
+    }
     let prompt =
         describe::tools_list_json(live::leak(&deployment), &Settings::defaults(!deployment.upstreams.is_empty())).len() as u64;
     if let Some(most) = args.max_prompt_bytes.filter(|most| prompt > *most) {

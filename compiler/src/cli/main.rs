@@ -7,6 +7,7 @@
 //! | `build` | the default action |
 //! | `pin`, `contact` | the lock file of a build; asking upstreams for what it lacks |
 //! | `source`, `generate`, `cargo` | where the runtime is; the generated crate; its build |
+//! | `emit` | what was made of a config, as text |
 //! | `live` | a deployment in this process |
 //! | `trial` | a program in the new binary |
 //! | `files`, `progress` | whole files; what is going on |
@@ -26,6 +27,7 @@ mod check;
 mod console;
 mod contact;
 mod drift;
+mod emit;
 mod explain;
 mod files;
 mod generate;
