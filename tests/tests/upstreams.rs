@@ -232,49 +232,55 @@ fn servers_over_streamable_http() {
     assert_answers(&World::freeze(entries), &rows);
 }
 
+const fn param(name: &'static str, place: Place, style: Style, explode: bool) -> Param {
+    Param { name, place, style, explode, allow_reserved: false }
+}
+
+static ROLES: Operation = Operation {
+    id: "getRoles",
+    path: "/roles",
+    params: &[param("limit", Place::Query, Style::Form, true), param("fields", Place::Query, Style::Form, false)],
+    default_args: &[],
+};
+
+static PETS: Operation = Operation {
+    id: "findPets",
+    path: "/pets",
+    params: &[param("tags", Place::Query, Style::Form, true), param("limit", Place::Query, Style::Form, true)],
+    default_args: &[],
+};
+
+static PET: Operation = Operation {
+    id: "find pet by id",
+    path: "/pets/{id}",
+    params: &[param("id", Place::Path, Style::Simple, false)],
+    default_args: &[],
+};
+
+static FORM: Operation = Operation {
+    id: "form",
+    path: "/anything/query/form",
+    params: &[
+        param("primitive", Place::Query, Style::Form, false),
+        param("array", Place::Query, Style::Form, false),
+        param("object", Place::Query, Style::Form, false),
+    ],
+    default_args: &[],
+};
+
+static DEEP: Operation = Operation {
+    id: "deep",
+    path: "/anything/query/deepObject",
+    params: &[param("object", Place::Query, Style::DeepObject, true)],
+    default_args: &[],
+};
+
 /// The mock refuses with 422 what does not fit its document, so that an answer proves how parameters were written.
 #[test]
 fn services_that_documents_describe() {
     if !enabled("services_that_documents_describe") {
         return;
     }
-    const fn param(name: &'static str, place: Place, style: Style, explode: bool) -> Param {
-        Param { name, place, style, explode, allow_reserved: false }
-    }
-    static ROLES: Operation = Operation {
-        id: "getRoles",
-        path: "/roles",
-        params: &[param("limit", Place::Query, Style::Form, true), param("fields", Place::Query, Style::Form, false)],
-        default_args: &[],
-    };
-    static PETS: Operation = Operation {
-        id: "findPets",
-        path: "/pets",
-        params: &[param("tags", Place::Query, Style::Form, true), param("limit", Place::Query, Style::Form, true)],
-        default_args: &[],
-    };
-    static PET: Operation = Operation {
-        id: "find pet by id",
-        path: "/pets/{id}",
-        params: &[param("id", Place::Path, Style::Simple, false)],
-        default_args: &[],
-    };
-    static FORM: Operation = Operation {
-        id: "form",
-        path: "/anything/query/form",
-        params: &[
-            param("primitive", Place::Query, Style::Form, false),
-            param("array", Place::Query, Style::Form, false),
-            param("object", Place::Query, Style::Form, false),
-        ],
-        default_args: &[],
-    };
-    static DEEP: Operation = Operation {
-        id: "deep",
-        path: "/anything/query/deepObject",
-        params: &[param("object", Place::Query, Style::DeepObject, true)],
-        default_args: &[],
-    };
     let documents: [(&'static str, &str, &[&'static Operation]); 3] = [
         ("directus", "@directus/specs/dist/openapi.json", &[&ROLES]),
         ("pets", "@readme/oas-examples/3.0/json/petstore-expanded.json", &[&PETS, &PET]),
