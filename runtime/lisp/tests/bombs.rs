@@ -62,7 +62,7 @@ fn main() {
     }
     let trials = bombs().into_iter().map(|bomb| {
         let name = format!("line_{}", bomb.line);
-        Trial::test(name, move || judge(&bomb, &watch(&bomb, 300, 16 << 20)?, 16 << 20))
+        Trial::test(name, move || judge(&bomb, &watch(&bomb, 300, 24 << 20)?, 24 << 20))
     });
     libtest_mimic::run(&Arguments::from_iter(arguments), trials.collect()).exit();
 }
