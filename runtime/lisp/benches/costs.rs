@@ -11,8 +11,10 @@ use std::time::{Duration, Instant};
 
 use ptc_lisp::{Value, json};
 
-/// Values made from their number.
-const KINDS: &[(&str, fn(i64) -> Value)] = &[
+/// Makes a value from its number.
+type Make = fn(i64) -> Value;
+
+const KINDS: &[(&str, Make)] = &[
     ("nil, boolean", |_| Value::nil()),
     ("integer", Value::int),
     ("double", |i| Value::double(i as f64)),

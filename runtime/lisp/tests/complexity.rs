@@ -58,5 +58,5 @@ fn a_map_of_a_hundred_thousand_keys_fits_into_the_default_memory() {
         result = Run::new(&program).limits(limits.clone()).stack_bytes(1 << 20).execute().result.ok();
     });
     assert_eq!(result, Some(Value::int(100_000)));
-    assert!(allocated.bytes_max < limits.memory_bytes as u64, "{} bytes", allocated.bytes_max);
+    assert!(allocated.bytes_max < limits.memory_bytes, "{} bytes", allocated.bytes_max);
 }

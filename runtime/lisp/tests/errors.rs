@@ -76,7 +76,7 @@ fn faults_are_told_as_written() {
         if shown != expected {
             wrong.push(format!("{source}\n--- expected\n{expected}\n--- got\n{shown}\n"));
         }
-        written.push_str(&format!("{source}\n---\n{shown}\n===\n"));
+        written.extend([source, "\n---\n", &shown, "\n===\n"]);
         // Everything but what a program or its host says itself comes with a place and with advice.
         let own = matches!(error.kind, ErrorKind::Failed);
         assert!(error.position.is_some(), "{source}\n has no place");

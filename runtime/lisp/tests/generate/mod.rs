@@ -210,16 +210,14 @@ impl Writer {
     fn function(&mut self, u: &mut Unstructured<'_>, depth: usize) -> Result<()> {
         let name = format!("p{}", self.locals.len());
         self.out.push_str("(fn ");
-        self.out.push_str(&if u.ratio(1, 4)? {
-            format!("[& {name}] ")
-        } else {
-            format!("([{name}] {name}) ([a {name}] {name})) ")
-        });
-        if self.out.ends_with("] ") {
+        if u.ratio(1, 4)? {
+            self.out.extend(["[& ", &name, "] "]);
             self.locals.push(name);
             self.form(u, depth.saturating_sub(1))?;
             self.locals.pop();
             self.out.push_str(") ");
+        } else {
+            self.out.extend(["([", &name, "] ", &name, ") ([a ", &name, "] ", &name, ")) "]);
         }
         Ok(())
     }
