@@ -4,11 +4,11 @@
 //! references inside the schema itself (`#`, `#/…`, `#anchor`). `format` and the other annotations are accepted and assert
 //! nothing. Whatever else a schema says is refused by name, so that nobody takes silence for success.
 //!
-//! - [`compile`]: from JSON to checks, each keyword a row.
-//! - [`check`]: what a compiled schema asserts.
-//! - [`validate`]: checks against a value.
-//! - [`report`]: mismatches, with paths that a model can act on.
-//! - [`exact`]: numbers as exact decimals.
+//! - `compile`: from JSON to checks, each keyword a row.
+//! - `check`: what a compiled schema asserts.
+//! - `validate`: checks against a value.
+//! - `report`: mismatches, with paths that a model can act on.
+//! - `exact`: numbers as exact decimals.
 
 mod check;
 mod compile;
