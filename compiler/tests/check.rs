@@ -1,4 +1,5 @@
-//! Every folder of `fixtures/check`: a config, and what `ptc-compile --check` says of it.
+//! Every folder of `fixtures/check`: a config, and what `ptc-compile --check` says of it, with the further options that a file `options`
+//! lists.
 //!
 //! `UPDATE_EXPECT=1 cargo test -p ptc-compiler --test check` writes the answers; read the difference before committing.
 
@@ -23,9 +24,13 @@ fn folders() -> Vec<PathBuf> {
 }
 
 fn check(folder: &Path, format: &str) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_ptc-compile"))
+    let options = fs::read_to_string(folder.join("options")).unwrap_or_default();
+    let program = Path::new(env!("CARGO_BIN_EXE_ptc-compile"));
+    Command::new(program)
         .args(["--check", "upstreams.json", "--color", "never", "--format", format])
+        .args(options.split_whitespace())
         .current_dir(folder)
+        .env("PATH", program.parent().expect("a program lies in a folder"))
         .env_remove("NO_COLOR")
         .output()
         .expect("ptc-compile can be started")

@@ -153,7 +153,18 @@ fn quickstart(args: &[&str]) -> Output {
 #[test]
 fn programs_are_checked_against_the_frozen_catalog() {
     let good = quickstart(&["check-program", "upstreams.json", "due.clj"]);
-    assert_eq!((good.status.code(), text(&good.stderr).as_str()), (Some(0), "no faults in 1 program\n"));
+    let stderr = text(&good.stderr);
+    assert_eq!(good.status.code(), Some(0), "{stderr}");
+    assert!(stderr.contains("at most 3 upstream calls, ") && stderr.ends_with("no faults in 1 program\n"), "{stderr}");
+    let unchecked = Scratch::new("unchecked.clj", b"(map :id (:value (tool/call {:server \"petstore\" :tool \"list-pets\"})))");
+    let output = quickstart(&["check-program", "upstreams.json", unchecked.path(), "--format", "short"]);
+    let stderr = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(0), "a warning: {stderr}");
+    for said in
+        ["1:10: warning[PTC0805]: the value of petstore/list-pets is used", "note[PTC0806]: at most 1 upstream call, read-only"]
+    {
+        assert!(stderr.contains(said), "should say `{said}`:\n{stderr}");
+    }
     let program = "(let [a (tool/call {:server \"petstor\" :tool \"get-pet\"})\n      b (tool/call {:server \"petstore\" :tool \"get-pet\" :args {}})]\n  [a b])\n";
     let wrong = Scratch::new("wrong.clj", program.as_bytes());
     let broken = Scratch::new("broken.clj", b"(map inc [1 2]");
@@ -169,6 +180,30 @@ fn programs_are_checked_against_the_frozen_catalog() {
     ] {
         assert!(stderr.contains(said), "should say `{said}`:\n{stderr}");
     }
+}
+
+#[cfg(unix)]
+#[test]
+fn links_do_not_hide_that_an_upstream_is_the_compiler_itself() {
+    let folder = std::env::temp_dir().join(format!("ptc-cli-{}-links", std::process::id()));
+    fs::create_dir_all(&folder).expect("a scratch folder");
+    for (link, to) in [("notes", "inner"), ("inner", env!("CARGO_BIN_EXE_ptc-compile"))] {
+        std::os::unix::fs::symlink(to, folder.join(link)).expect("a link");
+    }
+    let config = folder.join("upstreams.json");
+    for command in ["./notes", "notes"] {
+        let text = format!(r#"{{"upstreams": {{"notes": {{"transport": "mcp_stdio", "command": "{command}"}}}}}}"#);
+        fs::write(&config, text).expect("a config");
+        let output = Command::new(env!("CARGO_BIN_EXE_ptc-compile"))
+            .args(["--check", "--format", "short"])
+            .arg(&config)
+            .env("PATH", &folder)
+            .output()
+            .expect("ptc-compile can be started");
+        let stderr = self::text(&output.stderr);
+        assert!(stderr.contains("error[PTC0214]: the upstream `notes` is ptc-compile itself"), "{command}: {stderr}");
+    }
+    fs::remove_dir_all(&folder).expect("the scratch folder can be removed");
 }
 
 #[test]

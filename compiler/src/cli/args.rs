@@ -175,12 +175,16 @@ pub(crate) struct Build {
     pub(crate) config: Option<PathBuf>,
 
     /// Only report what is wrong with the config and its OpenAPI documents; nothing is contacted, written or built
-    #[arg(long, conflicts_with_all = ["eval", "output"])]
+    #[arg(long, conflicts_with = "eval")]
     pub(crate) check: bool,
 
     /// Check also that every secret can be had here: variables are set, files can be read; no value is shown
     #[arg(long)]
     pub(crate) check_env: bool,
+
+    /// Refuse comments and trailing commas in the config
+    #[arg(long)]
+    pub(crate) strict_json: bool,
 
     /// Print what was made of the config instead of building: on stdout, as files are generated from it
     #[arg(long, value_name = "WHAT", value_enum, conflicts_with_all = ["check", "eval", "output"])]

@@ -16,16 +16,14 @@ use crate::check;
 use crate::console::Console;
 use crate::progress::Progress;
 use crate::trial::{self, Answer};
-use crate::{Failure, Status, cargo, emit, files, generate, live, pin, source};
+use crate::{Failure, Status, cargo, commands, emit, files, generate, live, pin, source};
 
 /// `ptc-compile CONFIG`
 pub(crate) fn run(args: &Build, console: &Console) -> Result<Status, Failure> {
     let started = Instant::now();
     let path = check::config_path(args)?;
-    let mut checked = check::load(path)?;
-    if args.check_env {
-        check::secrets(&mut checked);
-    }
+    let mut checked = check::load(path, check::syntax(args))?;
+    check::environment(args, &mut checked);
     let lock = if checked.diagnostics.has_errors() { None } else { pin::lock(args, path, &mut checked, console)? };
     if let (Some(config), Some(lock)) = (&checked.config, &lock) {
         lint::lint(config, lock, &mut checked.diagnostics);
@@ -53,6 +51,13 @@ pub(crate) fn run(args: &Build, console: &Console) -> Result<Status, Failure> {
     }
     let source = source::find(args.runtime_source)?;
     let output = args.output.clone().unwrap_or_else(|| source.binaries.join(format!("{name}{}", std::env::consts::EXE_SUFFIX)));
+    if args.output.is_none() {
+        let mut found = Diagnostics::default();
+        commands::check_self(config, &checked.folder, Some(&output), &mut found);
+        if found.has_errors() {
+            return Ok(console.findings(&checked.sources, &found));
+        }
+    }
     let generated = generate::generate(&deployment, &source)?;
     let progress =
         Progress::start(console, &format!("compiling {name}; the first deployment on a machine takes a minute or two"));

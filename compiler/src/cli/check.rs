@@ -8,12 +8,13 @@ use ptc_compiler::config::{self, Config};
 use ptc_compiler::diag::{Code, Diagnostic, Diagnostics};
 use ptc_compiler::lock::{Lock, LockedUpstream};
 use ptc_compiler::source::Sources;
+use ptc_compiler::tree::Syntax;
 use ptc_compiler::{lower, openapi};
 use ptc_runtime::secrets::Secrets;
 
 use crate::args::Build;
 use crate::console::Console;
-use crate::{Failure, Status, live};
+use crate::{Failure, Status, commands, live};
 
 /// Everything that was read for a config, and what was found wrong with it.
 pub(crate) struct Checked {
@@ -33,10 +34,8 @@ pub(crate) struct Checked {
 /// `ptc-compile --check CONFIG`
 pub(crate) fn run(args: &Build, console: &Console) -> Result<Status, Failure> {
     let path = config_path(args)?;
-    let mut checked = load(path)?;
-    if args.check_env {
-        secrets(&mut checked);
-    }
+    let mut checked = load(path, syntax(args))?;
+    environment(args, &mut checked);
     let status = console.findings(&checked.sources, &checked.diagnostics);
     if checked.diagnostics.worst().is_none()
         && let Some(config) = &checked.config
@@ -52,11 +51,11 @@ pub(crate) fn config_path(args: &Build) -> Result<&Path, Failure> {
 }
 
 /// Reads and checks a config and the OpenAPI documents that it names as files.
-pub(crate) fn load(path: &Path) -> Result<Checked, Failure> {
+pub(crate) fn load(path: &Path, syntax: Syntax) -> Result<Checked, Failure> {
     let mut sources = Sources::default();
     let mut diagnostics = Diagnostics::default();
     let file = sources.add(path.display().to_string(), read_text(path)?);
-    let config = config::read(&sources, file, &mut diagnostics);
+    let config = config::read_as(&sources, file, syntax, &mut diagnostics);
     let folder = folder(path);
     let documents = match &config {
         Some(config) => {
@@ -75,8 +74,24 @@ pub(crate) fn folder(path: &Path) -> PathBuf {
     }
 }
 
+/// What a config may hold beside strict JSON.
+pub(crate) fn syntax(args: &Build) -> Syntax {
+    if args.strict_json { Syntax::STRICT } else { Syntax::CONFIG }
+}
+
+/// Looks at the machine: no command may be this program or the one to be built, and with `--check-env` every command and secret must be
+/// here.
+pub(crate) fn environment(args: &Build, checked: &mut Checked) {
+    let Checked { config: Some(config), folder, diagnostics, .. } = &mut *checked else { return };
+    commands::check_self(config, folder, args.output.as_deref(), diagnostics);
+    if args.check_env {
+        commands::check_found(config, folder, diagnostics);
+        secrets(checked);
+    }
+}
+
 /// Reports every secret that cannot be had here, as the server would when it starts.
-pub(crate) fn secrets(checked: &mut Checked) {
+fn secrets(checked: &mut Checked) {
     let Some(config) = &checked.config else { return };
     // The tools do not matter: secrets are those of upstreams.
     let deployment = live::leak(&lower::deployment(config, &Lock::default(), "check-env", ""));

@@ -8,6 +8,7 @@ use ptc_compiler::diag::{Severity, suggest};
 use ptc_compiler::drift;
 use ptc_compiler::lock::cover::{self, Ask, Need};
 use ptc_compiler::lock::{self, Lock, lint};
+use ptc_compiler::tree::Syntax;
 
 use crate::args::{Diff, Threshold, Update};
 use crate::check::{self, Checked};
@@ -16,7 +17,7 @@ use crate::{Failure, Status, contact, files, pin};
 
 /// Compares, and changes nothing.
 pub(crate) fn diff(args: &Diff, console: &Console) -> Result<Status, Failure> {
-    let mut checked = check::load(&args.config)?;
+    let mut checked = check::load(&args.config, Syntax::CONFIG)?;
     let lock_path = pin::path(&args.config);
     if !lock_path.exists() {
         return Err(Failure::new(format!("there is no lock file `{}` to compare with", lock_path.display()))
@@ -44,7 +45,7 @@ pub(crate) fn diff(args: &Diff, console: &Console) -> Result<Status, Failure> {
 
 /// Compares, and writes what is there now into the lock file.
 pub(crate) fn update(args: &Update, console: &Console) -> Result<Status, Failure> {
-    let mut checked = check::load(&args.config)?;
+    let mut checked = check::load(&args.config, Syntax::CONFIG)?;
     let found = locks(&args.config, &args.names, &mut checked, console)?;
     // What stands in the way is an error; what changed is only told.
     let (Some((old, new)), Some(config), false) = (found, &checked.config, checked.diagnostics.has_errors()) else {

@@ -4,6 +4,7 @@
 //! |---|---|
 //! | `args` | options and subcommands |
 //! | `check` | reads a config with all that belongs to it; `--check` |
+//! | `commands` | the programs of stdio upstreams, on this machine |
 //! | `build` | the default action |
 //! | `pin`, `contact` | the lock file of a build; asking upstreams for what it lacks |
 //! | `source`, `generate`, `cargo` | where the runtime is; the generated crate; its build |
@@ -24,6 +25,7 @@ mod args;
 mod build;
 mod cargo;
 mod check;
+mod commands;
 mod console;
 mod contact;
 mod drift;

@@ -1,6 +1,7 @@
 //! `check-program CONFIG PROGRAM…`: programs against the frozen catalog, without running them.
 
-use ptc_compiler::diag::{Code, Diagnostic, Diagnostics};
+use ptc_check::Concern;
+use ptc_compiler::diag::{Code, Diagnostic, Diagnostics, Severity};
 use ptc_compiler::pinned;
 use ptc_compiler::source::{FileId, Sources};
 use ptc_compiler::tree::Place;
@@ -36,7 +37,7 @@ pub(crate) fn run(args: &CheckProgram, console: &Console) -> Result<Status, Fail
         check(&text, file, catalog, &mut diagnostics);
     }
     let status = console.findings(&sources, &diagnostics);
-    if diagnostics.worst().is_none() {
+    if diagnostics.worst() <= Some(Severity::Note) {
         let count = args.programs.len();
         console.message(&format!("no faults in {count} {}\n", if count == 1 { "program" } else { "programs" }));
     }
@@ -58,10 +59,17 @@ fn check(text: &str, file: FileId, catalog: &ptc_catalog::Catalog, diagnostics: 
             diagnostics.push(hinted(Diagnostic::new(Code::ProgramFault, message).at(place(error.span), ""), error.hint));
         }
         Ok(program) => {
-            for finding in ptc_check::check(&program, catalog) {
-                let code = if finding.certain { Code::CallFails } else { Code::CallDoubtful };
+            let review = ptc_check::review(&program, catalog);
+            for finding in review.findings {
+                let code = match finding.concern {
+                    Concern::Fails(_) => Code::CallFails,
+                    Concern::Doubtful => Code::CallDoubtful,
+                    Concern::Path => Code::PathNotInSchema,
+                    Concern::Unchecked => Code::UncheckedResult,
+                };
                 diagnostics.push(hinted(Diagnostic::new(code, finding.message).at(place(Some(finding.span)), ""), finding.hint));
             }
+            diagnostics.push(Diagnostic::new(Code::ProgramCost, review.cost.to_string()).at(place(None), ""));
         }
     }
 }

@@ -10,6 +10,7 @@
 //! | `upstream`, `stdio`, `http`, `openapi` | the entries of `upstreams` |
 //! | `credentials`, `auth` | secrets: where they come from, where they go |
 //! | `headers`, `urls`, `placeholder`, `names` | rules of single values |
+//! | `packages` | packages that are fetched and run without a fixed version |
 //! | `suspects` | what looks like a secret where none belongs |
 //! | `conceal` | what no rendering may show |
 
@@ -27,6 +28,7 @@ mod http;
 mod kinds;
 mod names;
 mod openapi;
+mod packages;
 mod placeholder;
 mod reading;
 mod stdio;
@@ -38,7 +40,7 @@ use std::collections::BTreeMap;
 
 use crate::diag::{Code, Diagnostic, Diagnostics};
 use crate::source::{FileId, Sources};
-use crate::tree::{self, Place};
+use crate::tree::{self, Place, Syntax};
 use fields::{Fields, Subject};
 pub use model::Config;
 use reading::Reading;
@@ -49,7 +51,12 @@ use reading::Reading;
 /// those that are not, so that later phases can report on both. Nothing may be built from a config that was reported an error of: see
 /// [`Diagnostics::has_errors`].
 pub fn read(sources: &Sources, file: FileId, diagnostics: &mut Diagnostics) -> Option<Config> {
-    let Some(root) = tree::parse(sources, file, diagnostics) else {
+    read_as(sources, file, Syntax::CONFIG, diagnostics)
+}
+
+/// The same for a config that may be bound to strict JSON: [`Syntax::STRICT`].
+pub fn read_as(sources: &Sources, file: FileId, syntax: Syntax, diagnostics: &mut Diagnostics) -> Option<Config> {
+    let Some(root) = tree::parse_as(sources, file, syntax, diagnostics) else {
         conceal::text(sources, file, diagnostics);
         return None;
     };

@@ -2,6 +2,7 @@
 
 use super::fields::Fields;
 use super::model::{InheritEnv, McpStdio};
+use super::packages;
 use super::placeholder::{self, Fault};
 use super::reading::Reading;
 use crate::diag::{Code, Diagnostic, quoted};
@@ -26,6 +27,7 @@ pub(super) fn read(reading: &mut Reading<'_>, fields: &Fields<'_>) -> Option<Mcp
     for node in fields.nodes("inherit_env") {
         check_variable(reading, node.as_str().unwrap_or(""), node.place(reading.file));
     }
+    packages::warn(reading, fields);
     Some(McpStdio {
         command: fields.spanned(reading, "command")?,
         args: fields.texts("args"),

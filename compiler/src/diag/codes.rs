@@ -40,6 +40,7 @@ codes! {
     TooLarge = "PTC0104" Error "a file of 4 GiB or more";
     ConfigUnreadable = "PTC0105" Error "a config that cannot be read";
     YamlSyntax = "PTC0106" Error "not a YAML document that can be read";
+    BeyondJson = "PTC0107" Error "a comment or trailing comma where only JSON may stand";
 
     UnknownKey = "PTC0201" Error "a key that is not part of the config";
     MissingKey = "PTC0202" Error "a required key is missing";
@@ -54,6 +55,9 @@ codes! {
     BadVariableName = "PTC0211" Error "not a name of an environment variable";
     NulCharacter = "PTC0212" Error "a NUL character in what a process is given";
     NoUpstreams = "PTC0213" Warning "a config without upstreams";
+    SelfAsUpstream = "PTC0214" Error "an upstream that is the server itself";
+    CommandNotFound = "PTC0215" Warning "a command that is not on this machine";
+    UnpinnedPackage = "PTC0216" Warning "a package that is fetched without a fixed version";
 
     UnknownSource = "PTC0301" Error "a credential source that does not exist";
     ReservedSource = "PTC0302" Error "a credential source that is reserved";
@@ -124,6 +128,8 @@ codes! {
     HiddenCharacters = "PTC0621" Warning "a definition with characters that nobody sees";
     AddressesModels = "PTC0622" Warning "a definition that speaks to models";
     LargeDefinition = "PTC0623" Warning "a definition of a size that nobody reads";
+    NamesUnknownTool = "PTC0624" Warning "a definition that names a tool which programs cannot call";
+    SecretInDefinition = "PTC0625" Warning "a definition that holds a secret, or what looks like one";
 
     UpstreamName = "PTC0701" Error "not a name that an upstream can have";
     UpstreamLikeNamespace = "PTC0702" Warning "an upstream named like a namespace";
@@ -132,6 +138,9 @@ codes! {
     ProgramFault = "PTC0801" Error "a program that does not compile";
     CallFails = "PTC0802" Error "an upstream call that fails whenever it is made";
     CallDoubtful = "PTC0803" Warning "an upstream call that is likely not meant so";
+    PathNotInSchema = "PTC0804" Warning "a place in a result that the output schema does not have";
+    UncheckedResult = "PTC0805" Warning "the value of a result that may be a failure";
+    ProgramCost = "PTC0806" Note "what a program may call";
 
     PromptTooLarge = "PTC0901" Error "a tool description larger than clients shall pay for";
 }

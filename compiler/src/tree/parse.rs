@@ -38,6 +38,8 @@ pub struct Syntax {
 impl Syntax {
     /// What people write by hand: comments and trailing commas are fine.
     pub const CONFIG: Syntax = Syntax { comments: true, trailing_commas: true, duplicate_keys: Severity::Error };
+    /// What people write where only JSON may stand.
+    pub const STRICT: Syntax = Syntax { comments: false, trailing_commas: false, duplicate_keys: Severity::Error };
     /// What programs write and others publish: strict, but a repeated key is only warned about.
     pub const DOCUMENT: Syntax = Syntax { comments: false, trailing_commas: false, duplicate_keys: Severity::Warning };
 }
@@ -133,7 +135,7 @@ impl<'a> Parser<'a> {
             match scanned {
                 Ok(Some(Token::CommentLine(_) | Token::CommentBlock(_))) => {
                     if !self.syntax.comments {
-                        self.fault(range, "comments are not part of JSON", "", "remove the comment")?;
+                        self.beyond_json(range, "comments are not part of JSON", "remove the comment")?;
                     }
                 }
                 Ok(token) => {
@@ -304,7 +306,7 @@ impl<'a> Parser<'a> {
                 let comma = self.range.clone();
                 self.advance()?;
                 if self.token.as_ref() == Some(close) && !self.syntax.trailing_commas {
-                    self.fault(comma, "JSON has no comma after the last value", "", "remove the comma")?;
+                    self.beyond_json(comma, "JSON has no comma after the last value", "remove the comma")?;
                 }
                 Ok(())
             }
@@ -456,6 +458,12 @@ impl<'a> Parser<'a> {
             diagnostic = diagnostic.hint(hint);
         }
         self.diagnostics.push(diagnostic);
+        self.count()
+    }
+
+    /// Something that configs may hold and this text may not.
+    fn beyond_json(&mut self, range: Range<u32>, message: &str, hint: &str) -> Parsed<()> {
+        self.diagnostics.push(Diagnostic::new(Code::BeyondJson, message).at(self.place(range), "").hint(hint));
         self.count()
     }
 

@@ -1,0 +1,86 @@
+//! The programs of stdio upstreams, looked up on this machine as the runtime does when it starts them.
+
+use std::path::{Path, PathBuf};
+
+use ptc_compiler::config::model::{Config, McpStdio, Transport};
+use ptc_compiler::diag::{Code, Diagnostic, Diagnostics, quoted};
+
+/// Reports every upstream whose command is this program, or the binary at `output`, through links and `PATH`.
+pub(crate) fn check_self(config: &Config, folder: &Path, output: Option<&Path>, diagnostics: &mut Diagnostics) {
+    let this = std::env::current_exe().ok().map(|path| (real(&path), "ptc-compile itself"));
+    let built = output.map(|path| (real(path), "the binary that is being built"));
+    for (name, stdio) in children(config) {
+        let Some(program) = candidates(stdio, folder).into_iter().map(|path| real(&path)).find(|path| {
+            // What is to be built need not be there yet.
+            path.is_file() || built.as_ref().is_some_and(|(built, _)| built == path)
+        }) else {
+            continue;
+        };
+        if let Some((_, what)) = this.iter().chain(&built).find(|(path, _)| *path == program) {
+            diagnostics.push(
+                Diagnostic::new(Code::SelfAsUpstream, format!("the upstream {} is {what}", quoted(name)))
+                    .at(stdio.command.place.clone(), "would start itself")
+                    .hint("name the server that was meant"),
+            );
+        }
+    }
+}
+
+/// Warns of every command that is not here.
+pub(crate) fn check_found(config: &Config, folder: &Path, diagnostics: &mut Diagnostics) {
+    for (name, stdio) in children(config) {
+        let command = &stdio.command.value;
+        if candidates(stdio, folder).iter().any(|path| is_program(path)) {
+            continue;
+        }
+        let whereabouts = if command.contains('/') { "there is no such program" } else { "not in PATH" };
+        let message = format!("the command {} of the upstream {} is not on this machine", quoted(command), quoted(name));
+        diagnostics.push(
+            Diagnostic::new(Code::CommandNotFound, message)
+                .at(stdio.command.place.clone(), whereabouts)
+                .hint("install it, or correct its name; where the server runs elsewhere, check there"),
+        );
+    }
+}
+
+fn children(config: &Config) -> impl Iterator<Item = (&str, &McpStdio)> {
+    config.upstreams.iter().filter_map(|(name, upstream)| match &upstream.transport {
+        Transport::McpStdio(stdio) => Some((name.as_str(), stdio)),
+        Transport::McpHttp(_) | Transport::OpenApi(_) => None,
+    })
+}
+
+/// Where the program may lie: with a slash beside the config, else in any folder of `PATH`.
+fn candidates(stdio: &McpStdio, folder: &Path) -> Vec<PathBuf> {
+    let command = Path::new(&stdio.command.value);
+    if stdio.command.value.contains('/') {
+        return vec![folder.join(command)];
+    }
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let all = std::env::split_paths(&path).map(|folder| folder.join(command));
+    // The first that can be started is the one that is.
+    all.filter(|path| is_program(path)).take(1).collect()
+}
+
+/// Without links; as it stands, and absolute, where there is nothing yet.
+fn real(path: &Path) -> PathBuf {
+    std::fs::canonicalize(path)
+        .or_else(|_| {
+            // The folder may be there where the file is not.
+            let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+            Ok::<_, std::io::Error>(std::fs::canonicalize(folder)?.join(path.file_name().unwrap_or_default()))
+        })
+        .or_else(|_| std::path::absolute(path))
+        .unwrap_or_else(|_| path.to_owned())
+}
+
+#[cfg(unix)]
+fn is_program(path: &Path) -> bool {
+    use std::os::unix::fs::PermissionsExt;
+    std::fs::metadata(path).is_ok_and(|file| file.is_file() && file.permissions().mode() & 0o111 != 0)
+}
+
+#[cfg(not(unix))]
+fn is_program(path: &Path) -> bool {
+    path.is_file()
+}
