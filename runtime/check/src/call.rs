@@ -4,33 +4,40 @@
 use ptc_catalog::{Arg, Catalog, Tool, Upstream};
 use ptc_lisp::{ErrorKind, ToolCallSite};
 
-use crate::{Finding, near_name};
+use crate::{Concern, Finding, argument, near_name};
 
 /// Names that a hint lists before it says how many more there are.
 const LISTED: usize = 30;
 
 pub(crate) fn check(site: &ToolCallSite, catalog: &Catalog, findings: &mut Vec<Finding>) {
-    let finding =
-        |kind, message, hint, certain| Finding { kind, message, hint, span: site.request.unwrap_or(site.span), certain };
+    let finding = |concern, message, hint| Finding { concern, message, hint, span: site.request.unwrap_or(site.span) };
+    let (unknown, rejects) = (Concern::Fails(ErrorKind::UnknownTool), Concern::Fails(ErrorKind::ToolError));
     let Some(server) = &site.server else { return };
     let Some(upstream) = catalog.upstream(server) else {
         let hint = exists(server, "configured upstreams", catalog.upstreams.iter().map(|upstream| upstream.name));
         let message = format!("no upstream '{server}' configured");
-        return findings.push(finding(ErrorKind::UnknownTool, message, Some(hint), true));
+        return findings.push(finding(unknown, message, Some(hint)));
     };
     let Some(name) = &site.tool else { return };
     let Some(tool) = upstream.tool(name) else {
         let hint = exists(name, "its tools", upstream.tools.iter().map(|tool| tool.name));
         let message = format!("no tool '{name}' in upstream '{server}'");
-        return findings.push(finding(ErrorKind::UnknownTool, message, Some(hint), true));
+        return findings.push(finding(unknown, message, Some(hint)));
     };
     let Some(args) = &site.args else { return };
     let missing: Vec<&str> = tool.args.iter().filter(|arg| arg.required && !is_given(arg, args)).map(|arg| arg.name).collect();
     if !missing.is_empty() {
         let message = rejected(upstream, tool, &format!("missing required args {}", missing.join(", ")));
-        findings.push(finding(ErrorKind::ToolError, message, Some(documented(upstream, tool)), true));
+        findings.push(finding(rejects, message, Some(documented(upstream, tool))));
     }
-    for (name, _) in args.iter().filter(|(name, _)| find(tool, name).is_none()) {
+    for (name, value) in args {
+        if let Some(arg) = find(tool, name) {
+            let literal = value.as_ref().filter(|value| !value.is_nil());
+            if let Some(why) = literal.and_then(|value| argument::fault(arg, value)) {
+                findings.push(finding(rejects, rejected(upstream, tool, &why), Some(documented(upstream, tool))));
+            }
+            continue;
+        }
         let near = near_name(name, tool.args.iter().map(|arg| arg.name));
         if !tool.closed && near.is_none() {
             // An open object takes any name; without a near one there is nothing to say.
@@ -38,7 +45,7 @@ pub(crate) fn check(site: &ToolCallSite, catalog: &Catalog, findings: &mut Vec<F
         }
         let message = rejected(upstream, tool, &format!("unknown arg '{name}'"));
         let hint = exists(name, "its args", tool.args.iter().map(|arg| arg.name));
-        findings.push(finding(ErrorKind::ToolError, message, Some(hint), tool.closed));
+        findings.push(finding(if tool.closed { rejects } else { Concern::Doubtful }, message, Some(hint)));
     }
 }
 

@@ -7,46 +7,89 @@
 //! let program = Program::compile(r#"(tool/call {:server "files" :tool "read"})"#)?;
 //! let findings = ptc_check::check(&program, &Catalog::EMPTY);
 //! assert_eq!(findings[0].message, "no upstream 'files' configured");
+//! assert!(findings[0].is_certain());
 //! # Ok::<(), ptc_lisp::Error>(())
 //! ```
 //!
+//! [`check`] looks at each call and is cheap: it runs before every program. [`review`] also follows results through the program, and is
+//! for people.
+//!
 //! - `call`: one call in the text against the catalog.
+//! - [`argument`]: one argument against its row.
+//! - `flow`: where results go, and what is taken out of them.
+//! - `output`: paths into results against output schemas.
+//! - [`cost`]: how many calls there can be, and what they may change.
 //! - `near`: near names, for suggestions.
 
 #![forbid(unsafe_code)]
 
+pub mod argument;
 mod call;
+pub mod cost;
+mod flow;
 mod near;
+mod output;
 
-use ptc_catalog::Catalog;
-use ptc_lisp::{Error, ErrorKind, Program, Span};
+use ptc_catalog::{Catalog, Tool};
+use ptc_lisp::{Error, ErrorKind, Program, Span, ToolCallSite};
 
+pub use cost::{Cost, Effects};
 pub use near::near_name;
 
 /// Something that is, or seems, wrong with a program.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Finding {
-    /// The kind of error that the program would end with.
-    pub kind: ErrorKind,
+    /// What sort of thing it is.
+    pub concern: Concern,
     /// What is wrong.
     pub message: String,
     /// What to do, where that is known.
     pub hint: Option<String>,
-    /// The call.
+    /// The call, or what is done with its result.
     pub span: Span,
-    /// Whether the call fails whenever it is made. Otherwise it may be meant so.
-    pub certain: bool,
+}
+
+/// What sort of thing a finding is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Concern {
+    /// The call fails whenever it is made, with an error of this kind.
+    Fails(ErrorKind),
+    /// The call is likely not meant so.
+    Doubtful,
+    /// The output schema of the tool has nothing at the place that is read. Upstreams keep to their schemas or not, so this is never
+    /// certain.
+    Path,
+    /// The value of a result is used, and nothing asks whether there is one.
+    Unchecked,
 }
 
 impl Finding {
+    /// Whether the call fails whenever it is made. Otherwise it may be meant so.
+    pub fn is_certain(&self) -> bool {
+        matches!(self.concern, Concern::Fails(_))
+    }
+
     /// The finding as the error that ends the program, at its place in `source`.
     pub fn into_error(self, source: &str) -> Error {
-        let error = Error::at(self.kind, self.message, source, self.span);
+        let kind = match self.concern {
+            Concern::Fails(kind) => kind,
+            Concern::Doubtful | Concern::Path | Concern::Unchecked => ErrorKind::ToolError,
+        };
+        let error = Error::at(kind, self.message, source, self.span);
         match self.hint {
             Some(hint) => error.with_hint(hint),
             None => error,
         }
     }
+}
+
+/// What is known of a program without running it.
+#[derive(Debug)]
+pub struct Review {
+    /// What is or seems wrong with it, in the order of its text.
+    pub findings: Vec<Finding>,
+    /// How often it calls, and with what effect.
+    pub cost: Cost,
 }
 
 /// What is wrong with the upstream calls of a program, in the order of its text. Only what is written out is looked at: a name
@@ -57,4 +100,18 @@ pub fn check(program: &Program, catalog: &Catalog) -> Vec<Finding> {
         call::check(&site, catalog, &mut findings);
     }
     findings
+}
+
+/// The same, and what becomes of the results: places that output schemas do not have, values that are used without a look at `:ok`,
+/// and what the program costs.
+pub fn review(program: &Program, catalog: &Catalog) -> Review {
+    let mut findings = check(program, catalog);
+    flow::follow(program, catalog, &mut findings);
+    findings.sort_by_key(|finding| finding.span);
+    Review { findings, cost: cost::of(program, catalog) }
+}
+
+/// The tool that a call names, where it names one that there is.
+fn tool_of(site: &ToolCallSite, catalog: &Catalog) -> Option<&'static Tool> {
+    catalog.upstream(site.server.as_ref()?)?.tool(site.tool.as_ref()?)
 }

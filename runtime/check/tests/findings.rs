@@ -7,6 +7,12 @@ const fn arg(name: &'static str, required: bool) -> Arg {
     Arg { name, required, types: Types::of(&[Type::String]), label: "string", allowed: "" }
 }
 
+const LIMIT: Arg = Arg { name: "limit", required: false, types: Types::of(&[Type::Integer]), label: "integer", allowed: "" };
+const ORDER: Arg =
+    Arg { name: "order", required: false, types: Types::of(&[Type::String]), label: "enum<string>", allowed: "\"up\"\n\"down\"" };
+const VERSION: Arg =
+    Arg { name: "version", required: false, types: Types::of(&[Type::Integer]), label: "const<2>", allowed: "2" };
+
 const fn tool(name: &'static str, args: &'static [Arg], closed: bool) -> Tool {
     let annotations = Annotations::NONE;
     Tool { name, description: "", args, closed, doc: "", definition: "{}", digest: "", annotations, operation: None }
@@ -19,6 +25,7 @@ static CATALOG: Catalog = Catalog {
         description: "",
         transport: Transport::McpStdio(McpStdio::new("x")),
         tools: &[
+            tool("find", &[LIMIT, ORDER, VERSION], false),
             tool("list", &[], true),
             tool("read", &[arg("path", true), arg("page_size", false)], true),
             tool("search", &[arg("pattern", true)], false),
@@ -35,7 +42,7 @@ const CASES: &[(&str, &[&str])] = &[
     (r#"(tool/call {:server "files" :tool "raed"})"#, &["certain: no tool 'raed' in upstream 'files'; did you mean 'read'?"]),
     (
         r#"(tool/call {:server "files" :tool "write"})"#,
-        &["certain: no tool 'write' in upstream 'files'; its tools: list, read, search"],
+        &["certain: no tool 'write' in upstream 'files'; its tools: find, list, read, search"],
     ),
     (
         r#"(tool/call {:server "files" :tool "read"})"#,
@@ -53,6 +60,22 @@ const CASES: &[(&str, &[&str])] = &[
         r#"(tool/call {:server "files" :tool "search" :args {:pattern "a" :patern "b" :other 1}})"#,
         &["perhaps: tool 'files.search' rejected args: unknown arg 'patern'; did you mean 'pattern'?"],
     ),
+    (
+        r#"(tool/call {:server "files" :tool "find" :args {:limit "ten" :order "upp" :version 3}})"#,
+        &[
+            "certain: tool 'files.find' rejected args: 'limit' must be integer, got string \"ten\"; (doc \"files/find\") shows its arguments",
+            "certain: tool 'files.find' rejected args: 'order' must be one of \"up\", \"down\", got \"upp\". Did you mean \"up\"?; (doc \"files/find\") shows its arguments",
+            "certain: tool 'files.find' rejected args: 'version' must be one of 2, got 3; (doc \"files/find\") shows its arguments",
+        ],
+    ),
+    (r#"(tool/call {:server "files" :tool "find" :args {:limit 10.0 :order :up :version 2}})"#, &[]),
+    (r#"(fn [n] (tool/call {:server "files" :tool "find" :args {:limit [n] :order nil}}))"#, &[]),
+    (
+        r#"(fn [n] (tool/call {:server "files" :tool "find" :args {:limit true :order n}}))"#,
+        &[
+            "certain: tool 'files.find' rejected args: 'limit' must be integer, got boolean true; (doc \"files/find\") shows its arguments",
+        ],
+    ),
     // Whatever is computed is left to the run.
     (r#"(let [s "x"] (tool/call {:server s :tool "read"}))"#, &[]),
     (r#"(let [m {}] (tool/call {:server "files" :tool "read" :args m}))"#, &[]),
@@ -66,7 +89,7 @@ fn cases() {
         let found: Vec<String> = ptc_check::check(&program, &CATALOG)
             .into_iter()
             .map(|f| {
-                let sure = if f.certain { "certain" } else { "perhaps" };
+                let sure = if f.is_certain() { "certain" } else { "perhaps" };
                 format!("{sure}: {}; {}", f.message, f.hint.unwrap_or_default())
             })
             .collect();

@@ -1,10 +1,11 @@
 //! Reading a discovery form: what it refers to and its options.
 
 use ptc_catalog::{Catalog, Tool, Upstream};
+use ptc_check::argument::shown;
 use ptc_lisp::host::{Discovery, Fault};
 use ptc_lisp::{ErrorKind, Kind, Value};
 
-use crate::upstream::{find_tool, find_upstream, shown};
+use crate::upstream::{find_tool, find_upstream};
 
 /// A form whose reference and options are right.
 pub(crate) enum Question<'q> {

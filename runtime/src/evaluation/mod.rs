@@ -162,7 +162,7 @@ impl Evaluator {
         let schema = call.output_schema.as_deref().map(validated::schema).transpose()?;
         let context = call.context.as_deref().map(context).transpose()?;
         let program = Program::compile_with(&call.program, known).map_err(|error| self.failure(&error, &call.program))?;
-        let certain = ptc_check::check(&program, self.deployment.catalog).into_iter().find(|finding| finding.certain);
+        let certain = ptc_check::check(&program, self.deployment.catalog).into_iter().find(ptc_check::Finding::is_certain);
         match certain {
             None => Ok(Prepared { program, context, schema }),
             Some(finding) => Err(self.failure(&finding.into_error(&call.program), &call.program)),

@@ -29,7 +29,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use ptc_catalog::{Catalog, Deployment};
-use ptc_lisp::Value;
 
 #[cfg(feature = "http")]
 pub use contact::fetch_document;
@@ -126,10 +125,4 @@ impl Upstreams {
 #[cfg(feature = "http")]
 pub(crate) fn check_certificates(pem: &[u8]) -> Result<(), String> {
     http::client::roots(pem).map(drop)
-}
-
-/// A value as messages show it, on one line.
-pub(crate) fn shown(value: &Value) -> String {
-    let text = ptc_lisp::print::preview(value, 240).text;
-    text.lines().next().unwrap_or_default().to_owned()
 }

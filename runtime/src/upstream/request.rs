@@ -5,12 +5,11 @@
 
 use std::borrow::Cow;
 
-use ptc_catalog::{Arg, Catalog, Tool, Type, Upstream};
+use ptc_catalog::{Catalog, Tool, Type, Upstream};
+use ptc_check::argument::shown;
 use ptc_check::near_name;
 use ptc_lisp::host::Fault;
 use ptc_lisp::{ErrorKind, Kind, Value, json};
-
-use super::shown;
 
 /// Names that a message lists before it says how many more there are.
 const LISTED: usize = 30;
@@ -145,7 +144,7 @@ fn check<'v>(
             None => {}
             // Optional and nil: left out.
             Some(arg) if value.is_nil() && !(arg.required && arg.types.admits(Type::Null)) => continue,
-            Some(arg) => check_value(arg, value)?,
+            Some(arg) => ptc_check::argument::fault(arg, value).map_or(Ok(()), Err)?,
         }
         args.push((name, value));
     }
@@ -156,59 +155,6 @@ fn unknown(tool: &'static Tool, name: &str) -> String {
     let names: Vec<&str> = tool.args.iter().map(|a| a.name).collect();
     let all = if names.is_empty() { "it takes none".to_owned() } else { format!("Args: {}", listed(&names)) };
     format!("unknown arg '{name}'. {}{all}", near(name, &names))
-}
-
-fn check_value(arg: &'static Arg, value: &Value) -> Result<(), String> {
-    let found = json_type(value);
-    let Some(found) = found else {
-        return Err(format!("not JSON-encodable ('{}' is {})", arg.name, value.kind().described()));
-    };
-    // A double without a fraction is an integer to JSON Schema.
-    let whole = matches!(value.kind(), Kind::Double) && value.as_f64().is_some_and(|d| d.fract() == 0.0);
-    let admitted = arg.types.admits(found) || whole && arg.types.admits(Type::Integer);
-    if !admitted {
-        return Err(format!("'{}' must be {}, got {} {}", arg.name, arg.label, article(found), shown(value)));
-    }
-    if !arg.allowed.is_empty() && !arg.allowed().any(|text| equals(text, value)) {
-        let near = value.as_name().and_then(|name| near_name(name, arg.allowed().map(|text| text.trim_matches('"'))));
-        let near = near.map_or_else(String::new, |near| format!(". Did you mean \"{near}\"?"));
-        return Err(format!(
-            "'{}' must be one of {}, got {}{near}",
-            arg.name,
-            listed(&arg.allowed().collect::<Vec<_>>()),
-            shown(value)
-        ));
-    }
-    Ok(())
-}
-
-/// Whether `value` is the one that the JSON text says. Keywords count as strings, as they are sent.
-fn equals(text: &str, value: &Value) -> bool {
-    let Ok(wanted) = json::decode(text.as_bytes()) else { return false };
-    match (wanted.as_str(), value.as_name()) {
-        (Some(wanted), Some(name)) => wanted == name,
-        _ => match (wanted.as_f64(), value.as_f64()) {
-            (Some(a), Some(b)) => a.total_cmp(&b).is_eq(),
-            _ => wanted == *value,
-        },
-    }
-}
-
-fn json_type(value: &Value) -> Option<Type> {
-    Some(match value.kind() {
-        Kind::Nil => Type::Null,
-        Kind::Bool => Type::Boolean,
-        Kind::Int | Kind::BigInt => Type::Integer,
-        Kind::Double => Type::Number,
-        Kind::String | Kind::Keyword | Kind::Symbol | Kind::Temporal => Type::String,
-        Kind::Vector | Kind::Set => Type::Array,
-        Kind::Map => Type::Object,
-        Kind::Regex | Kind::Var | Kind::Function | Kind::Endless => return None,
-    })
-}
-
-fn article(kind: Type) -> &'static str {
-    Type::ALL.iter().find(|(k, _)| *k == kind).map_or("value", |(_, name)| name)
 }
 
 /// The arguments as the JSON text of an object.

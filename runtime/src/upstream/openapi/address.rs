@@ -8,9 +8,8 @@ use std::fmt::Write;
 
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use ptc_catalog::{Operation, Param, Place, Style};
+use ptc_check::argument::shown;
 use ptc_lisp::{Kind, Value, json};
-
-use crate::upstream::shown;
 
 /// What RFC 3986 leaves as it is.
 const UNRESERVED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');

@@ -1,0 +1,74 @@
+//! One argument of a call against its row in the catalog: what the runtime refuses, and what a literal is refused for before it runs.
+
+use ptc_catalog::{Arg, Type};
+use ptc_lisp::{Kind, Value, json, print};
+
+use crate::near_name;
+
+/// Values that a message lists before it says how many more there are.
+const LISTED: usize = 30;
+/// Bytes of a value in a message.
+const SHOWN_BYTES: usize = 240;
+
+/// What is wrong with a value for an argument, as the rest of a sentence: `'limit' must be integer, got string "ten"`.
+pub fn fault(arg: &Arg, value: &Value) -> Option<String> {
+    let Some(found) = json_type(value) else {
+        return Some(format!("not JSON-encodable ('{}' is {})", arg.name, value.kind().described()));
+    };
+    // A double without a fraction is an integer to JSON Schema.
+    let whole = matches!(value.kind(), Kind::Double) && value.as_f64().is_some_and(|d| d.fract() == 0.0);
+    let admitted = arg.types.admits(found) || whole && arg.types.admits(Type::Integer);
+    if !admitted {
+        return Some(format!("'{}' must be {}, got {} {}", arg.name, arg.label, name_of(found), shown(value)));
+    }
+    if arg.allowed.is_empty() || arg.allowed().any(|text| equals(text, value)) {
+        return None;
+    }
+    let near = value.as_name().and_then(|name| near_name(name, arg.allowed().map(|text| text.trim_matches('"'))));
+    let near = near.map_or_else(String::new, |near| format!(". Did you mean \"{near}\"?"));
+    Some(format!("'{}' must be one of {}, got {}{near}", arg.name, listed(arg), shown(value)))
+}
+
+/// The JSON type that a value is sent as; `None` for what cannot be sent.
+fn json_type(value: &Value) -> Option<Type> {
+    Some(match value.kind() {
+        Kind::Nil => Type::Null,
+        Kind::Bool => Type::Boolean,
+        Kind::Int | Kind::BigInt => Type::Integer,
+        Kind::Double => Type::Number,
+        Kind::String | Kind::Keyword | Kind::Symbol | Kind::Temporal => Type::String,
+        Kind::Vector | Kind::Set => Type::Array,
+        Kind::Map => Type::Object,
+        Kind::Regex | Kind::Var | Kind::Function | Kind::Endless => return None,
+    })
+}
+
+/// Whether `value` is the one that the JSON text says. Keywords count as strings, as they are sent.
+fn equals(text: &str, value: &Value) -> bool {
+    let Ok(wanted) = json::decode(text.as_bytes()) else { return false };
+    match (wanted.as_str(), value.as_name()) {
+        (Some(wanted), Some(name)) => wanted == name,
+        _ => match (wanted.as_f64(), value.as_f64()) {
+            (Some(a), Some(b)) => a.total_cmp(&b).is_eq(),
+            _ => wanted == *value,
+        },
+    }
+}
+
+fn name_of(kind: Type) -> &'static str {
+    Type::ALL.iter().find(|(k, _)| *k == kind).map_or("value", |(_, name)| name)
+}
+
+fn listed(arg: &Arg) -> String {
+    let first: Vec<&str> = arg.allowed().take(LISTED).collect();
+    match arg.allowed().count() - first.len() {
+        0 => first.join(", "),
+        more => format!("{}, … and {more} more", first.join(", ")),
+    }
+}
+
+/// A value in a message: one line.
+pub fn shown(value: &Value) -> String {
+    let text = print::preview(value, SHOWN_BYTES).text;
+    text.lines().next().unwrap_or_default().to_owned()
+}

@@ -1,0 +1,326 @@
+//! What a program may cost before it is run: how many upstream calls there can be, and what they may change.
+//!
+//! A count is an upper bound, never an estimate: of two branches the larger counts, and where a call stands in a loop or in a function
+//! that somebody else calls, there is no bound.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use ptc_catalog::Catalog;
+use ptc_lisp::ir::{Capture, GroupIr, Ir, MemberIr, Op, Step};
+use ptc_lisp::{Program, Value};
+
+use crate::tool_of;
+
+/// What a program may cost.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Cost {
+    /// The most upstream calls that a run can make; `None` where nothing bounds them.
+    pub calls: Option<u64>,
+    /// What the calls may change.
+    pub effects: Effects,
+}
+
+/// What calls may change, by what their tools say of themselves.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Effects {
+    /// No calls.
+    None,
+    /// Every call is of a tool that says it changes nothing, or a `GET`.
+    ReadOnly,
+    /// Some tool does not say, or is named by a value that the run computes.
+    Unknown,
+    /// Some tool says that it changes something.
+    Writes,
+}
+
+impl fmt::Display for Cost {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.calls {
+            Some(0) => return f.write_str("no upstream calls"),
+            Some(1) => f.write_str("at most 1 upstream call, ")?,
+            Some(most) => write!(f, "at most {most} upstream calls, ")?,
+            None => f.write_str("any number of upstream calls, ")?,
+        }
+        f.write_str(match self.effects {
+            Effects::None => "none of which is written out",
+            Effects::ReadOnly => "read-only",
+            Effects::Unknown => "with effects that its tools do not tell",
+            Effects::Writes => "which change something",
+        })
+    }
+}
+
+/// The cost of a program.
+pub(crate) fn of(program: &Program, catalog: &Catalog) -> Cost {
+    let sites = program.tool_calls();
+    let of_site = |site| match tool_of(site, catalog) {
+        Some(tool) if tool.operation.is_some() || tool.annotations.read_only == Some(true) => Effects::ReadOnly,
+        Some(tool) if tool.annotations.read_only == Some(false) || tool.annotations.destructive == Some(true) => Effects::Writes,
+        _ => Effects::Unknown,
+    };
+    let mut effects = sites.iter().map(of_site).max().unwrap_or(Effects::None);
+    let mut count = Count { definitions: BTreeMap::new(), under_way: Vec::new(), met: Vec::new() };
+    count.collect(program.ir());
+    let calls = count.expr(program.ir(), &mut BTreeMap::new());
+    if calls != Some(0) && sites.is_empty() {
+        // `tool/call` is handed on as a value.
+        effects = Effects::Unknown;
+    }
+    if calls == Some(0) {
+        effects = Effects::None;
+    }
+    Cost { calls, effects }
+}
+
+/// Functions that call their first argument once for each item of the other.
+const EACH: &[&str] = &[
+    "every?",
+    "filter",
+    "filterv",
+    "group-by",
+    "keep",
+    "map",
+    "mapcat",
+    "mapv",
+    "not-any?",
+    "not-every?",
+    "pmap",
+    "remove",
+    "run!",
+    "some",
+    "sort-by",
+];
+
+/// Local functions by slot.
+type Locals<'a> = BTreeMap<u32, &'a GroupIr>;
+
+struct Count<'a> {
+    /// Functions bound by `def`, by the place of their name; `None` where a name is bound twice or to something else.
+    definitions: BTreeMap<u32, Option<&'a GroupIr>>,
+    /// Functions whose bodies are being counted.
+    under_way: Vec<*const GroupIr>,
+    /// Those that were met again inside: recursion.
+    met: Vec<*const GroupIr>,
+}
+
+type Bound = Option<u64>;
+
+fn sum(a: Bound, b: Bound) -> Bound {
+    Some(a?.saturating_add(b?))
+}
+
+/// No bound at all is larger than any.
+fn larger(a: Bound, b: Bound) -> Bound {
+    Some(a?.max(b?))
+}
+
+impl<'a> Count<'a> {
+    fn collect(&mut self, ir: &'a Ir) {
+        if let Op::Def { index, value: Some(value), .. } = &ir.op {
+            let function = match &value.op {
+                Op::Fn(group) => Some(&**group),
+                _ => None,
+            };
+            self.definitions.entry(*index).and_modify(|known| *known = None).or_insert(function);
+        }
+        ir.children(&mut |child| self.collect(child));
+    }
+
+    /// Calls of one evaluation of an expression.
+    fn expr(&mut self, ir: &'a Ir, locals: &mut Locals<'a>) -> Bound {
+        match &ir.op {
+            Op::Const(Value::Builtin(row)) if (row.namespace, row.name) == ("tool", "call") => None,
+            Op::If(parts) => {
+                let [test, then, otherwise] = &**parts;
+                let test = self.expr(test, locals);
+                let branches = larger(self.expr(then, locals), self.expr(otherwise, locals));
+                sum(test, branches)
+            }
+            Op::Case(case) => {
+                let subject = self.expr(&case.subject, locals);
+                let arms = case.arms.iter().map(|arm| self.expr(arm, locals)).fold(Some(0), larger);
+                sum(subject, arms)
+            }
+            Op::Let { bindings, body } => {
+                let mut all = Some(0);
+                for (slot, value) in bindings {
+                    if let Op::Fn(group) = &value.op {
+                        // Counted where it is called, and where it goes elsewhere.
+                        all = sum(all, self.captured(group, locals));
+                        locals.insert(*slot, group);
+                    } else {
+                        all = sum(all, self.expr(value, locals));
+                        locals.remove(slot);
+                    }
+                }
+                sum(all, self.expr(body, locals))
+            }
+            // A function that goes elsewhere may be called any number of times.
+            Op::Local(local) => match locals.get(&local.slot) {
+                Some(group) => self.any_number(group),
+                None => Some(0),
+            },
+            Op::Global { index, .. } => match self.definitions.get(index).copied().flatten() {
+                Some(group) => self.any_number(group),
+                None => Some(0),
+            },
+            Op::Fn(group) => sum(self.captured(group, locals), self.any_number(group)),
+            Op::LetFn { group, body, .. } => {
+                let functions = self.any_number(group);
+                sum(functions, self.expr(body, locals))
+            }
+            Op::Def { value: Some(value), .. } => match &value.op {
+                Op::Fn(group) => self.captured(group, locals),
+                _ => self.expr(value, locals),
+            },
+            Op::Loop { first, inits, body } => {
+                let all = self.all(inits, locals);
+                for slot in (*first..).take(inits.len()) {
+                    locals.remove(&slot);
+                }
+                let inside = self.expr(body, locals);
+                let turns = if inside == Some(0) || !has_recur(body) { inside } else { None };
+                sum(all, turns)
+            }
+            Op::For { steps, .. } => self.each(steps, locals),
+            Op::Call { f, args } => {
+                let args = self.all(args, locals);
+                sum(args, self.called(f, locals))
+            }
+            Op::Builtin { row, args } => self.builtin(row.namespace, row.name, args, locals),
+            _ => {
+                let mut inside = Vec::new();
+                ir.children(&mut |child| inside.push(child));
+                inside.into_iter().map(|child| self.expr(child, locals)).fold(Some(0), sum)
+            }
+        }
+    }
+
+    fn all(&mut self, parts: &'a [Ir], locals: &mut Locals<'a>) -> Bound {
+        parts.iter().map(|part| self.expr(part, locals)).fold(Some(0), sum)
+    }
+
+    fn builtin(&mut self, namespace: &str, name: &str, args: &'a [Ir], locals: &mut Locals<'a>) -> Bound {
+        match (name, args) {
+            _ if (namespace, name) == ("tool", "call") => sum(self.all(args, locals), Some(1)),
+            (name, [f, items]) if EACH.contains(&name) => {
+                let once = self.called(f, locals);
+                let all = match (once, size(items)) {
+                    (Some(0), _) => Some(0),
+                    (once, Some(size)) => once.map(|once| once.saturating_mul(size)),
+                    (_, None) => None,
+                };
+                sum(self.expr(items, locals), all)
+            }
+            ("pcalls", functions) => functions.iter().map(|f| self.called(f, locals)).fold(Some(0), sum),
+            _ => self.all(args, locals),
+        }
+    }
+
+    /// Calls made by one call of what `f` is.
+    fn called(&mut self, f: &'a Ir, locals: &mut Locals<'a>) -> Bound {
+        let group = match &f.op {
+            Op::Fn(group) => Some(&**group),
+            Op::Local(local) => locals.get(&local.slot).copied(),
+            Op::Global { index, .. } => self.definitions.get(index).copied().flatten(),
+            Op::Const(Value::Builtin(row)) if (row.namespace, row.name) == ("tool", "call") => return Some(1),
+            _ => None,
+        };
+        match group {
+            Some(group) => sum(self.captured(group, locals), self.group(group)),
+            None => self.expr(f, locals),
+        }
+    }
+
+    /// One call of a function: of its arities the one that calls most.
+    fn group(&mut self, group: &'a GroupIr) -> Bound {
+        let this = std::ptr::from_ref(group);
+        if self.under_way.contains(&this) {
+            self.met.push(this);
+            return Some(0);
+        }
+        self.under_way.push(this);
+        let mut most = Some(0);
+        for arity in group.members.iter().flat_map(|member: &MemberIr| &member.arities) {
+            let inside = self.expr(&arity.body, &mut BTreeMap::new());
+            // A function that calls itself calls as often as it likes.
+            let again = inside != Some(0) && (names_itself(&arity.body) || self.met.contains(&this) || group.members.len() > 1);
+            most = larger(most, if again { None } else { inside });
+        }
+        self.under_way.pop();
+        most
+    }
+
+    /// Any number of calls of a function: none, or no bound.
+    fn any_number(&mut self, group: &'a GroupIr) -> Bound {
+        self.group(group).filter(|most| *most == 0)
+    }
+
+    /// What a function takes from around may be functions that call.
+    fn captured(&mut self, group: &'a GroupIr, locals: &Locals<'a>) -> Bound {
+        let taken = group.captures.iter().filter_map(|capture| match capture {
+            Capture::Local(local) => locals.get(&local.slot).copied(),
+            Capture::Capture(_) | Capture::This | Capture::Sibling(_) => None,
+        });
+        let taken: Vec<&'a GroupIr> = taken.collect();
+        taken.into_iter().map(|group| self.any_number(group)).fold(Some(0), sum)
+    }
+
+    /// `for` and `doseq`: what follows a collection happens once for each item.
+    fn each(&mut self, steps: &'a [Step], locals: &mut Locals<'a>) -> Bound {
+        let Some((step, rest)) = steps.split_first() else { return Some(0) };
+        match step {
+            Step::Each(slot, items) => {
+                locals.remove(slot);
+                let inside = self.each(rest, locals);
+                let all = match (inside, size(items)) {
+                    (Some(0), _) => Some(0),
+                    (inside, Some(size)) => inside.map(|inside| inside.saturating_mul(size)),
+                    (_, None) => None,
+                };
+                sum(self.expr(items, locals), all)
+            }
+            Step::Bind(slot, ir) => {
+                let this = self.expr(ir, locals);
+                locals.remove(slot);
+                sum(this, self.each(rest, locals))
+            }
+            Step::When(ir) | Step::While(ir) | Step::Body(ir) => {
+                let this = self.expr(ir, locals);
+                sum(this, self.each(rest, locals))
+            }
+        }
+    }
+}
+
+/// Items of a collection that is written out.
+fn size(ir: &Ir) -> Option<u64> {
+    match &ir.op {
+        Op::Const(value) => value.len().map(|len| len as u64),
+        Op::Vector(parts) | Op::Set(parts) => Some(parts.len() as u64),
+        Op::Builtin { row, args } => match (row.name, args.as_slice()) {
+            ("range", [Ir { op: Op::Const(end), .. }]) => u64::try_from(end.as_int()?).ok(),
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+fn has_recur(ir: &Ir) -> bool {
+    finds(ir, &|op| matches!(op, Op::Recur { .. }))
+}
+
+fn names_itself(ir: &Ir) -> bool {
+    finds(ir, &|op| match op {
+        Op::This | Op::Sibling(_) | Op::Recur { .. } => true,
+        Op::Fn(group) => group.captures.iter().any(|capture| matches!(capture, Capture::This | Capture::Sibling(_))),
+        _ => false,
+    })
+}
+
+fn finds(ir: &Ir, wanted: &dyn Fn(&Op) -> bool) -> bool {
+    let mut found = wanted(&ir.op);
+    ir.children(&mut |child| found = found || finds(child, wanted));
+    found
+}

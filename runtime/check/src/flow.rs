@@ -1,0 +1,375 @@
+//! Where the results of upstream calls go in a program, and what is taken out of them.
+//!
+//! An expression is known to be a place in a result, or nothing is known of it. Places go through `let`, destructuring, captures,
+//! look-ups and the functions that hand items to a function literal. Anything else that gets a whole result may look at its `:ok`.
+
+use std::collections::BTreeMap;
+
+use ptc_catalog::{Catalog, Tool};
+use ptc_lisp::ir::{Capture, GroupIr, Ir, Op, Step as Turn};
+use ptc_lisp::{Program, Span, Value};
+
+use crate::output::{self, Step};
+use crate::{Concern, Finding, tool_of};
+
+/// Functions that give each item of their last argument to their first.
+const EACH: &[&str] = &[
+    "every?",
+    "filter",
+    "filterv",
+    "group-by",
+    "keep",
+    "map",
+    "mapcat",
+    "mapv",
+    "max-by",
+    "min-by",
+    "not-any?",
+    "not-every?",
+    "partition-by",
+    "pmap",
+    "remove",
+    "run!",
+    "some",
+    "sort-by",
+    "split-with",
+    "sum-by",
+    "take-while",
+    "drop-while",
+];
+/// Functions that give one item.
+const ONE: &[&str] = &["first", "second", "last", "peek", "rand-nth", "nth"];
+/// Functions that give what they get, with fewer items or in another order.
+const SAME: &[&str] = &["vec", "doall", "seq", "rest", "next", "reverse", "distinct", "sort", "butlast", "shuffle", "identity"];
+/// The same, where what they get comes last.
+const SAME_LAST: &[&str] = &["filter", "filterv", "remove", "take", "drop", "sort-by", "take-while", "drop-while", "distinct-by"];
+/// Functions that ask whether there is a value.
+const ASKS: &[&str] = &["nil?", "some?", "not", "boolean", "empty?", "not-empty", "true?", "false?", "contains?"];
+
+/// A place in the result of a call.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Place {
+    site: usize,
+    path: Vec<Step>,
+}
+
+/// A call and what was seen of its result.
+struct Site {
+    tool: Option<&'static Tool>,
+    name: String,
+    /// Something asks whether it went well, or may do so.
+    checked: bool,
+    /// The first use of its `:value`.
+    used: Option<Span>,
+}
+
+/// What slots and captures of the function under way hold.
+#[derive(Default)]
+struct Frame {
+    slots: BTreeMap<u32, Place>,
+    captures: Vec<Option<Place>>,
+}
+
+struct Walk<'a> {
+    known: BTreeMap<Span, (Option<&'static Tool>, String)>,
+    sites: Vec<Site>,
+    findings: &'a mut Vec<Finding>,
+}
+
+/// Adds what is found about the results of a program's calls.
+pub(crate) fn follow(program: &Program, catalog: &Catalog, findings: &mut Vec<Finding>) {
+    let name = |site: &ptc_lisp::ToolCallSite| match (&site.server, &site.tool) {
+        (Some(server), Some(tool)) => format!("{server}/{tool}"),
+        _ => "the call".to_owned(),
+    };
+    let known = program.tool_calls().iter().map(|site| (site.span, (tool_of(site, catalog), name(site)))).collect();
+    let mut walk = Walk { known, sites: Vec::new(), findings };
+    let mut frame = Frame::default();
+    let value = walk.expr(program.ir(), &mut frame);
+    // Whoever reads the program's value sees all of it.
+    walk.escapes(value);
+    let Walk { sites, findings, .. } = walk;
+    for site in sites.iter().filter(|site| !site.checked) {
+        let Some(span) = site.used else { continue };
+        findings.push(Finding {
+            concern: Concern::Unchecked,
+            message: format!("the value of {} is used without a look at :ok", site.name),
+            hint: Some("when the call fails, :value is nil and :message says why".to_owned()),
+            span,
+        });
+    }
+}
+
+impl Walk<'_> {
+    /// What an expression is known to be.
+    fn expr(&mut self, ir: &Ir, frame: &mut Frame) -> Option<Place> {
+        match &ir.op {
+            Op::Local(local) => frame.slots.get(&local.slot).cloned(),
+            Op::Capture(at) => frame.captures.get(*at as usize).cloned().flatten(),
+            Op::Let { bindings, body } => {
+                for (slot, value) in bindings {
+                    let place = self.expr(value, frame);
+                    set(frame, *slot, place);
+                }
+                self.expr(body, frame)
+            }
+            Op::Do(parts) => {
+                let mut last = None;
+                for part in parts {
+                    last = self.expr(part, frame);
+                }
+                last
+            }
+            Op::If(parts) => {
+                let [test, then, otherwise] = &**parts;
+                let test = self.expr(test, frame);
+                self.asked(test);
+                let then = self.expr(then, frame);
+                let otherwise = self.expr(otherwise, frame);
+                if then == otherwise { then } else { self.both(then, otherwise) }
+            }
+            Op::And(parts) | Op::Or(parts) => {
+                for part in parts {
+                    let place = self.expr(part, frame);
+                    self.asked(place.clone());
+                    self.escapes(place);
+                }
+                None
+            }
+            Op::Key { from, key, default } => {
+                for part in default {
+                    let place = self.expr(part, frame);
+                    self.escapes(place);
+                }
+                let place = frame.slots.get(&from.slot).cloned()?;
+                self.key(place, key, ir.span)
+            }
+            Op::Nth(from, _) => frame.slots.get(&from.slot).cloned().map(item),
+            Op::Rest(from, _) => frame.slots.get(&from.slot).cloned(),
+            Op::Call { f, args } => self.call(f, args, ir.span, frame),
+            Op::Builtin { row, args } => self.builtin(row.namespace, row.name, args, ir.span, frame),
+            Op::Fn(group) => {
+                self.function(group, frame, None);
+                None
+            }
+            Op::For { steps, .. } => {
+                for step in steps {
+                    match step {
+                        Turn::Each(slot, items) => {
+                            let place = self.expr(items, frame).map(item);
+                            set(frame, *slot, place);
+                        }
+                        Turn::Bind(slot, value) => {
+                            let place = self.expr(value, frame);
+                            set(frame, *slot, place);
+                        }
+                        Turn::When(test) | Turn::While(test) => {
+                            let place = self.expr(test, frame);
+                            self.asked(place);
+                        }
+                        Turn::Body(body) => {
+                            let place = self.expr(body, frame);
+                            self.escapes(place);
+                        }
+                    }
+                }
+                None
+            }
+            Op::Loop { first, inits, body } => {
+                for (at, init) in inits.iter().enumerate() {
+                    let place = self.expr(init, frame);
+                    self.escapes(place);
+                    set(frame, *first + at as u32, None);
+                }
+                self.expr(body, frame)
+            }
+            Op::LetFn { group, body, .. } => {
+                self.function(group, frame, None);
+                self.expr(body, frame)
+            }
+            // Of the rest nothing is known but what is inside.
+            _ => {
+                let mut inside = Vec::new();
+                ir.children(&mut |child| inside.push(child));
+                for child in inside {
+                    let place = self.expr(child, frame);
+                    self.escapes(place);
+                }
+                None
+            }
+        }
+    }
+
+    fn call(&mut self, f: &Ir, args: &[Ir], span: Span, frame: &mut Frame) -> Option<Place> {
+        if let (Op::Const(key), [from, rest @ ..]) = (&f.op, args)
+            && matches!(key, Value::Keyword(_))
+        {
+            let place = self.expr(from, frame);
+            self.each_escapes(rest, frame);
+            return self.key(place?, key, span);
+        }
+        let place = self.expr(f, frame);
+        if let (Some(place), [Ir { op: Op::Const(key), .. }]) = (place.clone(), args) {
+            return self.key(place, key, span);
+        }
+        self.escapes(place);
+        self.each_escapes(args, frame);
+        None
+    }
+
+    fn builtin(&mut self, namespace: &str, name: &str, args: &[Ir], span: Span, frame: &mut Frame) -> Option<Place> {
+        if (namespace, name) == ("tool", "call") {
+            self.each_escapes(args, frame);
+            let (tool, name) = self.known.get(&span).cloned().unwrap_or((None, "the call".to_owned()));
+            self.sites.push(Site { tool, name, checked: false, used: None });
+            return Some(Place { site: self.sites.len() - 1, path: Vec::new() });
+        }
+        match (name, args) {
+            ("get", [from, Ir { op: Op::Const(key), .. }, rest @ ..]) => {
+                let place = self.expr(from, frame);
+                self.each_escapes(rest, frame);
+                self.key(place?, key, span)
+            }
+            ("get-in", [from, Ir { op: Op::Const(keys), .. }, rest @ ..]) => {
+                let mut place = self.expr(from, frame);
+                self.each_escapes(rest, frame);
+                for key in keys.items().into_iter().flatten() {
+                    place = match key.as_name() {
+                        Some(_) => self.key(place?, key, span),
+                        None => place.map(item),
+                    };
+                }
+                place
+            }
+            (name, [f, .., items]) if EACH.contains(&name) => {
+                let place = self.expr(items, frame);
+                let each = place.clone().map(item);
+                match (&f.op, each) {
+                    (Op::Const(key @ Value::Keyword(_)), Some(each)) => {
+                        self.key(each, key, f.span);
+                    }
+                    (Op::Fn(group), each) => self.function(group, frame, each.as_ref()),
+                    _ => {
+                        let f = self.expr(f, frame);
+                        self.escapes(f);
+                        self.escapes(place.clone());
+                    }
+                }
+                place.filter(|_| SAME_LAST.contains(&name))
+            }
+            (name, [from, rest @ ..]) if ONE.contains(&name) => {
+                let place = self.expr(from, frame);
+                self.each_escapes(rest, frame);
+                place.map(item)
+            }
+            (name, [from]) if SAME.contains(&name) => self.expr(from, frame),
+            (name, [.., from]) if SAME_LAST.contains(&name) => self.expr(from, frame),
+            (name, [from, rest @ ..]) if ASKS.contains(&name) => {
+                let place = self.expr(from, frame);
+                self.asked(place.clone());
+                self.escapes(place);
+                self.each_escapes(rest, frame);
+                None
+            }
+            _ => {
+                self.each_escapes(args, frame);
+                None
+            }
+        }
+    }
+
+    /// A function literal; `first` is what its first parameter gets, where that is known.
+    fn function(&mut self, group: &GroupIr, frame: &Frame, first: Option<&Place>) {
+        let captures: Vec<Option<Place>> = group
+            .captures
+            .iter()
+            .map(|capture| match capture {
+                Capture::Local(local) => frame.slots.get(&local.slot).cloned(),
+                Capture::Capture(at) => frame.captures.get(*at as usize).cloned().flatten(),
+                Capture::This | Capture::Sibling(_) => None,
+            })
+            .collect();
+        for arity in group.members.iter().flat_map(|member| &member.arities) {
+            let mut inner = Frame { slots: BTreeMap::new(), captures: captures.clone() };
+            if arity.fixed == 1 && !arity.variadic {
+                set(&mut inner, 0, first.cloned());
+            }
+            let place = self.expr(&arity.body, &mut inner);
+            self.escapes(place);
+        }
+    }
+
+    /// The place at a key of a place.
+    fn key(&mut self, from: Place, key: &Value, span: Span) -> Option<Place> {
+        let Some(name) = key.as_name() else { return Some(item(from)) };
+        let mut place = from;
+        let site = self.sites.get_mut(place.site)?;
+        if place.path.is_empty() {
+            match name {
+                "value" => {
+                    site.used.get_or_insert(span);
+                }
+                _ => site.checked = true,
+            }
+        }
+        place.path.push(Step::Key(name.to_owned()));
+        if let Some((Step::Key(first), rest)) = place.path.split_first()
+            && first == "value"
+            && !rest.is_empty()
+            && let Some(missing) = site.tool.and_then(|tool| output::missing(tool, rest))
+        {
+            self.findings.push(Finding {
+                concern: Concern::Path,
+                message: format!("{}: {}, by its output schema", site.name, missing.message),
+                hint: missing.hint,
+                span,
+            });
+            // What follows has no schema any more.
+            return None;
+        }
+        Some(place)
+    }
+
+    /// A place is a condition: that asks whether there is anything.
+    fn asked(&mut self, place: Option<Place>) {
+        if let Some(site) = place.and_then(|place| self.sites.get_mut(place.site)) {
+            site.checked = true;
+        }
+    }
+
+    /// A place goes where nobody follows it: who gets a whole result may look at its `:ok`.
+    fn escapes(&mut self, place: Option<Place>) {
+        if let Some(place) = place
+            && place.path.is_empty()
+            && let Some(site) = self.sites.get_mut(place.site)
+        {
+            site.checked = true;
+        }
+    }
+
+    fn each_escapes(&mut self, args: &[Ir], frame: &mut Frame) {
+        for arg in args {
+            let place = self.expr(arg, frame);
+            self.escapes(place);
+        }
+    }
+
+    /// One of two places: nobody knows which.
+    fn both(&mut self, one: Option<Place>, other: Option<Place>) -> Option<Place> {
+        self.escapes(one);
+        self.escapes(other);
+        None
+    }
+}
+
+fn set(frame: &mut Frame, slot: u32, place: Option<Place>) {
+    match place {
+        Some(place) => frame.slots.insert(slot, place),
+        None => frame.slots.remove(&slot),
+    };
+}
+
+fn item(mut place: Place) -> Place {
+    place.path.push(Step::Item);
+    place
+}

@@ -1,0 +1,179 @@
+//! Paths into results against output schemas.
+//!
+//! Only what a schema rules out counts: where it says nothing, or says several things, anything may be there.
+
+use std::collections::BTreeSet;
+
+use ptc_catalog::Tool;
+use ptc_lisp::{Kind, Value, json};
+
+use crate::near_name;
+
+/// One step into a value.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Step {
+    /// The value at a key.
+    Key(String),
+    /// One of the items.
+    Item,
+}
+
+/// What is wrong with the last step of a path, and what to do.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Missing {
+    pub(crate) message: String,
+    pub(crate) hint: Option<String>,
+}
+
+/// Schemas behind a `$ref` chain or in nested alternatives that are looked at.
+const MOST: usize = 64;
+/// Names that a hint lists.
+const LISTED: usize = 20;
+
+/// What a tool's output schema says of a path from `:value` on; `None` where it has nothing against it.
+pub(crate) fn missing(tool: &Tool, path: &[Step]) -> Option<Missing> {
+    let (last, before) = path.split_last()?;
+    // Cheaper than reading a definition that has none.
+    if !tool.definition.contains("\"outputSchema\"") {
+        return None;
+    }
+    let definition = json::decode(tool.definition.as_bytes()).ok()?;
+    let root = definition.get("outputSchema")?;
+    let mut at = alternatives(root, vec![root])?;
+    for step in before {
+        at = alternatives(root, inside(&at, step).ok()?)?;
+    }
+    match (inside(&at, last), last) {
+        (Err(Nothing { names, closed, kinds }), Step::Key(key)) => {
+            let near = near_name(key, names.iter().map(String::as_str));
+            if names.is_empty() && kinds.is_empty() || !closed && near.is_none() && kinds.is_empty() {
+                return None;
+            }
+            let whose = if before.is_empty() { "the value".to_owned() } else { format!("what is at {}", written(before)) };
+            let message = if kinds.is_empty() {
+                format!("{whose} has no '{key}'")
+            } else {
+                let article = if kinds.iter().any(|kind| kind.starts_with(['a', 'i'])) { "an" } else { "a" };
+                format!("{whose} is {article} {}, which has no '{key}'", kinds.join(" or "))
+            };
+            let listed: Vec<&str> = names.iter().map(String::as_str).take(LISTED).collect();
+            let hint = match near {
+                Some(near) => Some(format!("did you mean '{near}'?")),
+                None if kinds.iter().any(|kind| kind == "array") => Some("take an item first, or map over it".to_owned()),
+                None => (!listed.is_empty()).then(|| format!("its keys: {}", listed.join(", "))),
+            };
+            Some(Missing { message, hint })
+        }
+        _ => None,
+    }
+}
+
+/// What no alternative has.
+struct Nothing {
+    /// Keys that they have.
+    names: BTreeSet<String>,
+    /// Whether each of them refuses others.
+    closed: bool,
+    /// Types without keys, where no alternative is an object.
+    kinds: Vec<String>,
+}
+
+/// The schemas one step further; empty where anything may be there.
+fn inside<'s>(schemas: &[&'s Value], step: &Step) -> Result<Vec<&'s Value>, Nothing> {
+    let mut found = Vec::new();
+    let mut nothing = Nothing { names: BTreeSet::new(), closed: true, kinds: Vec::new() };
+    for schema in schemas {
+        match step {
+            Step::Item => match schema.get("items") {
+                Some(items) if is_only(schema, "array") => found.push(items),
+                _ => return Ok(Vec::new()),
+            },
+            Step::Key(key) => {
+                let properties = schema.get("properties");
+                if let Some(inner) = properties.and_then(|properties| properties.get(key)) {
+                    found.push(inner);
+                } else if !admits(schema, "object") {
+                    // The value of a key of nil is nil, and says nothing of the path.
+                    nothing.kinds.extend(types(schema).into_iter().filter(|kind| kind != "null"));
+                } else {
+                    match schema.get("additionalProperties").or_else(|| schema.get("unevaluatedProperties")) {
+                        Some(inner) if inner.kind() == Kind::Map && inner.len() != Some(0) => found.push(inner),
+                        rest => nothing.closed &= rest.and_then(Value::as_bool) == Some(false),
+                    }
+                    let names = properties.and_then(Value::entries).into_iter().flatten().filter_map(|(name, _)| name.as_name());
+                    nothing.names.extend(names.map(str::to_owned));
+                    if nothing.names.is_empty() && !nothing.closed {
+                        return Ok(Vec::new());
+                    }
+                    nothing.kinds.clear();
+                }
+            }
+        }
+    }
+    if found.is_empty() && !schemas.is_empty() { Err(nothing) } else { Ok(found) }
+}
+
+/// The schemas with references followed and alternatives listed; `None` where one of them is beyond what is understood here.
+fn alternatives<'s>(root: &'s Value, schemas: Vec<&'s Value>) -> Option<Vec<&'s Value>> {
+    let mut out = Vec::new();
+    let mut waiting = schemas;
+    let mut seen = 0;
+    while let Some(schema) = waiting.pop() {
+        seen += 1;
+        if seen > MOST || schema.kind() != Kind::Map {
+            return None;
+        }
+        if let Some(reference) = schema.get("$ref") {
+            waiting.push(target(root, reference.as_str()?)?);
+            continue;
+        }
+        let branches = ["anyOf", "oneOf"].iter().find_map(|key| schema.get(key));
+        match branches {
+            // Parts that count together, or beside alternatives, are more than a path check needs to know.
+            _ if schema.get("allOf").is_some() => return None,
+            Some(_) if schema.get("properties").is_some() => return None,
+            Some(branches) => waiting.extend(branches.items()?.filter(|branch| !is_only(branch, "null"))),
+            None => out.push(schema),
+        }
+    }
+    (!out.is_empty()).then_some(out)
+}
+
+/// What a reference inside the schema points at.
+fn target<'s>(root: &'s Value, reference: &str) -> Option<&'s Value> {
+    let mut at = root;
+    for segment in reference.strip_prefix('#')?.split('/').skip(1) {
+        at = at.get(&segment.replace("~1", "/").replace("~0", "~"))?;
+    }
+    Some(at)
+}
+
+fn types(schema: &Value) -> Vec<String> {
+    match schema.get("type") {
+        Some(one) if one.as_str().is_some() => one.as_str().map(str::to_owned).into_iter().collect(),
+        Some(many) => many.items().into_iter().flatten().filter_map(Value::as_str).map(str::to_owned).collect(),
+        None => Vec::new(),
+    }
+}
+
+fn admits(schema: &Value, kind: &str) -> bool {
+    let types = types(schema);
+    types.is_empty() || types.iter().any(|name| name == kind)
+}
+
+fn is_only(schema: &Value, kind: &str) -> bool {
+    let types = types(schema);
+    types.iter().any(|name| name == kind) && types.iter().all(|name| name == kind || name == "null")
+}
+
+/// A path as programs write it.
+fn written(path: &[Step]) -> String {
+    let steps: Vec<String> = path
+        .iter()
+        .map(|step| match step {
+            Step::Key(key) => format!(":{key}"),
+            Step::Item => "item".to_owned(),
+        })
+        .collect();
+    format!("[{}]", steps.join(" "))
+}

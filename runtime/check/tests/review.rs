@@ -1,0 +1,153 @@
+//! Programs, what a review says of their results, and what they cost.
+
+use ptc_catalog::{Annotations, Catalog, McpStdio, Tool, Transport, Upstream};
+use ptc_check::Concern;
+use ptc_lisp::Program;
+
+const fn tool(name: &'static str, definition: &'static str, read_only: Option<bool>) -> Tool {
+    let annotations = Annotations { read_only, ..Annotations::NONE };
+    Tool { name, description: "", args: &[], closed: false, doc: "", definition, digest: "", annotations, operation: None }
+}
+
+const ORDERS: &str = r##"{"outputSchema":{"type":"object","additionalProperties":false,"properties":{
+    "orders":{"type":"array","items":{"$ref":"#/$defs/order"}},"total":{"type":"integer"},
+    "next":{"anyOf":[{"type":"null"},{"type":"object","properties":{"cursor":{"type":"string"}},"additionalProperties":false}]},
+    "extra":{"type":"object"},"any":{}},
+  "$defs":{"order":{"type":"object","properties":{"id":{"type":"integer"},"customer":{"type":"object","properties":{"name":{"type":"string"}}}}}}}}"##;
+
+static CATALOG: Catalog = Catalog {
+    digest: "",
+    upstreams: &[Upstream {
+        name: "shop",
+        description: "",
+        transport: Transport::McpStdio(McpStdio::new("x")),
+        tools: &[tool("cancel", "{}", Some(false)), tool("mystery", "{}", None), tool("orders", ORDERS, Some(true))],
+    }],
+};
+
+/// Programs with `$t` for a call of the tool t, and what is found: `path` and `unchecked` findings.
+const FINDINGS: &[(&str, &[&str])] = &[
+    ("(let [r $orders] (if (:ok r) (:total (:value r)) (:message r)))", &[]),
+    ("(let [r $orders] (when (:ok r) (map :id (:orders (:value r)))))", &[]),
+    (
+        "(let [r $orders] (when (:ok r) (:totl (:value r))))",
+        &["path: shop/orders: the value has no 'totl', by its output schema; did you mean 'total'?"],
+    ),
+    (
+        "(let [r $orders] (when (:ok r) (get-in r [:value :sum])))",
+        &["path: shop/orders: the value has no 'sum', by its output schema; its keys: any, extra, next, orders, total"],
+    ),
+    (
+        "(let [r $orders] (when (:ok r) (-> r :value :orders :id)))",
+        &[
+            "path: shop/orders: what is at [:orders] is an array, which has no 'id', by its output schema; take an item first, or map over it",
+        ],
+    ),
+    (
+        "(let [r $orders] (when (:ok r) (->> r :value :orders (map (fn [o] (get-in o [:customer :nam]))))))",
+        &["path: shop/orders: what is at [:orders item :customer] has no 'nam', by its output schema; did you mean 'name'?"],
+    ),
+    (
+        "(let [{:keys [ok value]} $orders] (when ok (for [o (:orders value)] (:idd o))))",
+        &["path: shop/orders: what is at [:orders item] has no 'idd', by its output schema; did you mean 'id'?"],
+    ),
+    (
+        "(let [r $orders] (when (:ok r) (get-in r [:value :next :cursr])))",
+        &["path: shop/orders: what is at [:next] has no 'cursr', by its output schema; did you mean 'cursor'?"],
+    ),
+    (
+        "(let [r $orders] (when (:ok r) (get-in r [:value :total :cents])))",
+        &["path: shop/orders: what is at [:total] is an integer, which has no 'cents', by its output schema; "],
+    ),
+    // What a schema leaves open may be there.
+    ("(let [r $orders] (when (:ok r) [(get-in r [:value :extra :x]) (get-in r [:value :any :x :y])]))", &[]),
+    ("(let [r $orders] (when (:ok r) (map :weight (:orders (:value r)))))", &[]),
+    ("(let [r $mystery] (when (:ok r) (:x (:value r))))", &[]),
+    (
+        "(:total (:value $orders))",
+        &[
+            "unchecked: the value of shop/orders is used without a look at :ok; when the call fails, :value is nil and :message says why",
+        ],
+    ),
+    (
+        "(let [r $mystery v (:value r)] (map :id v))",
+        &[
+            "unchecked: the value of shop/mystery is used without a look at :ok; when the call fails, :value is nil and :message says why",
+        ],
+    ),
+    (
+        "(let [r $mystery] (map (fn [x] (:value r)) [1]))",
+        &[
+            "unchecked: the value of shop/mystery is used without a look at :ok; when the call fails, :value is nil and :message says why",
+        ],
+    ),
+    // Whoever gets the whole result may look.
+    ("(defn value-of [r] (if (:ok r) (:value r) (fail (:message r)))) (:x (value-of $mystery))", &[]),
+    ("(let [r $mystery] [(:value r) r])", &[]),
+    ("(let [r $mystery] (or (:value r) []))", &[]),
+    ("(if-let [v (:value $mystery)] v :none)", &[]),
+    ("$mystery", &[]),
+];
+
+/// Programs and their cost.
+const COSTS: &[(&str, &str)] = &[
+    ("(+ 1 2)", "no upstream calls"),
+    ("$orders", "at most 1 upstream call, read-only"),
+    ("[$orders $orders $cancel]", "at most 3 upstream calls, which change something"),
+    ("[$orders $mystery]", "at most 2 upstream calls, with effects that its tools do not tell"),
+    ("(if data/x $orders (do $orders $orders))", "at most 2 upstream calls, read-only"),
+    ("(mapv (fn [x] $orders) [1 2 3])", "at most 3 upstream calls, read-only"),
+    ("(mapv (fn [x] $orders) data/ids)", "any number of upstream calls, read-only"),
+    ("(for [x [1 2] y (range 5)] $orders)", "at most 10 upstream calls, read-only"),
+    ("(loop [n 3] (when (pos? n) $orders (recur (dec n))))", "any number of upstream calls, read-only"),
+    ("(loop [n 3] (if (pos? n) (recur (dec n)) $orders))", "any number of upstream calls, read-only"),
+    ("(defn f [x] $orders) [(f 1) (f 2)]", "at most 2 upstream calls, read-only"),
+    ("(defn f [x] $orders) (map f data/ids)", "any number of upstream calls, read-only"),
+    ("(defn f [x] $orders)", "no upstream calls"),
+    ("(defn f [n] (if (pos? n) (f (dec n)) 0)) (f 3) $orders", "at most 1 upstream call, read-only"),
+    ("(defn f [n] $orders (if (pos? n) (f (dec n)) 0)) (f 3)", "any number of upstream calls, read-only"),
+    ("(let [f (fn [] $orders)] (f) (f))", "at most 2 upstream calls, read-only"),
+    ("(let [f (fn [] $orders)] (fn [] (f)))", "any number of upstream calls, read-only"),
+    ("(pcalls #(do $orders) #(do $orders))", "at most 2 upstream calls, read-only"),
+    ("(map tool/call data/requests)", "any number of upstream calls, with effects that its tools do not tell"),
+    (
+        "(let [t data/tool] (tool/call {:server \"shop\" :tool t}))",
+        "at most 1 upstream call, with effects that its tools do not tell",
+    ),
+];
+
+fn compiled(text: &str) -> Program {
+    let mut source = text.to_owned();
+    for name in ["orders", "mystery", "cancel"] {
+        source = source.replace(&format!("${name}"), &format!("(tool/call {{:server \"shop\" :tool \"{name}\"}})"));
+    }
+    Program::compile(&source).unwrap_or_else(|fault| panic!("{source}: {fault}"))
+}
+
+#[test]
+fn results_are_followed() {
+    for (text, expected) in FINDINGS {
+        let review = ptc_check::review(&compiled(text), &CATALOG);
+        let found: Vec<String> = review
+            .findings
+            .into_iter()
+            .map(|finding| {
+                let concern = match finding.concern {
+                    Concern::Path => "path",
+                    Concern::Unchecked => "unchecked",
+                    Concern::Fails(_) | Concern::Doubtful => "call",
+                };
+                assert!(!finding.is_certain(), "{text}");
+                format!("{concern}: {}; {}", finding.message, finding.hint.unwrap_or_default())
+            })
+            .collect();
+        assert_eq!(&found, expected, "{text}");
+    }
+}
+
+#[test]
+fn calls_are_bounded() {
+    for (text, expected) in COSTS {
+        assert_eq!(ptc_check::review(&compiled(text), &CATALOG).cost.to_string(), *expected, "{text}");
+    }
+}
