@@ -104,7 +104,7 @@ fn is_exact(version: &str) -> bool {
     let plain = version.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | '+' | '_' | '!'));
     let mut parts = version.split('.');
     let numeric = |part: Option<&str>| part.is_some_and(|p| p.starts_with(|c: char| c.is_ascii_digit()));
-    plain && numeric(parts.next()) && numeric(parts.next()) && !version.ends_with(".x")
+    plain && numeric(parts.next()) && numeric(parts.next()) && parts.all(|part| part != "x")
 }
 
 #[cfg(test)]
@@ -120,6 +120,7 @@ mod tests {
             ("/usr/bin/npx", &["@scope/server@2025.8.18"], Some(("@scope/server@2025.8.18", true))),
             ("npx.cmd", &["server@latest"], Some(("server@latest", false))),
             ("npx", &["server@^1.2.3"], Some(("server@^1.2.3", false))),
+            ("npx", &["server@1.2.x"], Some(("server@1.2.x", false))),
             ("npx", &["server@1"], Some(("server@1", false))),
             ("npx", &["--package=server@1.0.0", "run-it"], Some(("server@1.0.0", true))),
             ("npx", &["-p", "server", "run-it"], Some(("server", false))),

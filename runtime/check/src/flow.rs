@@ -137,7 +137,7 @@ impl Walk<'_> {
                 None
             }
             Op::Key { from, key, default } => {
-                for part in default {
+                if let Some(part) = default {
                     let place = self.expr(part, frame);
                     self.escapes(place);
                 }
