@@ -28,11 +28,11 @@ fn only_http_upstreams_bring_the_http_client() {
     const OPENAPI: &str = r#""c": {"transport": "openapi", "base_url": "https://c.example", "schema_file": "c.json",
                                    "include_operations": ["list"]}"#;
     for (upstreams, features) in [
-        (String::new(), "features = []"),
-        (STDIO.to_owned(), "features = []"),
-        (HTTP.to_owned(), r#"features = ["http"]"#),
-        (OPENAPI.to_owned(), r#"features = ["http"]"#),
-        (format!("{STDIO}, {OPENAPI}"), r#"features = ["http"]"#),
+        (String::new(), r#"features = ["http-server"]"#),
+        (STDIO.to_owned(), r#"features = ["http-server"]"#),
+        (HTTP.to_owned(), r#"features = ["http", "http-server"]"#),
+        (OPENAPI.to_owned(), r#"features = ["http", "http-server"]"#),
+        (format!("{STDIO}, {OPENAPI}"), r#"features = ["http", "http-server"]"#),
     ] {
         let text = manifest(&upstreams);
         let runtime = text.lines().find(|line| line.starts_with("ptc-runtime = ")).unwrap();

@@ -28,7 +28,7 @@
 //! - [`session`]: definitions and results that outlive a call.
 //! - [`profile`], [`describe`]: what comes back; what the tool says of itself.
 //! - [`upstream`], [`discovery`], [`secrets`]: upstream clients, the catalog as programs see it, credentials and redaction.
-//! - [`log`]: lines on standard error.
+//! - [`log`]: lines on standard error; [`random`]: names that nobody can guess.
 
 pub mod alloc;
 pub mod command;
@@ -39,6 +39,7 @@ pub mod log;
 pub mod pool;
 pub mod profile;
 pub mod protocol;
+pub mod random;
 pub mod schema;
 pub mod secrets;
 pub mod server;

@@ -56,8 +56,25 @@ pub fn enabled(level: Level) -> bool {
     level as u8 >= THRESHOLD.load(Ordering::Relaxed)
 }
 
+/// What a field says.
+#[derive(Debug, Clone, Copy)]
+pub enum Field<'a> {
+    /// A text, which is redacted.
+    Text(&'a str),
+    /// A number.
+    Number(u64),
+}
+
 /// Writes a line: what happened, and fields as name and text.
 pub fn line(level: Level, event: &str, fields: &[(&str, &str)]) {
+    if enabled(level) {
+        let fields: Vec<_> = fields.iter().map(|(name, text)| (*name, Field::Text(text))).collect();
+        record(level, event, &fields);
+    }
+}
+
+/// The same with numbers among the fields.
+pub fn record(level: Level, event: &str, fields: &[(&str, Field<'_>)]) {
     if !enabled(level) {
         return;
     }
@@ -68,7 +85,7 @@ pub fn line(level: Level, event: &str, fields: &[(&str, &str)]) {
     let _ = std::io::stderr().lock().write_all(text.as_bytes());
 }
 
-fn render(time_ms: u64, level: Level, event: &str, fields: &[(&str, &str)]) -> String {
+fn render(time_ms: u64, level: Level, event: &str, fields: &[(&str, Field<'_>)]) -> String {
     #[derive(Serialize)]
     struct Head<'a> {
         time_ms: u64,
@@ -78,8 +95,13 @@ fn render(time_ms: u64, level: Level, event: &str, fields: &[(&str, &str)]) -> S
     let mut text = serde_json::to_string(&Head { time_ms, level: level.name(), event }).unwrap_or_default();
     text.pop();
     for (name, value) in fields {
-        let value = REDACTOR.get().map_or((*value).into(), |redactor| redactor.redact_str(value));
-        if let (Ok(name), Ok(value)) = (serde_json::to_string(name), serde_json::to_string(&*value)) {
+        let value = match value {
+            Field::Text(text) => {
+                serde_json::to_string(&*REDACTOR.get().map_or((*text).into(), |redactor| redactor.redact_str(text)))
+            }
+            Field::Number(number) => Ok(number.to_string()),
+        };
+        if let (Ok(name), Ok(value)) = (serde_json::to_string(name), value) {
             text.push(',');
             text.push_str(&name);
             text.push(':');
@@ -96,7 +118,12 @@ mod tests {
 
     #[test]
     fn a_line_is_one_json_object() {
-        let text = render(5, Level::Warn, "frame refused", &[("reason", "bad \"quote\"\n")]);
-        assert_eq!(text, r#"{"time_ms":5,"level":"warn","event":"frame refused","reason":"bad \"quote\"\n"}"#);
+        let text = render(
+            5,
+            Level::Warn,
+            "frame refused",
+            &[("reason", Field::Text("bad \"quote\"\n")), ("status", Field::Number(400))],
+        );
+        assert_eq!(text, r#"{"time_ms":5,"level":"warn","event":"frame refused","reason":"bad \"quote\"\n","status":400}"#);
     }
 }

@@ -29,7 +29,7 @@ impl Manifest {
         View {
             compiler: crate::VERSION,
             package: toml_string(&self.package),
-            features: if self.http { "\"http\"" } else { "" },
+            features: if self.http { "\"http\", \"http-server\"" } else { "\"http-server\"" },
             profile: self.profile.trim().to_owned(),
         }
     }

@@ -4,8 +4,8 @@ use std::fmt::Write;
 
 use ptc_catalog::Deployment;
 
-use crate::settings::FLAGS;
 use crate::settings::flag::{Default, Flag, Group};
+use crate::settings::flags;
 
 /// The help text of a deployment.
 pub(super) fn render(deployment: &'static Deployment) -> String {
@@ -24,7 +24,7 @@ pub(super) fn render(deployment: &'static Deployment) -> String {
     );
     for (group, heading) in Group::ALL {
         let _ = write!(text, "\n{heading}:\n");
-        for flag in FLAGS.iter().filter(|flag| flag.group == group) {
+        for flag in flags().filter(|flag| flag.group == group) {
             let left = format!("--{} {}", flag.name, flag.placeholder());
             let _ = write!(
                 text,

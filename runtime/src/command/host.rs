@@ -60,7 +60,10 @@ impl Host {
     pub(super) fn new(deployment: &'static Deployment, settings: &Settings) -> Result<Host, NoHost> {
         let config_dir = settings.config_dir();
         let secrets = Secrets::resolve(deployment, &config_dir).map_err(NoHost::Secrets)?;
-        let redactor = secrets.redactor();
+        let mut redactor = secrets.redactor();
+        if let Some(token) = &settings.http.auth_token {
+            redactor = redactor.with(token.text());
+        }
         log::set_redactor(redactor.clone());
         for variable in secrets.unredacted() {
             let why = format!("it is named like a secret and has fewer than {MIN_SECRET_CHARS} characters");

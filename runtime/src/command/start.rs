@@ -1,4 +1,4 @@
-//! `start`: MCP on standard input and output, until the input ends or a signal comes.
+//! `start`: MCP on standard input and output or over HTTP, until the input ends or a signal comes.
 
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -10,6 +10,7 @@ use tokio::sync::Notify;
 use super::host::{Ended, Host};
 use super::unusable;
 use crate::log::{self, Level};
+use crate::server::caller::Answers;
 use crate::server::outbox::Outbox;
 use crate::server::{Server, stdio};
 use crate::settings::Settings;
@@ -19,43 +20,89 @@ const LAST_ANSWERS: Duration = Duration::from_secs(1);
 
 /// Serves.
 pub(super) fn run(deployment: &'static Deployment, settings: Settings) -> ExitCode {
-    let mut host = match Host::new(deployment, &settings) {
+    let host = match Host::new(deployment, &settings) {
         Ok(host) => host,
         Err(why) => return unusable(deployment, &why.sentences()),
     };
-    let (input, output) = match (stdio::input(), stdio::output()) {
-        (Ok(input), Ok(output)) => (input, output),
-        (Err(fault), _) | (_, Err(fault)) => return unusable(deployment, &[format!("standard input or output: {fault}")]),
-    };
+    let evaluator = host.evaluator(deployment, &settings);
+    let pool = Host::pool(settings.max_concurrent_calls);
+    let over_http = settings.http.on;
+    let server = Arc::new(Server::new(deployment, settings, evaluator, host.redactor(), pool));
+    let ended = if over_http { http(deployment, server, host) } else { standard(deployment, &server, host) };
+    match ended {
+        Ok(reason) => {
+            log::line(Level::Info, "ended", &[("reason", reason)]);
+            ExitCode::SUCCESS
+        }
+        Err(fault) => unusable(deployment, &[fault]),
+    }
+}
+
+/// Serves standard input and output; what ended it.
+fn standard(deployment: &'static Deployment, server: &Arc<Server>, mut host: Host) -> Result<&'static str, String> {
+    let unusable = |fault: std::io::Error| format!("standard input or output: {fault}");
+    let (input, output) = (stdio::input().map_err(unusable)?, stdio::output().map_err(unusable)?);
     let end = Arc::new(Notify::new());
     let broken = Arc::clone(&end);
     let outbox = Arc::new(Outbox::new(output, move || broken.notify_one()));
-    let evaluator = host.evaluator(deployment, &settings);
-    let pool = Host::pool(settings.max_concurrent_calls);
-    let max_frame_bytes = settings.max_frame_bytes;
-    let server = Arc::new(Server::new(deployment, settings, evaluator, host.redactor(), pool, Arc::clone(&outbox)));
-    let reader = {
-        let (server, end) = (Arc::clone(&server), Arc::clone(&end));
-        std::thread::Builder::new().name("client".into()).spawn(move || {
-            if let Err(fault) = stdio::serve(&server, input, max_frame_bytes) {
+    let caller = stdio::caller(server);
+    {
+        let (server, end, caller) = (Arc::clone(server), Arc::clone(&end), caller.clone());
+        let answers: Arc<dyn Answers> = Arc::<Outbox<_>>::clone(&outbox);
+        let reader = std::thread::Builder::new().name("client".into()).spawn(move || {
+            if let Err(fault) = stdio::serve(&server, input, &caller, &answers) {
                 log::line(Level::Error, "standard input failed", &[("reason", &fault.to_string())]);
             }
             end.notify_one();
-        })
-    };
-    if let Err(fault) = reader {
-        return unusable(deployment, &[format!("cannot start: {fault}")]);
+        });
+        reader.map_err(|fault| format!("cannot start: {fault}"))?;
     }
     log::line(Level::Info, "serving", &[("deployment", deployment.name), ("catalog", deployment.catalog.digest)]);
     let ended = host.until(end.notified());
     // The reading thread may sit in a read that never returns; the process ends with this one.
-    server.cancel_all();
+    caller.calls.cancel_all();
     outbox.settle(LAST_ANSWERS);
     host.shut_down();
-    let reason = match ended {
+    Ok(match ended {
         Ended::Done(()) => "end of input",
         Ended::Signal(name) => name,
+    })
+}
+
+/// Serves HTTP; what ended it.
+#[cfg(feature = "http-server")]
+fn http(deployment: &'static Deployment, server: Arc<Server>, mut host: Host) -> Result<&'static str, String> {
+    use crate::server::http::{Listener, Site};
+
+    let settings = server.settings().http.clone();
+    let site = Site::new(server).map_err(|fault| format!("cannot start: {fault}"))?;
+    let place = (settings.host, settings.port);
+    let listener = match host.until(Listener::bind(site)) {
+        Ended::Done(Ok(listener)) => listener,
+        Ended::Done(Err(fault)) => {
+            host.shut_down();
+            return Err(format!("--http-host {} --http-port {}: {fault}", place.0, place.1));
+        }
+        Ended::Signal(name) => return Ok(name),
     };
-    log::line(Level::Info, "ended", &[("reason", reason)]);
-    ExitCode::SUCCESS
+    let address = listener.address().map_err(|fault| format!("cannot start: {fault}"))?;
+    if settings.auth_token.is_none() {
+        log::line(Level::Warn, "every program on this machine may call: there is no --http-auth-token", &[]);
+    }
+    let url = format!("http://{address}{}", settings.path);
+    let fields = [("deployment", deployment.name), ("catalog", deployment.catalog.digest), ("url", &url)];
+    log::line(Level::Info, "serving", &fields);
+    let Ended::Signal(name) = host.until(listener.serve());
+    log::line(Level::Info, "draining", &[("reason", name)]);
+    // A second signal does not wait.
+    host.until(listener.drain(settings.shutdown_grace));
+    host.shut_down();
+    Ok(name)
+}
+
+#[cfg(not(feature = "http-server"))]
+fn http(_: &'static Deployment, _: Arc<Server>, host: Host) -> Result<&'static str, String> {
+    // The settings have refused `--http` before.
+    host.shut_down();
+    Err("--http: this binary was built without its HTTP server".into())
 }

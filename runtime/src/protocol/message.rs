@@ -9,6 +9,8 @@ use serde::de::{Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::error::Category;
 use serde_json::value::RawValue;
 
+use super::reply::{ErrorBody, INVALID_REQUEST, PARSE_ERROR};
+
 /// A message from the client.
 #[derive(Debug)]
 pub enum Message<'a> {
@@ -37,6 +39,16 @@ pub enum Refusal {
     Parse,
     /// `-32600`
     Invalid,
+}
+
+impl Refusal {
+    /// What the client is told.
+    pub fn body(self) -> ErrorBody {
+        match self {
+            Refusal::Parse => ErrorBody::new(PARSE_ERROR, "Parse error: the line is not JSON"),
+            Refusal::Invalid => ErrorBody::new(INVALID_REQUEST, "Invalid Request: not a JSON-RPC 2.0 request"),
+        }
+    }
 }
 
 /// The members of `params` that the protocol reads, raw; each is absent unless `params` is an object that has it.

@@ -14,6 +14,10 @@ pub const METHOD_NOT_FOUND: i32 = -32601;
 pub const INVALID_PARAMS: i32 = -32602;
 /// A bug of the server.
 pub const INTERNAL_ERROR: i32 = -32603;
+/// A refusal that has no code of its own.
+pub const SERVER_ERROR: i32 = -32000;
+/// Headers that say something else than the body.
+pub const HEADER_MISMATCH: i32 = -32020;
 /// The stateless era in a revision that is not spoken.
 pub const UNSUPPORTED_PROTOCOL_VERSION: i32 = -32022;
 

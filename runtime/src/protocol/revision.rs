@@ -36,6 +36,17 @@ pub fn negotiate(requested: Option<&str>) -> &'static str {
     spoken.or(HANDSHAKE.last()).copied().unwrap_or_default()
 }
 
+/// The revision that a request's envelope names, where it is a string.
+pub fn named<'a>(params: &Params<'a>) -> Option<Cow<'a, str>> {
+    #[derive(Deserialize)]
+    struct Named<'a> {
+        #[serde(borrow, rename = "io.modelcontextprotocol/protocolVersion")]
+        version: Option<&'a RawValue>,
+    }
+    let named: Named<'a> = serde_json::from_str(params.meta?).ok()?;
+    string(named.version?.get())
+}
+
 /// The era of a request, by its envelope. Requests that exist in the stateless era only `must` have one.
 pub fn era(params: &Params<'_>, must: bool) -> Result<Era, ErrorBody> {
     #[derive(Deserialize)]

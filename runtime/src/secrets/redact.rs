@@ -32,8 +32,12 @@ impl Redactor {
     /// Looks for these secrets: plain, URL-encoded, escaped as in JSON, and in base64 at any offset. Secrets shorter than
     /// [`MIN_SECRET_CHARS`] characters are passed over.
     pub fn of<'a>(secrets: impl IntoIterator<Item = &'a str>) -> Redactor {
-        let mut all: Vec<String> =
+        let all: Vec<String> =
             secrets.into_iter().filter(|s| s.chars().count() >= MIN_SECRET_CHARS).flat_map(forms::of).collect();
+        Redactor::of_forms(all)
+    }
+
+    fn of_forms(mut all: Vec<String>) -> Redactor {
         all.sort_unstable();
         all.dedup();
         if all.is_empty() {
@@ -44,6 +48,14 @@ impl Redactor {
         #[expect(clippy::expect_used, reason = "going on unredacted would be worse")]
         let built = AhoCorasick::builder().match_kind(MatchKind::LeftmostLongest).build(&all).expect("secrets fit an automaton");
         Redactor { patterns: Some(Arc::new(built)), forms: all.into_iter().map(Zeroizing::new).collect() }
+    }
+
+    /// The same, looking for another secret too.
+    #[must_use]
+    pub fn with(&self, secret: &str) -> Redactor {
+        let mut all: Vec<String> = forms::of(secret);
+        all.extend(self.forms.iter().map(|form| form.to_string()));
+        Redactor::of_forms(all)
     }
 
     /// How much of a text that goes on can be redacted now: what follows may be the start of a secret.

@@ -1,21 +1,18 @@
 //! Methods of the protocol.
 
-use std::fs::File;
-use std::sync::Arc;
-use std::sync::OnceLock;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use ptc_catalog::Deployment;
 
-use super::in_flight::{Denied, InFlight};
-use super::outbox::Outbox;
+use super::caller::{Answer, Answers, Caller};
+use super::in_flight::{Denied, InFlight, Permits};
 use crate::describe;
 use crate::evaluation::{Call, Evaluation, Evaluator, Past, Reason};
 use crate::log::{self, Level};
 use crate::pool::Pool;
 use crate::profile::answer;
-use crate::protocol::message::{self, Message, Params, Refusal};
-use crate::protocol::reply::{self, ErrorBody, INVALID_PARAMS, INVALID_REQUEST, METHOD_NOT_FOUND, PARSE_ERROR};
+use crate::protocol::message::{self, Message, Params};
+use crate::protocol::reply::{ErrorBody, INVALID_PARAMS, INVALID_REQUEST, METHOD_NOT_FOUND, PARSE_ERROR};
 use crate::protocol::revision::{self, Era, SERVER_INFO_KEY, STATELESS};
 use crate::secrets::Redactor;
 use crate::session::tools::Tool as SessionTool;
@@ -28,24 +25,19 @@ pub const SERVER_NAME: &str = "ptc_lisp";
 /// The name of its tool.
 pub const TOOL_NAME: &str = "lisp_eval";
 
-/// Whose sessions those of a client on standard input are.
-const OWNER: &str = "stdio";
-
 /// How long a client of the stateless era may keep the tool list: it never changes while the binary is the same.
 const TTL_MS: u64 = 3_600_000;
 
-/// One connection's server.
+/// What all clients of a process share.
 pub struct Server {
     deployment: &'static Deployment,
     settings: Settings,
     evaluator: Arc<Evaluator>,
     redactor: Redactor,
     pool: Pool,
-    calls: Arc<InFlight>,
-    outbox: Arc<Outbox<File>>,
+    permits: Arc<Permits>,
     tools: OnceLock<String>,
     sessions: Option<Arc<Sessions>>,
-    draining: AtomicBool,
 }
 
 /// Whether to go on reading.
@@ -57,82 +49,94 @@ pub enum Next {
     Exit,
 }
 
+/// A request, and where its answer goes.
+#[derive(Clone, Copy)]
+pub struct Request<'a> {
+    /// Its raw id.
+    pub id: &'a str,
+    /// Its method.
+    pub method: &'a str,
+    /// Its parameters.
+    pub params: &'a Params<'a>,
+    /// The era that its envelope says.
+    pub era: Era,
+    /// Who asks.
+    pub caller: &'a Caller,
+    /// Where the answer goes.
+    pub answers: &'a Arc<dyn Answers>,
+}
+
 impl Server {
-    /// A server that answers into `outbox`.
+    /// A server whose evaluations run on `pool`.
     pub fn new(
         deployment: &'static Deployment,
         settings: Settings,
         evaluator: Evaluator,
         redactor: Redactor,
         pool: Pool,
-        outbox: Arc<Outbox<File>>,
     ) -> Self {
-        let calls = InFlight::new(settings.max_concurrent_calls);
+        let permits = Permits::new(settings.max_concurrent_calls);
         let sessions = settings.sessions.then(|| Sessions::new(settings.session_limits.clone()));
-        Server {
-            deployment,
-            settings,
-            evaluator: Arc::new(evaluator),
-            redactor,
-            pool,
-            calls,
-            outbox,
-            tools: OnceLock::new(),
-            sessions,
-            draining: AtomicBool::new(false),
-        }
+        Server { deployment, settings, evaluator: Arc::new(evaluator), redactor, pool, permits, tools: OnceLock::new(), sessions }
+    }
+
+    /// What an operator set.
+    pub fn settings(&self) -> &Settings {
+        &self.settings
+    }
+
+    /// The calls of a new client, of which `most` may run at a time.
+    pub fn calls(&self, most: usize) -> Arc<InFlight> {
+        InFlight::new(&self.permits, most)
+    }
+
+    /// How many evaluations run.
+    pub fn running(&self) -> usize {
+        self.permits.running()
     }
 
     /// Takes one line. Blocks while the client does not read its answers.
-    pub fn receive(&self, line: &[u8]) -> Next {
+    pub fn receive(&self, line: &[u8], caller: &Caller, answers: &Arc<dyn Answers>) -> Next {
         match message::parse(line) {
-            Ok(Message::Request { id, method, params }) => self.request(id, &method, &params),
-            Ok(Message::Notification { method, params }) => return self.notification(&method, &params),
-            Err(Refusal::Parse) => self.error("null", &ErrorBody::new(PARSE_ERROR, "Parse error: the line is not JSON")),
-            Err(Refusal::Invalid) => {
-                self.error("null", &ErrorBody::new(INVALID_REQUEST, "Invalid Request: not a JSON-RPC 2.0 request"));
-            }
+            Ok(Message::Request { id, method, params }) => match revision::era(&params, method == "server/discover") {
+                Ok(era) => self.request(Request { id, method: &method, params: &params, era, caller, answers }),
+                Err(body) => answers.send(Answer::error(id, &body), None),
+            },
+            Ok(Message::Notification { method, params }) => return self.notification(&method, &params, caller),
+            Err(refusal) => answers.send(Answer::error("null", &refusal.body()), None),
         }
         Next::Read
     }
 
-    /// Answers a line beyond the cap.
-    pub fn refuse_oversized(&self) -> Next {
+    /// The answer to a line beyond the cap.
+    pub fn oversized(&self) -> Answer {
         let most = self.settings.max_frame_bytes;
-        self.error("null", &ErrorBody::new(PARSE_ERROR, format!("Parse error: the line exceeds max_frame_bytes ({most})")));
-        Next::Read
+        Answer::error("null", &ErrorBody::new(PARSE_ERROR, format!("Parse error: the line exceeds max_frame_bytes ({most})")))
     }
 
-    /// Stops every call.
-    pub fn cancel_all(&self) {
-        self.calls.cancel_all();
-    }
-
-    fn request(&self, id: &str, method: &str, params: &Params<'_>) {
-        let era = match revision::era(params, method == "server/discover") {
-            Ok(era) => era,
-            Err(body) => return self.error(id, &body),
-        };
-        match (method, era) {
-            ("tools/call", _) => self.call(id, params, era),
-            ("tools/list", _) => self.result(id, &self.tool_list(era)),
-            ("ping", Era::Handshake) => self.result(id, "{}"),
-            ("initialize", _) => self.result(id, &initialize(params)),
-            ("server/discover", _) => self.result(id, &discover()),
+    /// Answers a request, now or from the thread that evaluates.
+    pub fn request(&self, request: Request<'_>) {
+        match (request.method, request.era) {
+            ("tools/call", _) => self.call(request),
+            ("tools/list", era) => request.result(&self.tool_list(era)),
+            ("ping", Era::Handshake) => request.result("{}"),
+            ("initialize", Era::Handshake) => request.result(&initialize(request.params)),
+            ("server/discover", _) => request.result(&discover()),
             ("shutdown", Era::Handshake) => {
-                self.draining.store(true, Ordering::Release);
-                self.result(id, "null");
+                request.caller.calls.shut_down();
+                request.result("null");
             }
-            _ => self.unknown(id, method),
+            (method, _) => request.error(&ErrorBody::new(METHOD_NOT_FOUND, format!("Method not found: {method}"))),
         }
     }
 
-    fn notification(&self, method: &str, params: &Params<'_>) -> Next {
+    /// Takes what is not answered.
+    pub fn notification(&self, method: &str, params: &Params<'_>, caller: &Caller) -> Next {
         match method {
             "exit" => return Next::Exit,
             "notifications/cancelled" => {
                 if let Some(id) = params.request_id {
-                    self.calls.cancel(id);
+                    caller.calls.cancel(id);
                 }
             }
             // Everything else is for information, or not ours; neither is answered.
@@ -141,14 +145,19 @@ impl Server {
         Next::Read
     }
 
-    fn call(&self, id: &str, params: &Params<'_>, era: Era) {
+    fn call(&self, request: Request<'_>) {
+        let Request { id, params, era, caller, .. } = request;
         let profile = self.settings.response_profile;
         let name = match params.name.map(message::string) {
-            None => return self.error(id, &ErrorBody::new(INVALID_PARAMS, "Invalid params: tools/call needs a tool's name")),
+            None => return request.error(&ErrorBody::new(INVALID_PARAMS, "Invalid params: tools/call needs a tool's name")),
             Some(name) => name.unwrap_or_default(),
         };
         let refuse = |reason, message: String, feedback: &str| {
-            self.result(id, &answer::refusal(reason, message, feedback, profile, era));
+            request.result(&answer::refusal(reason, message, feedback, profile, era));
+        };
+        let shut_down = || {
+            let message = "the server was shut down and takes no more calls".into();
+            refuse(Reason::ShuttingDown, message, "Start a new server process for further calls.");
         };
         let session_tool = self.sessions.as_ref().zip(SessionTool::named(&name));
         if name != TOOL_NAME && session_tool.is_none() {
@@ -161,41 +170,44 @@ impl Server {
             };
             return refuse(Reason::UnknownTool, format!("unknown tool: {name}"), feedback);
         }
-        if self.draining.load(Ordering::Acquire) {
-            let message = "the server was shut down and takes no more calls".into();
-            return refuse(Reason::ShuttingDown, message, "Start a new server process for further calls.");
+        if caller.calls.is_shut_down() {
+            return shut_down();
         }
         let lease = match session_tool {
             None => None,
             Some((sessions, SessionTool::Eval)) => {
-                let lease = session::tools::session_id(&params.arguments).and_then(|id| sessions.begin(OWNER, &id));
+                let lease = session::tools::session_id(&params.arguments).and_then(|id| sessions.begin(&caller.owner, &id));
                 match lease {
                     Ok(lease) => Some(lease),
-                    Err(fault) => return self.result(id, &self.session_fault(&fault, era)),
+                    Err(fault) => return request.result(&self.session_fault(&fault, era)),
                 }
             }
             Some((sessions, tool)) => {
-                let answer = match session::tools::answer(tool, sessions, OWNER, &params.arguments) {
+                let answer = match session::tools::answer(tool, sessions, &caller.owner, &params.arguments) {
                     Ok(members) => answer::data_result(&members, false, era),
                     Err(fault) => self.session_fault(&fault, era),
                 };
-                return self.result(id, &answer);
+                return request.result(&answer);
             }
         };
         let call = match Call::read(&params.arguments, &self.settings) {
             Ok(call) => call,
             Err(message) => return refuse(Reason::ArgsError, message, ""),
         };
-        let place = match self.calls.enter(id) {
+        let place = match caller.calls.enter(id) {
             Ok(place) => place,
             Err(Denied::DuplicateId) => {
                 let message = format!("Invalid Request: id {id} is already in flight");
-                return self.error(id, &ErrorBody::new(INVALID_REQUEST, message));
+                return request.error(&ErrorBody::new(INVALID_REQUEST, message));
             }
-            Err(Denied::Busy) => {
-                let most = self.calls.most();
+            Err(Denied::ShutDown) => return shut_down(),
+            Err(denied @ (Denied::Busy | Denied::ClientBusy)) => {
+                let (who, most) = match denied {
+                    Denied::Busy => ("server", self.permits.most()),
+                    _ => ("client", caller.calls.most()),
+                };
                 let feedback = "Wait for an earlier call to finish, then send the same call again.";
-                return refuse(Reason::Busy, format!("server busy: {most} concurrent calls in flight"), feedback);
+                return refuse(Reason::Busy, format!("{who} busy: {most} concurrent calls in flight"), feedback);
             }
         };
         if log::enabled(Level::Debug) {
@@ -203,7 +215,7 @@ impl Server {
         }
         let id = id.to_owned();
         let evaluator = Arc::clone(&self.evaluator);
-        let outbox = Arc::clone(&self.outbox);
+        let answers = Arc::clone(request.answers);
         let cancel = place.cancel.clone();
         self.pool.spawn(
             move || {
@@ -222,7 +234,7 @@ impl Server {
                 });
                 // A cancelled request is not answered; where the answer came first, the client drops it.
                 if !place.cancel.is_cancelled() {
-                    outbox.send(&reply::result(&id, &result), place);
+                    answers.send(Answer::result(&id, &result), Some(place));
                 }
                 drop(evaluation);
             },
@@ -247,17 +259,15 @@ impl Server {
             }
         }
     }
+}
 
-    fn unknown(&self, id: &str, method: &str) {
-        self.error(id, &ErrorBody::new(METHOD_NOT_FOUND, format!("Method not found: {method}")));
+impl Request<'_> {
+    fn result(&self, result: &str) {
+        self.answers.send(Answer::result(self.id, result), None);
     }
 
-    fn result(&self, id: &str, result: &str) {
-        self.outbox.send(&reply::result(id, result), ());
-    }
-
-    fn error(&self, id: &str, body: &ErrorBody) {
-        self.outbox.send(&reply::error(id, body), ());
+    fn error(&self, body: &ErrorBody) {
+        self.answers.send(Answer::error(self.id, body), None);
     }
 }
 

@@ -1,21 +1,35 @@
 //! Calls that run: how many may, and how to stop them.
 
 use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use ptc_lisp::limits::Cancel;
 
 use crate::protocol::message::string;
 
-/// The calls that run now.
+/// How many calls may run in the whole process.
+#[derive(Debug)]
+pub struct Permits {
+    most: usize,
+    running: AtomicUsize,
+}
+
+/// One of them, given back when it is dropped.
+#[derive(Debug)]
+struct Permit(Arc<Permits>);
+
+/// The calls of one client that run now.
+#[derive(Debug)]
 pub struct InFlight {
+    permits: Arc<Permits>,
     most: usize,
     state: Mutex<State>,
 }
 
-#[derive(Default)]
+#[derive(Debug, Default)]
 struct State {
-    running: usize,
+    shut_down: bool,
     by_id: BTreeMap<String, Cancel>,
     anonymous: BTreeMap<u64, Cancel>,
     next_anonymous: u64,
@@ -24,20 +38,27 @@ struct State {
 /// Why a call may not start.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Denied {
-    /// As many run as may.
+    /// As many run in the process as may.
     Busy,
+    /// As many run for this client as may.
+    ClientBusy,
     /// A call of that id runs.
     DuplicateId,
+    /// The client said `shutdown`.
+    ShutDown,
 }
 
 /// A running call's place. Dropped, it gives the place to the next call.
+#[derive(Debug)]
 pub struct Place {
     owner: Arc<InFlight>,
     key: Key,
+    _permit: Permit,
     /// Stops the call.
     pub cancel: Cancel,
 }
 
+#[derive(Debug)]
 enum Key {
     Id(String),
     /// A null id: allowed by JSON-RPC, but nothing that a cancellation could name.
@@ -49,19 +70,42 @@ fn key(id: &str) -> String {
     string(id).map_or_else(|| id.to_owned(), |text| format!("\"{text}"))
 }
 
-impl std::fmt::Debug for Place {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Place").field("cancel", &self.cancel).finish_non_exhaustive()
+impl Permits {
+    /// Room for `most` calls at a time.
+    pub fn new(most: usize) -> Arc<Self> {
+        Arc::new(Permits { most, running: AtomicUsize::new(0) })
+    }
+
+    /// How many may run.
+    pub fn most(&self) -> usize {
+        self.most
+    }
+
+    /// How many run.
+    pub fn running(&self) -> usize {
+        self.running.load(Ordering::Relaxed)
+    }
+
+    fn take(self: &Arc<Self>) -> Option<Permit> {
+        let next = |running: usize| (running < self.most).then_some(running + 1);
+        self.running.fetch_update(Ordering::AcqRel, Ordering::Relaxed, next).ok()?;
+        Some(Permit(Arc::clone(self)))
+    }
+}
+
+impl Drop for Permit {
+    fn drop(&mut self) {
+        self.0.running.fetch_sub(1, Ordering::AcqRel);
     }
 }
 
 impl InFlight {
-    /// Room for `most` calls at a time.
-    pub fn new(most: usize) -> Arc<Self> {
-        Arc::new(InFlight { most, state: Mutex::default() })
+    /// The calls of a client, of which `most` may run at a time and none without one of the process's permits.
+    pub fn new(permits: &Arc<Permits>, most: usize) -> Arc<Self> {
+        Arc::new(InFlight { permits: Arc::clone(permits), most, state: Mutex::default() })
     }
 
-    /// How many may run.
+    /// How many of the client's may run.
     pub fn most(&self) -> usize {
         self.most
     }
@@ -73,13 +117,16 @@ impl InFlight {
             "null" => None,
             id => Some(key(id)),
         };
+        if state.shut_down {
+            return Err(Denied::ShutDown);
+        }
         if key.as_ref().is_some_and(|key| state.by_id.contains_key(key)) {
             return Err(Denied::DuplicateId);
         }
-        if state.running >= self.most {
-            return Err(Denied::Busy);
+        if state.by_id.len() + state.anonymous.len() >= self.most {
+            return Err(Denied::ClientBusy);
         }
-        state.running += 1;
+        let permit = self.permits.take().ok_or(Denied::Busy)?;
         let cancel = Cancel::default();
         let key = if let Some(key) = key {
             state.by_id.insert(key.clone(), cancel.clone());
@@ -90,7 +137,7 @@ impl InFlight {
             state.anonymous.insert(number, cancel.clone());
             Key::Anonymous(number)
         };
-        Ok(Place { owner: Arc::clone(self), key, cancel })
+        Ok(Place { owner: Arc::clone(self), key, _permit: permit, cancel })
     }
 
     /// Stops the call of that raw id, if it runs.
@@ -113,6 +160,22 @@ impl InFlight {
         }
     }
 
+    /// Whether none of the client's runs.
+    pub fn is_idle(&self) -> bool {
+        let state = self.lock();
+        state.by_id.is_empty() && state.anonymous.is_empty()
+    }
+
+    /// Lets no further call start.
+    pub fn shut_down(&self) {
+        self.lock().shut_down = true;
+    }
+
+    /// Whether [`InFlight::shut_down`] was called.
+    pub fn is_shut_down(&self) -> bool {
+        self.lock().shut_down
+    }
+
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -121,7 +184,6 @@ impl InFlight {
 impl Drop for Place {
     fn drop(&mut self) {
         let mut state = self.owner.lock();
-        state.running -= 1;
         match &self.key {
             Key::Id(id) => state.by_id.remove(id),
             Key::Anonymous(number) => state.anonymous.remove(number),
@@ -135,18 +197,27 @@ mod tests {
 
     #[test]
     fn places_are_counted_and_given_back() {
-        let calls = InFlight::new(2);
+        let permits = Permits::new(2);
+        let calls = InFlight::new(&permits, 2);
+        let other = InFlight::new(&permits, 1);
         let first = calls.enter("1").expect("there is room");
         assert_eq!(calls.enter("1").err(), Some(Denied::DuplicateId));
         let second = calls.enter("\"1\"").expect("a string is another id");
-        assert_eq!(calls.enter("2").err(), Some(Denied::Busy));
+        assert_eq!(calls.enter("2").err(), Some(Denied::ClientBusy));
+        assert_eq!(other.enter("1").err(), Some(Denied::Busy));
         calls.cancel("\"\\u0031\"");
         assert!(second.cancel.is_cancelled() && !first.cancel.is_cancelled());
         drop(second);
         let nameless = calls.enter("null").expect("there is room again");
         calls.cancel("null");
         assert!(!nameless.cancel.is_cancelled());
+        calls.shut_down();
+        assert_eq!(calls.enter("3").err(), Some(Denied::ShutDown));
         calls.cancel_all();
         assert!(first.cancel.is_cancelled() && nameless.cancel.is_cancelled());
+        assert_eq!(permits.running(), 2);
+        drop((first, nameless));
+        assert!(other.enter("1").is_ok());
+        assert_eq!(permits.running(), 0);
     }
 }

@@ -7,7 +7,9 @@
 use std::fs::File;
 use std::io::Read;
 use std::os::fd::AsFd;
+use std::sync::Arc;
 
+use super::caller::{Answers, Caller};
 use super::dispatch::{Next, Server};
 use crate::protocol::frame::{Frame, Frames};
 
@@ -21,13 +23,21 @@ pub fn output() -> std::io::Result<File> {
     Ok(File::from(std::io::stdout().as_fd().try_clone_to_owned()?))
 }
 
+/// The one client there is.
+pub fn caller(server: &Server) -> Caller {
+    Caller { owner: "stdio".into(), calls: server.calls(usize::MAX) }
+}
+
 /// Serves until the input ends, or the client says `exit`.
-pub fn serve(server: &Server, input: impl Read, max_frame_bytes: usize) -> std::io::Result<()> {
-    let mut frames = Frames::new(input, max_frame_bytes);
+pub fn serve(server: &Server, input: impl Read, caller: &Caller, answers: &Arc<dyn Answers>) -> std::io::Result<()> {
+    let mut frames = Frames::new(input, server.settings().max_frame_bytes);
     while let Some(frame) = frames.next_frame()? {
         let next = match frame {
-            Frame::Line(line) => server.receive(line),
-            Frame::Oversized => server.refuse_oversized(),
+            Frame::Line(line) => server.receive(line, caller, answers),
+            Frame::Oversized => {
+                answers.send(server.oversized(), None);
+                Next::Read
+            }
         };
         if next == Next::Exit {
             break;

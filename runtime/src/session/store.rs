@@ -4,14 +4,13 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use base64::Engine as _;
-use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use jiff::{SignedDuration, Timestamp};
 use serde::Serialize;
 use serde_json::json;
 
 use super::{Fault, Kept, SessionLimits};
 use crate::evaluation::{Evaluation, Failure, InSession, Reason};
+use crate::random;
 
 /// Ids of closed sessions that are remembered, so that their owner is told what became of them.
 const REMEMBERED: usize = 1_000;
@@ -102,7 +101,8 @@ impl Sessions {
         if state.live.len() >= self.limits.sessions {
             return full(self.limits.sessions, "the server has");
         }
-        let id = fresh_id().map_err(|why| Fault::Limit(format!("no random id for a session: {why}")))?;
+        let id = random::text::<18>().map_err(|why| Fault::Limit(format!("no random id for a session: {why}")))?;
+        let id = format!("ptcs_{id}");
         let (now, instant) = (now(), Instant::now());
         let session = Session {
             owner: owner.to_owned(),
@@ -280,14 +280,4 @@ impl Drop for Lease {
 fn now() -> Timestamp {
     let now = Timestamp::now();
     Timestamp::from_microsecond(now.as_microsecond()).unwrap_or(now)
-}
-
-/// An id that nobody can guess: 144 random bits.
-fn fresh_id() -> Result<String, rustix::io::Errno> {
-    let mut bytes = [0_u8; 18];
-    let mut filled = 0;
-    while let Some(rest) = bytes.get_mut(filled..).filter(|rest| !rest.is_empty()) {
-        filled += rustix::rand::getrandom(rest, rustix::rand::GetRandomFlags::empty())?;
-    }
-    Ok(format!("ptcs_{}", URL_SAFE_NO_PAD.encode(bytes)))
 }

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::ffi::OsStr;
 use std::path::PathBuf;
 
-use super::{FLAGS, Settings};
+use super::{Settings, flags};
 
 /// One setting.
 #[derive(Debug)]
@@ -59,6 +59,22 @@ pub enum Kind {
         /// Stores it.
         set: fn(&mut Settings, PathBuf),
     },
+    /// A text of some shape.
+    Text {
+        /// Its placeholder in help.
+        shape: &'static str,
+        /// What it has to be, as a phrase.
+        expected: &'static str,
+        /// Stores it; `None` where it is not of that shape.
+        set: fn(&mut Settings, &str) -> Option<()>,
+    },
+    /// A text that is never shown again.
+    Secret {
+        /// What it has to be, as a phrase.
+        expected: &'static str,
+        /// Stores it; `None` where it is not of that shape.
+        set: fn(&mut Settings, &str) -> Option<()>,
+    },
 }
 
 /// The default of a setting, as an operator would write it.
@@ -87,23 +103,26 @@ pub enum Group {
     Answers,
     /// Definitions that outlive a call.
     Sessions,
+    /// The HTTP listener.
+    Http,
 }
 
 impl Group {
     /// All groups with their headings.
-    pub const ALL: [(Group, &'static str); 5] = [
+    pub const ALL: [(Group, &'static str); 6] = [
         (Group::Server, "Server"),
         (Group::Program, "Programs"),
         (Group::Upstreams, "Upstreams"),
         (Group::Answers, "Answers and descriptions"),
         (Group::Sessions, "Sessions"),
+        (Group::Http, "Streamable HTTP"),
     ];
 }
 
 impl Flag {
     /// The row of that name, without dashes.
     pub fn find(name: &str) -> Option<&'static Flag> {
-        FLAGS.iter().find(|flag| flag.name == name)
+        flags().find(|flag| flag.name == name)
     }
 
     /// Whether the flag stands without a value.
@@ -132,6 +151,7 @@ impl Flag {
             Kind::Switch { .. } => "true or false".into(),
             Kind::Folder { .. } => "an existing folder".into(),
             Kind::File { .. } => "an existing file".into(),
+            Kind::Text { expected, .. } | Kind::Secret { expected, .. } => expected.into(),
         }
     }
 
@@ -143,6 +163,16 @@ impl Flag {
             Kind::Switch { .. } => String::new(),
             Kind::Folder { .. } => "<folder>".into(),
             Kind::File { .. } => "<file>".into(),
+            Kind::Text { shape, .. } => shape.into(),
+            Kind::Secret { .. } => "<secret>".into(),
+        }
+    }
+
+    /// A value of it as messages may show it.
+    pub fn shown(&self, text: &OsStr) -> String {
+        match self.kind {
+            Kind::Secret { .. } => format!("{} bytes", text.len()),
+            _ => text.to_string_lossy().into_owned(),
         }
     }
 
@@ -163,6 +193,9 @@ impl Flag {
                 "false" | "0" => set(settings, false),
                 _ => return Err(self.expected()),
             },
+            Kind::Text { set, .. } | Kind::Secret { set, .. } => {
+                set(settings, word()?).ok_or_else(|| self.expected())?;
+            }
             Kind::Folder { set } => {
                 let path = PathBuf::from(text);
                 if !path.is_dir() {

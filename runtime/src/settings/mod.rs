@@ -1,11 +1,13 @@
 //! What an operator can set, read once at start: command line before environment before default.
 //!
 //! - [`flag`]: what a row of it says, and how a value is read.
-//! - [`flags`]: the one table of settings; parsing, help and tests derive from it.
+//! - [`flags`](mod@flags): the one table of settings; parsing, help and tests derive from it.
+//! - [`http`]: the HTTP listener.
 //! - [`read`]: from arguments and environment to [`Settings`].
 
 pub mod flag;
 pub mod flags;
+pub mod http;
 pub mod read;
 
 use std::ffi::OsStr;
@@ -15,7 +17,8 @@ use std::time::Duration;
 use ptc_lisp::limits::Limits;
 
 pub use flag::{Flag, Group, Kind};
-pub use flags::FLAGS;
+pub use flags::flags;
+pub use http::HttpSettings;
 pub use read::{Fault, Reading};
 
 use crate::log::Level;
@@ -70,6 +73,8 @@ pub struct Settings {
     pub sessions: bool,
     /// What sessions may keep, and how many there may be.
     pub session_limits: SessionLimits,
+    /// The HTTP listener.
+    pub http: HttpSettings,
     /// Folder to which relative paths of the config refer; `None` is the binary's folder.
     pub config_dir: Option<PathBuf>,
 }
@@ -120,9 +125,10 @@ impl Settings {
             on_drift: OnDrift::Deny,
             connect: Connect::Lazy,
             ca_file: None,
+            http: HttpSettings::default(),
             config_dir: None,
         };
-        for flag in FLAGS {
+        for flag in flags() {
             let text = flag.default_text(with_upstreams);
             if let Some(Err(expected)) = text.map(|text| flag.apply(&mut settings, OsStr::new(&*text))) {
                 // A row that contradicts itself; the test over all rows keeps this from being reached.

@@ -5,8 +5,8 @@ use std::ffi::{OsStr, OsString};
 use std::fmt;
 
 use super::Settings;
-use super::flag::Flag;
-use super::flags::{ABSENT, FLAGS};
+use super::flag::{Flag, Group};
+use super::flags::{ABSENT, flags};
 
 /// A reading of flags and environment in progress.
 pub struct Reading {
@@ -132,7 +132,7 @@ impl Reading {
     /// Takes the environment for what no flag has set. An empty variable is an unset one.
     pub fn environment(&mut self, var: impl Fn(&str) -> Option<OsString>) {
         let var = |name: &str| var(name).filter(|value| !value.is_empty());
-        for flag in FLAGS {
+        for flag in flags() {
             if let Some(value) = var(flag.env).filter(|_| !self.given.contains(flag.name)) {
                 self.apply(flag, flag.env.to_owned(), &value);
             }
@@ -145,26 +145,31 @@ impl Reading {
     }
 
     /// The settings with warnings, or all faults.
-    pub fn finish(self) -> Result<(Settings, Vec<String>), Vec<Fault>> {
+    pub fn finish(mut self) -> Result<(Settings, Vec<String>), Vec<Fault>> {
+        self.faults.extend(self.settings.http.contradictions().into_iter().map(Fault::Refused));
+        if !self.settings.http.on {
+            let idle = flags().filter(|flag| flag.group == Group::Http && self.given.contains(flag.name) && flag.name != "http");
+            self.warnings.extend(idle.map(|flag| format!("--{} has no effect without --http", flag.name)));
+        }
         if self.faults.is_empty() { Ok((self.settings, self.warnings)) } else { Err(self.faults) }
     }
 
     fn apply(&mut self, flag: &Flag, place: String, value: &OsStr) {
         if let Err(expected) = flag.apply(&mut self.settings, value) {
-            self.faults.push(Fault::Value { place, found: value.to_string_lossy().into_owned(), expected });
+            self.faults.push(Fault::Value { place, found: flag.shown(value), expected });
         }
     }
 }
 
 fn near(name: &str) -> Option<&'static str> {
-    let known = FLAGS.iter().map(|flag| flag.name).chain(["help", "json", "version"]);
+    let known = flags().map(|flag| flag.name).chain(["help", "json", "version"]);
     ptc_check::near_name(name, known)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::settings::flag::{Default, Group};
+    use crate::settings::flag::Default;
 
     fn read(args: &[(&str, Option<&str>)], env: &[(&str, &str)]) -> Result<(Settings, Vec<String>), Vec<String>> {
         let mut reading = Reading::new(false);
@@ -178,7 +183,7 @@ mod tests {
     #[test]
     fn rows_are_sound() {
         let mut names = BTreeSet::new();
-        for flag in FLAGS {
+        for flag in flags() {
             assert!(names.insert(flag.name), "twice: {}", flag.name);
             let variable = format!("PTC_RUNNER_MCP_{}", flag.name.to_uppercase().replace('-', "_"));
             assert_eq!(flag.env, variable, "flag and variable have one name");

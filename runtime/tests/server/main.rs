@@ -9,6 +9,8 @@ mod canary;
 mod command;
 mod describe;
 mod frames;
+#[cfg(feature = "http-server")]
+mod http;
 mod peer;
 mod process;
 mod sessions;
@@ -40,8 +42,13 @@ fn main() -> ExitCode {
         Ok("echoing") => return canary::serve(),
         _ => {}
     }
-    let tests = [canary::TESTS, command::TESTS, describe::TESTS, frames::TESTS, process::TESTS, sessions::TESTS, upstream::TESTS]
-        .concat();
+    #[cfg(feature = "http-server")]
+    let http = http::tests();
+    #[cfg(not(feature = "http-server"))]
+    let http: Vec<Test> = Vec::new();
+    let tests =
+        [&http, canary::TESTS, command::TESTS, describe::TESTS, frames::TESTS, process::TESTS, sessions::TESTS, upstream::TESTS]
+            .concat();
     let trials = tests.into_iter().map(|(name, run)| {
         Trial::test(name, move || {
             run();

@@ -1,9 +1,10 @@
-//! The table of settings: one row gives parsing, defaults, help and the checks of them.
+//! Settings of the server, of programs, upstreams and answers.
 
 use std::time::Duration;
 
-use super::flag::{Default, Flag, Group, Kind};
-use super::{CatalogMode, Connect};
+use super::super::flag::{Default, Flag, Group, Kind};
+use super::super::{CatalogMode, Connect};
+use super::{DAY_MS, GIB};
 use crate::log::Level;
 use crate::profile::Profile;
 use crate::upstream::OnDrift;
@@ -12,11 +13,8 @@ const PROFILES: &[&str] = &["slim", "structured", "debug"];
 const CATALOG_MODES: &[&str] = &["auto", "inline", "lazy"];
 const LEVELS: &[&str] = &["debug", "info", "warn", "error"];
 
-const GIB: u64 = 1 << 30;
-const DAY_MS: u64 = 86_400_000;
-
-/// Every setting, in the order of `--help`.
-pub static FLAGS: &[Flag] = &[
+/// Every row of them.
+pub(super) static ROWS: &[Flag] = &[
     Flag {
         name: "max-frame-bytes",
         env: "PTC_RUNNER_MCP_MAX_FRAME_BYTES",
@@ -200,168 +198,4 @@ pub static FLAGS: &[Flag] = &[
         group: Group::Answers,
         help: "Announce the tool as read-only: the upstreams enforce it themselves",
     },
-    Flag {
-        name: "sessions",
-        env: "PTC_RUNNER_MCP_SESSIONS",
-        kind: Kind::Switch { set: |s, on| s.sessions = on },
-        default: Default::Fixed("false"),
-        group: Group::Sessions,
-        help: "Offer sessions: tools `lisp_session_…`, in which definitions outlive a call",
-    },
-    Flag {
-        name: "max-sessions",
-        env: "PTC_RUNNER_MCP_MAX_SESSIONS",
-        kind: Kind::Integer { unit: "sessions", min: 1, max: 100_000, set: |s, n| s.session_limits.sessions = n as usize },
-        default: Default::Fixed("64"),
-        group: Group::Sessions,
-        help: "Live sessions",
-    },
-    Flag {
-        name: "max-sessions-per-owner",
-        env: "PTC_RUNNER_MCP_MAX_SESSIONS_PER_OWNER",
-        kind: Kind::Integer {
-            unit: "sessions",
-            min: 1,
-            max: 100_000,
-            set: |s, n| s.session_limits.sessions_per_owner = n as usize,
-        },
-        default: Default::Fixed("16"),
-        group: Group::Sessions,
-        help: "Live sessions of one owner",
-    },
-    Flag {
-        name: "session-ttl-ms",
-        env: "PTC_RUNNER_MCP_SESSION_TTL_MS",
-        kind: Kind::Integer { unit: "ms", min: 1, max: DAY_MS, set: |s, n| s.session_limits.ttl = Duration::from_millis(n) },
-        default: Default::Fixed("1800000"),
-        group: Group::Sessions,
-        help: "Longest life of a session, and the default one",
-    },
-    Flag {
-        name: "session-idle-timeout-ms",
-        env: "PTC_RUNNER_MCP_SESSION_IDLE_TIMEOUT_MS",
-        kind: Kind::Integer { unit: "ms", min: 1, max: DAY_MS, set: |s, n| s.session_limits.idle = Duration::from_millis(n) },
-        default: Default::Fixed("900000"),
-        group: Group::Sessions,
-        help: "A session that is not used for so long is closed",
-    },
-    Flag {
-        name: "max-session-memory-bytes",
-        env: "PTC_RUNNER_MCP_MAX_SESSION_MEMORY_BYTES",
-        kind: Kind::Integer { unit: "bytes", min: 0, max: GIB, set: |s, n| s.session_limits.kept.max_memory_bytes = n as usize },
-        default: Default::Fixed("1048576"),
-        group: Group::Sessions,
-        help: "Memory that one session's bindings may occupy",
-    },
-    Flag {
-        name: "max-session-binding-bytes",
-        env: "PTC_RUNNER_MCP_MAX_SESSION_BINDING_BYTES",
-        kind: Kind::Integer { unit: "bytes", min: 0, max: GIB, set: |s, n| s.session_limits.kept.max_binding_bytes = n as usize },
-        default: Default::Fixed("262144"),
-        group: Group::Sessions,
-        help: "Memory that one binding may occupy",
-    },
-    Flag {
-        name: "max-session-bindings",
-        env: "PTC_RUNNER_MCP_MAX_SESSION_BINDINGS",
-        kind: Kind::Integer {
-            unit: "bindings",
-            min: 0,
-            max: 1_000_000,
-            set: |s, n| s.session_limits.kept.max_bindings = n as usize,
-        },
-        default: Default::Fixed("200"),
-        group: Group::Sessions,
-        help: "Bindings of one session",
-    },
-    Flag {
-        name: "max-session-history-entry-bytes",
-        env: "PTC_RUNNER_MCP_MAX_SESSION_HISTORY_ENTRY_BYTES",
-        kind: Kind::Integer {
-            unit: "bytes",
-            min: 0,
-            max: GIB,
-            set: |s, n| s.session_limits.kept.max_history_entry_bytes = n as usize,
-        },
-        default: Default::Fixed("65536"),
-        group: Group::Sessions,
-        help: "One of `*1 *2 *3`; a preview stands for what is larger",
-    },
-    Flag {
-        name: "max-session-print-entries",
-        env: "PTC_RUNNER_MCP_MAX_SESSION_PRINT_ENTRIES",
-        kind: Kind::Integer {
-            unit: "lines",
-            min: 0,
-            max: 1_000_000,
-            set: |s, n| s.session_limits.kept.max_print_entries = n as usize,
-        },
-        default: Default::Fixed("50"),
-        group: Group::Sessions,
-        help: "Printed lines that a session keeps",
-    },
-    Flag {
-        name: "max-session-print-bytes",
-        env: "PTC_RUNNER_MCP_MAX_SESSION_PRINT_BYTES",
-        kind: Kind::Integer { unit: "bytes", min: 0, max: GIB, set: |s, n| s.session_limits.kept.max_print_bytes = n as usize },
-        default: Default::Fixed("65536"),
-        group: Group::Sessions,
-        help: "Printed text that a session keeps",
-    },
-    Flag {
-        name: "max-session-tool-call-entries",
-        env: "PTC_RUNNER_MCP_MAX_SESSION_TOOL_CALL_ENTRIES",
-        kind: Kind::Integer {
-            unit: "calls",
-            min: 0,
-            max: 1_000_000,
-            set: |s, n| s.session_limits.kept.max_tool_call_entries = n as usize,
-        },
-        default: Default::Fixed("50"),
-        group: Group::Sessions,
-        help: "Records of application tool calls that a session keeps",
-    },
-    Flag {
-        name: "max-session-tool-call-bytes",
-        env: "PTC_RUNNER_MCP_MAX_SESSION_TOOL_CALL_BYTES",
-        kind: Kind::Integer {
-            unit: "bytes",
-            min: 0,
-            max: GIB,
-            set: |s, n| s.session_limits.kept.max_tool_call_bytes = n as usize,
-        },
-        default: Default::Fixed("131072"),
-        group: Group::Sessions,
-        help: "Their size",
-    },
-    Flag {
-        name: "max-session-upstream-call-entries",
-        env: "PTC_RUNNER_MCP_MAX_SESSION_UPSTREAM_CALL_ENTRIES",
-        kind: Kind::Integer {
-            unit: "calls",
-            min: 0,
-            max: 1_000_000,
-            set: |s, n| s.session_limits.kept.max_upstream_call_entries = n as usize,
-        },
-        default: Default::Fixed("50"),
-        group: Group::Sessions,
-        help: "Records of upstream calls that a session keeps",
-    },
-    Flag {
-        name: "max-session-upstream-call-bytes",
-        env: "PTC_RUNNER_MCP_MAX_SESSION_UPSTREAM_CALL_BYTES",
-        kind: Kind::Integer {
-            unit: "bytes",
-            min: 0,
-            max: GIB,
-            set: |s, n| s.session_limits.kept.max_upstream_call_bytes = n as usize,
-        },
-        default: Default::Fixed("131072"),
-        group: Group::Sessions,
-        help: "Their size",
-    },
 ];
-
-/// Settings of PtcRunner 0.12 that a pinned binary of this version does not have, by prefix of their flag. Naming one is an error
-/// that says so, instead of a guess at a near name.
-pub static ABSENT: &[&str] = &["agentic", "debug-", "http", "max-debug-", "trace-"];

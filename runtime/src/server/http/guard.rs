@@ -1,0 +1,130 @@
+//! Who may ask, in which form.
+//!
+//! A browser on this machine can be led here by a page from anywhere: `Host` and `Origin` say where the page came from.
+
+use hyper::HeaderMap;
+use hyper::header::{ACCEPT, CONTENT_TYPE, HOST, HeaderName, ORIGIN};
+
+use crate::settings::HttpSettings;
+use crate::settings::http::{host_of, is_loopback, origin};
+
+/// Why a request is refused before anything of it is read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Refused {
+    /// A listener on a loopback address was asked by another name.
+    Host,
+    /// A browser asks for a page that is not allowed to.
+    Origin,
+}
+
+/// Checks `Host` and `Origin`. `authority` is that of an absolute target, which counts before the header.
+pub fn from_here(settings: &HttpSettings, authority: Option<&str>, headers: &HeaderMap) -> Result<(), Refused> {
+    let loopback = settings.host.is_loopback();
+    if loopback {
+        let named = authority.or_else(|| text(headers, &HOST)).map(host_of);
+        if !named.is_some_and(is_loopback) {
+            return Err(Refused::Host);
+        }
+    }
+    if !headers.contains_key(ORIGIN) {
+        return Ok(());
+    }
+    let allowed = text(headers, &ORIGIN).and_then(origin).is_some_and(|origin| {
+        if settings.allowed_origins.is_empty() {
+            loopback && origin.split_once("://").is_some_and(|(_, authority)| is_loopback(host_of(authority)))
+        } else {
+            settings.allowed_origins.contains(&origin)
+        }
+    });
+    if allowed { Ok(()) } else { Err(Refused::Origin) }
+}
+
+/// Whether a body is JSON by its name; one without a name is taken for it.
+pub fn is_json(headers: &HeaderMap) -> bool {
+    let Some(value) = headers.get(CONTENT_TYPE) else { return true };
+    let Ok(value) = value.to_str() else { return false };
+    let essence = value.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
+    essence == "application/json" || essence.split_once('/').is_some_and(|(_, subtype)| subtype.ends_with("+json"))
+}
+
+/// Whether an answer in JSON is one that the client reads. A client that does not say takes anything.
+pub fn takes_json(headers: &HeaderMap) -> bool {
+    let mut ranges = headers.get_all(ACCEPT).iter().filter_map(|value| value.to_str().ok()).flat_map(|value| value.split(','));
+    let mut said = false;
+    let takes = ranges.any(|range| {
+        said = true;
+        let mut parts = range.split(';').map(|part| part.trim().to_ascii_lowercase());
+        let range = parts.next().unwrap_or_default();
+        let refused = parts.any(|part| part.strip_prefix("q=").is_some_and(|q| q.parse::<f32>() == Ok(0.0)));
+        !refused && ["application/json", "application/*", "*/*"].contains(&range.as_str())
+    });
+    takes || !said
+}
+
+/// A header's text.
+pub fn text<'h>(headers: &'h HeaderMap, name: &HeaderName) -> Option<&'h str> {
+    headers.get(name)?.to_str().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Settings, headers, and what comes of them.
+    type Row<'a> = (&'a HttpSettings, &'a [(&'a HeaderName, &'a str)], Option<Refused>);
+
+    fn headers(all: &[(&HeaderName, &str)]) -> HeaderMap {
+        all.iter().map(|(name, value)| ((*name).clone(), value.parse().expect("a header's value"))).collect()
+    }
+
+    #[test]
+    fn hosts_and_origins() {
+        let here = HttpSettings::default();
+        let listed = HttpSettings { allowed_origins: vec!["https://app.example".into()], ..HttpSettings::default() };
+        let outside = HttpSettings { host: [0, 0, 0, 0].into(), ..HttpSettings::default() };
+        let rows: [Row<'_>; 12] = [
+            (&here, &[(&HOST, "127.0.0.1:7332")], None),
+            (&here, &[(&HOST, "localhost")], None),
+            (&here, &[(&HOST, "evil.example")], Some(Refused::Host)),
+            (&here, &[], Some(Refused::Host)),
+            (&here, &[(&HOST, "localhost"), (&ORIGIN, "http://localhost:3000")], None),
+            (&here, &[(&HOST, "localhost"), (&ORIGIN, "http://127.0.0.1.evil.example")], Some(Refused::Origin)),
+            (&here, &[(&HOST, "localhost"), (&ORIGIN, "null")], Some(Refused::Origin)),
+            (&listed, &[(&HOST, "localhost"), (&ORIGIN, "https://APP.example:443")], None),
+            (&listed, &[(&HOST, "localhost"), (&ORIGIN, "http://localhost:3000")], Some(Refused::Origin)),
+            (&outside, &[(&HOST, "ptc.example")], None),
+            (&outside, &[(&HOST, "ptc.example"), (&ORIGIN, "http://localhost")], Some(Refused::Origin)),
+            (&outside, &[], None),
+        ];
+        for (settings, shown, refused) in rows {
+            assert_eq!(from_here(settings, None, &headers(shown)).err(), refused, "{shown:?}");
+        }
+        let forged = headers(&[(&HOST, "localhost")]);
+        assert_eq!(from_here(&here, Some("evil.example:80"), &forged).err(), Some(Refused::Host));
+    }
+
+    #[test]
+    fn media_types() {
+        for (value, json) in [
+            ("application/json", true),
+            ("Application/JSON; charset=utf-8", true),
+            ("application/vnd.x+json", true),
+            ("text/plain", false),
+            ("application/jsonp", false),
+            ("", false),
+        ] {
+            assert_eq!(is_json(&headers(&[(&CONTENT_TYPE, value)])), json, "{value}");
+        }
+        assert!(is_json(&headers(&[])));
+        for (value, takes) in [
+            ("application/json, text/event-stream", true),
+            ("text/event-stream, application/*;q=0.5", true),
+            ("*/*", true),
+            ("text/event-stream", false),
+            ("application/json;q=0, text/html", false),
+        ] {
+            assert_eq!(takes_json(&headers(&[(&ACCEPT, value)])), takes, "{value}");
+        }
+        assert!(takes_json(&headers(&[])));
+    }
+}

@@ -1,0 +1,96 @@
+//! MCP over Streamable HTTP: a thin layer over the dispatcher.
+//!
+//! - [`listener`]: sockets, connections, their end.
+//! - [`route`]: a request to its endpoint, and what is written of it.
+//! - [`guard`]: who may ask, in which form: `Host`, `Origin`, media types.
+//! - [`auth`]: bearer tokens, and addresses that guess at them.
+//! - [`body`]: reading within bounds of size and time.
+//! - [`post`]: a message to the dispatcher, its answer back.
+//! - [`mirror`]: headers of the stateless era that repeat what the body says.
+//! - [`sessions`]: protocol sessions of the era with `initialize`.
+//!
+//! Answers are JSON, never streams: nothing is ever told before an answer, so that `GET` has no stream to offer and says 405.
+
+pub mod auth;
+pub mod body;
+pub mod guard;
+pub mod listener;
+pub mod mirror;
+pub mod post;
+pub mod route;
+pub mod sessions;
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+pub use listener::Listener;
+
+use super::Server;
+use super::in_flight::InFlight;
+use crate::settings::HttpSettings;
+use auth::Gate;
+use sessions::ProtocolSessions;
+
+/// What all connections share.
+pub struct Site {
+    server: Arc<Server>,
+    settings: HttpSettings,
+    max_body_bytes: usize,
+    instance: String,
+    /// Begins the ids of this process's requests.
+    id_prefix: String,
+    next_id: AtomicU64,
+    gate: Gate,
+    sessions: ProtocolSessions,
+    /// Requests of the stateless era that are not answered yet.
+    loose: Mutex<BTreeMap<u64, Arc<InFlight>>>,
+    draining: AtomicBool,
+}
+
+impl Site {
+    /// A site that hands requests to `server`.
+    pub fn new(server: Arc<Server>) -> std::io::Result<Arc<Site>> {
+        let settings = server.settings().http.clone();
+        let instance = settings.instance_label.clone().unwrap_or_else(host_name);
+        Ok(Arc::new(Site {
+            max_body_bytes: settings.max_body_bytes.unwrap_or(server.settings().max_frame_bytes),
+            instance,
+            id_prefix: crate::random::text::<6>()?,
+            next_id: AtomicU64::new(1),
+            gate: Gate::new(&settings),
+            sessions: ProtocolSessions::new(&settings),
+            loose: Mutex::default(),
+            draining: AtomicBool::new(false),
+            settings,
+            server,
+        }))
+    }
+
+    /// Whether the process is about to end and takes no new calls.
+    pub fn is_draining(&self) -> bool {
+        self.draining.load(Ordering::Acquire)
+    }
+
+    /// Takes no new calls from now on.
+    pub fn drain(&self) {
+        self.draining.store(true, Ordering::Release);
+    }
+
+    /// Stops every call.
+    pub fn cancel_all(&self) {
+        self.sessions.cancel_all();
+        let loose: Vec<_> = self.loose().values().cloned().collect();
+        for calls in loose {
+            calls.cancel_all();
+        }
+    }
+
+    fn loose(&self) -> MutexGuard<'_, BTreeMap<u64, Arc<InFlight>>> {
+        self.loose.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn host_name() -> String {
+    rustix::system::uname().nodename().to_string_lossy().into_owned()
+}

@@ -1,0 +1,214 @@
+//! A request to its endpoint, and what is written of it.
+
+use std::net::IpAddr;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Instant;
+
+use bytes::Bytes;
+use http_body_util::Full;
+use hyper::body::Incoming;
+use hyper::header::{ALLOW, CACHE_CONTROL, CONNECTION, CONTENT_TYPE, HeaderName, HeaderValue, RETRY_AFTER, WWW_AUTHENTICATE};
+use hyper::{Method, Request, Response, StatusCode};
+
+use super::auth::Denied;
+use super::body::{self, Unread};
+use super::guard::{self, text};
+use super::post::{self, SESSION_ID};
+use super::{Site, auth};
+use crate::log::{self, Field, Level};
+use crate::protocol::reply::{ErrorBody, SERVER_ERROR};
+use crate::server::caller::Answer;
+
+static REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
+static TRACEPARENT: HeaderName = HeaderName::from_static("traceparent");
+
+/// An answer before it becomes hyper's.
+pub(super) struct Reply {
+    status: StatusCode,
+    content_type: Option<&'static str>,
+    headers: Vec<(HeaderName, HeaderValue)>,
+    body: Bytes,
+}
+
+/// What a log line says of a request beside its answer.
+#[derive(Debug, Default)]
+pub(super) struct Noted {
+    pub(super) request_id: String,
+    pub(super) owner: Option<Arc<str>>,
+    pub(super) session: Option<Arc<str>>,
+    /// The trace that the request is a part of, as its client wrote it.
+    pub(super) traceparent: Option<String>,
+}
+
+impl Reply {
+    pub(super) fn empty(status: StatusCode) -> Reply {
+        Reply { status, content_type: None, headers: Vec::new(), body: Bytes::new() }
+    }
+
+    pub(super) fn json(status: StatusCode, body: impl Into<Bytes>) -> Reply {
+        Reply { content_type: Some("application/json"), body: body.into(), ..Reply::empty(status) }
+    }
+
+    fn text(status: StatusCode, body: &'static str) -> Reply {
+        Reply { content_type: Some("text/plain; charset=utf-8"), body: body.into(), ..Reply::empty(status) }
+    }
+
+    /// With a header; a value that no header can carry is left out.
+    pub(super) fn with(mut self, name: HeaderName, value: &str) -> Reply {
+        self.headers.extend(HeaderValue::from_str(value).ok().map(|value| (name, value)));
+        self
+    }
+}
+
+/// Answers a request and logs it.
+pub(super) async fn respond(site: &Arc<Site>, peer: IpAddr, request: Request<Incoming>) -> Response<Full<Bytes>> {
+    let started = Instant::now();
+    let number = site.next_id.fetch_add(1, Ordering::Relaxed);
+    let mut noted = Noted { request_id: format!("{}-{number}", site.id_prefix), ..Noted::default() };
+    let (method, path) = (request.method().clone(), request.uri().path().to_owned());
+    let probe = matches!(path.as_str(), "/health" | "/ready");
+    let reply = match path.as_str() {
+        "/health" => only_get(&method).unwrap_or_else(|| Reply::json(StatusCode::OK, r#"{"status":"ok"}"#)),
+        "/ready" => only_get(&method).unwrap_or_else(|| ready(site)),
+        path if path == site.settings.path => endpoint(site, peer, request, &mut noted).await,
+        _ => Reply::text(StatusCode::NOT_FOUND, "not found"),
+    };
+    write_log(site, if probe { Level::Debug } else { Level::Info }, &method, &path, reply.status, started, &noted);
+    let mut response = Response::new(Full::new(reply.body));
+    *response.status_mut() = reply.status;
+    let headers = response.headers_mut();
+    headers.extend(reply.content_type.map(|kind| (CONTENT_TYPE, HeaderValue::from_static(kind))));
+    headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    headers.extend(HeaderValue::from_str(&noted.request_id).ok().map(|id| (REQUEST_ID.clone(), id)));
+    headers.extend(reply.headers);
+    response
+}
+
+/// The endpoint of the protocol.
+async fn endpoint(site: &Arc<Site>, peer: IpAddr, request: Request<Incoming>, noted: &mut Noted) -> Reply {
+    let (head, body) = request.into_parts();
+    let headers = &head.headers;
+    noted.traceparent = text(headers, &TRACEPARENT).filter(|text| is_traceparent(text)).map(str::to_owned);
+    if guard::from_here(&site.settings, head.uri.authority().map(hyper::http::uri::Authority::as_str), headers).is_err() {
+        return Reply::text(StatusCode::FORBIDDEN, "forbidden");
+    }
+    let owner = match site.gate.pass(peer, headers, Instant::now()) {
+        Ok(owner) => owner,
+        Err(denied) => return unauthorized(peer, denied),
+    };
+    noted.owner = Some(Arc::clone(&owner.hash));
+    match head.method {
+        Method::POST => {}
+        Method::DELETE => return delete(site, &owner, headers, noted),
+        _ => return not_allowed("POST, DELETE"),
+    }
+    if site.is_draining() {
+        let body = ErrorBody::new(SERVER_ERROR, "server draining");
+        let reply = Reply::json(StatusCode::SERVICE_UNAVAILABLE, Answer::error("null", &body).line);
+        return reply.with(RETRY_AFTER, "1").with(CONNECTION, "close");
+    }
+    if !guard::is_json(headers) {
+        return Reply::text(StatusCode::UNSUPPORTED_MEDIA_TYPE, "unsupported media type");
+    }
+    if !guard::takes_json(headers) {
+        return Reply::text(StatusCode::NOT_ACCEPTABLE, "answers are application/json");
+    }
+    match body::read(body, site.max_body_bytes, site.settings.request_timeout).await {
+        Ok(body) if body.is_empty() => Reply::text(StatusCode::BAD_REQUEST, "empty body"),
+        Ok(body) => post::answer(site, &owner, headers, &body, noted).await,
+        Err(Unread::TooLarge) => Reply::text(StatusCode::PAYLOAD_TOO_LARGE, "payload too large").with(CONNECTION, "close"),
+        Err(Unread::TooSlow) => Reply::text(StatusCode::REQUEST_TIMEOUT, "request timeout").with(CONNECTION, "close"),
+        Err(Unread::Broken) => Reply::text(StatusCode::BAD_REQUEST, "broken body"),
+    }
+}
+
+fn delete(site: &Site, owner: &auth::Owner, headers: &hyper::HeaderMap, noted: &mut Noted) -> Reply {
+    let Some(id) = text(headers, &SESSION_ID) else {
+        return Reply::text(StatusCode::BAD_REQUEST, "missing Mcp-Session-Id");
+    };
+    noted.session = site.sessions.close(owner, id);
+    Reply::empty(if noted.session.is_some() { StatusCode::NO_CONTENT } else { StatusCode::NOT_FOUND })
+}
+
+fn ready(site: &Site) -> Reply {
+    let (status, word) = match () {
+        () if site.is_draining() => (StatusCode::SERVICE_UNAVAILABLE, "draining"),
+        () if site.sessions.is_full(Instant::now()) => (StatusCode::SERVICE_UNAVAILABLE, "saturated"),
+        () => (StatusCode::OK, "ready"),
+    };
+    let mut body = serde_json::json!({ "status": word });
+    if let (StatusCode::OK, Some(members)) = (status, body.as_object_mut()) {
+        members.insert("instance".into(), site.instance.as_str().into());
+    }
+    Reply::json(status, body.to_string())
+}
+
+fn only_get(method: &Method) -> Option<Reply> {
+    (!matches!(*method, Method::GET | Method::HEAD)).then(|| not_allowed("GET, HEAD"))
+}
+
+fn not_allowed(allowed: &str) -> Reply {
+    Reply::empty(StatusCode::METHOD_NOT_ALLOWED).with(ALLOW, allowed)
+}
+
+fn unauthorized(peer: IpAddr, denied: Denied) -> Reply {
+    let challenge = match denied {
+        Denied::Missing => "Bearer",
+        Denied::Invalid => "Bearer error=\"invalid_token\"",
+        Denied::Blocked(seconds) => {
+            log::line(Level::Warn, "http_auth_rate_limited", &[("source", &peer.to_string())]);
+            return Reply::empty(StatusCode::TOO_MANY_REQUESTS).with(RETRY_AFTER, &seconds.to_string());
+        }
+    };
+    Reply::empty(StatusCode::UNAUTHORIZED).with(WWW_AUTHENTICATE, challenge)
+}
+
+/// `version-trace-parent-flags` in lower-case hexadecimal digits, as W3C Trace Context has it.
+fn is_traceparent(text: &str) -> bool {
+    let hex = |part: &str, digits| part.len() == digits && part.bytes().all(|b| b.is_ascii_digit() || (b'a'..=b'f').contains(&b));
+    let parts: Vec<&str> = text.split('-').collect();
+    let [version, trace, parent, flags] = parts[..] else { return false };
+    let known = hex(version, 2) && version != "ff" && hex(flags, 2);
+    known && hex(trace, 32) && hex(parent, 16) && !trace.bytes().all(|b| b == b'0') && !parent.bytes().all(|b| b == b'0')
+}
+
+fn write_log(site: &Site, level: Level, method: &Method, path: &str, status: StatusCode, started: Instant, noted: &Noted) {
+    if !log::enabled(level) {
+        return;
+    }
+    let mut fields = vec![
+        ("instance", Field::Text(&site.instance)),
+        ("request_id", Field::Text(&noted.request_id)),
+        ("method", Field::Text(method.as_str())),
+        ("path", Field::Text(path)),
+        ("status", Field::Number(status.as_u16().into())),
+        ("duration_us", Field::Number(started.elapsed().as_micros() as u64)),
+    ];
+    let optional = [
+        ("owner_hash", noted.owner.as_deref()),
+        ("mcp_session_hash", noted.session.as_deref()),
+        ("traceparent", noted.traceparent.as_deref()),
+    ];
+    fields.extend(optional.into_iter().filter_map(|(name, text)| Some((name, Field::Text(text?)))));
+    log::record(level, "http_request", &fields);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_traceparent;
+
+    #[test]
+    fn traceparents() {
+        for (text, right) in [
+            ("00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01", true),
+            ("00-4BF92F3577B34DA6A3CE929D0E0E4736-00f067aa0ba902b7-01", false),
+            ("00-00000000000000000000000000000000-00f067aa0ba902b7-01", false),
+            ("ff-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01", false),
+            ("00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7", false),
+            ("", false),
+        ] {
+            assert_eq!(is_traceparent(text), right, "{text}");
+        }
+    }
+}

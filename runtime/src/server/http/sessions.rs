@@ -1,0 +1,206 @@
+//! Protocol sessions: what `initialize` opens and `Mcp-Session-Id` names. Not those of programs, which outlive them.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use super::auth::{Owner, short_hash};
+use crate::server::in_flight::InFlight;
+use crate::settings::HttpSettings;
+
+/// How often all sessions are looked at for those whose time is over.
+const SWEEP: Duration = Duration::from_secs(1);
+
+/// Every protocol session of a listener.
+pub struct ProtocolSessions {
+    most: usize,
+    most_per_owner: usize,
+    ttl: Duration,
+    idle: Duration,
+    state: Mutex<State>,
+}
+
+struct State {
+    live: BTreeMap<String, Session>,
+    swept: Instant,
+}
+
+struct Session {
+    owner: Owner,
+    hash: Arc<str>,
+    calls: Arc<InFlight>,
+    dies: Instant,
+    used: Instant,
+}
+
+/// What a request gets of its session.
+#[derive(Debug, Clone)]
+pub struct Entered {
+    /// What log lines call the session.
+    pub hash: Arc<str>,
+    /// Its calls that run.
+    pub calls: Arc<InFlight>,
+}
+
+/// Why a session is not opened.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Full {
+    /// The owner has as many as it may.
+    Owner(usize),
+    /// The server has as many as it may.
+    Server(usize),
+    /// The system has no random bytes.
+    Random,
+}
+
+impl ProtocolSessions {
+    /// None yet.
+    pub fn new(settings: &HttpSettings) -> ProtocolSessions {
+        ProtocolSessions {
+            most: settings.max_sessions,
+            most_per_owner: settings.max_sessions_per_owner,
+            ttl: settings.session_ttl,
+            idle: settings.session_idle,
+            state: Mutex::new(State { live: BTreeMap::new(), swept: Instant::now() }),
+        }
+    }
+
+    /// Opens a session; its id.
+    pub fn open(&self, owner: &Owner, calls: Arc<InFlight>, now: Instant) -> Result<(String, Entered), Full> {
+        let id = format!("mcp_{}", crate::random::text::<24>().map_err(|_| Full::Random)?);
+        let mut state = self.lock();
+        // Exactly at the caps: a session whose time is over takes nobody's place.
+        let full = |state: &State| {
+            let own = state.live.values().filter(|session| session.owner.id == owner.id).count();
+            match () {
+                () if own >= self.most_per_owner => Some(Full::Owner(self.most_per_owner)),
+                () if state.live.len() >= self.most => Some(Full::Server(self.most)),
+                () => None,
+            }
+        };
+        if full(&state).is_some() {
+            self.sweep(&mut state, now);
+            if let Some(full) = full(&state) {
+                return Err(full);
+            }
+        }
+        let hash: Arc<str> = short_hash(&id).into();
+        let session =
+            Session { owner: owner.clone(), hash: Arc::clone(&hash), calls: Arc::clone(&calls), dies: now + self.ttl, used: now };
+        state.live.insert(id.clone(), session);
+        Ok((id, Entered { hash, calls }))
+    }
+
+    /// The owner's session of that id, used now.
+    pub fn enter(&self, owner: &Owner, id: &str, now: Instant) -> Option<Entered> {
+        let mut state = self.lock();
+        if now >= state.swept + SWEEP {
+            self.sweep(&mut state, now);
+        }
+        // Whether a session of somebody else exists is nobody's business.
+        let session = state.live.get_mut(id).filter(|session| session.owner.id == owner.id)?;
+        if self.is_over(session, now) {
+            return None;
+        }
+        session.used = now;
+        Some(Entered { hash: Arc::clone(&session.hash), calls: Arc::clone(&session.calls) })
+    }
+
+    /// Ends the owner's session of that id and stops its calls; what log lines call it.
+    pub fn close(&self, owner: &Owner, id: &str) -> Option<Arc<str>> {
+        let session = {
+            let mut state = self.lock();
+            state.live.get(id).filter(|session| session.owner.id == owner.id)?;
+            state.live.remove(id)?
+        };
+        session.calls.cancel_all();
+        Some(session.hash)
+    }
+
+    /// Stops every call of every session.
+    pub fn cancel_all(&self) {
+        let all: Vec<_> = self.lock().live.values().map(|session| Arc::clone(&session.calls)).collect();
+        for calls in all {
+            calls.cancel_all();
+        }
+    }
+
+    /// How many there are.
+    pub fn count(&self) -> usize {
+        self.lock().live.len()
+    }
+
+    /// Whether no owner could open another.
+    pub fn is_full(&self, now: Instant) -> bool {
+        let mut state = self.lock();
+        if state.live.len() >= self.most {
+            self.sweep(&mut state, now);
+        }
+        state.live.len() >= self.most
+    }
+
+    fn is_over(&self, session: &Session, now: Instant) -> bool {
+        // A session with a call in flight is not idle, however long the call takes.
+        now >= session.dies || now >= session.used + self.idle && session.calls.is_idle()
+    }
+
+    fn sweep(&self, state: &mut State, now: Instant) {
+        state.swept = now;
+        state.live.retain(|_, session| {
+            let over = self.is_over(session, now);
+            if over {
+                session.calls.cancel_all();
+            }
+            !over
+        });
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::server::in_flight::Permits;
+
+    fn owner(name: &str) -> Owner {
+        Owner { id: name.into(), hash: short_hash(name).into() }
+    }
+
+    #[test]
+    fn caps_ownership_and_age() {
+        let sessions = ProtocolSessions::new(&HttpSettings {
+            max_sessions: 3,
+            max_sessions_per_owner: 2,
+            session_ttl: Duration::from_secs(100),
+            session_idle: Duration::from_secs(10),
+            ..HttpSettings::default()
+        });
+        let start = Instant::now();
+        let at = |seconds| start + Duration::from_secs(seconds);
+        let permits = Permits::new(10);
+        let calls = || InFlight::new(&permits, 4);
+        let (one, two) = (owner("one"), owner("two"));
+        let open = |owner: &Owner, seconds| sessions.open(owner, calls(), at(seconds)).map(|(id, _)| id);
+        let first = open(&one, 0).expect("there is room");
+        let second = open(&one, 5).expect("there is room");
+        assert_eq!(open(&one, 5), Err(Full::Owner(2)));
+        assert!(open(&two, 5).is_ok());
+        assert_eq!(open(&two, 5), Err(Full::Server(3)));
+        assert!(sessions.is_full(at(5)));
+        assert!(sessions.enter(&two, &first, at(5)).is_none(), "it is another's");
+        assert!(sessions.close(&two, &first).is_none());
+        // The first one has been idle for too long; a call in flight keeps the second.
+        let call = sessions.enter(&one, &second, at(9)).expect("it lives").calls.enter("1").expect("there is room");
+        assert!(sessions.enter(&one, &first, at(10)).is_none());
+        assert!(sessions.enter(&one, &second, at(60)).is_some());
+        assert!(!call.cancel.is_cancelled());
+        assert!(sessions.enter(&one, &second, at(105)).is_none(), "nothing lives longer than that");
+        assert!(call.cancel.is_cancelled());
+        let third = open(&one, 106).expect("the dead take no place");
+        assert!(sessions.close(&one, &third).is_some());
+        assert_eq!(sessions.count(), 0);
+    }
+}

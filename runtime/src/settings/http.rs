@@ -1,0 +1,257 @@
+//! What an operator sets of the HTTP listener.
+
+use std::fmt;
+use std::net::{IpAddr, Ipv4Addr};
+use std::time::Duration;
+
+use zeroize::Zeroizing;
+
+/// Shortest bearer token, in bytes.
+pub const MIN_TOKEN_BYTES: usize = 32;
+
+/// The listener: where it listens, who may speak to it, and how much.
+#[derive(Debug, Clone)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a documented switch")]
+pub struct HttpSettings {
+    /// Whether there is one; standard input is left alone then.
+    pub on: bool,
+    /// Where it listens.
+    pub host: IpAddr,
+    /// Where it listens; 0 takes a free one, which the log names.
+    pub port: u16,
+    /// The endpoint of the protocol.
+    pub path: String,
+    /// The token that clients have to show.
+    pub auth_token: Option<AuthToken>,
+    /// Whether clients on this machine need none, said aloud.
+    pub disable_auth: bool,
+    /// Origins of browsers that may speak to it, `scheme://host[:port]`; with none, those of this machine on a loopback address.
+    pub allowed_origins: Vec<String>,
+    /// Time to send a whole request.
+    pub request_timeout: Duration,
+    /// Time for calls in flight when the process is asked to end.
+    pub shutdown_grace: Duration,
+    /// Bytes of a request's body; `None` is as many as a frame may have.
+    pub max_body_bytes: Option<usize>,
+    /// Longest life of a protocol session.
+    pub session_ttl: Duration,
+    /// A protocol session that is not used for so long is closed.
+    pub session_idle: Duration,
+    /// Live protocol sessions.
+    pub max_sessions: usize,
+    /// Live protocol sessions of one owner.
+    pub max_sessions_per_owner: usize,
+    /// Calls at a time in one protocol session.
+    pub max_in_flight_per_session: usize,
+    /// Whether addresses other than loopback are allowed.
+    pub allow_unsafe_network: bool,
+    /// What log lines and traces call this process; `None` is the host's name.
+    pub instance_label: Option<String>,
+    /// Whether addresses that show wrong tokens are blocked.
+    pub auth_rate_limit: bool,
+    /// How long a failure counts.
+    pub auth_rate_limit_window: Duration,
+    /// Failures of one address within the window before it is blocked.
+    pub auth_rate_limit_max_failures: u32,
+    /// How long it is blocked.
+    pub auth_rate_limit_block: Duration,
+}
+
+/// A bearer token. It does not show itself, and is overwritten when it is dropped.
+#[derive(Clone)]
+pub struct AuthToken(Zeroizing<String>);
+
+impl AuthToken {
+    /// A token, unless it is too short or no header can carry it.
+    pub fn of(text: &str) -> Option<AuthToken> {
+        let sendable = text.bytes().all(|byte| byte.is_ascii_graphic());
+        (text.len() >= MIN_TOKEN_BYTES && sendable).then(|| AuthToken(Zeroizing::new(text.to_owned())))
+    }
+
+    /// Its text.
+    pub fn text(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Debug for AuthToken {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("AuthToken(…)")
+    }
+}
+
+impl HttpSettings {
+    /// What is wrong about settings that are each right.
+    pub fn contradictions(&self) -> Vec<String> {
+        let mut faults = Vec::new();
+        if !self.on {
+            return faults;
+        }
+        let mut wrong = |sentence: &str| faults.push(sentence.to_owned());
+        let loopback = self.host.is_loopback();
+        if !cfg!(feature = "http-server") {
+            wrong("--http: this binary was built without its HTTP server (feature http-server of ptc-runtime)");
+        }
+        if !loopback && !self.allow_unsafe_network {
+            wrong(
+                "--http-host: an address other than loopback is reached from outside; \
+                 give --http-allow-unsafe-network if that is meant",
+            );
+        }
+        if !loopback && self.auth_token.is_none() {
+            wrong("--http-host: an address other than loopback needs --http-auth-token");
+        }
+        if self.disable_auth && !loopback {
+            wrong("--http-disable-auth is for loopback addresses only");
+        }
+        if self.disable_auth && self.allow_unsafe_network {
+            wrong("--http-disable-auth does not go with --http-allow-unsafe-network");
+        }
+        if self.disable_auth && self.auth_token.is_some() {
+            wrong("--http-disable-auth does not go with --http-auth-token");
+        }
+        if ["/health", "/ready"].contains(&self.path.as_str()) {
+            wrong("--http-path: /health and /ready are taken");
+        }
+        faults
+    }
+}
+
+impl Default for HttpSettings {
+    /// Nothing allowed: every value comes from the table of settings.
+    fn default() -> Self {
+        HttpSettings {
+            on: false,
+            host: Ipv4Addr::LOCALHOST.into(),
+            port: 0,
+            path: String::new(),
+            auth_token: None,
+            disable_auth: false,
+            allowed_origins: Vec::new(),
+            request_timeout: Duration::ZERO,
+            shutdown_grace: Duration::ZERO,
+            max_body_bytes: None,
+            session_ttl: Duration::ZERO,
+            session_idle: Duration::ZERO,
+            max_sessions: 0,
+            max_sessions_per_owner: 0,
+            max_in_flight_per_session: 0,
+            allow_unsafe_network: false,
+            instance_label: None,
+            auth_rate_limit: true,
+            auth_rate_limit_window: Duration::ZERO,
+            auth_rate_limit_max_failures: 0,
+            auth_rate_limit_block: Duration::ZERO,
+        }
+    }
+}
+
+/// `localhost` or an address.
+pub(super) fn host(text: &str) -> Option<IpAddr> {
+    if text.eq_ignore_ascii_case("localhost") { Some(Ipv4Addr::LOCALHOST.into()) } else { text.parse().ok() }
+}
+
+/// A path of one endpoint: absolute, without anything that a client would have to escape.
+pub(super) fn path(text: &str) -> Option<String> {
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"/-._~".contains(&byte);
+    (text.len() > 1 && text.starts_with('/') && text.bytes().all(plain)).then(|| text.to_owned())
+}
+
+/// A name that log lines can carry as it is.
+pub(super) fn label(text: &str) -> Option<String> {
+    let printable = text.chars().all(|c| !c.is_control());
+    (!text.trim().is_empty() && text.len() <= 200 && printable).then(|| text.to_owned())
+}
+
+/// A list of origins between commas, each as browsers send it.
+pub(super) fn origins(text: &str) -> Option<Vec<String>> {
+    text.split(',').map(str::trim).filter(|origin| !origin.is_empty()).map(origin).collect()
+}
+
+/// An origin in its one spelling: lower case, without the default port.
+pub fn origin(text: &str) -> Option<String> {
+    let text = text.trim_end_matches('/').to_ascii_lowercase();
+    let (scheme, authority) = text.split_once("://")?;
+    let default = match scheme {
+        "http" => ":80",
+        "https" => ":443",
+        _ => return None,
+    };
+    let authority = authority.strip_suffix(default).unwrap_or(authority);
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-._:[]".contains(c);
+    (!authority.is_empty() && authority.chars().all(plain)).then(|| format!("{scheme}://{authority}"))
+}
+
+/// The host of `host[:port]`, without brackets.
+pub fn host_of(authority: &str) -> &str {
+    if let Some(rest) = authority.strip_prefix('[') {
+        return rest.split(']').next().unwrap_or(rest);
+    }
+    authority.split(':').next().unwrap_or(authority)
+}
+
+/// Whether a host, as a client names it, is this machine.
+pub fn is_loopback(host: &str) -> bool {
+    self::host(host).is_some_and(|address| address.is_loopback())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn hosts_paths_and_origins() {
+        assert_eq!(host("localhost"), Some(Ipv4Addr::LOCALHOST.into()));
+        assert!(host("::1").is_some_and(|host| host.is_loopback()) && host("example.org").is_none());
+        assert_eq!(path("/mcp").as_deref(), Some("/mcp"));
+        for wrong in ["", "/", "mcp", "/m cp", "/mcp?x"] {
+            assert_eq!(path(wrong), None, "{wrong}");
+        }
+        assert_eq!(origin("HTTPS://Example.org:443").as_deref(), Some("https://example.org"));
+        assert_eq!(origin("http://localhost:3000").as_deref(), Some("http://localhost:3000"));
+        for wrong in ["null", "", "file://", "https://", "ftp://x", "https://a b"] {
+            assert_eq!(origin(wrong), None, "{wrong}");
+        }
+        for (authority, loopback) in [
+            ("localhost:80", true),
+            ("127.0.0.1:7332", true),
+            ("[::1]:7332", true),
+            ("127.9.9.9", true),
+            ("localhost.evil.example", false),
+            ("evil.example:7332", false),
+            ("", false),
+        ] {
+            assert_eq!(is_loopback(host_of(authority)), loopback, "{authority}");
+        }
+    }
+
+    #[test]
+    fn a_token_is_long_enough_and_says_nothing() {
+        assert!(AuthToken::of(&"x".repeat(31)).is_none());
+        assert!(AuthToken::of(&format!("{} y", "x".repeat(32))).is_none());
+        let token = AuthToken::of(&"x".repeat(32)).expect("long enough");
+        assert!(!format!("{token:?}").contains('x'));
+    }
+
+    #[test]
+    fn combinations() {
+        let on = || HttpSettings { on: true, path: "/mcp".into(), ..HttpSettings::default() };
+        let token = AuthToken::of(&"x".repeat(32));
+        let outside: IpAddr = [0, 0, 0, 0].into();
+        assert_eq!(on().contradictions().len(), usize::from(!cfg!(feature = "http-server")));
+        let rows: [(HttpSettings, &[&str]); 6] = [
+            (HttpSettings { host: outside, ..on() }, &["--http-allow-unsafe-network", "needs --http-auth-token"]),
+            (HttpSettings { host: outside, auth_token: token.clone(), allow_unsafe_network: true, ..on() }, &[]),
+            (HttpSettings { disable_auth: true, allow_unsafe_network: true, ..on() }, &["does not go with"]),
+            (HttpSettings { disable_auth: true, auth_token: token, ..on() }, &["does not go with --http-auth-token"]),
+            (HttpSettings { path: "/ready".into(), ..on() }, &["/ready are taken"]),
+            (HttpSettings { on: false, host: outside, ..on() }, &[]),
+        ];
+        for (settings, expected) in rows {
+            let mut found = settings.contradictions();
+            found.retain(|sentence| !sentence.contains("built without"));
+            assert_eq!(found.len(), expected.len(), "{found:?}");
+            assert!(found.iter().zip(expected).all(|(found, part)| found.contains(part)), "{found:?}");
+        }
+    }
+}

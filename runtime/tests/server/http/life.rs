@@ -1,0 +1,333 @@
+//! What a listening server does over time: sessions, limits, cancellation, the end.
+
+use std::time::{Duration, Instant};
+
+use rustix::process::Signal;
+use serde_json::json;
+
+use super::site::{Client, Site, TOKEN, call, stateless};
+use crate::Test;
+
+pub(super) const TESTS: &[Test] = &[
+    ("http::calls_on_one_connection", calls_on_one_connection),
+    ("http::ids_of_sessions_do_not_meet", ids_of_sessions_do_not_meet),
+    ("http::cancellation_by_notification_delete_and_hanging_up", cancellation_by_notification_delete_and_hanging_up),
+    ("http::caps_of_sessions_and_calls", caps_of_sessions_and_calls),
+    ("http::shutdown_is_for_one_session", shutdown_is_for_one_session),
+    ("http::guessing_tokens_is_answered_with_silence", guessing_tokens_is_answered_with_silence),
+    ("http::large_and_slow_requests_are_cut_off", large_and_slow_requests_are_cut_off),
+    ("http::sigterm_drains", sigterm_drains),
+    ("http::log_lines_have_hashes_only", log_lines_have_hashes_only),
+    ("http::settings_that_contradict_each_other", settings_that_contradict_each_other),
+    ("http::pipelined_requests_are_held_back", pipelined_requests_are_held_back),
+    ("http::program_sessions_belong_to_the_token", program_sessions_belong_to_the_token),
+];
+
+const ENDLESS: &str = "(loop [i 0] (recur (inc i)))";
+const PATIENT: &[&str] = &["--program-timeout-ms", "600000", "--max-concurrent-calls", "8"];
+
+fn with<'a>(more: &[&'a str]) -> Vec<&'a str> {
+    [PATIENT, more].concat()
+}
+
+fn stateless_call(client: &mut Client, id: u64, program: &str) {
+    let (headers, body) = stateless(id, "tools/call", json!({ "name": "lisp_eval", "arguments": { "program": program } }));
+    let headers: Vec<(&str, &str)> = headers.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
+    client.send("POST", "/mcp", &headers, &body);
+}
+
+/// Asks until a call gets a place: what was stopped has given its own back.
+fn place(client: &mut Client) {
+    while client.eval("(+ 1 2)") != "user=> 3" {
+        std::thread::yield_now();
+    }
+}
+
+/// Has a call run: sends it again while it is refused for want of a place.
+fn hold(client: &mut Client, send: impl Fn(&mut Client)) {
+    send(client);
+    while client.is_answered_within(Duration::from_millis(200)) {
+        let answer = client.receive();
+        assert!(answer.text().starts_with("busy"), "{answer:?}");
+        send(client);
+    }
+}
+
+fn calls_on_one_connection() {
+    let site = Site::start(&[]);
+    let mut client = site.connected();
+    for n in 0..200 {
+        assert_eq!(client.eval(&format!("(+ {n} 1)")), format!("user=> {}", n + 1));
+    }
+    // Another connection, another session: nothing is seen of the first.
+    client.eval("(def secret 41)");
+    assert!(site.connected().eval("secret").starts_with("runtime_error"));
+}
+
+fn ids_of_sessions_do_not_meet() {
+    let site = Site::start(PATIENT);
+    let (mut one, mut two) = (site.connected(), site.connected());
+    hold(&mut one, |one| one.send_eval(1, ENDLESS));
+    assert_eq!(two.eval("(+ 1 2)"), "user=> 3");
+    let mut beside = site.beside(&one);
+    let again = beside.post(&call(1, "1"));
+    assert!(again.status == 200 && again.body.contains("already in flight"), "{again:?}");
+    // Nor can one session cancel what another runs.
+    let cancel = json!({ "jsonrpc": "2.0", "method": "notifications/cancelled", "params": { "requestId": 1 } });
+    assert_eq!(two.post(&cancel).status, 202);
+    assert!(beside.post(&call(1, "1")).body.contains("already in flight"));
+    // In the stateless era every request is its own.
+    let (mut three, mut four) = (site.client(), site.client());
+    stateless_call(&mut three, 1, ENDLESS);
+    stateless_call(&mut four, 1, "(+ 1 2)");
+    assert_eq!(four.receive().text(), "user=> 3");
+}
+
+fn cancellation_by_notification_delete_and_hanging_up() {
+    let site = Site::start(&["--program-timeout-ms", "600000", "--max-concurrent-calls", "1"]);
+    let mut other = site.connected();
+    let mut client = site.connected();
+    hold(&mut client, |client| client.send_eval(5, ENDLESS));
+    let cancel = json!({ "jsonrpc": "2.0", "method": "notifications/cancelled", "params": { "requestId": 5 } });
+    let before = Instant::now();
+    assert_eq!(site.beside(&client).post(&cancel).status, 202);
+    let answer = client.receive();
+    assert!(before.elapsed() < Duration::from_secs(20));
+    assert!(answer.status == 200 && answer.text().starts_with("cancelled"), "{answer:?}");
+    place(&mut other);
+
+    hold(&mut client, |client| client.send_eval(6, ENDLESS));
+    assert_eq!(site.beside(&client).ask("DELETE", "/mcp", &[], "").status, 204);
+    assert!(client.receive().text().starts_with("cancelled"));
+    place(&mut other);
+    assert_eq!(client.post(&call(7, "1")).status, 404);
+
+    // The stateless era has no other way: the connection ends.
+    let mut client = site.client();
+    hold(&mut client, |client| stateless_call(client, 1, ENDLESS));
+    drop(client);
+    place(&mut other);
+
+    // Before that era a client that comes back later is nothing unusual: its call goes on.
+    let client = {
+        let mut client = site.connected();
+        hold(&mut client, |client| client.send_eval(8, ENDLESS));
+        site.beside(&client)
+    };
+    std::thread::sleep(Duration::from_millis(50));
+    assert!(other.eval("1").starts_with("busy: server busy: 1 concurrent"));
+    let mut client = client;
+    assert_eq!(client.ask("DELETE", "/mcp", &[], "").status, 204);
+    place(&mut other);
+}
+
+fn caps_of_sessions_and_calls() {
+    let caps = ["--http-max-sessions", "3", "--http-max-sessions-per-owner", "3", "--http-max-in-flight-per-session", "2"];
+    let site = Site::start(&with(&caps));
+    let mut clients = [site.connected(), site.connected(), site.connected()];
+    let mut late = site.client();
+    let refused = late.initialize();
+    assert!(refused.status == 429 && refused.body.contains("owner limit") && late.session.is_none(), "{refused:?}");
+    let ready = late.ask("GET", "/ready", &[], "");
+    assert!(ready.status == 503 && ready.body.contains("saturated"), "{ready:?}");
+    let (first, rest) = clients.split_first_mut().expect("three");
+    assert_eq!(first.ask("DELETE", "/mcp", &[], "").status, 204);
+    assert_eq!(late.ask("GET", "/ready", &[], "").status, 200);
+    assert_eq!(late.initialize().status, 200);
+
+    let second = rest.first_mut().expect("two");
+    let mut running = [site.beside(second), site.beside(second)];
+    for (id, client) in running.iter_mut().enumerate() {
+        hold(client, |client| client.send_eval(id as u64 + 10, ENDLESS));
+    }
+    assert!(second.eval("1").starts_with("busy: client busy: 2 concurrent calls"));
+    assert_eq!(late.eval("(+ 1 2)"), "user=> 3");
+    // A session is gone when nobody has used it for its time.
+    let site = Site::start(&["--http-session-idle-timeout-ms", "50"]);
+    let mut client = site.connected();
+    std::thread::sleep(Duration::from_millis(60));
+    assert_eq!(client.post(&call(1, "1")).status, 404);
+}
+
+fn shutdown_is_for_one_session() {
+    let site = Site::start(&[]);
+    let (mut one, mut two) = (site.connected(), site.connected());
+    assert_eq!(one.post(&json!({ "jsonrpc": "2.0", "id": 1, "method": "shutdown" })).json()["result"], json!(null));
+    assert!(one.eval("1").starts_with("shutting_down"));
+    assert_eq!(two.eval("1"), "user=> 1");
+}
+
+fn guessing_tokens_is_answered_with_silence() {
+    let site = Site::start(&["--http-auth-token", TOKEN, "--http-auth-rate-limit-max-failures", "3"]);
+    let mut client = site.client();
+    for _ in 0..3 {
+        assert_eq!(client.initialize().status, 401);
+    }
+    // Not even the right token is heard now.
+    client.token = Some(TOKEN);
+    let blocked = client.initialize();
+    let seconds: u64 = blocked.header("retry-after").and_then(|value| value.parse().ok()).expect("when to come back");
+    assert!(blocked.status == 429 && (1..=60).contains(&seconds), "{blocked:?}");
+    assert_eq!(blocked.header("www-authenticate"), None);
+    assert_eq!(client.ask("GET", "/health", &[], "").status, 200);
+    // The token is in no line of the log.
+    let mut site = site;
+    assert_eq!(site.logged("http_auth_rate_limited")["source"], "127.0.0.1");
+}
+
+fn large_and_slow_requests_are_cut_off() {
+    let site = Site::start(&["--http-max-body-bytes", "2000", "--http-request-timeout-ms", "300"]);
+    let large = "x".repeat(3000);
+    let answer = site.client().ask("POST", "/mcp", &[], &large);
+    assert!(answer.status == 413 && answer.body == "payload too large", "{answer:?}");
+    // The same without its length said before.
+    let mut client = site.client();
+    client.send("POST", "/mcp", &[("Content-Length", ""), ("Transfer-Encoding", "chunked")], "");
+    client.write(format!("5dc\r\n{}\r\n5dc\r\n{}\r\n0\r\n\r\n", "x".repeat(1500), "x".repeat(1500)).as_bytes());
+    assert_eq!(client.receive().status, 413);
+    // A body that does not come, a head that does not end, a connection without a request.
+    let mut client = site.client();
+    client.send("POST", "/mcp", &[("Content-Length", "100")], "{");
+    assert_eq!(client.receive().status, 408);
+    let mut client = site.client();
+    client.write(b"POST /mcp HTTP/1.1\r\nHost: localhost\r\n");
+    assert!(client.try_receive().is_none_or(|answer| answer.status == 408));
+    assert!(site.client().try_receive().is_none_or(|answer| answer.status == 408));
+    // Nor does a head of any length.
+    let mut client = site.client();
+    let header = format!("x-long: {}\r\n", "x".repeat(1000));
+    client.write(format!("POST /mcp HTTP/1.1\r\nHost: localhost\r\n{}", header.repeat(60)).as_bytes());
+    assert!(client.try_receive().is_none_or(|answer| answer.status == 431));
+}
+
+fn sigterm_drains() {
+    let mut site = Site::start(PATIENT);
+    let mut client = site.connected();
+    client.send_eval(1, "(loop [i 0] (when (< i 3000000) (recur (inc i))))");
+    while site.connected().ask("GET", "/ready", &[], "").status != 200 {}
+    site.signal(Signal::TERM);
+    site.logged("draining");
+    // What runs ends; what is new is refused, and a balancer is told.
+    let mut late = site.client();
+    let ready = late.ask("GET", "/ready", &[], "");
+    if ready.status != 0 {
+        assert!(ready.status == 503 && ready.body.contains("draining"), "{ready:?}");
+        let refused = late.initialize();
+        assert!(refused.status == 503 && refused.body.contains("server draining"), "{refused:?}");
+    }
+    assert_eq!(client.receive().text(), "user=> nil");
+    assert!(site.end().0.success());
+
+    let mut site = Site::start(&with(&["--http-shutdown-grace-ms", "50"]));
+    let mut client = site.connected();
+    client.send_eval(1, ENDLESS);
+    let mut other = site.client();
+    stateless_call(&mut other, 1, ENDLESS);
+    std::thread::sleep(Duration::from_millis(100));
+    site.signal(Signal::TERM);
+    site.logged("draining");
+    assert!(client.receive().text().starts_with("cancelled"));
+    assert!(other.receive().text().starts_with("cancelled"));
+    assert!(site.end().0.success());
+}
+
+fn log_lines_have_hashes_only() {
+    let mut site = Site::start(&["--http-auth-token", TOKEN, "--http-instance-label", "node-7"]);
+    let mut client = site.client();
+    client.token = Some(TOKEN);
+    client.initialize();
+    let session = client.session.clone().expect("a session");
+    let trace = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
+    let answer = client.ask("POST", "/mcp", &[("traceparent", trace)], &call(1, &format!("\"{TOKEN}\"")).to_string());
+    assert_eq!(answer.text(), "user=> \"[REDACTED]\"");
+    site.logged("http_request");
+    let line = site.logged("http_request");
+    assert_eq!((&line["instance"], &line["status"], &line["method"]), (&json!("node-7"), &json!(200), &json!("POST")));
+    assert_eq!(line["traceparent"], trace);
+    assert_eq!(line["request_id"].as_str(), answer.header("x-request-id"));
+    for hash in ["owner_hash", "mcp_session_hash"] {
+        assert!(line[hash].as_str().is_some_and(|hash| hash.len() == 12), "{line}");
+    }
+    site.signal(Signal::TERM);
+    let (status, log) = site.end();
+    assert!(status.success());
+    assert!(log.iter().all(|line| !line.contains(TOKEN) && !line.contains(&session)), "{log:?}");
+}
+
+fn settings_that_contradict_each_other() {
+    for (args, part) in [
+        (&["--http", "--http-host", "0.0.0.0"][..], "needs --http-auth-token"),
+        (&["--http", "--http-host", "example.org"], "expected an IP address or localhost"),
+        (&["--http", "--http-auth-token", "short"], "at least 32 printable characters without spaces, found '5 bytes'"),
+        (&["--http", "--http-disable-auth", "--http-allow-unsafe-network"], "does not go with"),
+        (&["--http", "--http-path", "/health"], "are taken"),
+        (&["--http", "--http-allowed-origin", "null"], "expected origins such as"),
+    ] {
+        let done = crate::peer::server("plain").args(args).output().expect("it runs");
+        let said = String::from_utf8_lossy(&done.stderr);
+        assert!(done.status.code() == Some(2) && said.contains(part), "{args:?}: {said}");
+    }
+    // A port that is taken is an error with its reason, not a server that nobody reaches.
+    let site = Site::start(&[]);
+    let port = site.address.port().to_string();
+    let done = crate::peer::server("plain").args(["--http", "--http-port", &port]).output().expect("it runs");
+    assert!(done.status.code() == Some(2) && String::from_utf8_lossy(&done.stderr).contains("--http-port"));
+}
+
+fn pipelined_requests_are_held_back() {
+    let site = Site::start(&[]);
+    let resident = || {
+        let status = std::fs::read_to_string(format!("/proc/{}/status", site.id())).expect("it lives");
+        let line = status.lines().find(|line| line.starts_with("VmRSS:")).expect("its size");
+        line.split_whitespace().nth(1).and_then(|kib| kib.parse::<u64>().ok()).expect("a number")
+    };
+    let mut client = site.connected();
+    let before = resident();
+    let session = client.session.clone().expect("a session");
+    let body = call(1, "(apply str (repeat 8000 \"x\"))").to_string();
+    let one = format!(
+        "POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Length: {}\r\nMcp-Session-Id: {session}\r\n\r\n{body}",
+        body.len()
+    );
+    let many = one.repeat(200);
+    // Nobody reads: sooner or later nothing more is taken, and the server is as large as it was.
+    let stream = client.stream.get_mut();
+    stream.set_write_timeout(Some(Duration::from_millis(500))).expect("a socket takes it");
+    let mut sent = 0;
+    while sent < 1_000_000 && std::io::Write::write_all(stream, many.as_bytes()).is_ok() {
+        sent += 200;
+    }
+    assert!(sent < 1_000_000, "all was taken");
+    let grown = resident().saturating_sub(before);
+    assert!(grown < 8 * 1024, "{grown} KiB more after {sent} requests");
+    assert_eq!(site.connected().eval("1"), "user=> 1");
+}
+
+fn program_sessions_belong_to_the_token() {
+    let site = Site::start(&["--sessions", "--http-auth-token", TOKEN]);
+    let tool = |client: &mut Client, name: &str, arguments: serde_json::Value| {
+        let params = json!({ "name": name, "arguments": arguments });
+        let answer = client.post(&json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params }));
+        answer.json()["result"].clone()
+    };
+    let connect = || {
+        let mut client = site.client();
+        client.token = Some(TOKEN);
+        client.initialize();
+        client
+    };
+    let (mut one, mut two) = (connect(), connect());
+    let opened = tool(&mut one, "lisp_session_start", json!({}))["structuredContent"]["session_id"].clone();
+    tool(&mut one, "lisp_session_eval", json!({ "session_id": opened, "program": "(def x 20)" }));
+    // It outlives the protocol session in which it was opened.
+    assert_eq!(one.ask("DELETE", "/mcp", &[], "").status, 204);
+    let seen = tool(&mut two, "lisp_session_eval", json!({ "session_id": opened, "program": "(inc x)" }));
+    assert_eq!(seen["content"][0]["text"], "user=> 21", "{seen}");
+    // The stateless era names it by the argument as well.
+    let mut three = site.client();
+    three.token = Some(TOKEN);
+    let arguments = json!({ "session_id": opened, "program": "(* 2 x)" });
+    let (headers, body) = stateless(1, "tools/call", json!({ "name": "lisp_session_eval", "arguments": arguments }));
+    let headers: Vec<(&str, &str)> = headers.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
+    assert_eq!(three.ask("POST", "/mcp", &headers, &body).text(), "user=> 40");
+}

@@ -1,0 +1,242 @@
+//! A real server process that listens, and a client that writes what it is told to, byte for byte.
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::mpsc::{Receiver, channel};
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+/// A test fails after that long without what it waits for: generous, because it never passes by it.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+pub(crate) const TOKEN: &str = "0123456789abcdef-0123456789abcdef-0123456789abcdef";
+
+/// A listening server.
+pub(crate) struct Site {
+    child: Child,
+    pub(crate) address: SocketAddr,
+    log: Receiver<String>,
+    seen: Vec<String>,
+}
+
+/// An answer.
+#[derive(Debug)]
+pub(crate) struct Answer {
+    pub(crate) status: u16,
+    /// Names in lower case.
+    pub(crate) headers: Vec<(String, String)>,
+    pub(crate) body: String,
+}
+
+/// A connection that is kept.
+pub(crate) struct Client {
+    pub(crate) stream: BufReader<TcpStream>,
+    pub(crate) session: Option<String>,
+    pub(crate) token: Option<&'static str>,
+}
+
+impl Site {
+    pub(crate) fn start(args: &[&str]) -> Site {
+        Site::of(crate::peer::server("plain").args(["--http", "--http-port", "0"]).args(args))
+    }
+
+    pub(crate) fn of(command: &mut Command) -> Site {
+        let mut child = command.stdin(Stdio::null()).stderr(Stdio::piped()).spawn().expect("the server starts");
+        let (send, log) = channel();
+        let stderr = child.stderr.take().expect("it was piped");
+        std::thread::spawn(move || BufReader::new(stderr).lines().map_while(Result::ok).try_for_each(|line| send.send(line)));
+        let mut site = Site { child, address: ([127, 0, 0, 1], 0).into(), log, seen: Vec::new() };
+        let serving = site.logged("serving");
+        let url = serving["url"].as_str().expect("it says where").to_owned();
+        let authority = url.trim_start_matches("https://").trim_start_matches("http://").split('/').next();
+        site.address = authority.and_then(|authority| authority.parse().ok()).expect("an address");
+        site
+    }
+
+    /// The next line of the log about that event.
+    pub(crate) fn logged(&mut self, event: &str) -> Value {
+        loop {
+            let line = self.log.recv_timeout(PATIENCE).unwrap_or_else(|_| panic!("no {event} in {:?}", self.seen));
+            self.seen.push(line.clone());
+            let line: Value = serde_json::from_str(&line).unwrap_or_else(|_| panic!("{line}"));
+            if line["event"] == event {
+                return line;
+            }
+        }
+    }
+
+    pub(crate) fn client(&self) -> Client {
+        let stream = TcpStream::connect(self.address).expect("it listens");
+        stream.set_read_timeout(Some(PATIENCE)).expect("a socket takes a time limit");
+        stream.set_nodelay(true).expect("a socket takes it");
+        Client { stream: BufReader::new(stream), session: None, token: None }
+    }
+
+    /// A client that has shaken hands.
+    pub(crate) fn connected(&self) -> Client {
+        let mut client = self.client();
+        client.initialize();
+        client
+    }
+
+    /// A new connection in another client's session.
+    pub(crate) fn beside(&self, other: &Client) -> Client {
+        Client { session: other.session.clone(), token: other.token, ..self.client() }
+    }
+
+    pub(crate) fn signal(&self, signal: rustix::process::Signal) {
+        rustix::process::kill_process(rustix::process::Pid::from_child(&self.child), signal).expect("the server lives");
+    }
+
+    pub(crate) fn id(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// Waits for the end; everything that was logged.
+    pub(crate) fn end(mut self) -> (ExitStatus, Vec<String>) {
+        let status = self.child.wait().expect("the server ends");
+        let mut seen = std::mem::take(&mut self.seen);
+        seen.extend(self.log.iter());
+        (status, seen)
+    }
+}
+
+impl Drop for Site {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+impl Answer {
+    pub(crate) fn header(&self, name: &str) -> Option<&str> {
+        self.headers.iter().find(|(n, _)| n == name).map(|(_, value)| value.as_str())
+    }
+
+    pub(crate) fn json(&self) -> Value {
+        serde_json::from_str(&self.body).unwrap_or_else(|fault| panic!("{fault} in {self:?}"))
+    }
+
+    /// The text of a tool's result.
+    pub(crate) fn text(&self) -> String {
+        self.json()["result"]["content"][0]["text"].as_str().unwrap_or_else(|| panic!("no text in {self:?}")).to_owned()
+    }
+}
+
+impl Client {
+    /// Writes a request; `headers` come before those that every request has, and replace them.
+    pub(crate) fn send(&mut self, method: &str, path: &str, headers: &[(&str, &str)], body: &str) {
+        let mut all: Vec<(String, String)> = headers.iter().map(|(n, v)| ((*n).to_owned(), (*v).to_owned())).collect();
+        let length = body.len().to_string();
+        let authorization = self.token.map(|token| format!("Bearer {token}"));
+        let usual = [
+            ("Host", Some("localhost")),
+            ("Content-Type", Some("application/json").filter(|_| method == "POST")),
+            ("Accept", Some("application/json, text/event-stream")),
+            ("Content-Length", Some(length.as_str()).filter(|_| method == "POST")),
+            ("Authorization", authorization.as_deref()),
+            ("Mcp-Session-Id", self.session.as_deref()),
+        ];
+        for (name, value) in usual {
+            let given = all.iter().any(|(n, _)| n.eq_ignore_ascii_case(name));
+            all.extend(value.filter(|_| !given).map(|value| (name.to_owned(), value.to_owned())));
+        }
+        let mut text = format!("{method} {path} HTTP/1.1\r\n");
+        for (name, value) in all.iter().filter(|(_, value)| !value.is_empty()) {
+            text.extend([name.as_str(), ": ", &value, "\r\n"]);
+        }
+        text.push_str("\r\n");
+        text.push_str(body);
+        self.write(text.as_bytes());
+    }
+
+    pub(crate) fn write(&mut self, bytes: &[u8]) {
+        self.stream.get_mut().write_all(bytes).expect("the server reads");
+    }
+
+    pub(crate) fn receive(&mut self) -> Answer {
+        self.try_receive().expect("an answer comes")
+    }
+
+    /// The next answer; `None` where the server closed the connection.
+    pub(crate) fn try_receive(&mut self) -> Option<Answer> {
+        let mut lines = Vec::new();
+        loop {
+            let mut line = String::new();
+            if self.stream.read_line(&mut line).ok()? == 0 {
+                return None;
+            }
+            let line = line.trim_end().to_owned();
+            if line.is_empty() {
+                break;
+            }
+            lines.push(line);
+        }
+        let status = lines.first()?.split(' ').nth(1)?.parse().ok()?;
+        let headers: Vec<(String, String)> = lines
+            .iter()
+            .skip(1)
+            .filter_map(|line| line.split_once(':'))
+            .map(|(name, value)| (name.to_ascii_lowercase(), value.trim().to_owned()))
+            .collect();
+        let length = headers.iter().find(|(name, _)| name == "content-length").and_then(|(_, n)| n.parse().ok()).unwrap_or(0);
+        let mut body = vec![0; length];
+        self.stream.read_exact(&mut body).ok()?;
+        Some(Answer { status, headers, body: String::from_utf8(body).expect("UTF-8") })
+    }
+
+    /// Whether the next answer begins within that time.
+    pub(crate) fn is_answered_within(&self, time: Duration) -> bool {
+        let stream = self.stream.get_ref();
+        stream.set_read_timeout(Some(time)).expect("a socket takes a time limit");
+        let answered = !self.stream.buffer().is_empty() || stream.peek(&mut [0]).is_ok();
+        stream.set_read_timeout(Some(PATIENCE)).expect("a socket takes a time limit");
+        answered
+    }
+
+    pub(crate) fn ask(&mut self, method: &str, path: &str, headers: &[(&str, &str)], body: &str) -> Answer {
+        self.send(method, path, headers, body);
+        self.receive()
+    }
+
+    pub(crate) fn post(&mut self, message: &Value) -> Answer {
+        self.ask("POST", "/mcp", &[], &message.to_string())
+    }
+
+    pub(crate) fn initialize(&mut self) -> Answer {
+        let answer = self.post(&json!({
+            "jsonrpc": "2.0", "id": 0, "method": "initialize",
+            "params": { "protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": { "name": "t", "version": "1" } },
+        }));
+        self.session = answer.header("mcp-session-id").map(str::to_owned);
+        answer
+    }
+
+    pub(crate) fn send_eval(&mut self, id: u64, program: &str) {
+        self.send("POST", "/mcp", &[], &call(id, program).to_string());
+    }
+
+    pub(crate) fn eval(&mut self, program: &str) -> String {
+        self.send_eval(1, program);
+        self.receive().text()
+    }
+}
+
+pub(crate) fn call(id: u64, program: &str) -> Value {
+    let params = json!({ "name": "lisp_eval", "arguments": { "program": program } });
+    json!({ "jsonrpc": "2.0", "id": id, "method": "tools/call", "params": params })
+}
+
+/// A request of the stateless era with its headers.
+pub(crate) fn stateless(id: u64, method: &str, mut params: Value) -> (Vec<(String, String)>, String) {
+    params["_meta"] = json!({
+        "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+        "io.modelcontextprotocol/clientCapabilities": {},
+    });
+    let mut headers =
+        vec![("MCP-Protocol-Version".to_owned(), "2026-07-28".to_owned()), ("Mcp-Method".to_owned(), method.to_owned())];
+    headers.extend(params["name"].as_str().map(|name| ("Mcp-Name".to_owned(), name.to_owned())));
+    (headers, json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params }).to_string())
+}
