@@ -38,27 +38,52 @@ fn main() -> Result<(), Box<dyn Error>> {
         println!("cargo:rerun-if-changed={}", root.join(name).display());
     }
 
+    let mut own = Vec::new();
+    for folder in ["compiler/src", "templates"] {
+        println!("cargo:rerun-if-changed={}", root.join(folder).display());
+        collect(&root.join(folder), false, &mut own)?;
+    }
+    own.sort();
+    let mut compiler = Sha256::new();
+    for file in &own {
+        hash(&mut compiler, &root, file)?;
+    }
+
     let mut digest = Sha256::new();
     digest.update(&manifest);
     digest.update(&lock);
     let mut table = String::from("pub(super) static FILES: &[(&str, &[u8])] = &[\n");
     for file in &files {
         let path = file.strip_prefix(&root)?.to_str().ok_or("paths are UTF-8")?.replace('\\', "/");
-        digest.update(path.as_bytes());
-        digest.update([0]);
-        digest.update(fs::read(file)?);
+        hash(&mut digest, &root, file)?;
         writeln!(table, "    ({path:?}, include_bytes!({:?})),", file.display().to_string())?;
     }
     table.push_str("];\n");
-    let mut short = String::new();
-    for byte in digest.finalize().iter().take(8) {
-        write!(short, "{byte:02x}")?;
-    }
+    let short = hex(digest.finalize().iter().take(8))?;
     writeln!(table, "pub(super) static MANIFEST: &str = {manifest:?};")?;
     writeln!(table, "pub(super) static LOCK: &str = include_str!({:?});", root.join("Cargo.lock").display().to_string())?;
     writeln!(table, "pub(super) static DIGEST: &str = {short:?};")?;
+    writeln!(table, "pub(super) static COMPILER: &str = {:?};", hex(compiler.finalize().iter())?)?;
+    writeln!(table, "pub(super) static HOST: &str = {:?};", env::var("TARGET")?)?;
     fs::write(PathBuf::from(env::var("OUT_DIR")?).join("embedded.rs"), table)?;
     Ok(())
+}
+
+/// Takes a file in, by its path and its content.
+fn hash(digest: &mut Sha256, root: &Path, file: &Path) -> Result<(), Box<dyn Error>> {
+    let path = file.strip_prefix(root)?.to_str().ok_or("paths are UTF-8")?.replace('\\', "/");
+    digest.update(path.as_bytes());
+    digest.update([0]);
+    digest.update(fs::read(file)?);
+    Ok(())
+}
+
+fn hex<'a>(bytes: impl Iterator<Item = &'a u8>) -> Result<String, std::fmt::Error> {
+    let mut out = String::new();
+    for byte in bytes {
+        write!(out, "{byte:02x}")?;
+    }
+    Ok(out)
 }
 
 /// The workspace's manifest with the runtime's members only. Rows of `[workspace.dependencies]` that nothing uses do no harm.

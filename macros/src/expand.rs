@@ -11,8 +11,8 @@ use ptc_compiler::{pinned, render};
 use quote::quote;
 use syn::LitStr;
 
-/// The items of the catalog, or what is wrong with its files.
-pub(crate) fn expand(literal: &LitStr) -> syn::Result<TokenStream> {
+/// The items of the catalog, with the argument types where they are asked for; or what is wrong with its files.
+pub(crate) fn expand(literal: &LitStr, with_args: bool) -> syn::Result<TokenStream> {
     let fault = |message: String| syn::Error::new(literal.span(), message);
     let crate_folder =
         std::env::var_os("CARGO_MANIFEST_DIR").ok_or_else(|| fault("catalog! works in builds by cargo only".to_owned()))?;
@@ -34,7 +34,10 @@ pub(crate) fn expand(literal: &LitStr) -> syn::Result<TokenStream> {
     let Some(deployment) = deployment else {
         return Err(fault(format!("\n{}", messages::full(&sources, &diagnostics, Style::Plain).trim_end())));
     };
-    let text = render::catalog(&deployment).map_err(|error| fault(error.to_string()))?;
+    let mut text = render::catalog(&deployment).map_err(|error| fault(error.to_string()))?;
+    if with_args {
+        text.push_str(&render::args(&deployment).map_err(|error| fault(error.to_string()))?);
+    }
     let items: TokenStream = text.parse().map_err(|error| fault(format!("the generated text is not Rust: {error}")))?;
     // Mentioned as bytes, so that cargo builds again when one of them changes.
     let inputs: Vec<String> = inputs.iter().map(|file| file.display().to_string()).collect();

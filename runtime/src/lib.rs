@@ -48,3 +48,6 @@ pub mod settings;
 pub mod upstream;
 
 pub use command::main;
+
+/// SHA-256 of the runtime's sources, `sha256:` and lower-case hex. Its dependencies are pinned by the lock file of whatever links it.
+pub const DIGEST: &str = env!("PTC_RUNTIME_DIGEST");

@@ -98,12 +98,16 @@ pub(crate) struct Update {
 pub(crate) enum Emit {
     /// The catalog's tables, `src/catalog.rs` of the generated crate
     Rust,
+    /// Argument types of every tool as Rust structs with serde, for programs that embed the catalog
+    Args,
     /// What `doc` shows of every tool
     Docs,
     /// The lock file
     Lock,
     /// Upstreams and tools with their arguments, as one JSON object
     CatalogJson,
+    /// The catalog as one page to look at and search in
+    Html,
 }
 
 /// `--fail-on`
@@ -205,6 +209,10 @@ pub(crate) struct Build {
     /// Fail where the tool description that clients pay for is larger than this
     #[arg(long, value_name = "N", help_heading = "Build")]
     pub(crate) max_prompt_bytes: Option<u64>,
+
+    /// Write what the deployment is made of, as a CycloneDX 1.6 document
+    #[arg(long, value_name = "PATH", conflicts_with_all = ["check", "emit"], help_heading = "Build")]
+    pub(crate) sbom: Option<PathBuf>,
 
     /// Contact nothing: no upstreams, no schema URLs, no package registry
     #[arg(long, help_heading = "Build")]

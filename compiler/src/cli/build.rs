@@ -16,7 +16,7 @@ use crate::check;
 use crate::console::Console;
 use crate::progress::Progress;
 use crate::trial::{self, Answer};
-use crate::{Failure, Status, cargo, commands, emit, files, generate, live, pin, source};
+use crate::{Failure, Status, cargo, commands, emit, files, generate, live, pin, sbom, source};
 
 /// `ptc-compile CONFIG`
 pub(crate) fn run(args: &Build, console: &Console) -> Result<Status, Failure> {
@@ -35,7 +35,8 @@ pub(crate) fn run(args: &Build, console: &Console) -> Result<Status, Failure> {
 
     let name = generate::name(path, args.output.as_deref());
     let digest = lock::sha256(checked.sources.get(config.file).text.as_bytes());
-    let deployment = lower::deployment(config, &lock, &name, &digest);
+    let mut deployment = lower::deployment(config, &lock, &name, &digest);
+    deployment.compiler = format!("{}+{}", ptc_compiler::VERSION, source::COMPILER_DIGEST);
     if let Some(what) = args.emit {
         console.data(&emit::text(what, &deployment, &lock)?);
         return Ok(Status::Clean);
@@ -64,6 +65,10 @@ pub(crate) fn run(args: &Build, console: &Console) -> Result<Status, Failure> {
     let built = cargo::build(&generated.folder, &source, args, &progress);
     drop(progress);
     let size = files::copy_program(&built?, &output)?;
+    if let Some(path) = &args.sbom {
+        let (metadata, lock) = cargo::resolution(&generated.folder, &source)?;
+        files::write_if_changed(path, sbom::document(&deployment, &metadata, &lock)?.as_bytes())?;
+    }
     drop(generated);
     console.data(&summary(&deployment, prompt, &output, size, started));
 

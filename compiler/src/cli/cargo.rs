@@ -10,7 +10,7 @@ use ptc_compiler::render::toml_string;
 use crate::Failure;
 use crate::args::{Build, Lto};
 use crate::progress::Progress;
-use crate::source::Source;
+use crate::source::{self, Source};
 
 /// Lines of cargo's messages that are shown when it fails.
 const SHOWN: usize = 60;
@@ -79,6 +79,28 @@ pub(crate) fn build(folder: &Path, source: &Source, args: &Build, progress: &Pro
         return Err(failed(last, args));
     }
     executable(&messages).ok_or_else(|| Failure::new("cargo built the crate and names no binary"))
+}
+
+/// What cargo resolved for the crate in `folder`, on this platform: `cargo metadata`, and the text of its lock file.
+pub(crate) fn resolution(folder: &Path, source: &Source) -> Result<(serde_json::Value, String), Failure> {
+    let mut command = Command::new(cargo()?);
+    command
+        .args(["metadata", "--format-version", "1", "--locked", "--filter-platform", source::HOST, "--manifest-path"])
+        .arg(folder.join("Cargo.toml"))
+        .current_dir(folder)
+        .env("CARGO_TARGET_DIR", &source.target)
+        .stdin(Stdio::null());
+    let output = command.output().map_err(|error| not_started(command.get_program().as_ref(), &error))?;
+    if !output.status.success() {
+        let said = String::from_utf8_lossy(&output.stderr);
+        return Err(Failure::new(format!("cargo cannot say what the deployment is made of:\n\n{}\n", said.trim_end())));
+    }
+    let metadata = serde_json::from_slice(&output.stdout)
+        .map_err(|error| Failure::new(format!("what cargo says of the deployment cannot be read: {error}")))?;
+    let path = folder.join("Cargo.lock");
+    let lock =
+        std::fs::read_to_string(&path).map_err(|error| Failure::new(format!("cannot read `{}`: {error}", path.display())))?;
+    Ok((metadata, lock))
 }
 
 /// Has rustc write `/runtime/…` and `/cargo/…` where sources of this machine are named: panics and `file!()` carry paths into

@@ -14,8 +14,10 @@ use crate::args::Emit;
 pub(crate) fn text(what: Emit, deployment: &Deployment, lock: &Lock) -> Result<String, Failure> {
     match what {
         Emit::Rust => render::catalog(deployment).map_err(|error| Failure::new(error.to_string())),
+        Emit::Args => render::args(deployment).map_err(|error| Failure::new(error.to_string())),
         Emit::Docs => Ok(docs(deployment)),
         Emit::Lock => Ok(lock::write::write(lock)),
+        Emit::Html => render::html(deployment).map_err(|error| Failure::new(error.to_string())),
         Emit::CatalogJson => Ok(catalog(deployment).pretty()),
     }
 }
@@ -43,7 +45,7 @@ fn catalog(deployment: &Deployment) -> Json {
     });
     Json::object()
         .with("name", Json::string(&*deployment.name))
-        .with("compiler", Json::string(ptc_compiler::VERSION))
+        .with("compiler", Json::string(&*deployment.compiler))
         .with("catalogDigest", Json::string(&*deployment.catalog_digest))
         .with("configDigest", Json::string(&*deployment.config_digest))
         .with("upstreams", Json::Array(upstreams.collect()))

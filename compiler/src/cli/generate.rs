@@ -111,6 +111,7 @@ mod tests {
     fn the_crate_is_the_same_wherever_it_is_generated() {
         let deployment = ir::Deployment {
             name: "clinic".into(),
+            compiler: "0.1.0".into(),
             config_digest: "sha256:1".into(),
             catalog_digest: "sha256:2".into(),
             credentials: Vec::new(),

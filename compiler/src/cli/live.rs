@@ -13,7 +13,7 @@ pub(crate) fn leak(deployment: &ir::Deployment) -> &'static ptc::Deployment {
         ptc::Catalog { digest: text(&deployment.catalog_digest), upstreams: list(deployment.upstreams.iter().map(upstream)) };
     Box::leak(Box::new(ptc::Deployment {
         name: text(&deployment.name),
-        compiler: ptc_compiler::VERSION,
+        compiler: text(&deployment.compiler),
         config_digest: text(&deployment.config_digest),
         credentials: list(credentials),
         catalog: Box::leak(Box::new(catalog)),

@@ -8,6 +8,7 @@
 //! | `build` | the default action |
 //! | `pin`, `contact` | the lock file of a build; asking upstreams for what it lacks |
 //! | `source`, `generate`, `cargo` | where the runtime is; the generated crate; its build |
+//! | `sbom` | what a deployment is made of |
 //! | `emit` | what was made of a config, as text |
 //! | `live` | a deployment in this process |
 //! | `trial` | a program in the new binary |
@@ -38,6 +39,7 @@ mod operations;
 mod pin;
 mod program;
 mod progress;
+mod sbom;
 mod source;
 mod status;
 mod trial;

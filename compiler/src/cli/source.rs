@@ -10,6 +10,12 @@ mod embedded {
     include!(concat!(env!("OUT_DIR"), "/embedded.rs"));
 }
 
+/// SHA-256 of the compiler's own sources and templates, in lower-case hex.
+pub(crate) static COMPILER_DIGEST: &str = embedded::COMPILER;
+
+/// The platform that this program, and with it every deployment, is built for.
+pub(crate) static HOST: &str = embedded::HOST;
+
 /// Where a build takes place.
 #[derive(Debug)]
 pub(crate) struct Source {

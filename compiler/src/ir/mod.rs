@@ -14,6 +14,8 @@ use crate::config::model::{CredentialSource, Transport};
 pub struct Deployment {
     /// File stem of the binary.
     pub name: String,
+    /// Version of the compiler, and where it is known `+` and a digest of its sources.
+    pub compiler: String,
     /// SHA-256 of the config file.
     pub config_digest: String,
     /// Bindings that some `auth` names, by name.

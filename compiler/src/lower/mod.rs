@@ -48,6 +48,7 @@ pub fn deployment(config: &Config, lock: &Lock, name: &str, config_digest: &str)
         .collect();
     Deployment {
         name: name.to_owned(),
+        compiler: crate::VERSION.to_owned(),
         config_digest: config_digest.to_owned(),
         credentials,
         catalog_digest: lock.catalog_digest(),

@@ -38,7 +38,7 @@ pub(super) fn option(value: Option<impl std::fmt::Display>) -> String {
 }
 
 /// Direction marks, zero-width and other format characters: rustc refuses some of them in literals, and none can be reviewed.
-fn is_invisible(c: char) -> bool {
+pub(super) fn is_invisible(c: char) -> bool {
     matches!(c, '\u{ad}' | '\u{61c}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{e0000}'..='\u{e007f}')
 }
 

@@ -4,15 +4,19 @@
 //! `syn` and formatted with `prettyplease` before anybody sees it, so that a bad template fails here and not in the user's
 //! build. The same deployment gives the same bytes.
 
+mod args;
+mod html;
 mod literal;
 mod manifest;
 mod readme;
 mod view;
 
 use minijinja::value::Serde;
-use minijinja::{Environment, UndefinedBehavior};
+use minijinja::{AutoEscape, Environment, UndefinedBehavior};
 use serde::Serialize;
 
+pub use args::args;
+pub use html::html;
 pub use manifest::{DEPENDENCIES, Manifest, toml_string};
 
 use crate::ir::Deployment;
@@ -43,11 +47,14 @@ pub fn files(deployment: &Deployment, manifest: &Manifest) -> Result<Vec<File>, 
     Ok(vec![
         File {
             path: "Cargo.toml",
-            text: template("Cargo.toml", include_str!("../../../templates/Cargo.toml.j2"), manifest.view())?,
+            text: template("Cargo.toml", include_str!("../../../templates/Cargo.toml.j2"), AutoEscape::None, manifest.view())?,
         },
         File { path: "README.md", text: readme::readme(deployment)? },
         File { path: "src/catalog.rs", text: catalog(deployment)? },
-        File { path: "src/main.rs", text: rust(&template("main.rs", include_str!("../../../templates/main.rs.j2"), ())?)? },
+        File {
+            path: "src/main.rs",
+            text: rust(&template("main.rs", include_str!("../../../templates/main.rs.j2"), AutoEscape::None, ())?)?,
+        },
     ])
 }
 
@@ -55,14 +62,14 @@ pub fn files(deployment: &Deployment, manifest: &Manifest) -> Result<Vec<File>, 
 /// generated crate, and what the `catalog!` macro expands to.
 pub fn catalog(deployment: &Deployment) -> Result<String, RenderError> {
     let view = view::Catalog::new(deployment);
-    rust(&template("catalog.rs", include_str!("../../../templates/catalog.rs.j2"), view)?)
+    rust(&template("catalog.rs", include_str!("../../../templates/catalog.rs.j2"), AutoEscape::None, view)?)
 }
 
-fn template(name: &'static str, source: &'static str, view: impl Serialize) -> Result<String, RenderError> {
+fn template(name: &'static str, source: &'static str, escape: AutoEscape, view: impl Serialize) -> Result<String, RenderError> {
     let mut environment = Environment::new();
     environment.set_undefined_behavior(UndefinedBehavior::Strict);
-    // Literals arrive finished; nothing may escape them again.
-    environment.set_auto_escape_callback(|_| minijinja::AutoEscape::None);
+    // Literals of Rust, TOML and Markdown arrive finished; nothing may escape them again.
+    environment.set_auto_escape_callback(move |_| escape.clone());
     let rendered = environment.add_template(name, source).and_then(|()| environment.get_template(name)?.render(Serde(view)));
     let mut text = rendered.map_err(|error| RenderError(format!("{error:#}")))?;
     text.truncate(text.trim_end().len());

@@ -1,5 +1,6 @@
 //! `README.md` of the generated crate.
 
+use minijinja::AutoEscape;
 use serde::Serialize;
 
 use super::{RenderError, template};
@@ -63,7 +64,7 @@ pub(super) fn readme(deployment: &Deployment) -> Result<String, RenderError> {
         credentials: credentials.collect(),
         upstreams: upstreams.collect(),
     };
-    template("README.md", include_str!("../../../templates/README.md.j2"), view)
+    template("README.md", include_str!("../../../templates/README.md.j2"), AutoEscape::None, view)
 }
 
 /// Words of upstreams as Markdown text: nothing of them is markup.

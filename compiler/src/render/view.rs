@@ -80,7 +80,7 @@ impl Catalog {
         let credentials = deployment.credentials.iter();
         Catalog {
             name: string(&deployment.name),
-            compiler: string(crate::VERSION),
+            compiler: string(&deployment.compiler),
             config_digest: string(&deployment.config_digest),
             credentials: credentials.map(|c| Binding { name: string(&c.name), source: source(&c.source) }).collect(),
             digest: string(&deployment.catalog_digest),

@@ -7,7 +7,7 @@ use crate::{Tool, Upstream};
 pub struct Deployment {
     /// Name of the deployment: the file stem of its output.
     pub name: &'static str,
-    /// Version of the `ptc-compile` that wrote the tables.
+    /// Version of the `ptc-compile` that wrote the tables; where it is known, `+` and SHA-256 of its sources in lower-case hex.
     pub compiler: &'static str,
     /// SHA-256 of the config file, `sha256:` and lower-case hex.
     pub config_digest: &'static str,

@@ -11,7 +11,7 @@ mod help;
 mod host;
 mod line;
 mod start;
-mod version;
+pub(crate) mod version;
 
 use std::fmt::{Display, Write as _};
 use std::io::Write as _;

@@ -1,6 +1,10 @@
 //! `version`: what the binary was built from.
 
 use ptc_catalog::Deployment;
+use serde_json::{Value, json};
+
+/// The key of [`digests`] in `_meta` of an answer.
+pub(crate) const META_KEY: &str = "ptc-compile/build";
 
 /// One line for people, or one JSON object.
 pub(super) fn render(deployment: &'static Deployment, json: bool) -> String {
@@ -8,14 +12,39 @@ pub(super) fn render(deployment: &'static Deployment, json: bool) -> String {
     if !json {
         return format!("{} {version}\n", deployment.name);
     }
-    let object = serde_json::json!({
+    let mut object = json!({
         "name": deployment.name,
         "version": version,
-        "compiler": deployment.compiler,
-        "config_digest": deployment.config_digest,
-        "catalog_digest": deployment.catalog.digest,
+        "compiler": compiler(deployment).0,
         "upstreams": deployment.catalog.upstreams.len(),
         "tools": deployment.catalog.tool_count(),
     });
+    if let (Some(object), Value::Object(digests)) = (object.as_object_mut(), digests(deployment)) {
+        object.extend(digests);
+    }
     format!("{object}\n")
+}
+
+/// What the binary is made of. A part that nobody took a digest of is left out: tables that were made by another way than
+/// `ptc-compile` do not name theirs.
+pub(crate) fn digests(deployment: &'static Deployment) -> Value {
+    let parts = [
+        ("config_digest", deployment.config_digest.to_owned()),
+        ("catalog_digest", deployment.catalog.digest.to_owned()),
+        ("compiler_digest", compiler(deployment).1.map(|digest| format!("sha256:{digest}")).unwrap_or_default()),
+        ("runtime_digest", crate::DIGEST.to_owned()),
+    ];
+    parts
+        .into_iter()
+        .filter(|(_, digest)| !digest.is_empty())
+        .map(|(name, digest)| (name.to_owned(), Value::from(digest)))
+        .collect()
+}
+
+/// The compiler's version, and the digest that stands behind it as build metadata.
+fn compiler(deployment: &'static Deployment) -> (&'static str, Option<&'static str>) {
+    match deployment.compiler.split_once('+') {
+        Some((version, digest)) => (version, Some(digest)),
+        None => (deployment.compiler, None),
+    }
 }

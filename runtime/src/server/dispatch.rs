@@ -6,6 +6,7 @@ use ptc_catalog::Deployment;
 
 use super::caller::{Answer, Answers, Caller};
 use super::in_flight::{Denied, InFlight, Permits};
+use crate::command::version;
 use crate::describe;
 use crate::evaluation::{Call, Evaluation, Evaluator, Past, Reason};
 use crate::log::{self, Level};
@@ -120,8 +121,8 @@ impl Server {
             ("tools/call", _) => self.call(request),
             ("tools/list", era) => request.result(&self.tool_list(era)),
             ("ping", Era::Handshake) => request.result("{}"),
-            ("initialize", Era::Handshake) => request.result(&initialize(request.params)),
-            ("server/discover", _) => request.result(&discover()),
+            ("initialize", Era::Handshake) => request.result(&initialize(self.deployment, request.params)),
+            ("server/discover", _) => request.result(&discover(self.deployment)),
             ("shutdown", Era::Handshake) => {
                 request.caller.calls.shut_down();
                 request.result("null");
@@ -275,23 +276,24 @@ fn server_info() -> serde_json::Value {
     serde_json::json!({ "name": SERVER_NAME, "version": env!("CARGO_PKG_VERSION") })
 }
 
-fn initialize(params: &Params<'_>) -> String {
+fn initialize(deployment: &'static Deployment, params: &Params<'_>) -> String {
     serde_json::json!({
         "protocolVersion": revision::negotiate(params.protocol_version),
         "capabilities": { "tools": { "listChanged": false } },
         "serverInfo": server_info(),
+        "_meta": { version::META_KEY: version::digests(deployment) },
     })
     .to_string()
 }
 
-fn discover() -> String {
+fn discover(deployment: &'static Deployment) -> String {
     serde_json::json!({
         "resultType": "complete",
         "supportedVersions": STATELESS,
         "capabilities": { "tools": {} },
         "ttlMs": TTL_MS,
         "cacheScope": "private",
-        "_meta": { SERVER_INFO_KEY: server_info() },
+        "_meta": { SERVER_INFO_KEY: server_info(), version::META_KEY: version::digests(deployment) },
     })
     .to_string()
 }

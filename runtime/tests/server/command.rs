@@ -52,5 +52,10 @@ fn help_and_version() {
     assert!(help.lines().all(|line| line.chars().count() <= 160), "{help}");
     assert!(run(&["version"]).1.starts_with("plain "));
     let (_, json, _) = run(&["version", "--json"]);
-    assert_eq!(serde_json::from_str::<serde_json::Value>(&json).expect("one object")["tools"], 0);
+    let object: serde_json::Value = serde_json::from_str(&json).expect("one object");
+    assert_eq!((&object["tools"], &object["compiler"]), (&0.into(), &"0.1.0".into()));
+    assert_eq!(object["compiler_digest"], "sha256:00ff");
+    assert_eq!(object["runtime_digest"], ptc_runtime::DIGEST);
+    assert_eq!(ptc_runtime::DIGEST.len(), "sha256:".len() + 64);
+    assert_eq!(object.get("config_digest"), None, "nothing was read for it");
 }

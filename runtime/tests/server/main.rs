@@ -28,7 +28,7 @@ use ptc_catalog::{Catalog, Deployment};
 type Test = (&'static str, fn());
 
 static PLAIN: Deployment =
-    Deployment { name: "plain", compiler: "none", config_digest: "", credentials: &[], catalog: &Catalog::EMPTY };
+    Deployment { name: "plain", compiler: "0.1.0+00ff", config_digest: "", credentials: &[], catalog: &Catalog::EMPTY };
 
 /// In the environment of a child: what it is to be.
 const ROLE: &str = "PTC_TEST_ROLE";

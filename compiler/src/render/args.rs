@@ -1,0 +1,246 @@
+//! Argument types of every tool as Rust structs with `serde`: a call that lacks an argument, or gives one of another type, does not
+//! compile. A module of its own, never part of a pinned binary: a thousand structs take rustc longer than all tables together.
+
+use std::collections::BTreeSet;
+
+use minijinja::AutoEscape;
+use ptc_catalog::{Type, Types};
+use serde::Serialize;
+
+use super::literal::string;
+use super::{RenderError, rust, template};
+use crate::ir::{self, Deployment};
+
+/// Most variants of an enum; more than these are a string.
+const MOST_VARIANTS: usize = 64;
+
+#[derive(Debug, Serialize)]
+struct View {
+    upstreams: Vec<Upstream>,
+}
+
+#[derive(Debug, Serialize)]
+struct Upstream {
+    ident: String,
+    name: String,
+    doc: String,
+    tools: Vec<Tool>,
+}
+
+#[derive(Debug, Serialize)]
+struct Tool {
+    ident: String,
+    name: String,
+    doc: String,
+    /// Nothing has to be given.
+    default: bool,
+    choices: Vec<Choice>,
+    args: Vec<Arg>,
+}
+
+/// An argument that is one of some words.
+#[derive(Debug, Serialize)]
+struct Choice {
+    ident: String,
+    doc: String,
+    variants: Vec<Variant>,
+}
+
+#[derive(Debug, Serialize)]
+struct Variant {
+    ident: String,
+    name: String,
+    doc: String,
+}
+
+#[derive(Debug, Serialize)]
+struct Arg {
+    ident: String,
+    name: String,
+    doc: String,
+    optional: bool,
+    kind: String,
+}
+
+/// `pub mod args`, with a module for each upstream and a struct for each tool. The crate that holds it depends on `serde` with its
+/// derive, and on `serde_json`.
+pub fn args(deployment: &Deployment) -> Result<String, RenderError> {
+    let mut names = Names::default();
+    let upstreams = deployment.upstreams.iter().map(|upstream| self::upstream(upstream, &mut names)).collect();
+    rust(&template("args.rs", include_str!("../../../templates/args.rs.j2"), AutoEscape::None, View { upstreams })?)
+}
+
+fn upstream(upstream: &ir::Upstream, modules: &mut Names) -> Upstream {
+    let mut types = Names::default();
+    Upstream {
+        ident: modules.take(snake(&upstream.name), "_"),
+        name: string(&upstream.name),
+        doc: string(&format!(" Tools of `{}`.", upstream.name)),
+        tools: upstream.tools.iter().map(|tool| self::tool(tool, &mut types)).collect(),
+    }
+}
+
+fn tool(tool: &ir::Tool, types: &mut Names) -> Tool {
+    let ident = types.take(camel(&tool.name), "");
+    let mut fields = Names::default();
+    let mut choices = Vec::new();
+    let args = tool.args.iter().map(|arg| {
+        let choice = choice(&ident, arg, types);
+        let kind = choice.as_ref().map_or_else(|| kind(arg.types).to_owned(), |choice| choice.ident.clone());
+        choices.extend(choice);
+        // Whoever gives null to an argument that may be null leaves it out.
+        let optional = !arg.required || (arg.types != Types::ANY && arg.types.admits(Type::Null));
+        Arg {
+            ident: fields.take(snake(&arg.name), "_"),
+            name: string(&arg.name),
+            doc: string(&format!(" `{}`", arg.label)),
+            optional,
+            kind: if optional { format!("Option<{kind}>") } else { kind },
+        }
+    });
+    let args: Vec<Arg> = args.collect();
+    let prose = if tool.description.is_empty() { format!("Arguments of `{}`.", tool.name) } else { tool.description.clone() };
+    Tool {
+        name: string(&tool.name),
+        doc: string(&format!(" {prose}")),
+        default: args.iter().all(|arg| arg.optional),
+        choices,
+        args,
+        ident,
+    }
+}
+
+/// An enum for an argument that admits only some strings.
+fn choice(tool: &str, arg: &ir::Arg, types: &mut Names) -> Option<Choice> {
+    let words: Vec<String> =
+        arg.allowed.iter().filter(|text| *text != "null").map(|text| serde_json::from_str(text).ok()).collect::<Option<_>>()?;
+    if words.is_empty() || words.len() > MOST_VARIANTS {
+        return None;
+    }
+    let mut variants = Names::default();
+    let variants = words
+        .iter()
+        .map(|word| Variant { ident: variants.take(camel(word), ""), name: string(word), doc: string(&format!(" `{word}`")) })
+        .collect();
+    let ident = types.take(format!("{tool}{}", camel(&arg.name)), "");
+    Some(Choice { ident, doc: string(&format!(" What `{}` can be.", arg.name)), variants })
+}
+
+/// The Rust type of an argument that is there.
+fn kind(types: Types) -> &'static str {
+    let without_null = Types(types.0 & !(Type::Null as u8));
+    let only = |kinds: &[Type]| without_null.0 & !Types::of(kinds).0 == 0;
+    match without_null {
+        _ if types == Types::ANY => "::serde_json::Value",
+        _ if only(&[Type::String]) => "String",
+        _ if only(&[Type::Integer]) => "i64",
+        _ if only(&[Type::Integer, Type::Number]) => "f64",
+        _ if only(&[Type::Boolean]) => "bool",
+        _ if only(&[Type::Array]) => "Vec<::serde_json::Value>",
+        _ if only(&[Type::Object]) => "::serde_json::Map<String, ::serde_json::Value>",
+        _ => "::serde_json::Value",
+    }
+}
+
+/// Identifiers of one scope, each given once.
+#[derive(Default)]
+struct Names(BTreeSet<String>);
+
+impl Names {
+    /// The name, with a number where it is taken, and fit to stand in Rust.
+    fn take(&mut self, name: String, separator: &str) -> String {
+        let mut free = name.clone();
+        let mut number = 2;
+        while !self.0.insert(free.clone()) {
+            free = format!("{name}{separator}{number}");
+            number += 1;
+        }
+        if syn::parse_str::<syn::Ident>(&free).is_ok() {
+            return free;
+        }
+        // A keyword; four of them cannot even be written raw.
+        if matches!(free.as_str(), "self" | "Self" | "super" | "crate" | "_") { format!("{free}_") } else { format!("r#{free}") }
+    }
+}
+
+/// Words of a name: `getPetById`, `get-pet-by-id` and `get_pet_by_id` have the same.
+fn words(name: &str) -> Vec<String> {
+    let mut words: Vec<String> = Vec::new();
+    let mut before = ' ';
+    for c in name.chars() {
+        if !c.is_ascii_alphanumeric() {
+            before = ' ';
+            continue;
+        }
+        let starts = before == ' ' || (c.is_ascii_uppercase() && !before.is_ascii_uppercase());
+        if starts {
+            words.push(String::new());
+        }
+        if let Some(word) = words.last_mut() {
+            word.push(c.to_ascii_lowercase());
+        }
+        before = c;
+    }
+    words
+}
+
+fn snake(name: &str) -> String {
+    let joined = words(name).join("_");
+    if joined.is_empty() {
+        "other".to_owned()
+    } else if joined.starts_with(|c: char| c.is_ascii_digit()) {
+        format!("n{joined}")
+    } else {
+        joined
+    }
+}
+
+fn camel(name: &str) -> String {
+    let upper =
+        |word: &String| word.chars().take(1).map(|c| c.to_ascii_uppercase()).chain(word.chars().skip(1)).collect::<String>();
+    let joined: String = words(name).iter().map(upper).collect();
+    if joined.is_empty() {
+        "Other".to_owned()
+    } else if joined.starts_with(|c: char| c.is_ascii_digit()) {
+        format!("N{joined}")
+    } else {
+        joined
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_become_identifiers_of_rust() {
+        for (name, type_name, field) in [
+            ("getPetById", "GetPetById", "get_pet_by_id"),
+            ("list-pets", "ListPets", "list_pets"),
+            ("page_size", "PageSize", "page_size"),
+            ("filter[name]", "FilterName", "filter_name"),
+            ("2fa", "N2fa", "n2fa"),
+            ("HTTPCode", "Httpcode", "httpcode"),
+            ("🙂", "Other", "other"),
+        ] {
+            assert_eq!((camel(name).as_str(), snake(name).as_str()), (type_name, field), "{name}");
+        }
+        let mut names = Names::default();
+        let taken: Vec<String> = ["type", "self", "a", "a", "a_2", "a"].iter().map(|name| names.take(snake(name), "_")).collect();
+        assert_eq!(taken, ["r#type", "self_", "a", "a_2", "a_2_2", "a_3"]);
+    }
+
+    #[test]
+    fn types_are_the_narrowest_that_hold_every_value() {
+        for (types, expected) in [
+            (Types::ANY, "::serde_json::Value"),
+            (Types::of(&[Type::String]), "String"),
+            (Types::of(&[Type::String, Type::Null]), "String"),
+            (Types::of(&[Type::Integer]), "i64"),
+            (Types::of(&[Type::Number]), "f64"),
+            (Types::of(&[Type::String, Type::Array]), "::serde_json::Value"),
+        ] {
+            assert_eq!(kind(types), expected);
+        }
+    }
+}

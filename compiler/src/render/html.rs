@@ -1,0 +1,220 @@
+//! The catalog as one page: for people who decide what a deployment may do, and for those who write programs against it. It needs
+//! nothing beside itself, and everything in it that upstreams said is text, never markup.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use minijinja::AutoEscape;
+use serde::Serialize;
+use sha2::{Digest, Sha256};
+
+use super::literal::is_invisible;
+use super::{RenderError, template};
+use crate::config::model::{HttpOptions, Transport};
+use crate::ir::{self, Deployment};
+use crate::lower;
+
+/// Searches, opens and closes. The page's policy names it by digest: no other script runs, whatever a text holds.
+static SCRIPT: &str = include_str!("../../../templates/catalog.js");
+
+/// Values of an argument that are listed.
+const LISTED: usize = 40;
+
+#[derive(Debug, Serialize)]
+struct View {
+    name: String,
+    compiler: String,
+    catalog_digest: String,
+    config_digest: String,
+    tool_count: usize,
+    upstreams: Vec<Upstream>,
+    script: minijinja::Value,
+    script_digest: String,
+}
+
+#[derive(Debug, Serialize)]
+struct Upstream {
+    name: String,
+    anchor: String,
+    description: String,
+    facts: Vec<Fact>,
+    tools: Vec<Tool>,
+}
+
+#[derive(Debug, Serialize)]
+struct Fact {
+    name: &'static str,
+    value: String,
+}
+
+#[derive(Debug, Serialize)]
+struct Tool {
+    name: String,
+    anchor: String,
+    description: String,
+    /// In lower case.
+    search: String,
+    marks: Vec<Mark>,
+    args: Vec<Arg>,
+    others: &'static str,
+    result: String,
+    request: String,
+    digest: String,
+    doc: String,
+}
+
+#[derive(Debug, Serialize)]
+struct Mark {
+    class: &'static str,
+    text: &'static str,
+}
+
+#[derive(Debug, Serialize)]
+struct Arg {
+    name: String,
+    label: String,
+    needed: &'static str,
+    allowed: String,
+}
+
+/// One page with every upstream and tool.
+pub fn html(deployment: &Deployment) -> Result<String, RenderError> {
+    let script = SCRIPT.trim();
+    let view = View {
+        name: shown(&deployment.name),
+        compiler: shown(&deployment.compiler),
+        catalog_digest: deployment.catalog_digest.clone(),
+        config_digest: deployment.config_digest.clone(),
+        tool_count: deployment.tool_count(),
+        upstreams: deployment.upstreams.iter().map(upstream).collect(),
+        script: minijinja::Value::from_safe_string(script.to_owned()),
+        script_digest: format!("sha256-{}", STANDARD.encode(Sha256::digest(script.as_bytes()))),
+    };
+    template("catalog.html", include_str!("../../../templates/catalog.html.j2"), AutoEscape::Html, view)
+}
+
+fn upstream(upstream: &ir::Upstream) -> Upstream {
+    Upstream {
+        name: shown(&upstream.name),
+        anchor: shown(&upstream.name),
+        description: shown(&upstream.description),
+        facts: facts(upstream),
+        tools: upstream.tools.iter().map(|tool| self::tool(&upstream.name, tool)).collect(),
+    }
+}
+
+/// How an upstream is reached, and within what limits.
+fn facts(upstream: &ir::Upstream) -> Vec<Fact> {
+    let mut facts = Vec::new();
+    let mut fact = |name, value: String| facts.push(Fact { name, value: shown(&value) });
+    match &upstream.transport {
+        Transport::McpStdio(stdio) => {
+            fact("transport", "mcp_stdio".to_owned());
+            fact("command", stdio.command.value.clone());
+            fact("first connection", milliseconds(stdio.handshake_timeout_ms));
+            fact("largest answer", bytes(stdio.max_response_bytes));
+        }
+        Transport::McpHttp(mcp) => {
+            fact("transport", "mcp_http".to_owned());
+            fact("address", without_query(&mcp.url.value));
+            fact("first connection", milliseconds(mcp.handshake_timeout_ms));
+            http(&mcp.http, &mut fact);
+        }
+        Transport::OpenApi(api) => {
+            fact("transport", "openapi".to_owned());
+            fact("address", without_query(&api.base_url.value));
+            http(&api.http, &mut fact);
+        }
+    }
+    for auth in lower::auth(&upstream.transport) {
+        let scheme = match auth {
+            crate::config::model::Auth::Bearer { .. } => "bearer".to_owned(),
+            crate::config::model::Auth::Basic { .. } => "basic".to_owned(),
+            crate::config::model::Auth::CustomHeader { header, .. } => format!("header {header}"),
+        };
+        fact("auth", format!("{scheme} from binding {}", lower::binding(auth)));
+    }
+    facts
+}
+
+fn http(options: &HttpOptions, fact: &mut impl FnMut(&'static str, String)) {
+    fact("to connect", milliseconds(options.connect_timeout_ms));
+    fact("one request", milliseconds(options.request_timeout_ms));
+    fact("largest answer", bytes(options.max_response_bytes));
+}
+
+fn tool(server: &str, tool: &ir::Tool) -> Tool {
+    let args: Vec<Arg> = tool.args.iter().map(arg).collect();
+    let names: Vec<&str> = tool.args.iter().map(|arg| arg.name.as_str()).collect();
+    let result = tool.doc.lines().find_map(|line| line.strip_prefix("returns: ")).unwrap_or("any");
+    Tool {
+        name: shown(&tool.name),
+        anchor: shown(&format!("{server}/{}", tool.name)),
+        description: shown(&tool.description),
+        search: shown(&format!("{server} {} {} {}", tool.name, names.join(" "), tool.doc)).to_lowercase(),
+        marks: marks(tool),
+        others: if tool.closed { "Other arguments are refused." } else { "Other arguments are passed on." },
+        args,
+        result: shown(result),
+        request: tool.operation.as_ref().map(|operation| shown(&format!("GET {}", operation.path))).unwrap_or_default(),
+        digest: tool.digest.clone(),
+        doc: shown(&tool.doc),
+    }
+}
+
+fn marks(tool: &ir::Tool) -> Vec<Mark> {
+    let said = tool.annotations;
+    let mut marks = Vec::new();
+    if said.read_only == Some(true) || tool.operation.is_some() {
+        marks.push(Mark { class: "good", text: "read-only" });
+    } else if said.destructive == Some(true) {
+        marks.push(Mark { class: "bad", text: "may destroy" });
+    } else if said.read_only == Some(false) {
+        marks.push(Mark { class: "bad", text: "changes things" });
+    } else {
+        marks.push(Mark { class: "soft", text: "effects not told" });
+    }
+    if said.idempotent == Some(true) && said.read_only != Some(true) {
+        marks.push(Mark { class: "soft", text: "idempotent" });
+    }
+    marks
+}
+
+fn arg(arg: &ir::Arg) -> Arg {
+    let mut allowed: Vec<&str> = arg.allowed.iter().take(LISTED).map(String::as_str).collect();
+    if arg.allowed.len() > LISTED {
+        allowed.push("…");
+    }
+    Arg {
+        name: shown(&arg.name),
+        label: shown(&arg.label),
+        needed: if arg.required { "required" } else { "optional" },
+        allowed: shown(&allowed.join(", ")),
+    }
+}
+
+/// Text with what nobody sees, or what turns the direction of the rest, made visible.
+fn shown(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for c in text.chars() {
+        if is_invisible(c) || c.is_control() && !matches!(c, '\n' | '\t') {
+            out.push_str(&format!("⟨U+{:04X}⟩", u32::from(c)));
+        } else {
+            out.push(c);
+        }
+    }
+    out
+}
+
+/// A query may hold what is nobody's business.
+fn without_query(url: &str) -> String {
+    url.split(['?', '#']).next().unwrap_or(url).to_owned()
+}
+
+fn milliseconds(count: u64) -> String {
+    if count.is_multiple_of(1_000) { format!("{} s", count / 1_000) } else { format!("{count} ms") }
+}
+
+fn bytes(count: u64) -> String {
+    const MIB: u64 = 1024 * 1024;
+    if count.is_multiple_of(MIB) { format!("{} MiB", count / MIB) } else { format!("{count} bytes") }
+}

@@ -1,0 +1,56 @@
+"use strict";
+const input = document.getElementById("search");
+const found = document.getElementById("found");
+const nothing = document.getElementById("nothing");
+const sections = [...document.querySelectorAll("[data-upstream]")].map((section) => ({
+  section,
+  tools: [...section.querySelectorAll("[data-search]")],
+}));
+// Every word has to be somewhere in what a tool says of itself.
+const search = () => {
+  const words = input.value.toLowerCase().split(/\s+/).filter(Boolean);
+  let count = 0;
+  for (const { section, tools } of sections) {
+    let shown = 0;
+    for (const tool of tools) {
+      tool.hidden = !words.every((word) => tool.dataset.search.includes(word));
+      if (!tool.hidden) shown += 1;
+    }
+    section.hidden = shown === 0 && words.length > 0;
+    count += shown;
+  }
+  found.value = count === 1 ? "1 tool" : `${count} tools`;
+  nothing.hidden = count > 0 || words.length === 0;
+};
+const clear = () => {
+  input.value = "";
+  search();
+  input.focus();
+};
+input.addEventListener("input", search);
+input.form.addEventListener("submit", (event) => {
+  event.preventDefault();
+  // The first that fits opens, so that it can be read without a mouse.
+  const first = document.querySelector("[data-search]:not([hidden])");
+  if (first && input.value) {
+    first.open = true;
+    first.querySelector("summary").focus();
+  }
+});
+document.getElementById("clear").addEventListener("click", clear);
+document.addEventListener("keydown", (event) => {
+  if (event.key === "/" && document.activeElement !== input) {
+    event.preventDefault();
+    input.select();
+    input.focus();
+  } else if (event.key === "Escape" && input.value) {
+    clear();
+  }
+});
+// A link to a tool opens it.
+const open = () => {
+  const target = location.hash && document.getElementById(decodeURIComponent(location.hash.slice(1)));
+  if (target && target.matches("details")) target.open = true;
+};
+addEventListener("hashchange", open);
+open();

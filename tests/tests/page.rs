@@ -1,0 +1,71 @@
+//! The catalog as a page, in a real browser.
+
+use std::path::Path;
+use std::process::Command;
+
+use ptc_tests::deployment::{ptc_compile, workspace};
+use ptc_tests::peers::{enabled, node_script};
+use ptc_tests::process::run;
+use serde_json::{Value, json};
+
+/// The page of a config, written into `folder`, and what a person at the keyboard sees of it.
+fn looked_at(config: &Path, folder: &Path) -> Value {
+    let mut command = Command::new(ptc_compile());
+    let html = run(command.arg(config).args(["--offline", "--emit", "html"])).success();
+    let page = folder.join("catalog.html");
+    std::fs::write(&page, html).expect("a page");
+    let seen = run(node_script("page.mjs").arg(&page).arg(folder.join("page.png"))).success();
+    assert!(folder.join("page.png").is_file() && folder.join("page-dark.png").is_file());
+    serde_json::from_str(&seen).expect("one JSON object")
+}
+
+#[test]
+fn the_page_is_read_and_searched_in_a_browser() {
+    if !enabled("the_page_is_read_and_searched_in_a_browser") {
+        return;
+    }
+    let folder = tempfile::tempdir().expect("a folder");
+    let seen = looked_at(&workspace().join("fixtures/quickstart/upstreams.json"), folder.path());
+    assert_eq!(seen["all"], json!(["list_notes", "read_note", "get-pet", "list-pets", "list_visits"]));
+    assert_eq!((&seen["few"], &seen["said"]), (&json!(["get-pet", "list-pets"]), &json!("2 tools")), "a search by the keyboard");
+    assert_eq!(seen["opened"], json!(["petId"]), "Enter opens what was found");
+    assert_eq!((&seen["none"], &seen["nothing"]), (&json!([]), &json!(true)));
+    assert_eq!(seen["again"], seen["all"], "Escape shows all again");
+    assert_eq!(seen["linked"], json!(["get-pet"]), "a link to a tool opens it");
+    assert_eq!((&seen["faults"], &seen["elsewhere"]), (&json!([]), &json!([])), "nothing is refused, nothing is fetched");
+    assert_ne!(seen["light"], seen["dark"]);
+    assert_eq!(seen["wide"], json!(true), "nothing runs out of the page");
+}
+
+#[test]
+fn what_upstreams_say_is_text_on_the_page() {
+    if !enabled("what_upstreams_say_is_text_on_the_page") {
+        return;
+    }
+    let folder = tempfile::tempdir().expect("a folder");
+    let hostile =
+        "</script><script>alert(1)</script><img src=x onerror=alert(2)><b>bold</b>\" onclick=alert(3) {{ 7*7 }} \u{202e}turned";
+    let document = json!({
+        "openapi": "3.0.3",
+        "info": { "title": hostile, "version": "1" },
+        "paths": { "/x": { "get": {
+            "operationId": "getX",
+            "summary": hostile,
+            "parameters": [{ "name": "owner\"><b>", "in": "query", "schema": { "type": "string", "enum": [hostile] } }],
+            "responses": { "200": { "description": "x", "content": { "application/json": {} } } },
+        } } },
+    });
+    std::fs::write(folder.path().join("api.json"), document.to_string()).expect("a document");
+    let config = folder.path().join("upstreams.json");
+    let entry = json!({ "transport": "openapi", "base_url": "https://api.example", "schema_file": "api.json",
+                        "include_operations": ["getX"], "description": hostile });
+    std::fs::write(&config, json!({ "upstreams": { "petstore": entry } }).to_string()).expect("a config");
+    let seen = looked_at(&config, folder.path());
+    assert_eq!((&seen["faults"], &seen["markup"]), (&json!([]), &json!(0)), "no script runs, no markup stands");
+    let text = seen["text"].as_str().unwrap_or_default();
+    assert!(
+        text.contains("<img src=x onerror=alert(2)>") && text.contains("{{ 7*7 }}") && text.contains("⟨U+202E⟩turned"),
+        "{text}"
+    );
+    assert_eq!(seen["opened"], json!(["owner\"><b>"]));
+}

@@ -1,0 +1,36 @@
+//! What a deployment is made of, judged by CycloneDX's own library and schema.
+
+use ptc_tests::deployment::{build, workspace};
+use ptc_tests::peers::{enabled, node_script};
+use ptc_tests::process::run;
+use serde_json::Value;
+
+#[test]
+fn the_bill_of_materials_is_one() {
+    if !enabled("the_bill_of_materials_is_one") {
+        return;
+    }
+    let folder = tempfile::tempdir().expect("a folder");
+    let config = workspace().join("fixtures/quickstart/upstreams.json");
+    let written = |name: &str| {
+        let path = folder.path().join(name);
+        let options = ["--locked", "--offline", "--sbom", path.to_str().expect("a path of plain text")];
+        build(&config, &folder.path().join("pinned"), &options);
+        path
+    };
+    let path = written("sbom.json");
+    assert_eq!(run(node_script("sbom.mjs").arg(&path)).success().trim(), "valid");
+    let text = std::fs::read_to_string(&path).expect("it was written");
+    assert_eq!(std::fs::read_to_string(written("again.json")).expect("it was written"), text, "the same bytes each time");
+
+    let document: Value = serde_json::from_str(&text).expect("JSON");
+    let list = |key: &str| document[key].as_array().cloned().unwrap_or_default();
+    let component = |name: &str| list("components").into_iter().find(|component| component["name"] == name);
+    let tokio = component("tokio").expect("the runtime stands on it");
+    assert_eq!((&tokio["scope"], &tokio["hashes"][0]["alg"]), (&"required".into(), &"SHA-256".into()));
+    assert_eq!(component("serde_derive").expect("a macro")["scope"], "excluded");
+    assert!(component("ptc-runtime").is_some() && component("ptc-compiler").is_none() && component("criterion").is_none());
+    let services: Vec<Value> = list("services");
+    let names: Vec<&str> = services.iter().filter_map(|service| service["name"].as_str()).collect();
+    assert_eq!(names, ["notes", "petstore", "visits"]);
+}
