@@ -1,10 +1,14 @@
-// Drives a pinned binary with the official TypeScript SDK over stdio: initialize, tools/list, lisp_eval.
-// node client.mjs BINARY PROGRAM -> one JSON object on standard output
+// Drives a server with the official TypeScript SDK: initialize, tools/list, lisp_eval.
+// node client.mjs BINARY|URL PROGRAM -> one JSON object on standard output
 import { Client } from "@modelcontextprotocol/sdk/client/index.js";
 import { StdioClientTransport } from "@modelcontextprotocol/sdk/client/stdio.js";
+import { StreamableHTTPClientTransport } from "@modelcontextprotocol/sdk/client/streamableHttp.js";
 
-const [binary, program] = process.argv.slice(2);
-const transport = new StdioClientTransport({ command: binary, args: [], env: process.env, stderr: "inherit" });
+const [server, program] = process.argv.slice(2);
+const headers = process.env.TOKEN ? { Authorization: `Bearer ${process.env.TOKEN}` } : {};
+const transport = server.startsWith("http://")
+  ? new StreamableHTTPClientTransport(new URL(server), { requestInit: { headers } })
+  : new StdioClientTransport({ command: server, args: [], env: process.env, stderr: "inherit" });
 const client = new Client({ name: "ptc-tests", version: "0" });
 await client.connect(transport);
 const { tools } = await client.listTools();
@@ -17,4 +21,5 @@ console.log(
     text: result.content[0]?.text,
   }),
 );
+await transport.terminateSession?.();
 await client.close();

@@ -1,6 +1,6 @@
-"""Drives a pinned binary with the official Python SDK over stdio, in one of its connection modes.
+"""Drives a server with the official Python SDK, in one of its connection modes.
 
-python client.py MODE BINARY PROGRAM -> one JSON object on standard output
+python client.py MODE BINARY|URL PROGRAM -> one JSON object on standard output
 """
 
 import asyncio
@@ -12,8 +12,9 @@ from mcp import Client, StdioServerParameters
 
 
 async def main() -> None:
-    mode, binary, program = sys.argv[1:]
-    server = StdioServerParameters(command=binary, args=[], env=dict(os.environ))
+    mode, server, program = sys.argv[1:]
+    if not server.startswith("http://"):
+        server = StdioServerParameters(command=server, args=[], env=dict(os.environ))
     async with Client(server, mode=mode) as client:
         tools = (await client.list_tools()).tools
         result = await client.call_tool("lisp_eval", {"program": program})

@@ -25,10 +25,28 @@ pub fn ptc_compile() -> &'static Path {
     })
 }
 
+/// A server without upstreams: the runtime's example, built if need be.
+pub fn plain() -> &'static Path {
+    static PATH: OnceLock<PathBuf> = OnceLock::new();
+    PATH.get_or_init(|| {
+        let mut build = cargo();
+        process::run(build.args(["build", "--quiet", "--package", "ptc-tests", "--example", "plain-server"])).success();
+        let own = std::env::current_exe().expect("a test has a path");
+        own.ancestors().nth(2).expect("tests lie in a profile's deps").join("examples/plain-server")
+    })
+}
+
 /// `cargo`, in the workspace.
 pub fn cargo() -> Command {
     let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     command.current_dir(workspace());
+    // What cargo says to this test of its own package: build scripts of dependencies would see it and run again, each time.
+    for (name, _) in std::env::vars_os() {
+        let own = ["CARGO_PKG_", "CARGO_MANIFEST_", "CARGO_BIN_", "CARGO_CRATE_"];
+        if own.iter().any(|prefix| name.to_str().is_some_and(|name| name.starts_with(prefix))) {
+            command.env_remove(name);
+        }
+    }
     command
 }
 

