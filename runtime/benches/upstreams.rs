@@ -12,7 +12,7 @@ use ptc_catalog::{Annotations, Catalog, Deployment, EnvPart, Era, McpStdio, Tool
 use ptc_lisp::host::Discovery;
 use ptc_lisp::{Host, Limits, Program, Run, STACK_BYTES, STACK_SLACK_BYTES, Value};
 use ptc_runtime::secrets::{Redactor, Secrets};
-use ptc_runtime::upstream::{OnDrift, UpstreamSettings, Upstreams};
+use ptc_runtime::upstream::{OnDrift, Patience, UpstreamSettings, Upstreams};
 
 /// In the environment of the child: that it is the upstream.
 const ROLE: &str = "PTC_BENCH_ROLE";
@@ -89,7 +89,7 @@ fn overlap(handle: &tokio::runtime::Handle) {
     let spec = McpStdio { env, era: Some(Era::Handshake), ..McpStdio::new(exe) };
     let upstreams = upstreams(Transport::McpStdio(spec), vec![tool("slow", "")], handle);
     let run = |calls: u32| {
-        let host = upstreams.program();
+        let host = upstreams.program(Patience::default());
         let source =
             format!(r#"(count (filter :ok (pmap (fn [_] (tool/call {{:server "peer" :tool "slow"}})) (range {calls}))))"#);
         let thread = std::thread::Builder::new().stack_size(STACK_BYTES + STACK_SLACK_BYTES);
@@ -137,7 +137,7 @@ fn search(handle: &tokio::runtime::Handle) {
         let upstreams = upstreams(Transport::McpStdio(McpStdio::new("x")), tools.collect(), handle);
         for query in ["repository file pages", "user", "nothing of that kind"] {
             let (lowest, middle) = runs(|| {
-                let found = upstreams.program().discover(Discovery::Apropos { query, options: &Value::nil() });
+                let found = upstreams.program(Patience::default()).discover(Discovery::Apropos { query, options: &Value::nil() });
                 assert!(found.unwrap().len().is_some());
             });
             println!("apropos '{query}' over {count} tools: {lowest:.2?} lowest, {middle:.2?} median");

@@ -11,7 +11,7 @@ use ptc_catalog::{
 };
 use ptc_lisp::{Limits, Program, Run, STACK_BYTES, STACK_SLACK_BYTES, print};
 use ptc_runtime::secrets::Secrets;
-use ptc_runtime::upstream::{UpstreamSettings, Upstreams, list_tools};
+use ptc_runtime::upstream::{Patience, UpstreamSettings, Upstreams, list_tools};
 use ptc_tests::peers::{enabled, npm_file, npm_program, python_module, python_script};
 use ptc_tests::process::{Background, free_port, run};
 
@@ -47,7 +47,7 @@ impl World {
         }
         let upstreams = upstreams.into_iter().map(|(bare, mut tools)| {
             tools.sort_by_key(|tool| tool.name);
-            Upstream { name: bare.name, description: "", transport: again(&bare.transport), tools: tools.leak() }
+            Upstream { name: bare.name, description: "", transport: bare.transport.clone(), tools: tools.leak() }
         });
         let deployment = deployment(upstreams.collect());
         let upstreams = Upstreams::new(deployment, resolve(deployment), settings);
@@ -59,7 +59,7 @@ impl World {
 
     /// The value of a program as a client sees it.
     fn eval(&self, source: &str) -> String {
-        let (host, source) = (self.upstreams.program(), source.to_owned());
+        let (host, source) = (self.upstreams.program(Patience::default()), source.to_owned());
         let thread = std::thread::Builder::new().stack_size(STACK_BYTES + STACK_SLACK_BYTES);
         let work = thread.spawn(move || {
             let program = Program::compile(&source).expect("a program");
@@ -70,15 +70,6 @@ impl World {
             }
         });
         work.expect("a thread").join().expect("no panic")
-    }
-}
-
-/// The same transport once more: all that it holds lives as long as the process.
-fn again(transport: &'static Transport) -> Transport {
-    match transport {
-        Transport::McpStdio(spec) => Transport::McpStdio(McpStdio { ..*spec }),
-        Transport::McpHttp(spec) => Transport::McpHttp(McpHttp { ..*spec }),
-        Transport::OpenApi(spec) => Transport::OpenApi(OpenApi { ..*spec }),
     }
 }
 

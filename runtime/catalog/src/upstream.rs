@@ -3,7 +3,7 @@
 use crate::Tool;
 
 /// One configured upstream with its granted tools.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Upstream {
     /// The name that programs use in `:server`.
     pub name: &'static str,
@@ -35,7 +35,7 @@ impl Upstream {
 }
 
 /// The three ways to reach an upstream.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub enum Transport {
     /// An MCP server that is started as a child process.
     McpStdio(McpStdio),
@@ -57,7 +57,7 @@ impl Transport {
 }
 
 /// A child process that speaks MCP on its standard input and output.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct McpStdio {
     /// Program, looked up in `PATH` where it has no slash.
     pub command: &'static str,
@@ -114,7 +114,7 @@ pub enum InheritEnv {
 }
 
 /// An MCP server over Streamable HTTP.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct McpHttp {
     /// Endpoint.
     pub url: &'static str,
@@ -154,7 +154,7 @@ impl McpHttp {
 }
 
 /// A JSON service described by an OpenAPI document.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct OpenApi {
     /// Prefix of every operation's path, without a trailing slash.
     pub base_url: &'static str,

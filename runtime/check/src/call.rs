@@ -19,6 +19,10 @@ pub(crate) fn check(site: &ToolCallSite, catalog: &Catalog, findings: &mut Vec<F
         return findings.push(finding(unknown, message, Some(hint)));
     };
     let Some(name) = &site.tool else { return };
+    if upstream.tools.is_empty() {
+        // Its tools may not have been asked for yet: the run will tell.
+        return;
+    }
     let Some(tool) = upstream.tool(name) else {
         let hint = exists(name, "its tools", upstream.tools.iter().map(|tool| tool.name));
         let message = format!("no tool '{name}' in upstream '{server}'");

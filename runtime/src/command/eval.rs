@@ -4,32 +4,32 @@ use std::fmt::Write;
 use std::io::Read;
 use std::process::ExitCode;
 
-use ptc_catalog::Deployment;
 use ptc_lisp::limits::Cancel;
 use serde::Serialize;
 use tokio::sync::oneshot;
 
 use super::host::{Ended, Host};
-use super::{FAILED, unusable, written};
+use super::{FAILED, Origin, unusable, written};
 use crate::evaluation::{Call, Evaluation, Failure, Past, Reason};
 use crate::profile::{Profile, answer};
 use crate::settings::Settings;
 
 /// Evaluates `program` (`-` is standard input).
-pub(super) fn run(deployment: &'static Deployment, mut settings: Settings, program: &str, json: bool) -> ExitCode {
+pub(super) fn run(origin: &Origin, mut settings: Settings, program: &str, json: bool) -> ExitCode {
+    let name = origin.deployment.name;
     // A terminal or a file has room that a model has not.
     settings.response_profile = Profile::Debug;
     let settings = &settings;
     let source = match read(program, settings) {
         Ok(source) => source,
-        Err(fault) => return unusable(deployment, &[fault]),
+        Err(fault) => return unusable(name, &[fault]),
     };
-    let mut host = match Host::new(deployment, settings) {
+    let mut host = match Host::new(origin, settings) {
         Ok(host) => host,
-        Err(why) => return unusable(deployment, &why.sentences()),
+        Err(why) => return unusable(name, &why.sentences()),
     };
     let mut evaluation = match Call::of_program(source, settings) {
-        Ok(call) => evaluate(&mut host, deployment, settings, call),
+        Ok(call) => evaluate(&mut host, settings, call),
         Err(message) => Evaluation::refused(Failure::plain(Reason::ArgsError, message)),
     };
     host.shut_down();
@@ -39,7 +39,7 @@ pub(super) fn run(deployment: &'static Deployment, mut settings: Settings, progr
     } else {
         let shown = written(&printed(&evaluation));
         if let Err(failure) = &evaluation.outcome {
-            return failed(deployment, failure);
+            return failed(name, failure);
         }
         shown
     };
@@ -57,8 +57,8 @@ fn read(program: &str, settings: &Settings) -> Result<String, String> {
     read.map(|_| source).map_err(|fault| format!("standard input: {fault}"))
 }
 
-fn evaluate(host: &mut Host, deployment: &'static Deployment, settings: &Settings, call: Call) -> Evaluation {
-    let evaluator = host.evaluator(deployment, settings);
+fn evaluate(host: &mut Host, settings: &Settings, call: Call) -> Evaluation {
+    let evaluator = host.evaluator(settings);
     let pool = Host::pool(1);
     let cancel = Cancel::default();
     let stop = cancel.clone();
@@ -123,7 +123,7 @@ fn sentence(failure: &Failure) -> String {
     text
 }
 
-fn failed(deployment: &'static Deployment, failure: &Failure) -> ExitCode {
-    unusable(deployment, &[sentence(failure)]);
+fn failed(name: &str, failure: &Failure) -> ExitCode {
+    unusable(name, &[sentence(failure)]);
     ExitCode::from(FAILED)
 }

@@ -1,30 +1,47 @@
 //! `--help`, from the table of settings.
 
-use std::fmt::Write;
+use std::fmt::Write as _;
 
 use ptc_catalog::Deployment;
 
 use crate::settings::flag::{Default, Flag, Group};
 use crate::settings::flags;
 
-/// The help text of a deployment.
-pub(super) fn render(deployment: &'static Deployment) -> String {
+/// The help text of a pinned binary.
+pub(super) fn pinned(deployment: &'static Deployment) -> String {
     let name = deployment.name;
     let catalog = deployment.catalog;
     let with_upstreams = !catalog.upstreams.is_empty();
-    let mut text = String::new();
-    // Writing to a string cannot fail.
-    let _ = write!(
-        text,
+    let mut text = format!(
         "An MCP server with one tool, lisp_eval, over {} upstreams with {} tools.\n\n\
          Usage:\n  {name} [start] [flags]                   serve MCP on standard input and output\n  \
          {name} eval [--json] PROGRAM|- [flags]   evaluate one program\n  {name} version [--json]\n",
         catalog.upstreams.len(),
         catalog.tool_count(),
     );
+    settings(&mut text, with_upstreams, |flag| !flag.is_of_config());
+    text
+}
+
+/// The help text of `ptc-compile run`.
+pub(super) fn run(program: &str) -> String {
+    let mut text = format!(
+        "Serves a config as its pinned binary would, without building one: MCP on standard input and output.\n\n\
+         Usage:\n  {program} [CONFIG] [flags]\n\n\
+         CONFIG is usually upstreams.json. The lock file beside it is used where it covers an upstream; nothing is written.\n",
+    );
+    settings(&mut text, true, |_| true);
+    text
+}
+
+fn settings(text: &mut String, with_upstreams: bool, shown: impl Fn(&Flag) -> bool) {
     for (group, heading) in Group::ALL {
+        if !flags().any(|flag| flag.group == group && shown(flag)) {
+            continue;
+        }
+        // Writing to a string cannot fail.
         let _ = write!(text, "\n{heading}:\n");
-        for flag in flags().filter(|flag| flag.group == group) {
+        for flag in flags().filter(|flag| flag.group == group && shown(flag)) {
             let left = format!("--{} {}", flag.name, flag.placeholder());
             let _ = write!(
                 text,
@@ -38,7 +55,6 @@ pub(super) fn render(deployment: &'static Deployment) -> String {
         }
     }
     text.push_str("\nA flag goes before its environment variable, and that before the default.\n");
-    text
 }
 
 fn default(flag: &Flag, with_upstreams: bool) -> String {

@@ -6,10 +6,10 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use ptc_catalog::Deployment;
 use tokio::runtime::Runtime;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
+use super::Origin;
 use crate::evaluation::Evaluator;
 use crate::log::{self, Level};
 use crate::pool::Pool;
@@ -57,7 +57,8 @@ pub(super) enum Ended<T> {
 
 impl Host {
     /// Resolves secrets and prepares upstreams; connects to them only where the settings ask for it.
-    pub(super) fn new(deployment: &'static Deployment, settings: &Settings) -> Result<Host, NoHost> {
+    pub(super) fn new(origin: &Origin, settings: &Settings) -> Result<Host, NoHost> {
+        let deployment = origin.deployment;
         let config_dir = settings.config_dir();
         let secrets = Secrets::resolve(deployment, &config_dir).map_err(NoHost::Secrets)?;
         let mut redactor = secrets.redactor();
@@ -87,7 +88,10 @@ impl Host {
             config_dir,
             handle: runtime.handle().clone(),
         };
-        let upstreams = Upstreams::new(deployment, secrets, upstream_settings);
+        let upstreams = match &origin.load {
+            Some(load) => Upstreams::live(deployment, secrets, upstream_settings, Arc::clone(load)),
+            None => Upstreams::new(deployment, secrets, upstream_settings),
+        };
         let host = Host { runtime, upstreams, redactor, interrupt, terminate };
         if settings.connect == Connect::Eager { host.connected() } else { Ok(host) }
     }
@@ -107,8 +111,8 @@ impl Host {
     }
 
     /// An evaluator over the upstreams.
-    pub(super) fn evaluator(&self, deployment: &'static Deployment, settings: &Settings) -> Evaluator {
-        Evaluator::new(deployment, settings, Arc::clone(&self.upstreams), self.redactor.clone())
+    pub(super) fn evaluator(&self, settings: &Settings) -> Evaluator {
+        Evaluator::new(settings, Arc::clone(&self.upstreams), self.redactor.clone())
     }
 
     /// A pool for `calls` evaluations at a time. One thread more than that: a thread gives its call's place back before it has

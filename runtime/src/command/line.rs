@@ -9,6 +9,15 @@ use lexopt::Arg;
 
 use crate::settings::{Fault, Reading, Settings};
 
+/// Whose command line it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Grammar {
+    /// A pinned binary's: commands.
+    Pinned,
+    /// `ptc-compile run`'s: a config.
+    Run,
+}
+
 /// What the command line says.
 #[derive(Debug)]
 pub(super) struct Line {
@@ -42,9 +51,11 @@ pub(super) fn read(
     args: impl Iterator<Item = OsString>,
     var: impl Fn(&str) -> Option<OsString>,
     with_upstreams: bool,
+    grammar: Grammar,
 ) -> Result<Line, Vec<Fault>> {
+    let unpinned = grammar == Grammar::Run;
     let mut parser = lexopt::Parser::from_args(args);
-    let mut reading = Reading::new(with_upstreams);
+    let mut reading = Reading::new(with_upstreams, unpinned);
     let mut word = None;
     let mut json = false;
     let mut program: Option<OsString> = None;
@@ -52,7 +63,9 @@ pub(super) fn read(
         match parser.next() {
             Ok(None) => break,
             Ok(Some(Arg::Long("help") | Arg::Short('h'))) => word = Some(Word::Help),
-            Ok(Some(Arg::Long("version") | Arg::Short('V'))) if word != Some(Word::Help) => word = Some(Word::Version),
+            Ok(Some(Arg::Long("version") | Arg::Short('V'))) if word != Some(Word::Help) && !unpinned => {
+                word = Some(Word::Version)
+            }
             Ok(Some(Arg::Long("json"))) => json = true,
             Ok(Some(Arg::Long(name))) => {
                 let name = name.to_owned();
@@ -60,6 +73,7 @@ pub(super) fn read(
                 reading.flag(&name, inline, || parser.value().ok());
             }
             Ok(Some(Arg::Short(letter))) => reading.unknown(&format!("-{letter}")),
+            Ok(Some(Arg::Value(value))) if unpinned => reading.config(&value),
             Ok(Some(Arg::Value(value))) => match (word, value.to_str()) {
                 (None, Some("start")) => word = Some(Word::Start),
                 (None, Some("eval")) => word = Some(Word::Eval),
@@ -100,10 +114,13 @@ pub(super) fn read(
 
 #[cfg(test)]
 mod tests {
+    use std::path::PathBuf;
+
     use super::*;
+    use crate::settings::SnapshotMode;
 
     fn parse(args: &[&str]) -> Result<Line, String> {
-        read(args.iter().map(OsString::from), |_| None, false)
+        read(args.iter().map(OsString::from), |_| None, false, Grammar::Pinned)
             .map_err(|faults| faults.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"))
     }
 
@@ -122,6 +139,23 @@ mod tests {
         ] {
             assert_eq!(parse(args).map(|line| line.command), Ok(command), "{args:?}");
         }
+    }
+
+    #[test]
+    fn a_config_is_an_argument_or_a_flag() {
+        let config = env!("CARGO_MANIFEST_DIR").to_owned() + "/Cargo.toml";
+        let read = |args: &[&str]| {
+            let line = read(args.iter().map(OsString::from), |_| None, true, Grammar::Run);
+            line.map(|line| (line.command, line.settings.upstreams_config, line.settings.catalog_snapshot_mode))
+                .map_err(|faults| faults.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"))
+        };
+        let found = Some(PathBuf::from(&config));
+        assert_eq!(read(&[]), Ok((Command::Start, None, None)));
+        assert_eq!(read(&[&config]), Ok((Command::Start, found.clone(), None)));
+        let live = ["--catalog-snapshot-mode=live", "--upstreams-config", &config];
+        assert_eq!(read(&live), Ok((Command::Start, found, Some(SnapshotMode::Live))));
+        assert_eq!(read(&["no/such.json"]), Err("CONFIG: expected an existing file, found 'no/such.json'".into()));
+        assert_eq!(read(&[&config, &config]), Err(format!("unexpected argument '{config}'; --help shows the usage")));
     }
 
     #[test]

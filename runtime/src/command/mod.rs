@@ -1,4 +1,4 @@
-//! The command line of a pinned binary.
+//! The command line of a pinned binary, and of `ptc-compile run`, which has the same flags.
 //!
 //! - `line`: arguments to a command.
 //! - `help`: usage, from the table of settings.
@@ -13,47 +13,94 @@ mod line;
 mod start;
 pub(crate) mod version;
 
+use std::ffi::OsString;
 use std::fmt::{Display, Write as _};
 use std::io::Write as _;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::sync::Arc;
 
 use ptc_catalog::Deployment;
 
 use crate::log;
-use line::{Command, Line};
+use crate::settings::SnapshotMode;
+use crate::upstream::Load;
+use line::{Command, Grammar, Line};
 
 /// The program ended with an error.
 const FAILED: u8 = 1;
 /// The binary was used wrongly, or could not start.
 const UNUSABLE: u8 = 2;
 
+/// What a server is made of.
+pub struct Origin {
+    /// Upstreams, their tools, and where secrets come from.
+    pub deployment: &'static Deployment,
+    /// The folder from which relative paths of a config start; `None` is the binary's.
+    pub config_dir: Option<PathBuf>,
+    /// How upstreams that were not asked for their tools yet are taken into the catalog; `None` where all were.
+    pub load: Option<Arc<Load>>,
+}
+
 /// Runs a pinned binary: the only thing that its `main` calls.
 pub fn main(deployment: &'static Deployment) -> ExitCode {
     crate::secrets::seal();
     let with_upstreams = !deployment.catalog.upstreams.is_empty();
-    let line = match line::read(std::env::args_os().skip(1), |name| std::env::var_os(name), with_upstreams) {
+    let line = match line::read(std::env::args_os().skip(1), |name| std::env::var_os(name), with_upstreams, Grammar::Pinned) {
         Ok(line) => line,
-        Err(faults) => return unusable(deployment, &faults),
+        Err(faults) => return unusable(deployment.name, &faults),
     };
+    let origin = Origin { deployment, config_dir: None, load: None };
     let Line { command, json, settings, warnings } = line;
     log::set_level(settings.log_level);
     for warning in &warnings {
         log::line(log::Level::Warn, "setting ignored", &[("reason", warning)]);
     }
     match command {
-        Command::Help => written(&help::render(deployment)),
+        Command::Help => written(&help::pinned(deployment)),
         Command::Version => written(&version::render(deployment, json)),
-        Command::Start => start::run(deployment, settings),
-        Command::Eval(program) => eval::run(deployment, settings, &program, json),
+        Command::Start => start::run(&origin, settings),
+        Command::Eval(program) => eval::run(&origin, settings, &program, json),
+    }
+}
+
+/// Serves a config without a binary of its own: `ptc-compile run`, whose words on the command line are `program`. `open` makes the
+/// deployment of the config that flag, argument or environment name, if any; where it cannot, it has said why.
+pub fn run(
+    program: &str,
+    args: &[OsString],
+    open: impl FnOnce(Option<&Path>, SnapshotMode) -> Result<Origin, ExitCode>,
+) -> ExitCode {
+    crate::secrets::seal();
+    let read = |with_upstreams| line::read(args.iter().cloned(), |name| std::env::var_os(name), with_upstreams, Grammar::Run);
+    // Faults of the command line are told before any upstream is asked for anything.
+    let line = match read(true) {
+        Ok(line) if line.command == Command::Help => return written(&help::run(program)),
+        Ok(line) => line,
+        Err(faults) => return unusable(program, &faults),
+    };
+    log::set_level(line.settings.log_level);
+    let mode = line.settings.catalog_snapshot_mode.unwrap_or(SnapshotMode::Frozen);
+    let origin = match open(line.settings.upstreams_config.as_deref(), mode) {
+        Ok(origin) => origin,
+        Err(code) => return code,
+    };
+    // Once more: defaults depend on whether there are upstreams.
+    match read(!origin.deployment.catalog.upstreams.is_empty()) {
+        Ok(Line { mut settings, .. }) => {
+            settings.config_dir = settings.config_dir.or_else(|| origin.config_dir.clone());
+            start::run(&origin, settings)
+        }
+        Err(faults) => unusable(program, &faults),
     }
 }
 
 /// Says on standard error why nothing was done.
-fn unusable(deployment: &'static Deployment, faults: &[impl Display]) -> ExitCode {
+fn unusable(name: &str, faults: &[impl Display]) -> ExitCode {
     let mut text = String::new();
     for fault in faults {
         // Writing to a string cannot fail.
-        let _ = writeln!(text, "{}: error: {fault}", deployment.name);
+        let _ = writeln!(text, "{name}: error: {fault}");
     }
     let _ = std::io::stderr().lock().write_all(text.as_bytes());
     ExitCode::from(UNUSABLE)

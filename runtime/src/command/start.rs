@@ -8,7 +8,7 @@ use ptc_catalog::Deployment;
 use tokio::sync::Notify;
 
 use super::host::{Ended, Host};
-use super::unusable;
+use super::{Origin, unusable};
 use crate::log::{self, Level};
 use crate::server::caller::Answers;
 use crate::server::outbox::Outbox;
@@ -19,12 +19,13 @@ use crate::settings::Settings;
 const LAST_ANSWERS: Duration = Duration::from_secs(1);
 
 /// Serves.
-pub(super) fn run(deployment: &'static Deployment, settings: Settings) -> ExitCode {
-    let host = match Host::new(deployment, &settings) {
+pub(super) fn run(origin: &Origin, settings: Settings) -> ExitCode {
+    let deployment = origin.deployment;
+    let host = match Host::new(origin, &settings) {
         Ok(host) => host,
-        Err(why) => return unusable(deployment, &why.sentences()),
+        Err(why) => return unusable(deployment.name, &why.sentences()),
     };
-    let evaluator = host.evaluator(deployment, &settings);
+    let evaluator = host.evaluator(&settings);
     let pool = Host::pool(settings.max_concurrent_calls);
     let over_http = settings.http.on;
     let server = Arc::new(Server::new(deployment, settings, evaluator, host.redactor(), pool));
@@ -34,7 +35,7 @@ pub(super) fn run(deployment: &'static Deployment, settings: Settings) -> ExitCo
             log::line(Level::Info, "ended", &[("reason", reason)]);
             ExitCode::SUCCESS
         }
-        Err(fault) => unusable(deployment, &[fault]),
+        Err(fault) => unusable(deployment.name, &[fault]),
     }
 }
 

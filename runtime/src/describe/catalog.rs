@@ -38,10 +38,12 @@ pub fn render(catalog: &Catalog, settings: &Settings) -> String {
 fn list(catalog: &Catalog, detail: Detail) -> String {
     let mut text = String::from("Upstreams:");
     for upstream in catalog.upstreams {
-        let count = upstream.tools.len();
-        let plural = if count == 1 { "" } else { "s" };
-        // Writing to a string cannot fail.
-        let _ = write!(text, "\n- {} ({count} tool{plural})", upstream.name);
+        let _ = match upstream.tools.len() {
+            // None, or none that are known yet. Writing to a string cannot fail.
+            0 => write!(text, "\n- {}", upstream.name),
+            1 => write!(text, "\n- {} (1 tool)", upstream.name),
+            count => write!(text, "\n- {} ({count} tools)", upstream.name),
+        };
         if !upstream.description.is_empty() {
             let _ = write!(text, ": {}", line(upstream.description));
         }

@@ -78,11 +78,12 @@ fn input_schema() -> Value {
     })
 }
 
-/// Read-only only where every granted tool says so, or the operator does.
+/// Read-only only where every granted tool says so, or the operator does. An upstream without tools may not have been asked yet.
 fn annotations(deployment: &'static Deployment, settings: &Settings) -> Value {
     let catalog = deployment.catalog;
     let closed = catalog.upstreams.is_empty();
-    let all = |says: fn(&ptc_catalog::Annotations) -> bool| catalog.tools().all(|(_, tool)| says(&tool.annotations));
+    let known = catalog.upstreams.iter().all(|upstream| !upstream.tools.is_empty());
+    let all = |says: fn(&ptc_catalog::Annotations) -> bool| known && catalog.tools().all(|(_, tool)| says(&tool.annotations));
     let read_only = closed || settings.aggregator_read_only || all(|a| a.read_only == Some(true));
     let harmless = read_only || all(|a| a.read_only == Some(true) || a.destructive == Some(false));
     json!({

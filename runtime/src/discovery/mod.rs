@@ -8,7 +8,7 @@
 mod question;
 mod search;
 
-pub(crate) use question::Question;
+pub(crate) use question::{Question, subjects};
 
 use std::borrow::Cow;
 
@@ -17,18 +17,33 @@ use ptc_lisp::{Value, json};
 
 use crate::secrets::Redactor;
 
-impl Question<'_> {
-    /// The answer, of at most `max_bytes` as JSON.
-    pub(crate) fn answer(&self, catalog: &'static Catalog, redactor: &Redactor, max_bytes: usize) -> Value {
+/// What questions are answered from.
+pub(crate) struct View<'v> {
+    pub(crate) catalog: &'static Catalog,
+    /// Whether the tools of an upstream are still to be asked for.
+    pub(crate) is_unlisted: &'v dyn Fn(&str) -> bool,
+    pub(crate) redactor: &'v Redactor,
+    /// Bytes of an answer, as JSON.
+    pub(crate) max_bytes: usize,
+}
+
+impl Question {
+    /// The answer.
+    pub(crate) fn answer(&self, view: &View<'_>) -> Value {
+        let &View { catalog, is_unlisted, redactor, max_bytes } = view;
         match self {
-            Question::Servers => Value::vector(catalog.upstreams.iter().map(|upstream| server(upstream, redactor)).collect()),
+            Question::Servers => servers(view),
             Question::Dir { upstream, limit, offset } => {
                 let tools = upstream.tools.iter().skip(*offset).take(*limit);
                 list(tools.map(|tool| line(upstream, tool)), redactor, max_bytes)
             }
-            Question::Apropos { query, limit } => {
-                let found = search::search(catalog, query, *limit);
-                list(found.into_iter().map(|(upstream, tool)| line(upstream, tool)), redactor, max_bytes)
+            Question::Apropos { words, limit, load } => {
+                let found = search::search(catalog, words, *limit);
+                // An upstream whose tools nobody knows yet may have what is looked for.
+                let unlisted =
+                    search::upstreams(catalog, words).into_iter().filter(|upstream| !load && is_unlisted(upstream.name));
+                let lines = found.into_iter().map(|(upstream, tool)| line(upstream, tool)).chain(unlisted.map(hint));
+                list(lines.take(*limit), redactor, max_bytes)
             }
             Question::Doc { tool } => {
                 let doc = redactor.redact_str(tool.doc);
@@ -39,13 +54,30 @@ impl Question<'_> {
     }
 }
 
-fn server(upstream: &'static Upstream, redactor: &Redactor) -> Value {
-    Value::map([
-        (Value::string("name"), Value::string(upstream.name)),
-        (Value::string("description"), Value::string(redactor.redact_str(upstream.description))),
-        (Value::string("tool_count"), Value::int(upstream.tools.len() as i64)),
-        (Value::string("catalog_loaded"), Value::bool(true)),
-    ])
+fn servers(view: &View<'_>) -> Value {
+    let mut left = view.max_bytes.saturating_sub(2);
+    let mut entries = Vec::new();
+    for upstream in view.catalog.upstreams {
+        let description = view.redactor.redact_str(upstream.description);
+        let unlisted = (view.is_unlisted)(upstream.name);
+        // The keys and the short values of an entry take less than this.
+        let bytes = 96 + json_len(upstream.name) + json_len(&description);
+        let Some(rest) = left.checked_sub(bytes) else { break };
+        left = rest;
+        entries.push(Value::map([
+            (Value::string("name"), Value::string(upstream.name)),
+            (Value::string("description"), Value::string(description)),
+            (Value::string("tool_count"), Value::int(upstream.tools.len() as i64)),
+            (Value::string("catalog_loaded"), Value::bool(!unlisted)),
+        ]));
+    }
+    Value::vector(entries)
+}
+
+/// What stands for the tools of an upstream that are not known yet.
+fn hint(upstream: &Upstream) -> String {
+    let described = if upstream.description.is_empty() { String::new() } else { format!(" - {}", upstream.description) };
+    format!("{}{described} (tools not listed yet; next: (dir \"{}\"))", upstream.name, upstream.name)
 }
 
 /// `server/tool - description`

@@ -5,15 +5,32 @@ use ptc_check::argument::shown;
 use ptc_lisp::host::{Discovery, Fault};
 use ptc_lisp::{ErrorKind, Kind, Value};
 
+use super::search::{TooMany, Words};
 use crate::upstream::{find_tool, find_upstream};
 
 /// A form whose reference and options are right.
-pub(crate) enum Question<'q> {
+pub(crate) enum Question {
     Servers,
     Dir { upstream: &'static Upstream, limit: usize, offset: usize },
     Doc { tool: &'static Tool },
     Meta { upstream: &'static Upstream, tool: &'static Tool },
-    Apropos { query: &'q str, limit: usize },
+    Apropos { words: Words, limit: usize, load: bool },
+}
+
+/// The upstreams whose tools a form is about, as far as there are such upstreams.
+pub(crate) fn subjects(catalog: &'static Catalog, form: Discovery<'_>) -> Vec<&'static str> {
+    let of = |name: &str| catalog.upstream(name).map(|upstream| upstream.name).into_iter().collect();
+    match form {
+        Discovery::Servers => Vec::new(),
+        Discovery::Dir { reference, .. } => of(reference),
+        Discovery::Doc { reference } | Discovery::Meta { reference } => {
+            reference.split_once('/').map_or_else(Vec::new, |(server, _)| of(server))
+        }
+        Discovery::Apropos { options, .. } => match options.get("load").and_then(Value::as_bool) {
+            Some(true) => catalog.upstreams.iter().map(|upstream| upstream.name).collect(),
+            _ => Vec::new(),
+        },
+    }
 }
 
 /// An option of a form: its name, and what it admits.
@@ -41,9 +58,9 @@ const APROPOS: [Rule; 2] = [
     Rule { name: "load", admits: Admits::Boolean },
 ];
 
-impl<'q> Question<'q> {
+impl Question {
     /// Checks a form against the catalog.
-    pub(crate) fn read(catalog: &'static Catalog, form: Discovery<'q>) -> Result<Question<'q>, Fault> {
+    pub(crate) fn read(catalog: &'static Catalog, form: Discovery<'_>) -> Result<Question, Fault> {
         match form {
             Discovery::Servers => Ok(Question::Servers),
             Discovery::Dir { reference, options } => {
@@ -61,9 +78,11 @@ impl<'q> Question<'q> {
                 if query.trim().is_empty() {
                     return Err(fault(format!("apropos requires query (non-empty string), got {query:?}")));
                 }
-                // The catalog of a pinned binary is always loaded: `:load` is checked and has nothing to do.
-                let [limit, _] = counts("apropos", &APROPOS, options)?;
-                Ok(Question::Apropos { query, limit })
+                let [limit, load] = counts("apropos", &APROPOS, options)?;
+                let words = Words::of(query).map_err(|TooMany { most, found }| {
+                    fault(format!("apropos looks for at most {most} different words, got {found}"))
+                })?;
+                Ok(Question::Apropos { words, limit, load: load > 0 })
             }
         }
     }

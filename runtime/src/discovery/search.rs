@@ -16,8 +16,7 @@ const SUBSTRING: u32 = 2;
 const IN_NAME: u32 = 2;
 
 /// At most `limit` tools that match any word of the query, best first, then by upstream and name.
-pub(crate) fn search(catalog: &'static Catalog, query: &str, limit: usize) -> Vec<(&'static Upstream, &'static Tool)> {
-    let Some(words) = Words::of(query) else { return Vec::new() };
+pub(crate) fn search(catalog: &'static Catalog, words: &Words, limit: usize) -> Vec<(&'static Upstream, &'static Tool)> {
     // Tools come in the order of the catalog, which breaks ties.
     let scored = catalog.tools().map(|(upstream, tool)| (words.score(upstream, tool), upstream, tool));
     let mut found: Vec<_> = scored.filter(|(score, ..)| *score > 0).collect();
@@ -25,36 +24,50 @@ pub(crate) fn search(catalog: &'static Catalog, query: &str, limit: usize) -> Ve
     found.into_iter().take(limit).map(|(_, upstream, tool)| (upstream, tool)).collect()
 }
 
-/// The words of a query.
-struct Words {
-    words: Vec<String>,
-    /// Finds them in ASCII texts, by their number.
-    finder: AhoCorasick,
+/// All upstreams, best match of name and description first, then by name.
+pub(crate) fn upstreams(catalog: &'static Catalog, words: &Words) -> Vec<&'static Upstream> {
+    let mut found: Vec<&'static Upstream> = catalog.upstreams.iter().collect();
+    found.sort_by_cached_key(|upstream| std::cmp::Reverse(words.score_of(&[upstream.name], &[upstream.description])));
+    found
 }
 
+/// The words of a query.
+pub(crate) struct Words {
+    words: Vec<String>,
+    /// Finds them in ASCII texts, by their number; `None` where there are no words.
+    finder: Option<AhoCorasick>,
+}
+
+/// A query of more words than are looked for at once: the time that a search takes grows with them.
+pub(crate) struct TooMany {
+    pub(crate) most: usize,
+    pub(crate) found: usize,
+}
+
+/// Different words of a query.
+const MOST_WORDS: usize = 64;
+
 impl Words {
-    /// `None` where there is none.
-    fn of(query: &str) -> Option<Words> {
+    pub(crate) fn of(query: &str) -> Result<Words, TooMany> {
         let mut words = BTreeSet::new();
         each_word(query, |word| {
             words.insert(word.to_owned());
         });
+        if words.len() > MOST_WORDS {
+            return Err(TooMany { most: MOST_WORDS, found: words.len() });
+        }
         let words: Vec<String> = words.into_iter().collect();
         // Overlapping matches are wanted: `read` and `reader` may stand in one query.
-        let finder = AhoCorasick::builder().ascii_case_insensitive(true).match_kind(MatchKind::Standard).build(&words).ok()?;
-        (!words.is_empty()).then_some(Words { words, finder })
+        let build = || AhoCorasick::builder().ascii_case_insensitive(true).match_kind(MatchKind::Standard).build(&words);
+        // Building fails only for patterns of gigabytes, which a program cannot have.
+        let finder = if words.is_empty() { None } else { build().ok() };
+        Ok(Words { words, finder })
     }
 
     /// What each word scores at best in the names, and in the rest, added up.
     fn score(&self, upstream: &Upstream, tool: &Tool) -> u32 {
-        let mut names = vec![0; self.words.len()];
-        self.meet(upstream.name, &mut names);
-        self.meet(tool.name, &mut names);
-        let mut texts = vec![0; self.words.len()];
-        self.meet(tool.description, &mut texts);
-        for arg in tool.args {
-            self.meet(arg.name, &mut texts);
-        }
+        let mut texts = vec![tool.description];
+        texts.extend(tool.args.iter().map(|arg| arg.name));
         let effects = tool.annotations;
         for (said, text) in [
             (effects.read_only, "readOnly"),
@@ -63,9 +76,21 @@ impl Words {
             (effects.open_world, "openWorld"),
         ] {
             if said == Some(true) {
-                self.meet(text, &mut texts);
+                texts.push(text);
             }
         }
+        self.score_of(&[upstream.name, tool.name], &texts)
+    }
+
+    fn score_of(&self, in_names: &[&str], in_texts: &[&str]) -> u32 {
+        let best = |of: &[&str]| {
+            let mut scores = vec![0; self.words.len()];
+            for text in of {
+                self.meet(text, &mut scores);
+            }
+            scores
+        };
+        let (names, texts) = (best(in_names), best(in_texts));
         names.iter().zip(&texts).map(|(name, text)| name + if *name > 0 { IN_NAME } else { 0 } + text).sum()
     }
 
@@ -86,7 +111,7 @@ impl Words {
             return;
         }
         let bytes = text.as_bytes();
-        for found in self.finder.find_overlapping_iter(bytes) {
+        for found in self.finder.iter().flat_map(|finder| finder.find_overlapping_iter(bytes)) {
             let (start, end) = (found.start(), found.end());
             if (start + 1..end).any(|at| parts(bytes, at)) {
                 continue;
@@ -194,7 +219,7 @@ mod tests {
         for (text, _) in TEXTS {
             for query in ["c", "ca", "case", "tool", "amel", "server2", "server", "http", "s", "json", "b2", "2c", "d", "pserver"]
             {
-                let query_words = Words::of(query).unwrap();
+                let query_words = Words::of(query).ok().unwrap();
                 let mut scores = vec![0; query_words.words.len()];
                 query_words.meet(text, &mut scores);
                 let mut expected = vec![0; scores.len()];

@@ -11,7 +11,6 @@ pub mod validated;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use ptc_catalog::Deployment;
 use ptc_lisp::limits::{Cancel, Limits};
 use ptc_lisp::{Bindings, Kind, Program, Run, Value, json, print};
 
@@ -25,11 +24,10 @@ use crate::pool::Panicked;
 use crate::schema::Schema;
 use crate::secrets::Redactor;
 use crate::settings::Settings;
-use crate::upstream::{CallRecord, Upstreams};
+use crate::upstream::{CallRecord, Patience, Upstreams};
 
 /// Evaluates programs for one deployment. Evaluations share nothing but the upstreams' connections.
 pub struct Evaluator {
-    deployment: &'static Deployment,
     limits: Limits,
     preview_bytes: usize,
     upstreams: Arc<Upstreams>,
@@ -142,9 +140,9 @@ impl Evaluation {
 
 impl Evaluator {
     /// An evaluator with the limits of `settings`.
-    pub fn new(deployment: &'static Deployment, settings: &Settings, upstreams: Arc<Upstreams>, redactor: Redactor) -> Self {
+    pub fn new(settings: &Settings, upstreams: Arc<Upstreams>, redactor: Redactor) -> Self {
         let preview_bytes = settings.response_profile.budget().preview_bytes;
-        Evaluator { deployment, limits: settings.limits(), preview_bytes, upstreams, redactor }
+        Evaluator { limits: settings.limits(), preview_bytes, upstreams, redactor }
     }
 
     /// Evaluates on the calling thread, whose stack must be one that `ptc-lisp` names.
@@ -162,7 +160,7 @@ impl Evaluator {
         let schema = call.output_schema.as_deref().map(validated::schema).transpose()?;
         let context = call.context.as_deref().map(context).transpose()?;
         let program = Program::compile_with(&call.program, known).map_err(|error| self.failure(&error, &call.program))?;
-        let certain = ptc_check::check(&program, self.deployment.catalog).into_iter().find(ptc_check::Finding::is_certain);
+        let certain = ptc_check::check(&program, self.upstreams.catalog()).into_iter().find(ptc_check::Finding::is_certain);
         match certain {
             None => Ok(Prepared { program, context, schema }),
             Some(finding) => Err(self.failure(&finding.into_error(&call.program), &call.program)),
@@ -171,7 +169,8 @@ impl Evaluator {
 
     fn run(&self, call: &Call, prepared: Prepared, past: Past, cancel: &Cancel, started: Instant) -> Evaluation {
         let Prepared { program, context, schema } = prepared;
-        let host = self.upstreams.program();
+        let patience = Patience { deadline: started.checked_add(self.limits.wall_clock), cancel: cancel.clone() };
+        let host = self.upstreams.program(patience);
         let limits = self.limits.clone();
         let mut run =
             Run::new(&program).limits(limits).host(host.clone()).gauge(alloc::live_bytes).cancel(cancel.clone()).started(started);
@@ -196,7 +195,7 @@ impl Evaluator {
             bindings: outcome.bindings,
             session: None,
             prints: outcome.prints.iter().map(|line| self.redact(line)).collect(),
-            calls: (!self.deployment.catalog.upstreams.is_empty()).then(|| host.calls()),
+            calls: (!self.upstreams.catalog().upstreams.is_empty()).then(|| host.calls()),
             duration: Duration::ZERO,
             context,
         }

@@ -70,14 +70,14 @@ struct Memory<'a> {
 #[serde(untagged)]
 enum Calls<'a> {
     Full(&'a [CallRecord]),
-    Failed(Vec<FailedCall>),
+    Failed(Vec<FailedCall<'a>>),
 }
 
 /// A failed upstream call in a compact answer.
 #[derive(Debug, Serialize)]
-struct FailedCall {
+struct FailedCall<'a> {
     server: &'static str,
-    tool: &'static str,
+    tool: &'a str,
     status: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
     reason: Option<&'static str>,
@@ -300,7 +300,7 @@ fn calls(evaluation: &Evaluation, full: bool) -> Option<Calls<'_>> {
     let failed: Vec<_> = calls
         .iter()
         .filter(|call| call.status != "ok")
-        .map(|call| FailedCall { server: call.server, tool: call.tool, status: call.status, reason: call.reason })
+        .map(|call| FailedCall { server: call.server, tool: &call.tool, status: call.status, reason: call.reason })
         .collect();
     (!failed.is_empty()).then_some(Calls::Failed(failed))
 }

@@ -93,6 +93,8 @@ pub enum Default {
 /// Headings of `--help`, in order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Group {
+    /// The config, where it is not compiled in.
+    Config,
     /// Frames, arguments, concurrency.
     Server,
     /// One evaluation.
@@ -109,7 +111,8 @@ pub enum Group {
 
 impl Group {
     /// All groups with their headings.
-    pub const ALL: [(Group, &'static str); 6] = [
+    pub const ALL: [(Group, &'static str); 7] = [
+        (Group::Config, "Config"),
         (Group::Server, "Server"),
         (Group::Program, "Programs"),
         (Group::Upstreams, "Upstreams"),
@@ -123,6 +126,11 @@ impl Flag {
     /// The row of that name, without dashes.
     pub fn find(name: &str) -> Option<&'static Flag> {
         flags().find(|flag| flag.name == name)
+    }
+
+    /// Whether a binary whose upstreams are compiled in has no use for it.
+    pub fn is_of_config(&self) -> bool {
+        self.group == Group::Config
     }
 
     /// Whether the flag stands without a value.

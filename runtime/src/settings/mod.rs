@@ -75,8 +75,21 @@ pub struct Settings {
     pub session_limits: SessionLimits,
     /// The HTTP listener.
     pub http: HttpSettings,
+    /// The config, where it is not compiled in; `None` is for whoever serves it to find.
+    pub upstreams_config: Option<PathBuf>,
+    /// When the upstreams of such a config are asked for their tools; `None` leaves it to the command.
+    pub catalog_snapshot_mode: Option<SnapshotMode>,
     /// Folder to which relative paths of the config refer; `None` is the binary's folder.
     pub config_dir: Option<PathBuf>,
+}
+
+/// When upstreams are asked for their tools, where no binary was built.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SnapshotMode {
+    /// At start, those that the lock file does not cover. The catalog stays as it is then.
+    Frozen,
+    /// By the first form or call that needs them.
+    Live,
 }
 
 /// When upstreams are connected to.
@@ -126,6 +139,8 @@ impl Settings {
             connect: Connect::Lazy,
             ca_file: None,
             http: HttpSettings::default(),
+            upstreams_config: None,
+            catalog_snapshot_mode: None,
             config_dir: None,
         };
         for flag in flags() {

@@ -11,6 +11,8 @@ use super::flags::{ABSENT, flags};
 /// A reading of flags and environment in progress.
 pub struct Reading {
     settings: Settings,
+    /// Whether there is a config to read.
+    unpinned: bool,
     given: BTreeSet<&'static str>,
     faults: Vec<Fault>,
     warnings: Vec<String>,
@@ -47,8 +49,11 @@ pub enum Fault {
         /// As written.
         flag: String,
     },
-    /// `--upstreams-config`.
-    Pinned,
+    /// A flag of the config, given to a binary that has none to read.
+    Pinned {
+        /// The flag.
+        flag: &'static str,
+    },
     /// An argument that no command takes.
     Unexpected {
         /// As written.
@@ -66,9 +71,10 @@ impl fmt::Display for Fault {
             Fault::Unknown { flag, near: Some(near) } => write!(f, "unknown flag {flag}; did you mean --{near}?"),
             Fault::Unknown { flag, near: None } => write!(f, "unknown flag {flag}; --help lists all flags"),
             Fault::Absent { flag } => write!(f, "{flag} is a flag of PtcRunner 0.12 that this version does not have"),
-            Fault::Pinned => f.write_str(
-                "--upstreams-config: the upstreams of this binary were fixed when it was built, so there is no config to read; \
-                 change the config and build the binary again",
+            Fault::Pinned { flag } => write!(
+                f,
+                "--{flag}: the upstreams of this binary were fixed when it was built, so there is no config to read; change the \
+                 config and build the binary again"
             ),
             Fault::Unexpected { argument } => write!(f, "unexpected argument '{argument}'; --help shows the usage"),
             Fault::Refused(sentence) => f.write_str(sentence),
@@ -77,21 +83,14 @@ impl fmt::Display for Fault {
 }
 
 impl Reading {
-    /// A reading that starts from the defaults.
-    pub fn new(with_upstreams: bool) -> Self {
-        Reading { settings: Settings::defaults(with_upstreams), given: BTreeSet::new(), faults: Vec::new(), warnings: Vec::new() }
+    /// A reading that starts from the defaults; `unpinned` says whether there is a config to read.
+    pub fn new(with_upstreams: bool, unpinned: bool) -> Self {
+        let settings = Settings::defaults(with_upstreams);
+        Reading { settings, unpinned, given: BTreeSet::new(), faults: Vec::new(), warnings: Vec::new() }
     }
 
     /// Takes one long flag, `name` without dashes. `inline` is the value after `=`; `next` gives the following argument.
     pub fn flag(&mut self, name: &str, inline: Option<OsString>, next: impl FnOnce() -> Option<OsString>) {
-        if name == "upstreams-config" {
-            // Its value goes with it, so that it is not taken for a command.
-            if inline.is_none() {
-                next();
-            }
-            self.faults.push(Fault::Pinned);
-            return;
-        }
         let Some(flag) = Flag::find(name) else {
             let absent = ABSENT.iter().any(|prefix| name.starts_with(prefix));
             let written = format!("--{name}");
@@ -102,6 +101,14 @@ impl Reading {
             });
             return;
         };
+        if flag.is_of_config() && !self.unpinned {
+            // Its value goes with it, so that it is not taken for a command.
+            if inline.is_none() {
+                next();
+            }
+            self.faults.push(Fault::Pinned { flag: flag.name });
+            return;
+        }
         let value = match inline {
             Some(value) => value,
             None if flag.is_switch() => "true".into(),
@@ -112,6 +119,14 @@ impl Reading {
         };
         self.given.insert(flag.name);
         self.apply(flag, format!("--{}", flag.name), &value);
+    }
+
+    /// Takes the config as an argument.
+    pub fn config(&mut self, path: &OsStr) {
+        match Flag::find("upstreams-config").filter(|flag| self.given.insert(flag.name)) {
+            Some(flag) => self.apply(flag, "CONFIG".to_owned(), path),
+            None => self.unexpected(path),
+        }
     }
 
     /// Takes an argument that belongs nowhere.
@@ -133,14 +148,12 @@ impl Reading {
     pub fn environment(&mut self, var: impl Fn(&str) -> Option<OsString>) {
         let var = |name: &str| var(name).filter(|value| !value.is_empty());
         for flag in flags() {
-            if let Some(value) = var(flag.env).filter(|_| !self.given.contains(flag.name)) {
+            let Some(value) = var(flag.env).filter(|_| !self.given.contains(flag.name)) else { continue };
+            if flag.is_of_config() && !self.unpinned {
+                self.warnings.push(format!("{} is ignored: the upstreams of this binary were fixed when it was built", flag.env));
+            } else {
                 self.apply(flag, flag.env.to_owned(), &value);
             }
-        }
-        if var("PTC_RUNNER_MCP_UPSTREAMS").is_some() {
-            self.warnings.push(
-                "PTC_RUNNER_MCP_UPSTREAMS is ignored: the upstreams of this binary were fixed when it was built".to_owned(),
-            );
         }
     }
 
@@ -172,7 +185,7 @@ mod tests {
     use crate::settings::flag::Default;
 
     fn read(args: &[(&str, Option<&str>)], env: &[(&str, &str)]) -> Result<(Settings, Vec<String>), Vec<String>> {
-        let mut reading = Reading::new(false);
+        let mut reading = Reading::new(false, false);
         for (name, value) in args {
             reading.flag(name, value.map(OsString::from), || None);
         }
@@ -186,7 +199,8 @@ mod tests {
         for flag in flags() {
             assert!(names.insert(flag.name), "twice: {}", flag.name);
             let variable = format!("PTC_RUNNER_MCP_{}", flag.name.to_uppercase().replace('-', "_"));
-            assert_eq!(flag.env, variable, "flag and variable have one name");
+            // One name for both, but for the oldest of them.
+            assert!(flag.env == variable || flag.env == "PTC_RUNNER_MCP_UPSTREAMS", "{}", flag.name);
             assert!(Group::ALL.iter().any(|(group, _)| *group == flag.group));
             assert!(!flag.help.is_empty() && !flag.help.ends_with('.'), "{}", flag.name);
             assert!(!ABSENT.iter().any(|prefix| flag.name.starts_with(prefix)), "{} exists", flag.name);

@@ -69,7 +69,8 @@ pub async fn list_tools(
     })
 }
 
-async fn list(channel: &impl Channel, agreed: &Agreed, handshake_timeout_ms: u64) -> Result<Listing, WorldFault> {
+/// Lists the tools over a connection that is there.
+pub(super) async fn list(channel: &impl Channel, agreed: &Agreed, handshake_timeout_ms: u64) -> Result<Listing, WorldFault> {
     let time = LISTING_TIME.max(Duration::from_millis(handshake_timeout_ms));
     let tools = listing::tools(channel, agreed, Instant::now() + time).await.map_err(|fault| {
         if fault.is_late() {

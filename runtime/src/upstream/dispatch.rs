@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 
 use ptc_catalog::{Transport, Upstream};
 
+use super::contact::{self, Listing};
 use super::drift::{self, Drift};
 #[cfg(feature = "http")]
 use super::fault::Reason;
@@ -98,6 +99,35 @@ impl Link {
             Kind::OpenApi(_) => Ok(()),
             #[cfg(not(feature = "http"))]
             Kind::NoHttp => Err(no_http()),
+        }
+    }
+
+    /// Connects and asks an MCP upstream for its tools.
+    pub(crate) async fn list(&self, secrets: &Arc<Secrets>, settings: &UpstreamSettings) -> Result<Listing, WorldFault> {
+        match (&self.kind, &self.upstream.transport) {
+            (Kind::Stdio(lifecycle), Transport::McpStdio(spec)) => {
+                let checked = self.stdio(lifecycle, secrets, settings).await?;
+                let connected = &checked.connection;
+                contact::list(connected.channel(), &connected.agreed, spec.handshake_timeout_ms).await
+            }
+            #[cfg(feature = "http")]
+            (Kind::Http(lifecycle), Transport::McpHttp(spec)) => {
+                let mut renewed = false;
+                loop {
+                    let checked = self.http(lifecycle, secrets, settings).await?;
+                    let session = &checked.connection;
+                    match contact::list(session.channel(), &session.agreed, spec.handshake_timeout_ms).await {
+                        Err(fault) if fault.message == SESSION_OVER && !renewed => {
+                            lifecycle.renew(&checked);
+                            renewed = true;
+                        }
+                        outcome => return outcome,
+                    }
+                }
+            }
+            #[cfg(not(feature = "http"))]
+            (Kind::NoHttp, _) => Err(no_http()),
+            _ => Err(mismatch()),
         }
     }
 

@@ -4,6 +4,7 @@
 //! - `request`: reading `(tool/call …)` against the catalog.
 //! - `dispatch`: one call, from the connection to the payload.
 //! - `lifecycle`: when connections are made, lost and made again; `stage`: how far a call has come.
+//! - `snapshot`: the catalog as it is now: frozen, or filled when it is asked for.
 //! - `drift`: what a server's tools have become since the catalog was frozen.
 //! - `mcp`: the protocol; `stdio` and `http` carry it; `openapi` calls JSON services.
 //! - `contact`: what a compiler asks of an upstream: its tools, an OpenAPI document.
@@ -22,6 +23,7 @@ mod program;
 mod record;
 mod request;
 mod settings;
+mod snapshot;
 mod stage;
 mod stdio;
 
@@ -34,43 +36,83 @@ use ptc_catalog::{Catalog, Deployment};
 pub use contact::fetch_document;
 pub use contact::{Listing, list_tools};
 pub use fault::{Reason, WorldFault};
-pub use program::ProgramHost;
+pub use program::{Patience, ProgramHost};
 pub use record::{AuthUsed, CallRecord};
 pub use settings::{OnDrift, UpstreamSettings};
+pub use snapshot::Load;
 
 use crate::secrets::{Redactor, Secrets};
 use dispatch::Link;
 pub(crate) use request::{find_tool, find_upstream};
+use snapshot::Snapshot;
 
 /// Time that children have to end after they were asked to.
 const GRACE: Duration = Duration::from_millis(1_500);
 
 /// All upstreams of a server. Connections are made when they are needed.
 pub struct Upstreams {
-    deployment: &'static Deployment,
     secrets: Arc<Secrets>,
     redactor: Redactor,
     settings: UpstreamSettings,
     /// In the order of the catalog.
     links: Vec<Arc<Link>>,
+    snapshot: Snapshot,
 }
 
 impl Upstreams {
     /// The upstreams of a deployment; nothing is started or sent.
     pub fn new(deployment: &'static Deployment, secrets: Secrets, settings: UpstreamSettings) -> Arc<Upstreams> {
+        Upstreams::over(Snapshot::frozen(deployment.catalog), deployment, secrets, settings)
+    }
+
+    /// The same with MCP upstreams that are asked for their tools by the first form or call that needs them; `load` makes of the
+    /// answer what the catalog holds. What is listed so late has nothing to drift from: [`UpstreamSettings::on_drift`] does not
+    /// matter here.
+    pub fn live(
+        deployment: &'static Deployment,
+        secrets: Secrets,
+        settings: UpstreamSettings,
+        load: Arc<Load>,
+    ) -> Arc<Upstreams> {
+        Upstreams::over(
+            Snapshot::live(deployment.catalog, load),
+            deployment,
+            secrets,
+            UpstreamSettings { on_drift: OnDrift::Off, ..settings },
+        )
+    }
+
+    fn over(snapshot: Snapshot, deployment: &'static Deployment, secrets: Secrets, settings: UpstreamSettings) -> Arc<Upstreams> {
         let redactor = secrets.redactor();
         let links = deployment.catalog.upstreams.iter().map(|upstream| Arc::new(Link::new(upstream))).collect();
-        Arc::new(Upstreams { deployment, secrets: Arc::new(secrets), redactor, settings, links })
+        Arc::new(Upstreams { secrets: Arc::new(secrets), redactor, settings, links, snapshot })
     }
 
-    /// The host of one evaluation, with fresh budgets and an empty record.
-    pub fn program(self: &Arc<Self>) -> Arc<ProgramHost> {
-        Arc::new(ProgramHost::new(Arc::clone(self)))
+    /// The host of one evaluation, with fresh budgets and an empty record. `patience` bounds what it waits for on the
+    /// evaluation's thread.
+    pub fn program(self: &Arc<Self>, patience: Patience) -> Arc<ProgramHost> {
+        Arc::new(ProgramHost::new(Arc::clone(self), patience))
     }
 
-    /// The frozen catalog.
+    /// The catalog as it is now. A live one has no tools of upstreams that were not asked for them yet.
     pub fn catalog(&self) -> &'static Catalog {
-        self.deployment.catalog
+        self.snapshot.catalog()
+    }
+
+    /// Whether the tools of an upstream are still to be asked for.
+    pub fn is_unlisted(&self, name: &str) -> bool {
+        self.snapshot.is_unlisted(name)
+    }
+
+    /// Asks an upstream for its tools where that was not done yet.
+    async fn list(&self, name: &str) -> Result<(), WorldFault> {
+        let Some(link) = self.link(name) else { return Ok(()) };
+        let listed = self.snapshot.list(name, || link.list(&self.secrets, &self.settings)).await;
+        listed.map_err(|fault| self.clean(fault))
+    }
+
+    fn link(&self, name: &str) -> Option<&Arc<Link>> {
+        self.links.iter().find(|link| link.upstream().name == name)
     }
 
     /// The redactor of the deployment's secrets.

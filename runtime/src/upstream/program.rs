@@ -1,13 +1,15 @@
 //! What one evaluation sees of the world.
 
+use std::borrow::Cow;
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Instant;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, mpsc};
+use std::time::{Duration, Instant};
 
 use ptc_catalog::{Auth, Transport, Upstream};
 use ptc_lisp::Value;
 use ptc_lisp::host::{Discovery, Fault, Host, Reply, Ticket};
+use ptc_lisp::limits::Cancel;
 use tokio::sync::oneshot;
 
 use super::Upstreams;
@@ -19,22 +21,64 @@ use super::request::{self, Call};
 use super::stage;
 use crate::discovery;
 
+/// How often a thread that waits for a list of tools looks whether it was cancelled.
+const LOOK: Duration = Duration::from_millis(20);
+
+/// How long an evaluation waits for what is no call: an upstream's list of tools.
+#[derive(Debug, Clone, Default)]
+pub struct Patience {
+    /// The end of the evaluation; `None` leaves the upstream's own time.
+    pub deadline: Option<Instant>,
+    /// Who ends it before.
+    pub cancel: Cancel,
+}
+
 /// The host of one evaluation: its budgets, and its record of calls.
 pub struct ProgramHost {
     upstreams: Arc<Upstreams>,
     calls: Budget,
     discoveries: Budget,
     records: Arc<Records>,
+    patience: Patience,
 }
 
 impl ProgramHost {
-    pub(super) fn new(upstreams: Arc<Upstreams>) -> ProgramHost {
+    pub(super) fn new(upstreams: Arc<Upstreams>, patience: Patience) -> ProgramHost {
         let settings = &upstreams.settings;
         ProgramHost {
             calls: Budget::of(settings.max_calls_per_program),
             discoveries: Budget::of(settings.max_catalog_ops),
             records: Arc::default(),
             upstreams,
+            patience,
+        }
+    }
+
+    /// Asks those of the upstreams for their tools that were not asked yet, all at once. The last fault, if any.
+    fn list(&self, names: &[&str]) -> Result<(), WorldFault> {
+        let names = names.iter().filter(|name| self.upstreams.is_unlisted(name));
+        let (send, receive) = mpsc::channel();
+        for name in names {
+            let (upstreams, name, send) = (Arc::clone(&self.upstreams), (*name).to_owned(), send.clone());
+            self.upstreams.settings.handle.spawn(stage::followed(async move {
+                // Nobody waits any more once the evaluation has ended; the next one finds the list.
+                let _ = send.send(upstreams.list(&name).await);
+            }));
+        }
+        drop(send);
+        let mut outcome = Ok(());
+        loop {
+            match receive.recv_timeout(LOOK) {
+                Ok(Ok(())) => {}
+                Ok(fault) => outcome = fault,
+                Err(mpsc::RecvTimeoutError::Disconnected) => return outcome,
+                Err(mpsc::RecvTimeoutError::Timeout) => {
+                    let late = self.patience.deadline.is_some_and(|deadline| deadline <= Instant::now());
+                    if late || self.patience.cancel.is_cancelled() {
+                        return Err(WorldFault::timeout("the program ended before the tools were listed"));
+                    }
+                }
+            }
         }
     }
 
@@ -58,16 +102,27 @@ impl ProgramHost {
 impl Host for ProgramHost {
     fn submit(&self, request: &Value) -> Result<Ticket, Fault> {
         let upstreams = &self.upstreams;
+        let named = |key| request.get(key).and_then(Value::as_name);
+        if let Some(server) = named("server").filter(|server| upstreams.is_unlisted(server))
+            && let Err(fault) = self.list(&[server])
+            && let (Some(link), Some(tool)) = (upstreams.link(server), named("tool").filter(|tool| !tool.is_empty()))
+        {
+            // What is wrong with the rest of the call cannot be known.
+            let entry = self.records.start(link.upstream(), Cow::Owned(upstreams.redactor.redact_str(tool).into_owned()));
+            self.calls.take();
+            self.records.fail(entry, &fault);
+            return Ok(Ticket::ready(failed(fault)));
+        }
         let call = request::read(upstreams.catalog(), request)?;
         let order = ProgramHost::order(&call)?;
-        let entry = self.records.start(call.upstream, call.tool.name);
+        let entry = self.records.start(call.upstream, Cow::Borrowed(call.tool.name));
         if !self.calls.take() {
             let message = format!("this program has made its {} upstream calls; fetch more with each call", self.calls.total);
             let fault = WorldFault::new(Reason::CapExhausted, message);
             self.records.fail(entry, &fault);
             return Ok(Ticket::ready(failed(fault)));
         }
-        let Some(link) = upstreams.links.iter().find(|link| std::ptr::eq(link.upstream(), call.upstream)).cloned() else {
+        let Some(link) = upstreams.link(call.upstream.name).cloned() else {
             let fault = WorldFault::unavailable("the upstream has no connection");
             self.records.fail(entry, &fault);
             return Ok(Ticket::ready(failed(fault)));
@@ -105,12 +160,28 @@ impl Host for ProgramHost {
     }
 
     fn discover(&self, query: Discovery<'_>) -> Result<Value, Fault> {
-        let question = discovery::Question::read(self.upstreams.catalog(), query)?;
+        let upstreams = &self.upstreams;
+        let wanted = discovery::subjects(upstreams.catalog(), query);
+        let unlisted = wanted.iter().any(|name| upstreams.is_unlisted(name));
+        // A search makes do with the upstreams that answer; any other form is about one.
+        if unlisted
+            && (self.discoveries.left() == 0 || self.list(&wanted).is_err() && !matches!(query, Discovery::Apropos { .. }))
+        {
+            self.discoveries.take();
+            return Ok(Value::nil());
+        }
+        let catalog = upstreams.catalog();
+        let question = discovery::Question::read(catalog, query)?;
         if !self.discoveries.take() {
             return Ok(Value::nil());
         }
-        let upstreams = &self.upstreams;
-        Ok(question.answer(upstreams.catalog(), &upstreams.redactor, upstreams.settings.max_catalog_result_bytes))
+        let view = discovery::View {
+            catalog,
+            is_unlisted: &|name| upstreams.is_unlisted(name),
+            redactor: &upstreams.redactor,
+            max_bytes: upstreams.settings.max_catalog_result_bytes,
+        };
+        Ok(question.answer(&view))
     }
 
     fn random(&self) -> u64 {
@@ -177,7 +248,7 @@ struct Records {
 
 struct Entry {
     server: &'static str,
-    tool: &'static str,
+    tool: Cow<'static, str>,
     auth: Option<AuthUsed>,
     started: Instant,
     done: Option<CallRecord>,
@@ -187,7 +258,7 @@ impl Entry {
     fn open(&self) -> CallRecord {
         CallRecord {
             server: self.server,
-            tool: self.tool,
+            tool: self.tool.clone(),
             status: "error",
             duration_ms: u64::try_from(self.started.elapsed().as_millis()).unwrap_or(u64::MAX),
             reason: Some(Reason::Timeout.name()),
@@ -209,7 +280,7 @@ impl Records {
         self.entries.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn start(&self, upstream: &'static Upstream, tool: &'static str) -> usize {
+    fn start(&self, upstream: &'static Upstream, tool: Cow<'static, str>) -> usize {
         let auth: &[Auth] = match &upstream.transport {
             Transport::McpStdio(_) => &[],
             Transport::McpHttp(t) => t.auth,

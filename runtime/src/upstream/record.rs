@@ -1,5 +1,7 @@
 //! What is remembered of a call.
 
+use std::borrow::Cow;
+
 use serde::Serialize;
 
 /// One entry of `upstream_calls`.
@@ -7,8 +9,8 @@ use serde::Serialize;
 pub struct CallRecord {
     /// The upstream.
     pub server: &'static str,
-    /// The tool, by its exposed name.
-    pub tool: &'static str,
+    /// The tool, by its exposed name; as the program wrote it where the upstream's tools could not be listed.
+    pub tool: Cow<'static, str>,
     /// `ok` or `error`.
     pub status: &'static str,
     /// Milliseconds from start to answer, with the time to connect where that was needed.

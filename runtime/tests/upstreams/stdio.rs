@@ -57,7 +57,7 @@ fn payloads_and_faults_of_a_tool() {
         assert!(answer.starts_with(expected), "{tool}: {answer}");
     }
     let records = program.0.calls();
-    let rows: Vec<_> = records.iter().map(|r| (r.tool, r.status, r.reason, r.result_bytes)).collect();
+    let rows: Vec<_> = records.iter().map(|r| (&*r.tool, r.status, r.reason, r.result_bytes)).collect();
     assert_eq!(rows[0], ("echo", "ok", None, 4));
     assert_eq!(rows[1], ("structured", "ok", None, 41));
     assert_eq!(rows[2], ("fail", "error", Some("tool_error"), 14));

@@ -7,7 +7,7 @@ use ptc_catalog::{Annotations, Arg, Binding, Catalog, Deployment, Operation, Too
 use ptc_lisp::host::{Fault, Host, Reply, Waited};
 use ptc_lisp::{Value, json};
 use ptc_runtime::secrets::Secrets;
-use ptc_runtime::upstream::{CallRecord, OnDrift, ProgramHost, UpstreamSettings, Upstreams};
+use ptc_runtime::upstream::{CallRecord, OnDrift, Patience, ProgramHost, UpstreamSettings, Upstreams};
 
 /// Upstreams and the thread that drives them.
 pub(crate) struct World {
@@ -75,7 +75,7 @@ impl World {
     }
 
     pub(crate) fn program(&self) -> Program {
-        Program(self.upstreams.program())
+        Program(self.upstreams.program(Patience::default()))
     }
 
     /// Runs `task` on the runtime and waits for it.

@@ -1,9 +1,11 @@
 //! The table of settings: one row gives parsing, defaults, help and the checks of them.
 //!
+//! - `config`: the config, where it is not compiled in.
 //! - `server`: the server, programs, upstreams, answers.
 //! - `session`: sessions.
 //! - `http`: the HTTP listener.
 
+mod config;
 mod http;
 mod server;
 mod session;
@@ -15,7 +17,7 @@ const DAY_MS: u64 = 86_400_000;
 
 /// Every setting, in the order of `--help`.
 pub fn flags() -> impl Iterator<Item = &'static Flag> {
-    [server::ROWS, session::ROWS, http::ROWS].into_iter().flatten()
+    [config::ROWS, server::ROWS, session::ROWS, http::ROWS].into_iter().flatten()
 }
 
 /// Settings of PtcRunner 0.12 that a pinned binary of this version does not have, by prefix of their flag. Naming one is an error
