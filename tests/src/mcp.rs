@@ -20,7 +20,11 @@ impl Client {
     /// Starts `binary` in the workspace's folder with these options.
     pub fn start(binary: &Path, options: &[&str]) -> Client {
         let mut command = Command::new(binary);
-        command.current_dir(workspace()).args(options);
+        Client::of(command.current_dir(workspace()).args(options))
+    }
+
+    /// Starts a server that is more than a program and its options.
+    pub fn of(command: &mut Command) -> Client {
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::inherit());
         let mut child = command.spawn().unwrap_or_else(|error| panic!("cannot start {command:?}: {error}"));
         let input = child.stdin.take();

@@ -1,5 +1,6 @@
 //! The command line: every option of `ptc-compile`, in one place.
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
@@ -30,6 +31,8 @@ pub(crate) struct Cli {
 /// Everything that is not a build.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
+    /// Serve a config without building: MCP on standard input and output
+    Run(Serve),
     /// Explain a diagnostic code: cause, example, fix
     Explain(Explain),
     /// List what of an OpenAPI document can be included, and why the rest cannot
@@ -42,6 +45,15 @@ pub(crate) enum Command {
     CheckProgram(CheckProgram),
     /// Print the JSON Schema of `upstreams.json`, for editors
     Schema,
+}
+
+/// `ptc-compile run`. Its options are those of a pinned binary, which the runtime reads from its own table.
+#[derive(Debug, Args)]
+#[command(disable_help_flag = true, override_usage = "ptc-compile run [CONFIG] [flags]")]
+pub(crate) struct Serve {
+    /// The config, usually `upstreams.json`, and flags of the server; `--help` lists them
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+    pub(crate) rest: Vec<OsString>,
 }
 
 /// `ptc-compile check-program`
@@ -248,6 +260,12 @@ pub(crate) struct Messages {
     /// Colours: `auto` is on for a terminal and respects NO_COLOR
     #[arg(long, value_name = "WHEN", value_enum, default_value_t = Color::Auto, help_heading = "Messages")]
     pub(crate) color: Color,
+}
+
+impl Default for Messages {
+    fn default() -> Self {
+        Messages { deny_warnings: false, format: Format::Full, color: Color::Auto }
+    }
 }
 
 /// `--format`

@@ -9,10 +9,10 @@ use ptc_compiler::diag::{Code, Diagnostic, Diagnostics};
 use ptc_compiler::ir::Json;
 use ptc_compiler::lock::cover::{self, Ask, Listing, Need};
 use ptc_compiler::lock::{Lock, LockedUpstream, Server};
+use ptc_compiler::lower;
 use ptc_compiler::openapi;
 use ptc_compiler::source::Sources;
 use ptc_compiler::tree::{self, Syntax};
-use ptc_compiler::{ir, lower};
 use ptc_runtime::secrets::Secrets;
 use ptc_runtime::upstream::{self, UpstreamSettings};
 
@@ -40,7 +40,8 @@ pub(crate) fn ask(
         console,
         &format!("asking {} for {} tools", names.join(", "), if names.len() == 1 { "its" } else { "their" }),
     );
-    let deployment = live::leak(&only(config, &names));
+    // Without tools, and with no secrets but those that are needed.
+    let deployment = live::leak(&lower::deployment(&only(config, &names), &Lock::default(), "ptc-compile", ""));
     let secrets = Secrets::resolve(deployment, folder).map_err(|missing| {
         let list: Vec<String> = missing.iter().map(ToString::to_string).collect();
         Failure::new(format!("the upstreams cannot be asked without their secrets:\n  {}", list.join("\n  ")))
@@ -101,11 +102,11 @@ pub(crate) fn ask(
     Ok(out)
 }
 
-/// The deployment of some upstreams alone, without tools, so that only their secrets are needed.
-fn only(config: &Config, names: &[&str]) -> ir::Deployment {
+/// A config with some of its upstreams alone.
+pub(crate) fn only(config: &Config, names: &[&str]) -> Config {
     let mut config = config.clone();
     config.upstreams.retain(|name, _| names.contains(&name.as_str()));
-    lower::deployment(&config, &Lock::default(), "ptc-compile", "")
+    config
 }
 
 /// URL and largest size of a document that is fetched.
@@ -135,7 +136,12 @@ async fn fetch(upstream: &'static ptc_catalog::Upstream, document: Remote, secre
 }
 
 /// A listing as the lock takes it. Every definition becomes a text of its own, so that a fault in it has a place.
-fn listing_of(name: &str, listing: upstream::Listing, sources: &mut Sources, diagnostics: &mut Diagnostics) -> Option<Listing> {
+pub(crate) fn listing_of(
+    name: &str,
+    listing: upstream::Listing,
+    sources: &mut Sources,
+    diagnostics: &mut Diagnostics,
+) -> Option<Listing> {
     let mut tools = Vec::new();
     for (at, raw) in listing.tools.iter().enumerate() {
         let file = sources.add(format!("tools/list of {name}, tool {}", at + 1), raw.get());

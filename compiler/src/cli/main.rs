@@ -9,6 +9,7 @@
 //! | `pin`, `contact` | the lock file of a build; asking upstreams for what it lacks |
 //! | `source`, `generate`, `cargo` | where the runtime is; the generated crate; its build |
 //! | `sbom` | what a deployment is made of |
+//! | `run` | `run [CONFIG]` |
 //! | `emit` | what was made of a config, as text |
 //! | `live` | a deployment in this process |
 //! | `trial` | a program in the new binary |
@@ -40,6 +41,7 @@ mod pin;
 mod program;
 mod progress;
 mod sbom;
+mod run;
 mod source;
 mod status;
 mod trial;
@@ -60,16 +62,16 @@ fn main() -> ExitCode {
         let cli = Cli::try_parse().unwrap_or_else(|error| error.exit());
         run(&cli)
     });
-    status.unwrap_or(Status::Failed).into()
+    status.unwrap_or(Status::Failed.into())
 }
 
-fn run(cli: &Cli) -> Status {
+fn run(cli: &Cli) -> ExitCode {
     let console = Console::new(match &cli.command {
         Some(Command::Operations(args)) => args.messages,
         Some(Command::Diff(args)) => args.messages,
         Some(Command::Update(args)) => args.messages,
         Some(Command::CheckProgram(args)) => args.messages,
-        Some(Command::Explain(_) | Command::Schema) | None => cli.build.messages,
+        Some(Command::Run(_) | Command::Explain(_) | Command::Schema) | None => cli.build.messages,
     });
     let result = match &cli.command {
         Some(Command::Explain(args)) => explain::run(args, &console),
@@ -81,13 +83,15 @@ fn run(cli: &Cli) -> Status {
             console.data(&format!("{:#}\n", config::schema::schema()));
             Ok(Status::Clean)
         }
+        Some(Command::Run(args)) => return run::run(args),
         None if cli.build.check => check::run(&cli.build, &console),
         None => build::run(&cli.build, &console),
     };
-    result.unwrap_or_else(|failure| {
+    let status = result.unwrap_or_else(|failure| {
         console.failure(&failure);
         Status::Failed
-    })
+    });
+    status.into()
 }
 
 /// A panic is a fault of this program: say so, in a sentence, and where.

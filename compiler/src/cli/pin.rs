@@ -3,10 +3,12 @@
 use std::path::{Path, PathBuf};
 
 use ptc_compiler::config::Config;
+use ptc_compiler::config::model::Transport;
 use ptc_compiler::diag::{Code, Diagnostic};
-use ptc_compiler::lock::cover::{self, Need};
+use ptc_compiler::lock::cover::{self, Ask, Need};
 use ptc_compiler::lock::{self, Lock};
 use ptc_compiler::pinned;
+use ptc_runtime::settings::SnapshotMode;
 
 use crate::args::Build;
 use crate::check::{self, Checked};
@@ -23,17 +25,9 @@ pub(crate) fn path(config: &Path) -> PathBuf {
 /// Upstreams that the lock file does not cover are contacted, all at once, and the file is written anew. With `--locked` it is
 /// used as it is or not at all; with `--offline` nothing is contacted.
 pub(crate) fn lock(args: &Build, config_path: &Path, checked: &mut Checked, console: &Console) -> Result<Option<Lock>, Failure> {
-    let Some(config) = &checked.config else { return Ok(None) };
     let path = path(config_path);
-    let old = if path.exists() {
-        let file = checked.sources.add(path.display().to_string(), check::read_text(&path)?);
-        match lock::read::read(&checked.sources, file, &mut checked.diagnostics) {
-            Some(lock) => Some(lock),
-            None => return Ok(None),
-        }
-    } else {
-        None
-    };
+    let Ok(old) = read(&path, checked)? else { return Ok(None) };
+    let Some(config) = &checked.config else { return Ok(None) };
     let known = old.clone().unwrap_or_default();
     let needs = cover::needs(config, &known);
     let mut fresh = checked.documents.clone();
@@ -63,6 +57,43 @@ pub(crate) fn lock(args: &Build, config_path: &Path, checked: &mut Checked, cons
     files::write_if_changed(&path, lock::write::write(&lock).as_bytes())?;
     console.message(&format!("{} {}\n", if old.is_some() { "updated" } else { "wrote" }, path.display()));
     Ok(Some(lock))
+}
+
+/// The lock that a server without a binary goes by: what the lock file covers, and for the rest what the upstreams say now. A live
+/// one leaves MCP upstreams alone, and their tools out. `None` where there is none; then the findings say why.
+pub(crate) fn unwritten(
+    config_path: &Path,
+    checked: &mut Checked,
+    mode: SnapshotMode,
+    console: &Console,
+) -> Result<Option<Lock>, Failure> {
+    let Ok(old) = read(&path(config_path), checked)? else { return Ok(None) };
+    let Some(config) = &checked.config else { return Ok(None) };
+    let known = old.unwrap_or_default();
+    let is_live = mode == SnapshotMode::Live;
+    let needs: Vec<Need> = cover::needs(config, &known).into_iter().filter(|need| !is_live || need.what != Ask::Tools).collect();
+    let mut fresh = checked.documents.clone();
+    if !needs.is_empty() {
+        fresh.extend(contact::ask(config, &checked.folder, &needs, &mut checked.sources, &mut checked.diagnostics, console)?);
+    }
+    let mut lock = cover::cover(config, &known, fresh);
+    if is_live {
+        for (name, locked) in &mut lock.upstreams {
+            if config.upstreams.get(name).is_some_and(|entry| !matches!(entry.transport, Transport::OpenApi(_))) {
+                locked.tools.clear();
+            }
+        }
+    }
+    Ok((!checked.diagnostics.has_errors()).then_some(lock))
+}
+
+/// The lock file, where there is one. The inner `Err` is a file with faults, which are among the findings then.
+fn read(path: &Path, checked: &mut Checked) -> Result<Result<Option<Lock>, ()>, Failure> {
+    if !path.exists() {
+        return Ok(Ok(None));
+    }
+    let file = checked.sources.add(path.display().to_string(), check::read_text(path)?);
+    Ok(lock::read::read(&checked.sources, file, &mut checked.diagnostics).map(Some).ok_or(()))
 }
 
 /// The option that forbids to contact anybody.

@@ -62,6 +62,9 @@ impl Question {
     /// Checks a form against the catalog.
     pub(crate) fn read(catalog: &'static Catalog, form: Discovery<'_>) -> Result<Question, Fault> {
         match form {
+            Discovery::Servers if catalog.upstreams.is_empty() => {
+                Err(Fault::new(ErrorKind::RuntimeError, "tool/servers is not available: no upstreams are configured"))
+            }
             Discovery::Servers => Ok(Question::Servers),
             Discovery::Dir { reference, options } => {
                 if reference.is_empty() {

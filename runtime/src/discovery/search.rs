@@ -47,6 +47,9 @@ pub(crate) struct TooMany {
 /// Different words of a query.
 const MOST_WORDS: usize = 64;
 
+/// Bytes of a word that is looked for: no name has longer ones, and the automaton's size grows with the square of a word's length.
+const LONGEST_WORD: usize = 64;
+
 impl Words {
     pub(crate) fn of(query: &str) -> Result<Words, TooMany> {
         let mut words = BTreeSet::new();
@@ -56,7 +59,7 @@ impl Words {
         if words.len() > MOST_WORDS {
             return Err(TooMany { most: MOST_WORDS, found: words.len() });
         }
-        let words: Vec<String> = words.into_iter().collect();
+        let words: Vec<String> = words.into_iter().filter(|word| word.len() <= LONGEST_WORD).collect();
         // Overlapping matches are wanted: `read` and `reader` may stand in one query.
         let build = || AhoCorasick::builder().ascii_case_insensitive(true).match_kind(MatchKind::Standard).build(&words);
         // Building fails only for patterns of gigabytes, which a program cannot have.

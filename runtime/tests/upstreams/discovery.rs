@@ -101,6 +101,23 @@ fn forms_answer_as_documented() {
     );
 }
 
+/// A query may be as long as a program's strings.
+#[test]
+fn a_book_is_no_query() {
+    let world = world();
+    let ask = |query: &str| ask(&world, Discovery::Apropos { query, options: &Value::nil() });
+    let words: Vec<String> = (0..50_000).map(|n| format!("word{n}")).collect();
+    assert_eq!(ask(&words.join(" ")), "apropos looks for at most 64 different words, got 50000");
+    let read = ask("read");
+    assert_eq!(ask(&"read ".repeat(80_000)), read, "one word, however often");
+    assert_eq!(ask(&"x".repeat(400_000)), "[]");
+}
+
+#[test]
+fn without_upstreams_there_are_no_servers() {
+    assert_eq!(ask(&World::new(Vec::new()), Discovery::Servers), "tool/servers is not available: no upstreams are configured");
+}
+
 #[test]
 fn answers_and_uses_are_bounded() {
     let small = World::with(

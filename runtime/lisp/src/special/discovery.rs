@@ -246,10 +246,16 @@ pub(super) fn apropos(m: &mut Machine, args: &mut [Value]) -> Result<Value, Rais
     };
     found.truncate(limit);
     let words = tokens(query);
-    let mut local: Vec<(u32, String, Entry)> = Entry::all()
-        .map(|entry| (score(&words, &entry.name(), entry.description()), entry.name(), entry))
-        .filter(|(score, ..)| *score > 0)
-        .collect();
+    let mut local: Vec<(u32, String, Entry)> = Vec::new();
+    for entry in Entry::all() {
+        // Every word of a query, which may be a book, is compared with every word of a name.
+        m.tick(u32::try_from(words.len()).unwrap_or(u32::MAX))?;
+        let name = entry.name();
+        let score = score(&words, &name, entry.description());
+        if score > 0 {
+            local.push((score, name, entry));
+        }
+    }
     local.sort_by(|a, b| b.0.cmp(&a.0).then_with(|| a.1.cmp(&b.1)));
     local.dedup_by(|a, b| a.1 == b.1);
     let room = limit - found.len();

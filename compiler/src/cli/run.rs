@@ -1,0 +1,99 @@
+//! `run [CONFIG]`: serves a config without building. Everything but the catalog comes from the runtime, flags included.
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use ptc_compiler::config::Config;
+use ptc_compiler::diag::{Diagnostics, Severity};
+use ptc_compiler::ir;
+use ptc_compiler::lock::{self, Lock, cover, lint};
+use ptc_compiler::lower;
+use ptc_compiler::source::Sources;
+use ptc_runtime::command::{self, Origin};
+use ptc_runtime::settings::SnapshotMode;
+use ptc_runtime::upstream::Load;
+
+use crate::args::{Messages, Serve};
+use crate::check::{self, Checked};
+use crate::console::Console;
+use crate::{Failure, Status, commands, contact, generate, live, pin};
+
+/// Serves until the client is done.
+pub(crate) fn run(args: &Serve) -> ExitCode {
+    command::run("ptc-compile run", &args.rest, open)
+}
+
+/// The deployment of a config, or without any upstreams where there is no config. What is wrong is told here.
+fn open(config: Option<&Path>, mode: SnapshotMode) -> Result<Origin, ExitCode> {
+    let console = Console::new(Messages::default());
+    let origin = match config.map(Path::to_owned).or_else(default_config) {
+        Some(path) => of_config(&path, mode, &console),
+        None => Ok(Some(plain())),
+    };
+    match origin {
+        Ok(Some(origin)) => Ok(origin),
+        Ok(None) => Err(Status::Findings.into()),
+        Err(failure) => {
+            console.failure(&failure);
+            Err(Status::Failed.into())
+        }
+    }
+}
+
+/// `ptc_runner_mcp/upstreams.json` in the user's folder of configs, where it is there.
+fn default_config() -> Option<PathBuf> {
+    let set = |name: &str| std::env::var_os(name).filter(|value: &OsString| !value.is_empty()).map(PathBuf::from);
+    let folder = set("XDG_CONFIG_HOME").or_else(|| Some(set("HOME")?.join(".config")))?;
+    Some(folder.join("ptc_runner_mcp/upstreams.json")).filter(|path| path.is_file())
+}
+
+fn plain() -> Origin {
+    let deployment = ir::Deployment {
+        name: "ptc-compile".to_owned(),
+        config_digest: String::new(),
+        credentials: Vec::new(),
+        catalog_digest: String::new(),
+        upstreams: Vec::new(),
+    };
+    Origin { deployment: live::leak(&deployment), config_dir: None, load: None }
+}
+
+/// `None` where there are faults, which are shown then.
+fn of_config(path: &Path, mode: SnapshotMode, console: &Console) -> Result<Option<Origin>, Failure> {
+    let mut checked = check::load(path, ptc_compiler::tree::Syntax::CONFIG)?;
+    if let Checked { config: Some(config), folder, diagnostics, .. } = &mut checked {
+        commands::check_self(config, folder, None, diagnostics);
+    }
+    let lock = if checked.diagnostics.has_errors() { None } else { pin::unwritten(path, &mut checked, mode, console)? };
+    if let (Some(config), Some(lock)) = (&checked.config, &lock) {
+        lint::lint(config, lock, &mut checked.diagnostics);
+    }
+    let status = console.findings(&checked.sources, &checked.diagnostics);
+    let (Status::Clean, Some(config), Some(lock)) = (status, checked.config, lock) else { return Ok(None) };
+    let digest = lock::sha256(checked.sources.get(config.file).text.as_bytes());
+    let deployment = live::leak(&lower::deployment(&config, &lock, &generate::name(path, None), &digest));
+    let load = (mode == SnapshotMode::Live).then(|| loader(config));
+    Ok(Some(Origin { deployment, config_dir: Some(checked.folder), load }))
+}
+
+/// Lowers what an upstream says of its tools as a build would.
+fn loader(config: Config) -> Arc<Load> {
+    Arc::new(move |upstream, listing| {
+        let name = upstream.name;
+        let mut sources = Sources::default();
+        let mut diagnostics = Diagnostics::default();
+        let entry = config.upstreams.get(name).ok_or("the config has no such upstream")?;
+        let locked = contact::listing_of(name, listing, &mut sources, &mut diagnostics)
+            .map(|listing| cover::grant(name, entry, listing, &mut diagnostics));
+        let (Some(locked), false) = (locked, diagnostics.has_errors()) else {
+            let errors = diagnostics.sorted().into_iter().filter(|found| found.severity == Severity::Error);
+            return Err(errors.map(|found| found.message.clone()).collect::<Vec<_>>().join("; "));
+        };
+        let mut lock = Lock::default();
+        lock.upstreams.insert(name.to_owned(), locked);
+        let lowered = live::leak(&lower::deployment(&contact::only(&config, &[name]), &lock, "", ""));
+        lowered.catalog.upstream(name).cloned().ok_or_else(|| "it was left out".to_owned())
+    })
+}

@@ -1,0 +1,177 @@
+//! `ptc-compile run`: a config served without a binary of its own, as processes.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use ptc_tests::deployment::ptc_compile;
+use ptc_tests::mcp::Client;
+use ptc_tests::process::{Finished, run};
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+/// A folder with a config of one upstream that runs and one that does not.
+struct Folder(TempDir);
+
+impl Folder {
+    fn new(upstreams: &[(&str, &Value)]) -> Folder {
+        let folder = tempfile::tempdir().expect("a folder");
+        let upstreams: serde_json::Map<String, Value> =
+            upstreams.iter().map(|(name, entry)| ((*name).to_owned(), (*entry).clone())).collect();
+        std::fs::write(folder.path().join("upstreams.json"), json!({ "upstreams": upstreams }).to_string()).expect("a config");
+        Folder(folder)
+    }
+
+    fn config(&self) -> PathBuf {
+        self.0.path().join("upstreams.json")
+    }
+
+    /// `ptc-compile run` with nothing of this process's configs around it.
+    fn run(&self, args: &[&str]) -> Command {
+        let mut command = Command::new(ptc_compile());
+        command.arg("run").args(args).current_dir(self.0.path());
+        for name in ["PTC_RUNNER_MCP_UPSTREAMS", "PTC_RUNNER_MCP_CATALOG_SNAPSHOT_MODE"] {
+            command.env_remove(name);
+        }
+        command.env("XDG_CONFIG_HOME", self.0.path().join("nothing here"));
+        command
+    }
+}
+
+fn notes() -> Value {
+    let program = env!("CARGO_BIN_EXE_quickstart-upstreams");
+    json!({ "transport": "mcp_stdio", "description": "Notes.", "command": program, "args": ["--stdio"] })
+}
+
+fn dead() -> Value {
+    json!({ "transport": "mcp_stdio", "command": "/no/such/program" })
+}
+
+const READ: &str = r#"(count (:value (tool/call {:server "notes" :tool "list_notes"})))"#;
+
+/// The answers to some programs.
+fn answers(command: &mut Command, programs: &[&str]) -> Vec<String> {
+    let mut client = Client::of(command);
+    client.initialize();
+    let answers = programs.iter().map(|program| client.eval(program)).collect();
+    assert_eq!(client.finish(), Some(0));
+    answers
+}
+
+#[test]
+fn a_frozen_catalog_is_there_before_the_first_call() {
+    let folder = Folder::new(&[("notes", &notes())]);
+    let servers = r#"(map (juxt :name :tool_count :catalog_loaded) (tool/servers))"#;
+    let found = answers(&mut folder.run(&["upstreams.json"]), &[servers, r#"(count (dir "notes"))"#, READ]);
+    assert_eq!(found[..2], ["user=> [[\"notes\" 2 true]]", "user=> 2"]);
+    assert!(found[2].starts_with("user=> ") && !found[2].contains("nil"), "{}", found[2]);
+    let files: Vec<_> = std::fs::read_dir(folder.0.path()).expect("a folder").flatten().map(|file| file.file_name()).collect();
+    assert_eq!(files, ["upstreams.json"], "nothing is written");
+}
+
+#[test]
+fn a_live_catalog_fills_when_it_is_asked() {
+    let folder = Folder::new(&[("notes", &notes()), ("dead", &dead())]);
+    let live = ["upstreams.json", "--catalog-snapshot-mode", "live"];
+    let servers = "(map (juxt :name :tool_count :catalog_loaded) (tool/servers))";
+    let found = answers(
+        &mut folder.run(&live),
+        &[
+            servers,
+            r#"(filter #(str/includes? % "not listed") (apropos "note"))"#,
+            r#"(doc "dead/x")"#,
+            r#"(:reason (tool/call {:server "dead" :tool "x"}))"#,
+            r#"(count (apropos "notes" {:load true}))"#,
+            servers,
+            r#"(apropos "no-such-word-anywhere")"#,
+        ],
+    );
+    assert_eq!(found[0], "user=> [[\"dead\" 0 false] [\"notes\" 0 false]]");
+    assert_eq!(
+        found[1],
+        r#"user=> ["notes - Notes. (tools not listed yet; next: (dir \"notes\"))" "dead (tools not listed yet; next: (dir \"dead\"))"]"#
+    );
+    assert_eq!(found[2], "");
+    assert_eq!(found[3], "user=> :upstream_unavailable");
+    assert_eq!(found[5], "user=> [[\"dead\" 0 false] [\"notes\" 2 true]]");
+    assert_eq!(found[6], "user=> [\"dead (tools not listed yet; next: (dir \\\"dead\\\"))\"]");
+    // The first thing that is asked may be a call, wrong ones included, and several at a time.
+    let first = answers(&mut folder.run(&live), &[READ, r#"(tool/call {:server "notes" :tool "list_note"})"#]);
+    assert!(first[0].starts_with("user=> "), "{}", first[0]);
+    assert!(first[1].contains("no tool 'list_note' in upstream 'notes'"), "{}", first[1]);
+    let together = format!("(frequencies (pmap (fn [_] {READ}) (range 20)))");
+    let first = answers(&mut folder.run(&live), &[&together, "(tool/call {:server \"notes\" :tool nil})"]);
+    assert!(first[0].ends_with(" 20}"), "{}", first[0]);
+    assert!(first[1].contains("requires :tool (string), got nil"), "{}", first[1]);
+}
+
+#[test]
+fn what_is_wrong_is_told_and_nothing_is_served() {
+    let folder = Folder::new(&[("notes", &notes()), ("dead", &dead())]);
+    let write = |name: &str, text: &str| std::fs::write(folder.0.path().join(name), text).expect("a file");
+    write("wrong.json", r#"{"upstreams": {"a": {"transport": "stdio"}, "b": {}}}"#);
+    write(
+        "secret.json",
+        r#"{"upstreams": {"a": {"transport": "mcp_http", "url": "https://a.example/mcp",
+        "auth": [{"scheme": "bearer", "binding": "key"}]}}, "credentials": {"key": {"source": "env", "var": "PTC_TEST_UNSET"}}}"#,
+    );
+    let cases: [(&[&str], i32, &[&str]); 6] = [
+        (&["upstreams.json"], 1, &["PTC", "the upstream `dead` could not be asked for its tools"]),
+        (&["wrong.json"], 1, &["`stdio`", "\"b\": {}"]),
+        (&["secret.json", "--catalog-snapshot-mode=live"], 2, &["PTC_TEST_UNSET"]),
+        (&["no.json"], 2, &["CONFIG: expected an existing file, found 'no.json'"]),
+        (
+            &["--program-timeout-ms", "x", "--no-such"],
+            2,
+            &["--program-timeout-ms: expected an integer", "unknown flag --no-such"],
+        ),
+        (&["upstreams.json", "--version"], 2, &["unknown flag --version"]),
+    ];
+    for (args, code, said) in cases {
+        let Finished { code: found, stdout, stderr } = run(&mut folder.run(args));
+        assert_eq!((found, stdout.as_str()), (Some(code), ""), "{args:?}: {stderr}");
+        for text in said {
+            assert!(stderr.contains(text), "{args:?}: no {text} in {stderr}");
+        }
+    }
+}
+
+#[test]
+fn a_config_is_found_in_three_steps() {
+    let [by_flag, by_variable, by_default] = ["flag", "variable", "default"].map(|name| Folder::new(&[(name, &dead())]));
+    std::fs::create_dir(by_default.0.path().join("ptc_runner_mcp")).expect("a folder");
+    std::fs::rename(by_default.config(), by_default.0.path().join("ptc_runner_mcp/upstreams.json")).expect("a config");
+    let program = ["(map :name (tool/servers))"];
+    let path = |path: &Path| path.to_str().expect("plain text").to_owned();
+    let live = "--catalog-snapshot-mode=live";
+    let ask = |args: &[&str], variable: bool, default: bool| {
+        let mut command = by_flag.run(args);
+        if variable {
+            command.env("PTC_RUNNER_MCP_UPSTREAMS", by_variable.config());
+        }
+        if default {
+            command.env("XDG_CONFIG_HOME", by_default.0.path());
+        }
+        answers(&mut command, &program).remove(0)
+    };
+    let config = path(&by_flag.config());
+    assert_eq!(ask(&[live, &config], true, true), "user=> [\"flag\"]");
+    assert_eq!(ask(&[live, "--upstreams-config", &config], true, true), "user=> [\"flag\"]");
+    assert_eq!(ask(&[live], true, true), "user=> [\"variable\"]");
+    assert_eq!(ask(&[live], false, true), "user=> [\"default\"]");
+    // Nothing is found: a closed world, with its own defaults.
+    let plain = ask(&[live], false, false);
+    assert!(plain.contains("no upstreams are configured"), "{plain}");
+    let mut client = Client::of(&mut by_flag.run(&[]));
+    client.initialize();
+    let list = client.request("tools/list", &json!({}));
+    assert_eq!(list.pointer("/result/tools/0/annotations/openWorldHint"), Some(&json!(false)));
+}
+
+#[test]
+fn its_flags_are_those_of_a_pinned_binary() {
+    let folder = Folder::new(&[]);
+    let help = run(&mut folder.run(&["--help"])).success();
+    for flag in ptc_runtime::settings::flags() {
+        assert!(help.contains(&format!("--{} ", flag.name)) && help.contains(flag.env), "{}", flag.name);
+    }
+}
