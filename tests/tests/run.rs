@@ -90,7 +90,7 @@ fn a_live_catalog_fills_when_it_is_asked() {
         found[1],
         r#"user=> ["notes - Notes. (tools not listed yet; next: (dir \"notes\"))" "dead (tools not listed yet; next: (dir \"dead\"))"]"#
     );
-    assert_eq!(found[2], "");
+    assert_eq!(found[2], "user=> nil");
     assert_eq!(found[3], "user=> :upstream_unavailable");
     assert_eq!(found[5], "user=> [[\"dead\" 0 false] [\"notes\" 2 true]]");
     assert_eq!(found[6], "user=> [\"dead (tools not listed yet; next: (dir \\\"dead\\\"))\"]");

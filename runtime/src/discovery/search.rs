@@ -47,7 +47,7 @@ pub(crate) struct TooMany {
 /// Different words of a query.
 const MOST_WORDS: usize = 64;
 
-/// Bytes of a word that is looked for: no name has longer ones, and the automaton's size grows with the square of a word's length.
+/// Bytes of a word that is looked for: no name has longer ones, and the time to build the automaton grows with the square of it.
 const LONGEST_WORD: usize = 64;
 
 impl Words {

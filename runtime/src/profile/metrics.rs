@@ -106,3 +106,76 @@ impl Metrics {
 fn tokens(bytes: u64) -> u64 {
     bytes.div_ceil(4)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn call(status: &'static str, result_bytes: u64, oversize: bool) -> CallRecord {
+        let reason = (status != "ok").then_some(if oversize { "response_too_large" } else { "tool_error" });
+        CallRecord {
+            server: "s",
+            tool: "t".into(),
+            status,
+            duration_ms: 1,
+            reason,
+            error: None,
+            result_bytes,
+            oversize,
+            auth: None,
+            http_status: None,
+        }
+    }
+
+    /// The block of the documents, field by field, without its notes.
+    fn block(result: &str, prints: &[String], calls: &[CallRecord]) -> serde_json::Value {
+        let mut block = serde_json::to_value(Metrics::of(result, prints, calls)).unwrap();
+        for baseline in ["conservative", "optimistic"] {
+            let note = block["baseline"][baseline].as_object_mut().and_then(|baseline| baseline.remove("note"));
+            assert!(note.is_some_and(|note| note.as_str().is_some_and(|note| note.len() > 20)));
+        }
+        block
+    }
+
+    fn expected(numbers: [u64; 11], ratio: Option<f64>) -> serde_json::Value {
+        let [answer, prints, count, ok, error, oversize, ok_bytes, error_bytes, oversize_bytes, answer_tokens, call_tokens] =
+            numbers;
+        serde_json::json!({
+            "schema_version": 1,
+            "final_result_bytes": answer,
+            "prints_bytes": prints,
+            "upstream_call_count": count,
+            "upstream_ok_count": ok,
+            "upstream_error_count": error,
+            "upstream_oversize_count": oversize,
+            "upstream_result_bytes": ok_bytes,
+            "upstream_error_bytes": error_bytes,
+            "upstream_oversize_bytes": oversize_bytes,
+            "payload_reduction_ratio": ratio,
+            "estimated_final_result_tokens": answer_tokens,
+            "estimated_upstream_result_tokens": call_tokens,
+            "token_estimate_method": "utf8_bytes_div_4",
+            "baseline": {
+                "conservative": { "name": "successful_upstream_results_only", "bytes": ok_bytes, "ratio": ratio },
+                "optimistic": { "name": "no_ptc_direct_llm_workflow", "available": false },
+            },
+        })
+    }
+
+    #[test]
+    fn every_field_is_as_documented() {
+        let answer = "a".repeat(812);
+        // The documents' own example: 48,122 bytes of three answers that became 812.
+        let three = [call("ok", 48_000, false), call("ok", 100, false), call("ok", 22, false)];
+        assert_eq!(block(&answer, &[], &three), expected([812, 0, 3, 3, 0, 0, 48_122, 0, 0, 203, 12_031], Some(59.26)));
+        // What failed or was refused counts apart, and never for the ratio.
+        let mixed = [call("ok", 10, false), call("error", 7, false), call("error", 3_000_000, true)];
+        assert_eq!(block("1234567", &["x".into()], &mixed), expected([7, 5, 3, 1, 1, 1, 10, 7, 3_000_000, 2, 3], Some(1.43)));
+        // No answer, or nothing fetched: no ratio.
+        assert_eq!(block("", &[], &[call("ok", 10, false)]), expected([0, 0, 1, 1, 0, 0, 10, 0, 0, 0, 3], None));
+        assert_eq!(block("12", &[], &[call("error", 10, false)]), expected([2, 0, 1, 0, 1, 0, 0, 10, 0, 1, 0], None));
+        assert_eq!(block("12", &[], &[]), expected([2, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0], None));
+        // Bytes of UTF-8, not characters.
+        assert_eq!(block("größe", &[], &[])["final_result_bytes"], 7);
+    }
+}

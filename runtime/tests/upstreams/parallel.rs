@@ -19,13 +19,54 @@ fn run(world: &World, source: &'static str, limits: Limits) -> Value {
     outcome.unwrap().join().unwrap()
 }
 
+fn a_peer(tools: Vec<ptc_catalog::Tool>) -> World {
+    let spec = McpStdio { era: Some(Era::Handshake), ..peer::spec("plain") };
+    World::with(vec![upstream("peer", Transport::McpStdio(spec), tools)], Vec::new(), |settings| {
+        settings.call_timeout = std::time::Duration::from_secs(30);
+    })
+}
+
+/// Budgets are taken from by all threads of a program at once: neither one too many nor one too few.
+#[test]
+fn budgets_are_exact_across_threads() {
+    let world = a_peer(vec![tool("echo")]);
+    let limits = || Limits { wall_clock: std::time::Duration::from_secs(60), ..Limits::default() };
+    let programs = [
+        (
+            r#"(frequencies (map #(get % :reason :ok) (pmap (fn [_] (tool/call {:server "peer" :tool "echo"})) (range 75))))"#,
+            "{:cap_exhausted 25 :ok 50}",
+        ),
+        (r#"(frequencies (pmap (fn [_] (nil? (dir "peer"))) (range 75)))"#, "{false 25 true 50}"),
+        // Neither is paid from the other's.
+        (
+            r#"(do (doall (pmap (fn [_] (dir "peer")) (range 30)))
+                   (doall (pmap (fn [_] (tool/call {:server "peer" :tool "echo"})) (range 10)))
+                   (budget/remaining))"#,
+            r#"{:catalog-ops 0 :tool-calls 40}"#,
+        ),
+    ];
+    for (source, expected) in programs {
+        assert_eq!(ptc_lisp::print::preview(&run(&world, source, limits()), 1000).text, expected, "{source}");
+    }
+}
+
+/// Integers that a double cannot hold, in both directions, and digits as they were.
+#[test]
+fn numbers_come_back_as_they_went() {
+    let world = a_peer(vec![tool("args"), tool("structured")]);
+    let program = r#"(let [there {:b 9007199254740993 :a -9223372036854775808 :c [18446744073709551615 0.1 1e300]}
+                           back (:value (tool/call {:server "peer" :tool "args" :args there}))
+                           big (get (:value (tool/call {:server "peer" :tool "structured"})) "n")]
+                       [(= (:b there) (get back "b")) (= (:a there) (get back "a")) (= (:c there) (get back "c"))
+                        (inc (get back "b")) (+ big 1)])"#;
+    let found = ptc_lisp::print::preview(&run(&world, program, Limits::default()), 1000).text;
+    assert_eq!(found, "[true true true 9007199254740994 12345678901234567890124N]");
+}
+
 /// The peer answers none of the calls before all of them are open, so that they succeed together or not at all.
 #[test]
 fn fifty_calls_are_open_at_once() {
-    let spec = McpStdio { era: Some(Era::Handshake), ..peer::spec("plain") };
-    let world = World::with(vec![upstream("peer", Transport::McpStdio(spec), vec![tool("gate")])], Vec::new(), |settings| {
-        settings.call_timeout = std::time::Duration::from_secs(30);
-    });
+    let world = a_peer(vec![tool("gate")]);
     let limits = || Limits { wall_clock: std::time::Duration::from_secs(60), ..Limits::default() };
     let call = r#"(tool/call {:server "peer" :tool "gate" :args {:open 50}})"#;
     for source in [
