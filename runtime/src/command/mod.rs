@@ -53,9 +53,7 @@ pub fn main(deployment: &'static Deployment) -> ExitCode {
     let origin = Origin { deployment, config_dir: None, load: None };
     let Line { command, json, settings, warnings } = line;
     log::set_level(settings.log_level);
-    for warning in &warnings {
-        log::line(log::Level::Warn, "setting ignored", &[("reason", warning)]);
-    }
+    warn(&warnings);
     match command {
         Command::Help => written(&help::pinned(deployment)),
         Command::Version => written(&version::render(deployment, json)),
@@ -87,11 +85,18 @@ pub fn run(
     };
     // Once more: defaults depend on whether there are upstreams.
     match read(!origin.deployment.catalog.upstreams.is_empty()) {
-        Ok(Line { mut settings, .. }) => {
+        Ok(Line { mut settings, warnings, .. }) => {
+            warn(&warnings);
             settings.config_dir = settings.config_dir.or_else(|| origin.config_dir.clone());
             start::run(&origin, settings)
         }
         Err(faults) => unusable(program, &faults),
+    }
+}
+
+fn warn(warnings: &[String]) {
+    for warning in warnings {
+        log::line(log::Level::Warn, "setting ignored", &[("reason", warning)]);
     }
 }
 
