@@ -5,9 +5,9 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 
+use ptc_catalog::{Catalog, Deployment};
 use ptc_compiler::config::Config;
 use ptc_compiler::diag::{Diagnostics, Severity};
-use ptc_compiler::ir;
 use ptc_compiler::lock::{self, Lock, cover, lint};
 use ptc_compiler::lower;
 use ptc_compiler::source::Sources;
@@ -30,7 +30,7 @@ fn open(config: Option<&Path>, mode: SnapshotMode) -> Result<Origin, ExitCode> {
     let console = Console::new(Messages::default());
     let origin = match config.map(Path::to_owned).or_else(default_config) {
         Some(path) => of_config(&path, mode, &console),
-        None => Ok(Some(plain())),
+        None => Ok(Some(Origin { deployment: &PLAIN, config_dir: None, load: None })),
     };
     match origin {
         Ok(Some(origin)) => Ok(origin),
@@ -49,16 +49,14 @@ fn default_config() -> Option<PathBuf> {
     Some(folder.join("ptc_runner_mcp/upstreams.json")).filter(|path| path.is_file())
 }
 
-fn plain() -> Origin {
-    let deployment = ir::Deployment {
-        name: "ptc-compile".to_owned(),
-        config_digest: String::new(),
-        credentials: Vec::new(),
-        catalog_digest: String::new(),
-        upstreams: Vec::new(),
-    };
-    Origin { deployment: live::leak(&deployment), config_dir: None, load: None }
-}
+/// Without upstreams.
+static PLAIN: Deployment = Deployment {
+    name: "ptc-compile",
+    compiler: ptc_compiler::VERSION,
+    config_digest: "",
+    credentials: &[],
+    catalog: &Catalog::EMPTY,
+};
 
 /// `None` where there are faults, which are shown then.
 fn of_config(path: &Path, mode: SnapshotMode, console: &Console) -> Result<Option<Origin>, Failure> {
