@@ -10,6 +10,7 @@ pub mod lock;
 pub mod lower;
 pub mod openapi;
 pub mod pinned;
+pub mod programs;
 pub mod render;
 pub mod source;
 pub mod tree;

@@ -6,6 +6,7 @@ use crate::ir::Deployment;
 use crate::lock::{self, Lock, cover};
 use crate::lower;
 use crate::openapi::{self, Text};
+use crate::programs;
 use crate::source::Sources;
 
 /// Reads a file beside the config: its path, relative to the config's folder, and the most bytes that it may have.
@@ -31,6 +32,7 @@ pub fn read(
     let file = sources.add(text.path, text.text);
     let config = config::read(sources, file, diagnostics)?;
     let documents = openapi::read(sources, &config, diagnostics, reader);
+    let stored = programs::read(sources, &config, diagnostics, reader);
     let lock_name = lock_name(name);
     let known = match reader(&lock_name, u64::MAX) {
         Ok(Text { path, text }) => {
@@ -53,7 +55,11 @@ pub fn read(
     }
     let lock = cover::cover(&config, &known, documents);
     cover::report_changes(&config, &known, &lock, diagnostics);
-    (!diagnostics.has_errors()).then(|| lower::deployment(&config, &lock, deployment, &digest))
+    (!diagnostics.has_errors()).then(|| {
+        let mut deployment = lower::deployment(&config, &lock, deployment, &digest);
+        deployment.programs = stored;
+        deployment
+    })
 }
 
 /// The lock file of a config file: `upstreams.lock.json` of `upstreams.json`.

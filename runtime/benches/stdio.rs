@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use ptc_catalog::{Catalog, Deployment};
 
 static DEPLOYMENT: Deployment =
-    Deployment { name: "bench", compiler: "none", config_digest: "", credentials: &[], catalog: &Catalog::EMPTY };
+    Deployment { name: "bench", compiler: "none", config_digest: "", credentials: &[], catalog: &Catalog::EMPTY, programs: &[] };
 
 /// In the environment of a child: what it is to be.
 const ROLE: &str = "PTC_BENCH_ROLE";

@@ -62,8 +62,14 @@ fn upstreams(transport: Transport, mut tools: Vec<Tool>, handle: &tokio::runtime
     tools.sort_by_key(|tool| tool.name);
     let upstream = Upstream { name: "peer", description: "", transport, tools: tools.leak() };
     let catalog = Box::leak(Box::new(Catalog { digest: "", upstreams: vec![upstream].leak() }));
-    let deployment =
-        Box::leak(Box::new(Deployment { name: "bench", compiler: "", config_digest: "", credentials: &[], catalog }));
+    let deployment = Box::leak(Box::new(Deployment {
+        name: "bench",
+        compiler: "",
+        config_digest: "",
+        credentials: &[],
+        catalog,
+        programs: &[],
+    }));
     let secrets = Secrets::resolve(deployment, "/".as_ref()).unwrap_or_else(|missing| panic!("{missing:?}"));
     let mut settings = UpstreamSettings::new("/", handle.clone());
     settings.on_drift = OnDrift::Off;

@@ -3,7 +3,7 @@
 use ptc_catalog::{Catalog, Deployment};
 
 static DEPLOYMENT: Deployment =
-    Deployment { name: "plain", compiler: "none", config_digest: "", credentials: &[], catalog: &Catalog::EMPTY };
+    Deployment { name: "plain", compiler: "none", config_digest: "", credentials: &[], catalog: &Catalog::EMPTY, programs: &[] };
 
 fn main() -> std::process::ExitCode {
     ptc_runtime::main(&DEPLOYMENT)

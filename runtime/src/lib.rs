@@ -6,7 +6,7 @@
 //! use ptc_catalog::{Catalog, Deployment};
 //!
 //! static DEPLOYMENT: Deployment =
-//!     Deployment { name: "plain", compiler: "0.1.0", config_digest: "", credentials: &[], catalog: &Catalog::EMPTY };
+//!     Deployment { name: "plain", compiler: "0.1.0", config_digest: "", credentials: &[], catalog: &Catalog::EMPTY, programs: &[] };
 //!
 //! fn main() -> std::process::ExitCode {
 //!     ptc_runtime::main(&DEPLOYMENT)

@@ -9,12 +9,12 @@ use ptc_compiler::diag::{Code, Diagnostic, Diagnostics};
 use ptc_compiler::lock::{Lock, LockedUpstream};
 use ptc_compiler::source::Sources;
 use ptc_compiler::tree::Syntax;
-use ptc_compiler::{lower, openapi};
+use ptc_compiler::{ir, lower, openapi, programs};
 use ptc_runtime::secrets::Secrets;
 
 use crate::args::Build;
 use crate::console::Console;
-use crate::{Failure, Status, commands, live};
+use crate::{Failure, Status, commands, live, program};
 
 /// Everything that was read for a config, and what was found wrong with it.
 pub(crate) struct Checked {
@@ -27,6 +27,8 @@ pub(crate) struct Checked {
     pub(crate) config: Option<Config>,
     /// What the config includes of its OpenAPI documents, by upstream; those behind a `schema_url` are not among them.
     pub(crate) documents: BTreeMap<String, LockedUpstream>,
+    /// The texts of the stored programs.
+    pub(crate) programs: Vec<ir::Program>,
     /// The config's folder, which relative paths in it start from.
     pub(crate) folder: PathBuf,
 }
@@ -36,6 +38,10 @@ pub(crate) fn run(args: &Build, console: &Console) -> Result<Status, Failure> {
     let path = config_path(args)?;
     let mut checked = load(path, syntax(args))?;
     environment(args, &mut checked);
+    if let Checked { config: Some(config), programs, diagnostics, .. } = &mut checked {
+        // Without a lock file nobody knows what can be called.
+        program::check_stored(config, programs, None, diagnostics);
+    }
     let status = console.findings(&checked.sources, &checked.diagnostics);
     if checked.diagnostics.worst().is_none()
         && let Some(config) = &checked.config
@@ -57,13 +63,15 @@ pub(crate) fn load(path: &Path, syntax: Syntax) -> Result<Checked, Failure> {
     let file = sources.add(path.display().to_string(), read_text(path)?);
     let config = config::read_as(&sources, file, syntax, &mut diagnostics);
     let folder = folder(path);
-    let documents = match &config {
-        Some(config) => {
-            openapi::read(&mut sources, config, &mut diagnostics, &mut |path, most| read_document(&folder, path, most))
-        }
-        None => BTreeMap::new(),
+    let mut read = |path: &str, most: u64| read_document(&folder, path, most);
+    let (documents, programs) = match &config {
+        Some(config) => (
+            openapi::read(&mut sources, config, &mut diagnostics, &mut read),
+            programs::read(&mut sources, config, &mut diagnostics, &mut read),
+        ),
+        None => (BTreeMap::new(), Vec::new()),
     };
-    Ok(Checked { sources, diagnostics, config, documents, folder })
+    Ok(Checked { sources, diagnostics, config, documents, programs, folder })
 }
 
 /// The folder of a config, which relative paths in it start from.
@@ -113,7 +121,7 @@ pub(crate) fn read_document(folder: &Path, path: &str, most: u64) -> Result<open
     let mut bytes = Vec::new();
     file.take(most.saturating_add(1)).read_to_end(&mut bytes).map_err(|error| error.to_string())?;
     if bytes.len() as u64 > most {
-        return Err(format!("it is larger than `schema_max_bytes`, which is {most}"));
+        return Err(format!("it is larger than {most} bytes, the most that is read"));
     }
     let text = String::from_utf8(bytes).map_err(|error| format!("byte {} is not UTF-8", error.utf8_error().valid_up_to()))?;
     Ok(openapi::Text { path: path.display().to_string(), text })

@@ -116,6 +116,7 @@ mod tests {
             catalog_digest: "sha256:2".into(),
             credentials: Vec::new(),
             upstreams: Vec::new(),
+            programs: Vec::new(),
         };
         let places: Vec<PathBuf> = ["here", "there"]
             .iter()

@@ -17,6 +17,14 @@ pub(crate) fn leak(deployment: &ir::Deployment) -> &'static ptc::Deployment {
         config_digest: text(&deployment.config_digest),
         credentials: list(credentials),
         catalog: Box::leak(Box::new(catalog)),
+        programs: list(deployment.programs.iter().map(|program| ptc::StoredProgram {
+            name: text(&program.name),
+            description: text(&program.description),
+            source: text(&program.source),
+            digest: text(&program.digest),
+            args: text(&program.args),
+            output_schema: text(&program.output_schema),
+        })),
     }))
 }
 

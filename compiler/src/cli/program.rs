@@ -1,11 +1,14 @@
 //! `check-program CONFIG PROGRAM…`: programs against the frozen catalog, without running them.
 
 use ptc_check::Concern;
-use ptc_compiler::diag::{Code, Diagnostic, Diagnostics, Severity};
+use ptc_compiler::config::Config;
+use ptc_compiler::diag::{Code, Diagnostic, Diagnostics, Severity, quoted};
+use ptc_compiler::ir;
 use ptc_compiler::pinned;
 use ptc_compiler::source::{FileId, Sources};
 use ptc_compiler::tree::Place;
-use ptc_lisp::{Program, Span};
+use ptc_lisp::{Program, Span, json};
+use ptc_runtime::schema::Schema;
 
 use crate::args::CheckProgram;
 use crate::console::Console;
@@ -34,7 +37,7 @@ pub(crate) fn run(args: &CheckProgram, console: &Console) -> Result<Status, Fail
         let file = sources.add(path, text);
         // Without its byte order mark, as it is shown.
         let text = sources.get(file).text.clone();
-        check(&text, file, catalog, &mut diagnostics);
+        check(&text, file, Some(catalog), &mut diagnostics);
     }
     let status = console.findings(&sources, &diagnostics);
     if diagnostics.worst() <= Some(Severity::Note) {
@@ -44,7 +47,30 @@ pub(crate) fn run(args: &CheckProgram, console: &Console) -> Result<Status, Fail
     Ok(status)
 }
 
-fn check(text: &str, file: FileId, catalog: &ptc_catalog::Catalog, diagnostics: &mut Diagnostics) {
+/// Reports what is wrong with stored programs and with their schemas; with their calls too, where the catalog is known.
+pub(crate) fn check_stored(
+    config: &Config,
+    programs: &[ir::Program],
+    catalog: Option<&ptc_catalog::Catalog>,
+    diagnostics: &mut Diagnostics,
+) {
+    for program in programs {
+        check(&program.source, program.file, catalog, diagnostics);
+        let Some(entry) = config.programs.get(&program.name) else { continue };
+        for (key, schema) in [("args", &entry.args), ("output_schema", &entry.output_schema)] {
+            let Some(schema) = schema else { continue };
+            let refused = json::decode(schema.value.canonical().as_bytes())
+                .map_err(|fault| fault.to_string())
+                .and_then(|value| Schema::compile(&value).map(drop).map_err(|refused| refused.to_string()));
+            if let Err(why) = refused {
+                let message = format!("`{key}` of the program {} cannot be used: {why}", quoted(&program.name));
+                diagnostics.push(Diagnostic::new(Code::ProgramSchema, message).at(schema.place.clone(), ""));
+            }
+        }
+    }
+}
+
+fn check(text: &str, file: FileId, catalog: Option<&ptc_catalog::Catalog>, diagnostics: &mut Diagnostics) {
     let place = |span: Option<Span>| {
         let span = span.unwrap_or(Span { start: 0, end: 0 });
         Place { file, range: span.start..span.end }
@@ -59,6 +85,7 @@ fn check(text: &str, file: FileId, catalog: &ptc_catalog::Catalog, diagnostics: 
             diagnostics.push(hinted(Diagnostic::new(Code::ProgramFault, message).at(place(error.span), ""), error.hint));
         }
         Ok(program) => {
+            let Some(catalog) = catalog else { return };
             let review = ptc_check::review(&program, catalog);
             for finding in review.findings {
                 let code = match finding.concern {

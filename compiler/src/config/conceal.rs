@@ -34,7 +34,7 @@ const HARMLESS: &[&str] = &[
 pub(super) fn tree(reading: &mut Reading<'_>, root: &Node) {
     for member in root.members() {
         match &*member.key {
-            "$schema" => {}
+            "$schema" | "programs" => {}
             "upstreams" => {
                 for upstream in member.value.members() {
                     for member in upstream.value.members() {
@@ -217,7 +217,7 @@ fn strings(line: &str) -> Option<Vec<(usize, usize)>> {
 /// Whether a text is a key, an alias or a tag of the config.
 fn is_own_word(text: &str) -> bool {
     let variants = [&keys::UPSTREAM, &keys::CREDENTIAL, &keys::AUTH].into_iter().flat_map(|variants| variants.cases);
-    [&keys::CONFIG, &keys::OVERRIDE]
+    [&keys::CONFIG, &keys::OVERRIDE, &keys::PROGRAM]
         .into_iter()
         .chain(variants)
         .any(|table| table.tag == text || table.keys().any(|key| key.name == text || key.aliases.contains(&text)))

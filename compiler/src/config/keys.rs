@@ -27,6 +27,8 @@ pub static CONFIG: Table = Table {
     groups: &[&[
         key("upstreams", Kind::Object, Required, "upstream tool servers by name").or(&["mcpServers", "servers"]),
         key("credentials", Kind::Object, Optional, "where secrets come from, by binding name").or(&["secrets", "bindings"]),
+        key("programs", Kind::Object, Optional, "programs that clients call as tools, by the tool's name")
+            .or(&["stored_programs"]),
         key("$schema", Kind::AnyText, Optional, "a JSON Schema for editors; not read"),
     ]],
 };
@@ -147,6 +149,19 @@ pub static OVERRIDE: Table = Table {
     ]],
 };
 
+/// An entry of `programs`.
+pub static PROGRAM: Table = Table {
+    tag: "",
+    title: "a program",
+    groups: &[&[
+        key("file", Kind::Text, Required, "path of the PTC-Lisp source").or(&["path", "source", "program"]),
+        key("description", Kind::AnyText, Optional, "what clients are told of it").or(&["doc"]),
+        key("args", Kind::Object, Optional, "JSON Schema of its arguments, which it reads as `data/name`; none where left out")
+            .or(&["input_schema", "inputSchema"]),
+        key("output_schema", Kind::Object, Optional, "JSON Schema of its result; any where left out").or(&["outputSchema"]),
+    ]],
+};
+
 const SCHEME_HINT: Key = key(
     "scheme_hint",
     Kind::Choice(&["bearer", "basic", "custom_header", "api_key"]),
@@ -210,7 +225,7 @@ mod tests {
 
     fn tables() -> Vec<&'static Table> {
         let cases = [&UPSTREAM, &CREDENTIAL, &AUTH].into_iter().flat_map(|variants| variants.cases);
-        [&CONFIG, &OVERRIDE].into_iter().chain(cases).collect()
+        [&CONFIG, &OVERRIDE, &PROGRAM].into_iter().chain(cases).collect()
     }
 
     #[test]

@@ -8,6 +8,7 @@
 //! | [`schema`] | the rows as a JSON Schema |
 //! | `fields`, `kinds` | an object and a value read by their rows |
 //! | `upstream`, `stdio`, `http`, `openapi` | the entries of `upstreams` |
+//! | `programs` | programs that clients call as tools |
 //! | `credentials`, `auth` | secrets: where they come from, where they go |
 //! | `headers`, `urls`, `placeholder`, `names` | rules of single values |
 //! | `packages` | packages that are fetched and run without a fixed version |
@@ -30,6 +31,7 @@ mod names;
 mod openapi;
 mod packages;
 mod placeholder;
+mod programs;
 mod reading;
 mod stdio;
 mod suspects;
@@ -85,6 +87,12 @@ pub fn read_as(sources: &Sources, file: FileId, syntax: Syntax, diagnostics: &mu
             .hint("programs will run, and have no tools to call");
         reading.report(diagnostic);
     }
+    let mut stored = BTreeMap::new();
+    for member in fields.members("programs") {
+        if let Some(program) = programs::read(&mut reading, member) {
+            stored.insert(member.key.to_string(), program);
+        }
+    }
     credentials::warn_of_unused(&mut reading, &fields, &bindings);
-    Some(Config { file, upstreams, faulty, credentials: bindings.into_sound() })
+    Some(Config { file, upstreams, faulty, credentials: bindings.into_sound(), programs: stored })
 }

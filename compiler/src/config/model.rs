@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use crate::ir::Json;
 use crate::source::FileId;
 use crate::tree::Place;
 
@@ -26,6 +27,23 @@ pub struct Config {
     pub faulty: BTreeMap<String, Upstream>,
     /// Credential bindings by name.
     pub credentials: BTreeMap<String, Binding>,
+    /// Stored programs by the names of their tools.
+    pub programs: BTreeMap<String, Program>,
+}
+
+/// One entry of `programs`.
+#[derive(Debug, Clone)]
+pub struct Program {
+    /// Place of the entry's name.
+    pub place: Place,
+    /// `file`, relative to the config's folder.
+    pub file: Spanned<String>,
+    /// `description`, one line; may be empty.
+    pub description: String,
+    /// `args`
+    pub args: Option<Spanned<Json>>,
+    /// `output_schema`
+    pub output_schema: Option<Spanned<Json>>,
 }
 
 /// One entry of `upstreams`.

@@ -14,11 +14,12 @@ enum Inner {
     Variants(&'static Variants),
 }
 
-const INNER: [(&str, Inner); 4] = [
+const INNER: [(&str, Inner); 5] = [
     ("upstreams", Inner::Variants(&keys::UPSTREAM)),
     ("credentials", Inner::Variants(&keys::CREDENTIAL)),
     ("auth", Inner::Variants(&keys::AUTH)),
     ("operation_overrides", Inner::Table(&keys::OVERRIDE)),
+    ("programs", Inner::Table(&keys::PROGRAM)),
 ];
 
 /// Keys of which an object has exactly one, by its tag.

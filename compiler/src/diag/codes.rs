@@ -134,6 +134,7 @@ codes! {
     UpstreamName = "PTC0701" Error "not a name that an upstream can have";
     UpstreamLikeNamespace = "PTC0702" Warning "an upstream named like a namespace";
     UpstreamsAlike = "PTC0703" Warning "two upstream names that are easily confused";
+    ProgramName = "PTC0704" Error "not a name that a program can have";
 
     ProgramFault = "PTC0801" Error "a program that does not compile";
     CallFails = "PTC0802" Error "an upstream call that fails whenever it is made";
@@ -141,6 +142,8 @@ codes! {
     PathNotInSchema = "PTC0804" Warning "a place in a result that the output schema does not have";
     UncheckedResult = "PTC0805" Warning "the value of a result that may be a failure";
     ProgramCost = "PTC0806" Note "what a program may call";
+    ProgramUnreadable = "PTC0807" Error "a stored program that cannot be read";
+    ProgramSchema = "PTC0808" Error "a schema of a stored program that cannot be used";
 
     PromptTooLarge = "PTC0901" Error "a tool description larger than clients shall pay for";
 }

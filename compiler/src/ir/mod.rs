@@ -8,6 +8,7 @@ pub use json::Json;
 use ptc_catalog::{Annotations, Era, Place, Style, Types};
 
 use crate::config::model::{CredentialSource, Transport};
+use crate::source::FileId;
 
 /// One deployment.
 #[derive(Debug, Clone)]
@@ -24,6 +25,27 @@ pub struct Deployment {
     pub catalog_digest: String,
     /// By name.
     pub upstreams: Vec<Upstream>,
+    /// Programs that clients call as tools, by name.
+    pub programs: Vec<Program>,
+}
+
+/// A stored program.
+#[derive(Debug, Clone)]
+pub struct Program {
+    /// The tool's name.
+    pub name: String,
+    /// One line; may be empty.
+    pub description: String,
+    /// PTC-Lisp source.
+    pub source: String,
+    /// SHA-256 of `source`.
+    pub digest: String,
+    /// The source among the texts of the run.
+    pub file: FileId,
+    /// JSON Schema of the arguments, canonical.
+    pub args: String,
+    /// The same of the result; empty for any.
+    pub output_schema: String,
 }
 
 impl Deployment {

@@ -21,7 +21,7 @@ use crate::config::model::{Auth, Config, Transport};
 use crate::ir::{Arg, Credential, Deployment, Json, Operation, Param, Tool, Upstream};
 use crate::lock::{Lock, LockedTool, LockedUpstream};
 
-/// The deployment of a checked config and a lock that covers it. Upstreams that the lock does not know have no tools.
+/// The deployment of a checked config and a lock that covers it, without stored programs: those are read from files. Upstreams that the lock does not know have no tools.
 pub fn deployment(config: &Config, lock: &Lock, name: &str, config_digest: &str) -> Deployment {
     let upstreams: Vec<Upstream> = config
         .upstreams
@@ -53,6 +53,7 @@ pub fn deployment(config: &Config, lock: &Lock, name: &str, config_digest: &str)
         credentials,
         catalog_digest: lock.catalog_digest(),
         upstreams,
+        programs: Vec::new(),
     }
 }
 

@@ -18,6 +18,17 @@ pub(super) struct Catalog {
     credentials: Vec<Binding>,
     digest: String,
     upstreams: Vec<Upstream>,
+    programs: Vec<Program>,
+}
+
+#[derive(Debug, Serialize)]
+struct Program {
+    name: String,
+    description: String,
+    source: String,
+    digest: String,
+    args: String,
+    output_schema: String,
 }
 
 #[derive(Debug, Serialize)]
@@ -85,7 +96,19 @@ impl Catalog {
             credentials: credentials.map(|c| Binding { name: string(&c.name), source: source(&c.source) }).collect(),
             digest: string(&deployment.catalog_digest),
             upstreams: deployment.upstreams.iter().enumerate().map(|(at, u)| upstream(at, u)).collect(),
+            programs: deployment.programs.iter().map(program).collect(),
         }
+    }
+}
+
+fn program(program: &ir::Program) -> Program {
+    Program {
+        name: string(&program.name),
+        description: string(&program.description),
+        source: string(&program.source),
+        digest: string(&program.digest),
+        args: string(&program.args),
+        output_schema: string(&program.output_schema),
     }
 }
 

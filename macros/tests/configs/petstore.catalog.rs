@@ -8,6 +8,7 @@ pub static DEPLOYMENT: ptc::Deployment = ptc::Deployment {
     config_digest: "sha256:c94e172365b483d4214f000f48f290d8885b50e8961532e9ae573e0793758733",
     credentials: &[],
     catalog: &CATALOG,
+    programs: &[],
 };
 /// The frozen catalog.
 pub static CATALOG: ptc::Catalog = ptc::Catalog {

@@ -15,6 +15,33 @@ pub struct Deployment {
     pub credentials: &'static [Binding],
     /// The frozen catalog.
     pub catalog: &'static Catalog,
+    /// Programs that clients call as tools, sorted by name.
+    pub programs: &'static [StoredProgram],
+}
+
+impl Deployment {
+    /// The stored program of that name.
+    pub fn program(&self, name: &str) -> Option<&'static StoredProgram> {
+        let at = self.programs.binary_search_by(|program| program.name.cmp(name)).ok()?;
+        self.programs.get(at)
+    }
+}
+
+/// A program that clients call as a tool: its arguments are its context.
+#[derive(Debug, PartialEq, Eq)]
+pub struct StoredProgram {
+    /// The tool's name.
+    pub name: &'static str,
+    /// What clients are told of it; may be empty.
+    pub description: &'static str,
+    /// PTC-Lisp source.
+    pub source: &'static str,
+    /// SHA-256 of `source`, `sha256:` and lower-case hex.
+    pub digest: &'static str,
+    /// JSON Schema of the arguments, an object.
+    pub args: &'static str,
+    /// JSON Schema of the result; empty for any.
+    pub output_schema: &'static str,
 }
 
 /// All upstreams and their granted tools.

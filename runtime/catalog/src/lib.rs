@@ -34,6 +34,6 @@ pub mod suspect;
 pub mod tool;
 pub mod upstream;
 
-pub use deployment::{Binding, Catalog, Deployment, Source};
+pub use deployment::{Binding, Catalog, Deployment, Source, StoredProgram};
 pub use tool::{Annotations, Arg, Operation, Param, Place, Style, Tool, Type, Types};
 pub use upstream::{Auth, EnvPart, Era, InheritEnv, McpHttp, McpStdio, OpenApi, Transport, Upstream};

@@ -9,7 +9,7 @@ pub mod text;
 
 use std::borrow::Cow;
 
-use ptc_catalog::Deployment;
+use ptc_catalog::{Deployment, StoredProgram};
 use serde_json::{Value, json};
 
 use crate::profile::Profile;
@@ -39,7 +39,34 @@ pub fn tools_json(deployment: &'static Deployment, settings: &Settings, clean: &
     if settings.sessions {
         tools.extend(SessionTool::ALL.iter().map(|(name, session_tool)| session(name, *session_tool, deployment, settings)));
     }
+    tools.extend(deployment.programs.iter().map(|program| stored(program, deployment, settings, clean)));
     json!(tools).to_string()
+}
+
+/// The key of a stored program's digest in `_meta` of its tool.
+const PROGRAM_KEY: &str = "ptc-compile/program";
+
+/// A stored program as a tool.
+fn stored(
+    program: &StoredProgram,
+    deployment: &'static Deployment,
+    settings: &Settings,
+    clean: &dyn Fn(&str) -> Cow<'_, str>,
+) -> Value {
+    let schema = |text: &str| serde_json::from_str::<Value>(text).ok();
+    let mut tool = json!({
+        "name": program.name,
+        "description": clean(program.description),
+        "inputSchema": schema(program.args).unwrap_or_else(|| json!({ "type": "object" })),
+        "annotations": annotations(deployment, settings),
+        "_meta": { PROGRAM_KEY: program.digest },
+    });
+    // The protocol knows schemas of objects only; others are checked all the same.
+    let output = schema(program.output_schema).filter(|schema| schema.get("type").and_then(Value::as_str) == Some("object"));
+    if let (Some(output), Some(members)) = (output, tool.as_object_mut()) {
+        members.insert("outputSchema".into(), output);
+    }
+    tool
 }
 
 /// A tool of sessions. `lisp_session_eval` takes what `lisp_eval` takes and answers as it does.

@@ -1,5 +1,7 @@
 //! The arguments of `lisp_eval`.
 
+use ptc_catalog::StoredProgram;
+
 use super::validated::MOST_SCHEMA_BYTES;
 use crate::protocol::message::{Arguments, kind, string};
 use crate::settings::Settings;
@@ -13,6 +15,8 @@ pub struct Call {
     pub context: Option<String>,
     /// The `output_schema` object as JSON text.
     pub output_schema: Option<String>,
+    /// The stored program that is called, whose `context` has to match its `args`.
+    pub stored: Option<&'static StoredProgram>,
 }
 
 impl Call {
@@ -25,7 +29,27 @@ impl Call {
         if found > most {
             return Err(format!("argument `program` exceeds max_program_bytes ({found} > {most})"));
         }
-        Ok(Call { program, context: None, output_schema: None })
+        Ok(Call { program, context: None, output_schema: None, stored: None })
+    }
+
+    /// A call of a stored program with these arguments, which are checked when they are decoded, on the evaluation's thread.
+    pub fn of_stored(program: &'static StoredProgram, arguments: &Arguments<'_>, settings: &Settings) -> Result<Call, String> {
+        let mut context = String::from("{");
+        for (name, raw) in &arguments.members {
+            if context.len() > 1 {
+                context.push(',');
+            }
+            context.push_str(&serde_json::Value::from(&**name).to_string());
+            context.push(':');
+            context.push_str(raw);
+        }
+        context.push('}');
+        let most = settings.max_context_bytes;
+        if context.len() > most {
+            return Err(format!("the arguments exceed max_context_bytes ({} > {most})", context.len()));
+        }
+        let output_schema = Some(program.output_schema).filter(|schema| !schema.is_empty()).map(str::to_owned);
+        Ok(Call { program: program.source.to_owned(), context: Some(context), output_schema, stored: Some(program) })
     }
 
     /// Reads the arguments; the error is the message of an `args_error`.

@@ -159,6 +159,9 @@ impl Evaluator {
     fn prepare(&self, call: &Call, known: &Bindings) -> Result<Prepared, Failure> {
         let schema = call.output_schema.as_deref().map(validated::schema).transpose()?;
         let context = call.context.as_deref().map(context).transpose()?;
+        if let (Some(stored), Some(context)) = (call.stored, &context) {
+            validated::arguments(stored, context)?;
+        }
         let program = Program::compile_with(&call.program, known).map_err(|error| self.failure(&error, &call.program))?;
         let certain = ptc_check::check(&program, self.upstreams.catalog()).into_iter().find(ptc_check::Finding::is_certain);
         match certain {

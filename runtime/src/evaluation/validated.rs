@@ -2,6 +2,7 @@
 
 use std::time::{Duration, Instant};
 
+use ptc_catalog::StoredProgram;
 use ptc_lisp::json::{self, EncodeError};
 use ptc_lisp::limits::Cancel;
 use ptc_lisp::{Value, print};
@@ -38,6 +39,28 @@ pub(super) fn schema(raw: &str) -> Result<Schema, Failure> {
     let refuse = |why: String| Failure::plain(Reason::ArgsError, format!("argument `output_schema` is invalid: {why}"));
     let value = json::decode(raw.as_bytes()).map_err(|fault| refuse(fault.to_string()))?;
     Schema::compile(&value).map_err(|refused| refuse(refused.to_string()))
+}
+
+/// Checks the arguments of a stored program against its schema.
+pub(super) fn arguments(program: &StoredProgram, context: &Value) -> Result<(), Failure> {
+    let refuse = |why: String| Failure::plain(Reason::ArgsError, why);
+    let unusable = |why: String| refuse(format!("the program {} has an unusable schema of arguments: {why}", program.name));
+    let value = json::decode(program.args.as_bytes()).map_err(|fault| unusable(fault.to_string()))?;
+    let schema = Schema::compile(&value).map_err(|refused| unusable(refused.to_string()))?;
+    let report = schema.validate(context, &|| false).map_err(|_| refuse("the arguments take too long to check".into()))?;
+    // A mismatch begins with `return`, the name of what is checked elsewhere.
+    let said = |mismatch: &dyn std::fmt::Display| {
+        let text = mismatch.to_string();
+        text.strip_prefix("return").map_or_else(|| text.clone(), |rest| format!("arguments{rest}"))
+    };
+    match report.mismatches.split_first() {
+        None => Ok(()),
+        Some((first, rest)) => {
+            let mut failure = refuse(said(first));
+            failure.feedback = rest.iter().map(|mismatch| said(mismatch)).collect::<Vec<_>>().join("\n");
+            Err(failure)
+        }
+    }
 }
 
 /// The value as JSON that matches the schema.

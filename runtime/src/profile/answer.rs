@@ -157,6 +157,29 @@ fn reduced(evaluation: &Evaluation, profile: Profile, era: Era, most: usize) -> 
     envelope(evaluation, &text, (profile != Profile::Slim).then_some(&payload), era)
 }
 
+/// The same for a call of a stored program: a result that its schema vouches for is the answer, in every profile.
+pub fn stored_result(evaluation: &Evaluation, profile: Profile, era: Era) -> String {
+    let (Ok(_), Some(validated)) = (&evaluation.outcome, &evaluation.validated) else {
+        return tool_result(evaluation, profile, era);
+    };
+    #[derive(Serialize)]
+    struct StoredResult<'a> {
+        content: [Text<'a>; 1],
+        #[serde(rename = "structuredContent", skip_serializing_if = "Option::is_none")]
+        structured_content: Option<&'a RawValue>,
+        #[serde(rename = "isError")]
+        is_error: bool,
+        #[serde(rename = "resultType", skip_serializing_if = "Option::is_none")]
+        result_type: Option<&'static str>,
+    }
+    // The protocol has objects only as structured content.
+    let structured_content =
+        Some(&validated.json).filter(|json| json.starts_with('{')).and_then(|json| serde_json::from_str(json).ok());
+    let content = [Text { r#type: "text", text: &validated.json }];
+    let result_type = (era == Era::Stateless).then_some("complete");
+    serde_json::to_string(&StoredResult { content, structured_content, is_error: false, result_type }).unwrap_or_default()
+}
+
 /// The raw JSON of a tool result that is data in every profile: the same members as text and as structured content.
 pub fn data_result(members: &serde_json::Map<String, serde_json::Value>, is_error: bool, era: Era) -> String {
     #[derive(Serialize)]

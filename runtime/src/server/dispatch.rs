@@ -161,13 +161,16 @@ impl Server {
             refuse(Reason::ShuttingDown, message, "Start a new server process for further calls.");
         };
         let session_tool = self.sessions.as_ref().zip(SessionTool::named(&name));
-        if name != TOOL_NAME && session_tool.is_none() {
+        let stored = self.deployment.program(&name);
+        if name != TOOL_NAME && session_tool.is_none() && stored.is_none() {
             let feedback = if self.sessions.is_some() {
                 "The tools of this server are `lisp_eval` and `lisp_session_…`."
             } else if SessionTool::named(&name).is_some() {
                 "Sessions are off: the server has to be started with --sessions."
-            } else {
+            } else if self.deployment.programs.is_empty() {
                 "The only tool of this server is `lisp_eval`."
+            } else {
+                "`tools/list` names the tools of this server."
             };
             return refuse(Reason::UnknownTool, format!("unknown tool: {name}"), feedback);
         }
@@ -191,7 +194,11 @@ impl Server {
                 return request.result(&answer);
             }
         };
-        let call = match Call::read(&params.arguments, &self.settings) {
+        let read = match stored {
+            Some(program) => Call::of_stored(program, &params.arguments, &self.settings),
+            None => Call::read(&params.arguments, &self.settings),
+        };
+        let call = match read {
             Ok(call) => call,
             Err(message) => return refuse(Reason::ArgsError, message, ""),
         };
@@ -225,7 +232,8 @@ impl Server {
                 if let Some(lease) = lease {
                     lease.settle(&mut evaluation);
                 }
-                (answer::tool_result(&evaluation, profile, era), evaluation)
+                let answer = if call.stored.is_some() { answer::stored_result } else { answer::tool_result };
+                (answer(&evaluation, profile, era), evaluation)
             },
             move |done| {
                 let (result, evaluation) = done.unwrap_or_else(|panicked| {

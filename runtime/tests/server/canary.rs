@@ -91,7 +91,7 @@ pub(crate) fn deployment() -> &'static Deployment {
     ];
     let catalog = Box::leak(Box::new(Catalog { digest: "", upstreams: upstreams.to_vec_leaked() }));
     let credentials = credentials.to_vec_leaked();
-    Box::leak(Box::new(Deployment { name: "canary", compiler: "none", config_digest: "", credentials, catalog }))
+    Box::leak(Box::new(Deployment { name: "canary", compiler: "none", config_digest: "", credentials, catalog, programs: &[] }))
 }
 
 /// What an upstream knows, in all spellings.

@@ -61,6 +61,7 @@ static AGGREGATOR: Deployment = Deployment {
     compiler: "none",
     config_digest: "",
     credentials: &[],
+    programs: &[],
     catalog: &Catalog {
         digest: "",
         upstreams: &[Upstream {

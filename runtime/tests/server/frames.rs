@@ -1,6 +1,6 @@
 //! Frames in, frames out: every file of `tests/server/frames` is one conversation with a real server.
 //!
-//! `! ARGS` starts the server with these arguments, `> FRAME` is sent, `< FRAME` must be the next answer, byte for byte. A frame
+//! `! ARGS` starts the server with these arguments, `> FRAME` is sent, `< FRAME` must be the next answer, byte for byte but for the digest of the runtime. A frame
 //! without an answer has none: the next answer would be the wrong one. `PTC_UPDATE_FRAMES=1` writes the answers anew.
 
 use std::fmt::Write;
@@ -47,7 +47,8 @@ fn converse(text: &str) -> String {
     for line in lines {
         let answer;
         let shown = if line.starts_with("< ") {
-            answer = format!("< {}", server.receive());
+            // The only part of an answer that changes with every change of the sources.
+            answer = format!("< {}", server.receive().replace(ptc_runtime::DIGEST, "sha256:of-the-runtime"));
             &answer
         } else {
             if let Some(frame) = line.strip_prefix("> ") {

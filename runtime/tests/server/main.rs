@@ -14,6 +14,7 @@ mod http;
 mod peer;
 mod process;
 mod sessions;
+mod stored;
 mod upstream;
 #[path = "../upstreams/web.rs"]
 #[expect(dead_code, clippy::unwrap_used, reason = "what it can do and these tests do not need")]
@@ -27,8 +28,14 @@ use ptc_catalog::{Catalog, Deployment};
 /// A name and what it runs; a failure panics.
 type Test = (&'static str, fn());
 
-static PLAIN: Deployment =
-    Deployment { name: "plain", compiler: "0.1.0+00ff", config_digest: "", credentials: &[], catalog: &Catalog::EMPTY };
+static PLAIN: Deployment = Deployment {
+    name: "plain",
+    compiler: "0.1.0+00ff",
+    config_digest: "",
+    credentials: &[],
+    catalog: &Catalog::EMPTY,
+    programs: &[],
+};
 
 /// In the environment of a child: what it is to be.
 const ROLE: &str = "PTC_TEST_ROLE";
@@ -36,6 +43,7 @@ const ROLE: &str = "PTC_TEST_ROLE";
 fn main() -> ExitCode {
     match std::env::var(ROLE).as_deref() {
         Ok("plain") => return ptc_runtime::main(&PLAIN),
+        Ok("stored") => return ptc_runtime::main(&stored::DEPLOYMENT),
         Ok("aggregator") => return ptc_runtime::main(upstream::deployment()),
         Ok("upstream") => return upstream::serve(),
         Ok("canary") => return ptc_runtime::main(canary::deployment()),
@@ -46,9 +54,18 @@ fn main() -> ExitCode {
     let http = http::tests();
     #[cfg(not(feature = "http-server"))]
     let http: Vec<Test> = Vec::new();
-    let tests =
-        [&http, canary::TESTS, command::TESTS, describe::TESTS, frames::TESTS, process::TESTS, sessions::TESTS, upstream::TESTS]
-            .concat();
+    let tests = [
+        &http,
+        canary::TESTS,
+        command::TESTS,
+        describe::TESTS,
+        frames::TESTS,
+        process::TESTS,
+        sessions::TESTS,
+        stored::TESTS,
+        upstream::TESTS,
+    ]
+    .concat();
     let trials = tests.into_iter().map(|(name, run)| {
         Trial::test(name, move || {
             run();

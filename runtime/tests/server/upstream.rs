@@ -42,7 +42,14 @@ pub(crate) fn deployment() -> &'static Deployment {
         Transport::McpStdio(McpStdio { env: &[(crate::ROLE, &[EnvPart::Text("upstream")])], ..McpStdio::new(command) });
     let upstream = Upstream { name: "child", description: "A child process.", transport, tools: &TOOLS };
     let catalog = Box::leak(Box::new(Catalog { digest: "", upstreams: Box::leak(Box::new([upstream])) }));
-    Box::leak(Box::new(Deployment { name: "aggregator", compiler: "none", config_digest: "", credentials: &[], catalog }))
+    Box::leak(Box::new(Deployment {
+        name: "aggregator",
+        compiler: "none",
+        config_digest: "",
+        credentials: &[],
+        catalog,
+        programs: &[],
+    }))
 }
 
 /// The upstream: answers what it is asked, except `hang`.

@@ -1,0 +1,68 @@
+//! `programs`: programs of the deployment's owner that clients call as tools.
+
+use super::fields::{Fields, Subject};
+use super::keys;
+use super::model::Program;
+use super::reading::Reading;
+use crate::diag::{Code, Diagnostic, quoted};
+use crate::ir::Json;
+use crate::tree::{Member, Node};
+
+/// Longest name in characters, as MCP recommends for tools.
+const LONGEST: usize = 64;
+
+/// How the server's own tools begin.
+const OWN: &str = "lisp_";
+
+/// Reads one program; `None` where it has errors.
+pub(super) fn read(reading: &mut Reading<'_>, member: &Member) -> Option<Program> {
+    let before = reading.errors();
+    let place = reading.key_place(member);
+    check_name(reading, member);
+    let subject = Subject { name: format!("program {}", quoted(&member.key)), place: place.clone() };
+    let fields = Fields::read(reading, &subject, &keys::PROGRAM, &[], &member.value)?;
+    let file = fields.spanned(reading, "file")?;
+    let args = fields.node("args").map(|node| schema(reading, node, "args"));
+    let output_schema = fields.node("output_schema").map(|node| schema(reading, node, "output_schema"));
+    (reading.errors() == before).then(|| Program {
+        place,
+        file,
+        description: fields
+            .text("description")
+            .map(|text| text.split_whitespace().collect::<Vec<_>>().join(" "))
+            .unwrap_or_default(),
+        args,
+        output_schema,
+    })
+}
+
+fn check_name(reading: &mut Reading<'_>, member: &Member) {
+    let name: &str = &member.key;
+    let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
+    let reason = if name.is_empty() {
+        "it is empty"
+    } else if name.len() > LONGEST {
+        "it is longer than 64 characters"
+    } else if !name.chars().all(plain) {
+        "it has characters other than letters, digits, `-`, `_` and `.`"
+    } else if name.starts_with(OWN) {
+        "names that begin with `lisp_` are those of the server's own tools"
+    } else {
+        return;
+    };
+    let message = format!("{} cannot be the name of a program: {reason}", quoted(name));
+    let diagnostic = Diagnostic::new(Code::ProgramName, message)
+        .at(reading.key_place(member), "")
+        .hint("clients call the program by this name; something like `open-orders` says what it gives");
+    reading.report(diagnostic);
+}
+
+/// A schema as it stands. Of arguments it is one of an object, or clients could not send them.
+fn schema(reading: &mut Reading<'_>, node: &Node, key: &str) -> crate::config::model::Spanned<Json> {
+    let kind = node.get("type").and_then(Node::as_str);
+    if key == "args" && kind != Some("object") {
+        let hint = "write \"type\": \"object\" and describe each argument in \"properties\"";
+        reading.fault(Code::WrongType, node, "`args` must be the schema of an object", "", hint);
+    }
+    crate::config::model::Spanned { value: Json::from(node), place: node.place(reading.file) }
+}

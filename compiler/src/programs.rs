@@ -1,0 +1,40 @@
+//! The stored programs of a config: their files read, ready for the deployment.
+
+use crate::config::model::Config;
+use crate::diag::{Code, Diagnostic, Diagnostics};
+use crate::ir::{Json, Program};
+use crate::lock;
+use crate::openapi::Reader;
+use crate::source::Sources;
+
+/// Most bytes of a program: what the server takes in a call by default.
+const MOST_BYTES: u64 = 64 * 1024;
+
+/// Reads the file of every program. All that cannot be read are reported; the others are there, by name.
+pub fn read(sources: &mut Sources, config: &Config, diagnostics: &mut Diagnostics, reader: &mut Reader<'_>) -> Vec<Program> {
+    let mut programs = Vec::new();
+    for (name, program) in &config.programs {
+        match reader(&program.file.value, MOST_BYTES) {
+            Ok(text) => {
+                let file = sources.add(text.path, text.text);
+                // Without its byte order mark, as it is shown.
+                let source = sources.get(file).text.clone();
+                let schema = |schema: &Option<crate::config::model::Spanned<Json>>| schema.as_ref().map(|s| s.value.canonical());
+                programs.push(Program {
+                    name: name.clone(),
+                    description: program.description.clone(),
+                    digest: lock::sha256(source.as_bytes()),
+                    source,
+                    file,
+                    args: schema(&program.args).unwrap_or_else(|| r#"{"additionalProperties":false,"type":"object"}"#.to_owned()),
+                    output_schema: schema(&program.output_schema).unwrap_or_default(),
+                });
+            }
+            Err(reason) => diagnostics.push(
+                Diagnostic::new(Code::ProgramUnreadable, format!("the program `{name}` cannot be read: {reason}"))
+                    .at(program.file.place.clone(), ""),
+            ),
+        }
+    }
+    programs
+}

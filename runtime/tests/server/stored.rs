@@ -1,0 +1,94 @@
+//! Stored programs: tools of their own, with arguments and results that their schemas vouch for.
+
+use ptc_catalog::{Catalog, Deployment, StoredProgram};
+use serde_json::{Value, json};
+
+use crate::Test;
+use crate::peer::Peer;
+
+/// The tests of this module.
+pub(crate) const TESTS: &[Test] = &[
+    ("stored::programs_are_tools", programs_are_tools),
+    ("stored::arguments_are_data_and_results_are_structured", arguments_are_data_and_results_are_structured),
+    ("stored::schemas_refuse_on_both_sides", schemas_refuse_on_both_sides),
+];
+
+const NUMBERS: &str = r#"{"type":"object","properties":{"a":{"type":"integer"},"b":{"type":"integer"}},"required":["a"],"additionalProperties":false}"#;
+
+/// A deployment with two programs.
+pub(crate) static DEPLOYMENT: Deployment = Deployment {
+    name: "stored",
+    compiler: "none",
+    config_digest: "",
+    credentials: &[],
+    catalog: &Catalog::EMPTY,
+    programs: &[
+        StoredProgram {
+            name: "plain-sum",
+            description: "",
+            source: "(+ data/a (or data/b 0))",
+            digest: "sha256:1",
+            args: NUMBERS,
+            output_schema: "",
+        },
+        StoredProgram {
+            name: "sum",
+            description: "Adds.",
+            source: "(if (> data/a 100) {:sum \"too much\"} {:sum (+ data/a (or data/b 0))})",
+            digest: "sha256:2",
+            args: NUMBERS,
+            output_schema: r#"{"type":"object","properties":{"sum":{"type":"integer"}},"required":["sum"]}"#,
+        },
+    ],
+};
+
+fn ask(server: &mut Peer, method: &str, params: &Value) -> Value {
+    server.send(&json!({ "jsonrpc": "2.0", "id": 1, "method": method, "params": params }).to_string());
+    let answer: Value = serde_json::from_str(&server.receive()).expect("a line of JSON");
+    answer["result"].clone()
+}
+
+fn call(server: &mut Peer, name: &str, arguments: &Value) -> Value {
+    ask(server, "tools/call", &json!({ "name": name, "arguments": arguments }))
+}
+
+fn programs_are_tools() {
+    let mut server = Peer::start_as("stored", &[]);
+    let tools = ask(&mut server, "tools/list", &json!({}))["tools"].clone();
+    let names: Vec<&str> = tools.as_array().into_iter().flatten().filter_map(|tool| tool["name"].as_str()).collect();
+    assert_eq!(names, ["lisp_eval", "plain-sum", "sum"]);
+    let sum = &tools[2];
+    assert_eq!((&sum["description"], &sum["inputSchema"]["required"]), (&"Adds.".into(), &json!(["a"])));
+    assert_eq!(sum["_meta"]["ptc-compile/program"], "sha256:2");
+    assert_eq!(sum["outputSchema"]["required"], json!(["sum"]));
+    assert_eq!(tools[1].get("outputSchema"), None);
+}
+
+fn arguments_are_data_and_results_are_structured() {
+    let mut server = Peer::start_as("stored", &[]);
+    let sum = call(&mut server, "sum", &json!({ "a": 1, "b": 2 }));
+    assert_eq!((&sum["structuredContent"], &sum["isError"]), (&json!({ "sum": 3 }), &json!(false)));
+    assert_eq!(sum["content"][0]["text"], r#"{"sum":3}"#);
+    let plain = call(&mut server, "plain-sum", &json!({ "a": 5 }));
+    assert_eq!((&plain["content"][0]["text"], plain.get("structuredContent")), (&"user=> 5".into(), None));
+    // A program of the client's runs beside them, and sees nothing of their arguments.
+    let own = call(&mut server, "lisp_eval", &json!({ "program": "data/a" }));
+    assert_eq!(own["content"][0]["text"], "user=> nil");
+}
+
+fn schemas_refuse_on_both_sides() {
+    let mut server = Peer::start_as("stored", &["--response-profile", "structured"]);
+    for (arguments, reason, message) in [
+        (json!({}), "args_error", "arguments.a: missing, but required"),
+        (json!({ "a": "x" }), "args_error", "arguments.a: expected integer, got string \"x\""),
+        (json!({ "a": 1, "c": 2 }), "args_error", "arguments.c: not allowed"),
+        (json!({ "a": 101 }), "validation_error", "return.sum: expected integer"),
+    ] {
+        let answer = call(&mut server, "sum", &arguments);
+        let said = &answer["structuredContent"];
+        assert_eq!((&answer["isError"], &said["reason"]), (&json!(true), &reason.into()), "{answer}");
+        assert!(said["message"].as_str().is_some_and(|text| text.starts_with(message)), "{answer}");
+    }
+    let unknown = call(&mut server, "summ", &json!({}));
+    assert_eq!(unknown["structuredContent"]["reason"], "unknown_tool");
+}
