@@ -6,8 +6,6 @@ use std::time::Instant;
 
 use ptc_compiler::diag::{Code, Diagnostic, Diagnostics};
 use ptc_compiler::ir::Deployment;
-use ptc_compiler::lock::{self, lint};
-use ptc_compiler::lower;
 use ptc_runtime::describe;
 use ptc_runtime::settings::Settings;
 
@@ -16,7 +14,7 @@ use crate::check;
 use crate::console::Console;
 use crate::progress::Progress;
 use crate::trial::{self, Answer};
-use crate::{Failure, Status, cargo, commands, emit, files, generate, live, pin, program, sbom, source};
+use crate::{Failure, Status, cargo, commands, emit, files, generate, live, pin, sbom, source};
 
 /// `ptc-compile CONFIG`
 pub(crate) fn run(args: &Build, console: &Console) -> Result<Status, Failure> {
@@ -25,18 +23,8 @@ pub(crate) fn run(args: &Build, console: &Console) -> Result<Status, Failure> {
     let mut checked = check::load(path, check::syntax(args))?;
     check::environment(args, &mut checked);
     let lock = if checked.diagnostics.has_errors() { None } else { pin::lock(args, path, &mut checked, console)? };
-    let mut deployment = None;
-    if let (Some(config), Some(lock)) = (&checked.config, &lock) {
-        lint::lint(config, lock, &mut checked.diagnostics);
-        let name = generate::name(path, args.output.as_deref());
-        let digest = lock::sha256(checked.sources.get(config.file).text.as_bytes());
-        let mut made = lower::deployment(config, lock, &name, &digest);
-        made.compiler = format!("{}+{}", ptc_compiler::VERSION, source::COMPILER_DIGEST);
-        made.programs = std::mem::take(&mut checked.programs);
-        let catalog = live::leak(&made).catalog;
-        program::check_stored(config, &made.programs, Some(catalog), &mut checked.diagnostics);
-        deployment = Some(made);
-    }
+    let name = generate::name(path, args.output.as_deref());
+    let deployment = lock.as_ref().and_then(|lock| check::deployment(&mut checked, lock, &name));
     let status = console.findings(&checked.sources, &checked.diagnostics);
     let (Status::Clean, Some(config), Some(lock), Some(deployment)) = (status, &checked.config, lock, deployment) else {
         return Ok(status.at_least_findings());

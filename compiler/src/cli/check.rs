@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use ptc_compiler::config::{self, Config};
 use ptc_compiler::diag::{Code, Diagnostic, Diagnostics};
-use ptc_compiler::lock::{Lock, LockedUpstream};
+use ptc_compiler::lock::{self, Lock, LockedUpstream, lint};
 use ptc_compiler::source::Sources;
 use ptc_compiler::tree::Syntax;
 use ptc_compiler::{ir, lower, openapi, programs};
@@ -14,7 +14,7 @@ use ptc_runtime::secrets::Secrets;
 
 use crate::args::Build;
 use crate::console::Console;
-use crate::{Failure, Status, commands, live, program};
+use crate::{Failure, Status, commands, live, program, source};
 
 /// Everything that was read for a config, and what was found wrong with it.
 pub(crate) struct Checked {
@@ -96,6 +96,20 @@ pub(crate) fn environment(args: &Build, checked: &mut Checked) {
         commands::check_found(config, folder, diagnostics);
         secrets(checked);
     }
+}
+
+/// The deployment of a config as a lock pins it, stored programs included. Warns of what upstreams say in their definitions, and reports
+/// what is wrong with the programs.
+pub(crate) fn deployment(checked: &mut Checked, lock: &Lock, name: &str) -> Option<ir::Deployment> {
+    let Checked { config: Some(config), sources, diagnostics, programs, .. } = checked else { return None };
+    lint::lint(config, lock, diagnostics);
+    let digest = lock::sha256(sources.get(config.file).text.as_bytes());
+    let mut deployment = lower::deployment(config, lock, name, &digest);
+    deployment.compiler = format!("{}+{}", ptc_compiler::VERSION, source::COMPILER_DIGEST);
+    deployment.programs = std::mem::take(programs);
+    let catalog = live::leak(&deployment).catalog;
+    program::check_stored(config, &deployment.programs, Some(catalog), diagnostics);
+    Some(deployment)
 }
 
 /// Reports every secret that cannot be had here, as the server would when it starts.

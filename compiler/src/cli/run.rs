@@ -8,7 +8,7 @@ use std::sync::Arc;
 use ptc_catalog::{Catalog, Deployment};
 use ptc_compiler::config::Config;
 use ptc_compiler::diag::{Diagnostics, Severity};
-use ptc_compiler::lock::{self, Lock, cover, lint};
+use ptc_compiler::lock::{Lock, cover};
 use ptc_compiler::lower;
 use ptc_compiler::source::Sources;
 use ptc_runtime::command::{self, Origin};
@@ -56,6 +56,7 @@ static PLAIN: Deployment = Deployment {
     config_digest: "",
     credentials: &[],
     catalog: &Catalog::EMPTY,
+    programs: &[],
 };
 
 /// `None` where there are faults, which are shown then.
@@ -65,13 +66,10 @@ fn of_config(path: &Path, mode: SnapshotMode, console: &Console) -> Result<Optio
         commands::check_self(config, folder, None, diagnostics);
     }
     let lock = if checked.diagnostics.has_errors() { None } else { pin::unwritten(path, &mut checked, mode, console)? };
-    if let (Some(config), Some(lock)) = (&checked.config, &lock) {
-        lint::lint(config, lock, &mut checked.diagnostics);
-    }
+    let deployment = lock.and_then(|lock| check::deployment(&mut checked, &lock, &generate::name(path, None)));
     let status = console.findings(&checked.sources, &checked.diagnostics);
-    let (Status::Clean, Some(config), Some(lock)) = (status, checked.config, lock) else { return Ok(None) };
-    let digest = lock::sha256(checked.sources.get(config.file).text.as_bytes());
-    let deployment = live::leak(&lower::deployment(&config, &lock, &generate::name(path, None), &digest));
+    let (Status::Clean, Some(config), Some(deployment)) = (status, checked.config, deployment) else { return Ok(None) };
+    let deployment = live::leak(&deployment);
     let load = (mode == SnapshotMode::Live).then(|| loader(config));
     Ok(Some(Origin { deployment, config_dir: Some(checked.folder), load }))
 }

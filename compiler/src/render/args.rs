@@ -73,7 +73,7 @@ pub fn args(deployment: &Deployment) -> Result<String, RenderError> {
 fn upstream(upstream: &ir::Upstream, modules: &mut Names) -> Upstream {
     let mut types = Names::default();
     Upstream {
-        ident: modules.take(snake(&upstream.name), "_"),
+        ident: modules.take(&snake(&upstream.name), "_"),
         name: string(&upstream.name),
         doc: string(&format!(" Tools of `{}`.", upstream.name)),
         tools: upstream.tools.iter().map(|tool| self::tool(tool, &mut types)).collect(),
@@ -81,7 +81,7 @@ fn upstream(upstream: &ir::Upstream, modules: &mut Names) -> Upstream {
 }
 
 fn tool(tool: &ir::Tool, types: &mut Names) -> Tool {
-    let ident = types.take(camel(&tool.name), "");
+    let ident = types.take(&camel(&tool.name), "");
     let mut fields = Names::default();
     let mut choices = Vec::new();
     let args = tool.args.iter().map(|arg| {
@@ -91,7 +91,7 @@ fn tool(tool: &ir::Tool, types: &mut Names) -> Tool {
         // Whoever gives null to an argument that may be null leaves it out.
         let optional = !arg.required || (arg.types != Types::ANY && arg.types.admits(Type::Null));
         Arg {
-            ident: fields.take(snake(&arg.name), "_"),
+            ident: fields.take(&snake(&arg.name), "_"),
             name: string(&arg.name),
             doc: string(&format!(" `{}`", arg.label)),
             optional,
@@ -120,9 +120,9 @@ fn choice(tool: &str, arg: &ir::Arg, types: &mut Names) -> Option<Choice> {
     let mut variants = Names::default();
     let variants = words
         .iter()
-        .map(|word| Variant { ident: variants.take(camel(word), ""), name: string(word), doc: string(&format!(" `{word}`")) })
+        .map(|word| Variant { ident: variants.take(&camel(word), ""), name: string(word), doc: string(&format!(" `{word}`")) })
         .collect();
-    let ident = types.take(format!("{tool}{}", camel(&arg.name)), "");
+    let ident = types.take(&format!("{tool}{}", camel(&arg.name)), "");
     Some(Choice { ident, doc: string(&format!(" What `{}` can be.", arg.name)), variants })
 }
 
@@ -148,8 +148,8 @@ struct Names(BTreeSet<String>);
 
 impl Names {
     /// The name, with a number where it is taken, and fit to stand in Rust.
-    fn take(&mut self, name: String, separator: &str) -> String {
-        let mut free = name.clone();
+    fn take(&mut self, name: &str, separator: &str) -> String {
+        let mut free = name.to_owned();
         let mut number = 2;
         while !self.0.insert(free.clone()) {
             free = format!("{name}{separator}{number}");
@@ -226,7 +226,8 @@ mod tests {
             assert_eq!((camel(name).as_str(), snake(name).as_str()), (type_name, field), "{name}");
         }
         let mut names = Names::default();
-        let taken: Vec<String> = ["type", "self", "a", "a", "a_2", "a"].iter().map(|name| names.take(snake(name), "_")).collect();
+        let taken: Vec<String> =
+            ["type", "self", "a", "a", "a_2", "a"].iter().map(|name| names.take(&snake(name), "_")).collect();
         assert_eq!(taken, ["r#type", "self_", "a", "a_2", "a_2_2", "a_3"]);
     }
 

@@ -1,6 +1,8 @@
 //! The catalog as one page: for people who decide what a deployment may do, and for those who write programs against it. It needs
 //! nothing beside itself, and everything in it that upstreams said is text, never markup.
 
+use std::fmt::Write as _;
+
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use minijinja::AutoEscape;
@@ -197,7 +199,8 @@ fn shown(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {
         if is_invisible(c) || c.is_control() && !matches!(c, '\n' | '\t') {
-            out.push_str(&format!("⟨U+{:04X}⟩", u32::from(c)));
+            // Writing to a string cannot fail.
+            let _ = write!(out, "⟨U+{:04X}⟩", u32::from(c));
         } else {
             out.push(c);
         }

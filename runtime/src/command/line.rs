@@ -64,7 +64,7 @@ pub(super) fn read(
             Ok(None) => break,
             Ok(Some(Arg::Long("help") | Arg::Short('h'))) => word = Some(Word::Help),
             Ok(Some(Arg::Long("version") | Arg::Short('V'))) if word != Some(Word::Help) && !unpinned => {
-                word = Some(Word::Version)
+                word = Some(Word::Version);
             }
             Ok(Some(Arg::Long("json"))) => json = true,
             Ok(Some(Arg::Long(name))) => {

@@ -159,9 +159,6 @@ fn reduced(evaluation: &Evaluation, profile: Profile, era: Era, most: usize) -> 
 
 /// The same for a call of a stored program: a result that its schema vouches for is the answer, in every profile.
 pub fn stored_result(evaluation: &Evaluation, profile: Profile, era: Era) -> String {
-    let (Ok(_), Some(validated)) = (&evaluation.outcome, &evaluation.validated) else {
-        return tool_result(evaluation, profile, era);
-    };
     #[derive(Serialize)]
     struct StoredResult<'a> {
         content: [Text<'a>; 1],
@@ -172,6 +169,9 @@ pub fn stored_result(evaluation: &Evaluation, profile: Profile, era: Era) -> Str
         #[serde(rename = "resultType", skip_serializing_if = "Option::is_none")]
         result_type: Option<&'static str>,
     }
+    let (Ok(_), Some(validated)) = (&evaluation.outcome, &evaluation.validated) else {
+        return tool_result(evaluation, profile, era);
+    };
     // The protocol has objects only as structured content.
     let structured_content =
         Some(&validated.json).filter(|json| json.starts_with('{')).and_then(|json| serde_json::from_str(json).ok());
