@@ -28,11 +28,14 @@
 //! - [`session`]: definitions and results that outlive a call.
 //! - [`profile`], [`describe`]: what comes back; what the tool says of itself.
 //! - [`upstream`], [`discovery`], [`secrets`]: upstream clients, the catalog as programs see it, credentials and redaction.
-//! - [`log`]: lines on standard error; [`random`]: names that nobody can guess.
+//! - [`diagnostics`]: what calls left behind: `lisp_debug`, trace files.
+//! - [`digest`]: SHA-256. [`log`]: lines on standard error; [`random`]: names that nobody can guess.
 
 pub mod alloc;
 pub mod command;
 pub mod describe;
+pub mod diagnostics;
+pub mod digest;
 pub mod discovery;
 pub mod evaluation;
 pub mod log;

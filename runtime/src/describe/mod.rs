@@ -40,6 +40,9 @@ pub fn tools_json(deployment: &'static Deployment, settings: &Settings, clean: &
         tools.extend(SessionTool::ALL.iter().map(|(name, session_tool)| session(name, *session_tool, deployment, settings)));
     }
     tools.extend(deployment.programs.iter().map(|program| stored(program, deployment, settings, clean)));
+    if settings.diagnostics.tool {
+        tools.push(crate::diagnostics::tool::described());
+    }
     json!(tools).to_string()
 }
 

@@ -67,6 +67,8 @@ pub struct Evaluation {
     pub prints: Vec<String>,
     /// Upstream calls, in order of their start; `None` where there are no upstreams to call.
     pub calls: Option<Vec<CallRecord>>,
+    /// Until the program was read, analyzed and checked.
+    pub analysis: Duration,
     /// From the start of the evaluation to its end.
     pub duration: Duration,
     /// The context, kept so that it is taken apart after the answer has gone: a large one takes milliseconds.
@@ -126,6 +128,7 @@ impl Evaluation {
             session: None,
             prints: Vec::new(),
             calls: None,
+            analysis: Duration::ZERO,
             duration: Duration::ZERO,
             context: None,
         }
@@ -148,10 +151,13 @@ impl Evaluator {
     /// Evaluates on the calling thread, whose stack must be one that `ptc-lisp` names.
     pub fn evaluate(&self, call: &Call, cancel: &Cancel, past: Past) -> Evaluation {
         let started = Instant::now();
-        let mut evaluation = match self.prepare(call, &past.bindings) {
+        let prepared = self.prepare(call, &past.bindings);
+        let analysis = started.elapsed();
+        let mut evaluation = match prepared {
             Ok(prepared) => self.run(call, prepared, past, cancel, started),
             Err(failure) => Evaluation::refused(failure),
         };
+        evaluation.analysis = analysis;
         evaluation.duration = started.elapsed();
         evaluation
     }
@@ -199,6 +205,7 @@ impl Evaluator {
             session: None,
             prints: outcome.prints.iter().map(|line| self.redact(line)).collect(),
             calls: (!self.upstreams.catalog().upstreams.is_empty()).then(|| host.calls()),
+            analysis: Duration::ZERO,
             duration: Duration::ZERO,
             context,
         }

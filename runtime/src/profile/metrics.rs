@@ -12,15 +12,19 @@ pub struct Metrics {
     /// Bytes of the answer's `result`; 0 on an error.
     pub final_result_bytes: u64,
     prints_bytes: u64,
-    upstream_call_count: u64,
+    /// Upstream calls.
+    pub upstream_call_count: u64,
     upstream_ok_count: u64,
     upstream_error_count: u64,
     upstream_oversize_count: u64,
     /// Bytes of the successful answers that programs received.
     pub upstream_result_bytes: u64,
-    upstream_error_bytes: u64,
-    upstream_oversize_bytes: u64,
-    payload_reduction_ratio: Option<f64>,
+    /// Bytes of failures.
+    pub upstream_error_bytes: u64,
+    /// Bytes seen of answers that were refused for their size.
+    pub upstream_oversize_bytes: u64,
+    /// How many bytes of upstream answers stand behind one of the answer.
+    pub payload_reduction_ratio: Option<f64>,
     estimated_final_result_tokens: u64,
     estimated_upstream_result_tokens: u64,
     token_estimate_method: &'static str,

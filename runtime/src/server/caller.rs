@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use super::in_flight::{InFlight, Place};
 use super::outbox::Outbox;
+use crate::diagnostics::Origin;
 use crate::protocol::reply::{self, ErrorBody};
 
 /// A client.
@@ -14,6 +15,8 @@ pub struct Caller {
     pub owner: Arc<str>,
     /// Its calls that run.
     pub calls: Arc<InFlight>,
+    /// What HTTP knows of the request, where something keeps it.
+    pub origin: Option<Arc<Origin>>,
 }
 
 /// An answer, ready to be sent.

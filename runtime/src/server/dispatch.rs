@@ -5,19 +5,17 @@ use std::sync::{Arc, OnceLock};
 use ptc_catalog::Deployment;
 
 use super::caller::{Answer, Answers, Caller};
-use super::in_flight::{Denied, InFlight, Permits};
+use super::in_flight::{InFlight, Permits};
 use crate::command::version;
 use crate::describe;
-use crate::evaluation::{Call, Evaluation, Evaluator, Past, Reason};
-use crate::log::{self, Level};
+use crate::diagnostics::Diagnostics;
+use crate::evaluation::Evaluator;
 use crate::pool::Pool;
-use crate::profile::answer;
 use crate::protocol::message::{self, Message, Params};
-use crate::protocol::reply::{ErrorBody, INVALID_PARAMS, INVALID_REQUEST, METHOD_NOT_FOUND, PARSE_ERROR};
+use crate::protocol::reply::{ErrorBody, METHOD_NOT_FOUND, PARSE_ERROR};
 use crate::protocol::revision::{self, Era, SERVER_INFO_KEY, STATELESS};
 use crate::secrets::Redactor;
-use crate::session::tools::Tool as SessionTool;
-use crate::session::{self, Sessions};
+use crate::session::Sessions;
 use crate::settings::Settings;
 
 /// The name of the server.
@@ -31,14 +29,15 @@ const TTL_MS: u64 = 3_600_000;
 
 /// What all clients of a process share.
 pub struct Server {
-    deployment: &'static Deployment,
-    settings: Settings,
-    evaluator: Arc<Evaluator>,
-    redactor: Redactor,
-    pool: Pool,
-    permits: Arc<Permits>,
+    pub(super) deployment: &'static Deployment,
+    pub(super) settings: Settings,
+    pub(super) evaluator: Arc<Evaluator>,
+    pub(super) redactor: Redactor,
+    pub(super) pool: Pool,
+    pub(super) permits: Arc<Permits>,
     tools: OnceLock<String>,
-    sessions: Option<Arc<Sessions>>,
+    pub(super) sessions: Option<Arc<Sessions>>,
+    pub(super) diagnostics: Option<Arc<Diagnostics>>,
 }
 
 /// Whether to go on reading.
@@ -78,7 +77,10 @@ impl Server {
     ) -> Self {
         let permits = Permits::new(settings.max_concurrent_calls);
         let sessions = settings.sessions.then(|| Sessions::new(settings.session_limits.clone()));
-        Server { deployment, settings, evaluator: Arc::new(evaluator), redactor, pool, permits, tools: OnceLock::new(), sessions }
+        let with_upstreams = !deployment.catalog.upstreams.is_empty();
+        let diagnostics = Diagnostics::new(&settings.diagnostics, with_upstreams, redactor.clone());
+        let (evaluator, tools) = (Arc::new(evaluator), OnceLock::new());
+        Server { deployment, settings, evaluator, redactor, pool, permits, tools, sessions, diagnostics }
     }
 
     /// What an operator set.
@@ -89,6 +91,11 @@ impl Server {
     /// The calls of a new client, of which `most` may run at a time.
     pub fn calls(&self, most: usize) -> Arc<InFlight> {
         InFlight::new(&self.permits, most)
+    }
+
+    /// Whether anything is kept of calls.
+    pub fn is_watched(&self) -> bool {
+        self.diagnostics.is_some()
     }
 
     /// How many evaluations run.
@@ -146,117 +153,6 @@ impl Server {
         Next::Read
     }
 
-    fn call(&self, request: Request<'_>) {
-        let Request { id, params, era, caller, .. } = request;
-        let profile = self.settings.response_profile;
-        let name = match params.name.map(message::string) {
-            None => return request.error(&ErrorBody::new(INVALID_PARAMS, "Invalid params: tools/call needs a tool's name")),
-            Some(name) => name.unwrap_or_default(),
-        };
-        let refuse = |reason, message: String, feedback: &str| {
-            request.result(&answer::refusal(reason, message, feedback, profile, era));
-        };
-        let shut_down = || {
-            let message = "the server was shut down and takes no more calls".into();
-            refuse(Reason::ShuttingDown, message, "Start a new server process for further calls.");
-        };
-        let session_tool = self.sessions.as_ref().zip(SessionTool::named(&name));
-        let stored = self.deployment.program(&name);
-        if name != TOOL_NAME && session_tool.is_none() && stored.is_none() {
-            let feedback = if self.sessions.is_some() {
-                "The tools of this server are `lisp_eval` and `lisp_session_…`."
-            } else if SessionTool::named(&name).is_some() {
-                "Sessions are off: the server has to be started with --sessions."
-            } else if self.deployment.programs.is_empty() {
-                "The only tool of this server is `lisp_eval`."
-            } else {
-                "`tools/list` names the tools of this server."
-            };
-            return refuse(Reason::UnknownTool, format!("unknown tool: {name}"), feedback);
-        }
-        if caller.calls.is_shut_down() {
-            return shut_down();
-        }
-        let lease = match session_tool {
-            None => None,
-            Some((sessions, SessionTool::Eval)) => {
-                let lease = session::tools::session_id(&params.arguments).and_then(|id| sessions.begin(&caller.owner, &id));
-                match lease {
-                    Ok(lease) => Some(lease),
-                    Err(fault) => return request.result(&self.session_fault(&fault, era)),
-                }
-            }
-            Some((sessions, tool)) => {
-                let answer = match session::tools::answer(tool, sessions, &caller.owner, &params.arguments) {
-                    Ok(members) => answer::data_result(&members, false, era),
-                    Err(fault) => self.session_fault(&fault, era),
-                };
-                return request.result(&answer);
-            }
-        };
-        let read = match stored {
-            Some(program) => Call::of_stored(program, &params.arguments, &self.settings),
-            None => Call::read(&params.arguments, &self.settings),
-        };
-        let call = match read {
-            Ok(call) => call,
-            Err(message) => return refuse(Reason::ArgsError, message, ""),
-        };
-        let place = match caller.calls.enter(id) {
-            Ok(place) => place,
-            Err(Denied::DuplicateId) => {
-                let message = format!("Invalid Request: id {id} is already in flight");
-                return request.error(&ErrorBody::new(INVALID_REQUEST, message));
-            }
-            Err(Denied::ShutDown) => return shut_down(),
-            Err(denied @ (Denied::Busy | Denied::ClientBusy)) => {
-                let (who, most) = match denied {
-                    Denied::Busy => ("server", self.permits.most()),
-                    _ => ("client", caller.calls.most()),
-                };
-                let feedback = "Wait for an earlier call to finish, then send the same call again.";
-                return refuse(Reason::Busy, format!("{who} busy: {most} concurrent calls in flight"), feedback);
-            }
-        };
-        if log::enabled(Level::Debug) {
-            log::line(Level::Debug, "call", &[("id", id), ("program", &call.program)]);
-        }
-        let id = id.to_owned();
-        let evaluator = Arc::clone(&self.evaluator);
-        let answers = Arc::clone(request.answers);
-        let cancel = place.cancel.clone();
-        self.pool.spawn(
-            move || {
-                let past = lease.as_ref().map_or_else(Past::default, |lease| lease.kept.past());
-                let mut evaluation = evaluator.evaluate(&call, &cancel, past);
-                if let Some(lease) = lease {
-                    lease.settle(&mut evaluation);
-                }
-                let answer = if call.stored.is_some() { answer::stored_result } else { answer::tool_result };
-                (answer(&evaluation, profile, era), evaluation)
-            },
-            move |done| {
-                let (result, evaluation) = done.unwrap_or_else(|panicked| {
-                    log::line(Level::Error, "evaluation panicked", &[("message", &panicked.0)]);
-                    let evaluation = Evaluation::panicked(&panicked);
-                    (answer::tool_result(&evaluation, profile, era), evaluation)
-                });
-                // A cancelled request is not answered; where the answer came first, the client drops it.
-                if !place.cancel.is_cancelled() {
-                    answers.send(Answer::result(&id, &result), Some(place));
-                }
-                drop(evaluation);
-            },
-        );
-    }
-
-    fn session_fault(&self, fault: &session::Fault, era: Era) -> String {
-        let message = self.redactor.redact_str(&fault.to_string()).into_owned();
-        let members = [("status", "error"), ("reason", fault.reason()), ("message", &message), ("feedback", &message)];
-        let members = members.into_iter().map(|(name, text)| (name.to_owned(), serde_json::Value::from(text))).collect();
-        answer::data_result(&members, true, era)
-    }
-
     fn tool_list(&self, era: Era) -> String {
         let tools = self
             .tools
@@ -271,11 +167,11 @@ impl Server {
 }
 
 impl Request<'_> {
-    fn result(&self, result: &str) {
+    pub(super) fn result(&self, result: &str) {
         self.answers.send(Answer::result(self.id, result), None);
     }
 
-    fn error(&self, body: &ErrorBody) {
+    pub(super) fn error(&self, body: &ErrorBody) {
         self.answers.send(Answer::error(self.id, body), None);
     }
 }

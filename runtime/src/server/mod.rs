@@ -1,5 +1,6 @@
 //! The MCP server: from frames to answers, whatever carries them.
 //!
+//! - `call`: `tools/call`.
 //! - [`caller`]: who asks, and where answers go.
 //! - [`dispatch`]: methods, on the thread that reads.
 //! - [`in_flight`]: calls that can be cancelled, and the permits that bound them.
@@ -10,6 +11,7 @@
 //! Whoever reads also dispatches; evaluations run on the pool and send their answers themselves. Memory is bounded whatever a client
 //! does: evaluations by permits, answers by the outbox or the connection, and where that is full nothing more is read.
 
+mod call;
 pub mod caller;
 pub mod dispatch;
 #[cfg(feature = "http-server")]

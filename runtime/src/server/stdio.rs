@@ -25,7 +25,7 @@ pub fn output() -> std::io::Result<File> {
 
 /// The one client there is.
 pub fn caller(server: &Server) -> Caller {
-    Caller { owner: "stdio".into(), calls: server.calls(usize::MAX) }
+    Caller { owner: "stdio".into(), calls: server.calls(usize::MAX), origin: None }
 }
 
 /// Serves until the input ends, or the client says `exit`.

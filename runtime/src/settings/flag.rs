@@ -107,11 +107,13 @@ pub enum Group {
     Sessions,
     /// The HTTP listener.
     Http,
+    /// Traces and `lisp_debug`.
+    Diagnostics,
 }
 
 impl Group {
     /// All groups with their headings.
-    pub const ALL: [(Group, &'static str); 7] = [
+    pub const ALL: [(Group, &'static str); 8] = [
         (Group::Config, "Config"),
         (Group::Server, "Server"),
         (Group::Program, "Programs"),
@@ -119,6 +121,7 @@ impl Group {
         (Group::Answers, "Answers and descriptions"),
         (Group::Sessions, "Sessions"),
         (Group::Http, "Streamable HTTP"),
+        (Group::Diagnostics, "Diagnostics"),
     ];
 }
 

@@ -21,6 +21,7 @@ pub use flags::flags;
 pub use http::HttpSettings;
 pub use read::{Fault, Reading};
 
+use crate::diagnostics::DiagnosticsSettings;
 use crate::log::Level;
 use crate::profile::Profile;
 use crate::session::SessionLimits;
@@ -73,6 +74,8 @@ pub struct Settings {
     pub sessions: bool,
     /// What sessions may keep, and how many there may be.
     pub session_limits: SessionLimits,
+    /// Traces and `lisp_debug`.
+    pub diagnostics: DiagnosticsSettings,
     /// The HTTP listener.
     pub http: HttpSettings,
     /// The config, where it is not compiled in; `None` is for whoever serves it to find.
@@ -138,6 +141,7 @@ impl Settings {
             on_drift: OnDrift::Deny,
             connect: Connect::Lazy,
             ca_file: None,
+            diagnostics: DiagnosticsSettings::default(),
             http: HttpSettings::default(),
             upstreams_config: None,
             catalog_snapshot_mode: None,

@@ -7,6 +7,7 @@ use std::fmt;
 use super::Settings;
 use super::flag::{Flag, Group};
 use super::flags::{ABSENT, flags};
+use crate::profile::Profile;
 
 /// A reading of flags and environment in progress.
 pub struct Reading {
@@ -152,6 +153,7 @@ impl Reading {
             if flag.is_of_config() && !self.unpinned {
                 self.warnings.push(format!("{} is ignored: the upstreams of this binary were fixed when it was built", flag.env));
             } else {
+                self.given.insert(flag.name);
                 self.apply(flag, flag.env.to_owned(), &value);
             }
         }
@@ -160,6 +162,9 @@ impl Reading {
     /// The settings with warnings, or all faults.
     pub fn finish(mut self) -> Result<(Settings, Vec<String>), Vec<Fault>> {
         self.faults.extend(self.settings.http.contradictions().into_iter().map(Fault::Refused));
+        if self.settings.diagnostics.tool && !self.given.contains("response-profile") {
+            self.settings.response_profile = Profile::Debug;
+        }
         if !self.settings.http.on {
             let idle = flags().filter(|flag| flag.group == Group::Http && self.given.contains(flag.name) && flag.name != "http");
             self.warnings.extend(idle.map(|flag| format!("--{} has no effect without --http", flag.name)));
@@ -234,7 +239,7 @@ mod tests {
             ("max-frame-bytes", Some("8MB")),
             ("max-frame-bites", Some("1")),
             ("program-timeout-ms", None),
-            ("trace-dir", None),
+            ("agentic-model", None),
             ("response-profile", Some("slimmer")),
             ("upstreams-config", Some("x.json")),
         ];
@@ -245,7 +250,7 @@ mod tests {
                 "--max-frame-bytes: expected an integer from 1024 to 1073741824 (bytes), found '8MB'",
                 "unknown flag --max-frame-bites; did you mean --max-frame-bytes?",
                 "--program-timeout-ms: expected an integer from 1 to 86400000 (ms), found nothing",
-                "--trace-dir is a flag of PtcRunner 0.12 that this version does not have",
+                "--agentic-model is a flag of PtcRunner 0.12 that this version does not have",
                 "--response-profile: expected one of slim, structured, debug, found 'slimmer'",
                 "--upstreams-config: the upstreams of this binary were fixed when it was built, so there is no config to read; \
                  change the config and build the binary again",

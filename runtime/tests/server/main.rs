@@ -8,6 +8,7 @@
 mod canary;
 mod command;
 mod describe;
+mod diagnostics;
 mod frames;
 #[cfg(feature = "http-server")]
 mod http;
@@ -59,6 +60,7 @@ fn main() -> ExitCode {
         canary::TESTS,
         command::TESTS,
         describe::TESTS,
+        diagnostics::TESTS,
         frames::TESTS,
         process::TESTS,
         sessions::TESTS,

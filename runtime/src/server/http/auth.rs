@@ -7,8 +7,8 @@ use std::time::{Duration, Instant};
 
 use hyper::HeaderMap;
 use hyper::header::AUTHORIZATION;
-use sha2::{Digest, Sha256};
 
+use crate::digest::{hex, sha256, short};
 use crate::settings::HttpSettings;
 
 /// Addresses that are remembered for their failures. An attacker with more of them than that is for the network to stop.
@@ -59,10 +59,10 @@ struct Failures {
 impl Gate {
     /// A gate for the token of the settings.
     pub fn new(settings: &HttpSettings) -> Gate {
-        let expected = settings.auth_token.as_ref().map(|token| digest(token.text().as_bytes()));
+        let expected = settings.auth_token.as_ref().map(|token| sha256(token.text().as_bytes()));
         // One token is one owner: its sessions are found again after a restart, and by every replica that has the same token.
         let id = expected.map_or_else(|| "loopback".to_owned(), |digest| format!("token:{}", hex(&digest)));
-        let owner = Owner { hash: short_hash(&id).into(), id: id.into() };
+        let owner = Owner { hash: short(&id).into(), id: id.into() };
         let limiter = (settings.auth_rate_limit && expected.is_some()).then(|| Limiter {
             window: settings.auth_rate_limit_window,
             most: settings.auth_rate_limit_max_failures,
@@ -79,7 +79,7 @@ impl Gate {
             return Err(Denied::Blocked(seconds));
         }
         let shown = headers.get(AUTHORIZATION).map(|value| bearer(value.as_bytes()));
-        let passes = shown.flatten().is_some_and(|token| same(expected, &digest(token)));
+        let passes = shown.flatten().is_some_and(|token| same(expected, &sha256(token)));
         if let Some(limiter) = &self.limiter {
             limiter.note(peer, passes, now);
         }
@@ -130,20 +130,6 @@ fn bearer(value: &[u8]) -> Option<&[u8]> {
 /// Compares without telling by its time how much was right. Digests of equal length: their bytes follow no guess.
 fn same(one: &[u8; 32], other: &[u8; 32]) -> bool {
     one.iter().zip(other).fold(0, |differ, (a, b)| std::hint::black_box(differ | (a ^ b))) == 0
-}
-
-fn digest(bytes: &[u8]) -> [u8; 32] {
-    Sha256::digest(bytes).into()
-}
-
-/// What stands for an id in log lines and traces: enough to tell two apart, nothing to use.
-pub fn short_hash(id: &str) -> String {
-    let digest = digest(id.as_bytes());
-    hex(digest.get(..6).unwrap_or(&digest))
-}
-
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().fold(String::new(), |text, byte| text + &format!("{byte:02x}"))
 }
 
 #[cfg(test)]

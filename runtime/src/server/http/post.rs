@@ -14,6 +14,7 @@ use super::guard::text;
 use super::route::{Noted, Reply};
 use super::sessions::Full;
 use super::{Site, mirror};
+use crate::diagnostics::Origin;
 use crate::evaluation::Reason;
 use crate::profile::answer;
 use crate::protocol::message::{self, Message, Params};
@@ -125,7 +126,7 @@ fn begin(site: &Arc<Site>, owner: &Owner, headers: &HeaderMap, body: &[u8], note
             };
             let (sender, answer) = oneshot::channel();
             let answers: Arc<dyn Answers> = Arc::new(Pending(Mutex::new(Some(sender))));
-            let caller = Caller { owner: Arc::clone(&owner.id), calls };
+            let caller = Caller { owner: Arc::clone(&owner.id), calls, origin: origin(site, owner, noted) };
             site.server.request(Request { id, method: &method, params: &params, era, caller: &caller, answers: &answers });
             Begun::Asked(Asked { answer, id: id.to_owned(), era, opened, _hangup: hangup })
         }
@@ -143,12 +144,27 @@ fn notification(
     // In the stateless era none of them concerns anything here: a call is cancelled by closing its connection.
     if mirror::era(headers, method, params).is_ok_and(|era| era == Era::Handshake) {
         match enter(site, owner, headers, noted) {
-            // `exit` ends a process that serves one client, not this one.
-            Ok(calls) => drop(site.server.notification(method, params, &Caller { owner: Arc::clone(&owner.id), calls })),
+            Ok(calls) => {
+                let caller = Caller { owner: Arc::clone(&owner.id), calls, origin: None };
+                // `exit` ends a process that serves one client, not this one.
+                let _ = site.server.notification(method, params, &caller);
+            }
             Err(reply) => return Begun::Done(reply),
         }
     }
     Begun::Done(Reply::empty(StatusCode::ACCEPTED))
+}
+
+/// What diagnostics keep of the request, where there are any.
+fn origin(site: &Site, owner: &Owner, noted: &Noted) -> Option<Arc<Origin>> {
+    site.server.is_watched().then(|| {
+        Arc::new(Origin {
+            transport_request_id: noted.request_id.clone(),
+            owner_hash: owner.hash.to_string(),
+            mcp_session_hash: noted.session.as_deref().map(str::to_owned),
+            traceparent: noted.traceparent.clone(),
+        })
+    })
 }
 
 fn hangup(site: &Arc<Site>) -> Hangup {

@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use super::auth::{Owner, short_hash};
+use super::auth::Owner;
+use crate::digest::short;
 use crate::server::in_flight::InFlight;
 use crate::settings::HttpSettings;
 
@@ -84,7 +85,7 @@ impl ProtocolSessions {
                 return Err(full);
             }
         }
-        let hash: Arc<str> = short_hash(&id).into();
+        let hash: Arc<str> = short(&id).into();
         let session =
             Session { owner: owner.clone(), hash: Arc::clone(&hash), calls: Arc::clone(&calls), dies: now + self.ttl, used: now };
         state.live.insert(id.clone(), session);
@@ -166,7 +167,7 @@ mod tests {
     use crate::server::in_flight::Permits;
 
     fn owner(name: &str) -> Owner {
-        Owner { id: name.into(), hash: short_hash(name).into() }
+        Owner { id: name.into(), hash: short(name).into() }
     }
 
     #[test]

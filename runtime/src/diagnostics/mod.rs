@@ -1,0 +1,201 @@
+//! What calls left behind: for a model that asks `lisp_debug`, and for people in files.
+//!
+//! - [`record`]: one call, as much of it as the policy lets through.
+//! - [`ring`]: the last calls of this process.
+//! - [`stats`]: what they come to.
+//! - [`trace`]: a file for each call.
+//! - [`tool`], which is `lisp_debug`.
+//!
+//! Nothing here exists unless an operator asks for it. Every text has passed the redactor.
+
+pub mod record;
+pub mod ring;
+pub mod stats;
+pub mod tool;
+pub mod trace;
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use jiff::Timestamp;
+
+use crate::evaluation::{Call, Evaluation};
+use crate::log::{self, Level};
+use crate::profile::metrics::Metrics;
+use crate::secrets::Redactor;
+use record::{Outcome, Record};
+use ring::Ring;
+use trace::{TraceFile, Traces};
+
+/// How much of programs, contexts and results is kept.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Payloads {
+    /// Sizes and digests.
+    None,
+    /// The beginning of programs, the shape of contexts.
+    Summary,
+    /// Everything.
+    Full,
+}
+
+impl Payloads {
+    /// Its name, as operators write it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Payloads::None => "none",
+            Payloads::Summary => "summary",
+            Payloads::Full => "full",
+        }
+    }
+}
+
+/// What an operator set.
+#[derive(Debug, Clone)]
+pub struct DiagnosticsSettings {
+    /// Whether `lisp_debug` is offered.
+    pub tool: bool,
+    /// Calls that it remembers.
+    pub ring_size: usize,
+    /// Bytes of one of its answers.
+    pub max_response_bytes: usize,
+    /// Where each call leaves a file.
+    pub trace_dir: Option<std::path::PathBuf>,
+    /// How many files stay.
+    pub trace_max_files: usize,
+    /// What of payloads is kept.
+    pub payloads: Payloads,
+}
+
+impl Default for DiagnosticsSettings {
+    /// Nothing: every value comes from the table of settings.
+    fn default() -> Self {
+        DiagnosticsSettings {
+            tool: false,
+            ring_size: 0,
+            max_response_bytes: 0,
+            trace_dir: None,
+            trace_max_files: 0,
+            payloads: Payloads::Summary,
+        }
+    }
+}
+
+/// Where a call came from, beside the client: what HTTP knows of it.
+#[derive(Debug, Clone, serde::Serialize)]
+pub struct Origin {
+    /// The id of the HTTP request.
+    pub transport_request_id: String,
+    /// What stands for the owner.
+    pub owner_hash: String,
+    /// What stands for the protocol session.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub mcp_session_hash: Option<String>,
+    /// The trace that the request is a part of.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub traceparent: Option<String>,
+}
+
+/// Watches calls.
+pub struct Diagnostics {
+    settings: DiagnosticsSettings,
+    with_upstreams: bool,
+    redactor: Redactor,
+    ring: Mutex<Ring>,
+    traces: Option<Traces>,
+}
+
+/// A call that is watched. One that is never finished was lost in a panic.
+pub struct Watch {
+    diagnostics: Arc<Diagnostics>,
+    record: Record,
+    started: Instant,
+    file: Option<TraceFile>,
+}
+
+impl Diagnostics {
+    /// Watches as the settings ask for; `None` where they ask for nothing.
+    pub fn new(settings: &DiagnosticsSettings, with_upstreams: bool, redactor: Redactor) -> Option<Arc<Diagnostics>> {
+        let traces = settings.trace_dir.as_deref().map(|folder| Traces::new(folder, settings.trace_max_files));
+        (settings.tool || traces.is_some()).then(|| {
+            let ring = Mutex::new(Ring::new(if settings.tool { settings.ring_size } else { 0 }));
+            Arc::new(Diagnostics { settings: settings.clone(), with_upstreams, redactor, ring, traces })
+        })
+    }
+
+    /// A call begins.
+    pub fn begin(self: &Arc<Self>, tool: &'static str, request_id: &str, origin: Option<&Origin>) -> Watch {
+        let record = Record::new(tool, request_id, Timestamp::now(), origin.cloned());
+        Watch { diagnostics: Arc::clone(self), record, started: Instant::now(), file: None }
+    }
+
+    fn ring(&self) -> MutexGuard<'_, Ring> {
+        self.ring.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Watch {
+    /// Its arguments are right. The beginning of its trace is written now: a call that ends the process has left that much.
+    pub fn arguments(&mut self, call: &Call) {
+        let Diagnostics { settings, redactor, traces, .. } = &*self.diagnostics;
+        self.record.arguments(call, settings.payloads, redactor);
+        self.file = traces.as_ref().and_then(|traces| traces.open(&self.record));
+    }
+
+    /// It was evaluated; `shown` is the text of the answer, `prints` what it shows of printed lines.
+    pub fn evaluated(mut self, evaluation: &Evaluation, shown: &str) {
+        let record = &mut self.record;
+        match &evaluation.outcome {
+            Ok(value) => {
+                record.outcome = Outcome::Ok;
+                record.result_bytes = Some(shown.len());
+                record.prints_count = Some(evaluation.prints.len());
+                record.truncated = value.truncated;
+            }
+            Err(failure) => {
+                record.outcome = Outcome::error(failure.reason.name(), &failure.message);
+                record.result_bytes = failure.value.as_ref().map(|value| value.text.len());
+            }
+        }
+        if self.diagnostics.settings.payloads == Payloads::Full {
+            record.result = Some(shown.to_owned());
+        }
+        record.analysis = Some(evaluation.analysis);
+        record.evaluation = Some(evaluation.duration.saturating_sub(evaluation.analysis));
+        if let Some(calls) = &evaluation.calls {
+            let result = if evaluation.outcome.is_ok() { shown } else { "" };
+            record.metrics = Some(Metrics::of(result, &evaluation.prints, calls));
+            record.upstream_calls.clone_from(calls);
+        }
+        self.finish();
+    }
+
+    /// It was refused.
+    pub fn refused(mut self, reason: &'static str, message: &str) {
+        self.record.outcome = Outcome::error(reason, &self.diagnostics.redactor.redact_str(message));
+        self.finish();
+    }
+
+    /// It was answered without a program.
+    pub fn answered(mut self, bytes: usize) {
+        self.record.outcome = Outcome::Ok;
+        self.record.result_bytes = Some(bytes);
+        self.finish();
+    }
+
+    fn finish(mut self) {
+        self.record.duration = self.started.elapsed();
+        if let Some(traces) = &self.diagnostics.traces {
+            let file = self.file.take().or_else(|| traces.open(&self.record));
+            let written = file.map(|mut file| file.close(&self.record));
+            if let Some(Err(fault)) = written {
+                log::line(Level::Warn, "trace not written", &[("reason", &fault.to_string())]);
+            }
+        }
+        self.diagnostics.ring().push(self.record);
+    }
+}
+
+/// A duration in milliseconds.
+fn milliseconds(duration: Duration) -> u64 {
+    duration.as_millis() as u64
+}

@@ -1,0 +1,222 @@
+//! One call, as much of it as the policy lets through.
+
+use std::time::Duration;
+
+use jiff::Timestamp;
+use serde_json::{Map, Value, json};
+
+use super::{Origin, Payloads, milliseconds};
+use crate::digest::{hex, sha256};
+use crate::evaluation::Call;
+use crate::profile::metrics::Metrics;
+use crate::secrets::Redactor;
+use crate::upstream::CallRecord;
+
+/// Characters of a program that a summary shows.
+const PREVIEW_CHARS: usize = 200;
+/// Keys of a context that a summary names.
+const MOST_KEYS: usize = 50;
+
+/// A call and what became of it.
+#[derive(Debug)]
+pub struct Record {
+    /// When it began.
+    pub at: Timestamp,
+    /// The tool.
+    pub tool: &'static str,
+    /// The id of its request, as text.
+    pub request_id: String,
+    /// What its transport knows.
+    pub origin: Option<Origin>,
+    /// How it ended.
+    pub outcome: Outcome,
+    /// From its arrival to its answer.
+    pub duration: Duration,
+    /// Reading, analyzing and checking its program.
+    pub analysis: Option<Duration>,
+    /// Evaluating it.
+    pub evaluation: Option<Duration>,
+    /// Its program, by the policy.
+    pub program: Option<Value>,
+    /// Its context, by the policy.
+    pub context: Option<Value>,
+    /// Whether it asked for validation.
+    pub output_schema_present: bool,
+    /// Lines that it printed.
+    pub prints_count: Option<usize>,
+    /// Bytes of its result as text.
+    pub result_bytes: Option<usize>,
+    /// Whether its result was cut.
+    pub truncated: bool,
+    /// Its result, where the policy is `full`.
+    pub result: Option<String>,
+    /// Its calls of upstream tools.
+    pub upstream_calls: Vec<CallRecord>,
+    /// What they came to.
+    pub metrics: Option<Metrics>,
+}
+
+/// How a call ended.
+#[derive(Debug)]
+pub enum Outcome {
+    /// It has not.
+    Open,
+    /// With a value.
+    Ok,
+    /// Without one.
+    Error {
+        /// The documented reason.
+        reason: &'static str,
+        /// What happened.
+        message: String,
+    },
+}
+
+impl Outcome {
+    /// An error.
+    pub fn error(reason: &'static str, message: &str) -> Outcome {
+        Outcome::Error { reason, message: message.to_owned() }
+    }
+
+    /// Its reason, where it is an error.
+    pub fn reason(&self) -> Option<&'static str> {
+        match self {
+            Outcome::Error { reason, .. } => Some(reason),
+            Outcome::Open | Outcome::Ok => None,
+        }
+    }
+
+    /// `ok`, `error` or `open`.
+    pub fn status(&self) -> &'static str {
+        match self {
+            Outcome::Open => "open",
+            Outcome::Ok => "ok",
+            Outcome::Error { .. } => "error",
+        }
+    }
+}
+
+impl Record {
+    /// A call that has just arrived.
+    pub fn new(tool: &'static str, request_id: &str, at: Timestamp, origin: Option<Origin>) -> Record {
+        Record {
+            at,
+            tool,
+            request_id: crate::protocol::message::string(request_id).map_or_else(|| request_id.to_owned(), Into::into),
+            origin,
+            outcome: Outcome::Open,
+            duration: Duration::ZERO,
+            analysis: None,
+            evaluation: None,
+            program: None,
+            context: None,
+            output_schema_present: false,
+            prints_count: None,
+            result_bytes: None,
+            truncated: false,
+            result: None,
+            upstream_calls: Vec::new(),
+            metrics: None,
+        }
+    }
+
+    /// Takes the arguments over, by the policy.
+    pub fn arguments(&mut self, call: &Call, payloads: Payloads, redactor: &Redactor) {
+        let mut program = json!({ "bytes": call.program.len(), "sha256": hex(&sha256(call.program.as_bytes())) });
+        // A digest of a program that holds a secret would let it be guessed at.
+        let clean = redactor.redact_str(&call.program);
+        if clean != call.program.as_str() {
+            program = json!({ "bytes": call.program.len() });
+        }
+        if let Some(members) = program.as_object_mut() {
+            match payloads {
+                Payloads::None => {}
+                Payloads::Summary => {
+                    members.insert("preview".into(), clean.chars().take(PREVIEW_CHARS).collect::<String>().into());
+                }
+                Payloads::Full => {
+                    members.insert("text".into(), clean.into());
+                }
+            }
+        }
+        self.program = Some(program);
+        self.context = call.context.as_deref().map(|context| match payloads {
+            Payloads::None => json!({ "bytes": context.len() }),
+            Payloads::Summary => shape(context, redactor),
+            Payloads::Full => {
+                let clean = redactor.redact_text(context.to_owned());
+                serde_json::from_str(&clean).unwrap_or(Value::String(clean))
+            }
+        });
+        self.output_schema_present = call.output_schema.is_some();
+    }
+
+    /// Milliseconds from its arrival to its answer.
+    pub fn duration_ms(&self) -> u64 {
+        milliseconds(self.duration)
+    }
+
+    /// What `recent` shows of it.
+    pub fn brief(&self) -> Map<String, Value> {
+        let mut shown = self.common();
+        shown.insert("upstream_calls".into(), self.upstream_calls.len().into());
+        shown
+    }
+
+    /// What `get` shows of it.
+    pub fn whole(&self) -> Map<String, Value> {
+        let mut shown = self.common();
+        shown.insert("upstream_calls".into(), json!(self.upstream_calls));
+        if let Some(result) = &self.result {
+            shown.insert("result".into(), result.as_str().into());
+        }
+        if let Outcome::Error { message, .. } = &self.outcome {
+            shown.insert("message".into(), message.as_str().into());
+        }
+        shown
+    }
+
+    fn common(&self) -> Map<String, Value> {
+        let shown = json!({
+            "ts": self.at.to_string(),
+            "tool": self.tool,
+            "request_id": self.request_id,
+            "status": self.outcome.status(),
+            "reason": self.outcome.reason(),
+            "duration_ms": self.duration_ms(),
+            "program": self.program,
+            "context": self.context,
+            "output_schema_present": self.output_schema_present,
+            "prints_count": self.prints_count,
+            "result_bytes": self.result_bytes,
+            "truncated": self.truncated,
+        });
+        let mut shown = if let Value::Object(shown) = shown { shown } else { Map::new() };
+        if let Some(origin) = &self.origin
+            && let Ok(Value::Object(origin)) = serde_json::to_value(origin)
+        {
+            shown.extend(origin);
+        }
+        if let Some(metrics) = &self.metrics {
+            shown.insert("ptc_metrics".into(), json!(metrics));
+        }
+        shown
+    }
+}
+
+/// The keys of a context, with the kind and size of what is under them.
+fn shape(context: &str, redactor: &Redactor) -> Value {
+    let Ok(Value::Object(members)) = serde_json::from_str(context) else { return json!({ "bytes": context.len() }) };
+    let row = |(name, value): (&String, &Value)| {
+        let (kind, count) = match value {
+            Value::Null => ("null", None),
+            Value::Bool(_) => ("boolean", None),
+            Value::Number(_) => ("number", None),
+            Value::String(text) => ("string", Some(text.len())),
+            Value::Array(items) => ("array", Some(items.len())),
+            Value::Object(members) => ("object", Some(members.len())),
+        };
+        (redactor.redact_str(name).into_owned(), json!({ "type": kind, "count": count }))
+    };
+    Value::Object(members.iter().take(MOST_KEYS).map(row).collect())
+}

@@ -1,0 +1,136 @@
+//! `lisp_debug`: what a model may ask of the calls before.
+
+use jiff::{SignedDuration, Timestamp};
+use serde_json::{Map, Value, json};
+
+use super::record::{Outcome, Record};
+use super::{Diagnostics, stats};
+use crate::protocol::message::{Arguments, kind, string};
+
+/// The tool's name.
+pub const NAME: &str = "lisp_debug";
+
+const OPERATIONS: [&str; 3] = ["stats", "recent", "get"];
+const MOST_RECENT: u64 = 200;
+const MOST_SECONDS: u64 = 86_400;
+const ID_BYTES: usize = 256;
+
+/// What clients read of the tool, as `tools/list` has it.
+pub fn described() -> Value {
+    json!({
+        "name": NAME,
+        "description": "How this server is doing. stats: calls, errors, durations, upstream calls. recent: the last calls, newest \
+            first. get: one call by its request_id.",
+        "inputSchema": {
+            "type": "object",
+            "properties": {
+                "op": { "type": "string", "enum": OPERATIONS },
+                "request_id": { "type": "string", "maxLength": ID_BYTES, "description": "For get." },
+                "limit": { "type": "integer", "minimum": 1, "maximum": MOST_RECENT, "description": "For recent; 20 by default." },
+                "errors_only": { "type": "boolean", "description": "For recent." },
+                "since_seconds": { "type": "integer", "minimum": 1, "maximum": MOST_SECONDS },
+            },
+            "required": ["op"],
+            "additionalProperties": false,
+        },
+        "annotations": { "readOnlyHint": true, "destructiveHint": false, "idempotentHint": true, "openWorldHint": false },
+    })
+}
+
+/// The members of an answer, or what is wrong with the arguments.
+pub fn answer(diagnostics: &Diagnostics, arguments: &Arguments<'_>) -> Result<Map<String, Value>, String> {
+    let operation = read_operation(arguments)?;
+    let since = integer(arguments, "since_seconds", MOST_SECONDS)?
+        .map(|seconds| Timestamp::now() - SignedDuration::from_secs(seconds.cast_signed()));
+    let policy = diagnostics.settings.payloads;
+    let head = json!({ "op": operation, "payload_policy": policy.name(), "redaction_applied": true });
+    let mut shown = if let Value::Object(head) = head { head } else { Map::new() };
+    let ring = diagnostics.ring();
+    match operation {
+        "stats" => {
+            let records: Vec<&Record> = ring.newest(since).collect();
+            shown.extend(stats::of(&records, diagnostics.with_upstreams));
+            shown.insert("debug_source".into(), "ring_buffer".into());
+            shown.insert("ring_size".into(), diagnostics.settings.ring_size.into());
+            shown.insert("ring_count".into(), ring.len().into());
+            shown.insert("trace_dir_enabled".into(), diagnostics.traces.is_some().into());
+        }
+        "recent" => {
+            let limit = integer(arguments, "limit", MOST_RECENT)?.unwrap_or(20) as usize;
+            let errors_only = boolean(arguments, "errors_only")?;
+            let records = ring.newest(since).filter(|record| !errors_only || matches!(record.outcome, Outcome::Error { .. }));
+            let calls: Vec<Value> = records.take(limit).map(|record| Value::Object(record.brief())).collect();
+            shown.insert("count".into(), calls.len().into());
+            shown.insert("calls".into(), calls.into());
+        }
+        _ => {
+            let id = request_id(arguments)?;
+            let found = ring.newest(since).find(|record| record.request_id == id);
+            let trace = found.and_then(|record| diagnostics.traces.as_ref()?.find(record));
+            shown.insert("source".into(), if trace.is_some() { "trace_file" } else { "ring_buffer" }.into());
+            shown.insert("found".into(), found.is_some().into());
+            shown.insert("request_id".into(), id.into());
+            match (trace, found) {
+                (Some(lines), _) => drop(shown.insert("record".into(), lines.into())),
+                (None, Some(record)) => drop(shown.insert("record".into(), record.whole().into())),
+                (None, None) => {}
+            }
+        }
+    }
+    drop(ring);
+    Ok(within(shown, diagnostics.settings.max_response_bytes))
+}
+
+/// Leaves out what is too much, and says so.
+fn within(mut shown: Map<String, Value>, most: usize) -> Map<String, Value> {
+    let bytes = |shown: &Map<String, Value>| serde_json::to_string(shown).map_or(0, |text| text.len());
+    if bytes(&shown) <= most {
+        return shown;
+    }
+    shown.insert("truncated".into(), true.into());
+    // The oldest calls of a list, half of them each time.
+    while bytes(&shown) > most
+        && let Some(Value::Array(calls)) = shown.get_mut("calls")
+        && !calls.is_empty()
+    {
+        calls.truncate(calls.len() / 2);
+        let count = calls.len();
+        shown.insert("count".into(), count.into());
+    }
+    for part in ["payload_reduction", "by_tool", "upstream_calls", "record"] {
+        if bytes(&shown) > most {
+            shown.remove(part);
+        }
+    }
+    shown
+}
+
+fn read_operation(arguments: &Arguments<'_>) -> Result<&'static str, String> {
+    let all = OPERATIONS.join(", ");
+    let Some(raw) = arguments.get("op") else { return Err(format!("argument `op` is required (one of: {all})")) };
+    let named = string(raw).and_then(|name| OPERATIONS.into_iter().find(|operation| *operation == name));
+    named.ok_or_else(|| format!("argument `op` must be one of {all} (got: {raw})"))
+}
+
+fn integer(arguments: &Arguments<'_>, name: &str, most: u64) -> Result<Option<u64>, String> {
+    let Some(raw) = arguments.get(name).filter(|raw| *raw != "null") else { return Ok(None) };
+    if kind(raw) != "integer" {
+        return Err(format!("argument `{name}` must be an integer (got: {raw})"));
+    }
+    let number = raw.parse().ok().filter(|number| (1..=most).contains(number));
+    number.map(Some).ok_or_else(|| format!("argument `{name}` must be between 1 and {most} (got: {raw})"))
+}
+
+fn boolean(arguments: &Arguments<'_>, name: &str) -> Result<bool, String> {
+    match arguments.get(name) {
+        None | Some("null" | "false") => Ok(false),
+        Some("true") => Ok(true),
+        Some(raw) => Err(format!("argument `{name}` must be a boolean (got: {raw})")),
+    }
+}
+
+fn request_id(arguments: &Arguments<'_>) -> Result<String, String> {
+    let id = arguments.get("request_id").and_then(string);
+    let id = id.ok_or("argument `request_id` is required for op=get")?;
+    if id.len() > ID_BYTES { Err(format!("argument `request_id` exceeds {ID_BYTES} bytes")) } else { Ok(id.into_owned()) }
+}

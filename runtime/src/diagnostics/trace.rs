@@ -1,0 +1,131 @@
+//! A file for each call: one JSON object a line.
+//!
+//! The line of a call's beginning is written before it runs and the rest when it ends, each with one write: a process that dies
+//! leaves whole lines, and a beginning without an end is the call that it died in.
+
+use std::collections::VecDeque;
+use std::fs::{File, OpenOptions};
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
+
+use serde_json::{Map, Value, json};
+
+use super::milliseconds;
+use super::record::{Outcome, Record};
+use crate::log::{self, Level};
+
+const PREFIX: &str = "ptc-";
+const SUFFIX: &str = ".jsonl";
+
+/// A folder of trace files, of which the newest stay.
+#[derive(Debug)]
+pub struct Traces {
+    folder: PathBuf,
+    most: usize,
+    /// Names from the oldest to the newest.
+    files: Mutex<VecDeque<String>>,
+    next: AtomicU64,
+}
+
+/// The file of a call that runs.
+#[derive(Debug)]
+pub struct TraceFile(File);
+
+impl Traces {
+    /// Files go into that folder; those of earlier processes count.
+    pub fn new(folder: &Path, most: usize) -> Traces {
+        let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+        let names = entries.filter_map(|entry| entry.file_name().into_string().ok());
+        let mut names: Vec<String> = names.filter(|name| name.starts_with(PREFIX) && name.ends_with(SUFFIX)).collect();
+        // They begin with their time.
+        names.sort_unstable();
+        Traces { folder: folder.to_owned(), most, files: Mutex::new(names.into()), next: AtomicU64::new(0) }
+    }
+
+    /// Begins a call's file; `None` where that fails, which is logged.
+    pub fn open(&self, record: &Record) -> Option<TraceFile> {
+        let number = self.next.fetch_add(1, Ordering::Relaxed);
+        let pid = std::process::id();
+        let name = format!("{PREFIX}{:016}-{pid}-{number}-{}{SUFFIX}", record.at.as_microsecond(), record.tool);
+        let begun = OpenOptions::new().create_new(true).append(true).open(self.folder.join(&name));
+        let begun = begun.map(TraceFile).and_then(|mut file| {
+            let mut members = record.whole();
+            members.retain(|name, _| !["duration_ms", "status", "reason", "upstream_calls"].contains(&name.as_str()));
+            file.write([event("call.start", members)])?;
+            Ok(file)
+        });
+        match begun {
+            Ok(file) => {
+                self.keep(name);
+                Some(file)
+            }
+            Err(fault) => {
+                log::line(Level::Warn, "trace not written", &[("file", &name), ("reason", &fault.to_string())]);
+                None
+            }
+        }
+    }
+
+    /// The lines of the newest file of that request, as values.
+    pub fn find(&self, record: &Record) -> Option<Vec<Value>> {
+        let time = format!("{PREFIX}{:016}-{}-", record.at.as_microsecond(), std::process::id());
+        let name = {
+            let files = self.files.lock().unwrap_or_else(PoisonError::into_inner);
+            files
+                .iter()
+                .rev()
+                .find(|name| name.starts_with(&time) && name.ends_with(&format!("-{}{SUFFIX}", record.tool)))?
+                .clone()
+        };
+        let text = std::fs::read_to_string(self.folder.join(name)).ok()?;
+        Some(text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect())
+    }
+
+    fn keep(&self, name: String) {
+        let mut files = self.files.lock().unwrap_or_else(PoisonError::into_inner);
+        files.push_back(name);
+        while files.len() > self.most {
+            let Some(oldest) = files.pop_front() else { break };
+            // Somebody else may have taken it away.
+            let _ = std::fs::remove_file(self.folder.join(oldest));
+        }
+    }
+}
+
+impl TraceFile {
+    /// Writes what became of the call.
+    pub fn close(&mut self, record: &Record) -> std::io::Result<()> {
+        let mut lines = Vec::new();
+        for (name, took) in [("analyze", record.analysis), ("eval", record.evaluation)] {
+            let span = took.map(|took| json!({ "span": name, "duration_us": took.as_micros() as u64 }));
+            lines.extend(span.and_then(members).map(|members| event("span", members)));
+        }
+        for call in &record.upstream_calls {
+            let mut span = members(json!(call)).unwrap_or_default();
+            span.insert("span".into(), "upstream_call".into());
+            lines.push(event("span", span));
+        }
+        let mut end = record.whole();
+        end.retain(|name, _| !["program", "context", "upstream_calls", "output_schema_present"].contains(&name.as_str()));
+        end.insert("upstream_call_count".into(), record.upstream_calls.len().into());
+        end.insert("duration_ms".into(), milliseconds(record.duration).into());
+        lines.push(event(if matches!(record.outcome, Outcome::Ok) { "call.success" } else { "call.fail" }, end));
+        self.write(lines)
+    }
+
+    fn write(&mut self, lines: impl IntoIterator<Item = Value>) -> std::io::Result<()> {
+        let text = lines.into_iter().fold(String::new(), |text, line| text + &line.to_string() + "\n");
+        self.0.write_all(text.as_bytes())
+    }
+}
+
+fn event(name: &str, mut members: Map<String, Value>) -> Value {
+    members.insert("event".into(), name.into());
+    Value::Object(members)
+}
+
+fn members(value: Value) -> Option<Map<String, Value>> {
+    if let Value::Object(members) = value { Some(members) } else { None }
+}

@@ -1,0 +1,212 @@
+//! `tools/call`.
+
+use std::sync::Arc;
+
+use ptc_catalog::StoredProgram;
+
+use super::caller::Answer;
+use super::dispatch::{Request, Server, TOOL_NAME};
+use super::in_flight::{Denied, Place};
+use crate::diagnostics::{self, Watch};
+use crate::evaluation::{Call, Evaluation, Past, Reason};
+use crate::log::{self, Level};
+use crate::profile::answer;
+use crate::protocol::message;
+use crate::protocol::reply::{ErrorBody, INVALID_PARAMS, INVALID_REQUEST};
+use crate::protocol::revision::Era;
+use crate::session::tools::Tool as SessionTool;
+use crate::session::{self, Lease, Sessions};
+
+/// A tool that this server has.
+#[derive(Clone, Copy)]
+enum Tool<'s> {
+    Eval,
+    Stored(&'static StoredProgram),
+    Session(&'s Arc<Sessions>, SessionTool, &'static str),
+    Debug(&'s Arc<diagnostics::Diagnostics>),
+}
+
+/// Why a call does not run, with what helps.
+struct Refused {
+    reason: Reason,
+    message: String,
+    feedback: &'static str,
+}
+
+impl Server {
+    pub(super) fn call(&self, request: Request<'_>) {
+        let Request { params, era, caller, .. } = request;
+        let name = match params.name.map(message::string) {
+            None => return request.error(&ErrorBody::new(INVALID_PARAMS, "Invalid params: tools/call needs a tool's name")),
+            Some(name) => name.unwrap_or_default(),
+        };
+        let tool = match self.tool(&name) {
+            Ok(tool) => tool,
+            Err(refused) => return self.refuse(request, None, refused),
+        };
+        if let Tool::Debug(diagnostics) = tool {
+            let answer = match diagnostics::tool::answer(diagnostics, &params.arguments) {
+                Ok(members) => answer::data_result(&members, false, era),
+                Err(message) => self.data_fault(Reason::ArgsError.name(), &message, era),
+            };
+            return request.result(&answer);
+        }
+        let watch = self.diagnostics.as_ref().map(|d| d.begin(tool.name(), request.id, caller.origin.as_deref()));
+        if caller.calls.is_shut_down() {
+            return self.refuse(request, watch, Refused::shut_down());
+        }
+        let lease = match tool {
+            Tool::Session(sessions, SessionTool::Eval, _) => {
+                let lease = session::tools::session_id(&params.arguments).and_then(|id| sessions.begin(&caller.owner, &id));
+                match lease {
+                    Ok(lease) => Some(lease),
+                    Err(fault) => return self.session_fault(request, watch, &fault),
+                }
+            }
+            Tool::Session(sessions, tool, _) => {
+                match session::tools::answer(tool, sessions, &caller.owner, &params.arguments) {
+                    Ok(members) => {
+                        let answer = answer::data_result(&members, false, era);
+                        finish(watch, |watch| watch.answered(answer.len()));
+                        request.result(&answer);
+                    }
+                    Err(fault) => self.session_fault(request, watch, &fault),
+                }
+                return;
+            }
+            Tool::Eval | Tool::Stored(_) | Tool::Debug(_) => None,
+        };
+        let read = match tool {
+            Tool::Stored(program) => Call::of_stored(program, &params.arguments, &self.settings),
+            _ => Call::read(&params.arguments, &self.settings),
+        };
+        let call = match read {
+            Ok(call) => call,
+            Err(message) => return self.refuse(request, watch, Refused { reason: Reason::ArgsError, message, feedback: "" }),
+        };
+        let place = match caller.calls.enter(request.id) {
+            Ok(place) => place,
+            Err(Denied::DuplicateId) => {
+                let message = format!("Invalid Request: id {} is already in flight", request.id);
+                finish(watch, |watch| watch.refused(Reason::ArgsError.name(), &message));
+                return request.error(&ErrorBody::new(INVALID_REQUEST, message));
+            }
+            Err(Denied::ShutDown) => return self.refuse(request, watch, Refused::shut_down()),
+            Err(Denied::Busy) => return self.refuse(request, watch, Refused::busy("server", self.permits.most())),
+            Err(Denied::ClientBusy) => return self.refuse(request, watch, Refused::busy("client", caller.calls.most())),
+        };
+        self.start(request, call, lease, place, watch);
+    }
+
+    fn tool(&self, name: &str) -> Result<Tool<'_>, Refused> {
+        if let Some(program) = self.deployment.program(name) {
+            return Ok(Tool::Stored(program));
+        }
+        let session_tool = SessionTool::ALL.iter().find(|(known, _)| *known == name);
+        match (name, session_tool, &self.sessions, &self.diagnostics) {
+            (TOOL_NAME, ..) => Ok(Tool::Eval),
+            (_, Some((name, tool)), Some(sessions), _) => Ok(Tool::Session(sessions, *tool, name)),
+            (diagnostics::tool::NAME, _, _, Some(diagnostics)) if self.settings.diagnostics.tool => Ok(Tool::Debug(diagnostics)),
+            (_, _, sessions, _) => {
+                let feedback = match (sessions, session_tool) {
+                    (Some(_), _) => "The tools of this server are `lisp_eval` and `lisp_session_…`.",
+                    (None, Some(_)) => "Sessions are off: the server has to be started with --sessions.",
+                    (None, None) if self.deployment.programs.is_empty() => "The only tool of this server is `lisp_eval`.",
+                    (None, None) => "`tools/list` names the tools of this server.",
+                };
+                Err(Refused { reason: Reason::UnknownTool, message: format!("unknown tool: {name}"), feedback })
+            }
+        }
+    }
+
+    /// Has the pool evaluate.
+    fn start(&self, request: Request<'_>, call: Call, lease: Option<Lease>, place: Place, mut watch: Option<Watch>) {
+        if log::enabled(Level::Debug) {
+            log::line(Level::Debug, "call", &[("id", request.id), ("program", &call.program)]);
+        }
+        let (id, era, profile) = (request.id.to_owned(), request.era, self.settings.response_profile);
+        let evaluator = Arc::clone(&self.evaluator);
+        let answers = Arc::clone(request.answers);
+        let cancel = place.cancel.clone();
+        if let Some(watch) = &mut watch {
+            watch.arguments(&call);
+        }
+        self.pool.spawn(
+            move || {
+                let past = lease.as_ref().map_or_else(Past::default, |lease| lease.kept.past());
+                let mut evaluation = evaluator.evaluate(&call, &cancel, past);
+                if let Some(lease) = lease {
+                    lease.settle(&mut evaluation);
+                }
+                let answer = if call.stored.is_some() { answer::stored_result } else { answer::tool_result };
+                (answer(&evaluation, profile, era), evaluation)
+            },
+            move |done| {
+                let (result, evaluation) = done.unwrap_or_else(|panicked| {
+                    log::line(Level::Error, "evaluation panicked", &[("message", &panicked.0)]);
+                    let evaluation = Evaluation::panicked(&panicked);
+                    (answer::tool_result(&evaluation, profile, era), evaluation)
+                });
+                // Before the answer: whoever has it may ask about it.
+                finish(watch, |watch| {
+                    let shown = evaluation.outcome.as_ref().map_or_else(|_| "".into(), answer::shown);
+                    watch.evaluated(&evaluation, &shown);
+                });
+                // A cancelled request is not answered; where the answer came first, the client drops it.
+                if !place.cancel.is_cancelled() {
+                    answers.send(Answer::result(&id, &result), Some(place));
+                }
+                drop(evaluation);
+            },
+        );
+    }
+
+    fn refuse(&self, request: Request<'_>, watch: Option<Watch>, refused: Refused) {
+        let Refused { reason, message, feedback } = refused;
+        finish(watch, |watch| watch.refused(reason.name(), &message));
+        request.result(&answer::refusal(reason, message, feedback, self.settings.response_profile, request.era));
+    }
+
+    fn session_fault(&self, request: Request<'_>, watch: Option<Watch>, fault: &session::Fault) {
+        let message = fault.to_string();
+        finish(watch, |watch| watch.refused(fault.reason(), &message));
+        request.result(&self.data_fault(fault.reason(), &message, request.era));
+    }
+
+    /// An error of a tool that answers with data in every profile.
+    fn data_fault(&self, reason: &str, message: &str, era: Era) -> String {
+        let message = self.redactor.redact_str(message).into_owned();
+        let members = [("status", "error"), ("reason", reason), ("message", &message), ("feedback", &message)];
+        let members = members.into_iter().map(|(name, text)| (name.to_owned(), serde_json::Value::from(text))).collect();
+        answer::data_result(&members, true, era)
+    }
+}
+
+impl Tool<'_> {
+    fn name(self) -> &'static str {
+        match self {
+            Tool::Eval => TOOL_NAME,
+            Tool::Stored(program) => program.name,
+            Tool::Session(_, _, name) => name,
+            Tool::Debug(_) => diagnostics::tool::NAME,
+        }
+    }
+}
+
+impl Refused {
+    fn shut_down() -> Refused {
+        let message = "the server was shut down and takes no more calls".into();
+        Refused { reason: Reason::ShuttingDown, message, feedback: "Start a new server process for further calls." }
+    }
+
+    fn busy(who: &str, most: usize) -> Refused {
+        let feedback = "Wait for an earlier call to finish, then send the same call again.";
+        Refused { reason: Reason::Busy, message: format!("{who} busy: {most} concurrent calls in flight"), feedback }
+    }
+}
+
+fn finish(watch: Option<Watch>, end: impl FnOnce(Watch)) {
+    if let Some(watch) = watch {
+        end(watch);
+    }
+}

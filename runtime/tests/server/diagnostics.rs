@@ -1,0 +1,210 @@
+//! `lisp_debug` and trace files, of real servers.
+
+use serde_json::{Value, json};
+
+use crate::Test;
+use crate::peer::Peer;
+
+/// The tests of this module.
+pub(crate) const TESTS: &[Test] = &[
+    ("diagnostics::off_unless_asked_for", off_unless_asked_for),
+    ("diagnostics::what_stats_recent_and_get_tell", what_stats_recent_and_get_tell),
+    ("diagnostics::wrong_arguments_are_named", wrong_arguments_are_named),
+    ("diagnostics::answers_stay_within_their_bytes", answers_stay_within_their_bytes),
+    ("diagnostics::a_file_for_each_call", a_file_for_each_call),
+    ("diagnostics::policies_of_payloads", policies_of_payloads),
+    ("diagnostics::upstream_calls_and_what_they_came_to", upstream_calls_and_what_they_came_to),
+    ("diagnostics::a_call_that_ends_the_process_has_left_its_beginning", a_call_that_ends_the_process_has_left_its_beginning),
+];
+
+fn call(server: &mut Peer, id: &Value, tool: &str, arguments: &Value) -> Value {
+    let params = json!({ "name": tool, "arguments": arguments });
+    server.send(&json!({ "jsonrpc": "2.0", "id": id, "method": "tools/call", "params": params }).to_string());
+    serde_json::from_str::<Value>(&server.receive()).expect("a line of JSON")["result"].clone()
+}
+
+fn debug(server: &mut Peer, arguments: &Value) -> Value {
+    let result = call(server, &json!("debug"), "lisp_debug", arguments);
+    assert_eq!(result["content"][0]["text"].as_str(), Some(result["structuredContent"].to_string().as_str()));
+    result["structuredContent"].clone()
+}
+
+fn eval(server: &mut Peer, id: u64, program: &str) -> Value {
+    call(server, &json!(id), "lisp_eval", &json!({ "program": program }))
+}
+
+fn off_unless_asked_for() {
+    let mut server = Peer::start(&[]);
+    let answer = call(&mut server, &json!(1), "lisp_debug", &json!({ "op": "stats" }));
+    assert!(answer["isError"] == true && answer.to_string().contains("unknown_tool"), "{answer}");
+}
+
+fn what_stats_recent_and_get_tell() {
+    let mut server = Peer::start(&["--debug-tool", "--response-profile", "slim", "--sessions"]);
+    assert_eq!(debug(&mut server, &json!({ "op": "stats" }))["window"], json!({ "calls": 0, "from": null, "to": null }));
+    let program = "(println \"p\") (+ 1 2)";
+    call(&mut server, &json!(4), "lisp_eval", &json!({ "program": program, "context": { "a": [1, 2] } }));
+    eval(&mut server, 5, "(+");
+    call(&mut server, &json!(6), "lisp_eval", &json!({}));
+    eval(&mut server, 7, "(fail 1)");
+    call(&mut server, &json!(8), "lisp_session_start", &json!({}));
+    call(&mut server, &json!(9), "lisp_session_eval", &json!({ "session_id": "nope", "program": "1" }));
+    call(&mut server, &json!(10), "another", &json!({}));
+
+    let stats = debug(&mut server, &json!({ "op": "stats" }));
+    let eval = &stats["by_tool"]["lisp_eval"];
+    assert_eq!((&eval["calls"], &eval["ok"], &eval["error"]), (&json!(4), &json!(1), &json!(3)), "{stats}");
+    assert_eq!(eval["error_rate"], 0.75);
+    assert!(eval["duration_ms"]["p50"].is_u64() && eval["duration_ms"]["max"].is_u64(), "{stats}");
+    let reasons = json!({ "args_error": 1, "fail": 1, "parse_error": 1, "session_not_found": 1 });
+    assert_eq!(stats["errors"]["by_reason"], reasons);
+    assert_eq!((&stats["ring_count"], &stats["ring_size"]), (&json!(6), &json!(500)), "neither its own calls nor unknown tools");
+    assert_eq!((&stats["payload_policy"], &stats["redaction_applied"]), (&json!("summary"), &json!(true)));
+    assert_eq!(stats.get("upstream_calls"), None);
+
+    let recent = debug(&mut server, &json!({ "op": "recent", "limit": 3 }));
+    let ids: Vec<_> = recent["calls"].as_array().expect("a list").iter().map(|call| call["request_id"].clone()).collect();
+    assert_eq!((ids, &recent["count"]), (vec![json!("9"), json!("8"), json!("7")], &json!(3)));
+    let errors = debug(&mut server, &json!({ "op": "recent", "errors_only": true, "since_seconds": 3600 }));
+    assert_eq!(errors["count"], 4);
+
+    let got = debug(&mut server, &json!({ "op": "get", "request_id": "4" }));
+    let record = &got["record"];
+    assert_eq!((&got["found"], &got["source"]), (&json!(true), &json!("ring_buffer")));
+    assert_eq!(record["program"]["preview"], program);
+    assert_eq!(record["program"]["sha256"], "9c6bb30db1f756e816b01069208fef1bf5c0ba9e6709114c1fe099411d54bb99");
+    assert_eq!(record["context"], json!({ "a": { "type": "array", "count": 2 } }));
+    assert_eq!((&record["result_bytes"], &record["prints_count"], &record["status"]), (&json!(8), &json!(1), &json!("ok")));
+    let missing = debug(&mut server, &json!({ "op": "get", "request_id": "nope" }));
+    assert_eq!((&missing["found"], missing.get("record")), (&json!(false), None));
+}
+
+fn wrong_arguments_are_named() {
+    let mut server = Peer::start(&["--debug-tool"]);
+    for (arguments, message) in [
+        (json!({}), "argument `op` is required (one of: stats, recent, get)"),
+        (json!({ "op": "zap" }), "argument `op` must be one of stats, recent, get (got: \"zap\")"),
+        (json!({ "op": "recent", "limit": 0 }), "argument `limit` must be between 1 and 200 (got: 0)"),
+        (json!({ "op": "recent", "limit": "x" }), "argument `limit` must be an integer (got: \"x\")"),
+        (json!({ "op": "recent", "errors_only": "x" }), "argument `errors_only` must be a boolean (got: \"x\")"),
+        (json!({ "op": "stats", "since_seconds": 90000 }), "argument `since_seconds` must be between 1 and 86400 (got: 90000)"),
+        (json!({ "op": "get" }), "argument `request_id` is required for op=get"),
+        (json!({ "op": "get", "request_id": "x".repeat(300) }), "argument `request_id` exceeds 256 bytes"),
+    ] {
+        let answer = call(&mut server, &json!(1), "lisp_debug", &arguments);
+        let data = &answer["structuredContent"];
+        assert_eq!((&data["reason"], &data["message"]), (&json!("args_error"), &json!(message)), "{answer}");
+    }
+}
+
+fn answers_stay_within_their_bytes() {
+    let mut server = Peer::start(&["--debug-tool", "--max-debug-response-bytes", "1", "--debug-ring-size", "1"]);
+    for id in 0..40 {
+        eval(&mut server, id, &format!("\"{}\"", "x".repeat(300)));
+    }
+    // Ten at least, and four kilobytes at least.
+    let stats = debug(&mut server, &json!({ "op": "stats" }));
+    assert_eq!((&stats["ring_size"], &stats["ring_count"]), (&json!(10), &json!(10)));
+    let recent = debug(&mut server, &json!({ "op": "recent" }));
+    assert_eq!(recent["truncated"], true);
+    assert!(recent.to_string().len() <= 4096 && recent["count"].as_u64().is_some_and(|count| count > 1), "{recent}");
+}
+
+/// The files of a folder, oldest first, each as its lines.
+fn traces(folder: &std::path::Path) -> Vec<Vec<Value>> {
+    let mut files: Vec<_> =
+        std::fs::read_dir(folder).expect("the folder is there").map(|entry| entry.expect("readable").path()).collect();
+    files.sort();
+    let lines = |path: &std::path::PathBuf| {
+        let text = std::fs::read_to_string(path).expect("text");
+        text.lines().map(|line| serde_json::from_str(line).expect("whole lines of JSON")).collect()
+    };
+    files.iter().map(lines).collect()
+}
+
+fn folder(name: &str) -> std::path::PathBuf {
+    let folder = std::env::temp_dir().join(format!("ptc-{name}-{}", std::process::id()));
+    let _ = std::fs::remove_dir_all(&folder);
+    std::fs::create_dir_all(&folder).expect("a folder");
+    folder
+}
+
+fn a_file_for_each_call() {
+    let folder = folder("traces");
+    let path = folder.to_str().expect("plain text");
+    let mut server = Peer::start(&["--trace-dir", path, "--trace-max-files", "3", "--debug-tool"]);
+    for id in 1..=5 {
+        eval(&mut server, id, "(+ 1 2)");
+    }
+    let files = traces(&folder);
+    assert_eq!(files.len(), 3, "the oldest are gone");
+    let events: Vec<&str> = files[0].iter().map(|line| line["event"].as_str().expect("its name")).collect();
+    assert_eq!(events, ["call.start", "span", "span", "call.success"]);
+    assert_eq!(files[0][0]["request_id"], "3");
+    assert_eq!((&files[0][1]["span"], &files[0][2]["span"]), (&json!("analyze"), &json!("eval")));
+    let got = debug(&mut server, &json!({ "op": "get", "request_id": "5" }));
+    assert_eq!((&got["source"], &got["record"][0]["event"]), (&json!("trace_file"), &json!("call.start")));
+    // A later process counts what an earlier one left.
+    drop(server);
+    let mut server = Peer::start(&["--trace-dir", path, "--trace-max-files", "2"]);
+    call(&mut server, &json!("x"), "lisp_eval", &json!({}));
+    let files = traces(&folder);
+    assert_eq!((files.len(), &files[1][1]["event"], &files[1][1]["reason"]), (2, &json!("call.fail"), &json!("args_error")));
+    drop(server);
+    let _ = std::fs::remove_dir_all(&folder);
+}
+
+fn policies_of_payloads() {
+    let folder = folder("policies");
+    let path = folder.to_str().expect("plain text");
+    for (policy, program, context, result) in [
+        ("none", json!(null), json!({ "bytes": 16 }), json!(null)),
+        ("summary", json!(null), json!({ "word": { "type": "string", "count": 5 } }), json!(null)),
+        ("full", json!("[:seen data/word]"), json!({ "word": "plain" }), json!("user=> [:seen \"plain\"]")),
+    ] {
+        let mut server = Peer::start(&["--trace-dir", path, "--trace-payloads", policy, "--trace-max-files", "1"]);
+        let arguments = json!({ "program": "[:seen data/word]", "context": { "word": "plain" } });
+        call(&mut server, &json!(1), "lisp_eval", &arguments);
+        let lines = traces(&folder).remove(0);
+        assert_eq!((&lines[0]["program"]["bytes"], &lines[0]["program"]["text"]), (&json!(17), &program), "{policy}");
+        assert_eq!(lines[0]["program"].get("preview").is_some(), policy == "summary");
+        assert_eq!(lines[0]["context"], context, "{policy}");
+        assert_eq!(lines.last().expect("lines")["result"], result, "{policy}");
+        let text = lines.iter().map(Value::to_string).collect::<String>();
+        assert!(policy == "full" || !text.contains("plain\""), "{policy}: {text}");
+    }
+    let _ = std::fs::remove_dir_all(&folder);
+}
+
+fn upstream_calls_and_what_they_came_to() {
+    let folder = folder("upstreams");
+    let path = folder.to_str().expect("plain text");
+    let mut server = Peer::start_as("aggregator", &["--debug-tool", "--trace-dir", path]);
+    eval(&mut server, 1, "1");
+    let text = "x".repeat(1000);
+    eval(&mut server, 2, &format!(r#"(count (:value (tool/call {{:server "child" :tool "echo" :args {{:text "{text}"}}}})))"#));
+    let stats = debug(&mut server, &json!({ "op": "stats" }));
+    assert_eq!(stats["upstream_calls"]["total"], 1, "{stats}");
+    let reduction = &stats["payload_reduction"];
+    assert_eq!((&reduction["calls_with_metrics"], &reduction["total_upstream_result_bytes"]), (&json!(2), &json!(1002)));
+    assert_eq!((&reduction["reduction_ratio"]["max"], &reduction["top_reducers"][0]["request_id"]), (&json!(91.09), &json!("2")));
+    let files = traces(&folder);
+    let spans: Vec<&Value> = files[1].iter().filter(|line| line["span"] == "upstream_call").collect();
+    assert_eq!((spans.len(), &spans[0]["status"]), (1, &json!("ok")), "{files:?}");
+    drop(server);
+    let _ = std::fs::remove_dir_all(&folder);
+}
+
+fn a_call_that_ends_the_process_has_left_its_beginning() {
+    let folder = folder("killed");
+    let mut server = Peer::start(&["--trace-dir", folder.to_str().expect("plain text"), "--program-timeout-ms", "600000"]);
+    server.call("1", "(loop [i 0] (recur (inc i)))");
+    while traces(&folder).first().is_none_or(Vec::is_empty) {
+        std::thread::yield_now();
+    }
+    server.signal(rustix::process::Signal::KILL);
+    server.end();
+    let files = traces(&folder);
+    assert_eq!((files.len(), files[0].len(), &files[0][0]["event"]), (1, 1, &json!("call.start")));
+    let _ = std::fs::remove_dir_all(&folder);
+}
