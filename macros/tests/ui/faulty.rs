@@ -1,0 +1,3 @@
+ptc_macros::catalog!("configs/faulty.json");
+
+fn main() {}

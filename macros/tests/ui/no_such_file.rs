@@ -1,0 +1,3 @@
+ptc_macros::catalog!("configs/upstream.json");
+
+fn main() {}

@@ -1,0 +1,3 @@
+ptc_macros::catalog!("configs/not_pinned.json");
+
+fn main() {}

@@ -1,0 +1,3 @@
+ptc_macros::catalog!("configs/petstore.json", structs);
+
+fn main() {}
