@@ -1,4 +1,4 @@
-//! `ptc-compile run`: a config served without a binary of its own, as processes.
+//! `ptc-compile run` and `repl`: a config served, or tried, without a binary of its own, as processes.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -27,9 +27,13 @@ impl Folder {
 
     /// `ptc-compile run` with nothing of this process's configs around it.
     fn run(&self, args: &[&str]) -> Command {
+        self.command("run", args)
+    }
+
+    fn command(&self, name: &str, args: &[&str]) -> Command {
         let mut command = Command::new(ptc_compile());
-        command.arg("run").args(args).current_dir(self.0.path());
-        for name in ["PTC_RUNNER_MCP_UPSTREAMS", "PTC_RUNNER_MCP_CATALOG_SNAPSHOT_MODE"] {
+        command.arg(name).args(args).current_dir(self.0.path());
+        for name in ["PTC_RUNNER_UPSTREAMS", "PTC_RUNNER_MCP_UPSTREAMS", "PTC_RUNNER_MCP_CATALOG_SNAPSHOT_MODE"] {
             command.env_remove(name);
         }
         command.env("XDG_CONFIG_HOME", self.0.path().join("nothing here"));
@@ -174,4 +178,46 @@ fn its_flags_are_those_of_a_pinned_binary() {
     for flag in ptc_runtime::settings::flags() {
         assert!(help.contains(&format!("--{} ", flag.name)) && help.contains(flag.env), "{}", flag.name);
     }
+}
+
+#[test]
+fn a_repl_is_live_and_has_its_own_variable() {
+    let folder = Folder::new(&[("notes", &notes()), ("dead", &dead())]);
+    let other = Folder::new(&[("other", &dead())]);
+    let servers = "(map (juxt :name :tool_count) (tool/servers))";
+    let script = [
+        "-e",
+        servers,
+        "-e",
+        "(def n (count (dir \"notes\")))",
+        "-e",
+        "[n (:ok (tool/call {:server \"notes\" :tool \"list_notes\"}))]",
+    ];
+    let named = run(folder.command("repl", &["upstreams.json"]).args(script)).success();
+    assert_eq!(named, "user=> [[\"dead\" 0] [\"notes\" 0]]\nuser=> #'n\nuser=> [2 true]\n");
+    let by_variable = |name: &str| {
+        let mut command = folder.command("repl", &["-e", "(map :name (tool/servers))"]);
+        command.env("PTC_RUNNER_MCP_UPSTREAMS", other.config()).env(name, folder.config());
+        run(&mut command).success()
+    };
+    assert_eq!(by_variable("PTC_RUNNER_UPSTREAMS"), "user=> [\"dead\" \"notes\"]\n");
+    assert_eq!(by_variable("UNRELATED"), "user=> [\"other\"]\n");
+    // Budgets have the documented names.
+    let calls = r#"(count (filter :ok (pmap (fn [_] (tool/call {:server "notes" :tool "list_notes"})) (range 9))))"#;
+    let most = [
+        "upstreams.json",
+        "--max-tool-calls",
+        "4",
+        "--max-catalog-ops=1",
+        "-e",
+        calls,
+        "-e",
+        r#"(map nil? [(tool/servers) (tool/servers)])"#,
+    ];
+    assert_eq!(run(&mut folder.command("repl", &most)).success(), "user=> 4\nuser=> [false true]\n");
+    // Frozen, the dead one is noticed at once.
+    let frozen = run(&mut folder.command("repl", &["upstreams.json", "--catalog-snapshot-mode=frozen", "-e", "1"]));
+    assert_eq!((frozen.code, frozen.stdout.as_str()), (Some(1), ""), "{}", frozen.stderr);
+    let plain = run(&mut folder.command("repl", &["-e", "(+ 1 2)"])).success();
+    assert_eq!(plain, "user=> 3\n");
 }

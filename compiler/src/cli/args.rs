@@ -33,6 +33,8 @@ pub(crate) struct Cli {
 pub(crate) enum Command {
     /// Serve a config without building: MCP on standard input and output
     Run(Serve),
+    /// Evaluate programs one after the other, with the upstreams of a config
+    Repl(Serve),
     /// Explain a diagnostic code: cause, example, fix
     Explain(Explain),
     /// List what of an OpenAPI document can be included, and why the rest cannot
@@ -47,9 +49,9 @@ pub(crate) enum Command {
     Schema,
 }
 
-/// `ptc-compile run`. Its options are those of a pinned binary, which the runtime reads from its own table.
+/// `ptc-compile run`, `ptc-compile repl`. Their options are those of a pinned binary, which the runtime reads from its own table.
 #[derive(Debug, Args)]
-#[command(disable_help_flag = true, override_usage = "ptc-compile run [CONFIG] [flags]")]
+#[command(disable_help_flag = true)]
 pub(crate) struct Serve {
     /// The config, usually `upstreams.json`, and flags of the server; `--help` lists them
     #[arg(trailing_var_arg = true, allow_hyphen_values = true)]

@@ -9,7 +9,7 @@
 //! | `pin`, `contact` | the lock file of a build; asking upstreams for what it lacks |
 //! | `source`, `generate`, `cargo` | where the runtime is; the generated crate; its build |
 //! | `sbom` | what a deployment is made of |
-//! | `run` | `run [CONFIG]` |
+//! | `run` | `run [CONFIG]`, `repl [CONFIG]` |
 //! | `emit` | what was made of a config, as text |
 //! | `live` | a deployment in this process |
 //! | `trial` | a program in the new binary |
@@ -71,7 +71,7 @@ fn run(cli: &Cli) -> ExitCode {
         Some(Command::Diff(args)) => args.messages,
         Some(Command::Update(args)) => args.messages,
         Some(Command::CheckProgram(args)) => args.messages,
-        Some(Command::Run(_) | Command::Explain(_) | Command::Schema) | None => cli.build.messages,
+        Some(Command::Run(_) | Command::Repl(_) | Command::Explain(_) | Command::Schema) | None => cli.build.messages,
     });
     let result = match &cli.command {
         Some(Command::Explain(args)) => explain::run(args, &console),
@@ -84,6 +84,7 @@ fn run(cli: &Cli) -> ExitCode {
             Ok(Status::Clean)
         }
         Some(Command::Run(args)) => return run::run(args),
+        Some(Command::Repl(args)) => return run::repl(args),
         None if cli.build.check => check::run(&cli.build, &console),
         None => build::run(&cli.build, &console),
     };

@@ -1,4 +1,4 @@
-//! `run [CONFIG]`: serves a config without building. Everything but the catalog comes from the runtime, flags included.
+//! `run [CONFIG]`, `repl [CONFIG]`: serve a config, or try programs on it, without building. Everything but the catalog comes from the runtime, flags included.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -23,6 +23,11 @@ use crate::{Failure, Status, commands, contact, generate, live, pin};
 /// Serves until the client is done.
 pub(crate) fn run(args: &Serve) -> ExitCode {
     command::run("ptc-compile run", &args.rest, open)
+}
+
+/// Evaluates programs one after the other.
+pub(crate) fn repl(args: &Serve) -> ExitCode {
+    command::repl("ptc-compile repl", &args.rest, open)
 }
 
 /// The deployment of a config, or without any upstreams where there is no config. What is wrong is told here.

@@ -3,6 +3,7 @@
 use std::fmt::Write;
 use std::io::Read;
 use std::process::ExitCode;
+use std::sync::Arc;
 
 use ptc_lisp::limits::Cancel;
 use serde::Serialize;
@@ -10,7 +11,8 @@ use tokio::sync::oneshot;
 
 use super::host::{Ended, Host};
 use super::{FAILED, Origin, unusable, written};
-use crate::evaluation::{Call, Evaluation, Failure, Past, Reason};
+use crate::evaluation::{Call, Evaluation, Evaluator, Failure, Past, Reason};
+use crate::pool::Pool;
 use crate::profile::{Profile, answer};
 use crate::settings::Settings;
 
@@ -29,7 +31,10 @@ pub(super) fn run(origin: &Origin, mut settings: Settings, program: &str, json: 
         Err(why) => return unusable(name, &why.sentences()),
     };
     let mut evaluation = match Call::of_program(source, settings) {
-        Ok(call) => evaluate(&mut host, settings, call),
+        Ok(call) => {
+            let evaluator = Arc::new(host.evaluator(settings));
+            evaluate(&mut host, &evaluator, &Host::pool(1), call, Past::default())
+        }
         Err(message) => Evaluation::refused(Failure::plain(Reason::ArgsError, message)),
     };
     host.shut_down();
@@ -57,14 +62,14 @@ fn read(program: &str, settings: &Settings) -> Result<String, String> {
     read.map(|_| source).map_err(|fault| format!("standard input: {fault}"))
 }
 
-fn evaluate(host: &mut Host, settings: &Settings, call: Call) -> Evaluation {
-    let evaluator = host.evaluator(settings);
-    let pool = Host::pool(1);
+/// Evaluates on a thread of `pool`. A signal stops the program; a second one stops waiting for it.
+pub(super) fn evaluate(host: &mut Host, evaluator: &Arc<Evaluator>, pool: &Pool, call: Call, past: Past) -> Evaluation {
+    let evaluator = Arc::clone(evaluator);
     let cancel = Cancel::default();
     let stop = cancel.clone();
     let (send, mut receive) = oneshot::channel();
     pool.spawn(
-        move || evaluator.evaluate(&call, &cancel, Past::default()),
+        move || evaluator.evaluate(&call, &cancel, past),
         move |result| {
             // Nobody waits any more after a second signal.
             let _ = send.send(result.unwrap_or_else(|panicked| Evaluation::panicked(&panicked)));
@@ -84,7 +89,7 @@ fn evaluate(host: &mut Host, settings: &Settings, call: Call) -> Evaluation {
 }
 
 /// What a program printed, and its value, as in a REPL.
-fn printed(evaluation: &Evaluation) -> String {
+pub(super) fn printed(evaluation: &Evaluation) -> String {
     let mut text = String::new();
     for line in &evaluation.prints {
         // Writing to a string cannot fail.
@@ -97,7 +102,7 @@ fn printed(evaluation: &Evaluation) -> String {
 }
 
 /// The documented data of the `debug` profile, with the time it took and an error as people read it.
-fn object(evaluation: &Evaluation) -> String {
+pub(super) fn object(evaluation: &Evaluation) -> String {
     #[derive(Serialize)]
     struct Object<'a> {
         #[serde(flatten)]
@@ -114,7 +119,8 @@ fn object(evaluation: &Evaluation) -> String {
     text
 }
 
-fn sentence(failure: &Failure) -> String {
+/// A failure as people read it.
+pub(super) fn sentence(failure: &Failure) -> String {
     let mut text = format!("{}: {}", failure.reason.name(), failure.message);
     if !failure.feedback.is_empty() {
         text.push('\n');

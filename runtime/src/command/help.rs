@@ -15,11 +15,23 @@ pub(super) fn pinned(deployment: &'static Deployment) -> String {
     let mut text = format!(
         "An MCP server with one tool, lisp_eval, over {} upstreams with {} tools.\n\n\
          Usage:\n  {name} [start] [flags]                   serve MCP on standard input and output\n  \
-         {name} eval [--json] PROGRAM|- [flags]   evaluate one program\n  {name} version [--json]\n",
+         {name} eval [--json] PROGRAM|- [flags]   evaluate one program\n  {name} repl [-e PROGRAM]... [flags]      evaluate programs one after the other\n  {name} version [--json]\n",
         catalog.upstreams.len(),
         catalog.tool_count(),
     );
     settings(&mut text, with_upstreams, |flag| !flag.is_of_config());
+    text
+}
+
+/// The help text of `ptc-compile repl`.
+pub(super) fn repl(program: &str) -> String {
+    let mut text = format!(
+        "Evaluates programs one after the other: those of -e, else one on standard input, else those of a terminal.\n\n\
+         Usage:\n  {program} [CONFIG] [-e PROGRAM]... [flags]\n\n\
+         --max-tool-calls and --max-catalog-ops are short for the flags of a program's calls and discovery forms.\n\
+         PTC_RUNNER_UPSTREAMS goes before PTC_RUNNER_MCP_UPSTREAMS.\n",
+    );
+    settings(&mut text, true, |_| true);
     text
 }
 

@@ -121,6 +121,11 @@ impl Host {
         Pool::new(ptc_lisp::STACK_BYTES + ptc_lisp::STACK_SLACK_BYTES, calls + 1)
     }
 
+    /// The upstreams.
+    pub(super) fn upstreams(&self) -> &Upstreams {
+        &self.upstreams
+    }
+
     /// What takes secrets out of texts.
     pub(super) fn redactor(&self) -> Redactor {
         self.redactor.clone()

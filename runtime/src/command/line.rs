@@ -16,6 +16,8 @@ pub(super) enum Grammar {
     Pinned,
     /// `ptc-compile run`'s: a config.
     Run,
+    /// `ptc-compile repl`'s: a config too.
+    Repl,
 }
 
 /// What the command line says.
@@ -34,6 +36,8 @@ pub(super) enum Command {
     Start,
     /// Evaluate a program; `-` reads it from standard input.
     Eval(String),
+    /// Evaluate these programs one after the other; with none, those of standard input or a terminal.
+    Repl(Vec<String>),
     Version,
     Help,
 }
@@ -42,9 +46,14 @@ pub(super) enum Command {
 enum Word {
     Start,
     Eval,
+    Repl,
     Version,
     Help,
 }
+
+/// Documented names of the REPL for settings of the server.
+const REPL_NAMES: [(&str, &str); 2] =
+    [("max-tool-calls", "max-upstream-calls-per-program"), ("max-catalog-ops", "max-catalog-ops-per-program")];
 
 /// Reads a command line without its program name.
 pub(super) fn read(
@@ -53,10 +62,11 @@ pub(super) fn read(
     with_upstreams: bool,
     grammar: Grammar,
 ) -> Result<Line, Vec<Fault>> {
-    let unpinned = grammar == Grammar::Run;
+    let unpinned = grammar != Grammar::Pinned;
     let mut parser = lexopt::Parser::from_args(args);
     let mut reading = Reading::new(with_upstreams, unpinned);
-    let mut word = None;
+    let mut word = (grammar == Grammar::Repl).then_some(Word::Repl);
+    let mut programs = Vec::new();
     let mut json = false;
     let mut program: Option<OsString> = None;
     loop {
@@ -68,15 +78,21 @@ pub(super) fn read(
             }
             Ok(Some(Arg::Long("json"))) => json = true,
             Ok(Some(Arg::Long(name))) => {
-                let name = name.to_owned();
+                let of_repl = REPL_NAMES.iter().find(|(of_repl, _)| word == Some(Word::Repl) && *of_repl == name);
+                let name = of_repl.map_or(name, |(_, name)| name).to_owned();
                 let inline = parser.optional_value();
                 reading.flag(&name, inline, || parser.value().ok());
             }
+            Ok(Some(Arg::Short('e'))) if word == Some(Word::Repl) => match parser.value().map(OsString::into_string) {
+                Ok(Ok(program)) => programs.push(program),
+                _ => reading.refused("-e: expected a program".into()),
+            },
             Ok(Some(Arg::Short(letter))) => reading.unknown(&format!("-{letter}")),
             Ok(Some(Arg::Value(value))) if unpinned => reading.config(&value),
             Ok(Some(Arg::Value(value))) => match (word, value.to_str()) {
                 (None, Some("start")) => word = Some(Word::Start),
                 (None, Some("eval")) => word = Some(Word::Eval),
+                (None, Some("repl")) => word = Some(Word::Repl),
                 (None, Some("version")) => word = Some(Word::Version),
                 (None, Some("help")) => word = Some(Word::Help),
                 (Some(Word::Eval), _) if program.is_none() => program = Some(value),
@@ -90,6 +106,7 @@ pub(super) fn read(
         Word::Start => Command::Start,
         Word::Version => Command::Version,
         Word::Help => Command::Help,
+        Word::Repl => Command::Repl(programs),
         Word::Eval => Command::Eval(match program.map(OsString::into_string) {
             Some(Ok(program)) => program,
             Some(Err(_)) => {
@@ -105,7 +122,7 @@ pub(super) fn read(
     if json && !matches!(command, Command::Eval(_) | Command::Version) {
         reading.refused("--json goes with eval and version only".into());
     }
-    if matches!(command, Command::Start | Command::Eval(_)) {
+    if matches!(command, Command::Start | Command::Eval(_) | Command::Repl(_)) {
         reading.environment(var);
     }
     let (settings, warnings) = reading.finish()?;
@@ -134,6 +151,8 @@ mod tests {
             (&["eval", "--json", "-"], Command::Eval("-".into())),
             (&["eval", "--", "-5"], Command::Eval("-5".into())),
             (&["--aggregator-read-only", "eval", "1"], Command::Eval("1".into())),
+            (&["repl"], Command::Repl(vec![])),
+            (&["repl", "-e", "1", "--max-tool-calls=3", "-e", "-2"], Command::Repl(vec!["1".into(), "-2".into()])),
             (&["version", "--json"], Command::Version),
             (&["--help"], Command::Help),
         ] {

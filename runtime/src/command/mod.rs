@@ -4,12 +4,14 @@
 //! - `help`: usage, from the table of settings.
 //! - `start`: serve MCP.
 //! - `eval`: one program.
+//! - `repl`: programs one after another.
 //! - `version`: what the binary was built from.
 
 mod eval;
 mod help;
 mod host;
 mod line;
+mod repl;
 mod start;
 pub(crate) mod version;
 
@@ -59,6 +61,7 @@ pub fn main(deployment: &'static Deployment) -> ExitCode {
         Command::Version => written(&version::render(deployment, json)),
         Command::Start => start::run(&origin, settings),
         Command::Eval(program) => eval::run(&origin, settings, &program, json),
+        Command::Repl(programs) => repl::run(&origin, settings, &programs),
     }
 }
 
@@ -69,26 +72,55 @@ pub fn run(
     args: &[OsString],
     open: impl FnOnce(Option<&Path>, SnapshotMode) -> Result<Origin, ExitCode>,
 ) -> ExitCode {
+    unpinned(Grammar::Run, program, args, open)
+}
+
+/// The same for `ptc-compile repl`, whose catalog is live unless a flag says otherwise.
+pub fn repl(
+    program: &str,
+    args: &[OsString],
+    open: impl FnOnce(Option<&Path>, SnapshotMode) -> Result<Origin, ExitCode>,
+) -> ExitCode {
+    unpinned(Grammar::Repl, program, args, open)
+}
+
+fn unpinned(
+    grammar: Grammar,
+    program: &str,
+    args: &[OsString],
+    open: impl FnOnce(Option<&Path>, SnapshotMode) -> Result<Origin, ExitCode>,
+) -> ExitCode {
     crate::secrets::seal();
-    let read = |with_upstreams| line::read(args.iter().cloned(), |name| std::env::var_os(name), with_upstreams, Grammar::Run);
+    let var = |name: &str| {
+        let of_repl = (grammar == Grammar::Repl && name == "PTC_RUNNER_MCP_UPSTREAMS").then_some("PTC_RUNNER_UPSTREAMS");
+        of_repl.and_then(std::env::var_os).filter(|value| !value.is_empty()).or_else(|| std::env::var_os(name))
+    };
+    let read = |with_upstreams| line::read(args.iter().cloned(), var, with_upstreams, grammar);
+    let (help, usual): (fn(&str) -> String, _) = match grammar {
+        Grammar::Repl => (help::repl, SnapshotMode::Live),
+        _ => (help::run, SnapshotMode::Frozen),
+    };
     // Faults of the command line are told before any upstream is asked for anything.
     let line = match read(true) {
-        Ok(line) if line.command == Command::Help => return written(&help::run(program)),
+        Ok(line) if line.command == Command::Help => return written(&help(program)),
         Ok(line) => line,
         Err(faults) => return unusable(program, &faults),
     };
     log::set_level(line.settings.log_level);
-    let mode = line.settings.catalog_snapshot_mode.unwrap_or(SnapshotMode::Frozen);
+    let mode = line.settings.catalog_snapshot_mode.unwrap_or(usual);
     let origin = match open(line.settings.upstreams_config.as_deref(), mode) {
         Ok(origin) => origin,
         Err(code) => return code,
     };
     // Once more: defaults depend on whether there are upstreams.
     match read(!origin.deployment.catalog.upstreams.is_empty()) {
-        Ok(Line { mut settings, warnings, .. }) => {
+        Ok(Line { mut settings, warnings, command, .. }) => {
             warn(&warnings);
             settings.config_dir = settings.config_dir.or_else(|| origin.config_dir.clone());
-            start::run(&origin, settings)
+            match command {
+                Command::Repl(programs) => repl::run(&origin, settings, &programs),
+                _ => start::run(&origin, settings),
+            }
         }
         Err(faults) => unusable(program, &faults),
     }
@@ -113,7 +145,9 @@ fn unusable(name: &str, faults: &[impl Display]) -> ExitCode {
 
 /// Writes to standard output; a reader that went away is no fault.
 fn written(text: &str) -> ExitCode {
-    match std::io::stdout().lock().write_all(text.as_bytes()) {
+    let mut output = std::io::stdout().lock();
+    // A prompt ends no line.
+    match output.write_all(text.as_bytes()).and_then(|()| output.flush()) {
         Ok(()) => ExitCode::SUCCESS,
         Err(fault) if fault.kind() == std::io::ErrorKind::BrokenPipe => ExitCode::SUCCESS,
         Err(_) => ExitCode::from(FAILED),

@@ -16,6 +16,7 @@ mod peer;
 mod process;
 mod sessions;
 mod stored;
+mod terminal;
 mod upstream;
 #[path = "../upstreams/web.rs"]
 #[expect(dead_code, clippy::unwrap_used, reason = "what it can do and these tests do not need")]
@@ -65,6 +66,7 @@ fn main() -> ExitCode {
         process::TESTS,
         sessions::TESTS,
         stored::TESTS,
+        terminal::TESTS,
         upstream::TESTS,
     ]
     .concat();
