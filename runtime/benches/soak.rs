@@ -157,7 +157,7 @@ impl Server {
 
 fn soak(time: Duration) -> ExitCode {
     let web = Web::start(service);
-    let mut server = Server::start(&web.url(""));
+    let mut server = Server::start(web.url(""));
     let started = Instant::now();
     let mut samples: Vec<[u64; 4]> = Vec::new();
     let (mut rounds, mut surprises) = (0, 0);

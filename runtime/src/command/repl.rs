@@ -132,7 +132,11 @@ impl Repl {
     /// What a command says; `None` where the words are none.
     fn command(&mut self, words: &[&str]) -> Option<String> {
         Some(match *words {
-            [":help"] => COMMANDS.iter().map(|(usage, what)| format!("{usage:<30} {what}\n")).collect(),
+            [":help"] => COMMANDS.iter().fold(String::new(), |mut text, (usage, what)| {
+                // Writing to a string cannot fail.
+                let _ = writeln!(text, "{usage:<30} {what}");
+                text
+            }),
             [":help", name] => {
                 let evaluation = self.run(&format!("(doc {})", quoted(name)), Past::default());
                 match (&evaluation.value, &evaluation.outcome) {
@@ -191,10 +195,10 @@ impl Repl {
         match (self.display, &evaluation.outcome) {
             (Display::Envelope, _) => text = object(&evaluation),
             (_, Err(failure)) => text += &(sentence(failure) + "\n"),
-            (Display::Text, Ok(value)) => text += &format!("{}\n", value.text),
+            (Display::Text, Ok(value)) => text.extend([&*value.text, "\n"]),
             (Display::Json, Ok(_)) => match evaluation.value.as_ref().map(|value| json::encode(value, JSON_BYTES)) {
                 Some(Ok(json)) => text += &(self.host.redactor().redact_string(json) + "\n"),
-                Some(Err(why)) => text += &format!("it has no JSON: {why}\n"),
+                Some(Err(why)) => drop(writeln!(text, "it has no JSON: {why}")),
                 None => {}
             },
         }
