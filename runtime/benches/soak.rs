@@ -62,7 +62,7 @@ fn deployment() -> &'static Deployment {
         },
     ];
     let catalog = Box::leak(Box::new(Catalog { digest: "", upstreams: upstreams.leak() }));
-    Box::leak(Box::new(Deployment { name: "soak", compiler: "", config_digest: "", credentials: &[], catalog }))
+    Box::leak(Box::new(Deployment { name: "soak", compiler: "", config_digest: "", credentials: &[], catalog, programs: &[] }))
 }
 
 /// An MCP server on standard input and output.
