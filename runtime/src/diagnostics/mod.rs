@@ -2,12 +2,14 @@
 //!
 //! - [`record`]: one call, as much of it as the policy lets through.
 //! - [`ring`]: the last calls of this process.
+//! - [`counters`]: sums for Prometheus.
 //! - [`stats`]: what they come to.
 //! - [`trace`]: a file for each call.
 //! - [`tool`], which is `lisp_debug`.
 //!
 //! Nothing here exists unless an operator asks for it. Every text has passed the redactor.
 
+pub mod counters;
 pub mod record;
 pub mod ring;
 pub mod stats;
@@ -23,6 +25,7 @@ use crate::evaluation::{Call, Evaluation};
 use crate::log::{self, Level};
 use crate::profile::metrics::Metrics;
 use crate::secrets::Redactor;
+use counters::{Counters, Gauge};
 use record::{Outcome, Record};
 use ring::Ring;
 use trace::{TraceFile, Traces};
@@ -58,6 +61,8 @@ pub struct DiagnosticsSettings {
     pub ring_size: usize,
     /// Bytes of one of its answers.
     pub max_response_bytes: usize,
+    /// Whether calls are counted for Prometheus.
+    pub counted: bool,
     /// Where each call leaves a file.
     pub trace_dir: Option<std::path::PathBuf>,
     /// How many files stay.
@@ -71,6 +76,7 @@ impl Default for DiagnosticsSettings {
     fn default() -> Self {
         DiagnosticsSettings {
             tool: false,
+            counted: false,
             ring_size: 0,
             max_response_bytes: 0,
             trace_dir: None,
@@ -101,6 +107,7 @@ pub struct Diagnostics {
     with_upstreams: bool,
     redactor: Redactor,
     ring: Mutex<Ring>,
+    counters: Mutex<Counters>,
     traces: Option<Traces>,
 }
 
@@ -116,9 +123,16 @@ impl Diagnostics {
     /// Watches as the settings ask for; `None` where they ask for nothing.
     pub fn new(settings: &DiagnosticsSettings, with_upstreams: bool, redactor: Redactor) -> Option<Arc<Diagnostics>> {
         let traces = settings.trace_dir.as_deref().map(|folder| Traces::new(folder, settings.trace_max_files));
-        (settings.tool || traces.is_some()).then(|| {
+        (settings.tool || settings.counted || traces.is_some()).then(|| {
             let ring = Mutex::new(Ring::new(if settings.tool { settings.ring_size } else { 0 }));
-            Arc::new(Diagnostics { settings: settings.clone(), with_upstreams, redactor, ring, traces })
+            Arc::new(Diagnostics {
+                settings: settings.clone(),
+                with_upstreams,
+                redactor,
+                ring,
+                counters: Mutex::default(),
+                traces,
+            })
         })
     }
 
@@ -126,6 +140,15 @@ impl Diagnostics {
     pub fn begin(self: &Arc<Self>, tool: &'static str, request_id: &str, origin: Option<&Origin>) -> Watch {
         let record = Record::new(tool, request_id, Timestamp::now(), origin.cloned());
         Watch { diagnostics: Arc::clone(self), record, started: Instant::now(), file: None }
+    }
+
+    /// What Prometheus reads.
+    pub fn metrics(&self, gauges: &[Gauge]) -> String {
+        self.counters().render(gauges)
+    }
+
+    fn counters(&self) -> MutexGuard<'_, Counters> {
+        self.counters.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn ring(&self) -> MutexGuard<'_, Ring> {
@@ -191,6 +214,7 @@ impl Watch {
                 log::line(Level::Warn, "trace not written", &[("reason", &fault.to_string())]);
             }
         }
+        self.diagnostics.counters().add(&self.record);
         self.diagnostics.ring().push(self.record);
     }
 }

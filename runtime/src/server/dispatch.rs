@@ -9,6 +9,7 @@ use super::in_flight::{InFlight, Permits};
 use crate::command::version;
 use crate::describe;
 use crate::diagnostics::Diagnostics;
+use crate::diagnostics::counters::Gauge;
 use crate::evaluation::Evaluator;
 use crate::pool::Pool;
 use crate::protocol::message::{self, Message, Params};
@@ -96,6 +97,19 @@ impl Server {
     /// Whether anything is kept of calls.
     pub fn is_watched(&self) -> bool {
         self.diagnostics.is_some()
+    }
+
+    /// What Prometheus reads, with what the transport adds; `None` where nothing is counted.
+    pub fn metrics(&self, transport: &[Gauge]) -> Option<String> {
+        let diagnostics = self.diagnostics.as_ref().filter(|_| self.settings.diagnostics.counted)?;
+        let sessions = self.sessions.as_ref().map_or(0, |sessions| sessions.count());
+        let mut gauges = vec![
+            Gauge { name: "ptc_permits", help: "Evaluations that may run at a time.", value: self.permits.most() },
+            Gauge { name: "ptc_permits_in_use", help: "Evaluations that run.", value: self.permits.running() },
+            Gauge { name: "ptc_sessions", help: "Sessions of programs.", value: sessions },
+        ];
+        gauges.extend(transport);
+        Some(diagnostics.metrics(&gauges))
     }
 
     /// How many evaluations run.

@@ -89,6 +89,11 @@ impl Sessions {
         &self.limits
     }
 
+    /// How many there are.
+    pub fn count(&self) -> usize {
+        self.lock().live.len()
+    }
+
     /// Opens a session.
     pub fn start(&self, owner: &str, title: Option<String>, ttl: Duration) -> Result<Metadata, Fault> {
         let mut state = self.lock();

@@ -45,6 +45,8 @@ pub struct HttpSettings {
     pub max_in_flight_per_session: usize,
     /// Whether addresses other than loopback are allowed.
     pub allow_unsafe_network: bool,
+    /// Where Prometheus reads, where it may.
+    pub metrics_path: String,
     /// What log lines and traces call this process; `None` is the host's name.
     pub instance_label: Option<String>,
     /// Whether addresses that show wrong tokens are blocked.
@@ -113,6 +115,9 @@ impl HttpSettings {
         if ["/health", "/ready"].contains(&self.path.as_str()) {
             wrong("--http-path: /health and /ready are taken");
         }
+        if self.metrics_path == self.path || ["/health", "/ready"].contains(&self.metrics_path.as_str()) {
+            wrong("--http-metrics-path: that path is taken");
+        }
         faults
     }
 }
@@ -137,6 +142,7 @@ impl Default for HttpSettings {
             max_sessions_per_owner: 0,
             max_in_flight_per_session: 0,
             allow_unsafe_network: false,
+            metrics_path: String::new(),
             instance_label: None,
             auth_rate_limit: true,
             auth_rate_limit_window: Duration::ZERO,

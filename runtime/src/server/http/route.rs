@@ -9,6 +9,7 @@ use bytes::Bytes;
 use http_body_util::Full;
 use hyper::body::Incoming;
 use hyper::header::{ALLOW, CACHE_CONTROL, CONNECTION, CONTENT_TYPE, HeaderName, HeaderValue, RETRY_AFTER, WWW_AUTHENTICATE};
+use hyper::http::uri::Authority;
 use hyper::{Method, Request, Response, StatusCode};
 
 use super::auth::Denied;
@@ -16,6 +17,7 @@ use super::body::{self, Unread};
 use super::guard::{self, text};
 use super::post::{self, SESSION_ID};
 use super::{Site, auth};
+use crate::diagnostics::counters::Gauge;
 use crate::log::{self, Field, Level};
 use crate::protocol::reply::{ErrorBody, SERVER_ERROR};
 use crate::server::caller::Answer;
@@ -71,6 +73,7 @@ pub(super) async fn respond(site: &Arc<Site>, peer: IpAddr, request: Request<Inc
     let reply = match path.as_str() {
         "/health" => only_get(&method).unwrap_or_else(|| Reply::json(StatusCode::OK, r#"{"status":"ok"}"#)),
         "/ready" => only_get(&method).unwrap_or_else(|| ready(site)),
+        path if path == site.settings.metrics_path => metrics(site, peer, &request, &mut noted),
         path if path == site.settings.path => endpoint(site, peer, request, &mut noted).await,
         _ => Reply::text(StatusCode::NOT_FOUND, "not found"),
     };
@@ -90,7 +93,7 @@ async fn endpoint(site: &Arc<Site>, peer: IpAddr, request: Request<Incoming>, no
     let (head, body) = request.into_parts();
     let headers = &head.headers;
     noted.traceparent = text(headers, &TRACEPARENT).filter(|text| is_traceparent(text)).map(str::to_owned);
-    if guard::from_here(&site.settings, head.uri.authority().map(hyper::http::uri::Authority::as_str), headers).is_err() {
+    if guard::from_here(&site.settings, head.uri.authority().map(Authority::as_str), headers).is_err() {
         return Reply::text(StatusCode::FORBIDDEN, "forbidden");
     }
     let owner = match site.gate.pass(peer, headers, Instant::now()) {
@@ -121,6 +124,25 @@ async fn endpoint(site: &Arc<Site>, peer: IpAddr, request: Request<Incoming>, no
         Err(Unread::TooSlow) => Reply::text(StatusCode::REQUEST_TIMEOUT, "request timeout").with(CONNECTION, "close"),
         Err(Unread::Broken) => Reply::text(StatusCode::BAD_REQUEST, "broken body"),
     }
+}
+
+/// What Prometheus reads; nothing is there unless it is asked for.
+fn metrics(site: &Site, peer: IpAddr, request: &Request<Incoming>, noted: &mut Noted) -> Reply {
+    let gauge = Gauge { name: "ptc_http_sessions", help: "Protocol sessions.", value: site.sessions.count() };
+    let Some(text) = site.server.metrics(&[gauge]) else { return Reply::text(StatusCode::NOT_FOUND, "not found") };
+    if guard::from_here(&site.settings, request.uri().authority().map(Authority::as_str), request.headers()).is_err() {
+        return Reply::text(StatusCode::FORBIDDEN, "forbidden");
+    }
+    match site.gate.pass(peer, request.headers(), Instant::now()) {
+        Ok(owner) => noted.owner = Some(owner.hash),
+        Err(denied) => return unauthorized(peer, denied),
+    }
+    let text = || Reply {
+        content_type: Some("text/plain; version=0.0.4; charset=utf-8"),
+        body: text.into(),
+        ..Reply::empty(StatusCode::OK)
+    };
+    only_get(request.method()).unwrap_or_else(text)
 }
 
 fn delete(site: &Site, owner: &auth::Owner, headers: &hyper::HeaderMap, noted: &mut Noted) -> Reply {

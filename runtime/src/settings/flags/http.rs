@@ -152,6 +152,26 @@ pub(super) static ROWS: &[Flag] = &[
         help: "Allow an address other than loopback",
     },
     Flag {
+        name: "http-metrics",
+        env: "PTC_RUNNER_MCP_HTTP_METRICS",
+        kind: Kind::Switch { set: |s, on| s.diagnostics.counted = on },
+        default: Default::Fixed("false"),
+        group: Group::Http,
+        help: "Count calls for Prometheus",
+    },
+    Flag {
+        name: "http-metrics-path",
+        env: "PTC_RUNNER_MCP_HTTP_METRICS_PATH",
+        kind: Kind::Text {
+            shape: "<path>",
+            expected: "a path such as /metrics",
+            set: |s, text| http::path(text).map(|path| s.http.metrics_path = path),
+        },
+        default: Default::Fixed("/metrics"),
+        group: Group::Http,
+        help: "Where Prometheus reads; it shows the token as clients do",
+    },
+    Flag {
         name: "http-instance-label",
         env: "PTC_RUNNER_MCP_HTTP_INSTANCE_LABEL",
         kind: Kind::Text {

@@ -20,6 +20,7 @@ pub(super) const TESTS: &[Test] = &[
     ("http::log_lines_have_hashes_only", log_lines_have_hashes_only),
     ("http::settings_that_contradict_each_other", settings_that_contradict_each_other),
     ("http::pipelined_requests_are_held_back", pipelined_requests_are_held_back),
+    ("http::prometheus_reads_what_calls_came_to", prometheus_reads_what_calls_came_to),
     ("http::program_sessions_belong_to_the_token", program_sessions_belong_to_the_token),
 ];
 
@@ -301,6 +302,34 @@ fn pipelined_requests_are_held_back() {
     let grown = resident().saturating_sub(before);
     assert!(grown < 8 * 1024, "{grown} KiB more after {sent} requests");
     assert_eq!(site.connected().eval("1"), "user=> 1");
+}
+
+fn prometheus_reads_what_calls_came_to() {
+    let site = Site::start(&["--http-metrics", "--http-auth-token", TOKEN, "--http-metrics-path", "/numbers"]);
+    let mut client = site.client();
+    assert_eq!(client.ask("GET", "/numbers", &[], "").status, 401);
+    client.token = Some(TOKEN);
+    client.initialize();
+    client.eval("(+ 1 2)");
+    client.eval("(+ 1 2)");
+    client.eval("(fail 1)");
+    let text = client.ask("GET", "/numbers", &[], "").body;
+    for line in [
+        "ptc_calls_total{tool=\"lisp_eval\",status=\"ok\"} 2",
+        "ptc_call_errors_total{tool=\"lisp_eval\",reason=\"fail\"} 1",
+        "ptc_call_duration_seconds_bucket{tool=\"lisp_eval\",le=\"+Inf\"} 3",
+        "ptc_call_duration_seconds_count{tool=\"lisp_eval\"} 3",
+        "ptc_http_sessions 1",
+        "ptc_permits_in_use 0",
+        "# TYPE ptc_call_duration_seconds histogram",
+    ] {
+        assert!(text.lines().any(|found| found == line), "{line} is not in\n{text}");
+    }
+    // Every line is a comment, or a name with labels and a number.
+    let sample =
+        |line: &str| line.rsplit_once(' ').is_some_and(|(name, value)| name.starts_with("ptc_") && value.parse::<f64>().is_ok());
+    assert!(text.lines().all(|line| line.starts_with("# ") || sample(line)), "{text}");
+    assert_eq!(Site::start(&[]).client().ask("GET", "/metrics", &[], "").status, 404);
 }
 
 fn program_sessions_belong_to_the_token() {

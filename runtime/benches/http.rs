@@ -1,0 +1,188 @@
+//! A listening server of this crate beside a bare echo on the same HTTP library, over loopback, in one run: round trips on a kept
+//! connection, throughput of several, resident memory with 2,000 sessions. Machines differ; the ratios are what counts.
+//! `cargo bench -p ptc-runtime --bench http`
+#![expect(clippy::print_stdout, reason = "figures are what it is for")]
+#![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a benchmark stops where anything is wrong")]
+
+use std::convert::Infallible;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::process::{Child, Command, ExitCode, Stdio};
+use std::time::{Duration, Instant};
+
+use http_body_util::{BodyExt, Full};
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper_util::rt::TokioIo;
+use ptc_catalog::{Catalog, Deployment};
+
+static DEPLOYMENT: Deployment =
+    Deployment { name: "bench", compiler: "none", config_digest: "", credentials: &[], catalog: &Catalog::EMPTY, programs: &[] };
+
+/// In the environment of a child: what it is to be.
+const ROLE: &str = "PTC_BENCH_ROLE";
+const CONNECTIONS: usize = 8;
+const SESSIONS: usize = 2000;
+
+fn main() -> ExitCode {
+    match std::env::var(ROLE).as_deref() {
+        Ok("serve") => ptc_runtime::main(&DEPLOYMENT),
+        Ok("echo") => echo(),
+        _ => measure(),
+    }
+}
+
+/// Answers every body with itself.
+fn echo() -> ExitCode {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    runtime.block_on(async {
+        let socket = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        println!("{{\"event\":\"serving\",\"url\":\"http://{}/mcp\"}}", socket.local_addr().unwrap());
+        loop {
+            let (stream, _) = socket.accept().await.unwrap();
+            stream.set_nodelay(true).unwrap();
+            tokio::spawn(http1::Builder::new().serve_connection(
+                TokioIo::new(stream),
+                service_fn(|request: hyper::Request<hyper::body::Incoming>| async {
+                    let body = request.into_body().collect().await.unwrap().to_bytes();
+                    Ok::<_, Infallible>(hyper::Response::new(Full::new(body)))
+                }),
+            ));
+        }
+    })
+}
+
+struct Site {
+    child: Child,
+    address: SocketAddr,
+}
+
+struct Client {
+    stream: BufReader<TcpStream>,
+    session: String,
+}
+
+impl Site {
+    fn start(role: &str) -> Site {
+        let mut child = Command::new(std::env::current_exe().unwrap())
+            .args(["--http", "--http-port", "0", "--max-concurrent-calls", "8", "--http-max-in-flight-per-session", "8"])
+            .args(["--http-max-sessions", "10000", "--http-max-sessions-per-owner", "10000"])
+            .env(ROLE, role)
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        // The echo says it on standard output, the server in its log, which is read away from then on.
+        let lines: Box<dyn BufRead + Send> = match role {
+            "echo" => Box::new(BufReader::new(child.stdout.take().unwrap())),
+            _ => Box::new(BufReader::new(child.stderr.take().unwrap())),
+        };
+        let mut lines = lines.lines();
+        let address = loop {
+            let line: serde_json::Value = serde_json::from_str(&lines.next().unwrap().unwrap()).unwrap();
+            if line["event"] == "serving" {
+                break line["url"].as_str().unwrap().split('/').nth(2).unwrap().parse().unwrap();
+            }
+        };
+        std::thread::spawn(move || lines.for_each(drop));
+        Site { child, address }
+    }
+
+    fn client(&self) -> Client {
+        let stream = TcpStream::connect(self.address).unwrap();
+        stream.set_nodelay(true).unwrap();
+        let mut client = Client { stream: BufReader::new(stream), session: String::new() };
+        client.session = client.ask(&format!("{INITIALIZE}\n")).0;
+        client
+    }
+
+    fn resident_kib(&self) -> u64 {
+        let status = std::fs::read_to_string(format!("/proc/{}/status", self.child.id())).unwrap_or_default();
+        let line = status.lines().find(|line| line.starts_with("VmRSS:")).unwrap_or_default();
+        line.split_whitespace().nth(1).and_then(|n| n.parse().ok()).unwrap_or(0)
+    }
+}
+
+impl Drop for Site {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+impl Client {
+    /// Sends a body; the session that the answer names, and the answer.
+    fn ask(&mut self, body: &str) -> (String, String) {
+        let session = if self.session.is_empty() { String::new() } else { format!("Mcp-Session-Id: {}\r\n", self.session) };
+        let length = body.len();
+        let head = format!("POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Length: {length}\r\n{session}\r\n");
+        self.stream.get_mut().write_all((head + body).as_bytes()).unwrap();
+        let (mut length, mut session) = (0, String::new());
+        loop {
+            let mut line = String::new();
+            self.stream.read_line(&mut line).unwrap();
+            match line.trim_end().split_once(": ") {
+                Some(("content-length", value)) => length = value.parse().unwrap(),
+                Some(("mcp-session-id", value)) => value.clone_into(&mut session),
+                None if line.trim_end().is_empty() => break,
+                _ => {}
+            }
+        }
+        let mut body = vec![0; length];
+        self.stream.read_exact(&mut body).unwrap();
+        (session, String::from_utf8(body).unwrap())
+    }
+}
+
+const INITIALIZE: &str = concat!(
+    r#"{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"#,
+    r#""clientInfo":{"name":"bench","version":"1"}}}"#
+);
+
+const CALL: &str =
+    r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"lisp_eval","arguments":{"program":"(+ 1 2)"}}}"#;
+
+fn measure() -> ExitCode {
+    let mut rates = Vec::new();
+    for role in ["echo", "serve"] {
+        let site = Site::start(role);
+        let mut client = site.client();
+        let mut trips: Vec<Duration> = (0..20_000)
+            .map(|_| {
+                let started = Instant::now();
+                let (_, answer) = client.ask(CALL);
+                let took = started.elapsed();
+                assert!(role == "echo" || answer.contains("user=> 3"), "{answer}");
+                took
+            })
+            .collect();
+        println!("{role:>6}  round trip (+ 1 2)      {}", quantiles(&mut trips));
+        let each = 5_000;
+        let started = Instant::now();
+        std::thread::scope(|scope| {
+            for _ in 0..CONNECTIONS {
+                scope.spawn(|| {
+                    let mut client = site.client();
+                    (0..each).for_each(|_| drop(client.ask(CALL)));
+                });
+            }
+        });
+        let rate = (CONNECTIONS * each) as f64 / started.elapsed().as_secs_f64();
+        println!("{role:>6}  {CONNECTIONS} connections           {rate:>9.0} /s");
+        rates.push(rate);
+    }
+    println!(" ratio  of the echo's rate      {:>9.2}", rates[1] / rates[0]);
+    let site = Site::start("serve");
+    let idle = site.resident_kib();
+    for _ in 0..SESSIONS {
+        site.client().ask(CALL);
+    }
+    println!(" serve  resident                {idle} KiB idle, {} KiB with {SESSIONS} sessions", site.resident_kib());
+    ExitCode::SUCCESS
+}
+
+fn quantiles(all: &mut [Duration]) -> String {
+    all.sort_unstable();
+    let at = |share: f64| all[((all.len() - 1) as f64 * share) as usize].as_secs_f64() * 1e6;
+    format!("{:>8.1} µs median, {:>8.1} µs p99", at(0.5), at(0.99))
+}

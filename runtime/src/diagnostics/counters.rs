@@ -1,0 +1,116 @@
+//! Sums over all calls of this process, as Prometheus reads them.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::time::Duration;
+
+use super::record::Record;
+
+/// Upper bounds of durations, in seconds.
+const BOUNDS: [f64; 12] = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.5, 1.0, 5.0, 10.0];
+
+/// What is counted.
+#[derive(Debug, Default)]
+pub struct Counters {
+    /// By tool and status.
+    calls: BTreeMap<(&'static str, &'static str), u64>,
+    /// By tool and reason.
+    errors: BTreeMap<(&'static str, &'static str), u64>,
+    /// By tool.
+    durations: BTreeMap<&'static str, Durations>,
+    /// By upstream and `ok` or the reason.
+    upstream_calls: BTreeMap<(String, &'static str), u64>,
+    fetched_bytes: u64,
+    shown_bytes: u64,
+}
+
+#[derive(Debug, Default)]
+struct Durations {
+    below: [u64; BOUNDS.len()],
+    count: u64,
+    sum: Duration,
+}
+
+/// What is read off when somebody asks.
+#[derive(Debug, Clone, Copy)]
+pub struct Gauge {
+    /// Its name.
+    pub name: &'static str,
+    /// What it is.
+    pub help: &'static str,
+    /// Its value.
+    pub value: usize,
+}
+
+impl Counters {
+    /// Adds a call.
+    pub fn add(&mut self, record: &Record) {
+        *self.calls.entry((record.tool, record.outcome.status())).or_default() += 1;
+        if let Some(reason) = record.outcome.reason() {
+            *self.errors.entry((record.tool, reason)).or_default() += 1;
+        }
+        self.durations.entry(record.tool).or_default().add(record.duration);
+        for call in &record.upstream_calls {
+            *self.upstream_calls.entry((call.server.to_string(), call.reason.unwrap_or("ok"))).or_default() += 1;
+        }
+        if let Some(metrics) = &record.metrics {
+            self.fetched_bytes += metrics.upstream_result_bytes;
+            self.shown_bytes += metrics.final_result_bytes;
+        }
+    }
+
+    /// The text that Prometheus reads, with `gauges` before it.
+    pub fn render(&self, gauges: &[Gauge]) -> String {
+        let mut text = String::new();
+        for Gauge { name, help, value } in gauges {
+            head(&mut text, name, help, "gauge");
+            // Writing to a string cannot fail.
+            let _ = writeln!(text, "{name} {value}");
+        }
+        pairs(&mut text, "ptc_calls_total", "Calls of tools.", ["tool", "status"], &self.calls);
+        pairs(&mut text, "ptc_call_errors_total", "Calls without a value, by reason.", ["tool", "reason"], &self.errors);
+        let name = "ptc_call_duration_seconds";
+        head(&mut text, name, "From the arrival of a call to its answer.", "histogram");
+        for (tool, durations) in &self.durations {
+            for (bound, below) in BOUNDS.iter().zip(durations.below) {
+                let _ = writeln!(text, "{name}_bucket{{tool=\"{tool}\",le=\"{bound}\"}} {below}");
+            }
+            let (count, sum) = (durations.count, durations.sum.as_secs_f64());
+            let _ = writeln!(text, "{name}_bucket{{tool=\"{tool}\",le=\"+Inf\"}} {count}");
+            let _ = writeln!(text, "{name}_sum{{tool=\"{tool}\"}} {sum}\n{name}_count{{tool=\"{tool}\"}} {count}");
+        }
+        let help = "Calls of upstream tools, by what came of them.";
+        pairs(&mut text, "ptc_upstream_calls_total", help, ["server", "outcome"], &self.upstream_calls);
+        for (name, help, value) in [
+            ("ptc_upstream_result_bytes_total", "Bytes of upstream answers that programs received.", self.fetched_bytes),
+            ("ptc_final_result_bytes_total", "Bytes of the results that were made of them.", self.shown_bytes),
+        ] {
+            head(&mut text, name, help, "counter");
+            let _ = writeln!(text, "{name} {value}");
+        }
+        text
+    }
+}
+
+impl Durations {
+    fn add(&mut self, duration: Duration) {
+        for (below, bound) in self.below.iter_mut().zip(BOUNDS) {
+            *below += u64::from(duration.as_secs_f64() <= bound);
+        }
+        self.count += 1;
+        self.sum += duration;
+    }
+}
+
+fn head(text: &mut String, name: &str, help: &str, kind: &str) {
+    let _ = writeln!(text, "# HELP {name} {help}\n# TYPE {name} {kind}");
+}
+
+fn pairs<A: AsRef<str>>(text: &mut String, name: &str, help: &str, labels: [&str; 2], all: &BTreeMap<(A, &'static str), u64>) {
+    head(text, name, help, "counter");
+    let [first, second] = labels;
+    for ((one, other), value) in all {
+        let one = one.as_ref().replace('\\', r"\\").replace('"', "\\\"").replace('\n', r"\n");
+        let _ = writeln!(text, "{name}{{{first}=\"{one}\",{second}=\"{other}\"}} {value}");
+    }
+}
