@@ -42,7 +42,7 @@ fn budgets_are_exact_across_threads() {
             r#"(do (doall (pmap (fn [_] (dir "peer")) (range 30)))
                    (doall (pmap (fn [_] (tool/call {:server "peer" :tool "echo"})) (range 10)))
                    (budget/remaining))"#,
-            r#"{:catalog-ops 0 :tool-calls 40}"#,
+            r"{:catalog-ops 0 :tool-calls 40}",
         ),
     ];
     for (source, expected) in programs {

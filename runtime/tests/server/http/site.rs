@@ -145,7 +145,7 @@ impl Client {
         }
         let mut text = format!("{method} {path} HTTP/1.1\r\n");
         for (name, value) in all.iter().filter(|(_, value)| !value.is_empty()) {
-            text.extend([name.as_str(), ": ", &value, "\r\n"]);
+            text.extend([name.as_str(), ": ", value, "\r\n"]);
         }
         text.push_str("\r\n");
         text.push_str(body);
