@@ -90,7 +90,8 @@ fn http(deployment: &'static Deployment, server: Arc<Server>, mut host: Host) ->
     if settings.auth_token.is_none() {
         log::line(Level::Warn, "every program on this machine may call: there is no --http-auth-token", &[]);
     }
-    let url = format!("http://{address}{}", settings.path);
+    let scheme = if settings.tls_cert.is_some() { "https" } else { "http" };
+    let url = format!("{scheme}://{address}{}", settings.path);
     let fields = [("deployment", deployment.name), ("catalog", deployment.catalog.digest), ("url", &url)];
     log::line(Level::Info, "serving", &fields);
     let Ended::Signal(name) = host.until(listener.serve());

@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr};
+use std::path::PathBuf;
 use std::time::Duration;
 
 use zeroize::Zeroizing;
@@ -49,6 +50,10 @@ pub struct HttpSettings {
     pub metrics_path: String,
     /// What log lines and traces call this process; `None` is the host's name.
     pub instance_label: Option<String>,
+    /// Certificates (PEM) of HTTPS.
+    pub tls_cert: Option<PathBuf>,
+    /// Their private key (PEM).
+    pub tls_key: Option<PathBuf>,
     /// Whether addresses that show wrong tokens are blocked.
     pub auth_rate_limit: bool,
     /// How long a failure counts.
@@ -103,6 +108,12 @@ impl HttpSettings {
         if !loopback && self.auth_token.is_none() {
             wrong("--http-host: an address other than loopback needs --http-auth-token");
         }
+        if self.tls_cert.is_some() != self.tls_key.is_some() {
+            wrong("--http-tls-cert and --http-tls-key go together");
+        }
+        if self.tls_cert.is_some() && !cfg!(feature = "https-server") {
+            wrong("--http-tls-cert: this binary was built without HTTPS (feature https-server of ptc-runtime)");
+        }
         if self.disable_auth && !loopback {
             wrong("--http-disable-auth is for loopback addresses only");
         }
@@ -144,6 +155,8 @@ impl Default for HttpSettings {
             allow_unsafe_network: false,
             metrics_path: String::new(),
             instance_label: None,
+            tls_cert: None,
+            tls_key: None,
             auth_rate_limit: true,
             auth_rate_limit_window: Duration::ZERO,
             auth_rate_limit_max_failures: 0,

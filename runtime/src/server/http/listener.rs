@@ -9,7 +9,8 @@ use std::time::Duration;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
-use tokio::net::{TcpListener, TcpStream};
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::TcpListener;
 use tokio::sync::{Semaphore, watch};
 
 use super::{Site, route};
@@ -29,6 +30,8 @@ pub struct Listener {
     socket: TcpListener,
     site: Arc<Site>,
     connections: Arc<Semaphore>,
+    #[cfg(feature = "https-server")]
+    tls: Option<tokio_rustls::TlsAcceptor>,
     /// Says that connections are to end.
     end: watch::Sender<bool>,
 }
@@ -38,7 +41,17 @@ impl Listener {
     pub async fn bind(site: Arc<Site>) -> std::io::Result<Listener> {
         let socket = TcpListener::bind((site.settings.host, site.settings.port)).await?;
         let connections = Arc::new(Semaphore::new(MOST_CONNECTIONS as usize));
-        Ok(Listener { socket, site, connections, end: watch::Sender::new(false) })
+        Ok(Listener {
+            socket,
+            connections,
+            #[cfg(feature = "https-server")]
+            tls: match (&site.settings.tls_cert, &site.settings.tls_key) {
+                (Some(certificates), Some(key)) => Some(super::tls::acceptor(certificates, key)?),
+                _ => None,
+            },
+            site,
+            end: watch::Sender::new(false),
+        })
     }
 
     /// Where it listens.
@@ -59,7 +72,20 @@ impl Listener {
                     continue;
                 }
             };
+            // An answer is written once and waited for: there is nothing to gather.
+            let _ = stream.set_nodelay(true);
             let (site, end) = (Arc::clone(&self.site), self.end.subscribe());
+            #[cfg(feature = "https-server")]
+            if let Some(tls) = self.tls.clone() {
+                tokio::spawn(async move {
+                    let within = site.settings.request_timeout;
+                    if let Ok(Ok(stream)) = tokio::time::timeout(within, tls.accept(stream)).await {
+                        connection(site, stream, peer.ip(), end).await;
+                    }
+                    drop(place);
+                });
+                continue;
+            }
             tokio::spawn(async move {
                 connection(site, stream, peer.ip(), end).await;
                 drop(place);
@@ -91,9 +117,10 @@ impl Listener {
     }
 }
 
-async fn connection(site: Arc<Site>, stream: TcpStream, peer: IpAddr, mut end: watch::Receiver<bool>) {
-    // An answer is written once and waited for: there is nothing to gather.
-    let _ = stream.set_nodelay(true);
+async fn connection<S>(site: Arc<Site>, stream: S, peer: IpAddr, mut end: watch::Receiver<bool>)
+where
+    S: AsyncRead + AsyncWrite + Unpin,
+{
     let mut builder = http1::Builder::new();
     // The same time for a whole head as for a body: who sends a byte a second is cut off.
     builder.timer(TokioTimer::new()).header_read_timeout(site.settings.request_timeout).max_buf_size(READ_AHEAD);

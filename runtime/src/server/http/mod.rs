@@ -7,6 +7,7 @@
 //! - [`body`]: reading within bounds of size and time.
 //! - [`post`]: a message to the dispatcher, its answer back.
 //! - [`mirror`]: headers of the stateless era that repeat what the body says.
+//! - `tls`: HTTPS, where the feature `https-server` is on.
 //! - [`sessions`]: protocol sessions of the era with `initialize`.
 //!
 //! Answers are JSON, never streams: nothing is ever told before an answer, so that `GET` has no stream to offer and says 405.
@@ -19,6 +20,8 @@ pub mod mirror;
 pub mod post;
 pub mod route;
 pub mod sessions;
+#[cfg(feature = "https-server")]
+mod tls;
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};

@@ -172,6 +172,22 @@ pub(super) static ROWS: &[Flag] = &[
         help: "Where Prometheus reads; it shows the token as clients do",
     },
     Flag {
+        name: "http-tls-cert",
+        env: "PTC_RUNNER_MCP_HTTP_TLS_CERT",
+        kind: Kind::File { set: |s, path| s.http.tls_cert = Some(path) },
+        default: Default::Unset("plain HTTP"),
+        group: Group::Http,
+        help: "Certificates (PEM) of HTTPS, the server's own first",
+    },
+    Flag {
+        name: "http-tls-key",
+        env: "PTC_RUNNER_MCP_HTTP_TLS_KEY",
+        kind: Kind::File { set: |s, path| s.http.tls_key = Some(path) },
+        default: Default::Unset("plain HTTP"),
+        group: Group::Http,
+        help: "Their private key (PEM)",
+    },
+    Flag {
         name: "http-instance-label",
         env: "PTC_RUNNER_MCP_HTTP_INSTANCE_LABEL",
         kind: Kind::Text {

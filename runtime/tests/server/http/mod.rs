@@ -2,11 +2,17 @@
 
 mod life;
 mod requests;
+#[cfg(feature = "https-server")]
+mod secure;
 pub(crate) mod site;
 
 use crate::Test;
 
 /// The tests of this folder.
 pub(crate) fn tests() -> Vec<Test> {
-    [life::TESTS, requests::TESTS].concat()
+    #[cfg(feature = "https-server")]
+    let secure = secure::TESTS;
+    #[cfg(not(feature = "https-server"))]
+    let secure = &[];
+    [life::TESTS, requests::TESTS, secure].concat()
 }
