@@ -86,7 +86,7 @@ fn a_live_catalog_fills_when_it_is_asked() {
             r#"(:reason (tool/call {:server "dead" :tool "x"}))"#,
             r#"(count (apropos "notes" {:load true}))"#,
             servers,
-            r#"(apropos "no-such-word-anywhere")"#,
+            r#"(apropos "zzzqqq")"#,
         ],
     );
     assert_eq!(found[0], "user=> [[\"dead\" 0 false] [\"notes\" 0 false]]");
