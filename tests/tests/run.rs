@@ -64,7 +64,7 @@ fn answers(command: &mut Command, programs: &[&str]) -> Vec<String> {
 #[test]
 fn a_frozen_catalog_is_there_before_the_first_call() {
     let folder = Folder::new(&[("notes", &notes())]);
-    let servers = r#"(map (juxt :name :tool_count :catalog_loaded) (tool/servers))"#;
+    let servers = "(map (juxt :name :tool_count :catalog_loaded) (tool/servers))";
     let found = answers(&mut folder.run(&["upstreams.json"]), &[servers, r#"(count (dir "notes"))"#, READ]);
     assert_eq!(found[..2], ["user=> [[\"notes\" 2 true]]", "user=> 2"]);
     assert!(found[2].starts_with("user=> ") && !found[2].contains("nil"), "{}", found[2]);
@@ -212,7 +212,7 @@ fn a_repl_is_live_and_has_its_own_variable() {
         "-e",
         calls,
         "-e",
-        r#"(map nil? [(tool/servers) (tool/servers)])"#,
+        "(map nil? [(tool/servers) (tool/servers)])",
     ];
     assert_eq!(run(&mut folder.command("repl", &most)).success(), "user=> 4\nuser=> [false true]\n");
     // Frozen, the dead one is noticed at once.
