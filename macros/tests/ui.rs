@@ -80,16 +80,17 @@ fn said() -> BTreeMap<String, String> {
     let mut seen = 0;
     for line in String::from_utf8(output.stdout).expect("cargo speaks UTF-8").lines() {
         let message: Value = serde_json::from_str(line).expect("each line is one JSON object");
-        seen += usize::from(message["target"]["kind"][0] == "bin");
-        let (Some(program), "error") = (message["target"]["name"].as_str(), message["message"]["level"].as_str().unwrap_or(""))
-        else {
+        let at = |path: &str| message.pointer(path).unwrap_or(&Value::Null);
+        seen += usize::from(at("/target/kind/0") == "bin");
+        let (Some(program), Some("error")) = (at("/target/name").as_str(), at("/message/level").as_str()) else {
             continue;
         };
-        let text = message["message"]["message"].as_str().unwrap_or_default();
-        let span = &message["message"]["spans"][0];
+        let text = at("/message/message").as_str().unwrap_or_default();
+        let span = at("/message/spans/0");
         // The count of errors at the end has no place.
         if let (Some(said), false) = (said.get_mut(program), span.is_null()) {
-            writeln!(said, "{}:{}: {}", span["line_start"], span["column_start"], text.trim()).expect("a string takes all");
+            writeln!(said, "{}:{}: {}", at("/message/spans/0/line_start"), at("/message/spans/0/column_start"), text.trim())
+                .expect("a string takes all");
         }
     }
     assert!(seen > 0, "cargo checked nothing: {}", String::from_utf8_lossy(&output.stderr));
