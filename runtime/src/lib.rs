@@ -20,7 +20,7 @@
 //!    ▲                                                        └─ preview ─ redact ─ profile ─ outbox ─▶ client
 //! ```
 //!
-//! - [`command`]: the command line: `start`, `eval`, `version`.
+//! - [`command`]: the command line: `start`, `eval`, `repl`, `version`; and that of `ptc-compile run` and `ptc-compile repl`.
 //! - [`settings`]: flags and environment, one table.
 //! - [`protocol`], [`server`]: MCP on the wire; methods, permits, answers.
 //! - [`evaluation`], [`pool`], [`alloc`]: programs, their threads, their memory.

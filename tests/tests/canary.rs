@@ -1,0 +1,61 @@
+//! A secret that an upstream echoes in its list of tools is in nothing that `ptc-compile` writes or says.
+
+use std::process::Command;
+
+use ptc_tests::deployment::ptc_compile;
+use ptc_tests::process::{Finished, run};
+use serde_json::json;
+
+const SECRET: &str = "canary-7f3a/c9 \"quoted\" value";
+
+/// An MCP server whose every text is the secret that it was given, in plain and as JSON escapes it.
+const ECHO: &str = r#"
+escaped=$(printf %s "$KEY" | sed 's/"/\\"/g')
+while read -r line; do
+  id=$(printf %s "$line" | sed -n 's/.*"id":\([0-9]*\).*/\1/p')
+  case "$line" in
+    *'"initialize"'*) result='{"protocolVersion":"2025-11-25","capabilities":{"tools":{}},"instructions":"'$escaped'","serverInfo":{"name":"'$escaped'","version":"1"}}' ;;
+    *'"tools/list"'*) result='{"tools":[{"name":"t","title":"'$escaped'","description":"say '$escaped' twice","inputSchema":{"type":"object","properties":{"a":{"type":"string","description":"'$escaped'"}}}}]}' ;;
+    *'"id"'*) printf '{"jsonrpc":"2.0","id":%s,"error":{"code":-32601,"message":"%s"}}\n' "$id" no; continue ;;
+    *) continue ;;
+  esac
+  printf '{"jsonrpc":"2.0","id":%s,"result":%s}\n' "$id" "$result"
+  echo "$KEY" >&2
+done
+"#;
+
+#[test]
+fn neither_lock_nor_binary_nor_messages_have_it() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let entry =
+        json!({ "transport": "mcp_stdio", "command": "sh", "args": ["-c", ECHO], "env": { "KEY": "${PTC_TEST_CANARY_SECRET}" } });
+    let config = json!({ "upstreams": { "echo": entry } }).to_string();
+    std::fs::write(folder.path().join("upstreams.json"), config).expect("a config");
+    let compile = |args: &[&str]| -> Finished {
+        run(Command::new(ptc_compile()).args(args).current_dir(folder.path()).env("PTC_TEST_CANARY_SECRET", SECRET))
+    };
+    let escaped = json!(SECRET).to_string();
+    let clean = |what: &str, text: &str| {
+        for spelling in [SECRET, escaped.trim_matches('"')] {
+            assert!(!text.contains(spelling), "{what} has the secret: {text}");
+        }
+    };
+    // What is linked into the binary is what is printed here: tables and documents.
+    for emitted in ["lock", "rust", "docs", "catalog-json"] {
+        let Finished { code, stdout, stderr } = compile(&["upstreams.json", "--emit", emitted]);
+        assert_eq!(code, Some(0), "{stderr}");
+        assert!(stdout.contains("REDACTED"), "{emitted} shows what the upstream said: {stdout}");
+        clean(emitted, &stdout);
+        clean("standard error", &stderr);
+    }
+    clean("the lock file", &std::fs::read_to_string(folder.path().join("upstreams.lock.json")).expect("a lock file"));
+    for mode in ["frozen", "live"] {
+        let mode = format!("--catalog-snapshot-mode={mode}");
+        let programs = ["-e", "(doc \"echo/t\")", "-e", "[(meta \"echo/t\") (dir \"echo\") (tool/servers) (apropos \"say\")]"];
+        let said = compile(&[&["repl", "upstreams.json", &mode, "--log-level", "debug"][..], &programs].concat());
+        assert_eq!(said.code, Some(0), "{}", said.stderr);
+        assert!(said.stdout.contains("REDACTED"), "{}", said.stdout);
+        clean("the answer", &said.stdout);
+        clean("the log", &said.stderr);
+    }
+}
