@@ -1,5 +1,6 @@
 //! Arguments of builtins as Rust values, and the one wording of what is wrong with them.
 
+use crate::builtins::{self, Builtin};
 use crate::collection::Vector;
 use crate::endless::Cursor;
 use crate::machine::{Machine, Raised};
@@ -35,10 +36,10 @@ pub(crate) fn described(value: &Value) -> String {
 
 /// `(assoc m k v)`, or just the name where there is no such row. `arguments` tells the argument lists apart.
 fn usage(name: &str, arguments: usize) -> String {
-    let row = crate::builtins::find(name).or_else(|| crate::builtins::all().find(|row| row.name == name));
-    let lists = row.map(|row| row.arglists).unwrap_or_default();
+    let row = builtins::find(name).or_else(|| builtins::all().find(|row| row.name == name));
+    let lists = || row.into_iter().flat_map(Builtin::arglists);
     let takes = |list: &str| list.contains('&') || (list != "[]" && list.split_whitespace().count() >= arguments);
-    let list = lists.iter().find(|list| takes(list)).or(lists.last());
+    let list = lists().find(|list| takes(list)).or_else(|| lists().last());
     let list = list.map(|list| list.trim_matches(['[', ']'])).unwrap_or_default();
     if list.is_empty() { format!("({name})") } else { format!("({name} {list})") }
 }

@@ -4,6 +4,7 @@ use std::fmt;
 
 use crate::Value;
 use crate::machine::{Machine, Raised};
+use crate::notes::Notes;
 
 /// The code of a builtin. Arguments may be taken out of the slice, so that a collection that nobody else holds is updated in
 /// place. The number of arguments was checked before.
@@ -19,31 +20,24 @@ pub struct Builtin {
     pub min: u8,
     /// Most arguments; `None` for any number.
     pub max: Option<u8>,
-    /// Its argument lists as documentation shows them, such as `[m k v]`.
-    pub arglists: &'static [&'static str],
-    /// What it does, in one line.
-    pub doc: &'static str,
-    /// Programs and the printed values that they give.
-    pub examples: &'static [(&'static str, &'static str)],
+    pub(crate) notes: Notes,
     /// Its code.
     pub run: Native,
 }
 
-/// A row whose arity is read off its argument lists.
+/// A row of [`rows!`].
 pub(super) const fn row(
     namespace: &'static str,
     name: &'static str,
-    arglists: &'static [&'static str],
+    (min, max): (u8, Option<u8>),
     run: Native,
-    doc: &'static str,
-    examples: &'static [(&'static str, &'static str)],
+    notes: Notes,
 ) -> Builtin {
-    let (min, max) = arity(arglists);
-    Builtin { name, namespace, min, max, arglists, doc, examples, run }
+    Builtin { name, namespace, min, max, notes, run }
 }
 
 /// Fewest and most arguments of any of the lists. Lists hold plain names: what a list destructures is not shown in it.
-const fn arity(arglists: &[&str]) -> (u8, Option<u8>) {
+pub(super) const fn arity(arglists: &[&str]) -> (u8, Option<u8>) {
     let (mut min, mut max, mut open) = (u8::MAX, 0, false);
     let mut lists = arglists;
     while let [list, rest @ ..] = lists {
@@ -77,13 +71,34 @@ const fn arity(arglists: &[&str]) -> (u8, Option<u8>) {
 macro_rules! rows {
     ($namespace:literal: $($name:literal [$($arglist:literal),*] $run:path, $doc:literal $({ $($program:literal => $printed:literal),* $(,)? })?;)*) => {
         pub(in crate::builtins) static ROWS: &[$crate::builtins::Builtin] = &[
-            $($crate::builtins::row::row($namespace, $name, &[$($arglist),*], $run, $doc, &[$($(($program, $printed)),*)?])),*
+            $($crate::builtins::row::row(
+                $namespace,
+                $name,
+                $crate::builtins::row::arity(&[$($arglist),*]),
+                $run,
+                $crate::notes::notes!($doc, [$($arglist),*], [$($(($program, $printed)),*)?]),
+            )),*
         ];
     };
 }
 pub(super) use rows;
 
 impl Builtin {
+    /// What it does, in one line.
+    pub fn doc(&self) -> &'static str {
+        self.notes.doc()
+    }
+
+    /// Its argument lists as documentation shows them, such as `[m k v]`.
+    pub fn arglists(&self) -> impl Iterator<Item = &'static str> + Clone {
+        self.notes.arglists()
+    }
+
+    /// Programs and the printed values that they give.
+    pub fn examples(&self) -> impl Iterator<Item = (&'static str, &'static str)> + Clone {
+        self.notes.examples()
+    }
+
     /// The name to call it by: alone for `clojure.core` and the core extensions, with the namespace for others.
     pub fn full_name(&self) -> String {
         if super::is_core(self.namespace) { self.name.to_owned() } else { format!("{}/{}", self.namespace, self.name) }

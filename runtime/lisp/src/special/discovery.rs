@@ -9,6 +9,7 @@ use crate::convert::{at, described};
 use crate::error::ErrorKind;
 use crate::host::Discovery;
 use crate::machine::{Machine, Raised};
+use crate::notes::Notes;
 
 use super::{Special, call_shape};
 
@@ -58,8 +59,8 @@ impl Entry {
 
     fn description(&self) -> &'static str {
         match self {
-            Entry::Function(row) => row.doc,
-            Entry::Form(form) => form.doc,
+            Entry::Function(row) => row.doc(),
+            Entry::Form(form) => form.doc(),
             Entry::Constant(row) => row.doc,
         }
     }
@@ -75,18 +76,19 @@ impl Entry {
     fn signatures(&self) -> Vec<String> {
         let name = self.name();
         match self {
-            Entry::Function(row) => row.arglists.iter().map(|args| call_shape(&name, args)).collect(),
+            Entry::Function(row) => row.arglists().map(|args| call_shape(&name, args)).collect(),
             Entry::Constant(_) => vec![name],
-            Entry::Form(form) => form.arglists.iter().map(|args| format!("({name} {args})")).collect(),
+            Entry::Form(form) => form.arglists().map(|args| format!("({name} {args})")).collect(),
         }
     }
 
-    fn examples(&self) -> &'static [(&'static str, &'static str)] {
-        match self {
-            Entry::Function(row) => row.examples,
-            Entry::Form(form) => form.examples,
-            Entry::Constant(_) => &[],
-        }
+    fn examples(&self) -> impl Iterator<Item = (&'static str, &'static str)> {
+        let notes = match self {
+            Entry::Function(row) => Some(row.notes),
+            Entry::Form(form) => Some(form.notes),
+            Entry::Constant(_) => None,
+        };
+        notes.into_iter().flat_map(Notes::examples)
     }
 
     fn meta(&self) -> Value {

@@ -5,6 +5,7 @@ use crate::convert::{at, described, take};
 use crate::error::ErrorKind;
 use crate::host::{Reply, Waited};
 use crate::machine::{Fault, Machine, Raised};
+use crate::notes::notes;
 use crate::parallel::{self, Work};
 use crate::{Value, json};
 
@@ -14,9 +15,9 @@ use super::{discovery, task};
 pub(super) const DISCOVERY: &str = "ptc.core";
 
 macro_rules! function {
-    ($namespace:literal, $name:literal, $min:literal .. $max:expr, [$($args:literal),*], $doc:literal, [$($example:expr),*], $run:expr) => {
+    ($namespace:literal, $name:literal, $min:literal .. $max:expr, [$($args:literal),*], $doc:literal, [$($example:tt),*], $run:expr) => {
         Builtin {
-            name: $name, namespace: $namespace, min: $min, max: $max, arglists: &[$($args),*], doc: $doc, examples: &[$($example),*], run: $run,
+            name: $name, namespace: $namespace, min: $min, max: $max, notes: notes!($doc, [$($args),*], [$($example),*]), run: $run,
         }
     };
 }

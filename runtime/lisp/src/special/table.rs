@@ -1,10 +1,12 @@
 //! The table of special forms.
 
+use crate::notes::notes;
+
 use super::{Expand, Special, binding, control, define, iteration, namespaces, task, threading};
 
 macro_rules! special {
-    ($name:literal, $min:literal .. $max:expr, [$($args:literal),*], $doc:literal, [$($example:expr),*], $expand:expr) => {
-        Special { name: $name, min: $min, max: $max, arglists: &[$($args),*], doc: $doc, examples: &[$($example),*], expand: $expand }
+    ($name:literal, $min:literal .. $max:expr, [$($args:literal),*], $doc:literal, [$($example:tt),*], $expand:expr) => {
+        Special { name: $name, min: $min, max: $max, notes: notes!($doc, [$($args),*], [$($example),*]), expand: $expand }
     };
 }
 

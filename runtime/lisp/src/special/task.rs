@@ -8,6 +8,7 @@ use crate::error::{ErrorKind, Span};
 use crate::form::{Form, FormKind};
 use crate::ir::{Ir, Op};
 use crate::machine::{Machine, Raised};
+use crate::notes::notes;
 use crate::value::each_distinct;
 
 /// What `(task id form)` calls, with the form as a function that gives it in a vector.
@@ -16,9 +17,7 @@ static TASK: Builtin = Builtin {
     namespace: "ptc.core",
     min: 2,
     max: Some(2),
-    arglists: &["[id form]"],
-    doc: "",
-    examples: &[],
+    notes: notes!("", ["[id form]"], []),
     run: task,
 };
 
