@@ -3,6 +3,7 @@
 //! A pattern runs on an engine that is linear in the text. Only look-around, back-references, possessive and atomic groups need the
 //! backtracking engine, whose work is capped.
 
+mod case;
 mod translate;
 
 use std::fmt;

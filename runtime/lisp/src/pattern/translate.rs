@@ -2,6 +2,8 @@
 
 use std::fmt::Write;
 
+use super::case::Ignored;
+
 /// A pattern in the engines' syntax, and what it asks of an engine.
 #[derive(Default)]
 pub(super) struct Translated {
@@ -14,7 +16,7 @@ pub(super) struct Translated {
 }
 
 /// Flags whose meaning differs between the syntaxes, as they hold in one group.
-#[derive(Clone, Copy, Default)]
+#[derive(Clone, Copy)]
 struct Flags {
     /// `(?m)`: `$` stands at every line's end.
     lines: bool,
@@ -22,6 +24,22 @@ struct Flags {
     spaced: bool,
     /// `(?U)`: `\d \w \s` know all of Unicode.
     unicode: bool,
+    /// `(?i)`: case is ignored.
+    ignores_case: bool,
+    /// `(?u)`: if so, that of all letters.
+    all_letters: bool,
+}
+
+impl Flags {
+    const NONE: Flags = Flags { lines: false, spaced: false, unicode: false, ignores_case: false, all_letters: false };
+
+    fn ignored(self) -> Ignored {
+        match (self.ignores_case, self.all_letters || self.unicode) {
+            (false, _) => Ignored::None,
+            (true, false) => Ignored::Ascii,
+            (true, true) => Ignored::All,
+        }
+    }
 }
 
 /// Rewrites what the two syntaxes spell differently; everything else passes through.
@@ -34,12 +52,12 @@ pub(super) fn java(source: &str) -> Translated {
     let mut rest = source.chars().peekable();
     // Brackets open: inside a class some escapes are spelled without brackets of their own.
     let mut class = 0usize;
-    let (mut flags, mut outer) = (Flags::default(), Vec::new());
+    let (mut flags, mut outer) = (Flags::NONE, Vec::new());
     let mut quantified = false;
     while let Some(c) = rest.next() {
         let after_quantifier = std::mem::take(&mut quantified);
         match c {
-            '\\' => escape(&mut rest, flags, &mut made),
+            '\\' => escape(&mut rest, flags, class > 0, &mut made),
             '[' => {
                 class += 1;
                 made.text.push('[');
@@ -62,7 +80,9 @@ pub(super) fn java(source: &str) -> Translated {
                 made.text.push('\\');
                 made.text.push(c);
             }
-            _ if class > 0 => made.text.push(c),
+            '&' if class > 0 && rest.next_if_eq(&'&').is_some() => made.text.push_str("&&"),
+            _ if class > 0 && flags.spaced && c.is_whitespace() => {}
+            _ if class > 0 => member(c, &mut rest, flags.ignored(), &mut made.text),
             '(' => group(&mut rest, &mut flags, &mut outer, &mut made),
             ')' => {
                 flags = outer.pop().unwrap_or(flags);
@@ -82,17 +102,54 @@ pub(super) fn java(source: &str) -> Translated {
                 quantified = !after_quantifier;
                 made.text.push(c);
             }
-            _ => made.text.push(c),
+            _ => flags.ignored().write(c, false, &mut made.text),
         }
     }
     made
 }
 
+/// A member of a class that starts with a character: that one, or a range.
+fn member(first: char, rest: &mut Rest<'_>, ignored: Ignored, out: &mut String) {
+    let mut ahead = rest.clone();
+    let last = match (ahead.next(), ahead.peek()) {
+        (Some('-'), Some('\\')) => {
+            ahead.next();
+            code_point(&mut ahead)
+        }
+        (Some('-'), Some(&last)) if !matches!(last, '[' | ']' | '-') => {
+            ahead.next();
+            Some(last)
+        }
+        _ => None,
+    };
+    let Some(last) = last else {
+        return written(first, ignored, true, out);
+    };
+    *rest = ahead;
+    let _ = write!(out, r"\x{{{:X}}}-\x{{{:X}}}", u32::from(first), u32::from(last));
+    ignored.write_range(first, last, out);
+}
+
+/// Writes a character that means itself, whatever it means to the engines or under `(?x)`.
+fn written(letter: char, ignored: Ignored, in_class: bool, out: &mut String) {
+    if letter.is_alphanumeric() {
+        ignored.write(letter, in_class, out);
+    } else {
+        let _ = write!(out, r"\x{{{:X}}}", u32::from(letter));
+    }
+}
+
 /// What follows a backslash. A blank is written as `\x20`, since `(?x)` skips it in a class too.
-fn escape(rest: &mut Rest<'_>, flags: Flags, made: &mut Translated) {
+fn escape(rest: &mut Rest<'_>, flags: Flags, in_class: bool, made: &mut Translated) {
+    let ignored = flags.ignored();
     let out = &mut made.text;
+    match code_point(rest) {
+        Some(letter) if in_class => return member(letter, rest, ignored, out),
+        Some(letter) => return written(letter, ignored, false, out),
+        None => {}
+    }
     match rest.next() {
-        Some('Q') => quoted(rest, out),
+        Some('Q') => quoted(rest, ignored, in_class, out),
         Some(class @ ('d' | 'D' | 'w' | 'W' | 's' | 'S')) if flags.unicode => {
             out.push('\\');
             out.push(class);
@@ -110,16 +167,25 @@ fn escape(rest: &mut Rest<'_>, flags: Flags, made: &mut Translated) {
             made.before_last_break = true;
             out.push_str(r"\z");
         }
-        Some('e') => out.push_str(r"\x1B"),
-        Some('0') => octal(rest, out),
-        Some('u') => unicode(rest, out),
-        Some(p @ ('p' | 'P')) if rest.peek() == Some(&'{') => property(rest, out, p == 'P'),
-        // The engines know these; any other letter would be a fault, and punctuation may be escaped freely.
-        Some(other) => {
-            made.backtracks |= matches!(other, '1'..='9' | 'k');
-            if other.is_ascii_alphanumeric() || other.is_ascii_punctuation() {
-                out.push('\\');
+        Some(p @ ('p' | 'P')) => property(rest, ignored, out, p == 'P'),
+        Some('k') if rest.peek() == Some(&'<') => {
+            made.backtracks = true;
+            let name: String = rest.by_ref().take_while(|c| *c != '>').collect();
+            refer_back(&format!(r"\k{name}>"), ignored, out);
+        }
+        Some(first @ '1'..='9') if !in_class => {
+            made.backtracks = true;
+            let mut number = format!("\\{first}");
+            while let Some(digit) = rest.next_if(char::is_ascii_digit) {
+                number.push(digit);
             }
+            refer_back(&number, ignored, out);
+        }
+        Some('v') => out.push_str(r"[\n\x0B\f\r\u{85}\u{2028}\u{2029}]"),
+        Some('V') => out.push_str(r"[^\n\x0B\f\r\u{85}\u{2028}\u{2029}]"),
+        // The engines know these; any other letter would be a fault.
+        Some(other) => {
+            out.push('\\');
             out.push(other);
         }
         None => out.push('\\'),
@@ -144,6 +210,10 @@ fn group(rest: &mut Rest<'_>, flags: &mut Flags, outer: &mut Vec<Flags>, made: &
     if !matches!(end, Some(')' | ':')) {
         let about = (end, ahead.peek().copied());
         made.backtracks |= letters.is_empty() && matches!(about, (Some('=' | '!' | '>'), _) | (Some('<'), Some('=' | '!')));
+        if end == Some('<') && !matches!(about.1, Some('=' | '!')) {
+            made.text.extend(rest.by_ref().take_while(|c| *c != '>'));
+            made.text.push('>');
+        }
         return;
     }
     *rest = ahead;
@@ -155,10 +225,12 @@ fn group(rest: &mut Rest<'_>, flags: &mut Flags, outer: &mut Vec<Flags>, made: &
             'm' => flags.lines = on,
             'x' => flags.spaced = on,
             'U' => flags.unicode = on,
+            'i' => flags.ignores_case = on,
+            'u' => flags.all_letters = on,
             _ => {}
         }
-        // The engines know line breaks and the case of all letters anyway, and `U` means something else to them.
-        if !matches!(letter, 'd' | 'u' | 'U') {
+        // The engines know line breaks anyway, case is spelled out, and `U` means something else to them.
+        if !matches!(letter, 'd' | 'i' | 'u' | 'U') {
             kept.push(letter);
         }
     }
@@ -180,7 +252,7 @@ fn group(rest: &mut Rest<'_>, flags: &mut Flags, outer: &mut Vec<Flags>, made: &
 
 type Rest<'a> = std::iter::Peekable<std::str::Chars<'a>>;
 
-fn quoted(rest: &mut Rest<'_>, out: &mut String) {
+fn quoted(rest: &mut Rest<'_>, ignored: Ignored, in_class: bool, out: &mut String) {
     while let Some(c) = rest.next() {
         if c == '\\' && rest.peek() == Some(&'E') {
             rest.next();
@@ -189,42 +261,62 @@ fn quoted(rest: &mut Rest<'_>, out: &mut String) {
         if c.is_ascii_punctuation() {
             out.push('\\');
         }
-        out.push(c);
+        ignored.write(c, in_class, out);
     }
 }
 
-fn octal(rest: &mut Rest<'_>, out: &mut String) {
-    let mut code = 0;
-    for _ in 0..3 {
-        match rest.peek().and_then(|c| c.to_digit(8)) {
-            Some(digit) if code * 8 + digit <= 0o377 => {
-                code = code * 8 + digit;
-                rest.next();
+/// A group's text once more. The engine that can do that knows how to ignore case there.
+fn refer_back(group: &str, ignored: Ignored, out: &mut String) {
+    let _ = if ignored == Ignored::None { write!(out, "(?:{group})") } else { write!(out, "(?i:{group})") };
+}
+
+/// The character that an escape means: by its code, one of the controls, or punctuation that means itself.
+fn code_point(rest: &mut Rest<'_>) -> Option<char> {
+    let mut ahead = rest.clone();
+    let digits = |ahead: &mut Rest<'_>, radix: u32, most: u32| {
+        let (mut code, mut count) = (0_u32, 0);
+        while count < most
+            && let Some(digit) = ahead.peek().and_then(|c| c.to_digit(radix))
+        {
+            // A fourth octal digit, or one that leads beyond a byte, is a character of its own.
+            if radix == 8 && code * 8 + digit > 0o377 {
+                break;
             }
-            _ => break,
+            code = code.saturating_mul(radix).saturating_add(digit);
+            count += 1;
+            ahead.next();
         }
-    }
-    let _ = write!(out, r"\x{{{code:X}}}");
+        (count > 0).then_some(code)
+    };
+    let code = match ahead.next()? {
+        't' => Some(0x09),
+        'n' => Some(0x0A),
+        'f' => Some(0x0C),
+        'r' => Some(0x0D),
+        'a' => Some(0x07),
+        'e' => Some(0x1B),
+        punctuation if !punctuation.is_ascii_alphanumeric() => Some(u32::from(punctuation)),
+        '0' => digits(&mut ahead, 8, 3),
+        'u' => digits(&mut ahead, 16, 4),
+        'x' if ahead.next_if_eq(&'{').is_some() => {
+            let code = digits(&mut ahead, 16, 8);
+            ahead.next_if_eq(&'}').and(code)
+        }
+        'x' => digits(&mut ahead, 16, 2),
+        _ => None,
+    };
+    let found = char::from_u32(code?)?;
+    *rest = ahead;
+    Some(found)
 }
 
-fn unicode(rest: &mut Rest<'_>, out: &mut String) {
-    out.push_str(r"\u{");
-    for _ in 0..4 {
-        match rest.peek() {
-            Some(c) if c.is_ascii_hexdigit() => {
-                out.push(*c);
-                rest.next();
-            }
-            _ => break,
-        }
-    }
-    out.push('}');
-}
-
-fn property(rest: &mut Rest<'_>, out: &mut String, negated: bool) {
-    rest.next();
-    let name: String = rest.by_ref().take_while(|c| *c != '}').collect();
-    out.push_str(&posix(&name, negated));
+fn property(rest: &mut Rest<'_>, ignored: Ignored, out: &mut String, negated: bool) {
+    let name: String = match rest.next() {
+        Some('{') => rest.by_ref().take_while(|c| *c != '}').collect(),
+        letter => letter.into_iter().collect(),
+    };
+    let cased = matches!(name.as_str(), "Lower" | "Upper") && ignored != Ignored::None;
+    out.push_str(&posix(if cased { "Alpha" } else { &name }, negated));
 }
 
 fn posix(name: &str, negated: bool) -> String {

@@ -12,14 +12,8 @@ use crate::notes::notes;
 use crate::value::each_distinct;
 
 /// What `(task id form)` calls, with the form as a function that gives it in a vector.
-static TASK: Builtin = Builtin {
-    name: "task",
-    namespace: "ptc.core",
-    min: 2,
-    max: Some(2),
-    notes: notes!("", ["[id form]"], []),
-    run: task,
-};
+static TASK: Builtin =
+    Builtin { name: "task", namespace: "ptc.core", min: 2, max: Some(2), notes: notes!("", ["[id form]"], []), run: task };
 
 /// `(task id form)`: the form is evaluated only where the journal does not have its value.
 pub(super) fn analyse<'s>(a: &mut Analyzer<'s>, span: Span, parts: Vec<Form<'s>>, _: bool) -> Analysed {
