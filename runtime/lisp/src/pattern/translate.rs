@@ -17,6 +17,7 @@ pub(super) struct Translated {
 
 /// Flags whose meaning differs between the syntaxes, as they hold in one group.
 #[derive(Clone, Copy)]
+#[expect(clippy::struct_excessive_bools, reason = "each letter is a switch of its own")]
 struct Flags {
     /// `(?m)`: `$` stands at every line's end.
     lines: bool,
