@@ -71,7 +71,10 @@ fn measure(tools: usize) {
     fs::write(folder.join("catalog.rs"), &text).unwrap();
     let rustc = |args: &[&str]| {
         let mut command = Command::new("rustc");
-        command.current_dir(&folder).args(["--edition", "2024", "-C", "opt-level=3", "-C", "codegen-units=1", "--crate-type", "lib"]).args(args);
+        command
+            .current_dir(&folder)
+            .args(["--edition", "2024", "-C", "opt-level=3", "-C", "codegen-units=1", "--crate-type", "lib"])
+            .args(args);
         assert!(command.status().unwrap().success());
     };
     rustc(&["--crate-name", "ptc_catalog", catalog.to_str().unwrap()]);
