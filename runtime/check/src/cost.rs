@@ -3,7 +3,7 @@
 //! A count is an upper bound, never an estimate: of two branches the larger counts, and where a call stands in a loop or in a function
 //! that somebody else calls, there is no bound.
 
-use std::collections::BTreeMap;
+use litemap::LiteMap;
 use std::fmt;
 
 use ptc_catalog::Catalog;
@@ -60,9 +60,9 @@ pub(crate) fn of(program: &Program, catalog: &Catalog) -> Cost {
         _ => Effects::Unknown,
     };
     let mut effects = sites.iter().map(of_site).max().unwrap_or(Effects::None);
-    let mut count = Count { definitions: BTreeMap::new(), under_way: Vec::new(), met: Vec::new() };
+    let mut count = Count { definitions: LiteMap::new(), under_way: Vec::new(), met: Vec::new() };
     count.collect(program.ir());
-    let calls = count.expr(program.ir(), &mut BTreeMap::new());
+    let calls = count.expr(program.ir(), &mut LiteMap::new());
     if calls != Some(0) && sites.is_empty() {
         // `tool/call` is handed on as a value.
         effects = Effects::Unknown;
@@ -93,11 +93,11 @@ const EACH: &[&str] = &[
 ];
 
 /// Local functions by slot.
-type Locals<'a> = BTreeMap<u32, &'a GroupIr>;
+type Locals<'a> = LiteMap<u32, &'a GroupIr>;
 
 struct Count<'a> {
     /// Functions bound by `def`, by the place of their name; `None` where a name is bound twice or to something else.
-    definitions: BTreeMap<u32, Option<&'a GroupIr>>,
+    definitions: LiteMap<u32, Option<&'a GroupIr>>,
     /// Functions whose bodies are being counted.
     under_way: Vec<*const GroupIr>,
     /// Those that were met again inside: recursion.
@@ -243,7 +243,7 @@ impl<'a> Count<'a> {
         self.under_way.push(this);
         let mut most = Some(0);
         for arity in group.members.iter().flat_map(|member: &MemberIr| &member.arities) {
-            let inside = self.expr(&arity.body, &mut BTreeMap::new());
+            let inside = self.expr(&arity.body, &mut LiteMap::new());
             // A function that calls itself calls as often as it likes.
             let again = inside != Some(0) && (names_itself(&arity.body) || self.met.contains(&this) || group.members.len() > 1);
             most = larger(most, if again { None } else { inside });

@@ -3,7 +3,7 @@
 //! An expression is known to be a place in a result, or nothing is known of it. Places go through `let`, destructuring, captures,
 //! look-ups and the functions that hand items to a function literal. Anything else that gets a whole result may look at its `:ok`.
 
-use std::collections::BTreeMap;
+use litemap::LiteMap;
 
 use ptc_catalog::{Catalog, Tool};
 use ptc_lisp::ir::{Capture, GroupIr, Ir, Op, Step as Turn};
@@ -66,12 +66,12 @@ struct Site {
 /// What slots and captures of the function under way hold.
 #[derive(Default)]
 struct Frame {
-    slots: BTreeMap<u32, Place>,
+    slots: LiteMap<u32, Place>,
     captures: Vec<Option<Place>>,
 }
 
 struct Walk<'a> {
-    known: BTreeMap<Span, (Option<&'static Tool>, String)>,
+    known: LiteMap<Span, (Option<&'static Tool>, String)>,
     sites: Vec<Site>,
     findings: &'a mut Vec<Finding>,
 }
@@ -290,7 +290,7 @@ impl Walk<'_> {
             })
             .collect();
         for arity in group.members.iter().flat_map(|member| &member.arities) {
-            let mut inner = Frame { slots: BTreeMap::new(), captures: captures.clone() };
+            let mut inner = Frame { slots: LiteMap::new(), captures: captures.clone() };
             if arity.fixed == 1 && !arity.variadic {
                 set(&mut inner, 0, first.cloned());
             }

@@ -1,6 +1,6 @@
 //! Sums over all calls of this process, as Prometheus reads them.
 
-use std::collections::BTreeMap;
+use litemap::LiteMap;
 use std::fmt::Write as _;
 use std::time::Duration;
 
@@ -13,13 +13,13 @@ const BOUNDS: [f64; 12] = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1,
 #[derive(Debug, Default)]
 pub struct Counters {
     /// By tool and status.
-    calls: BTreeMap<(&'static str, &'static str), u64>,
+    calls: LiteMap<(&'static str, &'static str), u64>,
     /// By tool and reason.
-    errors: BTreeMap<(&'static str, &'static str), u64>,
+    errors: LiteMap<(&'static str, &'static str), u64>,
     /// By tool.
-    durations: BTreeMap<&'static str, Durations>,
+    durations: LiteMap<&'static str, Durations>,
     /// By upstream and `ok` or the reason.
-    upstream_calls: BTreeMap<(String, &'static str), u64>,
+    upstream_calls: LiteMap<(String, &'static str), u64>,
     fetched_bytes: u64,
     shown_bytes: u64,
 }
@@ -106,7 +106,7 @@ fn head(text: &mut String, name: &str, help: &str, kind: &str) {
     let _ = writeln!(text, "# HELP {name} {help}\n# TYPE {name} {kind}");
 }
 
-fn pairs<A: AsRef<str>>(text: &mut String, name: &str, help: &str, labels: [&str; 2], all: &BTreeMap<(A, &'static str), u64>) {
+fn pairs<A: AsRef<str>>(text: &mut String, name: &str, help: &str, labels: [&str; 2], all: &LiteMap<(A, &'static str), u64>) {
     head(text, name, help, "counter");
     let [first, second] = labels;
     for ((one, other), value) in all {

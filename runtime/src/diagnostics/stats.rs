@@ -1,6 +1,6 @@
 //! What calls come to.
 
-use std::collections::BTreeMap;
+use litemap::LiteMap;
 
 use serde_json::{Map, Value, json};
 
@@ -11,8 +11,8 @@ const TOP: usize = 5;
 
 /// Calls, errors and durations by tool; reasons; what came of upstream calls.
 pub fn of(records: &[&Record], with_upstreams: bool) -> Map<String, Value> {
-    let mut by_tool: BTreeMap<&str, Vec<&Record>> = BTreeMap::new();
-    let mut reasons: BTreeMap<&str, u64> = BTreeMap::new();
+    let mut by_tool: LiteMap<&str, Vec<&Record>> = LiteMap::new();
+    let mut reasons: LiteMap<&str, u64> = LiteMap::new();
     for record in records {
         by_tool.entry(record.tool).or_default().push(record);
         if let Some(reason) = record.outcome.reason() {
@@ -48,8 +48,8 @@ fn of_tool(records: &[&Record]) -> Value {
 
 fn upstream_calls(records: &[&Record]) -> Value {
     let mut ok = 0_u64;
-    let mut reasons: BTreeMap<&str, u64> = BTreeMap::new();
-    let mut servers: BTreeMap<&str, (u64, u64)> = BTreeMap::new();
+    let mut reasons: LiteMap<&str, u64> = LiteMap::new();
+    let mut servers: LiteMap<&str, (u64, u64)> = LiteMap::new();
     let calls: Vec<_> = records.iter().flat_map(|record| &record.upstream_calls).collect();
     for call in &calls {
         let (total, failed) = servers.entry(call.server).or_default();

@@ -1,7 +1,7 @@
 //! From JSON to checks. Each keyword is a row of [`KEYWORDS`]; what has no row is refused by name.
 
+use litemap::LiteMap;
 use std::borrow::Cow;
-use std::collections::BTreeMap;
 
 use ptc_catalog::{Type, Types};
 use ptc_check::near_name;
@@ -104,7 +104,7 @@ impl Schema {
         if schema.depth() as usize > MOST_DEPTH {
             return Err(Refused { at: "#".into(), why: format!("the schema nests deeper than {MOST_DEPTH}") });
         }
-        let mut compiler = Compiler { root: schema, places: BTreeMap::new(), pending: Vec::new(), nodes: Vec::new() };
+        let mut compiler = Compiler { root: schema, places: LiteMap::new(), pending: Vec::new(), nodes: Vec::new() };
         compiler.node("#", schema)?;
         while let Some((pointer, value, id)) = compiler.pending.pop() {
             let node = compiler.compile(&pointer, value)?;
@@ -122,7 +122,7 @@ impl Schema {
 struct Compiler<'v> {
     root: &'v Value,
     /// Subschemas by their pointer: one that is referred to twice is compiled once.
-    places: BTreeMap<String, Id>,
+    places: LiteMap<String, Id>,
     pending: Vec<(String, &'v Value, Id)>,
     nodes: Vec<Node>,
 }

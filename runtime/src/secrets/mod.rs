@@ -12,7 +12,7 @@ mod redact;
 mod resolve;
 mod stream;
 
-use std::collections::BTreeMap;
+use litemap::LiteMap;
 
 use zeroize::Zeroizing;
 
@@ -29,9 +29,9 @@ pub const MIN_SECRET_CHARS: usize = 8;
 /// when it is dropped.
 pub struct Secrets {
     /// Binding → value.
-    bindings: BTreeMap<&'static str, Zeroizing<String>>,
+    bindings: LiteMap<&'static str, Zeroizing<String>>,
     /// Upstream → variables of its child process, in the order of the config.
-    environments: BTreeMap<&'static str, Vec<(&'static str, Zeroizing<String>)>>,
+    environments: LiteMap<&'static str, Vec<(&'static str, Zeroizing<String>)>>,
     redactor: Redactor,
     /// Variables that are named like secrets and too short to be redacted, with what they are for.
     short: Vec<String>,

@@ -1,6 +1,6 @@
 //! Reading bindings and `${VAR}`s once, at start.
 
-use std::collections::BTreeMap;
+use litemap::LiteMap;
 use std::fmt;
 use std::path::Path;
 
@@ -97,7 +97,7 @@ fn resolve_with(
     variable: impl Fn(&str) -> Looked,
 ) -> Result<Secrets, Vec<MissingSecret>> {
     let mut missing = Vec::new();
-    let mut values = BTreeMap::new();
+    let mut values = LiteMap::new();
     let mut sensitive: Vec<Zeroizing<String>> = Vec::new();
     for binding in bindings {
         let users = users_of(binding.name, upstreams);
@@ -125,7 +125,7 @@ fn resolve_with(
         }
     }
 
-    let mut environments = BTreeMap::new();
+    let mut environments = LiteMap::new();
     let mut short = Vec::new();
     for upstream in upstreams {
         sensitive.extend(plain_sight::of(upstream).into_iter().map(|text| Zeroizing::new(text.to_owned())));

@@ -1,6 +1,6 @@
 //! Calls that run: how many may, and how to stop them.
 
-use std::collections::BTreeMap;
+use litemap::LiteMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -30,8 +30,8 @@ pub struct InFlight {
 #[derive(Debug, Default)]
 struct State {
     shut_down: bool,
-    by_id: BTreeMap<String, Cancel>,
-    anonymous: BTreeMap<u64, Cancel>,
+    by_id: LiteMap<String, Cancel>,
+    anonymous: LiteMap<u64, Cancel>,
     next_anonymous: u64,
 }
 

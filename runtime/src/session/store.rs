@@ -1,6 +1,8 @@
 //! The sessions of a server.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::VecDeque;
+
+use litemap::LiteMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -24,7 +26,7 @@ pub struct Sessions {
 
 #[derive(Debug, Default)]
 struct State {
-    live: BTreeMap<String, Session>,
+    live: LiteMap<String, Session>,
     /// Owner and id, oldest first.
     closed: VecDeque<(String, String)>,
 }

@@ -5,7 +5,7 @@
 //! may now be refused or misread: the tool or an argument is gone, an argument is newly required, a type or a set of values is
 //! narrower, a constraint is new. A schema is read as far as its arguments go; what is not understood counts as a constraint.
 
-use std::collections::BTreeMap;
+use litemap::LiteMap;
 use std::time::{Duration, Instant};
 
 use ptc_catalog::{Tool, Upstream};
@@ -25,7 +25,7 @@ const DEEPEST: u32 = 16;
 /// Tools that cannot be called, each with the reason.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Drift {
-    denied: BTreeMap<&'static str, String>,
+    denied: LiteMap<&'static str, String>,
 }
 
 impl Drift {
@@ -80,7 +80,7 @@ pub(crate) async fn look(
 }
 
 fn judge(tools: &'static [Tool], listed: &[Box<RawValue>], policy: OnDrift) -> (Drift, Vec<String>) {
-    let live: BTreeMap<String, Value> = listed
+    let live: LiteMap<String, Value> = listed
         .iter()
         .filter_map(|raw| {
             let definition = json::decode(raw.get().as_bytes()).ok()?;

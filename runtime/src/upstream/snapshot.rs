@@ -3,7 +3,7 @@
 //! Catalogs are `'static` data. What a live one learns is leaked into a new catalog that replaces the old one; that happens once for
 //! each upstream.
 
-use std::collections::BTreeMap;
+use litemap::LiteMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
 
@@ -24,7 +24,7 @@ pub(crate) struct Snapshot {
 
 struct Live {
     load: Arc<Load>,
-    upstreams: BTreeMap<&'static str, State>,
+    upstreams: LiteMap<&'static str, State>,
 }
 
 #[derive(Default)]

@@ -1,6 +1,6 @@
 //! Bearer tokens, and addresses that guess at them.
 
-use std::collections::BTreeMap;
+use litemap::LiteMap;
 use std::net::IpAddr;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -46,7 +46,7 @@ struct Limiter {
     window: Duration,
     most: u32,
     block: Duration,
-    failures: Mutex<BTreeMap<IpAddr, Failures>>,
+    failures: Mutex<LiteMap<IpAddr, Failures>>,
 }
 
 #[derive(Clone, Copy)]

@@ -23,7 +23,7 @@ pub mod sessions;
 #[cfg(feature = "https-server")]
 mod tls;
 
-use std::collections::BTreeMap;
+use litemap::LiteMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -47,7 +47,7 @@ pub struct Site {
     gate: Gate,
     sessions: ProtocolSessions,
     /// Requests of the stateless era that are not answered yet.
-    loose: Mutex<BTreeMap<u64, Arc<InFlight>>>,
+    loose: Mutex<LiteMap<u64, Arc<InFlight>>>,
     draining: AtomicBool,
 }
 
@@ -89,7 +89,7 @@ impl Site {
         }
     }
 
-    fn loose(&self) -> MutexGuard<'_, BTreeMap<u64, Arc<InFlight>>> {
+    fn loose(&self) -> MutexGuard<'_, LiteMap<u64, Arc<InFlight>>> {
         self.loose.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -1,6 +1,6 @@
 //! Protocol sessions: what `initialize` opens and `Mcp-Session-Id` names. Not those of programs, which outlive them.
 
-use std::collections::BTreeMap;
+use litemap::LiteMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -22,7 +22,7 @@ pub struct ProtocolSessions {
 }
 
 struct State {
-    live: BTreeMap<String, Session>,
+    live: LiteMap<String, Session>,
     swept: Instant,
 }
 
@@ -62,7 +62,7 @@ impl ProtocolSessions {
             most_per_owner: settings.max_sessions_per_owner,
             ttl: settings.session_ttl,
             idle: settings.session_idle,
-            state: Mutex::new(State { live: BTreeMap::new(), swept: Instant::now() }),
+            state: Mutex::new(State { live: LiteMap::new(), swept: Instant::now() }),
         }
     }
 

@@ -3,7 +3,7 @@
 //! Serialization follows OpenAPI's styles and, for them, RFC 6570. Whatever an argument holds, it stays inside its place: it
 //! cannot add a segment, a parameter or a fragment.
 
-use std::collections::BTreeMap;
+use litemap::LiteMap;
 use std::fmt::Write;
 
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
@@ -38,9 +38,9 @@ const MAX_ARGUMENT_BYTES: usize = 64 * 1024;
 const DEEPEST: u32 = 4;
 
 /// The address of `operation` under `base_url`. `Err` says which argument cannot be sent, and why.
-pub(crate) fn of(base_url: &str, operation: &Operation, args: &BTreeMap<&str, &Value>) -> Result<String, String> {
+pub(crate) fn of(base_url: &str, operation: &Operation, args: &LiteMap<&str, &Value>) -> Result<String, String> {
     // `nil` leaves an argument out.
-    let args: BTreeMap<&str, &Value> = args.iter().filter(|(_, value)| !value.is_nil()).map(|(n, v)| (*n, *v)).collect();
+    let args: LiteMap<&str, &Value> = args.iter().filter(|(_, value)| !value.is_nil()).map(|(n, v)| (*n, *v)).collect();
     let mut defaults = Vec::new();
     for (name, text) in operation.default_args {
         if !args.contains_key(name) {
@@ -233,7 +233,7 @@ mod tests {
             default_args: &[],
         };
         let value = json::decode(value.as_bytes()).unwrap();
-        of("https://h/v1/", &operation, &BTreeMap::from([("a", &value)]))
+        of("https://h/v1/", &operation, &LiteMap::from_iter([("a", &value)]))
     }
 
     #[test]
@@ -294,7 +294,7 @@ mod tests {
     fn defaults_are_sent_where_a_program_leaves_them_out() {
         static PARAMS: [Param; 1] = [param(Place::Query, Style::Form, true)];
         let operation = Operation { id: "op", path: "/x", params: &PARAMS, default_args: &[("a", "3")] };
-        assert_eq!(of("h", &operation, &BTreeMap::new()).unwrap(), "h/x?a=3");
-        assert_eq!(of("h", &operation, &BTreeMap::from([("a", &Value::int(5))])).unwrap(), "h/x?a=5");
+        assert_eq!(of("h", &operation, &LiteMap::new()).unwrap(), "h/x?a=3");
+        assert_eq!(of("h", &operation, &LiteMap::from_iter([("a", &Value::int(5))])).unwrap(), "h/x?a=5");
     }
 }

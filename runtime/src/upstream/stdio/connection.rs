@@ -1,6 +1,8 @@
 //! Requests and answers by id over the pipes of one child.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::VecDeque;
+
+use litemap::LiteMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -47,7 +49,7 @@ pub(crate) struct Connection {
 
 #[derive(Default)]
 struct Waiting {
-    by_id: BTreeMap<u64, Waiter>,
+    by_id: LiteMap<u64, Waiter>,
     lost: Option<WorldFault>,
 }
 
@@ -236,7 +238,7 @@ impl Connection {
         let waiters = {
             let mut waiting = self.lock();
             let fault = waiting.lost.get_or_insert(fault).clone();
-            std::mem::take(&mut waiting.by_id).into_values().map(move |waiter| (waiter, fault.clone()))
+            std::mem::take(&mut waiting.by_id).into_iter().map(move |(_, waiter)| (waiter, fault.clone()))
         };
         for (waiter, fault) in waiters {
             let _ = waiter.send(Err(fault));
@@ -255,9 +257,10 @@ impl Connection {
     fn answer_only(&self, outcome: Result<Response, WorldFault>) {
         let waiter = {
             let mut waiting = self.lock();
-            if waiting.by_id.len() == 1 { waiting.by_id.pop_first() } else { None }
+            let only = (waiting.by_id.len() == 1).then(|| waiting.by_id.keys().next().copied()).flatten();
+            only.and_then(|id| waiting.by_id.remove(&id))
         };
-        if let Some((_, waiter)) = waiter {
+        if let Some(waiter) = waiter {
             let _ = waiter.send(outcome);
         }
     }
