@@ -5,19 +5,19 @@
 use ptc_compiler::config;
 use ptc_compiler::diag::Diagnostics;
 use ptc_compiler::lock::Lock;
-use ptc_compiler::render::Manifest;
+use ptc_compiler::render::{Manifest, Serve};
 use ptc_compiler::source::Sources;
 use ptc_compiler::{lower, render};
 
 /// `Cargo.toml` of a deployment with these entries of `upstreams`.
-fn manifest(upstreams: &str) -> String {
+fn manifest(upstreams: &str, serve: Serve) -> String {
     let mut sources = Sources::default();
     let mut diagnostics = Diagnostics::default();
     let file = sources.add("upstreams.json", format!("{{\"upstreams\": {{{upstreams}}}}}"));
     let config = config::read(&sources, file, &mut diagnostics).unwrap();
     assert!(!diagnostics.has_errors(), "{:?}", diagnostics.sorted());
     let deployment = lower::deployment(&config, &Lock::default(), "gate", "sha256:0");
-    let files = render::files(&deployment, &Manifest::new("ptc-gate", &deployment, "[profile.release]")).unwrap();
+    let files = render::files(&deployment, &Manifest::new("ptc-gate", &deployment, serve, "[profile.release]")).unwrap();
     files.into_iter().find(|file| file.path == "Cargo.toml").unwrap().text
 }
 
@@ -34,8 +34,21 @@ fn only_http_upstreams_bring_the_http_client() {
         (OPENAPI.to_owned(), r#"features = ["http", "http-server"]"#),
         (format!("{STDIO}, {OPENAPI}"), r#"features = ["http", "http-server"]"#),
     ] {
-        let text = manifest(&upstreams);
+        let text = manifest(&upstreams, Serve::Http);
+        assert_eq!(text.contains("\ntracing = "), features.contains("\"http\""), "{upstreams}: {text}");
         let runtime = text.lines().find(|line| line.starts_with("ptc-runtime = ")).unwrap();
         assert!(runtime.contains("default-features = false") && runtime.contains(features), "{upstreams}: {runtime}");
+    }
+}
+
+#[test]
+fn a_binary_serves_what_it_was_built_for() {
+    for (serve, features) in [
+        (Serve::Stdio, "features = []"),
+        (Serve::Http, r#"features = ["http-server"]"#),
+        (Serve::Https, r#"features = ["https-server"]"#),
+    ] {
+        let text = manifest("", serve);
+        assert!(text.contains(features), "{text}");
     }
 }

@@ -118,15 +118,19 @@ fn a_config_with_a_document_needs_nothing_else() {
     )
     .unwrap();
     let keep = ["PATH", "HOME", "CARGO_HOME", "RUSTUP_HOME"];
-    let built = folder.run("ptc-compile", &["upstreams.json", "-o", "gate", "--eval", "(dir \"shop\")"], &keep);
+    let built =
+        folder.run("ptc-compile", &["upstreams.json", "-o", "gate", "--serve", "stdio", "--eval", "(dir \"shop\")"], &keep);
     assert!(built.status.success(), "{}{}", text(&built.stdout), text(&built.stderr));
     assert!(text(&built.stdout).contains("list-orders"), "{}", text(&built.stdout));
     let written = fs::read_to_string(folder.0.join("upstreams.lock.json")).unwrap();
     assert!(written.contains("list-orders") && written.contains("sha256:"), "{written}");
     shows_no_path(&folder.0.join("gate"));
     // The lock that was written is one to build from.
-    let again = folder.run("ptc-compile", &["upstreams.json", "-o", "gate", "--locked", "--offline"], &keep);
+    let again = folder.run("ptc-compile", &["upstreams.json", "-o", "gate", "--serve", "stdio", "--locked", "--offline"], &keep);
     assert!(again.status.success(), "{}", text(&again.stderr));
+    let listening = folder.run("gate", &["--http"], &keep);
+    let said = text(&listening.stderr);
+    assert!(!listening.status.success() && said.contains("`--serve http`"), "{said}");
 }
 
 #[test]

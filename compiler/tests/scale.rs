@@ -1,5 +1,5 @@
 //! What large catalogs cost. Not part of an ordinary run, since it measures:
-//! `cargo test --release -p ptc-compiler --test scale -- --ignored --nocapture`
+//! `cargo test --release -p ptc-compiler --test scale -- --ignored --nocapture --test-threads 1`
 
 #![expect(clippy::unwrap_used, clippy::print_stdout, reason = "it stops where anything is wrong, and prints figures")]
 

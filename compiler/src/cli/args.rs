@@ -4,6 +4,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use ptc_compiler::render;
 
 /// Compiles `upstreams.json` into a pinned MCP server binary.
 ///
@@ -236,6 +237,10 @@ pub(crate) struct Build {
     #[arg(long, value_name = "KIND", value_enum, default_value_t = Lto::Off, help_heading = "Build")]
     pub(crate) lto: Lto,
 
+    /// What the binary can be a server on; its flags choose when it starts
+    #[arg(long, value_name = "WHERE", value_enum, default_value_t = ServeOn::Http, help_heading = "Build")]
+    pub(crate) serve: ServeOn,
+
     /// Where the runtime's source comes from [default: this workspace where there is one, else the embedded copy]
     #[arg(long, value_name = "SOURCE", value_enum, help_heading = "Build")]
     pub(crate) runtime_source: Option<RuntimeSource>,
@@ -310,6 +315,27 @@ pub(crate) enum Lto {
     Off,
     /// Thin
     Thin,
+}
+
+/// `--serve`
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ServeOn {
+    /// Standard input and output only: no listener in the binary
+    Stdio,
+    /// HTTP too
+    Http,
+    /// HTTP too, with `--http-tls-cert` and `--http-tls-key`
+    Https,
+}
+
+impl From<ServeOn> for render::Serve {
+    fn from(serve: ServeOn) -> Self {
+        match serve {
+            ServeOn::Stdio => render::Serve::Stdio,
+            ServeOn::Http => render::Serve::Http,
+            ServeOn::Https => render::Serve::Https,
+        }
+    }
 }
 
 /// `--runtime-source`

@@ -52,7 +52,7 @@ pub(crate) fn run(args: &Build, console: &Console) -> Result<Status, Failure> {
             return Ok(console.findings(&checked.sources, &found));
         }
     }
-    let generated = generate::generate(&deployment, &source)?;
+    let generated = generate::generate(&deployment, args.serve.into(), &source)?;
     let progress =
         Progress::start(console, &format!("compiling {name}; the first deployment on a machine takes a minute or two"));
     let built = cargo::build(&generated.folder, &source, args, &progress);

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use ptc_compiler::ir::Deployment;
 use ptc_compiler::pinned;
-use ptc_compiler::render::{self, DEPENDENCIES, Manifest, toml_string};
+use ptc_compiler::render::{self, DEPENDENCIES, Manifest, Serve, toml_string};
 
 use crate::source::Source;
 use crate::{Failure, files};
@@ -22,21 +22,24 @@ pub(crate) struct Generated {
 ///
 /// Its text depends on the deployment alone. What belongs to this machine, the place of the runtime, is in
 /// `.cargo/config.toml` of the crate.
-pub(crate) fn generate(deployment: &Deployment, source: &Source) -> Result<Generated, Failure> {
+pub(crate) fn generate(deployment: &Deployment, serve: Serve, source: &Source) -> Result<Generated, Failure> {
     let package = package(&deployment.name);
     let crates = source.target.join("ptc/crates");
     let folder = crates.join(&package);
     let lock = exclusive(&crates.join(format!("{package}.lock")))?;
-    let manifest = Manifest::new(&*package, deployment, &*source.profile);
+    let manifest = Manifest::new(&*package, deployment, serve, &*source.profile);
     let rendered = render::files(deployment, &manifest).map_err(|error| Failure::new(error.to_string()))?;
+    let mut needs_changed = false;
     for file in rendered {
-        files::write_if_changed(&folder.join(file.path), file.text.as_bytes())?;
+        let changed = files::write_if_changed(&folder.join(file.path), file.text.as_bytes())?;
+        needs_changed |= changed && file.path == "Cargo.toml";
     }
     files::write_if_changed(&folder.join(".cargo/config.toml"), patches(&source.root).as_bytes())?;
     // Cargo takes out of the lock what this crate does not use and puts the crate in. The text that it started from stays
-    // beside it, so that this happens once for each resolution.
+    // beside it, so that this happens once for each resolution; a manifest that needs more starts from it again.
     let origin = source.cargo_lock.as_bytes();
-    if files::write_if_changed(&folder.join("Cargo.lock.origin"), origin)? || !folder.join("Cargo.lock").is_file() {
+    let origin_changed = files::write_if_changed(&folder.join("Cargo.lock.origin"), origin)?;
+    if origin_changed || needs_changed || !folder.join("Cargo.lock").is_file() {
         files::write_if_changed(&folder.join("Cargo.lock"), origin)?;
     }
     Ok(Generated { folder, _lock: lock })
@@ -132,7 +135,7 @@ mod tests {
                     target: place.join("target"),
                     binaries: place.join("bin"),
                 };
-                let generated = generate(&deployment, &source).expect("it can be generated");
+                let generated = generate(&deployment, Serve::Http, &source).expect("it can be generated");
                 let configuration =
                     std::fs::read_to_string(generated.folder.join(".cargo/config.toml")).expect("cargo is told where to look");
                 assert!(configuration.contains(&place.display().to_string()), "{configuration}");

@@ -4,6 +4,17 @@ use serde::Serialize;
 
 use crate::ir::Deployment;
 
+/// What a binary can be a server on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Serve {
+    /// Standard input and output only.
+    Stdio,
+    /// Streamable HTTP too.
+    Http,
+    /// Streamable HTTP, with TLS of its own.
+    Https,
+}
+
 /// What the manifest needs to know. No path is in it: it is the same on every machine, and where the runtime lies is told to
 /// cargo beside it.
 #[derive(Debug, Clone)]
@@ -12,6 +23,8 @@ pub struct Manifest {
     pub package: String,
     /// Whether the runtime gets its HTTP client.
     pub http: bool,
+    /// Whether it gets its HTTP server.
+    pub serve: Serve,
     /// The `[profile.release]` section, the same for every deployment.
     pub profile: String,
 }
@@ -21,15 +34,22 @@ pub const DEPENDENCIES: [(&str, &str); 2] = [("ptc-catalog", "runtime/catalog"),
 
 impl Manifest {
     /// The manifest of a deployment.
-    pub fn new(package: impl Into<String>, deployment: &Deployment, profile: impl Into<String>) -> Self {
-        Manifest { package: package.into(), http: deployment.needs_http(), profile: profile.into() }
+    pub fn new(package: impl Into<String>, deployment: &Deployment, serve: Serve, profile: impl Into<String>) -> Self {
+        Manifest { package: package.into(), http: deployment.needs_http(), serve, profile: profile.into() }
     }
 
     pub(super) fn view(&self) -> View {
+        let server = match self.serve {
+            Serve::Stdio => None,
+            Serve::Http => Some("\"http-server\""),
+            Serve::Https => Some("\"https-server\""),
+        };
+        let features: Vec<&str> = self.http.then_some("\"http\"").into_iter().chain(server).collect();
         View {
             compiler: crate::VERSION,
             package: toml_string(&self.package),
-            features: if self.http { "\"http\", \"http-server\"" } else { "\"http-server\"" },
+            features: features.join(", "),
+            http: self.http,
             profile: self.profile.trim().to_owned(),
         }
     }
@@ -39,7 +59,8 @@ impl Manifest {
 pub(super) struct View {
     compiler: &'static str,
     package: String,
-    features: &'static str,
+    features: String,
+    http: bool,
     profile: String,
 }
 

@@ -97,7 +97,9 @@ impl HttpSettings {
         let mut wrong = |sentence: &str| faults.push(sentence.to_owned());
         let loopback = self.host.is_loopback();
         if !cfg!(feature = "http-server") {
-            wrong("--http: this binary was built without its HTTP server (feature http-server of ptc-runtime)");
+            wrong(
+                "--http: this binary was built for stdio only; build it with `--serve http` (feature http-server of ptc-runtime)",
+            );
         }
         if !loopback && !self.allow_unsafe_network {
             wrong(
@@ -112,7 +114,9 @@ impl HttpSettings {
             wrong("--http-tls-cert and --http-tls-key go together");
         }
         if self.tls_cert.is_some() && !cfg!(feature = "https-server") {
-            wrong("--http-tls-cert: this binary was built without HTTPS (feature https-server of ptc-runtime)");
+            wrong(
+                "--http-tls-cert: this binary was built without TLS of its own; build it with `--serve https` (feature https-server of ptc-runtime)",
+            );
         }
         if self.disable_auth && !loopback {
             wrong("--http-disable-auth is for loopback addresses only");
