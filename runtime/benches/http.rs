@@ -4,6 +4,8 @@
 #![expect(clippy::print_stdout, reason = "figures are what it is for")]
 #![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a benchmark stops where anything is wrong")]
 
+mod figures;
+
 use std::convert::Infallible;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -15,6 +17,8 @@ use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::TokioIo;
 use ptc_catalog::{Catalog, Deployment};
+
+use figures::{quantiles, resident_kib};
 
 static DEPLOYMENT: Deployment =
     Deployment { name: "bench", compiler: "none", config_digest: "", credentials: &[], catalog: &Catalog::EMPTY, programs: &[] };
@@ -95,12 +99,6 @@ impl Site {
         client.session = client.ask(&format!("{INITIALIZE}\n")).0;
         client
     }
-
-    fn resident_kib(&self) -> u64 {
-        let status = std::fs::read_to_string(format!("/proc/{}/status", self.child.id())).unwrap_or_default();
-        let line = status.lines().find(|line| line.starts_with("VmRSS:")).unwrap_or_default();
-        line.split_whitespace().nth(1).and_then(|n| n.parse().ok()).unwrap_or(0)
-    }
 }
 
 impl Drop for Site {
@@ -173,16 +171,10 @@ fn measure() -> ExitCode {
     }
     println!(" ratio  of the echo's rate      {:>9.2}", rates[1] / rates[0]);
     let site = Site::start("serve");
-    let idle = site.resident_kib();
+    let idle = resident_kib(&site.child);
     for _ in 0..SESSIONS {
         site.client().ask(CALL);
     }
-    println!(" serve  resident                {idle} KiB idle, {} KiB with {SESSIONS} sessions", site.resident_kib());
+    println!(" serve  resident                {idle} KiB idle, {} KiB with {SESSIONS} sessions", resident_kib(&site.child));
     ExitCode::SUCCESS
-}
-
-fn quantiles(all: &mut [Duration]) -> String {
-    all.sort_unstable();
-    let at = |share: f64| all[((all.len() - 1) as f64 * share) as usize].as_secs_f64() * 1e6;
-    format!("{:>8.1} µs median, {:>8.1} µs p99", at(0.5), at(0.99))
 }

@@ -3,6 +3,8 @@
 #![expect(clippy::print_stdout, reason = "figures are what it is for")]
 #![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a soak stops where anything is wrong")]
 
+#[expect(dead_code, reason = "a soak prints no quantiles")]
+mod figures;
 #[path = "../tests/upstreams/web.rs"]
 #[expect(dead_code, reason = "what it can do and a soak does not need")]
 mod web;
@@ -14,6 +16,7 @@ use std::time::{Duration, Instant};
 use ptc_catalog::{Annotations, Catalog, Deployment, EnvPart, McpStdio, OpenApi, Operation, Tool, Transport, Upstream};
 use serde_json::{Value, json};
 
+use figures::resident_kib;
 use web::{Answer, End, Web};
 
 /// In the environment of a child: what it is to be, and where the service is.
@@ -145,13 +148,11 @@ impl Server {
     fn holds(&self) -> [u64; 4] {
         let id = self.child.id();
         let entries = |what: &str| std::fs::read_dir(format!("/proc/{id}/{what}")).map_or(0, |all| all.count() as u64);
-        let status = std::fs::read_to_string(format!("/proc/{id}/status")).unwrap_or_default();
-        let resident = status.lines().find_map(|line| line.strip_prefix("VmRSS:")?.split_whitespace().next()?.parse().ok());
         let stats = std::fs::read_dir("/proc").unwrap().flatten().filter_map(|entry| {
             let stat = std::fs::read_to_string(entry.path().join("stat")).ok()?;
             stat.rsplit_once(") ")?.1.split_whitespace().nth(1)?.parse::<u32>().ok()
         });
-        [resident.unwrap_or(0), entries("fd"), entries("task"), stats.filter(|parent| *parent == id).count() as u64]
+        [resident_kib(&self.child), entries("fd"), entries("task"), stats.filter(|parent| *parent == id).count() as u64]
     }
 }
 

@@ -3,11 +3,15 @@
 #![expect(clippy::print_stdout, reason = "figures are what it is for")]
 #![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a benchmark stops where anything is wrong")]
 
+mod figures;
+
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, ChildStdin, ChildStdout, Command, ExitCode, Stdio};
 use std::time::{Duration, Instant};
 
 use ptc_catalog::{Catalog, Deployment};
+
+use figures::{quantiles, resident_kib};
 
 static DEPLOYMENT: Deployment =
     Deployment { name: "bench", compiler: "none", config_digest: "", credentials: &[], catalog: &Catalog::EMPTY, programs: &[] };
@@ -63,12 +67,6 @@ impl Peer {
         self.output.read_line(&mut self.line).unwrap();
         &self.line
     }
-
-    fn resident_kib(&self) -> u64 {
-        let status = std::fs::read_to_string(format!("/proc/{}/status", self.child.id())).unwrap_or_default();
-        let line = status.lines().find(|line| line.starts_with("VmRSS:")).unwrap_or_default();
-        line.split_whitespace().nth(1).and_then(|n| n.parse().ok()).unwrap_or(0)
-    }
 }
 
 impl Drop for Peer {
@@ -100,7 +98,7 @@ fn measure() -> ExitCode {
         peer.send(INITIALIZE);
         peer.receive();
         std::thread::sleep(Duration::from_millis(50));
-        let idle = peer.resident_kib();
+        let idle = resident_kib(&peer.child);
         let mut trips: Vec<Duration> = (0..20_000).map(|id| trip(&mut peer, id, role)).collect();
         println!("{role:>6}  round trip (+ 1 2)      {}", quantiles(&mut trips));
         let started = Instant::now();
@@ -108,7 +106,7 @@ fn measure() -> ExitCode {
         pipelined(&mut peer, calls, 8);
         let rate = calls as f64 / started.elapsed().as_secs_f64();
         println!("{role:>6}  8 outstanding           {rate:>9.0} /s");
-        println!("{role:>6}  resident                {idle} KiB idle, {} KiB after {} calls", peer.resident_kib(), 100_000);
+        println!("{role:>6}  resident                {idle} KiB idle, {} KiB after {} calls", resident_kib(&peer.child), 100_000);
     }
     let context = context();
     let mut decodes: Vec<Duration> = (0..10).map(|_| decode(&context)).collect();
@@ -172,10 +170,4 @@ fn pipelined(peer: &mut Peer, calls: usize, outstanding: usize) {
             peer.send(&call(id + outstanding));
         }
     }
-}
-
-fn quantiles(all: &mut [Duration]) -> String {
-    all.sort_unstable();
-    let at = |share: f64| all[((all.len() - 1) as f64 * share) as usize].as_secs_f64() * 1e6;
-    format!("{:>8.1} µs median, {:>8.1} µs p99", at(0.5), at(0.99))
 }

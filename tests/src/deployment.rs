@@ -15,25 +15,21 @@ pub fn workspace() -> &'static Path {
 /// The `ptc-compile` of this workspace, built if need be.
 pub fn ptc_compile() -> &'static Path {
     static PATH: OnceLock<PathBuf> = OnceLock::new();
-    PATH.get_or_init(|| {
-        let mut build = cargo();
-        process::run(build.args(["build", "--quiet", "--package", "ptc-compiler", "--bin", "ptc-compile"])).success();
-        let own = std::env::current_exe().expect("a test has a path");
-        // target/debug/deps/this-test -> target/debug/ptc-compile
-        let profile = own.ancestors().nth(2).expect("tests lie in a profile's deps");
-        profile.join("ptc-compile")
-    })
+    PATH.get_or_init(|| built(&["--package", "ptc-compiler", "--bin", "ptc-compile"], "ptc-compile"))
 }
 
 /// A server without upstreams: the runtime's example, built if need be.
 pub fn plain() -> &'static Path {
     static PATH: OnceLock<PathBuf> = OnceLock::new();
-    PATH.get_or_init(|| {
-        let mut build = cargo();
-        process::run(build.args(["build", "--quiet", "--package", "ptc-tests", "--example", "plain-server"])).success();
-        let own = std::env::current_exe().expect("a test has a path");
-        own.ancestors().nth(2).expect("tests lie in a profile's deps").join("examples/plain-server")
-    })
+    PATH.get_or_init(|| built(&["--package", "ptc-tests", "--example", "plain-server"], "examples/plain-server"))
+}
+
+/// Has cargo build something of the workspace, which then lies at `place` in the profile's folder.
+fn built(what: &[&str], place: &str) -> PathBuf {
+    process::run(cargo().args(["build", "--quiet"]).args(what)).success();
+    let own = std::env::current_exe().expect("a test has a path");
+    // target/debug/deps/this-test -> target/debug/place
+    own.ancestors().nth(2).expect("tests lie in a profile's deps").join(place)
 }
 
 /// `cargo`, in the workspace.

@@ -3,14 +3,14 @@
 //! A count is an upper bound, never an estimate: of two branches the larger counts, and where a call stands in a loop or in a function
 //! that somebody else calls, there is no bound.
 
-use litemap::LiteMap;
 use std::fmt;
 
+use litemap::LiteMap;
 use ptc_catalog::Catalog;
 use ptc_lisp::ir::{Capture, GroupIr, Ir, MemberIr, Op, Step};
 use ptc_lisp::{Program, Value};
 
-use crate::tool_of;
+use crate::{EACH, tool_of};
 
 /// What a program may cost.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -72,25 +72,6 @@ pub(crate) fn of(program: &Program, catalog: &Catalog) -> Cost {
     }
     Cost { calls, effects }
 }
-
-/// Functions that call their first argument once for each item of the other.
-const EACH: &[&str] = &[
-    "every?",
-    "filter",
-    "filterv",
-    "group-by",
-    "keep",
-    "map",
-    "mapcat",
-    "mapv",
-    "not-any?",
-    "not-every?",
-    "pmap",
-    "remove",
-    "run!",
-    "some",
-    "sort-by",
-];
 
 /// Local functions by slot.
 type Locals<'a> = LiteMap<u32, &'a GroupIr>;
@@ -206,12 +187,7 @@ impl<'a> Count<'a> {
             _ if (namespace, name) == ("tool", "call") => sum(self.all(args, locals), Some(1)),
             (name, [f, items]) if EACH.contains(&name) => {
                 let once = self.called(f, locals);
-                let all = match (once, size(items)) {
-                    (Some(0), _) => Some(0),
-                    (once, Some(size)) => once.map(|once| once.saturating_mul(size)),
-                    (_, None) => None,
-                };
-                sum(self.expr(items, locals), all)
+                sum(self.expr(items, locals), for_each(once, items))
             }
             ("pcalls", functions) => functions.iter().map(|f| self.called(f, locals)).fold(Some(0), sum),
             _ => self.all(args, locals),
@@ -274,12 +250,7 @@ impl<'a> Count<'a> {
             Step::Each(slot, items) => {
                 locals.remove(slot);
                 let inside = self.each(rest, locals);
-                let all = match (inside, size(items)) {
-                    (Some(0), _) => Some(0),
-                    (inside, Some(size)) => inside.map(|inside| inside.saturating_mul(size)),
-                    (_, None) => None,
-                };
-                sum(self.expr(items, locals), all)
+                sum(self.expr(items, locals), for_each(inside, items))
             }
             Step::Bind(slot, ir) => {
                 let this = self.expr(ir, locals);
@@ -291,6 +262,14 @@ impl<'a> Count<'a> {
                 sum(this, self.each(rest, locals))
             }
         }
+    }
+}
+
+/// What happens once for each item of a collection.
+fn for_each(once: Bound, items: &Ir) -> Bound {
+    match (once?, size(items)) {
+        (0, _) => Some(0),
+        (once, size) => size.map(|size| once.saturating_mul(size)),
     }
 }
 

@@ -4,39 +4,15 @@
 //! look-ups and the functions that hand items to a function literal. Anything else that gets a whole result may look at its `:ok`.
 
 use litemap::LiteMap;
-
 use ptc_catalog::{Catalog, Tool};
 use ptc_lisp::ir::{Capture, GroupIr, Ir, Op, Step as Turn};
 use ptc_lisp::{Program, Span, Value};
 
 use crate::output::{self, Step};
-use crate::{Concern, Finding, tool_of};
+use crate::{Concern, EACH, Finding, tool_of};
 
-/// Functions that give each item of their last argument to their first.
-const EACH: &[&str] = &[
-    "every?",
-    "filter",
-    "filterv",
-    "group-by",
-    "keep",
-    "map",
-    "mapcat",
-    "mapv",
-    "max-by",
-    "min-by",
-    "not-any?",
-    "not-every?",
-    "partition-by",
-    "pmap",
-    "remove",
-    "run!",
-    "some",
-    "sort-by",
-    "split-with",
-    "sum-by",
-    "take-while",
-    "drop-while",
-];
+/// Functions that give each item of their last argument to their first, or some of them twice or not at all; besides [`EACH`].
+const SOME_ITEMS: &[&str] = &["max-by", "min-by", "partition-by", "split-with", "sum-by", "take-while", "drop-while"];
 /// Functions that give one item.
 const ONE: &[&str] = &["first", "second", "last", "peek", "rand-nth", "nth"];
 /// Functions that give what they get, with fewer items or in another order.
@@ -241,7 +217,7 @@ impl Walk<'_> {
                 }
                 place
             }
-            (name, [f, .., items]) if EACH.contains(&name) => {
+            (name, [f, .., items]) if EACH.contains(&name) || SOME_ITEMS.contains(&name) => {
                 let place = self.expr(items, frame);
                 let each = place.clone().map(item);
                 match (&f.op, each) {

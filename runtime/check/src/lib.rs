@@ -36,6 +36,25 @@ use ptc_lisp::{Error, ErrorKind, Program, Span, ToolCallSite};
 pub use cost::{Cost, Effects};
 pub use near::near_name;
 
+/// Functions that call their first argument once for each item of their last.
+const EACH: &[&str] = &[
+    "every?",
+    "filter",
+    "filterv",
+    "group-by",
+    "keep",
+    "map",
+    "mapcat",
+    "mapv",
+    "not-any?",
+    "not-every?",
+    "pmap",
+    "remove",
+    "run!",
+    "some",
+    "sort-by",
+];
+
 /// Something that is, or seems, wrong with a program.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Finding {

@@ -1,6 +1,6 @@
 //! Arguments of builtins as Rust values, and the one wording of what is wrong with them.
 
-use crate::builtins::{self, Builtin};
+use crate::builtins;
 use crate::collection::Vector;
 use crate::endless::Cursor;
 use crate::machine::{Machine, Raised};
@@ -37,7 +37,7 @@ pub(crate) fn described(value: &Value) -> String {
 /// `(assoc m k v)`, or just the name where there is no such row. `arguments` tells the argument lists apart.
 fn usage(name: &str, arguments: usize) -> String {
     let row = builtins::find(name).or_else(|| builtins::all().find(|row| row.name == name));
-    let lists = || row.into_iter().flat_map(Builtin::arglists);
+    let lists = || row.into_iter().flat_map(|row| row.notes.arglists());
     let takes = |list: &str| list.contains('&') || (list != "[]" && list.split_whitespace().count() >= arguments);
     let list = lists().find(|list| takes(list)).or_else(|| lists().last());
     let list = list.map(|list| list.trim_matches(['[', ']'])).unwrap_or_default();

@@ -38,7 +38,7 @@ pub mod ir;
 pub mod json;
 pub mod limits;
 pub mod machine;
-mod notes;
+pub mod notes;
 pub mod number;
 pub mod order;
 mod parallel;

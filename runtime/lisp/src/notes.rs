@@ -8,9 +8,9 @@ pub(crate) const ARGLIST: char = '\u{1}';
 pub(crate) const PROGRAM: char = '\u{2}';
 pub(crate) const PRINTED: char = '\u{3}';
 
-/// Documentation in one line, argument lists, and examples. Written by [`notes!`].
+/// Documentation in one line, argument lists, and examples.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Notes(pub(crate) &'static str);
+pub struct Notes(pub(crate) &'static str);
 
 /// `notes!("doc", ["[a b]", …], [("program", "printed"), …])`
 macro_rules! notes {
@@ -22,18 +22,18 @@ pub(crate) use notes;
 
 impl Notes {
     /// The documentation.
-    pub(crate) fn doc(self) -> &'static str {
+    pub fn doc(self) -> &'static str {
         self.0.split([ARGLIST, PROGRAM]).next().unwrap_or_default()
     }
 
     /// The argument lists, as documentation shows them.
-    pub(crate) fn arglists(self) -> impl Iterator<Item = &'static str> + Clone {
+    pub fn arglists(self) -> impl Iterator<Item = &'static str> + Clone {
         let all = self.0.split(PROGRAM).next().unwrap_or_default();
         all.split(ARGLIST).skip(1)
     }
 
     /// Programs and the printed values that they give.
-    pub(crate) fn examples(self) -> impl Iterator<Item = (&'static str, &'static str)> + Clone {
+    pub fn examples(self) -> impl Iterator<Item = (&'static str, &'static str)> + Clone {
         self.0.split(PROGRAM).skip(1).filter_map(|example| example.split_once(PRINTED))
     }
 }

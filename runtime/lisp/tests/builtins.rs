@@ -18,7 +18,7 @@ fn printed(program: &str) -> Result<String, String> {
 fn every_example_prints_what_it_says() {
     let mut wrong = Vec::new();
     for row in builtins::all() {
-        for (program, expected) in row.examples() {
+        for (program, expected) in row.notes.examples() {
             match printed(program) {
                 Ok(actual) if actual == expected => {}
                 Ok(actual) => wrong.push(format!("{program} prints {actual}, not {expected}")),
@@ -35,14 +35,14 @@ fn every_row_is_complete() {
     for row in rows() {
         let name = format!("{}/{}", row.namespace, row.name);
         assert!(seen.insert(name.clone()), "{name} has two rows");
-        assert!(row.arglists().next().is_some(), "{name} has no argument list");
-        assert!(row.arglists().all(|list| list.starts_with('[') && list.ends_with(']')), "{name} has a bad argument list");
-        assert!(row.doc().ends_with(['.', '…']), "{name}: its documentation is no sentence: {}", row.doc());
-        assert!(!row.doc().contains('\n'), "{name}: its documentation is more than a line");
+        assert!(row.notes.arglists().next().is_some(), "{name} has no argument list");
+        assert!(row.notes.arglists().all(|list| list.starts_with('[') && list.ends_with(']')), "{name} has a bad argument list");
+        assert!(row.notes.doc().ends_with(['.', '…']), "{name}: its documentation is no sentence: {}", row.notes.doc());
+        assert!(!row.notes.doc().contains('\n'), "{name}: its documentation is more than a line");
         assert!(row.max.is_none_or(|max| max >= row.min), "{name} takes no number of arguments");
     }
     for row in builtins::all() {
-        assert!(row.examples().next().is_some(), "{} has no example", row.full_name());
+        assert!(row.notes.examples().next().is_some(), "{} has no example", row.full_name());
         assert!(
             builtins::find(&row.full_name()).is_some_and(|found| std::ptr::eq(found, row)),
             "{} finds another row",

@@ -168,8 +168,8 @@ fn programs_give_what_is_written_beside_them() {
 
 #[test]
 fn every_special_form_does_what_its_examples_say() {
-    let forms = special::all().map(|row| (row.name, row.doc(), row.examples().collect::<Vec<_>>()));
-    let functions = special::functions().map(|row| (row.name, row.doc(), row.examples().collect::<Vec<_>>()));
+    let forms = special::all().map(|row| (row.name, row.notes.doc(), row.notes.examples().collect::<Vec<_>>()));
+    let functions = special::functions().map(|row| (row.name, row.notes.doc(), row.notes.examples().collect::<Vec<_>>()));
     let mut names = std::collections::BTreeSet::new();
     for (name, doc, examples) in forms.chain(functions) {
         assert!(names.insert(name), "{name} has two rows");

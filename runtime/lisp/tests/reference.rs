@@ -59,16 +59,20 @@ fn reference() -> String {
     let mut page = HEAD.to_owned();
     let forms = special::all().map(|row| Entry {
         // Patterns in the parts of a form stand as they are.
-        calls: row.arglists().map(|parts| format!("({}{}{parts})", row.name, if parts.is_empty() { "" } else { " " })).collect(),
-        doc: row.doc(),
-        examples: row.examples().collect(),
+        calls: row
+            .notes
+            .arglists()
+            .map(|parts| format!("({}{}{parts})", row.name, if parts.is_empty() { "" } else { " " }))
+            .collect(),
+        doc: row.notes.doc(),
+        examples: row.notes.examples().collect(),
     });
     write(&mut page, "Special forms", forms);
     let mut namespaces: BTreeMap<(usize, &str), BTreeMap<String, Entry>> = BTreeMap::new();
     let place = |namespace: &str| SECTIONS.iter().position(|(known, _)| *known == namespace).unwrap_or(SECTIONS.len());
     for row in special::functions().chain(builtins::all()) {
-        let calls = row.arglists().map(|list| call(&row.full_name(), list)).collect();
-        let entry = Entry { calls, doc: row.doc(), examples: row.examples().collect() };
+        let calls = row.notes.arglists().map(|list| call(&row.full_name(), list)).collect();
+        let entry = Entry { calls, doc: row.notes.doc(), examples: row.notes.examples().collect() };
         namespaces.entry((place(row.namespace), row.namespace)).or_default().insert(row.name.to_owned(), entry);
     }
     for row in builtins::constants() {

@@ -1,8 +1,9 @@
 //! Sums over all calls of this process, as Prometheus reads them.
 
-use litemap::LiteMap;
 use std::fmt::Write as _;
 use std::time::Duration;
+
+use litemap::LiteMap;
 
 use super::record::Record;
 

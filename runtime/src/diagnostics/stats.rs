@@ -1,7 +1,6 @@
 //! What calls come to.
 
 use litemap::LiteMap;
-
 use serde_json::{Map, Value, json};
 
 use super::record::{Outcome, Record};

@@ -1,8 +1,8 @@
 //! From JSON to checks. Each keyword is a row of [`KEYWORDS`]; what has no row is refused by name.
 
-use litemap::LiteMap;
 use std::borrow::Cow;
 
+use litemap::LiteMap;
 use ptc_catalog::{Type, Types};
 use ptc_check::near_name;
 use ptc_lisp::{Kind, Value};

@@ -13,7 +13,6 @@ mod resolve;
 mod stream;
 
 use litemap::LiteMap;
-
 use zeroize::Zeroizing;
 
 pub(crate) use memory::seal;

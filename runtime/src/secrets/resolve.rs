@@ -1,9 +1,9 @@
 //! Reading bindings and `${VAR}`s once, at start.
 
-use litemap::LiteMap;
 use std::fmt;
 use std::path::Path;
 
+use litemap::LiteMap;
 use ptc_catalog::suspect::names_a_secret;
 use ptc_catalog::{Auth, Binding, Deployment, EnvPart, Source, Transport, Upstream};
 use zeroize::Zeroizing;

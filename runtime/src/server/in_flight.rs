@@ -1,9 +1,9 @@
 //! Calls that run: how many may, and how to stop them.
 
-use litemap::LiteMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use litemap::LiteMap;
 use ptc_lisp::limits::Cancel;
 
 use crate::protocol::message::string;

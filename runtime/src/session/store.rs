@@ -1,18 +1,18 @@
 //! The sessions of a server.
 
 use std::collections::VecDeque;
-
-use litemap::LiteMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use jiff::{SignedDuration, Timestamp};
+use litemap::LiteMap;
 use serde::Serialize;
 use serde_json::json;
 
-use super::{Fault, Kept, SessionLimits};
 use crate::evaluation::{Evaluation, Failure, InSession, Reason};
 use crate::random;
+
+use super::{Fault, Kept, SessionLimits};
 
 /// Ids of closed sessions that are remembered, so that their owner is told what became of them.
 const REMEMBERED: usize = 1_000;

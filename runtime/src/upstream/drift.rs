@@ -5,17 +5,18 @@
 //! may now be refused or misread: the tool or an argument is gone, an argument is newly required, a type or a set of values is
 //! narrower, a constraint is new. A schema is read as far as its arguments go; what is not understood counts as a constraint.
 
-use litemap::LiteMap;
 use std::time::{Duration, Instant};
 
+use litemap::LiteMap;
 use ptc_catalog::{Tool, Upstream};
 use ptc_lisp::{Value, json};
 use serde_json::value::RawValue;
 
+use crate::log::{self, Level};
+
 use super::fault::WorldFault;
 use super::mcp::{Agreed, Channel, listing};
 use super::settings::OnDrift;
-use crate::log::{self, Level};
 
 /// Keywords that tell people something and change no call.
 const PROSE: [&str; 8] = ["$schema", "$comment", "title", "description", "default", "examples", "deprecated", "readOnly"];

@@ -3,10 +3,10 @@
 //! Catalogs are `'static` data. What a live one learns is leaked into a new catalog that replaces the old one; that happens once for
 //! each upstream.
 
-use litemap::LiteMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
 
+use litemap::LiteMap;
 use ptc_catalog::{Catalog, Transport, Upstream};
 use tokio::sync::Mutex;
 

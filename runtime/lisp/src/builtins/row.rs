@@ -20,7 +20,8 @@ pub struct Builtin {
     pub min: u8,
     /// Most arguments; `None` for any number.
     pub max: Option<u8>,
-    pub(crate) notes: Notes,
+    /// What it does, its argument lists such as `[m k v]`, and examples.
+    pub notes: Notes,
     /// Its code.
     pub run: Native,
 }
@@ -84,21 +85,6 @@ macro_rules! rows {
 pub(super) use rows;
 
 impl Builtin {
-    /// What it does, in one line.
-    pub fn doc(&self) -> &'static str {
-        self.notes.doc()
-    }
-
-    /// Its argument lists as documentation shows them, such as `[m k v]`.
-    pub fn arglists(&self) -> impl Iterator<Item = &'static str> + Clone {
-        self.notes.arglists()
-    }
-
-    /// Programs and the printed values that they give.
-    pub fn examples(&self) -> impl Iterator<Item = (&'static str, &'static str)> + Clone {
-        self.notes.examples()
-    }
-
     /// The name to call it by: alone for `clojure.core` and the core extensions, with the namespace for others.
     pub fn full_name(&self) -> String {
         if super::is_core(self.namespace) { self.name.to_owned() } else { format!("{}/{}", self.namespace, self.name) }

@@ -59,8 +59,8 @@ impl Entry {
 
     fn description(&self) -> &'static str {
         match self {
-            Entry::Function(row) => row.doc(),
-            Entry::Form(form) => form.doc(),
+            Entry::Function(row) => row.notes.doc(),
+            Entry::Form(form) => form.notes.doc(),
             Entry::Constant(row) => row.doc,
         }
     }
@@ -76,9 +76,9 @@ impl Entry {
     fn signatures(&self) -> Vec<String> {
         let name = self.name();
         match self {
-            Entry::Function(row) => row.arglists().map(|args| call_shape(&name, args)).collect(),
+            Entry::Function(row) => row.notes.arglists().map(|args| call_shape(&name, args)).collect(),
             Entry::Constant(_) => vec![name],
-            Entry::Form(form) => form.arglists().map(|args| format!("({name} {args})")).collect(),
+            Entry::Form(form) => form.notes.arglists().map(|args| format!("({name} {args})")).collect(),
         }
     }
 

@@ -31,7 +31,8 @@ pub struct Special {
     pub min: usize,
     /// Most parts; `None` for any number.
     pub max: Option<usize>,
-    pub(crate) notes: Notes,
+    /// What it does, its parts as documentation shows them, and examples.
+    pub notes: Notes,
     pub(crate) expand: Expand,
 }
 
@@ -45,25 +46,13 @@ pub(crate) enum Expand {
 }
 
 impl Special {
-    /// What it does, in one line.
-    pub fn doc(&self) -> &'static str {
-        self.notes.doc()
-    }
-
-    /// Its parts as documentation shows them.
-    pub fn arglists(&self) -> impl Iterator<Item = &'static str> + Clone {
-        self.notes.arglists()
-    }
-
-    /// Programs and the printed values that they give.
-    pub fn examples(&self) -> impl Iterator<Item = (&'static str, &'static str)> + Clone {
-        self.notes.examples()
-    }
-
     /// How to write it: `(if test then else?)`.
     pub fn usage(&self) -> String {
-        let all: Vec<String> =
-            self.arglists().map(|args| format!("({}{}{args})", self.name, if args.is_empty() { "" } else { " " })).collect();
+        let all: Vec<String> = self
+            .notes
+            .arglists()
+            .map(|args| format!("({}{}{args})", self.name, if args.is_empty() { "" } else { " " }))
+            .collect();
         all.join(" or ")
     }
 }
@@ -105,7 +94,7 @@ pub(crate) fn arity_fault(row: &Builtin, count: usize) -> Option<Fault> {
     let name = row.full_name();
     let noun = if row.arity().ends_with(" 1") || row.arity() == "1" { "argument" } else { "arguments" };
     let mut fault = Fault::new(ErrorKind::ArityError, format!("{name} takes {} {noun}, got {count}", row.arity()));
-    let usages: Vec<String> = row.arglists().map(|args| call_shape(&name, args)).collect();
+    let usages: Vec<String> = row.notes.arglists().map(|args| call_shape(&name, args)).collect();
     fault.hint = (!usages.is_empty()).then(|| format!("call it as {}", usages.join(" or ")));
     Some(fault)
 }

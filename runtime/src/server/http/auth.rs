@@ -1,12 +1,12 @@
 //! Bearer tokens, and addresses that guess at them.
 
-use litemap::LiteMap;
 use std::net::IpAddr;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use hyper::HeaderMap;
 use hyper::header::AUTHORIZATION;
+use litemap::LiteMap;
 
 use crate::digest::{hex, sha256, short};
 use crate::settings::HttpSettings;

@@ -23,9 +23,10 @@ pub mod sessions;
 #[cfg(feature = "https-server")]
 mod tls;
 
-use litemap::LiteMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use litemap::LiteMap;
 
 pub use listener::Listener;
 

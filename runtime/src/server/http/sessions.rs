@@ -1,13 +1,15 @@
 //! Protocol sessions: what `initialize` opens and `Mcp-Session-Id` names. Not those of programs, which outlive them.
 
-use litemap::LiteMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use super::auth::Owner;
+use litemap::LiteMap;
+
 use crate::digest::short;
 use crate::server::in_flight::InFlight;
 use crate::settings::HttpSettings;
+
+use super::auth::Owner;
 
 /// How often all sessions are looked at for those whose time is over.
 const SWEEP: Duration = Duration::from_secs(1);

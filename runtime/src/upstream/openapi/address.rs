@@ -3,9 +3,9 @@
 //! Serialization follows OpenAPI's styles and, for them, RFC 6570. Whatever an argument holds, it stays inside its place: it
 //! cannot add a segment, a parameter or a fragment.
 
-use litemap::LiteMap;
 use std::fmt::Write;
 
+use litemap::LiteMap;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use ptc_catalog::{Operation, Param, Place, Style};
 use ptc_check::argument::shown;

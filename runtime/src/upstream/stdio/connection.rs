@@ -1,19 +1,16 @@
 //! Requests and answers by id over the pipes of one child.
 
 use std::collections::VecDeque;
-
-use litemap::LiteMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use litemap::LiteMap;
 use ptc_catalog::McpStdio;
 use tokio::io::{AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::process::{ChildStderr, ChildStdin, ChildStdout};
 use tokio::sync::{mpsc, oneshot, watch};
 
-use super::lines::{self, Line};
-use super::process::{self, ProcessGroup};
 use crate::log::{self, Level};
 use crate::secrets::{Redactor, Secrets, StreamRedactor};
 use crate::upstream::fault::{WorldFault, excerpt};
@@ -21,6 +18,9 @@ use crate::upstream::mcp::wire::{self, Frame, Incoming};
 use crate::upstream::mcp::{Ask, Channel, Response};
 use crate::upstream::settings::UpstreamSettings;
 use crate::upstream::stage::{self, Progress, Stage};
+
+use super::lines::{self, Line};
+use super::process::{self, ProcessGroup};
 
 /// Frames that wait for a child to read them, beyond which requests wait.
 const OUTBOX: usize = 64;
