@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use crate::Value;
 use crate::eval::Globals;
-use crate::value::footprint;
+use crate::ir::Source;
+use crate::value::{each_distinct, footprint};
 
 /// Names with their values, as `def` and `defn` left them. A clone is independent of its original; values are shared.
 ///
@@ -64,6 +65,20 @@ impl Bindings {
         self.values.get_mut(place)?.take()
     }
 
+    /// Takes every value away. The names keep their places only where a function in `kept` may know definitions by them.
+    pub fn clear<'a>(&mut self, kept: impl IntoIterator<Item = &'a Value>) {
+        let mut functions = false;
+        each_distinct(kept, |value| {
+            functions |= matches!(value, Value::Closure(_));
+            !functions
+        });
+        if functions {
+            self.values.clear();
+        } else {
+            *self = Bindings::default();
+        }
+    }
+
     /// Names whose value is new or another one than in `before`, in alphabetical order.
     pub fn changes<'a>(&'a self, before: &'a Bindings) -> impl Iterator<Item = (&'a str, &'a Value)> {
         self.iter().filter(|(name, value)| !before.get(name).is_some_and(|held| held.is_same(value)))
@@ -85,6 +100,17 @@ impl Bindings {
     pub(crate) fn is_prefix_of(&self, names: &[Arc<str>]) -> bool {
         let held = names.get(..self.names.len());
         held.is_some_and(|held| held.iter().zip(&*self.names).all(|(a, b)| Arc::ptr_eq(a, b) || a == b))
+    }
+
+    /// Names by place, with or without a value. Values of later places may be missing.
+    pub(crate) fn of_parts(names: Vec<Arc<str>>, values: Vec<Option<Value>>) -> Bindings {
+        Bindings { names: names.into(), values }
+    }
+
+    /// The source of a program that is compiled with these bindings.
+    pub(crate) fn before(&self, text: Arc<str>) -> Source {
+        let unbound = (0..).zip(self.places()).filter(|(_, (_, value))| value.is_none()).map(|(place, _)| place);
+        Source { text, known: self.names.len() as u32, unbound: unbound.collect() }
     }
 
     /// The names of a program that was compiled with these bindings: theirs, then its own.

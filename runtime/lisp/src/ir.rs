@@ -183,11 +183,24 @@ pub enum Step {
     Body(Ir),
 }
 
+/// The text of a program and what was defined before it: all that its functions are made from.
+#[derive(Debug)]
+pub struct Source {
+    /// The text.
+    pub text: Arc<str>,
+    /// Names that earlier programs had defined: theirs are the first places of the globals.
+    pub known: u32,
+    /// The places of those that had no value any more.
+    pub unbound: Box<[u32]>,
+}
+
 /// A function or several that know each other, and what they take from around.
 #[derive(Debug)]
 pub struct GroupIr {
-    /// The text of the program that they stand in.
-    pub source: Arc<str>,
+    /// The program that they stand in.
+    pub source: Arc<Source>,
+    /// Its place among the groups of that program, in the order in which they were resolved.
+    pub number: u32,
     /// What is captured when the functions are made.
     pub captures: Vec<Capture>,
     /// The functions.

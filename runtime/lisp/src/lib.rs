@@ -21,7 +21,7 @@
 //!   expressions.
 //! - A [`Program`] is compiled once and run many times; a [`Run`] takes limits, a host, data and the [`Bindings`] of earlier programs,
 //!   and gives an [`Outcome`]. [`Cancel`] stops it from another thread.
-//! - [`json`] and [`print`](mod@print) carry values in and out. [`host`] is the only door to the world.
+//! - [`json`] and [`print`](mod@print) carry values in and out; an [`image`] carries bindings, functions included, to another process. [`host`] is the only door to the world.
 #![forbid(unsafe_code)]
 
 mod analyzer;
@@ -34,6 +34,7 @@ pub mod error;
 pub mod eval;
 pub mod form;
 pub mod host;
+pub mod image;
 pub mod ir;
 pub mod json;
 pub mod limits;

@@ -43,12 +43,12 @@ impl Program {
     /// changed, but not with others.
     pub fn compile_with(source: &str, known: &Bindings) -> Result<Program, Error> {
         let forms = reader::read(source)?;
-        let text = Arc::from(source);
-        let unit = analyze(&text, known, forms)?;
+        let source = Arc::new(known.before(Arc::from(source)));
+        let unit = analyze(&source, known, forms)?;
         let code = compile(&unit.body);
-        let group = Arc::new(Group::top_level(&text));
+        let group = Arc::new(Group::top_level(&source));
         let top = Arc::new(Closure::new(group, 0, None));
-        Ok(Program { source: text, unit, code, top })
+        Ok(Program { source: Arc::clone(&source.text), unit, code, top })
     }
 
     /// Its text.

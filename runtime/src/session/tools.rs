@@ -31,7 +31,7 @@ pub enum Tool {
 type Part = (&'static str, fn(&mut Kept));
 
 const CLEARED: [Part; 5] = [
-    ("memory", |kept| kept.bindings = ptc_lisp::Bindings::default()),
+    ("memory", |kept| kept.bindings.clear(&kept.results)),
     ("history", |kept| kept.results.clear()),
     ("prints", |kept| kept.prints = super::kept::Log::default()),
     ("tool_calls", |_| {}),

@@ -6,7 +6,7 @@ use super::scope::Scope;
 use super::{Analysed, Analyzer, Target};
 use crate::error::{Error, ErrorKind, Span};
 use crate::form::{Form, FormKind};
-use crate::ir::{ArityIr, GroupIr, Ir, MemberIr, Op};
+use crate::ir::{ArityIr, Capture, GroupIr, Ir, MemberIr, Op};
 
 /// Parameters of one function, captured values and locals apart.
 const MAX_PARAMETERS: usize = 64;
@@ -106,7 +106,14 @@ impl<'s> Analyzer<'s> {
             arities.sort_by_key(|arity| (arity.variadic, arity.fixed));
             members.push(MemberIr { name: function.name.map(Arc::from), span: function.span, doc: function.doc, arities });
         }
-        Ok(GroupIr { source: Arc::clone(self.shared_source), captures, members })
+        Ok(self.numbered(captures, members))
+    }
+
+    /// The next group of the program.
+    fn numbered(&mut self, captures: Vec<Capture>, members: Vec<MemberIr>) -> GroupIr {
+        let number = self.groups;
+        self.groups += 1;
+        GroupIr { source: Arc::clone(self.shared_source), number, captures, members }
     }
 
     fn arity(&mut self, params: &Form<'s>, body: Vec<Form<'s>>) -> Result<ArityIr, Error> {
@@ -197,7 +204,7 @@ impl<'s> Analyzer<'s> {
         let arglist = format!("[{}]", arglist.join(" ")).into();
         let arity = ArityIr { arglist, fixed: used.highest, variadic: used.rest, slots, body };
         let member = MemberIr { name: None, span, doc: None, arities: vec![arity] };
-        Ok(Ir::new(span, Op::Fn(Box::new(GroupIr { source: Arc::clone(self.shared_source), captures, members: vec![member] }))))
+        Ok(Ir::new(span, Op::Fn(Box::new(self.numbered(captures, vec![member])))))
     }
 
     /// `#(42)` gives 42: what is no function is not called.

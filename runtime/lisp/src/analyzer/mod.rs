@@ -17,12 +17,12 @@ use crate::bindings::Bindings;
 use crate::builtins::Builtin;
 use crate::error::{Error, ErrorKind, Span};
 use crate::form::{Form, FormKind};
-use crate::ir::{Ir, Local, Op, Unit};
+use crate::ir::{Ir, Local, Op, Source, Unit};
 use crate::machine::stack;
 use crate::{Value, special};
 
 pub(crate) use function::Written;
-pub(crate) use names::{builtin, namespace, plain};
+pub(crate) use names::{builtin, namespace, plain, qualified};
 pub(crate) use scope::{Mark, Target};
 use scope::{Place, Scope};
 
@@ -33,10 +33,11 @@ const MAX_DEPTH: u32 = 600;
 const STACK: usize = 900 * 1024;
 
 /// Resolves a program.
-pub(crate) fn analyze<'s>(source: &'s Arc<str>, known: &'s Bindings, forms: Vec<Form<'s>>) -> Result<Unit, Error> {
+pub(crate) fn analyze<'s>(source: &'s Arc<Source>, known: &'s Bindings, forms: Vec<Form<'s>>) -> Result<Unit, Error> {
     let mut analyzer = Analyzer {
-        source,
+        source: &source.text,
         shared_source: source,
+        groups: 0,
         globals: HashMap::default(),
         places: HashMap::default(),
         names: Vec::new(),
@@ -60,7 +61,7 @@ pub(crate) fn analyze<'s>(source: &'s Arc<str>, known: &'s Bindings, forms: Vec<
     for form in &forms {
         analyzer.find_definitions(form);
     }
-    let span = Span::new(0, source.len() as u32);
+    let span = Span::new(0, source.text.len() as u32);
     let body = analyzer.body(span, forms, false)?;
     let mut unit = Unit {
         globals: known.extended(&analyzer.names),
@@ -75,7 +76,9 @@ pub(crate) fn analyze<'s>(source: &'s Arc<str>, known: &'s Bindings, forms: Vec<
 /// Resolves forms one after the other. Special forms get it to analyse their parts.
 pub(crate) struct Analyzer<'s> {
     pub(crate) source: &'s str,
-    shared_source: &'s Arc<str>,
+    shared_source: &'s Arc<Source>,
+    /// Groups of functions so far.
+    groups: u32,
     /// The globals that can be referred to, with their places.
     globals: HashMap<&'s str, u32, RandomState>,
     /// The places of the names that were known before this program, bound or not.

@@ -99,7 +99,7 @@ pub(crate) fn namespace(written: &str) -> &str {
 }
 
 /// The row of a name in a namespace of rows.
-pub(super) fn qualified(namespace: &'static str, name: &str) -> Option<&'static Builtin> {
+pub(crate) fn qualified(namespace: &str, name: &str) -> Option<&'static Builtin> {
     INDEX.qualified.get(&(namespace, name)).copied()
 }
 

@@ -1,7 +1,6 @@
 //! Functions that functions make: `partial`, `comp` and their like.
 
 use std::collections::VecDeque;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use crate::Value;
@@ -50,14 +49,30 @@ pub enum How {
     Step,
 }
 
-/// Numbers functions in the order of their making, so that they have a place in the order of values.
-static NEXT: AtomicU64 = AtomicU64::new(0);
+impl How {
+    /// Every way, with the name of the function that makes it so.
+    pub(crate) const ALL: [(How, &'static str); 13] = [
+        (How::Partial, "partial"),
+        (How::Comp, "comp"),
+        (How::Complement, "complement"),
+        (How::Constantly, "constantly"),
+        (How::Juxt, "juxt"),
+        (How::Fnil, "fnil"),
+        (How::EveryPred, "every-pred"),
+        (How::SomeFn, "some-fn"),
+        (How::Reduced, "reduced"),
+        (How::Completing, "completing"),
+        (How::Comparator, "comparator"),
+        (How::Transducer, "transducer"),
+        (How::Step, "step"),
+    ];
+}
 
 impl Composed {
     /// A function of `parts`. For all but `Comp` and `Juxt` there must be at least one.
     pub fn new(how: How, parts: Vec<Value>) -> Composed {
         let depth = parts.iter().map(Value::depth).max().unwrap_or(0) + 1;
-        Composed { how, parts, stage: None, serial: NEXT.fetch_add(1, Ordering::Relaxed), depth }
+        Composed { how, parts, stage: None, serial: crate::value::serial(), depth }
     }
 
     /// The same as a value.
@@ -78,21 +93,12 @@ impl Composed {
 
     /// The name of the function that made it.
     pub fn name(&self) -> &'static str {
-        match self.how {
-            How::Partial => "partial",
-            How::Comp => "comp",
-            How::Complement => "complement",
-            How::Constantly => "constantly",
-            How::Juxt => "juxt",
-            How::Fnil => "fnil",
-            How::EveryPred => "every-pred",
-            How::SomeFn => "some-fn",
-            How::Reduced => "reduced",
-            How::Completing => "completing",
-            How::Comparator => "comparator",
-            How::Transducer => "transducer",
-            How::Step => "step",
-        }
+        How::ALL.iter().find(|(how, _)| *how == self.how).map_or("", |(_, name)| name)
+    }
+
+    /// How its parts make it.
+    pub(crate) fn how(&self) -> How {
+        self.how
     }
 
     /// The functions and values that it is made of.

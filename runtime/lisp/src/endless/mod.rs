@@ -11,7 +11,7 @@ mod cursor;
 mod stage;
 
 use std::fmt;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::Ordering;
 
 pub(crate) use cursor::Cursor;
 pub(crate) use stage::{Flow, Stage};
@@ -29,9 +29,6 @@ pub struct Endless {
     serial: u64,
 }
 
-/// Numbers the sequences in the order of their making, so that they have a place in the order of values.
-static NEXT: AtomicU64 = AtomicU64::new(0);
-
 impl Endless {
     /// The sequence of what the cursor finds from its place on.
     pub(crate) fn value(m: &mut Machine, cursor: Cursor) -> Result<Value, Raised> {
@@ -41,7 +38,7 @@ impl Endless {
         }
         m.meters.made_endless.store(true, Ordering::Relaxed);
         let depth = cursor.depth() + 1;
-        let serial = NEXT.fetch_add(1, Ordering::Relaxed);
+        let serial = crate::value::serial();
         Ok(Value::Endless(std::sync::Arc::new(Endless { cursor, depth, serial })))
     }
 

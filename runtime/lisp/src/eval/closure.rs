@@ -2,12 +2,13 @@
 
 use std::fmt;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::Code;
 use crate::Value;
 use crate::collection::SHALLOW;
 use crate::error::Span;
+use crate::ir::{GroupIr, Source};
+use crate::value::serial;
 
 /// A function made by `fn`, with its captured values.
 pub struct Closure {
@@ -18,16 +19,15 @@ pub struct Closure {
     captures: Option<Arc<[Value]>>,
 }
 
-/// Numbers functions in the order of their making, so that they have a place in the order of values.
-static NEXT: AtomicU64 = AtomicU64::new(0);
-
 /// The functions of one `fn` or `letfn`.
 ///
 /// A call goes from the closure to the code: nearly every group has one member and that one arity, so that the first of each
 /// is kept in place.
 pub(crate) struct Group {
     /// The text that the places of its code lie in.
-    pub(crate) source: Arc<str>,
+    pub(crate) source: Arc<Source>,
+    /// Its place among the groups of that text.
+    pub(crate) number: u32,
     first: Member,
     others: Box<[Member]>,
 }
@@ -54,14 +54,14 @@ pub(crate) struct Arity {
 
 impl Closure {
     pub(crate) fn new(group: Arc<Group>, member: u32, captures: Option<Arc<[Value]>>) -> Self {
-        let serial = NEXT.fetch_add(1, Ordering::Relaxed);
+        let serial = serial();
         let depth = captures.as_deref().map_or(0, |held| held.iter().map(Value::depth).max().unwrap_or(0) + 1);
         Closure { group, member, depth, serial, captures }
     }
 
     /// The function of the same group at `member`, with the same captures.
     pub(crate) fn sibling(&self, member: u32) -> Self {
-        let serial = NEXT.fetch_add(1, Ordering::Relaxed);
+        let serial = serial();
         Closure { group: Arc::clone(&self.group), member, depth: self.depth, serial, captures: self.captures.clone() }
     }
 
@@ -80,7 +80,12 @@ impl Closure {
 
     /// The text of the program that made it.
     pub(crate) fn source(&self) -> &Arc<str> {
-        &self.group.source
+        &self.group.source.text
+    }
+
+    /// What made it, and its place there.
+    pub(crate) fn origin(&self) -> (&Arc<Group>, u32) {
+        (&self.group, self.member)
     }
 
     /// Its own name, if it was given one.
@@ -146,16 +151,17 @@ impl fmt::Debug for Closure {
 
 impl Group {
     /// None for no member.
-    pub(crate) fn new(source: &Arc<str>, members: impl IntoIterator<Item = Member>) -> Option<Group> {
+    pub(crate) fn new(ir: &GroupIr, members: impl IntoIterator<Item = Member>) -> Option<Group> {
         let mut members = members.into_iter();
-        Some(Group { source: Arc::clone(source), first: members.next()?, others: members.collect() })
+        let source = Arc::clone(&ir.source);
+        Some(Group { source, number: ir.number, first: members.next()?, others: members.collect() })
     }
 
     /// The top level of a program, which nobody calls.
-    pub(crate) fn top_level(source: &Arc<str>) -> Group {
+    pub(crate) fn top_level(source: &Arc<Source>) -> Group {
         let nothing = Arity { arglist: "[]".into(), fixed: 0, variadic: false, slots: 0, body: Box::new(|_, _| Ok(Value::Nil)) };
         let first = Member { name: None, doc: None, span: Span::new(0, 0), first: nothing, others: Box::default() };
-        Group { source: Arc::clone(source), first, others: Box::default() }
+        Group { source: Arc::clone(source), number: 0, first, others: Box::default() }
     }
 }
 

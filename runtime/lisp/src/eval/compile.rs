@@ -198,7 +198,7 @@ fn bind(bindings: &[(u32, Ir)], body: &Ir) -> Code {
 }
 
 /// The code of a group, and what it captures.
-fn group(group: &GroupIr) -> Option<(Arc<Group>, Box<[Capture]>)> {
+pub(crate) fn group(group: &GroupIr) -> Option<(Arc<Group>, Box<[Capture]>)> {
     let arity = |arity: &ArityIr| Arity {
         arglist: Arc::clone(&arity.arglist),
         fixed: arity.fixed as usize,
@@ -216,7 +216,7 @@ fn group(group: &GroupIr) -> Option<(Arc<Group>, Box<[Capture]>)> {
             others: arities.collect(),
         })
     });
-    Some((Arc::new(Group::new(&group.source, members)?), group.captures.clone().into_boxed_slice()))
+    Some((Arc::new(Group::new(group, members)?), group.captures.clone().into_boxed_slice()))
 }
 
 fn capture(sources: &[Capture], f: &mut Frame<'_>) -> Option<Arc<[Value]>> {

@@ -14,7 +14,7 @@ mod operators;
 pub(crate) use call::call_value;
 pub use closure::Closure;
 pub(crate) use closure::{Arity, Group, Member};
-pub(crate) use compile::compile;
+pub(crate) use compile::{compile, group};
 pub(crate) use globals::Globals;
 
 use std::sync::Arc;

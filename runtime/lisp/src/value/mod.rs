@@ -6,6 +6,7 @@
 mod double;
 mod footprint;
 mod recent;
+mod serial;
 mod teardown;
 mod text;
 
@@ -17,6 +18,7 @@ use num_bigint::BigInt;
 pub use double::Double;
 pub(crate) use footprint::{each_distinct, footprint};
 pub(crate) use recent::Recent;
+pub(crate) use serial::serial;
 pub(crate) use teardown::teardown;
 pub use text::Text;
 

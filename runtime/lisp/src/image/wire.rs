@@ -1,0 +1,108 @@
+//! Numbers and texts in an image: variable-length integers, the least significant seven bits first.
+
+use super::Damaged;
+
+/// What writes an image.
+#[derive(Default)]
+pub(super) struct Writer {
+    pub(super) bytes: Vec<u8>,
+}
+
+/// What reads one. Nothing is believed: every length is checked against what is there.
+pub(super) struct Reader<'a> {
+    rest: &'a [u8],
+}
+
+impl Writer {
+    pub(super) fn byte(&mut self, byte: u8) {
+        self.bytes.push(byte);
+    }
+
+    pub(super) fn count(&mut self, count: usize) {
+        self.unsigned(count as u64);
+    }
+
+    pub(super) fn unsigned(&mut self, mut number: u64) {
+        while number > 0x7F {
+            self.bytes.push(number as u8 | 0x80);
+            number >>= 7;
+        }
+        self.bytes.push(number as u8);
+    }
+
+    /// Small numbers of either sign are short.
+    pub(super) fn signed(&mut self, number: i64) {
+        self.unsigned((number << 1 ^ number >> 63) as u64);
+    }
+
+    pub(super) fn bytes(&mut self, bytes: &[u8]) {
+        self.count(bytes.len());
+        self.bytes.extend_from_slice(bytes);
+    }
+
+    pub(super) fn text(&mut self, text: &str) {
+        self.bytes(text.as_bytes());
+    }
+}
+
+impl<'a> Reader<'a> {
+    pub(super) fn new(rest: &'a [u8]) -> Self {
+        Reader { rest }
+    }
+
+    pub(super) fn is_done(&self) -> bool {
+        self.rest.is_empty()
+    }
+
+    pub(super) fn take(&mut self, count: usize) -> Result<&'a [u8], Damaged> {
+        let (taken, rest) = self.rest.split_at_checked(count).ok_or(Damaged("it ends too early"))?;
+        self.rest = rest;
+        Ok(taken)
+    }
+
+    pub(super) fn byte(&mut self) -> Result<u8, Damaged> {
+        Ok(self.take(1)?.first().copied().unwrap_or_default())
+    }
+
+    pub(super) fn unsigned(&mut self) -> Result<u64, Damaged> {
+        let mut number = 0_u64;
+        for shift in (0..64).step_by(7) {
+            let byte = self.byte()?;
+            number |= u64::from(byte & 0x7F) << shift;
+            if byte & 0x80 == 0 {
+                return Ok(number);
+            }
+        }
+        Err(Damaged("a number is too long"))
+    }
+
+    pub(super) fn signed(&mut self) -> Result<i64, Damaged> {
+        let number = self.unsigned()?;
+        Ok((number >> 1) as i64 ^ -((number & 1) as i64))
+    }
+
+    /// A number that fits in 32 bits: a place.
+    pub(super) fn place(&mut self) -> Result<u32, Damaged> {
+        u32::try_from(self.unsigned()?).map_err(|_| Damaged("a place is too large"))
+    }
+
+    /// How many of something follow, each of which takes a byte at least.
+    pub(super) fn count(&mut self) -> Result<usize, Damaged> {
+        let count = usize::try_from(self.unsigned()?).ok().filter(|count| *count <= self.rest.len());
+        count.ok_or(Damaged("a length goes beyond its end"))
+    }
+
+    pub(super) fn bytes(&mut self) -> Result<&'a [u8], Damaged> {
+        let count = self.count()?;
+        self.take(count)
+    }
+
+    pub(super) fn text(&mut self) -> Result<&'a str, Damaged> {
+        std::str::from_utf8(self.bytes()?).map_err(|_| Damaged("a text is not UTF-8"))
+    }
+
+    /// A list, an item at a time.
+    pub(super) fn list<T>(&mut self, mut item: impl FnMut(&mut Self) -> Result<T, Damaged>) -> Result<Vec<T>, Damaged> {
+        (0..self.count()?).map(|_| item(self)).collect()
+    }
+}

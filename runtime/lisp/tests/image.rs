@@ -1,0 +1,176 @@
+//! What a session keeps, carried through an image after each of its programs, goes on as if it had never left.
+
+use ptc_lisp::{Bindings, Program, Run, Value, image, print};
+
+/// Programs one after the other: a line each.
+const SESSIONS: &[&str] = &[
+    // Data of every kind, and what only its bits tell.
+    r#"(def all [nil true false 1 -9223372036854775808 1.5 -0.0 ##NaN ##Inf "žluťoučký" "" :kw 'sym #'inc #"a+(?=b)" \x])
+       all
+       [(map type all) (re-seq (nth all 14) "aab") (/ 1.0 (nth all 6)) (= (nth all 7) (nth all 7))]"#,
+    "(def big (* 9223372036854775807 9223372036854775807))
+     (- big)
+     [(- big *1) {big :k} #{big}]",
+    r#"(def days [(LocalDate/parse "2024-02-29") (LocalDateTime/parse "2024-02-29T10:00:00.000000001")])
+       (def amounts [(Instant/ofEpochMilli -1) (Duration/ofSeconds -5) (Period/parse "P1Y2M3D")])
+       (def units [DayOfWeek/MONDAY Month/MAY ChronoUnit/DAYS])
+       (map #(map str %) [days amounts units])"#,
+    // Functions know each other by name, and a new definition is seen by the old ones.
+    "(defn twice [n] (* 2 n)) (defn four [n] (twice (twice n)))
+     (four 3)
+     (defn twice [n] (* 10 n))
+     (four 3)",
+    // A name that was a builtin when a function was made stays one for it.
+    "(defn up [n] (inc n))
+     (defn inc [n] (- n 100))
+     (defn later [n] (inc n))
+     [(up 1) (later 1)]",
+    // Captured values, functions that captured functions, groups, arities, own names, docs.
+    r#"(defn adder "Adds." [n] (fn plus ([] n) ([m] (+ n m)) ([m & more] (apply + n m more))))
+       (def five (adder 5)) (def fs [five (adder 6) five])
+       (letfn [(even [n] (if (zero? n) :even (odd (dec n)))) (odd [n] (if (zero? n) :odd (even (dec n))))] (def parity even) odd)
+       [(five) (five 1) (five 1 2 3) (map #(% 1) fs) (parity 7) (*1 7) (identical? (first fs) (last fs))]
+       (def compose (let [f five, g (fn down [n] (if (pos? n) (down (dec n)) n))] (fn [x] [(f x) (g x)])))
+       (compose 3)
+       (doc adder)"#,
+    // Made of others.
+    "(def p (partial map inc)) (def c (comp str (fnil inc 0))) (def j (juxt (complement nil?) (constantly 7)))
+     [(p [1 2]) (c nil) (j 1) ((every-pred pos? even?) 4)]
+     (def e (some-fn :a :b)) (def down (comparator >))
+     [(e {:b 3}) (sort down [1 3 2])]",
+    // The order of functions among themselves.
+    "(def f1 (fn [] 1)) (def f2 (partial + 2)) (def f3 (let [x 3] (fn [] x))) (def order (into #{} [f3 f1 f2]))
+     (map #(%) order)
+     (def keyed {(fn [] 1) :a, (let [y 2] (fn [] y)) :b})
+     (map #((key %)) keyed)",
+    // Forgotten by a later program, macros that make functions, threads and destructuring.
+    "(def helper 1) (defn uses [{:keys [a] :or {a helper}} [b & c]] (->> c (map #(+ a b %)) (filter odd?) vec))
+     (uses {} [1 2 3 4])
+     (defonce helper 2)
+     (uses {:a 0} (range 10))",
+    "(require '[clojure.string :as text]) (defn loud [s] (text/upper-case s))
+     (loud \"abc\")
+     (defn deep [n] (reduce (fn [acc _] [acc]) [] (range n))) (def nested (deep 5000))
+     (count (str nested))",
+];
+
+/// Runs a program, and the value of the run as text.
+fn step(source: &str, bindings: &Bindings, results: &[Value]) -> (String, Bindings, Vec<Value>) {
+    let program = match Program::compile_with(source, bindings) {
+        Ok(program) => program,
+        Err(fault) => return (format!("{}: {}", fault.kind.name(), fault.message), bindings.clone(), results.to_vec()),
+    };
+    let outcome = Run::new(&program).bindings(bindings.clone()).history(results.to_vec()).execute_on_thread();
+    let mut results = results.to_vec();
+    let text = match outcome.result {
+        Ok(value) => {
+            let text = print::readable(&value);
+            results.insert(0, value);
+            results.truncate(3);
+            text
+        }
+        Err(fault) => format!("{}: {}", fault.kind.name(), fault.message),
+    };
+    (text, outcome.bindings, results)
+}
+
+fn carried(bindings: &Bindings, results: &[Value]) -> (Bindings, Vec<Value>) {
+    let bytes = image::encode(bindings, results).expect("all of it can be stored");
+    let (there, later) = image::decode(&bytes).expect("an image of this version");
+    assert_eq!(bindings.bytes(), there.bytes(), "{bindings:?}");
+    assert_eq!(results.iter().map(Value::heap_bytes).sum::<usize>(), later.iter().map(Value::heap_bytes).sum::<usize>());
+    assert_eq!(image::encode(&there, &later).as_deref(), Ok(&*bytes), "an image of an image is the same");
+    (there, later)
+}
+
+#[test]
+fn sessions_go_on() {
+    for session in SESSIONS {
+        let (mut here, mut there) = ((Bindings::default(), Vec::new()), (Bindings::default(), Vec::new()));
+        for source in session.lines().map(str::trim) {
+            let (expected, bindings, results) = step(source, &here.0, &here.1);
+            assert!(results != here.1 && !expected.starts_with(char::is_alphabetic), "{source} gives {expected}");
+            here = (bindings, results);
+            let (found, bindings, results) = step(source, &there.0, &there.1);
+            assert_eq!(found, expected, "{source}");
+            there = carried(&bindings, &results);
+        }
+    }
+}
+
+#[test]
+fn faults_name_the_program_that_made_the_function() {
+    let (_, bindings, results) = step("(def x 1)\n(defn bad [n]\n  (/ n nil))", &Bindings::default(), &[]);
+    let (bindings, _) = carried(&bindings, &results);
+    let program = Program::compile_with("(bad 1)", &bindings).expect("a program");
+    let fault = Run::new(&program).bindings(bindings).execute_on_thread().result.expect_err("it divides by nil");
+    assert!(fault.render("(bad 1)").contains("3 |   (/ n nil))"), "{}", fault.render("(bad 1)"));
+}
+
+#[test]
+fn a_forgotten_name_stays_forgotten() {
+    let (_, mut bindings, results) = step("(def x 1) (defn f [] x)", &Bindings::default(), &[]);
+    bindings.forget("x");
+    let (_, bindings, results) = step("(defn g [] (f))", &bindings, &results);
+    let (bindings, results) = carried(&bindings, &results);
+    assert!(step("(g)", &bindings, &results).0.starts_with("unbound_var"));
+    let (_, bindings, results) = step("(def x 2)", &bindings, &results);
+    assert_eq!(step("(g)", &bindings, &results).0, "2");
+}
+
+#[test]
+fn names_keep_their_places_while_a_result_may_know_them() {
+    let (_, mut bindings, results) = step("(def a 1) (def b 2) (fn [] b)", &Bindings::default(), &[]);
+    bindings.clear(&results);
+    assert!(bindings.is_empty());
+    let (_, bindings, results) = step("(def c 3)", &bindings, &results);
+    let (bindings, results) = carried(&bindings, &results);
+    assert!(step("(*2)", &bindings, &results).0.starts_with("unbound_var"), "neither c nor anything else stands for b");
+    let mut without = bindings.clone();
+    without.clear(&[]);
+    assert_eq!(without.bytes(), Bindings::default().bytes());
+}
+
+#[test]
+fn what_is_shared_stays_shared() {
+    let doubling = "(def x (reduce (fn [acc _] [acc acc]) [\"leaf\"] (range 60)))";
+    let (_, bindings, _) = step(doubling, &Bindings::default(), &[]);
+    let bytes = image::encode(&bindings, &[]).expect("data");
+    assert!(bytes.len() < 1000, "{} bytes", bytes.len());
+    assert_eq!(image::decode(&bytes).expect("data").0.bytes(), bindings.bytes());
+}
+
+#[test]
+fn work_under_way_has_no_image() {
+    for (source, name, what) in [
+        ("(def ok 1) (def xs (range)) nil", "`xs`", "a sequence without an end"),
+        ("(def ok 1) (def f (let [xs (iterate inc 0)] (fn [] (first xs)))) nil", "`f`", "a sequence without an end"),
+        ("(comp (map inc) (filter odd?))", "*1", "a transducer"),
+    ] {
+        let (text, bindings, results) = step(source, &Bindings::default(), &[]);
+        let refused = image::encode(&bindings, &results).expect_err("something cannot be stored");
+        assert_eq!((&*refused.name, refused.what), (name, what), "{source} gave {text}");
+    }
+}
+
+#[test]
+fn damage_is_found_and_does_no_harm() {
+    let source =
+        "(def x [1 \"two\" {:three 3.0}]) (defn f [n] (let [m n] (fn [] (+ m (count x))))) (def g (f 2)) (def p (partial g))";
+    let (_, bindings, results) = step(source, &Bindings::default(), &[]);
+    let bytes = image::encode(&bindings, &results).expect("it can be stored");
+    for end in 0..bytes.len() {
+        assert!(image::decode(&bytes[..end]).is_err(), "cut at {end}");
+    }
+    assert!(image::decode(&[&bytes[..], b"x"].concat()).is_err());
+    for at in 0..bytes.len() {
+        for flip in [0x01, 0x10, 0x80, 0xFF] {
+            let mut wrong = bytes.clone();
+            wrong[at] ^= flip;
+            // What still reads well is only other data.
+            if let Ok((bindings, results)) = image::decode(&wrong) {
+                let _ = format!("{bindings:?} {results:?}");
+            }
+        }
+    }
+}
