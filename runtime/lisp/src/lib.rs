@@ -21,7 +21,8 @@
 //!   expressions.
 //! - A [`Program`] is compiled once and run many times; a [`Run`] takes limits, a host, data and the [`Bindings`] of earlier programs,
 //!   and gives an [`Outcome`]. [`Cancel`] stops it from another thread.
-//! - [`json`] and [`print`](mod@print) carry values in and out; an [`image`] carries bindings, functions included, to another process. [`host`] is the only door to the world.
+//! - [`json`] and [`print`](mod@print) carry values in and out; an [`image`] carries bindings, functions included, to another process.
+//!   [`host`] is the only door to the world. [`signature`] says what a tool takes and gives, and checks it.
 #![forbid(unsafe_code)]
 
 mod analyzer;
@@ -48,6 +49,7 @@ pub mod print;
 mod program;
 pub mod reader;
 mod run;
+pub mod signature;
 pub mod special;
 pub mod temporal;
 pub mod value;

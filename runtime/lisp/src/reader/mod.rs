@@ -10,6 +10,7 @@ mod string;
 use crate::error::{Error, ErrorKind, Position, Span};
 use crate::form::{Form, FormKind};
 use scan::Scanner;
+pub(crate) use scan::is_keyword_name;
 
 /// Brackets and prefixes that may be open at once.
 pub const MAX_NESTING: usize = 256;

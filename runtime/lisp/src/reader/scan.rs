@@ -43,6 +43,11 @@ fn class(byte: u8) -> u8 {
     CLASS.get(byte as usize).copied().unwrap_or(0)
 }
 
+/// Whether `:name` is a keyword.
+pub(crate) fn is_keyword_name(name: &str) -> bool {
+    !name.is_empty() && Scanner::new(name).run(0, KEYWORD) == name.len()
+}
+
 impl<'s> Scanner<'s> {
     pub(super) fn new(source: &'s str) -> Self {
         Scanner { source, bytes: source.as_bytes(), at: 0 }

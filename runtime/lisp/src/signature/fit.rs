@@ -1,0 +1,277 @@
+//! One walk over a value and its type: validation, and where the rules allow it coercion.
+
+use num_bigint::BigInt;
+
+use super::findings::{Step, path};
+use super::{Field, Findings, Type, hyphenated, underscored};
+use crate::Value;
+use crate::collection::Map;
+use crate::print::preview_line;
+use crate::reader::is_keyword_name;
+use crate::temporal::{Temporal, parse_date_time, parse_instant};
+use crate::value::Kind;
+
+/// Bytes of a value that a message shows.
+const SHOWN: usize = 60;
+/// Characters of a text that may be read as a number.
+const LONGEST_NUMBER: usize = 1_000;
+
+/// What the walk may do.
+#[derive(Clone, Copy)]
+pub(super) struct Rules {
+    /// Change values that nearly fit, with a warning where it is not plain.
+    pub(super) coerce: bool,
+    /// Read keywords and instants out of text.
+    pub(super) wire: bool,
+    /// Undeclared keys are mismatches everywhere.
+    pub(super) closed: bool,
+}
+
+pub(super) struct Fit<'a> {
+    rules: Rules,
+    steps: Vec<Step<'a>>,
+    mismatches: Findings,
+    warnings: Findings,
+}
+
+impl<'a> Fit<'a> {
+    pub(super) fn new(rules: Rules) -> Self {
+        Fit { rules, steps: Vec::new(), mismatches: Findings::default(), warnings: Findings::default() }
+    }
+
+    /// Mismatches and warnings.
+    pub(super) fn finish(self) -> (Findings, Findings) {
+        (self.mismatches, self.warnings)
+    }
+
+    /// What the value becomes, where that is something else.
+    pub(super) fn value(&mut self, value: &'a Value, of: &'a Type) -> Option<Value> {
+        match of {
+            Type::Any => None,
+            Type::Optional(inner) => {
+                if value.is_nil() {
+                    None
+                } else {
+                    self.value(value, inner)
+                }
+            }
+            Type::List(item) => self.list(value, item),
+            Type::Fields { fields, closed } => self.fields(value, fields, *closed),
+            Type::String => match value {
+                Value::Str(_) => None,
+                Value::Keyword(name) if self.rules.coerce => self.coerced(value, "string", Value::Str(name.clone())),
+                Value::Temporal(at) if self.rules.coerce => self.coerced(value, "string", Value::from(at.to_string())),
+                other => self.mismatch("string", other),
+            },
+            Type::Int => match value {
+                Value::Int(_) | Value::BigInt(_) => None,
+                Value::Str(text) if self.rules.coerce => self.read(value, "int", integer(text.as_str())),
+                other => self.mismatch("int", other),
+            },
+            Type::Float => match value {
+                Value::Double(_) => None,
+                Value::Int(_) | Value::BigInt(_) => value.as_f64().filter(|_| self.rules.coerce).map(Value::double),
+                Value::Str(text) if self.rules.coerce => self.read(value, "float", float(text.as_str())),
+                other => self.mismatch("float", other),
+            },
+            Type::Bool => match value {
+                Value::True | Value::False => None,
+                Value::Str(text) if self.rules.coerce => {
+                    let read = match text.as_str() {
+                        "true" => Some(Value::True),
+                        "false" => Some(Value::False),
+                        _ => None,
+                    };
+                    self.read(value, "bool", read)
+                }
+                other => self.mismatch("bool", other),
+            },
+            Type::Keyword => match value {
+                Value::Keyword(_) => None,
+                Value::Str(name) if is_keyword_name(name.as_str()) => {
+                    let keyword = Value::Keyword(name.clone());
+                    if self.rules.coerce {
+                        return self.coerced(value, "keyword", keyword);
+                    }
+                    self.rules.wire.then_some(keyword)
+                }
+                other => self.mismatch("keyword", other),
+            },
+            Type::Datetime => self.datetime(value),
+            Type::Map => match value {
+                Value::Map(_) => None,
+                other => self.mismatch("map", other),
+            },
+        }
+    }
+
+    fn list(&mut self, value: &'a Value, item: &'a Type) -> Option<Value> {
+        let from_set = self.rules.coerce && matches!(value, Value::Set(_));
+        if !from_set && !matches!(value, Value::Vector(_)) {
+            return self.mismatch("list", value);
+        }
+        // Nothing is copied until something changes.
+        let mut items: Option<Vec<Value>> = from_set.then(Vec::new);
+        for (index, part) in value.items().into_iter().flatten().enumerate() {
+            self.steps.push(Step::Index(index));
+            let changed = self.value(part, item);
+            self.steps.pop();
+            if items.is_none() && changed.is_some() {
+                items = Some(value.items().into_iter().flatten().take(index).cloned().collect());
+            }
+            if let Some(items) = &mut items {
+                items.push(changed.unwrap_or_else(|| part.clone()));
+            }
+        }
+        items.map(Value::vector)
+    }
+
+    /// A map with these fields; parameters are the fields of the map of arguments.
+    pub(super) fn fields(&mut self, value: &'a Value, fields: &'a [Field], closed: bool) -> Option<Value> {
+        let Value::Map(map) = value else { return self.mismatch("map", value) };
+        let mut changes: Vec<(Value, Value)> = Vec::new();
+        let mut used: Vec<&Value> = Vec::new();
+        for field in fields {
+            self.steps.push(Step::Key(&field.name));
+            if let Some((key, part)) = entry(map, &field.name) {
+                used.push(key);
+                changes.extend(self.value(part, &field.of).map(|changed| (key.clone(), changed)));
+            } else if !field.of.is_optional() {
+                self.mismatch(expected(&field.of), &Value::Nil);
+            }
+            self.steps.pop();
+        }
+        if (closed || self.rules.closed) && used.len() < map.len() {
+            let extra: Vec<&Value> = map.iter().map(|(key, _)| key).filter(|key| !used.contains(key)).collect();
+            for key in extra {
+                let shown = key.as_name().map_or_else(|| preview_line(key, SHOWN), str::to_owned);
+                let mut steps: Vec<Step<'_>> = self.steps.clone();
+                steps.push(Step::Key(&shown));
+                self.mismatches
+                    .add(path(&steps), "unexpected field: no other fields than the declared ones are allowed".to_owned());
+            }
+        }
+        if changes.is_empty() {
+            return None;
+        }
+        let mut changed = map.clone();
+        for (key, part) in changes {
+            changed.insert(key, part);
+        }
+        Some(Value::Map(changed))
+    }
+
+    fn datetime(&mut self, value: &Value) -> Option<Value> {
+        let text = match value {
+            Value::Temporal(at) if matches!(**at, Temporal::Instant(_)) => return None,
+            Value::Str(text) if self.rules.coerce || self.rules.wire => text.as_str(),
+            other => return self.mismatch("datetime", other),
+        };
+        let Some(at) = parse_instant(text) else {
+            let shown = preview_line(value, SHOWN);
+            let at = path(&self.steps);
+            let why = if parse_date_time(text).is_some() {
+                format!("expected datetime, got string {shown} without an offset: add Z, or one such as +02:00")
+            } else {
+                format!("expected datetime, got string {shown}: write ISO 8601 with an offset, such as 2026-05-03T09:14:00Z")
+            };
+            self.mismatches.add(at, why);
+            return None;
+        };
+        if self.rules.coerce && !is_utc(text) {
+            let at = path(&self.steps);
+            self.warnings.add(at, format!("non-UTC offset in {}, normalized to UTC", preview_line(value, SHOWN)));
+        }
+        Some(Value::from(Temporal::Instant(at)))
+    }
+
+    /// What was read out of a text, if anything was.
+    fn read(&mut self, value: &Value, of: &'static str, read: Option<Value>) -> Option<Value> {
+        match read {
+            Some(read) => self.coerced(value, of, read),
+            None => self.mismatch(of, value),
+        }
+    }
+
+    fn coerced(&mut self, value: &Value, of: &'static str, changed: Value) -> Option<Value> {
+        let at = path(&self.steps);
+        self.warnings.add(at, format!("coerced {} to {of}", shown(value)));
+        Some(changed)
+    }
+
+    fn mismatch(&mut self, of: &'static str, value: &Value) -> Option<Value> {
+        let at = path(&self.steps);
+        self.mismatches.add(at, format!("expected {of}, got {}", shown(value)));
+        None
+    }
+}
+
+/// The entry of a field: a keyword or a string, its name as written, with underscores or with hyphens.
+fn entry<'a>(map: &'a Map, name: &str) -> Option<(&'a Value, &'a Value)> {
+    let under = underscored(name);
+    let spellings = [name, &under, &hyphenated(&under)];
+    spellings.iter().find_map(|name| map.find(&Value::keyword(name)).or_else(|| map.find(&Value::string(name))))
+}
+
+fn expected(of: &Type) -> &'static str {
+    match of {
+        Type::String => "string",
+        Type::Int => "int",
+        Type::Float => "float",
+        Type::Bool => "bool",
+        Type::Keyword => "keyword",
+        Type::Datetime => "datetime",
+        Type::Map | Type::Fields { .. } => "map",
+        Type::List(_) => "list",
+        Type::Any | Type::Optional(_) => "a value",
+    }
+}
+
+/// The kind of a value in the words of signatures, with the value where it is short.
+fn shown(value: &Value) -> String {
+    let kind = match value.kind() {
+        Kind::Nil => return "nil".to_owned(),
+        Kind::Vector => return "list".to_owned(),
+        Kind::Int | Kind::BigInt => "int",
+        Kind::Double => "float",
+        Kind::Bool => "bool",
+        Kind::Temporal => match value.as_temporal() {
+            Some(Temporal::Instant(_)) => "datetime",
+            Some(other) => return format!("{} {other}", other.described()),
+            None => "time",
+        },
+        Kind::String => "string",
+        Kind::Keyword => "keyword",
+        other => return other.name().to_owned(),
+    };
+    format!("{kind} {}", preview_line(value, SHOWN))
+}
+
+fn integer(text: &str) -> Option<Value> {
+    let text = text.trim();
+    let digits = text.strip_prefix(['-', '+']).unwrap_or(text);
+    if digits.is_empty() || digits.len() > LONGEST_NUMBER || !digits.bytes().all(|b| b.is_ascii_digit()) {
+        return None;
+    }
+    text.parse::<BigInt>().ok().map(Value::big)
+}
+
+fn float(text: &str) -> Option<Value> {
+    let text = text.trim();
+    let digits = text.strip_prefix(['-', '+']).unwrap_or(text);
+    // Not `inf`, `nan`, `.5` and `5.`, which the standard library reads as well.
+    let plain = digits.starts_with(|c: char| c.is_ascii_digit()) && digits.ends_with(|c: char| c.is_ascii_digit());
+    if !plain || digits.len() > LONGEST_NUMBER {
+        return None;
+    }
+    text.parse::<f64>().ok().filter(|read| read.is_finite()).map(Value::double)
+}
+
+/// Whether an ISO date-time with an offset is in UTC as it is written.
+fn is_utc(text: &str) -> bool {
+    let time = text.split_once(['T', 't', ' ']).map_or("", |(_, time)| time);
+    match time.find(['+', '-']) {
+        None => true,
+        Some(at) => time.get(at..).is_some_and(|offset| offset.bytes().all(|b| matches!(b, b'+' | b'-' | b':' | b'0'))),
+    }
+}

@@ -1,0 +1,166 @@
+//! Signatures: what a tool takes and what it, or a program, gives.
+//!
+//! ```
+//! use ptc_lisp::signature::{Mode, Signature};
+//! use ptc_lisp::{Value, json};
+//!
+//! let search: Signature = "(query :string, limit :int?) -> [{id :int, title :string}]".parse()?;
+//! let args = json::decode(br#"{"query": "budget", "limit": "10"}"#)?;
+//! let checked = search.check_arguments(&args, Mode::Enabled)?;
+//! assert_eq!(checked.value.get("limit"), Some(&Value::int(10)));
+//! assert_eq!(checked.warnings.to_string(), "- limit: coerced string \"10\" to int");
+//!
+//! let wrong = json::decode(br#"[{"id": 1, "title": "a"}, {"id": "abc"}]"#)?;
+//! let mismatches = search.check_result(&wrong, Mode::Enabled).unwrap_err();
+//! assert_eq!(mismatches.to_string(), "- [1].id: expected int, got string \"abc\"\n- [1].title: expected string, got nil");
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! The grammar:
+//!
+//! ```text
+//! signature = "(" [ field { "," field } ] ")" "->" type     a tool's: parameters, then the result
+//!           | type                                          the result alone: no parameters
+//! field     = name type                                     name: letters, digits, "_" and "-", no digit or "-" in front
+//! type      = ( primitive | "[" type "]" | "{" [ field { "," field } ] "}" ) [ "?" ]
+//! primitive = ":string" | ":int" | ":float" | ":bool" | ":keyword" | ":datetime" | ":any" | ":map"
+//! ```
+//!
+//! `?` makes a field optional: it may be left out or nil. `:boolean` is read as `:bool`. White space may stand anywhere between
+//! these parts. Types nest at most [`MAX_DEPTH`] deep.
+//!
+//! Programs write hyphens where signatures have underscores. At the boundary of a tool every key of the arguments, at any depth,
+//! becomes a string with underscores: see [`arguments`].
+
+mod boundary;
+mod check;
+mod findings;
+mod fit;
+mod parse;
+mod render;
+mod schema;
+
+pub use boundary::{arguments, hyphenated, underscored};
+pub use check::{Checked, Mode};
+pub use findings::{Finding, Findings};
+pub use schema::SchemaError;
+
+use crate::error::Error;
+
+/// Deepest nesting of types, and of arguments of a tool.
+pub const MAX_DEPTH: u32 = 256;
+
+/// What a tool takes and gives.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Signature {
+    /// The named parameters, in order; none for an output-only signature.
+    pub params: Vec<Field>,
+    /// The type of the result.
+    pub output: Type,
+}
+
+/// A name with its type: a parameter, or a field of a map.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Field {
+    /// As written, with underscores or hyphens.
+    pub name: String,
+    /// What its values are.
+    pub of: Type,
+}
+
+/// A type.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Type {
+    /// `:string`
+    String,
+    /// `:int`: an integer of any size.
+    Int,
+    /// `:float`: a double, or an integer.
+    Float,
+    /// `:bool`
+    Bool,
+    /// `:keyword`: a keyword, or as a result a string that could be one.
+    Keyword,
+    /// `:datetime`: an instant, in JSON its ISO 8601 text with an offset.
+    Datetime,
+    /// `:any`: everything, nil included.
+    Any,
+    /// `:map`: a map with any keys.
+    Map,
+    /// `[type]`
+    List(Box<Type>),
+    /// `{name type, …}`
+    Fields {
+        /// In order, with names that stay different when hyphens become underscores.
+        fields: Vec<Field>,
+        /// Whether other keys are a fault. Only a JSON Schema can say so; the grammar has no form for it.
+        closed: bool,
+    },
+    /// `type?`: nil, or left out of a map.
+    Optional(Box<Type>),
+}
+
+/// The primitive types by name, as documentation lists them.
+pub const PRIMITIVES: &[(&str, Type)] = &[
+    ("string", Type::String),
+    ("int", Type::Int),
+    ("float", Type::Float),
+    ("bool", Type::Bool),
+    ("keyword", Type::Keyword),
+    ("datetime", Type::Datetime),
+    ("any", Type::Any),
+    ("map", Type::Map),
+];
+
+impl Signature {
+    /// Reads a signature. The error has the place, what was expected there and what to write instead.
+    pub fn parse(text: &str) -> Result<Signature, Error> {
+        parse::signature(text)
+    }
+
+    /// A signature without parameters.
+    pub fn of_output(output: Type) -> Signature {
+        Signature { params: Vec::new(), output }
+    }
+
+    /// The parameter of that name, hyphens and underscores being the same.
+    pub fn param(&self, name: &str) -> Option<&Type> {
+        let wanted = underscored(name);
+        self.params.iter().find(|param| underscored(&param.name) == wanted).map(|param| &param.of)
+    }
+}
+
+impl std::str::FromStr for Signature {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Signature, Error> {
+        Signature::parse(text)
+    }
+}
+
+impl Type {
+    /// A list of this type.
+    #[must_use]
+    pub fn listed(self) -> Type {
+        Type::List(Box::new(self))
+    }
+
+    /// The same type, optional.
+    #[must_use]
+    pub fn optional(self) -> Type {
+        if self.is_optional() { self } else { Type::Optional(Box::new(self)) }
+    }
+
+    /// Whether a value may be nil or left out for the `?`.
+    pub fn is_optional(&self) -> bool {
+        matches!(self, Type::Optional(_))
+    }
+
+    /// The type without its `?`.
+    pub fn required(&self) -> &Type {
+        match self {
+            Type::Optional(inner) => inner.required(),
+            other => other,
+        }
+    }
+}

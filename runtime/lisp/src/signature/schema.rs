@@ -1,0 +1,264 @@
+//! Signatures and JSON Schema, both ways. Schemas are JSON-shaped values: [`json::encode`](crate::json::encode) makes them text.
+
+use std::fmt;
+
+use super::parse::is_name;
+use super::{Field, MAX_DEPTH, Signature, Type, underscored};
+use crate::Value;
+use crate::print::preview_line;
+
+/// Why a JSON Schema is no type.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SchemaError {
+    /// Where in the schema, such as `properties.rows.items`; empty for the whole.
+    pub path: String,
+    /// What was expected and what was found.
+    pub message: String,
+}
+
+impl fmt::Display for SchemaError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.path.is_empty() { f.write_str(&self.message) } else { write!(f, "{}: {}", self.path, self.message) }
+    }
+}
+
+impl std::error::Error for SchemaError {}
+
+/// Keywords that say nothing about which values fit.
+const ANNOTATIONS: &[&str] =
+    &["title", "description", "default", "examples", "deprecated", "readOnly", "writeOnly", "$schema", "$id", "$comment"];
+
+/// Whom a schema is for.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Reader {
+    /// A validator: it accepts what the type accepts.
+    Validator,
+    /// A model's provider, whose structured output takes few keywords and no unions.
+    Provider,
+}
+
+impl Type {
+    /// The JSON Schema (2020-12) of the type's JSON form. A field with `?` is not required and may be null. A keyword is any
+    /// string there, and a `:datetime` one with `format: date-time`.
+    ///
+    /// ```
+    /// use ptc_lisp::{json, signature::Signature};
+    ///
+    /// let rows = Signature::parse("[{id :int, at :datetime?}]")?.output;
+    /// let expected = r#"{"items":{"properties":{"at":{"format":"date-time","type":["string","null"]},"id":{"type":"integer"}},
+    ///     "required":["id"],"type":"object"},"type":"array"}"#;
+    /// assert_eq!(rows.to_json_schema(), json::decode(expected.as_bytes())?);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn to_json_schema(&self) -> Value {
+        schema(self, Reader::Validator)
+    }
+
+    /// The type of a JSON Schema: `string` (with `format: date-time` a `:datetime`), `integer`, `number`, `boolean`, `array`, `object`,
+    /// each also in a list with `null`, and `{}` or `true` for `:any`. A property that is not required is optional. Annotations such as
+    /// `description` are left out; any other keyword is an error, since a check that a signature cannot make must not vanish
+    /// in silence.
+    pub fn from_json_schema(schema: &Value) -> Result<Type, SchemaError> {
+        Reading { path: Vec::new() }.of(schema)
+    }
+}
+
+impl Signature {
+    /// The JSON Schema of the arguments: an object.
+    pub fn input_schema(&self) -> Value {
+        object(&self.params, false, Reader::Validator)
+    }
+
+    /// The JSON Schema of the result.
+    pub fn output_schema(&self) -> Value {
+        self.output.to_json_schema()
+    }
+
+    /// The schema of the result for a provider's structured output: plain types only, every map closed, `:any` an object, and a
+    /// list as the property `items` of an object, since providers want an object at the root.
+    pub fn provider_schema(&self) -> Value {
+        if matches!(self.output, Type::List(_)) {
+            let items = Field { name: "items".to_owned(), of: self.output.clone() };
+            return object(&[items], true, Reader::Provider);
+        }
+        schema(&self.output, Reader::Provider)
+    }
+
+    /// The signature of a tool whose arguments and result these schemas describe; without one the result is `:any`.
+    pub fn from_json_schemas(input: &Value, output: Option<&Value>) -> Result<Signature, SchemaError> {
+        let params = match Type::from_json_schema(input)? {
+            Type::Fields { fields, .. } => fields,
+            Type::Map => Vec::new(),
+            other => {
+                let message = format!("the arguments of a tool are an object, got the schema of {other}");
+                return Err(SchemaError { path: String::new(), message });
+            }
+        };
+        let output = output.map(Type::from_json_schema).transpose()?;
+        Ok(Signature { params, output: output.unwrap_or(Type::Any) })
+    }
+}
+
+fn text(text: &str) -> Value {
+    Value::string(text)
+}
+
+fn schema(of: &Type, reader: Reader) -> Value {
+    let plain = |name: &str| Value::map([(text("type"), text(name))]);
+    match of {
+        Type::String | Type::Keyword => plain("string"),
+        Type::Int => plain("integer"),
+        Type::Float => plain("number"),
+        Type::Bool => plain("boolean"),
+        Type::Map => plain("object"),
+        Type::Datetime if reader == Reader::Provider => plain("string"),
+        Type::Datetime => Value::map([(text("type"), text("string")), (text("format"), text("date-time"))]),
+        Type::Any if reader == Reader::Provider => plain("object"),
+        Type::Any => Value::map([]),
+        Type::List(item) => Value::map([(text("type"), text("array")), (text("items"), schema(item, reader))]),
+        Type::Fields { fields, closed } => object(fields, *closed || reader == Reader::Provider, reader),
+        Type::Optional(inner) => {
+            let mut found = schema(inner, reader);
+            if let (Value::Map(members), Reader::Validator) = (&mut found, reader)
+                && let Some(name @ Value::Str(_)) = members.get(&text("type")).cloned()
+            {
+                members.insert(text("type"), Value::vector(vec![name, text("null")]));
+            }
+            found
+        }
+    }
+}
+
+fn object(fields: &[Field], closed: bool, reader: Reader) -> Value {
+    let properties = fields.iter().map(|field| (text(&field.name), schema(&field.of, reader)));
+    let required: Vec<Value> = fields.iter().filter(|field| !field.of.is_optional()).map(|field| text(&field.name)).collect();
+    let mut members = vec![(text("type"), text("object")), (text("properties"), Value::map(properties))];
+    if !required.is_empty() {
+        members.push((text("required"), Value::vector(required)));
+    }
+    if closed {
+        members.push((text("additionalProperties"), Value::False));
+    }
+    Value::map(members)
+}
+
+struct Reading {
+    path: Vec<String>,
+}
+
+type Read = Result<Type, SchemaError>;
+
+impl Reading {
+    fn error<T>(&self, message: impl Into<String>) -> Result<T, SchemaError> {
+        Err(SchemaError { path: self.path.join("."), message: message.into() })
+    }
+
+    fn inside(&mut self, step: impl Into<String>, schema: &Value) -> Read {
+        self.path.push(step.into());
+        let read = self.of(schema);
+        self.path.pop();
+        read
+    }
+
+    fn of(&mut self, schema: &Value) -> Read {
+        if self.path.len() as u32 > MAX_DEPTH {
+            return self.error(format!("schemas are nested more than {MAX_DEPTH} deep"));
+        }
+        if *schema == Value::True {
+            return Ok(Type::Any);
+        }
+        let Value::Map(members) = schema else {
+            return self.error(format!("expected a schema, an object, got {}", preview_line(schema, 60)));
+        };
+        let (name, nullable) = match members.get(&text("type")) {
+            None => {
+                self.only(schema, "a schema without a type", &[])?;
+                return Ok(Type::Any);
+            }
+            Some(Value::Str(name)) => (name.as_str(), false),
+            Some(Value::Vector(names)) => {
+                let names: Vec<&str> = names.iter().filter_map(Value::as_str).collect();
+                match *names.as_slice() {
+                    [name, "null"] | ["null", name] => (name, true),
+                    [name] => (name, false),
+                    _ => return self.error("a signature has no unions: \"type\" is one type, or one and \"null\""),
+                }
+            }
+            Some(other) => return self.error(format!("\"type\" must be a string or a list, got {}", preview_line(other, 60))),
+        };
+        let read = match name {
+            "string" => match members.get(&text("format")).and_then(Value::as_str) {
+                Some("date-time") => {
+                    self.only(schema, name, &["format"])?;
+                    Type::Datetime
+                }
+                _ => self.plain(schema, name, Type::String)?,
+            },
+            "integer" => self.plain(schema, name, Type::Int)?,
+            "number" => self.plain(schema, name, Type::Float)?,
+            "boolean" => self.plain(schema, name, Type::Bool)?,
+            "array" => {
+                self.only(schema, name, &["items"])?;
+                match members.get(&text("items")) {
+                    None => Type::Any.listed(),
+                    Some(items) => self.inside("items", items)?.listed(),
+                }
+            }
+            "object" => self.object(schema)?,
+            other => return self.error(format!("there is no signature type for \"{other}\"")),
+        };
+        Ok(if nullable { read.optional() } else { read })
+    }
+
+    fn plain(&self, schema: &Value, name: &str, of: Type) -> Read {
+        self.only(schema, name, &[]).map(|()| of)
+    }
+
+    /// An error where the schema has other keywords than these and annotations.
+    fn only(&self, schema: &Value, of: &str, known: &[&str]) -> Result<(), SchemaError> {
+        let keys = schema.entries().into_iter().flatten().filter_map(|(key, _)| key.as_name());
+        let unknown: Vec<&str> =
+            keys.filter(|key| *key != "type" && !known.contains(key) && !ANNOTATIONS.contains(key)).collect();
+        if unknown.is_empty() { Ok(()) } else { self.error(format!("a signature cannot say {} of {of}", unknown.join(", "))) }
+    }
+
+    fn object(&mut self, schema: &Value) -> Read {
+        self.only(schema, "object", &["properties", "required", "additionalProperties"])?;
+        let closed = match schema.get("additionalProperties") {
+            None | Some(Value::True) => false,
+            Some(Value::False) => true,
+            Some(other) => {
+                return self.error(format!("additionalProperties must be true or false, got {}", preview_line(other, 60)));
+            }
+        };
+        let required: Vec<&str> = match schema.get("required") {
+            None => Vec::new(),
+            Some(Value::Vector(names)) if names.iter().all(|name| name.as_str().is_some()) => {
+                names.iter().filter_map(Value::as_str).collect()
+            }
+            Some(other) => return self.error(format!("required must be a list of names, got {}", preview_line(other, 60))),
+        };
+        let mut fields: Vec<Field> = Vec::new();
+        let properties = schema.get("properties");
+        match properties {
+            None => {}
+            Some(Value::Map(properties)) => {
+                for (name, of) in properties.iter().filter_map(|(key, of)| Some((key.as_name()?, of))) {
+                    let twice = fields.iter().any(|held| underscored(&held.name) == underscored(name));
+                    if !is_name(name) || twice {
+                        let why =
+                            if twice { "is there twice: hyphens and underscores are the same" } else { "is no name of a field" };
+                        return self.error(format!("the property \"{name}\" {why}"));
+                    }
+                    let of = self.inside(format!("properties.{name}"), of)?;
+                    fields.push(Field { name: name.to_owned(), of: if required.contains(&name) { of } else { of.optional() } });
+                }
+            }
+            Some(other) => return self.error(format!("properties must be an object, got {}", preview_line(other, 60))),
+        }
+        if let Some(name) = required.iter().find(|name| !fields.iter().any(|field| field.name == **name)) {
+            return self.error(format!("\"{name}\" is required and no property"));
+        }
+        Ok(if properties.is_none() && !closed { Type::Map } else { Type::Fields { fields, closed } })
+    }
+}
