@@ -17,7 +17,7 @@ pub mod tool;
 pub mod trace;
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use jiff::Timestamp;
 
@@ -115,7 +115,6 @@ pub struct Diagnostics {
 pub struct Watch {
     diagnostics: Arc<Diagnostics>,
     record: Record,
-    started: Instant,
     file: Option<TraceFile>,
 }
 
@@ -139,7 +138,7 @@ impl Diagnostics {
     /// A call begins.
     pub fn begin(self: &Arc<Self>, tool: &'static str, request_id: &str, origin: Option<&Origin>) -> Watch {
         let record = Record::new(tool, request_id, Timestamp::now(), origin.cloned());
-        Watch { diagnostics: Arc::clone(self), record, started: Instant::now(), file: None }
+        Watch { diagnostics: Arc::clone(self), record, file: None }
     }
 
     /// What Prometheus reads.
@@ -177,11 +176,14 @@ impl Watch {
             Err(failure) => {
                 record.outcome = Outcome::error(failure.reason.name(), &failure.message);
                 record.result_bytes = failure.value.as_ref().map(|value| value.text.len());
+                record.failed_at(failure, self.diagnostics.settings.payloads);
             }
         }
         if self.diagnostics.settings.payloads == Payloads::Full {
             record.result = Some(shown.to_owned());
+            record.prints.clone_from(&evaluation.prints);
         }
+        record.started = evaluation.started;
         record.analysis = Some(evaluation.analysis);
         record.evaluation = Some(evaluation.duration.saturating_sub(evaluation.analysis));
         if let Some(calls) = &evaluation.calls {
@@ -206,7 +208,7 @@ impl Watch {
     }
 
     fn finish(mut self) {
-        self.record.duration = self.started.elapsed();
+        self.record.duration = self.record.arrived.elapsed();
         if let Some(traces) = &self.diagnostics.traces {
             let file = self.file.take().or_else(|| traces.open(&self.record));
             let written = file.map(|mut file| file.close(&self.record));

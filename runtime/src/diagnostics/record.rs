@@ -1,13 +1,14 @@
 //! One call, as much of it as the policy lets through.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
+use ptc_lisp::Span;
 use serde_json::{Map, Value, json};
 
 use super::{Origin, Payloads, milliseconds};
 use crate::digest::{hex, sha256};
-use crate::evaluation::Call;
+use crate::evaluation::{Call, Failure};
 use crate::profile::metrics::Metrics;
 use crate::secrets::Redactor;
 use crate::upstream::CallRecord;
@@ -22,6 +23,8 @@ const MOST_KEYS: usize = 50;
 pub struct Record {
     /// When it began.
     pub at: Timestamp,
+    /// The same moment, to count from.
+    pub arrived: Instant,
     /// The tool.
     pub tool: &'static str,
     /// The id of its request, as text.
@@ -32,18 +35,28 @@ pub struct Record {
     pub outcome: Outcome,
     /// From its arrival to its answer.
     pub duration: Duration,
+    /// When its evaluation began.
+    pub started: Option<Instant>,
     /// Reading, analyzing and checking its program.
     pub analysis: Option<Duration>,
     /// Evaluating it.
     pub evaluation: Option<Duration>,
     /// Its program, by the policy.
     pub program: Option<Value>,
+    /// Whether its program had no secret in it, so that places in it mean the same in what is shown of it.
+    pub program_is_clean: bool,
     /// Its context, by the policy.
     pub context: Option<Value>,
     /// Whether it asked for validation.
     pub output_schema_present: bool,
-    /// Lines that it printed.
+    /// How many lines it printed.
     pub prints_count: Option<usize>,
+    /// Those lines, where the policy is `full`.
+    pub prints: Vec<String>,
+    /// The form at fault, in bytes of the program.
+    pub span: Option<Span>,
+    /// What helps to repair the program, with a line of it, where the policy is `full`.
+    pub feedback: Option<String>,
     /// Bytes of its result as text.
     pub result_bytes: Option<usize>,
     /// Whether its result was cut.
@@ -101,17 +114,23 @@ impl Record {
     pub fn new(tool: &'static str, request_id: &str, at: Timestamp, origin: Option<Origin>) -> Record {
         Record {
             at,
+            arrived: Instant::now(),
             tool,
             request_id: crate::protocol::message::string(request_id).map_or_else(|| request_id.to_owned(), Into::into),
             origin,
             outcome: Outcome::Open,
             duration: Duration::ZERO,
+            started: None,
             analysis: None,
             evaluation: None,
             program: None,
+            program_is_clean: false,
             context: None,
             output_schema_present: false,
             prints_count: None,
+            prints: Vec::new(),
+            span: None,
+            feedback: None,
             result_bytes: None,
             truncated: false,
             result: None,
@@ -125,7 +144,8 @@ impl Record {
         let mut program = json!({ "bytes": call.program.len(), "sha256": hex(&sha256(call.program.as_bytes())) });
         // A digest of a program that holds a secret would let it be guessed at.
         let clean = redactor.redact_str(&call.program);
-        if clean != call.program.as_str() {
+        self.program_is_clean = clean == call.program.as_str();
+        if !self.program_is_clean {
             program = json!({ "bytes": call.program.len() });
         }
         if let Some(members) = program.as_object_mut() {
@@ -151,6 +171,13 @@ impl Record {
         self.output_schema_present = call.output_schema.is_some();
     }
 
+    /// Takes over where it failed, and by the policy what helps.
+    pub fn failed_at(&mut self, failure: &Failure, payloads: Payloads) {
+        self.span = failure.span.filter(|_| self.program_is_clean);
+        let told = payloads == Payloads::Full && !failure.feedback.is_empty();
+        self.feedback = told.then(|| failure.feedback.clone());
+    }
+
     /// Milliseconds from its arrival to its answer.
     pub fn duration_ms(&self) -> u64 {
         milliseconds(self.duration)
@@ -172,6 +199,15 @@ impl Record {
         }
         if let Outcome::Error { message, .. } = &self.outcome {
             shown.insert("message".into(), message.as_str().into());
+        }
+        if !self.prints.is_empty() {
+            shown.insert("prints".into(), json!(self.prints));
+        }
+        if let Some(span) = self.span {
+            shown.insert("error_span".into(), json!({ "start": span.start, "end": span.end }));
+        }
+        if let Some(feedback) = &self.feedback {
+            shown.insert("feedback".into(), feedback.as_str().into());
         }
         shown
     }

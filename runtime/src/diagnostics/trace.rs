@@ -9,6 +9,7 @@ use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 use serde_json::{Map, Value, json};
 
@@ -98,18 +99,25 @@ impl TraceFile {
     /// Writes what became of the call.
     pub fn close(&mut self, record: &Record) -> std::io::Result<()> {
         let mut lines = Vec::new();
-        for (name, took) in [("analyze", record.analysis), ("eval", record.evaluation)] {
-            let span = took.map(|took| json!({ "span": name, "duration_us": took.as_micros() as u64 }));
+        let since = |moment: Instant| microseconds(moment.saturating_duration_since(record.arrived));
+        let analyzed = record.started.zip(record.analysis).map(|(started, analysis)| started + analysis);
+        for (name, began, took) in [("analyze", record.started, record.analysis), ("eval", analyzed, record.evaluation)] {
+            let span = began.zip(took).map(|(began, took)| {
+                json!({ "span": name, "start_us": since(began), "duration_us": microseconds(took) })
+            });
             lines.extend(span.and_then(members).map(|members| event("span", members)));
         }
         for call in &record.upstream_calls {
             let mut span = members(json!(call)).unwrap_or_default();
             span.insert("span".into(), "upstream_call".into());
+            span.insert("start_us".into(), since(call.started).into());
+            span.insert("duration_us".into(), microseconds(call.took).into());
             lines.push(event("span", span));
         }
         let mut end = record.whole();
         end.retain(|name, _| !["program", "context", "upstream_calls", "output_schema_present"].contains(&name.as_str()));
         end.insert("upstream_call_count".into(), record.upstream_calls.len().into());
+        end.insert("duration_us".into(), microseconds(record.duration).into());
         end.insert("duration_ms".into(), milliseconds(record.duration).into());
         lines.push(event(if matches!(record.outcome, Outcome::Ok) { "call.success" } else { "call.fail" }, end));
         self.write(lines)
@@ -124,6 +132,10 @@ impl TraceFile {
 fn event(name: &str, mut members: Map<String, Value>) -> Value {
     members.insert("event".into(), name.into());
     Value::Object(members)
+}
+
+fn microseconds(duration: Duration) -> u64 {
+    duration.as_micros() as u64
 }
 
 fn members(value: Value) -> Option<Map<String, Value>> {

@@ -12,7 +12,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use ptc_lisp::limits::{Cancel, Limits};
-use ptc_lisp::{Bindings, Kind, Program, Run, Value, json, print};
+use ptc_lisp::{Bindings, Kind, Program, Run, Span, Value, json, print};
 
 pub use call::Call;
 pub use reason::Reason;
@@ -67,6 +67,8 @@ pub struct Evaluation {
     pub prints: Vec<String>,
     /// Upstream calls, in order of their start; `None` where there are no upstreams to call.
     pub calls: Option<Vec<CallRecord>>,
+    /// When it started; nothing where it did not.
+    pub started: Option<Instant>,
     /// Until the program was read, analyzed and checked.
     pub analysis: Duration,
     /// From the start of the evaluation to its end.
@@ -108,12 +110,14 @@ pub struct Failure {
     pub feedback: String,
     /// The value of `(fail v)`.
     pub value: Option<Preview>,
+    /// The form at fault, where that is in the program of the call.
+    pub span: Option<Span>,
 }
 
 impl Failure {
     /// A failure of which one line says all.
     pub fn plain(reason: Reason, message: impl Into<String>) -> Self {
-        Failure { reason, message: message.into(), feedback: String::new(), value: None }
+        Failure { reason, message: message.into(), feedback: String::new(), value: None, span: None }
     }
 }
 
@@ -128,6 +132,7 @@ impl Evaluation {
             session: None,
             prints: Vec::new(),
             calls: None,
+            started: None,
             analysis: Duration::ZERO,
             duration: Duration::ZERO,
             context: None,
@@ -157,6 +162,7 @@ impl Evaluator {
             Ok(prepared) => self.run(call, prepared, past, cancel, started),
             Err(failure) => Evaluation::refused(failure),
         };
+        evaluation.started = Some(started);
         evaluation.analysis = analysis;
         evaluation.duration = started.elapsed();
         evaluation
@@ -205,6 +211,7 @@ impl Evaluator {
             session: None,
             prints: outcome.prints.iter().map(|line| self.redact(line)).collect(),
             calls: (!self.upstreams.catalog().upstreams.is_empty()).then(|| host.calls()),
+            started: None,
             analysis: Duration::ZERO,
             duration: Duration::ZERO,
             context,
@@ -219,8 +226,9 @@ impl Evaluator {
     fn failure(&self, error: &ptc_lisp::Error, source: &str) -> Failure {
         let reason = Reason::of(error.kind);
         let value = error.value.as_ref().map(|value| self.preview(value));
+        let span = error.span.filter(|_| error.trace.earlier.is_none());
         if let (Reason::Fail, Some(value)) = (reason, value) {
-            return Failure { reason, message: value.text.clone(), feedback: String::new(), value: Some(value) };
+            return Failure { reason, message: value.text.clone(), feedback: String::new(), value: Some(value), span };
         }
         let message = if reason.says_kind(error.kind) {
             error.message.clone()
@@ -231,7 +239,7 @@ impl Evaluator {
         let rendered = error.render(source);
         let head = format!("{}: {}", error.kind.name(), error.message);
         let place = rendered.strip_prefix(&head).unwrap_or(&rendered).trim_start_matches('\n');
-        Failure { reason, message: self.redact(&message), feedback: self.redact(place), value: None }
+        Failure { reason, message: self.redact(&message), feedback: self.redact(place), value: None, span }
     }
 
     fn redact(&self, text: &str) -> String {

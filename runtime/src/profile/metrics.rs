@@ -128,6 +128,8 @@ mod tests {
             oversize,
             auth: None,
             http_status: None,
+            started: std::time::Instant::now(),
+            took: std::time::Duration::ZERO,
         }
     }
 

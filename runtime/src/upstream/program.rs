@@ -256,17 +256,20 @@ struct Entry {
 
 impl Entry {
     fn open(&self) -> CallRecord {
+        let took = self.started.elapsed();
         CallRecord {
             server: self.server,
             tool: self.tool.clone(),
             status: "error",
-            duration_ms: u64::try_from(self.started.elapsed().as_millis()).unwrap_or(u64::MAX),
+            duration_ms: u64::try_from(took.as_millis()).unwrap_or(u64::MAX),
             reason: Some(Reason::Timeout.name()),
             error: Some("the program ended before the answer".to_owned()),
             result_bytes: 0,
             oversize: false,
             auth: self.auth,
             http_status: None,
+            started: self.started,
+            took,
         }
     }
 

@@ -1,6 +1,7 @@
 //! What is remembered of a call.
 
 use std::borrow::Cow;
+use std::time::{Duration, Instant};
 
 use serde::Serialize;
 
@@ -32,6 +33,12 @@ pub struct CallRecord {
     /// The status of the HTTP answer.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub http_status: Option<u16>,
+    /// When it started: for timelines, which the documented entry has no room for.
+    #[serde(skip)]
+    pub started: Instant,
+    /// What `duration_ms` is a rounding of.
+    #[serde(skip)]
+    pub took: Duration,
 }
 
 /// A credential, by name.

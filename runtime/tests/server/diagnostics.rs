@@ -14,6 +14,8 @@ pub(crate) const TESTS: &[Test] = &[
     ("diagnostics::a_file_for_each_call", a_file_for_each_call),
     ("diagnostics::policies_of_payloads", policies_of_payloads),
     ("diagnostics::upstream_calls_and_what_they_came_to", upstream_calls_and_what_they_came_to),
+    ("diagnostics::times_of_a_timeline", times_of_a_timeline),
+    ("diagnostics::where_a_program_failed", where_a_program_failed),
     ("diagnostics::a_call_that_ends_the_process_has_left_its_beginning", a_call_that_ends_the_process_has_left_its_beginning),
 ];
 
@@ -191,6 +193,48 @@ fn upstream_calls_and_what_they_came_to() {
     let files = traces(&folder);
     let spans: Vec<&Value> = files[1].iter().filter(|line| line["span"] == "upstream_call").collect();
     assert_eq!((spans.len(), &spans[0]["status"]), (1, &json!("ok")), "{files:?}");
+    drop(server);
+    let _ = std::fs::remove_dir_all(&folder);
+}
+
+fn times_of_a_timeline() {
+    let folder = folder("times");
+    let mut server = Peer::start_as("aggregator", &["--trace-dir", folder.to_str().expect("plain text")]);
+    eval(&mut server, 1, r#"(pmap (fn [t] (tool/call {:server "child" :tool "echo" :args {:text t}})) ["a" "b"])"#);
+    let lines = traces(&folder).remove(0);
+    let time = |line: &Value, name: &str| line[name].as_u64().unwrap_or_else(|| panic!("no {name} in {line}"));
+    let span = |name: &str| lines.iter().filter(|line| line["span"] == name).cloned().collect::<Vec<_>>();
+    let (analyze, eval, calls) = (span("analyze").remove(0), span("eval").remove(0), span("upstream_call"));
+    let end = |line: &Value| time(line, "start_us") + time(line, "duration_us");
+    assert!(end(&analyze) <= time(&eval, "start_us") + 1, "{lines:?}");
+    assert_eq!(calls.len(), 2);
+    for call in &calls {
+        // Each number is rounded down by itself.
+        assert!(time(&eval, "start_us") <= time(call, "start_us") && end(call) <= end(&eval) + 2, "{lines:?}");
+        assert_eq!(time(call, "duration_ms"), time(call, "duration_us") / 1000);
+    }
+    assert!(end(&eval) <= time(lines.last().expect("an end"), "duration_us") + 2, "{lines:?}");
+    drop(server);
+    let _ = std::fs::remove_dir_all(&folder);
+}
+
+fn where_a_program_failed() {
+    let folder = folder("failed");
+    let path = folder.to_str().expect("plain text");
+    let program = "(println \"before\")\n(+ 1 (count 5))";
+    for (policy, told) in [("none", false), ("summary", false), ("full", true)] {
+        let mut server = Peer::start(&["--trace-dir", path, "--trace-payloads", policy, "--trace-max-files", "1"]);
+        eval(&mut server, 1, program);
+        let end = traces(&folder).remove(0).pop().expect("lines");
+        let (from, to) = (end["error_span"]["start"].as_u64(), end["error_span"]["end"].as_u64());
+        let form = program.get(from.expect("a start") as usize..to.expect("an end") as usize);
+        assert_eq!(form, Some("(count 5)"), "{policy}: {end}");
+        let feedback = end["feedback"].as_str().is_some_and(|text| text.contains("(+ 1 (count 5))"));
+        assert_eq!(feedback, told, "{policy}: {end}");
+    }
+    let mut server = Peer::start(&["--trace-dir", path, "--trace-payloads", "full", "--trace-max-files", "1"]);
+    eval(&mut server, 1, "(println \"one\") (println \"two\")");
+    assert_eq!(traces(&folder).remove(0).pop().expect("lines")["prints"], json!(["one", "two"]));
     drop(server);
     let _ = std::fs::remove_dir_all(&folder);
 }
