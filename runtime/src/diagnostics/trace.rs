@@ -102,9 +102,9 @@ impl TraceFile {
         let since = |moment: Instant| microseconds(moment.saturating_duration_since(record.arrived));
         let analyzed = record.started.zip(record.analysis).map(|(started, analysis)| started + analysis);
         for (name, began, took) in [("analyze", record.started, record.analysis), ("eval", analyzed, record.evaluation)] {
-            let span = began.zip(took).map(|(began, took)| {
-                json!({ "span": name, "start_us": since(began), "duration_us": microseconds(took) })
-            });
+            let span = began
+                .zip(took)
+                .map(|(began, took)| json!({ "span": name, "start_us": since(began), "duration_us": microseconds(took) }));
             lines.extend(span.and_then(members).map(|members| event("span", members)));
         }
         for call in &record.upstream_calls {
