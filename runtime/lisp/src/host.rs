@@ -15,6 +15,24 @@ pub trait Host: Send + Sync {
     /// world is a [`Reply::Failed`] on the ticket.
     fn submit(&self, request: &Value) -> Result<Ticket, Fault>;
 
+    /// Starts `(tool/NAME …)`, a call of one of the embedding program's own tools, and returns at once. `args` is a map as the program
+    /// wrote it. The answer is the value of the form; a [`Reply::Failed`] ends the program, as `Err` does.
+    fn submit_tool(&self, tool: &str, args: &Value) -> Result<Ticket, Fault> {
+        let _ = args;
+        Err(Fault::new(ErrorKind::UnknownTool, format!("there is no tool/{tool}")))
+    }
+
+    /// Looks at what such a call gave, on the evaluation's thread, before the program sees it.
+    fn receive_tool(&self, tool: &str, value: Value) -> Result<Value, Fault> {
+        let _ = tool;
+        Ok(value)
+    }
+
+    /// The embedding program's own tools, a line `name - description` each, for `(dir 'tool)`.
+    fn tool_lines(&self) -> Vec<String> {
+        Vec::new()
+    }
+
     /// Answers a discovery form from the catalog. `Ok(nil)` is a fault of the world.
     fn discover(&self, query: Discovery<'_>) -> Result<Value, Fault>;
 
@@ -147,6 +165,7 @@ pub enum Reply {
 /// The waiting half of a call.
 pub struct Ticket {
     slot: Arc<Slot>,
+    held: Value,
 }
 
 /// The answering half of a call. Dropped without an answer, it answers `upstream_unavailable`.
@@ -189,7 +208,7 @@ impl Ticket {
     /// Both halves of a call.
     pub fn pair() -> (Answer, Ticket) {
         let slot = Arc::new(Slot::default());
-        (Answer { slot: Arc::clone(&slot) }, Ticket { slot })
+        (Answer { slot: Arc::clone(&slot) }, Ticket { slot, held: Value::Nil })
     }
 
     /// A ticket that is answered already.
@@ -202,6 +221,14 @@ impl Ticket {
     /// A handle that ends the wait from another thread.
     pub fn interrupter(&self) -> Interrupt {
         Interrupt { slot: Arc::clone(&self.slot) }
+    }
+
+    /// The same ticket, which keeps `args` until the wait is over: who counts the bytes of an evaluation counts them by thread, so
+    /// that what one thread has made must not be dropped last by another.
+    #[must_use]
+    pub fn holding(mut self, args: Value) -> Ticket {
+        self.held = args;
+        self
     }
 
     /// Blocks until the answer, the deadline or an interruption.

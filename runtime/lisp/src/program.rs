@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::analyzer::analyze;
+use crate::analyzer::{Tools, analyze};
 use crate::bindings::Bindings;
 use crate::error::{Error, Span};
 use crate::eval::{Closure, Code, Group, compile};
@@ -42,9 +42,15 @@ impl Program {
     /// Compiles a program that may refer to definitions of earlier ones. It can be run with these bindings, whose values may have
     /// changed, but not with others.
     pub fn compile_with(source: &str, known: &Bindings) -> Result<Program, Error> {
+        Program::compile_for(source, known, &[])
+    }
+
+    /// The same with tools of the embedding program: `tool/NAME` calls the one of that name, hyphens and underscores being the same,
+    /// through [`Host::submit_tool`](crate::Host::submit_tool).
+    pub fn compile_for(source: &str, known: &Bindings, tools: &[&str]) -> Result<Program, Error> {
         let forms = reader::read(source)?;
         let source = Arc::new(known.before(Arc::from(source)));
-        let unit = analyze(&source, known, forms)?;
+        let unit = analyze(&source, known, Tools::Named(tools), forms)?;
         let code = compile(&unit.body);
         let group = Arc::new(Group::top_level(&source));
         let top = Arc::new(Closure::new(group, 0, None));

@@ -19,6 +19,7 @@ use crate::error::{Error, ErrorKind, Span};
 use crate::form::{Form, FormKind};
 use crate::ir::{Ir, Local, Op, Source, Unit};
 use crate::machine::stack;
+use crate::signature::underscored;
 use crate::{Value, special};
 
 pub(crate) use function::Written;
@@ -32,11 +33,25 @@ const MAX_DEPTH: u32 = 600;
 /// Native stack that analysis may use, where the thread that compiles has at least twice as much.
 const STACK: usize = 900 * 1024;
 
+/// The tools that `tool/NAME` may call beside the functions of that namespace.
+#[derive(Clone, Copy)]
+pub(crate) enum Tools<'s> {
+    Named(&'s [&'s str]),
+    /// Whatever the host has: the program was compiled before, where they were known.
+    Any,
+}
+
 /// Resolves a program.
-pub(crate) fn analyze<'s>(source: &'s Arc<Source>, known: &'s Bindings, forms: Vec<Form<'s>>) -> Result<Unit, Error> {
+pub(crate) fn analyze<'s>(
+    source: &'s Arc<Source>,
+    known: &'s Bindings,
+    tools: Tools<'s>,
+    forms: Vec<Form<'s>>,
+) -> Result<Unit, Error> {
     let mut analyzer = Analyzer {
         source: &source.text,
         shared_source: source,
+        tools,
         groups: 0,
         globals: HashMap::default(),
         places: HashMap::default(),
@@ -77,6 +92,7 @@ pub(crate) fn analyze<'s>(source: &'s Arc<Source>, known: &'s Bindings, forms: V
 pub(crate) struct Analyzer<'s> {
     pub(crate) source: &'s str,
     shared_source: &'s Arc<Source>,
+    tools: Tools<'s>,
     /// Groups of functions so far.
     groups: u32,
     /// The globals that can be referred to, with their places.
@@ -190,6 +206,9 @@ impl<'s> Analyzer<'s> {
         if let Some(row) = self.builtin(name) {
             return Ok(Op::Const(Value::Builtin(row)));
         }
+        if self.tool(name).is_some() {
+            return Ok(special::tool_as_value(self, name, span)?.op);
+        }
         Err(self.unbound(name, span))
     }
 
@@ -206,6 +225,18 @@ impl<'s> Analyzer<'s> {
             }
         }
         names::builtin(name)
+    }
+
+    /// The tool that `tool/NAME` calls, by the name that the host knows it by.
+    fn tool(&self, name: &'s str) -> Option<&'s str> {
+        let short = name.strip_prefix("tool/").filter(|short| !short.is_empty())?;
+        match self.tools {
+            Tools::Named(tools) => {
+                let wanted = underscored(short);
+                tools.iter().copied().find(|tool| underscored(tool) == wanted)
+            }
+            Tools::Any => Some(short),
+        }
     }
 
     /// The namespace that a program may mean by a name.
@@ -270,6 +301,10 @@ impl<'s> Analyzer<'s> {
     fn call(&mut self, head: Form<'s>, args: Vec<Form<'s>>, span: Span) -> Analysed {
         let f = match head.symbol() {
             Some(name) => {
+                if let Some(tool) = self.tool(name).filter(|_| self.builtin(name).is_none()) {
+                    let args = self.exprs(args)?;
+                    return Ok(Ir::new(span, special::tool_call(tool, head.span, args)));
+                }
                 let f = self.reference(name, head.span)?;
                 if let Op::Const(Value::Builtin(row)) = f {
                     let args = special::quoted_names(row, args, self);
@@ -328,7 +363,10 @@ impl<'s> Analyzer<'s> {
         known.sort_unstable();
         known.extend(self.scopes.iter().flat_map(Scope::names));
         let aliased = name.split_once('/').and_then(|(alias, short)| Some(format!("{}/{short}", self.aliases.get(alias)?)));
-        let (kind, message, hint) = names::unknown(aliased.as_deref().unwrap_or(name), &known);
+        let (kind, message, hint) = match (self.tools, name.strip_prefix("tool/")) {
+            (Tools::Named(tools), Some(short)) if !tools.is_empty() => names::unknown_tool(short, tools),
+            _ => names::unknown(aliased.as_deref().unwrap_or(name), &known),
+        };
         let error = self.error(kind, span, message);
         match hint {
             Some(hint) => error.with_hint(hint),

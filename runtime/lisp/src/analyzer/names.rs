@@ -156,6 +156,14 @@ pub(super) fn unknown(name: &str, known: &[&str]) -> (ErrorKind, String, Option<
     (ErrorKind::UnboundVar, format!("nothing is bound to '{name}'"), hint)
 }
 
+/// A tool that the embedding program does not have.
+pub(super) fn unknown_tool(name: &str, tools: &[&str]) -> (ErrorKind, String, Option<String>) {
+    let meant = near(name, tools.iter().copied().chain(["call", "servers"]));
+    let meant = meant.map_or_else(String::new, |meant| format!("did you mean tool/{meant}? "));
+    let all: Vec<String> = tools.iter().map(|tool| format!("tool/{tool}")).collect();
+    (ErrorKind::UnknownTool, format!("there is no tool/{name}"), Some(format!("{meant}the tools are {}", all.join(", "))))
+}
+
 fn unknown_qualified(name: &str, written: &str, short: &str) -> (ErrorKind, String, Option<String>) {
     match written {
         "tool" => {

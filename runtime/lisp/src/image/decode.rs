@@ -8,7 +8,7 @@ use num_bigint::BigInt;
 use super::wire::Reader;
 use super::{Damaged, HEAD, Node, Slot, temporal};
 use crate::Value;
-use crate::analyzer::{analyze, qualified};
+use crate::analyzer::{Tools, analyze, qualified};
 use crate::bindings::Bindings;
 use crate::builtins::{Composed, How};
 use crate::eval::{Closure, Group, group};
@@ -60,7 +60,7 @@ impl Remade {
         let other = |_| Damaged("a function's program is no longer one");
         let forms = reader::read(text).map_err(other)?;
         let source = Arc::new(known.before(Arc::from(text)));
-        let unit = analyze(&source, &known, forms).map_err(other)?;
+        let unit = analyze(&source, &known, Tools::Any, forms).map_err(other)?;
         // Its own names have to stand where they stood.
         if !unit.globals.iter().zip(names).all(|(now, then)| now == then) || unit.globals.len() > names.len() {
             return Err(Damaged("a program's definitions are not where they were"));

@@ -211,8 +211,9 @@ pub(super) fn dir(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> 
     let limit = option(m, "dir", options, "limit", 50, 1, 200)?;
     let offset = option(m, "dir", options, "offset", 0, 0, i64::MAX)?;
     let Some(entries) = members(reference) else { return ask(m, Discovery::Dir { reference, options }) };
-    let lines = entries.iter().skip(offset).take(limit).map(|entry| format!("{} - {}", entry.short_name(), entry.description()));
-    Ok(Value::vector(lines.map(Value::from).collect()))
+    let own = if namespace(reference) == "tool" { m.host().tool_lines() } else { Vec::new() };
+    let lines = entries.iter().map(|entry| format!("{} - {}", entry.short_name(), entry.description())).chain(own);
+    Ok(Value::vector(lines.skip(offset).take(limit).map(Value::from).collect()))
 }
 
 pub(super) fn ns_publics(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {

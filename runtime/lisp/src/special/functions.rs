@@ -3,13 +3,13 @@
 use crate::builtins::Builtin;
 use crate::convert::{at, described, take};
 use crate::error::ErrorKind;
-use crate::host::{Reply, Waited};
+use crate::host::Reply;
 use crate::machine::{Fault, Machine, Raised};
 use crate::notes::notes;
 use crate::parallel::{self, Work};
 use crate::{Value, json};
 
-use super::{discovery, task};
+use super::{discovery, task, tool};
 
 /// The namespace of the functions that are extensions of Clojure's core.
 pub(super) const DISCOVERY: &str = "ptc.core";
@@ -180,25 +180,13 @@ fn call_tool(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
         let message = format!("tool/call takes a map {{:server … :tool … :args {{…}}}}, got {}", described(request));
         return Err(m.raise(ErrorKind::ToolError, message));
     }
-    if !m.meters.call_tool() {
-        let limit = m.meters.limits.tool_calls.unwrap_or_default();
-        let message = format!("the program made more than {limit} calls of tools");
-        return Err(m.raise_with_hint(ErrorKind::ToolError, message, "ask for more at once, or for less"));
-    }
+    tool::spend(m)?;
     let ticket = match m.host().submit(request) {
         Ok(ticket) => ticket,
         Err(fault) => return Err(m.raise_fault(fault.into())),
     };
-    m.meters.cancel.watch(&ticket.interrupter());
-    if let Some(task) = &m.task {
-        task.watch(ticket.interrupter());
-    }
-    let deadline = m.meters.deadline;
-    match parallel::waiting(m, || ticket.wait(Some(deadline))) {
-        Waited::Reply(reply) => answer(m, reply),
-        Waited::DeadlinePassed => Err(m.out_of_time()),
-        Waited::Interrupted => Err(m.raise(ErrorKind::Cancelled, "the run was cancelled")),
-    }
+    let reply = tool::wait(m, ticket)?;
+    answer(m, reply)
 }
 
 fn answer(m: &mut Machine, reply: Reply) -> Result<Value, Raised> {

@@ -10,6 +10,7 @@ mod namespaces;
 mod table;
 mod task;
 mod threading;
+mod tool;
 
 use std::collections::HashMap;
 use std::sync::LazyLock;
@@ -62,6 +63,8 @@ impl std::fmt::Debug for Special {
         f.write_str(self.name)
     }
 }
+
+pub(crate) use tool::{as_value as tool_as_value, call_of as tool_call};
 
 static INDEX: LazyLock<HashMap<&'static str, &'static Special, RandomState>> =
     LazyLock::new(|| all().map(|row| (row.name, row)).collect());

@@ -1,0 +1,106 @@
+//! `(tool/NAME …)`: the embedding program's own tools, and what every call of a tool has in common.
+
+use crate::analyzer::{Analysed, Analyzer, Written};
+use crate::builtins::Builtin;
+use crate::convert::{described, take};
+use crate::error::{ErrorKind, Span};
+use crate::form::{Form, FormKind};
+use crate::host::{Reply, Ticket, Waited};
+use crate::ir::{Ir, Op};
+use crate::machine::{Machine, Raised};
+use crate::notes::notes;
+use crate::{Value, json, parallel};
+
+/// What `(tool/NAME …)` calls, with the name before the arguments as they are written.
+static TOOL: Builtin =
+    Builtin { name: "NAME", namespace: "tool", min: 1, max: None, notes: notes!("", ["[name & args]"], []), run: call };
+
+/// A call of the tool that the host knows by this name.
+pub(crate) fn call_of(tool: &str, place: Span, args: Vec<Ir>) -> Op {
+    let name = Ir::new(place, Op::Const(Value::string(tool)));
+    Op::Builtin { row: &TOOL, args: std::iter::once(name).chain(args).collect() }
+}
+
+/// `tool/NAME` where it is not called: a function of the arguments, or of none.
+pub(crate) fn as_value<'s>(a: &mut Analyzer<'s>, name: &'s str, span: Span) -> Analysed {
+    let form = |kind| Form::new(span, kind);
+    let arity = |params: &[&'s str]| {
+        let params: Vec<Form<'s>> = params.iter().map(|param| form(FormKind::Symbol(param))).collect();
+        let call = std::iter::once(form(FormKind::Symbol(name))).chain(params.iter().cloned()).collect();
+        (form(FormKind::Vector(params)), vec![form(FormKind::List(call))])
+    };
+    a.function(Written { name: None, doc: None, span, arities: vec![arity(&[]), arity(&["args"])] })
+}
+
+fn call(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
+    m.tick(100)?;
+    let name = take(args, 0);
+    let name = name.as_str().unwrap_or_default();
+    let args = named(m, name, args.get_mut(1..).unwrap_or_default())?;
+    spend(m)?;
+    let host = m.shared_host();
+    let ticket = match host.submit_tool(name, &args) {
+        Ok(ticket) => ticket,
+        Err(fault) => return Err(m.raise_fault(fault.into())),
+    };
+    let value = match wait(m, ticket)? {
+        Reply::Json(bytes) => {
+            m.charge(bytes.len().saturating_mul(2))?;
+            let decoded = json::decode_metered(m, &bytes)?;
+            m.look_now()?;
+            decoded.map_err(|error| m.raise(ErrorKind::ToolError, format!("tool/{name}: the answer is not JSON: {error}")))?
+        }
+        Reply::Text(text) => {
+            m.charge(text.len())?;
+            Value::from(text)
+        }
+        Reply::None => Value::Nil,
+        Reply::Failed { message, .. } => return Err(m.raise(ErrorKind::ToolError, format!("tool/{name}: {message}"))),
+    };
+    host.receive_tool(name, value).map_err(|fault| m.raise_fault(fault.into()))
+}
+
+/// The arguments as a map: none, one map, or keys and values in turn.
+fn named(m: &mut Machine, name: &str, args: &mut [Value]) -> Result<Value, Raised> {
+    match args {
+        [] | [Value::Nil] => Ok(Value::map([])),
+        [map @ Value::Map(_)] => Ok(std::mem::take(map)),
+        pairs if pairs.len() % 2 == 0 && pairs.iter().step_by(2).all(|key| matches!(key, Value::Keyword(_))) => {
+            let pairs = pairs.chunks_exact_mut(2).filter_map(|pair| match pair {
+                [key, value] => Some((std::mem::take(key), std::mem::take(value))),
+                _ => None,
+            });
+            Ok(Value::map(pairs))
+        }
+        [first, ..] => {
+            let message = format!("tool/{name} takes named arguments, got {}", described(first));
+            let hint =
+                format!("write (tool/{name} {{:name value}}) or (tool/{name} :name value); (doc tool/{name}) shows the names");
+            Err(m.raise_with_hint(ErrorKind::ToolError, message, hint))
+        }
+    }
+}
+
+/// Counts a call against the limit of the run.
+pub(super) fn spend(m: &mut Machine) -> Result<(), Raised> {
+    if m.meters.call_tool() {
+        return Ok(());
+    }
+    let limit = m.meters.limits.tool_calls.unwrap_or_default();
+    let message = format!("the program made more than {limit} calls of tools");
+    Err(m.raise_with_hint(ErrorKind::ToolError, message, "ask for more at once, or for less"))
+}
+
+/// Waits for the answer until the end of the run.
+pub(super) fn wait(m: &mut Machine, ticket: Ticket) -> Result<Reply, Raised> {
+    m.meters.cancel.watch(&ticket.interrupter());
+    if let Some(task) = &m.task {
+        task.watch(ticket.interrupter());
+    }
+    let deadline = m.meters.deadline;
+    match parallel::waiting(m, || ticket.wait(Some(deadline))) {
+        Waited::Reply(reply) => Ok(reply),
+        Waited::DeadlinePassed => Err(m.out_of_time()),
+        Waited::Interrupted => Err(m.raise(ErrorKind::Cancelled, "the run was cancelled")),
+    }
+}
