@@ -1,7 +1,8 @@
 "use strict";
-const input = document.getElementById("search");
-const found = document.getElementById("found");
-const nothing = document.getElementById("nothing");
+// Ids with a colon are the page's own: no upstream can be called so.
+const input = document.getElementById(":search");
+const found = document.getElementById(":found");
+const nothing = document.getElementById(":nothing");
 const sections = [...document.querySelectorAll("[data-upstream]")].map((section) => ({
   section,
   tools: [...section.querySelectorAll("[data-search]")],
@@ -37,7 +38,7 @@ input.form.addEventListener("submit", (event) => {
     first.querySelector("summary").focus();
   }
 });
-document.getElementById("clear").addEventListener("click", clear);
+document.getElementById(":clear").addEventListener("click", clear);
 document.addEventListener("keydown", (event) => {
   if (event.key === "/" && document.activeElement !== input) {
     event.preventDefault();

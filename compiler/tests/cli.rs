@@ -4,6 +4,9 @@ use std::fs;
 use std::path::PathBuf;
 use std::process::{Command, Output};
 
+#[cfg(unix)]
+use ptc_compiler::lock::{self, Lock, LockedUpstream};
+
 fn run(args: &[&str]) -> Output {
     Command::new(env!("CARGO_BIN_EXE_ptc-compile"))
         .args(args)
@@ -204,6 +207,74 @@ fn links_do_not_hide_that_an_upstream_is_the_compiler_itself() {
         assert!(stderr.contains("error[PTC0214]: the upstream `notes` is ptc-compile itself"), "{command}: {stderr}");
     }
     fs::remove_dir_all(&folder).expect("the scratch folder can be removed");
+}
+
+/// A folder of a test, with a config in it.
+#[cfg(unix)]
+fn folder_with(name: &str, config: &str) -> PathBuf {
+    let folder = std::env::temp_dir().join(format!("ptc-cli-{}-{name}", std::process::id()));
+    fs::create_dir_all(&folder).expect("a scratch folder");
+    fs::write(folder.join("upstreams.json"), config).expect("a config");
+    folder
+}
+
+#[cfg(unix)]
+#[test]
+fn a_path_of_the_entrys_own_is_where_its_command_is_looked_up() {
+    let folder = folder_with("own-path", "{}");
+    std::os::unix::fs::symlink(env!("CARGO_BIN_EXE_ptc-compile"), folder.join("notes")).expect("a link");
+    let entry =
+        format!(r#"{{"transport": "mcp_stdio", "command": "notes", "env": {{"PATH": "{}:${{PATH}}"}}}}"#, folder.display());
+    fs::write(folder.join("upstreams.json"), format!(r#"{{"upstreams": {{"notes": {entry}}}}}"#)).expect("a config");
+    let output = run(&["--check", "--format", "short", folder.join("upstreams.json").to_str().expect("UTF-8")]);
+    fs::remove_dir_all(&folder).expect("the scratch folder can be removed");
+    let stderr = text(&output.stderr);
+    assert!(stderr.contains("error[PTC0214]: the upstream `notes` is ptc-compile itself"), "{stderr}");
+}
+
+#[cfg(unix)]
+#[test]
+fn a_relative_command_is_looked_for_beside_the_binary_too() {
+    let config = r#"{"upstreams": {"notes": {"transport": "mcp_stdio", "command": "./gate"}}}"#;
+    let folder = folder_with("beside", config);
+    let output = Command::new(env!("CARGO_BIN_EXE_ptc-compile"))
+        .args(["--check", "--format", "short", "upstreams.json", "-o", "bin/gate"])
+        .current_dir(&folder)
+        .output()
+        .expect("ptc-compile can be started");
+    fs::remove_dir_all(&folder).expect("the scratch folder can be removed");
+    let stderr = text(&output.stderr);
+    assert!(stderr.contains("error[PTC0214]: the upstream `notes` is the binary that is being built"), "{stderr}");
+}
+
+#[cfg(unix)]
+#[test]
+fn a_finding_of_a_build_shows_no_secret_beside_it() {
+    const SECRET: &str = "fake-but-secret-9313";
+    let config = format!(
+        r#"{{"credentials": {{"key": {{"source": "literal", "value": "{SECRET}"}}}}, "upstreams": {{"notes": {{"transport": "mcp_stdio", "command": "./target/ptc/clinic"}}, "web": {{"transport": "openapi", "base_url": "https://web.example", "schema_file": "web.json", "include_operations": ["a"], "auth": [{{"scheme": "bearer", "binding": "key"}}]}}}}}}"#
+    );
+    let folder = folder_with("secret", "");
+    let document = r#"{"openapi": "3.0.3", "info": {"title": "t", "version": "1"}, "paths": {"/a": {"get": {"operationId": "a",
+        "responses": {"200": {"description": "a", "content": {"application/json": {}}}}}}}}"#;
+    let mut lock = Lock::default();
+    let notes = LockedUpstream { transport: "mcp_stdio".into(), all_tools: true, ..LockedUpstream::default() };
+    lock.upstreams.insert("notes".into(), notes);
+    let lock = lock::write::write(&lock);
+    for (name, text) in [("web.json", document), ("clinic.json", &config), ("clinic.lock.json", &lock)] {
+        fs::write(folder.join(name), text).expect("a file");
+    }
+    let output = Command::new(env!("CARGO_BIN_EXE_ptc-compile"))
+        .args(["clinic.json", "--offline", "--runtime-source", "embedded"])
+        .current_dir(&folder)
+        .env("PTC_COMPILE_CACHE", folder.join("cache"))
+        .output()
+        .expect("ptc-compile can be started");
+    fs::remove_dir_all(&folder).expect("the scratch folder can be removed");
+    let stderr = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{stderr}");
+    assert!(stderr.contains("error[PTC0214]") && stderr.contains("is the binary that is being built"), "{stderr}");
+    assert!(!stderr.contains(SECRET), "{stderr}");
 }
 
 #[test]

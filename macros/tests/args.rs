@@ -6,7 +6,7 @@ mod shop {
     ptc_macros::catalog!("tests/configs/shop/upstreams.json", args);
 }
 
-use shop::args::shop::{GetOrder, ListOrders, ListOrdersState, Ping};
+use shop::args::shop::{GetOrder, ListOrders, ListOrdersState, Option as Options, Ping, String as Words};
 
 #[test]
 fn what_is_given_is_sent_by_its_own_name() {
@@ -26,6 +26,20 @@ fn what_is_not_given_is_not_sent() {
     let few = ListOrders { state: ListOrdersState::Open, ids: None, page_size: None, r#type: None };
     assert_eq!(serde_json::to_value(few).expect("it is JSON"), json!({ "state": "open" }));
     assert_eq!(serde_json::to_value(Ping::default()).expect("it is JSON"), json!({}));
+}
+
+#[test]
+fn an_argument_that_must_be_given_is_given_as_null() {
+    let words = Words { r#gen: None, option: None };
+    let sent = json!({ "gen": null });
+    assert_eq!(serde_json::to_value(&words).expect("it is JSON"), sent);
+    assert_eq!(serde_json::from_value::<Words>(sent).expect("it is read back"), words);
+}
+
+#[test]
+fn names_of_the_standard_library_are_names_of_tools_too() {
+    let sent = serde_json::to_value(Options { vec: Some(true) }).expect("it is JSON");
+    assert_eq!(sent, json!({ "vec": true }));
 }
 
 #[test]

@@ -23,13 +23,13 @@ const all = await shown(page);
 await page.keyboard.press("/");
 await page.keyboard.type("owner");
 const few = await shown(page);
-const said = await page.locator("#found").innerText();
+const said = await page.locator("output").innerText();
 await page.keyboard.press("Enter");
 const opened = await page.locator("details[open] table td:first-child").allInnerTexts();
 await page.keyboard.press("/");
 await page.keyboard.type("zzz no such thing");
 const none = await shown(page);
-const nothing = await page.locator("#nothing").isVisible();
+const nothing = await page.locator("main > p").isVisible();
 await page.keyboard.press("Escape");
 const again = await shown(page);
 if (picture) {

@@ -41,7 +41,7 @@ fn neither_lock_nor_binary_nor_messages_have_it() {
         }
     };
     // What is linked into the binary is what is printed here: tables and documents.
-    for emitted in ["lock", "rust", "docs", "catalog-json"] {
+    for emitted in ["lock", "rust", "args", "docs", "catalog-json", "html"] {
         let Finished { code, stdout, stderr } = compile(&["upstreams.json", "--emit", emitted]);
         assert_eq!(code, Some(0), "{stderr}");
         assert!(stdout.contains("REDACTED"), "{emitted} shows what the upstream said: {stdout}");

@@ -38,6 +38,30 @@ fn the_page_is_read_and_searched_in_a_browser() {
 }
 
 #[test]
+fn names_of_upstreams_are_not_those_of_the_page() {
+    if !enabled("names_of_upstreams_are_not_those_of_the_page") {
+        return;
+    }
+    let folder = tempfile::tempdir().expect("a folder");
+    let responses = json!({ "200": { "description": "x", "content": { "application/json": {} } } });
+    let document = json!({
+        "openapi": "3.0.3",
+        "info": { "title": "x", "version": "1" },
+        "paths": { "/x": { "get": { "operationId": "owner", "responses": responses } } },
+    });
+    std::fs::write(folder.path().join("api.json"), document.to_string()).expect("a document");
+    let entry = json!({ "transport": "openapi", "base_url": "https://api.example", "schema_file": "api.json",
+                        "include_operations": ["owner"] });
+    let config = folder.path().join("upstreams.json");
+    let upstreams = json!({ "clear": entry, "found": entry, "nothing": entry, "search": entry });
+    std::fs::write(&config, json!({ "upstreams": upstreams }).to_string()).expect("a config");
+    let seen = looked_at(&config, folder.path());
+    assert_eq!((&seen["faults"], &seen["said"]), (&json!([]), &json!("4 tools")));
+    assert_eq!((&seen["all"], &seen["none"]), (&json!(["owner", "owner", "owner", "owner"]), &json!([])));
+    assert_eq!((&seen["nothing"], &seen["again"]), (&json!(true), &seen["all"]));
+}
+
+#[test]
 fn what_upstreams_say_is_text_on_the_page() {
     if !enabled("what_upstreams_say_is_text_on_the_page") {
         return;

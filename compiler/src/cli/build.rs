@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use std::path::Path;
 use std::time::Instant;
 
-use ptc_compiler::diag::{Code, Diagnostic, Diagnostics};
+use ptc_compiler::diag::{Code, Diagnostic};
 use ptc_compiler::ir::Deployment;
 use ptc_runtime::describe;
 use ptc_runtime::settings::Settings;
@@ -12,9 +12,10 @@ use ptc_runtime::settings::Settings;
 use crate::args::Build;
 use crate::check;
 use crate::console::Console;
+use crate::live::Live;
 use crate::progress::Progress;
 use crate::trial::{self, Answer};
-use crate::{Failure, Status, cargo, commands, emit, files, generate, live, pin, sbom, source};
+use crate::{Failure, Status, cargo, commands, emit, files, generate, pin, sbom, source};
 
 /// `ptc-compile CONFIG`
 pub(crate) fn run(args: &Build, console: &Console) -> Result<Status, Failure> {
@@ -25,48 +26,50 @@ pub(crate) fn run(args: &Build, console: &Console) -> Result<Status, Failure> {
     let lock = if checked.diagnostics.has_errors() { None } else { pin::lock(args, path, &mut checked, console)? };
     let name = generate::name(path, args.output.as_deref());
     let deployment = lock.as_ref().and_then(|lock| check::deployment(&mut checked, lock, &name));
-    let status = console.findings(&checked.sources, &checked.diagnostics);
-    let (Status::Clean, Some(config), Some(lock), Some(deployment)) = (status, &checked.config, lock, deployment) else {
-        return Ok(status.at_least_findings());
+    let (false, Some(deployment), Some(lock)) = (checked.diagnostics.has_errors(), deployment, lock) else {
+        return Ok(console.findings(&checked.sources, &checked.diagnostics).at_least_findings());
     };
-    let name = deployment.name.as_str();
+    let Live { model, tables } = &deployment;
     if let Some(what) = args.emit {
-        console.data(&emit::text(what, &deployment, &lock)?);
-        return Ok(Status::Clean);
+        let status = console.findings(&checked.sources, &checked.diagnostics);
+        if status == Status::Clean {
+            console.data(&emit::text(what, model, &lock)?);
+        }
+        return Ok(status);
     }
-    let prompt =
-        describe::tools_list_json(live::leak(&deployment), &Settings::defaults(!deployment.upstreams.is_empty())).len() as u64;
+    // Everything that can be found is found before any of it is told: tools read one document of findings.
+    let prompt = describe::tools_list_json(tables, &Settings::defaults(!model.upstreams.is_empty())).len() as u64;
     if let Some(most) = args.max_prompt_bytes.filter(|most| prompt > *most) {
         let message = format!("clients would pay {} bytes for tools/list, {} are allowed", grouped(prompt), grouped(most));
-        // All others have been told.
-        let mut over = Diagnostics::default();
-        over.push(Diagnostic::new(Code::PromptTooLarge, message).hint("shorten the descriptions of upstreams"));
-        return Ok(console.findings(&checked.sources, &over));
+        let over = Diagnostic::new(Code::PromptTooLarge, message).hint("shorten the descriptions of upstreams");
+        checked.diagnostics.push(over);
     }
-    let source = source::find(args.runtime_source)?;
-    let output = args.output.clone().unwrap_or_else(|| source.binaries.join(format!("{name}{}", std::env::consts::EXE_SUFFIX)));
-    if args.output.is_none() {
-        let mut found = Diagnostics::default();
-        commands::check_self(config, &checked.folder, Some(&output), &mut found);
-        if found.has_errors() {
-            return Ok(console.findings(&checked.sources, &found));
-        }
+    let source = source::find(args.runtime_source);
+    if let (Ok(source), Some(config), None) = (&source, &checked.config, &args.output) {
+        commands::check_self(config, &checked.folder, Some(&source.default_output(&model.name)), &mut checked.diagnostics);
     }
-    let generated = generate::generate(&deployment, args.serve.into(), &source)?;
+    let status = console.findings(&checked.sources, &checked.diagnostics);
+    if status != Status::Clean {
+        return Ok(status);
+    }
+    let source = source?;
+    let name = model.name.as_str();
+    let output = args.output.clone().unwrap_or_else(|| source.default_output(name));
+    let generated = generate::generate(model, args.serve.into(), &source)?;
     let progress =
         Progress::start(console, &format!("compiling {name}; the first deployment on a machine takes a minute or two"));
     let built = cargo::build(&generated.folder, &source, args, &progress);
     drop(progress);
     let size = files::copy_program(&built?, &output)?;
     if let Some(path) = &args.sbom {
-        let (metadata, lock) = cargo::resolution(&generated.folder, &source)?;
+        let (metadata, lock) = cargo::resolution(&generated.folder, &source, args.offline)?;
         files::write_if_changed(path, sbom::document(&deployment, &metadata, &lock)?.as_bytes())?;
     }
     drop(generated);
-    console.data(&summary(&deployment, prompt, &output, size, started));
+    console.data(&summary(model, prompt, &output, size, started));
 
     let Some(program) = &args.eval else {
-        console.data(&format!("\ntry:  {} eval '{}'\n", shown(&output), suggestion(&deployment)));
+        console.data(&format!("\ntry:  {} eval '{}'\n", shown(&output), suggestion(model)));
         return Ok(Status::Clean);
     };
     let answer = trial::eval(&output, &checked.folder, program)?;
@@ -83,7 +86,7 @@ fn summary(deployment: &Deployment, prompt: u64, output: &Path, size: u64, start
         let _ = writeln!(text, "{name:<12}{value}");
     };
     for upstream in &deployment.upstreams {
-        row("upstream", format!("{} ({}), {}", upstream.name, transport(upstream), count(upstream.tools.len(), "tool")));
+        row("upstream", format!("{} ({}), {}", upstream.name, upstream.transport.name(), count(upstream.tools.len(), "tool")));
     }
     row("total", format!("{}, {}", count(deployment.upstreams.len(), "upstream"), count(deployment.tool_count(), "tool")));
     // Four bytes a token is the usual rule of thumb for English text and JSON.
@@ -111,15 +114,6 @@ fn told(answer: &Answer) -> String {
         text.push('\n');
     }
     text
-}
-
-fn transport(upstream: &ptc_compiler::ir::Upstream) -> &'static str {
-    use ptc_compiler::config::model::Transport;
-    match upstream.transport {
-        Transport::McpStdio(_) => "mcp_stdio",
-        Transport::McpHttp(_) => "mcp_http",
-        Transport::OpenApi(_) => "openapi",
-    }
 }
 
 /// A program that shows something whatever runs: what the first upstream offers.

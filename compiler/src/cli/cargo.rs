@@ -82,14 +82,8 @@ pub(crate) fn build(folder: &Path, source: &Source, args: &Build, progress: &Pro
 }
 
 /// What cargo resolved for the crate in `folder`, on this platform: `cargo metadata`, and the text of its lock file.
-pub(crate) fn resolution(folder: &Path, source: &Source) -> Result<(serde_json::Value, String), Failure> {
-    let mut command = Command::new(cargo()?);
-    command
-        .args(["metadata", "--format-version", "1", "--locked", "--filter-platform", source::HOST, "--manifest-path"])
-        .arg(folder.join("Cargo.toml"))
-        .current_dir(folder)
-        .env("CARGO_TARGET_DIR", &source.target)
-        .stdin(Stdio::null());
+pub(crate) fn resolution(folder: &Path, source: &Source, offline: bool) -> Result<(serde_json::Value, String), Failure> {
+    let mut command = metadata(&cargo()?, folder, source, offline);
     let output = command.output().map_err(|error| not_started(command.get_program().as_ref(), &error))?;
     if !output.status.success() {
         let said = String::from_utf8_lossy(&output.stderr);
@@ -101,6 +95,21 @@ pub(crate) fn resolution(folder: &Path, source: &Source) -> Result<(serde_json::
     let lock =
         std::fs::read_to_string(&path).map_err(|error| Failure::new(format!("cannot read `{}`: {error}", path.display())))?;
     Ok((metadata, lock))
+}
+
+fn metadata(cargo: &Path, folder: &Path, source: &Source, offline: bool) -> Command {
+    let mut command = Command::new(cargo);
+    command
+        .args(["metadata", "--format-version", "1", "--locked", "--filter-platform", source::HOST, "--manifest-path"])
+        .arg(folder.join("Cargo.toml"))
+        .current_dir(folder)
+        .env("CARGO_TARGET_DIR", &source.target)
+        .stdin(Stdio::null());
+    // Packages of other platforms are part of the resolution and need not be on this machine: cargo would fetch them.
+    if offline {
+        command.arg("--offline");
+    }
+    command
 }
 
 /// Sets rustc's flags, the same for every deployment, or the runtime would be compiled again.
@@ -197,6 +206,21 @@ fn failed(last: VecDeque<String>, args: &Build) -> Failure {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn nothing_is_fetched_offline() {
+        let source = Source {
+            root: "r".into(),
+            cargo_lock: String::new(),
+            profile: String::new(),
+            target: "t".into(),
+            binaries: "b".into(),
+        };
+        for offline in [true, false] {
+            let command = metadata(Path::new("cargo"), Path::new("f"), &source, offline);
+            assert_eq!(command.get_args().any(|arg| arg == "--offline"), offline);
+        }
+    }
 
     #[test]
     fn the_binary_is_read_from_the_messages() {

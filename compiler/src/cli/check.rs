@@ -14,6 +14,7 @@ use ptc_runtime::secrets::Secrets;
 
 use crate::args::Build;
 use crate::console::Console;
+use crate::live::Live;
 use crate::{Failure, Status, commands, live, program, source};
 
 /// Everything that was read for a config, and what was found wrong with it.
@@ -100,15 +101,15 @@ pub(crate) fn environment(args: &Build, checked: &mut Checked) {
 
 /// The deployment of a config as a lock pins it, stored programs included. Warns of what upstreams say in their definitions, and reports
 /// what is wrong with the programs.
-pub(crate) fn deployment(checked: &mut Checked, lock: &Lock, name: &str) -> Option<ir::Deployment> {
+pub(crate) fn deployment(checked: &mut Checked, lock: &Lock, name: &str) -> Option<Live> {
     let Checked { config: Some(config), sources, diagnostics, programs, .. } = checked else { return None };
     lint::lint(config, lock, diagnostics);
     let digest = lock::sha256(sources.get(config.file).text.as_bytes());
     let mut deployment = lower::deployment(config, lock, name, &digest);
     deployment.compiler = format!("{}+{}", ptc_compiler::VERSION, source::COMPILER_DIGEST);
     deployment.programs = std::mem::take(programs);
-    let catalog = live::leak(&deployment).catalog;
-    program::check_stored(config, &deployment.programs, Some(catalog), diagnostics);
+    let deployment = Live::new(deployment);
+    program::check_stored(config, &deployment.model.programs, Some(deployment.tables.catalog), diagnostics);
     Some(deployment)
 }
 

@@ -1,16 +1,19 @@
 //! The programs of stdio upstreams, looked up on this machine as the runtime does when it starts them.
 
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-use ptc_compiler::config::model::{Config, McpStdio, Transport};
+use ptc_compiler::config::model::{Config, EnvPart, McpStdio, Transport};
 use ptc_compiler::diag::{Code, Diagnostic, Diagnostics, quoted};
 
 /// Reports every upstream whose command is this program, or the binary at `output`, through links and `PATH`.
 pub(crate) fn check_self(config: &Config, folder: &Path, output: Option<&Path>, diagnostics: &mut Diagnostics) {
     let this = std::env::current_exe().ok().map(|path| (real(&path), "ptc-compile itself"));
     let built = output.map(|path| (real(path), "the binary that is being built"));
+    // Relative commands start from the config's folder, and in a binary that is not told another from its own.
+    let folders: Vec<&Path> = std::iter::once(folder).chain(output.and_then(Path::parent)).collect();
     for (name, stdio) in children(config) {
-        let Some(program) = candidates(stdio, folder).into_iter().map(|path| real(&path)).find(|path| {
+        let Some(program) = candidates(stdio, &folders).into_iter().map(|path| real(&path)).find(|path| {
             // What is to be built need not be there yet.
             path.is_file() || built.as_ref().is_some_and(|(built, _)| built == path)
         }) else {
@@ -30,7 +33,7 @@ pub(crate) fn check_self(config: &Config, folder: &Path, output: Option<&Path>, 
 pub(crate) fn check_found(config: &Config, folder: &Path, diagnostics: &mut Diagnostics) {
     for (name, stdio) in children(config) {
         let command = &stdio.command.value;
-        if candidates(stdio, folder).iter().any(|path| is_program(path)) {
+        if candidates(stdio, &[folder]).iter().any(|path| is_program(path)) {
             continue;
         }
         let whereabouts = if command.contains('/') { "there is no such program" } else { "not in PATH" };
@@ -50,16 +53,26 @@ fn children(config: &Config) -> impl Iterator<Item = (&str, &McpStdio)> {
     })
 }
 
-/// Where the program may lie: with a slash beside the config, else in any folder of `PATH`.
-fn candidates(stdio: &McpStdio, folder: &Path) -> Vec<PathBuf> {
+/// Where the program may lie: with a slash in one of `folders`, else in any folder of the `PATH` that it is given.
+fn candidates(stdio: &McpStdio, folders: &[&Path]) -> Vec<PathBuf> {
     let command = Path::new(&stdio.command.value);
     if stdio.command.value.contains('/') {
-        return vec![folder.join(command)];
+        return folders.iter().map(|folder| folder.join(command)).collect();
     }
-    let path = std::env::var_os("PATH").unwrap_or_default();
+    let path = match stdio.env.get("PATH") {
+        Some(parts) => parts.iter().map(resolved).collect(),
+        None => std::env::var_os("PATH").unwrap_or_default(),
+    };
     let all = std::env::split_paths(&path).map(|folder| folder.join(command));
     // The first that can be started is the one that is.
     all.filter(|path| is_program(path)).take(1).collect()
+}
+
+fn resolved(part: &EnvPart) -> OsString {
+    match part {
+        EnvPart::Text(text) => text.into(),
+        EnvPart::Var(name) => std::env::var_os(name).unwrap_or_default(),
+    }
 }
 
 /// Without links; as it stands, and absolute, where there is nothing yet.

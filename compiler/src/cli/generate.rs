@@ -11,6 +11,8 @@ use ptc_compiler::render::{self, DEPENDENCIES, Manifest, Serve, toml_string};
 use crate::source::Source;
 use crate::{Failure, files};
 
+const MANIFEST: &str = "Cargo.toml";
+
 /// A generated crate. While it lives, no other `ptc-compile` generates or builds one of the same name.
 pub(crate) struct Generated {
     /// Its folder.
@@ -29,18 +31,20 @@ pub(crate) fn generate(deployment: &Deployment, serve: Serve, source: &Source) -
     let lock = exclusive(&crates.join(format!("{package}.lock")))?;
     let manifest = Manifest::new(&*package, deployment, serve, &*source.profile);
     let rendered = render::files(deployment, &manifest).map_err(|error| Failure::new(error.to_string()))?;
-    let mut needs_changed = false;
-    for file in rendered {
-        let changed = files::write_if_changed(&folder.join(file.path), file.text.as_bytes())?;
-        needs_changed |= changed && file.path == "Cargo.toml";
-    }
-    files::write_if_changed(&folder.join(".cargo/config.toml"), patches(&source.root).as_bytes())?;
     // Cargo takes out of the lock what this crate does not use and puts the crate in. The text that it started from stays
-    // beside it, so that this happens once for each resolution; a manifest that needs more starts from it again.
+    // beside it, so that this happens once for each resolution; a manifest that needs more starts from it again. The lock is
+    // reset before what tells that it must be, and the manifest comes last: a run that was stopped on the way is made good by the next.
     let origin = source.cargo_lock.as_bytes();
-    let origin_changed = files::write_if_changed(&folder.join("Cargo.lock.origin"), origin)?;
-    if origin_changed || needs_changed || !folder.join("Cargo.lock").is_file() {
+    let same = |name: &str, bytes: &[u8]| std::fs::read(folder.join(name)).is_ok_and(|old| old == bytes);
+    let needs_same = rendered.iter().filter(|file| file.path == MANIFEST).all(|file| same(MANIFEST, file.text.as_bytes()));
+    if !needs_same || !same("Cargo.lock.origin", origin) || !folder.join("Cargo.lock").is_file() {
         files::write_if_changed(&folder.join("Cargo.lock"), origin)?;
+    }
+    files::write_if_changed(&folder.join("Cargo.lock.origin"), origin)?;
+    files::write_if_changed(&folder.join(".cargo/config.toml"), patches(&source.root).as_bytes())?;
+    let (manifest, others): (Vec<_>, Vec<_>) = rendered.into_iter().partition(|file| file.path == MANIFEST);
+    for file in others.into_iter().chain(manifest) {
+        files::write_if_changed(&folder.join(file.path), file.text.as_bytes())?;
     }
     Ok(Generated { folder, _lock: lock })
 }
@@ -110,9 +114,8 @@ mod tests {
         found
     }
 
-    #[test]
-    fn the_crate_is_the_same_wherever_it_is_generated() {
-        let deployment = ir::Deployment {
+    fn clinic() -> ir::Deployment {
+        ir::Deployment {
             name: "clinic".into(),
             compiler: "0.1.0".into(),
             config_digest: "sha256:1".into(),
@@ -120,7 +123,39 @@ mod tests {
             credentials: Vec::new(),
             upstreams: Vec::new(),
             programs: Vec::new(),
-        };
+        }
+    }
+
+    fn source(place: &Path) -> Source {
+        Source {
+            root: place.join("checkout"),
+            cargo_lock: "version = 4\n".into(),
+            profile: "[profile.release]\nstrip = true".into(),
+            target: place.join("target"),
+            binaries: place.join("bin"),
+        }
+    }
+
+    #[test]
+    fn a_run_that_was_stopped_is_made_good_by_the_next() {
+        let place = std::env::temp_dir().join(format!("ptc-generate-{}-stopped", std::process::id()));
+        let source = source(&place);
+        let folder = generate(&clinic(), Serve::Http, &source).expect("it can be generated").folder;
+        std::fs::write(folder.join("Cargo.lock"), "what cargo made of it\n").expect("cargo writes its lock");
+        let configuration = folder.join(".cargo/config.toml");
+        std::fs::remove_file(&configuration).expect("it was written");
+        std::fs::create_dir_all(configuration.join("in the way")).expect("a folder");
+        assert!(generate(&clinic(), Serve::Https, &source).is_err(), "a folder stands where a file belongs");
+        std::fs::remove_dir_all(&configuration).expect("it was made");
+        generate(&clinic(), Serve::Https, &source).expect("nothing is in the way");
+        let lock = std::fs::read_to_string(folder.join("Cargo.lock")).expect("a lock");
+        let _ = std::fs::remove_dir_all(&place);
+        assert_eq!(lock, source.cargo_lock, "a manifest with other needs starts from the whole resolution");
+    }
+
+    #[test]
+    fn the_crate_is_the_same_wherever_it_is_generated() {
+        let deployment = clinic();
         let places: Vec<PathBuf> = ["here", "there"]
             .iter()
             .map(|place| std::env::temp_dir().join(format!("ptc-generate-{}-{place}", std::process::id())))
@@ -128,14 +163,7 @@ mod tests {
         let crates: Vec<BTreeMap<PathBuf, String>> = places
             .iter()
             .map(|place| {
-                let source = Source {
-                    root: place.join("checkout"),
-                    cargo_lock: "version = 4\n".into(),
-                    profile: "[profile.release]\nstrip = true".into(),
-                    target: place.join("target"),
-                    binaries: place.join("bin"),
-                };
-                let generated = generate(&deployment, Serve::Http, &source).expect("it can be generated");
+                let generated = generate(&deployment, Serve::Http, &source(place)).expect("it can be generated");
                 let configuration =
                     std::fs::read_to_string(generated.folder.join(".cargo/config.toml")).expect("cargo is told where to look");
                 assert!(configuration.contains(&place.display().to_string()), "{configuration}");

@@ -6,6 +6,22 @@ use ptc_catalog as ptc;
 use ptc_compiler::config::model::{self, CredentialSource, Transport};
 use ptc_compiler::ir;
 
+/// A deployment as the compiler knows it, and as the runtime does.
+pub(crate) struct Live {
+    /// What text is rendered from.
+    pub(crate) model: ir::Deployment,
+    /// What can be served, asked and described.
+    pub(crate) tables: &'static ptc::Deployment,
+}
+
+impl Live {
+    /// Leaks the model once.
+    pub(crate) fn new(model: ir::Deployment) -> Self {
+        let tables = leak(&model);
+        Live { model, tables }
+    }
+}
+
 /// The deployment as generated code would hold it.
 pub(crate) fn leak(deployment: &ir::Deployment) -> &'static ptc::Deployment {
     let credentials = deployment.credentials.iter().map(|c| ptc::Binding { name: text(&c.name), source: source(&c.source) });

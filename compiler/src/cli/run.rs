@@ -74,7 +74,7 @@ fn of_config(path: &Path, mode: SnapshotMode, console: &Console) -> Result<Optio
     let deployment = lock.and_then(|lock| check::deployment(&mut checked, &lock, &generate::name(path, None)));
     let status = console.findings(&checked.sources, &checked.diagnostics);
     let (Status::Clean, Some(config), Some(deployment)) = (status, checked.config, deployment) else { return Ok(None) };
-    let deployment = live::leak(&deployment);
+    let deployment = deployment.tables;
     let load = (mode == SnapshotMode::Live).then(|| loader(config));
     Ok(Some(Origin { deployment, config_dir: Some(checked.folder), load }))
 }

@@ -5,12 +5,12 @@
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-use ptc_catalog::Transport;
-use ptc_compiler::ir::Deployment;
+use ptc_catalog::{Transport, suspect};
 use ptc_compiler::lock;
 use serde_json::{Map, Value, json};
 
-use crate::{Failure, live};
+use crate::Failure;
+use crate::live::Live;
 
 /// The reference of the deployment itself.
 const DEPLOYMENT: &str = "deployment";
@@ -25,11 +25,12 @@ struct Package<'a> {
 }
 
 /// The document. `metadata` is what `cargo metadata` says of the generated crate, `cargo_lock` its lock file.
-pub(crate) fn document(deployment: &Deployment, metadata: &Value, cargo_lock: &str) -> Result<String, Failure> {
+pub(crate) fn document(deployment: &Live, metadata: &Value, cargo_lock: &str) -> Result<String, Failure> {
     let packages = packages(metadata).ok_or_else(|| Failure::new("cargo does not say what the deployment is made of"))?;
     let root = text(metadata.get("resolve").and_then(|resolve| resolve.get("root")));
     let checksums = checksums(cargo_lock);
-    let catalog = live::leak(deployment).catalog;
+    let Live { model: deployment, tables } = deployment;
+    let catalog = tables.catalog;
     let services: Vec<Value> = catalog.upstreams.iter().map(service).collect();
     let mut components = Vec::new();
     let mut dependencies = Vec::new();
@@ -158,9 +159,7 @@ fn service(upstream: &ptc_catalog::Upstream) -> Value {
             members.insert("description".to_owned(), upstream.description.into());
         }
         if let Some(url) = endpoint {
-            // A query may hold what is nobody's business.
-            let plain = url.split(['?', '#']).next().unwrap_or(url);
-            members.insert("endpoints".to_owned(), json!([plain]));
+            members.insert("endpoints".to_owned(), json!([suspect::without_query(url)]));
             members.insert("authenticated".to_owned(), auth.is_some_and(|auth| !auth.is_empty()).into());
         }
     }

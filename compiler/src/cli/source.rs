@@ -31,6 +31,13 @@ pub(crate) struct Source {
     pub(crate) binaries: PathBuf,
 }
 
+impl Source {
+    /// Where the binary of a deployment goes unless an option says otherwise.
+    pub(crate) fn default_output(&self, deployment: &str) -> PathBuf {
+        self.binaries.join(format!("{deployment}{}", std::env::consts::EXE_SUFFIX))
+    }
+}
+
 /// Finds the runtime.
 ///
 /// A `ptc-compile` that lies in a checkout's target directory builds from that checkout, so that a change of the runtime is

@@ -70,6 +70,17 @@ pub enum Transport {
     OpenApi(OpenApi),
 }
 
+impl Transport {
+    /// What the config calls it.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Transport::McpStdio(_) => "mcp_stdio",
+            Transport::McpHttp(_) => "mcp_http",
+            Transport::OpenApi(_) => "openapi",
+        }
+    }
+}
+
 /// `mcp_stdio`
 #[derive(Debug, Clone)]
 pub struct McpStdio {

@@ -14,31 +14,162 @@ struct Runner {
     words: &'static [&'static str],
     /// Options whose value is the package.
     package: &'static [&'static str],
-    /// Options whose value is something else.
+    /// Other options that take the next word.
     valued: &'static [&'static str],
-    /// What stands between a package and its version, the one to recommend first.
-    separators: &'static [&'static str],
+    /// Options that take none. What is in neither list may take one, so that nobody knows where the package is.
+    flags: &'static [&'static str],
+    /// How packages of its registry are named.
+    registry: &'static Registry,
 }
 
-const NPM: &[&str] = &["@"];
-const PYTHON: &[&str] = &["==", "@"];
-const NPX_PACKAGE: &[&str] = &["-p", "--package"];
-const NPX_VALUED: &[&str] = &["-c", "--call", "-w", "--workspace", "--registry", "--cache", "--prefix"];
-const UVX_VALUED: &[&str] =
-    &["-p", "--python", "--with", "--with-editable", "--index", "--index-url", "-i", "--extra-index-url", "--directory"];
+/// How packages and their versions are written.
+struct Registry {
+    /// What stands between a package and its version, the one to recommend first.
+    separators: &'static [&'static str],
+    /// Least numbers of an exact version: what has fewer is a range.
+    numbers: usize,
+}
 
+const NPM: &Registry = &Registry { separators: &["@"], numbers: 3 };
+const PYTHON: &Registry = &Registry { separators: &["==", "@"], numbers: 1 };
+
+const NPX_PACKAGE: &[&str] = &["-p", "--package"];
+const NPX_VALUED: &[&str] = &[
+    "-c",
+    "--call",
+    "-w",
+    "--workspace",
+    "--cache",
+    "--globalconfig",
+    "--include",
+    "--loglevel",
+    "--node-options",
+    "--omit",
+    "--prefix",
+    "--registry",
+    "--script-shell",
+    "--tag",
+    "--userconfig",
+];
+const NPX_FLAGS: &[&str] = &[
+    "-d",
+    "-q",
+    "-s",
+    "-y",
+    "--bun",
+    "--foreground-scripts",
+    "--ignore-existing",
+    "--ignore-scripts",
+    "--include-workspace-root",
+    "--no",
+    "--no-audit",
+    "--no-color",
+    "--no-fund",
+    "--no-install",
+    "--no-update-notifier",
+    "--offline",
+    "--prefer-offline",
+    "--prefer-online",
+    "--quiet",
+    "--silent",
+    "--verbose",
+    "--workspaces",
+    "--yes",
+];
+const UVX_VALUED: &[&str] = &[
+    "-b",
+    "-c",
+    "-C",
+    "-f",
+    "-i",
+    "-p",
+    "-P",
+    "-w",
+    "--allow-insecure-host",
+    "--build-constraint",
+    "--build-constraints",
+    "--cache-dir",
+    "--color",
+    "--config-file",
+    "--config-setting",
+    "--constraint",
+    "--constraints",
+    "--default-index",
+    "--directory",
+    "--env-file",
+    "--exclude-newer",
+    "--extra-index-url",
+    "--find-links",
+    "--fork-strategy",
+    "--index",
+    "--index-strategy",
+    "--index-url",
+    "--keyring-provider",
+    "--link-mode",
+    "--no-binary-package",
+    "--no-build-isolation-package",
+    "--no-build-package",
+    "--override",
+    "--overrides",
+    "--prerelease",
+    "--project",
+    "--python",
+    "--python-platform",
+    "--python-preference",
+    "--refresh-package",
+    "--reinstall-package",
+    "--resolution",
+    "--torch-backend",
+    "--upgrade-package",
+    "--with",
+    "--with-editable",
+    "--with-requirements",
+];
+const UVX_FLAGS: &[&str] = &[
+    "-n",
+    "-q",
+    "-U",
+    "-v",
+    "--compile-bytecode",
+    "--isolated",
+    "--managed-python",
+    "--native-tls",
+    "--no-binary",
+    "--no-build",
+    "--no-build-isolation",
+    "--no-cache",
+    "--no-config",
+    "--no-env-file",
+    "--no-index",
+    "--no-managed-python",
+    "--no-progress",
+    "--no-python-downloads",
+    "--no-sources",
+    "--offline",
+    "--preview",
+    "--quiet",
+    "--refresh",
+    "--reinstall",
+    "--upgrade",
+    "--verbose",
+];
+const PIPX_VALUED: &[&str] = &["-i", "--backend", "--fetch-python", "--index-url", "--pip-args", "--python", "--with"];
+const PIPX_FLAGS: &[&str] =
+    &["-q", "-v", "--fetch-missing-python", "--no-cache", "--quiet", "--system-site-packages", "--verbose"];
+
+#[rustfmt::skip]
 const RUNNERS: &[Runner] = &[
-    Runner { command: "npx", words: &[], package: NPX_PACKAGE, valued: NPX_VALUED, separators: NPM },
-    Runner { command: "npm", words: &["exec"], package: &["--package"], valued: NPX_VALUED, separators: NPM },
-    Runner { command: "npm", words: &["x"], package: &["--package"], valued: NPX_VALUED, separators: NPM },
-    Runner { command: "bunx", words: &[], package: NPX_PACKAGE, valued: &[], separators: NPM },
-    Runner { command: "bun", words: &["x"], package: NPX_PACKAGE, valued: &[], separators: NPM },
-    Runner { command: "pnpx", words: &[], package: &["--package"], valued: &[], separators: NPM },
-    Runner { command: "pnpm", words: &["dlx"], package: &["--package"], valued: &[], separators: NPM },
-    Runner { command: "yarn", words: &["dlx"], package: NPX_PACKAGE, valued: &[], separators: NPM },
-    Runner { command: "uvx", words: &[], package: &["--from"], valued: UVX_VALUED, separators: PYTHON },
-    Runner { command: "uv", words: &["tool", "run"], package: &["--from"], valued: UVX_VALUED, separators: PYTHON },
-    Runner { command: "pipx", words: &["run"], package: &["--spec"], valued: &["--python", "--index-url"], separators: PYTHON },
+    Runner { command: "npx", words: &[], package: NPX_PACKAGE, valued: NPX_VALUED, flags: NPX_FLAGS, registry: NPM },
+    Runner { command: "npm", words: &["exec"], package: &["--package"], valued: NPX_VALUED, flags: NPX_FLAGS, registry: NPM },
+    Runner { command: "npm", words: &["x"], package: &["--package"], valued: NPX_VALUED, flags: NPX_FLAGS, registry: NPM },
+    Runner { command: "bunx", words: &[], package: NPX_PACKAGE, valued: &[], flags: NPX_FLAGS, registry: NPM },
+    Runner { command: "bun", words: &["x"], package: NPX_PACKAGE, valued: &[], flags: NPX_FLAGS, registry: NPM },
+    Runner { command: "pnpx", words: &[], package: &["--package"], valued: NPX_VALUED, flags: NPX_FLAGS, registry: NPM },
+    Runner { command: "pnpm", words: &["dlx"], package: &["--package"], valued: NPX_VALUED, flags: NPX_FLAGS, registry: NPM },
+    Runner { command: "yarn", words: &["dlx"], package: NPX_PACKAGE, valued: &[], flags: NPX_FLAGS, registry: NPM },
+    Runner { command: "uvx", words: &[], package: &["--from"], valued: UVX_VALUED, flags: UVX_FLAGS, registry: PYTHON },
+    Runner { command: "uv", words: &["tool", "run"], package: &["--from"], valued: UVX_VALUED, flags: UVX_FLAGS, registry: PYTHON },
+    Runner { command: "pipx", words: &["run"], package: &["--spec"], valued: PIPX_VALUED, flags: PIPX_FLAGS, registry: PYTHON },
 ];
 
 /// Warns of a package without a version.
@@ -46,11 +177,11 @@ pub(super) fn warn(reading: &mut Reading<'_>, fields: &Fields<'_>) {
     let Some(command) = fields.node("command").and_then(Node::as_str) else { return };
     let args: Vec<&str> = fields.nodes("args").iter().map(|node| node.as_str().unwrap_or("")).collect();
     let Some((runner, at, package)) = package(command, &args) else { return };
-    if is_pinned(package, runner.separators) {
+    if is_pinned(package, runner.registry) {
         return;
     }
-    let name = name(package, runner.separators);
-    let version = runner.separators.first().unwrap_or(&"@");
+    let name = name(package, runner.registry);
+    let version = runner.registry.separators.first().unwrap_or(&"@");
     let Some(node) = fields.nodes("args").get(at) else { return };
     let diagnostic = Diagnostic::new(Code::UnpinnedPackage, format!("{} has no fixed version", quoted(name)))
         .at(node.place(reading.file), "whatever is newest when the server starts")
@@ -58,12 +189,11 @@ pub(super) fn warn(reading: &mut Reading<'_>, fields: &Fields<'_>) {
     reading.report(diagnostic);
 }
 
-/// The package that a command line fetches, with the index of the argument that names it.
+/// The package that a command line fetches, with the index of the argument that names it; `None` where that cannot be told.
 fn package<'a>(command: &str, args: &[&'a str]) -> Option<(&'static Runner, usize, &'a str)> {
     let program = command.rsplit(['/', '\\']).next().unwrap_or(command);
     let program = program.strip_suffix(".cmd").or_else(|| program.strip_suffix(".exe")).unwrap_or(program);
     let runner = RUNNERS.iter().find(|runner| runner.command == program && args.starts_with(runner.words))?;
-    let mut first = None;
     let mut at = runner.words.len();
     while let Some(arg) = args.get(at) {
         if runner.package.contains(arg) {
@@ -72,39 +202,43 @@ fn package<'a>(command: &str, args: &[&'a str]) -> Option<(&'static Runner, usiz
         if let Some(value) = runner.package.iter().find_map(|option| arg.strip_prefix(option)?.strip_prefix('=')) {
             return Some((runner, at, value));
         }
-        if runner.valued.contains(arg) {
-            at += 1;
-        } else if *arg != "--" && !arg.starts_with('-') {
-            first = Some((runner, at, *arg));
-            break;
-        }
-        at += 1;
+        at += match *arg {
+            valued if runner.valued.contains(&valued) => 2,
+            flag if flag == "--" || runner.flags.contains(&flag) => 1,
+            with_value if with_value.starts_with("--") && with_value.contains('=') => 1,
+            unknown if unknown.starts_with('-') => return None,
+            first => return Some((runner, at, first)),
+        };
     }
-    first
+    None
 }
 
 /// Whether a package is given with one exact version, or is no package of a registry at all.
-fn is_pinned(package: &str, separators: &[&str]) -> bool {
+fn is_pinned(package: &str, registry: &Registry) -> bool {
     let is_place = package.starts_with(['.', '/', '~', '$']) || package.contains(':') || package.is_empty();
-    let version = package.strip_prefix(name(package, separators)).unwrap_or("").trim_start_matches(['@', '=']);
-    is_place || is_exact(version)
+    let version = package.strip_prefix(name(package, registry)).unwrap_or("").trim_start_matches(['@', '=']);
+    is_place || is_exact(version, registry)
 }
 
 /// The package without its version. A scope begins with `@` too.
-fn name<'p>(package: &'p str, separators: &[&str]) -> &'p str {
-    let end = separators.iter().filter_map(|separator| package.get(1..)?.find(separator).map(|at| at + 1)).min();
+fn name<'p>(package: &'p str, registry: &Registry) -> &'p str {
+    let end = registry.separators.iter().filter_map(|separator| package.get(1..)?.find(separator).map(|at| at + 1)).min();
     let end = end.unwrap_or(package.len());
     // `name[extra]>=1` is a range, which pins nothing.
     let end = package.find(['>', '<', '~', '!', ' ']).map_or(end, |range| range.min(end));
     package.get(..end).unwrap_or(package)
 }
 
-/// `1.2.3` and `2025.8`, but no tag, no range and no major version alone.
-fn is_exact(version: &str) -> bool {
+/// Whether a version is one, and not a tag or a range. `1.2` is a range of npm's, as `1` and `1.2.x` are; Python reads it as `1.2.0`.
+fn is_exact(version: &str, registry: &Registry) -> bool {
+    let version = version.strip_prefix('v').unwrap_or(version);
     let plain = version.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | '+' | '_' | '!'));
-    let mut parts = version.split('.');
-    let numeric = |part: Option<&str>| part.is_some_and(|p| p.starts_with(|c: char| c.is_ascii_digit()));
-    plain && numeric(parts.next()) && numeric(parts.next()) && parts.all(|part| part != "x")
+    // `1!2.3` has an epoch; what follows the numbers names a release before, after or beside that version.
+    let release = version.split(['-', '+']).next().unwrap_or(version);
+    let release = release.split_once('!').map_or(release, |(_, release)| release);
+    let numbers = release.split('.').take_while(|part| part.starts_with(|c: char| c.is_ascii_digit())).count();
+    let is_wild = release.split('.').any(|part| matches!(part, "" | "x" | "X"));
+    plain && numbers >= registry.numbers && !is_wild
 }
 
 #[cfg(test)]
@@ -122,6 +256,13 @@ mod tests {
             ("npx", &["server@^1.2.3"], Some(("server@^1.2.3", false))),
             ("npx", &["server@1.2.x"], Some(("server@1.2.x", false))),
             ("npx", &["server@1"], Some(("server@1", false))),
+            ("npx", &["server@1.2"], Some(("server@1.2", false))),
+            ("npx", &["server@1.2.X"], Some(("server@1.2.X", false))),
+            ("npx", &["server@1.2.3-rc.1"], Some(("server@1.2.3-rc.1", true))),
+            ("npx", &["server@v1.2.3"], Some(("server@v1.2.3", true))),
+            ("npx", &["--token", "fake-secret", "server@1.0.0"], None),
+            ("npx", &["--some-option=x", "-y", "server"], Some(("server", false))),
+            ("npx", &["--", "server"], Some(("server", false))),
             ("npx", &["--package=server@1.0.0", "run-it"], Some(("server@1.0.0", true))),
             ("npx", &["-p", "server", "run-it"], Some(("server", false))),
             ("npx", &["./local"], Some(("./local", true))),
@@ -129,6 +270,9 @@ mod tests {
             ("uvx", &["mcp-server-git==2025.1.1"], Some(("mcp-server-git==2025.1.1", true))),
             ("uvx", &["mcp-server-git@2025.1.1"], Some(("mcp-server-git@2025.1.1", true))),
             ("uvx", &["--python", "3.12", "--from", "pkg[x]>=1.2", "tool"], Some(("pkg[x]>=1.2", false))),
+            ("uvx", &["--constraint", "c.txt", "pkg==1.2"], Some(("pkg==1.2", true))),
+            ("uvx", &["-c", "c.txt", "pkg==1.2.*"], Some(("pkg==1.2.*", false))),
+            ("uvx", &["pkg@latest"], Some(("pkg@latest", false))),
             ("uv", &["tool", "run", "pkg"], Some(("pkg", false))),
             ("uv", &["run", "server.py"], None),
             ("pnpm", &["dlx", "pkg@1.2.3"], Some(("pkg@1.2.3", true))),
@@ -138,7 +282,7 @@ mod tests {
             ("npx", &[], None),
             ("node", &["server.js"], None),
         ] {
-            let found = package(command, args).map(|(runner, _, package)| (package, is_pinned(package, runner.separators)));
+            let found = package(command, args).map(|(runner, _, package)| (package, is_pinned(package, runner.registry)));
             assert_eq!(found, expected, "{command} {args:?}");
         }
     }

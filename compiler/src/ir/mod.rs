@@ -95,6 +95,8 @@ pub struct Tool {
     pub args: Vec<Arg>,
     /// Whether other arguments are refused.
     pub closed: bool,
+    /// The shape of what a call that succeeds gives: `{:id integer :name string?}`, `any`.
+    pub result: String,
     /// What `doc` shows.
     pub doc: String,
     /// Canonical JSON.

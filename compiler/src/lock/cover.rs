@@ -65,7 +65,7 @@ fn need(upstream: &Upstream, locked: Option<&LockedUpstream>) -> Option<(Ask, St
         _ => Ask::Tools,
     };
     let Some(locked) = locked else { return Some((what, "is not in the lock file".to_owned())) };
-    let transport = transport_name(&upstream.transport);
+    let transport = upstream.transport.name();
     if locked.transport != transport {
         return Some((what, format!("is locked as `{}`, the config says `{transport}`", locked.transport)));
     }
@@ -125,7 +125,7 @@ pub fn grant(name: &str, upstream: &Upstream, listing: Listing, diagnostics: &mu
     }
     let granted = |tool: &str| upstream.include_tools.as_ref().is_none_or(|list| list.iter().any(|w| w.value == tool));
     LockedUpstream {
-        transport: transport_name(&upstream.transport).to_owned(),
+        transport: upstream.transport.name().to_owned(),
         era: Some(listing.era),
         server: listing.server,
         instructions: listing.instructions,
@@ -153,14 +153,6 @@ fn not_offered(name: &str, wanted: &Spanned<String>, offered: &BTreeMap<String, 
     match suggest::hint(&wanted.value, "tool", offered.keys().map(String::as_str)) {
         Some(hint) => diagnostic.hint(hint),
         None => diagnostic,
-    }
-}
-
-fn transport_name(transport: &Transport) -> &'static str {
-    match transport {
-        Transport::McpStdio(_) => "mcp_stdio",
-        Transport::McpHttp(_) => "mcp_http",
-        Transport::OpenApi(_) => "openapi",
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use ptc_catalog::suspect;
+use ptc_catalog::suspect::{self, REDACTED};
 
 use super::{Lock, LockedTool};
 use crate::config::model::{Config, CredentialSource};
@@ -35,9 +35,6 @@ const ADDRESSING: &[&str] = &[
 const LARGE: usize = 64 * 1024;
 /// Levels of a definition beyond which it is remarkable.
 const DEEP: usize = 48;
-
-/// What stands where the runtime took a secret out of an upstream's answer.
-const REDACTED: &str = "[REDACTED]";
 
 /// Different characters that a token has at least: `ghp_xxxxxxxxxxxxxxxxxxxx` shows what one looks like.
 const TOKEN_VARIETY: usize = 10;

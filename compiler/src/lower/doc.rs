@@ -5,7 +5,6 @@ use std::fmt::Write as _;
 use ptc_catalog::Type;
 
 use super::schema::Schema;
-use super::shape::shape;
 use super::text::{self, key, literal, one_line};
 use crate::ir::{Arg, Json};
 
@@ -25,7 +24,7 @@ const LISTED: usize = 12;
 ///   :limit - At most this many.
 ///   :status - one of "available" "sold"
 /// ```
-pub fn doc(server: &str, tool: &str, definition: &Json, args: &[Arg]) -> String {
+pub fn doc(server: &str, tool: &str, definition: &Json, args: &[Arg], result: &str) -> String {
     static ANYTHING: Json = Json::Bool(true);
     let input = definition.get("inputSchema").unwrap_or(&ANYTHING);
     let schema = Schema::new(input);
@@ -54,7 +53,6 @@ pub fn doc(server: &str, tool: &str, definition: &Json, args: &[Arg]) -> String 
         literal(&Json::string(tool)),
         call.join(" ")
     );
-    let result = definition.get("outputSchema").map_or_else(|| "any".to_owned(), shape);
     let _ = write!(out, "returns: Result<{result}>");
     for arg in args {
         if let Some(note) = note(schema, schema_of(&arg.name), arg) {

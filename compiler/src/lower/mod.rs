@@ -68,10 +68,12 @@ pub fn tool(server: &str, name: &str, locked: &LockedTool) -> Tool {
         optional_where_defaulted(&mut args, operation);
     }
     let prose = definition.get("description").and_then(Json::as_str).or_else(|| definition.get("title").and_then(Json::as_str));
+    let result = definition.get("outputSchema").map_or_else(|| "any".to_owned(), shape::shape);
     Tool {
         name: name.to_owned(),
         description: text::one_line(prose.unwrap_or_default(), text::SHORT),
-        doc: doc::doc(server, name, definition, &args),
+        doc: doc::doc(server, name, definition, &args, &result),
+        result,
         args,
         closed,
         definition: locked.canonical.clone(),

@@ -8,7 +8,7 @@ use ptc_catalog::{Type, Types};
 use serde::Serialize;
 
 use super::literal::string;
-use super::{RenderError, rust, template};
+use super::{RenderError, markdown, rust, template};
 use crate::ir::{self, Deployment};
 
 /// Most variants of an enum; more than these are a string.
@@ -75,7 +75,7 @@ fn upstream(upstream: &ir::Upstream, modules: &mut Names) -> Upstream {
     Upstream {
         ident: modules.take(&snake(&upstream.name), "_"),
         name: string(&upstream.name),
-        doc: string(&format!(" Tools of `{}`.", upstream.name)),
+        doc: string(&format!(" Tools of {}.", markdown::code(&upstream.name))),
         tools: upstream.tools.iter().map(|tool| self::tool(tool, &mut types)).collect(),
     }
 }
@@ -88,18 +88,22 @@ fn tool(tool: &ir::Tool, types: &mut Names) -> Tool {
         let choice = choice(&ident, arg, types);
         let kind = choice.as_ref().map_or_else(|| kind(arg.types).to_owned(), |choice| choice.ident.clone());
         choices.extend(choice);
-        // Whoever gives null to an argument that may be null leaves it out.
-        let optional = !arg.required || (arg.types != Types::ANY && arg.types.admits(Type::Null));
+        // `None` is null where the argument has to be given, and nothing at all where it has not.
+        let may_be_null = arg.types != Types::ANY && arg.types.admits(Type::Null);
+        let kind = if !arg.required || may_be_null { format!("::core::option::Option<{kind}>") } else { kind };
         Arg {
             ident: fields.take(&snake(&arg.name), "_"),
             name: string(&arg.name),
-            doc: string(&format!(" `{}`", arg.label)),
-            optional,
-            kind: if optional { format!("Option<{kind}>") } else { kind },
+            doc: string(&format!(" {}", markdown::code(&arg.label))),
+            optional: !arg.required,
+            kind,
         }
     });
     let args: Vec<Arg> = args.collect();
-    let prose = if tool.description.is_empty() { format!("Arguments of `{}`.", tool.name) } else { tool.description.clone() };
+    let prose = match tool.description.as_str() {
+        "" => format!("Arguments of {}.", markdown::code(&tool.name)),
+        said => markdown::text(said),
+    };
     Tool {
         name: string(&tool.name),
         doc: string(&format!(" {prose}")),
@@ -120,10 +124,14 @@ fn choice(tool: &str, arg: &ir::Arg, types: &mut Names) -> Option<Choice> {
     let mut variants = Names::default();
     let variants = words
         .iter()
-        .map(|word| Variant { ident: variants.take(&camel(word), ""), name: string(word), doc: string(&format!(" `{word}`")) })
+        .map(|word| Variant {
+            ident: variants.take(&camel(word), ""),
+            name: string(word),
+            doc: string(&format!(" {}", markdown::code(word))),
+        })
         .collect();
     let ident = types.take(&format!("{tool}{}", camel(&arg.name)), "");
-    Some(Choice { ident, doc: string(&format!(" What `{}` can be.", arg.name)), variants })
+    Some(Choice { ident, doc: string(&format!(" What {} can be.", markdown::code(&arg.name))), variants })
 }
 
 /// The Rust type of an argument that is there.
@@ -132,12 +140,12 @@ fn kind(types: Types) -> &'static str {
     let only = |kinds: &[Type]| without_null.0 & !Types::of(kinds).0 == 0;
     match without_null {
         _ if types == Types::ANY => "::serde_json::Value",
-        _ if only(&[Type::String]) => "String",
-        _ if only(&[Type::Integer]) => "i64",
-        _ if only(&[Type::Integer, Type::Number]) => "f64",
-        _ if only(&[Type::Boolean]) => "bool",
-        _ if only(&[Type::Array]) => "Vec<::serde_json::Value>",
-        _ if only(&[Type::Object]) => "::serde_json::Map<String, ::serde_json::Value>",
+        _ if only(&[Type::String]) => "::std::string::String",
+        _ if only(&[Type::Integer]) => "::core::primitive::i64",
+        _ if only(&[Type::Integer, Type::Number]) => "::core::primitive::f64",
+        _ if only(&[Type::Boolean]) => "::core::primitive::bool",
+        _ if only(&[Type::Array]) => "::std::vec::Vec<::serde_json::Value>",
+        _ if only(&[Type::Object]) => "::serde_json::Map<::std::string::String, ::serde_json::Value>",
         _ => "::serde_json::Value",
     }
 }
@@ -155,7 +163,8 @@ impl Names {
             free = format!("{name}{separator}{number}");
             number += 1;
         }
-        if syn::parse_str::<syn::Ident>(&free).is_ok() {
+        // A keyword since the edition of 2024, which syn takes for a name.
+        if free != "gen" && syn::parse_str::<syn::Ident>(&free).is_ok() {
             return free;
         }
         // A keyword; four of them cannot even be written raw.
@@ -227,18 +236,18 @@ mod tests {
         }
         let mut names = Names::default();
         let taken: Vec<String> =
-            ["type", "self", "a", "a", "a_2", "a"].iter().map(|name| names.take(&snake(name), "_")).collect();
-        assert_eq!(taken, ["r#type", "self_", "a", "a_2", "a_2_2", "a_3"]);
+            ["type", "gen", "self", "a", "a", "a_2", "a"].iter().map(|name| names.take(&snake(name), "_")).collect();
+        assert_eq!(taken, ["r#type", "r#gen", "self_", "a", "a_2", "a_2_2", "a_3"]);
     }
 
     #[test]
     fn types_are_the_narrowest_that_hold_every_value() {
         for (types, expected) in [
             (Types::ANY, "::serde_json::Value"),
-            (Types::of(&[Type::String]), "String"),
-            (Types::of(&[Type::String, Type::Null]), "String"),
-            (Types::of(&[Type::Integer]), "i64"),
-            (Types::of(&[Type::Number]), "f64"),
+            (Types::of(&[Type::String]), "::std::string::String"),
+            (Types::of(&[Type::String, Type::Null]), "::std::string::String"),
+            (Types::of(&[Type::Integer]), "::core::primitive::i64"),
+            (Types::of(&[Type::Number]), "::core::primitive::f64"),
             (Types::of(&[Type::String, Type::Array]), "::serde_json::Value"),
         ] {
             assert_eq!(kind(types), expected);

@@ -1,15 +1,14 @@
 //! The catalog as one page: for people who decide what a deployment may do, and for those who write programs against it. It needs
 //! nothing beside itself, and everything in it that upstreams said is text, never markup.
 
-use std::fmt::Write as _;
-
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use minijinja::AutoEscape;
+use ptc_catalog::suspect;
 use serde::Serialize;
 use sha2::{Digest, Sha256};
 
-use super::literal::is_invisible;
+use super::literal::shown;
 use super::{RenderError, template};
 use crate::config::model::{HttpOptions, Transport};
 use crate::ir::{self, Deployment};
@@ -108,22 +107,20 @@ fn upstream(upstream: &ir::Upstream) -> Upstream {
 fn facts(upstream: &ir::Upstream) -> Vec<Fact> {
     let mut facts = Vec::new();
     let mut fact = |name, value: String| facts.push(Fact { name, value: shown(&value) });
+    fact("transport", upstream.transport.name().to_owned());
     match &upstream.transport {
         Transport::McpStdio(stdio) => {
-            fact("transport", "mcp_stdio".to_owned());
             fact("command", stdio.command.value.clone());
             fact("first connection", milliseconds(stdio.handshake_timeout_ms));
             fact("largest answer", bytes(stdio.max_response_bytes));
         }
         Transport::McpHttp(mcp) => {
-            fact("transport", "mcp_http".to_owned());
-            fact("address", without_query(&mcp.url.value));
+            fact("address", suspect::without_query(&mcp.url.value).to_owned());
             fact("first connection", milliseconds(mcp.handshake_timeout_ms));
             http(&mcp.http, &mut fact);
         }
         Transport::OpenApi(api) => {
-            fact("transport", "openapi".to_owned());
-            fact("address", without_query(&api.base_url.value));
+            fact("address", suspect::without_query(&api.base_url.value).to_owned());
             http(&api.http, &mut fact);
         }
     }
@@ -147,7 +144,6 @@ fn http(options: &HttpOptions, fact: &mut impl FnMut(&'static str, String)) {
 fn tool(server: &str, tool: &ir::Tool) -> Tool {
     let args: Vec<Arg> = tool.args.iter().map(arg).collect();
     let names: Vec<&str> = tool.args.iter().map(|arg| arg.name.as_str()).collect();
-    let result = tool.doc.lines().find_map(|line| line.strip_prefix("returns: ")).unwrap_or("any");
     Tool {
         name: shown(&tool.name),
         anchor: shown(&format!("{server}/{}", tool.name)),
@@ -156,7 +152,7 @@ fn tool(server: &str, tool: &ir::Tool) -> Tool {
         marks: marks(tool),
         others: if tool.closed { "Other arguments are refused." } else { "Other arguments are passed on." },
         args,
-        result: shown(result),
+        result: shown(&tool.result),
         request: tool.operation.as_ref().map(|operation| shown(&format!("GET {}", operation.path))).unwrap_or_default(),
         digest: tool.digest.clone(),
         doc: shown(&tool.doc),
@@ -192,25 +188,6 @@ fn arg(arg: &ir::Arg) -> Arg {
         needed: if arg.required { "required" } else { "optional" },
         allowed: shown(&allowed.join(", ")),
     }
-}
-
-/// Text with what nobody sees, or what turns the direction of the rest, made visible.
-fn shown(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    for c in text.chars() {
-        if is_invisible(c) || c.is_control() && !matches!(c, '\n' | '\t') {
-            // Writing to a string cannot fail.
-            let _ = write!(out, "⟨U+{:04X}⟩", u32::from(c));
-        } else {
-            out.push(c);
-        }
-    }
-    out
-}
-
-/// A query may hold what is nobody's business.
-fn without_query(url: &str) -> String {
-    url.split(['?', '#']).next().unwrap_or(url).to_owned()
 }
 
 fn milliseconds(count: u64) -> String {

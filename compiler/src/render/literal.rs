@@ -1,4 +1,6 @@
-//! Rust literals.
+//! Rust literals, and text whose every character is seen.
+
+use std::fmt::Write as _;
 
 /// A string literal that means `text`: raw where that is easier to read, escaped where it holds what a reader cannot see.
 pub(super) fn string(text: &str) -> String {
@@ -40,6 +42,20 @@ pub(super) fn option(value: Option<impl std::fmt::Display>) -> String {
 /// Direction marks, zero-width and other format characters: rustc refuses some of them in literals, and none can be reviewed.
 pub(super) fn is_invisible(c: char) -> bool {
     matches!(c, '\u{ad}' | '\u{61c}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{e0000}'..='\u{e007f}')
+}
+
+/// Text with what nobody sees, or what turns the direction of the rest, made visible.
+pub(super) fn shown(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for c in text.chars() {
+        if is_invisible(c) || c.is_control() && !matches!(c, '\n' | '\t') {
+            // Writing to a string cannot fail.
+            let _ = write!(out, "⟨U+{:04X}⟩", u32::from(c));
+        } else {
+            out.push(c);
+        }
+    }
+    out
 }
 
 /// The most `#` that follow a quote in `text`.

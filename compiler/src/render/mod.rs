@@ -8,6 +8,7 @@ mod args;
 mod html;
 mod literal;
 mod manifest;
+mod markdown;
 mod readme;
 mod view;
 

@@ -41,6 +41,14 @@ const ALONE: &[&str] = &["auth", "key", "pass", "pat", "pwd"];
 /// A value shorter than this is rather a mode or a number.
 const SECRET_CHARS: usize = 8;
 
+/// What stands where a secret was.
+pub const REDACTED: &str = "[REDACTED]";
+
+/// A URL as it may be shown: without its query and fragment, which may hold what is nobody's business.
+pub fn without_query(url: &str) -> &str {
+    url.split(['?', '#']).next().unwrap_or(url)
+}
+
 /// A part of a text that may be a secret.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Suspect {

@@ -12,8 +12,7 @@ use zeroize::Zeroizing;
 
 use super::{MIN_SECRET_CHARS, forms};
 
-/// What stands in place of a secret.
-pub const REDACTED: &str = "[REDACTED]";
+pub use ptc_catalog::suspect::REDACTED;
 
 /// Finds the secrets of a deployment. Cheap to clone.
 #[derive(Clone)]
