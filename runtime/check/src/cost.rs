@@ -63,9 +63,9 @@ pub(crate) fn of(program: &Program, catalog: &Catalog) -> Cost {
     let mut count = Count { definitions: LiteMap::new(), under_way: Vec::new(), met: Vec::new() };
     count.collect(program.ir());
     let calls = count.expr(program.ir(), &mut LiteMap::new());
-    if calls != Some(0) && sites.is_empty() {
-        // `tool/call` is handed on as a value.
-        effects = Effects::Unknown;
+    if finds(program.ir(), &is_tool_call) {
+        // Whoever gets `tool/call` as a value may call anything.
+        effects = effects.max(Effects::Unknown);
     }
     if calls == Some(0) {
         effects = Effects::None;
@@ -77,12 +77,21 @@ pub(crate) fn of(program: &Program, catalog: &Catalog) -> Cost {
 type Locals<'a> = LiteMap<u32, &'a GroupIr>;
 
 struct Count<'a> {
-    /// Functions bound by `def`, by the place of their name; `None` where a name is bound twice or to something else.
-    definitions: LiteMap<u32, Option<&'a GroupIr>>,
+    /// What names stand for, by their place. A name that is not in here is none of the program's own.
+    definitions: LiteMap<u32, Definition<'a>>,
     /// Functions whose bodies are being counted.
     under_way: Vec<*const GroupIr>,
     /// Those that were met again inside: recursion.
     met: Vec<*const GroupIr>,
+}
+
+/// What the program defines a name as.
+#[derive(Clone, Copy)]
+enum Definition<'a> {
+    /// One function: it is counted where it is called.
+    Function(&'a GroupIr),
+    /// Something that is no function literal, or now this and now that: it is counted where it is defined.
+    Other,
 }
 
 type Bound = Option<u64>;
@@ -99,11 +108,11 @@ fn larger(a: Bound, b: Bound) -> Bound {
 impl<'a> Count<'a> {
     fn collect(&mut self, ir: &'a Ir) {
         if let Op::Def { index, value: Some(value), .. } = &ir.op {
-            let function = match &value.op {
-                Op::Fn(group) => Some(&**group),
-                _ => None,
+            let definition = match &value.op {
+                Op::Fn(group) => Definition::Function(group),
+                _ => Definition::Other,
             };
-            self.definitions.entry(*index).and_modify(|known| *known = None).or_insert(function);
+            self.definitions.entry(*index).and_modify(|known| *known = Definition::Other).or_insert(definition);
         }
         ir.children(&mut |child| self.collect(child));
     }
@@ -111,7 +120,7 @@ impl<'a> Count<'a> {
     /// Calls of one evaluation of an expression.
     fn expr(&mut self, ir: &'a Ir, locals: &mut Locals<'a>) -> Bound {
         match &ir.op {
-            Op::Const(Value::Builtin(row)) if (row.namespace, row.name) == ("tool", "call") => None,
+            op if is_tool_call(op) => None,
             Op::If(parts) => {
                 let [test, then, otherwise] = &**parts;
                 let test = self.expr(test, locals);
@@ -142,17 +151,19 @@ impl<'a> Count<'a> {
                 Some(group) => self.any_number(group),
                 None => Some(0),
             },
-            Op::Global { index, .. } => match self.definitions.get(index).copied().flatten() {
-                Some(group) => self.any_number(group),
-                None => Some(0),
+            Op::Global { index, .. } => match self.definitions.get(index) {
+                Some(Definition::Function(group)) => self.any_number(group),
+                Some(Definition::Other) => Some(0),
+                // Whatever an earlier program has put there.
+                None => None,
             },
             Op::Fn(group) => sum(self.captured(group, locals), self.any_number(group)),
             Op::LetFn { group, body, .. } => {
-                let functions = self.any_number(group);
+                let functions = sum(self.captured(group, locals), self.any_number(group));
                 sum(functions, self.expr(body, locals))
             }
-            Op::Def { value: Some(value), .. } => match &value.op {
-                Op::Fn(group) => self.captured(group, locals),
+            Op::Def { index, value: Some(value), .. } => match (&value.op, self.definitions.get(index)) {
+                (Op::Fn(group), Some(Definition::Function(_))) => self.captured(group, locals),
                 _ => self.expr(value, locals),
             },
             Op::Loop { first, inits, body } => {
@@ -199,8 +210,11 @@ impl<'a> Count<'a> {
         let group = match &f.op {
             Op::Fn(group) => Some(&**group),
             Op::Local(local) => locals.get(&local.slot).copied(),
-            Op::Global { index, .. } => self.definitions.get(index).copied().flatten(),
-            Op::Const(Value::Builtin(row)) if (row.namespace, row.name) == ("tool", "call") => return Some(1),
+            Op::Global { index, .. } => match self.definitions.get(index) {
+                Some(Definition::Function(group)) => Some(*group),
+                Some(Definition::Other) | None => None,
+            },
+            op if is_tool_call(op) => return Some(1),
             _ => None,
         };
         match group {
@@ -284,6 +298,11 @@ fn size(ir: &Ir) -> Option<u64> {
         },
         _ => None,
     }
+}
+
+/// `tool/call` as a value.
+fn is_tool_call(op: &Op) -> bool {
+    matches!(op, Op::Const(Value::Builtin(row)) if (row.namespace, row.name) == ("tool", "call"))
 }
 
 fn has_recur(ir: &Ir) -> bool {

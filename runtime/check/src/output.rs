@@ -82,6 +82,7 @@ struct Nothing {
 fn inside<'s>(schemas: &[&'s Value], step: &Step) -> Result<Vec<&'s Value>, Nothing> {
     let mut found = Vec::new();
     let mut nothing = Nothing { names: BTreeSet::new(), closed: true, kinds: Vec::new() };
+    let mut has_object = false;
     for schema in schemas {
         match step {
             Step::Item => match schema.get("items") {
@@ -96,19 +97,25 @@ fn inside<'s>(schemas: &[&'s Value], step: &Step) -> Result<Vec<&'s Value>, Noth
                     // The value of a key of nil is nil, and says nothing of the path.
                     nothing.kinds.extend(types(schema).into_iter().filter(|kind| kind != "null"));
                 } else {
-                    match schema.get("additionalProperties").or_else(|| schema.get("unevaluatedProperties")) {
-                        Some(inner) if inner.kind() == Kind::Map && inner.len() != Some(0) => found.push(inner),
-                        rest => nothing.closed &= rest.and_then(Value::as_bool) == Some(false),
-                    }
+                    has_object = true;
                     let names = properties.and_then(Value::entries).into_iter().flatten().filter_map(|(name, _)| name.as_name());
-                    nothing.names.extend(names.map(str::to_owned));
-                    if nothing.names.is_empty() && !nothing.closed {
-                        return Ok(Vec::new());
+                    let names: Vec<&str> = names.collect();
+                    let others = schema.get("additionalProperties").or_else(|| schema.get("unevaluatedProperties"));
+                    let is_closed = others.and_then(Value::as_bool) == Some(false);
+                    match others {
+                        // Any name may be one that a pattern means.
+                        _ if schema.get("patternProperties").is_some() => return Ok(Vec::new()),
+                        Some(inner) if inner.kind() == Kind::Map && inner.len() != Some(0) => found.push(inner),
+                        _ if names.is_empty() && !is_closed => return Ok(Vec::new()),
+                        _ => nothing.closed &= is_closed,
                     }
-                    nothing.kinds.clear();
+                    nothing.names.extend(names.into_iter().map(str::to_owned));
                 }
             }
         }
+    }
+    if has_object {
+        nothing.kinds.clear();
     }
     if found.is_empty() && !schemas.is_empty() { Err(nothing) } else { Ok(found) }
 }

@@ -12,7 +12,12 @@ const fn tool(name: &'static str, definition: &'static str, read_only: Option<bo
 const ORDERS: &str = r##"{"outputSchema":{"type":"object","additionalProperties":false,"properties":{
     "orders":{"type":"array","items":{"$ref":"#/$defs/order"}},"total":{"type":"integer"},
     "next":{"anyOf":[{"type":"null"},{"type":"object","properties":{"cursor":{"type":"string"}},"additionalProperties":false}]},
-    "extra":{"type":"object"},"any":{}},
+    "extra":{"type":"object"},"any":{},
+    "one":{"anyOf":[{"type":"object","properties":{"id":{}},"additionalProperties":false},{"type":"string"}]},
+    "other":{"anyOf":[{"type":"string"},{"type":"object","properties":{"id":{}},"additionalProperties":false}]},
+    "open":{"anyOf":[{"type":"object"},{"type":"object","properties":{"id":{}},"additionalProperties":false}]},
+    "free":{"anyOf":[{"type":"object","properties":{"id":{}},"additionalProperties":false},{"type":"object"}]},
+    "labels":{"type":"object","patternProperties":{"^x-":{}},"properties":{"x-b":{}},"additionalProperties":false}},
   "$defs":{"order":{"type":"object","properties":{"id":{"type":"integer"},"customer":{"type":"object","properties":{"name":{"type":"string"}}}}}}}}"##;
 
 static CATALOG: Catalog = Catalog {
@@ -35,7 +40,9 @@ const FINDINGS: &[(&str, &[&str])] = &[
     ),
     (
         "(let [r $orders] (when (:ok r) (get-in r [:value :sum])))",
-        &["path: shop/orders: the value has no 'sum', by its output schema; its keys: any, extra, next, orders, total"],
+        &[
+            "path: shop/orders: the value has no 'sum', by its output schema; its keys: any, extra, free, labels, next, one, open, orders, other, total",
+        ],
     ),
     (
         "(let [r $orders] (when (:ok r) (-> r :value :orders :id)))",
@@ -59,7 +66,18 @@ const FINDINGS: &[(&str, &[&str])] = &[
         "(let [r $orders] (when (:ok r) (get-in r [:value :total :cents])))",
         &["path: shop/orders: what is at [:total] is an integer, which has no 'cents', by its output schema; "],
     ),
+    // Of two kinds of values the one with keys counts, whichever is named first.
+    (
+        "(let [r $orders] (when (:ok r) (get-in r [:value :one :idd])))",
+        &["path: shop/orders: what is at [:one] has no 'idd', by its output schema; did you mean 'id'?"],
+    ),
+    (
+        "(let [r $orders] (when (:ok r) (get-in r [:value :other :idd])))",
+        &["path: shop/orders: what is at [:other] has no 'idd', by its output schema; did you mean 'id'?"],
+    ),
     // What a schema leaves open may be there.
+    ("(let [r $orders] (when (:ok r) [(get-in r [:value :open :name]) (get-in r [:value :free :name])]))", &[]),
+    ("(let [r $orders] (when (:ok r) (get-in r [:value :labels :x-a])))", &[]),
     ("(let [r $orders] (when (:ok r) [(get-in r [:value :extra :x]) (get-in r [:value :any :x :y])]))", &[]),
     ("(let [r $orders] (when (:ok r) (map :weight (:orders (:value r)))))", &[]),
     ("(let [r $mystery] (when (:ok r) (:x (:value r))))", &[]),
@@ -109,6 +127,18 @@ const COSTS: &[(&str, &str)] = &[
     ("(let [f (fn [] $orders)] (f) (f))", "at most 2 upstream calls, read-only"),
     ("(let [f (fn [] $orders)] (fn [] (f)))", "any number of upstream calls, read-only"),
     ("(pcalls #(do $orders) #(do $orders))", "at most 2 upstream calls, read-only"),
+    ("[(map tool/call data/requests) $orders]", "any number of upstream calls, with effects that its tools do not tell"),
+    ("[(map tool/call data/requests) $cancel]", "any number of upstream calls, which change something"),
+    (
+        "(apply tool/call [{:server \"shop\" :tool \"orders\"}])",
+        "any number of upstream calls, with effects that its tools do not tell",
+    ),
+    ("(defn f [x] $orders) (defn f [x] [$orders $orders]) (f 1)", "any number of upstream calls, read-only"),
+    ("(defn f [x] x) (defn f [x] (inc x)) (f 1) $orders", "at most 1 upstream call, read-only"),
+    ("(def f (if data/x (fn [] $orders) (fn [] 1))) (f)", "any number of upstream calls, read-only"),
+    ("(def xs [1 2]) (mapv (fn [x] $orders) xs)", "any number of upstream calls, read-only"),
+    ("(let [f (fn [] $orders)] (letfn [(g [] (f))] (g)))", "any number of upstream calls, read-only"),
+    ("(letfn [(g [] 1)] [(g) $orders])", "at most 1 upstream call, read-only"),
     ("(map tool/call data/requests)", "any number of upstream calls, with effects that its tools do not tell"),
     (
         "(let [t data/tool] (tool/call {:server \"shop\" :tool t}))",
