@@ -9,6 +9,7 @@ mod translate;
 use std::fmt;
 
 use crate::value::Text;
+use translate::MOST_LOOKED_UP;
 
 /// Longest pattern, in bytes.
 pub const MAX_PATTERN_BYTES: usize = 4096;
@@ -138,6 +139,12 @@ impl Pattern {
             return Err(format!("a pattern may have at most {MAX_PATTERN_BYTES} bytes, this one has {}", source.len()));
         }
         let translated = translate::java(source);
+        if translated.looked_up > MOST_LOOKED_UP {
+            return Err(format!(
+                "ranges of a pattern that ignores the case of all letters, (?iu), may have {MOST_LOOKED_UP} letters together; \
+                 write shorter ranges, or \\p{{L}}"
+            ));
+        }
         let engine = Engine::compile(&translated.text, translated.backtracks)?;
         let whole = Engine::compile(&format!(r"\A(?:{})\z", translated.text), translated.backtracks)?;
         Ok(Pattern { source: Text::new(source), engine, whole, before_last_break: translated.before_last_break })
@@ -185,4 +192,20 @@ impl Pattern {
 
 fn is_earlier(a: Option<usize>, b: Option<usize>) -> bool {
     a.is_some_and(|a| b.is_none_or(|b| a < b))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn many_ranges_that_ignore_case_are_refused_before_they_are_written_out() {
+        let ranges = "\u{400}-\u{2400}".repeat(500);
+        let pattern = format!("(?iu)[{ranges}]");
+        assert!(pattern.len() < MAX_PATTERN_BYTES);
+        assert!(translate::java(&pattern).text.len() < 256 * 1024);
+        let refused = Pattern::compile(&pattern).err().unwrap();
+        assert!(refused.contains("may have 32768 letters together"), "{refused}");
+        assert!(Pattern::compile(&pattern.replace("(?iu)", "(?i)")).is_ok());
+    }
 }

@@ -13,7 +13,12 @@ pub(super) struct Translated {
     pub backtracks: bool,
     /// It has a `$` or `\Z`, which also stand before a line break at the end of the text.
     pub before_last_break: bool,
+    /// Members of its ranges whose other case was looked up; past [`MOST_LOOKED_UP`] it is not to be used.
+    pub looked_up: usize,
 }
+
+/// Members of ranges whose other case may be looked up for one pattern.
+pub(super) const MOST_LOOKED_UP: usize = 32_768;
 
 /// Flags whose meaning differs between the syntaxes, as they hold in one group.
 #[derive(Clone, Copy)]
@@ -83,7 +88,7 @@ pub(super) fn java(source: &str) -> Translated {
             }
             '&' if class > 0 && rest.next_if_eq(&'&').is_some() => made.text.push_str("&&"),
             _ if class > 0 && flags.spaced && c.is_whitespace() => {}
-            _ if class > 0 => member(c, &mut rest, flags.ignored(), &mut made.text),
+            _ if class > 0 => member(c, &mut rest, flags.ignored(), &mut made),
             '(' => group(&mut rest, &mut flags, &mut outer, &mut made),
             ')' => {
                 flags = outer.pop().unwrap_or(flags);
@@ -110,7 +115,8 @@ pub(super) fn java(source: &str) -> Translated {
 }
 
 /// A member of a class that starts with a character: that one, or a range.
-fn member(first: char, rest: &mut Rest<'_>, ignored: Ignored, out: &mut String) {
+fn member(first: char, rest: &mut Rest<'_>, ignored: Ignored, made: &mut Translated) {
+    let out = &mut made.text;
     let mut ahead = rest.clone();
     let last = match (ahead.next(), ahead.peek()) {
         (Some('-'), Some('\\')) => {
@@ -128,7 +134,9 @@ fn member(first: char, rest: &mut Rest<'_>, ignored: Ignored, out: &mut String) 
     };
     *rest = ahead;
     let _ = write!(out, r"\x{{{:X}}}-\x{{{:X}}}", u32::from(first), u32::from(last));
-    ignored.write_range(first, last, out);
+    if made.looked_up <= MOST_LOOKED_UP {
+        made.looked_up += ignored.write_range(first, last, out);
+    }
 }
 
 /// Writes a character that means itself, whatever it means to the engines or under `(?x)`.
@@ -143,12 +151,12 @@ fn written(letter: char, ignored: Ignored, in_class: bool, out: &mut String) {
 /// What follows a backslash. A blank is written as `\x20`, since `(?x)` skips it in a class too.
 fn escape(rest: &mut Rest<'_>, flags: Flags, in_class: bool, made: &mut Translated) {
     let ignored = flags.ignored();
-    let out = &mut made.text;
     match code_point(rest) {
-        Some(letter) if in_class => return member(letter, rest, ignored, out),
-        Some(letter) => return written(letter, ignored, false, out),
+        Some(letter) if in_class => return member(letter, rest, ignored, made),
+        Some(letter) => return written(letter, ignored, false, &mut made.text),
         None => {}
     }
+    let out = &mut made.text;
     match rest.next() {
         Some('Q') => quoted(rest, ignored, in_class, out),
         Some(class @ ('d' | 'D' | 'w' | 'W' | 's' | 'S')) if flags.unicode => {
