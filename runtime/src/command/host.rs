@@ -6,6 +6,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
+use ptc_catalog::StoredProgram;
 use tokio::runtime::Runtime;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
@@ -27,6 +28,7 @@ const SHUTDOWN: Duration = Duration::from_secs(5);
 pub(super) struct Host {
     runtime: Runtime,
     upstreams: Arc<Upstreams>,
+    programs: &'static [StoredProgram],
     redactor: Redactor,
     interrupt: Signal,
     terminate: Signal,
@@ -92,7 +94,7 @@ impl Host {
             Some(load) => Upstreams::live(deployment, secrets, upstream_settings, Arc::clone(load)),
             None => Upstreams::new(deployment, secrets, upstream_settings),
         };
-        let host = Host { runtime, upstreams, redactor, interrupt, terminate };
+        let host = Host { runtime, upstreams, programs: deployment.programs, redactor, interrupt, terminate };
         if settings.connect == Connect::Eager { host.connected() } else { Ok(host) }
     }
 
@@ -112,7 +114,7 @@ impl Host {
 
     /// An evaluator over the upstreams.
     pub(super) fn evaluator(&self, settings: &Settings) -> Evaluator {
-        Evaluator::new(settings, Arc::clone(&self.upstreams), self.redactor.clone())
+        Evaluator::new(settings, Arc::clone(&self.upstreams), self.programs, self.redactor.clone())
     }
 
     /// A pool for `calls` evaluations at a time. One thread more than that: a thread gives its call's place back before it has

@@ -101,6 +101,17 @@ pub struct Origin {
     pub traceparent: Option<String>,
 }
 
+/// What a request says of itself.
+#[derive(Debug, Clone, Copy)]
+pub struct Asked<'a> {
+    /// Its raw id.
+    pub id: &'a str,
+    /// The revision that its client speaks, where that is known.
+    pub protocol_version: Option<&'static str>,
+    /// What its transport knows.
+    pub origin: Option<&'a Origin>,
+}
+
 /// Watches calls.
 pub struct Diagnostics {
     settings: DiagnosticsSettings,
@@ -136,9 +147,14 @@ impl Diagnostics {
     }
 
     /// A call begins.
-    pub fn begin(self: &Arc<Self>, tool: &'static str, request_id: &str, origin: Option<&Origin>) -> Watch {
-        let record = Record::new(tool, request_id, Timestamp::now(), origin.cloned());
+    pub fn begin(self: &Arc<Self>, tool: &'static str, request: &Asked<'_>) -> Watch {
+        let record = Record::new(tool, request, Timestamp::now(), &self.redactor);
         Watch { diagnostics: Arc::clone(self), record, file: None }
+    }
+
+    /// Whether a call may have to wait for files, or for a look into a long context.
+    pub fn takes_time(&self) -> bool {
+        self.settings.tool || self.traces.is_some()
     }
 
     /// What Prometheus reads.
@@ -174,7 +190,8 @@ impl Watch {
                 record.truncated = value.truncated;
             }
             Err(failure) => {
-                record.outcome = Outcome::error(failure.reason.name(), &failure.message);
+                let message = self.diagnostics.redactor.redact_str(&failure.message);
+                record.outcome = Outcome::error(failure.reason.name(), &message);
                 record.result_bytes = failure.value.as_ref().map(|value| value.text.len());
                 record.failed_at(failure, self.diagnostics.settings.payloads);
             }

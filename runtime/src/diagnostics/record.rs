@@ -1,18 +1,22 @@
 //! One call, as much of it as the policy lets through.
 
+use std::borrow::Cow;
 use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
 use ptc_lisp::Span;
 use serde_json::{Map, Value, json};
 
-use super::{Origin, Payloads, milliseconds};
+use super::{Asked, Origin, Payloads, milliseconds};
 use crate::digest::{hex, sha256};
 use crate::evaluation::{Call, Failure};
 use crate::profile::metrics::Metrics;
+use crate::protocol::message::string;
 use crate::secrets::Redactor;
 use crate::upstream::CallRecord;
 
+/// Bytes of a request's id that are kept: as many as `lisp_debug` takes to look one up.
+pub const ID_BYTES: usize = 256;
 /// Characters of a program that a summary shows.
 const PREVIEW_CHARS: usize = 200;
 /// Keys of a context that a summary names.
@@ -27,8 +31,10 @@ pub struct Record {
     pub arrived: Instant,
     /// The tool.
     pub tool: &'static str,
-    /// The id of its request, as text.
+    /// The id of its request, as [`shown_id`] has it.
     pub request_id: String,
+    /// The revision that its client speaks.
+    pub protocol_version: Option<&'static str>,
     /// What its transport knows.
     pub origin: Option<Origin>,
     /// How it ended.
@@ -111,13 +117,15 @@ impl Outcome {
 
 impl Record {
     /// A call that has just arrived.
-    pub fn new(tool: &'static str, request_id: &str, at: Timestamp, origin: Option<Origin>) -> Record {
+    pub fn new(tool: &'static str, asked: &Asked<'_>, at: Timestamp, redactor: &Redactor) -> Record {
+        let id = string(asked.id).unwrap_or(Cow::Borrowed(asked.id));
         Record {
             at,
             arrived: Instant::now(),
             tool,
-            request_id: crate::protocol::message::string(request_id).map_or_else(|| request_id.to_owned(), Into::into),
-            origin,
+            request_id: shown_id(&id, redactor),
+            protocol_version: asked.protocol_version,
+            origin: asked.origin.cloned(),
             outcome: Outcome::Open,
             duration: Duration::ZERO,
             started: None,
@@ -168,7 +176,8 @@ impl Record {
                 serde_json::from_str(&clean).unwrap_or(Value::String(clean))
             }
         });
-        self.output_schema_present = call.output_schema.is_some();
+        let stored = call.stored.is_some_and(|program| !program.output_schema.is_empty());
+        self.output_schema_present = stored || call.output_schema.is_some();
     }
 
     /// Takes over where it failed, and by the policy what helps.
@@ -212,11 +221,33 @@ impl Record {
         shown
     }
 
+    /// Bytes that it takes in memory, about.
+    pub fn weight(&self) -> usize {
+        let message = if let Outcome::Error { message, .. } = &self.outcome { message.len() } else { 0 };
+        let calls = self.upstream_calls.iter().map(|call| size_of::<CallRecord>() + call.error.as_ref().map_or(0, String::len));
+        let prints = self.prints.iter().map(|line| size_of::<String>() + line.len()).sum::<usize>();
+        let texts = [&self.result, &self.feedback].into_iter().flatten().map(String::len).sum::<usize>();
+        let texts = self.request_id.len() + message + prints + texts;
+        let payloads = self.program.iter().chain(&self.context).map(weight).sum::<usize>();
+        size_of::<Record>() + texts + payloads + calls.sum::<usize>()
+    }
+
+    /// Lets go of its payloads: what is left is a few kilobytes.
+    pub fn without_payloads(mut self) -> Record {
+        if let Some(Value::Object(program)) = &mut self.program {
+            program.remove("text");
+        }
+        (self.context, self.result, self.feedback) = (None, None, None);
+        self.prints = Vec::new();
+        self
+    }
+
     fn common(&self) -> Map<String, Value> {
         let shown = json!({
             "ts": self.at.to_string(),
             "tool": self.tool,
             "request_id": self.request_id,
+            "protocol_version": self.protocol_version,
             "status": self.outcome.status(),
             "reason": self.outcome.reason(),
             "duration_ms": self.duration_ms(),
@@ -238,6 +269,24 @@ impl Record {
         }
         shown
     }
+}
+
+/// An id without secrets, cut where it is long.
+pub fn shown_id(id: &str, redactor: &Redactor) -> String {
+    let clean = redactor.redact_str(id);
+    let end = (0..=ID_BYTES.min(clean.len())).rev().find(|at| clean.is_char_boundary(*at)).unwrap_or(0);
+    clean.get(..end).unwrap_or_default().to_owned()
+}
+
+/// Bytes of a tree of JSON in memory, about.
+fn weight(value: &Value) -> usize {
+    let inside = match value {
+        Value::Null | Value::Bool(_) | Value::Number(_) => 0,
+        Value::String(text) => text.len(),
+        Value::Array(items) => items.iter().map(weight).sum(),
+        Value::Object(members) => members.iter().map(|(name, value)| size_of::<String>() + name.len() + weight(value)).sum(),
+    };
+    size_of::<Value>() + inside
 }
 
 /// The keys of a context, with the kind and size of what is under them.

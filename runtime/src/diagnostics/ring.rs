@@ -6,28 +6,37 @@ use jiff::Timestamp;
 
 use super::record::Record;
 
+/// Bytes of memory that records may take together: payloads in full are as long as clients make them.
+const MOST_BYTES: usize = 16 * 1024 * 1024;
+
 /// Records, oldest first, as many as fit.
 #[derive(Debug)]
 pub struct Ring {
     most: usize,
-    records: VecDeque<Record>,
+    records: VecDeque<(usize, Record)>,
+    bytes: usize,
 }
 
 impl Ring {
     /// An empty ring for that many.
     pub fn new(most: usize) -> Ring {
-        Ring { most, records: VecDeque::new() }
+        Ring { most, records: VecDeque::new(), bytes: 0 }
     }
 
-    /// Adds a record; the oldest goes where there are too many.
+    /// Adds a record; the oldest go where there are too many, or too many bytes of them. One that would drive out most others is
+    /// kept without its payloads.
     pub fn push(&mut self, record: Record) {
         if self.most == 0 {
             return;
         }
-        while self.records.len() >= self.most {
-            self.records.pop_front();
+        let record = if record.weight() > MOST_BYTES / 4 { record.without_payloads() } else { record };
+        let weight = record.weight();
+        while self.records.len() >= self.most || self.bytes + weight > MOST_BYTES {
+            let Some((gone, _)) = self.records.pop_front() else { break };
+            self.bytes -= gone;
         }
-        self.records.push_back(record);
+        self.bytes += weight;
+        self.records.push_back((weight, record));
     }
 
     /// How many there are.
@@ -42,6 +51,42 @@ impl Ring {
 
     /// Records from `since` on, newest first.
     pub fn newest(&self, since: Option<Timestamp>) -> impl DoubleEndedIterator<Item = &Record> {
-        self.records.iter().rev().filter(move |record| since.is_none_or(|since| record.at >= since))
+        self.records.iter().rev().map(|(_, record)| record).filter(move |record| since.is_none_or(|since| record.at >= since))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::Value;
+
+    use super::super::Asked;
+    use super::*;
+    use crate::secrets::Redactor;
+
+    fn record(context: usize) -> Record {
+        let asked = Asked { id: "1", protocol_version: None, origin: None };
+        let mut record = Record::new("lisp_eval", &asked, Timestamp::now(), &Redactor::none());
+        record.context = Some(vec![Value::from(1); context / size_of::<Value>()].into());
+        record
+    }
+
+    #[test]
+    fn records_are_bounded_in_bytes_too() {
+        let mut ring = Ring::new(5000);
+        for _ in 0..100 {
+            ring.push(record(1024 * 1024));
+        }
+        assert!((10..16).contains(&ring.len()), "{}", ring.len());
+        assert!(ring.bytes <= MOST_BYTES && ring.bytes == ring.newest(None).map(Record::weight).sum::<usize>());
+        // What is larger than a share is there, and drives nobody out.
+        let before = ring.len();
+        ring.push(record(64 * 1024 * 1024));
+        assert_eq!(ring.len(), before + 1);
+        assert!(ring.newest(None).next().is_some_and(|record| record.context.is_none()));
+        let mut ring = Ring::new(2);
+        for _ in 0..3 {
+            ring.push(record(0));
+        }
+        assert_eq!(ring.len(), 2);
     }
 }

@@ -3,7 +3,7 @@
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Map, Value, json};
 
-use super::record::{Outcome, Record};
+use super::record::{ID_BYTES, Outcome, Record, shown_id};
 use super::{Diagnostics, stats};
 use crate::protocol::message::{Arguments, kind, string};
 
@@ -13,7 +13,6 @@ pub const NAME: &str = "lisp_debug";
 const OPERATIONS: [&str; 3] = ["stats", "recent", "get"];
 const MOST_RECENT: u64 = 200;
 const MOST_SECONDS: u64 = 86_400;
-const ID_BYTES: usize = 256;
 
 /// What clients read of the tool, as `tools/list` has it.
 pub fn described() -> Value {
@@ -45,9 +44,9 @@ pub fn answer(diagnostics: &Diagnostics, arguments: &Arguments<'_>) -> Result<Ma
     let policy = diagnostics.settings.payloads;
     let head = json!({ "op": operation, "payload_policy": policy.name(), "redaction_applied": true });
     let mut shown = if let Value::Object(head) = head { head } else { Map::new() };
-    let ring = diagnostics.ring();
     match operation {
         "stats" => {
+            let ring = diagnostics.ring();
             let records: Vec<&Record> = ring.newest(since).collect();
             shown.extend(stats::of(&records, diagnostics.with_upstreams));
             shown.insert("debug_source".into(), "ring_buffer".into());
@@ -58,26 +57,31 @@ pub fn answer(diagnostics: &Diagnostics, arguments: &Arguments<'_>) -> Result<Ma
         "recent" => {
             let limit = integer(arguments, "limit", MOST_RECENT)?.unwrap_or(20) as usize;
             let errors_only = boolean(arguments, "errors_only")?;
+            let ring = diagnostics.ring();
             let records = ring.newest(since).filter(|record| !errors_only || matches!(record.outcome, Outcome::Error { .. }));
             let calls: Vec<Value> = records.take(limit).map(|record| Value::Object(record.brief())).collect();
             shown.insert("count".into(), calls.len().into());
             shown.insert("calls".into(), calls.into());
         }
         _ => {
-            let id = request_id(arguments)?;
-            let found = ring.newest(since).find(|record| record.request_id == id);
-            let trace = found.and_then(|record| diagnostics.traces.as_ref()?.find(record));
+            let id = shown_id(&request_id(arguments)?, &diagnostics.redactor);
+            let found = {
+                let ring = diagnostics.ring();
+                let found = ring.newest(since).find(|record| record.request_id == id);
+                found.map(|record| (record.at, record.tool, record.whole()))
+            };
+            // Without the ring: calls that end meanwhile are not to wait for a file.
+            let trace = found.as_ref().and_then(|(at, tool, _)| diagnostics.traces.as_ref()?.find(*at, tool));
             shown.insert("source".into(), if trace.is_some() { "trace_file" } else { "ring_buffer" }.into());
             shown.insert("found".into(), found.is_some().into());
             shown.insert("request_id".into(), id.into());
             match (trace, found) {
                 (Some(lines), _) => drop(shown.insert("record".into(), lines.into())),
-                (None, Some(record)) => drop(shown.insert("record".into(), record.whole().into())),
+                (None, Some((.., record))) => drop(shown.insert("record".into(), record.into())),
                 (None, None) => {}
             }
         }
     }
-    drop(ring);
     Ok(within(shown, diagnostics.settings.max_response_bytes))
 }
 

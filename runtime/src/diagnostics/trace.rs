@@ -6,11 +6,13 @@
 use std::collections::VecDeque;
 use std::fs::{File, OpenOptions};
 use std::io::Write as _;
+use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use jiff::Timestamp;
 use serde_json::{Map, Value, json};
 
 use super::milliseconds;
@@ -50,7 +52,8 @@ impl Traces {
         let number = self.next.fetch_add(1, Ordering::Relaxed);
         let pid = std::process::id();
         let name = format!("{PREFIX}{:016}-{pid}-{number}-{}{SUFFIX}", record.at.as_microsecond(), record.tool);
-        let begun = OpenOptions::new().create_new(true).append(true).open(self.folder.join(&name));
+        // Programs and their data are for whoever runs the server.
+        let begun = OpenOptions::new().create_new(true).append(true).mode(0o600).open(self.folder.join(&name));
         let begun = begun.map(TraceFile).and_then(|mut file| {
             let mut members = record.whole();
             members.retain(|name, _| !["duration_ms", "status", "reason", "upstream_calls"].contains(&name.as_str()));
@@ -69,16 +72,12 @@ impl Traces {
         }
     }
 
-    /// The lines of the newest file of that request, as values.
-    pub fn find(&self, record: &Record) -> Option<Vec<Value>> {
-        let time = format!("{PREFIX}{:016}-{}-", record.at.as_microsecond(), std::process::id());
+    /// The lines of the newest file of a call of that tool at that time, as values.
+    pub fn find(&self, at: Timestamp, tool: &str) -> Option<Vec<Value>> {
+        let time = format!("{PREFIX}{:016}-{}-", at.as_microsecond(), std::process::id());
         let name = {
             let files = self.files.lock().unwrap_or_else(PoisonError::into_inner);
-            files
-                .iter()
-                .rev()
-                .find(|name| name.starts_with(&time) && name.ends_with(&format!("-{}{SUFFIX}", record.tool)))?
-                .clone()
+            files.iter().rev().find(|name| name.starts_with(&time) && name.ends_with(&format!("-{tool}{SUFFIX}")))?.clone()
         };
         let text = std::fs::read_to_string(self.folder.join(name)).ok()?;
         Some(text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect())

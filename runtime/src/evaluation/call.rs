@@ -13,7 +13,7 @@ pub struct Call {
     pub program: String,
     /// The `context` object as JSON text. Its keys are checked when it is decoded, on the evaluation's thread.
     pub context: Option<String>,
-    /// The `output_schema` object as JSON text.
+    /// The `output_schema` object as JSON text; that of a stored program stays with it.
     pub output_schema: Option<String>,
     /// The stored program that is called, whose `context` has to match its `args`.
     pub stored: Option<&'static StoredProgram>,
@@ -48,8 +48,7 @@ impl Call {
         if context.len() > most {
             return Err(format!("the arguments exceed max_context_bytes ({} > {most})", context.len()));
         }
-        let output_schema = Some(program.output_schema).filter(|schema| !schema.is_empty()).map(str::to_owned);
-        Ok(Call { program: program.source.to_owned(), context: Some(context), output_schema, stored: Some(program) })
+        Ok(Call { program: program.source.to_owned(), context: Some(context), output_schema: None, stored: Some(program) })
     }
 
     /// Reads the arguments; the error is the message of an `args_error`.

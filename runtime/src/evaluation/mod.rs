@@ -2,15 +2,18 @@
 //!
 //! - [`call`]: the arguments of `lisp_eval`, checked.
 //! - [`reason`]: the reasons that go over the wire.
+//! - `stored`: stored programs, made ready once.
 //! - [`validated`]: results against `output_schema`.
 
 pub mod call;
 pub mod reason;
+mod stored;
 pub mod validated;
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use ptc_catalog::StoredProgram;
 use ptc_lisp::limits::{Cancel, Limits};
 use ptc_lisp::{Bindings, Kind, Program, Run, Span, Value, json, print};
 
@@ -18,6 +21,7 @@ pub use call::Call;
 pub use reason::Reason;
 pub use validated::Validated;
 
+use self::stored::StoredPrograms;
 use self::validated::Bounds;
 use crate::alloc;
 use crate::pool::Panicked;
@@ -31,6 +35,7 @@ pub struct Evaluator {
     limits: Limits,
     preview_bytes: usize,
     upstreams: Arc<Upstreams>,
+    stored: StoredPrograms,
     redactor: Redactor,
 }
 
@@ -45,9 +50,9 @@ pub struct Past {
 
 /// A call that can run.
 struct Prepared {
-    program: Program,
+    program: Arc<Program>,
     context: Option<Value>,
-    schema: Option<Schema>,
+    schema: Option<Arc<Schema>>,
 }
 
 /// Everything that is known of an evaluation. Every text in it has passed the redactor.
@@ -89,7 +94,7 @@ pub struct InSession {
 }
 
 /// A value as readable text.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Preview {
     /// EDN, cut structurally where it was too long.
     pub text: String,
@@ -100,7 +105,7 @@ pub struct Preview {
 }
 
 /// Why there is no value.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Failure {
     /// What goes over the wire.
     pub reason: Reason,
@@ -147,20 +152,21 @@ impl Evaluation {
 }
 
 impl Evaluator {
-    /// An evaluator with the limits of `settings`.
-    pub fn new(settings: &Settings, upstreams: Arc<Upstreams>, redactor: Redactor) -> Self {
+    /// An evaluator with the limits of `settings`, for programs of clients and for these.
+    pub fn new(settings: &Settings, upstreams: Arc<Upstreams>, programs: &'static [StoredProgram], redactor: Redactor) -> Self {
         let preview_bytes = settings.response_profile.budget().preview_bytes;
-        Evaluator { limits: settings.limits(), preview_bytes, upstreams, redactor }
+        Evaluator { limits: settings.limits(), preview_bytes, upstreams, stored: StoredPrograms::new(programs), redactor }
     }
 
     /// Evaluates on the calling thread, whose stack must be one that `ptc-lisp` names.
     pub fn evaluate(&self, call: &Call, cancel: &Cancel, past: Past) -> Evaluation {
         let started = Instant::now();
-        let prepared = self.prepare(call, &past.bindings);
+        let bounds = Bounds { started, wall_clock: self.limits.wall_clock, cancel };
+        let prepared = self.prepare(call, &past.bindings, &bounds);
         let analysis = started.elapsed();
         let mut evaluation = match prepared {
-            Ok(prepared) => self.run(call, prepared, past, cancel, started),
-            Err(failure) => Evaluation::refused(failure),
+            Ok(prepared) => self.run(call, prepared, past, &bounds),
+            Err(failure) => Evaluation::refused(self.clean(failure)),
         };
         evaluation.started = Some(started);
         evaluation.analysis = analysis;
@@ -168,13 +174,17 @@ impl Evaluator {
         evaluation
     }
 
-    fn prepare(&self, call: &Call, known: &Bindings) -> Result<Prepared, Failure> {
-        let schema = call.output_schema.as_deref().map(validated::schema).transpose()?;
+    fn prepare(&self, call: &Call, known: &Bindings, bounds: &Bounds<'_>) -> Result<Prepared, Failure> {
+        let explain = |error: &ptc_lisp::Error| self.failure(error, &call.program);
         let context = call.context.as_deref().map(context).transpose()?;
-        if let (Some(stored), Some(context)) = (call.stored, &context) {
-            validated::arguments(stored, context)?;
-        }
-        let program = Program::compile_with(&call.program, known).map_err(|error| self.failure(&error, &call.program))?;
+        let (program, schema) = if let Some(stored) = call.stored {
+            let ready = self.stored.get(stored, explain)?;
+            validated::arguments(&ready.args, context.as_ref().unwrap_or(&Value::nil()), bounds)?;
+            (Arc::clone(&ready.program), ready.output.clone())
+        } else {
+            let schema = call.output_schema.as_deref().map(validated::schema).transpose()?;
+            (Arc::new(Program::compile_with(&call.program, known).map_err(|error| explain(&error))?), schema.map(Arc::new))
+        };
         let certain = ptc_check::check(&program, self.upstreams.catalog()).into_iter().find(ptc_check::Finding::is_certain);
         match certain {
             None => Ok(Prepared { program, context, schema }),
@@ -182,8 +192,9 @@ impl Evaluator {
         }
     }
 
-    fn run(&self, call: &Call, prepared: Prepared, past: Past, cancel: &Cancel, started: Instant) -> Evaluation {
+    fn run(&self, call: &Call, prepared: Prepared, past: Past, bounds: &Bounds<'_>) -> Evaluation {
         let Prepared { program, context, schema } = prepared;
+        let (started, cancel) = (bounds.started, bounds.cancel);
         let patience = Patience { deadline: started.checked_add(self.limits.wall_clock), cancel: cancel.clone() };
         let host = self.upstreams.program(patience);
         let limits = self.limits.clone();
@@ -194,10 +205,9 @@ impl Evaluator {
             run = run.context(context.clone());
         }
         let outcome = run.execute();
-        let bounds = Bounds { started, wall_clock: self.limits.wall_clock, cancel };
         let checked = outcome.result.as_ref().map_err(|error| self.failure(error, &call.program)).and_then(|value| {
-            let validate = |schema| validated::validate(schema, value, &bounds, &self.redactor);
-            Ok((self.preview(value), schema.as_ref().map(validate).transpose()?))
+            let validate = |schema| validated::validate(schema, value, bounds, &self.redactor);
+            Ok((self.preview(value), schema.as_deref().map(validate).transpose()?))
         });
         let (preview, validated) = match checked {
             Ok((preview, validated)) => (Ok(preview), validated),
@@ -240,6 +250,11 @@ impl Evaluator {
         let head = format!("{}: {}", error.kind.name(), error.message);
         let place = rendered.strip_prefix(&head).unwrap_or(&rendered).trim_start_matches('\n');
         Failure { reason, message: self.redact(&message), feedback: self.redact(place), value: None, span }
+    }
+
+    /// What is wrong with arguments shows them.
+    fn clean(&self, failure: Failure) -> Failure {
+        Failure { message: self.redact(&failure.message), feedback: self.redact(&failure.feedback), ..failure }
     }
 
     fn redact(&self, text: &str) -> String {

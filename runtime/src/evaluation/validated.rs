@@ -34,6 +34,19 @@ pub(super) struct Bounds<'a> {
     pub(super) cancel: &'a Cancel,
 }
 
+impl Bounds<'_> {
+    fn over(&self) -> bool {
+        self.cancel.is_cancelled() || self.started.elapsed() > self.wall_clock
+    }
+
+    fn stopped(&self, during: &str) -> Failure {
+        if self.cancel.is_cancelled() {
+            return Failure::plain(Reason::Cancelled, "the call was cancelled");
+        }
+        Failure::plain(Reason::Timeout, format!("the wall clock ran out while {during}"))
+    }
+}
+
 /// Compiles the `output_schema` of a call.
 pub(super) fn schema(raw: &str) -> Result<Schema, Failure> {
     let refuse = |why: String| Failure::plain(Reason::ArgsError, format!("argument `output_schema` is invalid: {why}"));
@@ -41,13 +54,23 @@ pub(super) fn schema(raw: &str) -> Result<Schema, Failure> {
     Schema::compile(&value).map_err(|refused| refuse(refused.to_string()))
 }
 
+/// Compiles a schema of a stored program; `of` says what it is a schema of.
+pub(super) fn stored_schema(program: &StoredProgram, of: &str, text: &str) -> Result<Schema, Failure> {
+    let unusable = |why: String| {
+        Failure::plain(Reason::ArgsError, format!("the program {} has an unusable schema of {of}: {why}", program.name))
+    };
+    let value = json::decode(text.as_bytes()).map_err(|fault| unusable(fault.to_string()))?;
+    Schema::compile(&value).map_err(|refused| unusable(refused.to_string()))
+}
+
 /// Checks the arguments of a stored program against its schema.
-pub(super) fn arguments(program: &StoredProgram, context: &Value) -> Result<(), Failure> {
+pub(super) fn arguments(schema: &Schema, context: &Value, bounds: &Bounds<'_>) -> Result<(), Failure> {
     let refuse = |why: String| Failure::plain(Reason::ArgsError, why);
-    let unusable = |why: String| refuse(format!("the program {} has an unusable schema of arguments: {why}", program.name));
-    let value = json::decode(program.args.as_bytes()).map_err(|fault| unusable(fault.to_string()))?;
-    let schema = Schema::compile(&value).map_err(|refused| unusable(refused.to_string()))?;
-    let report = schema.validate(context, &|| false).map_err(|_| refuse("the arguments take too long to check".into()))?;
+    let report = schema.validate(context, &|| bounds.over()).map_err(|interrupted| match interrupted {
+        Interrupted::Stopped => bounds.stopped("the arguments were checked"),
+        Interrupted::TooCostly => refuse("the arguments take too long to check".into()),
+        Interrupted::TooDeep => refuse("the arguments nest too deep to check".into()),
+    })?;
     // A mismatch begins with `return`, the name of what is checked elsewhere.
     let said = |mismatch: &dyn std::fmt::Display| {
         let text = mismatch.to_string();
@@ -77,10 +100,8 @@ pub(super) fn validate(schema: &Schema, value: &Value, bounds: &Bounds<'_>, reda
     })?;
     // What the schema sees is what a client would: keywords are strings, sets are arrays.
     let plain = json::decode(text.as_bytes()).map_err(|fault| invalid(format!("return: {fault}")))?;
-    let stop = || bounds.cancel.is_cancelled() || bounds.started.elapsed() > bounds.wall_clock;
-    let report = schema.validate(&plain, &stop).map_err(|interrupted| match interrupted {
-        Interrupted::Stopped if bounds.cancel.is_cancelled() => Failure::plain(Reason::Cancelled, "the call was cancelled"),
-        Interrupted::Stopped => Failure::plain(Reason::Timeout, "the wall clock ran out while the result was validated"),
+    let report = schema.validate(&plain, &|| bounds.over()).map_err(|interrupted| match interrupted {
+        Interrupted::Stopped => bounds.stopped("the result was validated"),
         Interrupted::TooCostly => invalid("return: takes too long to validate; give `output_schema` fewer alternatives".into()),
         Interrupted::TooDeep => invalid("return: nests too deep to validate".into()),
     })?;

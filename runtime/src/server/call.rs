@@ -7,15 +7,18 @@ use ptc_catalog::StoredProgram;
 use super::caller::Answer;
 use super::dispatch::{Request, Server, TOOL_NAME};
 use super::in_flight::{Denied, Place};
-use crate::diagnostics::{self, Watch};
+use crate::diagnostics::{self, Asked, Watch};
 use crate::evaluation::{Call, Evaluation, Past, Reason};
 use crate::log::{self, Level};
 use crate::profile::answer;
 use crate::protocol::message;
 use crate::protocol::reply::{ErrorBody, INVALID_PARAMS, INVALID_REQUEST};
-use crate::protocol::revision::Era;
+use crate::protocol::revision::{self, Era, STATELESS};
 use crate::session::tools::Tool as SessionTool;
 use crate::session::{self, Lease, Sessions};
+
+/// Tools that are named to a client that asks for one that there is not.
+const MOST_NAMED: usize = 12;
 
 /// A tool that this server has.
 #[derive(Clone, Copy)]
@@ -30,7 +33,7 @@ enum Tool<'s> {
 struct Refused {
     reason: Reason,
     message: String,
-    feedback: &'static str,
+    feedback: String,
 }
 
 impl Server {
@@ -51,7 +54,13 @@ impl Server {
             };
             return request.result(&answer);
         }
-        let watch = self.diagnostics.as_ref().map(|d| d.begin(tool.name(), request.id, caller.origin.as_deref()));
+        let watch = self.diagnostics.as_ref().map(|diagnostics| {
+            let protocol_version = match era {
+                Era::Handshake => caller.calls.protocol_version(),
+                Era::Stateless => STATELESS.iter().copied().find(|known| revision::named(params).as_deref() == Some(*known)),
+            };
+            diagnostics.begin(tool.name(), &Asked { id: request.id, protocol_version, origin: caller.origin.as_deref() })
+        });
         if caller.calls.is_shut_down() {
             return self.refuse(request, watch, Refused::shut_down());
         }
@@ -82,7 +91,9 @@ impl Server {
         };
         let call = match read {
             Ok(call) => call,
-            Err(message) => return self.refuse(request, watch, Refused { reason: Reason::ArgsError, message, feedback: "" }),
+            Err(message) => {
+                return self.refuse(request, watch, Refused { reason: Reason::ArgsError, message, feedback: String::new() });
+            }
         };
         let place = match caller.calls.enter(request.id) {
             Ok(place) => place,
@@ -107,15 +118,34 @@ impl Server {
             (TOOL_NAME, ..) => Ok(Tool::Eval),
             (_, Some((name, tool)), Some(sessions), _) => Ok(Tool::Session(sessions, *tool, name)),
             (diagnostics::tool::NAME, _, _, Some(diagnostics)) if self.settings.diagnostics.tool => Ok(Tool::Debug(diagnostics)),
-            (_, _, sessions, _) => {
-                let feedback = match (sessions, session_tool) {
-                    (Some(_), _) => "The tools of this server are `lisp_eval` and `lisp_session_…`.",
-                    (None, Some(_)) => "Sessions are off: the server has to be started with --sessions.",
-                    (None, None) if self.deployment.programs.is_empty() => "The only tool of this server is `lisp_eval`.",
-                    (None, None) => "`tools/list` names the tools of this server.",
+            _ => {
+                let feedback = match (name, session_tool) {
+                    (_, Some(_)) => "Sessions are off: the server has to be started with --sessions.".to_owned(),
+                    (diagnostics::tool::NAME, _) => "It is off: the server has to be started with --debug-tool.".to_owned(),
+                    _ => self.offered(name),
                 };
                 Err(Refused { reason: Reason::UnknownTool, message: format!("unknown tool: {name}"), feedback })
             }
+        }
+    }
+
+    /// What there is in place of a tool that there is not.
+    fn offered(&self, name: &str) -> String {
+        let stored = self.deployment.programs.iter().map(|program| program.name);
+        let debug = self.settings.diagnostics.tool.then_some(diagnostics::tool::NAME);
+        let sessions: &[_] = if self.sessions.is_some() { &SessionTool::ALL } else { &[] };
+        let all = [TOOL_NAME].into_iter().chain(debug).chain(sessions.iter().map(|(name, _)| *name)).chain(stored.clone());
+        if let Some(near) = ptc_check::near_name(name, all) {
+            return format!("Did you mean `{near}`?");
+        }
+        let groups = [TOOL_NAME].into_iter().chain(self.sessions.is_some().then_some("lisp_session_…")).chain(debug);
+        let mut names: Vec<String> = groups.chain(stored).take(MOST_NAMED).map(|name| format!("`{name}`")).collect();
+        match (names.pop(), names.as_slice()) {
+            (Some(only), []) => format!("The only tool of this server is {only}."),
+            (Some(_), names) if names.len() + 1 == MOST_NAMED => {
+                format!("Tools of this server are {} and others: `tools/list` names them.", names.join(", "))
+            }
+            (last, names) => format!("The tools of this server are {} and {}.", names.join(", "), last.unwrap_or_default()),
         }
     }
 
@@ -163,8 +193,9 @@ impl Server {
 
     fn refuse(&self, request: Request<'_>, watch: Option<Watch>, refused: Refused) {
         let Refused { reason, message, feedback } = refused;
+        let message = self.redactor.redact_string(message);
         finish(watch, |watch| watch.refused(reason.name(), &message));
-        request.result(&answer::refusal(reason, message, feedback, self.settings.response_profile, request.era));
+        request.result(&answer::refusal(reason, message, &feedback, self.settings.response_profile, request.era));
     }
 
     fn session_fault(&self, request: Request<'_>, watch: Option<Watch>, fault: &session::Fault) {
@@ -196,11 +227,11 @@ impl Tool<'_> {
 impl Refused {
     fn shut_down() -> Refused {
         let message = "the server was shut down and takes no more calls".into();
-        Refused { reason: Reason::ShuttingDown, message, feedback: "Start a new server process for further calls." }
+        Refused { reason: Reason::ShuttingDown, message, feedback: "Start a new server process for further calls.".into() }
     }
 
     fn busy(who: &str, most: usize) -> Refused {
-        let feedback = "Wait for an earlier call to finish, then send the same call again.";
+        let feedback = "Wait for an earlier call to finish, then send the same call again.".to_owned();
         Refused { reason: Reason::Busy, message: format!("{who} busy: {most} concurrent calls in flight"), feedback }
     }
 }

@@ -94,6 +94,11 @@ impl Server {
         InFlight::new(&self.permits, most)
     }
 
+    /// Whether taking a call may involve files or a look into a long context.
+    pub fn takes_time(&self) -> bool {
+        self.diagnostics.as_ref().is_some_and(|diagnostics| diagnostics.takes_time())
+    }
+
     /// Whether anything is kept of calls.
     pub fn is_watched(&self) -> bool {
         self.diagnostics.is_some()
@@ -142,7 +147,11 @@ impl Server {
             ("tools/call", _) => self.call(request),
             ("tools/list", era) => request.result(&self.tool_list(era)),
             ("ping", Era::Handshake) => request.result("{}"),
-            ("initialize", Era::Handshake) => request.result(&initialize(self.deployment, request.params)),
+            ("initialize", Era::Handshake) => {
+                let revision = revision::negotiate(request.params.protocol_version);
+                request.caller.calls.agree(revision);
+                request.result(&initialize(self.deployment, revision));
+            }
             ("server/discover", _) => request.result(&discover(self.deployment)),
             ("shutdown", Era::Handshake) => {
                 request.caller.calls.shut_down();
@@ -194,9 +203,9 @@ fn server_info() -> serde_json::Value {
     serde_json::json!({ "name": SERVER_NAME, "version": env!("CARGO_PKG_VERSION") })
 }
 
-fn initialize(deployment: &'static Deployment, params: &Params<'_>) -> String {
+fn initialize(deployment: &'static Deployment, revision: &str) -> String {
     serde_json::json!({
-        "protocolVersion": revision::negotiate(params.protocol_version),
+        "protocolVersion": revision,
         "capabilities": { "tools": { "listChanged": false } },
         "serverInfo": server_info(),
         "_meta": { version::META_KEY: version::digests(deployment) },

@@ -30,6 +30,7 @@ pub struct InFlight {
 #[derive(Debug, Default)]
 struct State {
     shut_down: bool,
+    protocol_version: Option<&'static str>,
     by_id: LiteMap<String, Cancel>,
     anonymous: LiteMap<u64, Cancel>,
     next_anonymous: u64,
@@ -164,6 +165,16 @@ impl InFlight {
     pub fn is_idle(&self) -> bool {
         let state = self.lock();
         state.by_id.is_empty() && state.anonymous.is_empty()
+    }
+
+    /// The client was told that this revision is spoken.
+    pub fn agree(&self, protocol_version: &'static str) {
+        self.lock().protocol_version = Some(protocol_version);
+    }
+
+    /// The revision that the client was told.
+    pub fn protocol_version(&self) -> Option<&'static str> {
+        self.lock().protocol_version
     }
 
     /// Lets no further call start.

@@ -82,6 +82,11 @@ impl ProgramHost {
         }
     }
 
+    fn exhausted(&self) -> WorldFault {
+        let message = format!("this program has made its {} upstream calls; fetch more with each call", self.calls.total);
+        WorldFault::new(Reason::CapExhausted, message)
+    }
+
     /// Every call so far, in order of start. A call that is not answered yet counts as timed out.
     pub fn calls(&self) -> Vec<CallRecord> {
         self.records.lock().iter().map(Entry::record).collect()
@@ -104,7 +109,7 @@ impl Host for ProgramHost {
         let upstreams = &self.upstreams;
         let named = |key| request.get(key).and_then(Value::as_name);
         if let Some(server) = named("server").filter(|server| upstreams.is_unlisted(server))
-            && let Err(fault) = self.list(&[server])
+            && let Err(fault) = if self.calls.left() == 0 { Err(self.exhausted()) } else { self.list(&[server]) }
             && let (Some(link), Some(tool)) = (upstreams.link(server), named("tool").filter(|tool| !tool.is_empty()))
         {
             // What is wrong with the rest of the call cannot be known.
@@ -117,8 +122,7 @@ impl Host for ProgramHost {
         let order = ProgramHost::order(&call)?;
         let entry = self.records.start(call.upstream, Cow::Borrowed(call.tool.name));
         if !self.calls.take() {
-            let message = format!("this program has made its {} upstream calls; fetch more with each call", self.calls.total);
-            let fault = WorldFault::new(Reason::CapExhausted, message);
+            let fault = self.exhausted();
             self.records.fail(entry, &fault);
             return Ok(Ticket::ready(failed(fault)));
         }

@@ -4,7 +4,8 @@
 //! each upstream.
 
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::{Arc, MutexGuard, PoisonError, RwLock};
+use std::time::{Duration, Instant};
 
 use litemap::LiteMap;
 use ptc_catalog::{Catalog, Transport, Upstream};
@@ -15,6 +16,9 @@ use super::fault::WorldFault;
 
 /// Makes the upstream that a catalog holds, tools included, of what the server said; or says why that cannot be.
 pub type Load = dyn Fn(&'static Upstream, Listing) -> Result<Upstream, String> + Send + Sync;
+
+/// How long a list that could not be used stands for the next one.
+const REST: Duration = Duration::from_secs(15);
 
 /// A catalog that may still grow.
 pub(crate) struct Snapshot {
@@ -30,8 +34,16 @@ struct Live {
 #[derive(Default)]
 struct State {
     listed: AtomicBool,
+    /// Why a list could not be used, and when the upstream may be asked for another.
+    refused: std::sync::Mutex<Option<(Instant, WorldFault)>>,
     /// Held by whoever asks the upstream, so that others wait for the answer instead of asking again.
     turn: Mutex<()>,
+}
+
+impl State {
+    fn refused(&self) -> MutexGuard<'_, Option<(Instant, WorldFault)>> {
+        self.refused.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 impl Snapshot {
@@ -70,10 +82,19 @@ impl Snapshot {
         if state.listed.load(Ordering::Acquire) {
             return Ok(());
         }
+        if let Some((until, fault)) = &*state.refused()
+            && Instant::now() < *until
+        {
+            return Err(fault.clone());
+        }
         let listing = ask().await?;
         let Some(bare) = self.catalog().upstream(name) else { return Ok(()) };
-        let loaded =
-            (live.load)(bare, listing).map_err(|why| WorldFault::upstream(format!("the list of tools cannot be used: {why}")))?;
+        let loaded = (live.load)(bare, listing).map_err(|why| {
+            // A server says the same again until somebody has changed it.
+            let fault = WorldFault::upstream(format!("the list of tools cannot be used: {why}"));
+            *state.refused() = Some((Instant::now() + REST, fault.clone()));
+            fault
+        })?;
         self.replace(loaded);
         state.listed.store(true, Ordering::Release);
         Ok(())
@@ -86,5 +107,41 @@ impl Snapshot {
             *old = loaded;
         }
         *catalog = Box::leak(Box::new(Catalog { digest: catalog.digest, upstreams: upstreams.leak() }));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::AtomicU32;
+
+    use ptc_catalog::McpStdio;
+
+    use super::*;
+
+    #[test]
+    fn a_list_that_cannot_be_used_is_not_asked_for_at_every_call() {
+        static UPSTREAMS: [Upstream; 1] =
+            [Upstream { name: "u", description: "", transport: Transport::McpStdio(McpStdio::new("x")), tools: &[] }];
+        static CATALOG: Catalog = Catalog { digest: "", upstreams: &UPSTREAMS };
+        let snapshot = Snapshot::live(&CATALOG, Arc::new(|_, _| Err("it is odd".to_owned())));
+        let asked = AtomicU32::new(0);
+        let ask = || async {
+            asked.fetch_add(1, Ordering::Relaxed);
+            Ok(Listing {
+                era: ptc_catalog::Era::Handshake,
+                revision: "2025-11-25",
+                server_name: String::new(),
+                server_version: String::new(),
+                instructions: None,
+                tools: Vec::new(),
+            })
+        };
+        let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+        for _ in 0..3 {
+            let fault = runtime.block_on(snapshot.list("u", ask)).unwrap_err();
+            assert_eq!(fault.message, "the list of tools cannot be used: it is odd");
+        }
+        assert_eq!(asked.into_inner(), 1);
+        assert!(snapshot.is_unlisted("u"));
     }
 }

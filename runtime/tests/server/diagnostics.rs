@@ -1,5 +1,7 @@
 //! `lisp_debug` and trace files, of real servers.
 
+use std::os::unix::fs::PermissionsExt as _;
+
 use serde_json::{Value, json};
 
 use crate::Test;
@@ -76,6 +78,7 @@ fn what_stats_recent_and_get_tell() {
     assert_eq!(record["program"]["preview"], program);
     assert_eq!(record["program"]["sha256"], "9c6bb30db1f756e816b01069208fef1bf5c0ba9e6709114c1fe099411d54bb99");
     assert_eq!(record["context"], json!({ "a": { "type": "array", "count": 2 } }));
+    assert_eq!(record["protocol_version"], Value::Null, "it was never agreed on");
     assert_eq!((&record["result_bytes"], &record["prints_count"], &record["status"]), (&json!(8), &json!(1), &json!("ok")));
     let missing = debug(&mut server, &json!({ "op": "get", "request_id": "nope" }));
     assert_eq!((&missing["found"], missing.get("record")), (&json!(false), None));
@@ -143,6 +146,10 @@ fn a_file_for_each_call() {
     let events: Vec<&str> = files[0].iter().map(|line| line["event"].as_str().expect("its name")).collect();
     assert_eq!(events, ["call.start", "span", "span", "call.success"]);
     assert_eq!(files[0][0]["request_id"], "3");
+    for entry in std::fs::read_dir(&folder).expect("the folder is there") {
+        let mode = entry.and_then(|entry| entry.metadata()).expect("readable").permissions().mode();
+        assert_eq!(mode & 0o777, 0o600, "others may read it");
+    }
     assert_eq!((&files[0][1]["span"], &files[0][2]["span"]), (&json!("analyze"), &json!("eval")));
     let got = debug(&mut server, &json!({ "op": "get", "request_id": "5" }));
     assert_eq!((&got["source"], &got["record"][0]["event"]), (&json!("trace_file"), &json!("call.start")));

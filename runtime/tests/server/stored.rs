@@ -11,11 +11,25 @@ pub(crate) const TESTS: &[Test] = &[
     ("stored::programs_are_tools", programs_are_tools),
     ("stored::arguments_are_data_and_results_are_structured", arguments_are_data_and_results_are_structured),
     ("stored::schemas_refuse_on_both_sides", schemas_refuse_on_both_sides),
+    ("stored::a_costly_schema_takes_no_longer_than_a_program_may", a_costly_schema_takes_no_longer_than_a_program_may),
+    ("stored::near_and_other_tools_are_named", near_and_other_tools_are_named),
 ];
 
 const NUMBERS: &str = r#"{"type":"object","properties":{"a":{"type":"integer"},"b":{"type":"integer"}},"required":["a"],"additionalProperties":false}"#;
 
-/// A deployment with two programs.
+/// Doubles its work with each reference, without end.
+const COSTLY: &str = r##"{"properties":{"a":{"$ref":"#/$defs/a"}},"$defs":{
+"a":{"anyOf":[{"$ref":"#/$defs/b"},{"$ref":"#/$defs/b"},{"$ref":"#/$defs/b"},{"$ref":"#/$defs/b"},{"$ref":"#/$defs/b"},{"$ref":"#/$defs/b"}]},
+"b":{"anyOf":[{"$ref":"#/$defs/c"},{"$ref":"#/$defs/c"},{"$ref":"#/$defs/c"},{"$ref":"#/$defs/c"},{"$ref":"#/$defs/c"},{"$ref":"#/$defs/c"}]},
+"c":{"anyOf":[{"$ref":"#/$defs/d"},{"$ref":"#/$defs/d"},{"$ref":"#/$defs/d"},{"$ref":"#/$defs/d"},{"$ref":"#/$defs/d"},{"$ref":"#/$defs/d"}]},
+"d":{"anyOf":[{"$ref":"#/$defs/e"},{"$ref":"#/$defs/e"},{"$ref":"#/$defs/e"},{"$ref":"#/$defs/e"},{"$ref":"#/$defs/e"},{"$ref":"#/$defs/e"}]},
+"e":{"anyOf":[{"$ref":"#/$defs/f"},{"$ref":"#/$defs/f"},{"$ref":"#/$defs/f"},{"$ref":"#/$defs/f"},{"$ref":"#/$defs/f"},{"$ref":"#/$defs/f"}]},
+"f":{"anyOf":[{"$ref":"#/$defs/g"},{"$ref":"#/$defs/g"},{"$ref":"#/$defs/g"},{"$ref":"#/$defs/g"},{"$ref":"#/$defs/g"},{"$ref":"#/$defs/g"}]},
+"g":{"anyOf":[{"$ref":"#/$defs/h"},{"$ref":"#/$defs/h"},{"$ref":"#/$defs/h"},{"$ref":"#/$defs/h"},{"$ref":"#/$defs/h"},{"$ref":"#/$defs/h"}]},
+"h":{"anyOf":[{"$ref":"#/$defs/i"},{"$ref":"#/$defs/i"},{"$ref":"#/$defs/i"},{"$ref":"#/$defs/i"},{"$ref":"#/$defs/i"},{"$ref":"#/$defs/i"}]},
+"i":{"type":"string"}}}"##;
+
+/// A deployment with three programs.
 pub(crate) static DEPLOYMENT: Deployment = Deployment {
     name: "stored",
     compiler: "none",
@@ -23,6 +37,7 @@ pub(crate) static DEPLOYMENT: Deployment = Deployment {
     credentials: &[],
     catalog: &Catalog::EMPTY,
     programs: &[
+        StoredProgram { name: "costly", description: "", source: "data/a", digest: "sha256:0", args: COSTLY, output_schema: "" },
         StoredProgram {
             name: "plain-sum",
             description: "",
@@ -56,12 +71,12 @@ fn programs_are_tools() {
     let mut server = Peer::start_as("stored", &[]);
     let tools = ask(&mut server, "tools/list", &json!({}))["tools"].clone();
     let names: Vec<&str> = tools.as_array().into_iter().flatten().filter_map(|tool| tool["name"].as_str()).collect();
-    assert_eq!(names, ["lisp_eval", "plain-sum", "sum"]);
-    let sum = &tools[2];
+    assert_eq!(names, ["lisp_eval", "costly", "plain-sum", "sum"]);
+    let sum = &tools[3];
     assert_eq!((&sum["description"], &sum["inputSchema"]["required"]), (&"Adds.".into(), &json!(["a"])));
     assert_eq!(sum["_meta"]["ptc-compile/program"], "sha256:2");
     assert_eq!(sum["outputSchema"]["required"], json!(["sum"]));
-    assert_eq!(tools[1].get("outputSchema"), None);
+    assert_eq!(tools[2].get("outputSchema"), None);
 }
 
 fn arguments_are_data_and_results_are_structured() {
@@ -91,4 +106,31 @@ fn schemas_refuse_on_both_sides() {
     }
     let unknown = call(&mut server, "summ", &json!({}));
     assert_eq!(unknown["structuredContent"]["reason"], "unknown_tool");
+}
+
+fn a_costly_schema_takes_no_longer_than_a_program_may() {
+    let mut server = Peer::start_as("stored", &["--program-timeout-ms", "1", "--response-profile", "structured"]);
+    let answer = call(&mut server, "costly", &json!({ "a": 1 }));
+    assert_eq!(answer["structuredContent"]["reason"], "timeout", "{answer}");
+    assert_eq!(answer["structuredContent"]["message"], "the wall clock ran out while the arguments were checked");
+}
+
+fn near_and_other_tools_are_named() {
+    let all = "The tools of this server are `lisp_eval`, `costly`, `plain-sum` and `sum`.";
+    let more = "The tools of this server are `lisp_eval`, `lisp_session_…`, `lisp_debug`, `costly`, `plain-sum` and `sum`.";
+    let few: &[&str] = &["--response-profile", "structured"];
+    let flags: &[&str] = &["--response-profile", "structured", "--sessions", "--debug-tool"];
+    for (flags, name, feedback) in [
+        (few, "summ", "Did you mean `sum`?"),
+        (few, "another", all),
+        (few, "lisp_debug", "It is off: the server has to be started with --debug-tool."),
+        (few, "lisp_session_eval", "Sessions are off: the server has to be started with --sessions."),
+        (flags, "another", more),
+        (flags, "lisp_debugg", "Did you mean `lisp_debug`?"),
+        (flags, "lisp_session_evl", "Did you mean `lisp_session_eval`?"),
+    ] {
+        let answer = call(&mut Peer::start_as("stored", flags), name, &json!({}));
+        let said = answer["structuredContent"]["feedback"].as_str().unwrap_or_default();
+        assert_eq!(said, format!("unknown tool: {name}\n{feedback}"), "{answer}");
+    }
 }

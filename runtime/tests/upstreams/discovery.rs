@@ -136,3 +136,13 @@ fn answers_and_uses_are_bounded() {
     assert_eq!(ask(Discovery::Doc { reference: "fs/aa" }), r#""the doc""#);
     assert_eq!(ask(Discovery::Servers), "null", "the fourth is beyond the budget");
 }
+
+#[test]
+fn a_list_is_not_asked_for_without_a_call_to_make() {
+    let dead = upstream("dead", Transport::McpStdio(McpStdio::new("/no/such/program")), Vec::new());
+    let world = World::live(vec![dead], |settings| settings.max_calls_per_program = 1);
+    let program = world.program();
+    assert!(program.call("dead", "t", "{}").starts_with("upstream_unavailable: cannot start"));
+    assert!(program.call("dead", "t", "{}").starts_with("cap_exhausted: this program has made its 1 upstream calls"));
+    assert_eq!(program.0.calls().len(), 2);
+}

@@ -7,7 +7,8 @@ use ptc_catalog::{Annotations, Arg, Binding, Catalog, Deployment, Operation, Too
 use ptc_lisp::host::{Fault, Host, Reply, Waited};
 use ptc_lisp::{Value, json};
 use ptc_runtime::secrets::Secrets;
-use ptc_runtime::upstream::{CallRecord, OnDrift, Patience, ProgramHost, UpstreamSettings, Upstreams};
+use ptc_runtime::upstream::{CallRecord, Listing, OnDrift, Patience, ProgramHost, UpstreamSettings, Upstreams};
+use serde_json::value::RawValue;
 
 /// Upstreams and the thread that drives them.
 pub(crate) struct World {
@@ -64,6 +65,29 @@ impl World {
     }
 
     pub(crate) fn with(upstreams: Vec<Upstream>, credentials: Vec<Binding>, change: impl FnOnce(&mut UpstreamSettings)) -> World {
+        World::made(upstreams, credentials, change, Upstreams::new)
+    }
+
+    /// The same over a live catalog: what an upstream lists becomes tools that take anything.
+    pub(crate) fn live(upstreams: Vec<Upstream>, change: impl FnOnce(&mut UpstreamSettings)) -> World {
+        let load = |bare: &'static Upstream, listing: Listing| {
+            let named = |raw: &Box<RawValue>| {
+                let name = json::decode(raw.get().as_bytes()).ok()?.get("name")?.as_str()?.to_owned();
+                Some(Tool { definition: raw.get().to_owned().leak(), ..tool(name.leak()) })
+            };
+            Ok(upstream(bare.name, bare.transport.clone(), listing.tools.iter().filter_map(named).collect()))
+        };
+        World::made(upstreams, Vec::new(), change, |deployment, secrets, settings| {
+            Upstreams::live(deployment, secrets, settings, Arc::new(load))
+        })
+    }
+
+    fn made(
+        upstreams: Vec<Upstream>,
+        credentials: Vec<Binding>,
+        change: impl FnOnce(&mut UpstreamSettings),
+        make: impl FnOnce(&'static Deployment, Secrets, UpstreamSettings) -> Arc<Upstreams>,
+    ) -> World {
         let deployment = deployment(upstreams, credentials);
         let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
@@ -77,7 +101,7 @@ impl World {
         // Most peers list no tools; what becomes of those that do has tests of its own.
         settings.on_drift = OnDrift::Off;
         change(&mut settings);
-        let upstreams = Upstreams::new(deployment, secrets, settings);
+        let upstreams = make(deployment, secrets, settings);
         World { upstreams, handle, stop: Some(stop), thread: Some(thread) }
     }
 

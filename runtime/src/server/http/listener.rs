@@ -13,6 +13,7 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpListener;
 use tokio::sync::{Semaphore, watch};
 
+use super::outlet::Outlet;
 use super::{Site, route};
 use crate::log::{self, Level};
 
@@ -122,10 +123,10 @@ where
     S: AsyncRead + AsyncWrite + Unpin,
 {
     let mut builder = http1::Builder::new();
-    // The same time for a whole head as for a body: who sends a byte a second is cut off.
+    // The same time for a whole head as for a body and for an answer: who sends or takes a byte a second is cut off.
     builder.timer(TokioTimer::new()).header_read_timeout(site.settings.request_timeout).max_buf_size(READ_AHEAD);
     let serving = builder.serve_connection(
-        TokioIo::new(stream),
+        TokioIo::new(Outlet::new(stream, site.settings.request_timeout)),
         service_fn(|request| {
             let site = Arc::clone(&site);
             async move { Ok::<_, Infallible>(route::respond(&site, peer, request).await) }

@@ -5,6 +5,7 @@
 //! - [`guard`]: who may ask, in which form: `Host`, `Origin`, media types.
 //! - [`auth`]: bearer tokens, and addresses that guess at them.
 //! - [`body`]: reading within bounds of size and time.
+//! - [`outlet`]: writing within a bound of time.
 //! - [`post`]: a message to the dispatcher, its answer back.
 //! - [`mirror`]: headers of the stateless era that repeat what the body says.
 //! - `tls`: HTTPS, where the feature `https-server` is on.
@@ -17,6 +18,7 @@ pub mod body;
 pub mod guard;
 pub mod listener;
 pub mod mirror;
+pub mod outlet;
 pub mod post;
 pub mod route;
 pub mod sessions;
@@ -34,13 +36,18 @@ use super::Server;
 use super::in_flight::InFlight;
 use crate::settings::HttpSettings;
 use auth::Gate;
+use body::Reading;
 use sessions::ProtocolSessions;
+
+/// Bytes of bodies that are being read at a time, of all connections; a body of the largest size always fits.
+const MOST_READING: usize = 64 * 1024 * 1024;
 
 /// What all connections share.
 pub struct Site {
     server: Arc<Server>,
     settings: HttpSettings,
     max_body_bytes: usize,
+    reading: Reading,
     instance: String,
     /// Begins the ids of this process's requests.
     id_prefix: String,
@@ -57,8 +64,10 @@ impl Site {
     pub fn new(server: Arc<Server>) -> std::io::Result<Arc<Site>> {
         let settings = server.settings().http.clone();
         let instance = settings.instance_label.clone().unwrap_or_else(host_name);
+        let max_body_bytes = settings.max_body_bytes.unwrap_or(server.settings().max_frame_bytes);
         Ok(Arc::new(Site {
-            max_body_bytes: settings.max_body_bytes.unwrap_or(server.settings().max_frame_bytes),
+            max_body_bytes,
+            reading: Reading::new(MOST_READING.max(max_body_bytes)),
             instance,
             id_prefix: crate::random::text::<6>()?,
             next_id: AtomicU64::new(1),

@@ -18,7 +18,7 @@ use crate::diagnostics::Origin;
 use crate::evaluation::Reason;
 use crate::profile::answer;
 use crate::protocol::message::{self, Message, Params};
-use crate::protocol::reply::{ErrorBody, METHOD_NOT_FOUND, SERVER_ERROR};
+use crate::protocol::reply::{ErrorBody, METHOD_NOT_FOUND, SERVER_ERROR, UNSUPPORTED_PROTOCOL_VERSION};
 use crate::protocol::revision::Era;
 use crate::server::Caller;
 use crate::server::caller::{Answer, Answers};
@@ -75,8 +75,13 @@ impl Drop for Hangup {
 }
 
 /// Answers a body that was posted.
-pub(super) async fn answer(site: &Arc<Site>, owner: &Owner, headers: &HeaderMap, body: &Bytes, noted: &mut Noted) -> Reply {
-    let asked = match begin(site, owner, headers, body, noted) {
+pub(super) async fn answer(site: &Arc<Site>, owner: Owner, headers: &HeaderMap, body: Bytes, noted: &mut Noted) -> Reply {
+    let begun = if site.server.takes_time() {
+        begin_aside(site, owner, headers, body, noted).await
+    } else {
+        begin(site, &owner, headers, &body, noted)
+    };
+    let asked = match begun {
         Begun::Done(reply) => return reply,
         Begun::Asked(asked) => asked,
     };
@@ -94,6 +99,19 @@ pub(super) async fn answer(site: &Arc<Site>, owner: &Owner, headers: &HeaderMap,
     match asked.opened {
         Some(id) => reply.with(SESSION_ID.clone(), &id),
         None => reply,
+    }
+}
+
+/// [`begin`] on a thread of its own: all connections share the one that is not to wait for files.
+async fn begin_aside(site: &Arc<Site>, owner: Owner, headers: &HeaderMap, body: Bytes, noted: &mut Noted) -> Begun {
+    let (site, headers, mut aside) = (Arc::clone(site), headers.clone(), noted.clone());
+    let begun = tokio::task::spawn_blocking(move || (begin(&site, &owner, &headers, &body, &mut aside), aside));
+    match begun.await {
+        Ok((begun, aside)) => {
+            *noted = aside;
+            begun
+        }
+        Err(_) => Begun::Done(Reply::empty(StatusCode::INTERNAL_SERVER_ERROR)),
     }
 }
 
@@ -141,8 +159,14 @@ fn notification(
     params: &Params<'_>,
     noted: &mut Noted,
 ) -> Begun {
+    let era = mirror::era(headers, method, params);
+    if let Err(body) = &era
+        && body.code == UNSUPPORTED_PROTOCOL_VERSION
+    {
+        return Begun::Done(Reply::json(StatusCode::BAD_REQUEST, Answer::error("null", body).line));
+    }
     // In the stateless era none of them concerns anything here: a call is cancelled by closing its connection.
-    if mirror::era(headers, method, params).is_ok_and(|era| era == Era::Handshake) {
+    if era.is_ok_and(|era| era == Era::Handshake) {
         match enter(site, owner, headers, noted) {
             Ok(calls) => {
                 let caller = Caller { owner: Arc::clone(&owner.id), calls, origin: None };

@@ -34,7 +34,7 @@ pub(super) struct Reply {
 }
 
 /// What a log line says of a request beside its answer.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(super) struct Noted {
     pub(super) request_id: String,
     pub(super) owner: Option<Arc<str>>,
@@ -107,9 +107,7 @@ async fn endpoint(site: &Arc<Site>, peer: IpAddr, request: Request<Incoming>, no
         _ => return not_allowed("POST, DELETE"),
     }
     if site.is_draining() {
-        let body = ErrorBody::new(SERVER_ERROR, "server draining");
-        let reply = Reply::json(StatusCode::SERVICE_UNAVAILABLE, Answer::error("null", &body).line);
-        return reply.with(RETRY_AFTER, "1").with(CONNECTION, "close");
+        return unavailable("server draining");
     }
     if !guard::is_json(headers) {
         return Reply::text(StatusCode::UNSUPPORTED_MEDIA_TYPE, "unsupported media type");
@@ -117,9 +115,12 @@ async fn endpoint(site: &Arc<Site>, peer: IpAddr, request: Request<Incoming>, no
     if !guard::takes_json(headers) {
         return Reply::text(StatusCode::NOT_ACCEPTABLE, "answers are application/json");
     }
-    match body::read(body, site.max_body_bytes, site.settings.request_timeout).await {
+    match body::read(body, site.max_body_bytes, site.settings.request_timeout, &site.reading).await {
+        // Reading may have taken its time.
+        Ok(_) if site.is_draining() => unavailable("server draining"),
         Ok(body) if body.is_empty() => Reply::text(StatusCode::BAD_REQUEST, "empty body"),
-        Ok(body) => post::answer(site, &owner, headers, &body, noted).await,
+        Ok(body) => post::answer(site, owner, headers, body, noted).await,
+        Err(Unread::Crowded) => unavailable("server busy: too many requests are being read"),
         Err(Unread::TooLarge) => Reply::text(StatusCode::PAYLOAD_TOO_LARGE, "payload too large").with(CONNECTION, "close"),
         Err(Unread::TooSlow) => Reply::text(StatusCode::REQUEST_TIMEOUT, "request timeout").with(CONNECTION, "close"),
         Err(Unread::Broken) => Reply::text(StatusCode::BAD_REQUEST, "broken body"),
@@ -164,6 +165,13 @@ fn ready(site: &Site) -> Reply {
         members.insert("instance".into(), site.instance.as_str().into());
     }
     Reply::json(status, body.to_string())
+}
+
+/// The same request may be sent again soon, by another connection.
+fn unavailable(sentence: &'static str) -> Reply {
+    let body = ErrorBody::new(SERVER_ERROR, sentence);
+    let reply = Reply::json(StatusCode::SERVICE_UNAVAILABLE, Answer::error("null", &body).line);
+    reply.with(RETRY_AFTER, "1").with(CONNECTION, "close")
 }
 
 fn only_get(method: &Method) -> Option<Reply> {

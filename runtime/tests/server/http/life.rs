@@ -1,5 +1,6 @@
 //! What a listening server does over time: sessions, limits, cancellation, the end.
 
+use std::io::{ErrorKind, Write as _};
 use std::time::{Duration, Instant};
 
 use rustix::process::Signal;
@@ -16,7 +17,12 @@ pub(super) const TESTS: &[Test] = &[
     ("http::shutdown_is_for_one_session", shutdown_is_for_one_session),
     ("http::guessing_tokens_is_answered_with_silence", guessing_tokens_is_answered_with_silence),
     ("http::large_and_slow_requests_are_cut_off", large_and_slow_requests_are_cut_off),
+    ("http::who_does_not_read_loses_the_connection", who_does_not_read_loses_the_connection),
+    ("http::bodies_are_bounded_together", bodies_are_bounded_together),
     ("http::sigterm_drains", sigterm_drains),
+    ("http::what_is_read_while_draining_is_refused", what_is_read_while_draining_is_refused),
+    ("http::secrets_in_arguments_are_shown_to_nobody", secrets_in_arguments_are_shown_to_nobody),
+    ("http::a_slow_disk_stops_nobody_else", a_slow_disk_stops_nobody_else),
     ("http::log_lines_have_hashes_only", log_lines_have_hashes_only),
     ("http::settings_that_contradict_each_other", settings_that_contradict_each_other),
     ("http::pipelined_requests_are_held_back", pipelined_requests_are_held_back),
@@ -25,6 +31,7 @@ pub(super) const TESTS: &[Test] = &[
 ];
 
 const ENDLESS: &str = "(loop [i 0] (recur (inc i)))";
+const WRONG: &str = "a-wrong-token-0123456789-0123456789-0123456789";
 const PATIENT: &[&str] = &["--program-timeout-ms", "600000", "--max-concurrent-calls", "8"];
 
 fn with<'a>(more: &[&'a str]) -> Vec<&'a str> {
@@ -161,8 +168,10 @@ fn shutdown_is_for_one_session() {
 fn guessing_tokens_is_answered_with_silence() {
     let site = Site::start(&["--http-auth-token", TOKEN, "--http-auth-rate-limit-max-failures", "3"]);
     let mut client = site.client();
+    client.token = Some(WRONG);
     for _ in 0..3 {
-        assert_eq!(client.initialize().status, 401);
+        let refused = client.initialize();
+        assert_eq!((refused.status, refused.header("www-authenticate")), (401, Some("Bearer error=\"invalid_token\"")));
     }
     // Not even the right token is heard now.
     client.token = Some(TOKEN);
@@ -171,9 +180,13 @@ fn guessing_tokens_is_answered_with_silence() {
     assert!(blocked.status == 429 && (1..=60).contains(&seconds), "{blocked:?}");
     assert_eq!(blocked.header("www-authenticate"), None);
     assert_eq!(client.ask("GET", "/health", &[], "").status, 200);
-    // The token is in no line of the log.
+    // Neither token is in a line of the log.
     let mut site = site;
     assert_eq!(site.logged("http_auth_rate_limited")["source"], "127.0.0.1");
+    site.signal(Signal::TERM);
+    let (status, log) = site.end();
+    assert!(status.success() && log.len() > 4);
+    assert!(log.iter().all(|line| !line.contains(TOKEN) && !line.contains(WRONG)), "{log:?}");
 }
 
 fn large_and_slow_requests_are_cut_off() {
@@ -201,21 +214,84 @@ fn large_and_slow_requests_are_cut_off() {
     assert!(client.try_receive().is_none_or(|answer| answer.status == 431));
 }
 
+/// Writes until the server has closed the connection.
+fn until_closed(client: &mut Client) {
+    let before = Instant::now();
+    let stream = client.stream.get_mut();
+    stream.set_write_timeout(Some(Duration::from_millis(100))).expect("a socket takes it");
+    loop {
+        match stream.write_all(b"x") {
+            Err(why) if matches!(why.kind(), ErrorKind::BrokenPipe | ErrorKind::ConnectionReset) => return,
+            Err(why) if !matches!(why.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) => panic!("{why}"),
+            _ => assert!(before.elapsed() < Duration::from_secs(30), "the connection is kept"),
+        }
+    }
+}
+
+fn who_does_not_read_loses_the_connection() {
+    let site = Site::start(&["--http-request-timeout-ms", "300"]);
+    let mut client = site.connected();
+    let session = client.session.clone().expect("a session");
+    let body = call(1, "(apply str (repeat 8000 \"x\"))").to_string();
+    let one = format!(
+        "POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Length: {}\r\nMcp-Session-Id: {session}\r\n\r\n{body}",
+        body.len()
+    );
+    let stream = client.stream.get_mut();
+    stream.set_write_timeout(Some(Duration::from_millis(100))).expect("a socket takes it");
+    while stream.write_all(one.repeat(200).as_bytes()).is_ok() {}
+    until_closed(&mut client);
+    assert_eq!(site.connected().eval("1"), "user=> 1");
+}
+
+fn bodies_are_bounded_together() {
+    const MIB: usize = 1024 * 1024;
+    let site = Site::start(&["--http-max-body-bytes", "16777216", "--http-request-timeout-ms", "60000"]);
+    let (length, part) = ((16 * MIB).to_string(), "x".repeat(16 * MIB));
+    let begin = |bytes: usize| {
+        let mut client = site.client();
+        client.send("POST", "/mcp", &[("Content-Length", &length)], "");
+        // Who is refused is not read to the end.
+        let _ = client.stream.get_mut().write_all(&part.as_bytes()[..bytes]);
+        client
+    };
+    // An answer may be lost with what was sent behind it: then the question is asked again.
+    let answered = |bytes: usize, status: u16| {
+        let answers = std::iter::repeat_with(|| begin(bytes).try_receive()).take(200);
+        answers.flatten().find(|answer| answer.status == status).expect("there is such an answer")
+    };
+    let reading: Vec<Client> = (0..4).map(|_| begin(15 * MIB)).collect();
+    let refused = answered(15 * MIB, 503);
+    assert_eq!((refused.header("retry-after"), refused.header("connection")), (Some("1"), Some("close")));
+    assert!(refused.body.contains("too many requests are being read"), "{refused:?}");
+    // Small ones find their place, and whoever goes gives back what it had.
+    assert_eq!(site.connected().eval("1"), "user=> 1");
+    drop(reading);
+    assert!(answered(16 * MIB, 400).body.contains("-32700"), "it is no JSON");
+}
+
 fn sigterm_drains() {
+    // What runs goes on; what is new is refused, and a balancer is told.
+    let mut site = Site::start(PATIENT);
+    let (mut client, mut late) = (site.connected(), site.client());
+    hold(&mut client, |client| client.send_eval(1, ENDLESS));
+    site.signal(Signal::TERM);
+    site.logged("draining");
+    let ready = late.ask("GET", "/ready", &[], "");
+    assert!(ready.status == 503 && ready.body.contains("draining"), "{ready:?}");
+    let refused = late.initialize();
+    assert!(refused.status == 503 && refused.body.contains("server draining"), "{refused:?}");
+    assert!(!client.is_answered_within(Duration::from_millis(50)));
+    assert_eq!(site.beside(&client).ask("DELETE", "/mcp", &[], "").status, 204);
+    assert!(client.receive().text().starts_with("cancelled"));
+    assert!(site.end().0.success());
+
     let mut site = Site::start(PATIENT);
     let mut client = site.connected();
     client.send_eval(1, "(loop [i 0] (when (< i 3000000) (recur (inc i))))");
     while site.connected().ask("GET", "/ready", &[], "").status != 200 {}
     site.signal(Signal::TERM);
     site.logged("draining");
-    // What runs ends; what is new is refused, and a balancer is told.
-    let mut late = site.client();
-    let ready = late.ask("GET", "/ready", &[], "");
-    if ready.status != 0 {
-        assert!(ready.status == 503 && ready.body.contains("draining"), "{ready:?}");
-        let refused = late.initialize();
-        assert!(refused.status == 503 && refused.body.contains("server draining"), "{refused:?}");
-    }
     assert_eq!(client.receive().text(), "user=> nil");
     assert!(site.end().0.success());
 
@@ -230,6 +306,84 @@ fn sigterm_drains() {
     assert!(client.receive().text().starts_with("cancelled"));
     assert!(other.receive().text().starts_with("cancelled"));
     assert!(site.end().0.success());
+}
+
+fn what_is_read_while_draining_is_refused() {
+    let mut site = Site::start(PATIENT);
+    let (mut running, mut client) = (site.connected(), site.connected());
+    hold(&mut running, |running| running.send_eval(1, ENDLESS));
+    let body = call(2, "1").to_string();
+    let (half, rest) = body.split_at(20);
+    client.send("POST", "/mcp", &[("Content-Length", &body.len().to_string())], half);
+    // Its head has been read when a request behind it on the same thread is answered.
+    assert_eq!(site.connected().eval("1"), "user=> 1");
+    site.signal(Signal::TERM);
+    site.logged("draining");
+    client.write(rest.as_bytes());
+    let refused = client.receive();
+    assert!(refused.status == 503 && refused.body.contains("server draining"), "{refused:?}");
+}
+
+fn secrets_in_arguments_are_shown_to_nobody() {
+    let args = ["--http", "--http-port", "0", "--http-auth-token", TOKEN, "--debug-tool", "--response-profile", "structured"];
+    let site = Site::of(crate::peer::server("stored").args(args));
+    let mut client = site.client();
+    client.token = Some(TOKEN);
+    client.initialize();
+    let mut ask = |id: serde_json::Value, name: &str, arguments: serde_json::Value| {
+        let params = json!({ "name": name, "arguments": arguments });
+        client.post(&json!({ "jsonrpc": "2.0", "id": id, "method": "tools/call", "params": params })).body
+    };
+    for (id, name, arguments) in [
+        (1, "sum", json!({ "a": TOKEN })),
+        (2, "sum", json!({ "a": 1, TOKEN: 1 })),
+        (3, "lisp_eval", json!({ "program": "1", "context": { format!("{TOKEN}/x"): 1 } })),
+        (4, "lisp_eval", json!({ "program": "1", "output_schema": { TOKEN: 1 } })),
+        (5, TOKEN, json!({})),
+        (6, "lisp_debug", json!({ "op": TOKEN })),
+        (7, "lisp_debug", json!({ "op": "get", "request_id": TOKEN })),
+        (8, "lisp_eval", json!({ "program": format!("(fail \"{TOKEN}\")") })),
+    ] {
+        let answer = ask(json!(id), name, arguments);
+        assert!(!answer.contains(TOKEN) && answer.contains("[REDACTED]"), "{answer}");
+    }
+    ask(json!(TOKEN), "lisp_eval", json!({ "program": "1" }));
+    ask(json!("9".repeat(5000)), "lisp_eval", json!({ "program": "1" }));
+    let recent = ask(json!(10), "lisp_debug", json!({ "op": "recent" }));
+    assert!(!recent.contains(TOKEN), "{recent}");
+    let recent: serde_json::Value = serde_json::from_str(&recent).expect("JSON");
+    let calls = &recent["result"]["structuredContent"]["calls"];
+    assert_eq!((&calls[0]["request_id"], &calls[1]["request_id"]), (&json!("9".repeat(256)), &json!("[REDACTED]")));
+    assert_eq!(calls[0]["protocol_version"], "2025-11-25");
+    for id in 1..5 {
+        let record = ask(json!(11), "lisp_debug", json!({ "op": "get", "request_id": id.to_string() }));
+        assert!(!record.contains(TOKEN) && record.contains("[REDACTED]"), "{record}");
+    }
+}
+
+fn a_slow_disk_stops_nobody_else() {
+    let folder = std::env::temp_dir().join(format!("ptc-slow-{}", std::process::id()));
+    let _ = std::fs::remove_dir_all(&folder);
+    std::fs::create_dir_all(&folder).expect("a folder");
+    let site = Site::start(&["--debug-tool", "--response-profile", "slim", "--trace-dir", folder.to_str().expect("plain text")]);
+    let debug = |op: serde_json::Value| {
+        let params = json!({ "name": "lisp_debug", "arguments": op });
+        json!({ "jsonrpc": "2.0", "id": "d", "method": "tools/call", "params": params })
+    };
+    let mut client = site.connected();
+    client.eval("1");
+    // Reading a pipe that nobody writes to takes for ever.
+    let file = std::fs::read_dir(&folder).expect("a folder").next().expect("a trace").expect("readable").path();
+    std::fs::remove_file(&file).expect("it is there");
+    rustix::fs::mkfifoat(rustix::fs::CWD, &file, rustix::fs::Mode::RUSR | rustix::fs::Mode::WUSR).expect("a pipe");
+    client.send("POST", "/mcp", &[], &debug(json!({ "op": "get", "request_id": "1" })).to_string());
+    assert!(!client.is_answered_within(Duration::from_millis(100)));
+    let mut other = site.connected();
+    assert_eq!(other.eval("(+ 1 2)"), "user=> 3");
+    assert!(other.post(&debug(json!({ "op": "stats" }))).body.contains("ring_count"));
+    std::fs::write(&file, "{\"event\":\"late\"}\n").expect("somebody reads");
+    assert!(client.receive().body.contains("late"));
+    let _ = std::fs::remove_dir_all(&folder);
 }
 
 fn log_lines_have_hashes_only() {

@@ -160,13 +160,16 @@ impl Client {
         self.try_receive().expect("an answer comes")
     }
 
-    /// The next answer; `None` where the server closed the connection.
+    /// The next answer; `None` where the server closed the connection. Fails where it does neither in time.
     pub(crate) fn try_receive(&mut self) -> Option<Answer> {
         let mut lines = Vec::new();
         loop {
             let mut line = String::new();
-            if self.stream.read_line(&mut line).ok()? == 0 {
-                return None;
+            match self.stream.read_line(&mut line) {
+                Ok(0) => return None,
+                Ok(_) => {}
+                Err(why) if why.kind() == std::io::ErrorKind::ConnectionReset => return None,
+                Err(why) => panic!("neither an answer nor the end: {why}"),
             }
             let line = line.trim_end().to_owned();
             if line.is_empty() {

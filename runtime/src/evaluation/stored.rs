@@ -1,0 +1,69 @@
+//! Stored programs, made ready once: by the first call.
+
+use std::sync::{Arc, OnceLock};
+
+use litemap::LiteMap;
+use ptc_catalog::StoredProgram;
+use ptc_lisp::{Error, Program};
+
+use super::{Failure, validated};
+use crate::schema::Schema;
+
+/// A stored program, ready to run any number of times.
+#[derive(Debug)]
+pub(super) struct Ready {
+    pub(super) program: Arc<Program>,
+    pub(super) args: Schema,
+    /// Where it has one.
+    pub(super) output: Option<Arc<Schema>>,
+}
+
+/// Every stored program of a deployment, by name.
+pub(super) struct StoredPrograms(LiteMap<&'static str, OnceLock<Result<Ready, Failure>>>);
+
+impl StoredPrograms {
+    /// None is made ready yet: a server starts at once, however many it has.
+    pub(super) fn new(programs: &'static [StoredProgram]) -> StoredPrograms {
+        StoredPrograms(programs.iter().map(|program| (program.name, OnceLock::new())).collect())
+    }
+
+    /// The program, made ready where it is not; `explain` says what is wrong with its text.
+    pub(super) fn get(
+        &self,
+        program: &'static StoredProgram,
+        explain: impl FnOnce(&Error) -> Failure,
+    ) -> Result<&Ready, Failure> {
+        let unknown = || Failure::plain(super::Reason::ArgsError, format!("there is no program {}", program.name));
+        let place = self.0.get(program.name).ok_or_else(unknown)?;
+        let ready = place.get_or_init(|| {
+            let output = Some(program.output_schema).filter(|text| !text.is_empty());
+            let output = output.map(|text| validated::stored_schema(program, "results", text).map(Arc::new));
+            Ok(Ready {
+                args: validated::stored_schema(program, "arguments", program.args)?,
+                output: output.transpose()?,
+                program: Arc::new(Program::compile(program.source).map_err(|error| explain(&error))?),
+            })
+        });
+        ready.as_ref().map_err(Clone::clone)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_program_is_made_ready_once() {
+        static PROGRAMS: [StoredProgram; 2] = [stored("good", "{}"), stored("bad", "{")];
+        const fn stored(name: &'static str, args: &'static str) -> StoredProgram {
+            StoredProgram { name, description: "", source: "(+ 1 2)", digest: "", args, output_schema: "{}" }
+        }
+        let programs = StoredPrograms::new(&PROGRAMS);
+        let explain = |error: &Error| Failure::plain(super::super::Reason::ParseError, error.message.clone());
+        let [good, bad] = &PROGRAMS;
+        let first: *const Ready = programs.get(good, explain).unwrap();
+        assert!(std::ptr::eq(first, programs.get(good, explain).unwrap()));
+        let refused = programs.get(bad, explain).unwrap_err();
+        assert!(refused.message.starts_with("the program bad has an unusable schema of arguments: "), "{}", refused.message);
+    }
+}
