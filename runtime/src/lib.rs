@@ -28,9 +28,12 @@
 //! - [`session`]: definitions and results that outlive a call.
 //! - [`profile`], [`describe`]: what comes back; what the tool says of itself.
 //! - [`upstream`], [`discovery`], [`secrets`]: upstream clients, the catalog as programs see it, credentials and redaction.
+//! - [`agentic`]: `lisp_task`, for which a model of the server writes programs.
 //! - [`diagnostics`]: what calls left behind: `lisp_debug`, trace files.
 //! - [`digest`]: SHA-256. [`log`]: lines on standard error; [`random`]: names that nobody can guess.
 
+#[cfg(feature = "agentic")]
+pub mod agentic;
 pub mod alloc;
 pub mod command;
 pub mod describe;

@@ -6,11 +6,13 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use ptc_catalog::StoredProgram;
+use ptc_catalog::{Binding, StoredProgram};
 use tokio::runtime::Runtime;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use super::Origin;
+#[cfg(feature = "agentic")]
+use crate::agentic::{Plan, Planner, client::Client};
 use crate::evaluation::Evaluator;
 use crate::log::{self, Level};
 use crate::pool::Pool;
@@ -60,9 +62,14 @@ pub(super) enum Ended<T> {
 impl Host {
     /// Resolves secrets and prepares upstreams; connects to them only where the settings ask for it.
     pub(super) fn new(origin: &Origin, settings: &Settings) -> Result<Host, NoHost> {
+        Host::with(origin, settings, None)
+    }
+
+    /// The same with a secret of the server's own.
+    pub(super) fn with(origin: &Origin, settings: &Settings, own: Option<&'static Binding>) -> Result<Host, NoHost> {
         let deployment = origin.deployment;
         let config_dir = settings.config_dir();
-        let secrets = Secrets::resolve(deployment, &config_dir).map_err(NoHost::Secrets)?;
+        let secrets = Secrets::resolve_with(deployment, own, &config_dir).map_err(NoHost::Secrets)?;
         let mut redactor = secrets.redactor();
         if let Some(token) = &settings.http.auth_token {
             redactor = redactor.with(token.text());
@@ -121,6 +128,13 @@ impl Host {
     /// written the answer.
     pub(super) fn pool(calls: usize) -> Pool {
         Pool::new(ptc_lisp::STACK_BYTES + ptc_lisp::STACK_SLACK_BYTES, calls + 1)
+    }
+
+    /// What runs tasks by a plan.
+    #[cfg(feature = "agentic")]
+    pub(super) fn planner(&self, plan: Plan, settings: &Settings) -> Result<Arc<Planner>, String> {
+        let client = Client::new(&plan, self.upstreams.secrets(), self.upstreams.extra_roots())?;
+        Ok(Planner::new(plan, client, self.evaluator(settings), self.redactor(), self.runtime.handle().clone()))
     }
 
     /// The upstreams.

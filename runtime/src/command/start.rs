@@ -9,6 +9,12 @@ use tokio::sync::Notify;
 
 use super::host::{Ended, Host};
 use super::{Origin, unusable};
+#[cfg(feature = "agentic")]
+use crate::agentic::{Plan, Planner, tool};
+#[cfg(feature = "agentic")]
+use crate::digest::{hex, sha256};
+#[cfg(feature = "agentic")]
+use crate::log::Field;
 use crate::log::{self, Level};
 use crate::server::caller::Answers;
 use crate::server::outbox::Outbox;
@@ -21,14 +27,34 @@ const LAST_ANSWERS: Duration = Duration::from_secs(1);
 /// Serves.
 pub(super) fn run(origin: &Origin, settings: Settings) -> ExitCode {
     let deployment = origin.deployment;
-    let host = match Host::new(origin, &settings) {
+    #[cfg(feature = "agentic")]
+    let plan = match settings.agentic.on.then(|| Plan::new(deployment, &settings)).transpose() {
+        Ok(plan) => plan,
+        Err(why) => return unusable(deployment.name, &why),
+    };
+    #[cfg(feature = "agentic")]
+    let host = Host::with(origin, &settings, plan.as_ref().and_then(|plan| plan.key));
+    #[cfg(not(feature = "agentic"))]
+    let host = Host::new(origin, &settings);
+    let host = match host {
         Ok(host) => host,
         Err(why) => return unusable(deployment.name, &why.sentences()),
+    };
+    #[cfg(feature = "agentic")]
+    let planner = match plan.map(|plan| planner(&host, plan, &settings)).transpose() {
+        Ok(planner) => planner,
+        Err(why) => {
+            host.shut_down();
+            return unusable(deployment.name, &[why]);
+        }
     };
     let evaluator = host.evaluator(&settings);
     let pool = Host::pool(settings.max_concurrent_calls);
     let over_http = settings.http.on;
-    let server = Arc::new(Server::new(deployment, settings, evaluator, host.redactor(), pool));
+    let server = Server::new(deployment, settings, evaluator, host.redactor(), pool);
+    #[cfg(feature = "agentic")]
+    let server = server.with_planner(planner);
+    let server = Arc::new(server);
     let ended = if over_http { http(deployment, server, host) } else { standard(deployment, &server, host) };
     match ended {
         Ok(reason) => {
@@ -37,6 +63,30 @@ pub(super) fn run(origin: &Origin, settings: Settings) -> ExitCode {
         }
         Err(fault) => unusable(deployment.name, &[fault]),
     }
+}
+
+/// What runs tasks, and a line that says how: of texts their size and digest only.
+#[cfg(feature = "agentic")]
+fn planner(host: &Host, plan: Plan, settings: &Settings) -> Result<Arc<Planner>, String> {
+    let planner = host.planner(plan, settings)?;
+    let plan = planner.plan();
+    let summary = tool::told(plan, host.upstreams().catalog());
+    let bytes = |text: &Option<String>| text.as_ref().map_or(0, |text| text.len() as u64);
+    log::record(
+        Level::Info,
+        "tasks",
+        &[
+            ("model", Field::Text(&plan.model.shown)),
+            ("endpoint", Field::Text(&plan.model.base_url)),
+            ("max_turns", Field::Number(plan.max_turns.into())),
+            ("retry_turns", Field::Number(plan.retry_turns.into())),
+            ("prefix_bytes", Field::Number(bytes(&plan.prefix))),
+            ("suffix_bytes", Field::Number(bytes(&plan.suffix))),
+            ("summary_bytes", Field::Number(summary.len() as u64)),
+            ("summary_sha256", Field::Text(&hex(&sha256(summary.as_bytes())))),
+        ],
+    );
+    Ok(planner)
 }
 
 /// Serves standard input and output; what ended it.

@@ -8,7 +8,7 @@ use crate::settings::{CatalogMode, Settings};
 
 /// How much is said of each tool, from most to least.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Detail {
+pub(crate) enum Detail {
     /// Name, arguments and description.
     Described,
     /// Name and arguments.
@@ -23,19 +23,27 @@ const DESCRIPTION_CHARS: usize = 120;
 /// The catalog's part of the description.
 pub fn render(catalog: &Catalog, settings: &Settings) -> String {
     match settings.catalog_mode {
-        CatalogMode::Lazy => list(catalog, Detail::Upstreams),
-        CatalogMode::Inline => list(catalog, Detail::Described),
+        CatalogMode::Lazy => list(catalog, Detail::Upstreams, &unsaid),
+        CatalogMode::Inline => list(catalog, Detail::Described, &unsaid),
         // Counted first: the list of a large catalog is never even built.
-        CatalogMode::Auto if catalog.tool_count() > settings.catalog_inline_max_tools => list(catalog, Detail::Upstreams),
+        CatalogMode::Auto if catalog.tool_count() > settings.catalog_inline_max_tools => {
+            list(catalog, Detail::Upstreams, &unsaid)
+        }
         CatalogMode::Auto => [Detail::Described, Detail::Arguments]
             .into_iter()
-            .map(|detail| list(catalog, detail))
+            .map(|detail| list(catalog, detail, &unsaid))
             .find(|text| text.chars().count() <= settings.catalog_inline_max_chars)
-            .unwrap_or_else(|| list(catalog, Detail::Upstreams)),
+            .unwrap_or_else(|| list(catalog, Detail::Upstreams, &unsaid)),
     }
 }
 
-fn list(catalog: &Catalog, detail: Detail) -> String {
+/// Nothing of what tools give back.
+fn unsaid(_: &Tool) -> String {
+    String::new()
+}
+
+/// The catalog as a list; `gives` is what follows a tool's arguments.
+pub(crate) fn list(catalog: &Catalog, detail: Detail, gives: &dyn Fn(&Tool) -> String) -> String {
     let mut text = String::from("Upstreams:");
     for upstream in catalog.upstreams {
         let _ = match upstream.tools.len() {
@@ -51,7 +59,7 @@ fn list(catalog: &Catalog, detail: Detail) -> String {
             continue;
         }
         for tool in upstream.tools {
-            let _ = write!(text, "\n  - {}{}", tool.name, arguments(tool));
+            let _ = write!(text, "\n  - {}{}{}", tool.name, arguments(tool), gives(tool));
             if detail == Detail::Described && !tool.description.is_empty() {
                 let _ = write!(text, " - {}", line(tool.description));
             }

@@ -9,7 +9,7 @@ pub mod text;
 
 use std::borrow::Cow;
 
-use ptc_catalog::{Deployment, StoredProgram};
+use ptc_catalog::{Annotations, Catalog, Deployment, StoredProgram};
 use serde_json::{Value, json};
 
 use crate::profile::Profile;
@@ -19,11 +19,11 @@ use crate::settings::Settings;
 
 /// The result of `tools/list` as clients of the handshake era receive it, byte for byte.
 pub fn tools_list_json(deployment: &'static Deployment, settings: &Settings) -> String {
-    format!(r#"{{"tools":{}}}"#, tools_json(deployment, settings, &|text| Cow::Borrowed(text)))
+    format!(r#"{{"tools":{}}}"#, json!(tools(deployment, settings, &|text| Cow::Borrowed(text))))
 }
 
-/// The JSON array of tools. Texts that come from upstreams go through `clean`.
-pub fn tools_json(deployment: &'static Deployment, settings: &Settings, clean: &dyn Fn(&str) -> Cow<'_, str>) -> String {
+/// The tools, but for `lisp_task`, of which its planner knows. Texts that come from upstreams go through `clean`.
+pub fn tools(deployment: &'static Deployment, settings: &Settings, clean: &dyn Fn(&str) -> Cow<'_, str>) -> Vec<Value> {
     let mut tool = json!({
         "name": TOOL_NAME,
         "description": description(deployment, settings, clean),
@@ -43,7 +43,7 @@ pub fn tools_json(deployment: &'static Deployment, settings: &Settings, clean: &
     if settings.diagnostics.tool {
         tools.push(crate::diagnostics::tool::described());
     }
-    json!(tools).to_string()
+    tools
 }
 
 /// The key of a stored program's digest in `_meta` of its tool.
@@ -108,13 +108,22 @@ fn input_schema() -> Value {
     })
 }
 
-/// Read-only only where every granted tool says so, or the operator does. An upstream without tools may not have been asked yet.
+/// Whether every granted tool says something of itself. An upstream without tools may not have been asked yet.
+fn all_say(catalog: &Catalog, says: fn(&Annotations) -> bool) -> bool {
+    catalog.upstreams.iter().all(|upstream| !upstream.tools.is_empty())
+        && catalog.tools().all(|(_, tool)| says(&tool.annotations))
+}
+
+/// Whether programs can change nothing: where every granted tool says so, or the operator does.
+pub(crate) fn is_read_only(deployment: &Deployment, settings: &Settings) -> bool {
+    settings.aggregator_read_only || all_say(deployment.catalog, |annotations| annotations.read_only == Some(true))
+}
+
 fn annotations(deployment: &'static Deployment, settings: &Settings) -> Value {
     let catalog = deployment.catalog;
     let closed = catalog.upstreams.is_empty();
-    let known = catalog.upstreams.iter().all(|upstream| !upstream.tools.is_empty());
-    let all = |says: fn(&ptc_catalog::Annotations) -> bool| known && catalog.tools().all(|(_, tool)| says(&tool.annotations));
-    let read_only = closed || settings.aggregator_read_only || all(|a| a.read_only == Some(true));
+    let all = |says| all_say(catalog, says);
+    let read_only = is_read_only(deployment, settings);
     let harmless = read_only || all(|a| a.read_only == Some(true) || a.destructive == Some(false));
     json!({
         "readOnlyHint": read_only,

@@ -35,7 +35,7 @@ pub fn with_upstreams(settings: &Settings) -> String {
     )
 }
 
-const LANGUAGE: &str = "- clojure.core, clojure.string (str/), clojure.set (set/), walk/, Math/, regex and java.time as in Clojure; \
+pub(crate) const LANGUAGE: &str = "- clojure.core, clojure.string (str/), clojure.set (set/), walk/, Math/, regex and java.time as in Clojure; \
      json/parse-string, json/generate-string. Not there: I/O, macros, atoms, try, lazy-seq.\n\
      - Keys of JSON objects are strings; (:k m) and (get m \"k\") both find them.\n\
      - (println x) shows a line beside the value; (fail \"why\") ends with an error.";

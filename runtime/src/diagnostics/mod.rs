@@ -5,6 +5,7 @@
 //! - [`counters`]: sums for Prometheus.
 //! - [`stats`]: what they come to.
 //! - [`trace`]: a file for each call.
+//! - [`task`]: what a `lisp_task` adds to it.
 //! - [`tool`], which is `lisp_debug`.
 //!
 //! Nothing here exists unless an operator asks for it. Every text has passed the redactor.
@@ -13,6 +14,8 @@ pub mod counters;
 pub mod record;
 pub mod ring;
 pub mod stats;
+#[cfg(feature = "agentic")]
+pub mod task;
 pub mod tool;
 pub mod trace;
 
@@ -232,6 +235,11 @@ impl Watch {
             if let Some(Err(fault)) = written {
                 log::line(Level::Warn, "trace not written", &[("reason", &fault.to_string())]);
             }
+        }
+        // They are for the file alone: conversations can be long.
+        #[cfg(feature = "agentic")]
+        if let Some(told) = &mut self.record.task {
+            told.spans = Vec::new();
         }
         self.diagnostics.counters().add(&self.record);
         self.diagnostics.ring().push(self.record);

@@ -73,6 +73,9 @@ pub struct Record {
     pub upstream_calls: Vec<CallRecord>,
     /// What they came to.
     pub metrics: Option<Metrics>,
+    /// What a `lisp_task` adds.
+    #[cfg(feature = "agentic")]
+    pub task: Option<super::task::Told>,
 }
 
 /// How a call ended.
@@ -144,38 +147,16 @@ impl Record {
             result: None,
             upstream_calls: Vec::new(),
             metrics: None,
+            #[cfg(feature = "agentic")]
+            task: None,
         }
     }
 
     /// Takes the arguments over, by the policy.
     pub fn arguments(&mut self, call: &Call, payloads: Payloads, redactor: &Redactor) {
-        let mut program = json!({ "bytes": call.program.len(), "sha256": hex(&sha256(call.program.as_bytes())) });
-        // A digest of a program that holds a secret would let it be guessed at.
-        let clean = redactor.redact_str(&call.program);
-        self.program_is_clean = clean == call.program.as_str();
-        if !self.program_is_clean {
-            program = json!({ "bytes": call.program.len() });
-        }
-        if let Some(members) = program.as_object_mut() {
-            match payloads {
-                Payloads::None => {}
-                Payloads::Summary => {
-                    members.insert("preview".into(), clean.chars().take(PREVIEW_CHARS).collect::<String>().into());
-                }
-                Payloads::Full => {
-                    members.insert("text".into(), clean.into());
-                }
-            }
-        }
-        self.program = Some(program);
-        self.context = call.context.as_deref().map(|context| match payloads {
-            Payloads::None => json!({ "bytes": context.len() }),
-            Payloads::Summary => shape(context, redactor),
-            Payloads::Full => {
-                let clean = redactor.redact_text(context.to_owned());
-                serde_json::from_str(&clean).unwrap_or(Value::String(clean))
-            }
-        });
+        self.program_is_clean = redactor.redact_str(&call.program) == call.program.as_str();
+        self.program = Some(text(&call.program, payloads, redactor));
+        self.context = call.context.as_deref().map(|raw| context(raw, payloads, redactor));
         let stored = call.stored.is_some_and(|program| !program.output_schema.is_empty());
         self.output_schema_present = stored || call.output_schema.is_some();
     }
@@ -185,6 +166,15 @@ impl Record {
         self.span = failure.span.filter(|_| self.program_is_clean);
         let told = payloads == Payloads::Full && !failure.feedback.is_empty();
         self.feedback = told.then(|| failure.feedback.clone());
+    }
+
+    /// Whether its program was written while it ran.
+    pub fn is_task(&self) -> bool {
+        #[cfg(feature = "agentic")]
+        let task = self.task.is_some();
+        #[cfg(not(feature = "agentic"))]
+        let task = false;
+        task
     }
 
     /// Milliseconds from its arrival to its answer.
@@ -228,14 +218,20 @@ impl Record {
         let prints = self.prints.iter().map(|line| size_of::<String>() + line.len()).sum::<usize>();
         let texts = [&self.result, &self.feedback].into_iter().flatten().map(String::len).sum::<usize>();
         let texts = self.request_id.len() + message + prints + texts;
-        let payloads = self.program.iter().chain(&self.context).map(weight).sum::<usize>();
+        let payloads = self.program.iter().chain(&self.context);
+        #[cfg(feature = "agentic")]
+        let payloads = payloads.chain(self.task.as_ref().map(|told| &told.task));
+        let payloads = payloads.map(weight).sum::<usize>();
         size_of::<Record>() + texts + payloads + calls.sum::<usize>()
     }
 
     /// Lets go of its payloads: what is left is a few kilobytes.
     pub fn without_payloads(mut self) -> Record {
-        if let Some(Value::Object(program)) = &mut self.program {
-            program.remove("text");
+        let texts = self.program.iter_mut();
+        #[cfg(feature = "agentic")]
+        let texts = texts.chain(self.task.as_mut().map(|told| &mut told.task));
+        for text in texts.filter_map(Value::as_object_mut) {
+            text.remove("text");
         }
         (self.context, self.result, self.feedback) = (None, None, None);
         self.prints = Vec::new();
@@ -267,6 +263,10 @@ impl Record {
         if let Some(metrics) = &self.metrics {
             shown.insert("ptc_metrics".into(), json!(metrics));
         }
+        #[cfg(feature = "agentic")]
+        if let Some(task) = &self.task {
+            shown.insert("task".into(), task.task.clone());
+        }
         shown
     }
 }
@@ -287,6 +287,40 @@ fn weight(value: &Value) -> usize {
         Value::Object(members) => members.iter().map(|(name, value)| size_of::<String>() + name.len() + weight(value)).sum(),
     };
     size_of::<Value>() + inside
+}
+
+/// A text, by the policy.
+pub(super) fn text(text: &str, payloads: Payloads, redactor: &Redactor) -> Value {
+    let mut shown = json!({ "bytes": text.len(), "sha256": hex(&sha256(text.as_bytes())) });
+    // A digest of a text that holds a secret would let it be guessed at.
+    let clean = redactor.redact_str(text);
+    if clean != text {
+        shown = json!({ "bytes": text.len() });
+    }
+    if let Some(members) = shown.as_object_mut() {
+        match payloads {
+            Payloads::None => {}
+            Payloads::Summary => {
+                members.insert("preview".into(), clean.chars().take(PREVIEW_CHARS).collect::<String>().into());
+            }
+            Payloads::Full => {
+                members.insert("text".into(), clean.into());
+            }
+        }
+    }
+    shown
+}
+
+/// A context, by the policy.
+pub(super) fn context(context: &str, payloads: Payloads, redactor: &Redactor) -> Value {
+    match payloads {
+        Payloads::None => json!({ "bytes": context.len() }),
+        Payloads::Summary => shape(context, redactor),
+        Payloads::Full => {
+            let clean = redactor.redact_text(context.to_owned());
+            serde_json::from_str(&clean).unwrap_or(Value::String(clean))
+        }
+    }
 }
 
 /// The keys of a context, with the kind and size of what is under them.

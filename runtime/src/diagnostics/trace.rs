@@ -106,6 +106,8 @@ impl TraceFile {
                 .map(|(began, took)| json!({ "span": name, "start_us": since(began), "duration_us": microseconds(took) }));
             lines.extend(span.and_then(members).map(|members| event("span", members)));
         }
+        #[cfg(feature = "agentic")]
+        lines.extend(record.task.iter().flat_map(|task| &task.spans).cloned().map(|members| event("span", members)));
         for call in &record.upstream_calls {
             let mut span = members(json!(call)).unwrap_or_default();
             span.insert("span".into(), "upstream_call".into());
@@ -114,7 +116,8 @@ impl TraceFile {
             lines.push(event("span", span));
         }
         let mut end = record.whole();
-        end.retain(|name, _| !["program", "context", "upstream_calls", "output_schema_present"].contains(&name.as_str()));
+        let said = ["program", "context", "task", "upstream_calls", "output_schema_present"];
+        end.retain(|name, _| !said.contains(&name.as_str()) || (name == "program" && record.is_task()));
         end.insert("upstream_call_count".into(), record.upstream_calls.len().into());
         end.insert("duration_us".into(), microseconds(record.duration).into());
         end.insert("duration_ms".into(), milliseconds(record.duration).into());

@@ -13,7 +13,7 @@ pub mod validated;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use ptc_catalog::StoredProgram;
+use ptc_catalog::{Catalog, StoredProgram};
 use ptc_lisp::limits::{Cancel, Limits};
 use ptc_lisp::{Bindings, Kind, Program, Run, Span, Value, json, print};
 
@@ -31,11 +31,12 @@ use crate::settings::Settings;
 use crate::upstream::{CallRecord, Patience, Upstreams};
 
 /// Evaluates programs for one deployment. Evaluations share nothing but the upstreams' connections.
+#[derive(Clone)]
 pub struct Evaluator {
     limits: Limits,
     preview_bytes: usize,
     upstreams: Arc<Upstreams>,
-    stored: StoredPrograms,
+    stored: Arc<StoredPrograms>,
     redactor: Redactor,
 }
 
@@ -64,6 +65,8 @@ pub struct Evaluation {
     pub validated: Option<Validated>,
     /// The value itself, for whoever keeps it.
     pub value: Option<Value>,
+    /// Whether it was given by `(return v)`.
+    pub returned: bool,
     /// The definitions after the evaluation; those from before it where it failed.
     pub bindings: Bindings,
     /// What its session has of it, where it ran in one.
@@ -133,6 +136,7 @@ impl Evaluation {
             outcome: Err(failure),
             validated: None,
             value: None,
+            returned: false,
             bindings: Bindings::default(),
             session: None,
             prints: Vec::new(),
@@ -155,7 +159,26 @@ impl Evaluator {
     /// An evaluator with the limits of `settings`, for programs of clients and for these.
     pub fn new(settings: &Settings, upstreams: Arc<Upstreams>, programs: &'static [StoredProgram], redactor: Redactor) -> Self {
         let preview_bytes = settings.response_profile.budget().preview_bytes;
-        Evaluator { limits: settings.limits(), preview_bytes, upstreams, stored: StoredPrograms::new(programs), redactor }
+        Evaluator {
+            limits: settings.limits(),
+            preview_bytes,
+            upstreams,
+            stored: Arc::new(StoredPrograms::new(programs)),
+            redactor,
+        }
+    }
+
+    /// The same with less time for a program, where `most` is less.
+    #[must_use]
+    pub fn within(&self, most: Duration) -> Evaluator {
+        let mut evaluator = self.clone();
+        evaluator.limits.wall_clock = self.limits.wall_clock.min(most);
+        evaluator
+    }
+
+    /// The catalog as it is now.
+    pub fn catalog(&self) -> &'static Catalog {
+        self.upstreams.catalog()
     }
 
     /// Evaluates on the calling thread, whose stack must be one that `ptc-lisp` names.
@@ -216,6 +239,7 @@ impl Evaluator {
         Evaluation {
             outcome: preview,
             validated,
+            returned: outcome.returned,
             value: outcome.result.ok(),
             bindings: outcome.bindings,
             session: None,
@@ -263,7 +287,7 @@ impl Evaluator {
 }
 
 /// Decodes `context` and checks its keys, which become names under `data/`.
-fn context(raw: &str) -> Result<Value, Failure> {
+pub(crate) fn context(raw: &str) -> Result<Value, Failure> {
     let refuse = |message: String| Failure::plain(Reason::ArgsError, message);
     let value = json::decode(raw.as_bytes()).map_err(|fault| refuse(format!("argument `context` is not valid: {fault}")))?;
     if value.kind() != Kind::Map {

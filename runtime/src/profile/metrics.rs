@@ -107,7 +107,7 @@ impl Metrics {
     }
 }
 
-fn tokens(bytes: u64) -> u64 {
+pub(crate) fn tokens(bytes: u64) -> u64 {
     bytes.div_ceil(4)
 }
 

@@ -74,8 +74,17 @@ impl Secrets {
     /// Resolves every credential binding and every `${VAR}` of the deployment from this process. Relative file paths are
     /// looked up in `config_dir`. `Err` holds everything that is missing, not the first.
     pub fn resolve(deployment: &'static Deployment, config_dir: &Path) -> Result<Secrets, Vec<MissingSecret>> {
+        Secrets::resolve_with(deployment, None, config_dir)
+    }
+
+    /// The same with a binding that no upstream needs, such as the key of a planner.
+    pub fn resolve_with(
+        deployment: &'static Deployment,
+        own: Option<&'static Binding>,
+        config_dir: &Path,
+    ) -> Result<Secrets, Vec<MissingSecret>> {
         let upstreams: Vec<&'static Upstream> = deployment.catalog.upstreams.iter().collect();
-        Secrets::resolve_for(deployment.credentials, &upstreams, config_dir)
+        resolve(deployment.credentials, own, &upstreams, config_dir, of_process)
     }
 
     /// The same for some upstreams and bindings: what a compiler needs that contacts only those.
@@ -84,14 +93,20 @@ impl Secrets {
         upstreams: &[&'static Upstream],
         config_dir: &Path,
     ) -> Result<Secrets, Vec<MissingSecret>> {
-        resolve_with(bindings, upstreams, config_dir, |name| std::env::var_os(name).map(|v| v.into_string().map_err(|_| ())))
+        resolve(bindings, None, upstreams, config_dir, of_process)
     }
+}
+
+fn of_process(name: &str) -> Looked {
+    std::env::var_os(name).map(|value| value.into_string().map_err(|_| ()))
 }
 
 type Looked = Option<Result<String, ()>>;
 
-fn resolve_with(
+/// Bindings that nothing needs are left alone: they may belong to another server of the same config.
+fn resolve(
     bindings: &'static [Binding],
+    own: Option<&'static Binding>,
     upstreams: &[&'static Upstream],
     config_dir: &Path,
     variable: impl Fn(&str) -> Looked,
@@ -99,7 +114,9 @@ fn resolve_with(
     let mut missing = Vec::new();
     let mut values = LiteMap::new();
     let mut sensitive: Vec<Zeroizing<String>> = Vec::new();
-    for binding in bindings {
+    let is_own = |binding: &Binding| own.is_some_and(|own| own.name == binding.name);
+    let needed = bindings.iter().filter(|binding| !is_own(binding) && !users_of(binding.name, upstreams).is_empty());
+    for binding in needed.chain(own) {
         let users = users_of(binding.name, upstreams);
         let found = read(&binding.source, config_dir, &variable).and_then(|value| {
             check(&value, &users)?;
@@ -277,7 +294,7 @@ mod tests {
     };
 
     fn run(set: &[(&str, &str)]) -> Result<Secrets, Vec<MissingSecret>> {
-        resolve_with(BINDINGS, &[&WEB, &CHILD], Path::new("/cfg"), |name| {
+        resolve(BINDINGS, None, &[&WEB, &CHILD], Path::new("/cfg"), |name| {
             set.iter().find(|(n, _)| *n == name).map(|(_, v)| Ok((*v).to_owned()))
         })
     }
@@ -304,7 +321,7 @@ mod tests {
     #[test]
     fn a_child_environment_is_put_together_and_its_secrets_are_redacted() {
         let upstreams: [&'static Upstream; 1] = [&CHILD];
-        let secrets = resolve_with(&[], &upstreams, Path::new("/"), |name| match name {
+        let secrets = resolve(&[], None, &upstreams, Path::new("/"), |name| match name {
             "TOKEN_OF_CHILD" => Some(Ok("ghp_0123456789".to_owned())),
             "ROOT_NAME" => Some(Ok("projects-of-mine".to_owned())),
             _ => None,
@@ -313,6 +330,22 @@ mod tests {
         let env: Vec<_> = secrets.environment("child").iter().map(|(n, v)| (*n, v.as_str())).collect();
         assert_eq!(env, [("GITHUB_TOKEN", "ghp_0123456789"), ("ROOT", "/srv/projects-of-mine")]);
         assert_eq!(secrets.redactor().redact_str("ghp_0123456789 in projects-of-mine"), "[REDACTED] in projects-of-mine");
+    }
+
+    #[test]
+    fn what_nothing_needs_is_left_alone() {
+        static OWN: Binding = Binding { name: "own", source: Source::Env { var: "OWN" } };
+        static BOUND: [Binding; 2] = [
+            Binding { name: "idle", source: Source::Env { var: "IDLE" } },
+            Binding { name: "own", source: Source::Env { var: "OWN" } },
+        ];
+        let set = |name: &str| (name == "OWN").then(|| Ok("key-0123456789".to_owned()));
+        let secrets = |own| resolve(&BOUND, own, &[], Path::new("/"), set).unwrap_or_else(|missing| panic!("{missing:?}"));
+        assert_eq!(secrets(None).binding("own"), None);
+        assert_eq!(secrets(Some(&OWN)).binding("own"), Some("key-0123456789"));
+        assert_eq!(secrets(Some(&OWN)).redactor().redact_str("key-0123456789!"), "[REDACTED]!");
+        let missing = resolve(&BOUND, Some(&OWN), &[], Path::new("/"), |_| None).err().unwrap();
+        assert_eq!(missing.len(), 1);
     }
 
     #[test]

@@ -7,6 +7,8 @@ use ptc_catalog::StoredProgram;
 use super::caller::Answer;
 use super::dispatch::{Request, Server, TOOL_NAME};
 use super::in_flight::{Denied, Place};
+#[cfg(feature = "agentic")]
+use crate::agentic::{self, Planner};
 use crate::diagnostics::{self, Asked, Watch};
 use crate::evaluation::{Call, Evaluation, Past, Reason};
 use crate::log::{self, Level};
@@ -27,10 +29,12 @@ enum Tool<'s> {
     Stored(&'static StoredProgram),
     Session(&'s Arc<Sessions>, SessionTool, &'static str),
     Debug(&'s Arc<diagnostics::Diagnostics>),
+    #[cfg(feature = "agentic")]
+    Task(&'s Arc<Planner>),
 }
 
 /// Why a call does not run, with what helps.
-struct Refused {
+pub(super) struct Refused {
     reason: Reason,
     message: String,
     feedback: String,
@@ -84,6 +88,8 @@ impl Server {
                 return;
             }
             Tool::Eval | Tool::Stored(_) | Tool::Debug(_) => None,
+            #[cfg(feature = "agentic")]
+            Tool::Task(planner) => return self.task(request, planner, watch),
         };
         let read = match tool {
             Tool::Stored(program) => Call::of_stored(program, &params.arguments, &self.settings),
@@ -91,25 +97,37 @@ impl Server {
         };
         let call = match read {
             Ok(call) => call,
-            Err(message) => {
-                return self.refuse(request, watch, Refused { reason: Reason::ArgsError, message, feedback: String::new() });
-            }
+            Err(message) => return self.refuse(request, watch, Refused::arguments(message)),
         };
-        let place = match caller.calls.enter(request.id) {
-            Ok(place) => place,
+        if let Some((place, watch)) = self.enter(request, watch) {
+            self.start(request, call, lease, place, watch);
+        }
+    }
+
+    /// A place for the call, and who watches it; where there is none, the client has been told.
+    pub(super) fn enter(&self, request: Request<'_>, watch: Option<Watch>) -> Option<(Place, Option<Watch>)> {
+        let calls = &request.caller.calls;
+        let refused = match calls.enter(request.id) {
+            Ok(place) => return Some((place, watch)),
             Err(Denied::DuplicateId) => {
                 let message = format!("Invalid Request: id {} is already in flight", request.id);
                 finish(watch, |watch| watch.refused(Reason::ArgsError.name(), &message));
-                return request.error(&ErrorBody::new(INVALID_REQUEST, message));
+                request.error(&ErrorBody::new(INVALID_REQUEST, message));
+                return None;
             }
-            Err(Denied::ShutDown) => return self.refuse(request, watch, Refused::shut_down()),
-            Err(Denied::Busy) => return self.refuse(request, watch, Refused::busy("server", self.permits.most())),
-            Err(Denied::ClientBusy) => return self.refuse(request, watch, Refused::busy("client", caller.calls.most())),
+            Err(Denied::ShutDown) => Refused::shut_down(),
+            Err(Denied::Busy) => Refused::busy("server", self.permits.most()),
+            Err(Denied::ClientBusy) => Refused::busy("client", calls.most()),
         };
-        self.start(request, call, lease, place, watch);
+        self.refuse(request, watch, refused);
+        None
     }
 
     fn tool(&self, name: &str) -> Result<Tool<'_>, Refused> {
+        #[cfg(feature = "agentic")]
+        if let Some(planner) = self.planner.as_ref().filter(|_| name == agentic::NAME) {
+            return Ok(Tool::Task(planner));
+        }
         if let Some(program) = self.deployment.program(name) {
             return Ok(Tool::Stored(program));
         }
@@ -122,6 +140,8 @@ impl Server {
                 let feedback = match (name, session_tool) {
                     (_, Some(_)) => "Sessions are off: the server has to be started with --sessions.".to_owned(),
                     (diagnostics::tool::NAME, _) => "It is off: the server has to be started with --debug-tool.".to_owned(),
+                    #[cfg(feature = "agentic")]
+                    (agentic::NAME, _) => "It is off: the server has to be started with --agentic.".to_owned(),
                     _ => self.offered(name),
                 };
                 Err(Refused { reason: Reason::UnknownTool, message: format!("unknown tool: {name}"), feedback })
@@ -134,7 +154,10 @@ impl Server {
         let stored = self.deployment.programs.iter().map(|program| program.name);
         let debug = self.settings.diagnostics.tool.then_some(diagnostics::tool::NAME);
         let sessions: &[_] = if self.sessions.is_some() { &SessionTool::ALL } else { &[] };
-        let all = [TOOL_NAME].into_iter().chain(debug).chain(sessions.iter().map(|(name, _)| *name)).chain(stored.clone());
+        #[cfg(feature = "agentic")]
+        let debug = debug.into_iter().chain(self.planner.is_some().then_some(agentic::NAME));
+        let all =
+            [TOOL_NAME].into_iter().chain(debug.clone()).chain(sessions.iter().map(|(name, _)| *name)).chain(stored.clone());
         if let Some(near) = ptc_check::near_name(name, all) {
             return format!("Did you mean `{near}`?");
         }
@@ -191,7 +214,7 @@ impl Server {
         );
     }
 
-    fn refuse(&self, request: Request<'_>, watch: Option<Watch>, refused: Refused) {
+    pub(super) fn refuse(&self, request: Request<'_>, watch: Option<Watch>, refused: Refused) {
         let Refused { reason, message, feedback } = refused;
         let message = self.redactor.redact_string(message);
         finish(watch, |watch| watch.refused(reason.name(), &message));
@@ -220,11 +243,18 @@ impl Tool<'_> {
             Tool::Stored(program) => program.name,
             Tool::Session(_, _, name) => name,
             Tool::Debug(_) => diagnostics::tool::NAME,
+            #[cfg(feature = "agentic")]
+            Tool::Task(_) => agentic::NAME,
         }
     }
 }
 
 impl Refused {
+    /// Wrong arguments.
+    pub(super) fn arguments(message: String) -> Refused {
+        Refused { reason: Reason::ArgsError, message, feedback: String::new() }
+    }
+
     fn shut_down() -> Refused {
         let message = "the server was shut down and takes no more calls".into();
         Refused { reason: Reason::ShuttingDown, message, feedback: "Start a new server process for further calls.".into() }
@@ -236,7 +266,7 @@ impl Refused {
     }
 }
 
-fn finish(watch: Option<Watch>, end: impl FnOnce(Watch)) {
+pub(super) fn finish(watch: Option<Watch>, end: impl FnOnce(Watch)) {
     if let Some(watch) = watch {
         end(watch);
     }

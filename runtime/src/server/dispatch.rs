@@ -1,11 +1,14 @@
 //! Methods of the protocol.
 
+use std::borrow::Cow;
 use std::sync::{Arc, OnceLock};
 
 use ptc_catalog::Deployment;
 
 use super::caller::{Answer, Answers, Caller};
 use super::in_flight::{InFlight, Permits};
+#[cfg(feature = "agentic")]
+use crate::agentic::{self, Planner};
 use crate::command::version;
 use crate::describe;
 use crate::diagnostics::Diagnostics;
@@ -39,6 +42,8 @@ pub struct Server {
     tools: OnceLock<String>,
     pub(super) sessions: Option<Arc<Sessions>>,
     pub(super) diagnostics: Option<Arc<Diagnostics>>,
+    #[cfg(feature = "agentic")]
+    pub(super) planner: Option<Arc<Planner>>,
 }
 
 /// Whether to go on reading.
@@ -81,7 +86,27 @@ impl Server {
         let with_upstreams = !deployment.catalog.upstreams.is_empty();
         let diagnostics = Diagnostics::new(&settings.diagnostics, with_upstreams, redactor.clone());
         let (evaluator, tools) = (Arc::new(evaluator), OnceLock::new());
-        Server { deployment, settings, evaluator, redactor, pool, permits, tools, sessions, diagnostics }
+        Server {
+            deployment,
+            settings,
+            evaluator,
+            redactor,
+            pool,
+            permits,
+            tools,
+            sessions,
+            diagnostics,
+            #[cfg(feature = "agentic")]
+            planner: None,
+        }
+    }
+
+    /// The same with `lisp_task`.
+    #[cfg(feature = "agentic")]
+    #[must_use]
+    pub fn with_planner(mut self, planner: Option<Arc<Planner>>) -> Self {
+        self.planner = planner;
+        self
     }
 
     /// What an operator set.
@@ -177,9 +202,17 @@ impl Server {
     }
 
     fn tool_list(&self, era: Era) -> String {
-        let tools = self
-            .tools
-            .get_or_init(|| describe::tools_json(self.deployment, &self.settings, &|text| self.redactor.redact_str(text)));
+        let tools = self.tools.get_or_init(|| {
+            let clean: &dyn Fn(&str) -> Cow<'_, str> = &|text| self.redactor.redact_str(text);
+            #[cfg_attr(not(feature = "agentic"), expect(unused_mut, reason = "nothing is put in"))]
+            let mut tools = describe::tools(self.deployment, &self.settings, clean);
+            #[cfg(feature = "agentic")]
+            if let Some(planner) = &self.planner {
+                // Behind `lisp_eval`, which is always there.
+                tools.insert(1, agentic::tool::described(planner.plan(), self.deployment.catalog, clean));
+            }
+            serde_json::Value::from(tools).to_string()
+        });
         match era {
             Era::Handshake => format!(r#"{{"tools":{tools}}}"#),
             Era::Stateless => {

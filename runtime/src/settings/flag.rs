@@ -109,11 +109,13 @@ pub enum Group {
     Http,
     /// Traces and `lisp_debug`.
     Diagnostics,
+    /// `lisp_task`.
+    Agentic,
 }
 
 impl Group {
     /// All groups with their headings.
-    pub const ALL: [(Group, &'static str); 8] = [
+    pub const ALL: [(Group, &'static str); 9] = [
         (Group::Config, "Config"),
         (Group::Server, "Server"),
         (Group::Program, "Programs"),
@@ -122,6 +124,7 @@ impl Group {
         (Group::Sessions, "Sessions"),
         (Group::Http, "Streamable HTTP"),
         (Group::Diagnostics, "Diagnostics"),
+        (Group::Agentic, "Tasks in words"),
     ];
 }
 

@@ -1,10 +1,13 @@
 //! What an operator can set, read once at start: command line before environment before default.
 //!
+//! - [`agentic`]: the planner behind `lisp_task`.
 //! - [`flag`]: what a row of it says, and how a value is read.
 //! - [`flags`](mod@flags): the one table of settings; parsing, help and tests derive from it.
 //! - [`http`]: the HTTP listener.
 //! - [`read`]: from arguments and environment to [`Settings`].
 
+#[cfg(feature = "agentic")]
+pub mod agentic;
 pub mod flag;
 pub mod flags;
 pub mod http;
@@ -16,6 +19,8 @@ use std::time::Duration;
 
 use ptc_lisp::limits::Limits;
 
+#[cfg(feature = "agentic")]
+pub use agentic::AgenticSettings;
 pub use flag::{Flag, Group, Kind};
 pub use flags::flags;
 pub use http::HttpSettings;
@@ -78,6 +83,9 @@ pub struct Settings {
     pub diagnostics: DiagnosticsSettings,
     /// The HTTP listener.
     pub http: HttpSettings,
+    /// The planner behind `lisp_task`.
+    #[cfg(feature = "agentic")]
+    pub agentic: AgenticSettings,
     /// The config, where it is not compiled in; `None` is for whoever serves it to find.
     pub upstreams_config: Option<PathBuf>,
     /// When the upstreams of such a config are asked for their tools; `None` leaves it to the command.
@@ -143,6 +151,8 @@ impl Settings {
             ca_file: None,
             diagnostics: DiagnosticsSettings::default(),
             http: HttpSettings::default(),
+            #[cfg(feature = "agentic")]
+            agentic: AgenticSettings::default(),
             upstreams_config: None,
             catalog_snapshot_mode: None,
             config_dir: None,

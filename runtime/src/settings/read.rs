@@ -6,7 +6,7 @@ use std::fmt;
 
 use super::Settings;
 use super::flag::{Flag, Group};
-use super::flags::{ABSENT, flags};
+use super::flags::{UNBUILT, flags};
 use crate::profile::Profile;
 
 /// A reading of flags and environment in progress.
@@ -45,10 +45,12 @@ pub enum Fault {
         /// A flag of a similar name.
         near: Option<&'static str>,
     },
-    /// A documented flag that this version does not have.
-    Absent {
+    /// A flag that this binary was built without.
+    Unbuilt {
         /// As written.
         flag: String,
+        /// What brings it.
+        remedy: &'static str,
     },
     /// A flag of the config, given to a binary that has none to read.
     Pinned {
@@ -71,7 +73,7 @@ impl fmt::Display for Fault {
             Fault::MissingValue { flag, expected } => write!(f, "--{flag}: expected {expected}, found nothing"),
             Fault::Unknown { flag, near: Some(near) } => write!(f, "unknown flag {flag}; did you mean --{near}?"),
             Fault::Unknown { flag, near: None } => write!(f, "unknown flag {flag}; --help lists all flags"),
-            Fault::Absent { flag } => write!(f, "{flag} is a flag of PtcRunner 0.12 that this version does not have"),
+            Fault::Unbuilt { flag, remedy } => write!(f, "{flag}: this binary was built without it; {remedy}"),
             Fault::Pinned { flag } => write!(
                 f,
                 "--{flag}: the upstreams of this binary were fixed when it was built, so there is no config to read; change the \
@@ -93,12 +95,11 @@ impl Reading {
     /// Takes one long flag, `name` without dashes. `inline` is the value after `=`; `next` gives the following argument.
     pub fn flag(&mut self, name: &str, inline: Option<OsString>, next: impl FnOnce() -> Option<OsString>) {
         let Some(flag) = Flag::find(name) else {
-            let absent = ABSENT.iter().any(|prefix| name.starts_with(prefix));
-            let written = format!("--{name}");
-            self.faults.push(if absent {
-                Fault::Absent { flag: written }
-            } else {
-                Fault::Unknown { flag: written, near: near(name) }
+            let unbuilt = UNBUILT.iter().find(|(prefix, ..)| name.starts_with(prefix));
+            let flag = format!("--{name}");
+            self.faults.push(match unbuilt {
+                Some((.., remedy)) => Fault::Unbuilt { flag, remedy },
+                None => Fault::Unknown { flag, near: near(name) },
             });
             return;
         };
@@ -157,6 +158,9 @@ impl Reading {
                 self.apply(flag, flag.env.to_owned(), &value);
             }
         }
+        for (_, name, remedy) in UNBUILT.iter().filter(|(_, name, _)| var(name).is_some()) {
+            self.warnings.push(format!("{name} is ignored: this binary was built without it; {remedy}"));
+        }
     }
 
     /// The settings with warnings, or all faults.
@@ -165,11 +169,19 @@ impl Reading {
         if self.settings.diagnostics.tool && !self.given.contains("response-profile") {
             self.settings.response_profile = Profile::Debug;
         }
-        if !self.settings.http.on {
-            let idle = flags().filter(|flag| flag.group == Group::Http && self.given.contains(flag.name) && flag.name != "http");
-            self.warnings.extend(idle.map(|flag| format!("--{} has no effect without --http", flag.name)));
+        self.idle(Group::Http, "http", self.settings.http.on);
+        #[cfg(feature = "agentic")]
+        {
+            self.faults.extend(self.settings.agentic.contradictions().into_iter().map(Fault::Refused));
+            self.idle(Group::Agentic, "agentic", self.settings.agentic.on);
         }
         if self.faults.is_empty() { Ok((self.settings, self.warnings)) } else { Err(self.faults) }
+    }
+
+    /// Warns of settings of a group whose switch is off.
+    fn idle(&mut self, group: Group, switch: &str, on: bool) {
+        let idle = flags().filter(|flag| !on && flag.group == group && flag.name != switch && self.given.contains(flag.name));
+        self.warnings.extend(idle.map(|flag| format!("--{} has no effect without --{switch}", flag.name)));
     }
 
     fn apply(&mut self, flag: &Flag, place: String, value: &OsStr) {
@@ -208,7 +220,7 @@ mod tests {
             assert!(flag.env == variable || flag.env == "PTC_RUNNER_MCP_UPSTREAMS", "{}", flag.name);
             assert!(Group::ALL.iter().any(|(group, _)| *group == flag.group));
             assert!(!flag.help.is_empty() && !flag.help.ends_with('.'), "{}", flag.name);
-            assert!(!ABSENT.iter().any(|prefix| flag.name.starts_with(prefix)), "{} exists", flag.name);
+            assert!(!UNBUILT.iter().any(|(prefix, ..)| flag.name.starts_with(prefix)), "{} exists", flag.name);
             for with_upstreams in [false, true] {
                 let mut settings = Settings::defaults(with_upstreams);
                 match flag.default_text(with_upstreams) {
@@ -239,10 +251,15 @@ mod tests {
             ("max-frame-bytes", Some("8MB")),
             ("max-frame-bites", Some("1")),
             ("program-timeout-ms", None),
-            ("agentic-model", None),
+            ("agentic-modle", Some("x")),
             ("response-profile", Some("slimmer")),
             ("upstreams-config", Some("x.json")),
         ];
+        let misspelt = if cfg!(feature = "agentic") {
+            "unknown flag --agentic-modle; did you mean --agentic-model?"
+        } else {
+            "--agentic-modle: this binary was built without it; build it with `--agentic` (feature agentic of ptc-runtime)"
+        };
         let faults = read(&args, &[("PTC_RUNNER_MCP_LOG_LEVEL", "loud")]).expect_err("six faults and one");
         assert_eq!(
             faults,
@@ -250,13 +267,39 @@ mod tests {
                 "--max-frame-bytes: expected an integer from 1024 to 1073741824 (bytes), found '8MB'",
                 "unknown flag --max-frame-bites; did you mean --max-frame-bytes?",
                 "--program-timeout-ms: expected an integer from 1 to 86400000 (ms), found nothing",
-                "--agentic-model is a flag of PtcRunner 0.12 that this version does not have",
+                misspelt,
                 "--response-profile: expected one of slim, structured, debug, found 'slimmer'",
                 "--upstreams-config: the upstreams of this binary were fixed when it was built, so there is no config to read; \
                  change the config and build the binary again",
                 "PTC_RUNNER_MCP_LOG_LEVEL: expected one of debug, info, warn, error, found 'loud'",
             ]
         );
+    }
+
+    #[test]
+    #[cfg(feature = "agentic")]
+    fn settings_of_tasks_need_tasks() {
+        let (_, warnings) = read(&[("agentic-max-turns", Some("3"))], &[]).expect("all is right");
+        assert_eq!(warnings, ["--agentic-max-turns has no effect without --agentic"]);
+        assert_eq!(
+            read(&[("agentic-allow-writes", None)], &[]).expect_err("a fault"),
+            ["--agentic-allow-writes needs --agentic"]
+        );
+        let env = [("PTC_RUNNER_MCP_AGENTIC", "true"), ("PTC_RUNNER_MCP_AGENTIC_MAX_TURNS", "4")];
+        let (settings, warnings) =
+            read(&[("agentic-max-turns", Some("3")), ("agentic-include-program", Some("false"))], &env).expect("all is right");
+        assert_eq!((settings.agentic.on, settings.agentic.max_turns, settings.agentic.retry_turns), (true, Some(3), None));
+        assert_eq!((settings.agentic.include_program, warnings), (false, Vec::new()));
+        for url in ["ftp://x", "http://", "https://u:p@x/v1", "https://x/v1?key=1", "x/v1"] {
+            assert!(read(&[("agentic", None), ("agentic-base-url", Some(url))], &[]).is_err(), "{url}");
+        }
+    }
+
+    #[test]
+    #[cfg(not(feature = "agentic"))]
+    fn a_variable_of_what_was_not_built_is_warned_of() {
+        let (_, warnings) = read(&[], &[("PTC_RUNNER_MCP_AGENTIC", "true")]).expect("all is right");
+        assert_eq!(warnings.len(), 1);
     }
 
     #[test]

@@ -14,7 +14,7 @@ mod dispatch;
 mod drift;
 pub mod fault;
 #[cfg(feature = "http")]
-mod http;
+pub(crate) mod http;
 mod lifecycle;
 mod mcp;
 #[cfg(feature = "http")]
@@ -24,7 +24,7 @@ mod record;
 mod request;
 mod settings;
 mod snapshot;
-mod stage;
+pub(crate) mod stage;
 mod stdio;
 
 use std::sync::Arc;
@@ -113,6 +113,18 @@ impl Upstreams {
 
     fn link(&self, name: &str) -> Option<&Arc<Link>> {
         self.links.iter().find(|link| link.upstream().name == name)
+    }
+
+    /// Certificates that HTTPS trusts beside the system's, as PEM.
+    #[cfg(feature = "agentic")]
+    pub(crate) fn extra_roots(&self) -> Option<Arc<[u8]>> {
+        self.settings.extra_roots.clone()
+    }
+
+    /// The deployment's secrets.
+    #[cfg(feature = "agentic")]
+    pub(crate) fn secrets(&self) -> &Secrets {
+        &self.secrets
     }
 
     /// The redactor of the deployment's secrets.

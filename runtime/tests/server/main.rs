@@ -5,6 +5,8 @@
 
 #![expect(clippy::indexing_slicing, reason = "a test stops where an answer lacks what it looks at")]
 
+#[cfg(feature = "agentic")]
+mod agentic;
 mod canary;
 mod command;
 mod describe;
@@ -49,6 +51,8 @@ fn main() -> ExitCode {
         Ok("aggregator") => return ptc_runtime::main(upstream::deployment()),
         Ok("upstream") => return upstream::serve(),
         Ok("canary") => return ptc_runtime::main(canary::deployment()),
+        #[cfg(feature = "agentic")]
+        Ok("tasks") => return ptc_runtime::main(agentic::deployment()),
         Ok("echoing") => return canary::serve(),
         _ => {}
     }
@@ -56,8 +60,13 @@ fn main() -> ExitCode {
     let http = http::tests();
     #[cfg(not(feature = "http-server"))]
     let http: Vec<Test> = Vec::new();
+    #[cfg(feature = "agentic")]
+    let agentic = agentic::TESTS;
+    #[cfg(not(feature = "agentic"))]
+    let agentic: &[Test] = &[];
     let tests = [
         &http,
+        agentic,
         canary::TESTS,
         command::TESTS,
         describe::TESTS,

@@ -5,7 +5,10 @@
 //! - `session`: sessions.
 //! - `http`: the HTTP listener.
 //! - `diagnostics`: traces and `lisp_debug`.
+//! - `agentic`: `lisp_task`.
 
+#[cfg(feature = "agentic")]
+mod agentic;
 mod config;
 mod diagnostics;
 mod http;
@@ -19,9 +22,17 @@ const DAY_MS: u64 = 86_400_000;
 
 /// Every setting, in the order of `--help`.
 pub fn flags() -> impl Iterator<Item = &'static Flag> {
-    [config::ROWS, server::ROWS, session::ROWS, http::ROWS, diagnostics::ROWS].into_iter().flatten()
+    #[cfg(feature = "agentic")]
+    let agentic = agentic::ROWS;
+    #[cfg(not(feature = "agentic"))]
+    let agentic: &[Flag] = &[];
+    [config::ROWS, server::ROWS, session::ROWS, http::ROWS, diagnostics::ROWS, agentic].into_iter().flatten()
 }
 
-/// Settings of PtcRunner 0.12 that a pinned binary of this version does not have, by prefix of their flag. Naming one is an error
-/// that says so, instead of a guess at a near name.
-pub static ABSENT: &[&str] = &["agentic"];
+/// Settings that this binary was built without: the prefix of their flags, the variable of the first of them, and what brings them.
+/// Naming one is an error that says so, instead of a guess at a near name.
+pub static UNBUILT: &[(&str, &str, &str)] = if cfg!(feature = "agentic") {
+    &[]
+} else {
+    &[("agentic", "PTC_RUNNER_MCP_AGENTIC", "build it with `--agentic` (feature agentic of ptc-runtime)")]
+};

@@ -1,0 +1,219 @@
+//! What the client is told of a task.
+
+use serde_json::{Map, Value, json};
+
+use super::milliseconds;
+use super::plan::Plan;
+use super::request::Task;
+use super::turns::{End, Question};
+use crate::profile::metrics::{Metrics, tokens};
+use crate::upstream::fault::excerpt;
+
+/// Bytes of a message.
+const MESSAGE_BYTES: usize = 2_000;
+/// Bytes of what helps.
+const DETAIL_BYTES: usize = 4_000;
+
+/// Why a task has no answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Reason {
+    /// The arguments of the call are wrong.
+    ArgsError,
+    /// The operator has to change something.
+    ConfigError,
+    /// The planner, or the way to it, failed.
+    PlannerError,
+    /// It did not answer in time.
+    PlannerTimeout,
+    /// The task took too long.
+    BudgetExceeded,
+    /// A program said `(fail v)`.
+    AgentFailed,
+    /// Something may have been changed, and nothing was returned.
+    PartialSideEffects,
+    /// No program returned.
+    MaxTurns,
+    /// No program returned, with all corrections.
+    RetriesExhausted,
+    /// The client stopped the call.
+    Cancelled,
+}
+
+impl Reason {
+    /// Its documented name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Reason::ArgsError => "args_error",
+            Reason::ConfigError => "agentic_config_error",
+            Reason::PlannerError => "planner_error",
+            Reason::PlannerTimeout => "planner_timeout",
+            Reason::BudgetExceeded => "budget_exceeded",
+            Reason::AgentFailed => "agent_failed",
+            Reason::PartialSideEffects => "partial_side_effects",
+            Reason::MaxTurns => "ptc_max_turns_exceeded",
+            Reason::RetriesExhausted => "ptc_budget_exhausted",
+            Reason::Cancelled => "cancelled",
+        }
+    }
+}
+
+/// The end of a task that has no answer.
+#[derive(Debug, Clone)]
+pub struct Stop {
+    /// Why.
+    pub reason: Reason,
+    /// What happened.
+    pub message: String,
+    /// What the last program came to, where that says more.
+    pub detail: String,
+}
+
+impl Stop {
+    /// An end of which one line says all.
+    pub fn new(reason: Reason, message: impl Into<String>) -> Stop {
+        Stop { reason, message: message.into(), detail: String::new() }
+    }
+
+    /// The same with what the last program came to.
+    #[must_use]
+    pub fn with_detail(mut self, detail: String) -> Stop {
+        self.detail = detail;
+        self
+    }
+}
+
+/// The members of an answer. Every text in it has passed the redactor.
+pub fn members(end: &End, task: &Task, plan: &Plan) -> Map<String, Value> {
+    let mut warnings: Vec<Value> =
+        task.unsupported.iter().map(|name| json!({ "code": "unsupported_constraint", "detail": name })).collect();
+    let mut execution = json!({ "duration_ms": milliseconds(end.duration), "turn_count": end.turns.len() });
+    let mut metrics_of = String::new();
+    let mut members = match &end.outcome {
+        Ok(value) => {
+            let most = plan.settings.max_result_bytes;
+            let result = task.constraints.apply(value.clone());
+            let (answer, result, truncated) = rendered(result, most);
+            if truncated {
+                warnings.push(json!({ "code": "max_result_bytes", "detail": most }));
+            }
+            metrics_of = json!({ "answer": answer, "structured_result": result }).to_string();
+            if let Some(execution) = execution.as_object_mut() {
+                execution.insert("result_bytes".into(), metrics_of.len().into());
+                execution.insert("max_result_bytes".into(), most.into());
+                execution.insert("truncated".into(), truncated.into());
+            }
+            json!({ "status": "ok", "answer": answer, "structured_result": result })
+        }
+        Err(stop) => {
+            let message = excerpt(&stop.message, MESSAGE_BYTES);
+            let feedback = if stop.detail.is_empty() { message.clone() } else { excerpt(&stop.detail, DETAIL_BYTES) };
+            json!({ "status": "error", "reason": stop.reason.name(), "message": message, "feedback": feedback })
+        }
+    };
+    let calls = end.ledger.calls();
+    let mut metrics = json!(Metrics::of(&metrics_of, &[], &calls));
+    if let Some(metrics) = metrics.as_object_mut() {
+        metrics.insert("server_side_llm".into(), spent(&end.turns.iter().map(|turn| &turn.question).collect::<Vec<_>>()));
+        metrics.insert(
+            "efficiency_note".into(),
+            "payload_reduction_ratio compares upstream answers with the answer alone. What the server's own model cost stands in \
+             server_side_llm and is not part of it."
+                .into(),
+        );
+    }
+    let rest = json!({
+        "warnings": warnings,
+        "planner": planner(end, plan),
+        "execution": execution,
+        "upstream_calls": end.ledger.entries,
+        "ptc_metrics": metrics,
+    });
+    let mut all = members.as_object_mut().map(std::mem::take).unwrap_or_default();
+    if let Value::Object(rest) = rest {
+        all.extend(rest);
+    }
+    if let Some(program) = end.program.as_ref().filter(|_| plan.settings.include_program) {
+        all.insert("program".into(), program.as_str().into());
+    }
+    all
+}
+
+/// The answer as text and as data, each within its bytes, and whether anything was cut.
+fn rendered(result: Value, most: usize) -> (String, Value, bool) {
+    let whole = result.to_string();
+    let text = match &result {
+        Value::String(text) => text.clone(),
+        _ => whole.clone(),
+    };
+    // The quotes of a text are not counted: nobody reads them.
+    if text.len() <= most {
+        return (text, result, false);
+    }
+    let end = (0..=most).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0);
+    let cut = text.get(..end).unwrap_or_default().to_owned();
+    (cut.clone(), Value::String(cut), true)
+}
+
+/// What the model did, for whoever reads one answer.
+fn planner(end: &End, plan: &Plan) -> Value {
+    let questions: Vec<&Question> = end.turns.iter().map(|turn| &turn.question).collect();
+    let sum = |count: fn(&Question) -> usize| questions.iter().map(|question| count(question)).sum::<usize>();
+    let mut planner = json!({
+        "model": plan.model.shown,
+        "calls": questions.len(),
+        "attempts": questions.iter().map(|question| question.attempts).sum::<u32>(),
+        "turn_count": end.turns.len(),
+        "duration_ms": questions.iter().map(|question| milliseconds(question.duration)).sum::<u64>(),
+        "prompt_bytes": sum(|question| question.prompt_bytes),
+        "completion_bytes": sum(|question| question.completion_bytes),
+    });
+    if let Some(members) = planner.as_object_mut() {
+        if let Some((input, output, total)) = counted(&questions) {
+            members.insert("tokens".into(), json!({ "input": input, "output": output, "total": total }));
+        }
+        if let Some(error) = questions.last().and_then(|question| question.error) {
+            members.insert("error".into(), error.name().into());
+        }
+    }
+    planner
+}
+
+/// Tokens sent, received and in sum, where the provider counted every question.
+fn counted(questions: &[&Question]) -> Option<(u64, u64, u64)> {
+    let usages = questions.iter().map(|question| question.usage).collect::<Option<Vec<_>>>()?;
+    let add =
+        |(a, b, c): (u64, u64, u64), usage: &super::completion::Usage| (a + usage.prompt, b + usage.completion, c + usage.total);
+    (!usages.is_empty()).then(|| usages.iter().fold((0, 0, 0), add))
+}
+
+/// The documented line of what the server's own model cost.
+fn spent(questions: &[&Question]) -> Value {
+    let tokens_of = counted(questions);
+    let bytes = |count: fn(&Question) -> usize| questions.iter().map(|question| count(question) as u64).sum::<u64>();
+    let (prompt_bytes, completion_bytes) = (bytes(|question| question.prompt_bytes), bytes(|question| question.completion_bytes));
+    json!({
+        "planner_calls": questions.len(),
+        "provider_reported": tokens_of.is_some(),
+        "prompt_tokens": tokens_of.map(|(prompt, ..)| prompt),
+        "completion_tokens": tokens_of.map(|(_, completion, _)| completion),
+        "total_tokens": tokens_of.map(|(.., total)| total),
+        "prompt_bytes": prompt_bytes,
+        "completion_bytes": completion_bytes,
+        "estimated_prompt_tokens": tokens(prompt_bytes),
+        "estimated_completion_tokens": tokens(completion_bytes),
+        "estimate_method": "utf8_bytes_div_4",
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn answers_stay_within_their_bytes() {
+        assert_eq!(rendered(json!("größe"), 7), ("größe".into(), json!("größe"), false));
+        assert_eq!(rendered(json!("größe"), 3), ("gr".into(), json!("gr"), true));
+        assert_eq!(rendered(json!([1, 2]), 5), ("[1,2]".into(), json!([1, 2]), false));
+        assert_eq!(rendered(json!([1, 23]), 5), ("[1,23".into(), json!("[1,23"), true));
+    }
+}

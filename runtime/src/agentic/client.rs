@@ -1,0 +1,206 @@
+//! Asking a model, over OpenAI-compatible chat completions.
+//!
+//! A client library would bring its own HTTP client and hundreds of types for one request and five members of its answer, so the
+//! HTTP client of the upstreams asks: with its redirects within the origin, its certificates, and its redaction of what comes.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use jiff::Timestamp;
+use jiff::fmt::rfc2822::DateTimeParser;
+use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderValue, RETRY_AFTER};
+use reqwest::{Method, Response, Url};
+use serde_json::{Value, json};
+
+use super::completion::{self, Completion};
+use super::model::Model;
+use super::plan::Plan;
+use crate::secrets::Secrets;
+use crate::upstream::http::client::{Asking, Endpoint, HttpClient};
+use crate::upstream::http::status::{ERROR_BODY_BYTES, Head};
+use crate::upstream::{Reason, WorldFault, stage};
+
+/// How often a question is put at most.
+const ATTEMPTS: u32 = 4;
+/// The pause before the second attempt, where the endpoint names none; it doubles from there.
+const FIRST_PAUSE: Duration = Duration::from_millis(500);
+/// How long a connection may take to be made.
+const CONNECT: Duration = Duration::from_secs(5);
+/// Bytes of an answer: far beyond what any number of tokens that is asked for comes to.
+const ANSWER_BYTES: u64 = 8 * 1024 * 1024;
+
+/// A client of one model.
+#[derive(Clone)]
+pub struct Client {
+    http: HttpClient,
+    model: Model,
+    url: Url,
+    max_output_tokens: u32,
+}
+
+/// One message of a conversation.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Message {
+    /// `system`, `user` or `assistant`.
+    pub role: &'static str,
+    /// Its text.
+    pub content: String,
+}
+
+/// Why there is no completion.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Fault {
+    /// The operator has to change something: the key, the model's name, the endpoint.
+    Config(String),
+    /// The endpoint or the model failed.
+    Planner(String),
+    /// No answer in time.
+    Late,
+}
+
+/// An answer, and what it took.
+#[derive(Debug)]
+pub struct Asked {
+    /// What was said, or why nothing was.
+    pub outcome: Result<Completion, Fault>,
+    /// How often the question was put.
+    pub attempts: u32,
+}
+
+impl fmt::Display for Fault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Fault::Config(why) | Fault::Planner(why) => f.write_str(why),
+            Fault::Late => f.write_str("the planner did not answer in time"),
+        }
+    }
+}
+
+/// What an attempt came to that gave no completion.
+enum Failed {
+    /// Another attempt may do better, not before that pause where the endpoint names one.
+    Again(String, Option<Duration>),
+    Ended(Fault),
+}
+
+impl Client {
+    /// A client for a plan's model; nothing is sent.
+    pub fn new(plan: &Plan, secrets: &Secrets, extra_roots: Option<Arc<[u8]>>) -> Result<Client, String> {
+        let address = format!("{}/chat/completions", plan.model.base_url);
+        let url = Url::parse(&address).map_err(|why| format!("--agentic-base-url: {address}: {why}"))?;
+        // One client for the life of the process.
+        let endpoint = Endpoint {
+            url: address.leak(),
+            auth: plan.auth().leak(),
+            static_headers: &[],
+            connect_timeout: CONNECT,
+            proxy: None,
+            extra_roots,
+            posts: true,
+        };
+        let http = HttpClient::new(&endpoint, secrets).map_err(|fault| format!("--agentic: {}", fault.message))?;
+        Ok(Client { http, model: plan.model.clone(), url, max_output_tokens: plan.settings.max_output_tokens })
+    }
+
+    /// Puts a conversation to the model until it answers, but no later than the deadline.
+    pub async fn ask(&self, messages: &[Message], deadline: Instant) -> Asked {
+        let mut attempts = 0;
+        let mut pause = FIRST_PAUSE;
+        loop {
+            attempts += 1;
+            let (why, named) = match stage::followed(self.attempt(messages, deadline)).await {
+                Ok(completion) => return Asked { outcome: Ok(completion), attempts },
+                Err(Failed::Ended(fault)) => return Asked { outcome: Err(fault), attempts },
+                Err(Failed::Again(why, named)) => (why, named),
+            };
+            let wait = named.unwrap_or(pause);
+            if attempts == ATTEMPTS || Instant::now() + wait >= deadline {
+                let times = if attempts == 1 { "once".to_owned() } else { format!("{attempts} times") };
+                return Asked { outcome: Err(Fault::Planner(format!("{why} (asked {times})"))), attempts };
+            }
+            tokio::time::sleep(wait).await;
+            pause *= 2;
+        }
+    }
+
+    async fn attempt(&self, messages: &[Message], deadline: Instant) -> Result<Completion, Failed> {
+        let messages: Vec<Value> = messages.iter().map(|m| json!({ "role": m.role, "content": m.content })).collect();
+        let mut body = json!({ "model": self.model.id, "messages": messages, "stream": false });
+        if let Some(members) = body.as_object_mut() {
+            members.insert(self.model.cap.to_owned(), self.max_output_tokens.into());
+        }
+        let json = HeaderValue::from_static("application/json");
+        let headers = HeaderMap::from_iter([(CONTENT_TYPE, json.clone()), (ACCEPT, json)]);
+        let asking =
+            Asking { body: Some(body.to_string().into_bytes()), ..Asking::new(Method::POST, self.url.as_str(), headers) };
+        let mut response = self.http.send(asking, deadline).await.map_err(of_world)?;
+        let status = response.status();
+        let (head, pause) = (Head::of(&response), retry_after(&response));
+        let streams = response.headers().get(CONTENT_TYPE).is_some_and(|kind| kind.as_bytes().starts_with(b"text/event-stream"));
+        let most = if status.is_success() { ANSWER_BYTES } else { ERROR_BODY_BYTES };
+        let body = self.http.read_body(&mut response, most, deadline).await;
+        if !status.is_success() {
+            let said = head.fault(&self.url, &body.unwrap_or_default()).message.into_owned();
+            return Err(of_status(status.as_u16(), said, pause));
+        }
+        let body = body.map_err(of_world)?;
+        if streams {
+            let why = "the endpoint streams its answer although it was asked not to (\"stream\": false)";
+            return Err(Failed::Ended(Fault::Planner(why.to_owned())));
+        }
+        completion::read(&body).map_err(|fault| match fault {
+            // Some endpoints say 200 and mean something else.
+            completion::Fault::Said { code: Some(code), message } => of_status(code, message, None),
+            completion::Fault::Said { code: None, message } => Failed::Ended(Fault::Planner(message)),
+            completion::Fault::Garbage(why) => Failed::Ended(Fault::Planner(why)),
+        })
+    }
+}
+
+fn of_status(status: u16, said: String, pause: Option<Duration>) -> Failed {
+    match status {
+        429 | 500..=599 => Failed::Again(format!("the endpoint: {said}"), pause),
+        401 | 403 => Failed::Ended(Fault::Config(format!("the endpoint refuses the key: {said}"))),
+        404 => Failed::Ended(Fault::Config(format!("the endpoint knows no such model, or is none: {said}"))),
+        _ => Failed::Ended(Fault::Planner(format!("the endpoint: {said}"))),
+    }
+}
+
+fn of_world(fault: WorldFault) -> Failed {
+    let said = fault.message.into_owned();
+    match fault.reason {
+        Reason::Timeout if said.is_empty() => Failed::Ended(Fault::Late),
+        // It could not be reached, or broke off.
+        Reason::UpstreamUnavailable | Reason::Timeout => Failed::Again(format!("the endpoint: {said}"), None),
+        _ => Failed::Ended(Fault::Planner(format!("the endpoint: {said}"))),
+    }
+}
+
+/// How long the endpoint asks to be left alone: seconds, or a date.
+fn retry_after(response: &Response) -> Option<Duration> {
+    pause(response.headers().get(RETRY_AFTER)?.to_str().ok()?, Timestamp::now())
+}
+
+fn pause(text: &str, now: Timestamp) -> Option<Duration> {
+    let text = text.trim();
+    if let Ok(seconds) = text.parse::<u32>() {
+        return Some(Duration::from_secs(seconds.into()));
+    }
+    let then = DateTimeParser::new().parse_timestamp(text).ok()?;
+    Some(Duration::try_from(then.duration_since(now)).unwrap_or_default())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pauses_are_seconds_or_dates() {
+        let now = "2026-01-01T00:00:00Z".parse().unwrap();
+        assert_eq!(pause("7", now), Some(Duration::from_secs(7)));
+        assert_eq!(pause("Thu, 01 Jan 2026 00:01:00 GMT", now), Some(Duration::from_secs(60)));
+        assert_eq!(pause("Wed, 31 Dec 2025 00:00:00 GMT", now), Some(Duration::ZERO));
+        assert_eq!(pause("soon", now), None);
+    }
+}

@@ -1,0 +1,84 @@
+//! What a tool gives back, in a few characters: `{entries [:string], truncated :bool?}`.
+//!
+//! A hint for whoever writes a program, never a promise: nobody checks answers of upstreams against it. A signature of
+//! `ptc_lisp::signature` is exact or an error, and upstreams' schemas seldom let themselves be said exactly.
+
+use ptc_catalog::Tool;
+use serde_json::{Map, Value};
+
+/// What stands for a tool that says nothing of its answers.
+pub const UNKNOWN: &str = ":unknown_content";
+
+/// Nested types beyond that are `:map` or `[:any]`.
+const DEPTH: u32 = 3;
+
+/// What the tool gives back, with at most `fields` members of an object.
+pub fn of(tool: &Tool, fields: usize) -> String {
+    let definition: Option<Value> = serde_json::from_str(tool.definition).ok();
+    match definition.as_ref().and_then(|definition| definition.get("outputSchema")) {
+        Some(schema) if schema.is_object() => typed(schema, fields, DEPTH),
+        _ => UNKNOWN.to_owned(),
+    }
+}
+
+fn typed(schema: &Value, fields: usize, depth: u32) -> String {
+    let plain = match schema.get("type").and_then(Value::as_str) {
+        Some("string") => ":string",
+        Some("integer") => ":int",
+        Some("number") => ":float",
+        Some("boolean") => ":bool",
+        Some("array") => {
+            let items = schema.get("items").filter(|_| depth > 0).map(|items| typed(items, fields, depth - 1));
+            return format!("[{}]", items.as_deref().unwrap_or(":any"));
+        }
+        Some("object") => {
+            let members = schema.get("properties").and_then(Value::as_object).filter(|members| depth > 0 && !members.is_empty());
+            return members.map_or_else(|| ":map".to_owned(), |members| object(schema, members, fields, depth - 1));
+        }
+        _ => ":any",
+    };
+    plain.to_owned()
+}
+
+fn object(schema: &Value, members: &Map<String, Value>, fields: usize, depth: u32) -> String {
+    let required = schema.get("required").and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
+    let member = |(name, schema): (&String, &Value)| {
+        let optional = if required.iter().any(|known| known == name) { "" } else { "?" };
+        format!("{name} {}{optional}", typed(schema, fields, depth))
+    };
+    let mut told: Vec<String> = members.iter().take(fields).map(member).collect();
+    if members.len() > fields {
+        told.push("…".to_owned());
+    }
+    format!("{{{}}}", told.join(", "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn schemas_in_short() {
+        let shown = |schema: &str| typed(&serde_json::from_str(schema).unwrap(), 3, DEPTH);
+        for (schema, hint) in [
+            (
+                r#"{"type":"object","properties":{"entries":{"type":"array","items":{"type":"string"}},"truncated":{"type":"boolean"}},
+                    "required":["entries"]}"#,
+                "{entries [:string], truncated :bool?}",
+            ),
+            (r#"{"type":"array"}"#, "[:any]"),
+            (r#"{"type":"object"}"#, ":map"),
+            (r#"{"anyOf":[]}"#, ":any"),
+            (
+                r#"{"type":"object","properties":{"a":{"type":"integer"},"b":{},"c":{"type":"number"},"d":{}}}"#,
+                "{a :int?, b :any?, c :float?, …}",
+            ),
+            (
+                r#"{"type":"array","items":{"type":"array","items":{"type":"array","items":{"type":"array","items":{}}}}}"#,
+                "[[[[:any]]]]",
+            ),
+        ] {
+            assert_eq!(shown(schema), hint, "{schema}");
+        }
+    }
+}

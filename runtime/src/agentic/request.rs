@@ -1,0 +1,52 @@
+//! The arguments of `lisp_task`.
+
+use serde_json::Value;
+
+use super::constraints::Constraints;
+use crate::protocol::message::{Arguments, kind, string};
+use crate::settings::Settings;
+
+/// A task whose arguments are right. The keys of its context are checked when it is decoded, on the evaluation's thread.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Task {
+    /// What is to be done; trimmed, not empty.
+    pub text: String,
+    /// Values that programs read, as a JSON object.
+    pub context: Option<String>,
+    /// How the answer is wished for.
+    pub constraints: Constraints,
+    /// Names of wishes that are not known.
+    pub unsupported: Vec<String>,
+}
+
+impl Task {
+    /// Reads the arguments; the error is the message of an `args_error`.
+    pub fn read(arguments: &Arguments<'_>, settings: &Settings) -> Result<Task, String> {
+        let text = arguments.get("task").ok_or("argument `task` is required")?;
+        let text = match kind(text) {
+            "string" => string(text).ok_or("argument `task` is not valid Unicode: it has a lone surrogate")?,
+            other => return Err(format!("argument `task` must be a string, got {other}")),
+        };
+        let text = text.trim().to_owned();
+        if text.is_empty() {
+            return Err("argument `task` must be a non-empty string".to_owned());
+        }
+        let (found, most) = (text.len(), settings.max_program_bytes);
+        if found > most {
+            return Err(format!("argument `task` exceeds max_program_bytes ({found} > {most})"));
+        }
+        let object = |name: &str| match arguments.get(name).map(|raw| (kind(raw), raw)) {
+            None | Some(("null", _)) => Ok(None),
+            Some(("object", raw)) if raw.len() > settings.max_context_bytes => {
+                let most = settings.max_context_bytes;
+                Err(format!("argument `{name}` exceeds max_context_bytes ({} > {most})", raw.len()))
+            }
+            Some(("object", raw)) => Ok(Some(raw)),
+            Some((other, _)) => Err(format!("argument `{name}` must be a JSON object, got {other}")),
+        };
+        let context = object("context")?.map(str::to_owned);
+        let wishes = object("constraints")?.and_then(|raw| serde_json::from_str::<Value>(raw).ok());
+        let (constraints, unsupported) = wishes.as_ref().and_then(Value::as_object).map(Constraints::read).unwrap_or_default();
+        Ok(Task { text, context, constraints, unsupported })
+    }
+}

@@ -1,0 +1,115 @@
+//! What `lisp_task` can reach, in few bytes: for a client, which only has to know what to ask for.
+
+use ptc_catalog::{Catalog, Upstream};
+
+use super::hint;
+use crate::settings::CatalogMode;
+
+/// Members of an object that a hint shows.
+const FIELDS: usize = 3;
+
+/// Upstreams with their tools, within `most` bytes unless the mode lists all; a sentence instead where it lists none.
+pub fn of(catalog: &Catalog, mode: CatalogMode, most: usize) -> String {
+    match mode {
+        CatalogMode::Lazy => {
+            let names: Vec<&str> = catalog.upstreams.iter().map(|upstream| upstream.name).collect();
+            format!("{}; which tools they have is looked up while a task runs.", names.join(", "))
+        }
+        CatalogMode::Inline => catalog.upstreams.iter().map(whole).collect::<Vec<_>>().join("\n"),
+        CatalogMode::Auto => fitting(catalog, most),
+    }
+}
+
+fn labels(upstream: &Upstream) -> Vec<String> {
+    let mut labels: Vec<String> =
+        upstream.tools.iter().map(|tool| format!("{}->{}", tool.name, hint::of(tool, FIELDS))).collect();
+    labels.sort_unstable();
+    labels
+}
+
+fn whole(upstream: &Upstream) -> String {
+    if upstream.tools.is_empty() {
+        return format!("- {}: (no tools known)", upstream.name);
+    }
+    format!("- {}: {}", upstream.name, labels(upstream).join(", "))
+}
+
+/// The longest beginning of the list that fits, with a mark for what is left out.
+fn fitting(catalog: &Catalog, most: usize) -> String {
+    let mut text = String::new();
+    for (at, upstream) in catalog.upstreams.iter().enumerate() {
+        let left = most.saturating_sub(text.len() + usize::from(!text.is_empty()));
+        let line = whole(upstream);
+        let (line, cut) = if line.len() <= left { (Some(line), false) } else { (beginning(upstream, left), true) };
+        let shown = line.is_some();
+        if let Some(line) = line {
+            add(&mut text, &line);
+        }
+        if cut {
+            let more = format!("- (+{} more upstreams)", catalog.upstreams.len() - at - usize::from(shown));
+            if !more.starts_with("- (+0") && text.len() + usize::from(!text.is_empty()) + more.len() <= most {
+                add(&mut text, &more);
+            }
+            break;
+        }
+    }
+    text
+}
+
+fn add(text: &mut String, line: &str) {
+    if !text.is_empty() {
+        text.push('\n');
+    }
+    text.push_str(line);
+}
+
+/// As many tools of an upstream as fit.
+fn beginning(upstream: &Upstream, most: usize) -> Option<String> {
+    let labels = labels(upstream);
+    (0..labels.len()).rev().find_map(|count| {
+        let more = format!("(+{} more)", labels.len() - count);
+        let shown: Vec<&str> = labels.iter().take(count).map(String::as_str).chain([more.as_str()]).collect();
+        let line = format!("- {}: {}", upstream.name, shown.join(", "));
+        (line.len() <= most).then_some(line)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ptc_catalog::{Annotations, McpStdio, Tool, Transport};
+
+    const fn tool(name: &'static str, definition: &'static str) -> Tool {
+        let annotations = Annotations::NONE;
+        Tool { name, description: "", args: &[], closed: false, doc: "", definition, digest: "", annotations, operation: None }
+    }
+
+    const fn upstream(name: &'static str, tools: &'static [Tool]) -> Upstream {
+        Upstream { name, description: "", transport: Transport::McpStdio(McpStdio::new("x")), tools }
+    }
+
+    static CATALOG: Catalog = Catalog {
+        digest: "",
+        upstreams: &[
+            upstream("alpha", &[tool("ping", r#"{"outputSchema":{"type":"string"}}"#)]),
+            upstream("beta", &[tool("search", r#"{"outputSchema":{"type":"array"}}"#), tool("fetch", "{}")]),
+            upstream("gamma", &[]),
+        ],
+    };
+
+    #[test]
+    fn it_stays_within_its_bytes() {
+        let all = "- alpha: ping->:string\n- beta: fetch->:unknown_content, search->[:any]\n- gamma: (no tools known)";
+        assert_eq!(of(&CATALOG, CatalogMode::Inline, 0), all);
+        assert_eq!(of(&CATALOG, CatalogMode::Auto, all.len()), all);
+        assert_eq!(of(&CATALOG, CatalogMode::Auto, 30), "- alpha: ping->:string");
+        assert_eq!(of(&CATALOG, CatalogMode::Auto, 45), "- alpha: ping->:string\n- beta: (+2 more)");
+        let one = "- alpha: ping->:string\n- beta: fetch->:unknown_content, (+1 more)\n- (+1 more upstreams)";
+        assert_eq!(of(&CATALOG, CatalogMode::Auto, one.len()), one);
+        assert_eq!(of(&CATALOG, CatalogMode::Auto, 0), "");
+        for most in 0..200 {
+            assert!(of(&CATALOG, CatalogMode::Auto, most).len() <= most, "{most}");
+        }
+        assert!(of(&CATALOG, CatalogMode::Lazy, 0).starts_with("alpha, beta, gamma; "));
+    }
+}

@@ -1,0 +1,288 @@
+//! Program after program, until one returns or fails.
+
+use std::collections::VecDeque;
+use std::ops::ControlFlow;
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::time::{Duration, Instant};
+
+use ptc_lisp::json;
+use ptc_lisp::limits::Cancel;
+use serde_json::Value;
+
+use super::answer::{Reason, Stop};
+use super::client::{Asked, Fault, Message};
+use super::completion::{Completion, Usage};
+use super::ledger::Ledger;
+use super::request::Task;
+use super::{Planner, prompt};
+use crate::evaluation::{self, Call, Evaluation, Past};
+use crate::secrets::Redactor;
+
+/// How often a thread that waits for the planner looks whether it was cancelled.
+const LOOK: Duration = Duration::from_millis(20);
+/// Results that programs see as `*1 *2 *3`.
+const RESULTS: usize = 3;
+/// Bytes of an answer as JSON, before it is cut to what the operator allows.
+const MOST_RESULT_BYTES: usize = 4 * 1024 * 1024;
+
+/// A question to the planner, and what came of it.
+#[derive(Debug)]
+pub struct Question {
+    /// Bytes of all messages.
+    pub prompt_bytes: usize,
+    /// Bytes of the answer.
+    pub completion_bytes: usize,
+    /// What the provider counted.
+    pub usage: Option<Usage>,
+    /// How often it was put.
+    pub attempts: u32,
+    /// Until the answer.
+    pub duration: Duration,
+    /// Why there is none.
+    pub error: Option<Reason>,
+    /// What was asked and said, where traces may hold it.
+    pub said: Option<(Vec<Message>, String)>,
+}
+
+/// One turn.
+#[derive(Debug)]
+pub struct Turn {
+    /// What the planner was asked.
+    pub question: Question,
+    /// Reading and checking its program, and running it; `None` where there was none.
+    pub program: Option<(Duration, Duration)>,
+}
+
+/// A task that runs.
+pub struct Run<'p> {
+    planner: &'p Planner,
+    task: &'p Task,
+    cancel: &'p Cancel,
+    deadline: Instant,
+    messages: Vec<Message>,
+    past: Past,
+    turns: Vec<Turn>,
+    ledger: Ledger,
+    program: Option<String>,
+}
+
+/// A task that is over.
+#[derive(Debug)]
+pub struct End {
+    /// The answer, or why there is none.
+    pub outcome: Result<Value, Stop>,
+    /// Its turns.
+    pub turns: Vec<Turn>,
+    /// Their calls.
+    pub ledger: Ledger,
+    /// The last program that was run, or was to be.
+    pub program: Option<String>,
+    /// From its beginning.
+    pub duration: Duration,
+}
+
+/// What a turn leads to: the end, or what the planner is told before the next.
+type Step = ControlFlow<Result<Value, Stop>, String>;
+
+impl Planner {
+    /// Runs a task on the calling thread, whose stack must be one that `ptc-lisp` names.
+    pub fn run(&self, task: &Task, cancel: &Cancel) -> End {
+        let started = Instant::now();
+        let messages = prompt::opening(task, &self.plan, self.evaluator.catalog());
+        let mut run = Run {
+            planner: self,
+            task,
+            cancel,
+            deadline: started + self.plan.settings.task_timeout,
+            messages: messages.into_iter().map(|message| clean(message, &self.redactor)).collect(),
+            past: Past::default(),
+            turns: Vec::new(),
+            ledger: Ledger::default(),
+            program: None,
+        };
+        let outcome = run.all();
+        let Run { turns, ledger, program, .. } = run;
+        End { outcome, turns, ledger, program, duration: started.elapsed() }
+    }
+}
+
+impl Run<'_> {
+    fn all(&mut self) -> Result<Value, Stop> {
+        if let Some(Err(wrong)) = self.task.context.as_deref().map(evaluation::context) {
+            return Err(Stop::new(Reason::ArgsError, wrong.message));
+        }
+        let plan = &self.planner.plan;
+        let last = plan.max_turns + plan.retry_turns;
+        let mut turn = 1;
+        loop {
+            let fault = match self.turn(turn) {
+                ControlFlow::Break(end) => return end,
+                ControlFlow::Continue(fault) => fault,
+            };
+            if self.ledger.may_have_changed() {
+                let message = "a program called a tool that is not known to change nothing, and neither returned nor failed; no \
+                               other program may follow";
+                return Err(Stop::new(Reason::PartialSideEffects, message).with_detail(fault));
+            }
+            if turn == last {
+                let message = if last == 1 {
+                    "the planner's one program neither returned nor failed (--agentic-max-turns)".to_owned()
+                } else {
+                    format!("none of the planner's {last} programs returned or failed")
+                };
+                let reason = if plan.retry_turns == 0 { Reason::MaxTurns } else { Reason::RetriesExhausted };
+                return Err(Stop::new(reason, message).with_detail(fault));
+            }
+            let content = prompt::feedback(&fault, turn, plan);
+            self.messages.push(clean(Message { role: "user", content }, &self.planner.redactor));
+            turn += 1;
+        }
+    }
+
+    fn turn(&mut self, turn: u32) -> Step {
+        let completion = match self.ask() {
+            Ok(completion) => completion,
+            Err(stop) => return ControlFlow::Break(Err(stop)),
+        };
+        if let Some(refusal) = &completion.refusal {
+            let message = format!("the planner's model refuses: {refusal}");
+            return ControlFlow::Break(Err(Stop::new(Reason::PlannerError, message)));
+        }
+        // Models repeat the form of what they said before: only the text goes back, never what it thought or called.
+        let said = if completion.text.is_empty() { "(no text)".to_owned() } else { completion.text.clone() };
+        self.messages.push(Message { role: "assistant", content: said });
+        let plan = &self.planner.plan;
+        let program = match completion.program() {
+            Ok(program) => program.into_owned(),
+            Err(why) => return ControlFlow::Continue(prompt::without_program(why, plan.settings.max_output_tokens)),
+        };
+        let call = match Call::of_program(program.clone(), &plan.server) {
+            Ok(call) => Call { context: self.task.context.clone(), ..call },
+            Err(why) => return ControlFlow::Continue(format!("Your program was not run: {why}.")),
+        };
+        self.program = Some(program);
+        let left = match self.left() {
+            Ok(left) => left,
+            Err(stop) => return ControlFlow::Break(Err(stop)),
+        };
+        let evaluator = self.planner.evaluator.within(left);
+        let evaluation = evaluator.evaluate(&call, self.cancel, self.past.clone());
+        self.ledger.add(evaluation.calls.as_deref().unwrap_or_default(), turn, evaluator.catalog());
+        if let Some(turn) = self.turns.last_mut() {
+            turn.program = Some((evaluation.analysis, evaluation.duration.saturating_sub(evaluation.analysis)));
+        }
+        self.judge(evaluation, turn)
+    }
+
+    /// What an evaluation leads to.
+    fn judge(&mut self, evaluation: Evaluation, turn: u32) -> Step {
+        let must = turn >= self.planner.plan.max_turns;
+        match (&evaluation.outcome, &evaluation.value) {
+            (Ok(_), Some(value)) if evaluation.returned => match json::encode(value, MOST_RESULT_BYTES) {
+                Ok(text) => {
+                    let text = self.planner.redactor.redact_text(text);
+                    ControlFlow::Break(Ok(serde_json::from_str(&text).unwrap_or(Value::String(text))))
+                }
+                Err(why) => ControlFlow::Continue(format!("Your program returned what cannot be an answer: {why}.")),
+            },
+            (Ok(_), value) => {
+                let mut results: VecDeque<_> = std::mem::take(&mut self.past.results).into();
+                results.push_front(value.clone().unwrap_or_default());
+                results.truncate(RESULTS);
+                let fault = prompt::went_on(&evaluation, must);
+                self.past = Past { bindings: evaluation.bindings, results: results.into() };
+                ControlFlow::Continue(fault)
+            }
+            (Err(failure), _) => match failure.reason {
+                evaluation::Reason::Fail => {
+                    let text = serde_json::from_str::<String>(&failure.message).unwrap_or_else(|_| failure.message.clone());
+                    ControlFlow::Break(Err(Stop::new(Reason::AgentFailed, text)))
+                }
+                evaluation::Reason::Cancelled => ControlFlow::Break(Err(Stop::new(Reason::Cancelled, failure.message.as_str()))),
+                evaluation::Reason::Timeout if self.left().is_err() && !self.ledger.may_have_changed() => {
+                    ControlFlow::Break(Err(self.late()))
+                }
+                _ => ControlFlow::Continue(prompt::went_wrong(failure, &evaluation)),
+            },
+        }
+    }
+
+    /// The rest of the task's time.
+    fn left(&self) -> Result<Duration, Stop> {
+        let left = self.deadline.saturating_duration_since(Instant::now());
+        if left.is_zero() { Err(self.late()) } else { Ok(left) }
+    }
+
+    fn late(&self) -> Stop {
+        let most = super::milliseconds(self.planner.plan.settings.task_timeout);
+        Stop::new(Reason::BudgetExceeded, format!("the task took longer than {most} ms (--agentic-task-timeout-ms)"))
+    }
+
+    /// Asks the planner, within its time and the task's.
+    fn ask(&mut self) -> Result<Completion, Stop> {
+        let began = Instant::now();
+        let most = self.planner.plan.settings.planner_timeout;
+        let deadline = began + most.min(self.left()?);
+        let asked = self.wait(deadline);
+        let stop = match &asked.outcome {
+            Ok(_) => None,
+            Err(_) if self.cancel.is_cancelled() => Some(Stop::new(Reason::Cancelled, "the call was cancelled")),
+            Err(Fault::Config(why)) => Some(Stop::new(Reason::ConfigError, why.as_str())),
+            Err(Fault::Planner(why)) => Some(Stop::new(Reason::PlannerError, why.as_str())),
+            Err(Fault::Late) if self.left().is_err() => Some(self.late()),
+            Err(Fault::Late) => {
+                let most = super::milliseconds(most);
+                let why = format!("the planner did not answer within {most} ms (--agentic-planner-timeout-ms)");
+                Some(Stop::new(Reason::PlannerTimeout, why))
+            }
+        };
+        let completion = asked.outcome.ok();
+        let said = self.planner.traces_prompts().then(|| {
+            let answer = completion.as_ref().map(|completion| completion.text.clone()).unwrap_or_default();
+            (self.messages.clone(), answer)
+        });
+        self.turns.push(Turn {
+            question: Question {
+                prompt_bytes: self.messages.iter().map(|message| message.content.len()).sum(),
+                completion_bytes: completion.as_ref().map_or(0, |completion| completion.text.len()),
+                usage: completion.as_ref().and_then(|completion| completion.usage),
+                attempts: asked.attempts,
+                duration: began.elapsed(),
+                error: stop.as_ref().map(|stop| stop.reason),
+                said,
+            },
+            program: None,
+        });
+        match (completion, stop) {
+            (_, Some(stop)) => Err(stop),
+            (Some(completion), None) => Ok(completion),
+            (None, None) => Err(Stop::new(Reason::PlannerError, "the planner gave nothing")),
+        }
+    }
+
+    /// Waits on this thread for what the runtime's thread is told.
+    fn wait(&self, deadline: Instant) -> Asked {
+        let (send, receive) = mpsc::channel();
+        let (client, messages) = (self.planner.client.clone(), self.messages.clone());
+        let asking = self.planner.handle.spawn(async move {
+            // Nobody waits any more once the task was cancelled.
+            let _ = send.send(client.ask(&messages, deadline).await);
+        });
+        let lost = |fault| Asked { outcome: Err(fault), attempts: 1 };
+        loop {
+            match receive.recv_timeout(LOOK) {
+                Ok(asked) => return asked,
+                Err(RecvTimeoutError::Disconnected) => return lost(Fault::Planner("the server is ending".to_owned())),
+                Err(RecvTimeoutError::Timeout) if self.cancel.is_cancelled() => {
+                    asking.abort();
+                    return lost(Fault::Late);
+                }
+                Err(RecvTimeoutError::Timeout) => {}
+            }
+        }
+    }
+}
+
+fn clean(message: Message, redactor: &Redactor) -> Message {
+    Message { content: redactor.redact_string(message.content), ..message }
+}

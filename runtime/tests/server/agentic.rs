@@ -1,0 +1,446 @@
+//! `lisp_task`, against an OpenAI-compatible server that replays conversations.
+//!
+//! Each file under `conversations` is one task: the server's flags, the arguments, what the planner answers to each question, parts of
+//! what it has to be asked, and parts of the client's answer.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use ptc_catalog::{
+    Annotations, Arg, Binding, Catalog, Deployment, EnvPart, McpStdio, Source, Tool, Transport, Type, Types, Upstream,
+};
+use serde_json::{Value, json};
+
+use crate::Test;
+use crate::peer::{Peer, server};
+use crate::web::{Answer, End, Web};
+
+/// The tests of this module.
+pub(crate) const TESTS: &[Test] = &[
+    ("agentic::conversations", conversations),
+    ("agentic::offered_only_where_nothing_can_go_wrong", offered_only_where_nothing_can_go_wrong),
+    ("agentic::every_fault_of_the_start_is_told", every_fault_of_the_start_is_told),
+    ("agentic::what_clients_read_of_it", what_clients_read_of_it),
+    ("agentic::what_the_endpoint_is_sent", what_the_endpoint_is_sent),
+    ("agentic::secrets_reach_nobody", secrets_reach_nobody),
+    ("agentic::prompts_are_in_traces_only_when_asked_for", prompts_are_in_traces_only_when_asked_for),
+    ("agentic::the_config_file_counts_after_flags", the_config_file_counts_after_flags),
+    ("agentic::a_cancelled_task_asks_no_more", a_cancelled_task_asks_no_more),
+    ("agentic::the_server_ends_while_a_planner_thinks", the_server_ends_while_a_planner_thinks),
+];
+
+const KEY: &str = "sk-not-a-real-key-0123456789";
+const VARIABLE: &str = "PTC_TEST_PLANNER_KEY";
+
+const fn tool(name: &'static str, args: &'static [Arg], read_only: Option<bool>, definition: &'static str) -> Tool {
+    let annotations = Annotations { read_only, ..Annotations::NONE };
+    Tool { name, description: "", args, closed: true, doc: "", definition, digest: "", annotations, operation: None }
+}
+
+const TEXT: Arg = Arg { name: "text", required: true, types: Types::of(&[Type::String]), label: "string", allowed: "" };
+const SAID: &str = r#"{"outputSchema":{"type":"object","properties":{"said":{"type":"string"}},"required":["said"]}}"#;
+
+static TOOLS: [Tool; 2] = [tool("echo", &[TEXT], Some(true), SAID), tool("pid", &[], None, "{}")];
+
+/// A deployment with a tool that only reads and one that says nothing of its effects. Its upstream is this binary again.
+pub(crate) fn deployment() -> &'static Deployment {
+    let command = std::env::current_exe().expect("a test has a file").to_string_lossy().into_owned().leak();
+    let transport =
+        Transport::McpStdio(McpStdio { env: &[(crate::ROLE, &[EnvPart::Text("upstream")])], ..McpStdio::new(command) });
+    let upstream = Upstream { name: "child", description: "A child process.", transport, tools: &TOOLS };
+    let catalog = Box::leak(Box::new(Catalog { digest: "", upstreams: Box::leak(Box::new([upstream])) }));
+    let credentials = &[Binding { name: "planner-key", source: Source::Env { var: VARIABLE } }];
+    Box::leak(Box::new(Deployment { name: "tasks", compiler: "none", config_digest: "", credentials, catalog, programs: &[] }))
+}
+
+/// A planner that says this and that.
+fn replay(planner: Vec<Value>) -> Web {
+    let next = AtomicUsize::new(0);
+    Web::start(move |asked| {
+        let at = next.fetch_add(1, Ordering::SeqCst);
+        assert_eq!((asked.method.as_str(), asked.target.as_str()), ("POST", "/v1/chat/completions"));
+        planner.get(at).map_or_else(|| Answer::json(418, "\"nothing more was recorded\""), answer)
+    })
+}
+
+/// One recorded answer.
+fn answer(recorded: &Value) -> Answer {
+    let said = recorded["say"].as_str().map(|text| {
+        let finish = recorded["finish"].as_str().unwrap_or("stop");
+        json!({
+            "id": "x", "object": "chat.completion", "model": "replayed",
+            "choices": [{ "index": 0, "message": { "role": "assistant", "content": text }, "finish_reason": finish }],
+            "usage": recorded["usage"],
+        })
+    });
+    let body = match (said, recorded["raw"].as_str()) {
+        (Some(said), _) => said.to_string(),
+        (None, Some(raw)) => raw.to_owned(),
+        (None, None) => recorded["body"].to_string(),
+    };
+    let head = format!("HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: {}\r\n\r\n", body.len());
+    let first = |bytes: &Value| (0, [head.as_bytes(), &body.as_bytes()[..bytes.as_u64().expect("a number") as usize]].concat());
+    if recorded["hang"] == true {
+        Answer::Hang
+    } else if recorded["close"] == true {
+        Answer::Close
+    } else if let Some(chunks) = recorded["stream"].as_array() {
+        Answer::Stream(chunks.iter().map(|chunk| (0, chunk.as_str().expect("a text").to_owned())).collect())
+    } else if recorded["cut"].is_u64() {
+        Answer::Raw(vec![first(&recorded["cut"])], End::Close)
+    } else if recorded["stall"].is_u64() {
+        Answer::Raw(vec![first(&recorded["stall"])], End::Hang)
+    } else if let Some(pieces) = recorded["pieces"].as_u64() {
+        let whole = [head.as_bytes(), body.as_bytes()].concat();
+        let parts = whole.chunks(whole.len().div_ceil(pieces as usize)).map(|part| (20, part.to_vec()));
+        Answer::Raw(parts.collect(), End::Close)
+    } else {
+        let lines = recorded["headers"].as_array().into_iter().flatten().filter_map(Value::as_str).map(str::to_owned);
+        let lines = lines.chain(["Content-Type: application/json".to_owned()]).collect();
+        Answer::Full(recorded["status"].as_u64().unwrap_or(200) as u16, lines, body.into_bytes())
+    }
+}
+
+/// A server whose planner is there.
+fn with_planner(role: &str, planner: &Web, flags: &[&str]) -> Command {
+    let mut command = server(role);
+    command.args(["--agentic", "--agentic-base-url", &format!("http://{}/v1/", planner.address), "--agentic-model", "replayed"]);
+    command.args(flags);
+    command
+}
+
+fn call(server: &mut Peer, arguments: &Value) -> Value {
+    let params = json!({ "name": "lisp_task", "arguments": arguments });
+    server.send(&json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params }).to_string());
+    serde_json::from_str::<Value>(&server.receive()).expect("a line of JSON")["result"].clone()
+}
+
+/// Whether all that is expected is there; null stands for what must not be. The path of what is not as expected otherwise.
+fn lacks(found: &Value, expected: &Value, path: &str) -> Option<String> {
+    match (found, expected) {
+        (_, Value::Object(members)) if found.is_object() => {
+            members.iter().find_map(|(name, expected)| lacks(&found[name.as_str()], expected, &format!("{path}.{name}")))
+        }
+        (Value::Array(found), Value::Array(expected)) if found.len() == expected.len() => found
+            .iter()
+            .zip(expected)
+            .enumerate()
+            .find_map(|(at, (found, expected))| lacks(found, expected, &format!("{path}[{at}]"))),
+        _ if found == expected => None,
+        _ => Some(format!("{path}: expected {expected}, found {found}")),
+    }
+}
+
+/// What is not as recorded.
+fn differs(recorded: &Value) -> Option<String> {
+    let list = |value: &Value| value.as_array().cloned().unwrap_or_default();
+    let planner = replay(list(&recorded["planner"]));
+    let flags = list(&recorded["flags"]);
+    let flags: Vec<&str> = flags.iter().filter_map(Value::as_str).chain(["--agentic-allow-writes"]).collect();
+    let mut server = Peer::of(&mut with_planner("tasks", &planner, &flags));
+    let result = call(&mut server, &recorded["arguments"]);
+    let data = &result["structuredContent"];
+    if let Some(lack) = lacks(data, &recorded["answer"], "answer") {
+        return Some(format!("{lack}\n{result}"));
+    }
+    if result["isError"] != (data["status"] == "error") {
+        return Some(format!("isError\n{result}"));
+    }
+    if let Some(name) = list(&recorded["unlike"]).iter().filter_map(Value::as_str).find(|name| data.get(name).is_some()) {
+        return Some(format!("{name} is there\n{result}"));
+    }
+    let asked = planner.requests();
+    // What was recorded has been asked for, and nothing else, unless the task ended before.
+    let ended = ["partial_side_effects"].iter().any(|reason| data["reason"] == *reason);
+    if asked.len() != list(&recorded["planner"]).len() - usize::from(ended) {
+        return Some(format!("asked {} times\n{result}", asked.len()));
+    }
+    for (request, parts) in asked.iter().zip(list(&recorded["asked"])) {
+        let messages = list(&request.json()["messages"]);
+        let text: String = messages.iter().filter_map(|message| message["content"].as_str()).collect::<Vec<_>>().join("\n");
+        if let Some(part) = list(&parts).iter().filter_map(Value::as_str).find(|part| !text.contains(part)) {
+            return Some(format!("was not asked: {part}\n{text}"));
+        }
+    }
+    None
+}
+
+fn folder() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/server/conversations")
+}
+
+fn conversations() {
+    let mut files: Vec<PathBuf> = std::fs::read_dir(folder()).expect("a folder").flatten().map(|entry| entry.path()).collect();
+    files.sort();
+    assert!(files.len() > 40);
+    let wrong: Vec<String> = files
+        .iter()
+        .filter_map(|file| {
+            let text = std::fs::read_to_string(file).expect("a recording");
+            let recorded = serde_json::from_str(&text).unwrap_or_else(|why| panic!("{}: {why}", file.display()));
+            differs(&recorded).map(|why| format!("{}: {why}", file.file_stem().unwrap_or_default().display()))
+        })
+        .collect();
+    assert!(wrong.is_empty(), "{}", wrong.join("\n\n"));
+}
+
+/// What a server says that does not start.
+fn refused(command: &mut Command) -> String {
+    let done = command.output().expect("the server runs");
+    assert_eq!(done.status.code(), Some(2), "{}", String::from_utf8_lossy(&done.stderr));
+    String::from_utf8(done.stderr).expect("UTF-8")
+}
+
+fn offered_only_where_nothing_can_go_wrong() {
+    let planner = replay(Vec::new());
+    let said = refused(&mut with_planner("plain", &planner, &[]));
+    assert!(said.contains("plain: error: --agentic: there are no upstreams"), "{said}");
+    let said = refused(&mut with_planner("tasks", &planner, &[]));
+    assert!(said.contains("give --aggregator-read-only if they do not, or --agentic-allow-writes if tasks may"), "{said}");
+    for (role, flags) in [("tasks", &["--agentic-allow-writes"][..]), ("tasks", &["--aggregator-read-only"]), ("aggregator", &[])]
+    {
+        let mut server = Peer::of(&mut with_planner(role, &planner, flags));
+        assert_eq!(names(&mut server), ["lisp_eval", "lisp_task"], "{role} {flags:?}");
+    }
+    // Without the switch there is no such tool.
+    let mut server = Peer::start_as("aggregator", &[]);
+    assert_eq!(names(&mut server), ["lisp_eval"]);
+    let text = call(&mut server, &json!({ "task": "x" }))["content"][0]["text"].clone();
+    assert_eq!(text, "unknown_tool: unknown tool: lisp_task\nIt is off: the server has to be started with --agentic.");
+    assert_eq!(planner.requests().len(), 0, "starting asks nobody");
+}
+
+fn tools(server: &mut Peer) -> Vec<Value> {
+    server.send(r#"{"jsonrpc":"2.0","id":1,"method":"tools/list"}"#);
+    let answer: Value = serde_json::from_str(&server.receive()).expect("a line of JSON");
+    answer["result"]["tools"].as_array().cloned().expect("a list")
+}
+
+fn names(server: &mut Peer) -> Vec<String> {
+    tools(server).iter().filter_map(|tool| tool["name"].as_str()).map(str::to_owned).collect()
+}
+
+fn every_fault_of_the_start_is_told() {
+    let folder = tempfile();
+    let (config, summary) = (folder.join("agentic.json"), folder.join("summary.md"));
+    std::fs::write(&config, r#"{"tools": [], "max_turns": 0}"#).expect("a file");
+    std::fs::write(&summary, "x".repeat(900)).expect("a file");
+    let mut command = server("tasks");
+    command.args(["--agentic", "--agentic-model", "nobody:gpt", "--agentic-subagent-config"]).arg(&config);
+    command.arg("--agentic-capability-summary").arg(&summary);
+    let said = refused(&mut command);
+    for part in [
+        "not all tools are known to change nothing",
+        "agentic.json: `tools` is reserved",
+        "agentic.json: `max_turns`: expected an integer from 1 to 100, found 0",
+        "summary.md: 900 bytes, 800 are allowed (--agentic-capability-summary-max-bytes)",
+        "--agentic-model: 'nobody:gpt' is neither an alias",
+    ] {
+        assert!(said.contains(part), "{part} is not in\n{said}");
+    }
+    // A key that cannot be had, or that would travel in the open.
+    let said = refused(server("aggregator").arg("--agentic"));
+    assert!(
+        said.contains("credential binding 'openrouter' (environment variable OPENROUTER_API_KEY): is not set or empty"),
+        "{said}"
+    );
+    let said = refused(server("tasks").args(["--agentic", "--agentic-allow-writes", "--agentic-credential", "other"]));
+    assert!(said.contains("the config has no credential 'other'; it has planner-key"), "{said}");
+    let open = [
+        "--agentic",
+        "--agentic-allow-writes",
+        "--agentic-credential",
+        "planner-key",
+        "--agentic-base-url",
+        "http://planner.example/v1",
+    ];
+    let said = refused(server("tasks").args(open).env(VARIABLE, KEY));
+    assert!(said.contains("http://planner.example/v1 would carry the key unencrypted"), "{said}");
+    let _ = std::fs::remove_dir_all(folder);
+}
+
+/// A folder of its own.
+fn tempfile() -> PathBuf {
+    static NEXT: AtomicUsize = AtomicUsize::new(0);
+    let name = format!("ptc-agentic-{}-{}", std::process::id(), NEXT.fetch_add(1, Ordering::SeqCst));
+    let folder = std::env::temp_dir().join(name);
+    std::fs::create_dir_all(&folder).expect("a folder");
+    folder
+}
+
+fn what_clients_read_of_it() {
+    let planner = replay(Vec::new());
+    let mut server = Peer::of(&mut with_planner("tasks", &planner, &["--agentic-allow-writes"]));
+    let tool = tools(&mut server)[1].clone();
+    let summary = "- child: echo->{said :string}, pid->:unknown_content";
+    let description = tool["description"].as_str().expect("a text");
+    assert!(description.ends_with(&format!("\n\nIt can reach:\n{summary}")), "{description}");
+    assert_eq!(tool["inputSchema"]["required"], json!(["task"]));
+    assert_eq!(
+        tool["annotations"],
+        json!({ "readOnlyHint": false, "destructiveHint": true, "idempotentHint": false, "openWorldHint": true })
+    );
+    drop(server.input.take());
+    let (_, log) = server.end();
+    let line =
+        log.lines().find(|line| line.contains("\"tasks\"") && line.contains("summary_sha256")).expect("a line of the start");
+    assert!(line.contains(&format!("\"summary_bytes\":{}", summary.len())) && !line.contains("echo"), "{line}");
+    // The operator's own words, and a posture that only reads.
+    let folder = tempfile();
+    std::fs::write(folder.join("summary.md"), "Whatever the child says.\n").expect("a file");
+    let file = folder.join("summary.md").display().to_string();
+    let flags = ["--aggregator-read-only", "--agentic-capability-summary", &file];
+    let mut server = Peer::of(&mut with_planner("tasks", &planner, &flags));
+    let tool = tools(&mut server)[1].clone();
+    assert!(tool["description"].as_str().is_some_and(|text| text.ends_with("It can reach:\nWhatever the child says.")), "{tool}");
+    assert_eq!((&tool["annotations"]["readOnlyHint"], &tool["annotations"]["destructiveHint"]), (&json!(true), &json!(false)));
+    let _ = std::fs::remove_dir_all(folder);
+}
+
+fn what_the_endpoint_is_sent() {
+    let planner = replay(vec![json!({ "say": "(return 1)" })]);
+    let flags = ["--agentic-allow-writes", "--agentic-credential", "planner-key", "--agentic-max-output-tokens", "77"];
+    let mut server = Peer::of(with_planner("tasks", &planner, &flags).env(VARIABLE, KEY));
+    assert_eq!(call(&mut server, &json!({ "task": "x" }))["structuredContent"]["status"], "ok");
+    let asked = &planner.requests()[0];
+    assert_eq!(asked.header("authorization"), Some(&*format!("Bearer {KEY}")));
+    assert_eq!(asked.header("content-type"), Some("application/json"));
+    let body = asked.json();
+    assert_eq!((&body["model"], &body["stream"], &body["max_tokens"]), (&json!("replayed"), &json!(false), &json!(77)));
+    let roles: Vec<_> = body["messages"].as_array().into_iter().flatten().map(|message| message["role"].clone()).collect();
+    assert_eq!(roles, ["system", "user"]);
+    assert!(body.get("tools").is_none(), "the planner writes programs");
+}
+
+fn secrets_reach_nobody() {
+    // The model echoes the key, in a program, in its words and in an error.
+    let program = format!("(return \"the key is {KEY}\")");
+    let planner = replay(vec![json!({ "say": program }), json!({ "status": 400, "raw": format!("bad key {KEY}") })]);
+    let folder = tempfile();
+    let trace = folder.display().to_string();
+    let flags = [
+        "--agentic-allow-writes",
+        "--agentic-credential",
+        "planner-key",
+        "--agentic-trace-prompts",
+        "--trace-payloads",
+        "full",
+        "--trace-dir",
+        &trace,
+        "--log-level",
+        "debug",
+    ];
+    let mut server = Peer::of(with_planner("tasks", &planner, &flags).env(VARIABLE, KEY));
+    // The client says it as well: it does not reach the model.
+    let first = call(&mut server, &json!({ "task": format!("Is {KEY} a key?"), "context": { "k": KEY } }));
+    assert_eq!(first["structuredContent"]["answer"], "the key is [REDACTED]", "{first}");
+    let second = call(&mut server, &json!({ "task": "x" }));
+    assert_eq!(second["structuredContent"]["message"], "the endpoint: HTTP 400 Bad Request: bad key [REDACTED]");
+    drop(server.input.take());
+    let (_, log) = server.end();
+    for request in planner.requests() {
+        assert!(!request.body.contains(KEY), "{}", request.body);
+    }
+    let traces: Vec<String> = std::fs::read_dir(&folder)
+        .expect("a folder")
+        .flatten()
+        .map(|file| std::fs::read_to_string(file.path()).expect("a trace"))
+        .collect();
+    assert_eq!(traces.len(), 2);
+    for text in traces.iter().chain([&log, &first.to_string(), &second.to_string()]) {
+        assert!(!text.contains(KEY), "{text}");
+    }
+    let _ = std::fs::remove_dir_all(folder);
+}
+
+fn prompts_are_in_traces_only_when_asked_for() {
+    for asked_for in [false, true] {
+        let planner = replay(vec![
+            json!({ "say": "(boom)" }),
+            json!({ "say": "(return 1)", "usage": { "prompt_tokens": 5, "completion_tokens": 2 } }),
+        ]);
+        let folder = tempfile();
+        let trace = folder.display().to_string();
+        let mut flags = vec!["--agentic-allow-writes", "--agentic-max-turns", "2", "--trace-dir", &trace];
+        flags.extend(asked_for.then_some("--agentic-trace-prompts"));
+        let mut server = Peer::of(&mut with_planner("tasks", &planner, &flags));
+        assert_eq!(call(&mut server, &json!({ "task": "a very special task" }))["structuredContent"]["status"], "ok");
+        let file = std::fs::read_dir(&folder).expect("a folder").flatten().next().expect("a trace").path();
+        let lines: Vec<Value> = std::fs::read_to_string(file)
+            .expect("a trace")
+            .lines()
+            .map(|line| serde_json::from_str(line).expect("a line of JSON"))
+            .collect();
+        let what: Vec<_> = lines.iter().map(|line| line.get("span").unwrap_or(&line["event"]).clone()).collect();
+        assert_eq!(what, ["call.start", "planner", "analyze", "eval", "planner", "analyze", "eval", "call.success"]);
+        assert_eq!((&lines[0]["tool"], &lines[0]["task"]["preview"]), (&json!("lisp_task"), &json!("a very special task")));
+        assert_eq!((&lines[4]["turn"], &lines[4]["tokens"]["total"]), (&json!(2), &json!(7)));
+        assert_eq!(lines[7]["program"]["preview"], "(return 1)");
+        let said = |line: &Value| {
+            (line["prompt"][1]["content"].to_string().contains("a very special task"), line["completion"] == "(boom)")
+        };
+        assert_eq!(said(&lines[1]), (asked_for, asked_for));
+        assert_eq!(lines[4]["prompt"].as_array().map_or(0, Vec::len), if asked_for { 4 } else { 0 });
+        let _ = std::fs::remove_dir_all(folder);
+    }
+}
+
+fn the_config_file_counts_after_flags() {
+    let folder = tempfile();
+    let file = folder.join("agentic.json");
+    let config = json!({ "max_turns": 2, "retry_turns": 1, "system_prompt": { "prefix": "BE BRIEF.", "suffix": "THE END." } });
+    std::fs::write(&file, config.to_string()).expect("a file");
+    let wrong = vec![json!({ "say": "(boom)" }); 5];
+    for (flags, env, turns) in [(&[][..], "", 3), (&["--agentic-max-turns", "1"], "", 2), (&[], "4", 5)] {
+        let planner = replay(wrong.clone());
+        let mut command = with_planner("tasks", &planner, flags);
+        command
+            .arg("--agentic-subagent-config")
+            .arg(&file)
+            .arg("--agentic-allow-writes")
+            .env("PTC_RUNNER_MCP_AGENTIC_MAX_TURNS", env);
+        let mut server = Peer::of(&mut command);
+        let answer = call(&mut server, &json!({ "task": "x" }));
+        assert_eq!(answer["structuredContent"]["execution"]["turn_count"], turns, "{flags:?} {env}: {answer}");
+        let system = planner.requests()[0].json()["messages"][0]["content"].as_str().expect("a text").to_owned();
+        assert!(system.starts_with("BE BRIEF.\n\n") && system.ends_with("\n\nTHE END."), "{system}");
+    }
+    let _ = std::fs::remove_dir_all(folder);
+}
+
+fn a_cancelled_task_asks_no_more() {
+    let planner = replay(vec![json!({ "hang": true }), json!({ "say": "(return 1)" })]);
+    let flags = [
+        "--agentic-allow-writes",
+        "--max-concurrent-calls",
+        "1",
+        "--agentic-planner-timeout-ms",
+        "600000",
+        "--agentic-task-timeout-ms",
+        "600000",
+    ];
+    let mut server = Peer::of(&mut with_planner("tasks", &planner, &flags));
+    server.send(r#"{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"lisp_task","arguments":{"task":"x"}}}"#);
+    // A task that waits holds its place.
+    assert!(server.ask("8", "1").contains("busy"));
+    server.send(r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":7}}"#);
+    let answer = loop {
+        let answer = server.ask("9", "(+ 1 2)");
+        if !answer.contains("busy") {
+            break answer;
+        }
+    };
+    assert!(answer.contains("user=> 3"), "{answer}");
+}
+
+fn the_server_ends_while_a_planner_thinks() {
+    let planner = replay(vec![json!({ "hang": true })]);
+    let mut server =
+        Peer::of(&mut with_planner("tasks", &planner, &["--agentic-allow-writes", "--agentic-planner-timeout-ms", "600000"]));
+    server.send(r#"{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"lisp_task","arguments":{"task":"x"}}}"#);
+    drop(server.input.take());
+    assert_eq!(server.rest(), [] as [&str; 0]);
+    let (status, log) = server.end();
+    assert!(status.success(), "{status} {log}");
+}
