@@ -104,8 +104,10 @@ mod tests {
         assert_eq!(of(&CATALOG, CatalogMode::Auto, all.len()), all);
         assert_eq!(of(&CATALOG, CatalogMode::Auto, 30), "- alpha: ping->:string");
         assert_eq!(of(&CATALOG, CatalogMode::Auto, 45), "- alpha: ping->:string\n- beta: (+2 more)");
-        let one = "- alpha: ping->:string\n- beta: fetch->:unknown_content, (+1 more)\n- (+1 more upstreams)";
+        let one = "- alpha: ping->:string\n- beta: fetch->:unknown_content, (+1 more)";
         assert_eq!(of(&CATALOG, CatalogMode::Auto, one.len()), one);
+        let two = "- alpha: ping->:string\n- beta: fetch->:unknown_content, search->[:any]\n- (+1 more upstreams)";
+        assert_eq!(of(&CATALOG, CatalogMode::Auto, two.len()), two);
         assert_eq!(of(&CATALOG, CatalogMode::Auto, 0), "");
         for most in 0..200 {
             assert!(of(&CATALOG, CatalogMode::Auto, most).len() <= most, "{most}");

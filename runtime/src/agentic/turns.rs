@@ -36,6 +36,8 @@ pub struct Question {
     pub usage: Option<Usage>,
     /// How often it was put.
     pub attempts: u32,
+    /// When it was put.
+    pub began: Instant,
     /// Until the answer.
     pub duration: Duration,
     /// Why there is none.
@@ -49,8 +51,19 @@ pub struct Question {
 pub struct Turn {
     /// What the planner was asked.
     pub question: Question,
-    /// Reading and checking its program, and running it; `None` where there was none.
-    pub program: Option<(Duration, Duration)>,
+    /// Its program; `None` where there was none to run.
+    pub program: Option<Ran>,
+}
+
+/// A program that was run, or kept from it.
+#[derive(Debug)]
+pub struct Ran {
+    /// When it was taken up.
+    pub began: Instant,
+    /// Reading, analyzing and checking it.
+    pub analysis: Duration,
+    /// Evaluating it.
+    pub evaluation: Duration,
 }
 
 /// A task that runs.
@@ -166,10 +179,15 @@ impl Run<'_> {
             Err(stop) => return ControlFlow::Break(Err(stop)),
         };
         let evaluator = self.planner.evaluator.within(left);
+        let began = Instant::now();
         let evaluation = evaluator.evaluate(&call, self.cancel, self.past.clone());
         self.ledger.add(evaluation.calls.as_deref().unwrap_or_default(), turn, evaluator.catalog());
         if let Some(turn) = self.turns.last_mut() {
-            turn.program = Some((evaluation.analysis, evaluation.duration.saturating_sub(evaluation.analysis)));
+            turn.program = Some(Ran {
+                began,
+                analysis: evaluation.analysis,
+                evaluation: evaluation.duration.saturating_sub(evaluation.analysis),
+            });
         }
         self.judge(evaluation, turn)
     }
@@ -247,6 +265,7 @@ impl Run<'_> {
                 completion_bytes: completion.as_ref().map_or(0, |completion| completion.text.len()),
                 usage: completion.as_ref().and_then(|completion| completion.usage),
                 attempts: asked.attempts,
+                began,
                 duration: began.elapsed(),
                 error: stop.as_ref().map(|stop| stop.reason),
                 said,

@@ -2,9 +2,12 @@
 //!
 //! A trace file begins before the planner writes anything, so the last program stands in its last line.
 
+use std::time::Instant;
+
 use serde_json::{Map, Value, json};
 
 use super::record::{self, Outcome};
+use super::trace::microseconds;
 use super::{Payloads, Watch};
 use crate::agentic::{End, Task};
 use crate::profile::metrics::Metrics;
@@ -50,13 +53,14 @@ impl Watch {
         record.upstream_calls = end.ledger.calls();
         record.metrics = Some(Metrics::of(answer, &[], &record.upstream_calls));
         if let Some(told) = &mut record.task {
-            told.spans = spans(end);
+            told.spans = spans(end, record.arrived);
         }
         self.finish();
     }
 }
 
-fn spans(end: &End) -> Vec<Map<String, Value>> {
+fn spans(end: &End, arrived: Instant) -> Vec<Map<String, Value>> {
+    let since = |moment: Instant| microseconds(moment.saturating_duration_since(arrived));
     let mut spans = Vec::new();
     let mut add = |span: Value| spans.extend(if let Value::Object(members) = span { Some(members) } else { None });
     for (at, turn) in end.turns.iter().enumerate() {
@@ -65,7 +69,8 @@ fn spans(end: &End) -> Vec<Map<String, Value>> {
         let mut span = json!({
             "span": "planner",
             "turn": number,
-            "duration_us": question.duration.as_micros() as u64,
+            "start_us": since(question.began),
+            "duration_us": microseconds(question.duration),
             "attempts": question.attempts,
             "prompt_bytes": question.prompt_bytes,
             "completion_bytes": question.completion_bytes,
@@ -78,9 +83,11 @@ fn spans(end: &End) -> Vec<Map<String, Value>> {
             members.insert("completion".into(), completion.as_str().into());
         }
         add(span);
-        if let Some((analysis, evaluation)) = turn.program {
-            add(json!({ "span": "analyze", "turn": number, "duration_us": analysis.as_micros() as u64 }));
-            add(json!({ "span": "eval", "turn": number, "duration_us": evaluation.as_micros() as u64 }));
+        if let Some(ran) = &turn.program {
+            for (name, began, took) in [("analyze", ran.began, ran.analysis), ("eval", ran.began + ran.analysis, ran.evaluation)]
+            {
+                add(json!({ "span": name, "turn": number, "start_us": since(began), "duration_us": microseconds(took) }));
+            }
         }
     }
     spans

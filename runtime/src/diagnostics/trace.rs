@@ -136,7 +136,7 @@ fn event(name: &str, mut members: Map<String, Value>) -> Value {
     Value::Object(members)
 }
 
-fn microseconds(duration: Duration) -> u64 {
+pub(super) fn microseconds(duration: Duration) -> u64 {
     duration.as_micros() as u64
 }
 
