@@ -30,6 +30,7 @@
 //! - [`upstream`], [`discovery`], [`secrets`]: upstream clients, the catalog as programs see it, credentials and redaction.
 //! - [`agentic`]: `lisp_task`, for which a model of the server writes programs.
 //! - [`diagnostics`]: what calls left behind: `lisp_debug`, trace files.
+//! - [`embed`]: the same inside a program that has tools of its own; [`tool_protocol`]: what such a program tells a model.
 //! - [`digest`]: SHA-256. [`log`]: lines on standard error; [`random`]: names that nobody can guess.
 
 #[cfg(feature = "agentic")]
@@ -40,6 +41,7 @@ pub mod describe;
 pub mod diagnostics;
 pub mod digest;
 pub mod discovery;
+pub mod embed;
 pub mod evaluation;
 pub mod log;
 pub mod pool;
@@ -51,6 +53,7 @@ pub mod secrets;
 pub mod server;
 pub mod session;
 pub mod settings;
+pub mod tool_protocol;
 pub mod upstream;
 
 pub use command::main;

@@ -14,6 +14,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use ptc_catalog::{Catalog, StoredProgram};
+use ptc_lisp::host::Host;
 use ptc_lisp::limits::{Cancel, Limits};
 use ptc_lisp::{Bindings, Kind, Program, Run, Span, Value, json, print};
 
@@ -28,7 +29,7 @@ use crate::pool::Panicked;
 use crate::schema::Schema;
 use crate::secrets::Redactor;
 use crate::settings::Settings;
-use crate::upstream::{CallRecord, Patience, Upstreams};
+use crate::upstream::{CallRecord, Patience, ProgramHost, Upstreams};
 
 /// Evaluates programs for one deployment. Evaluations share nothing but the upstreams' connections.
 #[derive(Clone)]
@@ -39,6 +40,29 @@ pub struct Evaluator {
     stored: Arc<StoredPrograms>,
     redactor: Redactor,
 }
+
+/// What stands around an evaluation: tools and checks that an embedding program brings.
+pub(crate) trait Around {
+    /// Names of its own tools.
+    fn tools(&self) -> Vec<&str> {
+        Vec::new()
+    }
+
+    /// Looks at the context before the program sees it.
+    fn context(&self, context: Option<Value>) -> Result<Option<Value>, Failure> {
+        Ok(context)
+    }
+
+    /// The host of the evaluation, over that of the upstreams.
+    fn host(&self, upstreams: &Arc<ProgramHost>) -> Arc<dyn Host> {
+        Arc::clone(upstreams) as Arc<dyn Host>
+    }
+}
+
+/// A server's evaluations: nothing around them.
+struct Bare;
+
+impl Around for Bare {}
 
 /// What earlier evaluations left to this one.
 #[derive(Debug, Clone, Default)]
@@ -75,6 +99,10 @@ pub struct Evaluation {
     pub prints: Vec<String>,
     /// Upstream calls, in order of their start; `None` where there are no upstreams to call.
     pub calls: Option<Vec<CallRecord>>,
+    /// Steps taken, over all threads.
+    pub steps: u64,
+    /// Most bytes that the program's values occupied at a time, as far as that was looked at.
+    pub peak_bytes: u64,
     /// When it started; nothing where it did not.
     pub started: Option<Instant>,
     /// Until the program was read, analyzed and checked.
@@ -122,6 +150,15 @@ pub struct Failure {
     pub span: Option<Span>,
 }
 
+/// The reason and what happened; not the feedback.
+impl std::fmt::Display for Failure {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}: {}", self.reason.name(), self.message)
+    }
+}
+
+impl std::error::Error for Failure {}
+
 impl Failure {
     /// A failure of which one line says all.
     pub fn plain(reason: Reason, message: impl Into<String>) -> Self {
@@ -141,6 +178,8 @@ impl Evaluation {
             session: None,
             prints: Vec::new(),
             calls: None,
+            steps: 0,
+            peak_bytes: 0,
             started: None,
             analysis: Duration::ZERO,
             duration: Duration::ZERO,
@@ -181,14 +220,25 @@ impl Evaluator {
         self.upstreams.catalog()
     }
 
+    /// Other limits than those of the settings, where they are given.
+    pub(crate) fn adjust(&mut self, limits: Option<Limits>, preview_bytes: Option<usize>) {
+        self.limits = limits.unwrap_or_else(|| self.limits.clone());
+        self.preview_bytes = preview_bytes.unwrap_or(self.preview_bytes);
+    }
+
     /// Evaluates on the calling thread, whose stack must be one that `ptc-lisp` names.
     pub fn evaluate(&self, call: &Call, cancel: &Cancel, past: Past) -> Evaluation {
+        self.evaluate_within(call, cancel, past, &Bare)
+    }
+
+    /// The same with something around it.
+    pub(crate) fn evaluate_within(&self, call: &Call, cancel: &Cancel, past: Past, around: &dyn Around) -> Evaluation {
         let started = Instant::now();
         let bounds = Bounds { started, wall_clock: self.limits.wall_clock, cancel };
-        let prepared = self.prepare(call, &past.bindings, &bounds);
+        let prepared = self.prepare(call, &past.bindings, &bounds, around);
         let analysis = started.elapsed();
         let mut evaluation = match prepared {
-            Ok(prepared) => self.run(call, prepared, past, &bounds),
+            Ok(prepared) => self.run(call, prepared, past, &bounds, around),
             Err(failure) => Evaluation::refused(self.clean(failure)),
         };
         evaluation.started = Some(started);
@@ -197,16 +247,17 @@ impl Evaluator {
         evaluation
     }
 
-    fn prepare(&self, call: &Call, known: &Bindings, bounds: &Bounds<'_>) -> Result<Prepared, Failure> {
+    fn prepare(&self, call: &Call, known: &Bindings, bounds: &Bounds<'_>, around: &dyn Around) -> Result<Prepared, Failure> {
         let explain = |error: &ptc_lisp::Error| self.failure(error, &call.program);
-        let context = call.context.as_deref().map(context).transpose()?;
+        let context = around.context(call.context.as_deref().map(context).transpose()?)?;
         let (program, schema) = if let Some(stored) = call.stored {
             let ready = self.stored.get(stored, explain)?;
             validated::arguments(&ready.args, context.as_ref().unwrap_or(&Value::nil()), bounds)?;
             (Arc::clone(&ready.program), ready.output.clone())
         } else {
             let schema = call.output_schema.as_deref().map(validated::schema).transpose()?;
-            (Arc::new(Program::compile_with(&call.program, known).map_err(|error| explain(&error))?), schema.map(Arc::new))
+            let program = Program::compile_for(&call.program, known, &around.tools()).map_err(|error| explain(&error))?;
+            (Arc::new(program), schema.map(Arc::new))
         };
         let certain = ptc_check::check(&program, self.upstreams.catalog()).into_iter().find(ptc_check::Finding::is_certain);
         match certain {
@@ -215,14 +266,18 @@ impl Evaluator {
         }
     }
 
-    fn run(&self, call: &Call, prepared: Prepared, past: Past, bounds: &Bounds<'_>) -> Evaluation {
+    fn run(&self, call: &Call, prepared: Prepared, past: Past, bounds: &Bounds<'_>, around: &dyn Around) -> Evaluation {
         let Prepared { program, context, schema } = prepared;
         let (started, cancel) = (bounds.started, bounds.cancel);
         let patience = Patience { deadline: started.checked_add(self.limits.wall_clock), cancel: cancel.clone() };
         let host = self.upstreams.program(patience);
         let limits = self.limits.clone();
-        let mut run =
-            Run::new(&program).limits(limits).host(host.clone()).gauge(alloc::live_bytes).cancel(cancel.clone()).started(started);
+        let mut run = Run::new(&program)
+            .limits(limits)
+            .host(around.host(&host))
+            .gauge(alloc::live_bytes)
+            .cancel(cancel.clone())
+            .started(started);
         run = run.bindings(past.bindings).history(past.results);
         if let Some(context) = &context {
             run = run.context(context.clone());
@@ -245,6 +300,8 @@ impl Evaluator {
             session: None,
             prints: outcome.prints.iter().map(|line| self.redact(line)).collect(),
             calls: (!self.upstreams.catalog().upstreams.is_empty()).then(|| host.calls()),
+            steps: outcome.steps,
+            peak_bytes: outcome.peak_bytes,
             started: None,
             analysis: Duration::ZERO,
             duration: Duration::ZERO,

@@ -343,7 +343,7 @@ fn printed(evaluation: &Evaluation, budget: Budget) -> (Vec<String>, bool) {
 }
 
 /// The longest prefix of at most that many bytes that ends between characters, and whether anything was cut.
-fn cut(text: &str, most: usize) -> (&str, bool) {
+pub(crate) fn cut(text: &str, most: usize) -> (&str, bool) {
     let mut end = most.min(text.len());
     while !text.is_char_boundary(end) {
         end -= 1;

@@ -42,13 +42,26 @@ impl std::error::Error for EncodeError {}
 /// Keywords are written as strings without their colon, dates and times as ISO text, sets as arrays in order, number and boolean keys as their text. A
 /// function, a regex, a var, an infinite double or a container as a key has no JSON form.
 pub fn encode(value: &Value, max_bytes: usize) -> Result<String, EncodeError> {
-    encode_while(value, max_bytes, |_| true)
+    encode_while(value, max_bytes, Keys::Any, |_| true)
+}
+
+/// The same where only names are keys: a number or a boolean as a key has no JSON form either, since its text might be another key's.
+pub fn encode_named(value: &Value, max_bytes: usize) -> Result<String, EncodeError> {
+    encode_while(value, max_bytes, Keys::Names, |_| true)
+}
+
+/// What may be a key.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Keys {
+    Names,
+    /// Numbers and booleans too, as their text.
+    Any,
 }
 
 /// [`encode`] on the account of a program.
 pub(crate) fn encode_metered(m: &mut Machine, value: &Value, max_bytes: usize) -> Result<Result<String, EncodeError>, Raised> {
     let mut raised = None;
-    let encoded = encode_while(value, max_bytes, |work| {
+    let encoded = encode_while(value, max_bytes, Keys::Any, |work| {
         raised = m.tick(work).err();
         raised.is_none()
     });
@@ -56,7 +69,7 @@ pub(crate) fn encode_metered(m: &mut Machine, value: &Value, max_bytes: usize) -
 }
 
 /// Ends as if the text were too long where `go_on` says no, which is asked now and then with the work done since.
-fn encode_while(value: &Value, max_bytes: usize, mut go_on: impl FnMut(u32) -> bool) -> Result<String, EncodeError> {
+fn encode_while(value: &Value, max_bytes: usize, keys: Keys, mut go_on: impl FnMut(u32) -> bool) -> Result<String, EncodeError> {
     const OFTEN: u32 = 1024;
     let mut steps = 0_u32;
     let mut out = String::new();
@@ -93,7 +106,7 @@ fn encode_while(value: &Value, max_bytes: usize, mut go_on: impl FnMut(u32) -> b
         if frame.map {
             frame.key = Some(child);
             next = frame.children.next();
-            if let Err(found) = key(child, &mut out) {
+            if let Err(found) = key(child, keys, &mut out) {
                 work.pop();
                 return Err(EncodeError::Unsupported { path: path(&work), found });
             }
@@ -156,10 +169,10 @@ fn integer(i: i64, out: &mut String) {
     let _ = write!(out, "{i}");
 }
 
-fn key(key: &Value, out: &mut String) -> Result<(), &'static str> {
+fn key(key: &Value, keys: Keys, out: &mut String) -> Result<(), &'static str> {
     match key {
         Value::Str(_) | Value::Keyword(_) | Value::Symbol(_) | Value::Temporal(_) => leaf(key, out),
-        Value::Int(_) | Value::BigInt(_) | Value::False | Value::True => {
+        Value::Int(_) | Value::BigInt(_) | Value::False | Value::True if keys == Keys::Any => {
             out.push('"');
             leaf(key, out)?;
             out.push('"');
@@ -167,6 +180,8 @@ fn key(key: &Value, out: &mut String) -> Result<(), &'static str> {
         }
         _ => Err(match key.kind() {
             Kind::Nil => "the key nil",
+            Kind::Int | Kind::BigInt => "an integer as a key",
+            Kind::Bool => "a boolean as a key",
             Kind::Double => "a double as a key",
             Kind::Vector => "a vector as a key",
             Kind::Map => "a map as a key",

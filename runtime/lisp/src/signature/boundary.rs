@@ -70,7 +70,7 @@ impl Boundary {
         match value {
             Value::Map(map) => {
                 let mut entries: Vec<(Value, Value)> = Vec::with_capacity(map.len());
-                for (key, part) in map.iter() {
+                for (key, part) in map {
                     let Some(name) = name(key) else {
                         self.fault(format!(
                             "{} cannot be the key of an argument: use a keyword or a string",

@@ -59,8 +59,8 @@ impl<'a> Fit<'a> {
             Type::Fields { fields, closed } => self.fields(value, fields, *closed),
             Type::String => match value {
                 Value::Str(_) => None,
-                Value::Keyword(name) if self.rules.coerce => self.coerced(value, "string", Value::Str(name.clone())),
-                Value::Temporal(at) if self.rules.coerce => self.coerced(value, "string", Value::from(at.to_string())),
+                Value::Keyword(name) if self.rules.coerce => Some(self.coerced(value, "string", Value::Str(name.clone()))),
+                Value::Temporal(at) if self.rules.coerce => Some(self.coerced(value, "string", Value::from(at.to_string()))),
                 other => self.mismatch("string", other),
             },
             Type::Int => match value {
@@ -91,7 +91,7 @@ impl<'a> Fit<'a> {
                 Value::Str(name) if is_keyword_name(name.as_str()) => {
                     let keyword = Value::Keyword(name.clone());
                     if self.rules.coerce {
-                        return self.coerced(value, "keyword", keyword);
+                        return Some(self.coerced(value, "keyword", keyword));
                     }
                     self.rules.wire.then_some(keyword)
                 }
@@ -188,15 +188,15 @@ impl<'a> Fit<'a> {
     /// What was read out of a text, if anything was.
     fn read(&mut self, value: &Value, of: &'static str, read: Option<Value>) -> Option<Value> {
         match read {
-            Some(read) => self.coerced(value, of, read),
+            Some(read) => Some(self.coerced(value, of, read)),
             None => self.mismatch(of, value),
         }
     }
 
-    fn coerced(&mut self, value: &Value, of: &'static str, changed: Value) -> Option<Value> {
+    fn coerced(&mut self, value: &Value, of: &'static str, changed: Value) -> Value {
         let at = path(&self.steps);
         self.warnings.add(at, format!("coerced {} to {of}", shown(value)));
-        Some(changed)
+        changed
     }
 
     fn mismatch(&mut self, of: &'static str, value: &Value) -> Option<Value> {

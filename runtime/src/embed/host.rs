@@ -1,0 +1,219 @@
+//! What a program with own tools sees of the world: them, and behind them the upstreams.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
+
+use ptc_lisp::host::{Answer, Discovery, Fault, Host, Reply, Ticket};
+use ptc_lisp::signature::{Signature, underscored};
+use ptc_lisp::{ErrorKind, Value};
+use serde::Serialize;
+use tokio::runtime::Handle;
+
+use super::tool::{Args, Given, Run, Tool, ToolFailure, mismatch};
+use crate::upstream::ProgramHost;
+
+/// A call of an own tool.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct ToolCall {
+    /// The tool.
+    pub tool: String,
+    /// `ok` or `error`. A call that was not answered when the program ended is an error.
+    pub status: &'static str,
+    /// Milliseconds from start to answer.
+    pub duration_ms: u64,
+    /// Why it failed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
+    /// Bytes of the result as JSON.
+    pub result_bytes: u64,
+    /// What was coerced in the arguments, such as `limit: coerced string "10" to int`.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub warnings: Vec<String>,
+}
+
+/// Why a call failed that nobody waits for any more.
+const UNANSWERED: &str = "the program ended before the answer";
+
+pub(super) struct AppHost {
+    upstreams: Arc<ProgramHost>,
+    tools: Arc<[Tool]>,
+    handle: Handle,
+    calls: Arc<Calls>,
+}
+
+/// The record of calls, in order of start.
+#[derive(Default)]
+pub(super) struct Calls(Mutex<Vec<ToolCall>>);
+
+impl Calls {
+    fn lock(&self) -> MutexGuard<'_, Vec<ToolCall>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Every call so far.
+    pub(super) fn list(&self) -> Vec<ToolCall> {
+        self.lock().clone()
+    }
+
+    fn start(&self, tool: &str, warnings: Vec<String>) -> usize {
+        let mut calls = self.lock();
+        let error = Some(UNANSWERED.to_owned());
+        calls.push(ToolCall { tool: tool.to_owned(), status: "error", duration_ms: 0, error, result_bytes: 0, warnings });
+        calls.len() - 1
+    }
+
+    fn finish(&self, call: usize, started: Instant, given: &Given) {
+        if let Some(call) = self.lock().get_mut(call) {
+            call.duration_ms = u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX);
+            call.status = if given.is_ok() { "ok" } else { "error" };
+            call.error = given.as_ref().err().map(|ToolFailure(message)| message.clone());
+            call.result_bytes = given.as_ref().map_or(0, |json| json.len() as u64);
+        }
+    }
+}
+
+impl AppHost {
+    pub(super) fn new(upstreams: Arc<ProgramHost>, tools: Arc<[Tool]>, handle: Handle, calls: Arc<Calls>) -> AppHost {
+        AppHost { upstreams, tools, handle, calls }
+    }
+
+    fn tool(&self, name: &str) -> Option<&Tool> {
+        let wanted = underscored(name);
+        self.tools.iter().find(|tool| underscored(tool.name()) == wanted)
+    }
+
+    fn known(&self, name: &str) -> Result<&Tool, Fault> {
+        self.tool(name).ok_or_else(|| Fault::new(ErrorKind::UnknownTool, format!("there is no tool/{name}")))
+    }
+
+    /// The own tool that a reference such as `tool/search` names.
+    fn referred(&self, reference: &str) -> Option<&Tool> {
+        self.tool(reference.strip_prefix("tool/")?)
+    }
+
+    /// Lines of the own tools that match a word of the query.
+    fn matching(&self, query: &str) -> Vec<Value> {
+        let query = query.to_lowercase();
+        let words: Vec<&str> = query.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty()).collect();
+        let matches = |tool: &&Tool| {
+            let text = format!("{} {}", tool.name(), tool.description()).to_lowercase();
+            words.iter().any(|word| text.contains(word))
+        };
+        self.tools.iter().filter(matches).map(|tool| Value::from(format!("tool/{}", line(tool)))).collect()
+    }
+}
+
+impl Host for AppHost {
+    fn submit(&self, request: &Value) -> Result<Ticket, Fault> {
+        self.upstreams.submit(request)
+    }
+
+    fn submit_tool(&self, name: &str, args: &Value) -> Result<Ticket, Fault> {
+        let tool = self.known(name)?;
+        let checked = tool.signature().check_arguments(args, tool.mode()).map_err(|findings| {
+            let hint = format!("its signature is {}", tool.signature().for_programs());
+            Fault::new(ErrorKind::ToolError, mismatch(tool.name(), "tool", &findings)).with_hint(hint)
+        })?;
+        let warnings = checked.warnings.iter().map(ToString::to_string).collect();
+        let call = self.calls.start(tool.name(), warnings);
+        let (answer, ticket) = Ticket::pair();
+        let args = Args { value: checked.value.clone() };
+        let started = Instant::now();
+        // A panic of the tool is an error of its task.
+        let under_way = match tool.run.clone() {
+            Run::Blocking(run) => self.handle.spawn_blocking(move || run(args)),
+            Run::Async(run) => self.handle.spawn(async move { run(args).await }),
+        };
+        let abort = under_way.abort_handle();
+        answer.on_abandon(move || abort.abort());
+        let calls = Arc::clone(&self.calls);
+        self.handle.spawn(async move {
+            let given = under_way
+                .await
+                .unwrap_or_else(|ended| Err(ToolFailure::new(if ended.is_panic() { "the tool panicked" } else { UNANSWERED })));
+            calls.finish(call, started, &given);
+            reply(answer, given);
+        });
+        Ok(ticket.holding(checked.value))
+    }
+
+    fn receive_tool(&self, name: &str, value: Value) -> Result<Value, Fault> {
+        let tool = self.known(name)?;
+        let Signature { output, .. } = tool.signature();
+        let typed = output.from_wire(&value);
+        tool.signature()
+            .check_result(&typed, tool.mode())
+            .map(|checked| checked.value)
+            .map_err(|findings| Fault::new(ErrorKind::ToolError, mismatch(tool.name(), "result", &findings)))
+    }
+
+    fn tool_lines(&self) -> Vec<String> {
+        self.tools.iter().map(line).collect()
+    }
+
+    fn discover(&self, query: Discovery<'_>) -> Result<Value, Fault> {
+        let own = match query {
+            Discovery::Doc { reference } => self.referred(reference).map(|tool| Value::from(doc(tool))),
+            Discovery::Meta { reference } => self.referred(reference).map(meta),
+            _ => None,
+        };
+        if let Some(own) = own {
+            return Ok(own);
+        }
+        let theirs = self.upstreams.discover(query)?;
+        let Discovery::Apropos { query: words, .. } = query else { return Ok(theirs) };
+        let mut found = self.matching(words);
+        if theirs.is_nil() && found.is_empty() {
+            return Ok(theirs);
+        }
+        found.extend(theirs.items().into_iter().flatten().cloned());
+        Ok(Value::vector(found))
+    }
+
+    fn random(&self) -> u64 {
+        self.upstreams.random()
+    }
+
+    fn budget(&self) -> Value {
+        self.upstreams.budget()
+    }
+}
+
+fn reply(answer: Answer, given: Given) {
+    answer.send(match given {
+        Ok(json) => Reply::Json(json),
+        Err(ToolFailure(message)) => Reply::Failed { reason: "tool_error", message },
+    });
+}
+
+fn line(tool: &Tool) -> String {
+    let what = if tool.description().is_empty() { tool.signature().to_string() } else { tool.description().to_owned() };
+    format!("{} - {what}", tool.name())
+}
+
+fn doc(tool: &Tool) -> String {
+    let name = tool.name();
+    let params: Vec<String> =
+        tool.signature().params.iter().map(|param| format!(":{} …", ptc_lisp::signature::hyphenated(&param.name))).collect();
+    format!(
+        "tool/{name}\nDescription: {}\nKind: tool\nSignature: {}\nCall: (tool/{name} {{{}}})",
+        tool.description(),
+        tool.signature().for_programs(),
+        params.join(" ")
+    )
+}
+
+fn meta(tool: &Tool) -> Value {
+    let text = |key: &str, value: &str| (Value::keyword(key), Value::string(value));
+    Value::map([
+        text("name", tool.name()),
+        text("ref", &format!("tool/{}", tool.name())),
+        text("namespace", "tool"),
+        text("kind", "tool"),
+        text("description", tool.description()),
+        text("source", "local"),
+        text("signature", &tool.signature().for_programs().to_string()),
+        (Value::keyword("input_schema"), tool.signature().input_schema()),
+        (Value::keyword("output_schema"), tool.signature().output_schema()),
+    ])
+}

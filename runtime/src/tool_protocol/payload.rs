@@ -1,0 +1,254 @@
+//! The JSON that answers a call of `lisp_eval`.
+
+use std::collections::BTreeMap;
+
+use ptc_lisp::{Bindings, print};
+use serde::Serialize;
+use serde_json::value::RawValue;
+
+use crate::embed::Answer;
+use crate::evaluation::{Failure, Reason};
+use crate::profile::answer::shown;
+
+/// Bytes of the preview of a definition.
+const DEFINITION_BYTES: usize = 512;
+
+/// Why a call has no value: the closed list of payloads.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ErrorReason {
+    /// The text is not a program.
+    ParseError,
+    /// The program went wrong.
+    RuntimeError,
+    /// The wall clock ran out.
+    Timeout,
+    /// The memory limit was reached.
+    MemoryLimit,
+    /// The arguments of the call are wrong.
+    ArgsError,
+    /// The program called `(fail v)`: the only reason with a `result`.
+    Fail,
+    /// The result does not match the signature or schema that it should.
+    ValidationError,
+}
+
+impl ErrorReason {
+    /// Every reason.
+    pub const ALL: [ErrorReason; 7] = [
+        ErrorReason::ParseError,
+        ErrorReason::RuntimeError,
+        ErrorReason::Timeout,
+        ErrorReason::MemoryLimit,
+        ErrorReason::ArgsError,
+        ErrorReason::Fail,
+        ErrorReason::ValidationError,
+    ];
+
+    /// Its documented name.
+    pub fn name(self) -> &'static str {
+        Reason::from(self).name()
+    }
+}
+
+impl From<ErrorReason> for Reason {
+    fn from(reason: ErrorReason) -> Reason {
+        match reason {
+            ErrorReason::ParseError => Reason::ParseError,
+            ErrorReason::RuntimeError => Reason::RuntimeError,
+            ErrorReason::Timeout => Reason::Timeout,
+            ErrorReason::MemoryLimit => Reason::MemoryLimit,
+            ErrorReason::ArgsError => Reason::ArgsError,
+            ErrorReason::Fail => Reason::Fail,
+            ErrorReason::ValidationError => Reason::ValidationError,
+        }
+    }
+}
+
+/// What only a server can say, such as `busy` or `cancelled`, is a `runtime_error` here, with the reason in the message.
+impl From<Reason> for ErrorReason {
+    fn from(reason: Reason) -> ErrorReason {
+        ErrorReason::ALL.into_iter().find(|known| Reason::from(*known) == reason).unwrap_or(ErrorReason::RuntimeError)
+    }
+}
+
+/// What a payload of a success is made of.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Execution {
+    /// The value as text, where there is one to show.
+    pub result: Option<String>,
+    /// Whether the program's value is nil.
+    pub returned_nil: bool,
+    /// The printed lines.
+    pub prints: Vec<String>,
+    /// What the model is told beside the value.
+    pub feedback: String,
+    /// What is kept for later calls.
+    pub memory: Memory,
+    /// Whether anything was cut.
+    pub truncated: bool,
+    /// Whether anything but the memory was cut.
+    pub visible_truncated: bool,
+}
+
+/// What is kept for later calls.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
+pub struct Memory {
+    /// Names that are new or changed, with their values as text.
+    pub changed: BTreeMap<String, String>,
+    /// Every name that is kept, sorted.
+    pub stored_keys: Vec<String>,
+    /// Whether a value was cut.
+    pub truncated: bool,
+}
+
+impl Execution {
+    /// The parts of an answer, `before` being the definitions that its program began with. `None` where it has no value.
+    pub fn of(answer: &Answer, before: &Bindings) -> Option<Execution> {
+        let value = answer.evaluation.outcome.as_ref().ok()?;
+        let mut memory = Memory {
+            changed: BTreeMap::new(),
+            stored_keys: answer.bindings().iter().map(|(name, _)| name.to_owned()).collect(),
+            truncated: false,
+        };
+        for (name, held) in answer.bindings().changes(before) {
+            let print::Preview { text, truncated, .. } = print::preview(held, DEFINITION_BYTES);
+            memory.truncated |= truncated;
+            memory.changed.insert(name.to_owned(), answer.redacted(text));
+        }
+        let feedback: Vec<String> = memory.changed.iter().map(|(name, text)| format!("{name} = {text}")).collect();
+        Some(Execution {
+            result: (!value.nil).then(|| shown(value).into_owned()),
+            returned_nil: value.nil,
+            prints: answer.prints().to_vec(),
+            feedback: feedback.join("\n"),
+            truncated: value.truncated || memory.truncated,
+            visible_truncated: value.truncated,
+            memory,
+        })
+    }
+}
+
+/// What a payload of a success shows.
+#[derive(Debug, Clone, Copy)]
+pub struct SuccessOptions<'a> {
+    /// Whether `memory` is there. Where it is not, `truncated` speaks of what is.
+    pub include_memory: bool,
+    /// The value as JSON, after it was validated.
+    pub validated: Option<&'a RawValue>,
+    /// For [`render`]: the definitions that the program began with; none unless given.
+    pub before: Option<&'a Bindings>,
+}
+
+impl SuccessOptions<'_> {
+    /// Where definitions outlive a call.
+    pub const STATEFUL: SuccessOptions<'static> = SuccessOptions { include_memory: true, validated: None, before: None };
+    /// Where each call stands alone.
+    pub const ONE_SHOT: SuccessOptions<'static> = SuccessOptions { include_memory: false, validated: None, before: None };
+}
+
+/// Stateful, nothing validated.
+impl Default for SuccessOptions<'_> {
+    fn default() -> Self {
+        SuccessOptions::STATEFUL
+    }
+}
+
+/// A member that may be left out, which is not the same as null.
+#[derive(Serialize)]
+#[serde(untagged)]
+enum Field<'a> {
+    Text(Option<&'a str>),
+    Absent,
+}
+
+impl Field<'_> {
+    fn is_absent(&self) -> bool {
+        matches!(self, Field::Absent)
+    }
+}
+
+/// The payload of a success: `status`, `result`, `prints`, `feedback`, `truncated`, and where asked for `memory` and `validated`.
+/// `result` is left out where there is neither a text nor a value.
+pub fn render_success(execution: &Execution, options: &SuccessOptions<'_>) -> String {
+    #[derive(Serialize)]
+    struct Payload<'a> {
+        status: &'static str,
+        #[serde(skip_serializing_if = "Field::is_absent")]
+        result: Field<'a>,
+        prints: &'a [String],
+        feedback: &'a str,
+        truncated: bool,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        memory: Option<&'a Memory>,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        validated: Option<&'a RawValue>,
+    }
+    let nothing = execution.result.is_none() && execution.returned_nil;
+    let payload = Payload {
+        status: "ok",
+        result: if nothing { Field::Absent } else { Field::Text(execution.result.as_deref()) },
+        prints: &execution.prints,
+        feedback: &execution.feedback,
+        truncated: if options.include_memory { execution.truncated } else { execution.visible_truncated },
+        memory: options.include_memory.then_some(&execution.memory),
+        validated: options.validated,
+    };
+    serde_json::to_string(&payload).unwrap_or_default()
+}
+
+/// Parts of a payload of an error that have a default.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct ErrorOptions<'a> {
+    /// The value of `(fail v)` as text; other reasons have none.
+    pub result: Option<&'a str>,
+    /// What helps; the message unless set.
+    pub feedback: Option<&'a str>,
+}
+
+/// The payload of an error: `status`, `reason`, `message`, `feedback`, and for [`ErrorReason::Fail`] alone `result`.
+pub fn render_error(reason: ErrorReason, message: &str, options: ErrorOptions<'_>) -> String {
+    #[derive(Serialize)]
+    struct Payload<'a> {
+        status: &'static str,
+        reason: &'static str,
+        message: &'a str,
+        feedback: &'a str,
+        #[serde(skip_serializing_if = "Field::is_absent")]
+        result: Field<'a>,
+    }
+    let payload = Payload {
+        status: "error",
+        reason: reason.name(),
+        message,
+        feedback: options.feedback.unwrap_or(message),
+        result: if reason == ErrorReason::Fail { Field::Text(options.result) } else { Field::Absent },
+    };
+    serde_json::to_string(&payload).unwrap_or_default()
+}
+
+/// The payload of an answer: of a success with what `options` ask for, or of an error. A value that the engine has validated is there
+/// as `validated` without being asked for.
+pub fn render(answer: &Answer, options: &SuccessOptions<'_>) -> String {
+    if let Err(failure) = &answer.evaluation.outcome {
+        return error(failure);
+    }
+    let none = Bindings::default();
+    let mut execution = Execution::of(answer, options.before.unwrap_or(&none)).unwrap_or_default();
+    if !options.include_memory {
+        execution.feedback.clear();
+    }
+    let validated: Option<&RawValue> = answer.validated().and_then(|json| serde_json::from_str(json).ok());
+    render_success(&execution, &SuccessOptions { validated: options.validated.or(validated), ..*options })
+}
+
+fn error(failure: &Failure) -> String {
+    let reason = ErrorReason::from(failure.reason);
+    let message = if reason.name() == failure.reason.name() {
+        failure.message.clone()
+    } else {
+        format!("{}: {}", failure.reason.name(), failure.message)
+    };
+    let feedback = if failure.feedback.is_empty() { message.clone() } else { format!("{message}\n{}", failure.feedback) };
+    let result = failure.value.as_ref().map(|value| value.text.as_str());
+    render_error(reason, &message, ErrorOptions { result, feedback: Some(&feedback) })
+}

@@ -1,0 +1,288 @@
+//! Engines: tools sync and async, signatures, upstreams, sessions, ends before the end.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use ptc_lisp::limits::{Cancel, Limits};
+use ptc_lisp::signature::Mode;
+use ptc_runtime::embed::{Answer, Args, BadTool, BuildError, Builder, Engine, Request, Tool, ToolFailure};
+use ptc_runtime::tool_protocol::parse_signature;
+use serde_json::json;
+
+fn roomy() -> Limits {
+    Limits { wall_clock: Duration::from_secs(20), ..Limits::default() }
+}
+
+fn sync(name: &str, signature: &str, run: fn(Args) -> Result<serde_json::Value, ToolFailure>) -> Tool {
+    Tool::new(name, signature, run).unwrap()
+}
+
+fn builder() -> Builder {
+    Engine::builder()
+        .limits(roomy())
+        .tool(sync("echo", "(user_id :int, tags [:keyword], at :datetime?, note :any) -> :any", |args| {
+            assert!(args.value().entries().unwrap().all(|(key, _)| key.as_str().is_some()), "keys are strings");
+            args.parse()
+        }))
+        .tool(
+            sync("find_user", "(id :int?) -> {name :string, state :keyword, since :datetime}", |args| match args.int("id") {
+                Some(1) => Ok(json!({ "name": "Ada", "state": "active", "since": "2026-05-03T11:14:00+02:00", "extra": true })),
+                Some(2) => Ok(json!({ "name": 2, "state": "active" })),
+                Some(3) => panic!("a bug of the tool"),
+                Some(4) => Err("no".parse::<i32>().unwrap_err().into()),
+                _ => Err(ToolFailure::new("nobody is asked for")),
+            })
+            .describe("Finds a user by number."),
+        )
+        .tool(
+            Tool::new_async("slow", "(ms :int) -> :int", |args: Args| async move {
+                let ms = args.int("ms").unwrap_or(0);
+                tokio::time::sleep(Duration::from_millis(u64::try_from(ms)?)).await;
+                Ok(ms)
+            })
+            .unwrap(),
+        )
+}
+
+fn run(program: &str) -> Answer {
+    builder().build().unwrap().run(Request::new(program))
+}
+
+fn shown(answer: &Answer) -> String {
+    answer.value().map_or_else(ToString::to_string, ptc_lisp::print::readable)
+}
+
+#[test]
+fn tools_get_and_give_what_their_signatures_say() {
+    let answer = run("(tool/echo :user-id \"42\" :tags [\"a\" :b] :note {:first-name #{1 2} :k :v})");
+    assert_eq!(shown(&answer), "{\"note\" {\"first_name\" [1 2] \"k\" \"v\"} \"tags\" [\"a\" \"b\"] \"user_id\" 42}");
+    let [call] = &*answer.tool_calls else { panic!("{answer:?}") };
+    assert_eq!((call.tool.as_str(), call.status, call.error.as_deref()), ("echo", "ok", None));
+    let json = r#"{"note":{"first_name":[1,2],"k":"v"},"tags":["a","b"],"user_id":42}"#;
+    assert_eq!(call.result_bytes, json.len() as u64);
+    assert_eq!(call.warnings, ["user_id: coerced string \"42\" to int", "tags[0]: coerced string \"a\" to keyword"]);
+
+    // JSON has no keywords and no instants; the signature has.
+    let answer = run("(let [u (tool/find-user {:id 1})] [(:name u) (:state u) (.getTime (:since u))])");
+    assert_eq!(shown(&answer), "[\"Ada\" :active 1777799640000]");
+}
+
+#[test]
+fn what_goes_wrong_ends_the_program_and_says_why() {
+    for (program, expected, calls) in [
+        (
+            "(tool/echo {:user-id \"x\" :tags [1]})",
+            "runtime_error: tool_error: tool/echo: tool validation errors:\n- user_id: expected int, got string \"x\"\n- tags[0]: expected keyword, got int 1\n- note: expected a value, got nil",
+            0,
+        ),
+        (
+            "(tool/find-user {:id 2})",
+            "runtime_error: tool_error: tool/find_user: result validation errors:\n- name: expected string, got int 2\n- since: expected datetime, got nil",
+            1,
+        ),
+        ("(tool/find-user {:id 3})", "runtime_error: tool_error: tool/find_user: the tool panicked", 1),
+        ("(tool/find-user {:id 4})", "runtime_error: tool_error: tool/find_user: invalid digit found in string", 1),
+        ("(tool/find-user)", "runtime_error: tool_error: tool/find_user: nobody is asked for", 1),
+        ("(tool/find-usr {})", "runtime_error: unknown_tool: there is no tool/find-usr", 0),
+    ] {
+        let answer = run(program);
+        assert_eq!(shown(&answer), expected, "{program}");
+        assert_eq!(answer.tool_calls.len(), calls, "{program}");
+    }
+    let failure = run("(tool/echo {})").evaluation.outcome.unwrap_err();
+    let hint = "hint: its signature is (user-id :int, tags [:keyword], at :datetime?, note :any) -> :any";
+    assert!(failure.feedback.contains(hint), "{}", failure.feedback);
+}
+
+#[test]
+fn calls_overlap() {
+    // None of them is answered before all are under way.
+    let all = Arc::new(tokio::sync::Barrier::new(50));
+    let meet = Tool::new_async("meet", "(n :int) -> :int", move |args: Args| {
+        let all = Arc::clone(&all);
+        async move {
+            all.wait().await;
+            Ok(args.int("n"))
+        }
+    });
+    let engine = Engine::builder().limits(roomy()).tool(meet.unwrap()).build().unwrap();
+    let answer = engine.run(Request::new("(sum (pmap #(tool/meet {:n %}) (range 50)))"));
+    assert_eq!(shown(&answer), "1225");
+}
+
+#[test]
+fn calls_end_with_the_program() {
+    let short = Limits { wall_clock: Duration::from_millis(100), ..Limits::default() };
+    let answer = builder().limits(short).build().unwrap().run(Request::new("(tool/slow {:ms 60000})"));
+    assert_eq!(answer.preview(), Err("timeout"));
+    assert_eq!(answer.tool_calls[0].error.as_deref(), Some("the program ended before the answer"));
+}
+
+#[test]
+fn a_tool_of_a_program_that_is_dropped_is_aborted() {
+    struct Gone(Arc<AtomicUsize>);
+    impl Drop for Gone {
+        fn drop(&mut self) {
+            self.0.fetch_add(1, Ordering::SeqCst);
+        }
+    }
+    let gone = Arc::new(AtomicUsize::new(0));
+    let (started, mut begun) = tokio::sync::mpsc::unbounded_channel();
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    runtime.block_on(async {
+        let held = Arc::clone(&gone);
+        let hang = Tool::new_async("hang", "() -> :any", move |_| {
+            let (guard, started) = (Gone(Arc::clone(&held)), started.clone());
+            async move {
+                let _guard = guard;
+                let _ = started.send(());
+                std::future::pending::<Result<(), ToolFailure>>().await
+            }
+        });
+        let engine = Engine::builder().tool(hang.unwrap()).limits(roomy()).build().unwrap();
+        let mut running = Box::pin(engine.run_async(Request::new("(tool/hang)")));
+        tokio::select! {
+            _ = &mut running => panic!("it hangs"),
+            _ = begun.recv() => {}
+        }
+        drop(running);
+        while gone.load(Ordering::SeqCst) == 0 {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+        // The engine is as good as before.
+        assert_eq!(engine.run_async(Request::new("(+ 1 2)")).await.preview(), Ok("3"));
+    });
+}
+
+#[test]
+fn a_run_can_be_cancelled_from_outside() {
+    let cancel = Cancel::default();
+    let engine = builder().build().unwrap();
+    let answer = std::thread::scope(|scope| {
+        let run = scope.spawn(|| engine.run(Request::new("(tool/slow {:ms 60000})").cancel(cancel.clone())));
+        cancel.cancel();
+        run.join().unwrap()
+    });
+    assert_eq!(answer.preview(), Err("cancelled"));
+}
+
+#[test]
+fn the_memory_limit_holds_over_many_calls() {
+    // Arguments are made on one thread and used on another: what is counted must not drift with them.
+    let limits = Limits { wall_clock: Duration::from_secs(20), memory_bytes: 4 * 1024 * 1024, ..Limits::default() };
+    let engine = builder().limits(limits).build().unwrap();
+    let text = "x".repeat(4_000);
+    let program =
+        "(reduce (fn [n _] (+ n (count (:note (tool/echo {:user-id 1 :tags [] :note (str data/text n)}))))) 0 (range 3000))";
+    let answer = engine.run(Request::new(program).context(&json!({ "text": text })).unwrap());
+    assert!(answer.value().unwrap().as_int().unwrap() > 12_000_000, "{answer:?}");
+}
+
+#[test]
+fn a_request_may_have_a_signature() {
+    let engine = builder().build().unwrap();
+    let signature = parse_signature("(limit :int, since :datetime?) -> {count :int, states [:keyword]}").unwrap();
+    let run = |program: &str, context: serde_json::Value, mode| {
+        let request = Request::new(program).context(&context).unwrap().signature(signature.clone(), mode);
+        engine.run(request)
+    };
+    let answer = run("{:count (inc data/limit) :states [:open]}", json!({ "limit": "10" }), Mode::Enabled);
+    assert_eq!(answer.validated(), Some(r#"{"count":11,"states":["open"]}"#));
+    let instant = json!({ "limit": 1, "since": "1970-01-01T00:00:01Z" });
+    let answer = run("{:count (.getTime data/since) :states []}", instant.clone(), Mode::Enabled);
+    assert_eq!(answer.validated(), Some(r#"{"count":1000,"states":[]}"#));
+    // Unchecked, the instant is what JSON had.
+    let answer = run("{:since data/since}", instant, Mode::Disabled);
+    assert_eq!(answer.validated(), Some(r#"{"since":"1970-01-01T00:00:01Z"}"#));
+}
+
+#[test]
+fn requests_with_a_signature_are_refused_where_they_do_not_match() {
+    let engine = builder().build().unwrap();
+    let signature = parse_signature("(limit :int) -> {count :int}").unwrap();
+    let run = |program: &str, context: serde_json::Value| {
+        let answer = engine.run(Request::new(program).context(&context).unwrap().signature(signature.clone(), Mode::Enabled));
+        shown(&answer)
+    };
+    assert_eq!(run("1", json!({})), "args_error: context validation errors:\n- limit: expected int, got nil");
+    assert_eq!(
+        run("{:count \"x\"}", json!({ "limit": 1 })),
+        "validation_error: return validation errors:\n- count: expected int, got string \"x\""
+    );
+    assert_eq!(
+        run("{:count 1 :f inc}", json!({ "limit": 1 })),
+        "validation_error: return: non-JSON-encodable value at f: a function has no JSON form"
+    );
+}
+
+#[test]
+fn definitions_and_results_outlive_a_run() {
+    let engine = builder().build().unwrap();
+    let first = engine.run(Request::new("(defn ask [id] (:name (tool/find-user {:id id}))) (def n 1) 5"));
+    let failed = engine.run(Request::new("(def n 2) (oops").after(&first));
+    assert_eq!(failed.preview(), Err("parse_error"));
+    let second = engine.run(Request::new("[(ask n) *1]").after(&failed));
+    assert_eq!(shown(&second), "[\"Ada\" 5]");
+    assert!(second.evaluation.steps > 0);
+}
+
+#[test]
+fn programs_look_tools_up() {
+    let answer = run(
+        "[(doc tool/find_user) (filter #(re-find #\"find_user|slow\" %) (dir 'tool)) (first (apropos \"finds user\")) (:signature (meta tool/slow))]",
+    );
+    assert_eq!(
+        shown(&answer),
+        "[\"tool/find_user\\nDescription: Finds a user by number.\\nKind: tool\\nSignature: (id :int?) -> {name :string, state :keyword, since :datetime}\\nCall: (tool/find_user {:id …})\" [\"find_user - Finds a user by number.\" \"slow - (ms :int) -> :int\"] \"tool/find_user - Finds a user by number.\" \"(ms :int) -> :int\"]"
+    );
+}
+
+#[test]
+fn tools_that_cannot_be_offered_are_refused() {
+    let nothing = |name: &str, signature: &str| Tool::new(name, signature, |_| Ok(())).map(drop).unwrap_err().to_string();
+    assert_eq!(nothing("a b", ":any"), "a tool cannot be named \"a b\": use a letter, then letters, digits, '-' and '_'");
+    assert_eq!(nothing("call", ":any"), "a tool cannot be named \"call\": tool/call is a function of the language");
+    assert!(nothing("f", "(a :list) -> :any").contains("there is no type :list\n at line 1, column 4"));
+    let twice = builder().tool(sync("find-user", ":any", |_| Ok(json!(1)))).build().unwrap_err();
+    assert!(matches!(twice, BuildError::Tool(BadTool::Twice(_))), "{twice}");
+}
+
+#[cfg(feature = "http")]
+#[test]
+fn upstreams_made_at_run_time_stand_beside_own_tools() {
+    use ptc_catalog::{Annotations, Auth, Binding, Catalog, Deployment, OpenApi, Operation, Source, Transport, Upstream};
+
+    use crate::web::{Answer, Web};
+
+    let service = Web::start(|_| Answer::json(200, r#"{"items": [1, 2, 3], "secret": "s3cr3t-token-value"}"#));
+    let spec = OpenApi { auth: &[Auth::Bearer { binding: "tok" }], ..OpenApi::new(service.url("/v1")) };
+    let operation = Operation { id: "items", path: "/items", params: &[], default_args: &[] };
+    let tool = ptc_catalog::Tool {
+        name: "items",
+        description: "",
+        args: &[],
+        closed: true,
+        doc: "items",
+        definition: "{}",
+        digest: "",
+        annotations: Annotations::default(),
+        operation: Some(Box::leak(Box::new(operation))),
+    };
+    let upstream = Upstream { name: "api", description: "", transport: Transport::OpenApi(spec), tools: vec![tool].leak() };
+    let deployment = Box::leak(Box::new(Deployment {
+        name: "made",
+        compiler: "",
+        config_digest: "",
+        credentials: vec![Binding { name: "tok", source: Source::Literal { value: "s3cr3t-token-value" } }].leak(),
+        catalog: Box::leak(Box::new(Catalog { digest: "", upstreams: vec![upstream].leak() })),
+        programs: &[],
+    }));
+    let engine = builder().deployment(deployment).build().unwrap();
+    let program = "(let [r (tool/call {:server \"api\" :tool \"items\"})] [(sum (:items (:value r))) (:secret (:value r)) (tool/slow {:ms 1})])";
+    let answer = engine.run(Request::new(program));
+    assert_eq!(shown(&answer), "[6 \"[REDACTED]\" 1]");
+    assert_eq!((answer.calls().len(), answer.calls()[0].status, answer.tool_calls.len()), (1, "ok", 1));
+    assert!(answer.metrics().upstream_result_bytes > 0);
+    assert_eq!(service.requests()[0].header("authorization"), Some("Bearer s3cr3t-token-value"));
+}
