@@ -143,7 +143,7 @@ fn search(handle: &tokio::runtime::Handle) {
         let upstreams = upstreams(Transport::McpStdio(McpStdio::new("x")), tools.collect(), handle);
         for query in ["repository file pages", "user", "nothing of that kind"] {
             let (lowest, middle) = runs(|| {
-                let found = upstreams.program(Patience::default()).discover(Discovery::Apropos { query, options: &Value::nil() });
+                let found = upstreams.program(Patience::default()).discover(Discovery::Apropos { query, limit: 8, load: false });
                 assert!(found.unwrap().len().is_some());
             });
             println!("apropos '{query}' over {count} tools: {lowest:.2?} lowest, {middle:.2?} median");

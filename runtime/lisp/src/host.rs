@@ -97,15 +97,19 @@ pub enum Discovery<'a> {
     Apropos {
         /// Words looked for; not empty.
         query: &'a str,
-        /// The options map, or nil.
-        options: &'a Value,
+        /// The most entries of an answer: 1 to 50.
+        limit: usize,
+        /// Whether to ask upstreams for their tools first.
+        load: bool,
     },
     /// `(dir reference opts)`
     Dir {
         /// An upstream's name.
         reference: &'a str,
-        /// The options map, or nil.
-        options: &'a Value,
+        /// The most entries of an answer: 1 to 200.
+        limit: usize,
+        /// Entries to skip.
+        offset: usize,
     },
     /// `(doc reference)`
     Doc {

@@ -226,6 +226,7 @@ impl Record {
     }
 
     /// Lets go of its payloads: what is left is a few kilobytes.
+    #[must_use]
     pub fn without_payloads(mut self) -> Record {
         let texts = self.program.iter_mut();
         #[cfg(feature = "agentic")]

@@ -1,6 +1,6 @@
 //! Discovery forms from the frozen catalog: `(tool/servers)`, `(dir …)`, `(doc …)`, `(meta …)`, `(apropos …)`.
 //!
-//! - `question`: reading a form: its reference and its options.
+//! - `question`: reading a form: its reference.
 //! - `search`: finding tools by words of their names, descriptions and arguments.
 //!
 //! A wrong form is a fault of the program; an answer too large to give is `nil`, a list too large is cut entry by entry.

@@ -28,7 +28,7 @@ pub struct HttpSettings {
     pub disable_auth: bool,
     /// Origins of browsers that may speak to it, `scheme://host[:port]`; with none, those of this machine on a loopback address.
     pub allowed_origins: Vec<String>,
-    /// Time to send a whole request.
+    /// Time to send a whole request, and to take a whole answer.
     pub request_timeout: Duration,
     /// Time for calls in flight when the process is asked to end.
     pub shutdown_grace: Duration,

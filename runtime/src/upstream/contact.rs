@@ -9,6 +9,7 @@ use super::GRACE;
 use super::fault::WorldFault;
 use super::mcp::{Agreed, Channel, listing};
 use super::settings::UpstreamSettings;
+use super::stage;
 use super::stdio;
 use crate::secrets::Secrets;
 
@@ -39,7 +40,14 @@ pub async fn list_tools(
     secrets: &Secrets,
     settings: &UpstreamSettings,
 ) -> Result<Listing, WorldFault> {
-    let found = match &upstream.transport {
+    stage::followed(Box::pin(listed(upstream, secrets, settings))).await.map_err(|fault| {
+        let message = secrets.redactor().redact_string(fault.message.into_owned());
+        WorldFault { message: message.into(), ..fault }
+    })
+}
+
+async fn listed(upstream: &'static Upstream, secrets: &Secrets, settings: &UpstreamSettings) -> Result<Listing, WorldFault> {
+    match &upstream.transport {
         Transport::McpStdio(spec) => match stdio::connect(upstream.name, spec, secrets, settings).await {
             Ok(connected) => {
                 let found = list(connected.channel(), &connected.agreed, spec.handshake_timeout_ms).await;
@@ -62,11 +70,7 @@ pub async fn list_tools(
         Transport::OpenApi(_) => {
             Err(WorldFault::unavailable("an OpenAPI upstream has no list of tools: its document is the source"))
         }
-    };
-    found.map_err(|fault| {
-        let message = secrets.redactor().redact_string(fault.message.into_owned());
-        WorldFault { message: message.into(), ..fault }
-    })
+    }
 }
 
 /// Lists the tools over a connection that is there.
@@ -74,7 +78,11 @@ pub(super) async fn list(channel: &impl Channel, agreed: &Agreed, handshake_time
     let time = LISTING_TIME.max(Duration::from_millis(handshake_timeout_ms));
     let tools = listing::tools(channel, agreed, Instant::now() + time).await.map_err(|fault| {
         if fault.is_late() {
-            WorldFault::timeout(format!("the tools were not listed within {} ms", time.as_millis()))
+            WorldFault::timeout(format!(
+                "the tools were not listed within {} ms: the time ran out while {}",
+                time.as_millis(),
+                stage::reached().described()
+            ))
         } else {
             fault
         }

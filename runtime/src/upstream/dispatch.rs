@@ -92,9 +92,9 @@ impl Link {
     /// Connects where there is something to connect to. `Err` too where a tool cannot be called as it was.
     pub(crate) async fn connect(&self, secrets: &Arc<Secrets>, settings: &UpstreamSettings) -> Result<(), WorldFault> {
         match &self.kind {
-            Kind::Stdio(lifecycle) => self.stdio(lifecycle, secrets, settings).await?.drift.admit_all(),
+            Kind::Stdio(lifecycle) => self.stdio(lifecycle, self.upstream, secrets, settings).await?.drift.admit_all(),
             #[cfg(feature = "http")]
-            Kind::Http(lifecycle) => self.http(lifecycle, secrets, settings).await?.drift.admit_all(),
+            Kind::Http(lifecycle) => self.http(lifecycle, self.upstream, secrets, settings).await?.drift.admit_all(),
             #[cfg(feature = "http")]
             Kind::OpenApi(_) => Ok(()),
             #[cfg(not(feature = "http"))]
@@ -106,7 +106,7 @@ impl Link {
     pub(crate) async fn list(&self, secrets: &Arc<Secrets>, settings: &UpstreamSettings) -> Result<Listing, WorldFault> {
         match (&self.kind, &self.upstream.transport) {
             (Kind::Stdio(lifecycle), Transport::McpStdio(spec)) => {
-                let checked = self.stdio(lifecycle, secrets, settings).await?;
+                let checked = self.stdio(lifecycle, self.upstream, secrets, settings).await?;
                 let connected = &checked.connection;
                 contact::list(connected.channel(), &connected.agreed, spec.handshake_timeout_ms).await
             }
@@ -114,7 +114,7 @@ impl Link {
             (Kind::Http(lifecycle), Transport::McpHttp(spec)) => {
                 let mut renewed = false;
                 loop {
-                    let checked = self.http(lifecycle, secrets, settings).await?;
+                    let checked = self.http(lifecycle, self.upstream, secrets, settings).await?;
                     let session = &checked.connection;
                     match contact::list(session.channel(), &session.agreed, spec.handshake_timeout_ms).await {
                         Err(fault) if fault.message == SESSION_OVER && !renewed => {
@@ -132,9 +132,10 @@ impl Link {
     }
 
     /// Makes the call. The time to connect is bounded by itself; the call's own deadline starts when there is a connection. A
-    /// `repeatable` call only reads.
+    /// `repeatable` call only reads. `known` is the upstream as the catalog has it now: what a new connection is compared with.
     pub(crate) async fn call(
         &self,
+        known: &'static Upstream,
         order: &Order,
         repeatable: bool,
         secrets: &Arc<Secrets>,
@@ -142,7 +143,7 @@ impl Link {
     ) -> Result<Answered, WorldFault> {
         match (&self.kind, order) {
             (Kind::Stdio(lifecycle), Order::Mcp { tool, arguments }) => {
-                let checked = self.stdio(lifecycle, secrets, settings).await?;
+                let checked = self.stdio(lifecycle, known, secrets, settings).await?;
                 checked.drift.admit(tool)?;
                 let limit = Limit::of(settings, None);
                 let connected = &checked.connection;
@@ -158,7 +159,7 @@ impl Link {
                 let limit = Limit::of(settings, Some(spec.request_timeout_ms));
                 let mut renewed = false;
                 loop {
-                    let checked = self.http(lifecycle, secrets, settings).await?;
+                    let checked = self.http(lifecycle, known, secrets, settings).await?;
                     checked.drift.admit(tool)?;
                     let session = &checked.connection;
                     let deadline = limit.deadline();
@@ -204,6 +205,7 @@ impl Link {
     async fn stdio(
         &self,
         lifecycle: &Arc<Lifecycle<Checked<Connected>>>,
+        known: &'static Upstream,
         secrets: &Arc<Secrets>,
         settings: &UpstreamSettings,
     ) -> Result<Arc<Checked<Connected>>, WorldFault> {
@@ -215,7 +217,7 @@ impl Link {
                 async move {
                     let connection = stdio::connect(upstream.name, spec, &secrets, &settings).await?;
                     let time = Duration::from_millis(spec.handshake_timeout_ms);
-                    let drift = drift::look(connection.channel(), &connection.agreed, upstream, settings.on_drift, time).await;
+                    let drift = drift::look(connection.channel(), &connection.agreed, known, settings.on_drift, time).await;
                     Ok(Checked { connection, drift })
                 }
             })
@@ -226,6 +228,7 @@ impl Link {
     async fn http(
         &self,
         lifecycle: &Arc<Lifecycle<Checked<Session>>>,
+        known: &'static Upstream,
         secrets: &Arc<Secrets>,
         settings: &UpstreamSettings,
     ) -> Result<Arc<Checked<Session>>, WorldFault> {
@@ -237,7 +240,7 @@ impl Link {
                 async move {
                     let connection = session::connect(upstream.name, spec, &secrets, &settings).await?;
                     let time = Duration::from_millis(spec.handshake_timeout_ms);
-                    let drift = drift::look(connection.channel(), &connection.agreed, upstream, settings.on_drift, time).await;
+                    let drift = drift::look(connection.channel(), &connection.agreed, known, settings.on_drift, time).await;
                     Ok(Checked { connection, drift })
                 }
             })

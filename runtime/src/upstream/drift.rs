@@ -1,4 +1,4 @@
-//! What a server's tools have become since the catalog was frozen.
+//! What a server's tools have become since the catalog was frozen, or since they were listed.
 //!
 //! Each new connection is asked once for the server's tools, and the granted ones are compared with their frozen definitions: as
 //! values, so that order and spelling of JSON count for nothing. A change is *breaking* where a call that the frozen schema allows
@@ -47,7 +47,8 @@ impl Drift {
 
 fn fault(why: &str) -> WorldFault {
     WorldFault::upstream(format!(
-        "{why}; the catalog of this server was frozen before that. Build it again, or start it with --on-drift warn"
+        "{why}; the catalog of this server was made before that. Build it again (started with a live one: start it again), or allow it \
+         with --on-drift warn"
     ))
 }
 

@@ -66,20 +66,14 @@ impl Upstreams {
     }
 
     /// The same with MCP upstreams that are asked for their tools by the first form or call that needs them; `load` makes of the
-    /// answer what the catalog holds. What is listed so late has nothing to drift from: [`UpstreamSettings::on_drift`] does not
-    /// matter here.
+    /// answer what the catalog holds. From then on it is that which later connections are compared with.
     pub fn live(
         deployment: &'static Deployment,
         secrets: Secrets,
         settings: UpstreamSettings,
         load: Arc<Load>,
     ) -> Arc<Upstreams> {
-        Upstreams::over(
-            Snapshot::live(deployment.catalog, load),
-            deployment,
-            secrets,
-            UpstreamSettings { on_drift: OnDrift::Off, ..settings },
-        )
+        Upstreams::over(Snapshot::live(deployment.catalog, load), deployment, secrets, settings)
     }
 
     fn over(snapshot: Snapshot, deployment: &'static Deployment, secrets: Secrets, settings: UpstreamSettings) -> Arc<Upstreams> {

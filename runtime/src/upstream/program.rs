@@ -18,7 +18,7 @@ use super::fault::{Reason, WorldFault};
 use super::mcp::outcome::{Payload, compact_len, string_len};
 use super::record::{AuthUsed, CallRecord};
 use super::request::{self, Call};
-use super::stage;
+use super::stage::{self, Progress};
 use crate::discovery;
 
 /// How often a thread that waits for a list of tools looks whether it was cancelled.
@@ -58,24 +58,38 @@ impl ProgramHost {
     fn list(&self, names: &[&str]) -> Result<(), WorldFault> {
         let names = names.iter().filter(|name| self.upstreams.is_unlisted(name));
         let (send, receive) = mpsc::channel();
+        let mut waiting: Vec<(String, Progress)> = Vec::new();
         for name in names {
             let (upstreams, name, send) = (Arc::clone(&self.upstreams), (*name).to_owned(), send.clone());
-            self.upstreams.settings.handle.spawn(stage::followed(async move {
+            let progress = Progress::default();
+            waiting.push((name.clone(), progress.clone()));
+            self.upstreams.settings.handle.spawn(stage::watched(progress, async move {
+                let listed = upstreams.list(&name).await;
                 // Nobody waits any more once the evaluation has ended; the next one finds the list.
-                let _ = send.send(upstreams.list(&name).await);
+                let _ = send.send((name, listed));
             }));
         }
         drop(send);
         let mut outcome = Ok(());
         loop {
             match receive.recv_timeout(LOOK) {
-                Ok(Ok(())) => {}
-                Ok(fault) => outcome = fault,
+                Ok((name, listed)) => {
+                    waiting.retain(|(other, _)| *other != name);
+                    if listed.is_err() {
+                        outcome = listed;
+                    }
+                }
                 Err(mpsc::RecvTimeoutError::Disconnected) => return outcome,
                 Err(mpsc::RecvTimeoutError::Timeout) => {
                     let late = self.patience.deadline.is_some_and(|deadline| deadline <= Instant::now());
                     if late || self.patience.cancel.is_cancelled() {
-                        return Err(WorldFault::timeout("the program ended before the tools were listed"));
+                        let unlisted = waiting.iter().map(|(name, progress)| {
+                            format!(
+                                "'{name}' had not listed its tools when the program stopped while {}",
+                                progress.reached().described()
+                            )
+                        });
+                        return Err(WorldFault::timeout(unlisted.collect::<Vec<_>>().join("; ")));
                     }
                 }
             }
@@ -113,14 +127,16 @@ impl Host for ProgramHost {
             && let (Some(link), Some(tool)) = (upstreams.link(server), named("tool").filter(|tool| !tool.is_empty()))
         {
             // What is wrong with the rest of the call cannot be known.
-            let entry = self.records.start(link.upstream(), Cow::Owned(upstreams.redactor.redact_str(tool).into_owned()));
+            let tool = Cow::Owned(upstreams.redactor.redact_str(tool).into_owned());
+            let entry = self.records.start(link.upstream(), tool, Progress::default());
             self.calls.take();
             self.records.fail(entry, &fault);
             return Ok(Ticket::ready(failed(fault)));
         }
         let call = request::read(upstreams.catalog(), request)?;
         let order = ProgramHost::order(&call)?;
-        let entry = self.records.start(call.upstream, Cow::Borrowed(call.tool.name));
+        let progress = Progress::default();
+        let entry = self.records.start(call.upstream, Cow::Borrowed(call.tool.name), progress.clone());
         if !self.calls.take() {
             let fault = self.exhausted();
             self.records.fail(entry, &fault);
@@ -139,12 +155,12 @@ impl Host for ProgramHost {
         });
         let (upstreams, records) = (Arc::clone(upstreams), Arc::clone(&self.records));
         let runtime = upstreams.settings.handle.clone();
-        let repeatable = call.tool.annotations.read_only == Some(true);
-        runtime.spawn(stage::followed(async move {
+        let (known, repeatable) = (call.upstream, call.tool.annotations.read_only == Some(true));
+        runtime.spawn(stage::watched(progress, async move {
             let outcome = tokio::select! {
                 // Dropping the call withdraws it at the upstream.
                 Ok(()) = &mut abandoned => Err(stopped_waiting()),
-                outcome = link.call(&order, repeatable, &upstreams.secrets, &upstreams.settings) => outcome,
+                outcome = link.call(known, &order, repeatable, &upstreams.secrets, &upstreams.settings) => outcome,
             };
             let reply = match outcome {
                 Ok(answered) => {
@@ -254,6 +270,7 @@ struct Entry {
     server: &'static str,
     tool: Cow<'static, str>,
     auth: Option<AuthUsed>,
+    progress: Progress,
     started: Instant,
     done: Option<CallRecord>,
 }
@@ -267,7 +284,7 @@ impl Entry {
             status: "error",
             duration_ms: u64::try_from(took.as_millis()).unwrap_or(u64::MAX),
             reason: Some(Reason::Timeout.name()),
-            error: Some("the program ended before the answer".to_owned()),
+            error: Some(format!("the program ended while {}", self.progress.reached().described())),
             result_bytes: 0,
             oversize: false,
             auth: self.auth,
@@ -287,7 +304,7 @@ impl Records {
         self.entries.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn start(&self, upstream: &'static Upstream, tool: Cow<'static, str>) -> usize {
+    fn start(&self, upstream: &'static Upstream, tool: Cow<'static, str>, progress: Progress) -> usize {
         let auth: &[Auth] = match &upstream.transport {
             Transport::McpStdio(_) => &[],
             Transport::McpHttp(t) => t.auth,
@@ -295,7 +312,7 @@ impl Records {
         };
         let auth = auth.first().map(|auth| AuthUsed { scheme: auth.scheme(), binding: auth.binding() });
         let mut entries = self.lock();
-        entries.push(Entry { server: upstream.name, tool, auth, started: Instant::now(), done: None });
+        entries.push(Entry { server: upstream.name, tool, auth, progress, started: Instant::now(), done: None });
         entries.len() - 1
     }
 

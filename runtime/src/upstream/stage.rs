@@ -1,7 +1,7 @@
 //! How far a call has come, so that a timeout says which part of it took the time.
 //!
 //! The stage belongs to the task that makes the call: whatever runs inside [`followed`] reports with [`enter`], however deep it
-//! is, and whoever watches the clock reads [`reached`].
+//! is, and whoever watches the clock reads [`reached`], or the [`Progress`] that it gave to [`watched`].
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
@@ -62,7 +62,12 @@ tokio::task_local! {
 
 /// Runs `work` with a stage of its own.
 pub(crate) async fn followed<T>(work: impl Future<Output = T>) -> T {
-    PROGRESS.scope(Progress::default(), work).await
+    watched(Progress::default(), work).await
+}
+
+/// The same with a stage that others look at too.
+pub(crate) async fn watched<T>(progress: Progress, work: impl Future<Output = T>) -> T {
+    PROGRESS.scope(progress, work).await
 }
 
 /// The progress of the call that this task makes; `None` outside [`followed`].
@@ -76,7 +81,6 @@ pub(crate) fn enter(stage: Stage) {
 }
 
 /// Runs `work` until the deadline; `None` past it. The stage that it had reached stays, whatever giving it up sets in motion.
-#[cfg(feature = "http")]
 pub(crate) async fn until<T>(deadline: std::time::Instant, work: impl Future<Output = T>) -> Option<T> {
     let mut work = Box::pin(work);
     let done = tokio::time::timeout_at(deadline.into(), &mut work).await.ok();

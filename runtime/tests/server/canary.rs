@@ -282,7 +282,21 @@ fn assert_clean(what: &str, text: &str) {
 
 fn no_secret_leaves_the_process() {
     let (mut command, file) = start("serves");
-    let mut server = Peer::of(command.args(["--response-profile", "debug", "--log-level", "debug", "--catalog-mode", "inline"]));
+    let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("canary-traces");
+    let _ = std::fs::remove_dir_all(&folder);
+    std::fs::create_dir_all(&folder).expect("a folder");
+    command.args([
+        "--response-profile",
+        "debug",
+        "--log-level",
+        "debug",
+        "--catalog-mode",
+        "inline",
+        "--sessions",
+        "--debug-tool",
+    ]);
+    command.args(["--trace-payloads", "full", "--max-debug-response-bytes", "10000000", "--trace-dir"]).arg(&folder);
+    let mut server = Peer::of(&mut command);
     let mut said = String::new();
     server.send(r#"{"jsonrpc":"2.0","id":"t","method":"tools/list"}"#);
     said.push_str(&server.receive());
@@ -290,15 +304,42 @@ fn no_secret_leaves_the_process() {
         said.push_str(&server.ask(&id.to_string(), program));
         said.push('\n');
     }
+    // What a client says itself comes back to nobody else either.
+    let known = known(&CANARIES.map(str::to_owned));
+    for (tool, arguments) in [
+        (
+            "lisp_eval",
+            json!({"program": format!("(println {0}) (fail {0})", json!(BEARER)), "context": {"k": known, BEARER: [known]}}),
+        ),
+        ("lisp_eval", json!({"program": format!("(foo {}", json!(HEADER)), "context": {format!("{ARGUMENT}/x"): 1}})),
+        ("lisp_eval", json!({"program": "data/k", "context": {"k": known}, "output_schema": {"enum": [ARGUMENT]}})),
+        ("lisp_eval", json!({"program": "1", "output_schema": {ARGUMENT: known}})),
+        ("lisp_session_eval", json!({"session_id": ARGUMENT, "program": known})),
+        ("lisp_debug", json!({"op": ARGUMENT})),
+        (ARGUMENT, json!({})),
+        ("lisp_debug", json!({"op": "recent", "limit": 200})),
+        ("lisp_debug", json!({"op": "get", "request_id": "3"})),
+        ("lisp_debug", json!({"op": "stats"})),
+    ] {
+        let params = json!({"name": tool, "arguments": arguments});
+        server.send(&json!({"jsonrpc": "2.0", "id": "c", "method": "tools/call", "params": params}).to_string());
+        said.push_str(&server.receive());
+        said.push('\n');
+    }
     let shown = std::fs::read_to_string(format!("/proc/{}/cmdline", server.id())).unwrap_or_default();
     drop(server.input.take());
     said.extend(server.rest());
+    let mut traces = String::new();
+    for entry in std::fs::read_dir(&folder).expect("the folder is there") {
+        traces.push_str(&std::fs::read_to_string(entry.expect("readable").path()).expect("text"));
+    }
     let (status, log) = server.end();
     assert!(status.success(), "{log}");
     std::fs::remove_file(file).expect("the file was there");
     // It is no proof of anything that a server that says nothing says no secrets.
     assert!(said.matches("[REDACTED]").count() > 100 && log.matches("[REDACTED]").count() > 10, "{said}\n{log}");
-    for (what, text) in [("standard output", &said), ("the log", &log), ("the command line", &shown)] {
+    assert!(traces.matches("[REDACTED]").count() > 100, "{traces}");
+    for (what, text) in [("standard output", &said), ("the log", &log), ("the command line", &shown), ("traces", &traces)] {
         assert_clean(what, text);
     }
 }

@@ -1,9 +1,10 @@
-//! Discovery forms over a frozen catalog.
+//! Discovery forms, as programs use them, over frozen and live catalogs.
 
-use ptc_catalog::{Annotations, McpStdio, OpenApi, Operation, Tool, Transport};
+use ptc_catalog::{Annotations, Era, McpStdio, OpenApi, Operation, Tool, Transport};
 use ptc_lisp::host::{Discovery, Host};
-use ptc_lisp::{Value, json};
+use ptc_lisp::{Limits, json};
 
+use crate::peer;
 use crate::world::{World, tool, upstream};
 
 fn described(name: &'static str, description: &'static str) -> Tool {
@@ -33,13 +34,9 @@ fn world() -> World {
     ])
 }
 
-fn options(text: &str) -> Value {
-    if text.is_empty() { Value::nil() } else { json::decode(text.as_bytes()).unwrap() }
-}
-
-/// The answer as JSON, or the fault's message.
-fn ask(world: &World, query: Discovery<'_>) -> String {
-    match world.program().0.discover(query) {
+/// The answer of a program as JSON, or the fault's message.
+fn ask(world: &World, program: &str) -> String {
+    match world.evaluate(program, Limits::default()) {
         Ok(value) => json::encode(&value, 1 << 20).unwrap(),
         Err(fault) => fault.message,
     }
@@ -48,74 +45,114 @@ fn ask(world: &World, query: Discovery<'_>) -> String {
 #[test]
 fn forms_answer_as_documented() {
     let world = world();
-    let servers = ask(&world, Discovery::Servers);
-    assert_eq!(
-        servers,
-        r#"[{"catalog_loaded":true,"description":"","name":"api","tool_count":1},{"catalog_loaded":true,"description":"","name":"fs","tool_count":4}]"#
-    );
-    let dir = |reference: &str, opts: &str| ask(&world, Discovery::Dir { reference, options: &options(opts) });
-    let cases = [
+    for (program, expected) in [
         (
-            "fs",
-            "",
+            "(tool/servers)",
+            r#"[{"catalog_loaded":true,"description":"","name":"api","tool_count":1},{"catalog_loaded":true,"description":"","name":"fs","tool_count":4}]"#,
+        ),
+        ("(map :name (tool/servers))", r#"["api","fs"]"#),
+        (
+            "(dir 'fs)",
             r#"["fs/camelCaseTool - List pull requests","fs/get_info - Metadata of one","fs/read_file - Read the contents of a file","fs/thread_dump"]"#,
         ),
-        ("fs", r#"{"limit":1,"offset":2}"#, r#"["fs/read_file - Read the contents of a file"]"#),
-        ("fs", r#"{"offset":9}"#, "[]"),
-        ("fs", r#"{"limit":0}"#, "dir :limit must be an integer 1..200, got 0"),
-        ("fs", r#"{"limit":500}"#, "dir :limit must be an integer 1..200, got 500"),
-        ("fs", r#"{"offset":-1}"#, "dir :offset must be a non-negative integer, got -1"),
-        ("fs", r#"{"max":1}"#, r#"dir got unknown option "max"; its options are :limit and :offset"#),
-        ("fs", "3", "discovery options must be a map, got 3"),
-        ("fss", "", "no upstream 'fss' configured. Did you mean 'fs'? Configured upstreams: api, fs"),
-        ("", "", r#"dir requires a quoted symbol or string ref, got """#),
-    ];
-    for (reference, opts, expected) in cases {
-        assert_eq!(dir(reference, opts), expected, "{reference} {opts}");
+        ("(= (dir 'fs) (dir \"fs\") (dir \"fs\" nil) (dir \"fs\" {:limit 200}))", "true"),
+        ("(dir 'fs {:limit 1 :offset 2})", r#"["fs/read_file - Read the contents of a file"]"#),
+        (r#"(dir 'fs {"limit" 1 "offset" 2})"#, r#"["fs/read_file - Read the contents of a file"]"#),
+        ("(dir 'fs {:offset 9})", "[]"),
+        ("(dir 'fs {:limit 0})", "dir :limit must be an integer 1..200, got 0"),
+        ("(dir 'fs {:limit 500})", "dir :limit must be an integer 1..200, got 500"),
+        ("(dir 'fs {:limit 1.5})", "dir :limit must be an integer 1..200, got 1.5"),
+        ("(dir 'fs {:offset -1})", "dir :offset must be a non-negative integer, got -1"),
+        ("(dir 'fs {:max 1})", "dir got unknown option :max; its options are :limit and :offset"),
+        ("(dir 'fs 3)", "discovery options must be a map, got 3"),
+        ("(dir 'fss)", "no upstream 'fss' configured. Did you mean 'fs'? Configured upstreams: api, fs"),
+        (r#"(dir "")"#, r#"dir requires a quoted symbol or string ref, got """#),
+        ("(dir 5)", "dir requires a quoted symbol or string ref, got 5"),
+        ("(dir nil)", "dir requires a quoted symbol or string ref, got nil"),
+        // Name (12) + description (10); the annotation's word (10); inside a name (4). What is known here comes after.
+        (
+            "(take 3 (apropos \"read\"))",
+            r#"["fs/read_file - Read the contents of a file","fs/get_info - Metadata of one","fs/thread_dump"]"#,
+        ),
+        ("(count (apropos \"read\" {:limit 2}))", "2"),
+        ("(apropos \"camel case\" {:limit 1 :load true})", r#"["fs/camelCaseTool - List pull requests"]"#),
+        ("(apropos \"zzzqqq\")", "[]"),
+        ("(apropos \"read\" {:limit 0})", "apropos :limit must be an integer 1..50, got 0"),
+        ("(apropos \"read\" {:limit 51})", "apropos :limit must be an integer 1..50, got 51"),
+        (r#"(apropos "read" {:limit "x"})"#, r#"apropos :limit must be an integer 1..50, got "x""#),
+        (r#"(apropos "read" {:load "x"})"#, r#"apropos :load must be a boolean, got "x""#),
+        ("(apropos \"read\" {:deep true})", "apropos got unknown option :deep; its options are :limit and :load"),
+        ("(apropos \"read\" 5)", "discovery options must be a map, got 5"),
+        (r#"(apropos "")"#, r#"apropos requires query (non-empty string), got """#),
+        ("(apropos nil)", "apropos requires query (non-empty string), got nil"),
+        ("(doc 'fs/read_file)", r#""the doc""#),
+        ("(doc \"api/list_items\")", r#""the doc""#),
+        ("(doc 'nope)", r#"doc requires upstream/tool ref, got "nope""#),
+        ("(doc \"\")", r#"doc requires a quoted symbol or string ref, got """#),
+        ("(doc 'nope/x)", "no upstream 'nope' configured. Configured upstreams: api, fs"),
+        (
+            "(doc 'fs/reed_file)",
+            "no tool 'reed_file' in upstream 'fs'. Did you mean 'read_file'? Known tools: camelCaseTool, get_info, read_file, thread_dump",
+        ),
+        (
+            "(meta 'api/list-items)",
+            r#"{"_ptc":{"operationId":"list_items"},"input_schema":{"type":"object"},"name":"list-items","server":"api","title":"T","x-v":1.5}"#,
+        ),
+        ("(meta 'fs/nope)", "no tool 'nope' in upstream 'fs'. Known tools: camelCaseTool, get_info, read_file, thread_dump"),
+        ("(meta 'nope)", r#"meta requires upstream/tool ref, got "nope""#),
+        ("(meta 7)", "meta requires a quoted symbol or string ref, got 7"),
+        ("(:source (meta 'map))", r#""local""#),
+        ("(contains? (ns-publics 'clojure.string) \"blank?\")", "true"),
+        ("(ns-publics 'fs)", r#"no local discovery ref "fs" for ns-publics"#),
+    ] {
+        assert_eq!(ask(&world, program), expected, "{program}");
     }
+}
 
-    let apropos = |query: &str, opts: &str| ask(&world, Discovery::Apropos { query, options: &options(opts) });
-    let cases = [
-        // Name (12) + description (10); the annotation's word (10); inside a name (4).
-        ("read", "", r#"["fs/read_file - Read the contents of a file","fs/get_info - Metadata of one","fs/thread_dump"]"#),
-        ("camel case", r#"{"limit":1,"load":true}"#, r#"["fs/camelCaseTool - List pull requests"]"#),
-        ("zzz", "", "[]"),
-        ("read", r#"{"limit":51}"#, "apropos :limit must be an integer 1..50, got 51"),
-        ("read", r#"{"load":"x"}"#, r#"apropos :load must be a boolean, got "x""#),
-        ("", "", r#"apropos requires query (non-empty string), got """#),
-    ];
-    for (query, opts, expected) in cases {
-        assert_eq!(apropos(query, opts), expected, "{query} {opts}");
+/// Upstreams whose tools are still to be asked for: what stands for them, what asks, and what becomes of those that do not answer.
+#[test]
+fn live_upstreams_are_asked_when_a_form_needs_them() {
+    let world = || {
+        let spec = McpStdio { era: Some(Era::Handshake), ..peer::spec("plain") };
+        let dead = upstream("dead", Transport::McpStdio(McpStdio::new("/no/such/program")), Vec::new());
+        World::live(vec![upstream("peer", Transport::McpStdio(spec), Vec::new()), dead], |_| {})
+    };
+    let (peer, dead) =
+        (r#"peer (tools not listed yet; next: (dir \"peer\"))"#, r#"dead (tools not listed yet; next: (dir \"dead\"))"#);
+    let unlisted = format!(r#"["{peer}","{dead}"]"#);
+    let after = format!(r#"["peer/t0","{dead}"]"#);
+    for (program, expected) in [
+        ("(map :catalog_loaded (tool/servers))", "[false,false]"),
+        (r#"(take 2 (apropos "peer"))"#, &*unlisted),
+        (r#"(remove (fn [line] (clojure.string/starts-with? line "local: ")) (apropos "t0" {:load true}))"#, r#"["peer/t0"]"#),
+        (r#"[(dir "dead") (doc "dead/x") (meta "dead/x")]"#, "[null,null,null]"),
+        (r#"[(dir "peer") (map :catalog_loaded (tool/servers))]"#, r#"[["peer/t0"],[false,true]]"#),
+        (r#"(do (doc "peer/t0") (take 2 (apropos "t0")))"#, &*after),
+        (r#"(doc "peer/t9")"#, "no tool 't9' in upstream 'peer'. Did you mean 't0'? Known tools: t0"),
+        (r#"(:name (meta "peer/t0"))"#, r#""t0""#),
+    ] {
+        assert_eq!(ask(&world(), program), expected, "{program}");
     }
-
-    assert_eq!(ask(&world, Discovery::Doc { reference: "fs/read_file" }), r#""the doc""#);
-    assert_eq!(ask(&world, Discovery::Doc { reference: "api/list_items" }), r#""the doc""#);
-    assert_eq!(ask(&world, Discovery::Doc { reference: "nope" }), r#"doc requires upstream/tool ref, got "nope""#);
-    assert!(
-        ask(&world, Discovery::Doc { reference: "fs/reed_file" })
-            .starts_with("no tool 'reed_file' in upstream 'fs'. Did you mean 'read_file'?")
-    );
-    assert_eq!(
-        ask(&world, Discovery::Meta { reference: "api/list-items" }),
-        r#"{"_ptc":{"operationId":"list_items"},"input_schema":{"type":"object"},"name":"list-items","server":"api","title":"T","x-v":1.5}"#
-    );
 }
 
 /// A query may be as long as a program's strings.
 #[test]
 fn a_book_is_no_query() {
     let world = world();
-    let ask = |query: &str| ask(&world, Discovery::Apropos { query, options: &Value::nil() });
+    let discover = |query: &str| match world.program().0.discover(Discovery::Apropos { query, limit: 8, load: false }) {
+        Ok(value) => json::encode(&value, 1 << 20).unwrap(),
+        Err(fault) => fault.message,
+    };
     let words: Vec<String> = (0..50_000).map(|n| format!("word{n}")).collect();
-    assert_eq!(ask(&words.join(" ")), "apropos looks for at most 64 different words, got 50000");
-    let read = ask("read");
-    assert_eq!(ask(&"read ".repeat(80_000)), read, "one word, however often");
-    assert_eq!(ask(&"x".repeat(400_000)), "[]");
+    assert_eq!(discover(&words.join(" ")), "apropos looks for at most 64 different words, got 50000");
+    let read = discover("read");
+    assert_eq!(discover(&"read ".repeat(80_000)), read, "one word, however often");
+    assert_eq!(discover(&"x".repeat(400_000)), "[]");
 }
 
 #[test]
 fn without_upstreams_there_are_no_servers() {
-    assert_eq!(ask(&World::new(Vec::new()), Discovery::Servers), "tool/servers is not available: no upstreams are configured");
+    assert_eq!(ask(&World::new(Vec::new()), "(tool/servers)"), "tool/servers is not available: no upstreams are configured");
 }
 
 #[test]
@@ -128,13 +165,9 @@ fn answers_and_uses_are_bounded() {
             settings.max_catalog_ops = 3;
         },
     );
-    let program = small.program();
-    let nil = Value::nil();
-    let ask = |query| json::encode(&program.0.discover(query).unwrap(), 1000).unwrap();
-    assert_eq!(ask(Discovery::Dir { reference: "fs", options: &nil }), r#"["fs/aa - one"]"#);
-    assert_eq!(ask(Discovery::Meta { reference: "fs/aa" }), "null");
-    assert_eq!(ask(Discovery::Doc { reference: "fs/aa" }), r#""the doc""#);
-    assert_eq!(ask(Discovery::Servers), "null", "the fourth is beyond the budget");
+    // The fourth is beyond the budget.
+    let program = r#"[(dir "fs") (meta "fs/aa") (doc "fs/aa") (tool/servers)]"#;
+    assert_eq!(ask(&small, program), r#"[["fs/aa - one"],null,"the doc",null]"#);
 }
 
 #[test]

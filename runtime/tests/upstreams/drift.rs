@@ -21,7 +21,7 @@ const NARROWER: &str = r#"{"inputSchema":{"properties":{"q":{"type":"string"}},"
 fn a_policy_decides_what_becomes_of_a_call() {
     // The peer answers calls of tools that it does not know with an error of its own.
     let called = "upstream_error: unknown tool (JSON-RPC error -32602)";
-    let gone = "upstream_error: tool 'vanished' is gone; the catalog of this server was frozen before that. Build it again, or start it with --on-drift warn";
+    let gone = "upstream_error: tool 'vanished' is gone; the catalog of this server was made before that. Build it again (started with a live one: start it again), or allow it with --on-drift warn";
     let narrower = "upstream_error: tool 't0' has changed: argument 'q' is gone; the catalog";
     let cases = [
         (OnDrift::Deny, SAME, called, gone),
@@ -58,4 +58,23 @@ fn connecting_to_all_names_each_that_fails() {
     assert_eq!(told.len(), 2, "{told:?}");
     assert!(told[0].starts_with("changed upstream_error: tool 'vanished' is gone"), "{told:?}");
     assert!(told[1].starts_with("dead upstream_unavailable: cannot start '/no/such/program'"), "{told:?}");
+}
+
+#[test]
+fn what_was_listed_live_is_compared_with_the_next_connection() {
+    let fate = |policy| {
+        let file = std::env::temp_dir().join(format!("ptc-changes-{policy:?}-{}", std::process::id()));
+        let _ = std::fs::remove_file(&file);
+        let mode: &'static str = format!("changes:{}", file.display()).leak();
+        let spec = McpStdio { era: Some(Era::Handshake), ..peer::spec(mode) };
+        let world = World::live(vec![upstream("peer", Transport::McpStdio(spec), Vec::new())], |s| s.on_drift = policy);
+        let program = world.program();
+        assert_eq!(program.call("peer", "echo", r#"{"message":"hi"}"#), "text hi");
+        assert!(program.call("peer", "crash", "{}").starts_with("upstream_unavailable"));
+        let later = program.call("peer", "echo", r#"{"message":"again"}"#);
+        let _ = std::fs::remove_file(file);
+        later
+    };
+    assert!(fate(OnDrift::Deny).starts_with("upstream_error: tool 'echo' is gone; the catalog"));
+    assert_eq!(fate(OnDrift::Warn), "text again");
 }

@@ -3,11 +3,12 @@
 use std::time::Duration;
 
 use ptc_catalog::{Era, McpHttp, McpStdio, OpenApi, Operation, Transport};
+use ptc_runtime::upstream::Patience;
 use serde_json::json;
 
 use crate::peer;
 use crate::web::{Answer, Asked, End, Web};
-use crate::world::{World, eventually, operation, tool, upstream};
+use crate::world::{Program, World, eventually, operation, tool, upstream};
 
 /// A behaviour, and what a program is told by an `mcp_http` and an `openapi` upstream that shows it: the start of the answer and
 /// the status in the call's record.
@@ -292,6 +293,26 @@ fn every_fault_of_a_child_is_told_as_what_it_is() {
         let told = "timeout: 'peer' did not answer the call within 1000 ms (--upstream-call-timeout-ms): the time ran out while waiting for an answer";
         assert_eq!(short.program().call("peer", name, "{}"), told, "{name}");
     }
+}
+
+#[test]
+fn what_a_program_does_not_wait_for_says_where_it_was() {
+    let spec = |mode| McpStdio { era: Some(Era::Handshake), ..peer::spec(mode) };
+    let world = World::new(vec![upstream("peer", Transport::McpStdio(spec("plain")), vec![tool("slow")])]);
+    let program = world.program();
+    let _ticket = program.start("peer", "slow", r#"{"ms":600000}"#);
+    let told = "the program ended while waiting for an answer";
+    eventually("the request is written", || program.last().error.as_deref() == Some(told));
+    assert_eq!(program.last().reason, Some("timeout"));
+    // A live upstream that never finishes its handshake.
+    let mute = World::live(vec![upstream("peer", Transport::McpStdio(spec("mute")), Vec::new())], |_| {});
+    let deadline = std::time::Instant::now().checked_add(Duration::from_millis(300));
+    let host = mute.upstreams.program(Patience { deadline, ..Patience::default() });
+    let answer = Program(host).call("peer", "echo", "{}");
+    assert_eq!(
+        answer,
+        "timeout: 'peer' had not listed its tools when the program stopped while waiting for the server's handshake"
+    );
 }
 
 #[test]

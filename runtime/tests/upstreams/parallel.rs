@@ -1,22 +1,14 @@
 //! Calls of one program that overlap.
 
-use std::sync::Arc;
-
 use ptc_catalog::{Era, McpStdio, Transport};
+use ptc_lisp::Value;
 use ptc_lisp::limits::Limits;
-use ptc_lisp::{Program, Run, STACK_BYTES, STACK_SLACK_BYTES, Value};
 
 use crate::peer;
 use crate::world::{World, tool, upstream};
 
-fn run(world: &World, source: &'static str, limits: Limits) -> Value {
-    let host = Arc::clone(&world.program().0);
-    let thread = std::thread::Builder::new().stack_size(STACK_BYTES + STACK_SLACK_BYTES);
-    let outcome = thread.spawn(move || {
-        let program = Program::compile(source).unwrap();
-        Run::new(&program).host(host).limits(limits).execute().result.unwrap()
-    });
-    outcome.unwrap().join().unwrap()
+fn run(world: &World, source: &str, limits: Limits) -> Value {
+    world.evaluate(source, limits).unwrap()
 }
 
 fn a_peer(tools: Vec<ptc_catalog::Tool>) -> World {
@@ -73,6 +65,6 @@ fn fifty_calls_are_open_at_once() {
         format!("(count (filter :ok (pmap (fn [_] {call}) (range 50))))"),
         format!("(count (filter :ok (apply pcalls (repeat 50 (fn [] {call})))))"),
     ] {
-        assert_eq!(run(&world, source.leak(), limits()), Value::int(50));
+        assert_eq!(run(&world, &source, limits()), Value::int(50));
     }
 }

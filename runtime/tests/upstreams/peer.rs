@@ -110,6 +110,13 @@ fn handle(mode: &str, frame: &Value, seen: &Arc<Mutex<Seen>>) {
 }
 
 fn list(mode: &str, frame: &Value, result: &impl Fn(Value)) {
+    // What the first process lists is gone in the next one.
+    if let Some(file) = mode.strip_prefix("changes:") {
+        let names: &[&str] = if std::path::Path::new(file).exists() { &["t0"] } else { &["crash", "echo", "t0"] };
+        std::fs::write(file, "").unwrap();
+        let tools = names.iter().map(|name| json!({"name": name, "inputSchema": {"type": "object"}})).collect::<Vec<_>>();
+        return result(json!({"tools": tools}));
+    }
     let page = frame["params"]["cursor"].as_str().map_or(0, |cursor| cursor.parse::<usize>().unwrap());
     let tool = json!({"name": format!("t{page}"), "inputSchema": {"type": "object"}, "x-vendor": 1.50, "_meta": {"big": 12_345_678_901_234_567_890_u64}});
     match (mode, page) {

@@ -167,7 +167,10 @@ fn what_cannot_start_is_unavailable() {
 
     let mute = world(McpStdio { handshake_timeout_ms: 300, ..peer::spec("mute") });
     let answer = mute.program().call("peer", "echo", "{}");
-    assert_eq!(answer, "timeout: 'peer' did not finish starting and its handshake within 300 ms (handshake_timeout_ms)");
+    assert_eq!(
+        answer,
+        "timeout: 'peer' did not finish starting and its handshake within 300 ms (handshake_timeout_ms): the time ran out while waiting for an answer"
+    );
 }
 
 #[test]

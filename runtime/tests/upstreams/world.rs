@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use ptc_catalog::{Annotations, Arg, Binding, Catalog, Deployment, Operation, Tool, Transport, Type, Types, Upstream};
 use ptc_lisp::host::{Fault, Host, Reply, Waited};
-use ptc_lisp::{Value, json};
+use ptc_lisp::{Limits, Value, json};
 use ptc_runtime::secrets::Secrets;
 use ptc_runtime::upstream::{CallRecord, Listing, OnDrift, Patience, ProgramHost, UpstreamSettings, Upstreams};
 use serde_json::value::RawValue;
@@ -71,11 +71,11 @@ impl World {
     /// The same over a live catalog: what an upstream lists becomes tools that take anything.
     pub(crate) fn live(upstreams: Vec<Upstream>, change: impl FnOnce(&mut UpstreamSettings)) -> World {
         let load = |bare: &'static Upstream, listing: Listing| {
-            let named = |raw: &Box<RawValue>| {
+            let named = |raw: &RawValue| {
                 let name = json::decode(raw.get().as_bytes()).ok()?.get("name")?.as_str()?.to_owned();
                 Some(Tool { definition: raw.get().to_owned().leak(), ..tool(name.leak()) })
             };
-            Ok(upstream(bare.name, bare.transport.clone(), listing.tools.iter().filter_map(named).collect()))
+            Ok(upstream(bare.name, bare.transport.clone(), listing.tools.iter().map(|raw| &**raw).filter_map(named).collect()))
         };
         World::made(upstreams, Vec::new(), change, |deployment, secrets, settings| {
             Upstreams::live(deployment, secrets, settings, Arc::new(load))
@@ -107,6 +107,12 @@ impl World {
 
     pub(crate) fn program(&self) -> Program {
         Program(self.upstreams.program(Patience::default()))
+    }
+
+    /// Runs a whole program.
+    pub(crate) fn evaluate(&self, source: &str, limits: Limits) -> Result<Value, ptc_lisp::Error> {
+        let program = ptc_lisp::Program::compile(source)?;
+        ptc_lisp::Run::new(&program).host(self.program().0).limits(limits).execute_on_thread().result
     }
 
     /// Runs `task` on the runtime and waits for it.

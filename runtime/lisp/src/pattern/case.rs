@@ -57,9 +57,8 @@ impl Ignored {
     /// Other spellings of a letter.
     fn others(self, letter: char) -> Vec<char> {
         match self {
-            Ignored::None => Vec::new(),
             Ignored::Ascii if letter.is_ascii_alphabetic() => vec![swapped(letter)],
-            Ignored::Ascii => Vec::new(),
+            Ignored::None | Ignored::Ascii => Vec::new(),
             Ignored::All => {
                 let (up, fold) = (upper(letter), folded(letter));
                 // Java takes a letter without a capital for one without case: `ß` is not `ẞ`.

@@ -5,11 +5,12 @@ use std::fmt::Write as _;
 use crate::Value;
 use crate::analyzer::{builtin, namespace, plain};
 use crate::builtins::{self, Builtin, Constant};
-use crate::convert::{at, described};
+use crate::convert::at;
 use crate::error::ErrorKind;
 use crate::host::Discovery;
 use crate::machine::{Machine, Raised};
 use crate::notes::Notes;
+use crate::print::preview_line;
 
 use super::{Special, call_shape};
 
@@ -121,35 +122,57 @@ fn reference<'a>(m: &mut Machine, of: &str, args: &'a [Value]) -> Result<&'a str
     text.filter(|text| !text.is_empty()).ok_or(()).map_err(|()| {
         m.raise_with_hint(
             ErrorKind::RuntimeError,
-            format!("{of} takes a quoted name or a string, got {}", described(found)),
+            format!("{of} requires a quoted symbol or string ref, got {}", shown(found)),
             format!("write ({of} 'name)"),
         )
     })
 }
 
-/// A checked integer option.
-fn option(m: &mut Machine, of: &str, options: &Value, name: &str, default: i64, least: i64, most: i64) -> Result<usize, Raised> {
-    let value = match options.get(name) {
-        None | Some(Value::Nil) => default,
-        Some(Value::Int(i)) if (least..=most).contains(i) => *i,
-        Some(other) => {
-            let range = if most == i64::MAX { format!("at least {least}") } else { format!("from {least} to {most}") };
-            let message = format!("{of} takes an integer {range} as :{name}, got {}", described(other));
-            return Err(m.raise(ErrorKind::RuntimeError, message));
-        }
-    };
-    Ok(usize::try_from(value).unwrap_or(0))
+fn shown(value: &Value) -> String {
+    preview_line(value, 60)
 }
 
-fn options<'a>(m: &mut Machine, of: &str, args: &'a [Value], known: &[&str]) -> Result<&'a Value, Raised> {
+/// An option that is an integer.
+struct Count {
+    name: &'static str,
+    least: i64,
+    most: i64,
+    default: i64,
+}
+
+const DIR_LIMIT: Count = Count { name: "limit", least: 1, most: 200, default: 50 };
+const DIR_OFFSET: Count = Count { name: "offset", least: 0, most: i64::MAX, default: 0 };
+const APROPOS_LIMIT: Count = Count { name: "limit", least: 1, most: 50, default: 8 };
+
+impl Count {
+    fn read(&self, m: &mut Machine, of: &str, options: &Value) -> Result<usize, Raised> {
+        let value = match options.get(self.name) {
+            None | Some(Value::Nil) => self.default,
+            Some(Value::Int(i)) if (self.least..=self.most).contains(i) => *i,
+            Some(other) => {
+                let wanted = if self.most == i64::MAX {
+                    "a non-negative integer".to_owned()
+                } else {
+                    format!("an integer {}..{}", self.least, self.most)
+                };
+                let message = format!("{of} :{} must be {wanted}, got {}", self.name, shown(other));
+                return Err(m.raise(ErrorKind::RuntimeError, message));
+            }
+        };
+        Ok(usize::try_from(value).unwrap_or(0))
+    }
+}
+
+fn options<'a>(m: &mut Machine, of: &str, args: &'a [Value], known: [&str; 2]) -> Result<&'a Value, Raised> {
     let options = at(args, 1);
     if !matches!(options, Value::Nil | Value::Map(_)) {
-        return Err(m.raise(ErrorKind::RuntimeError, format!("{of} takes its options as a map, got {}", described(options))));
+        let message = format!("discovery options must be a map, got {}", shown(options));
+        return Err(m.raise(ErrorKind::RuntimeError, message));
     }
     for (key, _) in options.entries().into_iter().flatten() {
         if !key.as_name().is_some_and(|name| known.contains(&name)) {
-            let known: Vec<String> = known.iter().map(|name| format!(":{name}")).collect();
-            let message = format!("{of} does not know the option {}; it takes {}", described(key), known.join(" and "));
+            let [one, other] = known;
+            let message = format!("{of} got unknown option {}; its options are :{one} and :{other}", shown(key));
             return Err(m.raise(ErrorKind::RuntimeError, message));
         }
     }
@@ -207,10 +230,10 @@ fn members(reference: &str) -> Option<Vec<Entry>> {
 
 pub(super) fn dir(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
     let reference = reference(m, "dir", args)?;
-    let options = options(m, "dir", args, &["limit", "offset"])?;
-    let limit = option(m, "dir", options, "limit", 50, 1, 200)?;
-    let offset = option(m, "dir", options, "offset", 0, 0, i64::MAX)?;
-    let Some(entries) = members(reference) else { return ask(m, Discovery::Dir { reference, options }) };
+    let options = options(m, "dir", args, ["limit", "offset"])?;
+    let limit = DIR_LIMIT.read(m, "dir", options)?;
+    let offset = DIR_OFFSET.read(m, "dir", options)?;
+    let Some(entries) = members(reference) else { return ask(m, Discovery::Dir { reference, limit, offset }) };
     let own = if namespace(reference) == "tool" { m.host().tool_lines() } else { Vec::new() };
     let lines = entries.iter().map(|entry| format!("{} - {}", entry.short_name(), entry.description())).chain(own);
     Ok(Value::vector(lines.skip(offset).take(limit).map(Value::from).collect()))
@@ -223,7 +246,7 @@ pub(super) fn ns_publics(m: &mut Machine, args: &mut [Value]) -> Result<Value, R
     if let Some(entries) = members(reference).filter(|_| !java) {
         Ok(Value::map(entries.iter().map(|entry| (Value::string(entry.short_name()), entry.meta()))))
     } else {
-        let message = format!("there is no local namespace '{reference}'");
+        let message = format!("no local discovery ref \"{reference}\" for ns-publics");
         Err(m.raise_with_hint(ErrorKind::RuntimeError, message, "upstreams are listed by (dir 'name)"))
     }
 }
@@ -232,17 +255,19 @@ pub(super) fn apropos(m: &mut Machine, args: &mut [Value]) -> Result<Value, Rais
     let query = match at(args, 0) {
         Value::Str(text) | Value::Symbol(text) | Value::Keyword(text) if !text.as_str().trim().is_empty() => text.as_str(),
         other => {
-            let message = format!("apropos takes words to look for, got {}", described(other));
+            let message = format!("apropos requires query (non-empty string), got {}", shown(other));
             return Err(m.raise(ErrorKind::RuntimeError, message));
         }
     };
-    let options = options(m, "apropos", args, &["limit", "load"])?;
-    let limit = option(m, "apropos", options, "limit", 8, 1, 50)?;
-    if let Some(other) = options.get("load").filter(|load| load.as_bool().is_none() && !load.is_nil()) {
-        let message = format!("apropos takes true or false as :load, got {}", described(other));
+    let options = options(m, "apropos", args, ["limit", "load"])?;
+    let limit = APROPOS_LIMIT.read(m, "apropos", options)?;
+    let load = options.get("load").filter(|load| !load.is_nil());
+    if let Some(other) = load.filter(|load| load.as_bool().is_none()) {
+        let message = format!("apropos :load must be a boolean, got {}", shown(other));
         return Err(m.raise(ErrorKind::RuntimeError, message));
     }
-    let mut found: Vec<Value> = match ask(m, Discovery::Apropos { query, options })? {
+    let load = load.and_then(Value::as_bool) == Some(true);
+    let mut found: Vec<Value> = match ask(m, Discovery::Apropos { query, limit, load })? {
         Value::Vector(items) => items.into_vec(),
         Value::Nil => return Ok(Value::Nil),
         other => vec![other],

@@ -79,16 +79,16 @@
 ;=> "store/get - Get an item"
 
 (apropos "")
-;=! runtime_error 1:1 takes words
+;=! runtime_error 1:1 apropos requires query (non-empty string), got ""
 
 (apropos "map" {:limit 0})
-;=! runtime_error 1:1 from 1 to 50
+;=! runtime_error 1:1 apropos :limit must be an integer 1..50, got 0
 
 (dir 'clojure.set {:limit 2 :offest 1})
-;=! runtime_error 1:1 it takes :limit and :offset
+;=! runtime_error 1:1 dir got unknown option :offest; its options are :limit and :offset
 
 (ns-publics 'Math)
-;=! runtime_error 1:1 no local namespace
+;=! runtime_error 1:1 no local discovery ref "Math" for ns-publics
 
 ;; parallel work
 (pmap + [1 2 3] [10 20])

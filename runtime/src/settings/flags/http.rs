@@ -85,7 +85,7 @@ pub(super) static ROWS: &[Flag] = &[
         kind: Kind::Integer { unit: "ms", min: 1, max: DAY_MS, set: |s, n| s.http.request_timeout = Duration::from_millis(n) },
         default: Default::Fixed("15000"),
         group: Group::Http,
-        help: "Time to send a whole request",
+        help: "Time to send a whole request, and to take a whole answer",
     },
     Flag {
         name: "http-shutdown-grace-ms",

@@ -15,6 +15,7 @@ use ptc_catalog::{Era, McpStdio};
 use super::fault::WorldFault;
 use super::mcp::{Agreed, handshake};
 use super::settings::UpstreamSettings;
+use super::stage;
 use crate::secrets::Secrets;
 use connection::{Child, Connection};
 
@@ -44,18 +45,18 @@ pub(crate) async fn connect(
     };
     let late = || {
         WorldFault::timeout(format!(
-            "'{name}' did not finish starting and its handshake within {} ms (handshake_timeout_ms)",
-            timeout.as_millis()
+            "'{name}' did not finish starting and its handshake within {} ms (handshake_timeout_ms): the time ran out while {}",
+            timeout.as_millis(),
+            stage::reached().described()
         ))
     };
-    match tokio::time::timeout_at(deadline.into(), attempt).await {
-        Ok(Ok(connected)) => {
+    match stage::until(deadline, attempt).await {
+        Some(Ok(connected)) => {
             connected.child.connection.handshake_done();
             Ok(connected)
         }
-        Ok(Err(fault)) if fault.reason == super::fault::Reason::Timeout => Err(late()),
-        Ok(Err(fault)) => Err(fault),
-        Err(_) => Err(late()),
+        Some(Err(fault)) if fault.reason != super::fault::Reason::Timeout => Err(fault),
+        Some(Err(_)) | None => Err(late()),
     }
 }
 
