@@ -19,6 +19,12 @@ pub struct Pool {
 #[derive(Debug)]
 pub struct Panicked(pub String);
 
+impl std::fmt::Debug for Pool {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Pool").field("max_threads", &self.max_threads).finish_non_exhaustive()
+    }
+}
+
 type Job = Box<dyn FnOnce() + Send>;
 
 #[derive(Default)]

@@ -17,7 +17,7 @@ use crate::evaluation::Evaluator;
 use crate::log::{self, Level};
 use crate::pool::Pool;
 use crate::secrets::{MIN_SECRET_CHARS, MissingSecret, Redactor, Secrets};
-use crate::settings::{Connect, Settings};
+use crate::settings::{Connect, Settings, StoreUrl};
 use crate::upstream::{UpstreamSettings, Upstreams};
 
 /// How long child processes and connections get to end.
@@ -73,6 +73,9 @@ impl Host {
         let mut redactor = secrets.redactor();
         if let Some(token) = &settings.http.auth_token {
             redactor = redactor.with(token.text());
+        }
+        for secret in settings.session_store.iter().flat_map(StoreUrl::secrets) {
+            redactor = redactor.with(&secret);
         }
         log::set_redactor(redactor.clone());
         for variable in secrets.unredacted() {

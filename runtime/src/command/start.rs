@@ -19,6 +19,7 @@ use crate::log::{self, Level};
 use crate::server::caller::Answers;
 use crate::server::outbox::Outbox;
 use crate::server::{Server, stdio};
+use crate::session::Sessions;
 use crate::settings::Settings;
 
 /// How long answers on their way out are waited for at the end.
@@ -40,6 +41,13 @@ pub(super) fn run(origin: &Origin, settings: Settings) -> ExitCode {
         Ok(host) => host,
         Err(why) => return unusable(deployment.name, &why.sentences()),
     };
+    let sessions = match Sessions::open(&settings, deployment.name) {
+        Ok(sessions) => sessions,
+        Err(why) => {
+            host.shut_down();
+            return unusable(deployment.name, &[why]);
+        }
+    };
     #[cfg(feature = "agentic")]
     let planner = match plan.map(|plan| planner(&host, plan, &settings)).transpose() {
         Ok(planner) => planner,
@@ -51,7 +59,7 @@ pub(super) fn run(origin: &Origin, settings: Settings) -> ExitCode {
     let evaluator = host.evaluator(&settings);
     let pool = Host::pool(settings.max_concurrent_calls);
     let over_http = settings.http.on;
-    let server = Server::new(deployment, settings, evaluator, host.redactor(), pool);
+    let server = Server::new(deployment, settings, evaluator, sessions, host.redactor(), pool);
     #[cfg(feature = "agentic")]
     let server = server.with_planner(planner);
     let server = Arc::new(server);

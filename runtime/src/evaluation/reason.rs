@@ -21,6 +21,10 @@ pub enum Reason {
     ValidationError,
     /// The session may not keep so much.
     SessionLimitExceeded,
+    /// The session's store cannot hold what the program defined or gave.
+    SessionNotStorable,
+    /// The session's store went away.
+    SessionStoreUnavailable,
     /// As many evaluations run as may.
     Busy,
     /// The client stopped the call.
@@ -33,7 +37,7 @@ pub enum Reason {
 
 impl Reason {
     /// Every reason.
-    pub const ALL: [Reason; 12] = [
+    pub const ALL: [Reason; 14] = [
         Reason::ParseError,
         Reason::RuntimeError,
         Reason::Timeout,
@@ -42,6 +46,8 @@ impl Reason {
         Reason::Fail,
         Reason::ValidationError,
         Reason::SessionLimitExceeded,
+        Reason::SessionNotStorable,
+        Reason::SessionStoreUnavailable,
         Reason::Busy,
         Reason::Cancelled,
         Reason::UnknownTool,
@@ -59,6 +65,8 @@ impl Reason {
             Reason::Fail => "fail",
             Reason::ValidationError => "validation_error",
             Reason::SessionLimitExceeded => "session_limit_exceeded",
+            Reason::SessionNotStorable => "session_not_storable",
+            Reason::SessionStoreUnavailable => "session_store_unavailable",
             Reason::Busy => "busy",
             Reason::Cancelled => "cancelled",
             Reason::UnknownTool => "unknown_tool",

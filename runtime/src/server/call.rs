@@ -13,9 +13,10 @@ use crate::diagnostics::{self, Asked, Watch};
 use crate::evaluation::{Call, Evaluation, Past, Reason};
 use crate::log::{self, Level};
 use crate::profile::answer;
-use crate::protocol::message;
+use crate::protocol::message::{self, Arguments};
 use crate::protocol::reply::{ErrorBody, INVALID_PARAMS, INVALID_REQUEST};
 use crate::protocol::revision::{self, Era, STATELESS};
+use crate::secrets::Redactor;
 use crate::session::tools::Tool as SessionTool;
 use crate::session::{self, Lease, Sessions};
 
@@ -31,6 +32,16 @@ enum Tool<'s> {
     Debug(&'s Arc<diagnostics::Diagnostics>),
     #[cfg(feature = "agentic")]
     Task(&'s Arc<Planner>),
+}
+
+/// What a program starts from.
+enum Ground {
+    /// Nothing.
+    Bare,
+    /// A session, in which nobody else evaluates.
+    Held(Box<Lease>),
+    /// A session that has yet to be asked for.
+    Wanted(Arc<Sessions>, Arc<str>, String),
 }
 
 /// Why a call does not run, with what helps.
@@ -54,7 +65,7 @@ impl Server {
         if let Tool::Debug(diagnostics) = tool {
             let answer = match diagnostics::tool::answer(diagnostics, &params.arguments) {
                 Ok(members) => answer::data_result(&members, false, era),
-                Err(message) => self.data_fault(Reason::ArgsError.name(), &message, era),
+                Err(message) => data_fault(&self.redactor, Reason::ArgsError.name(), &message, era),
             };
             return request.result(&answer);
         }
@@ -68,26 +79,13 @@ impl Server {
         if caller.calls.is_shut_down() {
             return self.refuse(request, watch, Refused::shut_down());
         }
-        let lease = match tool {
-            Tool::Session(sessions, SessionTool::Eval, _) => {
-                let lease = session::tools::session_id(&params.arguments).and_then(|id| sessions.begin(&caller.owner, &id));
-                match lease {
-                    Ok(lease) => Some(lease),
-                    Err(fault) => return self.session_fault(request, watch, &fault),
-                }
-            }
-            Tool::Session(sessions, tool, _) => {
-                match session::tools::answer(tool, sessions, &caller.owner, &params.arguments) {
-                    Ok(members) => {
-                        let answer = answer::data_result(&members, false, era);
-                        finish(watch, |watch| watch.answered(answer.len()));
-                        request.result(&answer);
-                    }
-                    Err(fault) => self.session_fault(request, watch, &fault),
-                }
-                return;
-            }
-            Tool::Eval | Tool::Stored(_) | Tool::Debug(_) => None,
+        let ground = match tool {
+            Tool::Session(sessions, SessionTool::Eval, _) => match Ground::of(sessions, &params.arguments, &caller.owner) {
+                Ok(ground) => ground,
+                Err(fault) => return self.session_fault(request, watch, &fault),
+            },
+            Tool::Session(sessions, tool, _) => return self.attend(request, sessions, tool, watch),
+            Tool::Eval | Tool::Stored(_) | Tool::Debug(_) => Ground::Bare,
             #[cfg(feature = "agentic")]
             Tool::Task(planner) => return self.task(request, planner, watch),
         };
@@ -100,7 +98,7 @@ impl Server {
             Err(message) => return self.refuse(request, watch, Refused::arguments(message)),
         };
         if let Some((place, watch)) = self.enter(request, watch) {
-            self.start(request, call, lease, place, watch);
+            self.start(request, call, ground, place, watch);
         }
     }
 
@@ -173,7 +171,7 @@ impl Server {
     }
 
     /// Has the pool evaluate.
-    fn start(&self, request: Request<'_>, call: Call, lease: Option<Lease>, place: Place, mut watch: Option<Watch>) {
+    fn start(&self, request: Request<'_>, call: Call, ground: Ground, place: Place, mut watch: Option<Watch>) {
         if log::enabled(Level::Debug) {
             log::line(Level::Debug, "call", &[("id", request.id), ("program", &call.program)]);
         }
@@ -184,34 +182,63 @@ impl Server {
         if let Some(watch) = &mut watch {
             watch.arguments(&call);
         }
+        let redactor = self.redactor.clone();
         self.pool.spawn(
             move || {
+                let lease = ground.lease()?;
                 let past = lease.as_ref().map_or_else(Past::default, |lease| lease.kept.past());
                 let mut evaluation = evaluator.evaluate(&call, &cancel, past);
                 if let Some(lease) = lease {
                     lease.settle(&mut evaluation);
                 }
                 let answer = if call.stored.is_some() { answer::stored_result } else { answer::tool_result };
-                (answer(&evaluation, profile, era), evaluation)
+                Ok((answer(&evaluation, profile, era), evaluation))
             },
             move |done| {
-                let (result, evaluation) = done.unwrap_or_else(|panicked| {
+                let done = done.unwrap_or_else(|panicked| {
                     log::line(Level::Error, "evaluation panicked", &[("message", &panicked.0)]);
                     let evaluation = Evaluation::panicked(&panicked);
-                    (answer::tool_result(&evaluation, profile, era), evaluation)
+                    Ok((answer::tool_result(&evaluation, profile, era), evaluation))
                 });
                 // Before the answer: whoever has it may ask about it.
-                finish(watch, |watch| {
-                    let shown = evaluation.outcome.as_ref().map_or_else(|_| "".into(), answer::shown);
-                    watch.evaluated(&evaluation, &shown);
-                });
+                let result = match &done {
+                    Ok((result, evaluation)) => {
+                        finish(watch, |watch| {
+                            let shown = evaluation.outcome.as_ref().map_or_else(|_| "".into(), answer::shown);
+                            watch.evaluated(evaluation, &shown);
+                        });
+                        result
+                    }
+                    Err(fault) => &refused_by_session(&redactor, watch, fault, era),
+                };
                 // A cancelled request is not answered; where the answer came first, the client drops it.
                 if !place.cancel.is_cancelled() {
-                    answers.send(Answer::result(&id, &result), Some(place));
+                    answers.send(Answer::result(&id, result), Some(place));
                 }
-                drop(evaluation);
+                drop(done);
             },
         );
+    }
+
+    /// Answers a tool of sessions that runs no program, now or when the store has answered.
+    fn attend(&self, request: Request<'_>, sessions: &Arc<Sessions>, tool: SessionTool, watch: Option<Watch>) {
+        let order = match session::tools::Order::read(tool, sessions.limits(), &request.params.arguments) {
+            Ok(order) => order,
+            Err(fault) => return self.session_fault(request, watch, &fault),
+        };
+        let (id, era, answers) = (request.id.to_owned(), request.era, Arc::clone(request.answers));
+        let (owner, redactor, at) = (Arc::clone(&request.caller.owner), self.redactor.clone(), Arc::clone(sessions));
+        sessions.attend(move || {
+            let result = match order.answer(&at, &owner) {
+                Ok(members) => {
+                    let result = answer::data_result(&members, false, era);
+                    finish(watch, |watch| watch.answered(result.len()));
+                    result
+                }
+                Err(fault) => refused_by_session(&redactor, watch, &fault, era),
+            };
+            answers.send(Answer::result(&id, &result), None);
+        });
     }
 
     pub(super) fn refuse(&self, request: Request<'_>, watch: Option<Watch>, refused: Refused) {
@@ -222,17 +249,44 @@ impl Server {
     }
 
     fn session_fault(&self, request: Request<'_>, watch: Option<Watch>, fault: &session::Fault) {
-        let message = fault.to_string();
-        finish(watch, |watch| watch.refused(fault.reason(), &message));
-        request.result(&self.data_fault(fault.reason(), &message, request.era));
+        request.result(&refused_by_session(&self.redactor, watch, fault, request.era));
+    }
+}
+
+/// The answer to a call that its session refuses.
+fn refused_by_session(redactor: &Redactor, watch: Option<Watch>, fault: &session::Fault, era: Era) -> String {
+    let message = fault.to_string();
+    finish(watch, |watch| watch.refused(fault.reason(), &message));
+    data_fault(redactor, fault.reason(), &message, era)
+}
+
+/// An error of a tool that answers with data in every profile.
+fn data_fault(redactor: &Redactor, reason: &str, message: &str, era: Era) -> String {
+    let message = redactor.redact_str(message).into_owned();
+    let members = [("status", "error"), ("reason", reason), ("message", &message), ("feedback", &message)];
+    let members = members.into_iter().map(|(name, text)| (name.to_owned(), serde_json::Value::from(text))).collect();
+    answer::data_result(&members, true, era)
+}
+
+impl Ground {
+    /// The session that the arguments name. Where nothing has to be waited for, the right to evaluate in it is taken at once, so
+    /// that the next message finds it busy.
+    fn of(sessions: &Arc<Sessions>, arguments: &Arguments<'_>, owner: &Arc<str>) -> Result<Ground, session::Fault> {
+        let id = session::tools::session_id(arguments)?;
+        Ok(if sessions.store().is_remote() {
+            Ground::Wanted(Arc::clone(sessions), Arc::clone(owner), id)
+        } else {
+            Ground::Held(Box::new(sessions.begin(owner, &id)?))
+        })
     }
 
-    /// An error of a tool that answers with data in every profile.
-    fn data_fault(&self, reason: &str, message: &str, era: Era) -> String {
-        let message = self.redactor.redact_str(message).into_owned();
-        let members = [("status", "error"), ("reason", reason), ("message", &message), ("feedback", &message)];
-        let members = members.into_iter().map(|(name, text)| (name.to_owned(), serde_json::Value::from(text))).collect();
-        answer::data_result(&members, true, era)
+    /// On the thread that evaluates.
+    fn lease(self) -> Result<Option<Lease>, session::Fault> {
+        match self {
+            Ground::Bare => Ok(None),
+            Ground::Held(lease) => Ok(Some(*lease)),
+            Ground::Wanted(sessions, owner, id) => sessions.begin(&owner, &id).map(Some),
+        }
     }
 }
 

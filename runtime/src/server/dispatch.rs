@@ -73,16 +73,16 @@ pub struct Request<'a> {
 }
 
 impl Server {
-    /// A server whose evaluations run on `pool`.
+    /// A server whose evaluations run on `pool`, in `sessions` where there are any.
     pub fn new(
         deployment: &'static Deployment,
         settings: Settings,
         evaluator: Evaluator,
+        sessions: Option<Arc<Sessions>>,
         redactor: Redactor,
         pool: Pool,
     ) -> Self {
         let permits = Permits::new(settings.max_concurrent_calls);
-        let sessions = settings.sessions.then(|| Sessions::new(settings.session_limits.clone()));
         let with_upstreams = !deployment.catalog.upstreams.is_empty();
         let diagnostics = Diagnostics::new(&settings.diagnostics, with_upstreams, redactor.clone());
         let (evaluator, tools) = (Arc::new(evaluator), OnceLock::new());
@@ -132,7 +132,7 @@ impl Server {
     /// What Prometheus reads, with what the transport adds; `None` where nothing is counted.
     pub fn metrics(&self, transport: &[Gauge]) -> Option<String> {
         let diagnostics = self.diagnostics.as_ref().filter(|_| self.settings.diagnostics.counted)?;
-        let sessions = self.sessions.as_ref().map_or(0, |sessions| sessions.count());
+        let sessions = self.sessions.as_ref().map_or(0, |sessions| sessions.store().count());
         let mut gauges = vec![
             Gauge { name: "ptc_permits", help: "Evaluations that may run at a time.", value: self.permits.most() },
             Gauge { name: "ptc_permits_in_use", help: "Evaluations that run.", value: self.permits.running() },
@@ -140,6 +140,11 @@ impl Server {
         ];
         gauges.extend(transport);
         Some(diagnostics.metrics(&gauges))
+    }
+
+    /// Why the sessions' store cannot be used at present, where that is known.
+    pub fn store_trouble(&self) -> Option<String> {
+        self.sessions.as_ref()?.store().trouble()
     }
 
     /// How many evaluations run.

@@ -112,6 +112,12 @@ impl Kept {
 }
 
 impl Log {
+    /// A log of these entries, which are within its caps already.
+    #[cfg(feature = "session-redis")]
+    pub fn of(entries: Vec<String>) -> Log {
+        Log { bytes: entries.iter().map(String::len).sum(), entries: entries.into() }
+    }
+
     /// Appends an entry; the oldest go where that is too much. An entry that is too long by itself is left out.
     pub fn push(&mut self, entry: String, most: usize, most_bytes: usize) {
         if entry.len() > most_bytes {

@@ -2,7 +2,9 @@
 //!
 //! - [`limits`]: the caps, and what a client is told of them.
 //! - [`kept`]: what a session keeps, and what of an evaluation goes into it.
-//! - [`store`]: the sessions of a server, by owner and id: one evaluation at a time in each, closed by age and by idleness.
+//! - [`store`]: where sessions live, by owner and id: one evaluation at a time in each, closed by age and by idleness.
+//! - [`memory`]: in the process, the default.
+//! - `redis`: in a Redis or Valkey server, for several replicas, where the feature `session-redis` is on.
 //! - [`tools`]: the tools `lisp_session_start list eval inspect forget close`.
 //! - [`inspect`]: what `lisp_session_inspect` shows.
 //!
@@ -12,6 +14,9 @@
 pub mod inspect;
 pub mod kept;
 pub mod limits;
+pub mod memory;
+#[cfg(feature = "session-redis")]
+pub mod redis;
 pub mod store;
 pub mod tools;
 
@@ -20,6 +25,22 @@ use std::fmt;
 pub use kept::Kept;
 pub use limits::SessionLimits;
 pub use store::{Lease, Sessions};
+
+use crate::evaluation::Reason;
+use crate::settings::StoreUrl;
+use store::Store;
+
+/// The store at a URL.
+#[cfg(feature = "session-redis")]
+fn remote(url: &StoreUrl, deployment: &str, limits: &SessionLimits) -> Result<Box<dyn Store>, String> {
+    Ok(Box::new(redis::Redis::open(url, deployment, limits)?))
+}
+
+#[cfg(not(feature = "session-redis"))]
+fn remote(_: &StoreUrl, _: &str, _: &SessionLimits) -> Result<Box<dyn Store>, String> {
+    // The settings have refused it before.
+    Err("--session-store: this binary was built without a store beside its memory".into())
+}
 
 /// Why a session tool has no answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -34,6 +55,10 @@ pub enum Fault {
     Busy,
     /// A cap is reached; the sentence says which.
     Limit(String),
+    /// A value is to be kept that the store cannot hold; the sentence says which.
+    NotStorable(String),
+    /// The store cannot be used; the sentence says why.
+    Unavailable(String),
 }
 
 impl Fault {
@@ -45,14 +70,30 @@ impl Fault {
             Fault::Closed => "session_closed",
             Fault::Busy => "session_busy",
             Fault::Limit(_) => "session_limit_exceeded",
+            Fault::NotStorable(_) => "session_not_storable",
+            Fault::Unavailable(_) => "session_store_unavailable",
         }
+    }
+
+    /// The reason of an evaluation of which nothing is kept for it.
+    fn of_evaluation(&self) -> Reason {
+        match self {
+            Fault::NotStorable(_) => Reason::SessionNotStorable,
+            Fault::Unavailable(_) => Reason::SessionStoreUnavailable,
+            Fault::Args(_) | Fault::NotFound | Fault::Closed | Fault::Busy | Fault::Limit(_) => Reason::SessionLimitExceeded,
+        }
+    }
+
+    /// As many sessions are open as may be.
+    fn full(whose: &str, count: usize) -> Fault {
+        Fault::Limit(format!("{whose} {count} sessions, which is the most; lisp_session_close ends one"))
     }
 }
 
 impl fmt::Display for Fault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Fault::Args(why) | Fault::Limit(why) => f.write_str(why),
+            Fault::Args(why) | Fault::Limit(why) | Fault::NotStorable(why) | Fault::Unavailable(why) => f.write_str(why),
             Fault::NotFound => {
                 f.write_str("there is no such session; lisp_session_list shows yours, lisp_session_start opens one")
             }

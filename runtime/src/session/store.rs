@@ -1,49 +1,75 @@
-//! The sessions of a server.
+//! Where sessions live, and the right to evaluate in one.
 
-use std::collections::VecDeque;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
+use std::fmt::Debug;
+use std::sync::Arc;
+use std::time::Duration;
 
-use jiff::{SignedDuration, Timestamp};
-use litemap::LiteMap;
 use serde::Serialize;
 use serde_json::json;
 
-use crate::evaluation::{Evaluation, Failure, InSession, Reason};
-use crate::random;
-
+use super::memory::Memory;
 use super::{Fault, Kept, SessionLimits};
+use crate::evaluation::{Evaluation, Failure, InSession};
+use crate::pool::Pool;
+use crate::random;
+use crate::settings::Settings;
 
-/// Ids of closed sessions that are remembered, so that their owner is told what became of them.
-const REMEMBERED: usize = 1_000;
+/// A place for sessions. An owner sees its own alone: whether a session of somebody else exists is nobody's business.
+///
+/// One evaluation at a time: between [`Store::begin`] and [`Store::end`] the session is busy for everybody else.
+pub trait Store: Debug + Send + Sync {
+    /// Whether its methods wait for a network, so that they are called on threads that may wait.
+    fn is_remote(&self) -> bool {
+        false
+    }
 
-/// Every session of a server, in memory.
-#[derive(Debug)]
-pub struct Sessions {
-    limits: SessionLimits,
-    state: Mutex<State>,
+    /// Why it cannot be used at present, where that is known without asking.
+    fn trouble(&self) -> Option<String> {
+        None
+    }
+
+    /// How many sessions there are, as far as it is known without asking.
+    fn count(&self) -> usize;
+
+    /// Opens a session under an id that is new.
+    fn start(&self, owner: &str, id: &str, title: Option<&str>, ttl: Duration) -> Result<Metadata, Fault>;
+
+    /// The owner's sessions by age, oldest first. Using none of them.
+    fn list(&self, owner: &str) -> Result<Vec<Metadata>, Fault>;
+
+    /// What a session keeps.
+    fn look(&self, owner: &str, id: &str) -> Result<(Metadata, Kept), Fault>;
+
+    /// Ends a session. What runs in it goes on and is kept nowhere.
+    fn close(&self, owner: &str, id: &str) -> Result<(), Fault>;
+
+    /// Takes the right to evaluate.
+    fn begin(&self, owner: &str, id: &str) -> Result<(Turn, Kept), Fault>;
+
+    /// Gives it back, with what is to be kept from now on. `None` where the session was closed meanwhile.
+    fn end(&self, turn: &Turn, ending: Ending<'_>) -> Result<Option<Metadata>, Fault>;
 }
 
-#[derive(Debug, Default)]
-struct State {
-    live: LiteMap<String, Session>,
-    /// Owner and id, oldest first.
-    closed: VecDeque<(String, String)>,
+/// A right to evaluate that was given.
+#[derive(Debug, Clone)]
+pub struct Turn {
+    /// Whose session it is.
+    pub owner: String,
+    /// The session.
+    pub id: String,
+    /// Grows with every right that is given: a store that gave a later one takes nothing for an earlier one.
+    pub fence: u64,
 }
 
-#[derive(Debug)]
-struct Session {
-    owner: String,
-    title: Option<String>,
-    created: Timestamp,
-    updated: Timestamp,
-    expires: Timestamp,
-    /// The same as `expires`, on a clock that nobody sets.
-    dies: Instant,
-    used: Instant,
-    turn: u64,
-    running: bool,
-    kept: Kept,
+/// How a right ends.
+#[derive(Debug, Clone, Copy)]
+pub enum Ending<'a> {
+    /// The session stays as it was.
+    Unchanged,
+    /// An evaluation went well: a turn has passed.
+    Evaluated(&'a Kept),
+    /// The owner took something out.
+    Changed(&'a Kept),
 }
 
 /// What everybody may know of a session, its owner included.
@@ -69,11 +95,31 @@ pub struct Metadata {
     pub expires_at: String,
 }
 
+impl Metadata {
+    /// The word for whether an evaluation runs.
+    pub fn status(running: bool) -> &'static str {
+        if running { "running" } else { "idle" }
+    }
+}
+
+/// Native stack of a thread that waits for a store: bringing functions back compiles.
+const WAITING_STACK: usize = 8 * 1024 * 1024;
+/// Threads that wait for a store on behalf of tools that evaluate nothing.
+const WAITING_THREADS: usize = 4;
+
+/// The sessions of a server.
+#[derive(Debug)]
+pub struct Sessions {
+    limits: SessionLimits,
+    store: Box<dyn Store>,
+    waiting: Option<Pool>,
+}
+
 /// The right to evaluate in a session. Dropped, it is given back and the session is as it was.
 #[derive(Debug)]
 pub struct Lease {
     sessions: Arc<Sessions>,
-    id: String,
+    turn: Turn,
     /// Whether the session has it back.
     ended: bool,
     /// What the session kept when the evaluation began.
@@ -81,9 +127,18 @@ pub struct Lease {
 }
 
 impl Sessions {
-    /// No sessions yet.
-    pub fn new(limits: SessionLimits) -> Arc<Sessions> {
-        Arc::new(Sessions { limits, state: Mutex::default() })
+    /// The sessions that the settings ask for, if they do, of the deployment of that name. The error is a sentence.
+    pub fn open(settings: &Settings, deployment: &str) -> Result<Option<Arc<Sessions>>, String> {
+        if !settings.sessions {
+            return Ok(None);
+        }
+        let limits = settings.session_limits.clone();
+        let store: Box<dyn Store> = match &settings.session_store {
+            None => Box::new(Memory::new(limits.clone())),
+            Some(url) => super::remote(url, deployment, &limits)?,
+        };
+        let waiting = store.is_remote().then(|| Pool::new(WAITING_STACK, WAITING_THREADS));
+        Ok(Some(Arc::new(Sessions { limits, store, waiting })))
     }
 
     /// What an operator set.
@@ -91,200 +146,79 @@ impl Sessions {
         &self.limits
     }
 
-    /// How many there are.
-    pub fn count(&self) -> usize {
-        self.lock().live.len()
+    /// Where they live.
+    pub fn store(&self) -> &dyn Store {
+        &*self.store
+    }
+
+    /// Does what may wait for the store: here where it does not, else on a thread that may.
+    pub fn attend(&self, work: impl FnOnce() + Send + 'static) {
+        match &self.waiting {
+            None => work(),
+            Some(pool) => pool.spawn(work, |_| {}),
+        }
     }
 
     /// Opens a session.
-    pub fn start(&self, owner: &str, title: Option<String>, ttl: Duration) -> Result<Metadata, Fault> {
-        let mut state = self.lock();
-        let full = |count: usize, whose: &str| {
-            Err(Fault::Limit(format!("{whose} {count} sessions, which is the most; lisp_session_close ends one")))
-        };
-        if state.live.values().filter(|session| session.owner == owner).count() >= self.limits.sessions_per_owner {
-            return full(self.limits.sessions_per_owner, "you have");
-        }
-        if state.live.len() >= self.limits.sessions {
-            return full(self.limits.sessions, "the server has");
-        }
+    pub fn start(&self, owner: &str, title: Option<&str>, ttl: Duration) -> Result<Metadata, Fault> {
         let id = random::text::<18>().map_err(|why| Fault::Limit(format!("no random id for a session: {why}")))?;
-        let id = format!("ptcs_{id}");
-        let (now, instant) = (now(), Instant::now());
-        let session = Session {
-            owner: owner.to_owned(),
-            title,
-            created: now,
-            updated: now,
-            expires: now + SignedDuration::try_from(ttl).unwrap_or_default(),
-            dies: instant + ttl,
-            used: instant,
-            turn: 0,
-            running: false,
-            kept: Kept::default(),
-        };
-        let metadata = session.metadata(&id);
-        state.live.insert(id, session);
-        Ok(metadata)
-    }
-
-    /// The owner's sessions by age, oldest first. Using none of them.
-    pub fn list(&self, owner: &str) -> Vec<Metadata> {
-        let state = self.lock();
-        let mut own: Vec<(&String, &Session)> = state.live.iter().filter(|(_, session)| session.owner == owner).collect();
-        own.sort_by_key(|(id, session)| (session.created, *id));
-        own.into_iter().map(|(id, session)| session.metadata(id)).collect()
-    }
-
-    /// What a session keeps.
-    pub fn look(&self, owner: &str, id: &str) -> Result<(Metadata, Kept), Fault> {
-        let mut state = self.lock();
-        let session = state.find(owner, id)?;
-        session.used = Instant::now();
-        Ok((session.metadata(id), session.kept.clone()))
+        self.store.start(owner, &format!("ptcs_{id}"), title, ttl)
     }
 
     /// Changes what a session keeps, unless an evaluation runs.
-    pub fn change<T>(&self, owner: &str, id: &str, change: impl FnOnce(&mut Kept) -> T) -> Result<(T, Kept), Fault> {
-        let mut state = self.lock();
-        let session = state.find(owner, id)?;
-        if session.running {
-            return Err(Fault::Busy);
-        }
-        session.used = Instant::now();
-        session.updated = now();
-        let done = change(&mut session.kept);
-        Ok((done, session.kept.clone()))
-    }
-
-    /// Ends a session. What runs in it goes on and is kept nowhere.
-    pub fn close(&self, owner: &str, id: &str) -> Result<(), Fault> {
-        let mut state = self.lock();
-        state.find(owner, id)?;
-        state.bury(id);
-        Ok(())
+    pub fn change<T>(self: &Arc<Self>, owner: &str, id: &str, change: impl FnOnce(&mut Kept) -> T) -> Result<(T, Kept), Fault> {
+        let mut lease = self.begin(owner, id)?;
+        let mut kept = std::mem::take(&mut lease.kept);
+        let done = change(&mut kept);
+        lease.end(Ending::Changed(&kept))?.ok_or(Fault::Closed)?;
+        Ok((done, kept))
     }
 
     /// Begins an evaluation.
     pub fn begin(self: &Arc<Self>, owner: &str, id: &str) -> Result<Lease, Fault> {
-        let mut state = self.lock();
-        let session = state.find(owner, id)?;
-        if std::mem::replace(&mut session.running, true) {
-            return Err(Fault::Busy);
-        }
-        session.used = Instant::now();
-        Ok(Lease { sessions: Arc::clone(self), id: id.to_owned(), ended: false, kept: session.kept.clone() })
-    }
-
-    /// The state without sessions whose time is over.
-    fn lock(&self) -> MutexGuard<'_, State> {
-        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        let now = Instant::now();
-        let over = |session: &Session| now >= session.dies || !session.running && now >= session.used + self.limits.idle;
-        let dead: Vec<String> = state.live.iter().filter(|(_, session)| over(session)).map(|(id, _)| id.clone()).collect();
-        for id in dead {
-            state.bury(&id);
-        }
-        state
-    }
-}
-
-impl State {
-    fn find(&mut self, owner: &str, id: &str) -> Result<&mut Session, Fault> {
-        // Whether a session of somebody else exists is nobody's business.
-        match self.live.get_mut(id).filter(|session| session.owner == owner) {
-            Some(session) => Ok(session),
-            None if self.closed.iter().any(|(whose, closed)| whose == owner && closed == id) => Err(Fault::Closed),
-            None => Err(Fault::NotFound),
-        }
-    }
-
-    fn bury(&mut self, id: &str) {
-        let Some(session) = self.live.remove(id) else { return };
-        self.closed.push_back((session.owner, id.to_owned()));
-        if self.closed.len() > REMEMBERED {
-            self.closed.pop_front();
-        }
-    }
-}
-
-impl Session {
-    fn metadata(&self, id: &str) -> Metadata {
-        Metadata {
-            session_id: id.to_owned(),
-            title: self.title.clone(),
-            turn: self.turn,
-            binding_count: self.kept.bindings.len(),
-            memory_bytes: self.kept.bindings.bytes(),
-            eval_status: if self.running { "running" } else { "idle" },
-            created_at: self.created.to_string(),
-            updated_at: self.updated.to_string(),
-            expires_at: self.expires.to_string(),
-        }
+        let (turn, kept) = self.store.begin(owner, id)?;
+        Ok(Lease { sessions: Arc::clone(self), turn, ended: false, kept })
     }
 }
 
 impl Lease {
-    /// Ends the evaluation: what went well is kept, unless a cap forbids it, and then it did not go well. What the session has of
-    /// it is noted in the evaluation.
-    pub fn settle(self, evaluation: &mut Evaluation) {
-        if evaluation.outcome.is_err() {
-            let (stored, metadata) = (self.kept.names(), json!(self.release()));
-            evaluation.session = Some(InSession { metadata, changed: Vec::new(), stored });
-            return;
+    /// Ends the evaluation: what went well is kept, unless a cap or the store forbids it, and then it did not go well. What the
+    /// session has of it is noted in the evaluation.
+    pub fn settle(mut self, evaluation: &mut Evaluation) {
+        if evaluation.outcome.is_ok() {
+            let done = self.kept.after(evaluation, &self.sessions.limits.kept);
+            let done = done.and_then(|(kept, changed)| Ok((self.end(Ending::Evaluated(&kept))?, changed, kept.names())));
+            match done {
+                Ok((metadata, changed, stored)) => {
+                    evaluation.session = Some(InSession { metadata: json!(metadata), changed, stored });
+                    return;
+                }
+                Err(fault) => {
+                    evaluation.outcome = Err(Failure::plain(fault.of_evaluation(), fault.to_string()));
+                    evaluation.validated = None;
+                }
+            }
         }
-        let kept = self.kept.after(evaluation, &self.sessions.limits.kept);
-        let (metadata, changed, stored) = match kept {
-            Ok((kept, changed)) => {
-                let stored = kept.names();
-                (self.commit(kept), changed, stored)
-            }
-            Err(fault) => {
-                evaluation.outcome = Err(Failure::plain(Reason::SessionLimitExceeded, fault.to_string()));
-                evaluation.validated = None;
-                let stored = self.kept.names();
-                (self.release(), Vec::new(), stored)
-            }
-        };
-        evaluation.session = Some(InSession { metadata: json!(metadata), changed, stored });
+        // Where the store is away, the answer does without what it would say of the session.
+        let metadata = self.end(Ending::Unchanged).ok().flatten();
+        evaluation.session = Some(InSession { metadata: json!(metadata), changed: Vec::new(), stored: self.kept.names() });
     }
 
-    /// Puts what is to be kept in place of what was; a turn has passed. `None` where the session was closed meanwhile.
-    pub fn commit(mut self, kept: Kept) -> Option<Metadata> {
-        self.end(|session| {
-            session.kept = kept;
-            session.turn += 1;
-            session.updated = now();
-        })
-    }
-
-    /// Leaves the session as it was; its metadata, where it is still open.
-    pub fn release(mut self) -> Option<Metadata> {
-        self.end(|_| {})
-    }
-
-    fn end(&mut self, change: impl FnOnce(&mut Session)) -> Option<Metadata> {
+    fn end(&mut self, ending: Ending<'_>) -> Result<Option<Metadata>, Fault> {
         // Once: by the next time, somebody else may evaluate in the session.
-        if std::mem::replace(&mut self.ended, true) {
-            return None;
+        if self.ended {
+            return Ok(None);
         }
-        let mut state = self.sessions.lock();
-        let session = state.live.get_mut(&self.id)?;
-        change(session);
-        session.running = false;
-        session.used = Instant::now();
-        Some(session.metadata(&self.id))
+        let ended = self.sessions.store.end(&self.turn, ending);
+        // What cannot be kept leaves the session in our hands; what the store did not take is its matter from now on.
+        self.ended = !matches!(ended, Err(Fault::NotStorable(_)));
+        ended
     }
 }
 
 impl Drop for Lease {
     fn drop(&mut self) {
-        self.end(|_| {});
+        // A store that is away gives the session free when the right expires.
+        let _ = self.end(Ending::Unchanged);
     }
-}
-
-/// The time of day, to the microsecond.
-fn now() -> Timestamp {
-    let now = Timestamp::now();
-    Timestamp::from_microsecond(now.as_microsecond()).unwrap_or(now)
 }

@@ -7,7 +7,7 @@ use std::time::Duration;
 use serde_json::{Map, Value as Json, json};
 
 use super::inspect::View;
-use super::{Fault, Kept, Sessions};
+use super::{Fault, Kept, SessionLimits, Sessions};
 use crate::protocol::message::{Arguments, kind, string};
 
 /// A tool of sessions.
@@ -103,68 +103,107 @@ impl Tool {
     }
 }
 
-/// The answer of a tool that runs no program, as the members of its data.
-pub fn answer(tool: Tool, sessions: &Arc<Sessions>, owner: &str, arguments: &Arguments<'_>) -> Result<Map<String, Json>, Fault> {
-    check_names(tool, arguments)?;
-    let shown = match tool {
-        Tool::Start => {
-            let most = sessions.limits().ttl;
-            let ttl = match arguments.get("ttl_ms") {
-                None => most,
-                Some(raw) => {
-                    raw.parse().ok().map(Duration::from_millis).filter(|ttl| !ttl.is_zero() && *ttl <= most).ok_or_else(|| {
+/// What a tool that runs no program is asked for, read and checked: it can be carried out on another thread.
+#[derive(Debug)]
+pub struct Order {
+    tool: Tool,
+    /// Empty for a tool that takes none.
+    id: String,
+    /// The title of `Start`, the reason of `Close`.
+    label: Option<String>,
+    ttl: Duration,
+    view: View,
+    names: Vec<String>,
+    parts: Vec<Part>,
+}
+
+impl Order {
+    /// Reads the arguments.
+    pub fn read(tool: Tool, limits: &SessionLimits, arguments: &Arguments<'_>) -> Result<Order, Fault> {
+        check_names(tool, arguments)?;
+        let most = limits.ttl;
+        let mut order =
+            Order { tool, id: String::new(), label: None, ttl: most, view: View::Overview, names: Vec::new(), parts: Vec::new() };
+        match tool {
+            Tool::Eval => return Err(Fault::Args("lisp_session_eval runs a program".into())),
+            Tool::List => {}
+            Tool::Start => {
+                if let Some(raw) = arguments.get("ttl_ms") {
+                    let ttl = raw.parse().ok().map(Duration::from_millis).filter(|ttl| !ttl.is_zero() && *ttl <= most);
+                    order.ttl = ttl.ok_or_else(|| {
                         Fault::Args(format!("`ttl_ms` must be an integer from 1 to {}, got {raw}", most.as_millis()))
-                    })?
+                    })?;
                 }
-            };
-            let session = sessions.start(owner, label(arguments, "title")?, ttl)?;
-            json!({ "session_id": session.session_id, "expires_at": session.expires_at, "limits": sessions.limits().told() })
+                order.label = label(arguments, "title")?;
+            }
+            Tool::Inspect => {
+                order.id = session_id(arguments)?;
+                order.view = view(arguments)?;
+            }
+            Tool::Forget => {
+                order.id = session_id(arguments)?;
+                order.names = strings(arguments, "bindings")?;
+                order.parts = strings(arguments, "clear")?.iter().map(|name| part(name)).collect::<Result<_, _>>()?;
+            }
+            Tool::Close => {
+                order.id = session_id(arguments)?;
+                order.label = label(arguments, "reason")?;
+            }
         }
-        Tool::List => {
-            let all = sessions.list(owner);
-            json!({ "count": all.len(), "sessions": all })
-        }
-        Tool::Eval => return Err(Fault::Args("lisp_session_eval runs a program".into())),
-        Tool::Inspect => {
-            let id = session_id(arguments)?;
-            let view = view(arguments)?;
-            let (session, kept) = sessions.look(owner, &id)?;
-            let mut shown = view.of(&kept, &sessions.limits().kept);
-            let name = View::ALL.iter().find(|(_, known)| *known == view).map(|(name, _)| *name);
-            shown.extend([
-                ("view".to_owned(), json!(name)),
-                ("session_id".to_owned(), json!(id)),
-                ("session".to_owned(), json!(session)),
-            ]);
-            Json::Object(shown)
-        }
-        Tool::Forget => {
-            let id = session_id(arguments)?;
-            let (names, parts) = (strings(arguments, "bindings")?, strings(arguments, "clear")?);
-            let parts = parts.iter().map(|name| part(name)).collect::<Result<Vec<_>, _>>()?;
-            let (removed, kept) = sessions.change(owner, &id, |kept| {
-                for (_, clear) in &parts {
-                    clear(kept);
-                }
-                names.into_iter().filter(|name| kept.bindings.forget(name).is_some()).collect::<Vec<_>>()
-            })?;
-            let cleared: Vec<&str> = parts.iter().map(|(name, _)| *name).collect();
-            json!({
-                "session_id": id, "removed_bindings": removed, "cleared": cleared, "stored_keys": kept.names(), "usage": kept.usage(),
-            })
-        }
-        Tool::Close => {
-            let id = session_id(arguments)?;
-            let reason = label(arguments, "reason")?;
-            sessions.close(owner, &id)?;
-            json!({ "session_id": id, "closed": true, "reason": reason })
-        }
-    };
-    let mut members = Map::from_iter([("status".to_owned(), json!("ok"))]);
-    if let Json::Object(shown) = shown {
-        members.extend(shown);
+        Ok(order)
     }
-    Ok(members)
+
+    /// Carries it out; the members of the answer.
+    pub fn answer(self, sessions: &Arc<Sessions>, owner: &str) -> Result<Map<String, Json>, Fault> {
+        let Order { tool, id, label, ttl, view, names, parts } = self;
+        let shown = match tool {
+            Tool::Start => {
+                let session = sessions.start(owner, label.as_deref(), ttl)?;
+                json!({
+                    "session_id": session.session_id, "expires_at": session.expires_at, "limits": sessions.limits().told(),
+                })
+            }
+            Tool::List => {
+                let all = sessions.store().list(owner)?;
+                json!({ "count": all.len(), "sessions": all })
+            }
+            // Reading has refused it.
+            Tool::Eval => Json::Null,
+            Tool::Inspect => {
+                let (session, kept) = sessions.store().look(owner, &id)?;
+                let mut shown = view.of(&kept, &sessions.limits().kept);
+                let name = View::ALL.iter().find(|(_, known)| *known == view).map(|(name, _)| *name);
+                shown.extend([
+                    ("view".to_owned(), json!(name)),
+                    ("session_id".to_owned(), json!(id)),
+                    ("session".to_owned(), json!(session)),
+                ]);
+                Json::Object(shown)
+            }
+            Tool::Forget => {
+                let (removed, kept) = sessions.change(owner, &id, |kept| {
+                    for (_, clear) in &parts {
+                        clear(kept);
+                    }
+                    names.into_iter().filter(|name| kept.bindings.forget(name).is_some()).collect::<Vec<_>>()
+                })?;
+                let cleared: Vec<&str> = parts.iter().map(|(name, _)| *name).collect();
+                json!({
+                    "session_id": id, "removed_bindings": removed, "cleared": cleared, "stored_keys": kept.names(),
+                    "usage": kept.usage(),
+                })
+            }
+            Tool::Close => {
+                sessions.store().close(owner, &id)?;
+                json!({ "session_id": id, "closed": true, "reason": label })
+            }
+        };
+        let mut members = Map::from_iter([("status".to_owned(), json!("ok"))]);
+        if let Json::Object(shown) = shown {
+            members.extend(shown);
+        }
+        Ok(members)
+    }
 }
 
 /// The session in which a program is to run.

@@ -70,6 +70,8 @@ pub enum Kind {
     },
     /// A text that is never shown again.
     Secret {
+        /// Its placeholder in help.
+        shape: &'static str,
         /// What it has to be, as a phrase.
         expected: &'static str,
         /// Stores it; `None` where it is not of that shape.
@@ -177,8 +179,7 @@ impl Flag {
             Kind::Switch { .. } => String::new(),
             Kind::Folder { .. } => "<folder>".into(),
             Kind::File { .. } => "<file>".into(),
-            Kind::Text { shape, .. } => shape.into(),
-            Kind::Secret { .. } => "<secret>".into(),
+            Kind::Text { shape, .. } | Kind::Secret { shape, .. } => shape.into(),
         }
     }
 

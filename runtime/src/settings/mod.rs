@@ -4,6 +4,7 @@
 //! - [`flag`]: what a row of it says, and how a value is read.
 //! - [`flags`](mod@flags): the one table of settings; parsing, help and tests derive from it.
 //! - [`http`]: the HTTP listener.
+//! - [`store`]: where sessions live.
 //! - [`read`]: from arguments and environment to [`Settings`].
 
 #[cfg(feature = "agentic")]
@@ -12,6 +13,7 @@ pub mod flag;
 pub mod flags;
 pub mod http;
 pub mod read;
+pub mod store;
 
 use std::ffi::OsStr;
 use std::path::PathBuf;
@@ -25,6 +27,7 @@ pub use flag::{Flag, Group, Kind};
 pub use flags::flags;
 pub use http::HttpSettings;
 pub use read::{Fault, Reading};
+pub use store::StoreUrl;
 
 use crate::diagnostics::DiagnosticsSettings;
 use crate::log::Level;
@@ -79,6 +82,8 @@ pub struct Settings {
     pub sessions: bool,
     /// What sessions may keep, and how many there may be.
     pub session_limits: SessionLimits,
+    /// Where sessions live; `None` is the memory of the process.
+    pub session_store: Option<StoreUrl>,
     /// Traces and `lisp_debug`.
     pub diagnostics: DiagnosticsSettings,
     /// The HTTP listener.
@@ -146,6 +151,7 @@ impl Settings {
             aggregator_read_only: false,
             sessions: false,
             session_limits: SessionLimits::default(),
+            session_store: None,
             on_drift: OnDrift::Deny,
             connect: Connect::Lazy,
             ca_file: None,

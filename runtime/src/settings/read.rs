@@ -166,6 +166,19 @@ impl Reading {
     /// The settings with warnings, or all faults.
     pub fn finish(mut self) -> Result<(Settings, Vec<String>), Vec<Fault>> {
         self.faults.extend(self.settings.http.contradictions().into_iter().map(Fault::Refused));
+        if let Some(url) = &self.settings.session_store {
+            if !cfg!(feature = "session-redis") {
+                self.faults.push(Fault::Refused(
+                    "--session-store: this binary keeps sessions in its memory only; build it with `--session-store redis` (feature \
+                     session-redis of ptc-runtime)"
+                        .into(),
+                ));
+            } else if let Err(why) = url.check() {
+                self.faults.push(Fault::Refused(format!("--session-store: {why}")));
+            } else if !self.settings.sessions {
+                self.warnings.push("--session-store has no effect without --sessions".into());
+            }
+        }
         if self.settings.diagnostics.tool && !self.given.contains("response-profile") {
             self.settings.response_profile = Profile::Debug;
         }

@@ -157,6 +157,7 @@ fn delete(site: &Site, owner: &auth::Owner, headers: &hyper::HeaderMap, noted: &
 fn ready(site: &Site) -> Reply {
     let (status, word) = match () {
         () if site.is_draining() => (StatusCode::SERVICE_UNAVAILABLE, "draining"),
+        () if site.server.store_trouble().is_some() => (StatusCode::SERVICE_UNAVAILABLE, "session_store_unavailable"),
         () if site.sessions.is_full(Instant::now()) => (StatusCode::SERVICE_UNAVAILABLE, "saturated"),
         () => (StatusCode::OK, "ready"),
     };

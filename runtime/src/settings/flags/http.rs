@@ -52,6 +52,7 @@ pub(super) static ROWS: &[Flag] = &[
         name: "http-auth-token",
         env: "PTC_RUNNER_MCP_HTTP_AUTH_TOKEN",
         kind: Kind::Secret {
+            shape: "<secret>",
             expected: "a token of at least 32 printable characters without spaces",
             set: |s, text| http::AuthToken::of(text).map(|token| s.http.auth_token = Some(token)),
         },

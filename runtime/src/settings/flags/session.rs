@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use super::super::flag::{Default, Flag, Group, Kind};
 use super::{DAY_MS, GIB};
+use crate::settings::StoreUrl;
 
 /// Every row of them.
 pub(super) static ROWS: &[Flag] = &[
@@ -14,6 +15,21 @@ pub(super) static ROWS: &[Flag] = &[
         default: Default::Fixed("false"),
         group: Group::Sessions,
         help: "Offer sessions: tools `lisp_session_…`, in which definitions outlive a call",
+    },
+    Flag {
+        name: "session-store",
+        env: "PTC_RUNNER_MCP_SESSION_STORE",
+        kind: Kind::Secret {
+            shape: "<memory|redis://…>",
+            expected: "memory, or redis://[[user]:password@]host[:port][/db]",
+            set: |s, text| {
+                s.session_store = if text == "memory" { None } else { Some(StoreUrl::of(text)?) };
+                Some(())
+            },
+        },
+        default: Default::Fixed("memory"),
+        group: Group::Sessions,
+        help: "Where sessions live; replicas share those in Redis or Valkey",
     },
     Flag {
         name: "max-sessions",

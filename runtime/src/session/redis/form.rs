@@ -1,0 +1,52 @@
+//! What a session keeps, as bytes.
+
+use ptc_lisp::image;
+
+use super::scripts::Reply;
+use crate::session::kept::Log;
+use crate::session::{Fault, Kept};
+
+/// Bindings and results as an image, the histories as JSON.
+pub(super) struct Stored {
+    image: Vec<u8>,
+    prints: String,
+    calls: String,
+}
+
+impl Stored {
+    /// What is kept, unless something in it cannot be stored.
+    pub(super) fn of(kept: &Kept) -> Result<Stored, Fault> {
+        let image = image::encode(&kept.bindings, &kept.results).map_err(|refused| {
+            let advice = "give a function that makes it, or the items that are needed; nothing of this evaluation was kept";
+            Fault::NotStorable(format!("{refused} with the other replicas' sessions: {advice}"))
+        })?;
+        Ok(Stored { image, prints: entries(&kept.prints), calls: entries(&kept.upstream_calls) })
+    }
+
+    pub(super) fn parts(&self) -> [&[u8]; 3] {
+        [&self.image, self.prints.as_bytes(), self.calls.as_bytes()]
+    }
+}
+
+fn entries(log: &Log) -> String {
+    serde_json::to_string(&log.iter().collect::<Vec<_>>()).unwrap_or_default()
+}
+
+/// The next three parts of a reply; a session that nothing was ever kept in has empty ones.
+pub(super) fn read(reply: &mut Reply) -> Result<Kept, Fault> {
+    let bytes = reply.bytes()?;
+    let (bindings, results) = match bytes.as_slice() {
+        [] => Default::default(),
+        bytes => image::decode(bytes).map_err(|why| {
+            Fault::Unavailable(format!(
+                "the session was stored by another version of this server ({why}); lisp_session_start opens another"
+            ))
+        })?,
+    };
+    let mut log = || -> Result<Log, Fault> {
+        let text = reply.text()?;
+        let entries = if text.is_empty() { Ok(Vec::new()) } else { serde_json::from_str(&text) };
+        entries.map(Log::of).map_err(|_| super::scripts::unexpected())
+    };
+    Ok(Kept { bindings, results, prints: log()?, upstream_calls: log()? })
+}

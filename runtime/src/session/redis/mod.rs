@@ -1,0 +1,226 @@
+//! Sessions in a Redis or Valkey server (Redis 5 or later, one primary), so that every replica of a deployment serves them.
+//!
+//! - [`scripts`]: what happens inside the server, each step as a whole.
+//! - [`link`]: connections, and what happens while there are none.
+//! - [`keeper`]: the thread that keeps rights alive and looks after the store's health.
+//! - [`form`]: what a session keeps, as bytes.
+//!
+//! A session is a hash that expires when its time is over or nobody used it. The right to evaluate is a lock that expires
+//! [`LEASE`] after its holder was last heard of, with a number that grows with every right: what a holder writes that somebody has
+//! come after is refused, however late it comes. Every step can be asked for twice, because an answer can be lost on its way.
+//!
+//! The server holds what programs hold, secrets of upstream answers included: it is as confidential as they are.
+
+mod form;
+mod keeper;
+mod link;
+mod scripts;
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use jiff::Timestamp;
+
+use self::keeper::Keeper;
+use self::link::Link;
+use self::scripts::{Reply, Step};
+use super::store::{Ending, Metadata, Store, Turn};
+use super::{Fault, Kept, SessionLimits};
+use crate::digest::{hex, sha256};
+use crate::random;
+use crate::settings::StoreUrl;
+
+/// How long a right to evaluate outlives the last sign of its holder.
+const LEASE: Duration = Duration::from_secs(10);
+
+/// Sessions in a server.
+pub struct Redis {
+    shared: Arc<Shared>,
+    limits: SessionLimits,
+}
+
+/// What the keeper needs as well.
+struct Shared {
+    link: Link,
+    keeper: Keeper,
+    /// Begins every key: deployments that share a server share no sessions.
+    prefix: String,
+    /// The name of this process as a holder of rights.
+    holder: String,
+    idle: Duration,
+}
+
+impl Redis {
+    /// The store at `url` for the deployment of that name. A server that cannot be reached may come later; one that refuses what the
+    /// URL says is an error, as a sentence.
+    pub fn open(url: &StoreUrl, deployment: &str, limits: &SessionLimits) -> Result<Redis, String> {
+        let holder = random::text::<18>().map_err(|why| format!("no random name: {why}"))?;
+        let shared = Arc::new(Shared {
+            link: Link::new(url)?,
+            keeper: Keeper::default(),
+            prefix: format!("ptc:{deployment}:"),
+            holder,
+            idle: limits.idle,
+        });
+        shared.link.look_in()?;
+        keeper::start(&shared).map_err(|why| format!("--session-store: {why}"))?;
+        Ok(Redis { shared, limits: limits.clone() })
+    }
+
+    fn ask(&self, step: &Step, owner: &str, id: &str, more: &[&[u8]]) -> Result<Reply, Fault> {
+        let reply = self.shared.run(step, &owner_key(owner), id, more)?;
+        match reply.word() {
+            "closed" => Err(Fault::Closed),
+            "missing" => Err(Fault::NotFound),
+            "busy" => Err(Fault::Busy),
+            "full" => Err(Fault::full("the server has", self.limits.sessions)),
+            "full for owner" => Err(Fault::full("you have", self.limits.sessions_per_owner)),
+            _ => Ok(reply),
+        }
+    }
+}
+
+impl Shared {
+    /// Runs a step. Keys and the first arguments are the same for all; `more` follow.
+    fn run(&self, step: &Step, owner: &str, id: &str, more: &[&[u8]]) -> Result<Reply, Fault> {
+        let key = |kind: &str, name: &str| format!("{}{kind}{name}", self.prefix);
+        let keys = [key("session:", id), key("right:", id), key("owner:", owner), key("all", "")];
+        let idle = self.idle.as_millis().to_string();
+        let fixed: [&[u8]; 3] = [id.as_bytes(), owner.as_bytes(), idle.as_bytes()];
+        let reply = self.link.with(|connection| {
+            let mut invocation = step.prepare_invoke();
+            for key in &keys {
+                invocation.key(key);
+            }
+            for argument in fixed.iter().chain(more) {
+                invocation.arg(*argument);
+            }
+            invocation.invoke(connection)
+        });
+        Ok(Reply::new(reply?))
+    }
+}
+
+impl Store for Redis {
+    fn is_remote(&self) -> bool {
+        true
+    }
+
+    fn trouble(&self) -> Option<String> {
+        self.shared.link.trouble()
+    }
+
+    fn count(&self) -> usize {
+        self.shared.keeper.count()
+    }
+
+    fn start(&self, owner: &str, id: &str, title: Option<&str>, ttl: Duration) -> Result<Metadata, Fault> {
+        let ttl = ttl.as_millis().to_string();
+        let (mine, all) = (self.limits.sessions_per_owner.to_string(), self.limits.sessions.to_string());
+        // A title may be empty; none is the lack of a mark before it.
+        let title = title.map(|title| format!("={title}")).unwrap_or_default();
+        let more = [ttl.as_bytes(), mine.as_bytes(), all.as_bytes(), title.as_bytes()];
+        metadata(&mut self.ask(&scripts::START, owner, id, &more)?)
+    }
+
+    fn list(&self, owner: &str) -> Result<Vec<Metadata>, Fault> {
+        let mut reply = self.ask(&scripts::LIST, owner, "", &[])?;
+        let mut all = Vec::new();
+        while !reply.is_done() {
+            all.push(metadata(&mut reply)?);
+        }
+        all.sort_by(|a, b| (&a.created_at, &a.session_id).cmp(&(&b.created_at, &b.session_id)));
+        Ok(all)
+    }
+
+    fn look(&self, owner: &str, id: &str) -> Result<(Metadata, Kept), Fault> {
+        let mut reply = self.ask(&scripts::LOOK, owner, id, &[])?;
+        Ok((metadata(&mut reply)?, form::read(&mut reply)?))
+    }
+
+    fn close(&self, owner: &str, id: &str) -> Result<(), Fault> {
+        self.ask(&scripts::CLOSE, owner, id, &[]).map(drop)
+    }
+
+    fn begin(&self, owner: &str, id: &str) -> Result<(Turn, Kept), Fault> {
+        // Another name for each right: two evaluations of one process are as foreign to each other as those of two.
+        let nonce = random::text::<6>().map_err(|why| Fault::Unavailable(format!("no random name for a right: {why}")))?;
+        let holder = format!("{}.{nonce}", self.shared.holder);
+        let lease = LEASE.as_millis().to_string();
+        let mut reply = self.ask(&scripts::BEGIN, owner, id, &[holder.as_bytes(), lease.as_bytes()])?;
+        let fence = reply.number()?;
+        let turn = Turn { owner: owner.to_owned(), id: id.to_owned(), fence };
+        self.shared.keeper.hold(&turn, holder);
+        match form::read(&mut reply) {
+            Ok(kept) => Ok((turn, kept)),
+            Err(fault) => {
+                let _ = self.end(&turn, Ending::Unchanged);
+                Err(fault)
+            }
+        }
+    }
+
+    fn end(&self, turn: &Turn, ending: Ending<'_>) -> Result<Option<Metadata>, Fault> {
+        let stored = match ending {
+            Ending::Unchanged => None,
+            Ending::Evaluated(kept) | Ending::Changed(kept) => Some((form::Stored::of(kept)?, kept)),
+        };
+        // From here on the right is not kept alive: what the server does not hear of ends by itself.
+        let holder = self.shared.keeper.release(turn);
+        let fence = turn.fence.to_string();
+        let turns = u8::from(matches!(ending, Ending::Evaluated(_))).to_string();
+        let numbers = stored.as_ref().map(|(_, kept)| (kept.bindings.len().to_string(), kept.bindings.bytes().to_string()));
+        let mut more = vec![holder.as_bytes(), fence.as_bytes()];
+        if let (Some((stored, _)), Some((count, bytes))) = (&stored, &numbers) {
+            more.extend([turns.as_bytes(), count.as_bytes(), bytes.as_bytes()]);
+            more.extend(stored.parts());
+        }
+        match self.ask(&scripts::END, &turn.owner, &turn.id, &more) {
+            Ok(reply) if reply.word() == "lost" => Err(Fault::Unavailable(
+                "the session went on elsewhere while the session store was out of reach; nothing of this was kept".into(),
+            )),
+            Ok(mut reply) => metadata(&mut reply).map(Some),
+            Err(Fault::Closed | Fault::NotFound) => Ok(None),
+            Err(Fault::Unavailable(why)) if stored.is_some() => Err(Fault::Unavailable(format!(
+                "{why}; whether this was kept is unknown: lisp_session_list tells the session's turn once the store is back"
+            ))),
+            Err(fault) => Err(fault),
+        }
+    }
+}
+
+/// Owners are secrets' digests or words; keys show neither.
+fn owner_key(owner: &str) -> String {
+    hex(&sha256(owner.as_bytes()))
+}
+
+/// What every step tells of a session, in the order in which the scripts do.
+fn metadata(reply: &mut Reply) -> Result<Metadata, Fault> {
+    let session_id = reply.text()?;
+    let title = reply.text()?;
+    let mut time = || {
+        let micros = i64::try_from(reply.number()?).ok().and_then(|micros| Timestamp::from_microsecond(micros).ok());
+        micros.map(|at| at.to_string()).ok_or_else(scripts::unexpected)
+    };
+    let (created_at, updated_at, expires_at) = (time()?, time()?, time()?);
+    let mut small = || Ok(usize::try_from(reply.number()?).unwrap_or(usize::MAX));
+    let (turn, binding_count, memory_bytes, running) = (small()? as u64, small()?, small()?, small()? == 1);
+    Ok(Metadata {
+        session_id,
+        title: title.strip_prefix('=').map(str::to_owned),
+        turn,
+        binding_count,
+        memory_bytes,
+        eval_status: Metadata::status(running),
+        created_at,
+        updated_at,
+        expires_at,
+    })
+}
+
+impl fmt::Debug for Redis {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Redis").field("prefix", &self.shared.prefix).finish_non_exhaustive()
+    }
+}

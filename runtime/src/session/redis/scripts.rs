@@ -1,0 +1,213 @@
+//! What happens inside the server: each step is a script, which nothing else can come between.
+//!
+//! `KEYS` are the session, the right to evaluate in it, the owner's sessions, and all. The first arguments are the session's id, the
+//! owner, and milliseconds of idleness. Lists of sessions are sorted sets by the time at which a session ends: those whose time is
+//! over stay in the owner's for [`REMEMBERED_MS`], so that the owner is told what became of them. Times are those of the server, in
+//! microseconds; the numbers of Lua hold them exactly, its default notation does not.
+
+use std::ops::Deref;
+use std::sync::LazyLock;
+
+use redis::{Script, Value};
+
+use crate::session::Fault;
+
+/// A script.
+pub(super) struct Step(LazyLock<Script>);
+
+impl Deref for Step {
+    type Target = Script;
+
+    fn deref(&self) -> &Script {
+        &self.0
+    }
+}
+
+/// What every script begins with. `REMEMBERED` milliseconds after its end a session is forgotten, and no list of them lives
+/// longer than a day, the longest life of a session, and that.
+const PRELUDE: &str = r"
+local session, right, own, all = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
+local id, owner, idle = ARGV[1], ARGV[2], tonumber(ARGV[3])
+local REMEMBERED, LONGEST, MOST_REMEMBERED = 3600000, 90000000, 1000
+local clock = redis.call('TIME')
+local micros = clock[1] * 1000000 + clock[2]
+local now = math.floor(micros / 1000)
+local function text(number) return string.format('%.0f', number) end
+
+-- Lets the session live on after a use, for `more` milliseconds beyond what idleness allows.
+local function used(more)
+  local ends = math.min(math.floor(tonumber(redis.call('HGET', session, 'expires')) / 1000), now + idle + more)
+  redis.call('PEXPIREAT', session, text(ends))
+  redis.call('ZADD', own, text(ends), id)
+  redis.call('ZADD', all, text(ends), id)
+  redis.call('PEXPIRE', own, LONGEST)
+  redis.call('PEXPIRE', all, LONGEST)
+end
+
+local function told(out, id, session, right)
+  local held = redis.call('HMGET', session, 'title', 'created', 'updated', 'expires', 'turn', 'bindings', 'bytes')
+  if not held[2] then return end
+  out[#out + 1] = id
+  for at = 1, 7 do out[#out + 1] = held[at] end
+  out[#out + 1] = redis.call('EXISTS', right)
+end
+
+local function found()
+  local whose = redis.call('HGET', session, 'owner')
+  if whose == owner then return nil end
+  if not whose and redis.call('ZSCORE', own, id) then return {'closed'} end
+  return {'missing'}
+end
+";
+
+/// A session is found, or the script ends with why it is not.
+const FIND: &str = "local why = found(); if why then return why end\n";
+
+macro_rules! step {
+    ($find:expr, $body:literal) => {
+        Step(LazyLock::new(|| Script::new(&[PRELUDE, $find, $body].concat())))
+    };
+}
+
+/// Further arguments: longest life, most sessions of an owner, most of all, the title behind `=`.
+pub(super) static START: Step = step!(
+    "",
+    r"
+redis.call('ZREMRANGEBYSCORE', all, '-inf', text(now))
+redis.call('ZREMRANGEBYSCORE', own, '-inf', text(now - REMEMBERED))
+local out = {'ok'}
+if redis.call('EXISTS', session) == 0 then
+  local mine = redis.call('ZCOUNT', own, '(' .. text(now), '+inf')
+  if mine >= tonumber(ARGV[5]) then return {'full for owner'} end
+  if redis.call('ZCARD', all) >= tonumber(ARGV[6]) then return {'full'} end
+  redis.call('ZREMRANGEBYRANK', own, 0, -(mine + MOST_REMEMBERED + 1))
+  redis.call('HSET', session, 'owner', owner, 'title', ARGV[7], 'created', text(micros), 'updated', text(micros),
+    'expires', text(micros + ARGV[4] * 1000), 'turn', 0, 'bindings', 0, 'bytes', 0, 'fence', 0)
+  used(0)
+end
+told(out, id, session, right)
+return out"
+);
+
+pub(super) static LIST: Step = step!(
+    "",
+    r"
+local out = {'ok'}
+-- Beside the key of the empty id stand those of the others.
+for _, each in ipairs(redis.call('ZRANGEBYSCORE', own, '(' .. text(now), '+inf')) do
+  told(out, each, session .. each, right .. each)
+end
+return out"
+);
+
+pub(super) static LOOK: Step = step!(
+    FIND,
+    r"
+local running = redis.call('EXISTS', right) == 1
+if not running then used(0) end
+local out = {'ok'}
+told(out, id, session, right)
+local kept = redis.call('HMGET', session, 'image', 'prints', 'calls')
+for at = 1, 3 do out[#out + 1] = kept[at] or '' end
+return out"
+);
+
+pub(super) static CLOSE: Step = step!(
+    FIND,
+    r"
+redis.call('DEL', session, right)
+redis.call('ZADD', own, text(now), id)
+redis.call('ZREM', all, id)
+return {'ok'}"
+);
+
+/// Further arguments: the holder, milliseconds of the lease.
+pub(super) static BEGIN: Step = step!(
+    FIND,
+    r"
+local holder = redis.call('GET', right)
+if holder and holder ~= ARGV[4] then return {'busy'} end
+redis.call('SET', right, ARGV[4], 'PX', ARGV[5])
+local fence = redis.call('HINCRBY', session, 'fence', 1)
+used(tonumber(ARGV[5]))
+local kept = redis.call('HMGET', session, 'image', 'prints', 'calls')
+return {'ok', fence, kept[1] or '', kept[2] or '', kept[3] or ''}"
+);
+
+/// Further arguments: the holder, its fence, milliseconds of the lease. A right that expired is taken again where nobody came after.
+pub(super) static RENEW: Step = step!(
+    FIND,
+    r"
+if redis.call('HGET', session, 'fence') ~= ARGV[5] then return {'lost'} end
+redis.call('SET', right, ARGV[4], 'PX', ARGV[6])
+used(tonumber(ARGV[6]))
+return {'ok'}"
+);
+
+/// Further arguments: the holder, its fence; where something is to be kept: 1 for an evaluation, the number of bindings, their
+/// bytes, image, prints, calls.
+pub(super) static END: Step = step!(
+    FIND,
+    r"
+local again = redis.call('HGET', session, 'done') == ARGV[5]
+if not again then
+  if redis.call('HGET', session, 'fence') ~= ARGV[5] then return {'lost'} end
+  redis.call('HSET', session, 'done', ARGV[5])
+  if ARGV[6] then
+    redis.call('HSET', session, 'updated', text(micros), 'bindings', ARGV[7], 'bytes', ARGV[8], 'image', ARGV[9],
+      'prints', ARGV[10], 'calls', ARGV[11])
+    redis.call('HINCRBY', session, 'turn', ARGV[6])
+  end
+end
+if redis.call('GET', right) == ARGV[4] then redis.call('DEL', right) end
+used(0)
+local out = {'ok'}
+told(out, id, session, right)
+return out"
+);
+
+/// All sessions that are open.
+pub(super) static COUNT: Step = step!("", "return {'ok', redis.call('ZCOUNT', all, '(' .. text(now), '+inf')}");
+
+/// What a script answered: a word, then its parts in order.
+pub(super) struct Reply {
+    word: String,
+    parts: std::vec::IntoIter<Value>,
+}
+
+impl Reply {
+    pub(super) fn new(parts: Vec<Value>) -> Reply {
+        let mut reply = Reply { word: String::new(), parts: parts.into_iter() };
+        reply.word = reply.text().unwrap_or_default();
+        reply
+    }
+
+    pub(super) fn word(&self) -> &str {
+        &self.word
+    }
+
+    pub(super) fn is_done(&self) -> bool {
+        self.parts.len() == 0
+    }
+
+    pub(super) fn bytes(&mut self) -> Result<Vec<u8>, Fault> {
+        match self.parts.next() {
+            Some(Value::BulkString(bytes)) => Ok(bytes),
+            Some(Value::Int(number)) => Ok(number.to_string().into_bytes()),
+            _ => Err(unexpected()),
+        }
+    }
+
+    pub(super) fn text(&mut self) -> Result<String, Fault> {
+        String::from_utf8(self.bytes()?).map_err(|_| unexpected())
+    }
+
+    pub(super) fn number(&mut self) -> Result<u64, Fault> {
+        self.text()?.parse().map_err(|_| unexpected())
+    }
+}
+
+/// Something else than this version writes stands in the store.
+pub(super) fn unexpected() -> Fault {
+    Fault::Unavailable("the session store holds something that this version of the server did not write".into())
+}

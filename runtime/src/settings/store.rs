@@ -1,0 +1,95 @@
+//! The URL of the place where sessions live.
+
+use std::fmt;
+
+use percent_encoding::percent_decode_str;
+use zeroize::Zeroizing;
+
+/// `redis://[[user]:password@]host[:port][/db]`. It shows itself without user and password, and is overwritten when it is dropped.
+#[derive(Clone)]
+pub struct StoreUrl(Zeroizing<String>);
+
+/// How it begins.
+const SCHEME: &str = "redis://";
+
+impl StoreUrl {
+    /// A URL of that form, as far as its beginning tells.
+    pub fn of(text: &str) -> Option<StoreUrl> {
+        // `rediss` is let through to a message of its own.
+        let rest = text.strip_prefix(SCHEME).or_else(|| text.strip_prefix("rediss://"))?;
+        (!rest.is_empty()).then(|| StoreUrl(Zeroizing::new(text.to_owned())))
+    }
+
+    /// What is wrong about it beyond its beginning.
+    pub fn check(&self) -> Result<(), String> {
+        let Some(rest) = self.0.strip_prefix(SCHEME) else {
+            return Err("rediss:// is not spoken; let a tunnel or a sidecar end TLS, and give its redis:// address".into());
+        };
+        let place = rest.rsplit_once('@').map_or(rest, |(_, place)| place);
+        let (host, database) = place.split_once('/').unwrap_or((place, ""));
+        let number = database.trim_end_matches('/');
+        if !number.is_empty() && number.parse::<u16>().is_err() {
+            return Err(format!("after the host stands the number of a database, found '{number}'"));
+        }
+        if host.is_empty() { Err("it names no host".into()) } else { Ok(()) }
+    }
+
+    /// The whole text.
+    pub fn text(&self) -> &str {
+        &self.0
+    }
+
+    /// What of it must never be shown: the password as it is written and as it is meant.
+    pub fn secrets(&self) -> Vec<String> {
+        let password = self.credentials().and_then(|credentials| credentials.split_once(':'));
+        password
+            .into_iter()
+            .flat_map(|(_, raw)| [raw.to_owned(), percent_decode_str(raw).decode_utf8_lossy().into_owned()])
+            .collect()
+    }
+
+    fn credentials(&self) -> Option<&str> {
+        let (_, rest) = self.0.split_once("://")?;
+        Some(rest.rsplit_once('@')?.0)
+    }
+}
+
+impl fmt::Display for StoreUrl {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (scheme, rest) = self.0.split_once("://").unwrap_or_default();
+        write!(f, "{scheme}://{}", rest.rsplit_once('@').map_or(rest, |(_, place)| place))
+    }
+}
+
+impl fmt::Debug for StoreUrl {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "StoreUrl({self})")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::StoreUrl;
+
+    #[test]
+    fn passwords_are_known_and_never_shown() {
+        for (text, shown, secrets) in [
+            ("redis://127.0.0.1", "redis://127.0.0.1", vec![]),
+            ("redis://:not%2Da-secret@store:6379/2", "redis://store:6379/2", vec!["not%2Da-secret", "not-a-secret"]),
+            ("redis://user:p@ss@store", "redis://store", vec!["p@ss", "p@ss"]),
+        ] {
+            let url = StoreUrl::of(text).expect("a URL");
+            assert_eq!(
+                (url.check(), url.to_string().as_str(), url.secrets()),
+                (Ok(()), shown, secrets.into_iter().map(str::to_owned).collect())
+            );
+            assert_eq!(format!("{url:?}"), format!("StoreUrl({shown})"));
+        }
+        for wrong in ["", "redis://", "http://x", "store:6379"] {
+            assert!(StoreUrl::of(wrong).is_none(), "{wrong}");
+        }
+        for wrong in ["rediss://store", "redis://store/two", "redis://:p@/1"] {
+            assert!(StoreUrl::of(wrong).is_some_and(|url| url.check().is_err()), "{wrong}");
+        }
+    }
+}

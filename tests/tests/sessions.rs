@@ -1,0 +1,425 @@
+//! Replicas of a listening server that share sessions through a real Redis server.
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use ptc_tests::deployment::plain;
+use ptc_tests::peers::enabled;
+use ptc_tests::process::{free_port, run};
+use serde_json::{Value, json};
+
+const PASSWORD: &str = "not-a-secret-of-anybody";
+/// A test fails after that long without what it waits for: generous, because it never passes by it.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// A `redis-server` that remembers its data on disk.
+struct Redis {
+    child: Child,
+    port: u16,
+    folder: tempfile::TempDir,
+}
+
+impl Redis {
+    fn start() -> Redis {
+        let (port, folder) = (free_port(), tempfile::tempdir().expect("a folder"));
+        let child = Redis::child(port, folder.path());
+        Redis { child, port, folder }
+    }
+
+    fn child(port: u16, folder: &Path) -> Child {
+        let mut command = Command::new("redis-server");
+        command.args(["--port", &port.to_string(), "--bind", "127.0.0.1", "--requirepass", PASSWORD, "--save", ""]);
+        command.args(["--appendonly", "yes", "--appendfsync", "always", "--dir"]).arg(folder);
+        let child =
+            command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("redis-server starts: run .ci/peers first");
+        wait_for(|| TcpStream::connect(("127.0.0.1", port)).is_ok(), "redis-server");
+        child
+    }
+
+    fn kill(&mut self) {
+        self.child.kill().expect("it runs");
+        self.child.wait().expect("it ends");
+    }
+
+    fn restart(&mut self) {
+        self.child = Redis::child(self.port, self.folder.path());
+    }
+
+    fn url(&self, credentials: &str) -> String {
+        format!("redis://{credentials}127.0.0.1:{}/1", self.port)
+    }
+
+    fn cli(&self, command: &[&str]) -> String {
+        let mut cli = Command::new("redis-cli");
+        cli.args(["-p", &self.port.to_string(), "-n", "1"]).args(command).env("REDISCLI_AUTH", PASSWORD);
+        run(&mut cli).success()
+    }
+}
+
+impl Drop for Redis {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// A server process that keeps its sessions there.
+struct Replica {
+    child: Child,
+    port: u16,
+}
+
+impl Replica {
+    fn start(redis: &Redis, options: &[&str]) -> Replica {
+        let port = free_port();
+        let child = replica(port, &redis.url(&format!(":{PASSWORD}@")), options).stderr(Stdio::null()).spawn();
+        let replica = Replica { child: child.expect("the server starts"), port };
+        wait_for(|| TcpStream::connect(("127.0.0.1", port)).is_ok(), "the server");
+        replica
+    }
+
+    fn client(&self) -> Client {
+        let stream = TcpStream::connect(("127.0.0.1", self.port)).expect("it listens");
+        stream.set_read_timeout(Some(PATIENCE)).expect("a socket");
+        let mut client = Client { stream: BufReader::new(stream), protocol_session: String::new() };
+        let about = json!({ "name": "ptc-tests", "version": "0" });
+        let params = json!({ "protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": about });
+        client.protocol_session = client.post("initialize", &params).0;
+        client
+    }
+
+    fn ready(&self) -> String {
+        let mut stream = TcpStream::connect(("127.0.0.1", self.port)).expect("it listens");
+        stream.write_all(b"GET /ready HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n").expect("it reads");
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).expect("it answers");
+        answer
+    }
+
+    fn signal(&self, name: &str) {
+        run(Command::new("kill").args([name, &self.child.id().to_string()])).success();
+    }
+}
+
+fn replica(port: u16, store: &str, options: &[&str]) -> Command {
+    let mut command = Command::new(plain());
+    command.args(["--http", "--http-port", &port.to_string(), "--sessions", "--response-profile", "structured"]).args(options);
+    command.env("PTC_RUNNER_MCP_SESSION_STORE", store).stdin(Stdio::null()).stdout(Stdio::null());
+    command
+}
+
+impl Drop for Replica {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+struct Client {
+    stream: BufReader<TcpStream>,
+    protocol_session: String,
+}
+
+impl Client {
+    fn send(&mut self, method: &str, params: &Value) {
+        let body = json!({ "jsonrpc": "2.0", "id": 1, "method": method, "params": params }).to_string();
+        let session = match self.protocol_session.as_str() {
+            "" => String::new(),
+            id => format!("Mcp-Session-Id: {id}\r\n"),
+        };
+        let head = format!(
+            "POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nAccept: application/json, text/event-stream\r\n\
+             Content-Length: {}\r\n{session}\r\n",
+            body.len()
+        );
+        self.stream.get_mut().write_all((head + &body).as_bytes()).expect("the server reads");
+    }
+
+    /// The protocol session that the answer names, and the answer.
+    fn receive(&mut self) -> (String, Value) {
+        let (mut length, mut session) = (0, String::new());
+        loop {
+            let mut line = String::new();
+            self.stream.read_line(&mut line).expect("the server answers");
+            match line.trim_end().split_once(": ") {
+                Some(("content-length", value)) => length = value.parse().expect("a length"),
+                Some(("mcp-session-id", value)) => value.clone_into(&mut session),
+                None if line.trim_end().is_empty() => break,
+                _ => {}
+            }
+        }
+        let mut body = vec![0; length];
+        self.stream.read_exact(&mut body).expect("a whole body");
+        (session, serde_json::from_slice(&body).expect("JSON"))
+    }
+
+    fn post(&mut self, method: &str, params: &Value) -> (String, Value) {
+        self.send(method, params);
+        self.receive()
+    }
+
+    fn data(&mut self, tool: &str, arguments: &Value) -> Value {
+        let (_, answer) = self.post("tools/call", &json!({ "name": tool, "arguments": arguments }));
+        answer.pointer("/result/structuredContent").unwrap_or_else(|| panic!("{tool}: {answer}")).clone()
+    }
+
+    fn open(&mut self) -> String {
+        let opened = self.data("lisp_session_start", &json!({ "title": "shared" }));
+        opened.get("session_id").and_then(Value::as_str).unwrap_or_else(|| panic!("{opened}")).to_owned()
+    }
+
+    fn eval(&mut self, session: &str, program: &str) -> Value {
+        self.data("lisp_session_eval", &json!({ "session_id": session, "program": program }))
+    }
+
+    /// The result of a program that has to run, as soon as the session is free.
+    fn result(&mut self, session: &str, program: &str) -> String {
+        let until = Instant::now() + PATIENCE;
+        loop {
+            let answer = self.eval(session, program);
+            match reason(&answer) {
+                "session_busy" | "busy" if Instant::now() < until => std::thread::sleep(Duration::from_millis(20)),
+                "" => return answer.get("result").and_then(Value::as_str).unwrap_or_default().to_owned(),
+                _ => panic!("{program}: {answer}"),
+            }
+        }
+    }
+
+    /// Has a program run, and waits until it does.
+    fn begin(&mut self, session: &str, program: &str, beside: &mut Client) {
+        let arguments = json!({ "session_id": session, "program": program });
+        self.send("tools/call", &json!({ "name": "lisp_session_eval", "arguments": arguments }));
+        wait_for(|| beside.status(session) == "running", "the evaluation");
+    }
+
+    fn status(&mut self, session: &str) -> String {
+        let all = self.data("lisp_session_list", &json!({}));
+        let all = all.get("sessions").and_then(Value::as_array).cloned().unwrap_or_default();
+        let own = all.into_iter().find(|each| each.get("session_id").and_then(Value::as_str) == Some(session));
+        own.and_then(|own| Some(own.get("eval_status")?.as_str()?.to_owned())).unwrap_or_default()
+    }
+}
+
+fn reason(answer: &Value) -> &str {
+    answer.get("reason").and_then(Value::as_str).unwrap_or_default()
+}
+
+fn message(answer: &Value) -> &str {
+    answer.get("message").and_then(Value::as_str).unwrap_or_default()
+}
+
+fn wait_for(mut done: impl FnMut() -> bool, what: &str) {
+    let until = Instant::now() + PATIENCE;
+    while !done() {
+        assert!(Instant::now() < until, "{what} is not there after {PATIENCE:?}");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+#[test]
+fn replicas_serve_one_owners_sessions_and_one_may_die() {
+    if !enabled("replicas_serve_one_owners_sessions_and_one_may_die") {
+        return;
+    }
+    let redis = Redis::start();
+    let options = ["--max-sessions-per-owner", "2", "--program-timeout-ms", "600000"];
+    let (one, two) = (Replica::start(&redis, &options), Replica::start(&redis, &options));
+    let (mut here, mut there) = (one.client(), two.client());
+    let id = here.open();
+    let defined =
+        here.eval(&id, "(def rate 3) (defn scaled [n] (* rate n)) (def add (let [five 5] #(+ five %))) (println \"made\")");
+    assert_eq!(defined.pointer("/memory/stored_keys"), Some(&json!(["add", "rate", "scaled"])), "{defined}");
+    assert_eq!(there.result(&id, "[(scaled 2) (add 2)]"), "user=> [6 7]");
+    assert_eq!(there.result(&id, "(def rate 10) *1"), "user=> [6 7]");
+    assert_eq!(here.result(&id, "[(scaled 2) (first *1)]"), "user=> [20 6]");
+    for client in [&mut here, &mut there] {
+        let seen = client.data("lisp_session_inspect", &json!({ "session_id": id, "view": "prints" }));
+        assert_eq!((seen.get("prints"), seen.pointer("/session/turn")), (Some(&json!(["made"])), Some(&json!(4))), "{seen}");
+        assert_eq!(seen.pointer("/session/title"), Some(&json!("shared")));
+    }
+    // What occupies memory occupies as much of it there.
+    let mut usage = |client: &mut Client| client.data("lisp_session_inspect", &json!({ "session_id": id }))["usage"].clone();
+    assert_eq!(usage(&mut here), usage(&mut there));
+    // A fault changes nothing, wherever it happens.
+    assert_eq!(reason(&there.eval(&id, "(def rate 0) (fail \"no\")")), "fail");
+    assert_eq!(here.result(&id, "rate"), "user=> 10");
+    // Caps count what all replicas have.
+    let second = there.open();
+    assert_eq!(reason(&here.data("lisp_session_start", &json!({}))), "session_limit_exceeded");
+    there.data("lisp_session_close", &json!({ "session_id": second }));
+    assert_eq!(reason(&here.eval(&second, "1")), "session_closed");
+    assert_eq!(reason(&here.eval("ptcs_unknown", "1")), "session_not_found");
+    let forgot = there.data("lisp_session_forget", &json!({ "session_id": id, "bindings": ["add"], "clear": ["prints"] }));
+    assert_eq!(forgot.get("stored_keys"), Some(&json!(["rate", "scaled"])));
+    assert_eq!(reason(&here.eval(&id, "(add 1)")), "runtime_error");
+    // The one that evaluates is killed; its right expires and the other goes on from where the session was.
+    here.begin(&id, "(def rate 1000) (loop [] (recur))", &mut there);
+    assert_eq!(reason(&there.eval(&id, "1")), "session_busy");
+    assert_eq!(reason(&there.data("lisp_session_forget", &json!({ "session_id": id, "clear": ["memory"] }))), "session_busy");
+    one.signal("-KILL");
+    assert_eq!(there.result(&id, "(scaled 2)"), "user=> 20");
+    drop(one);
+    let three = Replica::start(&redis, &options);
+    assert_eq!(three.client().result(&id, "(scaled 3)"), "user=> 30");
+    // No password anywhere, and nothing that a client could use as its own.
+    let keys = redis.cli(&["keys", "*"]);
+    assert!(keys.lines().all(|key| key.starts_with("ptc:plain:")) && !keys.contains("loopback"), "{keys}");
+}
+
+#[test]
+fn concurrent_evaluations_come_one_after_the_other() {
+    if !enabled("concurrent_evaluations_come_one_after_the_other") {
+        return;
+    }
+    let redis = Redis::start();
+    let replicas = [Replica::start(&redis, &[]), Replica::start(&redis, &[])];
+    let id = replicas[0].client().open();
+    replicas[0].client().result(&id, "(def n 0)");
+    let (clients, each) = (6, 20);
+    std::thread::scope(|scope| {
+        for at in 0..clients {
+            let (replica, id) = (&replicas[at % 2], &id);
+            scope.spawn(move || {
+                let mut client = replica.client();
+                for _ in 0..each {
+                    client.result(id, "(def n (inc n))");
+                }
+            });
+        }
+    });
+    assert_eq!(replicas[1].client().result(&id, "n"), format!("user=> {}", clients * each));
+}
+
+#[test]
+fn who_comes_too_late_is_fenced_off() {
+    if !enabled("who_comes_too_late_is_fenced_off") {
+        return;
+    }
+    let redis = Redis::start();
+    let options = ["--program-timeout-ms", "600000"];
+    let (one, two) = (Replica::start(&redis, &options), Replica::start(&redis, &options));
+    let (mut here, mut there) = (one.client(), two.client());
+    let id = here.open();
+    here.result(&id, "(def x :first)");
+    // Long enough that it still runs when its process is stopped; the rest of it runs when the process goes on.
+    here.begin(&id, "(def x :late) (loop [n 0] (if (< n 30000000) (recur (inc n)) n))", &mut there);
+    one.signal("-STOP");
+    assert_eq!(there.result(&id, "(def x :second) x"), "user=> :second");
+    one.signal("-CONT");
+    let (_, late) = here.receive();
+    let late = late.pointer("/result/structuredContent").cloned().unwrap_or_default();
+    assert_eq!(reason(&late), "session_store_unavailable", "{late}");
+    assert!(message(&late).contains("went on elsewhere"), "{late}");
+    assert_eq!(here.result(&id, "x"), "user=> :second");
+}
+
+#[test]
+fn sessions_end_by_age_and_by_idleness_in_the_store() {
+    if !enabled("sessions_end_by_age_and_by_idleness_in_the_store") {
+        return;
+    }
+    let redis = Redis::start();
+    let options = ["--session-ttl-ms", "4000", "--session-idle-timeout-ms", "1500", "--program-timeout-ms", "600000"];
+    let (one, two) = (Replica::start(&redis, &options), Replica::start(&redis, &options));
+    let (mut here, mut there) = (one.client(), two.client());
+    // Listing uses nothing, so that a session that is only listed dies as well.
+    let listed = here.open();
+    wait_for(|| there.status(&listed).is_empty(), "the end of an idle session");
+    assert_eq!(reason(&there.eval(&listed, "1")), "session_closed");
+    let used = here.open();
+    let mut turns = 0;
+    while reason(&there.eval(&used, "1")).is_empty() {
+        turns += 1;
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    assert!(turns > 1);
+    assert_eq!(reason(&here.eval(&used, "1")), "session_closed");
+    // An evaluation is use, however long it takes; age ends the session all the same, and nothing is kept of it.
+    let running = here.open();
+    here.begin(&running, "(loop [] (recur))", &mut there);
+    wait_for(|| there.status(&running).is_empty(), "the end of a session by age");
+    assert_eq!(redis.cli(&["keys", "*session:*"]).trim(), "");
+}
+
+#[test]
+fn a_store_that_goes_away_is_said_and_found_again() {
+    if !enabled("a_store_that_goes_away_is_said_and_found_again") {
+        return;
+    }
+    let mut redis = Redis::start();
+    let replica = Replica::start(&redis, &[]);
+    let mut client = replica.client();
+    let id = client.open();
+    client.result(&id, "(defn f [n] (* 2 n))");
+    assert!(replica.ready().starts_with("HTTP/1.1 200"));
+    redis.kill();
+    let failed = client.eval(&id, "(f 1)");
+    assert_eq!(reason(&failed), "session_store_unavailable", "{failed}");
+    assert!(message(&failed).contains("redis://127.0.0.1") && !failed.to_string().contains(PASSWORD), "{failed}");
+    for (tool, arguments) in
+        [("lisp_session_start", json!({})), ("lisp_session_list", json!({})), ("lisp_session_close", json!({ "session_id": id }))]
+    {
+        assert_eq!(reason(&client.data(tool, &arguments)), "session_store_unavailable", "{tool}");
+    }
+    let ready = replica.ready();
+    assert!(ready.starts_with("HTTP/1.1 503") && ready.contains("session_store_unavailable"), "{ready}");
+    let without = client.data("lisp_eval", &json!({ "program": "(+ 1 2)" }));
+    assert_eq!(without.get("result"), Some(&json!("user=> 3")), "what needs no session goes on");
+    // A server that starts meanwhile waits for its store.
+    let other = Replica::start(&redis, &[]);
+    assert!(other.ready().starts_with("HTTP/1.1 503"));
+    redis.restart();
+    for replica in [&replica, &other] {
+        wait_for(|| replica.ready().starts_with("HTTP/1.1 200"), "the store");
+        assert_eq!(replica.client().result(&id, "(f 21)"), "user=> 42");
+    }
+}
+
+#[test]
+fn what_cannot_be_stored_is_refused_at_once() {
+    if !enabled("what_cannot_be_stored_is_refused_at_once") {
+        return;
+    }
+    let redis = Redis::start();
+    let replica = Replica::start(&redis, &[]);
+    let mut client = replica.client();
+    let id = client.open();
+    client.result(&id, "(def x 1)");
+    for (program, holder) in [
+        ("(def x 2) (def xf (map inc)) nil", "`xf` holds a transducer"),
+        ("(def x 2) (def xs (range)) nil", "`xs` holds a sequence"),
+    ] {
+        let refused = client.eval(&id, program);
+        assert_eq!(reason(&refused), "session_not_storable", "{refused}");
+        assert!(message(&refused).starts_with(holder), "{refused}");
+    }
+    assert_eq!(client.result(&id, "x"), "user=> 1");
+}
+
+#[test]
+fn wrong_credentials_end_the_start_and_show_nothing() {
+    if !enabled("wrong_credentials_end_the_start_and_show_nothing") {
+        return;
+    }
+    let redis = Redis::start();
+    for credentials in ["", ":another-not-a-secret@", "nobody:another-not-a-secret@"] {
+        let ended = run(&mut replica(free_port(), &redis.url(credentials), &[]));
+        assert_eq!(ended.code, Some(2), "{credentials}: {}", ended.stderr);
+        assert!(
+            ended.stderr.contains("--session-store redis://127.0.0.1") && ended.stderr.contains("refuse"),
+            "{credentials}: {}",
+            ended.stderr
+        );
+        assert!(!ended.stderr.contains("another-not-a-secret"), "{}", ended.stderr);
+    }
+    for (url, complaint) in
+        [("rediss://127.0.0.1", "rediss:// is not spoken"), ("http://x:not-a-secret@y", "expected memory, or redis://")]
+    {
+        let ended = run(&mut replica(free_port(), url, &[]));
+        assert_eq!(ended.code, Some(2), "{url}");
+        assert!(ended.stderr.contains(complaint) && !ended.stderr.contains("not-a-secret"), "{}", ended.stderr);
+    }
+}
