@@ -5,19 +5,19 @@
 use ptc_compiler::config;
 use ptc_compiler::diag::Diagnostics;
 use ptc_compiler::lock::Lock;
-use ptc_compiler::render::{Manifest, Serve};
+use ptc_compiler::render::{Abilities, Manifest, Serve};
 use ptc_compiler::source::Sources;
 use ptc_compiler::{lower, render};
 
 /// `Cargo.toml` of a deployment with these entries of `upstreams`.
-fn manifest(upstreams: &str, serve: Serve) -> String {
+fn manifest(upstreams: &str, abilities: impl Into<Abilities>) -> String {
     let mut sources = Sources::default();
     let mut diagnostics = Diagnostics::default();
     let file = sources.add("upstreams.json", format!("{{\"upstreams\": {{{upstreams}}}}}"));
     let config = config::read(&sources, file, &mut diagnostics).unwrap();
     assert!(!diagnostics.has_errors(), "{:?}", diagnostics.sorted());
     let deployment = lower::deployment(&config, &Lock::default(), "gate", "sha256:0");
-    let files = render::files(&deployment, &Manifest::new("ptc-gate", &deployment, serve, "[profile.release]")).unwrap();
+    let files = render::files(&deployment, &Manifest::new("ptc-gate", &deployment, abilities, "[profile.release]")).unwrap();
     files.into_iter().find(|file| file.path == "Cargo.toml").unwrap().text
 }
 
@@ -42,13 +42,15 @@ fn only_http_upstreams_bring_the_http_client() {
 }
 
 #[test]
-fn a_binary_serves_what_it_was_built_for() {
-    for (serve, features) in [
-        (Serve::Stdio, "features = []"),
-        (Serve::Http, r#"features = ["http-server"]"#),
-        (Serve::Https, r#"features = ["https-server"]"#),
+fn a_binary_is_able_to_do_what_it_was_built_for() {
+    let shared = Abilities { session_redis: true, ..Serve::Http.into() };
+    for (abilities, features) in [
+        (Serve::Stdio.into(), "features = []"),
+        (Serve::Http.into(), r#"features = ["http-server"]"#),
+        (Serve::Https.into(), r#"features = ["https-server"]"#),
+        (shared, r#"features = ["http-server", "session-redis"]"#),
     ] {
-        let text = manifest("", serve);
+        let text = manifest("", abilities);
         assert!(text.contains(features), "{text}");
     }
 }

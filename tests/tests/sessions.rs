@@ -241,7 +241,7 @@ fn replicas_serve_one_owners_sessions_and_one_may_die() {
         assert_eq!(seen.pointer("/session/title"), Some(&json!("shared")));
     }
     // What occupies memory occupies as much of it there.
-    let mut usage = |client: &mut Client| client.data("lisp_session_inspect", &json!({ "session_id": id }))["usage"].clone();
+    let usage = |client: &mut Client| client.data("lisp_session_inspect", &json!({ "session_id": id }))["usage"].clone();
     assert_eq!(usage(&mut here), usage(&mut there));
     // A fault changes nothing, wherever it happens.
     assert_eq!(reason(&there.eval(&id, "(def rate 0) (fail \"no\")")), "fail");

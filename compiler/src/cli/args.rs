@@ -241,6 +241,10 @@ pub(crate) struct Build {
     #[arg(long, value_name = "WHERE", value_enum, default_value_t = ServeOn::Http, help_heading = "Build")]
     pub(crate) serve: ServeOn,
 
+    /// Where the binary can keep sessions; its flag of the same name says where it does
+    #[arg(long, value_name = "WHERE", value_enum, default_value_t = SessionStore::Memory, help_heading = "Build")]
+    pub(crate) session_store: SessionStore,
+
     /// Where the runtime's source comes from [default: this workspace where there is one, else the embedded copy]
     #[arg(long, value_name = "SOURCE", value_enum, help_heading = "Build")]
     pub(crate) runtime_source: Option<RuntimeSource>,
@@ -328,13 +332,24 @@ pub(crate) enum ServeOn {
     Https,
 }
 
-impl From<ServeOn> for render::Serve {
-    fn from(serve: ServeOn) -> Self {
-        match serve {
+/// `--session-store`
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum SessionStore {
+    /// In its memory only
+    Memory,
+    /// In Redis or Valkey too, which replicas share
+    Redis,
+}
+
+impl Build {
+    /// What the binary is able to do.
+    pub(crate) fn abilities(&self) -> render::Abilities {
+        let serve = match self.serve {
             ServeOn::Stdio => render::Serve::Stdio,
             ServeOn::Http => render::Serve::Http,
             ServeOn::Https => render::Serve::Https,
-        }
+        };
+        render::Abilities { serve, session_redis: self.session_store == SessionStore::Redis }
     }
 }
 

@@ -55,7 +55,7 @@ pub(crate) fn run(args: &Build, console: &Console) -> Result<Status, Failure> {
     let source = source?;
     let name = model.name.as_str();
     let output = args.output.clone().unwrap_or_else(|| source.default_output(name));
-    let generated = generate::generate(model, args.serve.into(), &source)?;
+    let generated = generate::generate(model, args.abilities(), &source)?;
     let progress =
         Progress::start(console, &format!("compiling {name}; the first deployment on a machine takes a minute or two"));
     let built = cargo::build(&generated.folder, &source, args, &progress);

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use ptc_compiler::ir::Deployment;
 use ptc_compiler::pinned;
-use ptc_compiler::render::{self, DEPENDENCIES, Manifest, Serve, toml_string};
+use ptc_compiler::render::{self, Abilities, DEPENDENCIES, Manifest, toml_string};
 
 use crate::source::Source;
 use crate::{Failure, files};
@@ -24,12 +24,12 @@ pub(crate) struct Generated {
 ///
 /// Its text depends on the deployment alone. What belongs to this machine, the place of the runtime, is in
 /// `.cargo/config.toml` of the crate.
-pub(crate) fn generate(deployment: &Deployment, serve: Serve, source: &Source) -> Result<Generated, Failure> {
+pub(crate) fn generate(deployment: &Deployment, abilities: impl Into<Abilities>, source: &Source) -> Result<Generated, Failure> {
     let package = package(&deployment.name);
     let crates = source.target.join("ptc/crates");
     let folder = crates.join(&package);
     let lock = exclusive(&crates.join(format!("{package}.lock")))?;
-    let manifest = Manifest::new(&*package, deployment, serve, &*source.profile);
+    let manifest = Manifest::new(&*package, deployment, abilities, &*source.profile);
     let rendered = render::files(deployment, &manifest).map_err(|error| Failure::new(error.to_string()))?;
     // Cargo takes out of the lock what this crate does not use and puts the crate in. The text that it started from stays
     // beside it, so that this happens once for each resolution; a manifest that needs more starts from it again. The lock is
@@ -85,6 +85,8 @@ mod tests {
     use std::collections::BTreeMap;
 
     use ptc_compiler::ir;
+
+    use ptc_compiler::render::Serve;
 
     use super::*;
 

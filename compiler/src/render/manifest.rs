@@ -15,6 +15,21 @@ pub enum Serve {
     Https,
 }
 
+/// What a binary is able to do beside what its upstreams need. What it does is chosen when it starts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Abilities {
+    /// What it can be a server on.
+    pub serve: Serve,
+    /// Whether its sessions can live in Redis.
+    pub session_redis: bool,
+}
+
+impl From<Serve> for Abilities {
+    fn from(serve: Serve) -> Abilities {
+        Abilities { serve, session_redis: false }
+    }
+}
+
 /// What the manifest needs to know. No path is in it: it is the same on every machine, and where the runtime lies is told to
 /// cargo beside it.
 #[derive(Debug, Clone)]
@@ -23,8 +38,8 @@ pub struct Manifest {
     pub package: String,
     /// Whether the runtime gets its HTTP client.
     pub http: bool,
-    /// Whether it gets its HTTP server.
-    pub serve: Serve,
+    /// What else it gets.
+    pub abilities: Abilities,
     /// The `[profile.release]` section, the same for every deployment.
     pub profile: String,
 }
@@ -34,17 +49,24 @@ pub const DEPENDENCIES: [(&str, &str); 2] = [("ptc-catalog", "runtime/catalog"),
 
 impl Manifest {
     /// The manifest of a deployment.
-    pub fn new(package: impl Into<String>, deployment: &Deployment, serve: Serve, profile: impl Into<String>) -> Self {
-        Manifest { package: package.into(), http: deployment.needs_http(), serve, profile: profile.into() }
+    pub fn new(
+        package: impl Into<String>,
+        deployment: &Deployment,
+        abilities: impl Into<Abilities>,
+        profile: impl Into<String>,
+    ) -> Self {
+        let (package, abilities, profile) = (package.into(), abilities.into(), profile.into());
+        Manifest { package, http: deployment.needs_http(), abilities, profile }
     }
 
     pub(super) fn view(&self) -> View {
-        let server = match self.serve {
+        let server = match self.abilities.serve {
             Serve::Stdio => None,
             Serve::Http => Some("\"http-server\""),
             Serve::Https => Some("\"https-server\""),
         };
-        let features: Vec<&str> = self.http.then_some("\"http\"").into_iter().chain(server).collect();
+        let store = self.abilities.session_redis.then_some("\"session-redis\"");
+        let features: Vec<&str> = self.http.then_some("\"http\"").into_iter().chain(server).chain(store).collect();
         View {
             compiler: crate::VERSION,
             package: toml_string(&self.package),

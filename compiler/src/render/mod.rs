@@ -18,7 +18,7 @@ use serde::Serialize;
 
 pub use args::args;
 pub use html::html;
-pub use manifest::{DEPENDENCIES, Manifest, Serve, toml_string};
+pub use manifest::{Abilities, DEPENDENCIES, Manifest, Serve, toml_string};
 
 use crate::ir::Deployment;
 
