@@ -3,12 +3,12 @@
 use std::fmt;
 use std::io;
 use std::path::PathBuf;
-use std::sync::{Arc, mpsc};
+use std::sync::{Arc, Mutex, PoisonError, mpsc};
 
 use ptc_catalog::{Catalog, Deployment};
 use ptc_lisp::host::Host;
 use ptc_lisp::limits::{Cancel, Limits};
-use ptc_lisp::signature::{Findings, underscored};
+use ptc_lisp::signature::{Checked, Findings, underscored};
 use ptc_lisp::{Bindings, Value, print};
 use tokio::runtime::Handle;
 use tokio::sync::oneshot;
@@ -202,7 +202,8 @@ impl Engine {
         let evaluator = Arc::clone(&self.evaluator);
         let (redactor, kept) = (self.redactor.clone(), self.redactor.clone());
         let calls: Arc<Calls> = Arc::default();
-        let app = App { tools: Arc::clone(&self.tools), handle: self.handle.clone(), calls: Arc::clone(&calls), request };
+        let (tools, handle) = (Arc::clone(&self.tools), self.handle.clone());
+        let app = App { tools, handle, calls: Arc::clone(&calls), warnings: Mutex::default(), request };
         self.pool.spawn(
             move || {
                 let Request { call, past, cancel, .. } = &app.request;
@@ -214,11 +215,13 @@ impl Engine {
                     evaluation.bindings = past.bindings.clone();
                     evaluation.value = None;
                 }
-                (evaluation, results)
+                let warnings = std::mem::take(&mut *app.warnings.lock().unwrap_or_else(PoisonError::into_inner));
+                (evaluation, results, warnings)
             },
             move |result| {
-                let (evaluation, results) = result.unwrap_or_else(|panicked| (Evaluation::panicked(&panicked), Vec::new()));
-                done(Answer { evaluation, tool_calls: calls.list(), results, redactor: Some(kept) });
+                let (evaluation, results, warnings) =
+                    result.unwrap_or_else(|panicked| (Evaluation::panicked(&panicked), Vec::new(), Vec::new()));
+                done(Answer { evaluation, tool_calls: calls.list(), warnings, results, redactor: Some(kept) });
             },
         );
     }
@@ -243,6 +246,7 @@ struct App {
     tools: Arc<[Tool]>,
     handle: Handle,
     calls: Arc<Calls>,
+    warnings: Mutex<Vec<String>>,
     request: Request,
 }
 
@@ -255,7 +259,9 @@ impl Around for App {
         let Some((signature, mode)) = &self.request.signature else { return Ok(context) };
         let given = context.unwrap_or_else(|| Value::map([]));
         let checked = signature.check_arguments(&given, *mode);
-        checked.map(|checked| Some(checked.value)).map_err(|findings| failure(Reason::ArgsError, "context", &findings))
+        checked
+            .map(|checked| Some(self.noted("context", checked)))
+            .map_err(|findings| failure(Reason::ArgsError, "context", &findings))
     }
 
     fn host(&self, upstreams: &Arc<ProgramHost>) -> Arc<dyn Host> {
@@ -265,6 +271,13 @@ impl Around for App {
 }
 
 impl App {
+    /// The checked value; its warnings are kept for the answer.
+    fn noted(&self, what: &str, checked: Checked) -> Value {
+        let mut warnings = self.warnings.lock().unwrap_or_else(PoisonError::into_inner);
+        warnings.extend(checked.warnings.iter().map(|warning| format!("{what}: {warning}")));
+        checked.value
+    }
+
     /// Holds the result to the signature of the request.
     fn check_result(&self, evaluation: &mut Evaluation, redactor: &Redactor) {
         let (Some((signature, mode)), Some(value), Ok(_)) = (&self.request.signature, &evaluation.value, &evaluation.outcome)
@@ -276,10 +289,10 @@ impl App {
             why.message = redactor.redact_string(why.message);
             why
         });
-        let checked = checked.and_then(|checked| match to_json_value(&checked.value) {
+        let checked = checked.map(|checked| self.noted("return", checked)).and_then(|value| match to_json_value(&value) {
             Ok(json) => {
-                let print::Preview { text, truncated, .. } = print::preview(&checked.value, 512);
-                let preview = Preview { text: redactor.redact_string(text), truncated, nil: checked.value.is_nil() };
+                let print::Preview { text, truncated, .. } = print::preview(&value, 512);
+                let preview = Preview { text: redactor.redact_string(text), truncated, nil: value.is_nil() };
                 Ok(Validated { json: redactor.redact_string(json.get().to_owned()), preview })
             }
             Err(why) => Err(Failure::plain(Reason::ValidationError, format!("return: {why}"))),
@@ -301,6 +314,8 @@ pub struct Answer {
     pub evaluation: Evaluation,
     /// Calls of own tools, in order of their start.
     pub tool_calls: Vec<ToolCall>,
+    /// What the signature of the request had coerced or let pass, such as `context: limit: coerced string "10" to int`.
+    pub warnings: Vec<String>,
     /// Values of earlier answers, newest first.
     pub(super) results: Vec<Value>,
     redactor: Option<Redactor>,
@@ -309,7 +324,13 @@ pub struct Answer {
 impl Answer {
     fn lost() -> Answer {
         let failure = Failure::plain(Reason::RuntimeError, "internal_error: the evaluation's thread was lost");
-        Answer { evaluation: Evaluation::refused(failure), tool_calls: Vec::new(), results: Vec::new(), redactor: None }
+        Answer {
+            evaluation: Evaluation::refused(failure),
+            tool_calls: Vec::new(),
+            warnings: Vec::new(),
+            results: Vec::new(),
+            redactor: None,
+        }
     }
 
     /// The value itself, or why there is none.
@@ -362,6 +383,7 @@ impl fmt::Debug for Answer {
         f.debug_struct("Answer")
             .field("evaluation", &self.evaluation)
             .field("tool_calls", &self.tool_calls)
+            .field("warnings", &self.warnings)
             .finish_non_exhaustive()
     }
 }

@@ -189,6 +189,7 @@ fn a_request_may_have_a_signature() {
     };
     let answer = run("{:count (inc data/limit) :states [:open]}", json!({ "limit": "10" }), Mode::Enabled);
     assert_eq!(answer.validated(), Some(r#"{"count":11,"states":["open"]}"#));
+    assert_eq!(answer.warnings, ["context: limit: coerced string \"10\" to int"]);
     let instant = json!({ "limit": 1, "since": "1970-01-01T00:00:01Z" });
     let answer = run("{:count (.getTime data/since) :states []}", instant.clone(), Mode::Enabled);
     assert_eq!(answer.validated(), Some(r#"{"count":1000,"states":[]}"#));

@@ -178,3 +178,73 @@ fn typed_results() {
     let error = parse_signature("not a signature").unwrap_err();
     assert_eq!(error.position.unwrap().column, 1);
 }
+
+#[test]
+fn a_validator_and_a_signature_agree() {
+    const VALUES: &[&str] = &[
+        "null",
+        "true",
+        "7",
+        "-0.5",
+        "3.0",
+        "12345678901234567890",
+        r#""x""#,
+        r#""""#,
+        "[]",
+        "[1]",
+        "[1, 2.5]",
+        "[null]",
+        r#"["a"]"#,
+        "{}",
+        r#"{"id": 1}"#,
+        r#"{"id": "1"}"#,
+        r#"{"id": null}"#,
+        r#"{"id": 1, "name": null}"#,
+        r#"{"id": 1, "name": "x", "more": []}"#,
+        r#"{"rows": [{"id": 1}, {"id": 2}]}"#,
+        r#"{"rows": [{"id": 1}, {}]}"#,
+        r#"{"rows": [[1]]}"#,
+    ];
+    let types = [
+        ":string",
+        ":int",
+        ":int?",
+        ":float",
+        ":bool",
+        ":any",
+        ":any?",
+        ":map",
+        ":map?",
+        "[:int]",
+        "[:float?]",
+        "[:any]",
+        "{}",
+        "{id :int}",
+        "{id :int?}",
+        "{id :any, name :string?}",
+        "{rows [{id :int}]}",
+        "{rows [{id :int}]?}",
+        "[[:int]?]?",
+    ];
+    let mut agreed = (0, 0);
+    for text in types {
+        let mut of = parse_signature(text).unwrap().output;
+        for closed in [false, true] {
+            if let ptc_lisp::signature::Type::Fields { closed: is, .. } = &mut of {
+                *is = closed;
+            }
+            let schema = ptc_runtime::schema::Schema::compile(&of.to_json_schema()).unwrap();
+            for json in VALUES {
+                let value = ptc_lisp::json::decode(json.as_bytes()).unwrap();
+                let theirs = schema.validate(&value, &|| false).unwrap().mismatches.is_empty();
+                // JSON Schema counts 3.0 among the integers; a program that computes with it does not.
+                let double = matches!(*json, "3.0");
+                if !double {
+                    assert_eq!(of.validate(&value).is_ok(), theirs, "{text} closed: {closed} {json}");
+                }
+                if theirs { agreed.0 += 1 } else { agreed.1 += 1 }
+            }
+        }
+    }
+    assert!(agreed.0 > 100 && agreed.1 > 100, "{agreed:?}");
+}
