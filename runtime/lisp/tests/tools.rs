@@ -16,7 +16,7 @@ impl Host for Echo {
 
     fn submit_tool(&self, tool: &str, args: &Value) -> Result<Ticket, Fault> {
         let reply = match tool {
-            "echo" => Reply::Json(format!("[\"{tool}\", {}]", ptc_lisp::json::encode(args, 10_000).unwrap()).into()),
+            "echo" => Reply::Json(format!("[\"{tool}\", {}]", ptc_lisp::json::encode(args, 10_000).unwrap_or_default()).into()),
             "get_one" => Reply::Text("one".into()),
             "nothing" => Reply::None,
             "broken" => Reply::Json(b"{".to_vec()),
