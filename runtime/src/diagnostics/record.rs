@@ -220,7 +220,10 @@ impl Record {
         let texts = self.request_id.len() + message + prints + texts;
         let payloads = self.program.iter().chain(&self.context);
         #[cfg(feature = "agentic")]
-        let payloads = payloads.chain(self.task.as_ref().map(|told| &told.task));
+        let payloads = payloads.chain(self.task.iter().flat_map(|told| {
+            // With the words of prompts and completions, where those are kept.
+            std::iter::once(&told.task).chain(told.spans.iter().flat_map(|span| span.values()))
+        }));
         let payloads = payloads.map(weight).sum::<usize>();
         size_of::<Record>() + texts + payloads + calls.sum::<usize>()
     }
@@ -233,6 +236,11 @@ impl Record {
         let texts = texts.chain(self.task.as_mut().map(|told| &mut told.task));
         for text in texts.filter_map(Value::as_object_mut) {
             text.remove("text");
+        }
+        #[cfg(feature = "agentic")]
+        for span in self.task.iter_mut().flat_map(|told| &mut told.spans) {
+            span.remove("prompt");
+            span.remove("completion");
         }
         (self.context, self.result, self.feedback) = (None, None, None);
         self.prints = Vec::new();
