@@ -1,10 +1,11 @@
 //! A listening server of this crate beside a bare echo on the same HTTP library, over loopback, in one run: round trips on a kept
-//! connection, throughput of several, resident memory with 2,000 sessions. Machines differ; the ratios are what counts.
+//! connection, throughput of several, a client that does not read, resident memory with 2,000 sessions. Machines differ; the ratios are what counts.
 //! `cargo bench -p ptc-runtime --bench http`
 #![expect(clippy::print_stdout, reason = "figures are what it is for")]
 #![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a benchmark stops where anything is wrong")]
 
 mod figures;
+mod flood;
 
 use std::convert::Infallible;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -19,6 +20,7 @@ use hyper_util::rt::TokioIo;
 use ptc_catalog::{Catalog, Deployment};
 
 use figures::{quantiles, resident_kib};
+use flood::flood;
 
 static DEPLOYMENT: Deployment =
     Deployment { name: "bench", compiler: "none", config_digest: "", credentials: &[], catalog: &Catalog::EMPTY, programs: &[] };
@@ -111,10 +113,19 @@ impl Drop for Site {
 impl Client {
     /// Sends a body; the session that the answer names, and the answer.
     fn ask(&mut self, body: &str) -> (String, String) {
+        let request = self.request(body);
+        self.stream.get_mut().write_all(request.as_bytes()).unwrap();
+        self.receive()
+    }
+
+    fn request(&self, body: &str) -> String {
         let session = if self.session.is_empty() { String::new() } else { format!("Mcp-Session-Id: {}\r\n", self.session) };
         let length = body.len();
         let head = format!("POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Length: {length}\r\n{session}\r\n");
-        self.stream.get_mut().write_all((head + body).as_bytes()).unwrap();
+        head + body
+    }
+
+    fn receive(&mut self) -> (String, String) {
         let (mut length, mut session) = (0, String::new());
         loop {
             let mut line = String::new();
@@ -170,6 +181,12 @@ fn measure() -> ExitCode {
         rates.push(rate);
     }
     println!(" ratio  of the echo's rate      {:>9.2}", rates[1] / rates[0]);
+    let site = Site::start("serve");
+    let mut client = site.client();
+    let (input, request) = (client.stream.get_ref().try_clone().unwrap(), client.request(CALL));
+    let unread = flood(&site.child, input, request.as_bytes(), || assert!(client.receive().1.contains("user=> 3")));
+    println!(" serve  does not read            {unread}");
+    drop((client, site));
     let site = Site::start("serve");
     let idle = resident_kib(&site.child);
     for _ in 0..SESSIONS {

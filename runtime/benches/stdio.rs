@@ -1,9 +1,10 @@
 //! A server of this crate beside a bare echo loop of the same framing, over pipes, in one run: start, resident memory, round trips,
-//! pipelined throughput. Machines differ; the ratios are what counts. `cargo bench -p ptc-runtime --bench stdio`
+//! pipelined throughput, a client that does not read. Machines differ; the ratios are what counts. `cargo bench -p ptc-runtime --bench stdio`
 #![expect(clippy::print_stdout, reason = "figures are what it is for")]
 #![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a benchmark stops where anything is wrong")]
 
 mod figures;
+mod flood;
 
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, ChildStdin, ChildStdout, Command, ExitCode, Stdio};
@@ -12,6 +13,7 @@ use std::time::{Duration, Instant};
 use ptc_catalog::{Catalog, Deployment};
 
 use figures::{quantiles, resident_kib};
+use flood::flood;
 
 static DEPLOYMENT: Deployment =
     Deployment { name: "bench", compiler: "none", config_digest: "", credentials: &[], catalog: &Catalog::EMPTY, programs: &[] };
@@ -108,6 +110,15 @@ fn measure() -> ExitCode {
         println!("{role:>6}  8 outstanding           {rate:>9.0} /s");
         println!("{role:>6}  resident                {idle} KiB idle, {} KiB after {} calls", resident_kib(&peer.child), 100_000);
     }
+    let mut peer = Peer::start("serve");
+    peer.send(INITIALIZE);
+    peer.receive();
+    let Peer { child, input, output, line } = &mut peer;
+    let unread = flood(child, input, call(1).as_bytes(), || {
+        line.clear();
+        assert!(output.read_line(line).unwrap() > 0, "the server ended");
+    });
+    println!(" serve  does not read            {unread}");
     let context = context();
     let mut decodes: Vec<Duration> = (0..10).map(|_| decode(&context)).collect();
     println!("  alone  decoding {:.1} MB        {}", context.len() as f64 / 1e6, quantiles(&mut decodes));
