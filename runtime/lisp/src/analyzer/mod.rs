@@ -311,6 +311,10 @@ impl<'s> Analyzer<'s> {
                     let args = self.exprs(args)?;
                     return Ok(Ir::new(span, builtin_call(row, args)));
                 }
+                // `(Long/MAX_VALUE)` reads a static field, as `Long/MAX_VALUE` does.
+                if args.is_empty() && matches!(f, Op::Const(_)) && name.contains('/') && names::constant(name).is_some() {
+                    return Ok(Ir::new(span, f));
+                }
                 Ir::new(head.span, f)
             }
             None => self.expr(head, false)?,

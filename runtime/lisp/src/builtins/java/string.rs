@@ -8,7 +8,7 @@ use crate::machine::{Machine, Raised};
 
 rows! { "java.lang.String":
     ".contains" ["[s part]"] contains, "Whether part is in a string, or an item of a vector." { "(.contains \"hello\" \"ell\")" => "true", "(.contains [1 2] 2)" => "true" };
-    ".startsWith" ["[s prefix]"] starts_with, "Whether s begins with prefix." { "(.startsWith \"hello\" \"he\")" => "true" };
+    ".startsWith" ["[s prefix]", "[s prefix from]"] starts_with, "Whether s, from an index on, begins with prefix." { "(.startsWith \"hello\" \"he\")" => "true", "(.startsWith \"hello\" \"l\" 2)" => "true" };
     ".endsWith" ["[s suffix]"] ends_with, "Whether s ends with suffix." { "(.endsWith \"hello\" \"lo\")" => "true" };
     ".indexOf" ["[s part]", "[s part from]"] index_of, "The index of the first occurrence in a string, or of an item of a vector; -1 if there is none." { "(.indexOf \"hello\" \"l\")" => "2", "(.indexOf \"hello\" \"x\")" => "-1", "(.indexOf [:a :b] :b)" => "1" };
     ".lastIndexOf" ["[s part]", "[s part from]"] last_index_of, "The index of the last occurrence in a string, or of an item of a vector; -1 if there is none." { "(.lastIndexOf \"hello\" \"l\")" => "3" };
@@ -62,8 +62,12 @@ fn contains(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
 }
 
 fn starts_with(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
-    let (subject, part) = two(m, ".startsWith", args)?;
-    Ok(Value::bool(subject.starts_with(part)))
+    let from = if args.len() > 2 { int(m, ".startsWith", args, 2)? } else { 0 };
+    let (_, part) = two(m, ".startsWith", args)?;
+    let subject = text(m, ".startsWith", args, 0)?;
+    let start = usize::try_from(from).ok().and_then(|from| subject.offset(from));
+    let rest = start.and_then(|start| subject.as_str().get(start..));
+    Ok(Value::bool(rest.is_some_and(|rest| rest.starts_with(part))))
 }
 
 fn ends_with(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
@@ -81,10 +85,21 @@ fn position(m: &mut Machine, args: &mut [Value], last: bool) -> Result<Option<i6
     Ok(Some(if last { found.last() } else { found.next() }.unwrap_or(-1)))
 }
 
+/// Puts the character in the place of its code, which Java takes for a part of a text as well.
+fn code_to_text(args: &mut [Value]) {
+    if let Some(part @ Value::Int(_)) = args.get_mut(1)
+        && let Value::Int(code) = *part
+        && let Some(c) = u32::try_from(code).ok().and_then(char::from_u32)
+    {
+        *part = Value::string(c.encode_utf8(&mut [0; 4]));
+    }
+}
+
 fn index_of(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
     if let Some(found) = position(m, args, false)? {
         return Ok(Value::Int(found));
     }
+    code_to_text(args);
     let from = if args.len() > 2 { int(m, ".indexOf", args, 2)? } else { 0 };
     let (_, part) = two(m, ".indexOf", args)?;
     let subject = text(m, ".indexOf", args, 0)?;
@@ -95,6 +110,7 @@ fn last_index_of(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
     if let Some(found) = position(m, args, true)? {
         return Ok(Value::Int(found));
     }
+    code_to_text(args);
     let from = if args.len() > 2 { int(m, ".lastIndexOf", args, 2)? } else { i64::MAX };
     let (_, part) = two(m, ".lastIndexOf", args)?;
     let subject = text(m, ".lastIndexOf", args, 0)?;
