@@ -31,7 +31,7 @@ mod near;
 mod output;
 
 use ptc_catalog::{Catalog, Tool};
-use ptc_lisp::{Error, ErrorKind, Program, Span, ToolCallSite};
+use ptc_lisp::{Error, ErrorKind, Program, Span, ToolCallSite, sorting};
 
 pub use cost::{Cost, Effects};
 pub use near::near_name;
@@ -126,7 +126,7 @@ pub fn check(program: &Program, catalog: &Catalog) -> Vec<Finding> {
 pub fn review(program: &Program, catalog: &Catalog) -> Review {
     let mut findings = check(program, catalog);
     flow::follow(program, catalog, &mut findings);
-    findings.sort_by_key(|finding| finding.span);
+    sorting::by_key(&mut findings, |finding| finding.span);
     Review { findings, cost: cost::of(program, catalog) }
 }
 

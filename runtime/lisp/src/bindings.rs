@@ -5,6 +5,7 @@ use std::sync::Arc;
 use crate::Value;
 use crate::eval::Globals;
 use crate::ir::Source;
+use crate::sorting;
 use crate::value::{each_distinct, footprint};
 
 /// Names with their values, as `def` and `defn` left them. A clone is independent of its original; values are shared.
@@ -45,7 +46,7 @@ impl Bindings {
     /// Every name that has a value, in alphabetical order.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &Value)> {
         let mut all: Vec<(&str, &Value)> = self.places().filter_map(|(name, value)| Some((name, value?))).collect();
-        all.sort_unstable_by_key(|(name, _)| *name);
+        sorting::by(&mut all, |a, b| a.0.cmp(b.0));
         all.into_iter()
     }
 

@@ -50,6 +50,8 @@ mod program;
 pub mod reader;
 mod run;
 pub mod signature;
+#[doc(hidden)]
+pub mod sorting;
 pub mod special;
 pub mod temporal;
 pub mod value;

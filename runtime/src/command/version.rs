@@ -1,7 +1,7 @@
 //! `version`: what the binary was built from.
 
 use ptc_catalog::Deployment;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 /// The key of [`digests`] in `_meta` of an answer.
 pub(crate) const META_KEY: &str = "ptc-compile/build";
@@ -34,11 +34,13 @@ pub(crate) fn digests(deployment: &'static Deployment) -> Value {
         ("compiler_digest", compiler(deployment).1.map(|digest| format!("sha256:{digest}")).unwrap_or_default()),
         ("runtime_digest", crate::DIGEST.to_owned()),
     ];
-    parts
-        .into_iter()
-        .filter(|(_, digest)| !digest.is_empty())
-        .map(|(name, digest)| (name.to_owned(), Value::from(digest)))
-        .collect()
+    let mut told = Map::new();
+    for (name, digest) in parts {
+        if !digest.is_empty() {
+            told.insert(name.to_owned(), digest.into());
+        }
+    }
+    told.into()
 }
 
 /// The compiler's version, and the digest that stands behind it as build metadata.

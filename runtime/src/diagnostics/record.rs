@@ -346,5 +346,7 @@ fn shape(context: &str, redactor: &Redactor) -> Value {
         };
         (redactor.redact_str(name).into_owned(), json!({ "type": kind, "count": count }))
     };
-    Value::Object(members.iter().take(MOST_KEYS).map(row).collect())
+    let mut rows = Map::new();
+    rows.extend(members.iter().take(MOST_KEYS).map(row));
+    rows.into()
 }

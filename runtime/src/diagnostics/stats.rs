@@ -1,6 +1,7 @@
 //! What calls come to.
 
 use litemap::LiteMap;
+use ptc_lisp::sorting;
 use serde_json::{Map, Value, json};
 
 use super::record::{Outcome, Record};
@@ -18,10 +19,11 @@ pub fn of(records: &[&Record], with_upstreams: bool) -> Map<String, Value> {
             *reasons.entry(reason).or_default() += 1;
         }
     }
-    let by_tool: Map<String, Value> = by_tool.into_iter().map(|(tool, records)| (tool.to_owned(), of_tool(&records))).collect();
+    let mut tools = Map::new();
+    tools.extend(by_tool.into_iter().map(|(tool, records)| (tool.to_owned(), of_tool(&records))));
     let times = records.iter().map(|record| record.at);
     let mut shown = Map::new();
-    shown.insert("by_tool".into(), by_tool.into());
+    shown.insert("by_tool".into(), tools.into());
     shown.insert("errors".into(), json!({ "by_reason": reasons }));
     let (from, to) = (times.clone().min().map(|at| at.to_string()), times.max().map(|at| at.to_string()));
     shown.insert("window".into(), json!({ "from": from, "to": to, "calls": records.len() }));
@@ -35,7 +37,7 @@ pub fn of(records: &[&Record], with_upstreams: bool) -> Map<String, Value> {
 fn of_tool(records: &[&Record]) -> Value {
     let errors = records.iter().filter(|record| matches!(record.outcome, Outcome::Error { .. })).count();
     let mut durations: Vec<u64> = records.iter().map(|record| record.duration_ms()).collect();
-    durations.sort_unstable();
+    sorting::by(&mut durations, Ord::cmp);
     let duration_ms = json!({
         "p50": percentile(&durations, 50), "p95": percentile(&durations, 95), "max": durations.last(),
     });
@@ -61,10 +63,10 @@ fn upstream_calls(records: &[&Record]) -> Value {
             }
         }
     }
-    let by_server: Map<String, Value> = servers
-        .into_iter()
-        .map(|(name, (total, failed))| (name.to_owned(), json!({ "total": total, "ok": total - failed, "error": failed })))
-        .collect();
+    let mut by_server = Map::new();
+    for (name, (total, failed)) in servers {
+        by_server.insert(name.to_owned(), json!({ "total": total, "ok": total - failed, "error": failed }));
+    }
     json!({ "total": calls.len(), "ok": ok, "by_reason": reasons, "by_server": by_server })
 }
 
@@ -73,7 +75,7 @@ fn payload_reduction(records: &[&Record]) -> Value {
     let sum = |of: fn(&crate::profile::metrics::Metrics) -> u64| with.iter().map(|(_, metrics)| of(metrics)).sum::<u64>();
     let (fetched, shown) = (sum(|m| m.upstream_result_bytes), sum(|m| m.final_result_bytes));
     let mut ratios: Vec<_> = with.iter().filter_map(|(record, m)| Some((m.payload_reduction_ratio?, *record, *m))).collect();
-    ratios.sort_by(|a, b| a.0.total_cmp(&b.0));
+    sorting::by(&mut ratios, |a, b| a.0.total_cmp(&b.0));
     let sorted: Vec<f64> = ratios.iter().map(|(ratio, ..)| *ratio).collect();
     let weighted = (fetched > 0 && shown > 0).then(|| rounded(fetched as f64 / shown as f64, 2.0));
     let top: Vec<Value> = ratios

@@ -13,6 +13,7 @@ use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
+use ptc_lisp::sorting;
 use serde_json::{Map, Value, json};
 
 use super::milliseconds;
@@ -43,7 +44,7 @@ impl Traces {
         let names = entries.filter_map(|entry| entry.file_name().into_string().ok());
         let mut names: Vec<String> = names.filter(|name| name.starts_with(PREFIX) && name.ends_with(SUFFIX)).collect();
         // They begin with their time.
-        names.sort_unstable();
+        sorting::by(&mut names, Ord::cmp);
         Traces { folder: folder.to_owned(), most, files: Mutex::new(names.into()), next: AtomicU64::new(0) }
     }
 

@@ -4,10 +4,12 @@
 //! all words of the query in a text at once, and where it finds one, the letters around it tell whether a word begins and ends there.
 //! That reads the megabyte of 5,000 tools in the time that building an index takes for a hundred.
 
+use std::cmp::Reverse;
 use std::collections::BTreeSet;
 
 use aho_corasick::{AhoCorasick, MatchKind};
 use ptc_catalog::{Catalog, Tool, Upstream};
+use ptc_lisp::sorting;
 
 /// Scores of a word that is the query's, starts with it, holds it; and what a name adds.
 const EXACT: u32 = 10;
@@ -20,15 +22,16 @@ pub(crate) fn search(catalog: &'static Catalog, words: &Words, limit: usize) -> 
     // Tools come in the order of the catalog, which breaks ties.
     let scored = catalog.tools().map(|(upstream, tool)| (words.score(upstream, tool), upstream, tool));
     let mut found: Vec<_> = scored.filter(|(score, ..)| *score > 0).collect();
-    found.sort_by_key(|(score, ..)| std::cmp::Reverse(*score));
+    sorting::by_key(&mut found, |(score, ..)| Reverse(*score));
     found.into_iter().take(limit).map(|(_, upstream, tool)| (upstream, tool)).collect()
 }
 
 /// All upstreams, best match of name and description first, then by name.
 pub(crate) fn upstreams(catalog: &'static Catalog, words: &Words) -> Vec<&'static Upstream> {
-    let mut found: Vec<&'static Upstream> = catalog.upstreams.iter().collect();
-    found.sort_by_cached_key(|upstream| std::cmp::Reverse(words.score_of(&[upstream.name], &[upstream.description])));
-    found
+    let score = |upstream: &Upstream| words.score_of(&[upstream.name], &[upstream.description]);
+    let mut found: Vec<_> = catalog.upstreams.iter().map(|upstream| (score(upstream), upstream)).collect();
+    sorting::by_key(&mut found, |(score, _)| Reverse(*score));
+    found.into_iter().map(|(_, upstream)| upstream).collect()
 }
 
 /// The words of a query.

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use litemap::LiteMap;
 use ptc_catalog::{Type, Types};
 use ptc_check::near_name;
-use ptc_lisp::{Kind, Value};
+use ptc_lisp::{Kind, Value, sorting};
 use regex::{Regex, RegexBuilder};
 
 use super::check::{Bound, Check, Id, Node, Properties, Size};
@@ -173,7 +173,7 @@ impl<'v> Compiler<'v> {
             };
             checks.extend(read(self, &place, given)?);
         }
-        checks.sort_by_key(Check::asks_what_was_evaluated);
+        sorting::by_key(&mut checks, Check::asks_what_was_evaluated);
         Ok(Node::All(checks))
     }
 
@@ -351,7 +351,7 @@ fn properties(compiler: &mut Compiler<'_>, at: &Place<'_>, _: &Value) -> Result<
     let mut found = Properties::default();
     if let Some(value) = given("properties") {
         found.named = compiler.named(&place("properties"), value)?;
-        found.named.sort();
+        sorting::by(&mut found.named, Ord::cmp);
     }
     if let Some(value) = given("patternProperties") {
         let place = place("patternProperties");

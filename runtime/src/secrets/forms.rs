@@ -3,6 +3,7 @@
 use base64::Engine;
 use base64::engine::general_purpose::{STANDARD, URL_SAFE};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
+use ptc_lisp::sorting;
 use zeroize::Zeroize;
 
 /// Shortest encoded fragment that is looked for: shorter ones are found in ordinary text.
@@ -32,7 +33,7 @@ pub(super) fn of(secret: &str) -> Vec<String> {
         forms.extend((0..3).map(|offset| base64_core(engine, secret.as_bytes(), offset)));
     }
     forms.retain(|form| form == secret || form.len() >= MIN_FRAGMENT);
-    forms.sort_unstable();
+    sorting::by(&mut forms, Ord::cmp);
     forms.dedup();
     forms
 }

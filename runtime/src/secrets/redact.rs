@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use aho_corasick::{AhoCorasick, MatchKind};
 use memchr::{memchr, memchr2};
+use ptc_lisp::sorting;
 use zeroize::Zeroizing;
 
 use super::{MIN_SECRET_CHARS, forms};
@@ -37,7 +38,7 @@ impl Redactor {
     }
 
     fn of_forms(mut all: Vec<String>) -> Redactor {
-        all.sort_unstable();
+        sorting::by(&mut all, Ord::cmp);
         all.dedup();
         if all.is_empty() {
             return Redactor::none();

@@ -264,8 +264,9 @@ fn refused_by_session(redactor: &Redactor, watch: Option<Watch>, fault: &session
 fn data_fault(redactor: &Redactor, reason: &str, message: &str, era: Era) -> String {
     let message = redactor.redact_str(message).into_owned();
     let members = [("status", "error"), ("reason", reason), ("message", &message), ("feedback", &message)];
-    let members = members.into_iter().map(|(name, text)| (name.to_owned(), serde_json::Value::from(text))).collect();
-    answer::data_result(&members, true, era)
+    let mut told = serde_json::Map::new();
+    told.extend(members.into_iter().map(|(name, text)| (name.to_owned(), text.into())));
+    answer::data_result(&told, true, era)
 }
 
 impl Ground {

@@ -1,6 +1,6 @@
 //! What `lisp_session_inspect` shows. Texts are for a model: names and shapes first, values only as previews.
 
-use ptc_lisp::{Kind, Value, print};
+use ptc_lisp::{Kind, Value, print, sorting};
 use serde_json::{Map, Value as Json, json};
 
 use super::Kept;
@@ -78,7 +78,7 @@ impl View {
                 put("usage", json!(kept.usage()));
                 let mut largest: Vec<(usize, &str)> =
                     kept.bindings.iter().map(|(name, value)| (value.heap_bytes(), name)).collect();
-                largest.sort_by(|a, b| b.0.cmp(&a.0).then_with(|| a.1.cmp(b.1)));
+                sorting::by(&mut largest, |a, b| b.0.cmp(&a.0).then_with(|| a.1.cmp(b.1)));
                 let largest = largest.into_iter().take(SHOWN).map(|(bytes, name)| json!({ "name": name, "bytes": bytes }));
                 put("top_bindings", largest.collect());
                 format!("{} of {} bytes of bindings", kept.bindings.bytes(), limits.max_memory_bytes)

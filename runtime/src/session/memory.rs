@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use jiff::{SignedDuration, Timestamp};
 use litemap::LiteMap;
+use ptc_lisp::sorting;
 
 use super::store::{Ending, Metadata, Store, Turn};
 use super::{Fault, Kept, SessionLimits};
@@ -95,7 +96,7 @@ impl Store for Memory {
     fn list(&self, owner: &str) -> Result<Vec<Metadata>, Fault> {
         let state = self.lock();
         let mut own: Vec<(&String, &Session)> = state.live.iter().filter(|(_, session)| session.owner == owner).collect();
-        own.sort_by_key(|(id, session)| (session.created, *id));
+        sorting::by(&mut own, |a, b| (a.1.created, a.0).cmp(&(b.1.created, b.0)));
         Ok(own.into_iter().map(|(id, session)| session.metadata(id)).collect())
     }
 

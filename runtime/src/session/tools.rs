@@ -198,7 +198,8 @@ impl Order {
                 json!({ "session_id": id, "closed": true, "reason": label })
             }
         };
-        let mut members = Map::from_iter([("status".to_owned(), json!("ok"))]);
+        let mut members = Map::new();
+        members.insert("status".into(), json!("ok"));
         if let Json::Object(shown) = shown {
             members.extend(shown);
         }

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use litemap::LiteMap;
 use ptc_catalog::{Tool, Upstream};
-use ptc_lisp::{Value, json};
+use ptc_lisp::{Value, json, sorting};
 use serde_json::value::RawValue;
 
 use crate::log::{self, Level};
@@ -82,13 +82,14 @@ pub(crate) async fn look(
 }
 
 fn judge(tools: &'static [Tool], listed: &[Box<RawValue>], policy: OnDrift) -> (Drift, Vec<String>) {
-    let live: LiteMap<String, Value> = listed
-        .iter()
-        .filter_map(|raw| {
-            let definition = json::decode(raw.get().as_bytes()).ok()?;
-            Some((definition.get("name")?.as_str()?.to_owned(), definition))
-        })
-        .collect();
+    let mut live: LiteMap<String, Value> = LiteMap::new();
+    for raw in listed {
+        if let Ok(definition) = json::decode(raw.get().as_bytes())
+            && let Some(name) = definition.get("name").and_then(Value::as_str)
+        {
+            live.insert(name.to_owned(), definition);
+        }
+    }
     let mut drift = Drift::default();
     let mut changes = Vec::new();
     for tool in tools {
@@ -121,7 +122,7 @@ fn changed(tool: &Tool, live: Option<&Value>) -> Option<(bool, String)> {
 fn differing<'v>(a: &'v Value, b: &'v Value) -> Vec<&'v str> {
     let keys = |v: &'v Value| v.entries().into_iter().flatten().filter_map(|(key, _)| key.as_name());
     let mut all: Vec<&str> = keys(a).chain(keys(b)).filter(|key| a.get(key) != b.get(key)).collect();
-    all.sort_unstable();
+    sorting::by(&mut all, Ord::cmp);
     all.dedup();
     all
 }

@@ -7,6 +7,7 @@ use super::{Analysed, Analyzer, Target};
 use crate::error::{Error, ErrorKind, Span};
 use crate::form::{Form, FormKind};
 use crate::ir::{ArityIr, Capture, GroupIr, Ir, MemberIr, Op};
+use crate::sorting;
 
 /// Parameters of one function, captured values and locals apart.
 const MAX_PARAMETERS: usize = 64;
@@ -103,7 +104,7 @@ impl<'s> Analyzer<'s> {
                 }
                 arities.push(arity);
             }
-            arities.sort_by_key(|arity| (arity.variadic, arity.fixed));
+            sorting::by_key(&mut arities, |arity| (arity.variadic, arity.fixed));
             members.push(MemberIr { name: function.name.map(Arc::from), span: function.span, doc: function.doc, arities });
         }
         Ok(self.numbered(captures, members))

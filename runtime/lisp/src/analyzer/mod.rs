@@ -20,6 +20,7 @@ use crate::form::{Form, FormKind};
 use crate::ir::{Ir, Local, Op, Source, Unit};
 use crate::machine::stack;
 use crate::signature::underscored;
+use crate::sorting;
 use crate::{Value, special};
 
 pub(crate) use function::Written;
@@ -364,7 +365,7 @@ impl<'s> Analyzer<'s> {
             return error.with_hint(format!("call it, or wrap it: (fn [x] ({name} x …))"));
         }
         let mut known: Vec<&str> = self.globals.keys().copied().collect();
-        known.sort_unstable();
+        sorting::by(&mut known, Ord::cmp);
         known.extend(self.scopes.iter().flat_map(Scope::names));
         let aliased = name.split_once('/').and_then(|(alias, short)| Some(format!("{}/{short}", self.aliases.get(alias)?)));
         let (kind, message, hint) = match (self.tools, name.strip_prefix("tool/")) {

@@ -7,7 +7,7 @@ use foldhash::fast::RandomState;
 
 use crate::builtins::{self, Builtin};
 use crate::error::ErrorKind;
-use crate::{Value, special};
+use crate::{Value, sorting, special};
 
 /// Namespaces as programs may write them, and the namespace of the rows that they stand for.
 const NAMESPACES: &[(&str, &str)] = &[
@@ -192,7 +192,7 @@ fn unknown_qualified(name: &str, written: &str, short: &str) -> (ErrorKind, Stri
 /// Sorted names of the rows that satisfy `wanted`; `None` if there are none.
 fn names_where(wanted: impl Fn(&Builtin) -> bool) -> Option<String> {
     let mut names: Vec<&str> = INDEX.qualified.values().filter(|row| wanted(row)).map(|row| row.name).collect();
-    names.sort_unstable();
+    sorting::by(&mut names, Ord::cmp);
     names.dedup();
     (!names.is_empty()).then(|| names.join(", "))
 }

@@ -54,7 +54,13 @@ impl Default for Set {
 
 impl FromIterator<Value> for Set {
     fn from_iter<I: IntoIterator<Item = Value>>(members: I) -> Self {
-        let mut members: Vec<(Value, ())> = members.into_iter().map(|v| (v, ())).collect();
+        Set::from_members(members.into_iter().map(|v| (v, ())).collect())
+    }
+}
+
+impl Set {
+    /// A set of members in any order; of equal ones the first stays.
+    fn from_members(mut members: Vec<(Value, ())>) -> Set {
         let sorted = members.windows(2).all(|w| matches!(w, [a, b] if compare(&a.0, &b.0).is_lt()));
         if !sorted {
             members.sort_by(|a, b| compare(&a.0, &b.0));
@@ -64,9 +70,7 @@ impl FromIterator<Value> for Set {
         let members = if members.len() <= SMALL { Members::Small(members) } else { Members::Tree(Tree::from_sorted(members)) };
         Set(Arc::new(Data { members, depth }))
     }
-}
 
-impl Set {
     /// Number of members.
     pub fn len(&self) -> usize {
         match &self.0.members {

@@ -3,6 +3,7 @@
 use super::plain::run;
 use crate::Value;
 use crate::collection::Map;
+use crate::sorting;
 
 /// The keys of the last object at some depth in the order they came, and their places when sorted.
 #[derive(Default)]
@@ -30,10 +31,8 @@ impl Shape {
         self.keys.clear();
         self.keys.extend(entries.iter().map(|(key, _)| key.clone()));
         self.literal = entries.iter().all(|(key, _)| key.as_str().is_some_and(|key| run(key.as_bytes()).0 == key.len()));
-        self.order.clear();
-        self.order.extend(0..entries.len());
         let keys = &self.keys;
-        self.order.sort_by(|a, b| keys.get(*a).cmp(&keys.get(*b)));
+        self.order = sorting::places(entries.len(), &mut |a, b| keys.get(a).cmp(&keys.get(b)));
         let twice = self.order.windows(2).any(|pair| matches!(pair, [a, b] if keys.get(*a) == keys.get(*b)));
         if twice {
             self.keys.clear();

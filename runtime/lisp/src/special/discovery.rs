@@ -11,6 +11,7 @@ use crate::host::Discovery;
 use crate::machine::{Machine, Raised};
 use crate::notes::Notes;
 use crate::print::preview_line;
+use crate::sorting;
 
 use super::{Special, call_shape};
 
@@ -224,7 +225,7 @@ pub(super) fn meta(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised>
 fn members(reference: &str) -> Option<Vec<Entry>> {
     let wanted = namespace(reference);
     let mut entries: Vec<Entry> = Entry::all().filter(|entry| entry.namespace() == wanted).collect();
-    entries.sort_by_key(Entry::short_name);
+    sorting::by_key(&mut entries, Entry::short_name);
     (!entries.is_empty()).then_some(entries)
 }
 
@@ -284,7 +285,7 @@ pub(super) fn apropos(m: &mut Machine, args: &mut [Value]) -> Result<Value, Rais
             local.push((score, name, entry));
         }
     }
-    local.sort_by(|a, b| b.0.cmp(&a.0).then_with(|| a.1.cmp(&b.1)));
+    sorting::by(&mut local, |a, b| b.0.cmp(&a.0).then_with(|| a.1.cmp(&b.1)));
     local.dedup_by(|a, b| a.1 == b.1);
     let room = limit - found.len();
     found.extend(local.iter().take(room).map(|(_, _, entry)| Value::from(entry.line("local: "))));

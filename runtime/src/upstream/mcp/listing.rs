@@ -1,6 +1,5 @@
 //! `tools/list`, page by page, definitions verbatim.
 
-use std::collections::BTreeSet;
 use std::time::Instant;
 
 use serde::Deserialize;
@@ -24,7 +23,7 @@ struct Page {
 /// Every tool of the server, in its order. Past the deadline the fault is [`WorldFault::late`].
 pub(crate) async fn tools(channel: &impl Channel, agreed: &Agreed, deadline: Instant) -> Result<Vec<Box<RawValue>>, WorldFault> {
     let mut tools = Vec::new();
-    let mut seen = BTreeSet::new();
+    let mut seen: Vec<String> = Vec::new();
     let mut params = "{}".to_owned();
     for _ in 0..MAX_PAGES {
         let ask = Ask { agreed: Some((agreed.era, agreed.revision)), repeatable: true, ..Ask::new("tools/list", &params) };
@@ -39,9 +38,10 @@ pub(crate) async fn tools(channel: &impl Channel, agreed: &Agreed, deadline: Ins
         // An empty cursor is what some servers send for "no more".
         let Some(cursor) = page.next_cursor.filter(|c| !c.is_empty()) else { return Ok(tools) };
         params = format!(r#"{{"cursor":{}}}"#, quoted(&cursor));
-        if !seen.insert(cursor) {
+        if seen.contains(&cursor) {
             return Err(WorldFault::upstream("tools/list gives the same nextCursor twice: its pages never end"));
         }
+        seen.push(cursor);
     }
     Err(WorldFault::upstream(format!("tools/list has more than {MAX_PAGES} pages")))
 }

@@ -40,7 +40,8 @@ const DEEPEST: u32 = 4;
 /// The address of `operation` under `base_url`. `Err` says which argument cannot be sent, and why.
 pub(crate) fn of(base_url: &str, operation: &Operation, args: &LiteMap<&str, &Value>) -> Result<String, String> {
     // `nil` leaves an argument out.
-    let args: LiteMap<&str, &Value> = args.iter().filter(|(_, value)| !value.is_nil()).map(|(n, v)| (*n, *v)).collect();
+    let mut args = args.clone();
+    args.retain(|_, value| !value.is_nil());
     let mut defaults = Vec::new();
     for (name, text) in operation.default_args {
         if !args.contains_key(name) {
