@@ -129,6 +129,11 @@ fn set_flags(command: &mut Command, source: &Source) {
     ];
     // Frame pointers make unwind tables 0.1 MB smaller, and let an operator's profiler walk the stack.
     let mut flags = vec!["-Cforce-frame-pointers=yes".to_owned()];
+    if cfg!(target_os = "linux") {
+        // Under full RELRO rustc calls functions of other crates through the table of offsets, and the linker cannot undo it: with
+        // partial RELRO it lets the linker choose, which calls them directly. The linker is then asked for full RELRO all the same.
+        flags.extend(["-Crelro-level=partial", "-Clink-arg=-Wl,-z,relro,-z,now"].map(str::to_owned));
+    }
     for (place, name) in places {
         if let Some(place) = place.filter(|place| place.parent().is_some()) {
             flags.push(format!("--remap-path-prefix={}={name}", place.display()));
