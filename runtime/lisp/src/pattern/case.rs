@@ -3,6 +3,7 @@
 //! Java ignores the case of ASCII letters only, unless `(?u)` asks for all. The engines know one rule, that of all letters, and
 //! bring a table for it that a pinned binary would have to relocate: three thousand pointers.
 
+use crate::sorting;
 use std::fmt::Write;
 
 /// Whose case is ignored.
@@ -64,7 +65,7 @@ impl Ignored {
                 // Java takes a letter without a capital for one without case: `ß` is not `ẞ`.
                 let strays = STRAYS.into_iter().filter(|stray| up != fold && folded(*stray) == fold);
                 let mut others: Vec<char> = [up, lower(letter), fold, upper(fold)].into_iter().chain(strays).collect();
-                others.sort_unstable();
+                sorting::by(&mut others, Ord::cmp);
                 others.dedup();
                 others.retain(|other| *other != letter);
                 others
