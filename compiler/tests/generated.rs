@@ -48,6 +48,7 @@ fn a_binary_is_able_to_do_what_it_was_built_for() {
         (Serve::Stdio.into(), "features = []"),
         (Serve::Http.into(), r#"features = ["http-server"]"#),
         (Serve::Https.into(), r#"features = ["https-server"]"#),
+        (Abilities { viewer: true, ..Serve::Http.into() }, r#"features = ["http-server", "viewer"]"#),
         (shared, r#"features = ["http-server", "session-redis"]"#),
     ] {
         let text = manifest("", abilities);

@@ -31,6 +31,7 @@
 //! - [`agentic`]: `lisp_task`, for which a model of the server writes programs.
 //! - [`diagnostics`]: what calls left behind: `lisp_debug`, trace files.
 //! - [`embed`]: the same inside a program that has tools of its own; [`tool_protocol`]: what such a program tells a model.
+//! - `viewer`: a page for people who look at traces, where the feature of that name is on.
 //! - [`digest`]: SHA-256. [`log`]: lines on standard error; [`random`]: names that nobody can guess.
 
 #[cfg(feature = "agentic")]
@@ -55,6 +56,8 @@ pub mod session;
 pub mod settings;
 pub mod tool_protocol;
 pub mod upstream;
+#[cfg(feature = "viewer")]
+pub mod viewer;
 
 pub use command::main;
 

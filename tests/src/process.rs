@@ -2,7 +2,7 @@
 
 use std::io::Read;
 use std::net::{TcpListener, TcpStream};
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, ChildStdout, Command, Stdio};
 use std::time::{Duration, Instant};
 
 /// A child that is killed when the test is done with it.
@@ -13,6 +13,14 @@ impl Background {
     pub fn start(command: &mut Command) -> Background {
         let child = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn();
         Background(child.unwrap_or_else(|error| panic!("cannot start {command:?}: {error}")))
+    }
+
+    /// Starts `command`, and gives what it writes to standard output.
+    pub fn with_output(command: &mut Command) -> (Background, ChildStdout) {
+        let child = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn();
+        let mut child = child.unwrap_or_else(|error| panic!("cannot start {command:?}: {error}"));
+        let output = child.stdout.take().expect("standard output is a pipe");
+        (Background(child), output)
     }
 
     /// Waits until `port` on loopback accepts, for a minute at most.

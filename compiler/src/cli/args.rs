@@ -46,6 +46,8 @@ pub(crate) enum Command {
     Update(Update),
     /// Check programs against the frozen catalog, without running them
     CheckProgram(CheckProgram),
+    /// Look at the calls that a server left in its --trace-dir, in a browser
+    Viewer(Viewer),
     /// Print the JSON Schema of `upstreams.json`, for editors
     Schema,
 }
@@ -57,6 +59,21 @@ pub(crate) struct Serve {
     /// The config, usually `upstreams.json`, and flags of the server; `--help` lists them
     #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
     pub(crate) rest: Vec<OsString>,
+}
+
+/// `ptc-compile viewer`
+///
+/// Prints where the page is, and shows it until Ctrl-C: the list of calls as it grows, each call as a timeline, statistics. It listens on
+/// loopback only, and who has not the printed link sees nothing.
+#[derive(Debug, Args)]
+pub(crate) struct Viewer {
+    /// The folder that `--trace-dir` of a server names
+    #[arg(value_name = "TRACE_DIR")]
+    pub(crate) folder: PathBuf,
+
+    /// Where to listen; 0 takes a free port
+    #[arg(long, value_name = "PORT", default_value_t = 7333)]
+    pub(crate) port: u16,
 }
 
 /// `ptc-compile check-program`
@@ -245,6 +262,10 @@ pub(crate) struct Build {
     #[arg(long, value_name = "WHERE", value_enum, default_value_t = SessionStore::Memory, help_heading = "Build")]
     pub(crate) session_store: SessionStore,
 
+    /// Put the page of traces into the binary, for `--http-viewer`
+    #[arg(long, help_heading = "Build")]
+    pub(crate) viewer: bool,
+
     /// Where the runtime's source comes from [default: this workspace where there is one, else the embedded copy]
     #[arg(long, value_name = "SOURCE", value_enum, help_heading = "Build")]
     pub(crate) runtime_source: Option<RuntimeSource>,
@@ -349,7 +370,7 @@ impl Build {
             ServeOn::Http => render::Serve::Http,
             ServeOn::Https => render::Serve::Https,
         };
-        render::Abilities { serve, session_redis: self.session_store == SessionStore::Redis }
+        render::Abilities { serve, session_redis: self.session_store == SessionStore::Redis, viewer: self.viewer }
     }
 }
 

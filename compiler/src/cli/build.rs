@@ -9,7 +9,7 @@ use ptc_compiler::ir::Deployment;
 use ptc_runtime::describe;
 use ptc_runtime::settings::Settings;
 
-use crate::args::Build;
+use crate::args::{Build, ServeOn};
 use crate::check;
 use crate::console::Console;
 use crate::live::Live;
@@ -19,6 +19,9 @@ use crate::{Failure, Status, cargo, commands, emit, files, generate, pin, sbom, 
 
 /// `ptc-compile CONFIG`
 pub(crate) fn run(args: &Build, console: &Console) -> Result<Status, Failure> {
+    if args.viewer && args.serve == ServeOn::Stdio {
+        return Err(Failure::new("--viewer: a page needs a listener, which `--serve stdio` leaves out"));
+    }
     let started = Instant::now();
     let path = check::config_path(args)?;
     let mut checked = check::load(path, check::syntax(args))?;

@@ -71,7 +71,9 @@ fn run(cli: &Cli) -> ExitCode {
         Some(Command::Diff(args)) => args.messages,
         Some(Command::Update(args)) => args.messages,
         Some(Command::CheckProgram(args)) => args.messages,
-        Some(Command::Run(_) | Command::Repl(_) | Command::Explain(_) | Command::Schema) | None => cli.build.messages,
+        Some(Command::Run(_) | Command::Repl(_) | Command::Viewer(_) | Command::Explain(_) | Command::Schema) | None => {
+            cli.build.messages
+        }
     });
     let result = match &cli.command {
         Some(Command::Explain(args)) => explain::run(args, &console),
@@ -85,6 +87,7 @@ fn run(cli: &Cli) -> ExitCode {
         }
         Some(Command::Run(args)) => return run::run(args),
         Some(Command::Repl(args)) => return run::repl(args),
+        Some(Command::Viewer(args)) => return ptc_runtime::command::viewer("ptc-compile viewer", &args.folder, args.port),
         None if cli.build.check => check::run(&cli.build, &console),
         None => build::run(&cli.build, &console),
     };

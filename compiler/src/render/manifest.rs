@@ -22,11 +22,13 @@ pub struct Abilities {
     pub serve: Serve,
     /// Whether its sessions can live in Redis.
     pub session_redis: bool,
+    /// Whether it has the page of traces, which needs a listener.
+    pub viewer: bool,
 }
 
 impl From<Serve> for Abilities {
     fn from(serve: Serve) -> Abilities {
-        Abilities { serve, session_redis: false }
+        Abilities { serve, session_redis: false, viewer: false }
     }
 }
 
@@ -66,7 +68,8 @@ impl Manifest {
             Serve::Https => Some("\"https-server\""),
         };
         let store = self.abilities.session_redis.then_some("\"session-redis\"");
-        let features: Vec<&str> = self.http.then_some("\"http\"").into_iter().chain(server).chain(store).collect();
+        let viewer = self.abilities.viewer.then_some("\"viewer\"");
+        let features: Vec<&str> = self.http.then_some("\"http\"").into_iter().chain(server).chain(store).chain(viewer).collect();
         View {
             compiler: crate::VERSION,
             package: toml_string(&self.package),

@@ -5,6 +5,7 @@
 //! - `start`: serve MCP.
 //! - `eval`: one program.
 //! - `repl`: programs one after another.
+//! - `viewer`: traces in a browser.
 //! - `version`: what the binary was built from.
 
 mod eval;
@@ -14,6 +15,8 @@ mod line;
 mod repl;
 mod start;
 pub(crate) mod version;
+#[cfg(feature = "viewer")]
+mod viewer;
 
 use std::ffi::OsString;
 use std::fmt::{Display, Write as _};
@@ -82,6 +85,12 @@ pub fn repl(
     open: impl FnOnce(Option<&Path>, SnapshotMode) -> Result<Origin, ExitCode>,
 ) -> ExitCode {
     unpinned(Grammar::Repl, program, args, open)
+}
+
+/// Shows the traces of a folder in a browser: `ptc-compile viewer`, whose words on the command line are `program`. Port 0 is a free one.
+#[cfg(feature = "viewer")]
+pub fn viewer(program: &str, folder: &Path, port: u16) -> ExitCode {
+    viewer::run(program, folder, port)
 }
 
 fn unpinned(

@@ -152,6 +152,10 @@ fn http(deployment: &'static Deployment, server: Arc<Server>, mut host: Host) ->
     let url = format!("{scheme}://{address}{}", settings.path);
     let fields = [("deployment", deployment.name), ("catalog", deployment.catalog.digest), ("url", &url)];
     log::line(Level::Info, "serving", &fields);
+    #[cfg(feature = "viewer")]
+    if settings.viewer {
+        log::line(Level::Info, "viewer", &[("url", &format!("{scheme}://{address}{}/", crate::viewer::door::PATH))]);
+    }
     let Ended::Signal(name) = host.until(listener.serve());
     log::line(Level::Info, "draining", &[("reason", name)]);
     // A second signal does not wait.

@@ -20,8 +20,10 @@ use super::milliseconds;
 use super::record::{Outcome, Record};
 use crate::log::{self, Level};
 
-const PREFIX: &str = "ptc-";
-const SUFFIX: &str = ".jsonl";
+/// How the names of trace files begin.
+pub(crate) const PREFIX: &str = "ptc-";
+/// How they end.
+pub(crate) const SUFFIX: &str = ".jsonl";
 
 /// A folder of trace files, of which the newest stay.
 #[derive(Debug)]
@@ -42,7 +44,7 @@ impl Traces {
     pub fn new(folder: &Path, most: usize) -> Traces {
         let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
         let names = entries.filter_map(|entry| entry.file_name().into_string().ok());
-        let mut names: Vec<String> = names.filter(|name| name.starts_with(PREFIX) && name.ends_with(SUFFIX)).collect();
+        let mut names: Vec<String> = names.filter(|name| is_name(name)).collect();
         // They begin with their time.
         sorting::by(&mut names, Ord::cmp);
         Traces { folder: folder.to_owned(), most, files: Mutex::new(names.into()), next: AtomicU64::new(0) }
@@ -130,6 +132,12 @@ impl TraceFile {
         let text = lines.into_iter().fold(String::new(), |text, line| text + &line.to_string() + "\n");
         self.0.write_all(text.as_bytes())
     }
+}
+
+/// Whether a file of that name is a trace: one component of a path, of plain characters.
+pub(crate) fn is_name(name: &str) -> bool {
+    let inner = name.strip_prefix(PREFIX).and_then(|rest| rest.strip_suffix(SUFFIX));
+    inner.is_some_and(|inner| inner.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte)))
 }
 
 fn event(name: &str, mut members: Map<String, Value>) -> Value {

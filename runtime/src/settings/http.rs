@@ -48,6 +48,8 @@ pub struct HttpSettings {
     pub allow_unsafe_network: bool,
     /// Where Prometheus reads, where it may.
     pub metrics_path: String,
+    /// Whether people may look at traces there.
+    pub viewer: bool,
     /// What log lines and traces call this process; `None` is the host's name.
     pub instance_label: Option<String>,
     /// Certificates (PEM) of HTTPS.
@@ -118,6 +120,14 @@ impl HttpSettings {
                 "--http-tls-cert: this binary was built without TLS of its own; build it with `--serve https` (feature https-server of ptc-runtime)",
             );
         }
+        if self.viewer && !cfg!(feature = "viewer") {
+            wrong(
+                "--http-viewer: this binary was built without the page of traces; build it with `--viewer` (feature viewer of ptc-runtime)",
+            );
+        }
+        if self.viewer && !loopback {
+            wrong("--http-viewer is for loopback addresses only");
+        }
         if self.disable_auth && !loopback {
             wrong("--http-disable-auth is for loopback addresses only");
         }
@@ -132,6 +142,11 @@ impl HttpSettings {
         }
         if self.metrics_path == self.path || ["/health", "/ready"].contains(&self.metrics_path.as_str()) {
             wrong("--http-metrics-path: that path is taken");
+        }
+        if self.viewer
+            && [&self.path, &self.metrics_path].into_iter().any(|path| path == "/viewer" || path.starts_with("/viewer/"))
+        {
+            wrong("--http-viewer: /viewer is taken by --http-path or --http-metrics-path");
         }
         faults
     }
@@ -158,6 +173,7 @@ impl Default for HttpSettings {
             max_in_flight_per_session: 0,
             allow_unsafe_network: false,
             metrics_path: String::new(),
+            viewer: false,
             instance_label: None,
             tls_cert: None,
             tls_key: None,
@@ -262,13 +278,18 @@ mod tests {
         let token = AuthToken::of(&"x".repeat(32));
         let outside: IpAddr = [0, 0, 0, 0].into();
         assert_eq!(on().contradictions().len(), usize::from(!cfg!(feature = "http-server")));
-        let rows: [(HttpSettings, &[&str]); 6] = [
+        let rows: [(HttpSettings, &[&str]); 8] = [
             (HttpSettings { host: outside, ..on() }, &["--http-allow-unsafe-network", "needs --http-auth-token"]),
             (HttpSettings { host: outside, auth_token: token.clone(), allow_unsafe_network: true, ..on() }, &[]),
             (HttpSettings { disable_auth: true, allow_unsafe_network: true, ..on() }, &["does not go with"]),
-            (HttpSettings { disable_auth: true, auth_token: token, ..on() }, &["does not go with --http-auth-token"]),
+            (HttpSettings { disable_auth: true, auth_token: token.clone(), ..on() }, &["does not go with --http-auth-token"]),
             (HttpSettings { path: "/ready".into(), ..on() }, &["/ready are taken"]),
             (HttpSettings { on: false, host: outside, ..on() }, &[]),
+            (HttpSettings { viewer: true, path: "/viewer/x".into(), ..on() }, &["/viewer is taken"]),
+            (
+                HttpSettings { viewer: true, host: outside, auth_token: token.clone(), allow_unsafe_network: true, ..on() },
+                &["for loopback addresses only"],
+            ),
         ];
         for (settings, expected) in rows {
             let mut found = settings.contradictions();

@@ -16,7 +16,7 @@ pub mod read;
 pub mod store;
 
 use std::ffi::OsStr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use ptc_lisp::limits::Limits;
@@ -182,6 +182,11 @@ impl Settings {
             print_bytes: 2 * self.response_profile.budget().print_bytes,
             ..Limits::default()
         }
+    }
+
+    /// The folder whose traces the listener shows to people, where it does.
+    pub fn traces_to_view(&self) -> Option<&Path> {
+        self.diagnostics.trace_dir.as_deref().filter(|_| self.http.viewer)
     }
 
     /// The folder to which relative paths of the config refer.

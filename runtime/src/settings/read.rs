@@ -179,6 +179,9 @@ impl Reading {
                 self.warnings.push("--session-store has no effect without --sessions".into());
             }
         }
+        if self.settings.http.viewer && self.settings.diagnostics.trace_dir.is_none() {
+            self.faults.push(Fault::Refused("--http-viewer: without --trace-dir there is nothing to look at".into()));
+        }
         if self.settings.diagnostics.tool && !self.given.contains("response-profile") {
             self.settings.response_profile = Profile::Debug;
         }

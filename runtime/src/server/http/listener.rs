@@ -6,8 +6,12 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
+use bytes::Bytes;
+use http_body_util::Full;
+use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
+use hyper::{Request, Response};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpListener;
@@ -22,7 +26,7 @@ const MOST_CONNECTIONS: u32 = 8192;
 /// Bytes that are read ahead on a connection, and so the longest head of a request.
 const READ_AHEAD: usize = 32 * 1024;
 /// How long to wait where the system has no descriptor for another connection.
-const OUT_OF_DESCRIPTORS: Duration = Duration::from_millis(50);
+pub(crate) const OUT_OF_DESCRIPTORS: Duration = Duration::from_millis(50);
 /// How long connections get to end when the last call has.
 const LAST_ANSWERS: Duration = Duration::from_secs(1);
 
@@ -118,20 +122,35 @@ impl Listener {
     }
 }
 
-async fn connection<S>(site: Arc<Site>, stream: S, peer: IpAddr, mut end: watch::Receiver<bool>)
+async fn connection<S>(site: Arc<Site>, stream: S, peer: IpAddr, end: watch::Receiver<bool>)
 where
     S: AsyncRead + AsyncWrite + Unpin,
 {
+    converse(stream, site.settings.request_timeout, end, |request| {
+        let site = Arc::clone(&site);
+        async move { route::respond(&site, peer, request).await }
+    })
+    .await;
+}
+
+/// Answers the requests of one connection until it ends, or is told to.
+pub(crate) async fn converse<S, R>(
+    stream: S,
+    request_timeout: Duration,
+    mut end: watch::Receiver<bool>,
+    respond: impl Fn(Request<Incoming>) -> R,
+) where
+    S: AsyncRead + AsyncWrite + Unpin,
+    R: Future<Output = Response<Full<Bytes>>>,
+{
     let mut builder = http1::Builder::new();
     // The same time for a whole head as for a body and for an answer: who sends or takes a byte a second is cut off.
-    builder.timer(TokioTimer::new()).header_read_timeout(site.settings.request_timeout).max_buf_size(READ_AHEAD);
-    let serving = builder.serve_connection(
-        TokioIo::new(Outlet::new(stream, site.settings.request_timeout)),
-        service_fn(|request| {
-            let site = Arc::clone(&site);
-            async move { Ok::<_, Infallible>(route::respond(&site, peer, request).await) }
-        }),
-    );
+    builder.timer(TokioTimer::new()).header_read_timeout(request_timeout).max_buf_size(READ_AHEAD);
+    let answer = service_fn(|request| {
+        let answer = respond(request);
+        async move { Ok::<_, Infallible>(answer.await) }
+    });
+    let serving = builder.serve_connection(TokioIo::new(Outlet::new(stream, request_timeout)), answer);
     let mut serving = pin!(serving);
     // What goes wrong on a connection concerns its client alone, who knows already.
     tokio::select! {

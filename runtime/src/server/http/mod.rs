@@ -6,6 +6,7 @@
 //! - [`auth`]: bearer tokens, and addresses that guess at them.
 //! - [`body`]: reading within bounds of size and time.
 //! - [`outlet`]: writing within a bound of time.
+//! - `reply`: an answer before it becomes hyper's.
 //! - [`post`]: a message to the dispatcher, its answer back.
 //! - [`mirror`]: headers of the stateless era that repeat what the body says.
 //! - `tls`: HTTPS, where the feature `https-server` is on.
@@ -20,6 +21,7 @@ pub mod listener;
 pub mod mirror;
 pub mod outlet;
 pub mod post;
+pub(crate) mod reply;
 pub mod route;
 pub mod sessions;
 #[cfg(feature = "https-server")]
@@ -57,6 +59,9 @@ pub struct Site {
     /// Requests of the stateless era that are not answered yet.
     loose: Mutex<LiteMap<u64, Arc<InFlight>>>,
     draining: AtomicBool,
+    /// The page of traces.
+    #[cfg(feature = "viewer")]
+    viewer: Option<Arc<crate::viewer::Viewer>>,
 }
 
 impl Site {
@@ -75,6 +80,8 @@ impl Site {
             sessions: ProtocolSessions::new(&settings),
             loose: Mutex::default(),
             draining: AtomicBool::new(false),
+            #[cfg(feature = "viewer")]
+            viewer: server.settings().traces_to_view().map(crate::viewer::Viewer::new),
             settings,
             server,
         }))

@@ -11,7 +11,8 @@ use tokio::sync::oneshot;
 
 use super::auth::Owner;
 use super::guard::text;
-use super::route::{Noted, Reply};
+use super::reply::Reply;
+use super::route::Noted;
 use super::sessions::Full;
 use super::{Site, mirror};
 use crate::diagnostics::Origin;

@@ -8,14 +8,14 @@ use std::time::Instant;
 use bytes::Bytes;
 use http_body_util::Full;
 use hyper::body::Incoming;
-use hyper::header::{ALLOW, CACHE_CONTROL, CONNECTION, CONTENT_TYPE, HeaderName, HeaderValue, RETRY_AFTER, WWW_AUTHENTICATE};
+use hyper::header::{CONNECTION, HeaderName, RETRY_AFTER};
 use hyper::http::uri::Authority;
 use hyper::{Method, Request, Response, StatusCode};
 
-use super::auth::Denied;
 use super::body::{self, Unread};
 use super::guard::{self, text};
 use super::post::{self, SESSION_ID};
+use super::reply::Reply;
 use super::{Site, auth};
 use crate::diagnostics::counters::Gauge;
 use crate::log::{self, Field, Level};
@@ -24,14 +24,6 @@ use crate::server::caller::Answer;
 
 static REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 static TRACEPARENT: HeaderName = HeaderName::from_static("traceparent");
-
-/// An answer before it becomes hyper's.
-pub(super) struct Reply {
-    status: StatusCode,
-    content_type: Option<&'static str>,
-    headers: Vec<(HeaderName, HeaderValue)>,
-    body: Bytes,
-}
 
 /// What a log line says of a request beside its answer.
 #[derive(Debug, Clone, Default)]
@@ -43,49 +35,25 @@ pub(super) struct Noted {
     pub(super) traceparent: Option<String>,
 }
 
-impl Reply {
-    pub(super) fn empty(status: StatusCode) -> Reply {
-        Reply { status, content_type: None, headers: Vec::new(), body: Bytes::new() }
-    }
-
-    pub(super) fn json(status: StatusCode, body: impl Into<Bytes>) -> Reply {
-        Reply { content_type: Some("application/json"), body: body.into(), ..Reply::empty(status) }
-    }
-
-    fn text(status: StatusCode, body: &'static str) -> Reply {
-        Reply { content_type: Some("text/plain; charset=utf-8"), body: body.into(), ..Reply::empty(status) }
-    }
-
-    /// With a header; a value that no header can carry is left out.
-    pub(super) fn with(mut self, name: HeaderName, value: &str) -> Reply {
-        self.headers.extend(HeaderValue::from_str(value).ok().map(|value| (name, value)));
-        self
-    }
-}
-
 /// Answers a request and logs it.
 pub(super) async fn respond(site: &Arc<Site>, peer: IpAddr, request: Request<Incoming>) -> Response<Full<Bytes>> {
     let started = Instant::now();
     let number = site.next_id.fetch_add(1, Ordering::Relaxed);
     let mut noted = Noted { request_id: format!("{}-{number}", site.id_prefix), ..Noted::default() };
     let (method, path) = (request.method().clone(), request.uri().path().to_owned());
-    let probe = matches!(path.as_str(), "/health" | "/ready");
+    // What is asked every few seconds would hide the rest.
+    let quiet = matches!(path.as_str(), "/health" | "/ready") || is_viewer(site, &path);
     let reply = match path.as_str() {
         "/health" => only_get(&method).unwrap_or_else(|| Reply::json(StatusCode::OK, r#"{"status":"ok"}"#)),
         "/ready" => only_get(&method).unwrap_or_else(|| ready(site)),
         path if path == site.settings.metrics_path => metrics(site, peer, &request, &mut noted),
+        #[cfg(feature = "viewer")]
+        path if is_viewer(site, path) => viewer(site, peer, request, &mut noted).await,
         path if path == site.settings.path => endpoint(site, peer, request, &mut noted).await,
         _ => Reply::text(StatusCode::NOT_FOUND, "not found"),
     };
-    write_log(site, if probe { Level::Debug } else { Level::Info }, &method, &path, reply.status, started, &noted);
-    let mut response = Response::new(Full::new(reply.body));
-    *response.status_mut() = reply.status;
-    let headers = response.headers_mut();
-    headers.extend(reply.content_type.map(|kind| (CONTENT_TYPE, HeaderValue::from_static(kind))));
-    headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
-    headers.extend(HeaderValue::from_str(&noted.request_id).ok().map(|id| (REQUEST_ID.clone(), id)));
-    headers.extend(reply.headers);
-    response
+    write_log(site, if quiet { Level::Debug } else { Level::Info }, &method, &path, reply.status, started, &noted);
+    reply.with(REQUEST_ID.clone(), &noted.request_id).into_response()
 }
 
 /// The endpoint of the protocol.
@@ -98,13 +66,13 @@ async fn endpoint(site: &Arc<Site>, peer: IpAddr, request: Request<Incoming>, no
     }
     let owner = match site.gate.pass(peer, headers, Instant::now()) {
         Ok(owner) => owner,
-        Err(denied) => return unauthorized(peer, denied),
+        Err(denied) => return Reply::unauthorized(peer, denied),
     };
     noted.owner = Some(Arc::clone(&owner.hash));
     match head.method {
         Method::POST => {}
         Method::DELETE => return delete(site, &owner, headers, noted),
-        _ => return not_allowed("POST, DELETE"),
+        _ => return Reply::not_allowed("POST, DELETE"),
     }
     if site.is_draining() {
         return unavailable("server draining");
@@ -136,14 +104,29 @@ fn metrics(site: &Site, peer: IpAddr, request: &Request<Incoming>, noted: &mut N
     }
     match site.gate.pass(peer, request.headers(), Instant::now()) {
         Ok(owner) => noted.owner = Some(owner.hash),
-        Err(denied) => return unauthorized(peer, denied),
+        Err(denied) => return Reply::unauthorized(peer, denied),
     }
-    let text = || Reply {
-        content_type: Some("text/plain; version=0.0.4; charset=utf-8"),
-        body: text.into(),
-        ..Reply::empty(StatusCode::OK)
-    };
+    let text = || Reply::of(StatusCode::OK, "text/plain; version=0.0.4; charset=utf-8", text);
     only_get(request.method()).unwrap_or_else(text)
+}
+
+/// Whether a path is that of the page of traces.
+#[cfg(feature = "viewer")]
+fn is_viewer(site: &Site, path: &str) -> bool {
+    site.viewer.is_some() && crate::viewer::door::owns(path)
+}
+
+#[cfg(not(feature = "viewer"))]
+fn is_viewer(_: &Site, _: &str) -> bool {
+    false
+}
+
+#[cfg(feature = "viewer")]
+async fn viewer(site: &Site, peer: IpAddr, request: Request<Incoming>, noted: &mut Noted) -> Reply {
+    let Some(viewer) = &site.viewer else { return Reply::text(StatusCode::NOT_FOUND, "not found") };
+    let (reply, owner) = viewer.respond(&site.settings, &site.gate, peer, &request.into_parts().0).await;
+    noted.owner = owner.map(|owner| owner.hash);
+    reply
 }
 
 fn delete(site: &Site, owner: &auth::Owner, headers: &hyper::HeaderMap, noted: &mut Noted) -> Reply {
@@ -176,23 +159,7 @@ fn unavailable(sentence: &'static str) -> Reply {
 }
 
 fn only_get(method: &Method) -> Option<Reply> {
-    (!matches!(*method, Method::GET | Method::HEAD)).then(|| not_allowed("GET, HEAD"))
-}
-
-fn not_allowed(allowed: &str) -> Reply {
-    Reply::empty(StatusCode::METHOD_NOT_ALLOWED).with(ALLOW, allowed)
-}
-
-fn unauthorized(peer: IpAddr, denied: Denied) -> Reply {
-    let challenge = match denied {
-        Denied::Missing => "Bearer",
-        Denied::Invalid => "Bearer error=\"invalid_token\"",
-        Denied::Blocked(seconds) => {
-            log::line(Level::Warn, "http_auth_rate_limited", &[("source", &peer.to_string())]);
-            return Reply::empty(StatusCode::TOO_MANY_REQUESTS).with(RETRY_AFTER, &seconds.to_string());
-        }
-    };
-    Reply::empty(StatusCode::UNAUTHORIZED).with(WWW_AUTHENTICATE, challenge)
+    (!matches!(*method, Method::GET | Method::HEAD)).then(|| Reply::not_allowed("GET, HEAD"))
 }
 
 /// `version-trace-parent-flags` in lower-case hexadecimal digits, as W3C Trace Context has it.

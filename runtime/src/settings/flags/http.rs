@@ -173,6 +173,14 @@ pub(super) static ROWS: &[Flag] = &[
         help: "Where Prometheus reads; it shows the token as clients do",
     },
     Flag {
+        name: "http-viewer",
+        env: "PTC_RUNNER_MCP_HTTP_VIEWER",
+        kind: Kind::Switch { set: |s, on| s.http.viewer = on },
+        default: Default::Fixed("false"),
+        group: Group::Http,
+        help: "Show the calls of --trace-dir on a page, `/viewer/`; on loopback only, and only where it was built in",
+    },
+    Flag {
         name: "http-tls-cert",
         env: "PTC_RUNNER_MCP_HTTP_TLS_CERT",
         kind: Kind::File { set: |s, path| s.http.tls_cert = Some(path) },

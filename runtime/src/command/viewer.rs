@@ -1,0 +1,31 @@
+//! `ptc-compile viewer`: a folder of traces, looked at in a browser.
+
+use std::path::Path;
+use std::process::ExitCode;
+
+use tokio::signal::unix::{SignalKind, signal};
+
+use super::{unusable, written};
+use crate::viewer::alone::Alone;
+
+/// Serves until a signal comes. Where to look is written to standard output.
+pub(super) fn run(program: &str, folder: &Path, port: u16) -> ExitCode {
+    let served = || -> Result<ExitCode, String> {
+        let cannot = |fault: std::io::Error| format!("cannot start: {fault}");
+        std::fs::read_dir(folder).map_err(|fault| format!("{}: {fault}", folder.display()))?;
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(cannot)?;
+        runtime.block_on(async {
+            let alone = Alone::bind(folder, port).await.map_err(|fault| format!("--port {port}: {fault}"))?;
+            let on = |kind| signal(kind).map_err(cannot);
+            let (mut interrupt, mut terminate) = (on(SignalKind::interrupt())?, on(SignalKind::terminate())?);
+            let code = written(&format!("{}\n", alone.url().map_err(cannot)?));
+            tokio::select! {
+                never = alone.serve() => match never {},
+                _ = interrupt.recv() => {}
+                _ = terminate.recv() => {}
+            }
+            Ok(code)
+        })
+    };
+    served().unwrap_or_else(|why| unusable(program, &[why]))
+}

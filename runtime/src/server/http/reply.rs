@@ -1,0 +1,72 @@
+//! An answer before it becomes hyper's.
+
+use std::net::IpAddr;
+
+use bytes::Bytes;
+use http_body_util::Full;
+use hyper::header::{ALLOW, CACHE_CONTROL, CONTENT_TYPE, HeaderName, HeaderValue, RETRY_AFTER, WWW_AUTHENTICATE};
+use hyper::{Response, StatusCode};
+
+use super::auth::Denied;
+use crate::log::{self, Level};
+
+/// Status, headers, body.
+pub(crate) struct Reply {
+    pub(super) status: StatusCode,
+    content_type: Option<&'static str>,
+    headers: Vec<(HeaderName, HeaderValue)>,
+    body: Bytes,
+}
+
+impl Reply {
+    pub(crate) fn empty(status: StatusCode) -> Reply {
+        Reply { status, content_type: None, headers: Vec::new(), body: Bytes::new() }
+    }
+
+    pub(crate) fn of(status: StatusCode, content_type: &'static str, body: impl Into<Bytes>) -> Reply {
+        Reply { content_type: Some(content_type), body: body.into(), ..Reply::empty(status) }
+    }
+
+    pub(crate) fn json(status: StatusCode, body: impl Into<Bytes>) -> Reply {
+        Reply::of(status, "application/json", body)
+    }
+
+    pub(crate) fn text(status: StatusCode, body: &'static str) -> Reply {
+        Reply::of(status, "text/plain; charset=utf-8", body)
+    }
+
+    /// A method that the path does not have.
+    pub(crate) fn not_allowed(allowed: &str) -> Reply {
+        Reply::empty(StatusCode::METHOD_NOT_ALLOWED).with(ALLOW, allowed)
+    }
+
+    /// A request that the gate did not let pass.
+    pub(crate) fn unauthorized(peer: IpAddr, denied: Denied) -> Reply {
+        let challenge = match denied {
+            Denied::Missing => "Bearer",
+            Denied::Invalid => "Bearer error=\"invalid_token\"",
+            Denied::Blocked(seconds) => {
+                log::line(Level::Warn, "http_auth_rate_limited", &[("source", &peer.to_string())]);
+                return Reply::empty(StatusCode::TOO_MANY_REQUESTS).with(RETRY_AFTER, &seconds.to_string());
+            }
+        };
+        Reply::empty(StatusCode::UNAUTHORIZED).with(WWW_AUTHENTICATE, challenge)
+    }
+
+    /// With a header; a value that no header can carry is left out.
+    pub(crate) fn with(mut self, name: HeaderName, value: &str) -> Reply {
+        self.headers.extend(HeaderValue::from_str(value).ok().map(|value| (name, value)));
+        self
+    }
+
+    /// Nothing that is answered here is for anybody to keep.
+    pub(crate) fn into_response(self) -> Response<Full<Bytes>> {
+        let mut response = Response::new(Full::new(self.body));
+        *response.status_mut() = self.status;
+        let headers = response.headers_mut();
+        headers.extend(self.content_type.map(|kind| (CONTENT_TYPE, HeaderValue::from_static(kind))));
+        headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
+        headers.extend(self.headers);
+        response
+    }
+}

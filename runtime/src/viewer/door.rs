@@ -1,0 +1,172 @@
+//! Requests in, answers out.
+//!
+//! | path | what |
+//! |---|---|
+//! | `/viewer/` and the files beside it | the page, which holds nothing of any call |
+//! | `/viewer/api/calls?limit=N` | `{"total": N, "calls": [row…]}`, newest first, 500 unless told, at most 5,000; rows as [`row`](super::row) says. Has an `ETag`: asked again with `If-None-Match`, the answer is 304 until anything changes |
+//! | `/viewer/api/calls/ID` | `{"id": ID, "lines": [object…], "unreadable": N, "cut": bool}`, the lines of one trace file as they are |
+//!
+//! Only a loopback listener has them, and `Host` has to name it, so that no page from elsewhere can bring a browser here under a name of
+//! its own. The JSON needs the bearer token where there is one.
+
+use std::net::IpAddr;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Instant;
+
+use hyper::header::{
+    CONTENT_SECURITY_POLICY, ETAG, HeaderMap, HeaderName, IF_NONE_MATCH, LOCATION, REFERRER_POLICY, X_CONTENT_TYPE_OPTIONS,
+    X_FRAME_OPTIONS,
+};
+use hyper::http::request::Parts;
+use hyper::http::uri::Authority;
+use hyper::{Method, StatusCode};
+use serde_json::json;
+
+use super::folder::Folder;
+use crate::server::http::auth::{Gate, Owner};
+use crate::server::http::guard::{self, text};
+use crate::server::http::reply::Reply;
+use crate::settings::HttpSettings;
+
+/// Where the page is, on whatever listener.
+pub const PATH: &str = "/viewer";
+
+const USUAL: usize = 500;
+const MOST: usize = 5000;
+
+/// The page's files: path, media type, text.
+static FILES: &[(&str, &str, &str)] = &[
+    ("/", "text/html; charset=utf-8", include_str!("page/index.html")),
+    ("/viewer.css", "text/css; charset=utf-8", include_str!("page/viewer.css")),
+    ("/viewer.js", SCRIPT, include_str!("page/viewer.js")),
+    ("/detail.js", SCRIPT, include_str!("page/detail.js")),
+    ("/format.js", SCRIPT, include_str!("page/format.js")),
+    ("/lisp.js", SCRIPT, include_str!("page/lisp.js")),
+    ("/plots.js", SCRIPT, include_str!("page/plots.js")),
+    ("/timeline.js", SCRIPT, include_str!("page/timeline.js")),
+];
+const SCRIPT: &str = "text/javascript; charset=utf-8";
+
+/// What keeps a browser from doing more than showing the page: scripts of the binary only, text that never becomes markup.
+static PROTECTION: [(HeaderName, &str); 6] = [
+    (
+        CONTENT_SECURITY_POLICY,
+        "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src data:; base-uri 'none'; form-action 'none'; \
+         frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'",
+    ),
+    (X_CONTENT_TYPE_OPTIONS, "nosniff"),
+    (X_FRAME_OPTIONS, "DENY"),
+    (REFERRER_POLICY, "no-referrer"),
+    (HeaderName::from_static("cross-origin-resource-policy"), "same-origin"),
+    (HeaderName::from_static("cross-origin-opener-policy"), "same-origin"),
+];
+
+/// The page and what it shows.
+#[derive(Debug)]
+pub struct Viewer {
+    folder: Folder,
+}
+
+/// Whether a path is the viewer's.
+pub fn owns(path: &str) -> bool {
+    path.strip_prefix(PATH).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+}
+
+impl Viewer {
+    /// Shows the traces of that folder.
+    pub fn new(folder: &Path) -> Arc<Viewer> {
+        Arc::new(Viewer { folder: Folder::new(folder) })
+    }
+
+    /// Answers a request to one of its paths, and says whose it was where that was asked.
+    pub(crate) async fn respond(
+        self: &Arc<Self>,
+        settings: &HttpSettings,
+        gate: &Gate,
+        peer: IpAddr,
+        request: &Parts,
+    ) -> (Reply, Option<Owner>) {
+        let (reply, owner) = self.answer(settings, gate, peer, request).await;
+        (PROTECTION.iter().fold(reply, |reply, (name, value)| reply.with(name.clone(), value)), owner)
+    }
+
+    async fn answer(
+        self: &Arc<Self>,
+        settings: &HttpSettings,
+        gate: &Gate,
+        peer: IpAddr,
+        request: &Parts,
+    ) -> (Reply, Option<Owner>) {
+        let authority = request.uri.authority().map(Authority::as_str);
+        if guard::from_here(settings, authority, &request.headers).is_err() {
+            return (Reply::text(StatusCode::FORBIDDEN, "forbidden"), None);
+        }
+        if !matches!(request.method, Method::GET | Method::HEAD) {
+            return (Reply::not_allowed("GET, HEAD"), None);
+        }
+        let rest = request.uri.path().strip_prefix(PATH).unwrap_or_default();
+        if rest.is_empty() {
+            return (Reply::empty(StatusCode::PERMANENT_REDIRECT).with(LOCATION, "/viewer/"), None);
+        }
+        if let Some((_, kind, text)) = FILES.iter().find(|(path, ..)| *path == rest) {
+            return (Reply::of(StatusCode::OK, kind, *text), None);
+        }
+        let Some(rest) = rest.strip_prefix("/api/calls") else { return (not_found(), None) };
+        let owner = match gate.pass(peer, &request.headers, Instant::now()) {
+            Ok(owner) => owner,
+            Err(denied) => return (Reply::unauthorized(peer, denied), None),
+        };
+        let reply = match rest.strip_prefix('/') {
+            Some(id) => self.one(id.to_owned()).await,
+            None if rest.is_empty() => self.list(request.uri.query(), &request.headers).await,
+            None => not_found(),
+        };
+        (reply, Some(owner))
+    }
+
+    async fn list(self: &Arc<Self>, query: Option<&str>, headers: &HeaderMap) -> Reply {
+        let limit = query.unwrap_or_default().split('&').find_map(|pair| pair.strip_prefix("limit="));
+        let limit = match limit.map(str::parse::<usize>) {
+            None => USUAL,
+            Some(Ok(limit)) => limit.clamp(1, MOST),
+            Some(Err(_)) => return Reply::json(StatusCode::BAD_REQUEST, r#"{"error":"limit: expected an integer"}"#),
+        };
+        let viewer = Arc::clone(self);
+        let listing = match blocking(move || viewer.folder.newest(limit)).await {
+            Some(Ok(listing)) => listing,
+            Some(Err(fault)) => {
+                let error = json!({ "error": format!("the folder of traces cannot be read: {fault}") });
+                return Reply::json(StatusCode::OK, error.to_string());
+            }
+            None => return Reply::empty(StatusCode::INTERNAL_SERVER_ERROR),
+        };
+        let tag = format!("\"{}\"", listing.tag);
+        if text(headers, &IF_NONE_MATCH) == Some(&tag) {
+            return Reply::empty(StatusCode::NOT_MODIFIED).with(ETAG, &tag);
+        }
+        let body = format!("{{\"total\":{},\"calls\":[{}]}}", listing.total, listing.rows.join(","));
+        Reply::json(StatusCode::OK, body).with(ETAG, &tag)
+    }
+
+    async fn one(self: &Arc<Self>, id: String) -> Reply {
+        let viewer = Arc::clone(self);
+        let found = blocking(move || {
+            let trace = viewer.folder.one(&id)?;
+            Some(json!({ "id": id, "lines": trace.lines, "unreadable": trace.unreadable, "cut": trace.cut }).to_string())
+        });
+        match found.await.flatten() {
+            Some(body) => Reply::json(StatusCode::OK, body),
+            None => Reply::json(StatusCode::NOT_FOUND, r#"{"error":"no such call"}"#),
+        }
+    }
+}
+
+/// Files are read on a thread of their own: the one that serves also drives every upstream.
+async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Option<T> {
+    tokio::task::spawn_blocking(work).await.ok()
+}
+
+fn not_found() -> Reply {
+    Reply::text(StatusCode::NOT_FOUND, "not found")
+}

@@ -1,0 +1,121 @@
+//! One call as a row of the list, out of the lines of its trace. A file may hold anything: what is not as expected is left out.
+
+use serde_json::{Map, Value, json};
+
+/// Characters of one text in a row.
+const MOST_CHARS: usize = 200;
+/// Upstreams of one call that a row names.
+const MOST_SERVERS: usize = 20;
+
+/// The row: an object of `id`, `ts`, `tool`, `request_id`, `status` (`ok`, `error`, or `open` where no end was written), `reason`,
+/// `message`, `preview` (of the program or task), `duration_us`, `result_bytes`, `fetched_bytes` and `answer_bytes` (what stands behind the
+/// reduction), `calls` (of upstreams), `servers` (`[name, calls, failed]` each). What is not known is null.
+pub fn of(id: &str, lines: &[Map<String, Value>]) -> Value {
+    let event = |name: &str| lines.iter().rfind(|line| line.get("event").and_then(Value::as_str) == Some(name));
+    let start = event("call.start");
+    let (end, status) = match (event("call.success"), event("call.fail")) {
+        (Some(end), _) => (Some(end), "ok"),
+        (None, Some(end)) => (Some(end), "error"),
+        (None, None) => (None, "open"),
+    };
+    let calls = || lines.iter().filter(|line| line.get("span").and_then(Value::as_str) == Some("upstream_call"));
+    let said = |subject: &str| {
+        let said = start?.get(subject)?;
+        ["text", "preview"].into_iter().find_map(|name| said.get(name)?.as_str())
+    };
+    let preview = said("task").or_else(|| said("program"));
+    let metrics = |name: &str| end.and_then(|end| end.get("ptc_metrics")?.get(name)?.as_u64());
+    let duration = number(end, "duration_us").or_else(|| number(end, "duration_ms").map(|ms| ms.saturating_mul(1000)));
+    json!({
+        "id": id,
+        "ts": text(start.or(end), "ts"),
+        "tool": text(start.or(end), "tool").unwrap_or_default(),
+        "request_id": text(start.or(end), "request_id"),
+        "status": status,
+        "reason": text(end, "reason"),
+        "message": text(end, "message"),
+        "preview": preview.map(one_line),
+        "duration_us": duration,
+        "result_bytes": number(end, "result_bytes"),
+        "fetched_bytes": metrics("upstream_result_bytes"),
+        "answer_bytes": metrics("final_result_bytes"),
+        "calls": calls().count(),
+        "servers": servers(calls()),
+    })
+}
+
+fn servers<'l>(calls: impl Iterator<Item = &'l Map<String, Value>>) -> Vec<Value> {
+    let mut servers: Vec<(String, u64, u64)> = Vec::new();
+    for call in calls {
+        let name = text(Some(call), "server").unwrap_or_default();
+        let failed = u64::from(call.get("status").and_then(Value::as_str) != Some("ok"));
+        if let Some((_, calls, failures)) = servers.iter_mut().find(|(known, ..)| *known == name) {
+            *calls += 1;
+            *failures += failed;
+        } else if servers.len() < MOST_SERVERS {
+            servers.push((name, 1, failed));
+        }
+    }
+    servers.into_iter().map(|(name, calls, failed)| json!([name, calls, failed])).collect()
+}
+
+fn text(line: Option<&Map<String, Value>>, name: &str) -> Option<String> {
+    line?.get(name)?.as_str().map(one_line)
+}
+
+fn number(line: Option<&Map<String, Value>>, name: &str) -> Option<u64> {
+    line?.get(name)?.as_u64()
+}
+
+/// The beginning of a text, each run of white space as one space.
+fn one_line(text: &str) -> String {
+    let mut line = String::new();
+    let mut chars = 0;
+    for word in text.split_whitespace() {
+        if chars > 0 {
+            line.push(' ');
+            chars += 1;
+        }
+        line.extend(word.chars().take(MOST_CHARS.saturating_sub(chars)));
+        chars += word.chars().take(MOST_CHARS).count();
+        if chars >= MOST_CHARS {
+            break;
+        }
+    }
+    line
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn row(lines: &[Value]) -> Value {
+        let lines: Vec<_> = lines.iter().filter_map(Value::as_object).cloned().collect();
+        of("1-2-3-t", &lines)
+    }
+
+    #[test]
+    fn what_a_call_came_to() {
+        let lines = [
+            json!({ "event": "call.start", "tool": "lisp_eval", "ts": "2026-01-01T00:00:00Z", "request_id": "7",
+                    "program": { "text": "(a\n  b)" } }),
+            json!({ "event": "span", "span": "upstream_call", "server": "s", "status": "ok" }),
+            json!({ "event": "span", "span": "upstream_call", "server": "s", "status": "error" }),
+            json!({ "event": "call.fail", "reason": "fail", "message": "m", "duration_ms": 3,
+                    "ptc_metrics": { "upstream_result_bytes": 100, "final_result_bytes": 0 } }),
+        ];
+        let row = row(&lines);
+        assert_eq!((&row["status"], &row["preview"], &row["duration_us"]), (&json!("error"), &json!("(a b)"), &json!(3000)));
+        assert_eq!((&row["servers"], &row["calls"], &row["fetched_bytes"]), (&json!([["s", 2, 1]]), &json!(2), &json!(100)));
+    }
+
+    #[test]
+    fn a_file_may_hold_anything() {
+        assert_eq!(row(&[])["status"], "open");
+        let odd =
+            json!({ "event": "call.success", "tool": { "a": 1 }, "duration_us": "x", "ptc_metrics": [1], "result_bytes": -1 });
+        let row = row(&[json!({ "event": 7, "program": "x" }), odd]);
+        assert_eq!((&row["status"], &row["tool"], &row["duration_us"]), (&json!("ok"), &json!(""), &Value::Null));
+        assert_eq!((one_line(&"x ".repeat(1000)).chars().count(), one_line(&"é".repeat(1000)).chars().count()), (200, 200));
+    }
+}

@@ -1,0 +1,299 @@
+//! The page of traces: its endpoints over a socket, its use in a real browser.
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use ptc_tests::deployment::{plain, ptc_compile};
+use ptc_tests::mcp::Client;
+use ptc_tests::peers::{enabled, node_script};
+use ptc_tests::process::{Background, free_port, run};
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+/// `ptc-compile viewer` on a folder, and the link that it printed.
+fn viewer(folder: &Path) -> (Background, String) {
+    let (process, output) = Background::with_output(Command::new(ptc_compile()).arg("viewer").arg(folder).args(["--port", "0"]));
+    let mut line = String::new();
+    BufReader::new(output).read_line(&mut line).expect("it says where it is");
+    (process, line.trim_end().to_owned())
+}
+
+/// What the server answers to a request in these words: its head and its body.
+fn asked(address: &str, request: &str) -> (String, String) {
+    let mut stream = TcpStream::connect(address).expect("it listens");
+    stream.write_all(request.as_bytes()).expect("it reads");
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).expect("it answers in UTF-8");
+    let (head, body) = answer.split_once("\r\n\r\n").expect("a head and a body");
+    (head.to_owned(), body.to_owned())
+}
+
+/// The link's address and token.
+fn parts(url: &str) -> (&str, &str) {
+    let rest = url.strip_prefix("http://").expect("plain HTTP");
+    rest.split_once("/viewer/#token=").expect("the page and its token")
+}
+
+fn get(url: &str, path: &str, headers: &str) -> (String, String) {
+    let (address, token) = parts(url);
+    let authorization = format!("Authorization: Bearer {token}\r\n");
+    asked(address, &format!("GET {path} HTTP/1.1\r\nHost: {address}\r\n{authorization}{headers}Connection: close\r\n\r\n"))
+}
+
+fn data(url: &str, path: &str) -> Value {
+    let (head, body) = get(url, path, "");
+    assert!(head.starts_with("HTTP/1.1 200"), "{path}: {head}");
+    serde_json::from_str(&body).expect("JSON")
+}
+
+fn write(folder: &Path, id: &str, lines: &[Value]) -> PathBuf {
+    let path = folder.join(format!("ptc-{id}.jsonl"));
+    std::fs::write(&path, lines.iter().map(|line| format!("{line}\n")).collect::<String>()).expect("a trace");
+    path
+}
+
+fn start(program: &str) -> Value {
+    json!({ "event": "call.start", "ts": "2026-01-01T10:00:00Z", "tool": "lisp_eval", "request_id": "1", "program": { "text": program } })
+}
+
+#[test]
+fn calls_as_json() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let first = "1700000000000001-1-0-lisp_eval";
+    let ok = json!({ "event": "call.success", "duration_us": 1500, "result_bytes": 3 });
+    write(folder.path(), first, &[start("(+ 1 2)"), ok]);
+    std::fs::write(folder.path().join("ptc-1700000000000002-1-1-x.jsonl"), "no JSON\n[1]\n").expect("a file");
+    std::fs::write(folder.path().join("other.jsonl"), "{}\n").expect("a file");
+    let (_process, url) = viewer(folder.path());
+    let list = data(&url, "/viewer/api/calls");
+    assert_eq!((&list["total"], &list["calls"][1]["id"], &list["calls"][1]["status"]), (&json!(2), &json!(first), &json!("ok")));
+    assert_eq!((&list["calls"][1]["duration_us"], &list["calls"][1]["preview"]), (&json!(1500), &json!("(+ 1 2)")));
+    assert_eq!(data(&url, "/viewer/api/calls?limit=1")["calls"].as_array().map(Vec::len), Some(1));
+    let one = data(&url, &format!("/viewer/api/calls/{first}"));
+    assert_eq!((&one["lines"][0]["event"], &one["unreadable"], &one["cut"]), (&json!("call.start"), &json!(0), &json!(false)));
+    assert_eq!(data(&url, "/viewer/api/calls/1700000000000002-1-1-x")["unreadable"], 2);
+
+    // The same again is not sent again, until something is new.
+    let tag = |head: &str| head.lines().find_map(|line| line.strip_prefix("etag: ").map(str::to_owned)).expect("a tag");
+    let seen = format!("If-None-Match: {}\r\n", tag(&get(&url, "/viewer/api/calls", "").0));
+    let (head, body) = get(&url, "/viewer/api/calls", &seen);
+    assert!(head.starts_with("HTTP/1.1 304") && body.is_empty(), "{head}");
+    write(folder.path(), "1700000000000003-1-2-lisp_eval", &[start("1")]);
+    let (head, body) = get(&url, "/viewer/api/calls", &seen);
+    assert!(head.starts_with("HTTP/1.1 200") && body.contains("\"open\""), "{head}");
+}
+
+#[test]
+fn who_may_ask_and_for_what() {
+    let outer = tempfile::tempdir().expect("a folder");
+    let folder = outer.path().join("traces");
+    std::fs::create_dir(&folder).expect("a folder");
+    write(outer.path(), "1-1-1-secret", &[start("outside")]);
+    std::fs::write(outer.path().join("secret.jsonl"), "{}\n").expect("a file");
+    std::os::unix::fs::symlink(outer.path().join("ptc-1-1-1-secret.jsonl"), folder.join("ptc-2-2-2-link.jsonl")).expect("a link");
+    std::fs::create_dir(folder.join("ptc-3-3-3-folder.jsonl")).expect("a folder");
+    let (_process, url) = viewer(&folder);
+    let (address, token) = parts(&url);
+    assert_eq!(data(&url, "/viewer/api/calls")["calls"], json!([]), "neither links nor folders");
+    for id in [
+        "2-2-2-link",
+        "3-3-3-folder",
+        "../1-1-1-secret",
+        "..%2f1-1-1-secret",
+        "%2e%2e/1-1-1-secret",
+        "x/../../ptc-1-1-1-secret",
+        "",
+        "%00",
+        ".",
+    ] {
+        let (head, body) = get(&url, &format!("/viewer/api/calls/{id}"), "");
+        assert!(head.starts_with("HTTP/1.1 404"), "{id}: {head}\n{body}");
+    }
+    let plain = |method: &str, path: &str, headers: &str| {
+        asked(address, &format!("{method} {path} HTTP/1.1\r\n{headers}Connection: close\r\n\r\n")).0
+    };
+    let host = format!("Host: {address}\r\n");
+    let bearer = format!("Authorization: Bearer {token}\r\n");
+    for (method, path, headers, status) in [
+        ("GET", "/viewer/api/calls", host.clone(), "401"),
+        ("GET", "/viewer/api/calls", format!("{host}Authorization: Bearer {}\r\n", "x".repeat(32)), "401"),
+        ("GET", "/viewer/api/calls/1-1-1-x", host.clone(), "401"),
+        ("GET", "/viewer/api/calls", format!("Host: evil.example\r\n{bearer}"), "403"),
+        ("GET", "/viewer/", "Host: evil.example\r\n".to_owned(), "403"),
+        ("GET", "/viewer/api/calls", format!("{host}{bearer}Origin: https://evil.example\r\n"), "403"),
+        ("GET", "/viewer/api/calls?limit=x", format!("{host}{bearer}"), "400"),
+        ("POST", "/viewer/api/calls", format!("{host}{bearer}"), "405"),
+        ("GET", "/viewer", host.clone(), "308"),
+        ("GET", "/viewer/nothing", host.clone(), "404"),
+        ("GET", "/", host.clone(), "404"),
+        ("GET", "/viewer/", host.clone(), "200"),
+        ("HEAD", "/viewer/viewer.js", host.clone(), "200"),
+    ] {
+        let head = plain(method, path, &headers);
+        assert!(head.starts_with(&format!("HTTP/1.1 {status}")), "{method} {path} {headers}: {head}");
+        let guarded = ["script-src 'self'", "frame-ancestors 'none'", "trusted-types", "nosniff", "no-store"];
+        assert!(!path.starts_with("/viewer") || guarded.iter().all(|part| head.contains(part)), "{head}");
+    }
+}
+
+#[test]
+fn a_folder_that_is_not_there() {
+    let finished = run(Command::new(ptc_compile()).args(["viewer", "/no/such/folder"]));
+    assert_eq!(finished.code, Some(2));
+    assert!(finished.stderr.starts_with("ptc-compile viewer: error: /no/such/folder: "), "{}", finished.stderr);
+}
+
+/// What a browser makes of a link. Pictures stay in `$PTC_PICTURES`, where that is set.
+fn looked_at(url: &str, search: &str, more: &[&str], token: &str) -> Value {
+    let scratch = tempfile::tempdir().expect("a folder");
+    let kept = std::env::var_os("PTC_PICTURES").map(PathBuf::from);
+    let folder = kept.as_deref().unwrap_or(scratch.path());
+    let seen = run(node_script("viewer.mjs").arg(url).arg(folder).arg(search).args(more).env("TOKEN", token)).success();
+    for name in ["list", "call", "list-dark", "phone-list", "phone-call"] {
+        assert!(folder.join(name).with_extension("png").is_file(), "no picture of {name}");
+    }
+    let seen: Value = serde_json::from_str(&seen).expect("one JSON object");
+    assert_eq!(
+        (&seen["faults"], &seen["elsewhere"]),
+        (&json!([]), &json!([])),
+        "nothing is refused, nothing is fetched elsewhere"
+    );
+    assert_eq!(
+        (&seen["wide"], &seen["narrow"]),
+        (&json!(true), &json!([true, true, true, true])),
+        "nothing runs out of the page"
+    );
+    assert_ne!(seen["light"], seen["dark"]);
+    assert_eq!(
+        seen["address"].as_str().map(|address| address.contains("token")),
+        Some(false),
+        "the token leaves the address bar"
+    );
+    seen
+}
+
+/// Traces of a server with an upstream that answered some programs.
+fn traces(programs: &[&str]) -> TempDir {
+    let folder = tempfile::tempdir().expect("a folder");
+    let config = folder.path().join("upstreams.json");
+    let notes = json!({ "transport": "mcp_stdio", "description": "Notes.", "command": env!("CARGO_BIN_EXE_quickstart-upstreams"), "args": ["--stdio"] });
+    std::fs::write(&config, json!({ "upstreams": { "notes": notes } }).to_string()).expect("a config");
+    std::fs::create_dir(folder.path().join("traces")).expect("a folder");
+    let mut server = Command::new(ptc_compile());
+    server.arg("run").arg(&config).arg("--trace-dir").arg(folder.path().join("traces")).args(["--trace-payloads", "full"]);
+    let mut client = Client::of(server.current_dir(folder.path()));
+    client.initialize();
+    for program in programs {
+        client.eval(program);
+    }
+    assert_eq!(client.finish(), Some(0));
+    folder
+}
+
+const PARALLEL: &str = r#"; how long each note is
+(let [names (map :name (:notes (:value (tool/call {:server "notes" :tool "list_notes"}))))
+      texts (pmap (fn [name] (tool/call {:server "notes" :tool "read_note" :args {:name name}})) names)]
+  (println "notes:" (count names))
+  (zipmap names (map (fn [answer] (count (:value answer))) texts)))"#;
+
+#[test]
+fn calls_are_looked_at_in_a_browser() {
+    if !enabled("calls_are_looked_at_in_a_browser") {
+        return;
+    }
+    let failing = "(println \"so far\")\n(map inc\n  (count 5)) ; größer";
+    let folder = traces(&["(+ 1 2)", PARALLEL, failing, "(fail {:why \"no\"})", "(reduce + (range 100000))"]);
+    let (_process, url) = viewer(&folder.path().join("traces"));
+    let seen = looked_at(&url, "pmap notes", &[], "");
+    assert_eq!(seen["all"], json!(["ok", "error", "error", "ok", "ok"]), "newest first");
+    assert_eq!((&seen["said"], &seen["tiles"]["calls"]), (&json!("5 calls"), &json!("5")));
+    assert_eq!(seen["filtered"]["error"], json!(["error", "error"]));
+    assert_eq!((&seen["none"]["rows"], &seen["none"]["said"]), (&json!([]), &json!("No call fits the filters.")));
+    assert_eq!(
+        seen["plots"],
+        json!(["Calls over time", "Durations", "Upstream calls", "Bytes fetched and answered", "Reasons of errors"])
+    );
+    assert_eq!(
+        (&seen["focused"], &seen["back"], &seen["help"]),
+        (&json!("detail"), &json!(true), &json!(true)),
+        "by the keyboard"
+    );
+
+    let call = &seen["call"];
+    assert_eq!((&call["program"], &call["prints"]), (&json!(PARALLEL), &json!("notes: 2")), "{call}");
+    assert_eq!(call["colours"], json!(["comment", "head", "keyword", "string"]));
+    assert_eq!(call["calls"].as_array().map(Vec::len), Some(3));
+    // The two that ran at once stand below each other, above the time that they share; the first one was over by then.
+    let bar = |part: &str, nth: usize| {
+        let bars =
+            call["bars"].as_array().expect("bars").iter().filter(|bar| bar["label"].as_str().is_some_and(|l| l.contains(part)));
+        bars.clone().nth(nth).unwrap_or_else(|| panic!("no bar {part} {nth} in {call}")).clone()
+    };
+    let place = |bar: &Value, side: &str| bar[side].as_f64().expect("a place");
+    let (list, one, two) = (bar("list_notes", 0), bar("read_note", 0), bar("read_note", 1));
+    assert!(place(&bar("eval", 0), "top") < place(&list, "top"));
+    assert!(place(&one, "top") < place(&two, "top"), "{one} {two}");
+    assert!(place(&two, "left") < place(&one, "right") && place(&list, "left") < place(&one, "left"), "{list} {one} {two}");
+
+    let seen = looked_at(&url, "größer", &[], "");
+    assert_eq!((&seen["call"]["failing"], &seen["call"]["program"]), (&json!(["(count 5)"]), &json!(failing)));
+    assert!(seen["call"]["helps"].as_str().is_some_and(|text| text.contains("^")), "{}", seen["call"]);
+}
+
+#[test]
+fn a_server_shows_its_calls_as_they_come() {
+    if !enabled("a_server_shows_its_calls_as_they_come") {
+        return;
+    }
+    let folder = tempfile::tempdir().expect("a folder");
+    write(folder.path(), "1700000000000001-1-0-lisp_eval", &[start("(earlier)")]);
+    let (port, token) = (free_port(), "a-token-of-more-than-thirty-two-bytes");
+    let mut server = Command::new(plain());
+    server.args([
+        "--http",
+        "--http-port",
+        &port.to_string(),
+        "--http-auth-token",
+        token,
+        "--http-viewer",
+        "--trace-payloads",
+        "full",
+    ]);
+    let _server = Background::start(server.arg("--trace-dir").arg(folder.path())).ready_on(port);
+    let url = format!("http://127.0.0.1:{port}/viewer/#token={token}");
+    let seen = looked_at(&url, "earlier", &[&format!("http://127.0.0.1:{port}/mcp")], token);
+    assert_eq!((&seen["all"], &seen["followed"]), (&json!(["no end"]), &json!("2 calls")));
+    assert!(seen["call"]["text"].as_str().is_some_and(|text| text.contains("or the process ended in it")), "{}", seen["call"]);
+}
+
+#[test]
+fn what_traces_hold_is_text_on_the_page() {
+    if !enabled("what_traces_hold_is_text_on_the_page") {
+        return;
+    }
+    let folder = tempfile::tempdir().expect("a folder");
+    let evil = "</script><script>alert(1)</script><img src=x onerror=alert(2)><b>bold</b>\" onclick=alert(3) \u{202e}turned\u{0}";
+    let start = json!({ "event": "call.start", "ts": evil, "tool": evil, "request_id": evil, "program": { "text": evil, "bytes": evil },
+                        "context": { evil: evil }, "owner_hash": evil, "traceparent": { "a": evil } });
+    let call = json!({ "event": "span", "span": "upstream_call", "server": evil, "tool": evil, "status": evil, "reason": evil, "error": evil,
+                       "start_us": 1e300, "duration_us": -5, "result_bytes": "x", "http_status": [evil], "auth": { "binding": evil } });
+    let odd = json!({ "event": "span", "span": evil, "start_us": evil, "duration_us": null });
+    let end = json!({ "event": "call.fail", "message": evil, "reason": evil, "result": evil, "feedback": evil, "prints": [evil, 7, [evil]],
+                      "error_span": { "start": 3, "end": 1_000_000 }, "ptc_metrics": { "upstream_result_bytes": 10, "final_result_bytes": evil } });
+    write(folder.path(), "1700000000000001-1-0-lisp_eval", &[start.clone(), call, odd, end]);
+    let odd = json!({ "event": "call.success", "tool": ["x"], "prints": "x", "error_span": "x", "ptc_metrics": null, "duration_us": "x" });
+    write(folder.path(), "1700000000000002-1-1-lisp_eval", &[odd]);
+    let deep = format!("{}\n{}{}\n", json!({ "event": "call.start", "tool": "deep" }), "[".repeat(100_000), "]".repeat(100_000));
+    std::fs::write(folder.path().join("ptc-1700000000000003-1-2-lisp_eval.jsonl"), deep).expect("a file");
+    let (_process, url) = viewer(folder.path());
+    let seen = looked_at(&url, "bold", &[], "");
+    assert_eq!(
+        (&seen["all"], &seen["markup"]),
+        (&json!(["no end", "ok", "error"]), &json!(0)),
+        "no script runs, no markup stands"
+    );
+    let text = seen["call"]["text"].as_str().unwrap_or_default();
+    assert!(text.contains("<img src=x onerror=alert(2)>") && text.contains("⟨U+202E⟩turned⟨U+0000⟩"), "{text}");
+}
