@@ -62,7 +62,7 @@ const two = (n) => String(n).padStart(2, "0");
 /** A time of day; with its date where that is not today. */
 export const clock = (value) => {
   const at = moment(value);
-  if (at === undefined) return shown(value);
+  if (at === undefined) return shown(value ?? "");
   const date = new Date(at);
   const day = date.toDateString() === new Date().toDateString() ? "" : `${date.getFullYear()}-${two(date.getMonth() + 1)}-${two(date.getDate())} `;
   return `${day}${two(date.getHours())}:${two(date.getMinutes())}:${two(date.getSeconds())}`;
