@@ -170,6 +170,11 @@ fn programs_are_checked_against_the_frozen_catalog() {
     }
     let program = "(let [a (tool/call {:server \"petstor\" :tool \"get-pet\"})\n      b (tool/call {:server \"petstore\" :tool \"get-pet\" :args {}})]\n  [a b])\n";
     let wrong = Scratch::new("wrong.clj", program.as_bytes());
+    let taken = Scratch::new("taken.clj", b"(map :id (:pets (tool/call {:server \"petstore\" :tool \"list-pets\"})))");
+    let output = quickstart(&["check-program", "upstreams.json", taken.path(), "--format", "short"]);
+    let stderr = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{stderr}");
+    assert!(stderr.contains("1:10: error[PTC0809]: the result of petstore/list-pets has no 'pets'"), "{stderr}");
     let broken = Scratch::new("broken.clj", b"(map inc [1 2]");
     let output = quickstart(&["check-program", "upstreams.json", wrong.path(), broken.path(), "--format", "short"]);
     let stderr = text(&output.stderr);

@@ -92,6 +92,7 @@ fn check(text: &str, file: FileId, catalog: Option<&ptc_catalog::Catalog>, diagn
                     Concern::Fails(_) => Code::CallFails,
                     Concern::Doubtful => Code::CallDoubtful,
                     Concern::Path => Code::PathNotInSchema,
+                    Concern::TakenForValue => Code::TakenForValue,
                     Concern::Unchecked => Code::UncheckedResult,
                 };
                 diagnostics.push(hinted(Diagnostic::new(code, finding.message).at(place(Some(finding.span)), ""), finding.hint));

@@ -6,7 +6,7 @@
 use litemap::LiteMap;
 use ptc_catalog::{Catalog, Tool};
 use ptc_lisp::ir::{Capture, GroupIr, Ir, Op, Step as Turn};
-use ptc_lisp::{Program, Span, Value};
+use ptc_lisp::{Program, Span, ToolCallSite, Value};
 
 use crate::output::{self, Step};
 use crate::{Concern, EACH, Finding, tool_of};
@@ -21,6 +21,18 @@ const SAME: &[&str] = &["vec", "doall", "seq", "rest", "next", "reverse", "disti
 const SAME_LAST: &[&str] = &["filter", "filterv", "remove", "take", "drop", "sort-by", "take-while", "drop-while", "distinct-by"];
 /// Functions that ask whether there is a value.
 const ASKS: &[&str] = &["nil?", "some?", "not", "boolean", "empty?", "not-empty", "true?", "false?", "contains?"];
+
+/// What a result can have.
+const RESULT: &[&str] = &["ok", "value", "value_kind", "reason", "message"];
+
+/// What is wanted of a walk.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Wanted {
+    /// Only what holds whatever upstreams answer; no schema is read for it.
+    Certain,
+    /// Everything.
+    All,
+}
 
 /// A place in the result of a call.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -37,6 +49,10 @@ struct Site {
     checked: bool,
     /// The first use of its `:value`.
     used: Option<Span>,
+    /// The first look at a key that no result has.
+    misread: Option<(String, Span)>,
+    /// Something is done with what such a look gave, which is nil.
+    misused: bool,
 }
 
 /// What slots and captures of the function under way hold.
@@ -49,22 +65,45 @@ struct Frame {
 struct Walk<'a> {
     known: LiteMap<Span, (Option<&'static Tool>, String)>,
     sites: Vec<Site>,
+    wanted: Wanted,
     findings: &'a mut Vec<Finding>,
 }
 
 /// Adds what is found about the results of a program's calls.
-pub(crate) fn follow(program: &Program, catalog: &Catalog, findings: &mut Vec<Finding>) {
-    let name = |site: &ptc_lisp::ToolCallSite| match (&site.server, &site.tool) {
+pub(crate) fn follow(
+    program: &Program,
+    catalog: &Catalog,
+    sites: &[ToolCallSite],
+    wanted: Wanted,
+    findings: &mut Vec<Finding>,
+) {
+    let name = |site: &ToolCallSite| match (&site.server, &site.tool) {
         (Some(server), Some(tool)) => format!("{server}/{tool}"),
         _ => "the call".to_owned(),
     };
-    let known = program.tool_calls().iter().map(|site| (site.span, (tool_of(site, catalog), name(site)))).collect();
-    let mut walk = Walk { known, sites: Vec::new(), findings };
+    let known = sites.iter().map(|site| (site.span, (tool_of(site, catalog), name(site)))).collect();
+    let mut walk = Walk { known, sites: Vec::new(), wanted, findings };
     let mut frame = Frame::default();
     let value = walk.expr(program.ir(), &mut frame);
     // Whoever reads the program's value sees all of it.
     walk.escapes(value);
     let Walk { sites, findings, .. } = walk;
+    for site in &sites {
+        let Some((key, span)) = &site.misread else { continue };
+        // Who also reads what results have knows what they are.
+        let is_certain = site.misused && !site.checked && site.used.is_none();
+        if is_certain || wanted == Wanted::All {
+            findings.push(Finding {
+                concern: if is_certain { Concern::TakenForValue } else { Concern::Path },
+                message: format!("the result of {} has no '{key}'", site.name),
+                hint: Some("it has :ok and :value, or :reason and :message; what the tool gives is under :value".to_owned()),
+                span: *span,
+            });
+        }
+    }
+    if wanted == Wanted::Certain {
+        return;
+    }
     for site in sites.iter().filter(|site| !site.checked) {
         let Some(span) = site.used else { continue };
         findings.push(Finding {
@@ -152,6 +191,10 @@ impl Walk<'_> {
                 None
             }
             Op::Loop { first, inits, body } => {
+                // The parameters of a function, which `recur` fills with something else.
+                if inits.is_empty() {
+                    set(frame, *first, None);
+                }
                 for (at, init) in inits.iter().enumerate() {
                     let place = self.expr(init, frame);
                     self.escapes(place);
@@ -159,7 +202,10 @@ impl Walk<'_> {
                 }
                 self.expr(body, frame)
             }
-            Op::LetFn { group, body, .. } => {
+            Op::LetFn { group, body, slots } => {
+                for slot in slots {
+                    set(frame, *slot, None);
+                }
                 self.function(group, frame, None);
                 self.expr(body, frame)
             }
@@ -197,7 +243,7 @@ impl Walk<'_> {
         if (namespace, name) == ("tool", "call") {
             self.each_escapes(args, frame);
             let (tool, name) = self.known.get(&span).cloned().unwrap_or((None, "the call".to_owned()));
-            self.sites.push(Site { tool, name, checked: false, used: None });
+            self.sites.push(Site { tool, name, checked: false, used: None, misread: None, misused: false });
             return Some(Place { site: self.sites.len() - 1, path: Vec::new() });
         }
         match (name, args) {
@@ -279,17 +325,22 @@ impl Walk<'_> {
     fn key(&mut self, from: Place, key: &Value, span: Span) -> Option<Place> {
         let Some(name) = key.as_name() else { return Some(item(from)) };
         let mut place = from;
+        self.used(&place);
         let site = self.sites.get_mut(place.site)?;
         if place.path.is_empty() {
             match name {
                 "value" => {
                     site.used.get_or_insert(span);
                 }
-                _ => site.checked = true,
+                name if RESULT.contains(&name) => site.checked = true,
+                name => {
+                    site.misread.get_or_insert_with(|| (name.to_owned(), span));
+                }
             }
         }
         place.path.push(Step::Key(name.to_owned()));
-        if let Some((Step::Key(first), rest)) = place.path.split_first()
+        if self.wanted == Wanted::All
+            && let Some((Step::Key(first), rest)) = place.path.split_first()
             && first == "value"
             && !rest.is_empty()
             && let Some(missing) = site.tool.and_then(|tool| output::missing(tool, rest))
@@ -315,11 +366,22 @@ impl Walk<'_> {
 
     /// A place goes where nobody follows it: who gets a whole result may look at its `:ok`.
     fn escapes(&mut self, place: Option<Place>) {
-        if let Some(place) = place
-            && place.path.is_empty()
+        let Some(place) = place else { return };
+        self.used(&place);
+        if place.path.is_empty()
             && let Some(site) = self.sites.get_mut(place.site)
         {
             site.checked = true;
+        }
+    }
+
+    /// Something is done with what is at a place.
+    fn used(&mut self, place: &Place) {
+        if let Some(Step::Key(first)) = place.path.first()
+            && !RESULT.contains(&first.as_str())
+            && let Some(site) = self.sites.get_mut(place.site)
+        {
+            site.misused = true;
         }
     }
 

@@ -11,8 +11,8 @@
 //! # Ok::<(), ptc_lisp::Error>(())
 //! ```
 //!
-//! [`check`] looks at each call and is cheap: it runs before every program. [`review`] also follows results through the program, and is
-//! for people.
+//! [`check`] looks at each call, and for results that are taken for their values, and is cheap: it runs before every program. [`review`]
+//! also compares what is done with results with their schemas, and is for people.
 //!
 //! - `call`: one call in the text against the catalog.
 //! - [`argument`]: one argument against its row.
@@ -30,6 +30,7 @@ mod flow;
 mod near;
 mod output;
 
+use flow::Wanted;
 use ptc_catalog::{Catalog, Tool};
 use ptc_lisp::{Error, ErrorKind, Program, Span, ToolCallSite, sorting};
 
@@ -78,21 +79,23 @@ pub enum Concern {
     /// The output schema of the tool has nothing at the place that is read. Upstreams keep to their schemas or not, so this is never
     /// certain.
     Path,
+    /// A result is taken for its value: of all that results have, nothing is read.
+    TakenForValue,
     /// The value of a result is used, and nothing asks whether there is one.
     Unchecked,
 }
 
 impl Finding {
-    /// Whether the call fails whenever it is made. Otherwise it may be meant so.
+    /// Whether it is wrong whatever the upstream answers. Otherwise it may be meant so.
     pub fn is_certain(&self) -> bool {
-        matches!(self.concern, Concern::Fails(_))
+        matches!(self.concern, Concern::Fails(_) | Concern::TakenForValue)
     }
 
     /// The finding as the error that ends the program, at its place in `source`.
     pub fn into_error(self, source: &str) -> Error {
         let kind = match self.concern {
             Concern::Fails(kind) => kind,
-            Concern::Doubtful | Concern::Path | Concern::Unchecked => ErrorKind::ToolError,
+            Concern::Doubtful | Concern::Path | Concern::TakenForValue | Concern::Unchecked => ErrorKind::ToolError,
         };
         let error = Error::at(kind, self.message, source, self.span);
         match self.hint {
@@ -114,20 +117,26 @@ pub struct Review {
 /// What is wrong with the upstream calls of a program, in the order of its text. Only what is written out is looked at: a name
 /// that is computed is left to the run.
 pub fn check(program: &Program, catalog: &Catalog) -> Vec<Finding> {
-    let mut findings = Vec::new();
-    for site in program.tool_calls() {
-        call::check(&site, catalog, &mut findings);
-    }
-    findings
+    look(program, catalog, Wanted::Certain)
 }
 
 /// The same, and what becomes of the results: places that output schemas do not have, values that are used without a look at `:ok`,
 /// and what the program costs.
 pub fn review(program: &Program, catalog: &Catalog) -> Review {
-    let mut findings = check(program, catalog);
-    flow::follow(program, catalog, &mut findings);
-    sorting::by_key(&mut findings, |finding| finding.span);
-    Review { findings, cost: cost::of(program, catalog) }
+    Review { findings: look(program, catalog, Wanted::All), cost: cost::of(program, catalog) }
+}
+
+fn look(program: &Program, catalog: &Catalog, wanted: Wanted) -> Vec<Finding> {
+    let sites = program.tool_calls();
+    let mut findings = Vec::new();
+    for site in &sites {
+        call::check(site, catalog, &mut findings);
+    }
+    if !sites.is_empty() {
+        flow::follow(program, catalog, &sites, wanted, &mut findings);
+        sorting::by_key(&mut findings, |finding| finding.span);
+    }
+    findings
 }
 
 /// The tool that a call names, where it names one that there is.

@@ -30,6 +30,9 @@ static CATALOG: Catalog = Catalog {
     }],
 };
 
+const TAKEN: &str = "taken: the result of shop/orders has no 'orders'; it has :ok and :value, or :reason and :message; what the tool gives is under :value";
+const NONE_SUCH: &str = "path: the result of shop/orders has no 'orders'; it has :ok and :value, or :reason and :message; what the tool gives is under :value";
+
 /// Programs with `$t` for a call of the tool t, and what is found: `path` and `unchecked` findings.
 const FINDINGS: &[(&str, &[&str])] = &[
     ("(let [r $orders] (if (:ok r) (:total (:value r)) (:message r)))", &[]),
@@ -99,6 +102,16 @@ const FINDINGS: &[(&str, &[&str])] = &[
             "unchecked: the value of shop/mystery is used without a look at :ok; when the call fails, :value is nil and :message says why",
         ],
     ),
+    // A result is not its value; with a look at what it is, a wrong key may be a slip that harms nobody.
+    ("(map :id (:orders $orders))", &[TAKEN]),
+    ("(let [r $orders] (count (get-in r [:orders 0 :id])))", &[TAKEN]),
+    ("(let [{:keys [orders]} $orders] (for [o orders] (:id o)))", &[TAKEN]),
+    ("(first (get $orders \"orders\"))", &[TAKEN]),
+    ("(let [r $orders] (if (:ok r) (:total (:value r)) (:orders r)))", &[NONE_SUCH]),
+    ("(let [r $orders] (or (:orders r) (:value r)))", &[NONE_SUCH]),
+    ("(let [{:keys [ok value orders]} $orders] (when ok value))", &[NONE_SUCH]),
+    ("(do (let [r $mystery] (:ok r)) (let [f (fn [x] x)] (:orders (f 1))))", &[]),
+    ("(do (let [r $mystery] (:ok r)) (loop [m {:orders 1}] (:orders m)))", &[]),
     // Whoever gets the whole result may look.
     ("(defn value-of [r] (if (:ok r) (:value r) (fail (:message r)))) (:x (value-of $mystery))", &[]),
     ("(let [r $mystery] [(:value r) r])", &[]),
@@ -165,9 +178,10 @@ fn results_are_followed() {
                 let concern = match finding.concern {
                     Concern::Path => "path",
                     Concern::Unchecked => "unchecked",
+                    Concern::TakenForValue => "taken",
                     Concern::Fails(_) | Concern::Doubtful => "call",
                 };
-                assert!(!finding.is_certain(), "{text}");
+                assert_eq!(finding.is_certain(), concern == "taken", "{text}");
                 format!("{concern}: {}; {}", finding.message, finding.hint.unwrap_or_default())
             })
             .collect();
