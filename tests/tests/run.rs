@@ -109,6 +109,18 @@ fn a_live_catalog_fills_when_it_is_asked() {
 }
 
 #[test]
+fn a_result_that_is_taken_for_its_value_is_refused_at_its_place() {
+    let folder = Folder::new(&[("notes", &notes())]);
+    let found = answers(
+        &mut folder.run(&["upstreams.json"]),
+        &[r#"(+ 1 (count (:notes (tool/call {:server "notes" :tool "list_notes"}))))"#, "(+ 1 2)"],
+    );
+    let place = found[0].contains("1:13") || found[0].contains("line 1, column 13");
+    assert!(found[0].contains("the result of notes/list_notes has no 'notes'") && place, "{}", found[0]);
+    assert_eq!(found[1], "user=> 3");
+}
+
+#[test]
 fn what_is_wrong_is_told_and_nothing_is_served() {
     let folder = Folder::new(&[("notes", &notes()), ("dead", &dead())]);
     let write = |name: &str, text: &str| std::fs::write(folder.0.path().join(name), text).expect("a file");

@@ -140,6 +140,10 @@ pub(crate) enum Emit {
     CatalogJson,
     /// The catalog as one page to look at and search in
     Html,
+    /// A Dockerfile for the folder of the config: an image that serves HTTP
+    Container,
+    /// Kubernetes manifests that run replicas of that image
+    K8s,
 }
 
 /// `--fail-on`

@@ -29,14 +29,16 @@ pub(crate) fn run(args: &Build, console: &Console) -> Result<Status, Failure> {
     let lock = if checked.diagnostics.has_errors() { None } else { pin::lock(args, path, &mut checked, console)? };
     let name = generate::name(path, args.output.as_deref());
     let deployment = lock.as_ref().and_then(|lock| check::deployment(&mut checked, lock, &name));
-    let (false, Some(deployment), Some(lock)) = (checked.diagnostics.has_errors(), deployment, lock) else {
+    let (false, Some(config), Some(deployment), Some(lock)) =
+        (checked.diagnostics.has_errors(), &checked.config, deployment, lock)
+    else {
         return Ok(console.findings(&checked.sources, &checked.diagnostics).at_least_findings());
     };
     let Live { model, tables } = &deployment;
     if let Some(what) = args.emit {
         let status = console.findings(&checked.sources, &checked.diagnostics);
         if status == Status::Clean {
-            console.data(&emit::text(what, model, &lock)?);
+            console.data(&emit::text(what, model, &lock, config, path)?);
         }
         return Ok(status);
     }
@@ -48,7 +50,7 @@ pub(crate) fn run(args: &Build, console: &Console) -> Result<Status, Failure> {
         checked.diagnostics.push(over);
     }
     let source = source::find(args.runtime_source);
-    if let (Ok(source), Some(config), None) = (&source, &checked.config, &args.output) {
+    if let (Ok(source), None) = (&source, &args.output) {
         commands::check_self(config, &checked.folder, Some(&source.default_output(&model.name)), &mut checked.diagnostics);
     }
     let status = console.findings(&checked.sources, &checked.diagnostics);

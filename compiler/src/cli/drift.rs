@@ -24,6 +24,8 @@ pub(crate) fn diff(args: &Diff, console: &Console) -> Result<Status, Failure> {
             .hint(format!("`ptc-compile update {}` writes it", args.config.display())));
     }
     let found = locks(&args.config, &args.names, &mut checked, console)?;
+    // Nobody knows what an upstream that could not be asked has become.
+    let is_whole = !checked.diagnostics.has_errors();
     let changed = found.and_then(|(old, new)| {
         let config = checked.config.as_ref()?;
         let changed = drift::compare(config, &old, &new, &mut checked.diagnostics);
@@ -31,7 +33,7 @@ pub(crate) fn diff(args: &Diff, console: &Console) -> Result<Status, Failure> {
         Some(changed)
     });
     let status = console.findings(&checked.sources, &checked.diagnostics);
-    let Some(changed) = changed else { return Ok(status.at_least_findings()) };
+    let (Some(changed), true) = (changed, is_whole) else { return Ok(status.at_least_findings()) };
     console.message(&told(changed));
     let threshold = match args.fail_on {
         Threshold::Error => Some(Severity::Error),

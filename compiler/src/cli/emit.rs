@@ -1,25 +1,53 @@
 //! `--emit`: what was made of a config, as text.
 
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
+use std::path::{Component, Path};
 
 use ptc_catalog::Type;
+use ptc_compiler::config::model::{Config, SchemaSource, Transport};
 use ptc_compiler::ir::{Deployment, Json, Tool};
 use ptc_compiler::lock::{self, Lock};
 use ptc_compiler::render;
 
-use crate::Failure;
 use crate::args::Emit;
+use crate::{Failure, pin};
 
 /// One of the texts. The same lock gives the same bytes.
-pub(crate) fn text(what: Emit, deployment: &Deployment, lock: &Lock) -> Result<String, Failure> {
-    match what {
-        Emit::Rust => render::catalog(deployment).map_err(|error| Failure::new(error.to_string())),
-        Emit::Args => render::args(deployment).map_err(|error| Failure::new(error.to_string())),
+pub(crate) fn text(what: Emit, deployment: &Deployment, lock: &Lock, config: &Config, path: &Path) -> Result<String, Failure> {
+    let rendered = match what {
+        Emit::Rust => render::catalog(deployment),
+        Emit::Args => render::args(deployment),
         Emit::Docs => Ok(docs(deployment)),
         Emit::Lock => Ok(lock::write::write(lock)),
-        Emit::Html => render::html(deployment).map_err(|error| Failure::new(error.to_string())),
+        Emit::Html => render::html(deployment),
+        Emit::Container => render::dockerfile(deployment, &context(config, path)?),
+        Emit::K8s => render::kubernetes(deployment),
         Emit::CatalogJson => Ok(catalog(deployment).pretty()),
+    };
+    rendered.map_err(|error| Failure::new(error.to_string()))
+}
+
+/// What a build of the config reads. All of it must lie in the config's folder, which is all that a build in a container sees.
+fn context(config: &Config, path: &Path) -> Result<render::Context, Failure> {
+    let documents = config.upstreams.values().filter_map(|upstream| match &upstream.transport {
+        Transport::OpenApi(api) => match &api.schema.value {
+            SchemaSource::File(file) => Some(file),
+            SchemaSource::Url(_) => None,
+        },
+        Transport::McpStdio(_) | Transport::McpHttp(_) => None,
+    });
+    let files: BTreeSet<String> = documents.chain(config.programs.values().map(|program| &program.file.value)).cloned().collect();
+    let is_inside =
+        |file: &&String| Path::new(file).components().all(|part| matches!(part, Component::Normal(_) | Component::CurDir));
+    if let Some(outside) = files.iter().find(|file| !is_inside(file)) {
+        return Err(Failure::new(format!(
+            "`{outside}` lies outside of the config's folder, which is what a container is built from"
+        ))
+        .hint("move it beside the config"));
     }
+    let name = |path: &Path| path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    Ok(render::Context { config: name(path), lock: name(&pin::path(path)), files })
 }
 
 /// The `doc` texts, a heading for each upstream.

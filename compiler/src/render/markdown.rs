@@ -4,7 +4,7 @@ use super::literal::shown;
 use crate::lower::text::one_line;
 
 /// What begins something anywhere in a line.
-const ANYWHERE: &[char] = &['\\', '`', '*', '_', '[', ']', '<', '>', '&', '~'];
+const ANYWHERE: &[char] = &['\\', '`', '*', '_', '[', ']', '<', '>', '&', '~', '|'];
 
 /// Prose that reads as it was written, in one line.
 pub(super) fn text(prose: &str) -> String {

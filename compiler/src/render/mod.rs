@@ -5,7 +5,9 @@
 //! build. The same deployment gives the same bytes.
 
 mod args;
+mod container;
 mod html;
+mod kubernetes;
 mod literal;
 mod manifest;
 mod markdown;
@@ -17,7 +19,9 @@ use minijinja::{AutoEscape, Environment, UndefinedBehavior};
 use serde::Serialize;
 
 pub use args::args;
+pub use container::{Context, dockerfile};
 pub use html::html;
+pub use kubernetes::kubernetes;
 pub use manifest::{Abilities, DEPENDENCIES, Manifest, Serve, toml_string};
 
 use crate::ir::Deployment;

@@ -3,7 +3,7 @@
 use minijinja::AutoEscape;
 use serde::Serialize;
 
-use super::{RenderError, template};
+use super::{RenderError, markdown, template};
 use crate::config::model::{CredentialSource, Transport};
 use crate::ir::Deployment;
 
@@ -14,7 +14,7 @@ struct View<'a> {
     catalog_digest: &'a str,
     config_digest: &'a str,
     credentials: Vec<Credential<'a>>,
-    upstreams: Vec<Upstream<'a>>,
+    upstreams: Vec<Upstream>,
 }
 
 #[derive(Debug, Serialize)]
@@ -24,29 +24,33 @@ struct Credential<'a> {
 }
 
 #[derive(Debug, Serialize)]
-struct Upstream<'a> {
-    name: &'a str,
+struct Upstream {
+    name: String,
     transport: &'static str,
     description: String,
-    tools: Vec<Tool<'a>>,
+    tools: Vec<Tool>,
 }
 
 #[derive(Debug, Serialize)]
-struct Tool<'a> {
-    name: &'a str,
+struct Tool {
+    name: String,
     description: String,
 }
 
 pub(super) fn readme(deployment: &Deployment) -> Result<String, RenderError> {
     let upstreams = deployment.upstreams.iter().map(|upstream| Upstream {
-        name: &upstream.name,
+        name: markdown::code(&upstream.name),
         transport: match upstream.transport {
             Transport::McpStdio(_) => "MCP, stdio",
             Transport::McpHttp(_) => "MCP, HTTP",
             Transport::OpenApi(_) => "OpenAPI",
         },
-        description: prose(&upstream.description),
-        tools: upstream.tools.iter().map(|t| Tool { name: &t.name, description: prose(&t.description) }).collect(),
+        description: markdown::text(&upstream.description),
+        tools: upstream
+            .tools
+            .iter()
+            .map(|t| Tool { name: markdown::code(&t.name), description: markdown::text(&t.description) })
+            .collect(),
     });
     let credentials = deployment.credentials.iter().map(|credential| Credential {
         name: &credential.name,
@@ -65,16 +69,4 @@ pub(super) fn readme(deployment: &Deployment) -> Result<String, RenderError> {
         upstreams: upstreams.collect(),
     };
     template("README.md", include_str!("../../../templates/README.md.j2"), AutoEscape::None, view)
-}
-
-/// Words of upstreams as Markdown text: nothing of them is markup.
-fn prose(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    for c in text.chars() {
-        if matches!(c, '\\' | '`' | '*' | '_' | '[' | ']' | '<' | '>' | '|' | '#' | '&') {
-            out.push('\\');
-        }
-        out.push(c);
-    }
-    out
 }

@@ -70,13 +70,7 @@ struct Walk<'a> {
 }
 
 /// Adds what is found about the results of a program's calls.
-pub(crate) fn follow(
-    program: &Program,
-    catalog: &Catalog,
-    sites: &[ToolCallSite],
-    wanted: Wanted,
-    findings: &mut Vec<Finding>,
-) {
+pub(crate) fn follow(program: &Program, catalog: &Catalog, sites: &[ToolCallSite], wanted: Wanted, findings: &mut Vec<Finding>) {
     let name = |site: &ToolCallSite| match (&site.server, &site.tool) {
         (Some(server), Some(tool)) => format!("{server}/{tool}"),
         _ => "the call".to_owned(),

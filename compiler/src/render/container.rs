@@ -1,0 +1,255 @@
+//! A deployment in a container: its `Dockerfile`, and what an image and a cluster must give it to start.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Component, Path, PathBuf};
+
+use minijinja::AutoEscape;
+use serde::Serialize;
+
+use super::{RenderError, template};
+use crate::config::model::{CredentialSource, EnvPart, InheritEnv, Transport};
+use crate::ir::Deployment;
+use crate::ir::json::quote;
+
+/// Where the binary lies in the image; relative paths of the config start from there.
+const HOME: &str = "/app";
+
+/// The user of the image, which has no name and no rights there.
+pub(super) const USER: u32 = 65532;
+
+/// Where the server listens: the default of `--http-port`.
+pub(super) const PORT: u16 = 7332;
+
+/// The first stage has a C toolchain beside Rust; all images are of one release of Debian, so that the binary finds the C library
+/// that it was linked with.
+const BUILD: &str = concat!("rust:", env!("CARGO_PKG_RUST_VERSION"), "-slim-trixie");
+
+/// The smallest image with that C library, and roots of TLS; there is no shell in it.
+const PLAIN: &str = "gcr.io/distroless/cc-debian13:nonroot";
+const NODE: &str = "node:24-trixie-slim";
+const DEBIAN: &str = "debian:trixie-slim";
+const UV: &str = "ghcr.io/astral-sh/uv:0.9";
+
+/// Programs of upstreams that come with Node, and with uv, which fetches Python.
+const OF_NODE: &[&str] = &["node", "npm", "npx"];
+const OF_UV: &[&str] = &["uv", "uvx"];
+
+/// The files that a build reads.
+#[derive(Debug, Clone)]
+pub struct Context {
+    /// The config's file name.
+    pub config: String,
+    /// The lock file beside it.
+    pub lock: String,
+    /// Documents and programs, as the config names them: relative to its folder, and inside of it.
+    pub files: BTreeSet<String>,
+}
+
+#[derive(Debug, Serialize)]
+struct View {
+    name: String,
+    image: String,
+    config: String,
+    compiler: &'static str,
+    build: &'static str,
+    base: &'static str,
+    uv: Option<&'static str>,
+    copies: Vec<String>,
+    command: String,
+    home: &'static str,
+    entrypoint: String,
+    certificates: bool,
+    writes: bool,
+    others: String,
+    variables: Vec<String>,
+    port: u16,
+    user: u32,
+}
+
+/// The `Dockerfile` of a deployment that serves HTTP.
+pub fn dockerfile(deployment: &Deployment, context: &Context) -> Result<String, RenderError> {
+    let programs = programs(deployment);
+    let is = |known: &[&str]| programs.iter().any(|program| known.contains(program));
+    let (node, uv) = (is(OF_NODE), is(OF_UV));
+    let others: Vec<String> =
+        programs.iter().filter(|program| !OF_NODE.contains(program) && !OF_UV.contains(program)).map(|p| comment(p)).collect();
+    let base = match (node, uv || !others.is_empty()) {
+        (true, _) => NODE,
+        (false, true) => DEBIAN,
+        (false, false) => PLAIN,
+    };
+    let binary = format!("{HOME}/{}", deployment.name);
+    let command = [
+        "ptc-compile",
+        &context.config,
+        "--locked",
+        "--runtime-source",
+        "embedded",
+        "--session-store",
+        "redis",
+        "--output",
+        &binary,
+    ];
+    let sources = [&*context.config, &*context.lock].into_iter().chain(context.files.iter().map(String::as_str));
+    let view = View {
+        name: comment(&deployment.name),
+        image: image(&deployment.name),
+        config: comment(&context.config),
+        compiler: crate::VERSION,
+        build: BUILD,
+        base,
+        uv: uv.then_some(UV),
+        copies: sources.map(|path| list(&[path, path])).collect(),
+        command: list(&command),
+        home: HOME,
+        entrypoint: list(&[&binary]),
+        certificates: base != PLAIN,
+        writes: base != PLAIN,
+        others: others.join(", "),
+        variables: Needs::of(deployment).variables.into_keys().collect(),
+        port: PORT,
+        user: USER,
+    };
+    template("Dockerfile", include_str!("../../../templates/Dockerfile.j2"), AutoEscape::None, view)
+}
+
+/// What a deployment must find where it starts.
+pub(super) struct Needs {
+    /// Variables, and whether the server does not start without.
+    pub(super) variables: BTreeMap<String, bool>,
+    /// Files with secrets: a key for each, and where it is looked for.
+    pub(super) files: BTreeMap<String, String>,
+}
+
+impl Needs {
+    pub(super) fn of(deployment: &Deployment) -> Needs {
+        let mut needs = Needs { variables: BTreeMap::new(), files: BTreeMap::new() };
+        for credential in &deployment.credentials {
+            match &credential.source {
+                CredentialSource::Env { var } => {
+                    needs.variables.insert(var.clone(), true);
+                }
+                CredentialSource::File { path } => {
+                    let key = free(&needs.files, &label(&credential.name, 60));
+                    needs.files.insert(key, place(path));
+                }
+                CredentialSource::Literal { .. } => {}
+            }
+        }
+        for upstream in &deployment.upstreams {
+            let Transport::McpStdio(stdio) = &upstream.transport else { continue };
+            for part in stdio.env.values().flatten() {
+                if let EnvPart::Var(name) = part {
+                    needs.variables.insert(name.clone(), true);
+                }
+            }
+            if let InheritEnv::Names(names) = &stdio.inherit_env {
+                for name in names {
+                    needs.variables.entry(name.clone()).or_insert(false);
+                }
+            }
+        }
+        // What every image has of its own.
+        needs.variables.retain(|name, _| !matches!(name.as_str(), "PATH" | "HOME"));
+        needs
+    }
+}
+
+/// What the upstreams of a deployment start, without folders; each once.
+fn programs(deployment: &Deployment) -> BTreeSet<&str> {
+    let commands = deployment.upstreams.iter().filter_map(|upstream| match &upstream.transport {
+        Transport::McpStdio(stdio) => Some(stdio.command.value.as_str()),
+        Transport::McpHttp(_) | Transport::OpenApi(_) => None,
+    });
+    commands.collect()
+}
+
+/// The image of a deployment, without a tag.
+pub(super) fn image(name: &str) -> String {
+    label(name, 50)
+}
+
+/// A name that DNS and registries take: small letters, digits and single hyphens, at most `most` of them.
+pub(super) fn label(name: &str, most: usize) -> String {
+    let words: Vec<String> =
+        name.split(|c: char| !c.is_ascii_alphanumeric()).filter(|word| !word.is_empty()).map(str::to_ascii_lowercase).collect();
+    let label: String = words.join("-").chars().take(most).collect();
+    // A name of a service begins with a letter.
+    match label.trim_end_matches('-') {
+        "" => "deployment".to_owned(),
+        label if label.starts_with(|c: char| c.is_ascii_digit()) => format!("d-{label}"),
+        label => label.to_owned(),
+    }
+}
+
+fn free(taken: &BTreeMap<String, String>, name: &str) -> String {
+    let mut free = name.to_owned();
+    let mut number = 2;
+    while taken.contains_key(&free) {
+        free = format!("{name}-{number}");
+        number += 1;
+    }
+    free
+}
+
+/// Where a path of the config leads to in the image, without `.` and `..`.
+fn place(path: &str) -> String {
+    let mut place = PathBuf::new();
+    for part in Path::new(HOME).join(path).components() {
+        match part {
+            Component::ParentDir => {
+                place.pop();
+            }
+            Component::CurDir => {}
+            part => place.push(part),
+        }
+    }
+    place.display().to_string()
+}
+
+/// Words of an instruction in its JSON form, which no shell reads.
+fn list(words: &[&str]) -> String {
+    format!("[{}]", words.iter().map(|word| quoted(word)).collect::<Vec<_>>().join(", "))
+}
+
+pub(super) fn quoted(text: &str) -> String {
+    let mut out = String::new();
+    quote(text, &mut out);
+    out
+}
+
+/// A name in a comment, which must not end the line.
+pub(super) fn comment(text: &str) -> String {
+    super::literal::shown(&crate::lower::text::one_line(text, 120))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{label, place};
+
+    #[test]
+    fn names_are_labels() {
+        for (name, expected) in [
+            ("quickstart", "quickstart"),
+            ("My Clinic_2", "my-clinic-2"),
+            ("9 lives", "d-9-lives"),
+            ("🙂", "deployment"),
+            ("a--b-", "a-b"),
+        ] {
+            assert_eq!(label(name, 50), expected);
+        }
+        assert_eq!(label("abc-def", 4), "abc");
+    }
+
+    #[test]
+    fn secrets_lie_where_the_server_looks_for_them() {
+        for (path, expected) in [
+            ("token.txt", "/app/token.txt"),
+            ("./s/../t", "/app/t"),
+            ("../../etc/x", "/etc/x"),
+            ("/run/secrets/t", "/run/secrets/t"),
+        ] {
+            assert_eq!(place(path), expected);
+        }
+    }
+}

@@ -1,0 +1,64 @@
+//! A deployment in a cluster: the manifests that run replicas of its image behind one service.
+
+use minijinja::AutoEscape;
+use serde::Serialize;
+
+use super::container::{Needs, PORT, USER, comment, image, label, quoted};
+use super::{RenderError, template};
+use crate::ir::Deployment;
+
+/// Longest name, so that those that are made of it are labels too.
+const LONGEST: usize = 50;
+
+/// Hexadecimal digits of the catalog's digest in the image's tag.
+const TAG: usize = 12;
+
+#[derive(Debug, Serialize)]
+struct View {
+    title: String,
+    compiler: &'static str,
+    name: String,
+    image: String,
+    catalog_digest: String,
+    variables: Vec<Variable>,
+    files: Vec<File>,
+    port: u16,
+    user: u32,
+}
+
+#[derive(Debug, Serialize)]
+struct Variable {
+    name: String,
+    /// As it stands in YAML, which JSON is part of.
+    quoted: String,
+    optional: &'static str,
+}
+
+#[derive(Debug, Serialize)]
+struct File {
+    key: String,
+    place: String,
+}
+
+/// Deployment, service, autoscaler, disruption budget, and the store that replicas share their sessions in.
+pub fn kubernetes(deployment: &Deployment) -> Result<String, RenderError> {
+    let needs = Needs::of(deployment);
+    let digest = deployment.catalog_digest.rsplit(':').next().unwrap_or_default();
+    let tag = digest.get(..TAG).unwrap_or("latest");
+    let view = View {
+        title: comment(&deployment.name),
+        compiler: crate::VERSION,
+        name: label(&deployment.name, LONGEST),
+        image: quoted(&format!("{}:{tag}", image(&deployment.name))),
+        catalog_digest: quoted(&deployment.catalog_digest),
+        variables: needs
+            .variables
+            .into_iter()
+            .map(|(name, required)| Variable { quoted: quoted(&name), optional: if required { "false" } else { "true" }, name })
+            .collect(),
+        files: needs.files.into_iter().map(|(key, place)| File { key, place: quoted(&place) }).collect(),
+        port: PORT,
+        user: USER,
+    };
+    template("kubernetes.yaml", include_str!("../../../templates/kubernetes.yaml.j2"), AutoEscape::None, view)
+}

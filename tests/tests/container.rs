@@ -1,0 +1,171 @@
+//! What `ptc-compile` writes for containers and clusters, judged by a linter and by the schemas of Kubernetes.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use ptc_compiler::lock::{self, Lock, LockedUpstream};
+use ptc_tests::deployment::{ptc_compile, workspace};
+use ptc_tests::peers::{enabled, newer_node_script, python_program};
+use ptc_tests::process::{Finished, run};
+use serde_json::{Value, json};
+
+fn emitted(config: &Path, what: &str) -> Finished {
+    run(Command::new(ptc_compile()).arg(config).args(["--offline", "--emit", what]))
+}
+
+/// A config of every sort of upstream and secret, with its lock file.
+fn everything(folder: &Path) -> PathBuf {
+    let document = json!({
+        "openapi": "3.0.3",
+        "info": { "title": "x", "version": "1" },
+        "paths": { "/x": { "get": { "operationId": "x",
+            "responses": { "200": { "description": "x", "content": { "application/json": {} } } } } } },
+    });
+    std::fs::create_dir(folder.join("docs")).expect("a folder");
+    std::fs::write(folder.join("docs/the api.json"), document.to_string()).expect("a document");
+    std::fs::write(folder.join("due.clj"), "(+ 1 2)").expect("a program");
+    let stdio = |command: &str, args: Value, env: Value| json!({ "transport": "mcp_stdio", "command": command, "args": args, "env": env });
+    let config = json!({
+        "credentials": {
+            "api key": { "source": "file", "path": "secrets/key.txt" },
+            "token": { "source": "env", "var": "WEB_TOKEN" },
+        },
+        "upstreams": {
+            "files": stdio("npx", json!(["-y", "some-server@1.2.3"]), json!({ "KEY": "${FILES_KEY}" })),
+            "git": stdio("uvx", json!(["mcp-server-git==1.2.3"]), json!({})),
+            "own": stdio("./own-server", json!([]), json!({})),
+            "web": { "transport": "openapi", "base_url": "https://web.example", "schema_file": "docs/the api.json", "include_operations": ["x"],
+                     "auth": [{ "scheme": "bearer", "binding": "token" },
+                              { "scheme": "custom_header", "header": "X-Key", "binding": "api key" }] },
+        },
+        "programs": { "due": { "file": "due.clj" } },
+    });
+    let path = folder.join("9 Lives.json");
+    std::fs::write(&path, config.to_string()).expect("a config");
+    pin(&folder.join("9 Lives.lock.json"), &["files", "git", "own"]);
+    path
+}
+
+/// A lock file in which these upstreams have no tools.
+fn pin(path: &Path, names: &[&str]) {
+    let mut pinned = Lock::default();
+    for name in names {
+        let none = LockedUpstream { transport: "mcp_stdio".into(), all_tools: true, ..LockedUpstream::default() };
+        pinned.upstreams.insert((*name).to_owned(), none);
+    }
+    std::fs::write(path, lock::write::write(&pinned)).expect("a lock file");
+}
+
+/// Instructions of a Dockerfile, without comments.
+fn instructions(dockerfile: &str) -> Vec<&str> {
+    dockerfile.lines().filter(|line| !line.starts_with('#') && !line.is_empty()).collect()
+}
+
+#[test]
+fn an_image_has_what_its_upstreams_need_and_no_secret() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let dockerfile = emitted(&everything(folder.path()), "container").success();
+    let lines = instructions(&dockerfile);
+    let has = |line: &str| assert!(lines.contains(&line), "lacks {line}:\n{dockerfile}");
+    has("FROM node:24-trixie-slim");
+    has("FROM ghcr.io/astral-sh/uv:0.9 AS uv");
+    has(r#"COPY ["9 Lives.json", "9 Lives.json"]"#);
+    has(r#"COPY ["docs/the api.json", "docs/the api.json"]"#);
+    has(r#"COPY ["due.clj", "due.clj"]"#);
+    has("USER 65532:65532");
+    has(r#"ENTRYPOINT ["/app/9 Lives"]"#);
+    assert!(dockerfile.contains("which are not in the image yet: ./own-server\n"), "{dockerfile}");
+    assert!(!lines.iter().any(|line| line.contains("FILES_KEY") || line.contains("WEB_TOKEN")), "{dockerfile}");
+
+    let quickstart = emitted(&workspace().join("fixtures/quickstart/upstreams.json"), "container").success();
+    assert!(instructions(&quickstart).contains(&"FROM debian:trixie-slim") && !quickstart.contains("node:"), "{quickstart}");
+
+    let petstore = workspace().join("macros/tests/configs/petstore.json");
+    let plain = emitted(&petstore, "container").success();
+    assert!(instructions(&plain).contains(&"FROM gcr.io/distroless/cc-debian13:nonroot"), "{plain}");
+}
+
+#[test]
+fn a_file_outside_of_the_build_context_is_refused() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let inner = folder.path().join("inner");
+    std::fs::create_dir(&inner).expect("a folder");
+    std::fs::write(folder.path().join("due.clj"), "(+ 1 2)").expect("a program");
+    let config = json!({ "upstreams": { "own": { "transport": "mcp_stdio", "command": "own" } }, "programs": { "due": { "file": "../due.clj" } } });
+    std::fs::write(inner.join("upstreams.json"), config.to_string()).expect("a config");
+    pin(&inner.join("upstreams.lock.json"), &["own"]);
+    let refused = emitted(&inner.join("upstreams.json"), "container");
+    assert_eq!((refused.code, refused.stdout.as_str()), (Some(2), ""));
+    assert!(refused.stderr.contains("`../due.clj` lies outside of the config's folder"), "{}", refused.stderr);
+}
+
+#[test]
+fn secrets_come_from_outside_and_nothing_runs_as_root() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let manifests = emitted(&everything(folder.path()), "k8s").success();
+    for line in [
+        "            - name: \"FILES_KEY\"",
+        "            - name: \"WEB_TOKEN\"",
+        "              mountPath: \"/app/secrets/key.txt\"",
+        "              subPath: api-key",
+        "            readOnlyRootFilesystem: true",
+        "        runAsNonRoot: true",
+        "              value: redis://d-9-lives-sessions:6379",
+        "              path: /ready",
+    ] {
+        assert!(manifests.lines().any(|found| found == line), "lacks {line}:\n{manifests}");
+    }
+    assert!(!manifests.contains("kind: Secret\n"), "{manifests}");
+}
+
+#[test]
+fn linters_and_schemas_find_nothing() {
+    if !enabled("linters_and_schemas_find_nothing") {
+        return;
+    }
+    let folder = tempfile::tempdir().expect("a folder");
+    let configs = [
+        (everything(folder.path()), "d-9-lives"),
+        (workspace().join("fixtures/quickstart/upstreams.json"), "quickstart"),
+        (workspace().join("macros/tests/configs/petstore.json"), "petstore"),
+    ];
+    for (config, name) in configs {
+        let dockerfile = folder.path().join("Dockerfile");
+        std::fs::write(&dockerfile, emitted(&config, "container").success()).expect("a Dockerfile");
+        let linted = run(python_program("hadolint").args(["--format", "json"]).arg(&dockerfile));
+        assert_eq!((linted.code, linted.stdout.trim()), (Some(0), "[]"), "{}", linted.stderr);
+
+        let manifests = folder.path().join("k8s.yaml");
+        std::fs::write(&manifests, emitted(&config, "k8s").success()).expect("manifests");
+        let found: Value =
+            serde_json::from_str(&run(newer_node_script("kubernetes.mjs").arg(&manifests)).success()).expect("JSON");
+        let sessions = format!("{name}-sessions");
+        let expected = json!([
+            ["apps/v1", "Deployment", name],
+            ["v1", "Service", name],
+            ["autoscaling/v2", "HorizontalPodAutoscaler", name],
+            ["policy/v1", "PodDisruptionBudget", name],
+            ["apps/v1", "Deployment", sessions],
+            ["v1", "Service", sessions],
+            ["networking.k8s.io/v1", "NetworkPolicy", sessions],
+        ]);
+        assert_eq!(found, expected);
+    }
+}
+
+#[test]
+fn the_judges_do_judge() {
+    if !enabled("the_judges_do_judge") {
+        return;
+    }
+    let folder = tempfile::tempdir().expect("a folder");
+    let wrong = folder.path().join("wrong");
+    std::fs::write(&wrong, "FROM debian\nRUN cd /tmp\n").expect("a file");
+    assert_eq!(run(python_program("hadolint").arg(&wrong)).code, Some(1));
+    let petstore = workspace().join("macros/tests/configs/petstore.json");
+    let manifests = emitted(&petstore, "k8s").success();
+    for (from, to) in [("containerPort: 7332", "containerPort: seven"), ("minReplicas: 2", "minReplica: 2")] {
+        std::fs::write(&wrong, manifests.replacen(from, to, 1)).expect("a file");
+        assert_ne!(run(newer_node_script("kubernetes.mjs").arg(&wrong)).code, Some(0), "{to}");
+    }
+}
