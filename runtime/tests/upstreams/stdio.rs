@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use ptc_catalog::{Binding, EnvPart, Era, InheritEnv, McpStdio, Source, Transport};
+use ptc_catalog::{Auth, Binding, EnvPart, Era, InheritEnv, McpHttp, McpStdio, Source, Transport};
 use ptc_lisp::host::{Reply, Waited};
 use ptc_runtime::secrets::Secrets;
 use ptc_runtime::upstream::{UpstreamSettings, list_tools};
@@ -238,7 +238,13 @@ fn secrets_do_not_come_back() {
     let secret = std::env::var("CARGO_PKG_DESCRIPTION").unwrap();
     let spec = McpStdio { env, era: Some(Era::Handshake), ..peer::spec("plain") };
     let bindings = vec![Binding { name: "b", source: Source::Literal { value: "l1teral-s3cret" } }];
-    let world = World::with(vec![upstream("peer", Transport::McpStdio(spec), TOOLS.map(tool).into())], bindings, |_| {});
+    // Who needs a binding is not who says it back.
+    let web = McpHttp { auth: &[Auth::Bearer { binding: "b" }], ..McpHttp::new("http://127.0.0.1:9") };
+    let upstreams = vec![
+        upstream("peer", Transport::McpStdio(spec), TOOLS.map(tool).into()),
+        upstream("web", Transport::McpHttp(web), Vec::new()),
+    ];
+    let world = World::with(upstreams, bindings, |_| {});
     let program = world.program();
     assert_eq!(program.call("peer", "echo", r#"{"message":"<l1teral-s3cret>"}"#), "text <[REDACTED]>");
     let answer = program.call("peer", "env", "{}");
