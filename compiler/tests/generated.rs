@@ -3,7 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a test stops where anything is wrong")]
 
 use ptc_compiler::config;
-use ptc_compiler::diag::Diagnostics;
+use ptc_compiler::diag::{Code, Diagnostics};
 use ptc_compiler::lock::Lock;
 use ptc_compiler::render::{Abilities, Manifest, Serve};
 use ptc_compiler::source::Sources;
@@ -54,4 +54,26 @@ fn a_binary_is_able_to_do_what_it_was_built_for() {
         let text = manifest("", abilities);
         assert!(text.contains(features), "{text}");
     }
+}
+
+#[test]
+fn a_planner_comes_when_it_is_asked_for() {
+    const STDIO: &str = r#""a": {"transport": "mcp_stdio", "command": "a"}"#;
+    let text = manifest(STDIO, Abilities { agentic: true, ..Serve::Stdio.into() });
+    assert!(text.contains(r#"features = ["agentic", "http"]"#) && text.contains("\ntracing = "), "{text}");
+}
+
+#[test]
+fn credentials_that_no_upstream_sends_are_for_a_planner() {
+    let mut sources = Sources::default();
+    let mut diagnostics = Diagnostics::default();
+    let text = r#"{"credentials": {"planner-key": {"source": "env", "var": "KEY"}}, "upstreams": {}}"#;
+    let file = sources.add("upstreams.json", text.to_owned());
+    let config = config::read(&sources, file, &mut diagnostics).unwrap();
+    let is_told = |diagnostics: &Diagnostics| diagnostics.sorted().iter().any(|found| found.code == Code::UnusedBinding);
+    assert!(is_told(&diagnostics));
+    diagnostics.forget(Code::UnusedBinding);
+    assert!(!is_told(&diagnostics));
+    assert!(lower::deployment(&config, &Lock::default(), "gate", "").credentials.is_empty());
+    assert_eq!(lower::credentials(&config, |_| true)[0].name, "planner-key");
 }

@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::mpsc;
 
 use ptc_tests::deployment::ptc_compile;
 use ptc_tests::mcp::Client;
@@ -232,4 +233,63 @@ fn a_repl_is_live_and_has_its_own_variable() {
     assert_eq!((frozen.code, frozen.stdout.as_str()), (Some(1), ""), "{}", frozen.stderr);
     let plain = run(&mut folder.command("repl", &["-e", "(+ 1 2)"])).success();
     assert_eq!(plain, "user=> 3\n");
+}
+
+/// An endpoint that answers every question with these programs, one after the other; what it was asked comes back through the channel.
+fn planner(programs: &'static [&'static str]) -> (String, mpsc::Receiver<(Option<String>, Value)>) {
+    let server = tiny_http::Server::http("127.0.0.1:0").expect("a port");
+    let url = format!("http://{}/v1", server.server_addr());
+    let (send, asked) = mpsc::channel();
+    std::thread::spawn(move || {
+        for program in programs {
+            let mut request = server.recv().expect("a question");
+            let key = request.headers().iter().find(|header| header.field.equiv("Authorization"));
+            let key = key.map(|header| header.value.to_string());
+            let body = serde_json::from_reader(request.as_reader()).expect("JSON");
+            send.send((key, body)).expect("the test waits");
+            let answer = json!({ "choices": [{ "message": { "content": program }, "finish_reason": "stop" }] });
+            request.respond(tiny_http::Response::from_string(answer.to_string())).expect("the server reads");
+        }
+    });
+    (url, asked)
+}
+
+#[test]
+fn tasks_run_without_a_binary() {
+    const READ: &str = r#"(return (count (:value (tool/call {:server "notes" :tool "list_notes"}))))"#;
+    const KEY: &str = "sk-not-a-real-key-0123456789";
+    let folder = Folder::new(&[("notes", &notes())]);
+    let config = json!({
+        "upstreams": { "notes": notes() },
+        "credentials": { "planner-key": { "source": "env", "var": "PTC_TEST_PLANNER_KEY" } },
+    });
+    std::fs::write(folder.config(), config.to_string()).expect("a config");
+    let (url, asked) = planner(&[r#"(tool/call {:server "notes" :tool "list_note"})"#, READ]);
+    let flags =
+        ["upstreams.json", "--agentic", "--aggregator-read-only", "--agentic-max-turns", "2", "--agentic-model", "replayed"];
+    let command = || {
+        let mut command = folder.run(&flags);
+        command.args(["--agentic-credential", "planner-key", "--agentic-base-url", &url]).env_remove("PTC_TEST_PLANNER_KEY");
+        command
+    };
+    let mut client = Client::of(command().env("PTC_TEST_PLANNER_KEY", KEY));
+    client.initialize();
+    let call = json!({ "name": "lisp_task", "arguments": { "task": "How many notes are there?" } });
+    let answer = client.request("tools/call", &call);
+    let data = &answer["result"]["structuredContent"];
+    assert_eq!((&data["status"], &data["program"]), (&json!("ok"), &json!(READ)), "{answer}");
+    assert!(data["structured_result"].as_u64().is_some_and(|count| count > 0), "{answer}");
+    assert_eq!(data["upstream_calls"].as_array().map(Vec::len), Some(1), "the wrong name cost no call: {answer}");
+    assert_eq!(client.finish(), Some(0));
+    let (key, first) = asked.recv().expect("two questions");
+    assert_eq!(key.as_deref(), Some(&*format!("Bearer {KEY}")));
+    assert!(first["messages"][0]["content"].as_str().is_some_and(|text| text.contains("- notes (2 tools): Notes.")), "{first}");
+    let (_, second) = asked.recv().expect("two questions");
+    assert!(
+        second["messages"][3]["content"].as_str().is_some_and(|text| text.contains("did you mean 'list_notes'?")),
+        "{second}"
+    );
+    // Without its key the server does not start, and says whose.
+    let Finished { code, stderr, .. } = run(&mut command());
+    assert!(code == Some(2) && stderr.contains("'planner-key' (environment variable PTC_TEST_PLANNER_KEY)"), "{stderr}");
 }

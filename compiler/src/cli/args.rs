@@ -270,6 +270,11 @@ pub(crate) struct Build {
     #[arg(long, help_heading = "Build")]
     pub(crate) viewer: bool,
 
+    /// Let the binary offer `lisp_task`, for which a model writes programs; its flag `--agentic` turns that on. Every credential of the
+    /// config goes along, since the model's key may be any of them
+    #[arg(long, help_heading = "Build")]
+    pub(crate) agentic: bool,
+
     /// Where the runtime's source comes from [default: this workspace where there is one, else the embedded copy]
     #[arg(long, value_name = "SOURCE", value_enum, help_heading = "Build")]
     pub(crate) runtime_source: Option<RuntimeSource>,
@@ -374,7 +379,12 @@ impl Build {
             ServeOn::Http => render::Serve::Http,
             ServeOn::Https => render::Serve::Https,
         };
-        render::Abilities { serve, session_redis: self.session_store == SessionStore::Redis, viewer: self.viewer }
+        render::Abilities {
+            serve,
+            session_redis: self.session_store == SessionStore::Redis,
+            viewer: self.viewer,
+            agentic: self.agentic,
+        }
     }
 }
 

@@ -28,7 +28,7 @@ pub(crate) fn run(args: &Build, console: &Console) -> Result<Status, Failure> {
     check::environment(args, &mut checked);
     let lock = if checked.diagnostics.has_errors() { None } else { pin::lock(args, path, &mut checked, console)? };
     let name = generate::name(path, args.output.as_deref());
-    let deployment = lock.as_ref().and_then(|lock| check::deployment(&mut checked, lock, &name));
+    let deployment = lock.as_ref().and_then(|lock| check::deployment(&mut checked, lock, &name, args.agentic));
     let (false, Some(config), Some(deployment), Some(lock)) =
         (checked.diagnostics.has_errors(), &checked.config, deployment, lock)
     else {

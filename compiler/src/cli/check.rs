@@ -91,6 +91,10 @@ pub(crate) fn syntax(args: &Build) -> Syntax {
 /// Looks at the machine: no command may be this program or the one to be built, and with `--check-env` every command and secret must be
 /// here.
 pub(crate) fn environment(args: &Build, checked: &mut Checked) {
+    if args.agentic {
+        // It may be the key of the model.
+        checked.diagnostics.forget(Code::UnusedBinding);
+    }
     let Checked { config: Some(config), folder, diagnostics, .. } = &mut *checked else { return };
     commands::check_self(config, folder, args.output.as_deref(), diagnostics);
     if args.check_env {
@@ -100,13 +104,16 @@ pub(crate) fn environment(args: &Build, checked: &mut Checked) {
 }
 
 /// The deployment of a config as a lock pins it, stored programs included. Warns of what upstreams say in their definitions, and reports
-/// what is wrong with the programs.
-pub(crate) fn deployment(checked: &mut Checked, lock: &Lock, name: &str) -> Option<Live> {
+/// what is wrong with the programs. With a planner every credential belongs to it, since its key may be any of them.
+pub(crate) fn deployment(checked: &mut Checked, lock: &Lock, name: &str, agentic: bool) -> Option<Live> {
     let Checked { config: Some(config), sources, diagnostics, programs, .. } = checked else { return None };
     lint::lint(config, lock, diagnostics);
     let digest = lock::sha256(sources.get(config.file).text.as_bytes());
     let mut deployment = lower::deployment(config, lock, name, &digest);
     deployment.compiler = format!("{}+{}", ptc_compiler::VERSION, source::COMPILER_DIGEST);
+    if agentic {
+        deployment.credentials = lower::credentials(config, |_| true);
+    }
     deployment.programs = std::mem::take(programs);
     let deployment = Live::new(deployment);
     program::check_stored(config, &deployment.model.programs, Some(deployment.tables.catalog), diagnostics);

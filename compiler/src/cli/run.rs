@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use ptc_catalog::{Catalog, Deployment};
 use ptc_compiler::config::Config;
-use ptc_compiler::diag::{Diagnostics, Severity};
+use ptc_compiler::diag::{Code, Diagnostics, Severity};
 use ptc_compiler::lock::{Lock, cover};
 use ptc_compiler::lower;
 use ptc_compiler::source::Sources;
@@ -69,9 +69,11 @@ fn of_config(path: &Path, mode: SnapshotMode, console: &Console) -> Result<Optio
     let mut checked = check::load(path, ptc_compiler::tree::Syntax::CONFIG)?;
     if let Checked { config: Some(config), folder, diagnostics, .. } = &mut checked {
         commands::check_self(config, folder, None, diagnostics);
+        // The key of a planner, perhaps: its flags are read later.
+        diagnostics.forget(Code::UnusedBinding);
     }
     let lock = if checked.diagnostics.has_errors() { None } else { pin::unwritten(path, &mut checked, mode, console)? };
-    let deployment = lock.and_then(|lock| check::deployment(&mut checked, &lock, &generate::name(path, None)));
+    let deployment = lock.and_then(|lock| check::deployment(&mut checked, &lock, &generate::name(path, None), true));
     let status = console.findings(&checked.sources, &checked.diagnostics);
     let (Status::Clean, Some(config), Some(deployment)) = (status, checked.config, deployment) else { return Ok(None) };
     let deployment = deployment.tables;

@@ -113,6 +113,11 @@ impl Diagnostics {
         self.list.push(diagnostic);
     }
 
+    /// Takes those of a code out: what they say does not hold for what is being done.
+    pub fn forget(&mut self, code: Code) {
+        self.list.retain(|diagnostic| diagnostic.code != code);
+    }
+
     /// Marks a place that holds a secret: no rendering shows its text, whichever diagnostic points near it.
     pub fn conceal(&mut self, place: Place) {
         self.concealed.push(place);

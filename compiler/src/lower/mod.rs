@@ -40,12 +40,7 @@ pub fn deployment(config: &Config, lock: &Lock, name: &str, config_digest: &str)
         })
         .collect();
     let used: BTreeSet<&str> = config.upstreams.values().flat_map(|u| auth(&u.transport)).map(binding).collect();
-    let credentials = config
-        .credentials
-        .iter()
-        .filter(|(name, _)| used.contains(name.as_str()))
-        .map(|(name, binding)| Credential { name: name.clone(), source: binding.source.clone() })
-        .collect();
+    let credentials = credentials(config, |name| used.contains(name));
     Deployment {
         name: name.to_owned(),
         compiler: crate::VERSION.to_owned(),
@@ -55,6 +50,12 @@ pub fn deployment(config: &Config, lock: &Lock, name: &str, config_digest: &str)
         upstreams,
         programs: Vec::new(),
     }
+}
+
+/// Bindings of a config, without their values.
+pub fn credentials(config: &Config, kept: impl Fn(&str) -> bool) -> Vec<Credential> {
+    let all = config.credentials.iter().filter(|(name, _)| kept(name));
+    all.map(|(name, binding)| Credential { name: name.clone(), source: binding.source.clone() }).collect()
 }
 
 /// One tool of a definition.

@@ -24,11 +24,13 @@ pub struct Abilities {
     pub session_redis: bool,
     /// Whether it has the page of traces, which needs a listener.
     pub viewer: bool,
+    /// Whether a model can write programs for `lisp_task`.
+    pub agentic: bool,
 }
 
 impl From<Serve> for Abilities {
     fn from(serve: Serve) -> Abilities {
-        Abilities { serve, session_redis: false, viewer: false }
+        Abilities { serve, session_redis: false, viewer: false, agentic: false }
     }
 }
 
@@ -58,7 +60,9 @@ impl Manifest {
         profile: impl Into<String>,
     ) -> Self {
         let (package, abilities, profile) = (package.into(), abilities.into(), profile.into());
-        Manifest { package, http: deployment.needs_http(), abilities, profile }
+        // A model is asked over HTTP.
+        let http = deployment.needs_http() || abilities.agentic;
+        Manifest { package, http, abilities, profile }
     }
 
     pub(super) fn view(&self) -> View {
@@ -69,7 +73,9 @@ impl Manifest {
         };
         let store = self.abilities.session_redis.then_some("\"session-redis\"");
         let viewer = self.abilities.viewer.then_some("\"viewer\"");
-        let features: Vec<&str> = self.http.then_some("\"http\"").into_iter().chain(server).chain(store).chain(viewer).collect();
+        let agentic = self.abilities.agentic.then_some("\"agentic\"");
+        let http = self.http.then_some("\"http\"");
+        let features: Vec<&str> = [agentic, http, server, store, viewer].into_iter().flatten().collect();
         View {
             compiler: crate::VERSION,
             package: toml_string(&self.package),

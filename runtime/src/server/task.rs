@@ -25,6 +25,7 @@ impl Server {
         }
         let (id, era) = (request.id.to_owned(), request.era);
         let (planner, answers, cancel) = (Arc::clone(planner), Arc::clone(request.answers), place.cancel.clone());
+        let redactor = self.redactor.clone();
         let (runner, running) = (Arc::clone(&planner), Arc::clone(&task));
         self.pool.spawn(
             move || runner.run(&running, &cancel),
@@ -45,7 +46,8 @@ impl Server {
                 // Before the answer: whoever has it may ask about it.
                 finish(watch, |watch| watch.task_ended(&end, &members));
                 if !place.cancel.is_cancelled() {
-                    let result = answer::data_result(&members, end.outcome.is_err(), era);
+                    // Its parts are clean already, but for what the client itself said.
+                    let result = redactor.redact_text(answer::data_result(&members, end.outcome.is_err(), era));
                     answers.send(Answer::result(&id, &result), Some(place));
                 }
             },

@@ -333,7 +333,8 @@ fn secrets_reach_nobody() {
     ];
     let mut server = Peer::of(with_planner("tasks", &planner, &flags).env(VARIABLE, KEY));
     // The client says it as well: it does not reach the model.
-    let first = call(&mut server, &json!({ "task": format!("Is {KEY} a key?"), "context": { "k": KEY } }));
+    let first =
+        call(&mut server, &json!({ "task": format!("Is {KEY} a key?"), "context": { "k": KEY }, "constraints": { KEY: 1 } }));
     assert_eq!(first["structuredContent"]["answer"], "the key is [REDACTED]", "{first}");
     let second = call(&mut server, &json!({ "task": "x" }));
     assert_eq!(second["structuredContent"]["message"], "the endpoint: HTTP 400 Bad Request: bad key [REDACTED]");
