@@ -44,12 +44,14 @@ fn only_http_upstreams_bring_the_http_client() {
 #[test]
 fn a_binary_is_able_to_do_what_it_was_built_for() {
     let shared = Abilities { session_redis: true, ..Serve::Http.into() };
+    let edited = Abilities { line_editing: true, ..Serve::Stdio.into() };
     for (abilities, features) in [
         (Serve::Stdio.into(), "features = []"),
         (Serve::Http.into(), r#"features = ["http-server"]"#),
         (Serve::Https.into(), r#"features = ["https-server"]"#),
         (Abilities { viewer: true, ..Serve::Http.into() }, r#"features = ["http-server", "viewer"]"#),
         (shared, r#"features = ["http-server", "session-redis"]"#),
+        (edited, r#"features = ["line-editing"]"#),
     ] {
         let text = manifest("", abilities);
         assert!(text.contains(features), "{text}");

@@ -50,6 +50,34 @@ pub(crate) enum Command {
     Viewer(Viewer),
     /// Print the JSON Schema of `upstreams.json`, for editors
     Schema,
+    /// Print the completions of a shell, for ptc-compile or a pinned binary
+    Completions(Completions),
+    /// Write man pages, of ptc-compile or a pinned binary
+    Man(Man),
+}
+
+/// `ptc-compile completions`
+#[derive(Debug, Args)]
+pub(crate) struct Completions {
+    /// The shell
+    #[arg(value_name = "SHELL", value_enum)]
+    pub(crate) shell: clap_complete::Shell,
+
+    /// Those of a pinned binary of that name
+    #[arg(long, value_name = "NAME")]
+    pub(crate) binary: Option<String>,
+}
+
+/// `ptc-compile man`
+#[derive(Debug, Args)]
+pub(crate) struct Man {
+    /// The folder of the pages, which is made where it is not there
+    #[arg(value_name = "DIR")]
+    pub(crate) folder: PathBuf,
+
+    /// Those of a pinned binary of that name
+    #[arg(long, value_name = "NAME")]
+    pub(crate) binary: Option<String>,
 }
 
 /// `ptc-compile run`, `ptc-compile repl`. Their options are those of a pinned binary, which the runtime reads from its own table.
@@ -204,6 +232,10 @@ pub(crate) struct Explain {
     /// A code such as PTC0201; without one, all codes are listed
     #[arg(value_name = "CODE")]
     pub(crate) code: Option<String>,
+
+    /// One JSON object a line
+    #[arg(long)]
+    pub(crate) json: bool,
 }
 
 /// `ptc-compile CONFIG`
@@ -275,6 +307,10 @@ pub(crate) struct Build {
     #[arg(long, help_heading = "Build")]
     pub(crate) agentic: bool,
 
+    /// History, completion, colours and hints in the binary's `repl` on a terminal
+    #[arg(long, help_heading = "Build")]
+    pub(crate) line_editing: bool,
+
     /// Where the runtime's source comes from [default: this workspace where there is one, else the embedded copy]
     #[arg(long, value_name = "SOURCE", value_enum, help_heading = "Build")]
     pub(crate) runtime_source: Option<RuntimeSource>,
@@ -298,6 +334,10 @@ pub(crate) struct Messages {
     #[arg(long, value_name = "FORMAT", value_enum, default_value_t = Format::Full, help_heading = "Messages")]
     pub(crate) format: Format,
 
+    /// Short for `--format json`; what a command has to say is one JSON object a line then
+    #[arg(long, conflicts_with = "format", help_heading = "Messages")]
+    pub(crate) json: bool,
+
     /// Colours: `auto` is on for a terminal and respects NO_COLOR
     #[arg(long, value_name = "WHEN", value_enum, default_value_t = Color::Auto, help_heading = "Messages")]
     pub(crate) color: Color,
@@ -305,7 +345,14 @@ pub(crate) struct Messages {
 
 impl Default for Messages {
     fn default() -> Self {
-        Messages { deny_warnings: false, format: Format::Full, color: Color::Auto }
+        Messages { deny_warnings: false, format: Format::Full, json: false, color: Color::Auto }
+    }
+}
+
+impl Messages {
+    /// How findings and results are printed.
+    pub(crate) fn format(self) -> Format {
+        if self.json { Format::Json } else { self.format }
     }
 }
 
@@ -384,6 +431,7 @@ impl Build {
             session_redis: self.session_store == SessionStore::Redis,
             viewer: self.viewer,
             agentic: self.agentic,
+            line_editing: self.line_editing,
         }
     }
 }

@@ -8,6 +8,7 @@ use ptc_compiler::diag::{Code, Diagnostic};
 use ptc_compiler::ir::Deployment;
 use ptc_runtime::describe;
 use ptc_runtime::settings::Settings;
+use serde_json::{Value, json};
 
 use crate::args::{Build, ServeOn};
 use crate::check;
@@ -71,15 +72,29 @@ pub(crate) fn run(args: &Build, console: &Console) -> Result<Status, Failure> {
         files::write_if_changed(path, sbom::document(&deployment, &metadata, &lock)?.as_bytes())?;
     }
     drop(generated);
-    console.data(&summary(model, prompt, &output, size, started));
+    let built = || {
+        json!({
+            "upstreams": model.upstreams.iter().map(described).collect::<Vec<_>>(),
+            "tools": model.tool_count(),
+            "tools_list_bytes": prompt,
+            "catalog_digest": model.catalog_digest,
+            "binary": output,
+            "binary_bytes": size,
+            "seconds": started.elapsed().as_secs_f64(),
+        })
+    };
+    console.result(&summary(model, prompt, &output, size, started), || json!({ "built": built() }));
 
     let Some(program) = &args.eval else {
-        console.data(&format!("\ntry:  {} eval '{}'\n", shown(&output), suggestion(model)));
+        // A program has no use for it.
+        if !args.messages.format().is_for_tools() {
+            console.data(&format!("\ntry:  {} eval '{}'\n", shown(&output), suggestion(model)));
+        }
         return Ok(Status::Clean);
     };
     let answer = trial::eval(&output, &checked.folder, program)?;
-    console.data(&told(&answer));
-    console.data(&format!("\nnext: {}   # speaks MCP on standard input and output\n", shown(&output)));
+    let next = format!("\nnext: {}   # speaks MCP on standard input and output\n", shown(&output));
+    console.result(&(told(&answer) + &next), || json!({ "evaluated": answer }));
     Ok(if answer.ok { Status::Clean } else { Status::Findings })
 }
 
@@ -119,6 +134,10 @@ fn told(answer: &Answer) -> String {
         text.push('\n');
     }
     text
+}
+
+fn described(upstream: &ptc_compiler::ir::Upstream) -> Value {
+    json!({ "name": upstream.name, "transport": upstream.transport.name(), "tools": upstream.tools.len() })
 }
 
 /// A program that shows something whatever runs: what the first upstream offers.

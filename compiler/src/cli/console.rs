@@ -43,6 +43,16 @@ impl Console {
         to_stderr(text);
     }
 
+    /// Prints what came of a command: text for people, one line of JSON where that was asked for. Where findings are a document of
+    /// their own, it is a message.
+    pub(crate) fn result(&self, text: &str, json: impl FnOnce() -> serde_json::Value) {
+        match self.messages.format() {
+            Format::Full | Format::Short => self.data(text),
+            Format::Json => self.data(&format!("{}\n", json())),
+            Format::Sarif | Format::Github => self.message(text),
+        }
+    }
+
     /// Prints why the run cannot go on.
     pub(crate) fn failure(&self, failure: &Failure) {
         to_stderr(&format!("{} {failure}\n", self.style().paint(Severity::Error, "error:")));
@@ -50,14 +60,14 @@ impl Console {
 
     /// Prints all findings and a line that counts them, and tells how a run with these findings ends.
     pub(crate) fn findings(&self, sources: &Sources, diagnostics: &Diagnostics) -> Status {
-        match self.messages.format {
+        match self.messages.format() {
             Format::Full => to_stderr(&render::full(sources, diagnostics, self.style())),
             Format::Short => to_stderr(&render::short(sources, diagnostics, self.style())),
             Format::Json => self.data(&render::json_lines(sources, diagnostics)),
             Format::Sarif => self.data(&render::sarif(sources, diagnostics)),
             Format::Github => self.data(&render::github(sources, diagnostics)),
         }
-        if !self.messages.format.is_for_tools()
+        if !self.messages.format().is_for_tools()
             && let Some(summary) = render::summary(diagnostics, self.style())
         {
             to_stderr(&format!("{summary}\n"));

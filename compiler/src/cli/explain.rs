@@ -3,6 +3,7 @@
 use std::fmt::Write;
 
 use ptc_compiler::diag::{Code, pages, suggest};
+use serde_json::{Value, json};
 
 use crate::args::Explain;
 use crate::console::Console;
@@ -14,7 +15,11 @@ pub(crate) fn run(args: &Explain, console: &Console) -> Result<Status, Failure> 
         let mut list = String::new();
         for code in Code::ALL {
             // Writing to a string cannot fail.
-            let _ = writeln!(list, "{}  {:<7}  {}", code.name(), code.severity().name(), code.title());
+            let _ = if args.json {
+                writeln!(list, "{}", described(*code))
+            } else {
+                writeln!(list, "{}  {:<7}  {}", code.name(), code.severity().name(), code.title())
+            };
         }
         console.data(&list);
         return Ok(Status::Clean);
@@ -29,8 +34,18 @@ pub(crate) fn run(args: &Explain, console: &Console) -> Result<Status, Failure> 
         return Err(failure.hint(hint));
     };
     let page = pages::page(*code).unwrap_or("");
+    if args.json {
+        let mut object = described(*code);
+        object["page"] = page.into();
+        console.data(&format!("{object}\n"));
+        return Ok(Status::Clean);
+    }
     console.data(&format!("{} ({}): {}\n\n{page}\n", code.name(), code.severity().name(), code.title()));
     Ok(Status::Clean)
+}
+
+fn described(code: Code) -> Value {
+    json!({ "code": code.name(), "severity": code.severity().name(), "title": code.title() })
 }
 
 /// `ptc0201` and `201` mean PTC0201.

@@ -17,6 +17,7 @@
 //! | `explain` | `explain CODE` |
 //! | `operations` | `operations DOCUMENT` |
 //! | `drift` | `diff`, `update` |
+//! | `manual` | `completions SHELL`, `man DIR` |
 //! | `program` | `check-program CONFIG PROGRAM…` |
 //! | `console` | what is printed, and where |
 //! | `status` | how a run ends |
@@ -36,6 +37,7 @@ mod explain;
 mod files;
 mod generate;
 mod live;
+mod manual;
 mod operations;
 mod pin;
 mod program;
@@ -71,9 +73,7 @@ fn run(cli: &Cli) -> ExitCode {
         Some(Command::Diff(args)) => args.messages,
         Some(Command::Update(args)) => args.messages,
         Some(Command::CheckProgram(args)) => args.messages,
-        Some(Command::Run(_) | Command::Repl(_) | Command::Viewer(_) | Command::Explain(_) | Command::Schema) | None => {
-            cli.build.messages
-        }
+        _ => cli.build.messages,
     });
     let result = match &cli.command {
         Some(Command::Explain(args)) => explain::run(args, &console),
@@ -85,6 +85,8 @@ fn run(cli: &Cli) -> ExitCode {
             console.data(&format!("{:#}\n", config::schema::schema()));
             Ok(Status::Clean)
         }
+        Some(Command::Completions(args)) => manual::completions(args, &console),
+        Some(Command::Man(args)) => manual::pages(args, &console),
         Some(Command::Run(args)) => return run::run(args),
         Some(Command::Repl(args)) => return run::repl(args),
         Some(Command::Viewer(args)) => return ptc_runtime::command::viewer("ptc-compile viewer", &args.folder, args.port),

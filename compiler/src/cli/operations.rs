@@ -23,12 +23,12 @@ pub(crate) fn run(args: &Operations, console: &Console) -> Result<Status, Failur
     };
     let all = listed.len();
     let shown: Vec<&Listed> = listed.iter().filter(|operation| passes(args, operation)).collect();
-    let text = match args.messages.format {
+    let text = match args.messages.format() {
         format if format.is_for_tools() => shown.iter().map(|operation| line(&sources, operation)).collect(),
         format => table(&shown, format == Format::Full),
     };
     console.data(&text);
-    if !args.messages.format.is_for_tools() {
+    if !args.messages.format().is_for_tools() {
         let usable = shown.iter().filter(|operation| operation.outcome.is_ok()).count();
         console.message(&format!("{usable} of {} shown can be included; {all} in the document\n", shown.len()));
     }

@@ -3,12 +3,13 @@
 use std::path::Path;
 use std::process::{Command, Stdio};
 
+use serde::Serialize;
 use serde_json::Value;
 
 use crate::Failure;
 
 /// What a program gave.
-#[derive(Debug)]
+#[derive(Debug, Serialize)]
 pub(crate) struct Answer {
     /// Its value as a client sees it, or its error.
     pub(crate) text: String,
@@ -17,6 +18,7 @@ pub(crate) struct Answer {
     /// Calls of upstreams.
     pub(crate) calls: usize,
     /// Bytes of payload that the calls brought.
+    #[serde(rename = "payload_bytes")]
     pub(crate) payload: u64,
 }
 

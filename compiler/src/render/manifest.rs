@@ -17,6 +17,7 @@ pub enum Serve {
 
 /// What a binary is able to do beside what its upstreams need. What it does is chosen when it starts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a part of its own, and all of them combine")]
 pub struct Abilities {
     /// What it can be a server on.
     pub serve: Serve,
@@ -26,11 +27,13 @@ pub struct Abilities {
     pub viewer: bool,
     /// Whether a model can write programs for `lisp_task`.
     pub agentic: bool,
+    /// Whether its `repl` has history, completion, colours and hints.
+    pub line_editing: bool,
 }
 
 impl From<Serve> for Abilities {
     fn from(serve: Serve) -> Abilities {
-        Abilities { serve, session_redis: false, viewer: false, agentic: false }
+        Abilities { serve, session_redis: false, viewer: false, agentic: false, line_editing: false }
     }
 }
 
@@ -74,8 +77,9 @@ impl Manifest {
         let store = self.abilities.session_redis.then_some("\"session-redis\"");
         let viewer = self.abilities.viewer.then_some("\"viewer\"");
         let agentic = self.abilities.agentic.then_some("\"agentic\"");
+        let editing = self.abilities.line_editing.then_some("\"line-editing\"");
         let http = self.http.then_some("\"http\"");
-        let features: Vec<&str> = [agentic, http, server, store, viewer].into_iter().flatten().collect();
+        let features: Vec<&str> = [agentic, http, server, store, viewer, editing].into_iter().flatten().collect();
         View {
             compiler: crate::VERSION,
             package: toml_string(&self.package),

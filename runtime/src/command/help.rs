@@ -7,18 +7,39 @@ use ptc_catalog::Deployment;
 use crate::settings::flag::{Default, Flag, Group};
 use crate::settings::flags;
 
+/// A command of a pinned binary.
+pub struct Usage {
+    /// Its word.
+    pub name: &'static str,
+    /// What stands behind it, settings aside.
+    pub takes: &'static str,
+    /// What it does.
+    pub what: &'static str,
+}
+
+/// Every command of a pinned binary; the first is the one that a command line without a word means.
+pub static COMMANDS: &[Usage] = &[
+    Usage { name: "start", takes: "", what: "serve MCP on standard input and output" },
+    Usage { name: "eval", takes: "[--json] PROGRAM|-", what: "evaluate one program" },
+    Usage { name: "repl", takes: "[--json] [-e PROGRAM]...", what: "evaluate programs one after the other" },
+    Usage { name: "version", takes: "[--json]", what: "what it was built from" },
+];
+
 /// The help text of a pinned binary.
 pub(super) fn pinned(deployment: &'static Deployment) -> String {
-    let name = deployment.name;
     let catalog = deployment.catalog;
     let with_upstreams = !catalog.upstreams.is_empty();
     let mut text = format!(
-        "An MCP server with one tool, lisp_eval, over {} upstreams with {} tools.\n\n\
-         Usage:\n  {name} [start] [flags]                   serve MCP on standard input and output\n  \
-         {name} eval [--json] PROGRAM|- [flags]   evaluate one program\n  {name} repl [-e PROGRAM]... [flags]      evaluate programs one after the other\n  {name} version [--json]\n",
+        "An MCP server with one tool, lisp_eval, over {} upstreams with {} tools.\n\nUsage:\n",
         catalog.upstreams.len(),
         catalog.tool_count(),
     );
+    for (at, Usage { name, takes, what }) in COMMANDS.iter().enumerate() {
+        let word = if at == 0 { format!("[{name}]") } else { (*name).to_owned() };
+        let usage = format!("{} {word} {takes}{}[flags]", deployment.name, if takes.is_empty() { "" } else { " " });
+        // Writing to a string cannot fail.
+        let _ = writeln!(text, "  {usage:<48} {what}");
+    }
     settings(&mut text, with_upstreams, |flag| !flag.is_of_config());
     text
 }
@@ -27,7 +48,7 @@ pub(super) fn pinned(deployment: &'static Deployment) -> String {
 pub(super) fn repl(program: &str) -> String {
     let mut text = format!(
         "Evaluates programs one after the other: those of -e, else one on standard input, else those of a terminal.\n\n\
-         Usage:\n  {program} [CONFIG] [-e PROGRAM]... [flags]\n\n\
+         Usage:\n  {program} [CONFIG] [--json] [-e PROGRAM]... [flags]\n\n\
          --max-tool-calls and --max-catalog-ops are short for the flags of a program's calls and discovery forms.\n\
          PTC_RUNNER_UPSTREAMS goes before PTC_RUNNER_MCP_UPSTREAMS.\n",
     );

@@ -141,7 +141,7 @@ impl Host {
     }
 
     /// The upstreams.
-    pub(super) fn upstreams(&self) -> &Upstreams {
+    pub(super) fn upstreams(&self) -> &Arc<Upstreams> {
         &self.upstreams
     }
 
@@ -160,6 +160,19 @@ impl Host {
                 _ = terminate.recv() => Ended::Signal("SIGTERM"),
             }
         })
+    }
+
+    /// Takes an interrupt back that came before what it could have stopped.
+    #[cfg(feature = "line-editing")]
+    pub(super) fn forget_interrupt(&mut self) {
+        let Host { runtime, interrupt, .. } = self;
+        runtime.block_on(async {
+            tokio::select! {
+                biased;
+                _ = interrupt.recv() => {}
+                () = std::future::ready(()) => {}
+            }
+        });
     }
 
     /// Ends connections and child processes, within bounds.

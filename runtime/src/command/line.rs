@@ -52,7 +52,7 @@ enum Word {
 }
 
 /// Documented names of the REPL for settings of the server.
-const REPL_NAMES: [(&str, &str); 2] =
+pub const REPL_NAMES: [(&str, &str); 2] =
     [("max-tool-calls", "max-upstream-calls-per-program"), ("max-catalog-ops", "max-catalog-ops-per-program")];
 
 /// Reads a command line without its program name.
@@ -119,8 +119,8 @@ pub(super) fn read(
             }
         }),
     };
-    if json && !matches!(command, Command::Eval(_) | Command::Version) {
-        reading.refused("--json goes with eval and version only".into());
+    if json && !matches!(command, Command::Eval(_) | Command::Repl(_) | Command::Version) {
+        reading.refused("--json goes with eval, repl and version only".into());
     }
     if matches!(command, Command::Start | Command::Eval(_) | Command::Repl(_)) {
         reading.environment(var);
@@ -183,7 +183,7 @@ mod tests {
             (&["evil"][..], "unexpected argument 'evil'; --help shows the usage"),
             (&["eval"], "eval: expected a program, or - for standard input"),
             (&["eval", "1", "2"], "unexpected argument '2'; --help shows the usage"),
-            (&["--json"], "--json goes with eval and version only"),
+            (&["--json"], "--json goes with eval, repl and version only"),
             (&["-x"], "unknown flag -x; --help lists all flags"),
             (
                 &["--upstreams-config", "u.json", "start"],

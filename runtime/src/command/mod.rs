@@ -27,6 +27,9 @@ use std::sync::Arc;
 
 use ptc_catalog::Deployment;
 
+pub use help::{COMMANDS, Usage};
+pub use line::REPL_NAMES;
+
 use crate::log;
 use crate::settings::SnapshotMode;
 use crate::upstream::Load;
@@ -64,7 +67,7 @@ pub fn main(deployment: &'static Deployment) -> ExitCode {
         Command::Version => written(&version::render(deployment, json)),
         Command::Start => start::run(&origin, settings),
         Command::Eval(program) => eval::run(&origin, settings, &program, json),
-        Command::Repl(programs) => repl::run(&origin, settings, &programs),
+        Command::Repl(programs) => repl::run(&origin, settings, &programs, json),
     }
 }
 
@@ -123,11 +126,11 @@ fn unpinned(
     };
     // Once more: defaults depend on whether there are upstreams.
     match read(!origin.deployment.catalog.upstreams.is_empty()) {
-        Ok(Line { mut settings, warnings, command, .. }) => {
+        Ok(Line { mut settings, warnings, command, json }) => {
             warn(&warnings);
             settings.config_dir = settings.config_dir.or_else(|| origin.config_dir.clone());
             match command {
-                Command::Repl(programs) => repl::run(&origin, settings, &programs),
+                Command::Repl(programs) => repl::run(&origin, settings, &programs, json),
                 _ => start::run(&origin, settings),
             }
         }

@@ -113,11 +113,13 @@ pub enum Group {
     Diagnostics,
     /// `lisp_task`.
     Agentic,
+    /// `repl` on a terminal.
+    Terminal,
 }
 
 impl Group {
     /// All groups with their headings.
-    pub const ALL: [(Group, &'static str); 9] = [
+    pub const ALL: [(Group, &'static str); 10] = [
         (Group::Config, "Config"),
         (Group::Server, "Server"),
         (Group::Program, "Programs"),
@@ -127,6 +129,7 @@ impl Group {
         (Group::Http, "Streamable HTTP"),
         (Group::Diagnostics, "Diagnostics"),
         (Group::Agentic, "Tasks in words"),
+        (Group::Terminal, "Conversation of repl"),
     ];
 }
 

@@ -91,6 +91,9 @@ pub struct Settings {
     /// The planner behind `lisp_task`.
     #[cfg(feature = "agentic")]
     pub agentic: AgenticSettings,
+    /// The conversation of `repl`.
+    #[cfg(feature = "line-editing")]
+    pub terminal: TerminalSettings,
     /// The config, where it is not compiled in; `None` is for whoever serves it to find.
     pub upstreams_config: Option<PathBuf>,
     /// When the upstreams of such a config are asked for their tools; `None` leaves it to the command.
@@ -106,6 +109,16 @@ pub enum SnapshotMode {
     Frozen,
     /// By the first form or call that needs them.
     Live,
+}
+
+/// How `repl` converses on a terminal.
+#[cfg(feature = "line-editing")]
+#[derive(Debug, Clone, Copy, Default)]
+pub struct TerminalSettings {
+    /// Whether there are colours; `None` goes by the terminal and by `NO_COLOR`.
+    pub color: Option<bool>,
+    /// Whether programs are forgotten with the end of the conversation.
+    pub no_history: bool,
 }
 
 /// When upstreams are connected to.
@@ -159,6 +172,8 @@ impl Settings {
             http: HttpSettings::default(),
             #[cfg(feature = "agentic")]
             agentic: AgenticSettings::default(),
+            #[cfg(feature = "line-editing")]
+            terminal: TerminalSettings::default(),
             upstreams_config: None,
             catalog_snapshot_mode: None,
             config_dir: None,

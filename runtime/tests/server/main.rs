@@ -16,6 +16,7 @@ mod frames;
 mod http;
 mod peer;
 mod process;
+mod pty;
 mod sessions;
 mod stored;
 mod terminal;

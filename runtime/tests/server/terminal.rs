@@ -1,14 +1,13 @@
 //! `repl`: as a script, and as a conversation on a real pseudo-terminal.
 
-use std::io::{Read, Write};
+use std::io::Write;
 use std::process::Stdio;
-use std::sync::{Arc, Condvar, Mutex};
-use std::time::Duration;
 
-use pty_process::blocking::{Command, Pty, open};
+use pty_process::blocking::Command;
 
 use crate::Test;
 use crate::peer::server;
+use crate::pty::Terminal;
 
 /// The tests of this module.
 pub(crate) const TESTS: &[Test] = &[
@@ -48,58 +47,16 @@ fn a_program_comes_on_standard_input() {
     assert!(err.contains("fail: :no"), "{err}");
 }
 
-/// A program on a terminal of its own.
-struct Terminal {
-    pty: Arc<Pty>,
-    child: std::process::Child,
-    shown: Arc<(Mutex<String>, Condvar)>,
-    seen: usize,
-}
-
-impl Terminal {
-    fn start(args: &[&str]) -> Terminal {
-        let (pty, pts) = open().expect("the system has pseudo-terminals");
-        let exe = std::env::current_exe().expect("a test has a file");
-        let command = Command::new(exe).env_clear().env(crate::ROLE, "plain").arg("repl").args(args);
-        let child = command.spawn(pts).expect("it starts");
-        let (pty, shown) = (Arc::new(pty), Arc::<(Mutex<String>, Condvar)>::default());
-        let (reader, text) = (Arc::clone(&pty), Arc::clone(&shown));
-        std::thread::spawn(move || {
-            let mut bytes = [0; 4096];
-            while let Ok(read) = (&*reader).read(&mut bytes) {
-                let new = String::from_utf8_lossy(bytes.get(..read).unwrap_or_default()).into_owned();
-                text.0.lock().expect("no panic").push_str(&new);
-                text.1.notify_all();
-            }
-        });
-        Terminal { pty, child, shown, seen: 0 }
-    }
-
-    fn types(&self, text: &str) {
-        (&*self.pty).write_all(text.as_bytes()).expect("the terminal is there");
-    }
-
-    /// Waits for a text after what was waited for before; what came up to it.
-    fn shows(&mut self, wanted: &str) -> String {
-        let (lock, changed) = &*self.shown;
-        let text = lock.lock().expect("no panic");
-        let seen = self.seen;
-        let lacks = |text: &mut String| !text[seen..].contains(wanted);
-        let (text, waited) = changed.wait_timeout_while(text, Duration::from_secs(30), lacks).expect("no panic");
-        assert!(!waited.timed_out(), "no {wanted:?} in {:?}", &text[seen..]);
-        let end = seen + text[seen..].find(wanted).expect("it was waited for") + wanted.len();
-        self.seen = end;
-        text[seen..end].to_owned()
-    }
-
-    fn ends(mut self) {
-        assert_eq!(self.child.wait().expect("it ends").code(), Some(0));
-    }
+/// The same on a terminal that has lines only.
+fn conversation(args: &[&str]) -> Terminal {
+    let exe = std::env::current_exe().expect("a test has a file");
+    Terminal::start(Command::new(exe).env_clear().env("TERM", "dumb").env(crate::ROLE, "plain").arg("repl").args(args))
 }
 
 fn a_conversation_remembers() {
-    let mut terminal = Terminal::start(&[]);
+    let mut terminal = conversation(&[]);
     terminal.shows("user=> ");
+    assert!(terminal.is_canonical(), "the terminal gathers lines");
     terminal.types("(defn twice [x]\n");
     terminal.shows("#_=> ");
     terminal.types("  (* 2 x))\n");
@@ -115,7 +72,7 @@ fn a_conversation_remembers() {
     terminal.shows("[:runtime_error 2 43]");
     terminal.types(":quit\n");
     terminal.ends();
-    let mut terminal = Terminal::start(&[]);
+    let mut terminal = conversation(&[]);
     terminal.shows("user=> ");
     // The end of input.
     terminal.types("\u{4}");
@@ -123,22 +80,14 @@ fn a_conversation_remembers() {
 }
 
 fn an_interrupt_ends_the_program_alone() {
-    let mut terminal = Terminal::start(&["--program-timeout-ms", "600000"]);
+    let mut terminal = conversation(&["--program-timeout-ms", "600000"]);
     terminal.shows("user=> ");
     terminal.types("(def kept 7) (println \"on its way\")\n");
     terminal.shows("on its way\r\n");
     terminal.types("(loop [i 0] (recur (inc i)))\n");
     terminal.shows("recur");
-    // An interrupt that comes before the line is read takes the line with it: wait until something computes.
-    let ticks = || -> u64 {
-        let stat = std::fs::read_to_string(format!("/proc/{}/stat", terminal.child.id())).expect("it runs");
-        let fields = stat.rsplit_once(") ").expect("a name in brackets").1;
-        fields.split_whitespace().nth(11).and_then(|user| user.parse().ok()).expect("user time")
-    };
-    let before = ticks();
-    while ticks() < before + 5 {
-        std::thread::sleep(Duration::from_millis(10));
-    }
+    // An interrupt that comes before the line is read takes the line with it.
+    terminal.computes();
     terminal.types("\u{3}");
     terminal.shows("cancelled");
     terminal.shows("user=> ");
@@ -154,7 +103,7 @@ fn an_interrupt_ends_the_program_alone() {
 }
 
 fn commands_of_the_prompt() {
-    let mut terminal = Terminal::start(&[]);
+    let mut terminal = conversation(&[]);
     for (line, answer) in [
         (":help", ":display text|envelope|json"),
         (":help map", "Signatures: (map"),

@@ -6,11 +6,13 @@
 mod number;
 mod scan;
 mod string;
+mod token;
 
 use crate::error::{Error, ErrorKind, Position, Span};
 use crate::form::{Form, FormKind};
 use scan::Scanner;
 pub(crate) use scan::is_keyword_name;
+pub use token::{Token, TokenKind, tokens};
 
 /// Brackets and prefixes that may be open at once.
 pub const MAX_NESTING: usize = 256;

@@ -11,7 +11,7 @@ pub(super) struct Scanner<'s> {
 }
 
 /// What a byte may be part of. Bytes of characters past ASCII are looked at as characters.
-const NAME: u8 = 1;
+pub(super) const NAME: u8 = 1;
 const KEYWORD: u8 = 2;
 const BLANK: u8 = 4;
 
@@ -79,13 +79,22 @@ impl<'s> Scanner<'s> {
     }
 
     pub(super) fn skip_blank(&mut self) {
+        loop {
+            self.skip_white();
+            if self.peek() != Some(b';') {
+                break;
+            }
+            while self.peek().is_some_and(|b| b != b'\n') {
+                self.at += 1;
+            }
+        }
+    }
+
+    /// Past white space, commas and byte order marks.
+    pub(super) fn skip_white(&mut self) {
         while let Some(byte) = self.peek() {
             if class(byte) & BLANK != 0 {
                 self.at += 1;
-            } else if byte == b';' {
-                while self.peek().is_some_and(|b| b != b'\n') {
-                    self.at += 1;
-                }
             } else if byte == 0xef && self.bytes.get(self.at..self.at + 3) == Some("\u{feff}".as_bytes()) {
                 self.at += 3;
             } else {
@@ -95,7 +104,7 @@ impl<'s> Scanner<'s> {
     }
 
     /// The end of the run of bytes of `class` from `from` on, letters past ASCII included.
-    fn run(&self, from: usize, wanted: u8) -> usize {
+    pub(super) fn run(&self, from: usize, wanted: u8) -> usize {
         let mut end = from;
         while let Some(&byte) = self.bytes.get(end) {
             if class(byte) & wanted != 0 {

@@ -6,6 +6,7 @@
 //! - `http`: the HTTP listener.
 //! - `diagnostics`: traces and `lisp_debug`.
 //! - `agentic`: `lisp_task`.
+//! - `terminal`: `repl` on a terminal, where the feature `line-editing` is on.
 
 #[cfg(feature = "agentic")]
 mod agentic;
@@ -14,6 +15,8 @@ mod diagnostics;
 mod http;
 mod server;
 mod session;
+#[cfg(feature = "line-editing")]
+mod terminal;
 
 use super::flag::Flag;
 
@@ -26,7 +29,11 @@ pub fn flags() -> impl Iterator<Item = &'static Flag> {
     let agentic = agentic::ROWS;
     #[cfg(not(feature = "agentic"))]
     let agentic: &[Flag] = &[];
-    [config::ROWS, server::ROWS, session::ROWS, http::ROWS, diagnostics::ROWS, agentic].into_iter().flatten()
+    #[cfg(feature = "line-editing")]
+    let terminal = terminal::ROWS;
+    #[cfg(not(feature = "line-editing"))]
+    let terminal: &[Flag] = &[];
+    [config::ROWS, server::ROWS, session::ROWS, http::ROWS, diagnostics::ROWS, agentic, terminal].into_iter().flatten()
 }
 
 /// Settings that this binary was built without: the prefix of their flags, the variable of the first of them, and what brings them.

@@ -1,23 +1,32 @@
 //! `repl`: programs one after another, each with the definitions and results of those before it. `-e`, or a program on standard input,
 //! makes a script of it; on a terminal it is a conversation.
+//!
+//! - `plain`: lines as a terminal gives them.
+//! - `edit`: a line editor with history, completion, colours and hints, where the feature `line-editing` is on.
+
+#[cfg(feature = "line-editing")]
+mod edit;
+mod plain;
 
 use std::fmt::Write as _;
-use std::io::{BufRead, IsTerminal, Read, Write as _};
+use std::io::{IsTerminal, Read, Write as _};
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
 
-use ptc_lisp::{ErrorKind, Program, json};
-use tokio::sync::mpsc;
+use ptc_lisp::json;
 
 use super::eval::{evaluate, object, printed, sentence};
-use super::host::{Ended, Host};
+use super::host::Host;
 use super::{FAILED, Origin, unusable, written};
 use crate::evaluation::{Call, Evaluation, Evaluator, Failure, Past, Reason};
 use crate::pool::Pool;
 use crate::profile::Profile;
 use crate::settings::Settings;
+use plain::Lines;
 
+/// What a program is asked for with.
+const PROMPT: &str = "user=> ";
 /// Results that `*1 *2 *3` name.
 const RECENT: usize = 3;
 /// Bytes of a value as JSON.
@@ -33,6 +42,52 @@ const COMMANDS: [(&str, &str); 6] = [
     (":quit", "end, as the end of input does"),
 ];
 
+/// What was typed at a prompt.
+enum Typed {
+    /// A command, or a program of which nothing is open.
+    Text(String),
+    /// Something that was given up.
+    Nothing,
+    /// The end of the conversation.
+    End,
+}
+
+/// Who asks for programs.
+enum Asking {
+    Plain(Lines),
+    #[cfg(feature = "line-editing")]
+    Edited(edit::Editor),
+}
+
+impl Asking {
+    fn read(&mut self, host: &mut Host) -> Typed {
+        match self {
+            Asking::Plain(lines) => lines.read(host),
+            #[cfg(feature = "line-editing")]
+            Asking::Edited(editor) => editor.read(host),
+        }
+    }
+
+    /// Tells what later programs can name.
+    #[cfg_attr(not(feature = "line-editing"), expect(unused_variables, clippy::unused_self, reason = "plain lines know nothing"))]
+    fn learn(&self, past: &Past) {
+        #[cfg(feature = "line-editing")]
+        if let Asking::Edited(editor) = self {
+            editor.learn(&past.bindings);
+        }
+    }
+
+    /// Text as it is shown: where colours are wanted, in those of the language.
+    #[cfg_attr(not(feature = "line-editing"), expect(clippy::unused_self, reason = "plain lines have no colours"))]
+    fn painted(&self, text: &str) -> String {
+        #[cfg(feature = "line-editing")]
+        if let Asking::Edited(editor) = self {
+            return editor.painted(text);
+        }
+        text.to_owned()
+    }
+}
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Display {
     Text,
@@ -40,16 +95,17 @@ enum Display {
     Json,
 }
 
-/// Runs `programs`, or what standard input has.
-pub(super) fn run(origin: &Origin, mut settings: Settings, programs: &[String]) -> ExitCode {
+/// Runs `programs`, or what standard input has. With `json` results are shown as a client gets them, one object a line.
+pub(super) fn run(origin: &Origin, mut settings: Settings, programs: &[String], json: bool) -> ExitCode {
     settings.response_profile = Profile::Debug;
     let host = match Host::new(origin, &settings) {
         Ok(host) => host,
         Err(why) => return unusable(origin.deployment.name, &why.sentences()),
     };
     let evaluator = Arc::new(host.evaluator(&settings));
+    let display = if json { Display::Envelope } else { Display::Text };
     let (pool, past) = (Host::pool(1), Past::default());
-    let mut repl = Repl { host, evaluator, pool, past, settings, display: Display::Text, timed: false };
+    let mut repl = Repl { host, evaluator, pool, past, settings, display, timed: false };
     let code = if !programs.is_empty() {
         repl.script(programs)
     } else if std::io::stdin().is_terminal() {
@@ -85,6 +141,13 @@ impl Repl {
     fn script(&mut self, programs: &[String]) -> ExitCode {
         for program in programs {
             let evaluation = self.evaluate(program);
+            if self.display == Display::Envelope {
+                written(&object(&evaluation));
+                if evaluation.outcome.is_err() {
+                    return ExitCode::from(FAILED);
+                }
+                continue;
+            }
             if let Err(failure) = &evaluation.outcome {
                 let _ = writeln!(std::io::stderr().lock(), "{}", sentence(failure));
                 return ExitCode::from(FAILED);
@@ -97,36 +160,34 @@ impl Repl {
     fn converse(&mut self, origin: &Origin) -> ExitCode {
         let catalog = origin.deployment.catalog;
         written(&format!("{} upstreams. :help lists commands, :quit ends.\n", catalog.upstreams.len()));
-        let mut lines = lines();
-        let mut pending = String::new();
+        let mut asking = self.asking();
         loop {
-            written(if pending.is_empty() { "user=> " } else { "  #_=> " });
-            match self.host.until(lines.recv()) {
-                Ended::Signal("SIGINT") => {
-                    pending.clear();
-                    written("\n");
-                    continue;
-                }
-                Ended::Done(Some(line)) => pending.push_str(&line),
-                Ended::Done(None) | Ended::Signal(_) => {
-                    written("\n");
-                    return ExitCode::SUCCESS;
-                }
-            }
-            if is_open(&pending) {
-                continue;
-            }
-            let source = std::mem::take(&mut pending);
+            let source = match asking.read(&mut self.host) {
+                Typed::Text(source) => source,
+                Typed::Nothing => continue,
+                Typed::End => return ExitCode::SUCCESS,
+            };
             let words: Vec<&str> = source.split_whitespace().collect();
             match words.as_slice() {
                 [] => {}
                 [":quit"] => return ExitCode::SUCCESS,
                 words => match self.command(words) {
-                    Some(text) => drop(written(&text)),
-                    None => self.answer(&source),
+                    Some(text) => drop(written(&shown(&text))),
+                    None => {
+                        self.answer(&source, &asking);
+                        asking.learn(&self.past);
+                    }
                 },
             }
         }
+    }
+
+    fn asking(&self) -> Asking {
+        #[cfg(feature = "line-editing")]
+        if let Some(editor) = edit::Editor::start(Arc::clone(self.host.upstreams()), &self.settings.terminal) {
+            return Asking::Edited(editor);
+        }
+        Asking::Plain(Lines::of_standard_input())
     }
 
     /// What a command says; `None` where the words are none.
@@ -188,14 +249,14 @@ impl Repl {
     }
 
     /// Evaluates and shows.
-    fn answer(&mut self, source: &str) {
+    fn answer(&mut self, source: &str, asking: &Asking) {
         let evaluation = self.evaluate(source);
         // Lines that were printed, then the value or the fault.
-        let mut text: String = evaluation.prints.iter().flat_map(|line| [line, "\n"]).collect();
+        let mut text: String = evaluation.prints.iter().map(|line| shown(line) + "\n").collect();
         match (self.display, &evaluation.outcome) {
             (Display::Envelope, _) => text = object(&evaluation),
-            (_, Err(failure)) => text += &(sentence(failure) + "\n"),
-            (Display::Text, Ok(value)) => text.extend([&*value.text, "\n"]),
+            (_, Err(failure)) => text += &(shown(&sentence(failure)) + "\n"),
+            (Display::Text, Ok(value)) => text += &(asking.painted(&shown(&value.text)) + "\n"),
             (Display::Json, Ok(_)) => match evaluation.value.as_ref().map(|value| json::encode(value, JSON_BYTES)) {
                 Some(Ok(json)) => text += &(self.host.redactor().redact_string(json) + "\n"),
                 Some(Err(why)) => drop(writeln!(text, "it has no JSON: {why}")),
@@ -247,42 +308,7 @@ fn quoted(text: &str) -> String {
     serde_json::Value::from(text).to_string()
 }
 
-/// Whether a form, a string or a pattern still waits for its end.
-fn is_open(source: &str) -> bool {
-    Program::compile(source).is_err_and(|error| error.kind == ErrorKind::ParseError && error.message.ends_with("is never closed"))
-}
-
-/// Lines of standard input, read by a thread of their own, which ends with the process.
-fn lines() -> mpsc::UnboundedReceiver<String> {
-    let (send, receive) = mpsc::unbounded_channel();
-    let reader = std::thread::Builder::new().name("terminal".into());
-    // Without the thread the channel is closed, which ends the conversation.
-    let _ = reader.spawn(move || {
-        let mut input = std::io::stdin().lock();
-        let mut line = String::new();
-        while input.read_line(&mut line).is_ok_and(|read| read > 0) && send.send(std::mem::take(&mut line)).is_ok() {}
-    });
-    receive
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_form_is_read_to_its_end() {
-        for (source, open) in [
-            ("(+ 1", true),
-            ("(+ 1 2)", false),
-            ("\"a", true),
-            ("#\"a", true),
-            ("[1 {:a (f", true),
-            (")", false),
-            ("(] ", false),
-            ("", false),
-            ("; (", false),
-        ] {
-            assert_eq!(is_open(source), open, "{source}");
-        }
-    }
+/// Text without what would command a terminal.
+fn shown(text: &str) -> String {
+    text.replace(|c: char| c.is_control() && c != '\n' && c != '\t', "\u{fffd}")
 }

@@ -1,0 +1,80 @@
+//! Completions as a real bash uses them, and man pages.
+
+#![expect(clippy::unwrap_used, reason = "a test stops where anything is wrong")]
+
+use std::process::Command;
+
+use ptc_runtime::settings::flags;
+
+fn ptc_compile(args: &[&str]) -> String {
+    let output = Command::new(env!("CARGO_BIN_EXE_ptc-compile")).args(args).output().unwrap();
+    assert!(output.status.success(), "{args:?}: {}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).unwrap()
+}
+
+/// What bash offers for the last of `words`.
+fn offered(script: &str, words: &[&str]) -> Vec<String> {
+    let (program, current) = (words[0], words[words.len() - 1]);
+    let before = words[words.len() - 2];
+    let quoted: Vec<String> = words.iter().map(|word| format!("'{word}'")).collect();
+    let function = script.split_once("complete -F ").unwrap().1.split(' ').next().unwrap();
+    let asking = format!(
+        "{script}\nCOMP_WORDS=({})\nCOMP_CWORD={}\n{function} '{program}' '{current}' '{before}'\nprintf '%s\\n' \"${{COMPREPLY[@]}}\"\n",
+        quoted.join(" "),
+        words.len() - 1,
+    );
+    let output = Command::new("bash").args(["--norc", "-c", &asking]).output().unwrap();
+    assert!(output.stderr.is_empty(), "{}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).unwrap().lines().map(str::to_owned).collect()
+}
+
+#[test]
+fn bash_completes_ptc_compile() {
+    let script = ptc_compile(&["completions", "bash"]);
+    assert_eq!(offered(&script, &["ptc-compile", "check-"]), ["check-program"]);
+    assert!(offered(&script, &["ptc-compile", "--"]).contains(&"--max-prompt-bytes".to_owned()));
+    assert_eq!(offered(&script, &["ptc-compile", "diff", "--fail-on", "n"]), ["note", "never"]);
+    // What `run` and `repl` take stands in the runtime's table.
+    assert_eq!(offered(&script, &["ptc-compile", "repl", "--catalog-m"]), ["--catalog-mode"]);
+    assert_eq!(offered(&script, &["ptc-compile", "repl", "--max-tool-c"]), ["--max-tool-calls"]);
+    assert_eq!(offered(&script, &["ptc-compile", "run", "--catalog-mode", "i"]), ["inline"]);
+    for flag in flags() {
+        let name = format!("--{}", flag.name);
+        assert!(offered(&script, &["ptc-compile", "run", &name]).contains(&name), "{name}");
+    }
+}
+
+#[test]
+fn bash_completes_a_pinned_binary() {
+    let script = ptc_compile(&["completions", "bash", "--binary", "gate"]);
+    assert_eq!(offered(&script, &["gate", "ev"]), ["eval"]);
+    assert_eq!(offered(&script, &["gate", "eval", "--js"]), ["--json"]);
+    assert_eq!(offered(&script, &["gate", "start", "--response-profile", "s"]), ["slim", "structured"]);
+    assert!(offered(&script, &["gate", "--upstreams-c"]).iter().all(String::is_empty), "its upstreams are fixed");
+    for shell in ["zsh", "fish", "elvish", "powershell"] {
+        assert!(ptc_compile(&["completions", shell, "--binary", "gate"]).contains("response-profile"), "{shell}");
+    }
+}
+
+#[test]
+fn every_command_and_every_setting_has_its_page() {
+    let folder = std::env::temp_dir().join(format!("ptc-man-{}", std::process::id()));
+    let place = folder.to_str().unwrap();
+    assert_eq!(ptc_compile(&["man", place]), "");
+    ptc_compile(&["man", place, "--binary", "gate"]);
+    let page = |name: &str| std::fs::read_to_string(folder.join(name)).unwrap().replace("\\-", "-");
+    let help = ptc_compile(&["--help"]);
+    let commands = help.split_once("Commands:").unwrap().1.split_once("\n\n").unwrap().0;
+    for line in commands.lines().filter(|line| line.starts_with("  ") && !line.starts_with("   ")) {
+        let name = line.split_whitespace().next().unwrap();
+        assert!(page(&format!("ptc-compile-{name}.1")).contains(".TH"), "{name}");
+    }
+    assert!(page("ptc-compile.1").contains("--max-prompt-bytes"));
+    let (run, gate) = (page("ptc-compile-run.1"), page("gate.1"));
+    for flag in flags() {
+        assert!(run.contains(&format!("--{}", flag.name)) && run.contains(flag.env), "{}", flag.name);
+        assert_eq!(gate.contains(&format!("--{}\\fR", flag.name)), !flag.is_of_config(), "{}", flag.name);
+    }
+    assert!(page("gate-eval.1").contains("--json"));
+    std::fs::remove_dir_all(folder).unwrap();
+}

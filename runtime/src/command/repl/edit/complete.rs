@@ -1,0 +1,88 @@
+//! What can stand where the cursor is.
+
+use super::super::COMMANDS;
+use super::known::Known;
+use super::place::{At, Place, text_of};
+
+/// Keys of a call.
+const KEYS: [&str; 3] = [":server", ":tool", ":args"];
+/// Forms whose first argument names an upstream or one of its tools.
+const DISCOVERY: [&str; 5] = ["dir", "doc", "meta", "apropos", "ns-publics"];
+
+/// Where the replaced word starts, and what can replace it: sorted, each once. `after` is what stands behind the cursor.
+pub(super) fn candidates(known: &Known, before: &str, after: &str) -> (usize, Vec<String>) {
+    let Some(place) = Place::of_end(before) else { return (before.len(), Vec::new()) };
+    let mut found: Vec<String> =
+        possible(known, &place).into_iter().filter(|text| text.starts_with(place.word) && *text != place.word).collect();
+    if after.starts_with('"') {
+        // The quote is there already.
+        found.iter_mut().filter(|text| text.starts_with('"')).for_each(|text| text.truncate(text.len() - 1));
+    }
+    found.sort_unstable();
+    found.dedup();
+    (place.start, found)
+}
+
+fn possible(known: &Known, place: &Place<'_>) -> Vec<String> {
+    let Some(inner) = place.open.last() else { return Vec::new() };
+    if place.open.len() == 1 {
+        match inner.items.as_slice() {
+            [] if place.word.starts_with(':') => return COMMANDS.iter().map(|(usage, _)| first_word(usage).to_owned()).collect(),
+            [":display"] => return ["text", "envelope", "json"].map(str::to_owned).to_vec(),
+            [":help"] => return known.names().into_iter().chain(references(known)).collect(),
+            _ => {}
+        }
+    }
+    if let Some(call) = place.tool_call() {
+        return match call.at {
+            At::Map => Vec::new(),
+            At::Key(given) => KEYS.iter().filter(|key| !given.contains(key)).map(|&key| key.to_owned()).collect(),
+            At::Server => known.upstreams().map(|upstream| quoted(upstream.name)).collect(),
+            At::Tool => match call.server {
+                Some(server) => known.tools(server).map(|tool| quoted(tool.name)).collect(),
+                None => Vec::new(),
+            },
+            At::ArgKey(given) => {
+                let keys = known.args(call.server, call.tool).map(|arg| key(arg.name));
+                keys.filter(|key| !given.contains(&key.as_str())).collect()
+            }
+            At::ArgValue(name) => {
+                let arg = known.args(call.server, call.tool).find(|arg| arg.name == text_of(name));
+                let values = arg.into_iter().flat_map(ptc_catalog::Arg::allowed).map(str::to_owned);
+                // Anything may compute it.
+                if place.word.starts_with('"') { values.collect() } else { values.chain(known.names()).collect() }
+            }
+        };
+    }
+    let discovers = matches!(inner.items.as_slice(), [head] if inner.bracket == "(" && DISCOVERY.contains(head));
+    match (discovers, place.word.chars().next()) {
+        (true, Some('"')) => references(known).map(|name| quoted(&name)).collect(),
+        (true, _) => known.names().into_iter().chain(references(known)).collect(),
+        (false, Some('"' | ':') | None) => Vec::new(),
+        (false, Some(_)) => known.names(),
+    }
+}
+
+/// Upstreams, and tools as `upstream/tool`.
+fn references(known: &Known) -> impl Iterator<Item = String> {
+    let tools = |name: &'static str| known.tools(name).map(move |tool| format!("{name}/{}", tool.name));
+    known.upstreams().flat_map(move |upstream| std::iter::once(upstream.name.to_owned()).chain(tools(upstream.name)))
+}
+
+/// A key of `:args`: a keyword where the reader takes the name for one.
+fn key(name: &str) -> String {
+    let keyword = format!(":{name}");
+    match ptc_lisp::reader::read(&keyword) {
+        Ok(forms) if forms.len() == 1 => keyword,
+        _ => quoted(name),
+    }
+}
+
+/// A string as programs write it: JSON's escapes are theirs.
+fn quoted(text: &str) -> String {
+    serde_json::Value::from(text).to_string()
+}
+
+fn first_word(text: &str) -> &str {
+    text.split(' ').next().unwrap_or(text)
+}

@@ -1,0 +1,226 @@
+//! A line editor on a terminal: history, whole forms over several lines, completion, colours, hints.
+//!
+//! - `known`: what programs can name.
+//! - `place`: where the cursor stands in a program.
+//! - `complete`, `hint`, `paint`: what follows from that.
+//! - `history`: programs of earlier conversations.
+//!
+//! The editor blocks on a thread of its own, since the main one drives connections.
+
+mod complete;
+mod hint;
+mod history;
+mod known;
+mod paint;
+mod place;
+
+use std::borrow::Cow;
+use std::io::Write as _;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, Sender, channel};
+
+use ptc_lisp::Bindings;
+use rustix::termios::{OptionalActions, Termios, tcgetattr, tcsetattr};
+use rustyline::completion::Completer;
+use rustyline::error::ReadlineError;
+use rustyline::highlight::{CmdKind, Highlighter};
+use rustyline::hint::{Hint, Hinter};
+use rustyline::history::FileHistory;
+use rustyline::validate::{ValidationContext, ValidationResult, Validator};
+use rustyline::{ColorMode, CompletionType, Config, Context, Helper};
+use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
+
+use super::plain::is_open;
+use super::{PROMPT, Typed};
+use crate::command::host::{Ended, Host};
+use crate::log::{self, Level};
+use crate::settings::TerminalSettings;
+use crate::upstream::Upstreams;
+use known::Known;
+
+/// Programs that are kept.
+const KEPT: usize = 1_000;
+/// Ends the mode in which a terminal marks what is pasted.
+const NO_PASTE_MARKS: &str = "\u{1b}[?2004l";
+
+/// A conversation's editor.
+pub(super) struct Editor {
+    ask: Sender<()>,
+    typed: UnboundedReceiver<Typed>,
+    known: Arc<Known>,
+    /// How the terminal was set before the first prompt.
+    mode: Option<Termios>,
+    colored: bool,
+}
+
+impl Editor {
+    /// An editor on the terminal of standard input; `None` where that can show no more than lines.
+    pub(super) fn start(upstreams: Arc<Upstreams>, settings: &TerminalSettings) -> Option<Editor> {
+        if std::env::var_os("TERM").is_some_and(|term| term == "dumb") {
+            return None;
+        }
+        let refused = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
+        let colored = settings.color.unwrap_or(!refused && std::io::IsTerminal::is_terminal(&std::io::stdout()));
+        let known = Arc::new(Known::new(upstreams));
+        let mode = tcgetattr(std::io::stdin()).ok();
+        let (ask, asked) = channel();
+        let (send, typed) = unbounded_channel();
+        let helper = Assistant { known: Arc::clone(&known), colored };
+        let history = if settings.no_history { None } else { history_file() };
+        let editor = editor(helper, history.as_ref())
+            .map_err(|why| log::line(Level::Warn, "no line editing", &[("reason", &why.to_string())]))
+            .ok()?;
+        let thread = std::thread::Builder::new().name("terminal".into());
+        thread.spawn(move || converse(editor, history, &asked, &send)).ok()?;
+        Some(Editor { ask, typed, known, mode, colored })
+    }
+
+    /// Asks for a program.
+    pub(super) fn read(&mut self, host: &mut Host) -> Typed {
+        if self.ask.send(()).is_err() {
+            return Typed::End;
+        }
+        loop {
+            match host.until(self.typed.recv()) {
+                Ended::Done(typed) => {
+                    host.forget_interrupt();
+                    return typed.unwrap_or(Typed::End);
+                }
+                // The editor has heard of it, or is about to read.
+                Ended::Signal("SIGINT") => {}
+                Ended::Signal(_) => {
+                    self.leave();
+                    return Typed::End;
+                }
+            }
+        }
+    }
+
+    /// Takes what programs can name from now on.
+    pub(super) fn learn(&self, bindings: &Bindings) {
+        self.known.learn(bindings);
+    }
+
+    /// A value in colours, where they are wanted.
+    pub(super) fn painted(&self, text: &str) -> String {
+        if self.colored { paint::painted(text, None) } else { text.to_owned() }
+    }
+
+    /// Puts the terminal back as it was: the thread that has changed it is still reading.
+    fn leave(&self) {
+        let mut output = std::io::stdout().lock();
+        // A terminal that went away needs nothing.
+        let _ = output.write_all(NO_PASTE_MARKS.as_bytes()).and_then(|()| output.write_all(b"\n")).and_then(|()| output.flush());
+        if let Some(mode) = &self.mode {
+            let _ = tcsetattr(std::io::stdin(), OptionalActions::Now, mode);
+        }
+    }
+}
+
+fn history_file() -> Option<PathBuf> {
+    history::file().unwrap_or_else(|why| {
+        log::line(Level::Warn, "programs are not kept", &[("reason", &why.to_string())]);
+        None
+    })
+}
+
+type Lines = rustyline::Editor<Assistant, FileHistory>;
+
+fn editor(helper: Assistant, history: Option<&PathBuf>) -> rustyline::Result<Lines> {
+    let config = Config::builder()
+        .max_history_size(KEPT)?
+        .history_ignore_dups(true)?
+        .history_ignore_space(true)
+        .completion_type(CompletionType::List)
+        .color_mode(if helper.colored { ColorMode::Forced } else { ColorMode::Disabled })
+        .build();
+    let mut editor = Lines::with_config(config)?;
+    editor.set_helper(Some(helper));
+    if let Some(path) = history {
+        // What cannot be read is written anew.
+        let _ = editor.load_history(path);
+    }
+    Ok(editor)
+}
+
+/// Reads a program each time that it is asked to, until the conversation ends.
+fn converse(mut editor: Lines, history: Option<PathBuf>, asked: &Receiver<()>, send: &UnboundedSender<Typed>) {
+    let prompt = (PROMPT, paint::colored(paint::PROMPT, PROMPT));
+    while asked.recv().is_ok() {
+        let typed = match editor.readline(&prompt) {
+            Ok(text) => {
+                if editor.add_history_entry(text.as_str()).unwrap_or(false)
+                    && let Some(path) = &history
+                {
+                    // Of a full disk the next conversation tells.
+                    let _ = editor.append_history(path);
+                }
+                Typed::Text(text)
+            }
+            Err(ReadlineError::Interrupted | ReadlineError::Signal(_)) => Typed::Nothing,
+            Err(_) => Typed::End,
+        };
+        if send.send(typed).is_err() {
+            break;
+        }
+    }
+}
+
+/// What the editor asks while a program is written.
+struct Assistant {
+    known: Arc<Known>,
+    colored: bool,
+}
+
+impl Helper for Assistant {}
+
+impl Completer for Assistant {
+    type Candidate = String;
+
+    fn complete(&self, line: &str, pos: usize, _: &Context<'_>) -> rustyline::Result<(usize, Vec<String>)> {
+        let (before, after) = line.split_at_checked(pos).unwrap_or((line, ""));
+        Ok(complete::candidates(&self.known, before, after))
+    }
+}
+
+/// A hint that is only looked at.
+struct Shown(String);
+
+impl Hint for Shown {
+    fn display(&self) -> &str {
+        &self.0
+    }
+
+    fn completion(&self) -> Option<&str> {
+        None
+    }
+}
+
+impl Hinter for Assistant {
+    type Hint = Shown;
+
+    fn hint(&self, line: &str, pos: usize, _: &Context<'_>) -> Option<Shown> {
+        if pos < line.len() { None } else { hint::hint(&self.known, line).map(Shown) }
+    }
+}
+
+impl Highlighter for Assistant {
+    fn highlight<'l>(&self, line: &'l str, pos: usize) -> Cow<'l, str> {
+        paint::painted(line, Some(pos)).into()
+    }
+
+    fn highlight_hint<'h>(&self, hint: &'h str) -> Cow<'h, str> {
+        paint::colored(paint::HINT, hint).into()
+    }
+
+    fn highlight_char(&self, _: &str, _: usize, _: CmdKind) -> bool {
+        self.colored
+    }
+}
+
+impl Validator for Assistant {
+    fn validate(&self, context: &mut ValidationContext<'_>) -> rustyline::Result<ValidationResult> {
+        Ok(if is_open(context.input()) { ValidationResult::Incomplete } else { ValidationResult::Valid(None) })
+    }
+}

@@ -1,0 +1,103 @@
+//! Colours of the language.
+
+use std::ops::Range;
+
+use ptc_lisp::reader::{Token, TokenKind, tokens};
+
+const RESET: &str = "\u{1b}[0m";
+
+/// The colour of a hint.
+pub(super) const HINT: &str = "\u{1b}[90m";
+/// The colour of the prompt.
+pub(super) const PROMPT: &str = "\u{1b}[1;34m";
+
+/// `text` in one colour.
+pub(super) fn colored(color: &str, text: &str) -> String {
+    format!("{color}{text}{RESET}")
+}
+
+/// A program in colours. Taking them away gives `text` again. The bracket at `cursor` is shown with the one that belongs to it.
+pub(super) fn painted(text: &str, cursor: Option<usize>) -> String {
+    let all: Vec<Token> = tokens(text).collect();
+    let pair = cursor.and_then(|cursor| pair_at(&all, cursor)).unwrap_or([usize::MAX; 2]);
+    let mut out = String::with_capacity(text.len() * 2);
+    let mut called = false;
+    for (at, token) in all.iter().enumerate() {
+        let part = text.get(token.range.clone()).unwrap_or("");
+        match color(token.kind, called, pair.contains(&at)) {
+            "" => out.push_str(part),
+            color => out.extend([color, part, RESET]),
+        }
+        called = token.kind == TokenKind::Open && part.ends_with('(');
+    }
+    out
+}
+
+fn color(kind: TokenKind, called: bool, paired: bool) -> &'static str {
+    match kind {
+        TokenKind::Open | TokenKind::Close if paired => "\u{1b}[1;4m",
+        TokenKind::String { .. } | TokenKind::Character => "\u{1b}[32m",
+        TokenKind::Keyword => "\u{1b}[36m",
+        TokenKind::Number | TokenKind::Literal => "\u{1b}[35m",
+        TokenKind::Comment => HINT,
+        TokenKind::Symbol if called => "\u{1b}[34m",
+        TokenKind::Other => "\u{1b}[31m",
+        _ => "",
+    }
+}
+
+/// The bracket right before or at the cursor, and its partner.
+fn pair_at(all: &[Token], cursor: usize) -> Option<[usize; 2]> {
+    let touches = |range: &Range<usize>| range.end == cursor || range.start == cursor;
+    let mut open = Vec::new();
+    let mut found = None;
+    for (at, token) in all.iter().enumerate() {
+        match token.kind {
+            TokenKind::Open => open.push(at),
+            TokenKind::Close => {
+                let start = open.pop()?;
+                let opened = all.get(start)?;
+                if touches(&token.range) || touches(&opened.range) {
+                    // One right before the cursor goes before one at it: it is what was just typed.
+                    let best = found.is_none() || token.range.end == cursor;
+                    found = if best { Some([start, at]) } else { found };
+                }
+            }
+            _ => {}
+        }
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What a terminal shows of it.
+    fn bare(text: &str) -> String {
+        let mut parts = text.split("\u{1b}[");
+        let mut out = parts.next().unwrap_or_default().to_owned();
+        out.extend(parts.map(|part| part.split_once('m').map_or("", |(_, rest)| rest)));
+        out
+    }
+
+    #[test]
+    fn colours_change_no_character() {
+        for text in ["(defn f [x] ; twice\n (* 2 x))", "{:a \"b", "@ #{1 nil} 'x", "", "é ( ] )"] {
+            for cursor in [None, Some(0), Some(text.len())] {
+                assert_eq!(bare(&painted(text, cursor)), text);
+            }
+        }
+        assert_eq!(painted("(f :a 1)", None), "(\u{1b}[34mf\u{1b}[0m \u{1b}[36m:a\u{1b}[0m \u{1b}[35m1\u{1b}[0m)");
+    }
+
+    #[test]
+    fn brackets_show_their_partners() {
+        let at = |text: &str, cursor| pair_at(&tokens(text).collect::<Vec<_>>(), cursor);
+        assert_eq!(at("(f [1])", 7), Some([0, 6]));
+        assert_eq!(at("(f [1])", 6), Some([3, 5]));
+        assert_eq!(at("(f [1])", 0), Some([0, 6]));
+        assert_eq!(at("(f [1", 5), None);
+        assert_eq!(at(")", 1), None);
+    }
+}

@@ -1,0 +1,197 @@
+//! Where a cursor stands in a program that is being written: the open forms around it, and the word at it.
+
+use ptc_lisp::reader::{TokenKind, tokens};
+
+/// The place of a cursor.
+#[derive(Debug)]
+pub(super) struct Place<'t> {
+    /// What is open before the cursor, outermost first; the first is the text itself.
+    pub(super) open: Vec<Open<'t>>,
+    /// The word that ends at the cursor; empty between words.
+    pub(super) word: &'t str,
+    /// Where it starts.
+    pub(super) start: usize,
+}
+
+/// A form that is open at the cursor.
+#[derive(Debug)]
+pub(super) struct Open<'t> {
+    /// Its bracket; empty for the text itself.
+    pub(super) bracket: &'t str,
+    /// The forms in it before the word, as written.
+    pub(super) items: Vec<&'t str>,
+    start: usize,
+}
+
+/// Where in a `(tool/call {…})` a cursor stands.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum At<'t> {
+    /// Before the map.
+    Map,
+    /// At a key of the map, with those before it.
+    Key(Vec<&'t str>),
+    /// At the upstream's name.
+    Server,
+    /// At the tool's name.
+    Tool,
+    /// At a key of `:args`, with those before it.
+    ArgKey(Vec<&'t str>),
+    /// At the value of that key of `:args`.
+    ArgValue(&'t str),
+}
+
+/// A `tool/call` around a cursor, as far as it is written.
+#[derive(Debug)]
+pub(super) struct ToolCall<'t> {
+    pub(super) server: Option<&'t str>,
+    pub(super) tool: Option<&'t str>,
+    pub(super) at: At<'t>,
+}
+
+impl<'t> Place<'t> {
+    /// The place of the end of `text`, which is the part of a program before the cursor; `None` within a comment.
+    pub(super) fn of_end(text: &'t str) -> Option<Place<'t>> {
+        let mut open = vec![Open { bracket: "", items: Vec::new(), start: 0 }];
+        let mut last = None;
+        for token in tokens(text) {
+            // A token is put in its place once it is known not to be the last.
+            last = Some((token.kind, token.range.start));
+            let part = text.get(token.range.clone())?;
+            let at_end = token.range.end == text.len();
+            match token.kind {
+                TokenKind::Comment if at_end => return None,
+                TokenKind::Open => open.push(Open { bracket: part, items: Vec::new(), start: token.range.start }),
+                TokenKind::Close if open.len() > 1 => {
+                    let closed = open.pop()?;
+                    open.last_mut()?.items.push(text.get(closed.start..token.range.end)?);
+                }
+                TokenKind::Blank | TokenKind::Comment | TokenKind::Prefix | TokenKind::Close => {}
+                kind if at_end && is_word(kind) => {}
+                _ => open.last_mut()?.items.push(part),
+            }
+        }
+        let start = last.filter(|(kind, _)| is_word(*kind)).map_or(text.len(), |(_, start)| start);
+        Some(Place { open, word: text.get(start..)?, start })
+    }
+
+    /// The form around the cursor that calls something, and whether the word is what it calls.
+    pub(super) fn called(&self) -> Option<&'t str> {
+        let form = self.open.iter().rev().find(|open| matches!(open.bracket, "(" | "#("))?;
+        let head = form.items.first().copied();
+        head.or((!self.word.is_empty() && std::ptr::eq(form, self.open.last()?)).then_some(self.word))
+    }
+
+    /// The innermost `tool/call` around the cursor.
+    pub(super) fn tool_call(&self) -> Option<ToolCall<'t>> {
+        let call = self.open.iter().rposition(|open| open.items.first() == Some(&"tool/call"))?;
+        let map = self.open.get(call + 1);
+        let value = |key: &str| {
+            let pairs = map.map_or(&[][..], |map| &map.items).chunks_exact(2);
+            pairs
+                .filter_map(|pair| Some((pair.first()?, pair.get(1)?)))
+                .find(|(name, _)| **name == key)
+                .map(|(_, value)| text_of(value))
+        };
+        let at = match (map, self.open.get(call + 2), self.open.len() - call) {
+            (None, ..) => At::Map,
+            (Some(map), None, _) if map.bracket == "{" => match map.value_of() {
+                None => At::Key(map.keys()),
+                Some(":server") => At::Server,
+                Some(":tool") => At::Tool,
+                Some(_) => return None,
+            },
+            (Some(map), Some(args), 3) if args.bracket == "{" && map.value_of() == Some(":args") => match args.value_of() {
+                None => At::ArgKey(args.keys()),
+                Some(name) => At::ArgValue(name),
+            },
+            _ => return None,
+        };
+        Some(ToolCall { server: value(":server"), tool: value(":tool"), at })
+    }
+}
+
+impl<'t> Open<'t> {
+    /// Of a map: the key whose value comes next; `None` where a key does.
+    fn value_of(&self) -> Option<&'t str> {
+        self.items.last().copied().filter(|_| self.items.len() % 2 == 1)
+    }
+
+    /// Of a map: the keys before the cursor.
+    fn keys(&self) -> Vec<&'t str> {
+        self.items.iter().step_by(2).copied().collect()
+    }
+}
+
+/// What a string or a keyword says.
+pub(super) fn text_of(item: &str) -> &str {
+    match item.strip_prefix('"') {
+        Some(text) => text.strip_suffix('"').unwrap_or(text),
+        None => item.trim_start_matches(':'),
+    }
+}
+
+/// Whether more could be written onto it.
+fn is_word(kind: TokenKind) -> bool {
+    use TokenKind::{Keyword, Literal, Number, Other, String, Symbol};
+    matches!(kind, Symbol | Keyword | Literal | Number | Other | String { closed: false })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(text: &str) -> Option<(Option<&str>, Option<&str>, At<'_>)> {
+        let call = Place::of_end(text)?.tool_call()?;
+        Some((call.server, call.tool, call.at))
+    }
+
+    #[test]
+    fn words_end_at_the_cursor() {
+        for (text, word, start) in [
+            ("(ma", "ma", 1),
+            ("(map ", "", 5),
+            ("\"a b", "\"a b", 0),
+            ("\"a b\"", "", 5),
+            (":", ":", 0),
+            ("{:a", ":a", 1),
+            ("(dir 'n", "n", 6),
+            ("", "", 0),
+        ] {
+            let place = Place::of_end(text).expect("no comment");
+            assert_eq!((place.word, place.start), (word, start), "{text}");
+        }
+        assert!(Place::of_end("1 ; (ma").is_none());
+        assert_eq!(Place::of_end("; c\n(ma").map(|place| place.word), Some("ma"));
+    }
+
+    #[test]
+    fn what_is_called_is_the_nearest_list() {
+        for (text, called) in [
+            ("(map ", Some("map")),
+            ("(ma", Some("ma")),
+            ("(map [1 (inc 2) ", Some("map")),
+            ("(let [x 1", Some("let")),
+            ("(f) ", None),
+            ("#(", None),
+            ("#(f %", Some("f")),
+        ] {
+            assert_eq!(Place::of_end(text).and_then(|place| place.called()), called, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_tool_call_is_known_as_far_as_it_is_written() {
+        assert_eq!(at("(tool/call "), Some((None, None, At::Map)));
+        assert_eq!(at("(tool/call {"), Some((None, None, At::Key(vec![]))));
+        assert_eq!(at("(tool/call {:server \"a"), Some((None, None, At::Server)));
+        assert_eq!(at("(tool/call {:server \"a\" :to"), Some((Some("a"), None, At::Key(vec![":server"]))));
+        assert_eq!(at("(tool/call {:server \"a\", :tool "), Some((Some("a"), None, At::Tool)));
+        let both = "(tool/call {:server \"a\" :tool \"t\" :args {:x (f {:y 1}) ";
+        assert_eq!(at(both), Some((Some("a"), Some("t"), At::ArgKey(vec![":x"]))));
+        let value = format!("{both} :z ");
+        assert_eq!(at(&value), Some((Some("a"), Some("t"), At::ArgValue(":z"))));
+        assert_eq!(at(&format!("{both} :z (inc ")), None);
+        assert_eq!(at("(tool/call {} "), Some((None, None, At::Map)));
+        assert_eq!(at("(f {:server "), None);
+    }
+}

@@ -1,0 +1,251 @@
+//! The guides say what is so: a page is run from its top to its end, in one folder, as its reader would.
+//!
+//! - A block of `sh` is run by bash. A block of `text` behind it is part of what it printed, line by line; `…` stands for anything.
+//! - A block of `clojure` is evaluated by one REPL for the page. A line `;=> value` tells what the program above it gives, `;!! text`
+//!   what its fault says.
+//! - Any block below a line that is only a file name in backticks and a colon is that file.
+//! - Links lead to files that are there.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::process::Command;
+
+use ptc_tests::deployment::{ptc_compile, workspace};
+use ptc_tests::process::{Background, free_port, run};
+use tempfile::TempDir;
+
+/// Ports of the quickstart's upstreams, and of a server over HTTP.
+const PORTS: [&str; 3] = ["7411", "7412", "7332"];
+
+/// A block of a page.
+struct Block {
+    language: String,
+    /// Where its text is to be a file.
+    file: Option<String>,
+    text: String,
+    /// Its first line on the page.
+    line: usize,
+}
+
+fn blocks(page: &str) -> Vec<Block> {
+    let mut found: Vec<Block> = Vec::new();
+    let (mut inside, mut file) = (false, None);
+    for (at, line) in page.lines().enumerate() {
+        match (line.strip_prefix("```"), inside) {
+            (Some(language), false) => {
+                found.push(Block { language: language.to_owned(), file: file.take(), text: String::new(), line: at + 2 });
+                inside = true;
+            }
+            (Some(_), true) => inside = false,
+            (None, true) => {
+                let block = found.last_mut().expect("one is open");
+                block.text.push_str(line);
+                block.text.push('\n');
+            }
+            (None, false) if line.is_empty() => {}
+            (None, false) => file = line.strip_prefix('`').and_then(|name| name.strip_suffix("`:")).map(str::to_owned),
+        }
+    }
+    assert!(!inside, "the last block ends");
+    found
+}
+
+/// A folder with the quickstart's config, whose upstreams run on ports of their own, and a page's files.
+struct Place {
+    folder: TempDir,
+    ports: BTreeMap<&'static str, String>,
+    _upstreams: Background,
+}
+
+impl Place {
+    fn new() -> Place {
+        let ports: BTreeMap<&str, String> = PORTS.map(|port| (port, free_port().to_string())).into();
+        let program = env!("CARGO_BIN_EXE_quickstart-upstreams");
+        let address = |port: &str| format!("127.0.0.1:{}", ports[port]);
+        let mut upstreams = Command::new(program);
+        upstreams.args(["--http", &address("7411"), "--api", &address("7412")]);
+        let upstreams = Background::start(&mut upstreams);
+        let upstreams =
+            upstreams.ready_on(ports["7411"].parse().expect("a port")).ready_on(ports["7412"].parse().expect("a port"));
+        let place = Place { folder: tempfile::tempdir().expect("a folder"), ports, _upstreams: upstreams };
+        for name in ["upstreams.json", "upstreams.lock.json", "petstore.openapi.json", "due.clj"] {
+            let text = std::fs::read_to_string(workspace().join("fixtures/quickstart").join(name)).expect("the fixture is there");
+            place.write(name, &text);
+        }
+        // The same server, without the cargo that builds it.
+        let config = place.path().join("upstreams.json");
+        let mut json: serde_json::Value =
+            serde_json::from_str(&std::fs::read_to_string(&config).expect("a config")).expect("it is JSON");
+        json["upstreams"]["notes"]["command"] = program.into();
+        json["upstreams"]["notes"]["args"] = ["--stdio"].as_slice().into();
+        std::fs::write(config, json.to_string()).expect("it can be written");
+        // The document names its server's port.
+        run(place.command(ptc_compile()).args(["update", "upstreams.json"])).success();
+        place
+    }
+
+    fn path(&self) -> &Path {
+        self.folder.path()
+    }
+
+    /// A text with this place's ports.
+    fn local(&self, text: &str) -> String {
+        self.ports.iter().fold(text.to_owned(), |text, (port, own)| text.replace(port, own))
+    }
+
+    fn write(&self, name: &str, text: &str) {
+        std::fs::write(self.path().join(name), self.local(text)).expect("it can be written");
+    }
+
+    fn command(&self, program: impl AsRef<std::ffi::OsStr>) -> Command {
+        let mut command = Command::new(program);
+        let beside = ptc_compile().parent().expect("a program lies in a folder").display().to_string();
+        let path = std::env::var("PATH").unwrap_or_default();
+        command.current_dir(self.path()).env("PATH", format!("{beside}:{path}"));
+        command.env("XDG_CONFIG_HOME", self.path().join("configs")).env("XDG_STATE_HOME", self.path().join("state"));
+        command
+    }
+}
+
+/// Runs the programs of a page, and compares what they give.
+fn programs(place: &Place, page: &str, blocks: &[Block]) {
+    let mut command = place.command(ptc_compile());
+    command.args(["repl", "--json", "upstreams.json", "--max-tool-calls", "1000", "--upstream-call-timeout-ms", "60000"]);
+    command.args(["--program-timeout-ms", "120000"]);
+    let mut wanted = Vec::new();
+    for block in blocks.iter().filter(|block| block.language == "clojure" && block.file.is_none()) {
+        let mut program = String::new();
+        for (at, line) in block.text.lines().enumerate() {
+            let answer =
+                line.strip_prefix(";=> ").map(|value| (true, value)).or_else(|| Some((false, line.strip_prefix(";!! ")?)));
+            match answer {
+                Some((ok, text)) => {
+                    wanted.push((block.line + at, std::mem::take(&mut program), Some((ok, text.to_owned()))));
+                }
+                None => program += &format!("{line}\n"),
+            }
+        }
+        if !program.trim().is_empty() {
+            wanted.push((block.line, program, None));
+        }
+    }
+    if wanted.is_empty() {
+        return;
+    }
+    for (_, program, answer) in &wanted {
+        // A fault ends a script.
+        let program = match answer {
+            Some((false, _)) => continue,
+            _ => program,
+        };
+        command.arg("-e").arg(program);
+    }
+    let done = run(&mut command);
+    let mut answers = done.stdout.lines();
+    for (line, program, answer) in &wanted {
+        if let Some((false, text)) = answer {
+            let failed = run(place.command(ptc_compile()).args(["repl", "upstreams.json", "-e", program]));
+            assert!(failed.code == Some(1) && failed.stderr.contains(text), "{page}:{line}: {}{}", failed.stdout, failed.stderr);
+            continue;
+        }
+        let object = answers.next().unwrap_or_else(|| panic!("{page}:{line}: no answer\n{}{}", done.stdout, done.stderr));
+        let object: serde_json::Value = serde_json::from_str(object).expect("an object");
+        let found = object["result"].as_str().unwrap_or_default();
+        assert_eq!(object["status"], "ok", "{page}:{line}: {object}");
+        if let Some((true, value)) = answer {
+            assert_eq!(found.strip_prefix("user=> "), Some(value.as_str()), "{page}:{line}");
+        }
+    }
+}
+
+/// Runs the commands of a page as one script, and compares what each block of them prints.
+fn commands(place: &Place, page: &str, blocks: &[Block]) {
+    const MARK: &str = "-- block of line ";
+    let mut script = String::from("set -euo pipefail\ntrap 'kill $(jobs -p) 2>/dev/null || true' EXIT\n");
+    for block in blocks {
+        if let Some(name) = &block.file {
+            place.write(name, &block.text);
+        } else if block.language == "sh" {
+            script += &format!("echo '{MARK}{}'\n{}", block.line, place.local(&block.text));
+        }
+    }
+    if !script.contains(MARK) {
+        return;
+    }
+    let done = run(place.command("bash").args(["-c", &format!("exec 2>&1\n{script}")]));
+    assert_eq!(done.code, Some(0), "{page}:\n{}", done.stdout);
+    for pair in blocks.windows(2) {
+        let [command, output] = pair else { continue };
+        if command.language != "sh" || output.language != "text" {
+            continue;
+        }
+        let mark = format!("{MARK}{}\n", command.line);
+        let printed = done.stdout.split_once(&mark).expect("every block is run").1;
+        let printed = printed.split(MARK).next().unwrap_or_default();
+        let mut rest = printed.lines();
+        for wanted in place.local(&output.text).lines() {
+            assert!(rest.any(|line| fits(line, wanted)), "{page}:{}: no {wanted:?} (in order) in\n{printed}", output.line);
+        }
+    }
+}
+
+/// Whether a line is as wanted, `…` standing for anything.
+fn fits(line: &str, wanted: &str) -> bool {
+    let mut parts = wanted.split('…');
+    let Some(mut rest) = line.strip_prefix(parts.next().unwrap_or_default()) else { return false };
+    let parts: Vec<&str> = parts.collect();
+    for part in &parts {
+        match rest.find(part) {
+            Some(at) => rest = &rest[at + part.len()..],
+            None => return false,
+        }
+    }
+    rest.is_empty() || parts.last().is_some_and(|last| last.is_empty())
+}
+
+fn guide(name: &str) {
+    let folder = workspace().join("compiler/guide");
+    let text = std::fs::read_to_string(folder.join(name)).expect("the page is there");
+    let blocks = blocks(&text);
+    let place = Place::new();
+    programs(&place, name, &blocks);
+    commands(&place, name, &blocks);
+}
+
+#[test]
+fn writing_programs() {
+    guide("programs.md");
+}
+
+#[test]
+fn migrating() {
+    guide("migrating.md");
+}
+
+#[test]
+fn every_page_is_run_and_its_links_lead_somewhere() {
+    let folder = workspace().join("compiler/guide");
+    let source = std::fs::read_to_string(workspace().join("tests/tests/guides.rs")).expect("this file");
+    for entry in std::fs::read_dir(&folder).expect("the folder is there").flatten() {
+        let name = entry.file_name().into_string().expect("plain names");
+        assert!(source.contains(&format!("guide(\"{name}\")")), "{name} is run by no test");
+        let text = std::fs::read_to_string(entry.path()).expect("a page");
+        for link in text.split("](").skip(1).filter_map(|rest| rest.split(')').next()) {
+            let path = link.split('#').next().unwrap_or_default();
+            assert!(link.starts_with("https://") || folder.join(path).exists(), "{name}: {link} leads nowhere");
+        }
+    }
+}
+
+#[test]
+fn lines_fit_what_is_told_of_them() {
+    for (line, wanted, yes) in [
+        ("binary  a/b, 7 MB", "binary…", true),
+        ("took 3 s", "took … s", true),
+        ("took 3 s more", "took … s", false),
+        ("exact", "exact", true),
+        ("exactly", "exact", false),
+    ] {
+        assert_eq!(fits(line, wanted), yes, "{line} {wanted}");
+    }
+}
