@@ -142,7 +142,7 @@ impl Client {
         let body = self.http.read_body(&mut response, most, deadline).await;
         if !status.is_success() {
             let said = head.fault(&self.url, &body.unwrap_or_default()).message.into_owned();
-            return Err(of_status(status.as_u16(), said, pause));
+            return Err(of_status(status.as_u16(), &said, pause));
         }
         let body = body.map_err(of_world)?;
         if streams {
@@ -151,14 +151,14 @@ impl Client {
         }
         completion::read(&body).map_err(|fault| match fault {
             // Some endpoints say 200 and mean something else.
-            completion::Fault::Said { code: Some(code), message } => of_status(code, message, None),
+            completion::Fault::Said { code: Some(code), message } => of_status(code, &message, None),
             completion::Fault::Said { code: None, message } => Failed::Ended(Fault::Planner(message)),
             completion::Fault::Garbage(why) => Failed::Ended(Fault::Planner(why)),
         })
     }
 }
 
-fn of_status(status: u16, said: String, pause: Option<Duration>) -> Failed {
+fn of_status(status: u16, said: &str, pause: Option<Duration>) -> Failed {
     match status {
         429 | 500..=599 => Failed::Again(format!("the endpoint: {said}"), pause),
         401 | 403 => Failed::Ended(Fault::Config(format!("the endpoint refuses the key: {said}"))),

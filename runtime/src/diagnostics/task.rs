@@ -75,7 +75,7 @@ fn spans(end: &End, arrived: Instant) -> Vec<Map<String, Value>> {
             "prompt_bytes": question.prompt_bytes,
             "completion_bytes": question.completion_bytes,
             "tokens": question.usage.map(|usage| json!({ "input": usage.prompt, "output": usage.completion, "total": usage.total })),
-            "reason": question.error.map(|reason| reason.name()),
+            "reason": question.error.map(crate::agentic::answer::Reason::name),
         });
         if let (Some(members), Some((messages, completion))) = (span.as_object_mut(), &question.said) {
             let messages: Vec<Value> = messages.iter().map(|m| json!({ "role": m.role, "content": m.content })).collect();
