@@ -1,4 +1,5 @@
 //! The page of traces: its endpoints over a socket, its use in a real browser.
+#![expect(clippy::indexing_slicing, reason = "a test stops where the page lacks what it looks at")]
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
@@ -50,7 +51,9 @@ fn data(url: &str, path: &str) -> Value {
 
 fn write(folder: &Path, id: &str, lines: &[Value]) -> PathBuf {
     let path = folder.join(format!("ptc-{id}.jsonl"));
-    std::fs::write(&path, lines.iter().map(|line| format!("{line}\n")).collect::<String>()).expect("a trace");
+    let mut text = lines.iter().map(Value::to_string).collect::<Vec<_>>().join("\n");
+    text.push('\n');
+    std::fs::write(&path, text).expect("a trace");
     path
 }
 
@@ -244,7 +247,7 @@ fn calls_are_looked_at_in_a_browser() {
 
     let seen = looked_at(&url, "größer", &[], "");
     assert_eq!((&seen["call"]["failing"], &seen["call"]["program"]), (&json!(["(count 5)"]), &json!(failing)));
-    assert!(seen["call"]["helps"].as_str().is_some_and(|text| text.contains("^")), "{}", seen["call"]);
+    assert!(seen["call"]["helps"].as_str().is_some_and(|text| text.contains('^')), "{}", seen["call"]);
 }
 
 #[test]
