@@ -36,7 +36,9 @@ pub(crate) fn run(args: &Explain, console: &Console) -> Result<Status, Failure> 
     let page = pages::page(*code).unwrap_or("");
     if args.json {
         let mut object = described(*code);
-        object["page"] = page.into();
+        if let Some(members) = object.as_object_mut() {
+            members.insert("page".into(), page.into());
+        }
         console.data(&format!("{object}\n"));
         return Ok(Status::Clean);
     }

@@ -85,7 +85,7 @@ fn run(cli: &Cli) -> ExitCode {
             console.data(&format!("{:#}\n", config::schema::schema()));
             Ok(Status::Clean)
         }
-        Some(Command::Completions(args)) => manual::completions(args, &console),
+        Some(Command::Completions(args)) => Ok(manual::completions(args, &console)),
         Some(Command::Man(args)) => manual::pages(args, &console),
         Some(Command::Run(args)) => return run::run(args),
         Some(Command::Repl(args)) => return run::repl(args),

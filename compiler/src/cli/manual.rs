@@ -12,7 +12,7 @@ use crate::console::Console;
 use crate::{Failure, Status};
 
 /// Prints the script that a shell reads.
-pub(crate) fn completions(args: &Completions, console: &Console) -> Result<Status, Failure> {
+pub(crate) fn completions(args: &Completions, console: &Console) -> Status {
     let (mut command, name) = match &args.binary {
         Some(name) => (pinned(name, true), name.clone()),
         None => (own(), "ptc-compile".to_owned()),
@@ -20,7 +20,7 @@ pub(crate) fn completions(args: &Completions, console: &Console) -> Result<Statu
     let mut script = Vec::new();
     clap_complete::generate(args.shell, &mut command, name, &mut script);
     console.data(&String::from_utf8_lossy(&script));
-    Ok(Status::Clean)
+    Status::Clean
 }
 
 /// Writes a page for each command.

@@ -49,7 +49,7 @@ impl Secrets {
     }
 
     /// The value of a binding.
-    #[cfg_attr(not(feature = "http"), expect(dead_code, reason = "only HTTP upstreams send credentials"))]
+    #[cfg_attr(not(any(feature = "http", test)), expect(dead_code, reason = "only HTTP upstreams send credentials"))]
     pub(crate) fn binding(&self, name: &str) -> Option<&str> {
         self.bindings.get(name).map(|value| value.as_str())
     }

@@ -150,10 +150,10 @@ impl Server {
     /// What there is in place of a tool that there is not.
     fn offered(&self, name: &str) -> String {
         let stored = self.deployment.programs.iter().map(|program| program.name);
-        let debug = self.settings.diagnostics.tool.then_some(diagnostics::tool::NAME);
+        let debug = self.settings.diagnostics.tool.then_some(diagnostics::tool::NAME).into_iter();
         let sessions: &[_] = if self.sessions.is_some() { &SessionTool::ALL } else { &[] };
         #[cfg(feature = "agentic")]
-        let debug = debug.into_iter().chain(self.planner.is_some().then_some(agentic::NAME));
+        let debug = debug.chain(self.planner.is_some().then_some(agentic::NAME));
         let all =
             [TOOL_NAME].into_iter().chain(debug.clone()).chain(sessions.iter().map(|(name, _)| *name)).chain(stored.clone());
         if let Some(near) = ptc_check::near_name(name, all) {

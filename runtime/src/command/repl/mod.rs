@@ -171,22 +171,27 @@ impl Repl {
             match words.as_slice() {
                 [] => {}
                 [":quit"] => return ExitCode::SUCCESS,
-                words => match self.command(words) {
-                    Some(text) => drop(written(&shown(&text))),
-                    None => {
+                words => {
+                    if let Some(text) = self.command(words) {
+                        written(&shown(&text));
+                    } else {
                         self.answer(&source, &asking);
                         asking.learn(&self.past);
                     }
-                },
+                }
             }
         }
     }
 
+    #[cfg(feature = "line-editing")]
     fn asking(&self) -> Asking {
-        #[cfg(feature = "line-editing")]
-        if let Some(editor) = edit::Editor::start(Arc::clone(self.host.upstreams()), &self.settings.terminal) {
-            return Asking::Edited(editor);
-        }
+        let editor = edit::Editor::start(Arc::clone(self.host.upstreams()), self.settings.terminal);
+        editor.map_or_else(|| Asking::Plain(Lines::of_standard_input()), Asking::Edited)
+    }
+
+    #[cfg(not(feature = "line-editing"))]
+    #[expect(clippy::unused_self, reason = "an editor would look into it")]
+    fn asking(&self) -> Asking {
         Asking::Plain(Lines::of_standard_input())
     }
 

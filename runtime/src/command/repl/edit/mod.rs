@@ -16,7 +16,7 @@ mod place;
 
 use std::borrow::Cow;
 use std::io::Write as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
 
@@ -56,7 +56,7 @@ pub(super) struct Editor {
 
 impl Editor {
     /// An editor on the terminal of standard input; `None` where that can show no more than lines.
-    pub(super) fn start(upstreams: Arc<Upstreams>, settings: &TerminalSettings) -> Option<Editor> {
+    pub(super) fn start(upstreams: Arc<Upstreams>, settings: TerminalSettings) -> Option<Editor> {
         if std::env::var_os("TERM").is_some_and(|term| term == "dumb") {
             return None;
         }
@@ -72,7 +72,7 @@ impl Editor {
             .map_err(|why| log::line(Level::Warn, "no line editing", &[("reason", &why.to_string())]))
             .ok()?;
         let thread = std::thread::Builder::new().name("terminal".into());
-        thread.spawn(move || converse(editor, history, &asked, &send)).ok()?;
+        thread.spawn(move || converse(editor, history.as_deref(), &asked, &send)).ok()?;
         Some(Editor { ask, typed, known, mode, colored })
     }
 
@@ -145,13 +145,13 @@ fn editor(helper: Assistant, history: Option<&PathBuf>) -> rustyline::Result<Lin
 }
 
 /// Reads a program each time that it is asked to, until the conversation ends.
-fn converse(mut editor: Lines, history: Option<PathBuf>, asked: &Receiver<()>, send: &UnboundedSender<Typed>) {
+fn converse(mut editor: Lines, history: Option<&Path>, asked: &Receiver<()>, send: &UnboundedSender<Typed>) {
     let prompt = (PROMPT, paint::colored(paint::PROMPT, PROMPT));
     while asked.recv().is_ok() {
         let typed = match editor.readline(&prompt) {
             Ok(text) => {
                 if editor.add_history_entry(text.as_str()).unwrap_or(false)
-                    && let Some(path) = &history
+                    && let Some(path) = history
                 {
                     // Of a full disk the next conversation tells.
                     let _ = editor.append_history(path);
