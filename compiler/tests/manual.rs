@@ -46,13 +46,13 @@ fn bash_completes_ptc_compile() {
 
 #[test]
 fn bash_completes_a_pinned_binary() {
-    let script = ptc_compile(&["completions", "bash", "--binary", "gate"]);
-    assert_eq!(offered(&script, &["gate", "ev"]), ["eval"]);
-    assert_eq!(offered(&script, &["gate", "eval", "--js"]), ["--json"]);
-    assert_eq!(offered(&script, &["gate", "start", "--response-profile", "s"]), ["slim", "structured"]);
-    assert!(offered(&script, &["gate", "--upstreams-c"]).iter().all(String::is_empty), "its upstreams are fixed");
+    let script = ptc_compile(&["completions", "bash", "--binary", "pet-gate"]);
+    assert_eq!(offered(&script, &["pet-gate", "ev"]), ["eval"]);
+    assert_eq!(offered(&script, &["pet-gate", "eval", "--js"]), ["--json"]);
+    assert_eq!(offered(&script, &["pet-gate", "start", "--response-profile", "s"]), ["slim", "structured"]);
+    assert!(offered(&script, &["pet-gate", "--upstreams-c"]).iter().all(String::is_empty), "its upstreams are fixed");
     for shell in ["zsh", "fish", "elvish", "powershell"] {
-        assert!(ptc_compile(&["completions", shell, "--binary", "gate"]).contains("response-profile"), "{shell}");
+        assert!(ptc_compile(&["completions", shell, "--binary", "pet-gate"]).contains("response-profile"), "{shell}");
     }
 }
 

@@ -3,6 +3,7 @@
 
 use clap::builder::PossibleValuesParser;
 use clap::{Arg, ArgAction, Command, CommandFactory, ValueHint};
+use clap_complete::Shell;
 use ptc_runtime::command::{COMMANDS, REPL_NAMES};
 use ptc_runtime::settings::flag::{Default, Group, Kind};
 use ptc_runtime::settings::{Flag, flags};
@@ -18,8 +19,14 @@ pub(crate) fn completions(args: &Completions, console: &Console) -> Status {
         None => (own(), "ptc-compile".to_owned()),
     };
     let mut script = Vec::new();
-    clap_complete::generate(args.shell, &mut command, name, &mut script);
-    console.data(&String::from_utf8_lossy(&script));
+    clap_complete::generate(args.shell, &mut command, name.as_str(), &mut script);
+    let mut script = String::from_utf8_lossy(&script).into_owned();
+    if args.shell == Shell::Bash {
+        // The generator writes a hyphen of the program's name in two ways, so that the script looks in vain for what follows a
+        // command.
+        script = script.replace(&(name.replace('-', "__subcmd__") + "__subcmd__"), &(name.replace('-', "__") + "__subcmd__"));
+    }
+    console.data(&script);
     Status::Clean
 }
 
