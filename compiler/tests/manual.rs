@@ -14,8 +14,8 @@ fn ptc_compile(args: &[&str]) -> String {
 
 /// What bash offers for the last of `words`.
 fn offered(script: &str, words: &[&str]) -> Vec<String> {
-    let (program, current) = (words[0], words[words.len() - 1]);
-    let before = words[words.len() - 2];
+    let (program, mut last) = (words.first().unwrap(), words.iter().rev());
+    let (current, before) = (last.next().unwrap(), last.next().unwrap());
     let quoted: Vec<String> = words.iter().map(|word| format!("'{word}'")).collect();
     let function = script.split_once("complete -F ").unwrap().1.split(' ').next().unwrap();
     let asking = format!(

@@ -219,6 +219,11 @@ fn writing_programs() {
 }
 
 #[test]
+fn operating() {
+    guide("operating.md");
+}
+
+#[test]
 fn migrating() {
     guide("migrating.md");
 }
