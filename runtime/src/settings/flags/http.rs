@@ -178,7 +178,7 @@ pub(super) static ROWS: &[Flag] = &[
         kind: Kind::Switch { set: |s, on| s.http.viewer = on },
         default: Default::Fixed("false"),
         group: Group::Http,
-        help: "Show the calls of --trace-dir on a page, `/viewer/`; on loopback only, and only where it was built in",
+        help: "Show the calls of --trace-dir on a page, `/viewer/`; on loopback, where it was built in",
     },
     Flag {
         name: "http-tls-cert",
