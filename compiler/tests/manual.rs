@@ -1,6 +1,6 @@
 //! Completions as a real bash uses them, and man pages.
 
-#![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test stops where anything is wrong")]
+#![expect(clippy::unwrap_used, reason = "a test stops where anything is wrong")]
 
 use std::process::Command;
 
