@@ -34,6 +34,11 @@
 //! - `viewer`: a page for people who look at traces, where the feature of that name is on.
 //! - [`digest`]: SHA-256. [`log`]: lines on standard error; [`random`]: names that nobody can guess.
 
+/// The guide to embedding, whose examples are run as those of this crate.
+#[cfg(doctest)]
+#[doc = include_str!("../../compiler/guide/embedding.md")]
+mod guide {}
+
 #[cfg(feature = "agentic")]
 pub mod agentic;
 pub mod alloc;

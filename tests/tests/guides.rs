@@ -228,6 +228,12 @@ fn migrating() {
     guide("migrating.md");
 }
 
+/// The blocks of Rust on this page are run with the documentation of `ptc-runtime`.
+#[test]
+fn embedding() {
+    guide("embedding.md");
+}
+
 #[test]
 fn every_page_is_run_and_its_links_lead_somewhere() {
     let folder = workspace().join("compiler/guide");
