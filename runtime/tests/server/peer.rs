@@ -82,6 +82,16 @@ impl Peer {
         self.receive()
     }
 
+    /// Asks until a place is free.
+    pub(crate) fn ask_until_free(&mut self, id: &str, program: &str) -> String {
+        loop {
+            let answer = self.ask(id, program);
+            if !answer.contains("busy") {
+                return answer;
+            }
+        }
+    }
+
     pub(crate) fn id(&self) -> u32 {
         self.child.id()
     }
