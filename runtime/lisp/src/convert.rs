@@ -34,41 +34,79 @@ pub(crate) fn described(value: &Value) -> String {
     }
 }
 
-/// `(assoc m k v)`, or just the name where there is no such row. `arguments` tells the argument lists apart.
+/// The parameters of a builtin, such as `m k v`; none where there is no such row. `arguments` tells the argument lists apart.
+fn parameters(name: &str, arguments: usize) -> &'static str {
+    let row = crate::analyzer::builtin(name).or_else(|| builtins::all().find(|row| row.name == name));
+    let lists = || row.into_iter().flat_map(|row| row.notes.arglists()).map(|list| list.trim_matches(['[', ']']));
+    let takes = |list: &str| list.contains('&') || (!list.is_empty() && list.split_whitespace().count() >= arguments);
+    let list = lists().find(|list| takes(list)).or_else(|| lists().last()).unwrap_or_default();
+    // `(take n)` is a transducer and `(- x)` the negative: what goes on from there is called far more often.
+    let longer = |other: &&str| other.split_once(' ').is_some_and(|(first, _)| first == list);
+    lists().find(longer).unwrap_or(list)
+}
+
+/// `(assoc m k v)`, or just the name where there is no such row.
 fn usage(name: &str, arguments: usize) -> String {
-    let row = builtins::find(name).or_else(|| builtins::all().find(|row| row.name == name));
-    let lists = || row.into_iter().flat_map(|row| row.notes.arglists());
-    let takes = |list: &str| list.contains('&') || (list != "[]" && list.split_whitespace().count() >= arguments);
-    let list = lists().find(|list| takes(list)).or_else(|| lists().last());
-    let list = list.map(|list| list.trim_matches(['[', ']'])).unwrap_or_default();
+    let list = parameters(name, arguments);
     if list.is_empty() { format!("({name})") } else { format!("({name} {list})") }
 }
 
 /// Raises a type error: `(assoc m k v): expected a map as argument 1, found a string "abc"`.
 #[cold]
 pub(crate) fn expected(m: &mut Machine, name: &str, what: &str, index: usize, found: &Value) -> Raised {
-    let text = format!("{}: expected {what} as argument {}, found {}", usage(name, index + 1), index + 1, described(found));
-    match advice(what, found) {
-        Some(advice) => m.raise_with_hint(ErrorKind::TypeError, text, advice),
-        None => m.raise_with_hint(ErrorKind::TypeError, text, format!("(doc {name}) says what it takes")),
-    }
+    let usage = usage(name, index + 1);
+    let text = format!("{usage}: expected {what} as argument {}, found {}", index + 1, described(found));
+    let parameters = parameters(name, index + 1);
+    let hint = match advice(what, found, parameters) {
+        Some(advice) => advice.to_owned(),
+        None if parameters.contains(' ') && !parameters.starts_with('&') => {
+            format!("the arguments come as {usage}; -> puts a value in as the first of them, ->> as the last")
+        }
+        None => format!("(doc {name}) says what it takes"),
+    };
+    m.raise_with_hint(ErrorKind::TypeError, text, hint)
 }
 
-/// How such a mistake is repaired, where what was found tells.
-fn advice(wanted: &str, found: &Value) -> Option<&'static str> {
-    let number = wanted.contains("number") || wanted.contains("integer");
+/// How such a mistake is repaired, where what was found tells. What looks like an argument in the wrong place has no advice.
+fn advice(wanted: &str, found: &Value, parameters: &str) -> Option<&'static str> {
+    let number = wanted.contains("number") || wanted.contains("integer") || wanted.contains("index");
+    let takes = |names: &[&str]| parameters.split_whitespace().any(|parameter| names.contains(&parameter));
     Some(match found {
         Value::Endless(_) => BOUND_IT,
-        Value::Nil => "a key that a map does not have gives nil: check its name, or give a default as in (or x 0) or (get m k 0)",
-        Value::Str(_) if number => "read the number out of the text with (parse-long s) or (parse-double s)",
+        Value::Nil => {
+            "a key that a map does not have gives nil, and so does a text that parse-long or parse-double cannot read: check what it \
+             comes from, or give a default as in (or x 0) or (get m k 0)"
+        }
+        _ if wanted.contains("vector of keys") => "a path is a vector, also of one key: [:a]",
+        _ if wanted.starts_with("[key value]") => {
+            "make pairs first, as in (into {} (map (fn [x] [(:id x) x]) xs)); assoc puts one value under a key"
+        }
+        Value::Vector(_) if parameters == "& maps" => "(apply merge maps) merges the maps of a vector",
+        Value::Keyword(_) if number && !takes(&["coll", "s"]) => "a field is read from its map: (:total m)",
+        Value::Str(_) if wanted.contains("date") || wanted.contains("instant") => {
+            "make a date or time of the text first: (LocalDate/parse s), (LocalDateTime/parse s) or (Instant/parse s)"
+        }
+        Value::Double(_) if wanted.contains("integer") => "(int x) leaves out the fraction, (Math/round x) rounds",
+        Value::Keyword(_) if parameters == "& maps" => "assoc puts a value under a key: (assoc m :key value)",
+        Value::Str(_) if wanted.contains("position") => "(clojure.string/includes? s part) finds a text in a text",
+        Value::Str(text) if number => {
+            if takes(&["coll", "s"]) && text.as_str().trim().parse::<f64>().is_err() {
+                return None;
+            }
+            "read the number out of the text with (parse-long s) or (parse-double s)"
+        }
         Value::Str(_) if wanted.contains("map") => "text that is JSON becomes data with (json/parse-string s)",
         Value::Int(_) | Value::Double(_) | Value::BigInt(_) if wanted.contains("string") => "(str n) gives the text of a number",
         Value::Keyword(_) if wanted.contains("string") => "(name k) gives the text of a keyword",
         Value::Closure(_) | Value::Composed(_) | Value::Builtin(_) => {
-            "the function is the first argument of map, filter, reduce and their like, the collection the last"
+            "the function is the first argument of map, filter, reduce and their like, the collection the last, where ->> puts it"
         }
-        Value::Map(_) if number => "take the number out of the map first, as in (:total m)",
-        Value::Vector(_) | Value::Set(_) if number => "(reduce + xs) or (apply max xs) make one number of many",
+        Value::Map(_) if number && !takes(&["coll"]) => "take the number out of the map first, as in (:total m)",
+        Value::Vector(_) | Value::Set(_) if number && !takes(&["coll", "s"]) => {
+            "(reduce + xs) or (apply max xs) make one number of many"
+        }
+        Value::Vector(_) if wanted == "a map" => "for a vector of maps call it for each, as in (map keys maps)",
+        Value::Vector(_) if wanted == "a set" => "(set xs) makes a set; (remove #{x} xs) leaves items of a vector out",
         _ => return None,
     })
 }

@@ -92,3 +92,8 @@ impl<'s> Form<'s> {
         }
     }
 }
+
+/// `1 form`, `3 forms`
+pub(crate) fn counted(count: usize) -> String {
+    format!("{count} form{}", if count == 1 { "" } else { "s" })
+}

@@ -58,6 +58,12 @@ pub trait Host: Send + Sync {
     /// 64 random bits, for `rand` and its family.
     fn random(&self) -> u64;
 
+    /// A line that the program has just printed, on the thread that did: with `pmap` lines of several threads mix, while
+    /// [`Outcome::prints`](crate::run::Outcome::prints) has them in the order of the program.
+    fn printed(&self, line: &str) {
+        let _ = line;
+    }
+
     /// What `(budget/remaining)` answers, as JSON-shaped data; `nil` where the host keeps no budget.
     fn budget(&self) -> Value {
         Value::nil()

@@ -61,6 +61,6 @@ pub use endless::Endless;
 pub use error::{Error, ErrorKind, Position, Span};
 pub use host::Host;
 pub use limits::{Cancel, Limits};
-pub use program::{Program, ToolCallSite};
+pub use program::{EntrySpans, OwnCallSite, Program, ToolCallSite};
 pub use run::{Outcome, Run, STACK_BYTES, STACK_SLACK_BYTES};
 pub use value::{Kind, Value};

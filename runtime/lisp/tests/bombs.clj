@@ -647,3 +647,20 @@
 
 (sort (cycle [1 2]))
 ;=! timeout memory_exceeded type_error runtime_error
+
+;; What memoize keeps.
+
+(let [f (memoize (fn [n] (vec (range 1000))))] (doseq [i (range)] (f i)))
+;=! memory_exceeded
+
+(let [f (memoize (fn [g n] [g n]))] (doseq [i (range)] (f f i)))
+;=! memory_exceeded
+
+(doseq [i (range)] ((memoize (fn [n] (vec (range 100)))) i))
+;=! timeout
+
+((memoize (fn [x] 1)) (reduce (fn [v _] [v v]) [] (range 40)))
+;=! timeout
+
+(def f (memoize (fn [n] (if (zero? n) 0 (inc (f (dec n))))))) (f 1000000)
+;=! depth_exceeded

@@ -197,6 +197,26 @@ fn tool_calls_are_found_with_what_is_literal_about_them() {
 }
 
 #[test]
+fn entries_of_a_written_map_have_places() {
+    let source = r#"[1 (tool/call {:server "fs" "tool" 'list :args {:path [1 2], :größe #{3}}})]"#;
+    let program = Program::compile(source).unwrap();
+    let request = program.tool_calls()[0].request.unwrap();
+    let text = |span: ptc_lisp::Span| &source[span.start as usize..span.end as usize];
+    for (path, key, value) in [
+        (&["server"][..], ":server", "\"fs\""),
+        (&["tool"], "\"tool\"", "'list"),
+        (&["args", "path"], ":path", "[1 2]"),
+        (&["args", "größe"], ":größe", "#{3}"),
+    ] {
+        let entry = program.entry(request, path).unwrap();
+        assert_eq!((text(entry.key), text(entry.value)), (key, value));
+    }
+    assert_eq!(program.entry(request, &["args", "paths"]), None);
+    assert_eq!(program.entry(request, &["server", "x"]), None);
+    assert_eq!(program.entry(request, &[]), None);
+}
+
+#[test]
 fn runs_of_a_program_know_nothing_of_each_other() {
     let program = Program::compile("(defonce x data/user_id) x").unwrap();
     for expected in [1, 2] {

@@ -134,7 +134,7 @@ fn faults_in_functions_of_earlier_programs_show_their_own_text() {
     let source = "(map halve [1 2])";
     let (result, _) = step(source, bindings);
     let expected = "\
-arithmetic_error: (/ x): division by zero
+arithmetic_error: (/ x & ys): division by zero
  at line 4, column 3 of an earlier program
  4 |   (/ total n))
    |   ^^^^^^^^^^^

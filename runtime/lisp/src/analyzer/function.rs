@@ -97,7 +97,9 @@ impl<'s> Analyzer<'s> {
                 captures = self.scopes.pop().map(Scope::into_captures).unwrap_or_default();
                 let arity = arity?;
                 if arities.iter().any(|other| other.fixed == arity.fixed && other.variadic == arity.variadic) {
-                    return Err(self.invalid(params.span, format!("two arities take {} arguments", arity.fixed)));
+                    return Err(
+                        self.invalid(params.span, format!("two arities take the same number of arguments, {}", arity.fixed))
+                    );
                 }
                 if arity.variadic && arities.iter().any(|other| other.variadic) {
                     return Err(self.invalid(params.span, "only one arity can take any number of arguments"));

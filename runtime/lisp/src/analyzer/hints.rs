@@ -72,10 +72,24 @@ static HINTS: &[(&[&str], &str)] = &[
             "proxy",
             "defstruct",
             "struct",
-            "new",
         ],
         "there are no types of a program's own; use maps and functions",
     ),
+    (&["new"], "there are few objects to make: (java.util.Date. ms), (LocalDate/of 2024 1 31); use maps, vectors and functions"),
+    (
+        &["call", "tool-call", "call-tool", "invoke", "invoke-tool", "mcp"],
+        "use (tool/call {:server \"…\" :tool \"…\" :args {…}})",
+    ),
+    (&["define"], "use def, or defn for functions"),
+    (&["car", "head"], "use first"),
+    (&["cdr", "tail"], "use rest"),
+    (&["list-ref", "elt", "at", "index"], "use nth, or get"),
+    (&["average", "mean"], "use avg, or avg-by for a field"),
+    (&["any", "all", "exists?", "forall?"], "use some and every?"),
+    (&["to-string", "toString", "string", "stringify"], "use str, or pr-str for readable data"),
+    (&["to-int", "parse-number", "str->int", "string->number", "to-number", "number"], "use parse-long, or parse-double"),
+    (&["now", "today", "current-date", "current-time"], "use (LocalDate/now), (Instant/now) or (System/currentTimeMillis)"),
+    (&["halt-when"], "use take-while, or reduce with reduced"),
     (
         &["defmulti", "defmethod", "derive", "make-hierarchy"],
         "there are no multimethods; choose with case, cond or a map of functions",
@@ -89,9 +103,10 @@ static HINTS: &[(&[&str], &str)] = &[
         "integers do not overflow; use + - * inc dec",
     ),
     (&["transient", "persistent!", "conj!", "assoc!", "dissoc!", "disj!", "pop!"], "use conj, assoc and so on: they are as fast"),
+    (&["future", "promise", "deliver", "send-off", "await", "go", "chan"], "for work at the same time use pmap or pcalls"),
     (
-        &["future", "promise", "deliver", "delay", "force", "realized?", "send-off", "await", "go", "chan"],
-        "for work at the same time use pmap or pcalls",
+        &["delay", "force", "realized?"],
+        "nothing is computed later: use let, or a function that is called where its value is needed",
     ),
     (
         &[
@@ -105,6 +120,9 @@ static HINTS: &[(&[&str], &str)] = &[
             "object-array",
             "byte-array",
             "char-array",
+            "long-array",
+            "double-array",
+            "array-seq",
         ],
         "there are no arrays; use vectors",
     ),
@@ -136,12 +154,141 @@ static HINTS: &[(&[&str], &str)] = &[
     (&["fold", "foldl", "fold-left", "inject", "accumulate"], "use reduce"),
     (&["flat-map", "flatmap"], "use mapcat"),
     (&["uniq", "unique"], "use distinct"),
-    (&["printnl", "puts", "echo", "log", "console"], "use println"),
+    (&["printnl", "puts", "echo", "log", "console", "console.log", "tap>"], "use println"),
     (&["return-value", "exit", "quit"], "use (return value), or (fail message)"),
     (&["sleep", "wait"], "a program cannot wait"),
 ];
 
+/// Namespaces and classes, and what to do without them. A class is named without its package.
+static NAMESPACES: &[(&[&str], &str)] = &[
+    (&["math", "clojure.math", "StrictMath"], "write Math, as in (Math/sqrt x)"),
+    (
+        &["cheshire.core", "cheshire", "clojure.data.json", "data.json", "jsonista.core", "jsonista", "JSON"],
+        "(json/parse-string s) reads JSON, (json/generate-string x) writes it, without a require",
+    ),
+    (
+        &["io", "clojure.java.io", "clojure.java.shell", "shell", "File", "Files", "Paths", "Path", "Scanner", "BufferedReader"],
+        "there is no file system and no input; use (tool/call …)",
+    ),
+    (
+        &["http", "clj-http.client", "client", "URL", "URI", "HttpClient", "URLEncoder", "URLDecoder"],
+        "there is no network; use (tool/call …)",
+    ),
+    (&["Thread", "TimeUnit"], "a program cannot wait"),
+    (&["async", "clojure.core.async", "Executors", "CompletableFuture"], "for work at the same time use pmap or pcalls"),
+    (&["UUID"], "there are no UUIDs; they are strings like others"),
+    (
+        &[
+            "ZonedDateTime",
+            "OffsetDateTime",
+            "LocalTime",
+            "YearMonth",
+            "MonthDay",
+            "Year",
+            "ZoneId",
+            "Clock",
+            "ChronoField",
+            "WeekFields",
+            "TemporalAdjusters",
+            "Calendar",
+            "GregorianCalendar",
+            "TimeZone",
+            "SimpleDateFormat",
+        ],
+        "dates and times are LocalDate, LocalDateTime and Instant, in UTC, amounts of time Duration and Period; (dir 'java.time) lists \
+         their methods",
+    ),
+    (&["Date"], "(java.util.Date. ms) makes one of a timestamp; else use Instant, as in (Instant/parse s)"),
+    (&["BigDecimal", "BigInteger", "BigInt"], "integers have any size, and other numbers are doubles; use + - * / and quot"),
+    (
+        &["Arrays", "Collections", "Array", "List", "Map", "Set", "ArrayList", "HashMap", "HashSet", "Collectors", "Stream"],
+        "there are no Java collections; vectors, maps and sets have functions: (apropos \"word\") finds them",
+    ),
+    (&["Pattern", "Matcher"], "use re-find, re-matches and re-seq"),
+    (&["Random", "ThreadLocalRandom"], "use rand, rand-int, rand-nth or shuffle"),
+    (
+        &["Objects", "Object", "Class", "RT", "Number"],
+        "there are no classes; ask with string?, number?, map?, vector?, keyword? …",
+    ),
+    (&["Runtime", "ProcessBuilder", "Process"], "there is no operating system to ask"),
+    (&["ctx", "context", "input", "inputs", "args", "params", "env"], "one key of the context is read as data/name"),
+    (&["tools", "mcp", "upstream", "server", "servers"], "call tools with (tool/call {:server \"…\" :tool \"…\" :args {…}})"),
+    (&["clojure.pprint", "pp", "pprint"], "pprint is there without a namespace"),
+    (&["clojure.test", "clojure.spec.alpha", "spec", "malli.core", "schema.core"], "use assert, or (fail message)"),
+    (&["medley.core", "medley"], "use update-vals, update-keys, (into {} (filter …) m) and distinct-by"),
+];
+
+/// Methods without their dot, and what to do without them.
+static METHODS: &[(&[&str], &str)] = &[
+    (&["intValue", "longValue", "toInt"], "use (int x) or (long x)"),
+    (&["doubleValue", "floatValue"], "use (double x)"),
+    (&["toFixed", "setScale"], "use (format \"%.2f\" x)"),
+    (&["toCharArray", "chars", "codePoints", "characters"], "(seq s) gives the characters"),
+    (&["codePointAt", "charCodeAt"], "(int (nth s i)) gives the code of a character"),
+    (&["put", "set", "setItem"], "use assoc, which gives a new map"),
+    (&["getOrDefault"], "use (get m key default)"),
+    (&["add", "push", "append", "addAll", "unshift"], "use conj or into, which give a new collection"),
+    (&["remove", "delete"], "use dissoc for keys, disj for members, (remove pred coll) for items"),
+    (&["entrySet"], "(seq m) gives the entries"),
+    (&["keySet"], "use keys"),
+    (&["values"], "use vals"),
+    (&["stream", "toList", "collect", "toArray"], "leave it out: map, filter and reduce take collections"),
+    (&["forEach", "each"], "use doseq, or map for the results"),
+    (&["slice", "subList"], "use subvec, take and drop, or subs for a text"),
+    (&["getClass", "hashCode", "getBytes", "clone", "notify", "wait"], "there are no objects to ask; see (type x)"),
+    (&["getMessage", "printStackTrace", "getCause"], "errors cannot be caught: test for what may go wrong first"),
+    (
+        &["atZone", "withZoneSameInstant", "toLocalTime", "toLocalDateTime", "atOffset", "atTime", "getZone"],
+        "there are no zones, times are UTC: (.toLocalDate x) gives a date, (.format x \"yyyy-MM-dd HH:mm\") a text",
+    ),
+    (&["with"], "use .withDayOfMonth, .withMonth or .withYear"),
+    (&["println", "print", "log"], "use println"),
+];
+
+/// Classes, and what to write instead of their constructors.
+static CONSTRUCTORS: &[(&[&str], &str)] = &[
+    (&["Integer", "Long", "Short", "Byte"], "(parse-long s) reads a text, (long x) takes a number"),
+    (&["Double", "Float"], "(parse-double s) reads a text, (double x) takes a number"),
+    (
+        &["BigDecimal", "BigInteger"],
+        "integers have any size, and other numbers are doubles; read texts with parse-long or parse-double",
+    ),
+    (&["String", "StringBuilder", "StringBuffer"], "use str, or (clojure.string/join parts)"),
+    (
+        &["LocalDate", "LocalDateTime", "Instant", "Duration", "Period"],
+        "use its functions, as in (LocalDate/of 2024 1 31) or (LocalDate/parse s)",
+    ),
+    (&["SimpleDateFormat", "DateTimeFormatter"], "(.format date \"yyyy-MM-dd\") takes the pattern itself"),
+    (&["Exception", "RuntimeException", "Error", "IllegalArgumentException", "Throwable"], "end the program with (fail message)"),
+    (&["ArrayList", "LinkedList", "Vector", "ArrayDeque", "Stack", "PriorityQueue"], "use a vector: [], conj, peek and pop"),
+    (&["HashMap", "TreeMap", "LinkedHashMap"], "use a map: {} and assoc"),
+    (&["HashSet", "TreeSet"], "use a set: #{} and conj"),
+    (&["Random"], "use rand, rand-int, rand-nth or shuffle"),
+    (&["File", "FileReader", "Scanner", "URL", "URI"], "there is no file system and no network; use (tool/call …)"),
+    (&["Thread", "Object", "AtomicInteger", "AtomicLong"], "there is no mutable state; use let, loop or reduce"),
+];
+
+fn instead(table: &'static [(&'static [&'static str], &'static str)], name: &str) -> Option<&'static str> {
+    table.iter().find(|(names, _)| names.contains(&name)).map(|(_, hint)| *hint)
+}
+
 /// What to do without a name.
 pub(super) fn hint(name: &str) -> Option<&'static str> {
-    HINTS.iter().find(|(names, _)| names.contains(&name)).map(|(_, hint)| *hint)
+    instead(HINTS, name)
+}
+
+/// What to do without a namespace or a class, with or without its package.
+pub(crate) fn namespace(written: &str) -> Option<&'static str> {
+    let class = written.rsplit('.').next().filter(|class| class.starts_with(|c: char| c.is_ascii_uppercase()));
+    instead(NAMESPACES, class.unwrap_or(written))
+}
+
+/// What to do without a method, which is given without its dot.
+pub(super) fn method(name: &str) -> Option<&'static str> {
+    instead(METHODS, name)
+}
+
+/// What to do without the constructor of a class.
+pub(super) fn constructor(class: &str) -> Option<&'static str> {
+    instead(CONSTRUCTORS, class)
 }

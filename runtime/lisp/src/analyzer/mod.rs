@@ -24,7 +24,8 @@ use crate::sorting;
 use crate::{Value, special};
 
 pub(crate) use function::Written;
-pub(crate) use names::{builtin, namespace, plain, qualified};
+pub(crate) use hints::namespace as namespace_hint;
+pub(crate) use names::{aliases, builtin, namespace, plain, qualified};
 pub(crate) use scope::{Mark, Target};
 use scope::{Place, Scope};
 
@@ -270,7 +271,7 @@ impl<'s> Analyzer<'s> {
     fn list(&mut self, mut parts: Vec<Form<'s>>, span: Span, tail: bool) -> Analysed {
         let Some(head) = parts.first() else {
             let error = self.error(ErrorKind::InvalidForm, span, "() calls nothing");
-            return Err(error.with_hint("an empty collection is []"));
+            return Err(error.with_hint("an empty collection is []; conj adds at its end, cons at the front"));
         };
         if let Some(name) = head.symbol()
             && let Some(row) = special::find(names::plain(name))
@@ -286,17 +287,19 @@ impl<'s> Analyzer<'s> {
     fn special(&mut self, row: &'static special::Special, head: Span, span: Span, parts: Vec<Form<'s>>, tail: bool) -> Analysed {
         let count = parts.len();
         if count < row.min || row.max.is_some_and(|max| count > max) {
-            let mut error = self.error(ErrorKind::InvalidArity, head, format!("{} got {count} forms", row.name));
+            let mut error =
+                self.error(ErrorKind::InvalidArity, head, format!("{} got {}", row.name, crate::form::counted(count)));
             error = error.with_hint(format!("expected {}", row.usage()));
             return Err(error);
         }
         match row.expand {
             special::Expand::Form(analyse) => analyse(self, span, parts, tail),
             special::Expand::Macro(expand) => {
-                let form = expand(self, span, parts)?;
+                let form = expand(self, span, parts).map_err(|error| shown(error, row))?;
                 self.expr(form, tail)
             }
         }
+        .map_err(|error| shown(error, row))
     }
 
     fn call(&mut self, head: Form<'s>, args: Vec<Form<'s>>, span: Span) -> Analysed {
@@ -428,6 +431,15 @@ impl<'s> Analyzer<'s> {
 
     pub(crate) fn target(&mut self) -> Option<Target> {
         self.scope().target
+    }
+}
+
+/// An error of a special form, which says how the form is written where it says nothing better.
+fn shown(error: Error, row: &special::Special) -> Error {
+    let general = error.kind.advice().is_some_and(|advice| error.hint.as_deref() == Some(advice));
+    match error.kind {
+        ErrorKind::InvalidForm | ErrorKind::InvalidArity if general => error.with_hint(format!("write {}", row.usage())),
+        _ => error,
     }
 }
 

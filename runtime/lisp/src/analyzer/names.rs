@@ -5,6 +5,7 @@ use std::sync::LazyLock;
 
 use foldhash::fast::RandomState;
 
+use super::hints;
 use crate::builtins::{self, Builtin};
 use crate::error::ErrorKind;
 use crate::{Value, sorting, special};
@@ -98,6 +99,12 @@ pub(crate) fn namespace(written: &str) -> &str {
     NAMESPACES.iter().find(|(alias, _)| *alias == written).map_or(written, |(_, namespace)| namespace)
 }
 
+/// Other names of a namespace of rows; none of the core, whose names stand alone.
+pub(crate) fn aliases(namespace: &str) -> impl Iterator<Item = &'static str> {
+    let own = NAMESPACES.iter().filter(move |(alias, own)| *own == namespace && alias != own);
+    own.map(|(alias, _)| *alias).filter(move |_| !builtins::is_core(namespace))
+}
+
 /// The row of a name in a namespace of rows.
 pub(crate) fn qualified(namespace: &str, name: &str) -> Option<&'static Builtin> {
     INDEX.qualified.get(&(namespace, name)).copied()
@@ -137,16 +144,22 @@ pub(super) fn unknown(name: &str, known: &[&str]) -> (ErrorKind, String, Option<
     if let Some((written, short)) = split(name) {
         return unknown_qualified(name, written, short);
     }
-    if name.starts_with('.') || name.ends_with('.') {
-        let meant = near(name, INDEX.rows.keys().copied().filter(|known| known.starts_with('.') || known.ends_with('.')));
-        let meant = meant.map_or_else(String::new, |meant| format!("did you mean {meant}? "));
-        let hint = format!("{meant}supported methods: (dir 'java.lang.String) and (dir 'java.time) list them");
-        return (ErrorKind::UnsupportedMethod, format!("the method {name} is not supported"), Some(hint));
+    if let Some(class) = name.strip_suffix('.').filter(|class| !class.is_empty() && !class.starts_with('.')) {
+        let short = class.rsplit('.').next().unwrap_or(class);
+        let hint = hints::constructor(short).unwrap_or("there are no objects; use maps, vectors and functions");
+        return (ErrorKind::UnsupportedMethod, format!("the constructor {name} is not supported"), Some(hint.to_owned()));
+    }
+    if let Some(method) = name.strip_prefix('.') {
+        return (
+            ErrorKind::UnsupportedMethod,
+            format!("the method {name} is not supported"),
+            Some(instead_of_method(name, method)),
+        );
     }
     if name.starts_with('%') {
         return (ErrorKind::InvalidPlaceholder, format!("{name} can only stand inside #(…)"), None);
     }
-    let hint = super::hints::hint(name).map(str::to_owned).or_else(|| {
+    let hint = hints::hint(name).map(str::to_owned).or_else(|| member(name)).or_else(|| {
         let mut candidates: Vec<&str> = known.to_vec();
         for name in special::names().chain(INDEX.rows.keys().copied().filter(|name| !name.starts_with('.'))) {
             candidates.push(name);
@@ -154,6 +167,38 @@ pub(super) fn unknown(name: &str, known: &[&str]) -> (ErrorKind, String, Option<
         near(name, candidates.into_iter()).map(|near| format!("did you mean {near}?"))
     });
     (ErrorKind::UnboundVar, format!("nothing is bound to '{name}'"), hint)
+}
+
+/// What to do without a method: `name` with its dot, `method` without.
+fn instead_of_method(name: &str, method: &str) -> String {
+    if let Some(hint) = hints::method(method) {
+        return hint.to_owned();
+    }
+    if let Some(row) = builtin(method) {
+        let usages: Vec<String> = row
+            .notes
+            .arglists()
+            .map(|list| special::call_shape(&row.full_name(), list))
+            .filter(|usage| usage.contains(' '))
+            .collect();
+        return format!("call the function: {}", usages.join(" or "));
+    }
+    let meant = near(name, INDEX.rows.keys().copied().filter(|known| known.starts_with('.')));
+    let meant = meant.map_or_else(String::new, |meant| format!("did you mean {meant}? "));
+    format!(
+        "{meant}supported methods: (dir 'java.lang.String) and (dir 'java.time) list them; a key of a map is read with (:key m)"
+    )
+}
+
+/// What `a.b` may mean: a member of a namespace, or a field of a map.
+fn member(name: &str) -> Option<String> {
+    let (owner, member) = name.rsplit_once('.').filter(|(owner, member)| !owner.is_empty() && !member.is_empty())?;
+    let qualified = format!("{owner}/{member}");
+    Some(if builtin(&qualified).is_some() {
+        format!("did you mean {qualified}?")
+    } else {
+        format!("a field of a map is read with (:{member} {owner}); the functions of a namespace are written as in str/join")
+    })
 }
 
 /// A tool that the embedding program does not have.
@@ -174,33 +219,48 @@ fn unknown_qualified(name: &str, written: &str, short: &str) -> (ErrorKind, Stri
         _ => {}
     }
     let namespace = namespace(written);
-    let members = names_where(|row| row.namespace == namespace);
-    match members {
-        Some(members) => {
-            let meant = near(short, INDEX.qualified.keys().filter(|(ns, _)| *ns == namespace).map(|(_, name)| *name));
-            let meant = meant.map_or_else(String::new, |meant| format!("did you mean {written}/{meant}? "));
-            (ErrorKind::UnboundVar, format!("{short} is not available in {written}"), Some(format!("{meant}{namespace} has: {members}")))
-        }
-        None => (
-            ErrorKind::UnboundVar,
-            format!("there is no namespace '{written}'"),
-            Some("namespaces are clojure.string, clojure.set, clojure.walk, json, Math, data, tool and others; see (apropos \"…\")".to_owned()),
-        ),
+    let members = members(namespace);
+    if members.is_empty() {
+        let hint = hints::namespace(written).unwrap_or(NAMESPACES_ARE);
+        return (ErrorKind::UnboundVar, format!("there is no namespace '{written}'"), Some(hint.to_owned()));
     }
+    let starts = || members.iter().copied().find(|member| member.len() > short.len() && member.starts_with(short));
+    let meant = near(short, members.iter().copied()).or_else(starts);
+    let meant = meant.map_or_else(String::new, |meant| format!("did you mean {written}/{meant}? "));
+    let listed = if members.len() > MOST_LISTED {
+        format!("(dir '{namespace}) lists what {namespace} has")
+    } else {
+        format!("{namespace} has: {}", members.join(", "))
+    };
+    (ErrorKind::UnboundVar, format!("{short} is not available in {written}"), Some(format!("{meant}{listed}")))
 }
 
-/// Sorted names of the rows that satisfy `wanted`; `None` if there are none.
-fn names_where(wanted: impl Fn(&Builtin) -> bool) -> Option<String> {
-    let mut names: Vec<&str> = INDEX.qualified.values().filter(|row| wanted(row)).map(|row| row.name).collect();
+const NAMESPACES_ARE: &str =
+    "namespaces are clojure.string, clojure.set, clojure.walk, json, Math, data, tool and others; see (apropos \"…\")";
+
+/// Namespaces with more members than this are not listed in a hint.
+const MOST_LISTED: usize = 60;
+
+/// The names of a namespace, sorted.
+fn members(namespace: &str) -> Vec<&'static str> {
+    let mut names: Vec<&str> = INDEX.qualified.keys().filter(|(held, _)| *held == namespace).map(|(_, name)| *name).collect();
     sorting::by(&mut names, Ord::cmp);
-    names.dedup();
-    (!names.is_empty()).then(|| names.join(", "))
+    names
 }
 
 /// The candidate that is spelled most like `name`, if any is close enough. Ties go to the first in alphabetical order.
 fn near<'a>(name: &str, candidates: impl Iterator<Item = &'a str>) -> Option<&'a str> {
-    let allowed = (name.chars().count() / 3).clamp(1, 3);
+    let length = name.chars().count();
+    let allowed = (length / 3).clamp(1, 3);
+    // So few letters are soon the letters of something else: then only their order may be wrong, or one of three is missing.
+    let letters = |text: &str| text.bytes().fold(0u32, |sum, byte| sum + u32::from(byte));
+    let likely = |candidate: &&str| {
+        length > 3
+            || candidate.len() == name.len() && letters(candidate) == letters(name)
+            || length == 3 && candidate.len() > length && candidate.starts_with(name.chars().take(1).collect::<String>().as_str())
+    };
     candidates
+        .filter(likely)
         .map(|candidate| (strsim::damerau_levenshtein(name, candidate), candidate))
         .filter(|(distance, _)| *distance <= allowed)
         .min()

@@ -46,13 +46,21 @@ impl<'s> Analyzer<'s> {
 
     fn bind_items(&mut self, parts: Vec<Form<'s>>, slot: u32, out: &mut Bindings) -> Result<(), Error> {
         let mut index = 0;
+        let mut ended = false;
         let mut parts = parts.into_iter();
         while let Some(part) = parts.next() {
             let span = part.span;
+            if ended && part.keyword() != Some("as") {
+                let found = part.description();
+                let error = self.invalid(span, format!("only :as can follow what & binds, found {found}"));
+                return Err(error.with_hint("write [a b & rest], or [a b & rest :as all]"));
+            }
             if part.symbol() == Some("&") {
                 let Some(rest) = parts.next() else {
-                    return Err(self.invalid(span, "& must be followed by the name of what is left"));
+                    let error = self.invalid(span, "& must be followed by the name of what is left");
+                    return Err(error.with_hint("write [a b & rest]"));
                 };
+                ended = true;
                 let op = Op::Rest(Local::of(slot), index);
                 let target = self.slot();
                 out.push((target, Ir::new(rest.span, op)));
@@ -90,7 +98,8 @@ impl<'s> Analyzer<'s> {
                 Some("as") => self.bind_slot(right, slot, out)?,
                 Some(kind @ ("keys" | "strs" | "syms")) => {
                     let FormKind::Vector(names) = right.kind else {
-                        return Err(self.invalid(right.span, format!(":{kind} must be followed by a vector of names")));
+                        let error = self.invalid(right.span, format!(":{kind} must be followed by a vector of names"));
+                        return Err(error.with_hint(format!("write {{:{kind} [a b]}}")));
                     };
                     for name in names {
                         let Some(text) = name.symbol().or_else(|| name.keyword()) else {
@@ -162,16 +171,20 @@ impl<'s> Analyzer<'s> {
     /// The pairs of a binding vector.
     pub(crate) fn binding_pairs(&mut self, form: Form<'s>, of: &str) -> Result<Vec<(Form<'s>, Form<'s>)>, Error> {
         let span = form.span;
+        // Those that test what they bind take one pair.
+        let pairs_shown = if of.starts_with("if-") || of.starts_with("when-") { "a 1" } else { "a 1 b 2" };
+        let shape = format!("write ({of} [{pairs_shown}] …)");
         match form.kind {
             FormKind::Vector(parts) if parts.len() % 2 == 0 => Ok(pairs(parts)),
             FormKind::Vector(parts) => {
-                let error = self.invalid(span, format!("{of} needs a value for every name, found {} forms", parts.len()));
-                Err(error.with_hint(format!("write ({of} [a 1 b 2] …)")))
+                let error =
+                    self.invalid(span, format!("{of} needs a value for every name, found {}", crate::form::counted(parts.len())));
+                Err(error.with_hint(shape))
             }
             other => {
                 let found = Form::new(span, other).description();
                 let error = self.invalid(span, format!("{of} needs a vector of bindings, found {found}"));
-                Err(error.with_hint(format!("write ({of} [a 1 b 2] …)")))
+                Err(error.with_hint(shape))
             }
         }
     }

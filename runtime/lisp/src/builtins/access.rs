@@ -24,7 +24,7 @@ rows! { "clojure.core":
     "nthnext" ["[coll n]"] nthnext, "All items but the first n; nil if there are none." { "(nthnext [1 2 3] 3)" => "nil" };
     "take" ["[n]", "[n coll]"] take_first, "The first n items." { "(take 2 [1 2 3])" => "[1 2]" };
     "drop" ["[n]", "[n coll]"] drop_first, "All items but the first n." { "(drop 2 [1 2 3])" => "[3]" };
-    "take-last" ["[n coll]"] take_last, "The last n items." { "(take-last 2 [1 2 3])" => "[2 3]" };
+    "take-last" ["[n coll]"] take_last, "The last n items; nil if there are none." { "(take-last 2 [1 2 3])" => "[2 3]" };
     "drop-last" ["[coll]", "[n coll]"] drop_last, "All items but the last n, 1 by default." { "(drop-last [1 2 3])" => "[1 2]", "(drop-last 2 [1 2 3])" => "[1]" };
     "take-nth" ["[n]", "[n coll]"] take_nth, "Every n-th item, beginning with the first." { "(take-nth 2 [1 2 3 4 5])" => "[1 3 5]" };
     "split-at" ["[n coll]"] split_at, "The first n items and the others." { "(split-at 2 [1 2 3])" => "[[1 2] [3]]" };
@@ -186,7 +186,7 @@ fn take_last(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
     let n = count(m, "take-last", args, 0)?;
     let items = seq(m, "take-last", args, 1)?;
     let from = items.len().saturating_sub(n);
-    Ok(window(items, from, usize::MAX))
+    Ok(if from == items.len() { Value::Nil } else { window(items, from, usize::MAX) })
 }
 
 fn drop_last(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {

@@ -11,7 +11,7 @@ use crate::{ErrorKind, Value};
 rows! { "clojure.core":
     "vector" ["[& xs]"] vector, "A vector of the arguments." { "(vector 1 2)" => "[1 2]" };
     "list" ["[& xs]"] vector, "A vector of the arguments: vectors stand for every sequence." { "(list 1 2)" => "[1 2]" };
-    "list*" ["[x & more]"] list_star, "The arguments before the items of the last one." { "(list* 1 2 [3 4])" => "[1 2 3 4]" };
+    "list*" ["[x & more]"] list_star, "The arguments before the items of the last one; nil if there are none." { "(list* 1 2 [3 4])" => "[1 2 3 4]" };
     "vec" ["[coll]"] vec, "The items as a vector." { "(vec #{1 2})" => "[1 2]", "(vec nil)" => "[]" };
     "hash-set" ["[& xs]"] hash_set, "A set of the arguments." { "(hash-set 1 1 2)" => "#{1 2}" };
     "set" ["[coll]"] set, "The items as a set." { "(set [1 2 2])" => "#{1 2}" };
@@ -56,7 +56,7 @@ fn list_star(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
     let mut items = all(args, 0);
     items.pop();
     items.extend(tail);
-    Ok(Value::vector(items))
+    Ok(if items.is_empty() { Value::Nil } else { Value::vector(items) })
 }
 
 fn vec(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
@@ -77,10 +77,20 @@ fn set(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
     Ok(Value::set(items))
 }
 
+/// Raises that keys have no values: `count` arguments are not even.
+#[cold]
+pub(super) fn unpaired(m: &mut Machine, name: &str, count: usize) -> Raised {
+    let text = format!("keys and values alternate, but they are {count} in number");
+    let raised = fault(m, ErrorKind::ArityError, name, &text);
+    m.advise(
+        raised,
+        "give every key a value; (into {} pairs) makes a map of [key value] pairs, (zipmap keys values) of two collections",
+    )
+}
+
 fn hash_map(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
     if args.len() % 2 == 1 {
-        let text = format!("keys and values alternate, but there are {} arguments", args.len());
-        return Err(fault(m, ErrorKind::ArityError, "hash-map", &text));
+        return Err(unpaired(m, "hash-map", args.len()));
     }
     let pairs = args.chunks_exact_mut(2).map(|pair| (take(pair, 0), take(pair, 1)));
     Ok(Value::map(pairs.collect::<Vec<_>>()))

@@ -5,7 +5,7 @@ use std::sync::{Mutex, PoisonError};
 
 use crate::Value;
 use crate::endless::{Flow, Stage};
-use crate::machine::{Machine, Raised};
+use crate::machine::{Machine, Owner, Raised};
 
 /// A function made of others.
 pub struct Composed {
@@ -14,6 +14,8 @@ pub struct Composed {
     parts: Vec<Value>,
     /// Of a transducer and its steps.
     stage: Option<Box<Mutex<Option<Stage>>>>,
+    /// Of a function with a memory: what the machine keeps its results under.
+    memory: Option<Owner>,
     serial: u64,
     depth: u32,
 }
@@ -43,6 +45,8 @@ pub enum How {
     Completing,
     /// `(comparator pred)`
     Comparator,
+    /// `(memoize f)`
+    Memoize,
     /// `(map f)` and its like: takes a reducing function and gives another.
     Transducer,
     /// What a transducer made of a reducing function.
@@ -51,7 +55,7 @@ pub enum How {
 
 impl How {
     /// Every way, with the name of the function that makes it so.
-    pub(crate) const ALL: [(How, &'static str); 13] = [
+    pub(crate) const ALL: [(How, &'static str); 14] = [
         (How::Partial, "partial"),
         (How::Comp, "comp"),
         (How::Complement, "complement"),
@@ -63,6 +67,7 @@ impl How {
         (How::Reduced, "reduced"),
         (How::Completing, "completing"),
         (How::Comparator, "comparator"),
+        (How::Memoize, "memoize"),
         (How::Transducer, "transducer"),
         (How::Step, "step"),
     ];
@@ -72,7 +77,8 @@ impl Composed {
     /// A function of `parts`. For all but `Comp` and `Juxt` there must be at least one.
     pub fn new(how: How, parts: Vec<Value>) -> Composed {
         let depth = parts.iter().map(Value::depth).max().unwrap_or(0) + 1;
-        Composed { how, parts, stage: None, serial: crate::value::serial(), depth }
+        let memory = (how == How::Memoize).then(Owner::default);
+        Composed { how, parts, stage: None, memory, serial: crate::value::serial(), depth }
     }
 
     /// The same as a value.
@@ -205,6 +211,21 @@ impl Composed {
                 }
                 more => Err(m.raise(crate::ErrorKind::ArityError, format!("a comparator takes 2 arguments, got {}", more.len()))),
             },
+            How::Memoize => {
+                let Some(owner) = self.memory.as_ref().filter(|_| args.len() <= MOST_REMEMBERED) else {
+                    return m.call(first, args);
+                };
+                if !distinct(m, args)? {
+                    return m.call(first, args);
+                }
+                let key = Value::vector(args.to_vec());
+                if let Some(known) = m.remembered(owner, &key) {
+                    return Ok(known);
+                }
+                let result = m.call(first, args)?;
+                m.remember(owner, key, result.clone());
+                Ok(result)
+            }
             How::Transducer => match (args, self.stage(|held| held.clone())) {
                 ([next], Some(stage)) => Ok(Composed::staged(stage, Some(std::mem::take(next)))),
                 (args, _) => Err(m.raise(
@@ -270,6 +291,26 @@ impl Composed {
         }
         m.call(next, &mut [total])
     }
+}
+
+/// Calls with more arguments than this are made anew each time.
+const MOST_REMEMBERED: usize = 64;
+
+/// Whether arguments are equal only to such as look the same: 1 and 1.0 are one key, but `str` tells them apart.
+fn distinct(m: &mut Machine, args: &[Value]) -> Result<bool, Raised> {
+    let mut work: Vec<&Value> = args.iter().collect();
+    while let Some(value) = work.pop() {
+        m.tick(1)?;
+        match value {
+            Value::Double(d) if d.get().fract() == 0.0 => return Ok(false),
+            Value::Endless(_) => return Ok(false),
+            Value::Vector(items) => work.extend(items.iter()),
+            Value::Set(members) => work.extend(members.iter()),
+            Value::Map(map) => work.extend(map.iter().flat_map(|(k, v)| [k, v])),
+            _ => {}
+        }
+    }
+    Ok(true)
 }
 
 /// Whether a value is `(reduced x)`.

@@ -144,7 +144,10 @@ pub(super) fn format(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raise
         last = index;
         if index == 0 || index >= args.len() {
             let what = format!("no value for the place %{}", place.conversion);
-            return Err(fault(m, ErrorKind::ArityError, "format", &what));
+            let raised = fault(m, ErrorKind::ArityError, "format", &what);
+            return Err(
+                m.advise(raised, "every place of the format takes one value more: (format \"%s %s\" a b); %% is a percent sign")
+            );
         }
         let value = at(args, index);
         let mut whole_text = String::new();

@@ -17,7 +17,7 @@ rows! { "clojure.core":
     "fnil" ["[f x]", "[f x y]", "[f x y z]"] fnil, "f with x in place of a first argument that is nil, y and z in place of the second and third." { "((fnil inc 0) nil)" => "1" };
     "every-pred" ["[p & ps]"] every_pred, "A function that is true where all ps are true for all arguments." { "((every-pred even? pos?) 4)" => "true" };
     "some-fn" ["[p & ps]"] some_fn, "A function that gives the first true result of ps." { "((some-fn :a :b) {:b 2})" => "2" };
-    "memoize" ["[f]"] super::compare::identity, "f itself: functions have no effects to save." { "((memoize inc) 1)" => "2" };
+    "memoize" ["[f]"] memoize, "f with a memory: what it gave for arguments once, it gives for them again." { "((memoize inc) 1)" => "2" };
     "trampoline" ["[f & args]"] trampoline, "Calls f, then what it gives as long as that is a function." { "(trampoline (fn [n] (fn [] (inc n))) 1)" => "2" };
     "assert" ["[x]", "[x message]"] assert, "nil if x is true; else the program ends with the message." { "(assert (pos? 1) \"positive\")" => "nil" };
     "reduced" ["[x]"] reduced, "Ends a reduce, whose result is x." { "(reduce (fn [t x] (if (> x 2) (reduced t) (+ t x))) [1 2 3 4])" => "3" };
@@ -61,6 +61,7 @@ makers! {
     fnil Fnil;
     every_pred EveryPred;
     some_fn SomeFn;
+    memoize Memoize;
     reduced Reduced;
 }
 

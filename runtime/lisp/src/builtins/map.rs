@@ -56,6 +56,9 @@ fn get(_: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
 }
 
 fn get_in(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
+    if !matches!(at(args, 1), Value::Vector(_) | Value::Nil | Value::Set(_) | Value::Map(_) | Value::Str(_)) {
+        return Err(expected(m, "get-in", "a vector of keys", 1, at(args, 1)));
+    }
     let path = seq(m, "get-in", args, 1)?;
     m.tick(steps(path.len()))?;
     let mut value = take(args, 0);
@@ -106,7 +109,8 @@ fn put(m: &mut Machine, name: &str, coll: Value, key: Value, value: Value) -> Re
             let index = whole(&key).and_then(|i| usize::try_from(i).ok()).filter(|i| *i <= items.len());
             let Some(index) = index else {
                 let text = format!("expected an index from 0 to {}, found {}", items.len(), crate::convert::described(&key));
-                return Err(fault(m, ErrorKind::TypeError, name, &text));
+                let raised = fault(m, ErrorKind::TypeError, name, &text);
+                return Err(m.advise(raised, "a vector has indexes, not keys; conj adds at its end"));
             };
             copy_first(m, &mut items)?;
             items.set(index, value);

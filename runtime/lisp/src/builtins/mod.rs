@@ -79,6 +79,7 @@ static TABLES: &[&[Builtin]] = &[
     java::time::ROWS,
     java::time::unit::ROWS,
     java::time::core::ROWS,
+    java::amount::ROWS,
     java::construct::core::ROWS,
     java::construct::date::ROWS,
     java::construct::date_time::ROWS,

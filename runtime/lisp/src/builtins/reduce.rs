@@ -193,6 +193,8 @@ fn min_key(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
     best_key(m, args, std::cmp::Ordering::is_le)
 }
 
+const NOT_A_NUMBER: &str = "nil is left out; read numbers out of texts first, as in (sum-by #(parse-double (:n %)) xs)";
+
 /// The sum and the number of the values that are not nil: of the items, or of a function's results.
 fn total(m: &mut Machine, name: &str, args: &mut [Value], f: Option<&Value>) -> Result<(Value, usize), Raised> {
     let last = args.len() - 1;
@@ -211,7 +213,7 @@ fn total(m: &mut Machine, name: &str, args: &mut [Value], f: Option<&Value>) -> 
             }
             other => {
                 let text = format!("({name} …): expected numbers to add up, found {}", described(&other));
-                return Err(m.raise(ErrorKind::ArithmeticError, text));
+                return Err(m.raise_with_hint(ErrorKind::ArithmeticError, text, NOT_A_NUMBER));
             }
         }
     }

@@ -12,7 +12,7 @@ rows! { "clojure.core":
     "re-pattern" ["[s]"] re_pattern, "A regex, in Java's syntax." { "(re-find (re-pattern \"[0-9]+\") \"v12\")" => "\"12\"" };
     "re-find" ["[re s]"] re_find, "The first match: its text, or with groups a vector of the text and the groups; nil if there is none." { "(re-find #\"\\d+\" \"v12\")" => "\"12\"", "(re-find #\"(\\w)(\\d)\" \"v12\")" => "[\"v1\" \"v\" \"1\"]" };
     "re-matches" ["[re s]"] re_matches, "The match of the whole text, as re-find gives it; nil if it does not match." { "(re-matches #\"\\d+\" \"12\")" => "\"12\"", "(re-matches #\"\\d+\" \"12a\")" => "nil" };
-    "re-seq" ["[re s]"] re_seq, "All matches, as re-find gives them." { "(re-seq #\"\\d+\" \"1 22\")" => "[\"1\" \"22\"]" };
+    "re-seq" ["[re s]"] re_seq, "All matches, as re-find gives them; nil if there are none." { "(re-seq #\"\\d+\" \"1 22\")" => "[\"1\" \"22\"]" };
 }
 
 pub(super) mod extensions {
@@ -114,7 +114,7 @@ fn re_seq(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
         out.push(matched(subject, &groups));
         from = if end > start { end } else { step(subject, end) };
     }
-    Ok(Value::vector(out))
+    Ok(if out.is_empty() { Value::Nil } else { Value::vector(out) })
 }
 
 fn re_split(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {

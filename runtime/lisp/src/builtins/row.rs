@@ -90,6 +90,13 @@ impl Builtin {
         if super::is_core(self.namespace) { self.name.to_owned() } else { format!("{}/{}", self.namespace, self.name) }
     }
 
+    /// Every name to call it by, the full one first: shorter names of its namespace, and none at all where it needs none.
+    pub fn spellings(&'static self) -> impl Iterator<Item = String> {
+        let alone = crate::analyzer::builtin(self.name).filter(|row| std::ptr::eq(*row, self) && !super::is_core(self.namespace));
+        let aliases = crate::analyzer::aliases(self.namespace).map(|alias| format!("{alias}/{}", self.name));
+        std::iter::once(self.full_name()).chain(aliases).chain(alone.map(|row| row.name.to_owned()))
+    }
+
     /// Whether it takes `count` arguments.
     #[inline]
     pub fn accepts(&self, count: usize) -> bool {

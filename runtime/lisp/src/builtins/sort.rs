@@ -23,15 +23,23 @@ enum Comparator {
 }
 
 impl Comparator {
-    fn of(value: Value) -> Comparator {
-        match &value {
+    /// The comparator that is an argument of `name`.
+    fn of(m: &mut Machine, name: &str, args: &mut [Value], index: usize) -> Result<Comparator, Raised> {
+        let value = take(args, index);
+        Ok(match &value {
             Value::Nil => Comparator::Natural,
             Value::Keyword(name) if name.as_str() == "asc" => Comparator::Natural,
             Value::Keyword(name) if name.as_str() == "desc" => Comparator::Descending,
             Value::Builtin(row) if row.namespace == "clojure.core" && matches!(row.name, "<" | "compare") => Comparator::Natural,
             Value::Builtin(row) if row.namespace == "clojure.core" && row.name == ">" => Comparator::Descending,
-            _ => Comparator::Function(value),
-        }
+            Value::Closure(_) | Value::Composed(_) | Value::Builtin(_) | Value::Var(_) => Comparator::Function(value),
+            other => {
+                let text = format!("({name} …): expected a comparator, found {}", described(other));
+                let hint = "a comparator is a function of two items, such as > or compare; the value to sort by is what the first \
+                            argument of sort-by gives: (sort-by :n xs), (sort-by (juxt :a :b) xs)";
+                return Err(m.raise_with_hint(ErrorKind::TypeError, text, hint));
+            }
+        })
     }
 
     /// Whether `second` must come before `first`, which stands before it now.
@@ -140,7 +148,7 @@ fn merge_sort<T: Keyed>(m: &mut Machine, items: &mut Vec<T>, by: &Comparator) ->
 }
 
 fn sort(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
-    let by = if args.len() == 2 { Comparator::of(take(args, 0)) } else { Comparator::Natural };
+    let by = if args.len() == 2 { Comparator::of(m, "sort", args, 0)? } else { Comparator::Natural };
     let last = args.len() - 1;
     let items = seq(m, "sort", args, last)?;
     m.charge(items.len() * 2 * ITEM)?;
@@ -150,7 +158,7 @@ fn sort(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
 }
 
 fn sort_by(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
-    let by = if args.len() == 3 { Comparator::of(take(args, 1)) } else { Comparator::Natural };
+    let by = if args.len() == 3 { Comparator::of(m, "sort-by", args, 1)? } else { Comparator::Natural };
     let last = args.len() - 1;
     let items = seq(m, "sort-by", args, last)?;
     m.charge(items.len() * 5 * ITEM)?;

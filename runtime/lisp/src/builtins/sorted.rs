@@ -39,6 +39,9 @@ fn check_order(m: &mut Machine, name: &str, by: &Value, keys: &[Value]) -> Resul
 }
 
 fn sorted_map_by(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
+    if args.len().is_multiple_of(2) {
+        return Err(super::build::unpaired(m, "sorted-map-by", args.len() - 1));
+    }
     let made = m.call(&function("hash-map"), args.get_mut(1..).unwrap_or_default())?;
     let keys: Vec<Value> = made.entries().into_iter().flatten().map(|(key, _)| key.clone()).collect();
     check_order(m, "sorted-map-by", at(args, 0), &keys)?;

@@ -8,7 +8,7 @@ use crate::{ErrorKind, Value, number};
 
 rows! { "clojure.core":
     "range" ["[]", "[end]", "[start end]", "[start end step]"] range, "Numbers from start, 0 by default, up to end; without an end they go on." { "(range 5)" => "[0 1 2 3 4]", "(range 10 0 -3)" => "[10 7 4 1]", "(range 0 1 0.5)" => "[0 0.5]", "(take 3 (range))" => "[0 1 2]" };
-    "repeat" ["[x]", "[n x]"] repeat, "x, n times, or without an end." { "(repeat 3 :a)" => "[:a :a :a]", "(take 2 (repeat 0))" => "[0 0]" };
+    "repeat" ["[n x]", "[x]"] repeat, "x, n times, or without an end." { "(repeat 3 :a)" => "[:a :a :a]", "(take 2 (repeat 0))" => "[0 0]" };
     "replicate" ["[n x]"] repeat, "x, n times." { "(replicate 2 0)" => "[0 0]" };
     "repeatedly" ["[f]", "[n f]"] repeatedly, "The results of n calls of f without arguments, or of calls without an end." { "(repeatedly 2 (constantly 1))" => "[1 1]" };
     "iterate" ["[f x]"] iterate, "x, (f x), (f (f x)) … without an end." { "(take 4 (iterate inc 0))" => "[0 1 2 3]", "(first (drop-while (fn [n] (< n 100)) (iterate (fn [n] (* 2 n)) 1)))" => "128" };

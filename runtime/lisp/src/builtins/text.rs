@@ -342,6 +342,9 @@ fn replaced(m: &mut Machine, name: &str, args: &mut [Value], most: usize) -> Res
             work(m, subject.as_str().len() + hits * with.as_str().len())?;
             Ok(Value::from(subject.as_str().replacen(part.as_str(), with.as_str(), most)))
         }
+        (Value::Regex(_), other @ (Value::Nil | Value::True | Value::False | Value::Int(_) | Value::Double(_))) => {
+            Err(expected(m, name, "a string or function", 2, other))
+        }
         (Value::Regex(pattern), with) => super::regex::replace(m, name, subject.as_str(), pattern, with, most).map(Value::from),
         (Value::Str(_), other) => Err(expected(m, name, "a string", 2, other)),
         (other, _) => Err(expected(m, name, "a string or regex", 1, other)),

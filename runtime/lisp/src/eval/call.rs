@@ -13,7 +13,7 @@ use crate::machine::{Machine, Raised};
 /// Calls a closure with arguments that are there already.
 pub(crate) fn invoke(m: &mut Machine, globals: &Globals, closure: &Arc<Closure>, args: &mut [Value]) -> Result<Value, Raised> {
     let Some(arity) = closure.member().and_then(|member| member.arity(args.len())) else {
-        return Err(wrong_arity(m, closure, args.len()));
+        return Err(wrong_arity(m, closure, args.len(), called_back(args.len())));
     };
     m.enter()?;
     let result = match arity.slots {
@@ -104,7 +104,7 @@ pub(super) fn call_closure<A: Arguments>(
 ) -> Result<Value, Raised> {
     let count = args.as_ref().len();
     let Some(arity) = closure.member().and_then(|member| member.arity(count)) else {
-        return Err(wrong_arity(m, closure, count));
+        return Err(wrong_arity(m, closure, count, BY_ITSELF));
     };
     match arity.slots {
         _ if arity.variadic => collected(m, f, closure, args.as_ref()),
@@ -195,13 +195,20 @@ fn look_up(m: &mut Machine, f: &Value, args: &mut [Value]) -> Result<Value, Rais
     if args.is_empty() || args.len() > most {
         let (what, count) = (f.kind().described(), args.len());
         let wanted = if most == 1 { "1 argument" } else { "1 or 2 arguments" };
-        return Err(m.raise(ErrorKind::ArityError, format!("{what} called as a function takes {wanted}, got {count}")));
+        let message = format!("{what} called as a function takes {wanted}, got {count}");
+        return Err(m.raise_with_hint(
+            ErrorKind::ArityError,
+            message,
+            "it looks a key up: (:key m), (m :key), or with a default (:key m 0)",
+        ));
     }
     let mut args = args.iter_mut().map(std::mem::take);
     let (first, default) = (args.next().unwrap_or_default(), args.next().unwrap_or_default());
     if matches!(f, Value::Vector(_)) && crate::convert::whole(&first).is_none() {
         let found = crate::convert::described(&first);
-        return Err(m.raise(ErrorKind::TypeError, format!("a vector called as a function takes an index, found {found}")));
+        let message = format!("a vector called as a function takes an index, found {found}");
+        let hint = "of a vector of maps take one first, as in (:key (first maps)), or a field of each with (map :key maps)";
+        return Err(m.raise_with_hint(ErrorKind::TypeError, message, hint));
     }
     let (coll, key) = if matches!(f, Value::Keyword(_) | Value::Symbol(_)) { (&first, f) } else { (f, &first) };
     Ok(crate::builtins::look_up(coll, key).unwrap_or(default))
@@ -212,17 +219,36 @@ pub(crate) fn not_callable(m: &mut Machine, f: &Value) -> Raised {
     let found = crate::convert::described(f);
     let message = format!("expected a function to call, found {found}");
     match f {
-        Value::Str(_) => m.raise_with_hint(ErrorKind::NotCallable, message, "read a key of a map with (get m \"key\")"),
+        Value::Str(_) => {
+            let hint = "read a key of a map with (get m \"key\"), as in (map #(get % \"key\") maps)";
+            m.raise_with_hint(ErrorKind::NotCallable, message, hint)
+        }
         Value::Nil => m.raise_with_hint(ErrorKind::NotCallable, message, "something that should give a function gives nil"),
-        _ => m.raise_with_hint(ErrorKind::NotCallable, message, "data is written [1 2], not (1 2)"),
+        _ => {
+            let hint =
+                "the function comes first, as in (+ 1 2); data is written [1 2]; (constantly x) is a function that gives x";
+            m.raise_with_hint(ErrorKind::NotCallable, message, hint)
+        }
+    }
+}
+
+const BY_ITSELF: &str = "call it with as many as it takes, or let it take any number: [& xs]";
+
+/// What to do about a function that a builtin has called with `count` arguments.
+fn called_back(count: usize) -> &'static str {
+    match count {
+        1 => "an entry of a map is one argument: take it apart, as in (fn [[k v]] …); for several collections map takes several",
+        2 => "reduce calls (f total item), map-indexed (f index item), sort (f a b); an entry in them is taken apart as [[k v]]",
+        3 => "reduce-kv calls (f total key value)",
+        _ => BY_ITSELF,
     }
 }
 
 #[cold]
-fn wrong_arity(m: &mut Machine, closure: &Closure, count: usize) -> Raised {
+fn wrong_arity(m: &mut Machine, closure: &Closure, count: usize, hint: &str) -> Raised {
     let name = closure.name().unwrap_or("the function");
     let lists: Vec<&str> = closure.arglists().collect();
     let plural = if count == 1 { "argument" } else { "arguments" };
     let message = format!("{name} takes {}, got {count} {plural}", lists.join(" or "));
-    m.raise_with_hint(ErrorKind::ArityError, message, "call it with as many as it takes, or let it take any number: [& xs]")
+    m.raise_with_hint(ErrorKind::ArityError, message, hint)
 }

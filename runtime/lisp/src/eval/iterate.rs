@@ -36,6 +36,13 @@ fn run(turns: &[Turn], m: &mut Machine, f: &mut Frame<'_>, out: &mut Option<Vec<
         Turn::Each(slot, items, span) => {
             let items = items(m, f)?;
             if let Value::Endless(endless) = &items {
+                let own = rest.iter().take_while(|turn| !matches!(turn, Turn::Each(..)));
+                if out.is_some() && !own.into_iter().any(|turn| matches!(turn, Turn::While(_))) {
+                    let hint =
+                        "end it with :while, as in (for [x (range) :while (< x 10)] …), or take what is needed of it first";
+                    let raised = m.raise_with_hint(ErrorKind::TypeError, "for goes over all of a sequence without an end", hint);
+                    return Err(m.at(raised, *span));
+                }
                 let mut cursor = endless.cursor();
                 while let Some(item) = cursor.next(m)? {
                     f.set(*slot, item);
@@ -49,7 +56,11 @@ fn run(turns: &[Turn], m: &mut Machine, f: &mut Frame<'_>, out: &mut Option<Vec<
                 Ok(items) => items,
                 Err(other) => {
                     let found = convert::described(&other);
-                    let raised = m.raise(ErrorKind::TypeError, format!("expected a collection to go over, found {found}"));
+                    let message = format!("expected a collection to go over, found {found}");
+                    let raised = match other {
+                        Value::Int(_) => m.raise_with_hint(ErrorKind::TypeError, message, "(range n) gives the numbers below n"),
+                        _ => m.raise(ErrorKind::TypeError, message),
+                    };
                     return Err(m.at(raised, *span));
                 }
             };

@@ -6,6 +6,7 @@
 
 mod fault;
 mod journal;
+mod memos;
 mod meters;
 pub(crate) mod stack;
 
@@ -17,6 +18,8 @@ use std::time::Instant;
 
 pub use fault::{Fault, Raised};
 pub(crate) use journal::Journal;
+use memos::Memos;
+pub(crate) use memos::Owner;
 pub use meters::Gauge;
 pub(crate) use meters::Meters;
 
@@ -76,6 +79,7 @@ pub struct Machine {
     /// The item of `pmap` or `pcalls` that this machine works on.
     pub(crate) task: Option<Task>,
     pub(crate) meters: Arc<Meters>,
+    memos: Memos,
     host: Arc<dyn Host>,
     /// The gauge at the last look, what was charged since, and what was charged before and has not been seen to grow.
     gauged: i64,
@@ -85,6 +89,8 @@ pub struct Machine {
     progress: BTreeMap<String, String>,
     prints: Vec<String>,
     printed: usize,
+    /// Whether what it prints is dropped.
+    muted: bool,
 }
 
 impl Machine {
@@ -111,6 +117,7 @@ impl Machine {
             fault: None,
             task: None,
             meters,
+            memos: Memos::default(),
             host,
             gauged,
             pending: 0,
@@ -118,6 +125,7 @@ impl Machine {
             progress: BTreeMap::new(),
             prints: Vec::new(),
             printed: 0,
+            muted: false,
         }
     }
 
@@ -283,6 +291,7 @@ impl Machine {
         let (meters, host, surroundings) = (Arc::clone(&self.meters), self.shared_host(), Arc::clone(&self.surroundings));
         let mut inner = Machine::new(meters, host, surroundings, Rc::new(globals), stack);
         (inner.depth, inner.counted) = (self.depth, self.counted);
+        inner.muted = true;
         let result = work(&mut inner);
         // The stack that the inner one came down to stays in memory as long as the thread does.
         self.counted = inner.counted;
@@ -291,6 +300,16 @@ impl Machine {
         // Both read the gauge of this thread: what the inner one has reported is not reported again.
         self.gauged = inner.gauged;
         result
+    }
+
+    /// What the function of `memoize` gave for these arguments before, on this thread.
+    pub(crate) fn remembered(&self, owner: &Owner, args: &Value) -> Option<Value> {
+        self.memos.get(owner, args).cloned()
+    }
+
+    /// Keeps what the function of `memoize` gave.
+    pub(crate) fn remember(&mut self, owner: &Owner, args: Value, result: Value) {
+        self.memos.put(owner, args, result);
     }
 
     /// Notes the summary of a step; the last one of an id holds.
@@ -308,6 +327,8 @@ impl Machine {
         let used = u64::from(self.granted - self.fuel);
         self.meters.steps.fetch_add(used, Ordering::Relaxed);
         self.fuel = self.granted;
+        // Before the gauge is read for the last time: what a helper remembers is no part of what it gives.
+        self.memos = Memos::default();
         self.meters.report_bytes(-std::mem::take(&mut self.stack_bytes));
         self.read_gauge(Asked::Forgotten);
         std::mem::take(&mut self.prints)
@@ -356,11 +377,18 @@ impl Machine {
             let fits = (0..=left.min(line.len())).rev().find(|&at| line.is_char_boundary(at));
             line.truncate(fits.unwrap_or(0));
         }
-        self.prints.push(line);
+        self.line(line);
         if cut {
-            self.prints.push(format!("… output cut at {limit} bytes"));
+            self.line(format!("… output cut at {limit} bytes"));
         }
         Ok(())
+    }
+
+    fn line(&mut self, line: String) {
+        if !self.muted {
+            self.host.printed(&line);
+        }
+        self.prints.push(line);
     }
 
     #[cold]

@@ -155,11 +155,18 @@ impl<'s> Reader<'s> {
                 self.push(start, FormKind::Double(value));
                 Ok(())
             }
-            Some(b'?') => Err(self.scan.error("reader conditionals are not supported", start, start + 2)),
+            Some(b'?') => {
+                let error = self.scan.error("reader conditionals are not supported", start, start + 2);
+                Err(error.with_hint("write what stands for :clj alone"))
+            }
             _ => {
-                let end = self.scan.next_boundary(start + 1);
+                let end = self.scan.token_end(start + 1);
                 let error = self.scan.error("'#' must be followed by { ( \" _ ' or #", start, end);
-                Err(error.with_hint("a set is #{1 2}, a function #(+ % 1), a pattern #\"a+\""))
+                Err(error.with_hint(match self.scan.source.get(start + 1..end) {
+                    Some("inst") => "there are no tagged values: write (Instant/parse \"2024-01-31T12:00:00Z\")",
+                    Some(_) if end > start + 1 => "there are no tagged values: write the value without its tag",
+                    _ => "a set is #{1 2}, a function #(+ % 1), a pattern #\"a+\"",
+                }))
             }
         }
     }
@@ -204,7 +211,7 @@ impl<'s> Reader<'s> {
             Bracket::Map if items.len() % 2 == 1 => {
                 let error = self.scan.error("a map needs a value for every key", start, self.scan.at);
                 let count = items.len();
-                return Err(error.with_hint(format!("found {count} forms, which is odd")));
+                return Err(error.with_hint(format!("found {}, which is odd", crate::form::counted(count))));
             }
             Bracket::Map => FormKind::Map(items),
             Bracket::Set => FormKind::Set(items),

@@ -145,6 +145,15 @@ impl<'s> Scanner<'s> {
         }
         if name.is_empty() {
             let end = self.token_end(start);
+            if let Some(other @ (b':' | b'"')) = self.bytes.get(start + 1) {
+                let error = self.error("':' must be followed by a name", start, end);
+                let hint = if *other == b':' {
+                    "there are no namespaces of a program's own: write :name"
+                } else {
+                    "use the string itself as the key"
+                };
+                return Err(error.with_hint(hint));
+            }
             let error = self.error("':' must be followed by a name", start, end);
             return Err(error.with_hint("a keyword looks like :name; a map has no colon between key and value: {\"a\" 1}"));
         }

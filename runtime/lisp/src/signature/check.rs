@@ -1,7 +1,7 @@
 //! Arguments and results against a signature.
 
 use super::fit::{Fit, Rules};
-use super::{Field, Findings, Signature, Type, arguments};
+use super::{Field, Findings, Signature, Type, arguments, underscored};
 use crate::Value;
 
 /// How much a check insists on.
@@ -39,6 +39,18 @@ impl Signature {
             given => arguments(given)?,
         };
         check(&args, &Outline::Params(&self.params), mode, true)
+    }
+
+    /// The arguments as far as a text shows them before the call is made: the names that it gives, and the values that are
+    /// constants. What is found is what [`Signature::check_arguments`] finds whatever the other values are.
+    pub fn check_written(&self, args: &[(String, Option<Value>)], mode: Mode) -> Result<(), Findings> {
+        let is_computed =
+            |param: &Field| args.iter().any(|(name, value)| value.is_none() && underscored(name) == underscored(&param.name));
+        let params = self.params.iter().filter(|param| !is_computed(param)).cloned().collect();
+        // A name that nobody declared is a fault with any value.
+        let known = args.iter().filter(|(name, value)| value.is_some() || self.param(name).is_none());
+        let known = known.map(|(name, value)| (Value::string(name), value.clone().unwrap_or(Value::Nil)));
+        Signature { params, output: Type::Any }.check_arguments(&Value::map(known), mode).map(drop)
     }
 
     /// The result of a tool or a program. Nothing is coerced: a string is no number.

@@ -160,7 +160,7 @@ pub(super) fn when_first<'s>(a: &mut Analyzer<'s>, span: Span, mut parts: Parts<
 
 pub(super) fn cond<'s>(a: &mut Analyzer<'s>, span: Span, parts: Parts<'s>, tail: bool) -> Analysed {
     if parts.len() % 2 == 1 {
-        let error = a.invalid(span, format!("cond needs a result for every test, found {} forms", parts.len()));
+        let error = a.invalid(span, format!("cond needs a result for every test, found {}", crate::form::counted(parts.len())));
         return Err(error.with_hint("write (cond test result … :else result)"));
     }
     bounded(a, span, parts.len())?;

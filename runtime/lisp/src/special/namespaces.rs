@@ -55,7 +55,8 @@ fn library<'s>(a: &mut Analyzer<'s>, spec: Form<'s>) -> Result<(), Error> {
     };
     let Some(known) = a.known_namespace(written) else {
         let error = a.invalid(place, format!("there is no namespace '{written}'"));
-        return Err(error.with_hint("namespaces are clojure.string, clojure.set, clojure.walk and clojure.edn"));
+        let hint = crate::analyzer::namespace_hint(written);
+        return Err(error.with_hint(hint.unwrap_or("namespaces are clojure.string, clojure.set, clojure.walk and clojure.edn")));
     };
     while let Some(option) = parts.next() {
         let value = parts.next();

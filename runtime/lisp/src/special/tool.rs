@@ -11,9 +11,12 @@ use crate::machine::{Machine, Raised};
 use crate::notes::notes;
 use crate::{Value, json, parallel};
 
+/// Namespace and name of the function that stands for every own tool, for those who look for its calls.
+pub(crate) const OWN_TOOL: (&str, &str) = ("tool", "NAME");
+
 /// What `(tool/NAME …)` calls, with the name before the arguments as they are written.
 static TOOL: Builtin =
-    Builtin { name: "NAME", namespace: "tool", min: 1, max: None, notes: notes!("", ["[name & args]"], []), run: call };
+    Builtin { name: OWN_TOOL.1, namespace: OWN_TOOL.0, min: 1, max: None, notes: notes!("", ["[name & args]"], []), run: call };
 
 /// A call of the tool that the host knows by this name.
 pub(crate) fn call_of(tool: &str, place: Span, args: Vec<Ir>) -> Op {

@@ -5,6 +5,7 @@
 
 mod amount;
 mod pattern;
+mod reading;
 
 use std::fmt;
 
@@ -14,6 +15,7 @@ use jiff::{SignedDuration, Span, Timestamp};
 pub use amount::Period;
 pub(crate) use amount::{parse_duration, parse_period};
 pub(crate) use pattern::{Style, format};
+pub(crate) use reading::{read_date, read_date_time};
 
 /// A date, a time, or an amount of either. Values of one variant are ordered by time or length.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]

@@ -7,7 +7,7 @@ use jiff::civil::DateTime;
 use super::{MONTHS, Temporal, WEEKDAYS, name_of};
 
 /// A part of a pattern: a letter and how often it is repeated, or text.
-enum Part<'p> {
+pub(super) enum Part<'p> {
     Field(char, usize),
     Text(&'p str),
 }
@@ -21,7 +21,7 @@ pub(crate) struct Style<'p> {
 const MOST: usize = 19;
 
 /// Letters that mean something, with what they mean.
-const LETTERS: &str = "y u (year), M L (month), d (day), D (day of the year), E (weekday), H h K k (hour), a (AM or PM), m (minute), \
+const LETTERS: &str = "y u (year), M L (month), Q (quarter), d (day), D (day of the year), E (weekday), H h K k (hour), a (AM or PM), m (minute), \
      s (second), S (fraction), n (nanosecond), X x Z (offset), and text in 'quotes'";
 
 impl<'p> Style<'p> {
@@ -31,7 +31,7 @@ impl<'p> Style<'p> {
         let mut rest = pattern;
         while let Some(c) = rest.chars().next() {
             if c.is_ascii_alphabetic() {
-                if !"yuMLdDEHhKkamsSnXxZ".contains(c) {
+                if !"yuMLQdDEHhKkamsSnXxZ".contains(c) {
                     return Err(format!("the pattern letter {c} is not supported; known are {LETTERS}"));
                 }
                 let count = rest.chars().take_while(|other| *other == c).count();
@@ -51,6 +51,10 @@ impl<'p> Style<'p> {
             }
         }
         Ok(Style { parts })
+    }
+
+    pub(super) fn parts(&self) -> &[Part<'p>] {
+        &self.parts
     }
 }
 
@@ -83,6 +87,13 @@ fn field(at: DateTime, letter: char, count: usize, out: &mut String) {
         'y' | 'u' => i32::from(at.year()),
         'M' | 'L' if count >= 3 => return name(name_of(&MONTHS, at.month()), count, out),
         'M' | 'L' => i32::from(at.month()),
+        'Q' if count >= 3 => {
+            let ordinal = ["1st", "2nd", "3rd", "4th"].get((at.month() as usize - 1) / 3).copied().unwrap_or_default();
+            let short = ordinal.get(..1).unwrap_or_default();
+            let _ = if count == 3 { write!(out, "Q{short}") } else { write!(out, "{ordinal} quarter") };
+            return;
+        }
+        'Q' => i32::from((at.month() - 1) / 3 + 1),
         'd' => i32::from(at.day()),
         'D' => i32::from(at.day_of_year()),
         'E' => return name(name_of(&WEEKDAYS, at.weekday().to_monday_one_offset()), count.max(3), out),

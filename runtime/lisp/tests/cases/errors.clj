@@ -126,6 +126,9 @@
 ;=! unbound_var 1:2 no mutable state
 
 (.getClass 1)
+;=! unsupported_method 1:2 no objects to ask
+
+(.foo 1)
 ;=! unsupported_method 1:2 supported methods:
 
 data

@@ -28,7 +28,9 @@
     (binding [*ns* n]
       (refer-clojure)
       (require '[clojure.string :as str] '[clojure.set :as set] '[clojure.walk :as walk])
-      (import '[java.time LocalDate Instant Duration Period]))
+      (import '[java.time DayOfWeek Duration Instant LocalDate LocalDateTime Month Period ZoneOffset]
+              '[java.time.format DateTimeFormatter]
+              '[java.time.temporal ChronoUnit]))
     n))
 
 (defn answer [program]

@@ -1,6 +1,10 @@
 //! The interpreters that run in this process. Each run is what a request is: a fresh environment, parse, evaluate, drop.
+//! What a server would keep between requests and share (an engine, a table of globals) is made once.
 
+use std::sync::LazyLock;
 use std::time::Duration;
+
+use rhai::{Dynamic, Engine, Scope};
 
 use crate::programs::Language;
 
@@ -42,9 +46,17 @@ fn monty(source: &str, _: &str, input: &str) -> Result<String, String> {
 }
 
 fn rhai(source: &str, name: &str, input: &str) -> Result<String, String> {
-    use rhai::{Dynamic, Engine, Scope};
-    let mut engine = Engine::new();
-    engine.set_max_expr_depths(0, 0);
+    thread_local! {
+        static ENGINE: Engine = {
+            let mut engine = Engine::new();
+            engine.set_max_expr_depths(0, 0);
+            engine
+        };
+    }
+    ENGINE.with(|engine| rhai_run(engine, source, name, input))
+}
+
+fn rhai_run(engine: &Engine, source: &str, name: &str, input: &str) -> Result<String, String> {
     let mut scope = Scope::new();
     let data = match name {
         // Its reader of JSON takes objects only.
@@ -60,15 +72,15 @@ fn rhai(source: &str, name: &str, input: &str) -> Result<String, String> {
 }
 
 fn starlark(source: &str, _: &str, input: &str) -> Result<String, String> {
-    use starlark::environment::{GlobalsBuilder, LibraryExtension, Module};
+    use starlark::environment::{Globals, GlobalsBuilder, LibraryExtension, Module};
     use starlark::eval::Evaluator;
     use starlark::syntax::{AstModule, Dialect};
+    static GLOBALS: LazyLock<Globals> = LazyLock::new(|| GlobalsBuilder::extended_by(&[LibraryExtension::Json]).build());
     let parsed = AstModule::parse("bench.star", source.to_owned(), &Dialect::Extended).map_err(|error| error.to_string())?;
-    let globals = GlobalsBuilder::extended_by(&[LibraryExtension::Json]).build();
     Module::with_temp_heap(|module| {
         module.set("data", module.heap().alloc(input));
         let mut evaluator = Evaluator::new(&module);
-        evaluator.eval_module(parsed, &globals).map(|value| value.to_str()).map_err(|error| error.to_string())
+        evaluator.eval_module(parsed, &GLOBALS).map(|value| value.to_str()).map_err(|error| error.to_string())
     })
 }
 

@@ -43,7 +43,7 @@ pub fn source(language: Language, name: &str) -> String {
         let fill = |i: usize| template.replace("{i}", &i.to_string()).replace("{x}", &(i % 7).to_string());
         (0..STAGES).map(fill).collect()
     };
-    stages(&part("h-each")) + &part("h-start") + &stages(&part("h-call")) + &part("h-end")
+    [stages(&part("h-each")), part("h-start"), stages(&part("h-call")), part("h-end")].concat()
 }
 
 fn section(text: &str, name: &str) -> String {

@@ -19,9 +19,9 @@ pub(in crate::builtins) mod core {
 }
 
 pub(in crate::builtins) mod date {
-    use super::{date_now, date_of, of_epoch_day, parse, rows};
+    use super::{date_now, date_of, of_epoch_day, parse_date, rows};
     rows! { "java.time.LocalDate":
-        "parse" ["[s]"] parse, "The date of YYYY-MM-DD; of a text with a time, the instant." { "(LocalDate/parse \"2024-02-29\")" => "\"2024-02-29\"" };
+        "parse" ["[s]", "[s pattern]"] parse_date, "The date of YYYY-MM-DD, or of a text as a pattern says; of a text with a time, the instant." { "(LocalDate/parse \"2024-02-29\")" => "\"2024-02-29\"", "(LocalDate/parse \"9 Feb 2024\" (DateTimeFormatter/ofPattern \"d MMM yyyy\"))" => "\"2024-02-09\"" };
         "now" ["[]"] date_now, "The date of today where the host is." { "(.isAfter (LocalDate/now) (LocalDate/parse \"1969-12-31\"))" => "true" };
         "of" ["[year month day]"] date_of, "A date; the month is a number or a Month." { "(LocalDate/of 2024 2 29)" => "\"2024-02-29\"" };
         "ofEpochDay" ["[n]"] of_epoch_day, "The date n days after 1970-01-01." { "(LocalDate/ofEpochDay 1)" => "\"1970-01-02\"" };
@@ -31,7 +31,7 @@ pub(in crate::builtins) mod date {
 pub(in crate::builtins) mod date_time {
     use super::{date_time_now, date_time_of, parse_date_time, rows};
     rows! { "java.time.LocalDateTime":
-        "parse" ["[s]"] parse_date_time, "The date and time of an ISO text without an offset." { "(LocalDateTime/parse \"2024-01-15T10:30:00\")" => "\"2024-01-15T10:30\"" };
+        "parse" ["[s]", "[s pattern]"] parse_date_time, "The date and time of an ISO text without an offset, or of a text as a pattern says." { "(LocalDateTime/parse \"2024-01-15T10:30:00\")" => "\"2024-01-15T10:30\"" };
         "now" ["[]"] date_time_now, "The date and time where the host is." { "(.isAfter (LocalDateTime/now) (LocalDateTime/of 1969 12 31 0 0))" => "true" };
         "of" ["[year month day hour minute]", "[year month day hour minute second]"] date_time_of, "A date and time." { "(LocalDateTime/of 2024 1 15 10 30)" => "\"2024-01-15T10:30\"" };
     }
@@ -77,14 +77,18 @@ pub(in crate::builtins) mod period {
 pub(in crate::builtins) mod formatter {
     use super::{of_pattern, rows};
     rows! { "java.time.format.DateTimeFormatter":
-        "ofPattern" ["[pattern]"] of_pattern, "The pattern, checked, for .format." { "(.format (LocalDate/of 2024 1 5) (DateTimeFormatter/ofPattern \"dd MMM yyyy\"))" => "\"05 Jan 2024\"" };
+        "ofPattern" ["[pattern]"] of_pattern, "The pattern, checked, for .format and parse." { "(.format (LocalDate/of 2024 1 5) (DateTimeFormatter/ofPattern \"dd MMM yyyy\"))" => "\"05 Jan 2024\"" };
     }
 }
 
 /// What is raised where a text is no date or time.
 fn unreadable(m: &mut Machine, name: &str, text: &str, wanted: &str) -> Raised {
     let shown: String = text.chars().take(60).collect();
-    fault(m, ErrorKind::TypeError, name, &format!("{shown:?} is not {wanted}"))
+    let raised = fault(m, ErrorKind::TypeError, name, &format!("{shown:?} is not {wanted}"));
+    if wanted.starts_with("an ISO date") {
+        return m.advise(raised, "another form is read with its pattern, as in (LocalDate/parse s \"MM/dd/yyyy\")");
+    }
+    raised
 }
 
 /// What is raised where a number leads out of the calendar.
@@ -101,7 +105,38 @@ fn parse(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
     }
 }
 
+/// What a text says that is written as the pattern of the second argument says.
+fn by_pattern(
+    m: &mut Machine,
+    name: &str,
+    args: &[Value],
+    read: impl Fn(&str, &Style<'_>) -> Option<Temporal>,
+) -> Result<Value, Raised> {
+    let subject = text(m, name, args, 0)?.as_str();
+    let pattern = text(m, name, args, 1)?.as_str();
+    let style = Style::parse(pattern).map_err(|why| fault(m, ErrorKind::TypeError, name, &why))?;
+    if let Some(value) = read(subject, &style) {
+        return Ok(value.into());
+    }
+    let raised = unreadable(m, name, subject, &format!("a date or time that is written as {pattern}"));
+    let hint =
+        "yyyy, MM, dd, HH, mm and ss take as many digits as they are long, d, M and H one or two; MMM takes Jan, MMMM January";
+    Err(m.advise(raised, hint))
+}
+
+fn parse_date(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
+    if args.len() < 2 {
+        return parse(m, args);
+    }
+    by_pattern(m, "LocalDate/parse", args, |text, style| temporal::read_date(text, style).map(Temporal::Date))
+}
+
 fn parse_date_time(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
+    if args.len() > 1 {
+        return by_pattern(m, "LocalDateTime/parse", args, |text, style| {
+            temporal::read_date_time(text, style).map(Temporal::DateTime)
+        });
+    }
     let text = text(m, "LocalDateTime/parse", args, 0)?.as_str();
     match temporal::parse_date_time(text) {
         Some(value) => Ok(Temporal::DateTime(value).into()),

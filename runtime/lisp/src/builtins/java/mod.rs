@@ -3,6 +3,7 @@
 //! A dot method is a row of its own; what it does depends on its first argument, and a receiver of the wrong kind is a fault
 //! that names the right ones.
 
+pub(super) mod amount;
 mod constant;
 pub(super) mod construct;
 pub(super) mod number;

@@ -10,23 +10,23 @@ use crate::{ErrorKind, Value};
 
 /// The rows of the classes of integers, which differ in their names alone.
 macro_rules! integers {
-    ($($module:ident $class:literal $parse:literal $parse_example:literal $value_of:literal $to_string:literal $hex:literal $binary:literal;)*) => {$(
+    ($($module:ident $class:literal $parse:literal $parse_example:literal $value_of:literal $to_string:literal $hex:literal $binary:literal $to_hex:ident $to_binary:ident;)*) => {$(
         pub(in crate::builtins) mod $module {
-            use super::{parse_integer, rows, to_binary, to_hex, to_string, value_of};
+            use super::{$to_binary, $to_hex, parse_integer, rows, to_string, value_of};
             rows! { $class:
                 $parse ["[s]", "[s radix]"] parse_integer, "The integer that the whole text is, in base 10 or radix; nil if it is none." { $parse_example => "42" };
                 "valueOf" ["[x]"] value_of, "The integer that a text is, or an integer as it is; anything else fails." { $value_of => "42" };
                 "toString" ["[x]", "[x radix]"] to_string, "An integer as text, in base 10 or radix." { $to_string => "\"42\"" };
-                "toHexString" ["[x]"] to_hex, "An integer in base 16." { $hex => "\"ff\"" };
-                "toBinaryString" ["[x]"] to_binary, "An integer in base 2." { $binary => "\"101\"" };
+                "toHexString" ["[x]"] $to_hex, "An integer in base 16; a negative one as the bits that it has in Java." { $hex => "\"ff\"" };
+                "toBinaryString" ["[x]"] $to_binary, "An integer in base 2; a negative one as the bits that it has in Java." { $binary => "\"101\"" };
             }
         }
     )*};
 }
 
 integers! {
-    integer "Integer" "parseInt" "(Integer/parseInt \"42\")" "(Integer/valueOf \"42\")" "(Integer/toString 42)" "(Integer/toHexString 255)" "(Integer/toBinaryString 5)";
-    long "Long" "parseLong" "(Long/parseLong \"42\")" "(Long/valueOf \"42\")" "(Long/toString 42)" "(Long/toHexString 255)" "(Long/toBinaryString 5)";
+    integer "Integer" "parseInt" "(Integer/parseInt \"42\")" "(Integer/valueOf \"42\")" "(Integer/toString 42)" "(Integer/toHexString 255)" "(Integer/toBinaryString 5)" to_hex_32 to_binary_32;
+    long "Long" "parseLong" "(Long/parseLong \"42\")" "(Long/valueOf \"42\")" "(Long/toString 42)" "(Long/toHexString 255)" "(Long/toBinaryString 5)" to_hex to_binary;
 }
 
 /// The same for doubles.
@@ -59,7 +59,9 @@ pub(in crate::builtins) mod boolean {
 }
 
 pub(in crate::builtins) mod character {
-    use super::{is_digit, is_letter, is_letter_or_digit, is_lower, is_space, is_upper, numeric_value, rows, to_lower, to_upper};
+    use super::{
+        digit, is_digit, is_letter, is_letter_or_digit, is_lower, is_space, is_upper, numeric_value, rows, to_lower, to_upper,
+    };
     rows! { "Character":
         "isDigit" ["[c]"] is_digit, "Whether a character is a digit." { "(Character/isDigit \\7)" => "true" };
         "isLetter" ["[c]"] is_letter, "Whether a character is a letter." { "(Character/isLetter \\a)" => "true" };
@@ -69,6 +71,7 @@ pub(in crate::builtins) mod character {
         "isLowerCase" ["[c]"] is_lower, "Whether a character is a lower-case letter." { "(Character/isLowerCase \\A)" => "false" };
         "toUpperCase" ["[c]"] to_upper, "A character in upper case." { "(Character/toUpperCase \\a)" => "\"A\"" };
         "toLowerCase" ["[c]"] to_lower, "A character in lower case." { "(Character/toLowerCase \\A)" => "\"a\"" };
+        "digit" ["[c radix]"] digit, "The value of a digit in a base from 2 to 36, -1 of other characters." { "(Character/digit \\7 10)" => "7" };
         "getNumericValue" ["[c]"] numeric_value, "The value of a digit, -1 of other characters." { "(Character/getNumericValue \\7)" => "7" };
     }
 }
@@ -153,6 +156,22 @@ fn to_binary(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
     bits(m, "Long/toBinaryString", args, 2)
 }
 
+/// The same for a 32-bit integer; what does not fit has 64.
+fn bits_32(m: &mut Machine, name: &str, args: &[Value], radix: u32) -> Result<Value, Raised> {
+    match at(args, 0) {
+        Value::Int(i) if *i < 0 && i32::try_from(*i).is_ok() => Ok(Value::from(BigInt::from(*i as u32).to_str_radix(radix))),
+        _ => bits(m, name, args, radix),
+    }
+}
+
+fn to_hex_32(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
+    bits_32(m, "Integer/toHexString", args, 16)
+}
+
+fn to_binary_32(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
+    bits_32(m, "Integer/toBinaryString", args, 2)
+}
+
 fn double_of(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
     match at(args, 0) {
         Value::Str(text) => match double(text.as_str()) {
@@ -187,8 +206,12 @@ fn parse_boolean(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
     }
 }
 
-/// The only character of a string.
+/// The only character of a string, or that of a code.
 fn character(m: &mut Machine, name: &str, args: &[Value]) -> Result<char, Raised> {
+    if let Value::Int(code) = at(args, 0) {
+        let c = u32::try_from(*code).ok().and_then(char::from_u32);
+        return c.ok_or(()).map_err(|()| expected(m, name, "a character or its code", 0, at(args, 0)));
+    }
     let text = text(m, name, args, 0)?;
     let mut chars = text.as_str().chars();
     match (chars.next(), chars.next()) {
@@ -221,6 +244,12 @@ fn to_upper(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
 
 fn to_lower(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
     Ok(Value::from(character(m, "Character/toLowerCase", args)?.to_lowercase().collect::<String>()))
+}
+
+fn digit(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
+    let radix = radix(m, "Character/digit", args)?;
+    let digit = character(m, "Character/digit", args)?.to_digit(radix);
+    Ok(Value::Int(digit.map_or(-1, i64::from)))
 }
 
 fn numeric_value(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
