@@ -19,7 +19,7 @@ use hyper::service::service_fn;
 use hyper_util::rt::TokioIo;
 use ptc_catalog::{Catalog, Deployment};
 
-use figures::{quantiles, resident_kib};
+use figures::{median, quantiles, ratio, resident_kib};
 use flood::flood;
 
 static DEPLOYMENT: Deployment =
@@ -152,8 +152,8 @@ const CALL: &str =
     r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"lisp_eval","arguments":{"program":"(+ 1 2)"}}}"#;
 
 fn measure() -> ExitCode {
-    let mut rates = Vec::new();
-    for role in ["echo", "serve"] {
+    let (mut middles, mut rates) = ([0.0; 2], [0.0; 2]);
+    for (at, role) in ["echo", "serve"].into_iter().enumerate() {
         let site = Site::start(role);
         let mut client = site.client();
         let mut trips: Vec<Duration> = (0..20_000)
@@ -166,6 +166,7 @@ fn measure() -> ExitCode {
             })
             .collect();
         println!("{role:>6}  round trip (+ 1 2)      {}", quantiles(&mut trips));
+        middles[at] = median(&trips);
         let each = 5_000;
         let started = Instant::now();
         std::thread::scope(|scope| {
@@ -176,11 +177,10 @@ fn measure() -> ExitCode {
                 });
             }
         });
-        let rate = (CONNECTIONS * each) as f64 / started.elapsed().as_secs_f64();
-        println!("{role:>6}  {CONNECTIONS} connections           {rate:>9.0} /s");
-        rates.push(rate);
+        rates[at] = (CONNECTIONS * each) as f64 / started.elapsed().as_secs_f64();
+        println!("{role:>6}  {CONNECTIONS} connections           {:>9.0} /s", rates[at]);
     }
-    println!(" ratio  of the echo's rate      {:>9.2}", rates[1] / rates[0]);
+    println!("{}\n{}", ratio("round trip", middles), ratio("calls a second", rates));
     let site = Site::start("serve");
     let mut client = site.client();
     let (input, request) = (client.stream.get_ref().try_clone().unwrap(), client.request(CALL));

@@ -13,7 +13,7 @@ use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, ChildStdin, ChildStdout, Command, ExitCode, Stdio};
 use std::time::{Duration, Instant};
 
-use ptc_catalog::{Annotations, Catalog, Deployment, EnvPart, McpStdio, OpenApi, Operation, Tool, Transport, Upstream};
+use ptc_catalog::{Annotations, Catalog, Deployment, EnvPart, McpStdio, OpenApi, Operation, Params, Tool, Transport, Upstream};
 use serde_json::{Value, json};
 
 use figures::resident_kib;
@@ -47,7 +47,7 @@ fn deployment() -> &'static Deployment {
     let child = CHILD.map(|name| tool(name, None));
     let api = ["close", "fail", "hang", "ok", "reset"].map(|id| {
         let path: &'static str = format!("/{id}").leak();
-        tool(id, Some(Box::leak(Box::new(Operation { id, path, params: &[], default_args: &[] }))))
+        tool(id, Some(Box::leak(Box::new(Operation { id, path, params: Params::NONE, default_args: &[] }))))
     });
     let base = std::env::var(SERVICE).unwrap().leak();
     let upstreams = vec![

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 use ptc_catalog::{Catalog, Deployment};
 
-use figures::{quantiles, resident_kib};
+use figures::{median, quantiles, ratio, resident_kib};
 use flood::flood;
 
 static DEPLOYMENT: Deployment =
@@ -91,11 +91,13 @@ const INITIALIZE: &str = concat!(
 );
 
 fn measure() -> ExitCode {
-    for role in ["echo", "serve"] {
+    let (mut firsts, mut middles, mut rates) = ([0.0; 2], [0.0; 2], [0.0; 2]);
+    for (at, role) in ["echo", "serve"].into_iter().enumerate() {
         let mut starts: Vec<Duration> = (0..40).map(|_| start(role)).collect();
         println!("{role:>6}  start to first answer   {}", quantiles(&mut starts));
+        firsts[at] = median(&starts);
     }
-    for role in ["echo", "serve"] {
+    for (at, role) in ["echo", "serve"].into_iter().enumerate() {
         let mut peer = Peer::start(role);
         peer.send(INITIALIZE);
         peer.receive();
@@ -103,12 +105,16 @@ fn measure() -> ExitCode {
         let idle = resident_kib(&peer.child);
         let mut trips: Vec<Duration> = (0..20_000).map(|id| trip(&mut peer, id, role)).collect();
         println!("{role:>6}  round trip (+ 1 2)      {}", quantiles(&mut trips));
+        middles[at] = median(&trips);
         let started = Instant::now();
         let calls = 80_000;
         pipelined(&mut peer, calls, 8);
-        let rate = calls as f64 / started.elapsed().as_secs_f64();
-        println!("{role:>6}  8 outstanding           {rate:>9.0} /s");
+        rates[at] = calls as f64 / started.elapsed().as_secs_f64();
+        println!("{role:>6}  8 outstanding           {:>9.0} /s", rates[at]);
         println!("{role:>6}  resident                {idle} KiB idle, {} KiB after {} calls", resident_kib(&peer.child), 100_000);
+    }
+    for (what, figures) in [("start to first answer", firsts), ("round trip", middles), ("8 outstanding", rates)] {
+        println!("{}", ratio(what, figures));
     }
     let mut peer = Peer::start("serve");
     peer.send(INITIALIZE);
@@ -122,11 +128,14 @@ fn measure() -> ExitCode {
     let context = context();
     let mut decodes: Vec<Duration> = (0..10).map(|_| decode(&context)).collect();
     println!("  alone  decoding {:.1} MB        {}", context.len() as f64 / 1e6, quantiles(&mut decodes));
-    for role in ["echo", "serve"] {
+    let mut larges = [0.0; 2];
+    for (at, role) in ["echo", "serve"].into_iter().enumerate() {
         let mut peer = Peer::start(role);
         let mut trips: Vec<Duration> = (0..10).map(|_| large(&mut peer, &context)).collect();
         println!("{role:>6}  {:.1} MB context          {}", context.len() as f64 / 1e6, quantiles(&mut trips));
+        larges[at] = median(&trips);
     }
+    println!("{}", ratio("a large context", larges));
     ExitCode::SUCCESS
 }
 

@@ -6,11 +6,17 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 /// `BYTES` random bytes of the operating system, as text for headers and URLs.
 pub fn text<const BYTES: usize>() -> std::io::Result<String> {
     let mut bytes = [0_u8; BYTES];
+    fill(&mut bytes)?;
+    Ok(URL_SAFE_NO_PAD.encode(bytes))
+}
+
+/// Random bytes of the operating system, as many as there is room for.
+pub(crate) fn fill(bytes: &mut [u8]) -> std::io::Result<()> {
     let mut filled = 0;
     while let Some(rest) = bytes.get_mut(filled..).filter(|rest| !rest.is_empty()) {
         filled += rustix::rand::getrandom(rest, rustix::rand::GetRandomFlags::empty())?;
     }
-    Ok(URL_SAFE_NO_PAD.encode(bytes))
+    Ok(())
 }
 
 #[cfg(test)]

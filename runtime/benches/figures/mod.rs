@@ -12,6 +12,19 @@ pub(crate) fn resident_kib(process: &Child) -> u64 {
 /// Median and 99th percentile, as text.
 pub(crate) fn quantiles(all: &mut [Duration]) -> String {
     all.sort_unstable();
-    let at = |share: f64| all[((all.len() - 1) as f64 * share) as usize].as_secs_f64() * 1e6;
-    format!("{:>8.1} µs median, {:>8.1} µs p99", at(0.5), at(0.99))
+    format!("{:>8.1} µs median, {:>8.1} µs p99", micros(all, 0.5), micros(all, 0.99))
+}
+
+/// The median of times that are in order, in microseconds.
+pub(crate) fn median(all: &[Duration]) -> f64 {
+    micros(all, 0.5)
+}
+
+/// How the second of two figures compares to the first, as text.
+pub(crate) fn ratio(what: &str, [echo, server]: [f64; 2]) -> String {
+    format!(" ratio  {what:<22} {:>9.2}", server / echo)
+}
+
+fn micros(all: &[Duration], share: f64) -> f64 {
+    all[((all.len() - 1) as f64 * share) as usize].as_secs_f64() * 1e6
 }

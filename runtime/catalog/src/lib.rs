@@ -35,5 +35,5 @@ pub mod tool;
 pub mod upstream;
 
 pub use deployment::{Binding, Catalog, Deployment, Source, StoredProgram};
-pub use tool::{Annotations, Arg, Operation, Param, Place, Style, Tool, Type, Types};
+pub use tool::{Annotations, Arg, Operation, Param, Params, Place, Style, Tool, Type, Types};
 pub use upstream::{Auth, EnvPart, Era, InheritEnv, McpHttp, McpStdio, OpenApi, Transport, Upstream};

@@ -10,8 +10,13 @@ const TELLING: &[&str] = &["auth", "cookie", "key", "pass", "pwd", "secret", "to
 /// The same, where hardly anything else is meant.
 const SURE: &[&str] =
     &["token", "secret", "password", "passwd", "apikey", "accesskey", "authkey", "privatekey", "credential", "authorization"];
-/// Ends of names that say where a secret is, and not what it is.
-const POINTERS: &[&str] = &["file", "path", "dir", "env", "var", "name", "type", "id", "url", "uri", "header", "limit", "expiry"];
+/// Ends of names that say where a secret is or what it is like, and not what it is.
+const POINTERS: &[&str] = &[
+    "count", "dir", "enabled", "env", "expiry", "file", "header", "id", "length", "limit", "method", "mode", "name", "path",
+    "prefix", "size", "timeout", "ttl", "type", "uri", "url", "var",
+];
+/// First words of names that count something.
+const COUNTS: &[&str] = &["max", "min", "num"];
 
 /// How tokens of well-known services begin.
 const TOKENS: &[&str] = &[
@@ -106,15 +111,16 @@ pub fn names_a_secret(name: &str) -> bool {
     let alone = |word: &str| ALONE.iter().any(|known| word.eq_ignore_ascii_case(known));
     let plain = plain(name);
     let telling = SURE.iter().any(|word| plain.contains(word)) || name.split(|c: char| !c.is_ascii_alphanumeric()).any(alone);
-    telling && !is_pointer(&plain)
+    telling && !is_pointer(name, &plain)
 }
 
 fn plain(name: &str) -> String {
     name.chars().filter(char::is_ascii_alphanumeric).map(|c| c.to_ascii_lowercase()).collect()
 }
 
-fn is_pointer(plain: &str) -> bool {
-    POINTERS.iter().any(|end| plain.ends_with(end))
+fn is_pointer(name: &str, plain: &str) -> bool {
+    let first = name.split(|c: char| !c.is_ascii_alphanumeric()).find(|word| !word.is_empty()).unwrap_or_default();
+    POINTERS.iter().any(|end| plain.ends_with(end)) || COUNTS.iter().any(|word| first.eq_ignore_ascii_case(word))
 }
 
 /// A value at `start` of its text, suspected for its name.
@@ -127,7 +133,7 @@ fn named(name: &str, value: &str, start: usize) -> Option<Suspect> {
     if !TELLING.iter().any(|word| plain.contains(word)) {
         return None;
     }
-    let sure = SURE.iter().any(|word| plain.contains(word)) && !is_pointer(&plain);
+    let sure = SURE.iter().any(|word| plain.contains(word)) && !is_pointer(name, &plain);
     Some(Suspect { range: start..start + value.len(), likely: sure && value.chars().count() >= SECRET_CHARS })
 }
 
@@ -175,10 +181,21 @@ mod tests {
 
     #[test]
     fn names_of_secrets() {
-        for name in ["GITHUB_PAT", "API_KEY", "MY_TOKEN", "PGPASSWORD", "BASIC_AUTH", "apiKey", "DB_PWD"] {
+        for name in ["GITHUB_PAT", "API_KEY", "MY_TOKEN", "PGPASSWORD", "BASIC_AUTH", "apiKey", "DB_PWD", "MINIO_SECRET_KEY"] {
             assert!(names_a_secret(name), "{name}");
         }
-        for name in ["TOKEN_FILE", "KEYBOARD", "PATH", "SSH_AUTH_PATH", "ROOT", "AUTHOR", "SECRET_NAME"] {
+        for name in [
+            "TOKEN_FILE",
+            "KEYBOARD",
+            "PATH",
+            "SSH_AUTH_PATH",
+            "ROOT",
+            "AUTHOR",
+            "SECRET_NAME",
+            "MAX_TOKENS",
+            "AUTH_MODE",
+            "TOKEN_TTL",
+        ] {
             assert!(!names_a_secret(name), "{name}");
         }
     }

@@ -1,5 +1,7 @@
 //! Tools, their arguments and what is known of their results.
 
+use std::fmt;
+
 /// One granted tool.
 #[derive(Debug)]
 pub struct Tool {
@@ -140,17 +142,32 @@ pub struct Operation {
     pub id: &'static str,
     /// Path template, with a leading slash.
     pub path: &'static str,
-    /// Path and query parameters.
-    pub params: &'static [Param],
+    /// Path and query parameters, in the document's order.
+    pub params: Params,
     /// Arguments that are sent where a program leaves them out: name and JSON text.
     pub default_args: &'static [(&'static str, &'static str)],
 }
 
-/// How one argument travels.
-#[derive(Debug)]
-pub struct Param {
-    /// Its name in the document, and in `:args`.
-    pub name: &'static str,
+/// How the parameters of an operation travel, one a line: place, style, `explode` or `-`, `reserved` or `-`, and the name, as in
+/// `query form explode - state`. One text, since rows of their own, with their pointers, cost rustc more than all else of an operation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Params(pub &'static str);
+
+impl Params {
+    /// None.
+    pub const NONE: Params = Params("");
+
+    /// Each of them. A line that [`Param`] has not written is none.
+    pub fn iter(self) -> impl Iterator<Item = Param<'static>> {
+        self.0.lines().filter_map(Param::read)
+    }
+}
+
+/// How one argument travels. Its `Display` is its line in [`Params`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Param<'a> {
+    /// Its name in the document, and in `:args`; one line.
+    pub name: &'a str,
     /// Where it goes.
     pub place: Place,
     /// How a value is written.
@@ -161,6 +178,24 @@ pub struct Param {
     pub allow_reserved: bool,
 }
 
+impl<'a> Param<'a> {
+    fn read(line: &'a str) -> Option<Self> {
+        let mut words = line.splitn(5, ' ');
+        let place = Place::named(words.next()?)?;
+        let style = Style::named(words.next()?)?;
+        let (explode, allow_reserved) = (words.next()? == "explode", words.next()? == "reserved");
+        Some(Param { name: words.next()?, place, style, explode, allow_reserved })
+    }
+}
+
+impl fmt::Display for Param<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let flag = |set: bool, name: &'static str| if set { name } else { "-" };
+        let (explode, reserved) = (flag(self.explode, "explode"), flag(self.allow_reserved, "reserved"));
+        write!(f, "{} {} {explode} {reserved} {}", self.place.name(), self.style.name(), self.name)
+    }
+}
+
 /// Where a parameter goes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Place {
@@ -168,6 +203,21 @@ pub enum Place {
     Path,
     /// Into the query string.
     Query,
+}
+
+impl Place {
+    /// OpenAPI's name of it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Place::Path => "path",
+            Place::Query => "query",
+        }
+    }
+
+    /// The place of that name.
+    pub fn named(name: &str) -> Option<Self> {
+        [Place::Path, Place::Query].into_iter().find(|place| place.name() == name)
+    }
 }
 
 /// OpenAPI's styles of writing a parameter.
@@ -189,4 +239,61 @@ pub enum Style {
     Matrix,
     /// `a={"x":1}`: JSON text, for a parameter that is described by its media type and not by a style.
     Json,
+}
+
+impl Style {
+    /// All styles.
+    pub const ALL: [Style; 8] = [
+        Style::Form,
+        Style::SpaceDelimited,
+        Style::PipeDelimited,
+        Style::DeepObject,
+        Style::Simple,
+        Style::Label,
+        Style::Matrix,
+        Style::Json,
+    ];
+
+    /// OpenAPI's name of it, and `json`.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Style::Form => "form",
+            Style::SpaceDelimited => "spaceDelimited",
+            Style::PipeDelimited => "pipeDelimited",
+            Style::DeepObject => "deepObject",
+            Style::Simple => "simple",
+            Style::Label => "label",
+            Style::Matrix => "matrix",
+            Style::Json => "json",
+        }
+    }
+
+    /// The style of that name.
+    pub fn named(name: &str) -> Option<Self> {
+        Style::ALL.into_iter().find(|style| style.name() == name)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parameters_are_read_as_they_were_written() {
+        for place in [Place::Path, Place::Query] {
+            for style in Style::ALL {
+                for (explode, allow_reserved) in [(false, false), (false, true), (true, false), (true, true)] {
+                    for name in ["id", "filter[a b]", " ", "", "-", "größe"] {
+                        let param = Param { name, place, style, explode, allow_reserved };
+                        assert_eq!(Param::read(&param.to_string()), Some(param));
+                    }
+                }
+            }
+        }
+        assert_eq!(
+            Params("query form explode - state\npath simple - - id").iter().map(|p| p.name).collect::<Vec<_>>(),
+            ["state", "id"]
+        );
+        assert_eq!(Params::NONE.iter().count(), 0);
+    }
 }

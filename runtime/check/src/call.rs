@@ -2,21 +2,28 @@
 //! the values that it then has.
 
 use ptc_catalog::{Arg, Catalog, Tool, Upstream};
-use ptc_lisp::{ErrorKind, ToolCallSite};
+use ptc_lisp::{ErrorKind, Program, Span, ToolCallSite, Value};
 
 use crate::{Concern, Finding, argument, near_name};
 
 /// Names that a hint lists before it says how many more there are.
 const LISTED: usize = 30;
 
-pub(crate) fn check(site: &ToolCallSite, catalog: &Catalog, findings: &mut Vec<Finding>) {
-    let finding = |concern, message, hint| Finding { concern, message, hint, span: site.request.unwrap_or(site.span) };
+pub(crate) fn check(program: &Program, site: &ToolCallSite, catalog: &Catalog, findings: &mut Vec<Finding>) {
+    let request = site.request.unwrap_or(site.span);
+    let key = |path: &[&str]| program.entry(request, path).map_or(request, |entry| entry.key);
+    let value = |path: &[&str]| program.entry(request, path).map_or(request, |entry| entry.value);
+    let finding = |concern, message, hint, span: Span| Finding { concern, message, hint, span };
     let (unknown, rejects) = (Concern::Fails(ErrorKind::UnknownTool), Concern::Fails(ErrorKind::ToolError));
+    if let Some((message, hint, stray)) = malformed(site) {
+        let span = stray.map_or(request, |name| key(&[name]));
+        return findings.push(finding(rejects, message, Some(hint), span));
+    }
     let Some(server) = &site.server else { return };
     let Some(upstream) = catalog.upstream(server) else {
         let hint = exists(server, "configured upstreams", catalog.upstreams.iter().map(|upstream| upstream.name));
         let message = format!("no upstream '{server}' configured");
-        return findings.push(finding(unknown, message, Some(hint)));
+        return findings.push(finding(unknown, message, Some(hint), value(&["server"])));
     };
     let Some(name) = &site.tool else { return };
     if upstream.tools.is_empty() {
@@ -26,19 +33,20 @@ pub(crate) fn check(site: &ToolCallSite, catalog: &Catalog, findings: &mut Vec<F
     let Some(tool) = upstream.tool(name) else {
         let hint = exists(name, "its tools", upstream.tools.iter().map(|tool| tool.name));
         let message = format!("no tool '{name}' in upstream '{server}'");
-        return findings.push(finding(unknown, message, Some(hint)));
+        return findings.push(finding(unknown, message, Some(hint), value(&["tool"])));
     };
     let Some(args) = &site.args else { return };
     let missing: Vec<&str> = tool.args.iter().filter(|arg| arg.required && !is_given(arg, args)).map(|arg| arg.name).collect();
     if !missing.is_empty() {
         let message = rejected(upstream, tool, &format!("missing required args {}", missing.join(", ")));
-        findings.push(finding(rejects, message, Some(documented(upstream, tool))));
+        findings.push(finding(rejects, message, Some(documented(upstream, tool)), value(&["args"])));
     }
-    for (name, value) in args {
+    for (name, given) in args {
         if let Some(arg) = find(tool, name) {
-            let literal = value.as_ref().filter(|value| !value.is_nil());
+            let literal = given.as_ref().filter(|value| !value.is_nil());
             if let Some(why) = literal.and_then(|value| argument::fault(arg, value)) {
-                findings.push(finding(rejects, rejected(upstream, tool, &why), Some(documented(upstream, tool))));
+                let message = rejected(upstream, tool, &why);
+                findings.push(finding(rejects, message, Some(documented(upstream, tool)), value(&["args", name])));
             }
             continue;
         }
@@ -49,8 +57,28 @@ pub(crate) fn check(site: &ToolCallSite, catalog: &Catalog, findings: &mut Vec<F
         }
         let message = rejected(upstream, tool, &format!("unknown arg '{name}'"));
         let hint = exists(name, "its args", tool.args.iter().map(|arg| arg.name));
-        findings.push(finding(if tool.closed { rejects } else { Concern::Doubtful }, message, Some(hint)));
+        findings.push(finding(if tool.closed { rejects } else { Concern::Doubtful }, message, Some(hint), key(&["args", name])));
     }
+}
+
+/// What is wrong with the keys of a request, whatever their values: message, hint, and the key that should not be there.
+fn malformed(site: &ToolCallSite) -> Option<(String, String, Option<&str>)> {
+    const KEYS: [&str; 3] = ["server", "tool", "args"];
+    let keys = site.keys.as_ref()?;
+    let is_known = |key: &Value| key.as_name().is_some_and(|name| KEYS.contains(&name));
+    if let Some(stray) = keys.iter().find(|key| !is_known(key)) {
+        let name = stray.as_name();
+        let near = name.and_then(|name| near_name(name, KEYS));
+        let hint = match near {
+            Some(near) => format!("did you mean :{near}?"),
+            None => "its keys are :server, :tool and :args; arguments of the tool go into :args".to_owned(),
+        };
+        let shown = name.map_or_else(|| argument::shown(stray), |name| format!("\"{name}\""));
+        return Some((format!("tool/call got unknown key {shown}"), hint, name));
+    }
+    let lacking = KEYS.iter().take(2).find(|wanted| !keys.iter().any(|key| key.as_name() == Some(**wanted)))?;
+    let hint = "write (tool/call {:server \"name\" :tool \"name\" :args {...}})".to_owned();
+    Some((format!("tool/call requires :{lacking} (string), got nil"), hint, None))
 }
 
 /// A keyword in Lisp's spelling finds the schema's: `:page-size` is `page_size`.

@@ -20,6 +20,7 @@
 //! - `output`: paths into results against output schemas.
 //! - [`cost`]: how many calls there can be, and what they may change.
 //! - `near`: near names, for suggestions.
+//! - [`own`]: calls of the embedding program's own tools.
 
 #![forbid(unsafe_code)]
 
@@ -29,6 +30,7 @@ pub mod cost;
 mod flow;
 mod near;
 mod output;
+pub mod own;
 
 use flow::Wanted;
 use ptc_catalog::{Catalog, Tool};
@@ -36,6 +38,7 @@ use ptc_lisp::{Error, ErrorKind, Program, Span, ToolCallSite, sorting};
 
 pub use cost::{Cost, Effects};
 pub use near::near_name;
+pub use own::OwnTool;
 
 /// Functions that call their first argument once for each item of their last.
 const EACH: &[&str] = &[
@@ -65,7 +68,7 @@ pub struct Finding {
     pub message: String,
     /// What to do, where that is known.
     pub hint: Option<String>,
-    /// The call, or what is done with its result.
+    /// What is wrong of the call, or what is done with its result.
     pub span: Span,
 }
 
@@ -130,7 +133,7 @@ fn look(program: &Program, catalog: &Catalog, wanted: Wanted) -> Vec<Finding> {
     let sites = program.tool_calls();
     let mut findings = Vec::new();
     for site in &sites {
-        call::check(site, catalog, &mut findings);
+        call::check(program, site, catalog, &mut findings);
     }
     if !sites.is_empty() {
         flow::follow(program, catalog, &sites, wanted, &mut findings);

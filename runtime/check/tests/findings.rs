@@ -1,7 +1,9 @@
 //! Programs and what is found in them.
 
 use ptc_catalog::{Annotations, Arg, Catalog, McpStdio, Tool, Transport, Type, Types, Upstream};
-use ptc_lisp::Program;
+use ptc_check::OwnTool;
+use ptc_lisp::signature::{Mode, Signature};
+use ptc_lisp::{Bindings, Program};
 
 const fn arg(name: &'static str, required: bool) -> Arg {
     Arg { name, required, types: Types::of(&[Type::String]), label: "string", allowed: "" }
@@ -76,7 +78,20 @@ const CASES: &[(&str, &[&str])] = &[
             "certain: tool 'files.find' rejected args: 'limit' must be integer, got boolean true; (doc \"files/find\") shows its arguments",
         ],
     ),
+    ("(tool/call {:server :files :tool :raed})", &["certain: no tool 'raed' in upstream 'files'; did you mean 'read'?"]),
+    (r#"(tool/call {:sever "files" :tool "read"})"#, &["certain: tool/call got unknown key \"sever\"; did you mean :server?"]),
+    (
+        r#"(fn [p] (tool/call {:server "files" :tool "read" :path p}))"#,
+        &[
+            "certain: tool/call got unknown key \"path\"; its keys are :server, :tool and :args; arguments of the tool go into :args",
+        ],
+    ),
+    (
+        r#"(tool/call {:server "files"})"#,
+        &["certain: tool/call requires :tool (string), got nil; write (tool/call {:server \"name\" :tool \"name\" :args {...}})"],
+    ),
     // Whatever is computed is left to the run.
+    (r#"(fn [k] (tool/call {:server "files" k "read"}))"#, &[]),
     (r#"(let [s "x"] (tool/call {:server s :tool "read"}))"#, &[]),
     (r#"(let [m {}] (tool/call {:server "files" :tool "read" :args m}))"#, &[]),
     (r#"(map tool/call [{:server "x" :tool "y"}])"#, &[]),
@@ -98,10 +113,69 @@ fn cases() {
 }
 
 #[test]
+fn a_finding_points_at_what_is_wrong() {
+    for (source, expected) in [
+        (r#"(tool/call {:server "x" :tool "y"})"#, &[r#""x""#][..]),
+        (r#"(tool/call {:server "files" "tool" "y"})"#, &[r#""y""#]),
+        (r#"(tool/call {:server "files" :tool "read"})"#, &[r#"{:server "files" :tool "read"}"#]),
+        (r#"(fn [n] (tool/call {:server "files" :tool "read" :args {:page-size n}}))"#, &["{:page-size n}"]),
+        (r#"(tool/call {:server "files" :tool "find" :args {:limit "ten" :order (str 1) :version 3}})"#, &[r#""ten""#, "3"]),
+        (r#"(tool/call {:server "files" :tool "read" :arg {:path "a"}})"#, &[":arg"]),
+        (r#"(tool/call {:server "files" :tool "list" :args {:größe 1, "b" 2}})"#, &[":größe", r#""b""#]),
+    ] {
+        let program = Program::compile(source).expect("it compiles");
+        let findings = ptc_check::check(&program, &CATALOG);
+        let marked: Vec<&str> = findings.iter().map(|f| &source[f.span.start as usize..f.span.end as usize]).collect();
+        assert_eq!(marked, expected, "{source}");
+    }
+}
+
+#[test]
 fn a_finding_is_an_error_at_its_place() {
     let source = "(+ 1\n   (tool/call {:server \"x\" :tool \"y\"}))";
     let program = Program::compile(source).expect("it compiles");
     let finding = ptc_check::check(&program, &CATALOG).remove(0);
     let error = finding.into_error(source);
     assert_eq!(error.position.map(|p| p.line), Some(2));
+}
+
+/// Program, how much is insisted on, and the mismatches that are found before it runs.
+const OWN: &[(&str, Mode, &[&str])] = &[
+    ("(tool/find-user {:id 1 :since \"2026-05-03T11:14:00Z\"})", Mode::Enabled, &[]),
+    ("(tool/find_user {:id \"1\" :other 1})", Mode::Enabled, &[]),
+    (
+        "(tool/find_user {:id 1 :other 1})",
+        Mode::Strict,
+        &["other: unexpected field: no other fields than the declared ones are allowed"],
+    ),
+    (
+        "(tool/find_user {:id data/x :other data/y})",
+        Mode::Strict,
+        &["other: unexpected field: no other fields than the declared ones are allowed"],
+    ),
+    ("(fn [x] (tool/find_user {:id x :tags [x \"a\"]}))", Mode::Enabled, &[]),
+    ("(fn [x] (tool/find_user {:tags [x]}))", Mode::Enabled, &["id: expected int, got nil"]),
+    ("(tool/find_user :since 5)", Mode::Enabled, &["id: expected int, got nil", "since: expected datetime, got int 5"]),
+    ("(if data/x (tool/find_user) 1)", Mode::Enabled, &["id: expected int, got nil"]),
+    ("(tool/find_user nil)", Mode::Enabled, &["id: expected int, got nil"]),
+    ("(tool/find_user {:id \"one\"})", Mode::Enabled, &["id: expected int, got string \"one\""]),
+    ("(tool/find_user {:id \"one\"})", Mode::WarnOnly, &[]),
+    ("(tool/find_user {})", Mode::Disabled, &[]),
+    // Nothing is known of what is computed, nor of what a function gets.
+    ("(tool/find_user data/args)", Mode::Enabled, &[]),
+    ("(tool/find_user (keyword \"id\") 1)", Mode::Enabled, &[]),
+    ("(map tool/find_user [{:id 1}])", Mode::Enabled, &[]),
+];
+
+#[test]
+fn calls_of_own_tools_are_held_to_their_signatures() {
+    let signature: Signature = "(id :int, since :datetime?, tags [:string]?) -> :any".parse().expect("a signature");
+    for (source, mode, expected) in OWN {
+        let program = Program::compile_for(source, &Bindings::default(), &["find_user"]).expect("it compiles");
+        let tool = OwnTool { name: "find_user", signature: &signature, mode: *mode };
+        let findings = ptc_check::own::check(&program, &[tool]);
+        assert!(findings.iter().all(ptc_check::Finding::is_certain), "{source}");
+        let lines: Vec<&str> = findings.iter().flat_map(|f| f.message.lines().skip(1)).map(|line| &line[2..]).collect();
+        assert_eq!(&lines, expected, "{source}");
+    }
 }

@@ -189,6 +189,17 @@ fn results_are_followed() {
     }
 }
 
+/// What an output schema rules out and what nobody asked about may be meant so: before a run, only what fails in every run is said.
+#[test]
+fn before_a_run_only_what_is_certain_is_said() {
+    for (text, expected) in FINDINGS {
+        let found = ptc_check::check(&compiled(text), &CATALOG);
+        let certain = expected.iter().filter(|finding| finding.starts_with("taken: ")).count();
+        assert_eq!(found.len(), certain, "{text}: {found:?}");
+        assert!(found.iter().all(ptc_check::Finding::is_certain), "{text}");
+    }
+}
+
 #[test]
 fn calls_are_bounded() {
     for (text, expected) in COSTS {

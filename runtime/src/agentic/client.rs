@@ -7,10 +7,8 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use jiff::Timestamp;
-use jiff::fmt::rfc2822::DateTimeParser;
-use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderValue, RETRY_AFTER};
-use reqwest::{Method, Response, Url};
+use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderValue};
+use reqwest::{Method, Url};
 use serde_json::{Value, json};
 
 use super::completion::{self, Completion};
@@ -18,7 +16,7 @@ use super::model::Model;
 use super::plan::Plan;
 use crate::secrets::Secrets;
 use crate::upstream::http::client::{Asking, Endpoint, HttpClient};
-use crate::upstream::http::status::{ERROR_BODY_BYTES, Head};
+use crate::upstream::http::status::{ERROR_BODY_BYTES, Head, retry_after};
 use crate::upstream::{Reason, WorldFault, stage};
 
 /// How often a question is put at most.
@@ -136,12 +134,12 @@ impl Client {
             Asking { body: Some(body.to_string().into_bytes()), ..Asking::new(Method::POST, self.url.as_str(), headers) };
         let mut response = self.http.send(asking, deadline).await.map_err(of_world)?;
         let status = response.status();
-        let (head, pause) = (Head::of(&response), retry_after(&response));
+        let (head, pause) = (Head::of(&self.http, &response), retry_after(&response));
         let streams = response.headers().get(CONTENT_TYPE).is_some_and(|kind| kind.as_bytes().starts_with(b"text/event-stream"));
         let most = if status.is_success() { ANSWER_BYTES } else { ERROR_BODY_BYTES };
         let body = self.http.read_body(&mut response, most, deadline).await;
         if !status.is_success() {
-            let said = head.fault(&self.url, &body.unwrap_or_default()).message.into_owned();
+            let said = head.fault(&body.unwrap_or_default()).message.into_owned();
             return Err(of_status(status.as_u16(), &said, pause));
         }
         let body = body.map_err(of_world)?;
@@ -174,33 +172,5 @@ fn of_world(fault: WorldFault) -> Failed {
         // It could not be reached, or broke off.
         Reason::UpstreamUnavailable | Reason::Timeout => Failed::Again(format!("the endpoint: {said}"), None),
         _ => Failed::Ended(Fault::Planner(format!("the endpoint: {said}"))),
-    }
-}
-
-/// How long the endpoint asks to be left alone: seconds, or a date.
-fn retry_after(response: &Response) -> Option<Duration> {
-    pause(response.headers().get(RETRY_AFTER)?.to_str().ok()?, Timestamp::now())
-}
-
-fn pause(text: &str, now: Timestamp) -> Option<Duration> {
-    let text = text.trim();
-    if let Ok(seconds) = text.parse::<u32>() {
-        return Some(Duration::from_secs(seconds.into()));
-    }
-    let then = DateTimeParser::new().parse_timestamp(text).ok()?;
-    Some(Duration::try_from(then.duration_since(now)).unwrap_or_default())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn pauses_are_seconds_or_dates() {
-        let now = "2026-01-01T00:00:00Z".parse().unwrap();
-        assert_eq!(pause("7", now), Some(Duration::from_secs(7)));
-        assert_eq!(pause("Thu, 01 Jan 2026 00:01:00 GMT", now), Some(Duration::from_secs(60)));
-        assert_eq!(pause("Wed, 31 Dec 2025 00:00:00 GMT", now), Some(Duration::ZERO));
-        assert_eq!(pause("soon", now), None);
     }
 }

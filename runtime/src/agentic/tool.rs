@@ -7,12 +7,23 @@ use serde_json::{Value, json};
 
 use super::plan::Plan;
 use super::{NAME, summary};
+use crate::settings::Settings;
 
 /// The tool, as `tools/list` has it. Texts that come from upstreams go through `clean`.
 pub fn described(plan: &Plan, catalog: &Catalog, clean: &dyn Fn(&str) -> Cow<'_, str>) -> Value {
+    shown(plan.read_only, &told(plan, catalog), clean)
+}
+
+/// The same before there is a plan: with a generated summary.
+pub fn planned(read_only: bool, catalog: &Catalog, settings: &Settings) -> Value {
+    let summary = summary::of(catalog, settings.catalog_mode, settings.agentic.summary_max_bytes);
+    shown(read_only, &summary, &|text| Cow::Borrowed(text))
+}
+
+fn shown(read_only: bool, summary: &str, clean: &dyn Fn(&str) -> Cow<'_, str>) -> Value {
     json!({
         "name": NAME,
-        "description": description(&told(plan, catalog), clean),
+        "description": description(summary, clean),
         "inputSchema": {
             "type": "object",
             "properties": {
@@ -24,8 +35,8 @@ pub fn described(plan: &Plan, catalog: &Catalog, clean: &dyn Fn(&str) -> Cow<'_,
         },
         "outputSchema": output_schema(),
         "annotations": {
-            "readOnlyHint": plan.read_only,
-            "destructiveHint": !plan.read_only,
+            "readOnlyHint": read_only,
+            "destructiveHint": !read_only,
             "idempotentHint": false,
             "openWorldHint": true,
         },

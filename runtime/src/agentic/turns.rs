@@ -15,7 +15,7 @@ use super::completion::{Completion, Usage};
 use super::ledger::Ledger;
 use super::request::Task;
 use super::{Planner, prompt};
-use crate::evaluation::{self, Call, Evaluation, Past};
+use crate::evaluation::{self, Call, Evaluation, Failure, Past};
 use crate::secrets::Redactor;
 
 /// How often a thread that waits for the planner looks whether it was cancelled.
@@ -53,11 +53,17 @@ pub struct Turn {
     pub question: Question,
     /// Its program; `None` where there was none to run.
     pub program: Option<Ran>,
+    /// Why there was none, though the planner answered.
+    pub without: Option<String>,
 }
 
 /// A program that was run, or kept from it.
 #[derive(Debug)]
 pub struct Ran {
+    /// Its text.
+    pub source: String,
+    /// Why it gave no value, or none that can be an answer.
+    pub failure: Option<Failure>,
     /// When it was taken up.
     pub began: Instant,
     /// Reading, analyzing and checking it.
@@ -167,13 +173,13 @@ impl Run<'_> {
         let plan = &self.planner.plan;
         let program = match completion.program() {
             Ok(program) => program.into_owned(),
-            Err(why) => return ControlFlow::Continue(prompt::without_program(why, plan.settings.max_output_tokens)),
+            Err(why) => return self.without(prompt::without_program(why, plan.settings.max_output_tokens)),
         };
         let call = match Call::of_program(program.clone(), &plan.server) {
             Ok(call) => Call { context: self.task.context.clone(), ..call },
-            Err(why) => return ControlFlow::Continue(format!("Your program was not run: {why}.")),
+            Err(why) => return self.without(format!("Your program was not run: {why}.")),
         };
-        self.program = Some(program);
+        self.program = Some(program.clone());
         let left = match self.left() {
             Ok(left) => left,
             Err(stop) => return ControlFlow::Break(Err(stop)),
@@ -184,12 +190,22 @@ impl Run<'_> {
         self.ledger.add(evaluation.calls.as_deref().unwrap_or_default(), turn, evaluator.catalog());
         if let Some(turn) = self.turns.last_mut() {
             turn.program = Some(Ran {
+                source: program,
+                failure: evaluation.outcome.as_ref().err().cloned(),
                 began,
                 analysis: evaluation.analysis,
                 evaluation: evaluation.duration.saturating_sub(evaluation.analysis),
             });
         }
         self.judge(evaluation, turn)
+    }
+
+    /// A turn without a program to run.
+    fn without(&mut self, why: String) -> Step {
+        if let Some(turn) = self.turns.last_mut() {
+            turn.without = Some(why.clone());
+        }
+        ControlFlow::Continue(why)
     }
 
     /// What an evaluation leads to.
@@ -201,7 +217,13 @@ impl Run<'_> {
                     let text = self.planner.redactor.redact_text(text);
                     ControlFlow::Break(Ok(serde_json::from_str(&text).unwrap_or(Value::String(text))))
                 }
-                Err(why) => ControlFlow::Continue(format!("Your program returned what cannot be an answer: {why}.")),
+                Err(why) => {
+                    let failure = Failure::plain(evaluation::Reason::ValidationError, format!("return: {why}"));
+                    if let Some(ran) = self.turns.last_mut().and_then(|turn| turn.program.as_mut()) {
+                        ran.failure = Some(failure);
+                    }
+                    ControlFlow::Continue(format!("Your program returned what cannot be an answer: {why}."))
+                }
             },
             (Ok(_), value) => {
                 let mut results: VecDeque<_> = std::mem::take(&mut self.past.results).into();
@@ -271,6 +293,7 @@ impl Run<'_> {
                 said,
             },
             program: None,
+            without: None,
         });
         match (completion, stop) {
             (_, Some(stop)) => Err(stop),

@@ -1,23 +1,23 @@
 //! `eval`: one program, its value on standard output.
 
-use std::fmt::Write;
 use std::io::Read;
 use std::process::ExitCode;
 use std::sync::Arc;
 
 use ptc_lisp::limits::Cancel;
-use serde::Serialize;
 use tokio::sync::oneshot;
 
 use super::host::{Ended, Host};
-use super::{FAILED, Origin, unusable, written};
+use super::show::{Display, View};
+use super::{Origin, unusable};
+use crate::diagnostics::{Asked, Diagnostics, DiagnosticsSettings};
 use crate::evaluation::{Call, Evaluation, Evaluator, Failure, Past, Reason};
 use crate::pool::Pool;
-use crate::profile::{Profile, answer};
+use crate::profile::Profile;
 use crate::settings::Settings;
 
 /// Evaluates `program` (`-` is standard input).
-pub(super) fn run(origin: &Origin, mut settings: Settings, program: &str, json: bool) -> ExitCode {
+pub(super) fn run(origin: &Origin, mut settings: Settings, program: &str, display: Display) -> ExitCode {
     let name = origin.deployment.name;
     // A terminal or a file has room that a model has not.
     settings.response_profile = Profile::Debug;
@@ -31,24 +31,13 @@ pub(super) fn run(origin: &Origin, mut settings: Settings, program: &str, json: 
         Err(why) => return unusable(name, &why.sentences()),
     };
     let mut evaluation = match Call::of_program(source, settings) {
-        Ok(call) => {
-            let evaluator = Arc::new(host.evaluator(settings));
-            evaluate(&mut host, &evaluator, &Host::pool(1), call, Past::default())
-        }
+        Ok(call) => Desk::new(&host, settings).watched(&mut host, call, Past::default()),
         Err(message) => Evaluation::refused(Failure::plain(Reason::ArgsError, message)),
     };
+    let view = View::new(display, settings, host.redactor());
     host.shut_down();
-    let shown = if json {
-        evaluation.calls.get_or_insert_default();
-        written(&object(&evaluation))
-    } else {
-        let shown = written(&printed(&evaluation));
-        if let Err(failure) = &evaluation.outcome {
-            return failed(name, failure);
-        }
-        shown
-    };
-    if evaluation.outcome.is_err() { ExitCode::from(FAILED) } else { shown }
+    evaluation.calls.get_or_insert_default();
+    view.program(&evaluation)
 }
 
 fn read(program: &str, settings: &Settings) -> Result<String, String> {
@@ -62,74 +51,62 @@ fn read(program: &str, settings: &Settings) -> Result<String, String> {
     read.map(|_| source).map_err(|fault| format!("standard input: {fault}"))
 }
 
-/// Evaluates on a thread of `pool`. A signal stops the program; a second one stops waiting for it.
-pub(super) fn evaluate(host: &mut Host, evaluator: &Arc<Evaluator>, pool: &Pool, call: Call, past: Past) -> Evaluation {
-    let evaluator = Arc::clone(evaluator);
-    let cancel = Cancel::default();
-    let stop = cancel.clone();
-    let (send, mut receive) = oneshot::channel();
-    pool.spawn(
-        move || evaluator.evaluate(&call, &cancel, past),
-        move |result| {
-            // Nobody waits any more after a second signal.
-            let _ = send.send(result.unwrap_or_else(|panicked| Evaluation::panicked(&panicked)));
-        },
-    );
-    let done = match host.until(&mut receive) {
-        Ended::Done(done) => done.ok(),
-        Ended::Signal(_) => {
-            stop.cancel();
-            match host.until(receive) {
-                Ended::Done(done) => done.ok(),
-                Ended::Signal(_) => None,
-            }
+/// Where the programs of a command line are evaluated.
+pub(super) struct Desk {
+    evaluator: Arc<Evaluator>,
+    pool: Pool,
+    /// Where they leave traces.
+    traces: Option<Arc<Diagnostics>>,
+    evaluated: u64,
+}
+
+impl Desk {
+    pub(super) fn new(host: &Host, settings: &Settings) -> Desk {
+        // Nobody could ask for the rest.
+        let traced = DiagnosticsSettings { tool: false, counted: false, ..settings.diagnostics.clone() };
+        let traces = Diagnostics::new(&traced, !host.upstreams().catalog().upstreams.is_empty(), host.redactor()).wanted();
+        Desk { evaluator: Arc::new(host.evaluator(settings)), pool: Host::pool(1), traces, evaluated: 0 }
+    }
+
+    /// Evaluates a program and leaves a trace of it, where one is wanted.
+    pub(super) fn watched(&mut self, host: &mut Host, call: Call, past: Past) -> Evaluation {
+        self.evaluated += 1;
+        let id = self.evaluated.to_string();
+        let watch = self.traces.as_ref().map(|traces| {
+            let mut watch = traces.begin("lisp_eval", &Asked { id: &id, protocol_version: None, origin: None, meta: None });
+            watch.arguments(&call);
+            watch
+        });
+        let evaluation = self.evaluate(host, call, past);
+        if let Some(watch) = watch {
+            watch.evaluated(&evaluation, evaluation.outcome.as_ref().map_or("", |value| &value.text));
         }
-    };
-    done.unwrap_or_else(|| Evaluation::refused(Failure::plain(Reason::Cancelled, "the evaluation was stopped")))
-}
-
-/// What a program printed, and its value, as in a REPL.
-pub(super) fn printed(evaluation: &Evaluation) -> String {
-    let mut text = String::new();
-    for line in &evaluation.prints {
-        // Writing to a string cannot fail.
-        let _ = writeln!(text, "{line}");
+        evaluation
     }
-    if let Ok(value) = &evaluation.outcome {
-        let _ = writeln!(text, "{}", answer::shown(value));
-    }
-    text
-}
 
-/// The documented data of the `debug` profile, with the time it took and an error as people read it.
-pub(super) fn object(evaluation: &Evaluation) -> String {
-    #[derive(Serialize)]
-    struct Object<'a> {
-        #[serde(flatten)]
-        payload: answer::Payload<'a>,
-        #[serde(skip_serializing_if = "Option::is_none")]
-        error: Option<String>,
-        duration_ms: f64,
+    /// Evaluates on a thread of the pool. A signal stops the program; a second one stops waiting for it.
+    pub(super) fn evaluate(&self, host: &mut Host, call: Call, past: Past) -> Evaluation {
+        let evaluator = Arc::clone(&self.evaluator);
+        let cancel = Cancel::default();
+        let stop = cancel.clone();
+        let (send, mut receive) = oneshot::channel();
+        self.pool.spawn(
+            move || evaluator.evaluate(&call, &cancel, past),
+            move |result| {
+                // Nobody waits any more after a second signal.
+                let _ = send.send(result.unwrap_or_else(|panicked| Evaluation::panicked(&panicked)));
+            },
+        );
+        let done = match host.until(&mut receive) {
+            Ended::Done(done) => done.ok(),
+            Ended::Signal(_) => {
+                stop.cancel();
+                match host.until(receive) {
+                    Ended::Done(done) => done.ok(),
+                    Ended::Signal(_) => None,
+                }
+            }
+        };
+        done.unwrap_or_else(|| Evaluation::refused(Failure::plain(Reason::Cancelled, "the evaluation was stopped")))
     }
-    let error = evaluation.outcome.as_ref().err().map(sentence);
-    let duration_ms = evaluation.duration.as_micros() as f64 / 1000.0;
-    let object = Object { payload: answer::payload(evaluation, Profile::Debug), error, duration_ms };
-    let mut text = serde_json::to_string(&object).unwrap_or_default();
-    text.push('\n');
-    text
-}
-
-/// A failure as people read it.
-pub(super) fn sentence(failure: &Failure) -> String {
-    let mut text = format!("{}: {}", failure.reason.name(), failure.message);
-    if !failure.feedback.is_empty() {
-        text.push('\n');
-        text.push_str(&failure.feedback);
-    }
-    text
-}
-
-fn failed(name: &str, failure: &Failure) -> ExitCode {
-    unusable(name, &[sentence(failure)]);
-    ExitCode::from(FAILED)
 }

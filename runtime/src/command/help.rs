@@ -4,8 +4,9 @@ use std::fmt::Write as _;
 
 use ptc_catalog::Deployment;
 
-use crate::settings::flag::{Default, Flag, Group};
-use crate::settings::flags;
+use super::show::Display;
+use crate::settings::flag::{Default, Flag, Group, Purpose};
+use crate::settings::{REPL_NAMES, REPL_VARIABLES, flags};
 
 /// A command of a pinned binary.
 pub struct Usage {
@@ -20,10 +21,77 @@ pub struct Usage {
 /// Every command of a pinned binary; the first is the one that a command line without a word means.
 pub static COMMANDS: &[Usage] = &[
     Usage { name: "start", takes: "", what: "serve MCP on standard input and output" },
-    Usage { name: "eval", takes: "[--json] PROGRAM|-", what: "evaluate one program" },
-    Usage { name: "repl", takes: "[--json] [-e PROGRAM]...", what: "evaluate programs one after the other" },
+    Usage { name: "eval", takes: "[--display HOW] PROGRAM|-", what: "evaluate one program" },
+    Usage {
+        name: "repl",
+        takes: "[--display HOW] [-l FILE]... [-e PROGRAM|FILE.clj|-]...",
+        what: "evaluate programs one after the other",
+    },
     Usage { name: "version", takes: "[--json]", what: "what it was built from" },
 ];
+
+/// An option of `eval` or `repl` that is no setting.
+pub struct Evaluating {
+    /// Its name behind two dashes.
+    pub long: Option<&'static str>,
+    /// Its letter.
+    pub short: Option<char>,
+    /// The placeholder of its value; a switch has none. Where there are [`words`](Evaluating::words), they stand in for it.
+    pub value: Option<&'static str>,
+    /// The words that it takes; any text where there are none.
+    pub words: &'static [&'static str],
+    /// Whether `repl` alone takes it, any number of times.
+    pub of_repl: bool,
+    /// One line on it.
+    pub help: &'static str,
+}
+
+/// Every one of them.
+pub static EVALUATING: [Evaluating; 4] = [
+    Evaluating {
+        long: Some("display"),
+        short: None,
+        value: Some("HOW"),
+        words: &Display::WORDS,
+        of_repl: false,
+        help: "How results are shown: as text, cut where it is long; as clients get them; the whole value as JSON [default: text]",
+    },
+    Evaluating {
+        long: Some("json"),
+        short: None,
+        value: None,
+        words: &[],
+        of_repl: false,
+        help: "Short for --display envelope: one object a line",
+    },
+    Evaluating {
+        long: None,
+        short: Some('l'),
+        value: Some("FILE"),
+        words: &[],
+        of_repl: true,
+        help: "Evaluate a file first and show no value of it; repeatable",
+    },
+    Evaluating {
+        long: Some("eval"),
+        short: Some('e'),
+        value: Some("PROGRAM"),
+        words: &[],
+        of_repl: true,
+        help: "Evaluate it; repeatable. FILE.clj and - (standard input) stand for programs too",
+    },
+];
+
+impl Evaluating {
+    /// As help writes it: `-e, --eval PROGRAM`.
+    fn usage(&self) -> String {
+        let names = [self.short.map(|letter| format!("-{letter}")), self.long.map(|name| format!("--{name}"))];
+        let names: Vec<String> = names.into_iter().flatten().collect();
+        let value =
+            self.value.map(|value| if self.words.is_empty() { value.to_owned() } else { format!("<{}>", self.words.join("|")) });
+        [names.join(", ")].into_iter().chain(value).collect::<Vec<_>>().join(" ")
+    }
+}
 
 /// The help text of a pinned binary.
 pub(super) fn pinned(deployment: &'static Deployment) -> String {
@@ -37,9 +105,9 @@ pub(super) fn pinned(deployment: &'static Deployment) -> String {
     for (at, Usage { name, takes, what }) in COMMANDS.iter().enumerate() {
         let word = if at == 0 { format!("[{name}]") } else { (*name).to_owned() };
         let usage = format!("{} {word} {takes}{}[flags]", deployment.name, if takes.is_empty() { "" } else { " " });
-        // Writing to a string cannot fail.
-        let _ = writeln!(text, "  {usage:<48} {what}");
+        row(&mut text, &usage, what);
     }
+    common(&mut text, &EVALUATING);
     settings(&mut text, with_upstreams, |flag| !flag.is_of_config());
     text
 }
@@ -47,27 +115,44 @@ pub(super) fn pinned(deployment: &'static Deployment) -> String {
 /// The help text of `ptc-compile repl`.
 pub(super) fn repl(program: &str) -> String {
     let mut text = format!(
-        "Evaluates programs one after the other: those of -e, else one on standard input, else those of a terminal.\n\n\
-         Usage:\n  {program} [CONFIG] [--json] [-e PROGRAM]... [flags]\n\n\
-         --max-tool-calls and --max-catalog-ops are short for the flags of a program's calls and discovery forms.\n\
-         PTC_RUNNER_UPSTREAMS goes before PTC_RUNNER_MCP_UPSTREAMS.\n",
+        "Evaluates programs one after the other: those of -e and of files, else one on standard input, else\n\
+         those of a terminal.\n\nUsage:\n  {program} [CONFIG] [-l FILE]... [-e PROGRAM|FILE.clj|-]... [flags]\n",
     );
-    settings(&mut text, true, |_| true);
+    common(&mut text, &EVALUATING);
+    for (short, name) in REPL_NAMES {
+        row(&mut text, &format!("--{short}"), &format!("Short for --{name}"));
+    }
+    for (name, other) in REPL_VARIABLES {
+        row(&mut text, name, &format!("Goes before {other}"));
+    }
+    settings(&mut text, true, |flag| flag.matters_to(Purpose::Repl));
     text
 }
 
 /// The help text of `ptc-compile run`.
 pub(super) fn run(program: &str) -> String {
     let mut text = format!(
-        "Serves a config as its pinned binary would, without building one: MCP on standard input and output.\n\n\
+        "Serves a config as its pinned binary would, without building one: MCP on standard input and\noutput.\n\n\
          Usage:\n  {program} [CONFIG] [flags]\n\n\
-         CONFIG is usually upstreams.json. The lock file beside it is used where it covers an upstream; nothing is written.\n",
+         CONFIG is usually upstreams.json. The lock file beside it is used where it covers an upstream;\nnothing is written.\n",
     );
-    settings(&mut text, true, |_| true);
+    common(&mut text, &[]);
+    settings(&mut text, true, |flag| flag.matters_to(Purpose::Serve));
     text
 }
 
+/// What is not a setting.
+fn common(text: &mut String, own: &[Evaluating]) {
+    text.push_str("\nOptions:\n");
+    for option in own {
+        row(text, &option.usage(), option.help);
+    }
+    row(text, "-h, --help", "Show this");
+    row(text, "-V, --version", "Show the version");
+}
+
 fn settings(text: &mut String, with_upstreams: bool, shown: impl Fn(&Flag) -> bool) {
+    let shown = |flag: &Flag| flag.is_built() && shown(flag);
     for (group, heading) in Group::ALL {
         if !flags().any(|flag| flag.group == group && shown(flag)) {
             continue;
@@ -76,18 +161,32 @@ fn settings(text: &mut String, with_upstreams: bool, shown: impl Fn(&Flag) -> bo
         let _ = write!(text, "\n{heading}:\n");
         for flag in flags().filter(|flag| flag.group == group && shown(flag)) {
             let left = format!("--{} {}", flag.name, flag.placeholder());
-            let _ = write!(
-                text,
-                "  {:<50} {} [{}]\n  {:<50} {}\n",
-                left.trim_end(),
-                flag.help,
-                default(flag, with_upstreams),
-                "",
-                flag.env
-            );
+            row(text, left.trim_end(), &format!("{} [{}] [env: {}]", flag.help, default(flag, with_upstreams), flag.env));
         }
     }
     text.push_str("\nA flag goes before its environment variable, and that before the default.\n");
+}
+
+/// Columns of a line.
+const WIDTH: usize = 100;
+/// Columns before what is said of something.
+const INDENT: usize = 10;
+
+/// Something, and below it what it is.
+fn row(text: &mut String, left: &str, what: &str) {
+    let _ = write!(text, "  {left}");
+    let mut column = WIDTH;
+    for word in what.split(' ') {
+        let length = word.chars().count();
+        if column + 1 + length > WIDTH {
+            let _ = write!(text, "\n{:INDENT$}{word}", "");
+            column = INDENT + length;
+        } else {
+            let _ = write!(text, " {word}");
+            column += 1 + length;
+        }
+    }
+    text.push('\n');
 }
 
 fn default(flag: &Flag, with_upstreams: bool) -> String {

@@ -13,10 +13,14 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 use super::Origin;
 #[cfg(feature = "agentic")]
 use crate::agentic::{Plan, Planner, client::Client};
+#[cfg(feature = "otlp")]
+use crate::diagnostics::otlp::Exporter;
 use crate::evaluation::Evaluator;
 use crate::log::{self, Level};
 use crate::pool::Pool;
-use crate::secrets::{MIN_SECRET_CHARS, MissingSecret, Redactor, Secrets};
+use crate::secrets::{MissingSecret, Redactor, Secrets};
+#[cfg(feature = "otlp")]
+use crate::settings::OtlpSettings;
 use crate::settings::{Connect, Settings, StoreUrl};
 use crate::upstream::{UpstreamSettings, Upstreams};
 
@@ -77,11 +81,11 @@ impl Host {
         for secret in settings.session_store.iter().flat_map(StoreUrl::secrets) {
             redactor = redactor.with(&secret);
         }
-        log::set_redactor(redactor.clone());
-        for variable in secrets.unredacted() {
-            let why = format!("it is named like a secret and has fewer than {MIN_SECRET_CHARS} characters");
-            log::line(Level::Warn, "variable is not redacted", &[("variable", variable), ("reason", &why)]);
+        #[cfg(feature = "otlp")]
+        for secret in settings.diagnostics.otlp.iter().flat_map(OtlpSettings::secrets) {
+            redactor = redactor.with(secret);
         }
+        log::set_redactor(redactor.clone());
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(NoHost::System)?;
         // Before anything is served: until then a signal ends the process without its children.
         let (interrupt, terminate) = {
@@ -138,6 +142,15 @@ impl Host {
     pub(super) fn planner(&self, plan: Plan, settings: &Settings) -> Result<Arc<Planner>, String> {
         let client = Client::new(&plan, self.upstreams.secrets(), self.upstreams.extra_roots())?;
         Ok(Planner::new(plan, client, self.evaluator(settings), self.redactor(), self.runtime.handle().clone()))
+    }
+
+    /// The way to the collector of the settings, where they name one.
+    #[cfg(feature = "otlp")]
+    pub(super) fn exporter(&self, settings: &Settings, deployment: &str) -> Result<Option<Arc<Exporter>>, String> {
+        let Some(otlp) = &settings.diagnostics.otlp else { return Ok(None) };
+        let exporter = Exporter::start(otlp, self.upstreams.secrets(), self.upstreams.extra_roots(), &self.redactor, deployment)?;
+        log::line(Level::Info, "spans are exported", &[("url", &otlp.url)]);
+        Ok(Some(exporter))
     }
 
     /// The upstreams.

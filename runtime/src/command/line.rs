@@ -3,11 +3,14 @@
 //! `lexopt` splits arguments into flags and values; what flags there are comes from the table of settings. (A generated parser
 //! would bring a tenth of the binary's size and a second place where flags are declared.)
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
+use std::path::{Path, PathBuf};
 
 use lexopt::Arg;
 
-use crate::settings::{Fault, Reading, Settings};
+use super::help::COMMANDS;
+use super::show::Display;
+use crate::settings::{Fault, Purpose, Reading, Settings};
 
 /// Whose command line it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -24,7 +27,6 @@ pub(super) enum Grammar {
 #[derive(Debug)]
 pub(super) struct Line {
     pub(super) command: Command,
-    pub(super) json: bool,
     pub(super) settings: Settings,
     pub(super) warnings: Vec<String>,
 }
@@ -35,11 +37,30 @@ pub(super) enum Command {
     /// Serve MCP on standard input and output.
     Start,
     /// Evaluate a program; `-` reads it from standard input.
-    Eval(String),
-    /// Evaluate these programs one after the other; with none, those of standard input or a terminal.
-    Repl(Vec<String>),
-    Version,
+    Eval(String, Display),
+    /// Evaluate programs one after the other.
+    Repl(Script, Display),
+    /// Say what it is: with `true` as JSON.
+    Version(bool),
     Help,
+}
+
+/// The programs of `repl`.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct Script {
+    /// Files that are evaluated first, whose values are not shown.
+    pub(super) loads: Vec<PathBuf>,
+    /// The programs; with none, that of standard input or those of a terminal.
+    pub(super) programs: Vec<Source>,
+}
+
+/// Where a program comes from.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Source {
+    Text(String),
+    File(PathBuf),
+    /// Standard input, up to its end.
+    Input,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -51,9 +72,18 @@ enum Word {
     Help,
 }
 
-/// Documented names of the REPL for settings of the server.
-pub const REPL_NAMES: [(&str, &str); 2] =
-    [("max-tool-calls", "max-upstream-calls-per-program"), ("max-catalog-ops", "max-catalog-ops-per-program")];
+impl Word {
+    fn of(text: &str) -> Option<Word> {
+        Some(match text {
+            "start" => Word::Start,
+            "eval" => Word::Eval,
+            "repl" => Word::Repl,
+            "version" => Word::Version,
+            "help" => Word::Help,
+            _ => return None,
+        })
+    }
+}
 
 /// Reads a command line without its program name.
 pub(super) fn read(
@@ -66,67 +96,111 @@ pub(super) fn read(
     let mut parser = lexopt::Parser::from_args(args);
     let mut reading = Reading::new(with_upstreams, unpinned);
     let mut word = (grammar == Grammar::Repl).then_some(Word::Repl);
-    let mut programs = Vec::new();
+    if word.is_some() {
+        reading.of_repl();
+    }
+    let mut script = Script::default();
     let mut json = false;
+    let mut display = None;
     let mut program: Option<OsString> = None;
+    let mut unknown = false;
     loop {
+        let after_unknown = std::mem::take(&mut unknown);
         match parser.next() {
             Ok(None) => break,
             Ok(Some(Arg::Long("help") | Arg::Short('h'))) => word = Some(Word::Help),
-            Ok(Some(Arg::Long("version") | Arg::Short('V'))) if word != Some(Word::Help) && !unpinned => {
-                word = Some(Word::Version);
-            }
+            Ok(Some(Arg::Long("version") | Arg::Short('V'))) if word != Some(Word::Help) => word = Some(Word::Version),
             Ok(Some(Arg::Long("json"))) => json = true,
-            Ok(Some(Arg::Long(name))) => {
-                let of_repl = REPL_NAMES.iter().find(|(of_repl, _)| word == Some(Word::Repl) && *of_repl == name);
-                let name = of_repl.map_or(name, |(_, name)| name).to_owned();
-                let inline = parser.optional_value();
-                reading.flag(&name, inline, || parser.value().ok());
+            Ok(Some(Arg::Long("display"))) => {
+                match parser.value().as_deref().unwrap_or_default().to_str().and_then(Display::of) {
+                    Some(given) => display = Some(given),
+                    None => reading.refused(format!("--display: expected one of {}", Display::WORDS.join(", "))),
+                }
             }
-            Ok(Some(Arg::Short('e'))) if word == Some(Word::Repl) => match parser.value().map(OsString::into_string) {
-                Ok(Ok(program)) => programs.push(program),
-                _ => reading.refused("-e: expected a program".into()),
+            Ok(Some(Arg::Long("eval") | Arg::Short('e'))) if word == Some(Word::Repl) => {
+                match parser.value().map(OsString::into_string) {
+                    Ok(Ok(program)) => script.programs.push(Source::Text(program)),
+                    _ => reading.refused("-e: expected a program".into()),
+                }
+            }
+            Ok(Some(Arg::Short('l'))) if word == Some(Word::Repl) => match parser.value() {
+                Ok(file) => script.loads.push(file.into()),
+                Err(_) => reading.refused("-l: expected a file".into()),
             },
+            Ok(Some(Arg::Long(name))) => {
+                let name = name.to_owned();
+                let inline = parser.optional_value();
+                let alone = inline.is_none();
+                unknown = !reading.flag(&name, inline, || parser.value().ok()) && alone;
+            }
             Ok(Some(Arg::Short(letter))) => reading.unknown(&format!("-{letter}")),
+            // Perhaps the value of a flag that does not exist: one fault is enough.
+            Ok(Some(Arg::Value(value))) if after_unknown && value.to_str().and_then(Word::of).is_none() => {}
+            Ok(Some(Arg::Value(value))) if word == Some(Word::Repl) && value == "-" => script.programs.push(Source::Input),
+            Ok(Some(Arg::Value(value))) if word == Some(Word::Repl) && is_program(&value) => {
+                script.programs.push(Source::File(value.into()));
+            }
             Ok(Some(Arg::Value(value))) if unpinned => reading.config(&value),
-            Ok(Some(Arg::Value(value))) => match (word, value.to_str()) {
-                (None, Some("start")) => word = Some(Word::Start),
-                (None, Some("eval")) => word = Some(Word::Eval),
-                (None, Some("repl")) => word = Some(Word::Repl),
-                (None, Some("version")) => word = Some(Word::Version),
-                (None, Some("help")) => word = Some(Word::Help),
-                (Some(Word::Eval), _) if program.is_none() => program = Some(value),
-                _ => reading.unexpected(&value),
-            },
+            Ok(Some(Arg::Value(value))) if word.is_none() => {
+                word = value.to_str().and_then(Word::of);
+                if word == Some(Word::Repl) {
+                    reading.of_repl();
+                }
+                if word.is_none() {
+                    let commands = COMMANDS.iter().map(|usage| usage.name).chain(["help"]);
+                    let near = value.to_str().and_then(|text| ptc_check::near_name(text, commands));
+                    reading.misspelt(&value, near);
+                    // What follows is read as if it had been written so.
+                    word = near.and_then(Word::of);
+                }
+            }
+            Ok(Some(Arg::Value(value))) if word == Some(Word::Eval) && program.is_none() => program = Some(value),
+            Ok(Some(Arg::Value(value))) => reading.unexpected(&value),
             // A value for a flag that takes none, such as `--json=1`: lexopt's sentence says it.
             Err(fault) => reading.refused(fault.to_string()),
         }
     }
-    let command = match word.unwrap_or(Word::Start) {
-        Word::Start => Command::Start,
-        Word::Version => Command::Version,
-        Word::Help => Command::Help,
-        Word::Repl => Command::Repl(programs),
-        Word::Eval => Command::Eval(match program.map(OsString::into_string) {
-            Some(Ok(program)) => program,
-            Some(Err(_)) => {
-                reading.refused("eval: the program is not UTF-8".into());
-                String::new()
-            }
-            None => {
-                reading.refused("eval: expected a program, or - for standard input".into());
-                String::new()
-            }
-        }),
-    };
-    if json && !matches!(command, Command::Eval(_) | Command::Repl(_) | Command::Version) {
+    let word = word.unwrap_or(Word::Start);
+    if json && display.is_some_and(|display| display != Display::Envelope) {
+        reading.refused("--json is short for --display envelope: give one of them".into());
+    }
+    if json && matches!(word, Word::Start | Word::Help) {
         reading.refused("--json goes with eval, repl and version only".into());
     }
-    if matches!(command, Command::Start | Command::Eval(_) | Command::Repl(_)) {
+    if display.is_some() && !matches!(word, Word::Eval | Word::Repl) {
+        reading.refused("--display goes with eval and repl only".into());
+    }
+    let display = if json { Display::Envelope } else { display.unwrap_or(Display::Text) };
+    let (command, purpose) = match word {
+        Word::Start => (Command::Start, Purpose::Serve),
+        Word::Version => (Command::Version(json), Purpose::Serve),
+        Word::Help => (Command::Help, Purpose::Serve),
+        Word::Repl => (Command::Repl(script, display), Purpose::Repl),
+        Word::Eval => {
+            let program = match program.map(OsString::into_string) {
+                Some(Ok(program)) => program,
+                Some(Err(_)) => {
+                    reading.refused("eval: the program is not UTF-8".into());
+                    String::new()
+                }
+                None => {
+                    reading.refused("eval: expected a program, or - for standard input".into());
+                    String::new()
+                }
+            };
+            (Command::Eval(program, display), Purpose::Eval)
+        }
+    };
+    if !matches!(word, Word::Version | Word::Help) {
         reading.environment(var);
     }
-    let (settings, warnings) = reading.finish()?;
-    Ok(Line { command, json, settings, warnings })
+    let (settings, warnings) = reading.finish(purpose)?;
+    Ok(Line { command, settings, warnings })
+}
+
+/// Whether an argument names a program and not a config.
+fn is_program(argument: &OsStr) -> bool {
+    Path::new(argument).extension().is_some_and(|extension| extension == "clj")
 }
 
 #[cfg(test)]
@@ -134,11 +208,18 @@ mod tests {
     use std::path::PathBuf;
 
     use super::*;
-    use crate::settings::SnapshotMode;
+    use crate::settings::{SnapshotMode, flags};
+
+    fn said(faults: &[Fault]) -> String {
+        faults.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n")
+    }
 
     fn parse(args: &[&str]) -> Result<Line, String> {
-        read(args.iter().map(OsString::from), |_| None, false, Grammar::Pinned)
-            .map_err(|faults| faults.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"))
+        read(args.iter().map(OsString::from), |_| None, false, Grammar::Pinned).map_err(|faults| said(&faults))
+    }
+
+    fn texts(programs: &[&str]) -> Script {
+        Script { loads: Vec::new(), programs: programs.iter().map(|&text| Source::Text(text.into())).collect() }
     }
 
     #[test]
@@ -147,13 +228,21 @@ mod tests {
             (&[][..], Command::Start),
             (&["start", "--max-frame-bytes", "2048"], Command::Start),
             (&["--max-frame-bytes=2048"], Command::Start),
-            (&["eval", "(+ 1 2)"], Command::Eval("(+ 1 2)".into())),
-            (&["eval", "--json", "-"], Command::Eval("-".into())),
-            (&["eval", "--", "-5"], Command::Eval("-5".into())),
-            (&["--aggregator-read-only", "eval", "1"], Command::Eval("1".into())),
-            (&["repl"], Command::Repl(vec![])),
-            (&["repl", "-e", "1", "--max-tool-calls=3", "-e", "-2"], Command::Repl(vec!["1".into(), "-2".into()])),
-            (&["version", "--json"], Command::Version),
+            (&["eval", "(+ 1 2)"], Command::Eval("(+ 1 2)".into(), Display::Text)),
+            (&["eval", "--json", "-"], Command::Eval("-".into(), Display::Envelope)),
+            (&["eval", "--display=json", "--", "-5"], Command::Eval("-5".into(), Display::Json)),
+            (&["--aggregator-read-only", "eval", "1"], Command::Eval("1".into(), Display::Text)),
+            (&["repl"], Command::Repl(Script::default(), Display::Text)),
+            (&["repl", "-e", "1", "--max-tool-calls=3", "--eval", "-2"], Command::Repl(texts(&["1", "-2"]), Display::Text)),
+            (
+                &["repl", "-l", "a.clj", "b.clj", "-"],
+                Command::Repl(
+                    Script { loads: vec!["a.clj".into()], programs: vec![Source::File("b.clj".into()), Source::Input] },
+                    Display::Text,
+                ),
+            ),
+            (&["version", "--json"], Command::Version(true)),
+            (&["-V"], Command::Version(false)),
             (&["--help"], Command::Help),
         ] {
             assert_eq!(parse(args).map(|line| line.command), Ok(command), "{args:?}");
@@ -166,7 +255,7 @@ mod tests {
         let read = |args: &[&str]| {
             let line = read(args.iter().map(OsString::from), |_| None, true, Grammar::Run);
             line.map(|line| (line.command, line.settings.upstreams_config, line.settings.catalog_snapshot_mode))
-                .map_err(|faults| faults.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"))
+                .map_err(|faults| said(&faults))
         };
         let found = Some(PathBuf::from(&config));
         assert_eq!(read(&[]), Ok((Command::Start, None, None)));
@@ -178,9 +267,89 @@ mod tests {
     }
 
     #[test]
+    fn run_and_repl_answer_as_ptc_compile_does() {
+        for grammar in [Grammar::Run, Grammar::Repl] {
+            for (flag, command) in
+                [("--version", Command::Version(false)), ("-V", Command::Version(false)), ("-h", Command::Help)]
+            {
+                let line = read([OsString::from(flag)].into_iter(), |_| None, true, grammar);
+                assert_eq!(line.map(|line| line.command).map_err(|faults| said(&faults)), Ok(command), "{grammar:?} {flag}");
+            }
+            // One fault, and not a second one of what may be its value.
+            let args = ["--max-tool-cals", "3"].map(OsString::from);
+            let faults = said(&read(args.into_iter(), |_| None, true, grammar).expect_err("no such flag"));
+            let near = if grammar == Grammar::Repl { "did you mean --max-tool-calls?" } else { "--help lists all flags" };
+            assert_eq!(faults, format!("unknown flag --max-tool-cals; {near}"));
+        }
+    }
+
+    /// Flags that a command has no use for are told of; variables may be meant for a server beside it.
+    #[test]
+    fn what_has_no_effect_is_said() {
+        let warnings = |args: &[&str]| {
+            let var = |name: &str| (name == "PTC_RUNNER_MCP_HTTP").then(|| "true".into());
+            let line = read(args.iter().map(OsString::from), var, true, Grammar::Pinned);
+            line.map(|line| line.warnings).map_err(|faults| said(&faults))
+        };
+        let folder = std::env::temp_dir();
+        let folder = folder.to_str().expect("a plain path");
+        for (args, idle) in [
+            (&["eval", "1", "--sessions"][..], &["--sessions has no effect on eval"][..]),
+            (&["eval", "1", "--catalog-mode", "lazy"], &["--catalog-mode has no effect on eval"]),
+            (&["repl", "--catalog-mode", "lazy", "--trace-dir", folder], &[]),
+            (&["repl", "--debug-tool", "--http"], &["--http has no effect on repl", "--debug-tool has no effect on repl"]),
+            (&["repl", "--max-tool-calls", "3", "--max-frame-bytes=2048"], &["--max-frame-bytes has no effect on repl"]),
+        ] {
+            assert_eq!(warnings(args), Ok(idle.iter().map(|&text| text.to_owned()).collect()), "{args:?}");
+        }
+        #[cfg(feature = "agentic")]
+        assert_eq!(warnings(&["repl", "--agentic"]), Ok(vec!["--agentic has no effect on repl".into()]));
+        for flag in flags().filter(|flag| !flag.is_of_config()) {
+            assert!(flag.matters_to(Purpose::Serve) || flag.name == "no-history", "{} is for nobody", flag.name);
+        }
+    }
+
+    #[test]
+    fn faults_have_the_names_that_were_written() {
+        let read = |args: &[&str], set: (&'static str, &'static str), grammar| {
+            let var = |name: &str| (name == set.0).then(|| OsString::from(set.1));
+            said(&read(args.iter().map(OsString::from), var, true, grammar).expect_err("a fault"))
+        };
+        let none = ("", "");
+        for (found, expected) in [
+            (read(&["--max-tool-calls", "x"], none, Grammar::Repl), "--max-tool-calls: expected an integer from"),
+            (read(&["--max-catalog-ops"], none, Grammar::Repl), "--max-catalog-ops: expected an integer from"),
+            (read(&[], ("PTC_RUNNER_UPSTREAMS", "/nope"), Grammar::Repl), "PTC_RUNNER_UPSTREAMS: expected an existing file"),
+            (read(&[], ("PTC_RUNNER_MCP_UPSTREAMS", "/nope"), Grammar::Repl), "PTC_RUNNER_MCP_UPSTREAMS: expected an"),
+        ] {
+            assert!(found.starts_with(expected), "{found}");
+        }
+    }
+
+    #[test]
+    fn a_config_is_named_by_the_flag_before_the_variables() {
+        let [one, two, three] =
+            ["Cargo.toml", "src/lib.rs", "README.md"].map(|name| format!("{}/{name}", env!("CARGO_MANIFEST_DIR")));
+        let read = |args: &[&str], set: &[(&str, &str)]| {
+            let var = |name: &str| set.iter().find(|(own, _)| *own == name).map(|(_, value)| OsString::from(value));
+            let line = read(args.iter().map(OsString::from), var, true, Grammar::Repl).map_err(|faults| said(&faults));
+            line.map(|line| line.settings.upstreams_config)
+        };
+        let variables = [("PTC_RUNNER_UPSTREAMS", two.as_str()), ("PTC_RUNNER_MCP_UPSTREAMS", three.as_str())];
+        assert_eq!(read(&["--upstreams-config", &one], &variables), Ok(Some(PathBuf::from(&one))));
+        assert_eq!(read(&[], &variables), Ok(Some(PathBuf::from(&two))));
+        assert_eq!(read(&[], &variables[1..]), Ok(Some(PathBuf::from(&three))));
+    }
+
+    #[test]
     fn faults() {
         for (args, fault) in [
-            (&["evil"][..], "unexpected argument 'evil'; --help shows the usage"),
+            (&["evil"][..], "unexpected argument 'evil'; did you mean eval?\neval: expected a program, or - for standard input"),
+            (&["evl", "1"], "unexpected argument 'evl'; did you mean eval?"),
+            (&["serve"], "unexpected argument 'serve'; --help shows the usage"),
+            (&["--display", "loud", "eval", "1"], "--display: expected one of text, envelope, json"),
+            (&["eval", "1", "--json", "--display=json"], "--json is short for --display envelope: give one of them"),
+            (&["start", "--display=json"], "--display goes with eval and repl only"),
             (&["eval"], "eval: expected a program, or - for standard input"),
             (&["eval", "1", "2"], "unexpected argument '2'; --help shows the usage"),
             (&["--json"], "--json goes with eval, repl and version only"),

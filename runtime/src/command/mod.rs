@@ -5,6 +5,7 @@
 //! - `start`: serve MCP.
 //! - `eval`: one program.
 //! - `repl`: programs one after another.
+//! - `show`, `paint`: what came of programs, and in which colours.
 //! - `viewer`: traces in a browser.
 //! - `version`: what the binary was built from.
 
@@ -12,14 +13,17 @@ mod eval;
 mod help;
 mod host;
 mod line;
+#[cfg(feature = "line-editing")]
+mod paint;
 mod repl;
+mod show;
 mod start;
 pub(crate) mod version;
 #[cfg(feature = "viewer")]
 mod viewer;
 
 use std::ffi::OsString;
-use std::fmt::{Display, Write as _};
+use std::fmt::{self, Write as _};
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -27,13 +31,12 @@ use std::sync::Arc;
 
 use ptc_catalog::Deployment;
 
-pub use help::{COMMANDS, Usage};
-pub use line::REPL_NAMES;
-
 use crate::log;
-use crate::settings::SnapshotMode;
+use crate::settings::{Settings, SnapshotMode};
 use crate::upstream::Load;
+pub use help::{COMMANDS, EVALUATING, Evaluating, Usage};
 use line::{Command, Grammar, Line};
+use show::Display;
 
 /// The program ended with an error.
 const FAILED: u8 = 1;
@@ -59,35 +62,47 @@ pub fn main(deployment: &'static Deployment) -> ExitCode {
         Err(faults) => return unusable(deployment.name, &faults),
     };
     let origin = Origin { deployment, config_dir: None, load: None };
-    let Line { command, json, settings, warnings } = line;
+    let Line { command, settings, warnings } = line;
     log::set_level(settings.log_level);
     warn(&warnings);
     match command {
         Command::Help => written(&help::pinned(deployment)),
-        Command::Version => written(&version::render(deployment, json)),
+        Command::Version(json) => written(&version::render(deployment, json)),
         Command::Start => start::run(&origin, settings),
-        Command::Eval(program) => eval::run(&origin, settings, &program, json),
-        Command::Repl(programs) => repl::run(&origin, settings, &programs, json),
+        Command::Eval(program, display) => eval::run(&origin, settings, &program, display),
+        Command::Repl(script, display) => repl::run(&origin, settings, &script, display),
     }
 }
 
-/// Serves a config without a binary of its own: `ptc-compile run`, whose words on the command line are `program`. `open` makes the
-/// deployment of the config that flag, argument or environment name, if any; where it cannot, it has said why.
-pub fn run(
-    program: &str,
-    args: &[OsString],
-    open: impl FnOnce(Option<&Path>, SnapshotMode) -> Result<Origin, ExitCode>,
-) -> ExitCode {
-    unpinned(Grammar::Run, program, args, open)
+/// A command of `ptc-compile` whose flags are the runtime's.
+#[derive(Debug, Clone, Copy)]
+pub struct Front<'a> {
+    /// Its words on the command line.
+    pub program: &'a str,
+    /// The line that says which version it is, or with `true` an object of JSON.
+    pub version: fn(bool) -> String,
+    /// What follows its words.
+    pub args: &'a [OsString],
+}
+
+/// How findings in a config are to be told.
+#[derive(Debug, Clone, Copy)]
+pub struct Telling {
+    /// Whether there are colours; `None` goes by the terminal and by `NO_COLOR`.
+    pub color: Option<bool>,
+    /// Whether they are data: JSON on standard output.
+    pub json: bool,
+}
+
+/// Serves a config without a binary of its own: `ptc-compile run`. `open` makes the deployment of the config that flag, argument or
+/// environment name, if any; where it cannot, it has said why.
+pub fn run(front: Front<'_>, open: impl FnOnce(Option<&Path>, SnapshotMode, Telling) -> Result<Origin, ExitCode>) -> ExitCode {
+    unpinned(Grammar::Run, front, open)
 }
 
 /// The same for `ptc-compile repl`, whose catalog is live unless a flag says otherwise.
-pub fn repl(
-    program: &str,
-    args: &[OsString],
-    open: impl FnOnce(Option<&Path>, SnapshotMode) -> Result<Origin, ExitCode>,
-) -> ExitCode {
-    unpinned(Grammar::Repl, program, args, open)
+pub fn repl(front: Front<'_>, open: impl FnOnce(Option<&Path>, SnapshotMode, Telling) -> Result<Origin, ExitCode>) -> ExitCode {
+    unpinned(Grammar::Repl, front, open)
 }
 
 /// Shows the traces of a folder in a browser: `ptc-compile viewer`, whose words on the command line are `program`. Port 0 is a free one.
@@ -98,44 +113,55 @@ pub fn viewer(program: &str, folder: &Path, port: u16) -> ExitCode {
 
 fn unpinned(
     grammar: Grammar,
-    program: &str,
-    args: &[OsString],
-    open: impl FnOnce(Option<&Path>, SnapshotMode) -> Result<Origin, ExitCode>,
+    front: Front<'_>,
+    open: impl FnOnce(Option<&Path>, SnapshotMode, Telling) -> Result<Origin, ExitCode>,
 ) -> ExitCode {
     crate::secrets::seal();
-    let var = |name: &str| {
-        let of_repl = (grammar == Grammar::Repl && name == "PTC_RUNNER_MCP_UPSTREAMS").then_some("PTC_RUNNER_UPSTREAMS");
-        of_repl.and_then(std::env::var_os).filter(|value| !value.is_empty()).or_else(|| std::env::var_os(name))
-    };
-    let read = |with_upstreams| line::read(args.iter().cloned(), var, with_upstreams, grammar);
+    let Front { program, version, args } = front;
+    let read = |with_upstreams| line::read(args.iter().cloned(), |name| std::env::var_os(name), with_upstreams, grammar);
     let (help, usual): (fn(&str) -> String, _) = match grammar {
         Grammar::Repl => (help::repl, SnapshotMode::Live),
         _ => (help::run, SnapshotMode::Frozen),
     };
     // Faults of the command line are told before any upstream is asked for anything.
     let line = match read(true) {
-        Ok(line) if line.command == Command::Help => return written(&help(program)),
         Ok(line) => line,
         Err(faults) => return unusable(program, &faults),
     };
+    let json = match line.command {
+        Command::Help => return written(&help(program)),
+        Command::Version(json) => return written(&version(json)),
+        Command::Repl(_, display) => display == Display::Envelope,
+        Command::Start | Command::Eval(..) => false,
+    };
     log::set_level(line.settings.log_level);
     let mode = line.settings.catalog_snapshot_mode.unwrap_or(usual);
-    let origin = match open(line.settings.upstreams_config.as_deref(), mode) {
+    let origin = match open(line.settings.upstreams_config.as_deref(), mode, Telling { color: color(&line.settings), json }) {
         Ok(origin) => origin,
         Err(code) => return code,
     };
     // Once more: defaults depend on whether there are upstreams.
     match read(!origin.deployment.catalog.upstreams.is_empty()) {
-        Ok(Line { mut settings, warnings, command, json }) => {
+        Ok(Line { mut settings, warnings, command }) => {
             warn(&warnings);
             settings.config_dir = settings.config_dir.or_else(|| origin.config_dir.clone());
             match command {
-                Command::Repl(programs) => repl::run(&origin, settings, &programs, json),
+                Command::Repl(script, display) => repl::run(&origin, settings, &script, display),
                 _ => start::run(&origin, settings),
             }
         }
         Err(faults) => unusable(program, &faults),
     }
+}
+
+#[cfg(feature = "line-editing")]
+fn color(settings: &Settings) -> Option<bool> {
+    settings.terminal.color
+}
+
+#[cfg(not(feature = "line-editing"))]
+fn color(_: &Settings) -> Option<bool> {
+    None
 }
 
 fn warn(warnings: &[String]) {
@@ -145,7 +171,7 @@ fn warn(warnings: &[String]) {
 }
 
 /// Says on standard error why nothing was done.
-fn unusable(name: &str, faults: &[impl Display]) -> ExitCode {
+fn unusable(name: &str, faults: &[impl fmt::Display]) -> ExitCode {
     let mut text = String::new();
     for fault in faults {
         // Writing to a string cannot fail.

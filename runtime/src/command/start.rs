@@ -11,6 +11,7 @@ use super::host::{Ended, Host};
 use super::{Origin, unusable};
 #[cfg(feature = "agentic")]
 use crate::agentic::{Plan, Planner, tool};
+use crate::diagnostics::Diagnostics;
 #[cfg(feature = "agentic")]
 use crate::digest::{hex, sha256};
 #[cfg(feature = "agentic")]
@@ -24,6 +25,10 @@ use crate::settings::Settings;
 
 /// How long answers on their way out are waited for at the end.
 const LAST_ANSWERS: Duration = Duration::from_secs(1);
+
+/// How long spans on their way out are waited for at the end.
+#[cfg(feature = "otlp")]
+const LAST_SPANS: Duration = Duration::from_secs(5);
 
 /// Serves.
 pub(super) fn run(origin: &Origin, settings: Settings) -> ExitCode {
@@ -56,14 +61,29 @@ pub(super) fn run(origin: &Origin, settings: Settings) -> ExitCode {
             return unusable(deployment.name, &[why]);
         }
     };
+    #[cfg(feature = "otlp")]
+    let exporter = match host.exporter(&settings, deployment.name) {
+        Ok(exporter) => exporter,
+        Err(why) => {
+            host.shut_down();
+            return unusable(deployment.name, &[why]);
+        }
+    };
+    let diagnostics = Diagnostics::new(&settings.diagnostics, !deployment.catalog.upstreams.is_empty(), host.redactor());
+    #[cfg(feature = "otlp")]
+    let diagnostics = diagnostics.with_exporter(exporter.clone());
     let evaluator = host.evaluator(&settings);
     let pool = Host::pool(settings.max_concurrent_calls);
     let over_http = settings.http.on;
-    let server = Server::new(deployment, settings, evaluator, sessions, host.redactor(), pool);
+    let server = Server::new(deployment, settings, evaluator, sessions, host.redactor(), pool, diagnostics.wanted());
     #[cfg(feature = "agentic")]
     let server = server.with_planner(planner);
     let server = Arc::new(server);
     let ended = if over_http { http(deployment, server, host) } else { standard(deployment, &server, host) };
+    #[cfg(feature = "otlp")]
+    if let Some(exporter) = exporter {
+        exporter.end(LAST_SPANS);
+    }
     match ended {
         Ok(reason) => {
             log::line(Level::Info, "ended", &[("reason", reason)]);

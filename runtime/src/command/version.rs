@@ -3,6 +3,8 @@
 use ptc_catalog::Deployment;
 use serde_json::{Map, Value, json};
 
+use crate::settings::ABILITIES;
+
 /// The key of [`digests`] in `_meta` of an answer.
 pub(crate) const META_KEY: &str = "ptc-compile/build";
 
@@ -18,11 +20,17 @@ pub(super) fn render(deployment: &'static Deployment, json: bool) -> String {
         "compiler": compiler(deployment).0,
         "upstreams": deployment.catalog.upstreams.len(),
         "tools": deployment.catalog.tool_count(),
+        "abilities": abilities().collect::<Vec<_>>(),
     });
     if let (Some(object), Value::Object(digests)) = (object.as_object_mut(), digests(deployment)) {
         object.extend(digests);
     }
     format!("{object}\n")
+}
+
+/// Features of the runtime that it was built with.
+fn abilities() -> impl Iterator<Item = &'static str> {
+    ABILITIES.iter().filter(|ability| ability.is_built).map(|ability| ability.feature)
 }
 
 /// What the binary is made of. A part that nobody took a digest of is left out: tables that were made by another way than

@@ -12,6 +12,8 @@ use std::borrow::Cow;
 use ptc_catalog::{Annotations, Catalog, Deployment, StoredProgram};
 use serde_json::{Value, json};
 
+#[cfg(feature = "agentic")]
+use crate::agentic;
 use crate::profile::Profile;
 use crate::server::dispatch::TOOL_NAME;
 use crate::session::tools::Tool as SessionTool;
@@ -19,7 +21,19 @@ use crate::settings::Settings;
 
 /// The result of `tools/list` as clients of the handshake era receive it, byte for byte.
 pub fn tools_list_json(deployment: &'static Deployment, settings: &Settings) -> String {
-    format!(r#"{{"tools":{}}}"#, json!(tools(deployment, settings, &|text| Cow::Borrowed(text))))
+    let tools = tools(deployment, settings, &|text| Cow::Borrowed(text));
+    #[cfg(feature = "agentic")]
+    let tools = with_tasks(tools, deployment, settings);
+    format!(r#"{{"tools":{}}}"#, json!(tools))
+}
+
+/// The same with `lisp_task` where the settings have it, behind `lisp_eval`, which is always there.
+#[cfg(feature = "agentic")]
+fn with_tasks(mut tools: Vec<Value>, deployment: &'static Deployment, settings: &Settings) -> Vec<Value> {
+    if settings.agentic.on && !deployment.catalog.upstreams.is_empty() {
+        tools.insert(1, agentic::tool::planned(is_read_only(deployment, settings), deployment.catalog, settings));
+    }
+    tools
 }
 
 /// The tools, but for `lisp_task`, of which its planner knows. Texts that come from upstreams go through `clean`.

@@ -86,8 +86,7 @@ impl Counters {
             ("ptc_upstream_result_bytes_total", "Bytes of upstream answers that programs received.", self.fetched_bytes),
             ("ptc_final_result_bytes_total", "Bytes of the results that were made of them.", self.shown_bytes),
         ] {
-            head(&mut text, name, help, "counter");
-            let _ = writeln!(text, "{name} {value}");
+            sum(&mut text, name, help, value);
         }
         text
     }
@@ -101,6 +100,12 @@ impl Durations {
         self.count += 1;
         self.sum += duration;
     }
+}
+
+/// A counter of its own.
+pub(super) fn sum(text: &mut String, name: &str, help: &str, value: u64) {
+    head(text, name, help, "counter");
+    let _ = writeln!(text, "{name} {value}");
 }
 
 fn head(text: &mut String, name: &str, help: &str, kind: &str) {

@@ -5,12 +5,15 @@
 //! - [`counters`]: sums for Prometheus.
 //! - [`stats`]: what they come to.
 //! - [`trace`]: a file for each call.
+//! - `otlp`: the same for a collector of OpenTelemetry, where the feature of that name is on.
 //! - [`task`]: what a `lisp_task` adds to it.
 //! - [`tool`], which is `lisp_debug`.
 //!
 //! Nothing here exists unless an operator asks for it. Every text has passed the redactor.
 
 pub mod counters;
+#[cfg(feature = "otlp")]
+pub mod otlp;
 pub mod record;
 pub mod ring;
 pub mod stats;
@@ -72,6 +75,11 @@ pub struct DiagnosticsSettings {
     pub trace_max_files: usize,
     /// What of payloads is kept.
     pub payloads: Payloads,
+    /// The collector that calls are told to, as `--otlp-endpoint` names it.
+    pub otlp_endpoint: Option<String>,
+    /// How they are told.
+    #[cfg(feature = "otlp")]
+    pub otlp: Option<crate::settings::OtlpSettings>,
 }
 
 impl Default for DiagnosticsSettings {
@@ -85,6 +93,9 @@ impl Default for DiagnosticsSettings {
             trace_dir: None,
             trace_max_files: 0,
             payloads: Payloads::Summary,
+            otlp_endpoint: None,
+            #[cfg(feature = "otlp")]
+            otlp: None,
         }
     }
 }
@@ -99,8 +110,8 @@ pub struct Origin {
     /// What stands for the protocol session.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub mcp_session_hash: Option<String>,
-    /// The trace that the request is a part of.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    /// The trace that its headers say it is a part of.
+    #[serde(skip)]
     pub traceparent: Option<String>,
 }
 
@@ -113,6 +124,8 @@ pub struct Asked<'a> {
     pub protocol_version: Option<&'static str>,
     /// What its transport knows.
     pub origin: Option<&'a Origin>,
+    /// Its `_meta`, raw.
+    pub meta: Option<&'a str>,
 }
 
 /// Watches calls.
@@ -123,6 +136,8 @@ pub struct Diagnostics {
     ring: Mutex<Ring>,
     counters: Mutex<Counters>,
     traces: Option<Traces>,
+    #[cfg(feature = "otlp")]
+    exporter: Option<Arc<otlp::Exporter>>,
 }
 
 /// A call that is watched. One that is never finished was lost in a panic.
@@ -133,20 +148,35 @@ pub struct Watch {
 }
 
 impl Diagnostics {
-    /// Watches as the settings ask for; `None` where they ask for nothing.
-    pub fn new(settings: &DiagnosticsSettings, with_upstreams: bool, redactor: Redactor) -> Option<Arc<Diagnostics>> {
-        let traces = settings.trace_dir.as_deref().map(|folder| Traces::new(folder, settings.trace_max_files));
-        (settings.tool || settings.counted || traces.is_some()).then(|| {
-            let ring = Mutex::new(Ring::new(if settings.tool { settings.ring_size } else { 0 }));
-            Arc::new(Diagnostics {
-                settings: settings.clone(),
-                with_upstreams,
-                redactor,
-                ring,
-                counters: Mutex::default(),
-                traces,
-            })
-        })
+    /// Watches as the settings ask for.
+    pub fn new(settings: &DiagnosticsSettings, with_upstreams: bool, redactor: Redactor) -> Diagnostics {
+        let ring = Mutex::new(Ring::new(if settings.tool { settings.ring_size } else { 0 }));
+        Diagnostics {
+            settings: settings.clone(),
+            with_upstreams,
+            redactor,
+            ring,
+            counters: Mutex::default(),
+            traces: settings.trace_dir.as_deref().map(|folder| Traces::new(folder, settings.trace_max_files)),
+            #[cfg(feature = "otlp")]
+            exporter: None,
+        }
+    }
+
+    /// The same with a collector that calls are told to.
+    #[cfg(feature = "otlp")]
+    #[must_use]
+    pub fn with_exporter(mut self, exporter: Option<Arc<otlp::Exporter>>) -> Diagnostics {
+        self.exporter = exporter;
+        self
+    }
+
+    /// For a server to use; `None` where nothing is asked for.
+    pub fn wanted(self) -> Option<Arc<Diagnostics>> {
+        let wanted = self.settings.tool || self.settings.counted || self.traces.is_some();
+        #[cfg(feature = "otlp")]
+        let wanted = wanted || self.exporter.is_some();
+        wanted.then(|| Arc::new(self))
     }
 
     /// A call begins.
@@ -162,7 +192,16 @@ impl Diagnostics {
 
     /// What Prometheus reads.
     pub fn metrics(&self, gauges: &[Gauge]) -> String {
-        self.counters().render(gauges)
+        let text = self.counters().render(gauges);
+        #[cfg(feature = "otlp")]
+        let mut text = text;
+        #[cfg(feature = "otlp")]
+        if let Some(exporter) = &self.exporter {
+            let sums = exporter.sums();
+            counters::sum(&mut text, "ptc_spans_exported_total", "Spans that the collector has taken.", sums.exported);
+            counters::sum(&mut text, "ptc_spans_lost_total", "Spans that it has not, or that found no room.", sums.lost);
+        }
+        text
     }
 
     fn counters(&self) -> MutexGuard<'_, Counters> {
@@ -178,7 +217,10 @@ impl Watch {
     /// Its arguments are right. The beginning of its trace is written now: a call that ends the process has left that much.
     pub fn arguments(&mut self, call: &Call) {
         let Diagnostics { settings, redactor, traces, .. } = &*self.diagnostics;
-        self.record.arguments(call, settings.payloads, redactor);
+        // A collector gets no payload, and counting needs none: who asks for no more than that does not pay for long contexts.
+        if settings.tool || traces.is_some() {
+            self.record.arguments(call, settings.payloads, redactor);
+        }
         self.file = traces.as_ref().and_then(|traces| traces.open(&self.record));
     }
 
@@ -236,7 +278,11 @@ impl Watch {
                 log::line(Level::Warn, "trace not written", &[("reason", &fault.to_string())]);
             }
         }
-        // They are for the file alone: conversations can be long.
+        #[cfg(feature = "otlp")]
+        if let Some(exporter) = &self.diagnostics.exporter {
+            exporter.tell(&self.record, self.diagnostics.settings.payloads);
+        }
+        // They are for files and collectors alone: conversations can be long.
         #[cfg(feature = "agentic")]
         if let Some(told) = &mut self.record.task {
             told.spans = Vec::new();

@@ -12,6 +12,7 @@ use crate::digest::{hex, sha256};
 use crate::evaluation::{Call, Failure};
 use crate::profile::metrics::Metrics;
 use crate::protocol::message::string;
+use crate::protocol::trace_context;
 use crate::secrets::Redactor;
 use crate::upstream::CallRecord;
 
@@ -37,6 +38,8 @@ pub struct Record {
     pub protocol_version: Option<&'static str>,
     /// What its transport knows.
     pub origin: Option<Origin>,
+    /// The trace that it is a part of: as the message says, else the headers around it.
+    pub traceparent: Option<String>,
     /// How it ended.
     pub outcome: Outcome,
     /// From its arrival to its answer.
@@ -121,6 +124,7 @@ impl Outcome {
 impl Record {
     /// A call that has just arrived.
     pub fn new(tool: &'static str, asked: &Asked<'_>, at: Timestamp, redactor: &Redactor) -> Record {
+        let of_headers = || asked.origin.and_then(|origin| origin.traceparent.clone());
         let id = string(asked.id).unwrap_or(Cow::Borrowed(asked.id));
         Record {
             at,
@@ -129,6 +133,7 @@ impl Record {
             request_id: shown_id(&id, redactor),
             protocol_version: asked.protocol_version,
             origin: asked.origin.cloned(),
+            traceparent: asked.meta.and_then(trace_context::of_meta).map(Cow::into_owned).or_else(of_headers),
             outcome: Outcome::Open,
             duration: Duration::ZERO,
             started: None,
@@ -166,6 +171,14 @@ impl Record {
         self.span = failure.span.filter(|_| self.program_is_clean);
         let told = payloads == Payloads::Full && !failure.feedback.is_empty();
         self.feedback = told.then(|| failure.feedback.clone());
+    }
+
+    /// What it was done in: the name of a stage, its start from the call's arrival, and how long it took.
+    pub fn stages(&self) -> impl Iterator<Item = (&'static str, Duration, Duration)> {
+        let analyzed = self.started.zip(self.analysis).map(|(started, analysis)| started + analysis);
+        [("analyze", self.started, self.analysis), ("eval", analyzed, self.evaluation)]
+            .into_iter()
+            .filter_map(|(name, began, took)| Some((name, began?.saturating_duration_since(self.arrived), took?)))
     }
 
     /// Whether its program was written while it ran.
@@ -268,6 +281,9 @@ impl Record {
             && let Ok(Value::Object(origin)) = serde_json::to_value(origin)
         {
             shown.extend(origin);
+        }
+        if let Some(parent) = &self.traceparent {
+            shown.insert("traceparent".into(), parent.as_str().into());
         }
         if let Some(metrics) = &self.metrics {
             shown.insert("ptc_metrics".into(), json!(metrics));

@@ -1,6 +1,7 @@
 //! What a `lisp_task` adds to a call's record: the task, a span for each question to the planner and for each of its programs.
 //!
-//! A trace file begins before the planner writes anything, so the last program stands in its last line.
+//! A trace file begins before the planner writes anything, so the last program stands in its last line, and each program in the span
+//! of its evaluation.
 
 use std::time::Instant;
 
@@ -9,8 +10,11 @@ use serde_json::{Map, Value, json};
 use super::record::{self, Outcome};
 use super::trace::microseconds;
 use super::{Payloads, Watch};
+use crate::agentic::ledger::Effect;
+use crate::agentic::turns::Ran;
 use crate::agentic::{End, Task};
 use crate::profile::metrics::Metrics;
+use crate::secrets::Redactor;
 
 /// A task, as much of it as the policy lets through.
 #[derive(Debug)]
@@ -19,6 +23,8 @@ pub struct Told {
     pub task: Value,
     /// Its spans, in order.
     pub spans: Vec<Map<String, Value>>,
+    /// Turn and effect of each of its calls of upstream tools, in their order.
+    pub calls: Vec<(u32, Effect)>,
 }
 
 impl Watch {
@@ -26,7 +32,8 @@ impl Watch {
     pub fn task(&mut self, task: &Task) {
         let diagnostics = &self.diagnostics;
         let (payloads, redactor) = (diagnostics.settings.payloads, &diagnostics.redactor);
-        self.record.task = Some(Told { task: record::text(&task.text, payloads, redactor), spans: Vec::new() });
+        self.record.task =
+            Some(Told { task: record::text(&task.text, payloads, redactor), spans: Vec::new(), calls: Vec::new() });
         self.record.context = task.context.as_deref().map(|raw| record::context(raw, payloads, redactor));
         self.file = diagnostics.traces.as_ref().and_then(|traces| traces.open(&self.record));
     }
@@ -50,16 +57,22 @@ impl Watch {
             record.result = Some(answer.to_owned());
         }
         record.program = end.program.as_deref().map(|program| record::text(program, payloads, redactor));
+        let last = end.turns.last().and_then(|turn| turn.program.as_ref()).filter(|_| end.outcome.is_err());
+        if let Some((ran, failure)) = last.and_then(|ran| Some((ran, ran.failure.as_ref()?))) {
+            record.program_is_clean = redactor.redact_str(&ran.source) == ran.source.as_str();
+            record.failed_at(failure, payloads);
+        }
         record.upstream_calls = end.ledger.calls();
         record.metrics = Some(Metrics::of(answer, &[], &record.upstream_calls));
         if let Some(told) = &mut record.task {
-            told.spans = spans(end, record.arrived);
+            told.spans = spans(end, record.arrived, payloads, redactor);
+            told.calls = end.ledger.entries.iter().map(|entry| (entry.turn, entry.effect)).collect();
         }
         self.finish();
     }
 }
 
-fn spans(end: &End, arrived: Instant) -> Vec<Map<String, Value>> {
+fn spans(end: &End, arrived: Instant, payloads: Payloads, redactor: &Redactor) -> Vec<Map<String, Value>> {
     let since = |moment: Instant| microseconds(moment.saturating_duration_since(arrived));
     let mut spans = Vec::new();
     let mut add = |span: Value| spans.extend(if let Value::Object(members) = span { Some(members) } else { None });
@@ -82,13 +95,38 @@ fn spans(end: &End, arrived: Instant) -> Vec<Map<String, Value>> {
             members.insert("prompt".into(), messages.into());
             members.insert("completion".into(), completion.as_str().into());
         }
+        if let (Some(members), Some(why)) = (span.as_object_mut(), &turn.without) {
+            members.insert("reason".into(), "no_program".into());
+            members.insert("message".into(), redactor.redact_str(why).into());
+        }
         add(span);
         if let Some(ran) = &turn.program {
-            for (name, began, took) in [("analyze", ran.began, ran.analysis), ("eval", ran.began + ran.analysis, ran.evaluation)]
-            {
-                add(json!({ "span": name, "turn": number, "start_us": since(began), "duration_us": microseconds(took) }));
+            let work = |name: &str, began: Instant, took| json!({ "span": name, "turn": number, "start_us": since(began), "duration_us": microseconds(took) });
+            add(work("analyze", ran.began, ran.analysis));
+            let mut span = work("eval", ran.began + ran.analysis, ran.evaluation);
+            if let Some(members) = span.as_object_mut() {
+                members.extend(became(ran, payloads, redactor));
             }
+            add(span);
         }
     }
     spans
+}
+
+/// A turn's program, and what became of it. A failure of its analysis stands here too, since evaluating it is what was asked for.
+fn became(ran: &Ran, payloads: Payloads, redactor: &Redactor) -> Map<String, Value> {
+    let mut members = Map::new();
+    members.insert("program".into(), record::text(&ran.source, payloads, redactor));
+    members.insert("status".into(), if ran.failure.is_some() { "error" } else { "ok" }.into());
+    let Some(failure) = &ran.failure else { return members };
+    members.insert("reason".into(), failure.reason.name().into());
+    members.insert("message".into(), redactor.redact_str(&failure.message).into());
+    // Places mean the same only in a program of which nothing was taken out.
+    if let Some(span) = failure.span.filter(|_| redactor.redact_str(&ran.source) == ran.source.as_str()) {
+        members.insert("error_span".into(), json!({ "start": span.start, "end": span.end }));
+    }
+    if payloads == Payloads::Full && !failure.feedback.is_empty() {
+        members.insert("feedback".into(), redactor.redact_str(&failure.feedback).into());
+    }
+    members
 }

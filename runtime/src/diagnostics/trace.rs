@@ -102,18 +102,22 @@ impl TraceFile {
     pub fn close(&mut self, record: &Record) -> std::io::Result<()> {
         let mut lines = Vec::new();
         let since = |moment: Instant| microseconds(moment.saturating_duration_since(record.arrived));
-        let analyzed = record.started.zip(record.analysis).map(|(started, analysis)| started + analysis);
-        for (name, began, took) in [("analyze", record.started, record.analysis), ("eval", analyzed, record.evaluation)] {
-            let span = began
-                .zip(took)
-                .map(|(began, took)| json!({ "span": name, "start_us": since(began), "duration_us": microseconds(took) }));
-            lines.extend(span.and_then(members).map(|members| event("span", members)));
+        for (name, start, took) in record.stages() {
+            let span = json!({ "span": name, "start_us": microseconds(start), "duration_us": microseconds(took) });
+            lines.extend(members(span).map(|members| event("span", members)));
         }
         #[cfg(feature = "agentic")]
         lines.extend(record.task.iter().flat_map(|task| &task.spans).cloned().map(|members| event("span", members)));
+        #[cfg(feature = "agentic")]
+        let mut turns = record.task.iter().flat_map(|task| &task.calls);
         for call in &record.upstream_calls {
             let mut span = members(json!(call)).unwrap_or_default();
             span.insert("span".into(), "upstream_call".into());
+            #[cfg(feature = "agentic")]
+            if let Some((turn, effect)) = turns.next() {
+                span.insert("turn".into(), json!(turn));
+                span.insert("effect".into(), json!(effect));
+            }
             span.insert("start_us".into(), since(call.started).into());
             span.insert("duration_us".into(), microseconds(call.took).into());
             lines.push(event("span", span));

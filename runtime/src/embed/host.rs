@@ -3,13 +3,16 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
+use ptc_check::own;
 use ptc_lisp::host::{Answer, Discovery, Fault, Host, Reply, Ticket};
 use ptc_lisp::signature::{Signature, underscored};
 use ptc_lisp::{ErrorKind, Value};
 use serde::Serialize;
 use tokio::runtime::Handle;
 
-use super::tool::{Args, Given, Run, Tool, ToolFailure, mismatch};
+use super::event::{Event, Listener};
+use super::tool::{Args, Given, Run, Tool, ToolFailure};
+use crate::secrets::Redactor;
 use crate::upstream::ProgramHost;
 
 /// A call of an own tool.
@@ -39,15 +42,25 @@ pub(super) struct AppHost {
     tools: Arc<[Tool]>,
     handle: Handle,
     calls: Arc<Calls>,
+    /// Who hears of lines, and what is taken out of them first.
+    listener: Option<(Listener, Redactor)>,
 }
 
 /// The record of calls, in order of start.
 #[derive(Default)]
-pub(super) struct Calls(Mutex<Vec<ToolCall>>);
+pub(super) struct Calls {
+    list: Mutex<Vec<ToolCall>>,
+    listener: Option<Listener>,
+}
 
 impl Calls {
+    /// None yet.
+    pub(super) fn new(listener: Option<Listener>) -> Calls {
+        Calls { list: Mutex::default(), listener }
+    }
+
     fn lock(&self) -> MutexGuard<'_, Vec<ToolCall>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.list.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Every call so far.
@@ -56,25 +69,44 @@ impl Calls {
     }
 
     fn start(&self, tool: &str, warnings: Vec<String>) -> usize {
-        let mut calls = self.lock();
         let error = Some(UNANSWERED.to_owned());
-        calls.push(ToolCall { tool: tool.to_owned(), status: "error", duration_ms: 0, error, result_bytes: 0, warnings });
+        let call = ToolCall { tool: tool.to_owned(), status: "error", duration_ms: 0, error, result_bytes: 0, warnings };
+        if let Some(listener) = &self.listener {
+            listener.tell(Event::ToolStarted(&call));
+        }
+        let mut calls = self.lock();
+        calls.push(call);
         calls.len() - 1
     }
 
     fn finish(&self, call: usize, started: Instant, given: &Given) {
-        if let Some(call) = self.lock().get_mut(call) {
+        let done = self.lock().get_mut(call).map(|call| {
             call.duration_ms = u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX);
             call.status = if given.is_ok() { "ok" } else { "error" };
             call.error = given.as_ref().err().map(|ToolFailure(message)| message.clone());
             call.result_bytes = given.as_ref().map_or(0, |json| json.len() as u64);
+            call.clone()
+        });
+        if let (Some(listener), Some(done)) = (&self.listener, done) {
+            listener.tell(Event::ToolEnded(&done));
         }
     }
 }
 
 impl AppHost {
-    pub(super) fn new(upstreams: Arc<ProgramHost>, tools: Arc<[Tool]>, handle: Handle, calls: Arc<Calls>) -> AppHost {
-        AppHost { upstreams, tools, handle, calls }
+    pub(super) fn new(
+        upstreams: Arc<ProgramHost>,
+        tools: Arc<[Tool]>,
+        handle: Handle,
+        calls: Arc<Calls>,
+        listener: Option<(Listener, Redactor)>,
+    ) -> AppHost {
+        if let Some((listener, _)) = listener.clone() {
+            upstreams.watch(move |call, ended| {
+                listener.tell(if ended { Event::UpstreamEnded(call) } else { Event::UpstreamStarted(call) });
+            });
+        }
+        AppHost { upstreams, tools, handle, calls, listener }
     }
 
     fn tool(&self, name: &str) -> Option<&Tool> {
@@ -111,8 +143,8 @@ impl Host for AppHost {
     fn submit_tool(&self, name: &str, args: &Value) -> Result<Ticket, Fault> {
         let tool = self.known(name)?;
         let checked = tool.signature().check_arguments(args, tool.mode()).map_err(|findings| {
-            let hint = format!("its signature is {}", tool.signature().for_programs());
-            Fault::new(ErrorKind::ToolError, mismatch(tool.name(), "tool", &findings)).with_hint(hint)
+            Fault::new(ErrorKind::ToolError, own::refused(tool.name(), "tool", &findings))
+                .with_hint(own::declared(tool.signature()))
         })?;
         let warnings = checked.warnings.iter().map(ToString::to_string).collect();
         let call = self.calls.start(tool.name(), warnings);
@@ -144,7 +176,7 @@ impl Host for AppHost {
         tool.signature()
             .check_result(&typed, tool.mode())
             .map(|checked| checked.value)
-            .map_err(|findings| Fault::new(ErrorKind::ToolError, mismatch(tool.name(), "result", &findings)))
+            .map_err(|findings| Fault::new(ErrorKind::ToolError, own::refused(tool.name(), "result", &findings)))
     }
 
     fn tool_lines(&self) -> Vec<String> {
@@ -176,6 +208,12 @@ impl Host for AppHost {
 
     fn budget(&self) -> Value {
         self.upstreams.budget()
+    }
+
+    fn printed(&self, line: &str) {
+        if let Some((listener, redactor)) = &self.listener {
+            listener.printed(line, redactor);
+        }
     }
 }
 

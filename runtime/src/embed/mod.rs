@@ -29,21 +29,33 @@
 //!
 //! **Upstreams** come with a deployment: what `ptc_macros::catalog!` defines, or `ptc_catalog` types that your program makes and leaks
 //! when it starts. Programs reach them with `tool/call`; credentials are resolved by [`Builder::build`], and nothing that leaves the
-//! engine holds them.
+//! engine holds them. Their time, sizes and counts are set by [`Builder::upstreams`]; [`Engine::connect`] connects before the first call.
+//!
+//! **Stored programs** of the deployment run with [`Request::stored`]: arguments and result are held to their schemas.
+//!
+//! **Checked first.** What the text of a program shows to be wrong about a call, of an upstream or of an own tool, ends it before it runs.
+//!
+//! **While it runs** a program can be listened to: [`Request::on_event`] tells of printed lines and of calls as they happen.
 //!
 //! **Signatures** check what goes in and comes out, of tools ([`Tool::new`]) and of whole programs ([`Request::signature`]); the grammar is
 //! that of [`ptc_lisp::signature`].
 //!
 //! **An agent's tool.** [`tool_protocol`](crate::tool_protocol) has descriptions of `lisp_eval` and renders an [`Answer`] as the JSON that
-//! a model reads. `examples/service.rs` is a web service that offers its own tools to an agent that way; `examples/batch.rs` runs a stored
-//! program over a folder of JSON files.
+//! a model reads. `examples/service.rs` is a web service that offers its own tools to an agent that way. `tests/examples/batch` of the
+//! workspace runs a stored program of a config over a folder of JSON files.
 
+mod answer;
+mod builder;
 mod engine;
+mod event;
 mod host;
 mod request;
 mod tool;
 
-pub use engine::{Answer, BuildError, Builder, Engine};
+pub use answer::Answer;
+pub use builder::{BuildError, Builder};
+pub use engine::Engine;
+pub use event::Event;
 pub use host::ToolCall;
 pub use request::Request;
 pub use tool::{Args, BadTool, Tool, ToolFailure};

@@ -5,15 +5,19 @@ use ptc_lisp::signature::{Mode, Signature};
 use serde::Serialize;
 
 use super::Answer;
+use super::event::{Event, Listener};
 use crate::evaluation::{Call, Past};
 
 /// A program with its data.
 #[derive(Debug)]
 pub struct Request {
     pub(super) call: Call,
+    /// The stored program that is wanted, for the engine to find.
+    pub(super) stored: Option<String>,
     pub(super) past: Past,
     pub(super) cancel: Cancel,
     pub(super) signature: Option<(Signature, Mode)>,
+    pub(super) listener: Option<Listener>,
 }
 
 impl Request {
@@ -21,10 +25,19 @@ impl Request {
     pub fn new(program: impl Into<String>) -> Request {
         Request {
             call: Call { program: program.into(), context: None, output_schema: None, stored: None },
+            stored: None,
             past: Past::default(),
             cancel: Cancel::default(),
             signature: None,
+            listener: None,
         }
+    }
+
+    /// A stored program of the engine's deployment. Its arguments are the context, which has to match their schema; its result has to
+    /// match the schema of its results, where it has one, and is then part of the answer as JSON. A name that the deployment does not
+    /// have is an `args_error`, and so are other arguments.
+    pub fn stored(name: impl Into<String>) -> Request {
+        Request { stored: Some(name.into()), ..Request::new("") }
     }
 
     /// Data that the program reads as `data/key`: anything that serializes to a JSON object.
@@ -47,7 +60,7 @@ impl Request {
         self
     }
 
-    /// JSON Schema (2020-12) that the result has to match; it is then part of the answer as JSON.
+    /// JSON Schema (2020-12) that the result has to match, instead of that of a stored program; it is then part of the answer as JSON.
     #[must_use]
     pub fn output_schema(mut self, schema: impl Into<String>) -> Request {
         self.call.output_schema = Some(schema.into());
@@ -61,6 +74,28 @@ impl Request {
             bindings: earlier.evaluation.bindings.clone(),
             results: earlier.evaluation.value.iter().cloned().chain(earlier.results.iter().cloned()).take(3).collect(),
         };
+        self
+    }
+
+    /// Tells `listen` what happens while the program runs. It is called on the threads where that happens, which wait for it: it should
+    /// hand on what it hears and return.
+    ///
+    /// ```
+    /// use ptc_runtime::embed::{Engine, Event, Request};
+    ///
+    /// let (send, heard) = std::sync::mpsc::channel();
+    /// let request = Request::new("(println \"on my way\") 42").on_event(move |event| {
+    ///     if let Event::Printed(line) = event {
+    ///         let _ = send.send(line.to_owned());
+    ///     }
+    /// });
+    /// Engine::builder().build()?.run(request);
+    /// assert_eq!(heard.recv()?, "on my way");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn on_event(mut self, listen: impl Fn(Event<'_>) + Send + Sync + 'static) -> Request {
+        self.listener = Some(Listener::new(listen));
         self
     }
 

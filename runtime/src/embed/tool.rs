@@ -5,7 +5,8 @@ use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
 
-use ptc_lisp::signature::{Findings, Mode, Signature};
+use ptc_check::OwnTool;
+use ptc_lisp::signature::{Mode, Signature};
 use ptc_lisp::{Value, json};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -130,6 +131,11 @@ impl Tool {
     pub(super) fn mode(&self) -> Mode {
         self.mode
     }
+
+    /// As the checker of programs sees it.
+    pub(super) fn outline(&self) -> OwnTool<'_> {
+        OwnTool { name: &self.name, signature: &self.signature, mode: self.mode }
+    }
 }
 
 /// As prompts list tools: name and signature, and what it does on a line of its own.
@@ -233,9 +239,4 @@ impl Args {
         let text = json::encode(&self.value, MOST_BYTES)?;
         serde_json::from_str(&text).map_err(|why| ToolFailure::new(format!("unusable arguments: {why}")))
     }
-}
-
-/// `tool validation errors`, a line each.
-pub(super) fn mismatch(tool: &str, what: &str, findings: &Findings) -> String {
-    format!("tool/{tool}: {what} validation errors:\n{findings}")
 }

@@ -13,7 +13,7 @@ pub struct Call {
     pub program: String,
     /// The `context` object as JSON text. Its keys are checked when it is decoded, on the evaluation's thread.
     pub context: Option<String>,
-    /// The `output_schema` object as JSON text; that of a stored program stays with it.
+    /// The `output_schema` object as JSON text; it stands instead of that of a stored program.
     pub output_schema: Option<String>,
     /// The stored program that is called, whose `context` has to match its `args`.
     pub stored: Option<&'static StoredProgram>,

@@ -48,6 +48,11 @@ pub(crate) trait Around {
         Vec::new()
     }
 
+    /// What is wrong with calls of these, as far as the text of a program shows it.
+    fn check(&self, _: &Program) -> Vec<ptc_check::Finding> {
+        Vec::new()
+    }
+
     /// Looks at the context before the program sees it.
     fn context(&self, context: Option<Value>) -> Result<Option<Value>, Failure> {
         Ok(context)
@@ -250,17 +255,18 @@ impl Evaluator {
     fn prepare(&self, call: &Call, known: &Bindings, bounds: &Bounds<'_>, around: &dyn Around) -> Result<Prepared, Failure> {
         let explain = |error: &ptc_lisp::Error| self.failure(error, &call.program);
         let context = around.context(call.context.as_deref().map(context).transpose()?)?;
+        let schema = call.output_schema.as_deref().map(|raw| validated::schema(raw).map(Arc::new)).transpose()?;
         let (program, schema) = if let Some(stored) = call.stored {
-            let ready = self.stored.get(stored, explain)?;
+            let ready = self.stored.get(stored, &around.tools(), explain)?;
             validated::arguments(&ready.args, context.as_ref().unwrap_or(&Value::nil()), bounds)?;
-            (Arc::clone(&ready.program), ready.output.clone())
+            (Arc::clone(&ready.program), schema.or_else(|| ready.output.clone()))
         } else {
-            let schema = call.output_schema.as_deref().map(validated::schema).transpose()?;
             let program = Program::compile_for(&call.program, known, &around.tools()).map_err(|error| explain(&error))?;
-            (Arc::new(program), schema.map(Arc::new))
+            (Arc::new(program), schema)
         };
-        let certain = ptc_check::check(&program, self.upstreams.catalog()).into_iter().find(ptc_check::Finding::is_certain);
-        match certain {
+        let mut findings = ptc_check::check(&program, self.upstreams.catalog());
+        findings.extend(around.check(&program));
+        match findings.into_iter().filter(ptc_check::Finding::is_certain).min_by_key(|finding| finding.span) {
             None => Ok(Prepared { program, context, schema }),
             Some(finding) => Err(self.failure(&finding.into_error(&call.program), &call.program)),
         }

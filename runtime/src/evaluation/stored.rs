@@ -4,7 +4,7 @@ use std::sync::{Arc, OnceLock};
 
 use litemap::LiteMap;
 use ptc_catalog::StoredProgram;
-use ptc_lisp::{Error, Program};
+use ptc_lisp::{Bindings, Error, Program};
 
 use super::{Failure, validated};
 use crate::schema::Schema;
@@ -27,10 +27,12 @@ impl StoredPrograms {
         StoredPrograms(programs.iter().map(|program| (program.name, OnceLock::new())).collect())
     }
 
-    /// The program, made ready where it is not; `explain` says what is wrong with its text.
+    /// The program, made ready where it is not, over own tools of these names, which are the same in every call; `explain` says what is
+    /// wrong with its text.
     pub(super) fn get(
         &self,
         program: &'static StoredProgram,
+        tools: &[&str],
         explain: impl FnOnce(&Error) -> Failure,
     ) -> Result<&Ready, Failure> {
         let unknown = || Failure::plain(super::Reason::ArgsError, format!("there is no program {}", program.name));
@@ -41,7 +43,9 @@ impl StoredPrograms {
             Ok(Ready {
                 args: validated::stored_schema(program, "arguments", program.args)?,
                 output: output.transpose()?,
-                program: Arc::new(Program::compile(program.source).map_err(|error| explain(&error))?),
+                program: Arc::new(
+                    Program::compile_for(program.source, &Bindings::default(), tools).map_err(|error| explain(&error))?,
+                ),
             })
         });
         ready.as_ref().map_err(Clone::clone)
@@ -61,9 +65,9 @@ mod tests {
         let programs = StoredPrograms::new(&PROGRAMS);
         let explain = |error: &Error| Failure::plain(super::super::Reason::ParseError, error.message.clone());
         let [good, bad] = &PROGRAMS;
-        let first: *const Ready = programs.get(good, explain).unwrap();
-        assert!(std::ptr::eq(first, programs.get(good, explain).unwrap()));
-        let refused = programs.get(bad, explain).unwrap_err();
+        let first: *const Ready = programs.get(good, &[], explain).unwrap();
+        assert!(std::ptr::eq(first, programs.get(good, &[], explain).unwrap()));
+        let refused = programs.get(bad, &[], explain).unwrap_err();
         assert!(refused.message.starts_with("the program bad has an unusable schema of arguments: "), "{}", refused.message);
     }
 }

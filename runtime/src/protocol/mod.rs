@@ -4,8 +4,10 @@
 //! - [`message`]: a line to a message; ids and payloads stay raw.
 //! - [`reply`]: messages to the client.
 //! - [`revision`]: protocol revisions, and the envelope of the stateless era.
+//! - [`trace_context`]: the trace that a request is a part of.
 
 pub mod frame;
 pub mod message;
 pub mod reply;
 pub mod revision;
+pub mod trace_context;

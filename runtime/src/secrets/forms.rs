@@ -9,6 +9,9 @@ use zeroize::Zeroize;
 /// Shortest encoded fragment that is looked for: shorter ones are found in ordinary text.
 const MIN_FRAGMENT: usize = 8;
 
+/// How many strings of JSON within one another are looked into.
+const DEEPEST: usize = 3;
+
 /// What RFC 3986 leaves as it is.
 const UNRESERVED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
 /// What JavaScript's `encodeURIComponent` leaves as it is.
@@ -23,11 +26,13 @@ pub(super) fn of(secret: &str) -> Vec<String> {
         forms.push(upper.replace("%20", "+"));
         forms.push(upper);
     }
-    if let Ok(quoted) = serde_json::to_string(secret) {
-        // By position: trimming quotes would eat an escaped one at the end of the secret.
-        let escaped = quoted.get(1..quoted.len().saturating_sub(1)).unwrap_or_default();
+    // As it stands in JSON, and in JSON that is a string of JSON.
+    let mut plain = secret.to_owned();
+    for _ in 0..DEEPEST {
+        let escaped = escaped(&plain);
         forms.push(escaped.replace('/', "\\/"));
-        forms.push(escaped.to_owned());
+        forms.push(escaped.clone());
+        plain = escaped;
     }
     for engine in [&STANDARD, &URL_SAFE] {
         forms.extend((0..3).map(|offset| base64_core(engine, secret.as_bytes(), offset)));
@@ -36,6 +41,13 @@ pub(super) fn of(secret: &str) -> Vec<String> {
     sorting::by(&mut forms, Ord::cmp);
     forms.dedup();
     forms
+}
+
+/// The inside of a JSON string.
+fn escaped(text: &str) -> String {
+    let quoted = serde_json::to_string(text).unwrap_or_default();
+    // By position: trimming quotes would eat an escaped one at the end.
+    quoted.get(1..quoted.len().saturating_sub(1)).unwrap_or_default().to_owned()
 }
 
 /// The characters of a base64 text that depend on the secret alone when it starts `offset` bytes into a group of three.

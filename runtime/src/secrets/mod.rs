@@ -3,6 +3,8 @@
 //!
 //! - [`resolve`](Secrets::resolve) reads every binding and every `${VAR}` of a child's environment, and names all that is
 //!   missing at once.
+//! - A `${VAR}` is a secret where it, or the variable of the child that gets it, is named like one. Others are passed on and not
+//!   redacted, but for what in them is known by its form: tokens of well-known services, passwords in URLs.
 //! - [`Redactor`] replaces what was resolved, in the forms in which upstreams echo it, by `[REDACTED]`.
 
 mod forms;
@@ -26,23 +28,33 @@ pub const MIN_SECRET_CHARS: usize = 8;
 
 /// The resolved secrets of a deployment. It has no `Debug`, `Display` or `Serialize` on purpose; its texts are overwritten
 /// when it is dropped.
+///
+/// ```compile_fail,E0277
+/// fn show(secrets: &ptc_runtime::secrets::Secrets) -> String {
+///     format!("{secrets:?}")
+/// }
+/// ```
+///
+/// ```compile_fail,E0277
+/// fn show(secrets: &ptc_runtime::secrets::Secrets) -> String {
+///     format!("{secrets}")
+/// }
+/// ```
+///
+/// ```compile_fail,E0277
+/// fn show(secrets: &ptc_runtime::secrets::Secrets) -> String {
+///     serde_json::to_string(secrets).unwrap()
+/// }
+/// ```
 pub struct Secrets {
     /// Binding → value.
     bindings: LiteMap<&'static str, Zeroizing<String>>,
     /// Upstream → variables of its child process, in the order of the config.
     environments: LiteMap<&'static str, Vec<(&'static str, Zeroizing<String>)>>,
     redactor: Redactor,
-    /// Variables that are named like secrets and too short to be redacted, with what they are for.
-    short: Vec<String>,
 }
 
 impl Secrets {
-    /// Variables of children that are named like secrets and have fewer than [`MIN_SECRET_CHARS`] characters: they are passed on
-    /// and not redacted.
-    pub fn unredacted(&self) -> &[String] {
-        &self.short
-    }
-
     /// The redactor of these secrets. Clones share it.
     pub fn redactor(&self) -> Redactor {
         self.redactor.clone()

@@ -1,17 +1,23 @@
-//! Secrets that a config holds in plain sight: literal texts in the arguments and variables of a child, in headers and URLs. The
-//! compiler warns of them; what is certain is that they must not come back from an upstream.
+//! Secrets in plain sight: literal texts of a config in the arguments and variables of a child, in headers and URLs, and what is known
+//! by its form in a variable that is not named like a secret. The compiler warns of the former; what is certain is that neither must
+//! come back from an upstream.
 
+use percent_encoding::percent_decode_str;
 use ptc_catalog::suspect::{self, Suspect};
 use ptc_catalog::{EnvPart, Transport, Upstream};
+use zeroize::Zeroizing;
+
+type Found = Zeroizing<String>;
 
 /// Every literal of an upstream that is likely a secret.
-pub(super) fn of(upstream: &'static Upstream) -> Vec<&'static str> {
+pub(super) fn of(upstream: &Upstream) -> Vec<Found> {
     let mut found = Vec::new();
     match &upstream.transport {
         Transport::McpStdio(stdio) => {
             let before = std::iter::once(&"").chain(stdio.args);
             for (arg, before) in stdio.args.iter().zip(before) {
                 found.extend(part(arg, suspect::argument(before, arg)));
+                found.extend(url(arg));
             }
             for (name, parts) in stdio.env {
                 for part in *parts {
@@ -34,22 +40,38 @@ pub(super) fn of(upstream: &'static Upstream) -> Vec<&'static str> {
     found
 }
 
-fn part(text: &'static str, suspect: Option<Suspect>) -> Option<&'static str> {
-    let value = text.get(suspect.filter(|suspect| suspect.likely)?.range)?;
-    // `Authorization: Bearer x` is known by its credential alone, too.
-    Some(["Bearer ", "Basic ", "bearer ", "basic "].iter().find_map(|scheme| value.strip_prefix(scheme)).unwrap_or(value))
+/// What in a text is a secret by its form: a token of a well-known service, the password of a URL.
+pub(super) fn within(text: &str) -> Vec<Found> {
+    part(text, suspect::token(text)).into_iter().chain(url(text)).collect()
 }
 
-fn headers(headers: &'static [(&'static str, &'static str)]) -> impl Iterator<Item = &'static str> {
+fn part(text: &str, suspect: Option<Suspect>) -> Option<Found> {
+    let value = text.get(suspect.filter(|suspect| suspect.likely)?.range)?;
+    // `Authorization: Bearer x` is known by its credential alone, too.
+    let bare = ["Bearer ", "Basic ", "bearer ", "basic "].iter().find_map(|scheme| value.strip_prefix(scheme)).unwrap_or(value);
+    Some(Zeroizing::new(bare.to_owned()))
+}
+
+fn headers(headers: &[(&str, &str)]) -> impl Iterator<Item = Found> {
     headers.iter().filter_map(|(name, value)| part(value, suspect::setting(name, value)))
 }
 
-/// The password of a URL, and what in its query is likely a secret.
-fn url(url: &'static str) -> Vec<&'static str> {
-    let authority = url.split_once("://").and_then(|(_, rest)| rest.split(['/', '?', '#']).next()).unwrap_or_default();
-    let password = authority.rsplit_once('@').and_then(|(user, _)| user.split_once(':')).map(|(_, password)| password);
-    let values = suspect::query(url).into_iter().filter_map(|suspect| part(url, Some(suspect)));
-    password.into_iter().chain(values).collect()
+/// User and password of a URL, as it has them and decoded, and what in its query is likely a secret. Nothing of what is no URL.
+fn url(url: &str) -> Vec<Found> {
+    let Some((_, rest)) = url.split_once("://") else { return Vec::new() };
+    let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
+    let mut found: Vec<Found> = suspect::query(url).into_iter().filter_map(|suspect| part(url, Some(suspect))).collect();
+    if let Some((pair, _)) = authority.rsplit_once('@')
+        && let Some((user, password)) = pair.split_once(':')
+    {
+        // A password that is its user's name is known by both together: the name is a word like others.
+        let alone = (user != password).then_some(password);
+        for text in [Some(pair), alone].into_iter().flatten() {
+            found.push(Zeroizing::new(text.to_owned()));
+            found.extend(percent_decode_str(text).decode_utf8().ok().map(|plain| Zeroizing::new(plain.into_owned())));
+        }
+    }
+    found
 }
 
 #[cfg(test)]
@@ -60,7 +82,10 @@ mod tests {
 
     #[test]
     fn literals_are_found_where_they_stand() {
-        let upstream = |transport| of(Box::leak(Box::new(Upstream { name: "u", description: "", transport, tools: &[] })));
+        let upstream = |transport| -> Vec<String> {
+            let found = of(&Upstream { name: "u", description: "", transport, tools: &[] });
+            found.iter().map(|text| text.to_string()).collect()
+        };
         let stdio = McpStdio {
             args: &[
                 "-y",
@@ -81,6 +106,24 @@ mod tests {
             proxy: Some("http://me:pass-pass-pass@proxy:3128"),
             ..McpHttp::new("https://h/mcp?access_token=qwertyuiop&v=2")
         };
-        assert_eq!(upstream(Transport::McpHttp(http)), ["qwertyuiop", "pass-pass-pass", "0123456789"]);
+        assert_eq!(
+            upstream(Transport::McpHttp(http)),
+            ["qwertyuiop", "me:pass-pass-pass", "me:pass-pass-pass", "pass-pass-pass", "pass-pass-pass", "0123456789"]
+        );
+    }
+
+    #[test]
+    fn values_are_known_by_their_form() {
+        for (text, expected) in [
+            ("postgres://app:p%40ss-w0rd@db/x", &["app:p%40ss-w0rd", "app:p@ss-w0rd", "p%40ss-w0rd", "p@ss-w0rd"][..]),
+            ("postgres://postgres:postgres@db", &["postgres:postgres", "postgres:postgres"]),
+            ("use ghp_0123456789abcdefghij", &["ghp_0123456789abcdefghij"]),
+            ("https://h/?token=qwertyuiop", &["qwertyuiop"]),
+            ("https://user@h/", &[]),
+            ("eu-central-1", &[]),
+            ("what?token=qwertyuiop", &[]),
+        ] {
+            assert_eq!(within(text).iter().map(|found| found.as_str()).collect::<Vec<_>>(), expected, "{text}");
+        }
     }
 }

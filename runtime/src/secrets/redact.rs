@@ -257,6 +257,10 @@ mod tests {
             (r#"{"a":"\u0073\u0033cr3t\/to\u0022ken+v!"}"#, r#"{"a":"[REDACTED]!"}"#),
             (r#"{"s3cr3t/to\"ken+v":1}"#, r#"{"[REDACTED]":1}"#),
             (r#"{"t":"{\"k\":\"s3cr3t/to\\\"ken+v\"}"}"#, r#"{"t":"{\"k\":\"[REDACTED]\"}"}"#),
+            (
+                r#"{"t":"{\"u\":\"{\\\"k\\\":\\\"s3cr3t/to\\\\\\\"ken+v\\\"}\"}"}"#,
+                r#"{"t":"{\"u\":\"{\\\"k\\\":\\\"[REDACTED]\\\"}\"}"}"#,
+            ),
             (r#"{"a":"unchanged \n"}"#, r#"{"a":"unchanged \n"}"#),
             (r#"{"a":"open s3cr3t/to\"ken+v"#, r#"{"a":"open [REDACTED]"#),
         ];

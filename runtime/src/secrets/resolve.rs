@@ -34,6 +34,8 @@ pub enum Problem {
     NotText,
     /// Fewer than [`MIN_SECRET_CHARS`] characters.
     TooShort(usize),
+    /// The same of the password in a basic credential, or of its user where it has none.
+    HalfTooShort(usize),
     /// A line break or another control character, which no header can carry.
     ControlCharacter,
     /// A basic credential that is neither `user:pass` nor `{"user", "pass"}`.
@@ -57,8 +59,14 @@ impl fmt::Display for MissingSecret {
             Problem::NotText => write!(f, ": is not UTF-8 text"),
             Problem::TooShort(found) => write!(
                 f,
-                ": has {found} characters; at least {MIN_SECRET_CHARS} are needed, because a shorter secret cannot be redacted \
-                 from answers and logs without cutting ordinary words"
+                ": has {found} characters; at least {MIN_SECRET_CHARS} are needed{}, because a shorter secret cannot be redacted \
+                 from answers and logs without cutting ordinary words",
+                if self.binding.is_some() { "" } else { " of what is named like a secret" }
+            ),
+            Problem::HalfTooShort(found) => write!(
+                f,
+                ": the secret half of its user and password has {found} characters; at least {MIN_SECRET_CHARS} are needed, because a \
+                 shorter secret cannot be redacted (it is the password, or the user where the password is empty or one character)"
             ),
             Problem::ControlCharacter => write!(f, ": contains a line break or control character, which a header cannot carry"),
             Problem::NotBasic => {
@@ -128,7 +136,7 @@ fn resolve(
                     && let Some((user, pass)) = basic_pair(&value)
                 {
                     sensitive.push(Zeroizing::new(format!("{user}:{pass}")));
-                    sensitive.push(Zeroizing::new(pass));
+                    sensitive.push(Zeroizing::new(secret_half(user, pass)));
                 }
                 sensitive.push(value.clone());
                 values.insert(binding.name, value);
@@ -143,9 +151,8 @@ fn resolve(
     }
 
     let mut environments = LiteMap::new();
-    let mut short = Vec::new();
     for upstream in upstreams {
-        sensitive.extend(plain_sight::of(upstream).into_iter().map(|text| Zeroizing::new(text.to_owned())));
+        sensitive.extend(plain_sight::of(upstream));
         let Transport::McpStdio(stdio) = &upstream.transport else { continue };
         let mut resolved = Vec::with_capacity(stdio.env.len());
         for (name, parts) in stdio.env {
@@ -153,16 +160,10 @@ fn resolve(
             for part in *parts {
                 match part {
                     EnvPart::Text(text) => value.push_str(text),
-                    EnvPart::Var(var) => match text_of(variable(var)) {
-                        Ok(text) => {
+                    EnvPart::Var(var) => match passed_on(var, name, &variable) {
+                        Ok((text, secret)) => {
                             value.push_str(&text);
-                            if names_a_secret(var) || names_a_secret(name) {
-                                if text.chars().count() < MIN_SECRET_CHARS {
-                                    short
-                                        .push(format!("environment variable {var} (for {name} of upstream '{}')", upstream.name));
-                                }
-                                sensitive.push(text);
-                            }
+                            sensitive.extend(secret.then_some(text));
                         }
                         Err(problem) => missing.push(MissingSecret {
                             binding: None,
@@ -173,6 +174,7 @@ fn resolve(
                     },
                 }
             }
+            sensitive.extend(plain_sight::within(&value));
             resolved.push((*name, value));
         }
         environments.insert(upstream.name, resolved);
@@ -180,10 +182,30 @@ fn resolve(
 
     if missing.is_empty() {
         let redactor = Redactor::of(sensitive.iter().map(|s| s.as_str()));
-        Ok(Secrets { bindings: values, environments, redactor, short })
+        Ok(Secrets { bindings: values, environments, redactor })
     } else {
         Err(missing)
     }
+}
+
+/// The value of a variable for the child's variable `name`, and whether their names say that it is a secret.
+fn passed_on(var: &str, name: &str, variable: &impl Fn(&str) -> Looked) -> Result<(Zeroizing<String>, bool), Problem> {
+    let text = text_of(variable(var))?;
+    let secret = names_a_secret(var) || names_a_secret(name);
+    if secret {
+        long_enough(&text)?;
+    }
+    Ok((text, secret))
+}
+
+/// Services that take an API key as the user want no password, or any one character.
+fn secret_half(user: String, pass: String) -> String {
+    if pass.chars().count() <= 1 { user } else { pass }
+}
+
+fn long_enough(value: &str) -> Result<(), Problem> {
+    let chars = value.chars().count();
+    if chars < MIN_SECRET_CHARS { Err(Problem::TooShort(chars)) } else { Ok(()) }
 }
 
 fn users_of(binding: &str, upstreams: &[&'static Upstream]) -> Vec<(&'static str, &'static Auth)> {
@@ -206,15 +228,16 @@ fn names(users: &[(&'static str, &'static Auth)]) -> Vec<&'static str> {
 }
 
 fn check(value: &str, users: &[(&'static str, &'static Auth)]) -> Result<(), Problem> {
-    let chars = value.chars().count();
-    if chars < MIN_SECRET_CHARS {
-        return Err(Problem::TooShort(chars));
-    }
+    long_enough(value)?;
     for (_, auth) in users {
         // A basic credential travels as base64, so that any character may be in it.
         let basic = matches!(auth, Auth::Basic { .. });
-        if basic && basic_pair(value).is_none() {
-            return Err(Problem::NotBasic);
+        if basic {
+            let (user, pass) = basic_pair(value).ok_or(Problem::NotBasic)?;
+            let chars = secret_half(user, pass).chars().count();
+            if chars < MIN_SECRET_CHARS {
+                return Err(Problem::HalfTooShort(chars));
+            }
         }
         if !basic && value.chars().any(char::is_control) {
             return Err(Problem::ControlCharacter);
@@ -330,6 +353,76 @@ mod tests {
         let env: Vec<_> = secrets.environment("child").iter().map(|(n, v)| (*n, v.as_str())).collect();
         assert_eq!(env, [("GITHUB_TOKEN", "ghp_0123456789"), ("ROOT", "/srv/projects-of-mine")]);
         assert_eq!(secrets.redactor().redact_str("ghp_0123456789 in projects-of-mine"), "[REDACTED] in projects-of-mine");
+    }
+
+    #[test]
+    fn short_values_are_refused_by_their_names_and_passed_on_otherwise() {
+        static MIXED: Upstream = Upstream {
+            name: "mixed",
+            description: "",
+            transport: Transport::McpStdio(McpStdio {
+                env: &[
+                    ("REGION", &[EnvPart::Var("REGION")]),
+                    ("PGPASSWORD", &[EnvPart::Var("DB")]),
+                    ("NOTE", &[EnvPart::Text("for "), EnvPart::Var("NOTES_TOKEN")]),
+                    ("MAX_TOKENS", &[EnvPart::Var("MAX_TOKENS")]),
+                    ("DATABASE_URL", &[EnvPart::Text("postgres://app:"), EnvPart::Var("DB_PW"), EnvPart::Text("@db/x")]),
+                ],
+                ..McpStdio::new("child")
+            }),
+            tools: &[],
+        };
+        let with = |db: &'static str, token: &'static str| {
+            resolve(&[], None, &[&MIXED], Path::new("/"), move |name| {
+                let value = match name {
+                    "REGION" => "eu",
+                    "DB" => db,
+                    "NOTES_TOKEN" => token,
+                    "MAX_TOKENS" => "512",
+                    _ => "swordfish-swordfish",
+                };
+                Some(Ok(value.to_owned()))
+            })
+        };
+        let lines: Vec<String> = with("abc", "1234567").err().unwrap().iter().map(ToString::to_string).collect();
+        let because = "because a shorter secret cannot be redacted from answers and logs without cutting ordinary words";
+        let told = |variable, found| {
+            format!(
+                "environment variable {variable} of the child process), needed by upstream 'mixed': has {found} characters; at least 8 \
+                 are needed of what is named like a secret, {because}"
+            )
+        };
+        assert_eq!(lines, [told("DB (for PGPASSWORD", 3), told("NOTES_TOKEN (for NOTE", 7)]);
+        let secrets = with("abcdefgh", "12345678").unwrap_or_else(|missing| panic!("{missing:?}"));
+        let env: Vec<_> = secrets.environment("mixed").iter().map(|(_, v)| v.as_str()).collect();
+        assert_eq!(env, ["eu", "abcdefgh", "for 12345678", "512", "postgres://app:swordfish-swordfish@db/x"]);
+        let said = secrets.redactor().redact_str("eu abcdefgh 12345678 512 swordfish-swordfish").into_owned();
+        assert_eq!(said, "eu [REDACTED] [REDACTED] 512 [REDACTED]");
+    }
+
+    #[test]
+    fn of_a_basic_credential_the_half_that_is_secret_is_redacted_and_long_enough() {
+        let with = |pair: &'static str| {
+            let binding: &'static [Binding] = vec![Binding { name: "b", source: Source::Literal { value: pair } }].leak();
+            let auth: &'static [Auth] = &[Auth::Basic { binding: "b" }];
+            let web = McpHttp { auth, ..McpHttp::new("https://web.example/mcp") };
+            let transport = Transport::McpHttp(web);
+            let upstream = Box::leak(Box::new(Upstream { name: "web", description: "", transport, tools: &[] }));
+            match resolve(binding, None, &[upstream], Path::new("/"), |_| None) {
+                Ok(secrets) => secrets.redactor().redact_str("anna-bella sw0rdfish sk-0123").into_owned(),
+                Err(missing) => missing[0].to_string(),
+            }
+        };
+        assert_eq!(with("anna-bella:sw0rdfish"), "anna-bella [REDACTED] sk-0123");
+        assert_eq!(with(r#"{"user":"anna-bella","pass":"sw0rdfish"}"#), "anna-bella [REDACTED] sk-0123");
+        for key in ["anna-bella:", "anna-bella:x"] {
+            assert_eq!(with(key), "[REDACTED] sw0rdfish sk-0123", "the user is the secret");
+        }
+        for (pair, found) in [("anna-bella:sw0rd", 5), ("sk-0123:", 7), (r#"{"user":"ann","pass":""}"#, 3)] {
+            let told = with(pair);
+            let known = format!("the secret half of its user and password has {found} characters; at least 8 are needed");
+            assert!(told.contains(&known) && !told.contains("0123") && !told.contains("anna-bella"), "{told}");
+        }
     }
 
     #[test]

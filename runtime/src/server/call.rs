@@ -1,6 +1,6 @@
 //! `tools/call`.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use ptc_catalog::StoredProgram;
 
@@ -74,7 +74,10 @@ impl Server {
                 Era::Handshake => caller.calls.protocol_version(),
                 Era::Stateless => STATELESS.iter().copied().find(|known| revision::named(params).as_deref() == Some(*known)),
             };
-            diagnostics.begin(tool.name(), &Asked { id: request.id, protocol_version, origin: caller.origin.as_deref() })
+            diagnostics.begin(
+                tool.name(),
+                &Asked { id: request.id, protocol_version, origin: caller.origin.as_deref(), meta: params.meta },
+            )
         });
         if caller.calls.is_shut_down() {
             return self.refuse(request, watch, Refused::shut_down());
@@ -171,7 +174,7 @@ impl Server {
     }
 
     /// Has the pool evaluate.
-    fn start(&self, request: Request<'_>, call: Call, ground: Ground, place: Place, mut watch: Option<Watch>) {
+    fn start(&self, request: Request<'_>, call: Call, ground: Ground, place: Place, watch: Option<Watch>) {
         if log::enabled(Level::Debug) {
             log::line(Level::Debug, "call", &[("id", request.id), ("program", &call.program)]);
         }
@@ -179,12 +182,15 @@ impl Server {
         let evaluator = Arc::clone(&self.evaluator);
         let answers = Arc::clone(request.answers);
         let cancel = place.cancel.clone();
-        if let Some(watch) = &mut watch {
-            watch.arguments(&call);
-        }
         let redactor = self.redactor.clone();
+        // Written to files on the evaluation's thread: who reads the next request waits for no disk.
+        let watch = Arc::new(Mutex::new(watch));
+        let began = Arc::clone(&watch);
         self.pool.spawn(
             move || {
+                if let Some(watch) = &mut *began.lock().unwrap_or_else(PoisonError::into_inner) {
+                    watch.arguments(&call);
+                }
                 let lease = ground.lease()?;
                 let past = lease.as_ref().map_or_else(Past::default, |lease| lease.kept.past());
                 let mut evaluation = evaluator.evaluate(&call, &cancel, past);
@@ -195,6 +201,7 @@ impl Server {
                 Ok((answer(&evaluation, profile, era), evaluation))
             },
             move |done| {
+                let watch = watch.lock().unwrap_or_else(PoisonError::into_inner).take();
                 let done = done.unwrap_or_else(|panicked| {
                     log::line(Level::Error, "evaluation panicked", &[("message", &panicked.0)]);
                     let evaluation = Evaluation::panicked(&panicked);

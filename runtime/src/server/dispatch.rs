@@ -73,7 +73,7 @@ pub struct Request<'a> {
 }
 
 impl Server {
-    /// A server whose evaluations run on `pool`, in `sessions` where there are any.
+    /// A server whose evaluations run on `pool`, in `sessions` where there are any, and are watched where that is asked for.
     pub fn new(
         deployment: &'static Deployment,
         settings: Settings,
@@ -81,10 +81,9 @@ impl Server {
         sessions: Option<Arc<Sessions>>,
         redactor: Redactor,
         pool: Pool,
+        diagnostics: Option<Arc<Diagnostics>>,
     ) -> Self {
         let permits = Permits::new(settings.max_concurrent_calls);
-        let with_upstreams = !deployment.catalog.upstreams.is_empty();
-        let diagnostics = Diagnostics::new(&settings.diagnostics, with_upstreams, redactor.clone());
         let (evaluator, tools) = (Arc::new(evaluator), OnceLock::new());
         Server {
             deployment,
@@ -187,7 +186,10 @@ impl Server {
                 request.caller.calls.shut_down();
                 request.result("null");
             }
-            (method, _) => request.error(&ErrorBody::new(METHOD_NOT_FOUND, format!("Method not found: {method}"))),
+            (method, _) => {
+                let method = self.redactor.redact_str(method);
+                request.error(&ErrorBody::new(METHOD_NOT_FOUND, format!("Method not found: {method}")));
+            }
         }
     }
 

@@ -1,6 +1,6 @@
 //! A call of `lisp_task`.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use super::call::{Refused, finish};
 use super::caller::Answer;
@@ -19,17 +19,22 @@ impl Server {
             Ok(task) => Arc::new(task),
             Err(message) => return self.refuse(request, watch, Refused::arguments(message)),
         };
-        let Some((place, mut watch)) = self.enter(request, watch) else { return };
-        if let Some(watch) = &mut watch {
-            watch.task(&task);
-        }
+        let Some((place, watch)) = self.enter(request, watch) else { return };
         let (id, era) = (request.id.to_owned(), request.era);
         let (planner, answers, cancel) = (Arc::clone(planner), Arc::clone(request.answers), place.cancel.clone());
         let redactor = self.redactor.clone();
         let (runner, running) = (Arc::clone(&planner), Arc::clone(&task));
+        let watch = Arc::new(Mutex::new(watch));
+        let began = Arc::clone(&watch);
         self.pool.spawn(
-            move || runner.run(&running, &cancel),
+            move || {
+                if let Some(watch) = &mut *began.lock().unwrap_or_else(PoisonError::into_inner) {
+                    watch.task(&running);
+                }
+                runner.run(&running, &cancel)
+            },
             move |done| {
+                let watch = watch.lock().unwrap_or_else(PoisonError::into_inner).take();
                 let end = done.unwrap_or_else(|panicked| {
                     log::line(Level::Error, "task panicked", &[("message", &panicked.0)]);
                     let message = format!("the task stopped on a bug of the server: {}", panicked.0);

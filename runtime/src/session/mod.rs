@@ -21,6 +21,7 @@ pub mod store;
 pub mod tools;
 
 use std::fmt;
+use std::path::Path;
 
 pub use kept::Kept;
 pub use limits::SessionLimits;
@@ -30,14 +31,14 @@ use crate::evaluation::Reason;
 use crate::settings::StoreUrl;
 use store::Store;
 
-/// The store at a URL.
+/// The store at a URL; `roots` are certificates for a connection with TLS.
 #[cfg(feature = "session-redis")]
-fn remote(url: &StoreUrl, deployment: &str, limits: &SessionLimits) -> Result<Box<dyn Store>, String> {
-    Ok(Box::new(redis::Redis::open(url, deployment, limits)?))
+fn remote(url: &StoreUrl, deployment: &str, limits: &SessionLimits, roots: Option<&Path>) -> Result<Box<dyn Store>, String> {
+    Ok(Box::new(redis::Redis::open(url, deployment, limits, roots)?))
 }
 
 #[cfg(not(feature = "session-redis"))]
-fn remote(_: &StoreUrl, _: &str, _: &SessionLimits) -> Result<Box<dyn Store>, String> {
+fn remote(_: &StoreUrl, _: &str, _: &SessionLimits, _: Option<&Path>) -> Result<Box<dyn Store>, String> {
     // The settings have refused it before.
     Err("--session-store: this binary was built without a store beside its memory".into())
 }

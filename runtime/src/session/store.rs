@@ -135,7 +135,7 @@ impl Sessions {
         let limits = settings.session_limits.clone();
         let store: Box<dyn Store> = match &settings.session_store {
             None => Box::new(Memory::new(limits.clone())),
-            Some(url) => super::remote(url, deployment, &limits)?,
+            Some(url) => super::remote(url, deployment, &limits, settings.ca_file.as_deref())?,
         };
         let waiting = store.is_remote().then(|| Pool::new(WAITING_STACK, WAITING_THREADS));
         Ok(Some(Arc::new(Sessions { limits, store, waiting })))

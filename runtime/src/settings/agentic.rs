@@ -49,13 +49,6 @@ impl AgenticSettings {
     }
 }
 
-/// A URL without query and fragment, in the one spelling that `/chat/completions` can follow.
-pub(super) fn base_url(text: &str) -> Option<String> {
-    let (scheme, rest) = text.split_once("://")?;
-    let plain = !rest.is_empty() && !rest.contains(['?', '#', '@']) && !rest.contains(char::is_whitespace);
-    (["http", "https"].contains(&scheme) && plain && !rest.starts_with('/')).then(|| text.trim_end_matches('/').to_owned())
-}
-
 /// A word: what names models and bindings.
 pub(super) fn word(text: &str) -> Option<String> {
     let printable = !text.is_empty() && text.len() <= 200 && !text.contains(|c: char| c.is_control() || c.is_whitespace());

@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::ffi::OsStr;
 use std::path::PathBuf;
 
+use super::ability::remedy;
 use super::{Settings, flags};
 
 /// One setting.
@@ -117,6 +118,28 @@ pub enum Group {
     Terminal,
 }
 
+/// What a command does with settings.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Purpose {
+    /// It serves clients.
+    Serve,
+    /// It evaluates one program.
+    Eval,
+    /// It evaluates one program after another.
+    Repl,
+}
+
+impl Purpose {
+    /// Who it is, for messages.
+    pub fn name(self) -> &'static str {
+        match self {
+            Purpose::Serve => "a server",
+            Purpose::Eval => "eval",
+            Purpose::Repl => "repl",
+        }
+    }
+}
+
 impl Group {
     /// All groups with their headings.
     pub const ALL: [(Group, &'static str); 10] = [
@@ -142,6 +165,39 @@ impl Flag {
     /// Whether a binary whose upstreams are compiled in has no use for it.
     pub fn is_of_config(&self) -> bool {
         self.group == Group::Config
+    }
+
+    /// The feature of `ptc-runtime` without which it does nothing.
+    pub fn ability(&self) -> Option<&'static str> {
+        match (self.group, self.name) {
+            (Group::Agentic, _) => Some("agentic"),
+            (Group::Terminal, _) => Some("line-editing"),
+            (Group::Http, "http-viewer") => Some("viewer"),
+            (Group::Http, "http-tls-cert" | "http-tls-key") => Some("https-server"),
+            (Group::Http, _) => Some("http-server"),
+            (Group::Diagnostics, "otlp-endpoint") => Some("otlp"),
+            _ => None,
+        }
+    }
+
+    /// Whether this binary was built with what it needs.
+    pub fn is_built(&self) -> bool {
+        self.ability().is_none_or(|needed| remedy(needed).is_none())
+    }
+
+    /// Whether it changes anything where a command is for that.
+    pub fn matters_to(&self, purpose: Purpose) -> bool {
+        let serves = purpose == Purpose::Serve;
+        match (self.group, self.name) {
+            (Group::Sessions | Group::Http | Group::Agentic, _)
+            | (Group::Server, "max-frame-bytes" | "max-context-bytes" | "max-concurrent-calls")
+            | (Group::Answers, "response-profile" | "aggregator-read-only") => serves,
+            (Group::Diagnostics, name) => serves || name.starts_with("trace-"),
+            // How `:tools` lists them.
+            (Group::Answers, _) => purpose != Purpose::Eval,
+            (Group::Terminal, "no-history") => purpose == Purpose::Repl,
+            _ => true,
+        }
     }
 
     /// Whether the flag stands without a value.
@@ -231,4 +287,11 @@ impl Flag {
         }
         Ok(())
     }
+}
+
+/// A URL without query and fragment, in the one spelling that a path can follow.
+pub(super) fn base_url(text: &str) -> Option<String> {
+    let (scheme, rest) = text.split_once("://")?;
+    let plain = !rest.is_empty() && !rest.contains(['?', '#', '@']) && !rest.contains(char::is_whitespace);
+    (["http", "https"].contains(&scheme) && plain && !rest.starts_with('/')).then(|| text.trim_end_matches('/').to_owned())
 }

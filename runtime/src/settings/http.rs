@@ -7,6 +7,8 @@ use std::time::Duration;
 
 use zeroize::Zeroizing;
 
+use super::ability::remedy;
+
 /// Shortest bearer token, in bytes.
 pub const MIN_TOKEN_BYTES: usize = 32;
 
@@ -28,7 +30,7 @@ pub struct HttpSettings {
     pub disable_auth: bool,
     /// Origins of browsers that may speak to it, `scheme://host[:port]`; with none, those of this machine on a loopback address.
     pub allowed_origins: Vec<String>,
-    /// Time to send a whole request, and to take a whole answer.
+    /// Time to send a whole request, and to take each 64 KiB of an answer.
     pub request_timeout: Duration,
     /// Time for calls in flight when the process is asked to end.
     pub shutdown_grace: Duration,
@@ -96,13 +98,15 @@ impl HttpSettings {
         if !self.on {
             return faults;
         }
+        for (is_on, feature, sentence) in [
+            (true, "http-server", "--http: this binary was built for stdio only"),
+            (self.tls_cert.is_some(), "https-server", "--http-tls-cert: this binary was built without TLS of its own"),
+            (self.viewer, "viewer", "--http-viewer: this binary was built without the page of traces"),
+        ] {
+            faults.extend(remedy(feature).filter(|_| is_on).map(|remedy| format!("{sentence}; {remedy}")));
+        }
         let mut wrong = |sentence: &str| faults.push(sentence.to_owned());
         let loopback = self.host.is_loopback();
-        if !cfg!(feature = "http-server") {
-            wrong(
-                "--http: this binary was built for stdio only; build it with `--serve http` (feature http-server of ptc-runtime)",
-            );
-        }
         if !loopback && !self.allow_unsafe_network {
             wrong(
                 "--http-host: an address other than loopback is reached from outside; \
@@ -114,16 +118,6 @@ impl HttpSettings {
         }
         if self.tls_cert.is_some() != self.tls_key.is_some() {
             wrong("--http-tls-cert and --http-tls-key go together");
-        }
-        if self.tls_cert.is_some() && !cfg!(feature = "https-server") {
-            wrong(
-                "--http-tls-cert: this binary was built without TLS of its own; build it with `--serve https` (feature https-server of ptc-runtime)",
-            );
-        }
-        if self.viewer && !cfg!(feature = "viewer") {
-            wrong(
-                "--http-viewer: this binary was built without the page of traces; build it with `--viewer` (feature viewer of ptc-runtime)",
-            );
         }
         if self.viewer && !loopback {
             wrong("--http-viewer is for loopback addresses only");

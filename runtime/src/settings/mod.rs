@@ -1,17 +1,22 @@
 //! What an operator can set, read once at start: command line before environment before default.
 //!
+//! - [`ability`]: features that a binary may have been built without.
 //! - [`agentic`]: the planner behind `lisp_task`.
 //! - [`flag`]: what a row of it says, and how a value is read.
 //! - [`flags`](mod@flags): the one table of settings; parsing, help and tests derive from it.
 //! - [`http`]: the HTTP listener.
+//! - `otlp`: the collector that spans go to, where the feature of that name is on.
 //! - [`store`]: where sessions live.
 //! - [`read`]: from arguments and environment to [`Settings`].
 
+pub mod ability;
 #[cfg(feature = "agentic")]
 pub mod agentic;
 pub mod flag;
 pub mod flags;
 pub mod http;
+#[cfg(feature = "otlp")]
+pub mod otlp;
 pub mod read;
 pub mod store;
 
@@ -21,11 +26,14 @@ use std::time::Duration;
 
 use ptc_lisp::limits::Limits;
 
+pub use ability::ABILITIES;
 #[cfg(feature = "agentic")]
 pub use agentic::AgenticSettings;
-pub use flag::{Flag, Group, Kind};
-pub use flags::flags;
+pub use flag::{Flag, Group, Kind, Purpose};
+pub use flags::{REPL_NAMES, REPL_VARIABLES, flags};
 pub use http::HttpSettings;
+#[cfg(feature = "otlp")]
+pub use otlp::OtlpSettings;
 pub use read::{Fault, Reading};
 pub use store::StoreUrl;
 

@@ -1,12 +1,14 @@
 //! From arguments and environment to settings, with every fault at once.
 
-use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};
 use std::fmt;
 
+use litemap::LiteMap;
+
 use super::Settings;
-use super::flag::{Flag, Group};
-use super::flags::{UNBUILT, flags};
+use super::ability::remedy;
+use super::flag::{Flag, Group, Purpose};
+use super::flags::{Optional, REPL_NAMES, REPL_VARIABLES, flags, unbuilt};
 use crate::profile::Profile;
 
 /// A reading of flags and environment in progress.
@@ -14,7 +16,10 @@ pub struct Reading {
     settings: Settings,
     /// Whether there is a config to read.
     unpinned: bool,
-    given: BTreeSet<&'static str>,
+    /// Whether settings have the names of `repl` too.
+    repl: bool,
+    /// What was set, with the name by which it was: `--flag`, `CONFIG` or a variable.
+    given: LiteMap<&'static str, String>,
     faults: Vec<Fault>,
     warnings: Vec<String>,
 }
@@ -33,8 +38,8 @@ pub enum Fault {
     },
     /// A flag without its value.
     MissingValue {
-        /// The flag.
-        flag: &'static str,
+        /// As written.
+        flag: String,
         /// What would be right.
         expected: String,
     },
@@ -50,7 +55,7 @@ pub enum Fault {
         /// As written.
         flag: String,
         /// What brings it.
-        remedy: &'static str,
+        remedy: String,
     },
     /// A flag of the config, given to a binary that has none to read.
     Pinned {
@@ -61,6 +66,8 @@ pub enum Fault {
     Unexpected {
         /// As written.
         argument: String,
+        /// A command of a similar name.
+        near: Option<&'static str>,
     },
     /// Another misuse, as a sentence.
     Refused(String),
@@ -70,7 +77,7 @@ impl fmt::Display for Fault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Fault::Value { place, found, expected } => write!(f, "{place}: expected {expected}, found '{found}'"),
-            Fault::MissingValue { flag, expected } => write!(f, "--{flag}: expected {expected}, found nothing"),
+            Fault::MissingValue { flag, expected } => write!(f, "{flag}: expected {expected}, found nothing"),
             Fault::Unknown { flag, near: Some(near) } => write!(f, "unknown flag {flag}; did you mean --{near}?"),
             Fault::Unknown { flag, near: None } => write!(f, "unknown flag {flag}; --help lists all flags"),
             Fault::Unbuilt { flag, remedy } => write!(f, "{flag}: this binary was built without it; {remedy}"),
@@ -79,7 +86,10 @@ impl fmt::Display for Fault {
                 "--{flag}: the upstreams of this binary were fixed when it was built, so there is no config to read; change the \
                  config and build the binary again"
             ),
-            Fault::Unexpected { argument } => write!(f, "unexpected argument '{argument}'; --help shows the usage"),
+            Fault::Unexpected { argument, near: Some(near) } => {
+                write!(f, "unexpected argument '{argument}'; did you mean {near}?")
+            }
+            Fault::Unexpected { argument, near: None } => write!(f, "unexpected argument '{argument}'; --help shows the usage"),
             Fault::Refused(sentence) => f.write_str(sentence),
         }
     }
@@ -89,51 +99,61 @@ impl Reading {
     /// A reading that starts from the defaults; `unpinned` says whether there is a config to read.
     pub fn new(with_upstreams: bool, unpinned: bool) -> Self {
         let settings = Settings::defaults(with_upstreams);
-        Reading { settings, unpinned, given: BTreeSet::new(), faults: Vec::new(), warnings: Vec::new() }
+        Reading { settings, unpinned, repl: false, given: LiteMap::new(), faults: Vec::new(), warnings: Vec::new() }
     }
 
-    /// Takes one long flag, `name` without dashes. `inline` is the value after `=`; `next` gives the following argument.
-    pub fn flag(&mut self, name: &str, inline: Option<OsString>, next: impl FnOnce() -> Option<OsString>) {
-        let Some(flag) = Flag::find(name) else {
-            let unbuilt = UNBUILT.iter().find(|(prefix, ..)| name.starts_with(prefix));
-            let flag = format!("--{name}");
+    /// From here on settings have the documented names of `repl` too.
+    pub fn of_repl(&mut self) {
+        self.repl = true;
+    }
+
+    /// Takes one long flag, `written` without dashes. `inline` is the value after `=`; `next` gives the following argument. False where
+    /// there is no such flag, so that nobody knows whether the following argument is its value.
+    pub fn flag(&mut self, written: &str, inline: Option<OsString>, next: impl FnOnce() -> Option<OsString>) -> bool {
+        let of_repl = REPL_NAMES.iter().find(|(short, _)| self.repl && *short == written);
+        let Some(flag) = Flag::find(of_repl.map_or(written, |(_, name)| name)) else {
+            let unbuilt = unbuilt().find(|(optional, _)| written.starts_with(optional.prefix));
+            let flag = format!("--{written}");
             self.faults.push(match unbuilt {
-                Some((.., remedy)) => Fault::Unbuilt { flag, remedy },
-                None => Fault::Unknown { flag, near: near(name) },
+                Some((_, remedy)) => Fault::Unbuilt { flag, remedy },
+                None => Fault::Unknown { flag, near: self.near(written) },
             });
-            return;
+            return false;
         };
+        let place = format!("--{written}");
         if flag.is_of_config() && !self.unpinned {
             // Its value goes with it, so that it is not taken for a command.
             if inline.is_none() {
                 next();
             }
             self.faults.push(Fault::Pinned { flag: flag.name });
-            return;
+            return true;
         }
-        let value = match inline {
-            Some(value) => value,
-            None if flag.is_switch() => "true".into(),
-            None => match next() {
-                Some(value) => value,
-                None => return self.faults.push(Fault::MissingValue { flag: flag.name, expected: flag.expected() }),
-            },
+        let alone = || if flag.is_switch() { Some("true".into()) } else { next() };
+        let Some(value) = inline.or_else(alone) else {
+            self.faults.push(Fault::MissingValue { flag: place, expected: flag.expected() });
+            return true;
         };
-        self.given.insert(flag.name);
-        self.apply(flag, format!("--{}", flag.name), &value);
+        self.set(flag, place, &value);
+        true
     }
 
     /// Takes the config as an argument.
     pub fn config(&mut self, path: &OsStr) {
-        match Flag::find("upstreams-config").filter(|flag| self.given.insert(flag.name)) {
-            Some(flag) => self.apply(flag, "CONFIG".to_owned(), path),
+        match Flag::find("upstreams-config").filter(|flag| !self.given.contains_key(flag.name)) {
+            Some(flag) => self.set(flag, "CONFIG".to_owned(), path),
             None => self.unexpected(path),
         }
     }
 
     /// Takes an argument that belongs nowhere.
     pub fn unexpected(&mut self, argument: &OsStr) {
-        self.faults.push(Fault::Unexpected { argument: argument.to_string_lossy().into_owned() });
+        self.misspelt(argument, None);
+    }
+
+    /// The same for one that looks like a command.
+    pub fn misspelt(&mut self, argument: &OsStr, near: Option<&'static str>) {
+        self.faults.push(Fault::Unexpected { argument: argument.to_string_lossy().into_owned(), near });
     }
 
     /// Takes another misuse, as a sentence.
@@ -143,36 +163,55 @@ impl Reading {
 
     /// Takes an unknown short or misspelt flag, as written.
     pub fn unknown(&mut self, flag: &str) {
-        self.faults.push(Fault::Unknown { flag: flag.to_owned(), near: near(flag.trim_start_matches('-')) });
+        let near = self.near(flag.trim_start_matches('-'));
+        self.faults.push(Fault::Unknown { flag: flag.to_owned(), near });
     }
 
     /// Takes the environment for what no flag has set. An empty variable is an unset one.
     pub fn environment(&mut self, var: impl Fn(&str) -> Option<OsString>) {
         let var = |name: &str| var(name).filter(|value| !value.is_empty());
         for flag in flags() {
-            let Some(value) = var(flag.env).filter(|_| !self.given.contains(flag.name)) else { continue };
+            let of_repl = REPL_VARIABLES.iter().filter(|(_, env)| self.repl && *env == flag.env).map(|(name, _)| *name);
+            let found = of_repl.chain([flag.env]).find_map(|name| Some((name, var(name)?)));
+            let Some((name, value)) = found.filter(|_| !self.given.contains_key(flag.name)) else { continue };
             if flag.is_of_config() && !self.unpinned {
-                self.warnings.push(format!("{} is ignored: the upstreams of this binary were fixed when it was built", flag.env));
+                self.warnings.push(format!("{name} is ignored: the upstreams of this binary were fixed when it was built"));
             } else {
-                self.given.insert(flag.name);
-                self.apply(flag, flag.env.to_owned(), &value);
+                self.set(flag, name.to_owned(), &value);
             }
         }
-        for (_, name, remedy) in UNBUILT.iter().filter(|(_, name, _)| var(name).is_some()) {
+        for (Optional { env: name, .. }, remedy) in unbuilt().filter(|(optional, _)| var(optional.env).is_some()) {
             self.warnings.push(format!("{name} is ignored: this binary was built without it; {remedy}"));
+        }
+        #[cfg(feature = "otlp")]
+        match super::OtlpSettings::read(self.settings.diagnostics.otlp_endpoint.as_deref(), var) {
+            Ok((settings, warnings)) => {
+                self.settings.diagnostics.otlp = settings;
+                self.warnings.extend(warnings);
+            }
+            Err(faults) => self.faults.extend(faults),
         }
     }
 
-    /// The settings with warnings, or all faults.
-    pub fn finish(mut self) -> Result<(Settings, Vec<String>), Vec<Fault>> {
+    /// The settings with warnings, or all faults. Those that have no effect where a command is for that are not looked at further; of
+    /// flags there is a warning, and none of variables, which a server beside it may be meant by.
+    pub fn finish(mut self, purpose: Purpose) -> Result<(Settings, Vec<String>), Vec<Fault>> {
+        let idle = flags().filter(|flag| !flag.matters_to(purpose)).filter_map(|flag| self.given.get(flag.name));
+        let idle = idle.filter(|place| place.starts_with("--"));
+        self.warnings.extend(idle.map(|place| format!("{place} has no effect on {}", purpose.name())));
+        if purpose == Purpose::Serve {
+            self.contradictions();
+        }
+        if self.faults.is_empty() { Ok((self.settings, self.warnings)) } else { Err(self.faults) }
+    }
+
+    /// What does not go together, for a server.
+    fn contradictions(&mut self) {
         self.faults.extend(self.settings.http.contradictions().into_iter().map(Fault::Refused));
         if let Some(url) = &self.settings.session_store {
-            if !cfg!(feature = "session-redis") {
-                self.faults.push(Fault::Refused(
-                    "--session-store: this binary keeps sessions in its memory only; build it with `--session-store redis` (feature \
-                     session-redis of ptc-runtime)"
-                        .into(),
-                ));
+            if let Some(remedy) = remedy("session-redis") {
+                let why = format!("--session-store: this binary keeps sessions in its memory only; {remedy}");
+                self.faults.push(Fault::Refused(why));
             } else if let Err(why) = url.check() {
                 self.faults.push(Fault::Refused(format!("--session-store: {why}")));
             } else if !self.settings.sessions {
@@ -182,7 +221,12 @@ impl Reading {
         if self.settings.http.viewer && self.settings.diagnostics.trace_dir.is_none() {
             self.faults.push(Fault::Refused("--http-viewer: without --trace-dir there is nothing to look at".into()));
         }
-        if self.settings.diagnostics.tool && !self.given.contains("response-profile") {
+        if self.settings.diagnostics.otlp_endpoint.is_some()
+            && let Some(remedy) = remedy("otlp")
+        {
+            self.faults.push(Fault::Unbuilt { flag: "--otlp-endpoint".into(), remedy });
+        }
+        if self.settings.diagnostics.tool && !self.given.contains_key("response-profile") {
             self.settings.response_profile = Profile::Debug;
         }
         self.idle(Group::Http, "http", self.settings.http.on);
@@ -191,13 +235,27 @@ impl Reading {
             self.faults.extend(self.settings.agentic.contradictions().into_iter().map(Fault::Refused));
             self.idle(Group::Agentic, "agentic", self.settings.agentic.on);
         }
-        if self.faults.is_empty() { Ok((self.settings, self.warnings)) } else { Err(self.faults) }
+    }
+
+    /// A flag of a similar name, where this command line has it.
+    fn near(&self, name: &str) -> Option<&'static str> {
+        let serves = self.unpinned && !self.repl;
+        let others: &[&str] = if serves { &["help", "version"] } else { &["help", "version", "json", "display"] };
+        let settings = flags().filter(|flag| self.unpinned || !flag.is_of_config()).map(|flag| flag.name);
+        let of_repl = REPL_NAMES.iter().filter(|_| self.repl).map(|(name, _)| *name);
+        ptc_check::near_name(name, settings.chain(of_repl).chain(others.iter().copied()))
     }
 
     /// Warns of settings of a group whose switch is off.
     fn idle(&mut self, group: Group, switch: &str, on: bool) {
-        let idle = flags().filter(|flag| !on && flag.group == group && flag.name != switch && self.given.contains(flag.name));
-        self.warnings.extend(idle.map(|flag| format!("--{} has no effect without --{switch}", flag.name)));
+        let idle = flags().filter(|flag| !on && flag.group == group && flag.name != switch);
+        let idle = idle.filter_map(|flag| self.given.get(flag.name));
+        self.warnings.extend(idle.map(|place| format!("{place} has no effect without --{switch}")));
+    }
+
+    fn set(&mut self, flag: &'static Flag, place: String, value: &OsStr) {
+        self.given.insert(flag.name, place.clone());
+        self.apply(flag, place, value);
     }
 
     fn apply(&mut self, flag: &Flag, place: String, value: &OsStr) {
@@ -207,15 +265,10 @@ impl Reading {
     }
 }
 
-fn near(name: &str) -> Option<&'static str> {
-    let known = flags().map(|flag| flag.name).chain(["help", "json", "version"]);
-    ptc_check::near_name(name, known)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::settings::flag::Default;
+    use crate::settings::flag::{Default, Kind};
 
     fn read(args: &[(&str, Option<&str>)], env: &[(&str, &str)]) -> Result<(Settings, Vec<String>), Vec<String>> {
         let mut reading = Reading::new(false, false);
@@ -223,12 +276,12 @@ mod tests {
             reading.flag(name, value.map(OsString::from), || None);
         }
         reading.environment(|name| env.iter().find(|(n, _)| *n == name).map(|(_, v)| OsString::from(v)));
-        reading.finish().map_err(|faults| faults.iter().map(ToString::to_string).collect())
+        reading.finish(Purpose::Serve).map_err(|faults| faults.iter().map(ToString::to_string).collect())
     }
 
     #[test]
     fn rows_are_sound() {
-        let mut names = BTreeSet::new();
+        let mut names = std::collections::BTreeSet::new();
         for flag in flags() {
             assert!(names.insert(flag.name), "twice: {}", flag.name);
             let variable = format!("PTC_RUNNER_MCP_{}", flag.name.to_uppercase().replace('-', "_"));
@@ -236,7 +289,7 @@ mod tests {
             assert!(flag.env == variable || flag.env == "PTC_RUNNER_MCP_UPSTREAMS", "{}", flag.name);
             assert!(Group::ALL.iter().any(|(group, _)| *group == flag.group));
             assert!(!flag.help.is_empty() && !flag.help.ends_with('.'), "{}", flag.name);
-            assert!(!UNBUILT.iter().any(|(prefix, ..)| flag.name.starts_with(prefix)), "{} exists", flag.name);
+            assert!(!unbuilt().any(|(optional, _)| flag.name.starts_with(optional.prefix)), "{} exists", flag.name);
             for with_upstreams in [false, true] {
                 let mut settings = Settings::defaults(with_upstreams);
                 match flag.default_text(with_upstreams) {
@@ -316,6 +369,44 @@ mod tests {
     fn a_variable_of_what_was_not_built_is_warned_of() {
         let (_, warnings) = read(&[], &[("PTC_RUNNER_MCP_AGENTIC", "true")]).expect("all is right");
         assert_eq!(warnings.len(), 1);
+    }
+
+    #[test]
+    fn a_wrong_value_names_its_flag_or_its_variable() {
+        let odd = "\u{7f} no such value";
+        let strict = |flag: &&'static Flag| {
+            !flag.is_of_config()
+                && matches!(
+                    flag.kind,
+                    Kind::Integer { .. } | Kind::Choice { .. } | Kind::Switch { .. } | Kind::File { .. } | Kind::Folder { .. }
+                )
+        };
+        let mut looked_at = 0;
+        for flag in flags().filter(strict) {
+            let by_flag = read(&[(flag.name, Some(odd))], &[]).expect_err("a fault");
+            let by_variable = read(&[], &[(flag.env, odd)]).expect_err("a fault");
+            assert!(by_flag.iter().any(|fault| fault.starts_with(&format!("--{}: expected ", flag.name))), "{by_flag:?}");
+            assert!(by_variable.iter().any(|fault| fault.starts_with(&format!("{}: expected ", flag.env))), "{by_variable:?}");
+            // Neither end of a range is open.
+            if let Kind::Integer { min, max, .. } = flag.kind {
+                for beyond in [min.checked_sub(1), max.checked_add(1)].into_iter().flatten() {
+                    assert!(read(&[(flag.name, Some(&beyond.to_string()))], &[]).is_err(), "{} takes {beyond}", flag.name);
+                }
+            }
+            looked_at += 1;
+        }
+        assert!(looked_at > 40, "{looked_at}");
+    }
+
+    #[test]
+    fn a_collector_needs_what_speaks_to_it() {
+        let read = read(&[("otlp-endpoint", Some("http://127.0.0.1:4318"))], &[]);
+        if cfg!(feature = "otlp") {
+            assert_eq!(read.expect("all is right").0.diagnostics.otlp_endpoint.as_deref(), Some("http://127.0.0.1:4318"));
+        } else {
+            let why = "--otlp-endpoint: this binary was built without it; build it with `--otlp` (feature otlp of ptc-runtime)";
+            assert_eq!(read.expect_err("a fault"), [why]);
+        }
     }
 
     #[test]

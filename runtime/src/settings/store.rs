@@ -5,33 +5,48 @@ use std::fmt;
 use percent_encoding::percent_decode_str;
 use zeroize::Zeroizing;
 
-/// `redis://[[user]:password@]host[:port][/db]`. It shows itself without user and password, and is overwritten when it is dropped.
+use super::ability::remedy;
+
+/// `redis://[[user]:password@]host[:port][/db]`, or the same with `rediss` over TLS. It shows itself without user and password, and is overwritten when it is dropped.
 #[derive(Clone)]
 pub struct StoreUrl(Zeroizing<String>);
 
-/// How it begins.
+/// How it begins, and how where TLS is wanted.
 const SCHEME: &str = "redis://";
+const WITH_TLS: &str = "rediss://";
 
 impl StoreUrl {
     /// A URL of that form, as far as its beginning tells.
     pub fn of(text: &str) -> Option<StoreUrl> {
-        // `rediss` is let through to a message of its own.
-        let rest = text.strip_prefix(SCHEME).or_else(|| text.strip_prefix("rediss://"))?;
+        let rest = text.strip_prefix(SCHEME).or_else(|| text.strip_prefix(WITH_TLS))?;
         (!rest.is_empty()).then(|| StoreUrl(Zeroizing::new(text.to_owned())))
     }
 
     /// What is wrong about it beyond its beginning.
     pub fn check(&self) -> Result<(), String> {
-        let Some(rest) = self.0.strip_prefix(SCHEME) else {
-            return Err("rediss:// is not spoken; let a tunnel or a sidecar end TLS, and give its redis:// address".into());
-        };
+        let tls = self.has_tls();
+        if tls && let Some(remedy) = remedy("session-redis-tls") {
+            return Err(format!("rediss:// is not spoken by this binary; {remedy}"));
+        }
+        let rest = self.0.strip_prefix(if tls { WITH_TLS } else { SCHEME }).unwrap_or_default();
         let place = rest.rsplit_once('@').map_or(rest, |(_, place)| place);
         let (host, database) = place.split_once('/').unwrap_or((place, ""));
         let number = database.trim_end_matches('/');
         if !number.is_empty() && number.parse::<u16>().is_err() {
             return Err(format!("after the host stands the number of a database, found '{number}'"));
         }
-        if host.is_empty() { Err("it names no host".into()) } else { Ok(()) }
+        match host {
+            "" => Err("it names no host".into()),
+            host if host.contains('#') => {
+                Err(format!("after the host nothing but a port and a database can stand, found '{host}'"))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Whether it asks for TLS.
+    pub fn has_tls(&self) -> bool {
+        self.0.starts_with(WITH_TLS)
     }
 
     /// The whole text.
@@ -88,8 +103,12 @@ mod tests {
         for wrong in ["", "redis://", "http://x", "store:6379"] {
             assert!(StoreUrl::of(wrong).is_none(), "{wrong}");
         }
-        for wrong in ["rediss://store", "redis://store/two", "redis://:p@/1"] {
+        // Nothing that would switch the check of certificates off.
+        for wrong in ["redis://store/two", "redis://:p@/1", "rediss://store/1/#insecure", "rediss://store#insecure"] {
             assert!(StoreUrl::of(wrong).is_some_and(|url| url.check().is_err()), "{wrong}");
         }
+        let encrypted = StoreUrl::of("rediss://:p@store:6380").expect("a URL");
+        assert_eq!(encrypted.check().is_ok(), cfg!(feature = "session-redis-tls"));
+        assert_eq!(encrypted.to_string(), "rediss://store:6380");
     }
 }

@@ -110,13 +110,13 @@ impl Upstreams {
     }
 
     /// Certificates that HTTPS trusts beside the system's, as PEM.
-    #[cfg(feature = "agentic")]
+    #[cfg(any(feature = "agentic", feature = "otlp"))]
     pub(crate) fn extra_roots(&self) -> Option<Arc<[u8]>> {
         self.settings.extra_roots.clone()
     }
 
     /// The deployment's secrets.
-    #[cfg(feature = "agentic")]
+    #[cfg(any(feature = "agentic", feature = "otlp"))]
     pub(crate) fn secrets(&self) -> &Secrets {
         &self.secrets
     }

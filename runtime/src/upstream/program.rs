@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, mpsc};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, mpsc};
 use std::time::{Duration, Instant};
 
 use ptc_catalog::{Auth, Transport, Upstream};
@@ -99,6 +99,12 @@ impl ProgramHost {
     fn exhausted(&self) -> WorldFault {
         let message = format!("this program has made its {} upstream calls; fetch more with each call", self.calls.total);
         WorldFault::new(Reason::CapExhausted, message)
+    }
+
+    /// Tells `watch` of each call when it begins, and again when it is answered or has failed, with `true`: then on a thread of the
+    /// upstreams' runtime. Only the first one given watches.
+    pub(crate) fn watch(&self, watch: impl Fn(&CallRecord, bool) + Send + Sync + 'static) {
+        let _ = self.records.watch.set(Box::new(watch));
     }
 
     /// Every call so far, in order of start. A call that is not answered yet counts as timed out.
@@ -261,9 +267,13 @@ impl Budget {
     }
 }
 
+/// Who is told of a call that begins or, with `true`, ends.
+type Watch = Box<dyn Fn(&CallRecord, bool) + Send + Sync>;
+
 #[derive(Default)]
 struct Records {
     entries: Mutex<Vec<Entry>>,
+    watch: OnceLock<Watch>,
 }
 
 struct Entry {
@@ -311,14 +321,20 @@ impl Records {
             Transport::OpenApi(t) => t.auth,
         };
         let auth = auth.first().map(|auth| AuthUsed { scheme: auth.scheme(), binding: auth.binding() });
+        let entry = Entry { server: upstream.name, tool, auth, progress, started: Instant::now(), done: None };
+        if let Some(watch) = self.watch.get() {
+            watch(&entry.open(), false);
+        }
         let mut entries = self.lock();
-        entries.push(Entry { server: upstream.name, tool, auth, progress, started: Instant::now(), done: None });
+        entries.push(entry);
         entries.len() - 1
     }
 
     fn finish(&self, entry: usize, fill: impl FnOnce(CallRecord) -> CallRecord) {
-        if let Some(entry) = self.lock().get_mut(entry) {
-            entry.done = Some(fill(entry.open()));
+        let done = self.lock().get_mut(entry).map(|entry| entry.done.insert(fill(entry.open())).clone());
+        // Not while the record is locked: whoever watches may take its time.
+        if let (Some(watch), Some(done)) = (self.watch.get(), done) {
+            watch(&done, true);
         }
     }
 

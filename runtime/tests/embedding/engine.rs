@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use ptc_lisp::limits::{Cancel, Limits};
 use ptc_lisp::signature::Mode;
-use ptc_runtime::embed::{Answer, Args, BadTool, BuildError, Builder, Engine, Request, Tool, ToolFailure};
+use ptc_runtime::embed::{Answer, Args, BadTool, BuildError, Builder, Engine, Event, Request, Tool, ToolFailure};
 use ptc_runtime::tool_protocol::parse_signature;
 use serde_json::json;
 
@@ -85,6 +85,17 @@ fn what_goes_wrong_ends_the_program_and_says_why() {
         ("(tool/find-user {:id 4})", "runtime_error: tool_error: tool/find_user: invalid digit found in string", 1),
         ("(tool/find-user)", "runtime_error: tool_error: tool/find_user: nobody is asked for", 1),
         ("(tool/find-usr {})", "runtime_error: unknown_tool: there is no tool/find-usr", 0),
+        // What the text shows to be wrong is found before anything is called.
+        (
+            "(do (tool/find-user {:id 1}) (tool/slow {}))",
+            "runtime_error: tool_error: tool/slow: tool validation errors:\n- ms: expected int, got nil",
+            0,
+        ),
+        (
+            "(do (tool/find-user {:id 1}) (tool/slow {:ms (str \"x\")}))",
+            "runtime_error: tool_error: tool/slow: tool validation errors:\n- ms: expected int, got string \"x\"",
+            1,
+        ),
     ] {
         let answer = run(program);
         assert_eq!(shown(&answer), expected, "{program}");
@@ -109,6 +120,69 @@ fn calls_overlap() {
     let engine = Engine::builder().limits(roomy()).tool(meet.unwrap()).build().unwrap();
     let answer = engine.run(Request::new("(sum (pmap #(tool/meet {:n %}) (range 50)))"));
     assert_eq!(shown(&answer), "1225");
+}
+
+#[test]
+fn what_happens_is_told_while_the_program_runs() {
+    let (send, heard) = std::sync::mpsc::channel();
+    let told = Arc::new(std::sync::Mutex::new(Vec::new()));
+    // It opens when the line before it was heard, and never otherwise.
+    let gate = Tool::new("gate", "(n :int) -> :int", {
+        let heard = std::sync::Mutex::new(heard);
+        move |args: Args| {
+            let line: String =
+                heard.lock().unwrap().recv_timeout(Duration::from_secs(15)).map_err(|why| ToolFailure::new(why.to_string()))?;
+            assert_eq!(line, "tick");
+            Ok(args.int("n"))
+        }
+    });
+    let listen = {
+        let told = Arc::clone(&told);
+        move |event: Event<'_>| {
+            let line = match event {
+                Event::Printed(line) => {
+                    let _ = send.send(line.to_owned());
+                    line.to_owned()
+                }
+                Event::ToolStarted(call) => format!("{} began", call.tool),
+                Event::ToolEnded(call) => format!("{} {} {:?}", call.tool, call.status, call.error),
+                other => format!("{other:?}"),
+            };
+            told.lock().unwrap().push(line);
+            // Nobody minds.
+            panic!("a bug of the listener");
+        }
+    };
+    let engine = builder().tool(gate.unwrap()).build().unwrap();
+    let program = "(println \"tick\") (tool/gate {:n 1}) (println (pr-str ((memoize inc) 1))) (tool/find-user {:id 4})";
+    let answer = engine.run(Request::new(program).on_event(listen));
+    assert_eq!(answer.prints(), ["tick", "2"]);
+    assert_eq!(
+        *told.lock().unwrap(),
+        ["tick", "gate began", "gate ok None", "2", "find_user began", "find_user error Some(\"invalid digit found in string\")"]
+    );
+}
+
+#[cfg(feature = "http")]
+#[test]
+fn calls_of_upstreams_are_told_without_secrets() {
+    use crate::web::{Answer, Web};
+
+    let service = Web::start(|_| Answer::json(200, r#"{"items": [1]}"#));
+    let engine = builder().deployment(made(&service)).build().unwrap();
+    let told = Arc::new(std::sync::Mutex::new(Vec::new()));
+    let heard = Arc::clone(&told);
+    let program = "(println \"s3cr3t-token-value\") (:ok (tool/call {:server \"api\" :tool \"items\"}))";
+    let answer = engine.run(Request::new(program).on_event(move |event| {
+        heard.lock().unwrap().push(match event {
+            Event::Printed(line) => line.to_owned(),
+            Event::UpstreamStarted(call) => format!("{} {} began", call.server, call.tool),
+            Event::UpstreamEnded(call) => format!("{} {} {} {:?}", call.server, call.tool, call.status, call.http_status),
+            other => format!("{other:?}"),
+        });
+    }));
+    assert_eq!(shown(&answer), "true");
+    assert_eq!(*told.lock().unwrap(), ["[REDACTED]", "api items began", "api items ok Some(200)"]);
 }
 
 #[test]
@@ -249,16 +323,13 @@ fn tools_that_cannot_be_offered_are_refused() {
     assert!(matches!(twice, BuildError::Tool(BadTool::Twice(_))), "{twice}");
 }
 
+/// A deployment with one service of one tool, which `service` answers.
 #[cfg(feature = "http")]
-#[test]
-fn upstreams_made_at_run_time_stand_beside_own_tools() {
-    use ptc_catalog::{Annotations, Auth, Binding, Catalog, Deployment, OpenApi, Operation, Source, Transport, Upstream};
+fn made(service: &crate::web::Web) -> &'static ptc_catalog::Deployment {
+    use ptc_catalog::{Annotations, Auth, Binding, Catalog, Deployment, OpenApi, Operation, Params, Source, Transport, Upstream};
 
-    use crate::web::{Answer, Web};
-
-    let service = Web::start(|_| Answer::json(200, r#"{"items": [1, 2, 3], "secret": "s3cr3t-token-value"}"#));
     let spec = OpenApi { auth: &[Auth::Bearer { binding: "tok" }], ..OpenApi::new(service.url("/v1")) };
-    let operation = Operation { id: "items", path: "/items", params: &[], default_args: &[] };
+    let operation = Operation { id: "items", path: "/items", params: Params::NONE, default_args: &[] };
     let tool = ptc_catalog::Tool {
         name: "items",
         description: "",
@@ -271,19 +342,137 @@ fn upstreams_made_at_run_time_stand_beside_own_tools() {
         operation: Some(Box::leak(Box::new(operation))),
     };
     let upstream = Upstream { name: "api", description: "", transport: Transport::OpenApi(spec), tools: vec![tool].leak() };
-    let deployment = Box::leak(Box::new(Deployment {
+    Box::leak(Box::new(Deployment {
         name: "made",
         compiler: "",
         config_digest: "",
         credentials: vec![Binding { name: "tok", source: Source::Literal { value: "s3cr3t-token-value" } }].leak(),
         catalog: Box::leak(Box::new(Catalog { digest: "", upstreams: vec![upstream].leak() })),
         programs: &[],
-    }));
-    let engine = builder().deployment(deployment).build().unwrap();
+    }))
+}
+
+#[cfg(feature = "http")]
+#[test]
+fn upstreams_made_at_run_time_stand_beside_own_tools() {
+    use crate::web::{Answer, Web};
+
+    let service = Web::start(|_| Answer::json(200, r#"{"items": [1, 2, 3], "secret": "s3cr3t-token-value"}"#));
+    let engine = builder().deployment(made(&service)).build().unwrap();
     let program = "(let [r (tool/call {:server \"api\" :tool \"items\"})] [(sum (:items (:value r))) (:secret (:value r)) (tool/slow {:ms 1})])";
     let answer = engine.run(Request::new(program));
     assert_eq!(shown(&answer), "[6 \"[REDACTED]\" 1]");
     assert_eq!((answer.calls().len(), answer.calls()[0].status, answer.tool_calls.len()), (1, "ok", 1));
     assert!(answer.metrics().upstream_result_bytes > 0);
     assert_eq!(service.requests()[0].header("authorization"), Some("Bearer s3cr3t-token-value"));
+}
+
+#[cfg(feature = "http")]
+#[test]
+fn settings_of_upstreams_are_the_embedding_programs() {
+    use crate::web::{Answer, Web};
+
+    let service = Web::start(|_| Answer::json(200, format!("{{\"items\": {:?}}}", [1; 40])));
+    let builder = || builder().deployment(made(&service));
+    let program = "(defn ask [] (let [r (tool/call {:server \"api\" :tool \"items\"})] (or (:reason r) (count (:items (:value r)))))) [(ask) (ask)]";
+    assert_eq!(shown(&builder().build().unwrap().run(Request::new(program))), "[40 40]");
+    let capped = builder().upstreams(|upstreams| upstreams.max_response_bytes = Some(90)).build().unwrap();
+    assert_eq!(shown(&capped.run(Request::new(program))), "[:response_too_large :response_too_large]");
+    let once = builder().upstreams(|upstreams| upstreams.max_calls_per_program = 1).build().unwrap();
+    assert_eq!(shown(&once.run(Request::new(program))), "[40 :cap_exhausted]");
+    let refused = builder().upstreams(|upstreams| upstreams.extra_roots = Some(b"no certificate".as_slice().into())).build();
+    assert!(matches!(refused, Err(BuildError::Certificates(_))), "{refused:?}");
+}
+
+#[test]
+fn connecting_and_ending_need_no_runtime_of_the_callers() {
+    use ptc_catalog::{Catalog, Deployment, McpStdio, Transport, Upstream};
+
+    static GONE: Deployment = Deployment {
+        name: "gone",
+        compiler: "",
+        config_digest: "",
+        credentials: &[],
+        catalog: &Catalog {
+            digest: "",
+            upstreams: &[Upstream {
+                name: "nobody",
+                description: "",
+                transport: Transport::McpStdio(McpStdio::new("/nowhere/no-such-program")),
+                tools: &[],
+            }],
+        },
+        programs: &[],
+    };
+    let engine = builder().deployment(&GONE).build().unwrap();
+    let faults = on_this_thread(engine.connect()).unwrap_err();
+    let [(name, fault)] = &*faults else { panic!("{faults:?}") };
+    assert_eq!((*name, fault.reason.name()), ("nobody", "upstream_unavailable"));
+    on_this_thread(engine.shut_down());
+}
+
+/// Waits for a future without an executor.
+fn on_this_thread<T>(future: impl Future<Output = T>) -> T {
+    struct Unpark(std::thread::Thread);
+    impl std::task::Wake for Unpark {
+        fn wake(self: Arc<Self>) {
+            self.0.unpark();
+        }
+    }
+    let waker = Arc::new(Unpark(std::thread::current())).into();
+    let mut future = std::pin::pin!(future);
+    loop {
+        match future.as_mut().poll(&mut std::task::Context::from_waker(&waker)) {
+            std::task::Poll::Ready(value) => return value,
+            std::task::Poll::Pending => std::thread::park(),
+        }
+    }
+}
+
+#[test]
+fn stored_programs_are_held_to_their_schemas() {
+    use ptc_catalog::{Catalog, Deployment, StoredProgram};
+
+    static STORED: Deployment = Deployment {
+        name: "stored",
+        compiler: "",
+        config_digest: "",
+        credentials: &[],
+        catalog: &Catalog::EMPTY,
+        programs: &[
+            StoredProgram {
+                name: "always",
+                description: "",
+                source: "(str (:name (tool/find-user {:id 1})))",
+                digest: "",
+                args: r#"{"type": "object"}"#,
+                output_schema: "",
+            },
+            StoredProgram {
+                name: "half",
+                description: "",
+                source: "(quot (* 10 data/n) 2)",
+                digest: "",
+                args: r#"{"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]}"#,
+                output_schema: r#"{"type": "integer", "maximum": 100}"#,
+            },
+        ],
+    };
+    let engine = builder().deployment(&STORED).build().unwrap();
+    assert_eq!(engine.programs().iter().map(|program| program.name).collect::<Vec<_>>(), ["always", "half"]);
+    let half = |n: serde_json::Value| Request::stored("half").context(&json!({ "n": n })).unwrap();
+    let answer = engine.run(half(json!(4)));
+    assert_eq!((shown(&answer).as_str(), answer.validated()), ("20", Some("20")));
+    // Own tools are there for stored programs too, and arguments may be left out where none is required.
+    assert_eq!(shown(&engine.run(Request::stored("always"))), "\"Ada\"");
+    for (request, expected) in [
+        (Request::stored("haf"), "args_error: there is no stored program haf; did you mean half?"),
+        (Request::stored("something"), "args_error: there is no stored program something"),
+        (Request::stored("half"), "args_error: arguments.n: missing, but required"),
+        (half(json!("4")), "args_error: arguments.n: expected integer, got string \"4\""),
+        (half(json!(40)), "validation_error: return: expected at most 100, got integer 200"),
+        (half(json!(4)).output_schema(r#"{"type": "string"}"#), "validation_error: return: expected string, got integer 20"),
+    ] {
+        assert_eq!(shown(&engine.run(request)), expected);
+    }
 }

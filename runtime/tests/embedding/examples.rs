@@ -1,12 +1,10 @@
-//! The examples do what they say.
-
-use std::fs;
+//! The example does what it says.
 
 use serde_json::json;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 
-use crate::{batch, service};
+use crate::service;
 
 /// One request over a connection of its own; the body of the answer.
 async fn ask(address: std::net::SocketAddr, method: &str, path: &str, body: &str) -> serde_json::Value {
@@ -43,30 +41,4 @@ fn the_service_answers_its_agent() {
         let answer = call(json!({ "context": {} })).await;
         assert_eq!(answer["reason"], "args_error");
     });
-}
-
-#[test]
-fn the_batch_writes_a_line_for_each_file() {
-    let folder = std::env::temp_dir().join(format!("ptc-batch-{}", std::process::id()));
-    fs::create_dir_all(&folder).unwrap();
-    let program = folder.join("total.clj");
-    for (name, text) in [
-        ("total.clj", "{:file data/file :total (sum-by :amount (:rows data/input))}"),
-        ("b.json", r#"{"rows": [{"amount": 12345678901234567890}, {"amount": 1}]}"#),
-        ("a.json", r#"{"rows": [{"amount": 1}, {"amount": 2.5}]}"#),
-        ("c.json", "{"),
-        ("d.json", r#"{"rows": 5}"#),
-    ] {
-        fs::write(folder.join(name), text).unwrap();
-    }
-    let mut out = Vec::new();
-    let failed = batch::run(&program, &folder, &mut out).unwrap();
-    fs::remove_dir_all(&folder).unwrap();
-    let out = String::from_utf8(out).unwrap();
-    let lines: Vec<&str> = out.lines().collect();
-    assert_eq!(failed, 2);
-    assert_eq!(lines[0], r#"{"file":"a.json","result":{"file":"a.json","total":3.5}}"#);
-    assert_eq!(lines[1], r#"{"file":"b.json","result":{"file":"b.json","total":12345678901234567891}}"#);
-    assert!(lines[2].starts_with(r#"{"file":"c.json","error":"EOF while parsing"#), "{}", lines[2]);
-    assert!(lines[3].starts_with(r#"{"file":"d.json","error":"runtime_error: type_error"#), "{}", lines[3]);
 }

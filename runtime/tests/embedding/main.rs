@@ -1,10 +1,7 @@
-//! The runtime inside another program: engines with tools and upstreams, the protocol of `lisp_eval`, and the examples.
+//! The runtime inside another program: engines with tools and upstreams, the protocol of `lisp_eval`, and the example.
 
 #![expect(clippy::unwrap_used, reason = "a test stops where an answer lacks what it looks at")]
 
-#[path = "../../examples/batch.rs"]
-#[expect(dead_code, reason = "its main")]
-mod batch;
 mod engine;
 mod examples;
 mod protocol;

@@ -10,6 +10,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use ptc_catalog::{
     Annotations, Arg, Binding, Catalog, Deployment, EnvPart, McpStdio, Source, Tool, Transport, Type, Types, Upstream,
 };
+use ptc_runtime::describe::tools_list_json;
+use ptc_runtime::settings::Settings;
 use serde_json::{Value, json};
 
 use crate::Test;
@@ -25,6 +27,7 @@ pub(crate) const TESTS: &[Test] = &[
     ("agentic::what_the_endpoint_is_sent", what_the_endpoint_is_sent),
     ("agentic::secrets_reach_nobody", secrets_reach_nobody),
     ("agentic::prompts_are_in_traces_only_when_asked_for", prompts_are_in_traces_only_when_asked_for),
+    ("agentic::a_trace_tells_what_became_of_each_turn", a_trace_tells_what_became_of_each_turn),
     ("agentic::the_config_file_counts_after_flags", the_config_file_counts_after_flags),
     ("agentic::a_cancelled_task_asks_no_more", a_cancelled_task_asks_no_more),
     ("agentic::the_server_ends_while_a_planner_thinks", the_server_ends_while_a_planner_thinks),
@@ -272,7 +275,12 @@ fn tempfile() -> PathBuf {
 fn what_clients_read_of_it() {
     let planner = replay(Vec::new());
     let mut server = Peer::of(&mut with_planner("tasks", &planner, &["--agentic-allow-writes"]));
-    let tool = tools(&mut server)[1].clone();
+    let listed = tools(&mut server);
+    let tool = listed[1].clone();
+    // What a compiler measures before there is a server is what clients get.
+    let mut settings = Settings::defaults(true);
+    settings.agentic.on = true;
+    assert_eq!(tools_list_json(deployment(), &settings), json!({ "tools": listed }).to_string());
     let summary = "- child: echo->{said :string}, pid->:unknown_content";
     let description = tool["description"].as_str().expect("a text");
     assert!(description.ends_with(&format!("\n\nIt can reach:\n{summary}")), "{description}");
@@ -385,6 +393,68 @@ fn prompts_are_in_traces_only_when_asked_for() {
         assert_eq!(lines[4]["prompt"].as_array().map_or(0, Vec::len), if asked_for { 4 } else { 0 });
         let _ = std::fs::remove_dir_all(folder);
     }
+}
+
+/// The lines of a task's trace.
+fn traced(planner: Vec<Value>, more: &[&str]) -> Vec<Value> {
+    let folder = tempfile();
+    let trace = folder.display().to_string();
+    let planner = replay(planner);
+    let flags = [&["--aggregator-read-only", "--trace-dir", &trace], more].concat();
+    let mut server = Peer::of(&mut with_planner("tasks", &planner, &flags));
+    call(&mut server, &json!({ "task": "x" }));
+    let file = std::fs::read_dir(&folder).expect("a folder").flatten().next().expect("a trace").path();
+    let text = std::fs::read_to_string(file).expect("a trace");
+    let _ = std::fs::remove_dir_all(folder);
+    text.lines().map(|line| serde_json::from_str(line).expect("a line of JSON")).collect()
+}
+
+fn a_trace_tells_what_became_of_each_turn() {
+    let failing = "(def said (tool/call {:server \"child\" :tool \"echo\" :args {:text \"a\"}}))\n(+ 1 (boom))";
+    let planner = || {
+        vec![
+            json!({ "say": "I would rather not." }),
+            json!({ "say": "(tool/call {:server \"child\" :tool \"echo\" :args {:text \"a\"}})" }),
+            json!({ "say": failing }),
+            json!({ "say": "(return (fn [x] x))" }),
+        ]
+    };
+    let lines = traced(planner(), &["--agentic-max-turns", "4", "--trace-payloads", "full"]);
+    let spans = |name: &str| lines.iter().filter(|line| line["span"] == name).collect::<Vec<_>>();
+    let asked = spans("planner");
+    assert_eq!(asked[0]["reason"], "no_program");
+    assert!(asked[0]["message"].as_str().is_some_and(|why| !why.is_empty()), "{}", asked[0]);
+    assert!(asked[1..].iter().all(|line| line["reason"].is_null() && line["message"].is_null()), "{asked:?}");
+    let ran = spans("eval");
+    let became: Vec<_> =
+        ran.iter().map(|line| (line["turn"].as_u64(), line["status"].as_str(), line["reason"].as_str())).collect();
+    assert_eq!(
+        became,
+        [
+            (Some(2), Some("ok"), None),
+            (Some(3), Some("error"), Some("runtime_error")),
+            (Some(4), Some("error"), Some("validation_error"))
+        ]
+    );
+    assert_eq!(ran[1]["program"]["text"], failing);
+    let place = |side: &str| ran[1]["error_span"][side].as_u64().expect("a place") as usize;
+    assert_eq!(&failing[place("start")..place("end")], "boom");
+    assert!(ran[1]["message"].as_str().is_some_and(|why| why.contains("boom")), "{}", ran[1]);
+    assert!(ran[1]["feedback"].as_str().is_some_and(|text| text.contains('^')), "{}", ran[1]);
+    let calls: Vec<_> = spans("upstream_call").iter().map(|line| (line["turn"].clone(), line["effect"].clone())).collect();
+    assert_eq!(calls, [(json!(2), json!("read"))]);
+    assert_eq!(lines.last().expect("an end")["program"]["text"], "(return (fn [x] x))");
+
+    // Of programs no more than the policy lets through, of failures their reason.
+    let lines = traced(planner(), &["--agentic-max-turns", "4", "--trace-payloads", "none"]);
+    let ran: Vec<&Value> = lines.iter().filter(|line| line["span"] == "eval").collect();
+    assert_eq!((&ran[1]["program"]["bytes"], &ran[1]["reason"]), (&json!(failing.len()), &json!("runtime_error")));
+    assert!(lines.iter().all(|line| !line.to_string().contains("(def said")), "{lines:?}");
+
+    // The end of a task that failed has the mark of its last program.
+    let lines = traced(vec![json!({ "say": "(boom)" })], &["--trace-payloads", "full"]);
+    let end = lines.last().expect("an end");
+    assert_eq!((&end["event"], &end["error_span"]), (&json!("call.fail"), &json!({ "start": 1, "end": 5 })));
 }
 
 fn the_config_file_counts_after_flags() {

@@ -1,23 +1,19 @@
 //! Secrets of every source and scheme, upstreams that echo them in every place that they have, and a server that says as much as it
 //! can: nothing of what leaves it may hold one.
 
-use std::fmt::Write as _;
-use std::io::{BufRead, Write};
 use std::path::PathBuf;
 use std::process::ExitCode;
-use std::time::Duration;
 
-use base64::Engine;
-use base64::engine::general_purpose::STANDARD;
 use ptc_catalog::{
-    Annotations, Auth, Binding, Catalog, Deployment, EnvPart, McpHttp, McpStdio, OpenApi, Operation, Source, Tool, Transport,
-    Upstream,
+    Annotations, Auth, Binding, Catalog, Deployment, EnvPart, McpHttp, McpStdio, OpenApi, Operation, Params, Source, Tool,
+    Transport, Upstream,
 };
-use serde_json::{Value, json};
+use serde_json::json;
 
 use crate::Test;
+use crate::echoing::{OPERATIONS, TOOLS, assert_clean, known, programs, web};
 use crate::peer::{Peer, server};
-use crate::web::{Answer, Asked, Web};
+use crate::web::Web;
 
 /// The tests of this module.
 pub(crate) const TESTS: &[Test] = &[
@@ -33,8 +29,6 @@ const PASSWORD: &str = "b4sic/c4nary?three";
 const CHILD: &str = "ch1ld\\c4nary=four";
 const ARGUMENT: &str = "arg-c4nary-five";
 const CANARIES: [&str; 5] = [BEARER, HEADER, PASSWORD, CHILD, ARGUMENT];
-
-const TOOLS: [&str; 10] = ["bits", "die", "error", "events", "fail", "header", "json", "refuse", "structured", "text"];
 
 fn tool(name: &'static str, operation: Option<&'static Operation>) -> Tool {
     // As if a server had said them when the catalog was frozen.
@@ -74,9 +68,9 @@ pub(crate) fn deployment() -> &'static Deployment {
         ..McpHttp::new(format!("{base}/mcp").leak())
     };
     let api = OpenApi { auth: &[Auth::Basic { binding: "basic" }], ..OpenApi::new(base) };
-    let operations = ["bits", "fail", "header", "json"].map(|name| {
+    let operations = OPERATIONS.map(|name| {
         let path: &'static str = format!("/{name}").leak();
-        tool(name, Some(Box::leak(Box::new(Operation { id: name, path, params: &[], default_args: &[] }))))
+        tool(name, Some(Box::leak(Box::new(Operation { id: name, path, params: Params::NONE, default_args: &[] }))))
     });
     let upstream = |name, transport, tools| Upstream { name, description: BEARER, transport, tools };
     let upstreams = [
@@ -94,146 +88,10 @@ pub(crate) fn deployment() -> &'static Deployment {
     Box::leak(Box::new(Deployment { name: "canary", compiler: "none", config_digest: "", credentials, catalog, programs: &[] }))
 }
 
-/// What an upstream knows, in all spellings.
-fn known(secrets: &[String]) -> String {
-    let mut text = String::new();
-    for secret in secrets {
-        let bits = ["", "x", "xy"].map(|before| STANDARD.encode(format!("{before}{secret} and more"))).join(" ");
-        let _ = writeln!(text, "{secret} | {} | {bits} | {}", url(secret), json!(secret));
-    }
-    text
-}
-
-fn url(secret: &str) -> String {
-    percent_encoding::utf8_percent_encode(secret, percent_encoding::NON_ALPHANUMERIC).to_string()
-}
-
-/// The result of a tool: every place that MCP has.
-fn result(name: &str, known: &str) -> Value {
-    let text = json!([{"type": "text", "text": known}, {"type": known, known: known}]);
-    match name {
-        "fail" => json!({"isError": true, "content": text}),
-        "json" => json!({"content": [{"type": "text", "text": json!({known: [known]}).to_string()}]}),
-        "structured" => json!({"content": text, "structuredContent": {known: {"deep": [known]}}, "_meta": {known: known}}),
-        _ => json!({"content": text}),
-    }
-}
-
-fn handshake(known: &str) -> Value {
-    json!({"protocolVersion": "2025-11-25", "capabilities": {}, "serverInfo": {"name": known, "version": known}, "instructions": known})
-}
-
-fn listing(known: &str) -> Value {
-    json!({"tools": TOOLS.map(|name| json!({"name": name, "title": known, "description": known, "inputSchema": {"type": "object"}}))})
-}
-
 /// The child: echoes its arguments and environment.
 pub(crate) fn serve() -> ExitCode {
     let secrets: Vec<String> = std::env::args().skip(2).chain(std::env::var("CHILD_TOKEN")).collect();
-    let known = known(&secrets);
-    let say = |text: &str| {
-        let mut output = std::io::stdout().lock();
-        let _ = output.write_all(text.as_bytes()).and_then(|()| output.flush());
-    };
-    // Across the ends of writes, and longer than what is kept of a line.
-    for byte in known.bytes() {
-        let _ = std::io::stderr().write_all(&[byte]);
-    }
-    let _ = writeln!(std::io::stderr(), "{}", known.replace('\n', " ").repeat(60));
-    say(&known);
-    for line in std::io::stdin().lock().lines() {
-        let Ok(Ok(message)) = line.map(|line| serde_json::from_str::<Value>(&line)) else { break };
-        let (id, name) = (&message["id"], message["params"]["name"].as_str().unwrap_or_default());
-        let result = match message["method"].as_str() {
-            Some("initialize") => handshake(&known),
-            Some("tools/list") => listing(&known),
-            Some("tools/call") if name == "die" => {
-                let _ = write!(std::io::stderr(), "{}", known.trim_end().replace('\n', " "));
-                std::process::exit(3);
-            }
-            Some("tools/call") if name == "refuse" => {
-                say(&format!("{{\"broken {}\n", known.replace('\n', " ")));
-                continue;
-            }
-            Some("tools/call") if matches!(name, "error" | "events" | "header") => {
-                say(&format!(
-                    "{}\n",
-                    json!({"jsonrpc": "2.0", "id": id, "error": {"code": -1, "message": known, "data": {&known: known}}})
-                ));
-                continue;
-            }
-            Some("tools/call") => result(name, &known),
-            _ if id.is_null() => continue,
-            _ => {
-                say(&format!("{}\n", json!({"jsonrpc": "2.0", "id": id, "error": {"code": -32601, "message": known}})));
-                continue;
-            }
-        };
-        say(&format!("{}\n", json!({"jsonrpc": "2.0", "method": "notifications/message", "params": {"data": known}})));
-        let frame = json!({"jsonrpc": "2.0", "id": id, "result": result}).to_string();
-        // In two writes, the first of which ends within a secret.
-        let half = frame.find(ARGUMENT).map_or(frame.len() / 2, |at| at + 5);
-        say(&frame[..half]);
-        std::thread::sleep(Duration::from_millis(5));
-        say(&frame[half..]);
-        say("\n");
-    }
-    ExitCode::SUCCESS
-}
-
-/// The HTTP side: echoes its headers.
-fn web(asked: &Asked) -> Answer {
-    let authorization = asked.header("authorization").unwrap_or_default();
-    let decoded = authorization.strip_prefix("Basic ").and_then(|bits| String::from_utf8(STANDARD.decode(bits).ok()?).ok());
-    let secrets: Vec<String> = [
-        authorization.strip_prefix("Bearer ").map(str::to_owned),
-        asked.header("x-key").map(str::to_owned),
-        decoded.as_deref().and_then(|pair| pair.split_once(':')).map(|(_, password)| password.to_owned()),
-    ]
-    .into_iter()
-    .flatten()
-    .collect();
-    assert!(!secrets.is_empty(), "{asked:?}");
-    let known = format!("{authorization} {}", known(&secrets));
-    let line = known.replace('\n', " ");
-    let plain = |status: u16, kind: &str, body: String| {
-        let headers = vec![
-            format!("Content-Type: {kind}"),
-            format!("X-Echo: {line}"),
-            format!("Retry-After: {line}"),
-            format!("Location: http://elsewhere.invalid/{}?q={line}", secrets[0]),
-        ];
-        Answer::Full(status, headers, body.into_bytes())
-    };
-    let frame = asked.json();
-    let (id, name) = (&frame["id"], frame["params"]["name"].as_str().unwrap_or_else(|| asked.target.trim_start_matches('/')));
-    let rpc = |result: Value| plain(200, "application/json", json!({"jsonrpc": "2.0", "id": id, "result": result}).to_string());
-    let method = frame["method"].as_str();
-    match (method, name) {
-        (Some("server/discover"), _) => plain(400, "text/plain", known),
-        (Some("initialize"), _) => rpc(handshake(&known)),
-        (Some("tools/list"), _) => rpc(listing(&known)),
-        (Some("tools/call"), "events") => {
-            let data = json!({"jsonrpc": "2.0", "method": "notifications/message", "params": {"data": known}});
-            let result = json!({"jsonrpc": "2.0", "id": id, "result": result("structured", &known)});
-            Answer::Stream(vec![(0, format!(": {line}\nid: {line}\nevent: {line}\ndata: {data}\n\ndata: {result}\n\n"))])
-        }
-        (Some("tools/call"), "error") => plain(
-            200,
-            "application/json",
-            json!({"jsonrpc": "2.0", "id": id, "error": {"code": -1, "message": known, "data": known}}).to_string(),
-        ),
-        (_, "refuse") => plain(401, "text/plain", known),
-        (_, "header") => plain(307, "text/plain", known),
-        (_, "die") => plain(500, "text/html", format!("<b>{known}</b>")),
-        (_, "bits") => plain(200, "text/plain", known),
-        (None, "fail") => {
-            plain(422, "application/problem+json", json!({"title": known, "detail": known, "more": {&known: known}}).to_string())
-        }
-        (None, _) if asked.method == "GET" => plain(200, "application/json", json!({&known: [known]}).to_string()),
-        (Some("tools/call"), _) => rpc(result(name, &known)),
-        _ => Answer::Full(202, vec![], vec![]),
-    }
+    crate::echoing::serve(&secrets)
 }
 
 fn start(command: &str) -> (std::process::Command, PathBuf) {
@@ -241,43 +99,12 @@ fn start(command: &str) -> (std::process::Command, PathBuf) {
     let file = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("canary-{command}"));
     std::fs::write(&file, format!("{HEADER}\n")).expect("a file");
     let mut server = server("canary");
+    // Nobody listens there: who asked a proxy that the environment names would learn nothing of upstreams.
+    for name in ["HTTP_PROXY", "http_proxy", "HTTPS_PROXY", "ALL_PROXY", "all_proxy"] {
+        server.env(name, "http://127.0.0.1:9");
+    }
     server.env("CANARY_WEB", web.url("")).env("CANARY_FILE", &file).env("CANARY_BEARER", BEARER).env("CANARY_CHILD", CHILD);
     (server, file)
-}
-
-/// Programs that show what they get in every way that there is.
-fn programs() -> Vec<String> {
-    let mut programs: Vec<String> = Vec::new();
-    for (server, tools) in [("child", &TOOLS[..]), ("web", &TOOLS[..]), ("api", &["bits", "fail", "header", "json"][..])] {
-        for tool in tools {
-            let call = format!("(tool/call {{:server \"{server}\" :tool \"{tool}\"}})");
-            programs.push(format!("(let [r {call}] (println r) (println (pr-str (:value r))) r)"));
-            programs.push(format!("(fail {call})"));
-            programs.push(format!("(let [r {call}] (+ 1 (str r)))"));
-            programs.push(format!("[(doc \"{server}/{tool}\") (meta \"{server}/{tool}\")]"));
-        }
-        programs.push(format!("[(dir \"{server}\") (tool/servers) (apropos \"frozen\" {{:limit 50}})]"));
-    }
-    programs
-}
-
-fn assert_clean(what: &str, text: &str) {
-    for canary in CANARIES {
-        let escaped = json!(canary).to_string();
-        let mut spellings = vec![canary.to_owned(), escaped[1..escaped.len() - 1].to_owned(), url(canary)];
-        // What of base64 depends on the secret alone.
-        for offset in 0..3 {
-            let text = STANDARD.encode(format!("{}{canary}", &"xy"[..offset]));
-            let (first, past) = ((offset * 8usize).div_ceil(6), (offset + canary.len()) * 8 / 6);
-            spellings.push(text[first..past].to_owned());
-        }
-        for spelling in spellings {
-            if let Some(at) = text.find(&spelling) {
-                let from = (0..=at.saturating_sub(200)).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0);
-                panic!("{what} holds {spelling}: …{}", &text[from..at + spelling.len()]);
-            }
-        }
-    }
 }
 
 fn no_secret_leaves_the_process() {
@@ -300,7 +127,7 @@ fn no_secret_leaves_the_process() {
     let mut said = String::new();
     server.send(r#"{"jsonrpc":"2.0","id":"t","method":"tools/list"}"#);
     said.push_str(&server.receive());
-    for (id, program) in programs().iter().enumerate() {
+    for (id, program) in programs(&[("child", &TOOLS), ("web", &TOOLS), ("api", &OPERATIONS)]).iter().enumerate() {
         said.push_str(&server.ask(&id.to_string(), program));
         said.push('\n');
     }
@@ -336,11 +163,12 @@ fn no_secret_leaves_the_process() {
     let (status, log) = server.end();
     assert!(status.success(), "{log}");
     std::fs::remove_file(file).expect("the file was there");
+    assert!(said.contains("\"server\":\"web\",\"tool\":\"text\",\"status\":\"ok\""), "{said}");
     // It is no proof of anything that a server that says nothing says no secrets.
     assert!(said.matches("[REDACTED]").count() > 100 && log.matches("[REDACTED]").count() > 10, "{said}\n{log}");
     assert!(traces.matches("[REDACTED]").count() > 100, "{traces}");
     for (what, text) in [("standard output", &said), ("the log", &log), ("the command line", &shown), ("traces", &traces)] {
-        assert_clean(what, text);
+        assert_clean(&CANARIES, what, text);
     }
 }
 

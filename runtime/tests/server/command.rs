@@ -18,10 +18,11 @@ fn run(args: &[&str]) -> (i32, String, String) {
 }
 
 fn eval_prints_the_value() {
-    assert_eq!(run(&["eval", "(println \"hi\") (+ 1 2)"]), (0, "hi\nuser=> 3\n".into(), String::new()));
+    assert_eq!(run(&["eval", "(println \"hi\") (+ 1 2)"]), (0, "hi\n3\n".into(), String::new()));
+    assert_eq!(run(&["eval", "--display=json", "{:a [1 \"x\" :k]}"]), (0, "{\"a\":[1,\"x\",\"k\"]}\n".into(), String::new()));
     let (code, out, err) = run(&["eval", "(def x 1)\n(+ x yy)"]);
     assert_eq!((code, out.as_str()), (1, ""));
-    assert!(err.contains("yy") && err.contains("line 2") && err.contains('^'), "{err}");
+    assert!(err.starts_with("error: ") && err.contains("yy") && err.contains("line 2") && err.contains('^'), "{err}");
 }
 
 fn eval_as_json() {
@@ -46,14 +47,19 @@ fn wrong_usage_says_all_that_is_wrong() {
 fn help_and_version() {
     let (code, help, _) = run(&["--help"]);
     assert_eq!(code, 0);
-    for flag in ptc_runtime::settings::flags().filter(|flag| !flag.is_of_config()) {
+    for flag in ptc_runtime::settings::flags().filter(|flag| !flag.is_of_config() && flag.is_built()) {
         assert!(help.contains(&format!("--{}", flag.name)) && help.contains(flag.env), "{}", flag.name);
     }
-    assert!(help.lines().all(|line| line.chars().count() <= 160), "{help}");
+    assert!(help.lines().all(|line| line.chars().count() <= 100), "{help}");
+    for own in ["--help", "--version", "--display", "--json", "-e, --eval PROGRAM", "-l FILE"] {
+        assert!(help.contains(own), "{own}");
+    }
     assert!(run(&["version"]).1.starts_with("plain "));
     let (_, json, _) = run(&["version", "--json"]);
     let object: serde_json::Value = serde_json::from_str(&json).expect("one object");
     assert_eq!((&object["tools"], &object["compiler"]), (&0.into(), &"0.1.0".into()));
+    let built = ptc_runtime::settings::ABILITIES.iter().filter(|ability| ability.is_built).map(|ability| ability.feature);
+    assert_eq!(object["abilities"], serde_json::json!(built.collect::<Vec<_>>()));
     assert_eq!(object["compiler_digest"], "sha256:00ff");
     assert_eq!(object["runtime_digest"], ptc_runtime::DIGEST);
     assert_eq!(ptc_runtime::DIGEST.len(), "sha256:".len() + 64);

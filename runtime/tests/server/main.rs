@@ -11,9 +11,12 @@ mod canary;
 mod command;
 mod describe;
 mod diagnostics;
+mod echoing;
 mod frames;
 #[cfg(feature = "http-server")]
 mod http;
+#[cfg(feature = "otlp")]
+mod otlp;
 mod peer;
 mod process;
 mod pty;
@@ -65,6 +68,10 @@ fn main() -> ExitCode {
     let agentic = agentic::TESTS;
     #[cfg(not(feature = "agentic"))]
     let agentic: &[Test] = &[];
+    #[cfg(feature = "otlp")]
+    let otlp = otlp::TESTS;
+    #[cfg(not(feature = "otlp"))]
+    let otlp: &[Test] = &[];
     let tests = [
         &http,
         agentic,
@@ -73,6 +80,7 @@ fn main() -> ExitCode {
         describe::TESTS,
         diagnostics::TESTS,
         frames::TESTS,
+        otlp,
         process::TESTS,
         sessions::TESTS,
         stored::TESTS,

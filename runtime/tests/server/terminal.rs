@@ -13,6 +13,9 @@ use crate::pty::Terminal;
 pub(crate) const TESTS: &[Test] = &[
     ("terminal::a_script_ends_at_its_first_fault", a_script_ends_at_its_first_fault),
     ("terminal::a_program_comes_on_standard_input", a_program_comes_on_standard_input),
+    ("terminal::programs_come_from_files", programs_come_from_files),
+    ("terminal::scripts_leave_traces", scripts_leave_traces),
+    ("terminal::values_are_shown_as_asked", values_are_shown_as_asked),
     ("terminal::a_conversation_remembers", a_conversation_remembers),
     ("terminal::an_interrupt_ends_the_program_alone", an_interrupt_ends_the_program_alone),
     ("terminal::commands_of_the_prompt", commands_of_the_prompt),
@@ -31,20 +34,73 @@ fn repl(args: &[&str], input: &str) -> (Option<i32>, String, String) {
 
 fn a_script_ends_at_its_first_fault() {
     let (code, out, err) = repl(&["-e", "(def x 41)", "-e", "(println \"hi\") (inc x)", "-e", "(+ *1 1)"], "");
-    assert_eq!((code, out.as_str(), err.as_str()), (Some(0), "user=> #'x\nhi\nuser=> 42\nuser=> 43\n", ""));
+    assert_eq!((code, out.as_str(), err.as_str()), (Some(0), "#'x\nhi\n42\n43\n", ""));
     let (code, out, err) = repl(&["-e", "1", "-e", "(+ 1\n  yy)", "-e", "3"], "");
-    assert_eq!((code, out.as_str()), (Some(1), "user=> 1\n"));
-    assert!(err.contains("yy") && err.contains("line 2") && err.contains('^'), "{err}");
+    assert_eq!((code, out.as_str()), (Some(1), "1\n"));
+    assert!(err.starts_with("error: ") && err.contains("yy") && err.contains("line 2") && err.contains('^'), "{err}");
+    // What it printed before the fault is not lost.
+    let (code, out, err) = repl(&["-e", "(println \"a\") (/ 1 0)"], "");
+    assert_eq!((code, out.as_str()), (Some(1), "a\n"), "{err}");
     let (code, _, err) = repl(&["--max-tool-calls", "x"], "");
     assert_eq!(code, Some(2));
-    assert!(err.contains("--max-upstream-calls-per-program: expected an integer"), "{err}");
+    assert!(err.contains("--max-tool-calls: expected an integer"), "{err}");
 }
 
 fn a_program_comes_on_standard_input() {
-    assert_eq!(repl(&[], "(def x 2)\n(* x\n   21)\n"), (Some(0), "user=> 42\n".into(), String::new()));
+    assert_eq!(repl(&[], "(def x 2)\n(* x\n   21)\n"), (Some(0), "42\n".into(), String::new()));
     let (code, out, err) = repl(&[], "(fail :no)");
     assert_eq!((code, out.as_str()), (Some(1), ""));
     assert!(err.contains("fail: :no"), "{err}");
+}
+
+fn programs_come_from_files() {
+    let folder = std::env::temp_dir().join(format!("ptc-programs-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).expect("a folder");
+    let file = |name: &str, text: &str| {
+        let path = folder.join(name);
+        std::fs::write(&path, text).expect("a file");
+        path.to_str().expect("a plain path").to_owned()
+    };
+    let (tools, main) = (file("tools.clj", "(defn twice [x] (* 2 x)) (println \"loaded\") 7"), file("main.clj", "(twice 4)"));
+    let (code, out, err) = repl(&["-l", &tools, &main, "--eval", "(+ *1 1)", "-"], "(+ *1 1)");
+    assert_eq!((code, out.as_str(), err.as_str()), (Some(0), "loaded\n8\n9\n10\n", ""));
+    let (code, out, err) = repl(&["-l", &main, "-e", "1"], "");
+    assert!(code == Some(1) && out.is_empty() && err.contains("twice"), "{out}{err}");
+    let (code, _, err) = repl(&["no/such.clj"], "");
+    assert!(code == Some(2) && err.contains("no/such.clj: "), "{err}");
+    std::fs::remove_dir_all(folder).expect("it was made above");
+}
+
+fn scripts_leave_traces() {
+    let folder = std::env::temp_dir().join(format!("ptc-traces-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).expect("a folder");
+    let (code, out, err) = repl(&["--trace-dir", folder.to_str().expect("a plain path"), "-e", "(+ 40 2)", "-e", "(nope)"], "");
+    assert_eq!((code, out.as_str()), (Some(1), "42\n"), "{err}");
+    let mut texts: Vec<String> = std::fs::read_dir(&folder)
+        .expect("a folder")
+        .map(|entry| std::fs::read_to_string(entry.expect("an entry").path()).expect("a trace"))
+        .collect();
+    texts.sort_by_key(|text| !text.contains("(+ 40 2)"));
+    let [good, bad] = texts.as_slice() else { panic!("two traces: {texts:?}") };
+    assert!(good.contains("(+ 40 2)") && good.contains("\"status\":\"ok\""), "{good}");
+    assert!(bad.contains("(nope)") && bad.contains("\"status\":\"error\"") && bad.contains("unbound"), "{bad}");
+    std::fs::remove_dir_all(folder).expect("it was made above");
+}
+
+/// A script's value is data: whole where it is JSON, and where it is cut somebody is told.
+fn values_are_shown_as_asked() {
+    let (code, out, err) = repl(&["--display", "json", "-e", "(println \"on its way\") (range 100000)"], "");
+    let whole: Vec<u32> = serde_json::from_str(&out).expect("JSON and nothing else");
+    assert_eq!((code, whole.len(), err.as_str()), (Some(0), 100_000, "on its way\n"));
+    let (code, out, err) = repl(&["-e", "(range 100000)"], "");
+    assert!(code == Some(0) && out.len() < 70_000 && err.contains("--display json writes all of it"), "{err}");
+    let (code, out, err) = repl(&["--display=json", "-e", "1", "-e", "inc"], "");
+    assert_eq!((code, out.as_str()), (Some(1), "1\n"));
+    assert!(err.contains("cannot be shown as JSON"), "{err}");
+    let (code, out, _) = repl(&["--display", "envelope", "-e", "(+ 1 2)"], "");
+    assert!(code == Some(0) && out.contains("\"result\":\"user=> 3\""), "{out}");
+    let (_, _, err) = repl(&["-e", "(dotimes [_ 200] (println (apply str (repeat 1000 \"x\"))))"], "");
+    assert!(err.contains("what the program printed was cut"), "{err}");
 }
 
 /// The same on a terminal that has lines only.
@@ -70,6 +126,16 @@ fn a_conversation_remembers() {
     terminal.shows("nope");
     terminal.types("[(:reason *e) (twice 1) *1]\n");
     terminal.shows("[:runtime_error 2 43]");
+    // So can what it was told with; a comment is no program.
+    terminal.types("(fail {:why 1})\n");
+    terminal.shows("fail: {:why 1}");
+    terminal.types("; a note\n");
+    terminal.types("[(:why (:value *e)) (:line *e) (:column *e) (count *1)]\n");
+    terminal.shows("[1 1 1 3]\r\n");
+    terminal.types("(/ 1 0)\n");
+    terminal.shows("hint: ");
+    terminal.types("(subs (:hint *e) 0 4)\n");
+    terminal.shows("\"test\"");
     terminal.types(":quit\n");
     terminal.ends();
     let mut terminal = conversation(&[]);
@@ -116,6 +182,8 @@ fn commands_of_the_prompt() {
         ("(+ 1 2)", "\"status\":\"ok\""),
         (":display loud", "expected :display text"),
         (":display text", "user=> "),
+        (":quit now", "expected :quit"),
+        (":tols", "did you mean :tools?"),
         (":time", "times are shown"),
         ("(+ 1 2)", "s\r\n"),
         (":a-keyword", ":a-keyword\r\n"),

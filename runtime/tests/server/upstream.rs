@@ -1,8 +1,9 @@
 //! What of an upstream reaches a client, and what becomes of its process.
 
 use std::io::{BufRead, Write};
+use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
-use std::process::ExitCode;
+use std::process::{Command, ExitCode};
 use std::time::Duration;
 
 use ptc_catalog::{Annotations, Arg, Catalog, Deployment, EnvPart, McpStdio, Tool, Transport, Type, Types, Upstream};
@@ -18,6 +19,9 @@ pub(crate) const TESTS: &[Test] = &[
     ("upstream::cancelling_stops_the_wait_for_an_upstream", cancelling_stops_the_wait_for_an_upstream),
     ("upstream::children_end_with_the_server", children_end_with_the_server),
     ("upstream::children_end_with_an_evaluation", children_end_with_an_evaluation),
+    ("upstream::what_a_child_starts_ends_with_it", what_a_child_starts_ends_with_it),
+    ("upstream::nothing_is_started_before_the_first_call", nothing_is_started_before_the_first_call),
+    ("upstream::each_policy_of_drift_is_told_once", each_policy_of_drift_is_told_once),
     ("upstream::eager_connections_fail_at_start", eager_connections_fail_at_start),
     ("upstream::certificates_are_read_at_start", certificates_are_read_at_start),
     ("upstream::a_wrong_call_runs_nothing", a_wrong_call_runs_nothing),
@@ -152,6 +156,87 @@ fn children_end_with_an_evaluation() {
         let digits: String = said.split(":value ").nth(1).unwrap_or_default().chars().take_while(char::is_ascii_digit).collect();
         assert_gone(digits.parse().unwrap_or_else(|_| panic!("a process id: {said}")));
     }
+}
+
+/// A child with a child of its own, whose process ids every call answers. It lists one tool of those in the catalog.
+const FAMILY: &str = r#"#!/bin/sh
+: > "$0.started"
+sleep 600 <&- >&- 2>&- &
+while read -r line; do
+  id=$(printf %s "$line" | sed -n 's/.*"id":\([0-9]*\).*/\1/p')
+  case "$line" in
+    *'"initialize"'*) result='{"protocolVersion":"2025-11-25","capabilities":{"tools":{}},"serverInfo":{"name":"f","version":"1"}}' ;;
+    *'"tools/list"'*) result='{"tools":[{"name":"echo"}]}' ;;
+    *'"tools/call"'*) result='{"content":[{"type":"text","text":"pids '$$' '$!'"}]}' ;;
+    *'"id"'*) printf '{"jsonrpc":"2.0","id":%s,"error":{"code":-32601,"message":"no"}}\n' "$id"; continue ;;
+    *) continue ;;
+  esac
+  printf '{"jsonrpc":"2.0","id":%s,"result":%s}\n' "$id" "$result"
+done
+"#;
+
+/// `server("aggregator")` whose upstream is that child, and the file that says that it was started.
+fn with_family(test: &str) -> (Command, PathBuf) {
+    let script = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("family-{test}-{}", std::process::id()));
+    std::fs::write(&script, FAMILY).expect("a file");
+    std::fs::set_permissions(&script, std::fs::Permissions::from_mode(0o755)).expect("a mode");
+    let started = script.with_extension("started");
+    let _ = std::fs::remove_file(&started);
+    let mut command = server("aggregator");
+    command.env("PTC_TEST_UPSTREAM", script).env("PATH", std::env::var_os("PATH").unwrap_or_default());
+    (command, started)
+}
+
+fn pids(said: &str) -> Vec<u32> {
+    let words = said.split("pids ").nth(1).unwrap_or_else(|| panic!("{said}")).split(|c: char| !c.is_ascii_digit());
+    words.take(2).map(|word| word.parse().unwrap_or_else(|_| panic!("{said}"))).collect()
+}
+
+fn what_a_child_starts_ends_with_it() {
+    for signal in [None, Some(Signal::TERM), Some(Signal::INT)] {
+        let mut server = Peer::of(with_family("signals").0.args(["--on-drift", "off"]));
+        let pids = pids(&server.ask("1", &call("pid", "{}")));
+        match signal {
+            None => drop(server.input.take()),
+            Some(signal) => server.signal(signal),
+        }
+        let (status, log) = server.end();
+        assert!(status.success(), "{log}");
+        pids.into_iter().for_each(assert_gone);
+    }
+    for (program, status) in [(call("pid", "{}"), 0), (format!("(fail {})", call("pid", "{}")), 1)] {
+        let done = with_family("eval").0.args(["--on-drift", "off", "eval", &program]).output().expect("the server runs");
+        assert_eq!(done.status.code(), Some(status));
+        pids(&String::from_utf8_lossy(&[done.stdout, done.stderr].concat())).into_iter().for_each(assert_gone);
+    }
+}
+
+fn nothing_is_started_before_the_first_call() {
+    let (mut command, started) = with_family("first");
+    let mut server = Peer::of(command.args(["--on-drift", "off", "--catalog-mode", "inline"]));
+    server.send(r#"{"jsonrpc":"2.0","id":"t","method":"tools/list"}"#);
+    assert!(server.receive().contains("echo"));
+    let found = server.ask("1", r#"[(count (dir "child")) (doc "child/pid") (meta "child/pid") (apropos "pid") (tool/servers)]"#);
+    assert!(found.contains("user=> [3 "), "{found}");
+    assert!(!started.exists(), "discovery is answered from the catalog");
+    server.ask("2", &call("pid", "{}"));
+    assert!(started.exists());
+}
+
+fn each_policy_of_drift_is_told_once() {
+    let twice = format!("[(:reason {0}) (:reason {0})]", call("pid", "{}"));
+    for (policy, answered, told) in
+        [("deny", "[:upstream_error :upstream_error]", 1), ("warn", "[nil nil]", 1), ("off", "[nil nil]", 0)]
+    {
+        let done = with_family("drift").0.args(["--on-drift", policy, "eval", &twice]).output().expect("the server runs");
+        let (said, log) = (String::from_utf8_lossy(&done.stdout), String::from_utf8_lossy(&done.stderr));
+        assert!(said.contains(answered), "{policy}: {said}{log}");
+        let lines: Vec<&str> = log.lines().filter(|line| line.contains("tools have changed")).collect();
+        assert_eq!(lines.len(), told, "{policy}: {log}");
+        assert!(lines.iter().all(|line| line.contains("tool 'hang' is gone; tool 'pid' is gone")), "{log}");
+    }
+    let wrong = server("aggregator").args(["--on-drift", "maybe"]).output().expect("the server runs");
+    assert_eq!(wrong.status.code(), Some(2), "{}", String::from_utf8_lossy(&wrong.stderr));
 }
 
 fn eager_connections_fail_at_start() {

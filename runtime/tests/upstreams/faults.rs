@@ -2,10 +2,12 @@
 
 use std::time::Duration;
 
-use ptc_catalog::{Era, McpHttp, McpStdio, OpenApi, Operation, Transport};
+use ptc_catalog::{Era, McpHttp, McpStdio, OpenApi, Operation, Params, Transport};
+use ptc_lisp::Limits;
 use ptc_runtime::upstream::Patience;
 use serde_json::json;
 
+use crate::http::handshaking;
 use crate::peer;
 use crate::web::{Answer, Asked, End, Web};
 use crate::world::{Program, World, eventually, operation, tool, upstream};
@@ -29,6 +31,31 @@ const ROWS: &[Row] = &[
     both("truncated", "upstream_unavailable: the answer was cut off: ", Some(200)),
     both("chunk_missing", "upstream_unavailable: the answer was cut off: ", Some(200)),
     both("reset_in_body", "upstream_unavailable: the answer was cut off: ", Some(200)),
+    // What is legal, and seldom.
+    Row { name: "shouted_headers", mcp: ("text fine", Some(200)), api: ("json ", Some(200)) },
+    Row { name: "trailers", mcp: ("text fine", Some(200)), api: ("json ", Some(200)) },
+    Row { name: "early_hints", mcp: ("text fine", Some(200)), api: ("json ", Some(200)) },
+    Row { name: "http_1_0", mcp: ("text fine", Some(200)), api: ("json ", Some(200)) },
+    // An answer that nobody asked for is not taken for that to the next request.
+    Row { name: "unasked", mcp: ("text fine", Some(200)), api: ("json ", Some(200)) },
+    both("endless_head", "upstream_error: the answer is not HTTP: ", None),
+    // Nothing is asked for compressed, and nothing is decompressed: a bomb stays as small as it came.
+    Row {
+        name: "compressed",
+        mcp: ("upstream_error: the answer is not a JSON-RPC response: ", Some(200)),
+        api: ("upstream_error: the answer is not JSON (", Some(200)),
+    },
+    Row {
+        name: "not_utf8",
+        mcp: ("upstream_error: the answer is not a JSON-RPC response: ", Some(200)),
+        api: ("upstream_error: the answer is not JSON (", Some(200)),
+    },
+    Row {
+        name: "endless_line",
+        mcp: ("response_too_large: the answer is larger than 2097152 bytes", Some(200)),
+        api: ("response_too_large: the answer is larger than 2097152 bytes", Some(200)),
+    },
+    both("round_and_round", "upstream_error: HTTP 307 Temporary Redirect: it redirects to http://127.0.0.1:", Some(307)),
     Row {
         name: "not_json",
         mcp: ("upstream_error: the answer is not a JSON-RPC response: {\"a\":", Some(200)),
@@ -85,6 +112,56 @@ fn misbehave(name: &str, id: &serde_json::Value) -> Answer {
             Answer::Raw(vec![(0, head("Content-Length: 1000\r\n")), (0, b"{\"a\":".to_vec()), (100, vec![])], End::Reset)
         }
         "not_json" => Answer::json(200, "{\"a\":"),
+        "shouted_headers" => {
+            let kind = if id.is_null() { "APPLICATION/JSON" } else { "TEXT/Event-Stream; Charset=UTF-8" };
+            let body = if id.is_null() { text("fine").to_string() } else { format!("data: {}\n\n", text("fine")) };
+            Answer::Full(200, vec![format!("CONTENT-TYPE:{kind}")], body.into_bytes())
+        }
+        "trailers" => {
+            let body = text("fine").to_string();
+            let (first, rest) = body.split_at(7);
+            let chunks = format!(
+                "7;name=\"value\"\r\n{first}\r\n{:x}\r\n{rest}\r\n0\r\nX-Sum: 1\r\nContent-Length: 5\r\n\r\n",
+                rest.len()
+            );
+            raw(
+                vec![head("Transfer-Encoding: chunked\r\nTrailer: X-Sum\r\nConnection: close\r\n"), chunks.into_bytes()],
+                End::Close,
+            )
+        }
+        "early_hints" => {
+            let body = text("fine").to_string();
+            let hints = b"HTTP/1.1 103 Early Hints\r\nLink: </x>\r\n\r\n".to_vec();
+            raw(
+                vec![hints, head(&format!("Content-Length: {}\r\nConnection: close\r\n", body.len())), body.into_bytes()],
+                End::Close,
+            )
+        }
+        "http_1_0" => {
+            let body = format!("HTTP/1.0 200 OK\r\nContent-Type: application/json\r\n\r\n{}", text("fine"));
+            raw(vec![body.into_bytes()], End::Close)
+        }
+        "unasked" => {
+            let answer = |text: String| [head(&format!("Content-Length: {}\r\n", text.len())), text.into_bytes()].concat();
+            raw(vec![[answer(text("fine").to_string()), answer(text("unasked").to_string())].concat()], End::Hang)
+        }
+        "endless_head" => {
+            let lines = format!("X-Filler: {}\r\n", "x".repeat(8_000)).into_bytes();
+            raw(std::iter::once(b"HTTP/1.1 200 OK\r\n".to_vec()).chain(std::iter::repeat_n(lines, 300)).collect(), End::Hang)
+        }
+        "compressed" => Answer::Full(
+            200,
+            vec!["Content-Type: application/json".into(), "Content-Encoding: gzip".into()],
+            [b"\x1f\x8b\x08\0\0\0\0\0\x02\x03".as_slice(), &[0; 1000]].concat(),
+        ),
+        "not_utf8" => Answer::Full(200, vec!["Content-Type: application/json".into()], b"{\"a\":\"\xff\"}".to_vec()),
+        "endless_line" => {
+            let kind = if id.is_null() { "application/json" } else { "text/event-stream" };
+            let head = format!("HTTP/1.1 200 OK\r\nContent-Type: {kind}\r\n\r\n: ");
+            let parts = std::iter::repeat_n(vec![b'x'; 0x10000], 160);
+            raw(std::iter::once(head.into_bytes()).chain(parts).collect(), End::Close)
+        }
+        "round_and_round" => Answer::Full(307, vec!["Location: ?once=more".into()], vec![]),
         "wrong_id" => Answer::json(200, json!({"jsonrpc": "2.0", "id": 424_242, "result": {}})),
         "twice" => Answer::Full(
             200,
@@ -119,16 +196,7 @@ fn misbehave(name: &str, id: &serde_json::Value) -> Answer {
 }
 
 fn mcp(asked: &Asked) -> Answer {
-    let frame = asked.json();
-    let id = &frame["id"];
-    match frame["method"].as_str() {
-        Some("initialize") => Answer::json(
-            200,
-            json!({"jsonrpc": "2.0", "id": id, "result": {"protocolVersion": "2025-11-25", "capabilities": {}}}),
-        ),
-        Some("tools/call") => misbehave(frame["params"]["name"].as_str().unwrap(), id),
-        _ => Answer::Full(202, vec![], vec![]),
-    }
+    handshaking(asked, |frame| misbehave(frame["params"]["name"].as_str().unwrap(), &frame["id"]))
 }
 
 fn names() -> impl Iterator<Item = &'static str> {
@@ -137,12 +205,12 @@ fn names() -> impl Iterator<Item = &'static str> {
 
 fn over_http(request_timeout_ms: u64) -> World {
     let web = Web::start(|asked| match asked.method.as_str() {
-        "GET" => misbehave(asked.target.trim_start_matches("/api/"), &serde_json::Value::Null),
+        "GET" => misbehave(asked.target.trim_start_matches("/api/").trim_end_matches("?once=more"), &serde_json::Value::Null),
         _ => mcp(asked),
     });
     let operations = names().map(|name| {
         let path: &'static str = format!("/{name}").leak();
-        operation(name, Operation { id: name, path, params: &[], default_args: &[] })
+        operation(name, Operation { id: name, path, params: Params::NONE, default_args: &[] })
     });
     World::new(vec![
         upstream(
@@ -170,10 +238,43 @@ fn every_fault_over_http_is_told_as_what_it_is() {
             assert_eq!(record.http_status, status, "{server} {}", row.name);
             assert_eq!(record.oversize, told.starts_with("response_too_large"), "{server} {}", row.name);
             assert!(!record.oversize || record.result_bytes > 2_097_152, "{record:?}");
-            assert!(!answer.contains("token=1"));
+            assert!(!answer.contains("token=1") && !answer.contains("unasked"));
+            assert_eq!(row.name == "round_and_round", answer.ends_with(", which is not followed after 5 others"), "{answer}");
             let next = program.call(server, "fine", "{}");
             assert!(next == "text fine" || next.starts_with("json {"), "{server} after {}: {next}", row.name);
         }
+    }
+}
+
+/// A stack that grew with the data would end here.
+#[test]
+fn nesting_as_deep_as_an_answer_may_be_long_harms_nobody() {
+    let deep = format!("{}{}", "[".repeat(200_000), "]".repeat(200_000));
+    let web = Web::start(move |asked| {
+        let frame = asked.json();
+        match (asked.method.as_str(), frame["method"].as_str()) {
+            ("GET", _) => Answer::json(200, &deep),
+            (_, Some("tools/call")) => {
+                let id = &frame["id"];
+                let result = format!(r#"{{"content":[],"structuredContent":{{"a":{deep}}}}}"#);
+                Answer::json(200, format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{result}}}"#))
+            }
+            _ => mcp(asked),
+        }
+    });
+    let deep = operation("deep", Operation { id: "deep", path: "/deep", params: Params::NONE, default_args: &[] });
+    let spec = McpHttp { era: Some(Era::Handshake), ..McpHttp::new(web.url("/mcp")) };
+    let world = World::new(vec![
+        upstream("mcp", Transport::McpHttp(spec), vec![tool("deep")]),
+        upstream("api", Transport::OpenApi(OpenApi::new(web.url(""))), vec![deep]),
+    ]);
+    for server in ["mcp", "api"] {
+        let call = format!(r#"(tool/call {{:server "{server}" :tool "deep"}})"#);
+        let program = format!("(let [r {call}] (println r) [(:ok r) (< 400000 (count (pr-str r))) (= r {call})])");
+        let limits = Limits { wall_clock: Duration::from_secs(60), ..Limits::with_upstreams() };
+        let found = world.evaluate(&program, limits);
+        let told = found.map(|value| ptc_lisp::print::preview(&value, 1000).text);
+        assert_eq!(told.unwrap(), "[true true true]", "{server}");
     }
 }
 
@@ -207,7 +308,7 @@ fn a_connection_that_is_not_made_is_what_takes_the_time() {
     let base: &'static str = format!("http://{address}").leak();
     let api = |connect_timeout_ms| {
         let spec = OpenApi { connect_timeout_ms, request_timeout_ms: 700, ..OpenApi::new(base) };
-        let fine = operation("fine", Operation { id: "fine", path: "/", params: &[], default_args: &[] });
+        let fine = operation("fine", Operation { id: "fine", path: "/", params: Params::NONE, default_args: &[] });
         World::new(vec![upstream("api", Transport::OpenApi(spec), vec![fine])]).program().call("api", "fine", "{}")
     };
     assert_eq!(api(200), "timeout: no connection was made within 200 ms (connect_timeout_ms)");
@@ -232,7 +333,7 @@ fn a_read_is_repeated_once_where_the_connection_was_reset_before_an_answer() {
                 left.fetch_update(std::sync::atomic::Ordering::SeqCst, std::sync::atomic::Ordering::SeqCst, |n| n.checked_sub(1));
             if next.is_ok() { Answer::Raw(vec![], End::Reset) } else { Answer::json(200, "{}") }
         });
-        let fine = operation("fine", Operation { id: "fine", path: "/", params: &[], default_args: &[] });
+        let fine = operation("fine", Operation { id: "fine", path: "/", params: Params::NONE, default_args: &[] });
         let world = World::new(vec![upstream("api", Transport::OpenApi(OpenApi::new(web.url(""))), vec![fine])]);
         let answer = world.program().call("api", "fine", "{}");
         assert!(answer.starts_with(told), "{answer}");

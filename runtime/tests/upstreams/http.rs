@@ -12,6 +12,19 @@ use crate::world::{World, eventually, tool, upstream};
 
 const TOOLS: [&str; 12] = ["big", "cut", "echo", "fail", "hang", "html", "list", "moved", "progress", "rpc", "status", "stream"];
 
+/// The answer of a server of the handshake era without sessions; that to a call is the caller's, who gets its frame.
+pub(crate) fn handshaking(asked: &Asked, call: impl FnOnce(&Value) -> Answer) -> Answer {
+    let frame = asked.json();
+    match frame["method"].as_str() {
+        Some("initialize") => Answer::json(
+            200,
+            json!({"jsonrpc": "2.0", "id": frame["id"], "result": {"protocolVersion": "2025-11-25", "capabilities": {}}}),
+        ),
+        Some("tools/call") => call(&frame),
+        _ => Answer::Full(202, vec![], vec![]),
+    }
+}
+
 /// A server of the handshake era, with sessions.
 fn legacy(sessions: Arc<AtomicU32>) -> impl Fn(&Asked) -> Answer + Send + Sync {
     move |asked| {
@@ -183,20 +196,11 @@ fn the_stateless_era_has_headers_and_no_session() {
 #[test]
 fn credentials_and_headers_are_sent_and_do_not_come_back() {
     let web = Web::start(|asked| {
-        let frame = asked.json();
-        let id = &frame["id"];
-        match frame["method"].as_str() {
-            Some("initialize") => Answer::json(
-                200,
-                json!({"jsonrpc": "2.0", "id": id, "result": {"protocolVersion": "2025-11-25", "capabilities": {}}}),
-            ),
-            Some("tools/call") => {
-                let headers: Value =
-                    asked.headers.iter().map(|(n, v)| (n.clone(), json!(v))).collect::<serde_json::Map<_, _>>().into();
-                Answer::json(200, json!({"jsonrpc": "2.0", "id": id, "result": {"structuredContent": headers}}))
-            }
-            _ => Answer::Full(202, vec![], vec![]),
-        }
+        handshaking(asked, |frame| {
+            let headers: Value =
+                asked.headers.iter().map(|(n, v)| (n.clone(), json!(v))).collect::<serde_json::Map<_, _>>().into();
+            Answer::json(200, json!({"jsonrpc": "2.0", "id": frame["id"], "result": {"structuredContent": headers}}))
+        })
     });
     let bindings = || {
         vec![
@@ -217,6 +221,7 @@ fn credentials_and_headers_are_sent_and_do_not_come_back() {
     assert_eq!(seen.header("authorization"), Some("Bearer b3arer-t0ken"));
     assert_eq!((seen.header("x-key"), seen.header("x-tenant")), (Some("k3y-k3y-k3y"), Some("t1")));
     assert!(seen.header("user-agent").unwrap().starts_with("ptc_lisp/"));
+    assert_eq!(seen.header("accept-encoding"), None, "nothing is decompressed");
     assert!(answer.contains(r#""authorization":"Bearer [REDACTED]""#) && answer.contains(r#""x-key":"[REDACTED]""#), "{answer}");
     let auth = program.last().auth.unwrap();
     assert_eq!((auth.scheme, auth.binding), ("bearer", "pat"));
@@ -225,6 +230,40 @@ fn credentials_and_headers_are_sent_and_do_not_come_back() {
     let answer = second.program().call("web", "echo", "{}");
     assert_eq!(web.requests().pop().unwrap().header("authorization"), Some("Basic YW5uOmNvcnJlY3QtaG9yc2U="));
     assert!(!answer.contains("YW5uOmNvcnJlY3Qt"), "{answer}");
+}
+
+#[test]
+fn a_secret_that_a_header_holds_is_not_cut_to_a_part_of_it() {
+    const LONG: &str = "l0ng-s3cret-of-more-than-the-forty-characters-that-are-shown";
+    let web = Web::start(|_| {
+        let lines = vec![format!("Retry-After: {LONG}"), format!("Location: http://{LONG}.invalid/{LONG}?x={LONG}")];
+        Answer::Full(307, lines, vec![])
+    });
+    let bindings = vec![Binding { name: "pat", source: Source::Literal { value: LONG } }];
+    let spec = McpHttp { auth: &[Auth::Bearer { binding: "pat" }], era: Some(Era::Handshake), ..McpHttp::new(web.url("/mcp")) };
+    let world = World::with(vec![upstream("web", Transport::McpHttp(spec), vec![tool("echo")])], bindings, |_| {});
+    let answer = world.program().call("web", "echo", "{}");
+    assert_eq!(answer, "upstream_error: HTTP 307 Temporary Redirect: it redirects to nowhere (retry after [REDACTED])");
+}
+
+/// A server that asks without end and takes no answer.
+#[test]
+fn requests_of_a_server_cost_no_more_than_a_few_connections() {
+    let web = Web::start(|asked| {
+        if asked.json().get("method").is_none() {
+            return Answer::Hang;
+        }
+        handshaking(asked, |frame| {
+            let pings = (0..2_000).map(|n| format!("data: {{\"jsonrpc\":\"2.0\",\"id\":{n},\"method\":\"ping\"}}\n\n"));
+            let content = json!([{"type": "text", "text": "asked"}]);
+            let result = json!({"jsonrpc": "2.0", "id": frame["id"], "result": {"content": content}});
+            Answer::Stream(vec![(0, pings.collect()), (300, format!("data: {result}\n\n"))])
+        })
+    });
+    let world = world(McpHttp { era: Some(Era::Handshake), ..McpHttp::new(web.url("/mcp")) });
+    assert_eq!(world.program().call("web", "stream", "{}"), "text asked");
+    let answered = web.requests().iter().filter(|asked| asked.json().get("result") == Some(&json!({}))).count();
+    assert!((1..=16).contains(&answered), "{answered}");
 }
 
 #[test]
@@ -285,8 +324,6 @@ fn a_server_that_comes_late_is_reached_later() {
 #[test]
 fn a_broken_stream_is_taken_up_again() {
     let web = Web::start(|asked| {
-        let frame = asked.json();
-        let id = &frame["id"];
         if asked.method == "GET" {
             let rest = match asked.header("last-event-id") {
                 // Broken once more, before anything new.
@@ -302,17 +339,12 @@ data: {"jsonrpc":"2.0","id":2,"result":{"content":[{"type":"text","text":"resume
             };
             return Answer::Stream(vec![(0, rest)]);
         }
-        match frame["method"].as_str() {
-            Some("initialize") => Answer::json(
-                200,
-                json!({"jsonrpc": "2.0", "id": id, "result": {"protocolVersion": "2025-11-25", "capabilities": {}}}),
-            ),
-            Some("tools/call") if frame["params"]["name"] == "cut" => {
-                Answer::Stream(vec![(0, "id: b-1\ndata: {\"jsonrpc\":\"2.0\"".into())])
-            }
-            Some("tools/call") => Answer::Stream(vec![(0, "retry: 20\nid: a-1\ndata:\n\nid: a-9\ndata: {\"js".into())]),
-            _ => Answer::Full(202, vec![], vec![]),
-        }
+        handshaking(asked, |frame| {
+            let cut = frame["params"]["name"] == "cut";
+            let text =
+                if cut { "id: b-1\ndata: {\"jsonrpc\":\"2.0\"" } else { "retry: 20\nid: a-1\ndata:\n\nid: a-9\ndata: {\"js" };
+            Answer::Stream(vec![(0, text.into())])
+        })
     });
     let world = world(McpHttp { era: Some(Era::Handshake), ..McpHttp::new(web.url("/mcp")) });
     let program = world.program();

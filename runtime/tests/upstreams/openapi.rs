@@ -1,16 +1,12 @@
 //! `GET` operations of a JSON service.
 
-use ptc_catalog::{Auth, Binding, OpenApi, Operation, Param, Place, Source, Style, Transport};
+use ptc_catalog::{Auth, Binding, OpenApi, Operation, Params, Source, Transport};
 
 use crate::web::{Answer, Web};
 use crate::world::{Program, World, operation, upstream};
 
-const fn param(name: &'static str, place: Place, style: Style) -> Param {
-    Param { name, place, style, explode: matches!(style, Style::Form), allow_reserved: false }
-}
-
-static ITEM: &[Param] = &[param("id", Place::Path, Style::Simple), param("q", Place::Query, Style::Form)];
-static STATUS: &[Param] = &[param("code", Place::Path, Style::Simple)];
+const ITEM: Params = Params("path simple - - id\nquery form explode - q");
+const STATUS: Params = Params("path simple - - code");
 
 fn world(base_url: &'static str) -> World {
     let spec = OpenApi {
@@ -20,7 +16,7 @@ fn world(base_url: &'static str) -> World {
         request_timeout_ms: 1_500,
         ..OpenApi::new(base_url)
     };
-    let plain = |id: &'static str, path: &'static str| Operation { id, path, params: &[], default_args: &[] };
+    let plain = |id: &'static str, path: &'static str| Operation { id, path, params: Params::NONE, default_args: &[] };
     let tools = vec![
         operation("get-item", Operation { id: "getItem", path: "/items/{id}", params: ITEM, default_args: &[("q", r#""all""#)] }),
         operation("status", Operation { id: "status", path: "/status/{code}", params: STATUS, default_args: &[] }),
@@ -49,10 +45,11 @@ fn service() -> Web {
             let code = target.rsplit('/').next().unwrap().parse().unwrap();
             Answer::json(code, r#"{"error":"why"}"#)
         }
-        target => Answer::json(
-            200,
-            serde_json::json!({"target": target, "auth": asked.header("authorization"), "tenant": asked.header("x-tenant"), "accept": asked.header("accept"), "n": 1.0}),
-        ),
+        target => {
+            let seen = serde_json::json!({"target": target, "auth": asked.header("authorization"), "tenant": asked.header("x-tenant"), "accept": asked.header("accept"), "n": 1.0});
+            let lines = ["Content-Type: application/json", "ETag: \"1\"", "Last-Modified: Thu, 01 Jan 2026 00:00:00 GMT"];
+            Answer::Full(200, lines.map(str::to_owned).into(), seen.to_string().into_bytes())
+        }
     })
 }
 
@@ -102,6 +99,9 @@ fn operations_are_called_and_their_answers_mapped() {
     }
     let auth = program.last().auth.unwrap();
     assert_eq!((auth.scheme, auth.binding), ("bearer", "tok"));
+    for name in ["if-none-match", "if-modified-since", "if-range"] {
+        assert!(web.requests().iter().all(|r| r.header(name).is_none()), "the answers had tags: nobody asked for {name}");
+    }
     assert!(web.requests().iter().all(|r| r.header("authorization") == Some("Bearer s3cr3t-token-value")));
 }
 

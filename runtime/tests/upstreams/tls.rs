@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use bytes::Bytes;
-use ptc_catalog::{OpenApi, Operation, Transport};
+use ptc_catalog::{OpenApi, Operation, Params, Transport};
 use ptc_lisp::host::{Reply, Waited};
 use tokio_rustls::TlsAcceptor;
 use tokio_rustls::rustls::ServerConfig;
@@ -60,7 +60,7 @@ fn a_certificate_is_trusted_where_the_operator_says_so() {
     let home = World::new(Vec::new());
     let server = serve(&home);
     let world = |roots: Option<&str>| {
-        let fine = operation("fine", Operation { id: "fine", path: "/", params: &[], default_args: &[] });
+        let fine = operation("fine", Operation { id: "fine", path: "/", params: Params::NONE, default_args: &[] });
         let roots = roots.map(|pem| Arc::from(pem.as_bytes()));
         World::with(vec![upstream("api", Transport::OpenApi(OpenApi::new(server.url)), vec![fine])], Vec::new(), |settings| {
             settings.extra_roots = roots;

@@ -1,5 +1,5 @@
-//! `repl`: programs one after another, each with the definitions and results of those before it. `-e`, or a program on standard input,
-//! makes a script of it; on a terminal it is a conversation.
+//! `repl`: programs one after another, each with the definitions and results of those before it. `-e`, a file, or a program on
+//! standard input makes a script of it; on a terminal it is a conversation.
 //!
 //! - `plain`: lines as a terminal gives them.
 //! - `edit`: a line editor with history, completion, colours and hints, where the feature `line-editing` is on.
@@ -9,33 +9,38 @@ mod edit;
 mod plain;
 
 use std::fmt::Write as _;
-use std::io::{IsTerminal, Read, Write as _};
+use std::io::{IsTerminal, Read};
 use std::process::ExitCode;
-use std::sync::Arc;
 use std::time::Duration;
 
-use ptc_lisp::json;
+use ptc_catalog::Catalog;
+use ptc_lisp::{Position, reader};
 
-use super::eval::{evaluate, object, printed, sentence};
+use super::eval::Desk;
 use super::host::Host;
-use super::{FAILED, Origin, unusable, written};
-use crate::evaluation::{Call, Evaluation, Evaluator, Failure, Past, Reason};
-use crate::pool::Pool;
+use super::line::{Script, Source};
+use super::show::{Colors, Display, View, fault, object, painted, sentence, whole};
+use super::{Origin, unusable, written};
+use crate::describe;
+use crate::evaluation::{Call, Evaluation, Failure, Past, Reason};
 use crate::profile::Profile;
 use crate::settings::Settings;
 use plain::Lines;
 
 /// What a program is asked for with.
 const PROMPT: &str = "user=> ";
+/// What a binary without an editor says at the start of a conversation.
+const PLAIN: &str = if cfg!(feature = "line-editing") {
+    ""
+} else {
+    "\nHistory and completion come with a binary that is built with --line-editing."
+};
 /// Results that `*1 *2 *3` name.
 const RECENT: usize = 3;
-/// Bytes of a value as JSON.
-const JSON_BYTES: usize = 16 * 1024 * 1024;
-
 /// Commands of the prompt: how they are written, and what they do.
 const COMMANDS: [(&str, &str); 6] = [
-    (":help [NAME]", "this, or what NAME is: a builtin, an upstream's tool as upstream/tool"),
-    (":tools", "upstreams and their tools, as far as they are known"),
+    (":help [NAME]", "this, or what NAME is: a builtin, a tool"),
+    (":tools [UPSTREAM]", "upstreams, with their tools where --catalog-mode shows them; all of UPSTREAM"),
     (":display text|envelope|json", "how results are shown: as values, as a client gets them, as JSON"),
     (":limits", "what one program may use"),
     (":time", "show how long each program takes, or stop showing it"),
@@ -76,60 +81,40 @@ impl Asking {
             editor.learn(&past.bindings);
         }
     }
-
-    /// Text as it is shown: where colours are wanted, in those of the language.
-    #[cfg_attr(not(feature = "line-editing"), expect(clippy::unused_self, reason = "plain lines have no colours"))]
-    fn painted(&self, text: &str) -> String {
-        #[cfg(feature = "line-editing")]
-        if let Asking::Edited(editor) = self {
-            return editor.painted(text);
-        }
-        text.to_owned()
-    }
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Display {
-    Text,
-    Envelope,
-    Json,
-}
-
-/// Runs `programs`, or what standard input has. With `json` results are shown as a client gets them, one object a line.
-pub(super) fn run(origin: &Origin, mut settings: Settings, programs: &[String], json: bool) -> ExitCode {
+/// Runs a script, or what standard input has.
+pub(super) fn run(origin: &Origin, mut settings: Settings, script: &Script, display: Display) -> ExitCode {
     settings.response_profile = Profile::Debug;
     let host = match Host::new(origin, &settings) {
         Ok(host) => host,
         Err(why) => return unusable(origin.deployment.name, &why.sentences()),
     };
-    let evaluator = Arc::new(host.evaluator(&settings));
-    let display = if json { Display::Envelope } else { Display::Text };
-    let (pool, past) = (Host::pool(1), Past::default());
-    let mut repl = Repl { host, evaluator, pool, past, settings, display, timed: false };
-    let code = if !programs.is_empty() {
-        repl.script(programs)
-    } else if std::io::stdin().is_terminal() {
-        repl.converse(origin)
-    } else {
-        match standard_input() {
-            Ok(program) => repl.script(&[program]),
-            Err(fault) => unusable(origin.deployment.name, &[format!("standard input: {fault}")]),
-        }
-    };
+    let desk = Desk::new(&host, &settings);
+    let mut repl = Repl { host, desk, past: Past::default(), settings, display, timed: false };
+    let code = repl.start(origin, script).unwrap_or_else(|code| code);
     repl.host.shut_down();
     code
 }
 
-fn standard_input() -> std::io::Result<String> {
-    let mut program = String::new();
-    std::io::stdin().lock().read_to_string(&mut program)?;
-    Ok(program)
+impl Source {
+    /// Its text, or why there is none.
+    fn read(&self) -> Result<String, String> {
+        match self {
+            Source::Text(text) => Ok(text.clone()),
+            Source::File(path) => std::fs::read_to_string(path).map_err(|fault| format!("{}: {fault}", path.display())),
+            Source::Input => {
+                let mut program = String::new();
+                let read = std::io::stdin().lock().read_to_string(&mut program);
+                read.map(|_| program).map_err(|fault| format!("standard input: {fault}"))
+            }
+        }
+    }
 }
 
 struct Repl {
     host: Host,
-    evaluator: Arc<Evaluator>,
-    pool: Pool,
+    desk: Desk,
     past: Past,
     settings: Settings,
     display: Display,
@@ -137,29 +122,35 @@ struct Repl {
 }
 
 impl Repl {
-    /// One after the other, up to the first that fails.
-    fn script(&mut self, programs: &[String]) -> ExitCode {
-        for program in programs {
-            let evaluation = self.evaluate(program);
-            if self.display == Display::Envelope {
-                written(&object(&evaluation));
-                if evaluation.outcome.is_err() {
-                    return ExitCode::from(FAILED);
-                }
-                continue;
-            }
-            if let Err(failure) = &evaluation.outcome {
-                let _ = writeln!(std::io::stderr().lock(), "{}", sentence(failure));
-                return ExitCode::from(FAILED);
-            }
-            written(&printed(&evaluation));
+    /// Runs what is to be loaded, then the script or the conversation.
+    fn start(&mut self, origin: &Origin, script: &Script) -> Result<ExitCode, ExitCode> {
+        let unread = |why: String| unusable(origin.deployment.name, &[why]);
+        let view = View::new(self.display, &self.settings, self.host.redactor());
+        for file in &script.loads {
+            let program = Source::File(file.clone()).read().map_err(unread)?;
+            view.load(&self.evaluate(&program))?;
         }
-        ExitCode::SUCCESS
+        let input = [Source::Input];
+        let programs = match script.programs.as_slice() {
+            [] if std::io::stdin().is_terminal() => return Ok(self.converse(origin)),
+            [] => &input,
+            programs => programs,
+        };
+        // Up to the first that fails.
+        for source in programs {
+            let program = source.read().map_err(unread)?;
+            let evaluation = self.evaluate(&program);
+            let code = view.program(&evaluation);
+            if code != ExitCode::SUCCESS {
+                return Err(code);
+            }
+        }
+        Ok(ExitCode::SUCCESS)
     }
 
     fn converse(&mut self, origin: &Origin) -> ExitCode {
         let catalog = origin.deployment.catalog;
-        written(&format!("{} upstreams. :help lists commands, :quit ends.\n", catalog.upstreams.len()));
+        written(&format!("{} upstreams. :help lists commands, :quit ends.{PLAIN}\n", catalog.upstreams.len()));
         let mut asking = self.asking();
         loop {
             let source = match asking.read(&mut self.host) {
@@ -167,25 +158,26 @@ impl Repl {
                 Typed::Nothing => continue,
                 Typed::End => return ExitCode::SUCCESS,
             };
+            // White space and comments are no program, whose value would be nil.
+            if reader::read(&source).is_ok_and(|forms| forms.is_empty()) {
+                continue;
+            }
             let words: Vec<&str> = source.split_whitespace().collect();
-            match words.as_slice() {
-                [] => {}
-                [":quit"] => return ExitCode::SUCCESS,
-                words => {
-                    if let Some(text) = self.command(words) {
-                        written(&shown(&text));
-                    } else {
-                        self.answer(&source, &asking);
-                        asking.learn(&self.past);
-                    }
-                }
+            if words == [":quit"] {
+                return ExitCode::SUCCESS;
+            }
+            if let Some(text) = self.command(&words) {
+                written(&shown(&text));
+            } else {
+                self.answer(&source);
+                asking.learn(&self.past);
             }
         }
     }
 
     #[cfg(feature = "line-editing")]
     fn asking(&self) -> Asking {
-        let editor = edit::Editor::start(Arc::clone(self.host.upstreams()), self.settings.terminal);
+        let editor = edit::Editor::start(std::sync::Arc::clone(self.host.upstreams()), &self.settings);
         editor.map_or_else(|| Asking::Plain(Lines::of_standard_input()), Asking::Edited)
     }
 
@@ -203,15 +195,9 @@ impl Repl {
                 let _ = writeln!(text, "{usage:<30} {what}");
                 text
             }),
-            [":help", name] => {
-                let evaluation = self.run(&format!("(doc {})", quoted(name)), Past::default());
-                match (&evaluation.value, &evaluation.outcome) {
-                    (Some(text), Ok(_)) => format!("{}\n", text.as_str().unwrap_or("nothing is known of it")),
-                    (_, Err(failure)) => format!("{}\n", sentence(failure)),
-                    (None, Ok(_)) => String::new(),
-                }
-            }
+            [":help", name] => self.help(name),
             [":tools"] => self.tools(),
+            [":tools", upstream] => self.tools_of(upstream),
             [":display", "text"] => self.shows(Display::Text),
             [":display", "envelope"] => self.shows(Display::Envelope),
             [":display", "json"] => self.shows(Display::Json),
@@ -231,8 +217,42 @@ impl Repl {
                 self.timed = !self.timed;
                 format!("times are {}\n", if self.timed { "shown" } else { "not shown" })
             }
+            [word, ..] if COMMANDS.iter().any(|(usage, _)| first_word(usage) == word) => {
+                let usage = COMMANDS.iter().find(|(usage, _)| first_word(usage) == word).map_or("", |(usage, _)| usage);
+                format!("expected {usage}\n")
+            }
+            // A keyword is a value too.
+            [word] if word.starts_with(':') => {
+                let near = ptc_check::near_name(word, COMMANDS.iter().map(|(usage, _)| first_word(usage)));
+                if let Some(near) = near {
+                    written(&format!("; did you mean {near}? :help lists commands\n"));
+                }
+                return None;
+            }
             _ => return None,
         })
+    }
+
+    /// What is known of a name; a tool's may stand without its upstream.
+    fn help(&mut self, name: &str) -> String {
+        let tool_of = |upstream: &'static ptc_catalog::Upstream| upstream.tool(name).map(|tool| (upstream.name, tool.name));
+        let tools: Vec<_> = self.host.upstreams().catalog().upstreams.iter().filter_map(tool_of).collect();
+        let names: Vec<String> = match tools.as_slice() {
+            [] => vec![name.to_owned()],
+            tools => tools.iter().map(|(upstream, tool)| format!("{upstream}/{tool}")).collect(),
+        };
+        let mut text = String::new();
+        for name in names {
+            let evaluation = self.run(&format!("(doc {})", quoted(&name)), Past::default());
+            let told = match (&evaluation.value, &evaluation.outcome) {
+                (Some(told), Ok(_)) => told.as_str().unwrap_or("nothing is known of it").to_owned(),
+                (_, Err(failure)) => sentence(failure),
+                (None, Ok(_)) => continue,
+            };
+            // Writing to a string cannot fail.
+            let _ = writeln!(text, "{told}");
+        }
+        text
     }
 
     fn shows(&mut self, display: Display) -> String {
@@ -240,31 +260,51 @@ impl Repl {
         String::new()
     }
 
+    /// The catalog by `--catalog-mode`, and which upstreams were not asked for their tools yet.
     fn tools(&self) -> String {
-        let mut text = String::new();
-        for upstream in self.host.upstreams().catalog().upstreams {
-            let unlisted = if self.host.upstreams().is_unlisted(upstream.name) { " (not listed yet)" } else { "" };
+        let upstreams = self.host.upstreams();
+        let catalog = upstreams.catalog();
+        if catalog.upstreams.is_empty() {
+            return "there are no upstreams\n".to_owned();
+        }
+        let mut text = describe::catalog::render(catalog, &self.settings) + "\n";
+        let names = catalog.upstreams.iter().map(|upstream| upstream.name);
+        let unlisted: Vec<&str> = names.filter(|name| upstreams.is_unlisted(name)).collect();
+        if !unlisted.is_empty() {
             // Writing to a string cannot fail.
-            let _ = writeln!(text, "{}{unlisted}", upstream.name);
-            for tool in upstream.tools {
-                let _ = writeln!(text, "  {}/{}", upstream.name, tool.name);
+            let _ = writeln!(text, "not listed yet, :tools UPSTREAM asks: {}", unlisted.join(", "));
+        }
+        text
+    }
+
+    /// All tools of an upstream, which is asked for them where it was not yet.
+    fn tools_of(&mut self, name: &str) -> String {
+        let evaluation = self.run(&format!("(dir {})", quoted(name)), Past::default());
+        let upstream = self.host.upstreams().catalog().upstream(name);
+        match (evaluation.outcome, upstream) {
+            (Err(failure), _) => sentence(&failure) + "\n",
+            (Ok(_), None) => format!("there is no upstream '{name}'\n"),
+            (Ok(_), Some(_)) if self.host.upstreams().is_unlisted(name) => format!("{name} cannot be asked for its tools now\n"),
+            (Ok(_), Some(upstream)) => {
+                let one = Catalog { digest: "", upstreams: std::slice::from_ref(upstream) };
+                describe::catalog::list(&one, describe::catalog::Detail::Described, &|_| String::new()) + "\n"
             }
         }
-        if text.is_empty() { "there are no upstreams\n".to_owned() } else { text }
     }
 
     /// Evaluates and shows.
-    fn answer(&mut self, source: &str, asking: &Asking) {
+    fn answer(&mut self, source: &str) {
         let evaluation = self.evaluate(source);
+        let colored = Colors::of(&self.settings).output;
         // Lines that were printed, then the value or the fault.
         let mut text: String = evaluation.prints.iter().map(|line| shown(line) + "\n").collect();
         match (self.display, &evaluation.outcome) {
             (Display::Envelope, _) => text = object(&evaluation),
-            (_, Err(failure)) => text += &(shown(&sentence(failure)) + "\n"),
-            (Display::Text, Ok(value)) => text += &(asking.painted(&shown(&value.text)) + "\n"),
-            (Display::Json, Ok(_)) => match evaluation.value.as_ref().map(|value| json::encode(value, JSON_BYTES)) {
-                Some(Ok(json)) => text += &(self.host.redactor().redact_string(json) + "\n"),
-                Some(Err(why)) => drop(writeln!(text, "it has no JSON: {why}")),
+            (_, Err(failure)) => text += &(fault(&shown(&sentence(failure)), colored) + "\n"),
+            (Display::Text, Ok(value)) => text += &(painted(&shown(&value.text), colored) + "\n"),
+            (Display::Json, Ok(_)) => match evaluation.value.as_ref().map(|value| whole(value, &self.host.redactor())) {
+                Some(Ok(json)) => text += &(painted(&json, colored) + "\n"),
+                Some(Err(why)) => text += &(fault(&why, colored) + "\n"),
                 None => {}
             },
         }
@@ -277,32 +317,50 @@ impl Repl {
     /// Evaluates a program and keeps what it leaves.
     fn evaluate(&mut self, source: &str) -> Evaluation {
         let past = Past { bindings: self.past.bindings.clone(), results: self.past.results.clone() };
-        let evaluation = self.run(source, past);
+        let evaluation = match Call::of_program(source.to_owned(), &self.settings) {
+            Ok(call) => self.desk.watched(&mut self.host, call, past),
+            Err(message) => Evaluation::refused(Failure::plain(Reason::ArgsError, message)),
+        };
         match (&evaluation.outcome, &evaluation.value) {
             (Ok(_), Some(value)) => {
                 self.past.bindings = evaluation.bindings.clone();
                 self.past.results.insert(0, value.clone());
                 self.past.results.truncate(RECENT);
             }
-            (Err(failure), _) => self.keep(failure),
+            (Err(failure), _) => self.keep(source, failure),
             (Ok(_), None) => {}
         }
         evaluation
     }
 
     /// Defines `*e`.
-    fn keep(&mut self, failure: &Failure) {
-        let program = format!("(def *e {{:reason :{} :message {}}})", failure.reason.name(), quoted(&failure.message));
-        let past = Past { bindings: self.past.bindings.clone(), results: Vec::new() };
-        let kept = self.run(&program, past);
-        if kept.outcome.is_ok() {
-            self.past.bindings = kept.bindings;
+    fn keep(&mut self, source: &str, failure: &Failure) {
+        let mut known = format!(":reason :{} :message {}", failure.reason.name(), quoted(&failure.message));
+        if let Some(span) = failure.span {
+            let Position { line, column } = Position::of(source, span.start);
+            // Writing to a string cannot fail.
+            let _ = write!(known, " :line {line} :column {column}");
+        }
+        if let Some(hint) = failure.feedback.lines().find_map(|line| line.strip_prefix("hint: ")) {
+            let _ = write!(known, " :hint {}", quoted(hint));
+        }
+        // As it is shown: functions in the value itself would refer to definitions that are gone with the program.
+        let value = failure.value.as_ref().filter(|value| !value.truncated);
+        let value = value.map(|value| format!("(def *e {{{known} :value (quote {})}})", value.text));
+        for program in value.into_iter().chain([format!("(def *e {{{known}}})")]) {
+            let past = Past { bindings: self.past.bindings.clone(), results: Vec::new() };
+            let kept = self.run(&program, past);
+            if kept.outcome.is_ok() {
+                self.past.bindings = kept.bindings;
+                return;
+            }
         }
     }
 
+    /// Evaluates what nobody has typed.
     fn run(&mut self, source: &str, past: Past) -> Evaluation {
         match Call::of_program(source.to_owned(), &self.settings) {
-            Ok(call) => evaluate(&mut self.host, &self.evaluator, &self.pool, call, past),
+            Ok(call) => self.desk.evaluate(&mut self.host, call, past),
             Err(message) => Evaluation::refused(Failure::plain(Reason::ArgsError, message)),
         }
     }
@@ -311,6 +369,10 @@ impl Repl {
 /// A string as programs write it: JSON's escapes are theirs.
 fn quoted(text: &str) -> String {
     serde_json::Value::from(text).to_string()
+}
+
+fn first_word(text: &str) -> &str {
+    text.split(' ').next().unwrap_or(text)
 }
 
 /// Text without what would command a terminal.

@@ -144,7 +144,7 @@ pub(crate) async fn converse<S, R>(
     R: Future<Output = Response<Full<Bytes>>>,
 {
     let mut builder = http1::Builder::new();
-    // The same time for a whole head as for a body and for an answer: who sends or takes a byte a second is cut off.
+    // The same time for a whole head as for a body and for each part of an answer: who sends or takes a byte a second is cut off.
     builder.timer(TokioTimer::new()).header_read_timeout(request_timeout).max_buf_size(READ_AHEAD);
     let answer = service_fn(|request| {
         let answer = respond(request);

@@ -20,6 +20,7 @@ use super::{Site, auth};
 use crate::diagnostics::counters::Gauge;
 use crate::log::{self, Field, Level};
 use crate::protocol::reply::{ErrorBody, SERVER_ERROR};
+use crate::protocol::trace_context::TraceParent;
 use crate::server::caller::Answer;
 
 static REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
@@ -60,7 +61,7 @@ pub(super) async fn respond(site: &Arc<Site>, peer: IpAddr, request: Request<Inc
 async fn endpoint(site: &Arc<Site>, peer: IpAddr, request: Request<Incoming>, noted: &mut Noted) -> Reply {
     let (head, body) = request.into_parts();
     let headers = &head.headers;
-    noted.traceparent = text(headers, &TRACEPARENT).filter(|text| is_traceparent(text)).map(str::to_owned);
+    noted.traceparent = text(headers, &TRACEPARENT).filter(|text| TraceParent::parse(text).is_some()).map(str::to_owned);
     if guard::from_here(&site.settings, head.uri.authority().map(Authority::as_str), headers).is_err() {
         return Reply::text(StatusCode::FORBIDDEN, "forbidden");
     }
@@ -162,15 +163,6 @@ fn only_get(method: &Method) -> Option<Reply> {
     (!matches!(*method, Method::GET | Method::HEAD)).then(|| Reply::not_allowed("GET, HEAD"))
 }
 
-/// `version-trace-parent-flags` in lower-case hexadecimal digits, as W3C Trace Context has it.
-fn is_traceparent(text: &str) -> bool {
-    let hex = |part: &str, digits| part.len() == digits && part.bytes().all(|b| b.is_ascii_digit() || (b'a'..=b'f').contains(&b));
-    let parts: Vec<&str> = text.split('-').collect();
-    let [version, trace, parent, flags] = parts[..] else { return false };
-    let known = hex(version, 2) && version != "ff" && hex(flags, 2);
-    known && hex(trace, 32) && hex(parent, 16) && !trace.bytes().all(|b| b == b'0') && !parent.bytes().all(|b| b == b'0')
-}
-
 fn write_log(site: &Site, level: Level, method: &Method, path: &str, status: StatusCode, started: Instant, noted: &Noted) {
     if !log::enabled(level) {
         return;
@@ -190,23 +182,4 @@ fn write_log(site: &Site, level: Level, method: &Method, path: &str, status: Sta
     ];
     fields.extend(optional.into_iter().filter_map(|(name, text)| Some((name, Field::Text(text?)))));
     log::record(level, "http_request", &fields);
-}
-
-#[cfg(test)]
-mod tests {
-    use super::is_traceparent;
-
-    #[test]
-    fn traceparents() {
-        for (text, right) in [
-            ("00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01", true),
-            ("00-4BF92F3577B34DA6A3CE929D0E0E4736-00f067aa0ba902b7-01", false),
-            ("00-00000000000000000000000000000000-00f067aa0ba902b7-01", false),
-            ("ff-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01", false),
-            ("00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7", false),
-            ("", false),
-        ] {
-            assert_eq!(is_traceparent(text), right, "{text}");
-        }
-    }
 }

@@ -1,5 +1,6 @@
 //! Connections to the server, and what happens while there are none.
 
+use std::path::Path;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -40,8 +41,8 @@ struct State {
 
 impl Link {
     /// No connection yet.
-    pub(super) fn new(url: &StoreUrl) -> Result<Link, String> {
-        let client = Client::open(url.text()).map_err(|why| format!("--session-store {url}: {}", said(&why)))?;
+    pub(super) fn new(url: &StoreUrl, roots: Option<&Path>) -> Result<Link, String> {
+        let client = open(url, roots)?.map_err(|why| format!("--session-store {url}: {}", said(&why)))?;
         Ok(Link { client, place: url.to_string(), idle: Mutex::default(), state: Mutex::default() })
     }
 
@@ -141,6 +142,24 @@ impl Link {
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// With TLS, the certificates in `roots` stand in place of the system's: that is what the library offers, and who names some for a
+/// store of its own needs no others there.
+#[cfg(feature = "session-redis-tls")]
+fn open(url: &StoreUrl, roots: Option<&Path>) -> Result<RedisResult<Client>, String> {
+    // Fails where a provider is installed already, which is as good.
+    let _ = rustls::crypto::ring::default_provider().install_default();
+    let read = |path: &Path| std::fs::read(path).map_err(|why| format!("--ca-file {}: {why}", path.display()));
+    match roots.filter(|_| url.has_tls()).map(read).transpose()? {
+        None => Ok(Client::open(url.text())),
+        Some(pem) => Ok(Client::build_with_tls(url.text(), redis::TlsCertificates { client_tls: None, root_cert: Some(pem) })),
+    }
+}
+
+#[cfg(not(feature = "session-redis-tls"))]
+fn open(url: &StoreUrl, _: Option<&Path>) -> Result<RedisResult<Client>, String> {
+    Ok(Client::open(url.text()))
 }
 
 fn unavailable(place: &str, trouble: &str) -> Fault {

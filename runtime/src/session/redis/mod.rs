@@ -1,12 +1,12 @@
 //! Sessions in a Redis or Valkey server (Redis 5 or later, one primary), so that every replica of a deployment serves them.
 //!
-//! - [`scripts`]: what happens inside the server, each step as a whole.
-//! - [`link`]: connections, and what happens while there are none.
-//! - [`keeper`]: the thread that keeps rights alive and looks after the store's health.
-//! - [`form`]: what a session keeps, as bytes.
+//! - `scripts`: what happens inside the server, each step as a whole.
+//! - `link`: connections, and what happens while there are none.
+//! - `keeper`: the thread that keeps rights alive and looks after the store's health.
+//! - `form`: what a session keeps, as bytes.
 //!
 //! A session is a hash that expires when its time is over or nobody used it. The right to evaluate is a lock that expires
-//! [`LEASE`] after its holder was last heard of, with a number that grows with every right: what a holder writes that somebody has
+//! `LEASE` after its holder was last heard of, with a number that grows with every right: what a holder writes that somebody has
 //! come after is refused, however late it comes. Every step can be asked for twice, because an answer can be lost on its way.
 //!
 //! The server holds what programs hold, secrets of upstream answers included: it is as confidential as they are.
@@ -17,6 +17,7 @@ mod link;
 mod scripts;
 
 use std::fmt;
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -53,11 +54,11 @@ struct Shared {
 
 impl Redis {
     /// The store at `url` for the deployment of that name. A server that cannot be reached may come later; one that refuses what the
-    /// URL says is an error, as a sentence.
-    pub fn open(url: &StoreUrl, deployment: &str, limits: &SessionLimits) -> Result<Redis, String> {
+    /// URL says is an error, as a sentence. `roots` is a file of certificates for TLS.
+    pub fn open(url: &StoreUrl, deployment: &str, limits: &SessionLimits, roots: Option<&Path>) -> Result<Redis, String> {
         let holder = random::text::<18>().map_err(|why| format!("no random name: {why}"))?;
         let shared = Arc::new(Shared {
-            link: Link::new(url)?,
+            link: Link::new(url, roots)?,
             keeper: Keeper::default(),
             prefix: format!("ptc:{deployment}:"),
             holder,

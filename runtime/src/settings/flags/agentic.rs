@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use super::super::agentic::{base_url, word};
-use super::super::flag::{Default, Flag, Group, Kind};
+use super::super::agentic::word;
+use super::super::flag::{Default, Flag, Group, Kind, base_url};
 use super::{DAY_MS, GIB};
 
 /// Every row of them.

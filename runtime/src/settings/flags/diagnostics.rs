@@ -1,6 +1,6 @@
 //! Settings of diagnostics.
 
-use super::super::flag::{Default, Flag, Group, Kind};
+use super::super::flag::{Default, Flag, Group, Kind, base_url};
 use super::GIB;
 use crate::diagnostics::Payloads;
 
@@ -37,6 +37,18 @@ pub(super) static ROWS: &[Flag] = &[
         default: Default::Fixed("1000"),
         group: Group::Diagnostics,
         help: "Trace files that stay; the oldest go",
+    },
+    Flag {
+        name: "otlp-endpoint",
+        env: "PTC_RUNNER_MCP_OTLP_ENDPOINT",
+        kind: Kind::Text {
+            shape: "<url>",
+            expected: "a URL of http or https, without user, query and fragment",
+            set: |s, text| base_url(text).map(|url| s.diagnostics.otlp_endpoint = Some(url)),
+        },
+        default: Default::Unset("$OTEL_EXPORTER_OTLP_ENDPOINT"),
+        group: Group::Diagnostics,
+        help: "An OpenTelemetry collector for spans of calls",
     },
     Flag {
         name: "debug-tool",

@@ -86,7 +86,7 @@ pub(super) static ROWS: &[Flag] = &[
         kind: Kind::Integer { unit: "ms", min: 1, max: DAY_MS, set: |s, n| s.http.request_timeout = Duration::from_millis(n) },
         default: Default::Fixed("15000"),
         group: Group::Http,
-        help: "Time to send a whole request, and to take a whole answer",
+        help: "Time to send a request, and to take each 64 KiB of an answer",
     },
     Flag {
         name: "http-shutdown-grace-ms",

@@ -18,6 +18,7 @@ mod session;
 #[cfg(feature = "line-editing")]
 mod terminal;
 
+use super::ability::remedy;
 use super::flag::Flag;
 
 const GIB: u64 = 1 << 30;
@@ -36,10 +37,31 @@ pub fn flags() -> impl Iterator<Item = &'static Flag> {
     [config::ROWS, server::ROWS, session::ROWS, http::ROWS, diagnostics::ROWS, agentic, terminal].into_iter().flatten()
 }
 
-/// Settings that this binary was built without: the prefix of their flags, the variable of the first of them, and what brings them.
-/// Naming one is an error that says so, instead of a guess at a near name.
-pub static UNBUILT: &[(&str, &str, &str)] = if cfg!(feature = "agentic") {
-    &[]
-} else {
-    &[("agentic", "PTC_RUNNER_MCP_AGENTIC", "build it with `--agentic` (feature agentic of ptc-runtime)")]
-};
+/// Settings that a binary may have been built without.
+pub struct Optional {
+    /// How their flags begin.
+    pub prefix: &'static str,
+    /// The variable of the first of them.
+    pub env: &'static str,
+    /// The feature that they stand for.
+    feature: &'static str,
+}
+
+static OPTIONAL: [Optional; 3] = [
+    Optional { prefix: "agentic", env: "PTC_RUNNER_MCP_AGENTIC", feature: "agentic" },
+    Optional { prefix: "color", env: "PTC_RUNNER_MCP_COLOR", feature: "line-editing" },
+    Optional { prefix: "no-history", env: "PTC_RUNNER_MCP_NO_HISTORY", feature: "line-editing" },
+];
+
+/// Settings that this binary was built without, and what brings them. Naming one is an error that says so, instead of a guess at a near
+/// name.
+pub fn unbuilt() -> impl Iterator<Item = (&'static Optional, String)> {
+    OPTIONAL.iter().filter_map(|optional| Some((optional, remedy(optional.feature)?)))
+}
+
+/// Documented names of the REPL for settings of the server.
+pub const REPL_NAMES: [(&str, &str); 2] =
+    [("max-tool-calls", "max-upstream-calls-per-program"), ("max-catalog-ops", "max-catalog-ops-per-program")];
+
+/// Documented variables of the REPL, which go before those of the server.
+pub const REPL_VARIABLES: [(&str, &str); 1] = [("PTC_RUNNER_UPSTREAMS", "PTC_RUNNER_MCP_UPSTREAMS")];

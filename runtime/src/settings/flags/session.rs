@@ -20,8 +20,8 @@ pub(super) static ROWS: &[Flag] = &[
         name: "session-store",
         env: "PTC_RUNNER_MCP_SESSION_STORE",
         kind: Kind::Secret {
-            shape: "<memory|redis://…>",
-            expected: "memory, or redis://[[user]:password@]host[:port][/db]",
+            shape: "<memory|redis[s]://…>",
+            expected: "memory, or redis[s]://[[user]:password@]host[:port][/db]",
             set: |s, text| {
                 s.session_store = if text == "memory" { None } else { Some(StoreUrl::of(text)?) };
                 Some(())

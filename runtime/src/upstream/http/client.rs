@@ -20,7 +20,7 @@ use crate::upstream::mcp::wire::{CLIENT_NAME, CLIENT_VERSION};
 use crate::upstream::stage::{self, Stage};
 
 /// Redirects that are followed, all within one origin.
-const MAX_REDIRECTS: usize = 5;
+pub(super) const MAX_REDIRECTS: usize = 5;
 /// Connections that are kept without use, and how long. Programs call in bursts of up to 50.
 const IDLE_CONNECTIONS: usize = 16;
 const IDLE_TIME: Duration = Duration::from_secs(60);
@@ -32,6 +32,7 @@ pub(crate) struct HttpClient {
     headers: HeaderMap,
     connect_timeout: Duration,
     redactor: Redactor,
+    posts: bool,
 }
 
 /// What a client is made of, apart from its secrets.
@@ -96,7 +97,7 @@ impl HttpClient {
         }
         let inner = builder.build().map_err(|why| unavailable("the HTTP client cannot be built", &why))?;
         let headers = headers(endpoint, secrets)?;
-        Ok(HttpClient { inner, headers, connect_timeout: endpoint.connect_timeout, redactor: secrets.redactor() })
+        Ok(HttpClient { inner, headers, connect_timeout: endpoint.connect_timeout, redactor: secrets.redactor(), posts })
     }
 
     /// Sends a request and waits for the head of the answer.
@@ -161,6 +162,16 @@ impl HttpClient {
                 }
             }
         }
+    }
+
+    /// Whether it posts, as its [`Endpoint`] says.
+    pub(super) fn posts(&self) -> bool {
+        self.posts
+    }
+
+    /// A header that came, without secrets.
+    pub(super) fn redact_text(&self, text: &str) -> String {
+        self.redactor.redact_str(text).into_owned()
     }
 
     /// What came, without secrets.

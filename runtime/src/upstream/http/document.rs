@@ -16,7 +16,7 @@ pub(crate) async fn fetch(url: &'static str, max_bytes: u64, entry: &OpenApi, se
     let OpenApi { auth, static_headers, .. } = *entry;
     let connect_timeout = Duration::from_millis(entry.connect_timeout_ms);
     let request_timeout = Duration::from_millis(entry.request_timeout_ms);
-    let parsed = Url::parse(url).map_err(|why| WorldFault::unavailable(format!("'{url}' is no URL: {why}")))?;
+    Url::parse(url).map_err(|why| WorldFault::unavailable(format!("'{url}' is no URL: {why}")))?;
     let client = HttpClient::new(
         &Endpoint { url, auth, static_headers, connect_timeout, proxy: None, extra_roots: None, posts: false },
         secrets,
@@ -38,7 +38,7 @@ pub(crate) async fn fetch(url: &'static str, max_bytes: u64, entry: &OpenApi, se
     if answer.status().is_success() {
         return client.read_body(&mut answer, max_bytes, deadline).await.map_err(late);
     }
-    let head = Head::of(&answer);
+    let head = Head::of(&client, &answer);
     let body = client.read_body(&mut answer, ERROR_BODY_BYTES, deadline).await.unwrap_or_default();
-    Err(head.fault(&parsed, &body))
+    Err(head.fault(&body))
 }

@@ -1,7 +1,7 @@
 //! MCP over Streamable HTTP.
 
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use base64::Engine;
@@ -9,6 +9,7 @@ use base64::engine::general_purpose::STANDARD;
 use ptc_catalog::{Era, McpHttp};
 use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
 use reqwest::{Method, Response as HttpResponse, StatusCode, Url};
+use tokio::sync::Semaphore;
 
 use super::client::{Asking, Endpoint, HttpClient};
 use super::status::{ERROR_BODY_BYTES, Head};
@@ -26,6 +27,9 @@ const NAME: HeaderName = HeaderName::from_static("mcp-name");
 
 /// Time for what nobody waits for: answers to the server's requests, cancellations, the end of a session.
 pub(super) const ASIDE: Duration = Duration::from_secs(2);
+
+/// Answers to requests of the server that are on their way at a time: one that asks without end gets no more connections.
+const ANSWERING: usize = 8;
 
 /// What a fault says whose cause is that the server has forgotten the session.
 pub(crate) const SESSION_OVER: &str = "the server does not know the session any more";
@@ -45,6 +49,8 @@ pub(super) struct Wire {
     session: Mutex<Option<HeaderValue>>,
     /// The revision that notifications name, once it is agreed.
     revision: Mutex<Option<&'static str>>,
+    /// Places of answers on their way to the server.
+    answering: Arc<Semaphore>,
 }
 
 /// Connects and agrees with the server on era and revision.
@@ -71,6 +77,7 @@ pub(crate) async fn connect(
         next_id: AtomicU64::new(1),
         session: Mutex::default(),
         revision: Mutex::default(),
+        answering: Arc::new(Semaphore::new(ANSWERING)),
     };
     let deadline = Instant::now() + Duration::from_millis(spec.handshake_timeout_ms);
     let agreed = handshake::agree(&wire, spec.era, deadline).await.map_err(|refused| {
@@ -163,7 +170,7 @@ impl Wire {
         if is_event_stream(&answer) && status.is_success() {
             return self.read_events(id, answer, agreed, deadline).await.map_err(|fault| fault.with_status(status.as_u16()));
         }
-        let head = Head::of(&answer);
+        let head = Head::of(&self.client, &answer);
         let max = if status.is_success() { self.max_bytes } else { ERROR_BODY_BYTES.min(self.max_bytes) };
         let body = match self.client.read_body(&mut answer, max, deadline).await {
             Ok(body) => body,
@@ -181,20 +188,30 @@ impl Wire {
             }
         }
         if !status.is_success() {
-            return Err(head.fault(&self.url, &body));
+            return Err(head.fault(&body));
         }
         let text = String::from_utf8_lossy(&body);
         let shown = if text.trim().is_empty() { "nothing".into() } else { excerpt(&text, 200) };
         Err(WorldFault::upstream(format!("the answer is not a JSON-RPC response: {shown}")).with_status(status.as_u16()))
     }
 
-    /// Posts a frame that nobody waits for.
-    pub(super) fn post_aside(&self, body: Vec<u8>, agreed: Option<(Era, &'static str)>) {
+    /// Posts a frame that nobody waits for, once it is spawned.
+    fn aside(&self, body: Vec<u8>, agreed: Option<(Era, &'static str)>) -> impl Future<Output = ()> + use<> {
         let headers = self.headers(None, None, agreed);
         let (client, url) = (self.client.clone(), self.url.clone());
-        tokio::spawn(async move {
+        async move {
             let asking = Asking { body: Some(body), ..Asking::new(Method::POST, url.as_str(), headers) };
             let _ = client.send(asking, Instant::now() + ASIDE).await;
+        }
+    }
+
+    /// Answers a request of the server, where it takes the answers to those before.
+    pub(super) fn answer_aside(&self, body: Vec<u8>, agreed: Option<(Era, &'static str)>) {
+        let Ok(place) = Arc::clone(&self.answering).try_acquire_owned() else { return };
+        let post = self.aside(body, agreed);
+        tokio::spawn(async move {
+            post.await;
+            drop(place);
         });
     }
 }
@@ -245,7 +262,7 @@ impl Drop for Open<'_> {
             && self.agreed.is_some_and(|(era, _)| era == Era::Handshake)
             && tokio::runtime::Handle::try_current().is_ok()
         {
-            self.wire.post_aside(wire::cancelled(self.id), self.agreed);
+            tokio::spawn(self.wire.aside(wire::cancelled(self.id), self.agreed));
         }
     }
 }

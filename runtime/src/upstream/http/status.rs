@@ -1,10 +1,15 @@
 //! What the status of an answer means to a program.
 
+#[cfg(any(feature = "agentic", feature = "otlp"))]
+use std::time::Duration;
+
+#[cfg(any(feature = "agentic", feature = "otlp"))]
+use jiff::{Timestamp, fmt::rfc2822::DateTimeParser};
 use reqwest::Response;
 use reqwest::header::{LOCATION, RETRY_AFTER};
 use reqwest::{StatusCode, Url};
 
-use super::client::for_people;
+use super::client::{HttpClient, MAX_REDIRECTS, for_people};
 use crate::upstream::fault::{Reason, WorldFault, excerpt};
 
 /// Bytes of an error body that are read; more than is shown of it.
@@ -26,27 +31,36 @@ fn reason(status: StatusCode) -> Reason {
 /// The parts of a head that a fault needs; taken before the body is read.
 pub(crate) struct Head {
     status: StatusCode,
+    /// Without secrets: it is cut when it is shown.
     retry_after: Option<String>,
     location: Option<String>,
+    /// What answered, after redirects that were followed.
+    from: Url,
+    posts: bool,
 }
 
 impl Head {
-    pub(crate) fn of(response: &Response) -> Head {
-        let header = |name| response.headers().get(name).and_then(|value| value.to_str().ok()).map(str::to_owned);
-        Head { status: response.status(), retry_after: header(RETRY_AFTER), location: header(LOCATION) }
+    pub(crate) fn of(client: &HttpClient, response: &Response) -> Head {
+        let header =
+            |name| response.headers().get(name).and_then(|value| value.to_str().ok()).map(|text| client.redact_text(text));
+        Head {
+            status: response.status(),
+            retry_after: header(RETRY_AFTER),
+            location: header(LOCATION),
+            from: response.url().clone(),
+            posts: client.posts(),
+        }
     }
 
     /// The fault of an answer that is no success, with the text of its body.
-    pub(crate) fn fault(&self, asked: &Url, body: &[u8]) -> WorldFault {
+    pub(crate) fn fault(&self, body: &[u8]) -> WorldFault {
         let mut message = format!("HTTP {}", self.status.as_u16());
         if let Some(words) = self.status.canonical_reason() {
             message.push(' ');
             message.push_str(words);
         }
         if self.status.is_redirection() {
-            let target = self.location.as_deref().and_then(|l| asked.join(l).ok());
-            let target = target.map_or_else(|| "nowhere".to_owned(), |url| for_people(&url));
-            message = format!("{message}: it redirects to {target}, which is not followed because it leaves {}", origin(asked));
+            message = format!("{message}: it redirects to {}", self.stopped());
         }
         if self.status == StatusCode::UNAUTHORIZED {
             message.push_str(": the upstream refuses the credential");
@@ -61,10 +75,21 @@ impl Head {
         }
         WorldFault::new(reason(self.status), message).with_status(self.status.as_u16())
     }
-}
 
-fn origin(url: &Url) -> String {
-    url.origin().ascii_serialization()
+    /// Where a redirect leads, and why it was not followed.
+    fn stopped(&self) -> String {
+        let Some(target) = self.location.as_deref().and_then(|location| self.from.join(location).ok()) else {
+            return "nowhere".to_owned();
+        };
+        let because = if target.origin() != self.from.origin() {
+            format!("because it leaves {}", self.from.origin().ascii_serialization())
+        } else if self.posts && !matches!(self.status.as_u16(), 307 | 308) {
+            "because a POST would become a GET".to_owned()
+        } else {
+            format!("after {MAX_REDIRECTS} others")
+        };
+        format!("{}, which is not followed {because}", for_people(&target))
+    }
 }
 
 fn is_number(text: &str) -> bool {
@@ -90,6 +115,22 @@ fn problem_text(body: &[u8]) -> String {
     excerpt(text, SHOWN_BYTES).into_owned()
 }
 
+#[cfg(any(feature = "agentic", feature = "otlp"))]
+/// How long whoever answers asks to be left alone: seconds, or a date.
+pub(crate) fn retry_after(response: &Response) -> Option<Duration> {
+    pause(response.headers().get(RETRY_AFTER)?.to_str().ok()?, Timestamp::now())
+}
+
+#[cfg(any(feature = "agentic", feature = "otlp"))]
+fn pause(text: &str, now: Timestamp) -> Option<Duration> {
+    let text = text.trim();
+    if let Ok(seconds) = text.parse::<u32>() {
+        return Some(Duration::from_secs(seconds.into()));
+    }
+    let then = DateTimeParser::new().parse_timestamp(text).ok()?;
+    Some(Duration::try_from(then.duration_since(now)).unwrap_or_default())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -113,10 +154,22 @@ mod tests {
                 status: StatusCode::from_u16(status).unwrap(),
                 retry_after: (status == 429).then(|| "30".to_owned()),
                 location: (status == 302).then(|| "https://u:p@other.example/x?token=1".to_owned()),
+                from: asked.clone(),
+                posts: false,
             };
-            let fault = head.fault(&asked, body.as_bytes());
+            let fault = head.fault(body.as_bytes());
             assert_eq!((fault.reason, fault.http_status), (reason, Some(status)));
             assert!(fault.message.starts_with(message), "{}", fault.message);
         }
+    }
+
+    #[test]
+    #[cfg(any(feature = "agentic", feature = "otlp"))]
+    fn pauses_are_seconds_or_dates() {
+        let now = "2026-01-01T00:00:00Z".parse().unwrap();
+        assert_eq!(pause("7", now), Some(Duration::from_secs(7)));
+        assert_eq!(pause("Thu, 01 Jan 2026 00:01:00 GMT", now), Some(Duration::from_secs(60)));
+        assert_eq!(pause("Wed, 31 Dec 2025 00:00:00 GMT", now), Some(Duration::ZERO));
+        assert_eq!(pause("soon", now), None);
     }
 }

@@ -118,7 +118,7 @@ impl Wire {
         }
         for frame in Frame::parse(data).unwrap_or_default() {
             if let Incoming::Request(id, method) = frame.sort() {
-                self.post_aside(wire::answer(id, &method), agreed);
+                self.answer_aside(wire::answer(id, &method), agreed);
             }
         }
     }

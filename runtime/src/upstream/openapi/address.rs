@@ -55,6 +55,10 @@ pub(crate) fn of(base_url: &str, operation: &Operation, args: &LiteMap<&str, &Va
     };
 
     let mut address = base_url.trim_end_matches('/').to_owned();
+    if !operation.path.starts_with('/') {
+        // Else the path would go on with the name of the host, and secrets would go there.
+        address.push('/');
+    }
     let mut template = operation.path;
     while let Some((before, rest)) = template.split_once('{') {
         let Some((name, after)) = rest.split_once('}') else { break };
@@ -63,7 +67,7 @@ pub(crate) fn of(base_url: &str, operation: &Operation, args: &LiteMap<&str, &Va
         let (Some(param), Some(value)) = (param, argument(name)) else {
             return Err(format!("missing required args {name}"));
         };
-        let text = in_path(param, &form(param, value)?);
+        let text = in_path(&param, &form(&param, value)?);
         // A segment `.` or `..` is taken out of an address by every client and server, encoded or not.
         let segment = before.ends_with('/') && after.chars().next().is_none_or(|c| c == '/');
         if text.is_empty() || (segment && matches!(text.as_str(), "." | "..")) {
@@ -77,7 +81,7 @@ pub(crate) fn of(base_url: &str, operation: &Operation, args: &LiteMap<&str, &Va
     let mut first = !address.contains('?');
     for param in operation.params.iter().filter(|p| p.place == Place::Query) {
         let Some(value) = argument(param.name) else { continue };
-        for (name, value) in in_query(param, value)? {
+        for (name, value) in in_query(&param, value)? {
             address.push(if std::mem::take(&mut first) { '?' } else { '&' });
             address.push_str(&name);
             address.push('=');
@@ -111,7 +115,7 @@ impl Form {
 }
 
 /// A value as the style of its parameter sees it.
-fn form(param: &Param, value: &Value) -> Result<Form, String> {
+fn form(param: &Param<'_>, value: &Value) -> Result<Form, String> {
     if param.style == Style::Json { Ok(Form::Scalar(as_json(value)?)) } else { Form::of(value) }
 }
 
@@ -127,7 +131,7 @@ fn text(value: &Value) -> Result<String, String> {
     }
 }
 
-fn encode(text: &str, param: &Param) -> String {
+fn encode(text: &str, param: &Param<'_>) -> String {
     if !param.allow_reserved || param.place == Place::Path {
         return utf8_percent_encode(text, UNRESERVED).to_string();
     }
@@ -143,7 +147,7 @@ fn encode(text: &str, param: &Param) -> String {
     out
 }
 
-fn in_path(param: &Param, form: &Form) -> String {
+fn in_path(param: &Param<'_>, form: &Form) -> String {
     let name = encode(param.name, param);
     let enc = |text: &String| encode(text, param);
     let list = |items: &[String], separator: &str| items.iter().map(enc).collect::<Vec<_>>().join(separator);
@@ -169,7 +173,7 @@ fn in_path(param: &Param, form: &Form) -> String {
 }
 
 /// The `name=value` pairs of a query parameter, encoded. An empty list or map is no parameter.
-fn in_query(param: &Param, value: &Value) -> Result<Vec<(String, String)>, String> {
+fn in_query(param: &Param<'_>, value: &Value) -> Result<Vec<(String, String)>, String> {
     if param.style == Style::DeepObject && value.kind() == Kind::Map {
         let mut pairs = Vec::new();
         deep(param, &encode(param.name, param), value, 0, &mut pairs)?;
@@ -199,7 +203,7 @@ fn separator(style: Style) -> &'static str {
     }
 }
 
-fn deep(param: &Param, prefix: &str, value: &Value, level: u32, pairs: &mut Vec<(String, String)>) -> Result<(), String> {
+fn deep(param: &Param<'_>, prefix: &str, value: &Value, level: u32, pairs: &mut Vec<(String, String)>) -> Result<(), String> {
     match value.kind() {
         Kind::Map if level < DEEPEST => {
             for (key, value) in value.entries().into_iter().flatten() {
@@ -220,17 +224,19 @@ fn deep(param: &Param, prefix: &str, value: &Value, level: u32, pairs: &mut Vec<
 
 #[cfg(test)]
 mod tests {
+    use ptc_catalog::Params;
+
     use super::*;
 
-    const fn param(place: Place, style: Style, explode: bool) -> Param {
+    const fn param(place: Place, style: Style, explode: bool) -> Param<'static> {
         Param { name: "a", place, style, explode, allow_reserved: false }
     }
 
-    fn address(param: Param, value: &str) -> Result<String, String> {
+    fn address(param: Param<'_>, value: &str) -> Result<String, String> {
         let operation = Operation {
             id: "op",
             path: if param.place == Place::Path { "/x/{a}/y" } else { "/x" },
-            params: Box::leak(Box::new([param])),
+            params: Params(Box::leak(param.to_string().into_boxed_str())),
             default_args: &[],
         };
         let value = json::decode(value.as_bytes()).unwrap();
@@ -292,9 +298,16 @@ mod tests {
     }
 
     #[test]
+    fn a_path_cannot_leave_its_host() {
+        for path in [".evil.example/x", "@evil.example/x", ":8080/x"] {
+            let operation = Operation { id: "op", path, params: Params::NONE, default_args: &[] };
+            assert_eq!(of("https://h", &operation, &LiteMap::new()), Ok(format!("https://h/{path}")));
+        }
+    }
+
+    #[test]
     fn defaults_are_sent_where_a_program_leaves_them_out() {
-        static PARAMS: [Param; 1] = [param(Place::Query, Style::Form, true)];
-        let operation = Operation { id: "op", path: "/x", params: &PARAMS, default_args: &[("a", "3")] };
+        let operation = Operation { id: "op", path: "/x", params: Params("query form explode - a"), default_args: &[("a", "3")] };
         assert_eq!(of("h", &operation, &LiteMap::new()).unwrap(), "h/x?a=3");
         assert_eq!(of("h", &operation, &LiteMap::from_iter([("a", &Value::int(5))])).unwrap(), "h/x?a=5");
     }

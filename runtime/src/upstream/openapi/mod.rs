@@ -42,15 +42,14 @@ impl Service {
     pub(crate) async fn get(&self, url: &str, deadline: Instant) -> Result<(Payload, u16), WorldFault> {
         let mut headers = HeaderMap::new();
         headers.insert(ACCEPT, HeaderValue::from_static("application/json"));
-        let asked =
-            Url::parse(url).map_err(|why| WorldFault::unavailable(format!("the address of the operation is no URL: {why}")))?;
+        Url::parse(url).map_err(|why| WorldFault::unavailable(format!("the address of the operation is no URL: {why}")))?;
         let asking = Asking { repeatable: true, ..Asking::new(Method::GET, url, headers) };
         let mut answer = self.client.send(asking, deadline).await?;
         let status = answer.status();
         if !status.is_success() {
-            let head = Head::of(&answer);
+            let head = Head::of(&self.client, &answer);
             let body = self.client.read_body(&mut answer, ERROR_BODY_BYTES, deadline).await.unwrap_or_default();
-            return Err(head.fault(&asked, &body));
+            return Err(head.fault(&body));
         }
         let body = self.client.read_body(&mut answer, self.max_bytes, deadline).await?;
         let json = body.strip_prefix(b"\xef\xbb\xbf").unwrap_or(&body);
@@ -58,7 +57,7 @@ impl Service {
             return Ok((Payload::None, status.as_u16()));
         }
         // Checked here, so that what is redacted and handed on is known to be JSON.
-        if let Err(why) = serde_json::from_slice::<serde::de::IgnoredAny>(json) {
+        if let Some(why) = why_not_json(json) {
             let shown = String::from_utf8_lossy(json);
             let message = format!("the answer is not JSON ({why}): {}", excerpt(&shown, 200));
             return Err(WorldFault::upstream(message).with_status(status.as_u16()));
@@ -66,4 +65,13 @@ impl Service {
         let json = if json.len() == body.len() { body } else { json.to_vec() };
         Ok((Payload::Json(json), status.as_u16()))
     }
+}
+
+/// Bytes of strings that are passed over are not looked at by the parser: the text is.
+fn why_not_json(bytes: &[u8]) -> Option<String> {
+    let text = match std::str::from_utf8(bytes) {
+        Ok(text) => text,
+        Err(odd) => return Some(format!("byte {} is not UTF-8", odd.valid_up_to())),
+    };
+    serde_json::from_str::<serde::de::IgnoredAny>(text).err().map(|why| why.to_string())
 }

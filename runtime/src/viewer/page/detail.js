@@ -15,14 +15,15 @@ const cut = (text) => (text.length > MOST_TEXT ? `${text.slice(0, MOST_TEXT)}\n�
 
 const text = (title, value, note) => is(value) && value !== "" && block(title, cut(shown(value)), note);
 
-const source = (start, end) => {
-  const said = object(start.program);
+/** A program as the trace has it, with the form at which it failed. */
+const source = (title, given, span) => {
+  const said = object(given);
   const whole = typeof said.text === "string" ? said.text : undefined;
   const size = is(said.bytes) ? bytes(said.bytes) : "";
-  if (whole !== undefined) return block("Program", program(whole.slice(0, MOST_TEXT), object(end.error_span)), size);
-  if (typeof said.preview === "string") return block("Program", program(said.preview, object(end.error_span)), `${size}; traces of this server keep its beginning only`);
+  if (whole !== undefined) return block(title, program(whole.slice(0, MOST_TEXT), object(span)), size);
+  if (typeof said.preview === "string") return block(title, program(said.preview, object(span)), `${size}; traces of this server keep its beginning only`);
   const digest = is(said.sha256) && ` SHA-256 ${shown(said.sha256)}`;
-  return size && [el("h3", {}, "Program"), el("p", { class: "soft" }, `${size}; traces of this server keep no programs.`, digest)];
+  return size && [el("h3", {}, title), el("p", { class: "soft" }, `${size}; traces of this server keep no programs.`, digest)];
 };
 
 const task = (start) => {
@@ -30,18 +31,33 @@ const task = (start) => {
   return text("Task", said.text ?? said.preview, said.text === undefined && is(said.bytes) ? `${bytes(said.bytes)}; its beginning` : "");
 };
 
-/** What the planner of a task was asked and wrote, turn by turn. */
+/** What is there for those who want to know: closed until then. */
+const folded = (title, content) => is(content) && content !== "" && el("details", {}, el("summary", {}, title), el("pre", { tabindex: 0, "aria-label": title }, cut(shown(content))));
+
+/** Messages of a conversation, each under who says it. */
+const conversation = (messages) => (Array.isArray(messages) ? messages.slice(0, MOST_ROWS).map(object).map((said) => `── ${shown(said.role)}\n${shown(said.content)}`).join("\n\n") : undefined);
+
+/** What the planner of a task wrote turn by turn, what became of it, and what was said, where the trace has it. */
 const turns = (spans) =>
   spans
     .filter((line) => line.span === "planner")
     .slice(0, MOST_ROWS)
     .map((line) => {
+      const ran = spans.find((other) => other.span === "eval" && other.turn === line.turn) ?? {};
       const tokens = object(line.tokens);
       const said = [duration(line.duration_us), `${bytes(line.prompt_bytes)} asked, ${bytes(line.completion_bytes)} written`];
       if (is(tokens.total)) said.push(counted(tokens.total, "token"));
-      if (is(line.reason)) said.push(shown(line.reason));
-      const title = `Turn ${shown(line.turn)}`;
-      return typeof line.completion === "string" ? text(title, line.completion, said.join(" · ")) : [el("h3", {}, title), el("p", { class: "soft" }, said.join(" · "))];
+      const number = shown(line.turn);
+      const became = ran.status === "error" ? ran : line;
+      return [
+        el("h3", {}, `Turn ${number}`, is(became.reason) && [" ", el("span", { class: "mark error" }, shown(became.reason))]),
+        el("p", { class: "soft" }, said.join(" · ")),
+        is(became.message) && el("p", { class: "message" }, cut(shown(became.message))),
+        is(ran.program) && source(`Program ${number}`, ran.program, ran.error_span),
+        folded(`What helps in turn ${number}`, ran.feedback),
+        folded(`Answer of the planner ${number}`, line.completion),
+        folded(`Prompt ${number}`, conversation(line.prompt)),
+      ];
     });
 
 const numeric = { class: "number" };
@@ -50,6 +66,8 @@ const numeric = { class: "number" };
 const COLUMNS = [
   ["upstream", {}, (line) => line.server],
   ["tool", { class: "mono" }, (line) => line.tool],
+  ["turn", numeric, (line) => is(line.turn) && line.turn],
+  ["effect", {}, (line) => is(line.effect) && line.effect],
   ["status", {}, (line) => [el("span", { class: line.status === "ok" ? "good" : "bad" }, is(line.reason) ? line.reason : line.status), is(line.error) && el("div", { class: "soft wide" }, cut(shown(line.error)))]],
   ["from", numeric, (line) => is(line.start_us) && duration(line.start_us)],
   ["took", numeric, (line) => duration(is(line.duration_us) ? line.duration_us : number(line.duration_ms) * 1000)],
@@ -117,9 +135,9 @@ export const detail = (trace) => {
     ]),
     timeline(spans.filter((line) => line.span !== "upstream_call"), upstream, took),
     task(start),
-    source(is(start.program) ? start : end, end),
+    // Each program of a task stands in its turn; traces of earlier versions have the last one alone.
+    spans.some((line) => is(line.turn) && is(line.program)) ? [] : [source("Program", start.program ?? end.program, end.error_span), text("What helps", end.feedback)],
     turns(spans),
-    text("What helps", end.feedback),
     text("Prints", prints, is(end.prints_count) ? counted(end.prints_count, "line") : ""),
     !is(prints) && number(end.prints_count) > 0 && [el("h3", {}, "Prints"), el("p", { class: "soft" }, `${counted(end.prints_count, "line")}; traces of this server keep their number only.`)],
     text("Result", end.result),

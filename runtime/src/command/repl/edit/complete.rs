@@ -1,6 +1,6 @@
 //! What can stand where the cursor is.
 
-use super::super::COMMANDS;
+use super::super::{COMMANDS, first_word, quoted};
 use super::known::Known;
 use super::place::{At, Place, text_of};
 
@@ -29,6 +29,7 @@ fn possible(known: &Known, place: &Place<'_>) -> Vec<String> {
         match inner.items.as_slice() {
             [] if place.word.starts_with(':') => return COMMANDS.iter().map(|(usage, _)| first_word(usage).to_owned()).collect(),
             [":display"] => return ["text", "envelope", "json"].map(str::to_owned).to_vec(),
+            [":tools"] => return known.upstreams().map(|upstream| upstream.name.to_owned()).collect(),
             [":help"] => return known.names().into_iter().chain(references(known)).collect(),
             _ => {}
         }
@@ -50,7 +51,11 @@ fn possible(known: &Known, place: &Place<'_>) -> Vec<String> {
                 let arg = known.args(call.server, call.tool).find(|arg| arg.name == text_of(name));
                 let values = arg.into_iter().flat_map(ptc_catalog::Arg::allowed).map(str::to_owned);
                 // Anything may compute it.
-                if place.word.starts_with('"') { values.collect() } else { values.chain(known.names()).collect() }
+                if place.word.starts_with('"') {
+                    values.collect()
+                } else {
+                    values.chain(known.names()).chain(place.locals()).collect()
+                }
             }
         };
     }
@@ -59,7 +64,7 @@ fn possible(known: &Known, place: &Place<'_>) -> Vec<String> {
         (true, Some('"')) => references(known).map(|name| quoted(&name)).collect(),
         (true, _) => known.names().into_iter().chain(references(known)).collect(),
         (false, Some('"' | ':') | None) => Vec::new(),
-        (false, Some(_)) => known.names(),
+        (false, Some(_)) => known.names().into_iter().chain(place.locals()).collect(),
     }
 }
 
@@ -76,13 +81,4 @@ fn key(name: &str) -> String {
         Ok(forms) if forms.len() == 1 => keyword,
         _ => quoted(name),
     }
-}
-
-/// A string as programs write it: JSON's escapes are theirs.
-fn quoted(text: &str) -> String {
-    serde_json::Value::from(text).to_string()
-}
-
-fn first_word(text: &str) -> &str {
-    text.split(' ').next().unwrap_or(text)
 }

@@ -34,7 +34,7 @@ impl Known {
     /// Every name of the language and of definitions.
     pub(super) fn names(&self) -> Vec<String> {
         let defined = self.with_bindings(|bindings| bindings.iter().map(|(name, _)| name.to_owned()).collect::<Vec<_>>());
-        let rows = builtins::all().chain(special::functions()).map(Builtin::full_name);
+        let rows = builtins::all().chain(special::functions()).flat_map(Builtin::spellings);
         let constants = builtins::constants().map(builtins::Constant::full_name);
         let forms = special::all().map(|form| form.name.to_owned());
         defined.into_iter().chain(rows).chain(constants).chain(forms).chain(RESULTS.map(str::to_owned)).collect()

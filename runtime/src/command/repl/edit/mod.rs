@@ -2,7 +2,7 @@
 //!
 //! - `known`: what programs can name.
 //! - `place`: where the cursor stands in a program.
-//! - `complete`, `hint`, `paint`: what follows from that.
+//! - `complete`, `hint`: what follows from that.
 //! - `history`: programs of earlier conversations.
 //!
 //! The editor blocks on a thread of its own, since the main one drives connections.
@@ -11,7 +11,6 @@ mod complete;
 mod hint;
 mod history;
 mod known;
-mod paint;
 mod place;
 
 use std::borrow::Cow;
@@ -34,8 +33,10 @@ use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use super::plain::is_open;
 use super::{PROMPT, Typed};
 use crate::command::host::{Ended, Host};
+use crate::command::paint;
+use crate::command::show::Colors;
 use crate::log::{self, Level};
-use crate::settings::TerminalSettings;
+use crate::settings::Settings;
 use crate::upstream::Upstreams;
 use known::Known;
 
@@ -51,29 +52,27 @@ pub(super) struct Editor {
     known: Arc<Known>,
     /// How the terminal was set before the first prompt.
     mode: Option<Termios>,
-    colored: bool,
 }
 
 impl Editor {
     /// An editor on the terminal of standard input; `None` where that can show no more than lines.
-    pub(super) fn start(upstreams: Arc<Upstreams>, settings: TerminalSettings) -> Option<Editor> {
+    pub(super) fn start(upstreams: Arc<Upstreams>, settings: &Settings) -> Option<Editor> {
         if std::env::var_os("TERM").is_some_and(|term| term == "dumb") {
             return None;
         }
-        let refused = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
-        let colored = settings.color.unwrap_or(!refused && std::io::IsTerminal::is_terminal(&std::io::stdout()));
+        let colored = Colors::of(settings).output;
         let known = Arc::new(Known::new(upstreams));
         let mode = tcgetattr(std::io::stdin()).ok();
         let (ask, asked) = channel();
         let (send, typed) = unbounded_channel();
         let helper = Assistant { known: Arc::clone(&known), colored };
-        let history = if settings.no_history { None } else { history_file() };
+        let history = if settings.terminal.no_history { None } else { history_file() };
         let editor = editor(helper, history.as_ref())
             .map_err(|why| log::line(Level::Warn, "no line editing", &[("reason", &why.to_string())]))
             .ok()?;
         let thread = std::thread::Builder::new().name("terminal".into());
         thread.spawn(move || converse(editor, history.as_deref(), &asked, &send)).ok()?;
-        Some(Editor { ask, typed, known, mode, colored })
+        Some(Editor { ask, typed, known, mode })
     }
 
     /// Asks for a program.
@@ -100,11 +99,6 @@ impl Editor {
     /// Takes what programs can name from now on.
     pub(super) fn learn(&self, bindings: &Bindings) {
         self.known.learn(bindings);
-    }
-
-    /// A value in colours, where they are wanted.
-    pub(super) fn painted(&self, text: &str) -> String {
-        if self.colored { paint::painted(text, None) } else { text.to_owned() }
     }
 
     /// Puts the terminal back as it was: the thread that has changed it is still reading.

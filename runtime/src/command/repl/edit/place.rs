@@ -74,6 +74,19 @@ impl<'t> Place<'t> {
         Some(Place { open, word: text.get(start..)?, start })
     }
 
+    /// Names that the brackets around the cursor may have bound: parameters, and what `let` and its family name.
+    pub(super) fn locals(&self) -> impl Iterator<Item = String> {
+        let vectors = self.open.iter().flat_map(|form| {
+            // A vector that is written, or the one in which the cursor stands.
+            let own = if form.bracket == "[" { form.items.as_slice() } else { &[] };
+            form.items.iter().filter(|item| item.starts_with('[')).chain(own)
+        });
+        vectors
+            .flat_map(|part| tokens(part).map(move |token| (token.kind, part.get(token.range).unwrap_or(""))))
+            .filter(|(kind, name)| *kind == TokenKind::Symbol && !name.contains('/') && *name != "&")
+            .map(|(_, name)| name.to_owned())
+    }
+
     /// The form around the cursor that calls something, and whether the word is what it calls.
     pub(super) fn called(&self) -> Option<&'t str> {
         let form = self.open.iter().rev().find(|open| matches!(open.bracket, "(" | "#("))?;
@@ -162,6 +175,19 @@ mod tests {
         }
         assert!(Place::of_end("1 ; (ma").is_none());
         assert_eq!(Place::of_end("; c\n(ma").map(|place| place.word), Some("ma"));
+    }
+
+    #[test]
+    fn brackets_around_the_cursor_bind_names() {
+        for (text, names) in [
+            ("(let [total 1] (+ to", vec!["total"]),
+            ("(fn [first-pet & {:keys [owner]}] (str ", vec!["first-pet", "owner"]),
+            ("(let [x 1 y (inc ", vec!["x", "y"]),
+            ("(let [x 1] x) (", vec![]),
+        ] {
+            let place = Place::of_end(text).expect("no comment");
+            assert_eq!(place.locals().collect::<Vec<_>>(), names, "{text}");
+        }
     }
 
     #[test]

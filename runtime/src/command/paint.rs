@@ -16,6 +16,24 @@ pub(super) fn colored(color: &str, text: &str) -> String {
     format!("{color}{text}{RESET}")
 }
 
+/// A fault: its first words and what is under the place of it.
+pub(super) fn fault(text: &str) -> String {
+    const FAULT: &str = "\u{1b}[1;31m";
+    let (head, rest) = text.split_once(": ").map_or((text, ""), |(head, _)| text.split_at(head.len() + 1));
+    let mut out = colored(FAULT, head);
+    for line in rest.split_inclusive('\n') {
+        match line.find('^').filter(|at| line.get(*at..).is_some_and(|end| end.trim_end().chars().all(|c| c == '^'))) {
+            Some(at) => {
+                let (before, carets) = line.split_at(at);
+                let bare = carets.trim_end();
+                out.extend([before, &colored(FAULT, bare), carets.get(bare.len()..).unwrap_or("")]);
+            }
+            None => out.push_str(line),
+        }
+    }
+    out
+}
+
 /// A program in colours. Taking them away gives `text` again. The bracket at `cursor` is shown with the one that belongs to it.
 pub(super) fn painted(text: &str, cursor: Option<usize>) -> String {
     let all: Vec<Token> = tokens(text).collect();
@@ -88,6 +106,10 @@ mod tests {
                 assert_eq!(bare(&painted(text, cursor)), text);
             }
         }
+        for text in ["error: parse_error: x\n 1 | (\n   | ^\nhint: y", "^^", "a", "", "1 ^ 2 |\n"] {
+            assert_eq!(bare(&fault(text)), text);
+        }
+        assert!(fault("error: a\n | ^^\n").ends_with("\n | \u{1b}[1;31m^^\u{1b}[0m\n"));
         assert_eq!(painted("(f :a 1)", None), "(\u{1b}[34mf\u{1b}[0m \u{1b}[36m:a\u{1b}[0m \u{1b}[35m1\u{1b}[0m)");
     }
 

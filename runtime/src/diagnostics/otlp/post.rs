@@ -1,0 +1,160 @@
+//! A batch on its way to the collector.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
+use reqwest::{Method, Url};
+use serde::Deserialize;
+use tokio::runtime::Runtime;
+
+use crate::secrets::Secrets;
+use crate::settings::OtlpSettings;
+use crate::upstream::http::client::{Asking, Endpoint, HttpClient};
+use crate::upstream::http::status::{ERROR_BODY_BYTES, Head, retry_after};
+use crate::upstream::{Reason, WorldFault};
+
+/// How often a batch is sent at most.
+const ATTEMPTS: u32 = 4;
+/// The pause before the second attempt, where the collector names none; it doubles from there.
+const FIRST_PAUSE: Duration = Duration::from_secs(1);
+/// The longest pause, whatever the collector asks for: others wait behind it.
+const LONGEST_PAUSE: Duration = Duration::from_secs(30);
+/// How long a connection may take to be made.
+const CONNECT: Duration = Duration::from_secs(5);
+
+/// Who carries batches.
+pub(super) struct Postman {
+    http: HttpClient,
+    url: Url,
+    headers: HeaderMap,
+    timeout: Duration,
+    runtime: Runtime,
+}
+
+/// Spans that the collector did not take.
+#[derive(Debug)]
+pub(super) struct Lost {
+    /// How many, where it took others of the batch.
+    pub(super) spans: Option<u64>,
+    /// What it said, or what was in the way.
+    pub(super) why: String,
+}
+
+/// What an attempt came to that was no success.
+enum Failed {
+    /// Another attempt may do better, not before that pause where the collector names one.
+    Again(String, Option<Duration>),
+    Ended(Lost),
+}
+
+impl Postman {
+    /// A client for the endpoint of the settings; nothing is sent.
+    pub(super) fn new(settings: &OtlpSettings, secrets: &Secrets, extra_roots: Option<Arc<[u8]>>) -> Result<Postman, String> {
+        let url = Url::parse(&settings.url).map_err(|why| format!("--otlp-endpoint: {}: {why}", settings.url))?;
+        let mut headers = HeaderMap::from_iter([(CONTENT_TYPE, HeaderValue::from_static("application/json"))]);
+        for (name, value) in &settings.headers {
+            let wrong = |what| format!("OTEL_EXPORTER_OTLP_HEADERS: '{name}': expected {what}");
+            let key = HeaderName::from_bytes(name.as_bytes()).map_err(|_| wrong("a name of a header"))?;
+            let mut value = HeaderValue::from_str(value.text()).map_err(|_| wrong("a value that a header can carry"))?;
+            value.set_sensitive(true);
+            headers.insert(key, value);
+        }
+        // One client for the life of the process.
+        let endpoint = Endpoint {
+            url: settings.url.clone().leak(),
+            auth: &[],
+            static_headers: &[],
+            connect_timeout: CONNECT,
+            proxy: None,
+            extra_roots,
+            posts: true,
+        };
+        let http = HttpClient::new(&endpoint, secrets).map_err(|fault| format!("--otlp-endpoint: {}", fault.message))?;
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+        let runtime = runtime.map_err(|fault| format!("cannot start: {fault}"))?;
+        Ok(Postman { http, url, headers, timeout: settings.timeout, runtime })
+    }
+
+    /// Sends a batch, once more where that may help and `wait` says that there is time for the pause.
+    pub(super) fn post(&self, body: &str, wait: impl Fn(Duration) -> bool) -> Result<(), Lost> {
+        let mut pause = FIRST_PAUSE;
+        for attempt in 1.. {
+            let (why, named) = match self.runtime.block_on(self.attempt(body)) {
+                Ok(()) => return Ok(()),
+                Err(Failed::Ended(lost)) => return Err(lost),
+                Err(Failed::Again(why, named)) => (why, named),
+            };
+            if attempt == ATTEMPTS || !wait(named.unwrap_or(pause).min(LONGEST_PAUSE)) {
+                return Err(Lost { spans: None, why });
+            }
+            pause *= 2;
+        }
+        Ok(())
+    }
+
+    async fn attempt(&self, body: &str) -> Result<(), Failed> {
+        let deadline = Instant::now() + self.timeout;
+        let asking =
+            Asking { body: Some(body.as_bytes().to_vec()), ..Asking::new(Method::POST, self.url.as_str(), self.headers.clone()) };
+        let mut response = self.http.send(asking, deadline).await.map_err(|fault| self.of_world(fault))?;
+        let (status, head, pause) = (response.status(), Head::of(&self.http, &response), retry_after(&response));
+        let said = self.http.read_body(&mut response, ERROR_BODY_BYTES, deadline).await;
+        if status.is_success() {
+            // A success that cannot be read is one.
+            return partial(&said.unwrap_or_default()).map_or(Ok(()), |lost| Err(Failed::Ended(lost)));
+        }
+        let why = head.fault(&said.unwrap_or_default()).message.into_owned();
+        Err(match status.as_u16() {
+            429 | 502 | 503 | 504 => Failed::Again(why, pause),
+            _ => Failed::Ended(Lost { spans: None, why }),
+        })
+    }
+
+    fn of_world(&self, fault: WorldFault) -> Failed {
+        let late = fault.reason == Reason::Timeout && fault.message.is_empty();
+        Failed::Again(
+            if late { format!("no answer within {} ms", self.timeout.as_millis()) } else { fault.message.into_owned() },
+            None,
+        )
+    }
+}
+
+/// What a collector says that took a part of a batch only.
+fn partial(body: &[u8]) -> Option<Lost> {
+    #[derive(Deserialize)]
+    #[serde(rename_all = "camelCase")]
+    struct Answer {
+        partial_success: Option<Partial>,
+    }
+    #[derive(Deserialize)]
+    #[serde(rename_all = "camelCase", default)]
+    #[derive(Default)]
+    struct Partial {
+        /// JSON of 64-bit integers is text; some write numbers.
+        rejected_spans: serde_json::Value,
+        error_message: String,
+    }
+    let partial = serde_json::from_slice::<Answer>(body).ok()?.partial_success?;
+    let rejected = partial.rejected_spans.as_u64().or_else(|| partial.rejected_spans.as_str()?.parse().ok())?;
+    (rejected > 0).then(|| Lost { spans: Some(rejected), why: format!("the collector refused some: {}", partial.error_message) })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::partial;
+
+    #[test]
+    fn a_part_that_was_refused() {
+        for (body, rejected) in [
+            ("", None),
+            ("{}", None),
+            (r#"{"partialSuccess":{}}"#, None),
+            (r#"{"partialSuccess":{"errorMessage":"a warning"}}"#, None),
+            (r#"{"partialSuccess":{"rejectedSpans":"3","errorMessage":"too old"}}"#, Some(3)),
+            (r#"{"partialSuccess":{"rejectedSpans":2}}"#, Some(2)),
+        ] {
+            assert_eq!(partial(body.as_bytes()).and_then(|lost| lost.spans), rejected, "{body}");
+        }
+    }
+}

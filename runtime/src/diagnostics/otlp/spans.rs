@@ -1,0 +1,226 @@
+//! A call as spans, in the JSON of OTLP.
+//!
+//! Names follow OpenTelemetry's conventions for MCP and generative AI where there are any; what is ours begins with `ptc.`. No
+//! payload is among them, whatever traces show: programs, contexts and results stay here. A message of a failure may quote them, so
+//! that it goes along only where traces show everything.
+
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use crate::diagnostics::Payloads;
+use crate::diagnostics::record::{Outcome, Record};
+use crate::digest::hex;
+use crate::protocol::trace_context::TraceParent;
+use crate::random;
+use crate::secrets::Redactor;
+use crate::settings::OtlpSettings;
+
+/// Kinds of spans.
+const INTERNAL: u8 = 1;
+const SERVER: u8 = 2;
+const CLIENT: u8 = 3;
+/// The status of a failure.
+const ERROR: u8 = 2;
+/// Flags: the trace is kept; it is known where the parent is; it is elsewhere.
+const SAMPLED: u32 = 1;
+const KNOWN: u32 = 0x100;
+const REMOTE: u32 = 0x200;
+
+/// A call, written down.
+#[derive(Debug)]
+pub(super) struct Told {
+    /// Its spans as JSON, with commas between them.
+    pub(super) text: String,
+    /// How many they are.
+    pub(super) spans: u64,
+}
+
+/// What is said of an interval of a call.
+struct Span {
+    name: String,
+    kind: u8,
+    /// From the call's arrival.
+    start: Duration,
+    took: Duration,
+    /// Its parent's index; `None` of the call itself.
+    parent: Option<usize>,
+    attributes: Vec<(&'static str, Value)>,
+    /// Whether it failed; the reason is an attribute.
+    failed: bool,
+    /// What may be said of the failure.
+    message: Option<String>,
+}
+
+impl Span {
+    fn within(name: impl Into<String>, start: Duration, took: Duration) -> Span {
+        Span {
+            name: name.into(),
+            kind: INTERNAL,
+            start,
+            took,
+            parent: Some(0),
+            attributes: Vec::new(),
+            failed: false,
+            message: None,
+        }
+    }
+}
+
+/// The attributes of whoever exports: the service, and what the operator says of it.
+pub(super) fn resource(settings: &OtlpSettings, deployment: &str) -> String {
+    let service = settings.service.as_deref().unwrap_or(deployment);
+    let own = [("service.name", service), ("service.version", env!("CARGO_PKG_VERSION"))];
+    let said = settings.resource.iter().map(|(name, value)| (name.as_str(), value.as_str()));
+    let own = own.into_iter().filter(|(name, _)| *name == "service.name" || said.clone().all(|(other, _)| other != *name));
+    let all: Vec<Value> = own.chain(said.clone()).map(|(name, value)| attribute(name, &value.into())).collect();
+    Value::from(all).to_string()
+}
+
+/// The body of a request.
+pub(super) fn body(resource: &str, calls: &[Told]) -> String {
+    let spans: Vec<&str> = calls.iter().map(|told| told.text.as_str()).collect();
+    let scope = json!({ "name": env!("CARGO_PKG_NAME"), "version": env!("CARGO_PKG_VERSION") });
+    format!(
+        r#"{{"resourceSpans":[{{"resource":{{"attributes":{resource}}},"scopeSpans":[{{"scope":{scope},"spans":[{}]}}]}}]}}"#,
+        spans.join(",")
+    )
+}
+
+/// A call that has ended; `None` where whoever asks does not keep its part of the trace.
+pub(super) fn of(record: &Record, payloads: Payloads, redactor: &Redactor) -> Option<Told> {
+    let parent = record.traceparent.as_deref().and_then(TraceParent::parse);
+    if parent.is_some_and(|parent| !parent.sampled) {
+        return None;
+    }
+    let spans = all(record, payloads, redactor);
+    let mut bytes = vec![0; 16 + 8 * spans.len()];
+    random::fill(&mut bytes).ok()?;
+    let (own, ids) = bytes.split_at_checked(16)?;
+    let trace = parent.map_or_else(|| hex(own), |parent| parent.trace.to_owned());
+    let ids: Vec<String> = ids.chunks(8).map(hex).collect();
+    let began = record.at.as_nanosecond();
+    let mut texts = Vec::new();
+    for (span, id) in spans.iter().zip(&ids) {
+        let start = began + span.start.as_nanos() as i128;
+        let above = match span.parent {
+            Some(at) => ids.get(at).map(String::as_str),
+            None => parent.map(|parent| parent.span),
+        };
+        let remote = if span.parent.is_none() && parent.is_some() { REMOTE } else { 0 };
+        let attributes: Vec<Value> =
+            span.attributes.iter().filter(|(_, value)| !value.is_null()).map(|(name, value)| attribute(name, value)).collect();
+        let mut told = json!({
+            "traceId": trace,
+            "spanId": id,
+            "flags": SAMPLED | KNOWN | remote,
+            "name": span.name,
+            "kind": span.kind,
+            "startTimeUnixNano": start.to_string(),
+            "endTimeUnixNano": (start + span.took.as_nanos() as i128).to_string(),
+            "attributes": attributes,
+        });
+        if let Some(members) = told.as_object_mut() {
+            members.extend(above.map(|id| ("parentSpanId".to_owned(), id.into())));
+            let said = span.message.as_ref();
+            members.extend(span.failed.then(|| {
+                let status = said.map_or_else(|| json!({ "code": ERROR }), |said| json!({ "code": ERROR, "message": said }));
+                ("status".to_owned(), status)
+            }));
+        }
+        texts.push(told.to_string());
+    }
+    Some(Told { spans: texts.len() as u64, text: texts.join(",") })
+}
+
+/// The call first, then what happened in it.
+fn all(record: &Record, payloads: Payloads, redactor: &Redactor) -> Vec<Span> {
+    let clean = |text: &str| Value::from(redactor.redact_str(text).into_owned());
+    let told = |message: &str| (payloads == Payloads::Full).then(|| redactor.redact_str(message).into_owned());
+    let origin = record.origin.as_ref();
+    let mut call = Span::within(format!("tools/call {}", record.tool), Duration::ZERO, record.duration);
+    (call.kind, call.parent) = (SERVER, None);
+    call.attributes = vec![
+        ("mcp.method.name", "tools/call".into()),
+        ("gen_ai.operation.name", "execute_tool".into()),
+        ("gen_ai.tool.name", record.tool.into()),
+        ("jsonrpc.request.id", clean(&record.request_id)),
+        ("mcp.protocol.version", record.protocol_version.into()),
+        ("network.transport", if origin.is_some() { "tcp" } else { "pipe" }.into()),
+        ("ptc.http_request.id", origin.map(|origin| origin.transport_request_id.as_str()).into()),
+        ("ptc.owner.hash", origin.map(|origin| origin.owner_hash.as_str()).into()),
+        ("ptc.mcp_session.hash", origin.and_then(|origin| origin.mcp_session_hash.as_deref()).into()),
+        ("ptc.result.bytes", record.result_bytes.into()),
+        ("ptc.result.truncated", record.truncated.into()),
+        ("ptc.prints", record.prints_count.into()),
+        ("ptc.upstream_calls", record.upstream_calls.len().into()),
+        ("error.type", record.outcome.reason().into()),
+    ];
+    if let Outcome::Error { message, .. } = &record.outcome {
+        (call.failed, call.message) = (true, told(message));
+    }
+    let mut spans = vec![call];
+    spans.extend(record.stages().map(|(name, start, took)| Span::within(name, start, took)));
+    #[cfg(feature = "agentic")]
+    spans.extend(record.task.iter().flat_map(|told| &told.spans).filter_map(of_task));
+    let programs: Vec<(usize, Duration, Duration)> =
+        spans.iter().enumerate().filter(|(_, span)| span.name == "eval").map(|(at, s)| (at, s.start, s.start + s.took)).collect();
+    for upstream in &record.upstream_calls {
+        let start = upstream.started.saturating_duration_since(record.arrived);
+        let mut span = Span::within(format!("{}/{}", upstream.server, redactor.redact_str(&upstream.tool)), start, upstream.took);
+        span.kind = CLIENT;
+        // Under the program that made it.
+        span.parent =
+            programs.iter().rev().find(|(_, from, to)| (*from..=*to).contains(&start)).map_or(Some(0), |(at, ..)| Some(*at));
+        span.attributes = vec![
+            ("gen_ai.operation.name", "execute_tool".into()),
+            ("gen_ai.tool.name", clean(&upstream.tool)),
+            ("ptc.upstream", upstream.server.into()),
+            ("ptc.result.bytes", upstream.result_bytes.into()),
+            ("ptc.result.oversize", upstream.oversize.into()),
+            ("ptc.auth.binding", upstream.auth.map(|auth| auth.binding).into()),
+            ("http.response.status_code", upstream.http_status.into()),
+            ("error.type", upstream.reason.into()),
+        ];
+        span.failed = upstream.reason.is_some();
+        span.message = upstream.error.as_deref().and_then(told);
+        spans.push(span);
+    }
+    spans
+}
+
+/// A question to the planner, or a step of one of its programs.
+#[cfg(feature = "agentic")]
+fn of_task(members: &serde_json::Map<String, Value>) -> Option<Span> {
+    let number = |name: &str| members.get(name).and_then(Value::as_u64);
+    let time = |name: &str| number(name).map(Duration::from_micros);
+    let name = members.get("span")?.as_str()?;
+    let mut span = Span::within(name, time("start_us")?, time("duration_us")?);
+    let tokens = |name: &str| members.get("tokens").and_then(|tokens| tokens.get(name)).cloned().unwrap_or_default();
+    let said = |name: &str| members.get(name).cloned().unwrap_or_default();
+    span.attributes = vec![
+        ("ptc.turn", said("turn")),
+        ("ptc.attempts", said("attempts")),
+        ("gen_ai.usage.input_tokens", tokens("input")),
+        ("gen_ai.usage.output_tokens", tokens("output")),
+        ("error.type", said("reason")),
+    ];
+    if name == "planner" {
+        span.kind = CLIENT;
+    }
+    if members.get("reason").is_some_and(Value::is_string) {
+        span.failed = true;
+    }
+    Some(span)
+}
+
+fn attribute(name: &str, value: &Value) -> Value {
+    let value = match value {
+        Value::Bool(yes) => json!({ "boolValue": yes }),
+        // 64-bit integers are text in the JSON of protocol buffers.
+        Value::Number(number) => json!({ "intValue": number.to_string() }),
+        Value::String(text) => json!({ "stringValue": text }),
+        other => json!({ "stringValue": other.to_string() }),
+    };
+    json!({ "key": name, "value": value })
+}

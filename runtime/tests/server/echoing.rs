@@ -1,0 +1,201 @@
+//! Upstreams that echo the secrets they are given in every place that they have, and what has to become of that: programs that show it
+//! in every way that there is, and a look for it in whatever left the process.
+
+use std::fmt::Write as _;
+use std::io::{BufRead, Write};
+use std::process::ExitCode;
+use std::time::Duration;
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use serde_json::{Value, json};
+
+use crate::web::{Answer, Asked};
+
+/// Tools of an MCP server. Each answers in another place of an answer.
+pub(crate) const TOOLS: [&str; 10] = ["bits", "die", "error", "events", "fail", "header", "json", "refuse", "structured", "text"];
+
+/// Operations of the JSON service, whose paths are their names.
+pub(crate) const OPERATIONS: [&str; 4] = ["bits", "fail", "header", "json"];
+
+/// What an upstream knows, in all spellings.
+pub(crate) fn known(secrets: &[String]) -> String {
+    let mut text = String::new();
+    for secret in secrets {
+        let bits = ["", "x", "xy"].map(|before| STANDARD.encode(format!("{before}{secret} and more"))).join(" ");
+        let _ = writeln!(text, "{secret} | {} | {bits} | {}", url(secret), json!(secret));
+    }
+    text
+}
+
+fn url(secret: &str) -> String {
+    percent_encoding::utf8_percent_encode(secret, percent_encoding::NON_ALPHANUMERIC).to_string()
+}
+
+/// The result of a tool: every place that MCP has.
+fn result(name: &str, known: &str) -> Value {
+    let text = json!([{"type": "text", "text": known}, {"type": known, known: known}]);
+    match name {
+        "fail" => json!({"isError": true, "content": text}),
+        "json" => json!({"content": [{"type": "text", "text": json!({known: [known]}).to_string()}]}),
+        "structured" => json!({"content": text, "structuredContent": {known: {"deep": [known]}}, "_meta": {known: known}}),
+        _ => json!({"content": text}),
+    }
+}
+
+fn handshake(known: &str) -> Value {
+    json!({"protocolVersion": "2025-11-25", "capabilities": {}, "serverInfo": {"name": known, "version": known}, "instructions": known})
+}
+
+fn listing(known: &str) -> Value {
+    json!({"tools": TOOLS.map(|name| json!({"name": name, "title": known, "description": known, "inputSchema": {"type": "object"}}))})
+}
+
+/// An MCP server on standard input and output that knows `secrets`, of which there is one at least.
+pub(crate) fn serve(secrets: &[String]) -> ExitCode {
+    let known = known(secrets);
+    let say = |text: &str| {
+        let mut output = std::io::stdout().lock();
+        let _ = output.write_all(text.as_bytes()).and_then(|()| output.flush());
+    };
+    // Across the ends of writes, and longer than what is kept of a line.
+    for byte in known.bytes() {
+        let _ = std::io::stderr().write_all(&[byte]);
+    }
+    let _ = writeln!(std::io::stderr(), "{}", known.replace('\n', " ").repeat(60));
+    say(&known);
+    for line in std::io::stdin().lock().lines() {
+        let Ok(Ok(message)) = line.map(|line| serde_json::from_str::<Value>(&line)) else { break };
+        let (id, name) = (&message["id"], message["params"]["name"].as_str().unwrap_or_default());
+        let result = match message["method"].as_str() {
+            Some("initialize") => handshake(&known),
+            Some("tools/list") => listing(&known),
+            Some("tools/call") if name == "die" => {
+                let _ = write!(std::io::stderr(), "{}", known.trim_end().replace('\n', " "));
+                std::process::exit(3);
+            }
+            Some("tools/call") if name == "refuse" => {
+                say(&format!("{{\"broken {}\n", known.replace('\n', " ")));
+                continue;
+            }
+            Some("tools/call") if matches!(name, "error" | "events" | "header") => {
+                say(&format!(
+                    "{}\n",
+                    json!({"jsonrpc": "2.0", "id": id, "error": {"code": -1, "message": known, "data": {&known: known}}})
+                ));
+                continue;
+            }
+            Some("tools/call") => result(name, &known),
+            _ if id.is_null() => continue,
+            _ => {
+                say(&format!("{}\n", json!({"jsonrpc": "2.0", "id": id, "error": {"code": -32601, "message": known}})));
+                continue;
+            }
+        };
+        say(&format!("{}\n", json!({"jsonrpc": "2.0", "method": "notifications/message", "params": {"data": known}})));
+        let frame = json!({"jsonrpc": "2.0", "id": id, "result": result}).to_string();
+        // In two writes, the first of which ends within a secret.
+        let half = frame.find(&secrets[0]).map_or(frame.len() / 2, |at| at + 5);
+        say(&frame[..half]);
+        std::thread::sleep(Duration::from_millis(5));
+        say(&frame[half..]);
+        say("\n");
+    }
+    ExitCode::SUCCESS
+}
+
+/// An MCP server over HTTP, and a JSON service: they know the secrets in the headers of a request.
+pub(crate) fn web(asked: &Asked) -> Answer {
+    let authorization = asked.header("authorization").unwrap_or_default();
+    let decoded = authorization.strip_prefix("Basic ").and_then(|bits| String::from_utf8(STANDARD.decode(bits).ok()?).ok());
+    let secrets: Vec<String> = [
+        authorization.strip_prefix("Bearer ").map(str::to_owned),
+        asked.header("x-key").map(str::to_owned),
+        decoded.as_deref().and_then(|pair| pair.split_once(':')).map(|(_, password)| password.to_owned()),
+    ]
+    .into_iter()
+    .flatten()
+    .collect();
+    assert!(!secrets.is_empty(), "{asked:?}");
+    let known = format!("{authorization} {}", known(&secrets));
+    let line = known.replace('\n', " ");
+    let plain = |status: u16, kind: &str, body: String| {
+        let headers = vec![
+            format!("Content-Type: {kind}"),
+            format!("X-Echo: {line}"),
+            format!("Retry-After: {line}"),
+            format!("Location: http://elsewhere.invalid/{}?q={line}", secrets[0]),
+        ];
+        Answer::Full(status, headers, body.into_bytes())
+    };
+    let frame = asked.json();
+    let (id, name) = (&frame["id"], frame["params"]["name"].as_str().unwrap_or_else(|| asked.target.trim_start_matches('/')));
+    let rpc = |result: Value| plain(200, "application/json", json!({"jsonrpc": "2.0", "id": id, "result": result}).to_string());
+    let method = frame["method"].as_str();
+    match (method, name) {
+        (Some("server/discover"), _) => plain(400, "text/plain", known),
+        (Some("initialize"), _) => rpc(handshake(&known)),
+        (Some("tools/list"), _) => rpc(listing(&known)),
+        (Some("tools/call"), "events") => {
+            let data = json!({"jsonrpc": "2.0", "method": "notifications/message", "params": {"data": known}});
+            let result = json!({"jsonrpc": "2.0", "id": id, "result": result("structured", &known)});
+            Answer::Stream(vec![(0, format!(": {line}\nid: {line}\nevent: {line}\ndata: {data}\n\ndata: {result}\n\n"))])
+        }
+        (Some("tools/call"), "error") => plain(
+            200,
+            "application/json",
+            json!({"jsonrpc": "2.0", "id": id, "error": {"code": -1, "message": known, "data": known}}).to_string(),
+        ),
+        (_, "refuse") => plain(401, "text/plain", known),
+        (_, "header") => plain(307, "text/plain", known),
+        (_, "die") => plain(500, "text/html", format!("<b>{known}</b>")),
+        (_, "bits") => plain(200, "text/plain", known),
+        (None, "fail") => {
+            plain(422, "application/problem+json", json!({"title": known, "detail": known, "more": {&known: known}}).to_string())
+        }
+        (None, _) if asked.method == "GET" => plain(200, "application/json", json!({&known: [known]}).to_string()),
+        (Some("tools/call"), _) => rpc(result(name, &known)),
+        _ => Answer::Full(202, vec![], vec![]),
+    }
+}
+
+/// Programs that call the tools of these servers and show what they get in every way that there is.
+pub(crate) fn programs(servers: &[(&str, &[&str])]) -> Vec<String> {
+    let mut programs: Vec<String> = Vec::new();
+    for (server, tools) in servers {
+        for tool in *tools {
+            let call = format!("(tool/call {{:server \"{server}\" :tool \"{tool}\"}})");
+            programs.push(format!("(let [r {call}] (println r) (println (pr-str (:value r))) r)"));
+            programs.push(format!("(fail {call})"));
+            programs.push(format!("(let [r {call}] (+ 1 (str r)))"));
+            programs.push(format!("[(doc \"{server}/{tool}\") (meta \"{server}/{tool}\")]"));
+        }
+        programs.push(format!("[(dir \"{server}\") (tool/servers) (apropos \"frozen\" {{:limit 50}})]"));
+    }
+    programs
+}
+
+/// Fails where a text has one of the canaries, in whatever spelling.
+pub(crate) fn assert_clean(canaries: &[&str], what: &str, text: &str) {
+    for canary in canaries {
+        let mut spellings = vec![(*canary).to_owned()];
+        // As it stands in JSON, in JSON within a string of JSON, and so on.
+        for _ in 0..4 {
+            let quoted = json!(spellings.last()).to_string();
+            spellings.push(quoted[1..quoted.len() - 1].to_owned());
+        }
+        spellings.push(url(canary));
+        // What of base64 depends on the secret alone.
+        for offset in 0..3 {
+            let text = STANDARD.encode(format!("{}{canary}", &"xy"[..offset]));
+            let (first, past) = ((offset * 8usize).div_ceil(6), (offset + canary.len()) * 8 / 6);
+            spellings.push(text[first..past].to_owned());
+        }
+        for spelling in spellings {
+            if let Some(at) = text.find(&spelling) {
+                let from = (0..=at.saturating_sub(200)).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0);
+                panic!("{what} holds {spelling}: …{}", &text[from..at + spelling.len()]);
+            }
+        }
+    }
+}
