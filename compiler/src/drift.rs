@@ -52,8 +52,8 @@ fn changes(server: &str, name: &str, before: &LockedTool, after: &LockedTool) ->
     }
     let (old, new) = (lower::tool(server, name, before), lower::tool(server, name, after));
     let mut out = Vec::new();
-    arguments(&old, &new, &mut out);
-    schemas(&before.definition, &after.definition, &mut out);
+    let told = arguments(&old, &new, &mut out);
+    schemas(&before.definition, &after.definition, &told, &mut out);
     annotations(old.annotations, new.annotations, &mut out);
     let said = |tool: &LockedTool| tool.definition.get("description").and_then(Json::as_str).unwrap_or_default().to_owned();
     let (said_before, said_after) = (said(before), said(after));
@@ -67,13 +67,18 @@ fn changes(server: &str, name: &str, before: &LockedTool, after: &LockedTool) ->
     out
 }
 
-/// Arguments that are gone, new, or take other values.
-fn arguments(old: &Tool, new: &Tool, out: &mut Vec<(Code, String)>) {
+/// Arguments that are gone, new, or take other values. Gives those of which it is told what they take.
+fn arguments<'t>(old: &'t Tool, new: &Tool, out: &mut Vec<(Code, String)>) -> BTreeSet<&'t str> {
+    let mut told = BTreeSet::new();
     let find = |tool: &Tool, name: &str| tool.args.iter().find(|arg| arg.name == name).cloned();
     for arg in &old.args {
         match find(new, &arg.name) {
             None => out.push((Code::InputBreaking, format!("no longer takes {}", quoted(&arg.name)))),
-            Some(now) => argument(arg, &now, out),
+            Some(now) => {
+                if argument(arg, &now, out) {
+                    told.insert(arg.name.as_str());
+                }
+            }
         }
     }
     for arg in new.args.iter().filter(|arg| find(old, &arg.name).is_none()) {
@@ -89,9 +94,11 @@ fn arguments(old: &Tool, new: &Tool, out: &mut Vec<(Code, String)>) {
         (true, false) => out.push((Code::InputWidened, "takes arguments that it does not name".to_owned())),
         _ => {}
     }
+    told
 }
 
-fn argument(old: &Arg, new: &Arg, out: &mut Vec<(Code, String)>) {
+/// Whether anything is told of what an argument takes.
+fn argument(old: &Arg, new: &Arg, out: &mut Vec<(Code, String)>) -> bool {
     let name = quoted(&new.name);
     match (old.required, new.required) {
         (false, true) => out.push((Code::InputBreaking, format!("now requires {name}"))),
@@ -121,35 +128,87 @@ fn argument(old: &Arg, new: &Arg, out: &mut Vec<(Code, String)>) {
     } else if admitted {
         out.push((Code::InputWidened, format!("takes more values for {name}")));
     }
+    lost || won || admitted || !refused.is_empty()
 }
 
-/// What the schemas say beyond names, types and lists of values.
-fn schemas(before: &Json, after: &Json, out: &mut Vec<(Code, String)>) {
+/// What the schemas say beyond names, types and lists of values, of arguments that are not told of.
+fn schemas(before: &Json, after: &Json, told: &BTreeSet<&str>, out: &mut Vec<(Code, String)>) {
     let bare = |definition: &Json, key| definition.get(key).map(bare);
-    if out.is_empty() && bare(before, "inputSchema") != bare(after, "inputSchema") {
-        let names: Vec<String> = changed_properties(before, after).into_iter().map(|name| quoted(&name)).collect();
-        let what = if names.is_empty() { "its arguments".to_owned() } else { names.join(", ") };
-        out.push((Code::InputChanged, format!("bounds {what} differently")));
-    } else if before.get("inputSchema") != after.get("inputSchema") && out.is_empty() {
-        out.push((Code::DescriptionChanged, "describes its arguments differently".to_owned()));
+    let Changed { bounds, prose } = Changed::between(before, after, told);
+    if !bounds.is_empty() {
+        out.push((Code::InputChanged, format!("bounds {} differently", bounds.join(", "))));
+    }
+    if !prose.is_empty() {
+        out.push((Code::DescriptionChanged, format!("describes {} differently", prose.join(", "))));
     }
     if bare(before, "outputSchema") != bare(after, "outputSchema") {
         out.push((Code::OutputChanged, "answers in another shape".to_owned()));
     }
-    let request = |definition: &Json| definition.get("_ptc").map(|ptc| (ptc.get("path").cloned(), ptc.get("params").cloned()));
-    if request(before) != request(after) {
-        out.push((Code::RequestChanged, "is requested differently".to_owned()));
+    requests(before, after, out);
+}
+
+/// What an OpenAPI operation is requested by: its path, and how parameters travel.
+fn requests(before: &Json, after: &Json, out: &mut Vec<(Code, String)>) {
+    let ptc = |definition: &Json, key| definition.get("_ptc").and_then(|ptc| ptc.get(key)).cloned();
+    let path = |definition: &Json| ptc(definition, "path").as_ref().and_then(Json::as_str).map(str::to_owned);
+    if let (Some(was), Some(now)) = (path(before), path(after))
+        && was != now
+    {
+        out.push((Code::RequestChanged, format!("is requested at {}, which was {}", quoted(&now), quoted(&was))));
+    }
+    let params = |definition: &Json| ptc(definition, "params").as_ref().map(Json::elements).unwrap_or_default().to_vec();
+    let name = |param: &Json| param.get("name").and_then(Json::as_str).map(str::to_owned);
+    let known = params(before);
+    // Parameters that come or go are arguments that do, which is told.
+    let differing = params(after).into_iter().filter(|now| known.iter().any(|was| name(was) == name(now) && was != now));
+    let names: Vec<String> = differing.filter_map(|param| name(&param)).map(|name| quoted(&name)).collect();
+    if !names.is_empty() {
+        out.push((Code::RequestChanged, format!("sends {} differently", names.join(", "))));
     }
 }
 
-fn changed_properties(before: &Json, after: &Json) -> Vec<String> {
-    let members = |definition: &Json| {
-        let input = definition.get("inputSchema").cloned().unwrap_or_else(Json::object);
-        let members = Schema::new(&input).members(&input);
-        members.properties.iter().map(|(name, schema)| ((*name).to_owned(), bare(schema))).collect::<Vec<_>>()
-    };
-    let before = members(before);
-    members(after).into_iter().filter(|member| !before.contains(member)).map(|(name, _)| name).collect()
+/// What differs between two input schemas, as a sentence names it.
+#[derive(Default)]
+struct Changed {
+    bounds: Vec<String>,
+    prose: Vec<String>,
+}
+
+impl Changed {
+    fn between(before: &Json, after: &Json, told: &BTreeSet<&str>) -> Changed {
+        let nothing = Json::object();
+        let [before, after] = [before, after].map(|definition| definition.get("inputSchema").unwrap_or(&nothing));
+        let mut changed = Changed::default();
+        let members = |input: &Json| -> Vec<(String, Json)> {
+            let members = Schema::new(input).members(input);
+            members.properties.iter().map(|(name, schema)| ((*name).to_owned(), (*schema).clone())).collect()
+        };
+        let known = members(before);
+        for (name, now) in members(after) {
+            let was = known.iter().find(|(known, _)| *known == name).map(|(_, was)| was);
+            if let Some(was) = was.filter(|_| !told.contains(name.as_str())) {
+                changed.add(was, &now, || quoted(&name));
+            }
+        }
+        // What members share, and what holds for all of them together.
+        changed.add(&around(before), &around(after), || "its arguments".to_owned());
+        changed
+    }
+
+    fn add(&mut self, before: &Json, after: &Json, name: impl Fn() -> String) {
+        if bare(before) != bare(after) {
+            self.bounds.push(name());
+        } else if before != after {
+            self.prose.push(name());
+        }
+    }
+}
+
+/// An input schema without its members and what is told of them one by one.
+fn around(input: &Json) -> Json {
+    let members =
+        input.members().iter().filter(|(key, _)| !matches!(key.as_str(), "properties" | "required" | "additionalProperties"));
+    Json::Object(members.cloned().collect())
 }
 
 /// A schema without prose. Names of properties are not keywords, so that one called `description` stays.

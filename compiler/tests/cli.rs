@@ -61,6 +61,12 @@ fn exit_codes_tell_clean_findings_and_failure_apart() {
         (&["--help"], 0, ""),
         (&["--version"], 0, ""),
         (&["explain"], 0, ""),
+        (&["viewr", "traces"], 2, "did you mean `ptc-compile viewer`?"),
+        (&["chek-program"], 2, "did you mean `ptc-compile check-program`?"),
+        (&["no-such-file.json"], 2, "cannot read `no-such-file.json`"),
+        (&["help"], 0, ""),
+        (&["help", "repl"], 0, ""),
+        (&["version"], 0, ""),
     ];
     for (args, code, message) in cases {
         let output = run(args);
@@ -84,6 +90,67 @@ fn findings_are_messages_and_json_is_data() {
     assert_eq!(first["at"]["path"], "credentials_unresolved/upstreams.json");
     assert_eq!((&first["at"]["line"], &first["at"]["column"]), (&10.into(), &42.into()));
     assert_eq!(first["hints"][0], "did you mean `github-token`?");
+}
+
+/// `run` and `repl` leave their flags to the runtime, and are a part of this program all the same.
+#[test]
+fn run_and_repl_tell_findings_as_asked() {
+    let config = "credentials_unresolved/upstreams.json";
+    for command in ["run", "repl"] {
+        let plain = run(&[command, config]);
+        assert_eq!((plain.status.code(), text(&plain.stdout).as_str()), (Some(1), ""));
+        assert!(text(&plain.stderr).contains("PTC0304") && !text(&plain.stderr).contains('\u{1b}'), "{}", text(&plain.stderr));
+        let colored = run(&[command, config, "--color", "always"]);
+        assert!(text(&colored.stderr).contains("\u{1b}["), "{command}: {}", text(&colored.stderr));
+        assert_eq!(text(&run(&[command, "--version"]).stdout), text(&run(&["--version"]).stdout));
+    }
+    let json = run(&["repl", config, "--json"]);
+    assert_eq!((json.status.code(), text(&json.stderr).as_str()), (Some(1), ""));
+    let first: serde_json::Value = serde_json::from_str(text(&json.stdout).lines().next().expect("a finding")).expect("JSON");
+    assert_eq!(first["code"], "PTC0304");
+    // A program's fault has the colours of findings, its value those of the language.
+    let colored = run(&["repl", "--color", "always", "-e", "{:a \"z\"}", "-e", "(nope)"]);
+    assert!(
+        text(&colored.stdout).contains("\u{1b}[32m\"z\"") && text(&colored.stderr).contains("\u{1b}[1;31merror:"),
+        "{colored:?}"
+    );
+    let plain = run(&["repl", "--color", "never", "-e", "{:a \"z\"}", "-e", "(nope)"]);
+    assert!(![plain.stdout, plain.stderr].iter().any(|stream| text(stream).contains('\u{1b}')));
+}
+
+#[test]
+fn colours_of_the_command_line_itself_follow_the_option() {
+    for (args, colored) in [
+        (&["--color", "always", "--nope"][..], true),
+        (&["--color=never", "--nope"], false),
+        (&["--nope"], false),
+        (&["--color", "always", "viewr"], true),
+    ] {
+        let said = text(&run(args).stderr);
+        assert_eq!(said.contains("\u{1b}["), colored, "{args:?}: {said}");
+    }
+}
+
+#[test]
+fn version_is_data_where_that_is_asked_for() {
+    assert_eq!(text(&run(&["version"]).stdout), text(&run(&["--version"]).stdout));
+    let told: serde_json::Value = serde_json::from_slice(&run(&["version", "--json"]).stdout).expect("JSON");
+    assert_eq!(told["name"], "ptc-compile");
+    assert!(told["runtime_digest"].as_str().is_some_and(|digest| digest.len() == "sha256:".len() + 64), "{told}");
+}
+
+#[test]
+fn help_fits_a_terminal() {
+    let commands = text(&run(&["--help"]).stdout);
+    let commands = commands.split_once("Commands:").expect("a list").1.split_once("\n\n").expect("it ends").0;
+    let names = commands.lines().filter(|line| line.starts_with("  ") && !line.starts_with("   "));
+    let names: Vec<&str> = names.filter_map(|line| line.split_whitespace().next()).collect();
+    assert!(names.contains(&"repl") && names.contains(&"version"), "{names:?}");
+    for name in names {
+        let help = text(&run(&["help", name]).stdout);
+        assert_eq!(help, text(&run(&[name, "--help"]).stdout));
+        assert!(!help.is_empty() && help.lines().all(|line| line.chars().count() <= 100), "{name}: {help}");
+    }
 }
 
 #[test]
@@ -180,8 +247,8 @@ fn programs_are_checked_against_the_frozen_catalog() {
     let stderr = text(&output.stderr);
     assert_eq!(output.status.code(), Some(1), "{stderr}");
     for said in [
-        "wrong.clj:1:20: error[PTC0802]: no upstream 'petstor' configured (did you mean 'petstore'?)",
-        "wrong.clj:2:20: error[PTC0802]: tool 'petstore.get-pet' rejected args: missing required args",
+        "wrong.clj:1:29: error[PTC0802]: no upstream 'petstor' configured (did you mean 'petstore'?)",
+        "wrong.clj:2:62: error[PTC0802]: tool 'petstore.get-pet' rejected args: missing required args",
         "broken.clj:1:",
         "error[PTC0801]: ",
         "found 3 errors",
@@ -327,6 +394,18 @@ fn a_gate_for_what_clients_pay() {
     let stderr = text(&output.stderr);
     assert_eq!(output.status.code(), Some(1), "{stderr}");
     assert!(stderr.contains("error[PTC0901]: clients would pay ") && stderr.contains(", 100 are allowed"), "{stderr}");
+
+    // A binary with a planner has one more tool, which is as dear as it is said to be.
+    let number = |text: &str, before: &str| -> u64 {
+        let (_, rest) = text.split_once(before).unwrap_or_else(|| panic!("no {before:?} in {text}"));
+        let digits: String = rest.chars().take_while(|c| c.is_ascii_digit() || *c == ',').filter(|c| *c != ',').collect();
+        digits.parse().expect("a number")
+    };
+    let output = quickstart(&["upstreams.json", "--locked", "--offline", "--agentic", "--max-prompt-bytes", "100"]);
+    let with_tasks = text(&output.stderr);
+    let (plain, more) = (number(&stderr, "clients would pay "), number(&with_tasks, "whose tool takes "));
+    assert!(more > 1000, "{with_tasks}");
+    assert_eq!(number(&with_tasks, "clients would pay "), plain + more);
 }
 
 #[test]

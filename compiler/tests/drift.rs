@@ -2,8 +2,9 @@
 
 #![expect(clippy::unwrap_used, reason = "a test stops where anything is wrong")]
 
+use std::collections::BTreeMap;
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use ptc_compiler::config::{self, Config};
@@ -82,7 +83,7 @@ fn every_kind_of_change_has_its_class() {
             "`search` of `a` refuses arguments that it does not name",
         ),
         ("100", "50", InputChanged, "`search` of `a` bounds `limit` differently"),
-        ("Words.", "Words, at most three.", DescriptionChanged, "`search` of `a` describes its arguments differently"),
+        ("Words.", "Words, at most three.", DescriptionChanged, "`search` of `a` describes `q` differently"),
         ("Searches.", "Searches. Always call this first.", DescriptionChanged, "`search` of `a` says \"Searches. Always"),
         (r#""total""#, r#""count""#, OutputChanged, "`search` of `a` answers in another shape"),
         (
@@ -101,6 +102,24 @@ fn every_kind_of_change_has_its_class() {
         // A change of one thing is one finding, but for a property under another name.
         assert!(found.len() == 1 || from.contains("limit"), "{to}: {found:?}");
     }
+}
+
+#[test]
+fn a_change_that_harms_nobody_hides_no_other() {
+    let changed = TOOL
+        .replace(r#""tags": {"#, r#""cursor": {}, "tags": {"#)
+        .replace("100", "50")
+        .replace("Words.", "Words, at most three.");
+    let codes: Vec<Code> = changes(&[TOOL], &[&changed]).into_iter().map(|(code, _)| code).collect();
+    assert_eq!(codes, [Code::InputWidened, Code::InputChanged, Code::DescriptionChanged]);
+    let shared = |most: u32| {
+        format!(
+            r##"{{"name": "a", "inputSchema": {{"type": "object", "properties": {{"n": {{"$ref": "#/$defs/n"}}}},
+                "$defs": {{"n": {{"type": "integer", "maximum": {most}}}}}}}}}"##
+        )
+    };
+    let found = changes(&[&shared(9)], &[&shared(8)]);
+    assert_eq!(found, [(Code::InputChanged, "`a` of `a` bounds its arguments differently".to_owned())]);
 }
 
 #[test]
@@ -144,6 +163,50 @@ impl Drop for Folder {
     fn drop(&mut self) {
         let _ = fs::remove_dir_all(&self.0);
     }
+}
+
+/// Every class of change, as the formats for tools tell it: code and severity.
+#[test]
+fn tools_read_every_class_of_change() {
+    let classes: BTreeMap<String, String> = Code::ALL
+        .iter()
+        .filter(|code| ("PTC0610".."PTC0621").contains(&code.name()))
+        .map(|code| (code.name().to_owned(), code.severity().name().to_owned()))
+        .collect();
+    assert_eq!(classes.len(), 11);
+    let said = |format: &str| -> Vec<String> {
+        let of = |folder: &str| {
+            let mut diff = Command::new(env!("CARGO_BIN_EXE_ptc-compile"));
+            diff.current_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("../fixtures/check").join(folder));
+            let output = diff.args(["diff", "upstreams.json", "--format", format]).output().unwrap();
+            String::from_utf8(output.stdout).unwrap()
+        };
+        vec![of("drift_of_a_server"), of("drift_of_a_document")]
+    };
+    let text = |value: &serde_json::Value| value.as_str().unwrap_or_default().to_owned();
+    let lines = said("json").concat();
+    let json: BTreeMap<String, String> = lines
+        .lines()
+        .map(|line| serde_json::from_str::<serde_json::Value>(line).unwrap())
+        .map(|line| (text(&line["code"]), text(&line["severity"])))
+        .collect();
+    assert_eq!(json, classes);
+    let sarif: BTreeMap<String, String> = said("sarif")
+        .iter()
+        .flat_map(|log| serde_json::from_str::<serde_json::Value>(log).unwrap()["runs"][0]["results"].as_array().unwrap().clone())
+        .map(|result| (text(&result["ruleId"]), text(&result["level"])))
+        .collect();
+    assert_eq!(sarif, classes);
+    let annotations = said("github").concat();
+    let github: BTreeMap<String, String> = annotations
+        .lines()
+        .map(|line| {
+            let (command, rest) = line.strip_prefix("::").unwrap().split_once(" file=upstreams.json,line=3,").unwrap();
+            let code = rest.split_once("title=").unwrap().1.split_once("::").unwrap().0;
+            (code.to_owned(), command.replace("notice", "note"))
+        })
+        .collect();
+    assert_eq!(github, classes);
 }
 
 #[test]

@@ -5,7 +5,7 @@
 use ptc_compiler::config;
 use ptc_compiler::diag::{Code, Diagnostics};
 use ptc_compiler::lock::Lock;
-use ptc_compiler::render::{Abilities, Manifest, Serve};
+use ptc_compiler::render::{Abilities, Manifest, Serve, SessionStore};
 use ptc_compiler::source::Sources;
 use ptc_compiler::{lower, render};
 
@@ -43,7 +43,8 @@ fn only_http_upstreams_bring_the_http_client() {
 
 #[test]
 fn a_binary_is_able_to_do_what_it_was_built_for() {
-    let shared = Abilities { session_redis: true, ..Serve::Http.into() };
+    let shared = Abilities { session_store: SessionStore::Redis, ..Serve::Http.into() };
+    let encrypted = Abilities { session_store: SessionStore::Rediss, ..Serve::Http.into() };
     let edited = Abilities { line_editing: true, ..Serve::Stdio.into() };
     for (abilities, features) in [
         (Serve::Stdio.into(), "features = []"),
@@ -51,7 +52,9 @@ fn a_binary_is_able_to_do_what_it_was_built_for() {
         (Serve::Https.into(), r#"features = ["https-server"]"#),
         (Abilities { viewer: true, ..Serve::Http.into() }, r#"features = ["http-server", "viewer"]"#),
         (shared, r#"features = ["http-server", "session-redis"]"#),
+        (encrypted, r#"features = ["http-server", "session-redis-tls"]"#),
         (edited, r#"features = ["line-editing"]"#),
+        (Abilities { otlp: true, ..Serve::Stdio.into() }, r#"features = ["http", "otlp"]"#),
     ] {
         let text = manifest("", abilities);
         assert!(text.contains(features), "{text}");

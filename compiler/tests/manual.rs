@@ -4,7 +4,7 @@
 
 use std::process::Command;
 
-use ptc_runtime::settings::flags;
+use ptc_runtime::settings::{Flag, Purpose, flags};
 
 fn ptc_compile(args: &[&str]) -> String {
     let output = Command::new(env!("CARGO_BIN_EXE_ptc-compile")).args(args).output().unwrap();
@@ -38,7 +38,7 @@ fn bash_completes_ptc_compile() {
     assert_eq!(offered(&script, &["ptc-compile", "repl", "--catalog-m"]), ["--catalog-mode"]);
     assert_eq!(offered(&script, &["ptc-compile", "repl", "--max-tool-c"]), ["--max-tool-calls"]);
     assert_eq!(offered(&script, &["ptc-compile", "run", "--catalog-mode", "i"]), ["inline"]);
-    for flag in flags() {
+    for flag in flags().filter(|flag| flag.is_built() && flag.matters_to(Purpose::Serve)) {
         let name = format!("--{}", flag.name);
         assert!(offered(&script, &["ptc-compile", "run", &name]).contains(&name), "{name}");
     }
@@ -56,6 +56,22 @@ fn bash_completes_a_pinned_binary() {
     }
 }
 
+/// Scripts and pages are named after the binary, so that not everything can be its name.
+#[test]
+fn names_that_are_none_are_refused() {
+    for name in ["bad name", "", "..", "-x", "a/", "gr\u{fc}n", "x;y"] {
+        let binary = format!("--binary={name}");
+        for args in [&["completions", "bash"][..], &["man", "no-such-folder"]] {
+            let args = [args, &[&binary]].concat();
+            let output = Command::new(env!("CARGO_BIN_EXE_ptc-compile")).args(&args).output().unwrap();
+            let said = String::from_utf8_lossy(&output.stderr).into_owned();
+            assert_eq!(output.status.code(), Some(2), "{args:?}: {said}");
+            assert!(said.starts_with("error: ") && !said.contains("a fault of its own"), "{args:?}: {said}");
+        }
+    }
+    assert!(!std::path::Path::new("no-such-folder").exists());
+}
+
 #[test]
 fn every_command_and_every_setting_has_its_page() {
     let folder = std::env::temp_dir().join(format!("ptc-man-{}", std::process::id()));
@@ -71,9 +87,13 @@ fn every_command_and_every_setting_has_its_page() {
     }
     assert!(page("ptc-compile.1").contains("--max-prompt-bytes"));
     let (run, gate) = (page("ptc-compile-run.1"), page("gate.1"));
+    let plain = |flag: &Flag| flag.ability().is_none_or(|needed| ["http", "http-server"].contains(&needed));
     for flag in flags() {
-        assert!(run.contains(&format!("--{}", flag.name)) && run.contains(flag.env), "{}", flag.name);
-        assert_eq!(gate.contains(&format!("--{}\\fR", flag.name)), !flag.is_of_config(), "{}", flag.name);
+        let shown = format!("--{}\\fR", flag.name);
+        let serves = flag.is_built() && flag.matters_to(Purpose::Serve);
+        assert_eq!(run.contains(&shown) && run.contains(flag.env), serves, "{}", flag.name);
+        // A name alone is a binary that was built without further options.
+        assert_eq!(gate.contains(&shown), !flag.is_of_config() && plain(flag), "{}", flag.name);
     }
     assert!(page("gate-eval.1").contains("--json"));
     std::fs::remove_dir_all(folder).unwrap();

@@ -58,7 +58,7 @@ fn deployment(tools: usize) -> Deployment {
     lower::deployment(&config, &lock, "scale", "sha256:0")
 }
 
-/// Renders a catalog and compiles it as a library against `ptc-catalog`; prints what both cost.
+/// Renders a catalog and compiles it in a program built like a deployment; prints what both cost.
 fn measure(tools: usize) {
     let started = Instant::now();
     let deployment = deployment(tools);
@@ -69,17 +69,19 @@ fn measure(tools: usize) {
     let catalog = Path::new(env!("CARGO_MANIFEST_DIR")).join("../runtime/catalog/src/lib.rs");
     fs::create_dir_all(&folder).unwrap();
     fs::write(folder.join("catalog.rs"), &text).unwrap();
+    fs::write(folder.join("main.rs"), "mod catalog;\n\nfn main() {\n    std::hint::black_box(&catalog::DEPLOYMENT);\n}\n")
+        .unwrap();
     let rustc = |args: &[&str]| {
         let mut command = Command::new("rustc");
         command
             .current_dir(&folder)
-            .args(["--edition", "2024", "-C", "opt-level=3", "-C", "codegen-units=1", "--crate-type", "lib"])
+            .args(["--edition", "2024", "-C", "opt-level=3", "-C", "codegen-units=1", "-C", "embed-bitcode=no"])
             .args(args);
         assert!(command.status().unwrap().success());
     };
-    rustc(&["--crate-name", "ptc_catalog", catalog.to_str().unwrap()]);
+    rustc(&["--crate-type", "lib", "--crate-name", "ptc_catalog", catalog.to_str().unwrap()]);
     let started = Instant::now();
-    rustc(&["--crate-name", "scale", "--extern", "ptc_catalog=libptc_catalog.rlib", "catalog.rs"]);
+    rustc(&["--crate-name", "scale", "--extern", "ptc_catalog=libptc_catalog.rlib", "main.rs"]);
     println!(
         "{tools} tools: lower {lowered:.2?}, render and format {rendered:.2?} ({:.1} MB), rustc {:.2?}",
         text.len() as f64 / 1e6,

@@ -54,6 +54,26 @@ pub(crate) enum Command {
     Completions(Completions),
     /// Write man pages, of ptc-compile or a pinned binary
     Man(Man),
+    /// Say which compiler this is, and which runtime its binaries are made of
+    Version(Version),
+    /// Show how ptc-compile or one of its commands is used
+    Help(Help),
+}
+
+/// `ptc-compile version`
+#[derive(Debug, Args)]
+pub(crate) struct Version {
+    /// As one JSON object, with digests
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// `ptc-compile help`
+#[derive(Debug, Args)]
+pub(crate) struct Help {
+    /// The command
+    #[arg(value_name = "COMMAND")]
+    pub(crate) command: Option<String>,
 }
 
 /// `ptc-compile completions`
@@ -63,8 +83,8 @@ pub(crate) struct Completions {
     #[arg(value_name = "SHELL", value_enum)]
     pub(crate) shell: clap_complete::Shell,
 
-    /// Those of a pinned binary of that name
-    #[arg(long, value_name = "NAME")]
+    /// Those of a pinned binary: a path asks it what it was built with, a name stands for one that was built without further options
+    #[arg(long, value_name = "PATH|NAME")]
     pub(crate) binary: Option<String>,
 }
 
@@ -75,8 +95,8 @@ pub(crate) struct Man {
     #[arg(value_name = "DIR")]
     pub(crate) folder: PathBuf,
 
-    /// Those of a pinned binary of that name
-    #[arg(long, value_name = "NAME")]
+    /// Those of a pinned binary: a path asks it what it was built with, a name stands for one that was built without further options
+    #[arg(long, value_name = "PATH|NAME")]
     pub(crate) binary: Option<String>,
 }
 
@@ -274,7 +294,7 @@ pub(crate) struct Build {
     #[arg(long, help_heading = "Build")]
     pub(crate) locked: bool,
 
-    /// Fail where the tool description that clients pay for is larger than this
+    /// Fail where the tool descriptions that clients pay for are larger than this, `lisp_task` of `--agentic` among them
     #[arg(long, value_name = "N", help_heading = "Build")]
     pub(crate) max_prompt_bytes: Option<u64>,
 
@@ -306,6 +326,10 @@ pub(crate) struct Build {
     /// config goes along, since the model's key may be any of them
     #[arg(long, help_heading = "Build")]
     pub(crate) agentic: bool,
+
+    /// Let the binary tell its calls to a collector of OpenTelemetry, which its flag `--otlp-endpoint` names
+    #[arg(long, help_heading = "Build")]
+    pub(crate) otlp: bool,
 
     /// History, completion, colours and hints in the binary's `repl` on a terminal
     #[arg(long, help_heading = "Build")]
@@ -416,6 +440,8 @@ pub(crate) enum SessionStore {
     Memory,
     /// In Redis or Valkey too, which replicas share
     Redis,
+    /// There, over TLS where the address begins with rediss://
+    Rediss,
 }
 
 impl Build {
@@ -428,9 +454,14 @@ impl Build {
         };
         render::Abilities {
             serve,
-            session_redis: self.session_store == SessionStore::Redis,
+            session_store: match self.session_store {
+                SessionStore::Memory => render::SessionStore::Memory,
+                SessionStore::Redis => render::SessionStore::Redis,
+                SessionStore::Rediss => render::SessionStore::Rediss,
+            },
             viewer: self.viewer,
             agentic: self.agentic,
+            otlp: self.otlp,
             line_editing: self.line_editing,
         }
     }

@@ -44,10 +44,16 @@ pub(crate) fn run(args: &Build, console: &Console) -> Result<Status, Failure> {
         return Ok(status);
     }
     // Everything that can be found is found before any of it is told: tools read one document of findings.
-    let prompt = describe::tools_list_json(tables, &Settings::defaults(!model.upstreams.is_empty())).len() as u64;
-    if let Some(most) = args.max_prompt_bytes.filter(|most| prompt > *most) {
-        let message = format!("clients would pay {} bytes for tools/list, {} are allowed", grouped(prompt), grouped(most));
-        let over = Diagnostic::new(Code::PromptTooLarge, message).hint("shorten the descriptions of upstreams");
+    let prompt = Prompt::of(tables, args.agentic);
+    if let Some(most) = args.max_prompt_bytes.filter(|most| prompt.bytes > *most) {
+        let message = format!("clients would pay {} bytes for tools/list, {} are allowed", grouped(prompt.bytes), grouped(most));
+        let of_tasks = if prompt.tasks > 0 {
+            format!(", or build without --agentic, whose tool takes {} bytes", grouped(prompt.tasks))
+        } else {
+            String::new()
+        };
+        let hint = format!("shorten the descriptions of upstreams{of_tasks}");
+        let over = Diagnostic::new(Code::PromptTooLarge, message).hint(hint);
         checked.diagnostics.push(over);
     }
     let source = source::find(args.runtime_source);
@@ -76,14 +82,15 @@ pub(crate) fn run(args: &Build, console: &Console) -> Result<Status, Failure> {
         json!({
             "upstreams": model.upstreams.iter().map(described).collect::<Vec<_>>(),
             "tools": model.tool_count(),
-            "tools_list_bytes": prompt,
+            "tools_list_bytes": prompt.bytes,
+            "tools_list_bytes_of": { "agentic": prompt.tasks, "sessions": prompt.sessions, "debug-tool": prompt.debug },
             "catalog_digest": model.catalog_digest,
             "binary": output,
             "binary_bytes": size,
             "seconds": started.elapsed().as_secs_f64(),
         })
     };
-    console.result(&summary(model, prompt, &output, size, started), || json!({ "built": built() }));
+    console.result(&summary(model, &prompt, &output, size, started), || json!({ "built": built() }));
 
     let Some(program) = &args.eval else {
         // A program has no use for it.
@@ -98,8 +105,38 @@ pub(crate) fn run(args: &Build, console: &Console) -> Result<Status, Failure> {
     Ok(if answer.ok { Status::Clean } else { Status::Findings })
 }
 
+/// Bytes of the answer to `tools/list`, which clients pay for with every conversation.
+struct Prompt {
+    /// All that the binary offers where it is started without flags, and with `--agentic` where it was built for it.
+    bytes: u64,
+    /// What of that `lisp_task` takes; 0 without it.
+    tasks: u64,
+    /// What `--sessions` adds.
+    sessions: u64,
+    /// What `--debug-tool` adds.
+    debug: u64,
+}
+
+impl Prompt {
+    fn of(tables: &'static ptc_catalog::Deployment, agentic: bool) -> Prompt {
+        let with = |change: fn(&mut Settings)| {
+            let mut settings = Settings::defaults(!tables.catalog.upstreams.is_empty());
+            change(&mut settings);
+            describe::tools_list_json(tables, &settings).len() as u64
+        };
+        let plain = with(|_| ());
+        let tasks = if agentic { with(|settings| settings.agentic.on = true) - plain } else { 0 };
+        Prompt {
+            bytes: plain + tasks,
+            tasks,
+            sessions: with(|settings| settings.sessions = true) - plain,
+            debug: with(|settings| settings.diagnostics.tool = true) - plain,
+        }
+    }
+}
+
 /// What was built, as a small table.
-fn summary(deployment: &Deployment, prompt: u64, output: &Path, size: u64, started: Instant) -> String {
+fn summary(deployment: &Deployment, prompt: &Prompt, output: &Path, size: u64, started: Instant) -> String {
     let mut text = String::new();
     let mut row = |name: &str, value: String| {
         // Writing to a string cannot fail.
@@ -110,7 +147,12 @@ fn summary(deployment: &Deployment, prompt: u64, output: &Path, size: u64, start
     }
     row("total", format!("{}, {}", count(deployment.upstreams.len(), "upstream"), count(deployment.tool_count(), "tool")));
     // Four bytes a token is the usual rule of thumb for English text and JSON.
-    row("clients pay", format!("{} bytes for tools/list, about {} tokens", grouped(prompt), grouped(prompt / 4)));
+    let Prompt { bytes, tasks, sessions, debug } = *prompt;
+    row("clients pay", format!("{} bytes for tools/list, about {} tokens", grouped(bytes), grouped(bytes / 4)));
+    if tasks > 0 {
+        row("", format!("{} of them where it is started with --agentic", grouped(tasks)));
+    }
+    row("", format!("{} more with --sessions, {} with --debug-tool", grouped(sessions), grouped(debug)));
     row("catalog", deployment.catalog_digest.clone());
     row("binary", format!("{}, {:.1} MB", shown(output), size as f64 / 1e6));
     row("time", format!("{:.1} s", started.elapsed().as_secs_f64()));

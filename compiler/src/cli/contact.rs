@@ -17,7 +17,7 @@ use ptc_runtime::secrets::Secrets;
 use ptc_runtime::upstream::{self, UpstreamSettings};
 
 use crate::console::Console;
-use crate::progress::Progress;
+use crate::progress::SideBySide;
 use crate::{Failure, live};
 
 /// What one upstream answered.
@@ -36,10 +36,6 @@ pub(crate) fn ask(
     console: &Console,
 ) -> Result<BTreeMap<String, LockedUpstream>, Failure> {
     let names: Vec<&str> = needs.iter().map(|need| need.upstream.as_str()).collect();
-    let progress = Progress::start(
-        console,
-        &format!("asking {} for {} tools", names.join(", "), if names.len() == 1 { "its" } else { "their" }),
-    );
     // Without tools, and with no secrets but those that are needed.
     let deployment = live::leak(&lower::deployment(&only(config, &names), &Lock::default(), "ptc-compile", ""));
     let secrets = Secrets::resolve(deployment, folder).map_err(|missing| {
@@ -53,30 +49,33 @@ pub(crate) fn ask(
     let settings = UpstreamSettings::new(folder, runtime.handle().clone());
     let secrets: &'static Secrets = Box::leak(Box::new(secrets));
     let settings: &'static UpstreamSettings = Box::leak(Box::new(settings));
+    let lines = SideBySide::new();
     let answers = runtime.block_on(async {
         let mut tasks = Vec::new();
         for need in needs {
             let Some(upstream) = deployment.catalog.upstream(&need.upstream) else { continue };
             let document = document_of(config, &need.upstream);
+            let line = lines.start(console, &format!("asking {} for {}", need.upstream, wanted(need)));
             let task = tokio::spawn(async move {
-                match need_of(upstream, document) {
+                let answer = match need_of(upstream, document) {
                     None => upstream::list_tools(upstream, secrets, settings)
                         .await
                         .map(Answer::Tools)
                         .map_err(|fault| fault.to_string()),
                     Some(document) => fetch(upstream, document, secrets).await.map(Answer::Document),
-                }
+                };
+                line.end(if answer.is_ok() { "done" } else { "failed" });
+                answer
             });
             tasks.push((need, task));
         }
         let mut answers = Vec::new();
         for (need, task) in tasks {
-            progress.step(&format!("waiting for {}", need.upstream));
             answers.push((need, task.await.unwrap_or_else(|error| Err(error.to_string()))));
         }
         answers
     });
-    drop(progress);
+    drop(lines);
     let mut out = BTreeMap::new();
     for (need, answer) in answers {
         let Some(entry) = config.upstreams.get(&need.upstream) else { continue };
@@ -85,12 +84,11 @@ pub(crate) fn ask(
                 .map(|l| cover::grant(&need.upstream, entry, l, diagnostics)),
             Ok(Answer::Document(bytes)) => document(entry, bytes, sources, diagnostics),
             Err(reason) => {
-                let what = if need.what == Ask::Tools { "its tools" } else { "its OpenAPI document" };
-                let message = format!("the upstream `{}` could not be asked for {what}: {reason}", need.upstream);
+                let message = format!("the upstream `{}` could not be asked for {}: {reason}", need.upstream, wanted(need));
                 diagnostics.push(
                     Diagnostic::new(Code::UpstreamUnreachable, message)
                         .at(entry.place.clone(), "")
-                        .hint("start it and run ptc-compile again; with a lock file that has its tools it need not run"),
+                        .hint(remedy(&entry.transport)),
                 );
                 None
             }
@@ -100,6 +98,29 @@ pub(crate) fn ask(
         }
     }
     Ok(out)
+}
+
+/// What helps where an upstream does not answer.
+fn remedy(transport: &Transport) -> &'static str {
+    match transport {
+        Transport::McpStdio(_) => {
+            "run its command by hand to see what it says; with a lock file that has its tools, builds need not start it"
+        }
+        Transport::McpHttp(_) => {
+            "start it and run ptc-compile again; with a lock file that has its tools, builds need not reach it"
+        }
+        Transport::OpenApi(_) => {
+            "try again once it can be reached; with a lock file that has its operations, builds need not reach it"
+        }
+    }
+}
+
+/// What an upstream is asked for.
+fn wanted(need: &Need) -> &'static str {
+    match need.what {
+        Ask::Tools => "its tools",
+        Ask::Document => "its OpenAPI document",
+    }
 }
 
 /// A config with some of its upstreams alone.

@@ -156,13 +156,7 @@ fn operation(operation: &ir::Operation) -> &'static ptc::Operation {
     Box::leak(Box::new(ptc::Operation {
         id: text(&operation.id),
         path: text(&operation.path),
-        params: list(operation.params.iter().map(|param| ptc::Param {
-            name: text(&param.name),
-            place: param.place,
-            style: param.style,
-            explode: param.explode,
-            allow_reserved: param.allow_reserved,
-        })),
+        params: ptc::Params(operation.params().leak()),
         default_args: list(operation.default_args.iter().map(|(name, json)| (text(name), text(json)))),
     }))
 }

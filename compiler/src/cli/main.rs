@@ -21,6 +21,7 @@
 //! | `program` | `check-program CONFIG PROGRAM…` |
 //! | `console` | what is printed, and where |
 //! | `status` | how a run ends |
+//! | `version` | `version` |
 
 #![forbid(unsafe_code)]
 
@@ -47,24 +48,67 @@ mod sbom;
 mod source;
 mod status;
 mod trial;
+mod version;
 
+use std::ffi::{OsStr, OsString};
 use std::panic::{PanicHookInfo, catch_unwind};
 use std::process::ExitCode;
 
-use clap::Parser;
+use clap::{ColorChoice, CommandFactory, FromArgMatches, ValueEnum};
 use ptc_compiler::config;
+use ptc_compiler::diag::suggest;
 
-use args::{Cli, Command};
+use args::{Cli, Color, Command, Messages};
 use console::Console;
 use status::{Failure, Status};
 
 fn main() -> ExitCode {
     std::panic::set_hook(Box::new(report_panic));
     let status = catch_unwind(|| {
-        let cli = Cli::try_parse().unwrap_or_else(|error| error.exit());
-        run(&cli)
+        let args: Vec<OsString> = std::env::args_os().collect();
+        match misspelt(&args) {
+            Some(failure) => {
+                Console::new(Messages { color: color(&args), ..Messages::default() }).failure(&failure);
+                Status::Failed.into()
+            }
+            None => run(&parse(args)),
+        }
     });
     status.unwrap_or(Status::Failed.into())
+}
+
+/// The command line; what is wrong with it, or help that it asks for, ends the process.
+fn parse(args: Vec<OsString>) -> Cli {
+    let choice = match color(&args) {
+        Color::Auto => ColorChoice::Auto,
+        Color::Always => ColorChoice::Always,
+        Color::Never => ColorChoice::Never,
+    };
+    let matches = Cli::command().color(choice).try_get_matches_from(args);
+    matches.and_then(|matches| Cli::from_arg_matches(&matches)).unwrap_or_else(|error| error.exit())
+}
+
+/// What `--color` says, before anybody knows whether the rest is right.
+fn color(args: &[OsString]) -> Color {
+    let args: Vec<&str> = args.iter().map_while(|arg| arg.to_str()).take_while(|arg| *arg != "--").collect();
+    let apart = args.windows(2).filter_map(|pair| match pair {
+        ["--color", value] => Some(*value),
+        _ => None,
+    });
+    let word = args.iter().filter_map(|arg| arg.strip_prefix("--color=")).chain(apart).last();
+    word.and_then(|word| Color::from_str(word, false).ok()).unwrap_or(Color::Auto)
+}
+
+/// A first word that is neither a command nor a file, and nearly a command.
+fn misspelt(args: &[OsString]) -> Option<Failure> {
+    let word = args.get(1)?.to_str()?;
+    let command = Cli::command();
+    let names = || command.get_subcommands().map(clap::Command::get_name);
+    if word.starts_with('-') || names().any(|name| name == word) || std::fs::exists(OsStr::new(word)).unwrap_or(true) {
+        return None;
+    }
+    let near = suggest::nearest(word, names())?;
+    Some(Failure::new(format!("there is no command and no file `{word}`")).hint(format!("did you mean `ptc-compile {near}`?")))
 }
 
 fn run(cli: &Cli) -> ExitCode {
@@ -85,8 +129,16 @@ fn run(cli: &Cli) -> ExitCode {
             console.data(&format!("{:#}\n", config::schema::schema()));
             Ok(Status::Clean)
         }
-        Some(Command::Completions(args)) => Ok(manual::completions(args, &console)),
+        Some(Command::Completions(args)) => manual::completions(args, &console),
         Some(Command::Man(args)) => manual::pages(args, &console),
+        Some(Command::Version(args)) => {
+            console.data(&version::render(args.json));
+            Ok(Status::Clean)
+        }
+        Some(Command::Help(args)) => {
+            let words = ["ptc-compile".into()].into_iter().chain(args.command.clone()).chain(["--help".into()]);
+            return run(&parse(words.map(OsString::from).collect()));
+        }
         Some(Command::Run(args)) => return run::run(args),
         Some(Command::Repl(args)) => return run::repl(args),
         Some(Command::Viewer(args)) => return ptc_runtime::command::viewer("ptc-compile viewer", &args.folder, args.port),

@@ -1,21 +1,37 @@
 //! `completions SHELL`, `man DIR`: from the command line of ptc-compile, and from the runtime's table of settings for pinned binaries
 //! and for `run` and `repl`, which read that table themselves.
 
+use std::path::Path;
+use std::process::{Command as Process, Stdio};
+
 use clap::builder::PossibleValuesParser;
 use clap::{Arg, ArgAction, Command, CommandFactory, ValueHint};
 use clap_complete::Shell;
-use ptc_runtime::command::{COMMANDS, REPL_NAMES};
+use ptc_runtime::command::{COMMANDS, EVALUATING};
 use ptc_runtime::settings::flag::{Default, Group, Kind};
-use ptc_runtime::settings::{Flag, flags};
+use ptc_runtime::settings::{Flag, Purpose, REPL_NAMES, REPL_VARIABLES, flags};
 
 use crate::args::{Cli, Completions, Man};
 use crate::console::Console;
 use crate::{Failure, Status};
 
+/// A pinned binary, as far as its command line goes.
+struct Binary {
+    name: String,
+    /// Features of the runtime in it.
+    abilities: Vec<String>,
+}
+
+/// What a binary has that was built without further options.
+const USUAL: [&str; 2] = ["http", "http-server"];
+
 /// Prints the script that a shell reads.
-pub(crate) fn completions(args: &Completions, console: &Console) -> Status {
+pub(crate) fn completions(args: &Completions, console: &Console) -> Result<Status, Failure> {
     let (mut command, name) = match &args.binary {
-        Some(name) => (pinned(name, true), name.clone()),
+        Some(binary) => {
+            let binary = Binary::of(binary)?;
+            (pinned(&binary, true), binary.name)
+        }
         None => (own(), "ptc-compile".to_owned()),
     };
     let mut script = Vec::new();
@@ -27,13 +43,13 @@ pub(crate) fn completions(args: &Completions, console: &Console) -> Status {
         script = script.replace(&(name.replace('-', "__subcmd__") + "__subcmd__"), &(name.replace('-', "__") + "__subcmd__"));
     }
     console.data(&script);
-    Status::Clean
+    Ok(Status::Clean)
 }
 
 /// Writes a page for each command.
 pub(crate) fn pages(args: &Man, console: &Console) -> Result<Status, Failure> {
     let command = match &args.binary {
-        Some(name) => pinned(name, false),
+        Some(binary) => pinned(&Binary::of(binary)?, false),
         None => own(),
     };
     let unwritten = |why| Failure::new(format!("cannot write pages into `{}`: {why}", args.folder.display()));
@@ -43,40 +59,88 @@ pub(crate) fn pages(args: &Man, console: &Console) -> Result<Status, Failure> {
     Ok(Status::Clean)
 }
 
+impl Binary {
+    /// What a path or a name stands for. Scripts and files are named after it, so that not everything is a name.
+    fn of(binary: &str) -> Result<Binary, Failure> {
+        let path = Path::new(binary);
+        let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+        let plain = |c: char| c.is_ascii_alphanumeric() || "._-".contains(c);
+        if name.is_empty() || name.starts_with(['.', '-']) || !name.chars().all(plain) {
+            let failure = Failure::new(format!("`{binary}` is no name of a binary: expected letters, digits, `.`, `_` and `-`"));
+            return Err(failure.hint("name it as it is called, or give its path"));
+        }
+        let abilities =
+            if binary.contains('/') { abilities(path)? } else { USUAL.iter().map(|&ability| ability.to_owned()).collect() };
+        Ok(Binary { name: name.to_owned(), abilities })
+    }
+
+    /// Whether a setting is one of its own.
+    fn takes(&self, flag: &Flag) -> bool {
+        let has = |needed: &str| self.abilities.iter().any(|ability| ability == needed);
+        !flag.is_of_config() && flag.ability().is_none_or(has)
+    }
+}
+
+/// Asks a binary what it was built with.
+fn abilities(binary: &Path) -> Result<Vec<String>, Failure> {
+    let unasked = |why: String| Failure::new(format!("cannot ask `{}` what it was built with: {why}", binary.display()));
+    let output = Process::new(binary).args(["version", "--json"]).stdin(Stdio::null()).output();
+    let output = output.map_err(|why| unasked(why.to_string()))?;
+    let told: serde_json::Value =
+        serde_json::from_slice(&output.stdout).map_err(|why| unasked(format!("its `version --json` is no JSON: {why}")))?;
+    let abilities = told.get("abilities").and_then(serde_json::Value::as_array);
+    let abilities = abilities.ok_or_else(|| unasked("its `version --json` has no `abilities`".into()))?;
+    Ok(abilities.iter().filter_map(|ability| ability.as_str().map(str::to_owned)).collect())
+}
+
 /// The command line of ptc-compile, with the settings of those commands that leave them to the runtime.
 fn own() -> Command {
     // Their help is the runtime's.
-    let served = |command: Command| {
+    let served = |command: Command, purpose: Purpose| {
         let usage = format!("ptc-compile {} [CONFIG] [OPTIONS]", command.get_name());
-        let command = command.disable_help_flag(false).override_usage(usage).args(flags().map(option));
+        let command = command.disable_help_flag(false).override_usage(usage);
+        let command = command.args(flags().filter(|flag| flag.is_built() && flag.matters_to(purpose)).map(option));
         command.mut_arg("rest", |rest| rest.value_name("CONFIG").num_args(0..=1).value_hint(ValueHint::FilePath))
     };
+    let run = |command: Command| served(command, Purpose::Serve);
     let repl = |command: Command| {
-        let programs =
-            Arg::new("program").short('e').value_name("PROGRAM").action(ArgAction::Append).help("Evaluate it; repeatable");
-        let json = Arg::new("json").long("json").action(ArgAction::SetTrue).help("Results as one JSON object a line");
-        let command = served(command).arg(programs).arg(json);
+        let command = evaluating(served(command, Purpose::Repl), true);
+        let variables = REPL_VARIABLES.map(|(name, other)| format!("{name} goes before {other}.")).join("\n");
+        let command = command.after_help(variables);
         REPL_NAMES.iter().fold(command, |command, (short, name)| command.mut_arg(*name, |flag| flag.visible_alias(*short)))
     };
-    Cli::command().mut_subcommand("run", served).mut_subcommand("repl", repl)
+    Cli::command().mut_subcommand("run", run).mut_subcommand("repl", repl)
+}
+
+/// The options of `eval`, and with `repl` those of `repl`.
+fn evaluating(command: Command, repl: bool) -> Command {
+    command.args(EVALUATING.iter().filter(|option| repl || !option.of_repl).map(|option| {
+        let arg = Arg::new(option.value.or(option.long).unwrap_or_default()).help(option.help);
+        let arg = option.long.into_iter().fold(arg, Arg::long);
+        let arg = option.short.into_iter().fold(arg, Arg::short);
+        let arg = match option.value {
+            None => arg.action(ArgAction::SetTrue),
+            Some("FILE") => arg.value_name("FILE").value_hint(ValueHint::FilePath),
+            Some(value) => arg.value_name(value),
+        };
+        let arg = if option.of_repl { arg.action(ArgAction::Append) } else { arg };
+        if option.words.is_empty() { arg } else { arg.value_parser(PossibleValuesParser::new(option.words)) }
+    }))
 }
 
 /// The command line of a pinned binary. Settings stand before and after its commands: `everywhere` says so of each.
-fn pinned(name: &str, everywhere: bool) -> Command {
-    let settings = flags().filter(|flag| !flag.is_of_config());
-    let json = || Arg::new("json").long("json").action(ArgAction::SetTrue).help("One JSON object");
-    let command = Command::new(name.to_owned())
+fn pinned(binary: &Binary, everywhere: bool) -> Command {
+    let command = Command::new(binary.name.clone())
         .about("An MCP server with one tool, lisp_eval, over the upstreams that it was built with")
         .disable_help_subcommand(true)
-        .args(settings.map(|flag| option(flag).global(everywhere)));
+        .args(flags().filter(|flag| binary.takes(flag)).map(|flag| option(flag).global(everywhere)));
     command.subcommands(COMMANDS.iter().map(|usage| {
         let command = Command::new(usage.name).about(usage.what);
-        let command = if usage.takes.contains("--json") { command.arg(json()) } else { command };
         match usage.name {
-            "eval" => {
-                command.arg(Arg::new("program").value_name("PROGRAM").required(true).help("A program; - is standard input"))
-            }
-            "repl" => command.arg(Arg::new("program").short('e').value_name("PROGRAM").action(ArgAction::Append)),
+            "eval" => evaluating(command, false)
+                .arg(Arg::new("program").value_name("PROGRAM").required(true).help("A program; - is standard input")),
+            "repl" => evaluating(command, true),
+            "version" => command.arg(Arg::new("json").long("json").action(ArgAction::SetTrue).help("One JSON object")),
             _ => command,
         }
     }))
@@ -89,11 +153,14 @@ fn option(flag: &'static Flag) -> Arg {
         Default::Unset(what) => format!("default: {what}"),
         _ => format!("default: {}", flag.default_text(true).unwrap_or_default()),
     };
-    let option =
-        Arg::new(flag.name).long(flag.name).help(format!("{} [{default}]", flag.help)).help_heading(heading).env(flag.env);
+    let option = Arg::new(flag.name)
+        .long(flag.name)
+        .help(format!("{} [{default}]", flag.help).replace('…', "..."))
+        .help_heading(heading)
+        .env(flag.env);
     let option = option.hide_env_values(true);
     let name = flag.placeholder();
-    let name = name.trim_matches(['<', '>']).to_owned();
+    let name = name.trim_matches(['<', '>']).replace('…', "...");
     match flag.kind {
         Kind::Switch { .. } => option.action(ArgAction::SetTrue),
         Kind::Choice { words, .. } => option.value_parser(PossibleValuesParser::new(words)).value_name(flag.name.to_uppercase()),
@@ -108,7 +175,8 @@ mod tests {
     #[test]
     fn the_command_lines_are_consistent() {
         super::own().debug_assert();
-        super::pinned("gate", true).debug_assert();
-        super::pinned("gate", false).debug_assert();
+        let gate = super::Binary::of("gate").expect("a name");
+        super::pinned(&gate, true).debug_assert();
+        super::pinned(&gate, false).debug_assert();
     }
 }

@@ -11,28 +11,33 @@ use ptc_compiler::diag::{Code, Diagnostics, Severity};
 use ptc_compiler::lock::{Lock, cover};
 use ptc_compiler::lower;
 use ptc_compiler::source::Sources;
-use ptc_runtime::command::{self, Origin};
+use ptc_runtime::command::{self, Front, Origin, Telling};
 use ptc_runtime::settings::SnapshotMode;
 use ptc_runtime::upstream::Load;
 
-use crate::args::{Messages, Serve};
+use crate::args::{Color, Messages, Serve};
 use crate::check::{self, Checked};
 use crate::console::Console;
-use crate::{Failure, Status, commands, contact, generate, live, pin};
+use crate::{Failure, Status, commands, contact, generate, live, pin, version};
 
 /// Serves until the client is done.
 pub(crate) fn run(args: &Serve) -> ExitCode {
-    command::run("ptc-compile run", &args.rest, open)
+    command::run(Front { program: "ptc-compile run", version: version::render, args: &args.rest }, open)
 }
 
 /// Evaluates programs one after the other.
 pub(crate) fn repl(args: &Serve) -> ExitCode {
-    command::repl("ptc-compile repl", &args.rest, open)
+    command::repl(Front { program: "ptc-compile repl", version: version::render, args: &args.rest }, open)
 }
 
 /// The deployment of a config, or without any upstreams where there is no config. What is wrong is told here.
-fn open(config: Option<&Path>, mode: SnapshotMode) -> Result<Origin, ExitCode> {
-    let console = Console::new(Messages::default());
+fn open(config: Option<&Path>, mode: SnapshotMode, telling: Telling) -> Result<Origin, ExitCode> {
+    let color = match telling.color {
+        Some(true) => Color::Always,
+        Some(false) => Color::Never,
+        None => Color::Auto,
+    };
+    let console = Console::new(Messages { json: telling.json, color, ..Messages::default() });
     let origin = match config.map(Path::to_owned).or_else(default_config) {
         Some(path) => of_config(&path, mode, &console),
         None => Ok(Some(Origin { deployment: &PLAIN, config_dir: None, load: None })),

@@ -172,6 +172,9 @@ fn is_pair(value: &str) -> bool {
 pub(super) fn warn_of_unused(reading: &mut Reading<'_>, config: &Fields<'_>, bindings: &Bindings) {
     let mut named = BTreeSet::new();
     for upstream in config.members("upstreams") {
+        if upstream.value.get("auth").is_some_and(is_unclear) {
+            return;
+        }
         collect_uses(&upstream.value, &mut named);
     }
     let known = || config.members("credentials").iter().map(|member| &*member.key);
@@ -185,6 +188,12 @@ pub(super) fn warn_of_unused(reading: &mut Reading<'_>, config: &Fields<'_>, bin
             reading.report(diagnostic);
         }
     }
+}
+
+/// Whether an `auth` is written so that nobody can tell which bindings were meant, of which its own faults are told.
+fn is_unclear(auth: &Node) -> bool {
+    let is_emitter = |node: &Node| node.get("binding").is_some_and(|binding| binding.as_str().is_some());
+    !is_emitter(auth) && !auth.elements().is_some_and(|emitters| emitters.iter().all(is_emitter))
 }
 
 fn collect_uses<'n>(node: &'n Node, used: &mut BTreeSet<&'n str>) {

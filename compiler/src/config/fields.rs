@@ -33,7 +33,7 @@ impl<'n> Fields<'n> {
         others: &'static [Table],
         node: &'n Node,
     ) -> Option<Fields<'n>> {
-        if !is_object(reading, subject, node) {
+        if !is_object(reading, subject, "", node) {
             return None;
         }
         let mut fields = Fields { table, sound: Vec::new() };
@@ -68,7 +68,7 @@ impl<'n> Fields<'n> {
         node: &'n Node,
         unknown: impl FnOnce(&mut Reading<'_>, &'n Node, &'n str) -> Option<&'static Table>,
     ) -> Option<Fields<'n>> {
-        if !is_object(reading, subject, node) {
+        if !is_object(reading, subject, variants.example, node) {
             return None;
         }
         let Some(tag) = node.get(variants.tag.name) else {
@@ -160,11 +160,12 @@ impl<'n> Fields<'n> {
     }
 }
 
-fn is_object(reading: &mut Reading<'_>, subject: &Subject, node: &Node) -> bool {
+/// `example` shows what such an object looks like.
+fn is_object(reading: &mut Reading<'_>, subject: &Subject, example: &str, node: &Node) -> bool {
     let is = matches!(node.value, crate::tree::Tree::Object(_));
     if !is {
         let message = format!("{} must be an object, found {}", subject.name, node.kind());
-        reading.fault(Code::WrongType, node, message, "expected an object", "");
+        reading.fault(Code::WrongType, node, message, "expected an object", example);
     }
     is
 }

@@ -64,6 +64,7 @@ const HANDSHAKE_TIMEOUT: Key =
 /// The entries of `upstreams`, by `transport`.
 pub static UPSTREAM: Variants = Variants {
     tag: TRANSPORT,
+    example: "an entry looks like `{ \"transport\": \"mcp_stdio\", \"command\": \"notes-server\" }`",
     cases: &[
         Table {
             tag: "mcp_stdio",
@@ -173,6 +174,7 @@ const SOURCE: Key = key("source", Kind::AnyText, Required, "where the secret com
 /// The entries of `credentials`, by `source`.
 pub static CREDENTIAL: Variants = Variants {
     tag: SOURCE,
+    example: "a credential looks like `{ \"source\": \"env\", \"var\": \"NOTES_TOKEN\" }`",
     cases: &[
         Table {
             tag: "env",
@@ -209,6 +211,7 @@ const HEADER: Key = key("header", Kind::Text, Required, "the header that carries
 /// The elements of `auth`, by `scheme`.
 pub static AUTH: Variants = Variants {
     tag: SCHEME,
+    example: "an emitter looks like `{ \"scheme\": \"bearer\", \"binding\": \"notes-token\" }`",
     cases: &[
         Table { tag: "bearer", title: "a `bearer` emitter", groups: &[&[SCHEME, BINDING]] },
         Table { tag: "basic", title: "a `basic` emitter", groups: &[&[SCHEME, BINDING]] },

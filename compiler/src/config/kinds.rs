@@ -1,7 +1,7 @@
 //! Whether a value is what its row says.
 
 use super::reading::Reading;
-use super::table::{Key, Kind};
+use super::table::{Key, Kind, Presence};
 use crate::diag::{Code, Diagnostic, quoted};
 use crate::tree::{Node, Tree};
 
@@ -82,11 +82,13 @@ fn wrong_type(reading: &mut Reading<'_>, key: &Key, node: &Node) {
     let expected = expected(key.kind);
     let message = format!("`{}` must be {expected}, found {}", key.name, node.kind());
     let hint = match (key.kind, &node.value) {
+        (_, Tree::Null) if key.presence == Presence::Required => format!("`{}`: {}", key.name, key.doc),
         (_, Tree::Null) => "leave the key out instead of setting it to null".to_owned(),
         (Kind::Flag | Kind::FlagOrNames, Tree::String(text)) if matches!(&**text, "true" | "false") => {
             format!("write `{text}` without quotes")
         }
         (Kind::Number { .. }, Tree::String(text)) if text.parse::<u64>().is_ok() => format!("write `{text}` without quotes"),
+        (Kind::Number { unit, .. }, Tree::String(_)) => format!("write the number of {unit}, without quotes"),
         (Kind::Texts | Kind::Names | Kind::FlagOrNames, Tree::String(_)) => "put it in square brackets".to_owned(),
         (Kind::List, Tree::Object(_)) => "put the object in square brackets".to_owned(),
         (Kind::Text | Kind::AnyText | Kind::Choice(_), _) => quotes_hint(node).to_owned(),

@@ -33,6 +33,11 @@ impl<'a> Reading<'a> {
         if !hint.is_empty() {
             diagnostic = diagnostic.hint(hint);
         }
+        // What is not JSON has no type: whatever is read in its place is no fault of its own.
+        if code == Code::WrongType && self.diagnostics.has_at(Code::JsonSyntax, &node.place(self.file)) {
+            self.errors += 1;
+            return;
+        }
         self.report(diagnostic);
     }
 

@@ -1,5 +1,7 @@
 //! The entries of `mcp_stdio`: a child process.
 
+use ptc_catalog::suspect;
+
 use super::fields::Fields;
 use super::model::{InheritEnv, McpStdio};
 use super::packages;
@@ -13,6 +15,7 @@ pub(super) fn read(reading: &mut Reading<'_>, fields: &Fields<'_>) -> Option<Mcp
     for node in [fields.node("command"), fields.node("cd")].into_iter().flatten().chain(fields.nodes("args")) {
         check_nul(reading, node);
     }
+    warn_of_line(reading, fields);
     let mut env = std::collections::BTreeMap::new();
     for member in fields.members("env") {
         check_variable(reading, &member.key, reading.key_place(member));
@@ -41,6 +44,26 @@ pub(super) fn read(reading: &mut Reading<'_>, fields: &Fields<'_>) -> Option<Mcp
         handshake_timeout_ms: fields.number("handshake_timeout_ms"),
         max_response_bytes: fields.number("max_response_bytes"),
     })
+}
+
+/// A whole command line where the name of a program belongs: no shell takes it apart. A path may have blanks, and a name never has.
+fn warn_of_line(reading: &mut Reading<'_>, fields: &Fields<'_>) {
+    let Some(node) = fields.node("command") else { return };
+    let line = node.as_str().unwrap_or_default().trim();
+    let Some((program, rest)) = line.split_once(' ') else { return };
+    if program.contains(['/', '\\']) {
+        return;
+    }
+    // The rest may hold a secret: it stays out of the message, and where it looks like one out of what is shown around it.
+    let words: Vec<&str> = line.split_whitespace().collect();
+    if words.windows(2).any(|pair| matches!(pair, [before, word] if suspect::argument(before, word).is_some())) {
+        reading.conceal(node);
+    }
+    let count = rest.split_whitespace().count();
+    let what = if count == 1 { "an argument".to_owned() } else { format!("{count} arguments") };
+    let message = format!("`command` is the name of one program, and this one goes on with {what}");
+    let hint = format!("write \"command\": \"{program}\", and the rest as \"args\", each in quotes of its own");
+    reading.fault(Code::CommandLine, node, message, "looked up as one name", &hint);
 }
 
 fn check_variable(reading: &mut Reading<'_>, name: &str, place: crate::tree::Place) {

@@ -83,6 +83,8 @@ pub struct Variants {
     pub tag: Key,
     /// One table for each value of it.
     pub cases: &'static [Table],
+    /// One such object, for whoever wrote something else.
+    pub example: &'static str,
 }
 
 impl Table {

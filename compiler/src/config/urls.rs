@@ -22,11 +22,16 @@ pub(super) fn read<'n>(reading: &mut Reading<'_>, fields: &Fields<'n>, key: &'st
     let url = match Url::parse(text) {
         Ok(url) => url,
         Err(error) => {
-            let hint = match error {
-                url::ParseError::RelativeUrlWithoutBase => "a URL starts with `https://`",
-                _ => "",
+            let (message, hint) = match error {
+                url::ParseError::RelativeUrlWithoutBase => (error.to_string(), "a URL starts with `https://`"),
+                _ if text.contains(char::is_whitespace) => ("it has white space in it".to_owned(), ""),
+                url::ParseError::IdnaError if !text.is_ascii() => (
+                    "its host has characters other than letters, digits and `-`".to_owned(),
+                    "write such a host as DNS has it, `xn--…`, for example with `idn`",
+                ),
+                _ => (error.to_string(), ""),
             };
-            reading.fault(Code::BadUrl, node, format!("`{key}` is not a URL: {error}"), "", hint);
+            reading.fault(Code::BadUrl, node, format!("`{key}` is not a URL: {message}"), "", hint);
             return None;
         }
     };

@@ -58,6 +58,7 @@ codes! {
     SelfAsUpstream = "PTC0214" Error "an upstream that is the server itself";
     CommandNotFound = "PTC0215" Warning "a command that is not on this machine";
     UnpinnedPackage = "PTC0216" Warning "a package that is fetched without a fixed version";
+    CommandLine = "PTC0217" Warning "a command line where the name of a program belongs";
 
     UnknownSource = "PTC0301" Error "a credential source that does not exist";
     ReservedSource = "PTC0302" Error "a credential source that is reserved";

@@ -113,6 +113,11 @@ impl Diagnostics {
         self.list.push(diagnostic);
     }
 
+    /// Whether one of that code is at that very place.
+    pub fn has_at(&self, code: Code, place: &Place) -> bool {
+        self.list.iter().any(|found| found.code == code && found.primary.as_ref().is_some_and(|label| label.place == *place))
+    }
+
     /// Takes those of a code out: what they say does not hold for what is being done.
     pub fn forget(&mut self, code: Code) {
         self.list.retain(|diagnostic| diagnostic.code != code);

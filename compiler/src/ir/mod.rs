@@ -137,10 +137,23 @@ pub struct Operation {
     pub default_args: Vec<(String, String)>,
 }
 
+impl Operation {
+    /// The text of [`Params`](ptc_catalog::Params).
+    pub fn params(&self) -> String {
+        let lines = self.params.iter().map(|param| {
+            let Param { name, place, style, explode, allow_reserved } = param;
+            let line =
+                ptc_catalog::Param { name, place: *place, style: *style, explode: *explode, allow_reserved: *allow_reserved };
+            line.to_string()
+        });
+        lines.collect::<Vec<_>>().join("\n")
+    }
+}
+
 /// How one argument travels.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Param {
-    /// Its name in the document and in `:args`.
+    /// Its name in the document and in `:args`; one line.
     pub name: String,
     /// Where it goes.
     pub place: Place,

@@ -137,6 +137,7 @@ pub fn grant(name: &str, upstream: &Upstream, listing: Listing, diagnostics: &mu
 
 /// The name of a definition that has what the protocol asks for.
 fn check_definition(tool: &Json) -> Result<String, String> {
+    let Json::Object(_) = tool else { return Err("is not an object".to_owned()) };
     let Some(name) = tool.get("name").and_then(Json::as_str).filter(|n| !n.is_empty()) else {
         return Err("has no name".to_owned());
     };

@@ -12,6 +12,10 @@ use crate::tree::{self, Node};
 const REMAKE: &str =
     "restore it from version control, or delete it so that ptc-compile contacts the upstreams and writes it anew";
 
+/// The same of one that another compiler wrote.
+const OTHER_VERSION: &str =
+    "use the ptc-compile that wrote it, or delete it so that this one contacts the upstreams and writes it anew";
+
 /// Reads a lock file. `None` where it cannot be used; then `diagnostics` says why.
 pub fn read(sources: &Sources, file: FileId, diagnostics: &mut Diagnostics) -> Option<Lock> {
     let root = tree::parse(sources, file, diagnostics)?;
@@ -29,17 +33,19 @@ struct Reader<'a> {
 impl Reader<'_> {
     fn fault(&mut self, code: Code, node: &Node, message: String) {
         self.sound = false;
-        self.diagnostics.push(Diagnostic::new(code, message).at(node.place(self.file), "").hint(REMAKE));
+        let hint = if code == Code::LockVersion { OTHER_VERSION } else { REMAKE };
+        self.diagnostics.push(Diagnostic::new(code, message).at(node.place(self.file), "").hint(hint));
     }
 
     fn lock(&mut self, root: &Node) -> Option<Lock> {
-        match root.get("lock_version").map(Json::from) {
+        let version = root.get("lock_version");
+        match version.map(Json::from) {
             Some(Json::Number(version)) if version == VERSION.to_string() => {}
-            Some(Json::Number(version)) => {
+            Some(Json::Number(found)) => {
                 self.fault(
                     Code::LockVersion,
-                    root,
-                    format!("the lock file has format {version}, this ptc-compile reads format {VERSION}"),
+                    version.unwrap_or(root),
+                    format!("the lock file has format {found}, this ptc-compile reads format {VERSION}"),
                 );
                 return None;
             }

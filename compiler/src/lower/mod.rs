@@ -154,24 +154,12 @@ fn operation(definition: &Json) -> Option<Operation> {
     })
 }
 
-/// Names of the styles in definitions, which are those of OpenAPI.
-pub const STYLES: [(Style, &str); 8] = [
-    (Style::Form, "form"),
-    (Style::SpaceDelimited, "spaceDelimited"),
-    (Style::PipeDelimited, "pipeDelimited"),
-    (Style::DeepObject, "deepObject"),
-    (Style::Simple, "simple"),
-    (Style::Label, "label"),
-    (Style::Matrix, "matrix"),
-    (Style::Json, "json"),
-];
-
 fn param(node: &Json) -> Option<Param> {
-    let style = node.get("style")?.as_str()?;
+    let text = |key| node.get(key).and_then(Json::as_str);
     Some(Param {
-        name: node.get("name")?.as_str()?.to_owned(),
-        place: if node.get("in")?.as_str()? == "path" { Place::Path } else { Place::Query },
-        style: STYLES.iter().find(|(_, name)| *name == style).map(|(style, _)| *style)?,
+        name: text("name").filter(|name| !name.contains(char::is_control))?.to_owned(),
+        place: Place::named(text("in")?)?,
+        style: Style::named(text("style")?)?,
         explode: node.get("explode").and_then(Json::as_bool).unwrap_or(false),
         allow_reserved: node.get("allowReserved").and_then(Json::as_bool).unwrap_or(false),
     })

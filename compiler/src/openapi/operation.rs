@@ -112,6 +112,10 @@ fn refuse(references: References<'_>, candidate: &Candidate<'_>, overriding: Opt
 /// Every `{variable}` of the path must be a declared path parameter.
 fn check_template(references: References<'_>, candidate: &Candidate<'_>, params: &[Sent<'_>], faults: &mut Faults) {
     let place = Place { file: references.file, range: candidate.place.clone() };
+    if candidate.path.split('{').skip(1).any(|rest| !rest.contains('}')) {
+        let message = format!("the path `{}` has a `{{` without its `}}`", candidate.path);
+        faults.push(Diagnostic::new(Code::PathTemplate, message).at(place.clone(), "of this operation"));
+    }
     for variable in variables(candidate.path) {
         let declared = params.iter().any(|p| p.name == variable && p.wire.get("in").and_then(Json::as_str) == Some("path"));
         if !declared {

@@ -7,7 +7,7 @@ use super::reference::References;
 use super::{response, schema};
 use crate::diag::{Code, Diagnostic};
 use crate::ir::Json;
-use crate::tree::Node;
+use crate::tree::{Node, Tree};
 
 /// A parameter that calls send.
 pub(super) struct Sent<'a> {
@@ -34,7 +34,12 @@ pub(super) fn all<'a>(
 ) -> Vec<Sent<'a>> {
     let mut nodes: Vec<(&str, &str, &'a Node)> = Vec::new();
     for level in [item, operation] {
-        for node in level.get("parameters").and_then(Node::elements).unwrap_or_default() {
+        let parameters = level.get("parameters");
+        if let Some(node) = parameters.filter(|node| node.elements().is_none() && !matches!(node.value, Tree::Null)) {
+            let message = format!("`parameters` is a list, found {}", node.kind());
+            faults.push(Diagnostic::new(Code::BadParameter, message).at(node.place(references.file), ""));
+        }
+        for node in parameters.and_then(Node::elements).unwrap_or_default() {
             let Some(node) = faults.keep(references.resolve(node)) else { continue };
             let text = |key| node.get(key).and_then(Node::as_str);
             let (Some(name), Some(place)) = (text("name"), text("in")) else {
@@ -76,9 +81,21 @@ fn one<'a>(
 ) -> Result<Option<Sent<'a>>, Diagnostic> {
     let place = node.place(references.file);
     let fault = |message: String| Diagnostic::new(Code::BadParameter, message).at(place.clone(), "");
-    let parameter = typed(node).map_err(|error| fault(format!("the parameter cannot be read: {error}")))?;
+    let parameter = typed(node).map_err(|error| {
+        let message = error.to_string();
+        // The value that is refused has a place of its own.
+        let wrong = ["in", "style"]
+            .iter()
+            .filter_map(|key| node.get(key))
+            .find(|value| value.as_str().is_some_and(|text| message.contains(&format!("unknown variant `{text}`"))));
+        let at = wrong.map_or(place.clone(), |value| value.place(references.file));
+        Diagnostic::new(Code::BadParameter, format!("the parameter cannot be read: {message}")).at(at, "")
+    })?;
     let data = parameter.parameter_data_ref();
     let name = data.name.clone();
+    if name.contains(char::is_control) {
+        return Err(fault(format!("the name of a parameter is one line of text, this is {name:?}")));
+    }
     let left_out = |what: &str| {
         Diagnostic::new(Code::ParameterLeftOut, format!("{what} `{name}` is optional and left out")).at(place.clone(), "")
     };

@@ -6,17 +6,17 @@ use crate::diag::{Code, Diagnostic};
 use crate::source::FileId;
 use crate::tree::Node;
 
-/// The path template as it goes after `base_url`. A server of the operation or of its path must be on the origin of
+/// The path template as it goes after `base_url`, with a slash before it and without a fragment, which is never sent. A server of the operation or of its path must be on the origin of
 /// `base_url`; its own path counts where it goes on from that of `base_url`.
 ///
 /// Servers of the whole document do not count: `base_url` stands in their place.
 pub(super) fn path(file: FileId, base_url: &str, item: &Node, operation: &Node, template: &str) -> Result<String, Diagnostic> {
     let servers = operation.get("servers").or_else(|| item.get("servers"));
     let Some(servers) = servers.filter(|s| s.elements().is_some_and(|e| !e.is_empty())) else {
-        return Ok(template.to_owned());
+        return Ok(sent(template));
     };
     // A config without a usable one has been told so.
-    let Ok(base) = Url::parse(base_url) else { return Ok(template.to_owned()) };
+    let Ok(base) = Url::parse(base_url) else { return Ok(sent(template)) };
     let urls: Vec<String> = servers.elements().unwrap_or_default().iter().filter_map(url).collect();
     for url in &urls {
         let Ok(url) = base.join(url) else { continue };
@@ -25,7 +25,7 @@ pub(super) fn path(file: FileId, base_url: &str, item: &Node, operation: &Node, 
         }
         let own = decoded(&url);
         if let Some(rest) = own.strip_prefix(&decoded(&base)).filter(|r| r.is_empty() || r.starts_with('/')) {
-            return Ok(format!("{rest}{template}"));
+            return Ok(format!("{rest}{}", sent(template)));
         }
     }
     let message =
@@ -33,6 +33,12 @@ pub(super) fn path(file: FileId, base_url: &str, item: &Node, operation: &Node, 
     Err(Diagnostic::new(Code::ForeignServer, message)
         .at(servers.place(file), "these servers")
         .hint("give this operation an upstream of its own whose base_url is that server"))
+}
+
+/// Without its slash a path would go on with the name of the host.
+fn sent(template: &str) -> String {
+    let path = template.split('#').next().unwrap_or_default();
+    if path.starts_with('/') { path.to_owned() } else { format!("/{path}") }
 }
 
 fn decoded(url: &Url) -> String {

@@ -15,25 +15,38 @@ pub enum Serve {
     Https,
 }
 
+/// Where a binary can keep sessions.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SessionStore {
+    /// In its memory only.
+    Memory,
+    /// In Redis or Valkey too.
+    Redis,
+    /// There, also over TLS.
+    Rediss,
+}
+
 /// What a binary is able to do beside what its upstreams need. What it does is chosen when it starts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a part of its own, and all of them combine")]
 pub struct Abilities {
     /// What it can be a server on.
     pub serve: Serve,
-    /// Whether its sessions can live in Redis.
-    pub session_redis: bool,
+    /// Where its sessions can live.
+    pub session_store: SessionStore,
     /// Whether it has the page of traces, which needs a listener.
     pub viewer: bool,
     /// Whether a model can write programs for `lisp_task`.
     pub agentic: bool,
+    /// Whether its calls can be told to a collector of OpenTelemetry.
+    pub otlp: bool,
     /// Whether its `repl` has history, completion, colours and hints.
     pub line_editing: bool,
 }
 
 impl From<Serve> for Abilities {
     fn from(serve: Serve) -> Abilities {
-        Abilities { serve, session_redis: false, viewer: false, agentic: false, line_editing: false }
+        Abilities { serve, session_store: SessionStore::Memory, viewer: false, agentic: false, otlp: false, line_editing: false }
     }
 }
 
@@ -63,8 +76,8 @@ impl Manifest {
         profile: impl Into<String>,
     ) -> Self {
         let (package, abilities, profile) = (package.into(), abilities.into(), profile.into());
-        // A model is asked over HTTP.
-        let http = deployment.needs_http() || abilities.agentic;
+        // Models and collectors are reached over HTTP.
+        let http = deployment.needs_http() || abilities.agentic || abilities.otlp;
         Manifest { package, http, abilities, profile }
     }
 
@@ -74,12 +87,17 @@ impl Manifest {
             Serve::Http => Some("\"http-server\""),
             Serve::Https => Some("\"https-server\""),
         };
-        let store = self.abilities.session_redis.then_some("\"session-redis\"");
+        let store = match self.abilities.session_store {
+            SessionStore::Memory => None,
+            SessionStore::Redis => Some("\"session-redis\""),
+            SessionStore::Rediss => Some("\"session-redis-tls\""),
+        };
         let viewer = self.abilities.viewer.then_some("\"viewer\"");
         let agentic = self.abilities.agentic.then_some("\"agentic\"");
+        let otlp = self.abilities.otlp.then_some("\"otlp\"");
         let editing = self.abilities.line_editing.then_some("\"line-editing\"");
         let http = self.http.then_some("\"http\"");
-        let features: Vec<&str> = [agentic, http, server, store, viewer, editing].into_iter().flatten().collect();
+        let features: Vec<&str> = [agentic, http, server, store, viewer, otlp, editing].into_iter().flatten().collect();
         View {
             compiler: crate::VERSION,
             package: toml_string(&self.package),

@@ -22,7 +22,7 @@ pub use args::args;
 pub use container::{Context, dockerfile};
 pub use html::html;
 pub use kubernetes::kubernetes;
-pub use manifest::{Abilities, DEPENDENCIES, Manifest, Serve, toml_string};
+pub use manifest::{Abilities, DEPENDENCIES, Manifest, Serve, SessionStore, toml_string};
 
 use crate::ir::Deployment;
 

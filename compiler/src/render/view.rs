@@ -1,9 +1,11 @@
 //! The one bridge from the deployment model to `ptc_catalog`: every name, escape and literal of the generated tables is
 //! decided here, so that templates only put them in place. That goes for booleans too: the template engine writes `True`.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use serde::Serialize;
 
-use ptc_catalog::{Annotations, Era, Place, Style};
+use ptc_catalog::{Annotations, Era};
 
 use super::literal::{boolean, option, string, strings};
 use crate::config::model::{Auth, CredentialSource, EnvPart, HttpOptions, InheritEnv, Transport};
@@ -19,6 +21,15 @@ pub(super) struct Catalog {
     digest: String,
     upstreams: Vec<Upstream>,
     programs: Vec<Program>,
+    constants: Vec<Constant>,
+}
+
+/// An expression with a name.
+#[derive(Debug, Serialize)]
+struct Constant {
+    name: String,
+    kind: &'static str,
+    value: String,
 }
 
 #[derive(Debug, Serialize)]
@@ -51,7 +62,7 @@ struct Upstream {
 struct Tool {
     name: String,
     description: String,
-    args: Vec<Arg>,
+    args: Vec<String>,
     closed: &'static str,
     doc: String,
     definition: String,
@@ -61,44 +72,34 @@ struct Tool {
 }
 
 #[derive(Debug, Serialize)]
-struct Arg {
-    name: String,
-    required: &'static str,
-    types: u8,
-    label: String,
-    allowed: String,
-}
-
-#[derive(Debug, Serialize)]
 struct Operation {
     id: String,
     path: String,
-    params: Vec<Param>,
+    params: String,
     default_args: String,
-}
-
-#[derive(Debug, Serialize)]
-struct Param {
-    name: String,
-    place: &'static str,
-    style: &'static str,
-    explode: &'static str,
-    allow_reserved: &'static str,
 }
 
 impl Catalog {
     pub(super) fn new(deployment: &ir::Deployment) -> Self {
         let credentials = deployment.credentials.iter();
+        let mut upstreams: Vec<Upstream> = deployment.upstreams.iter().enumerate().map(|(at, u)| upstream(at, u)).collect();
+        let mut constants = share("ARG", "ptc::Arg", tools(&mut upstreams).flat_map(|tool| &mut tool.args));
+        constants.extend(share("ANNOTATIONS", "ptc::Annotations", tools(&mut upstreams).map(|tool| &mut tool.annotations)));
         Catalog {
             name: string(&deployment.name),
             compiler: string(&deployment.compiler),
             config_digest: string(&deployment.config_digest),
             credentials: credentials.map(|c| Binding { name: string(&c.name), source: source(&c.source) }).collect(),
             digest: string(&deployment.catalog_digest),
-            upstreams: deployment.upstreams.iter().enumerate().map(|(at, u)| upstream(at, u)).collect(),
+            upstreams,
             programs: deployment.programs.iter().map(program).collect(),
+            constants,
         }
     }
+}
+
+fn tools(upstreams: &mut [Upstream]) -> impl Iterator<Item = &mut Tool> {
+    upstreams.iter_mut().flat_map(|upstream| &mut upstream.tools)
 }
 
 fn program(program: &ir::Program) -> Program {
@@ -220,9 +221,6 @@ fn tool(tool: &ir::Tool) -> Tool {
 }
 
 fn annotations(annotations: Annotations) -> String {
-    if annotations == Annotations::NONE {
-        return "ptc::Annotations::NONE".to_owned();
-    }
     format!(
         "ptc::Annotations {{ read_only: {}, destructive: {}, idempotent: {}, open_world: {} }}",
         option(annotations.read_only),
@@ -232,14 +230,15 @@ fn annotations(annotations: Annotations) -> String {
     )
 }
 
-fn arg(arg: &ir::Arg) -> Arg {
-    Arg {
-        name: string(&arg.name),
-        required: boolean(arg.required),
-        types: arg.types.0,
-        label: string(&arg.label),
-        allowed: string(&arg.allowed.join("\n")),
-    }
+fn arg(arg: &ir::Arg) -> String {
+    format!(
+        "ptc::Arg {{ name: {}, required: {}, types: ptc::Types({}), label: {}, allowed: {} }}",
+        string(&arg.name),
+        boolean(arg.required),
+        arg.types.0,
+        string(&arg.label),
+        string(&arg.allowed.join("\n")),
+    )
 }
 
 fn operation(operation: &ir::Operation) -> Operation {
@@ -248,29 +247,30 @@ fn operation(operation: &ir::Operation) -> Operation {
     Operation {
         id: string(&operation.id),
         path: string(&operation.path),
-        params: operation.params.iter().map(param).collect(),
+        params: string(&operation.params()),
         default_args: defaults.join(", "),
     }
 }
 
-fn param(param: &ir::Param) -> Param {
-    Param {
-        name: string(&param.name),
-        place: match param.place {
-            Place::Path => "Path",
-            Place::Query => "Query",
-        },
-        style: match param.style {
-            Style::Form => "Form",
-            Style::SpaceDelimited => "SpaceDelimited",
-            Style::PipeDelimited => "PipeDelimited",
-            Style::DeepObject => "DeepObject",
-            Style::Simple => "Simple",
-            Style::Label => "Label",
-            Style::Matrix => "Matrix",
-            Style::Json => "Json",
-        },
-        explode: boolean(param.explode),
-        allow_reserved: boolean(param.allow_reserved),
+/// Takes expressions that several tools have out of them, as constants named `PREFIX_0`, `PREFIX_1` and so on: arguments of an API are
+/// much the same for all its operations, and rustc takes longer for a struct expression than for a name.
+fn share<'a>(prefix: &str, kind: &'static str, expressions: impl Iterator<Item = &'a mut String>) -> Vec<Constant> {
+    let expressions: Vec<&mut String> = expressions.collect();
+    let mut counts: BTreeMap<&str, u32> = BTreeMap::new();
+    for expression in &expressions {
+        *counts.entry(expression.as_str()).or_default() += 1;
     }
+    let shared: BTreeSet<String> = counts.into_iter().filter(|(_, count)| *count > 1).map(|(text, _)| text.to_owned()).collect();
+    let mut names: BTreeMap<&str, String> = BTreeMap::new();
+    let mut constants = Vec::new();
+    for expression in expressions {
+        let Some(value) = shared.get(expression.as_str()) else { continue };
+        let name = names.entry(value).or_insert_with(|| {
+            let name = format!("{prefix}_{}", constants.len());
+            constants.push(Constant { name: name.clone(), kind, value: value.clone() });
+            name
+        });
+        expression.clone_from(name);
+    }
+    constants
 }

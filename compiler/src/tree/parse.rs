@@ -70,6 +70,7 @@ pub fn parse_as(sources: &Sources, file: FileId, syntax: Syntax, diagnostics: &m
         range: 0..0,
         last_end: 0,
         faults: 0,
+        first: 0,
         lossy: false,
     };
     let node = parser.document().ok();
@@ -95,6 +96,8 @@ struct Parser<'a> {
     /// End of the token before `token`.
     last_end: u32,
     faults: usize,
+    /// Where the first token starts.
+    first: u32,
     /// A value was passed over, so that the tree is not what was meant.
     lossy: bool,
 }
@@ -102,6 +105,7 @@ struct Parser<'a> {
 impl<'a> Parser<'a> {
     fn document(&mut self) -> Parsed<Node> {
         self.advance()?;
+        self.first = self.range.start;
         if self.token.is_none() {
             let end = self.range.clone();
             self.fault(
@@ -112,8 +116,10 @@ impl<'a> Parser<'a> {
             )?;
             return Err(GiveUp);
         }
+        let is_word = matches!(self.token, Some(Token::Word(_)));
         let node = self.value(0)?;
-        if self.token.is_some() {
+        // A text that begins with a bare word is something else than JSON altogether, and that is told.
+        if self.token.is_some() && !is_word {
             let range = self.range.clone();
             self.fault(
                 range,
@@ -181,8 +187,18 @@ impl<'a> Parser<'a> {
         if rest.starts_with("/*") {
             self.fault(start..start + 2, "a comment is not closed", "opened here", "close it with `*/`")?;
         } else {
-            let found = rest.chars().next().map(String::from).unwrap_or_default();
-            self.fault(at, &format!("{} is not expected here", quoted(&found)), "", "only JSON can stand here")?;
+            let found = rest.chars().next();
+            let hint = match found {
+                Some('#') if self.syntax.comments => "a comment is written `// …` or `/* … */`",
+                Some('“' | '”' | '„' | '‘' | '’' | '«' | '»') => {
+                    "strings are written in straight double quotes, `\"`"
+                }
+                Some('=') => "a key and its value are joined by `:`",
+                Some('<') => "this looks like HTML or XML; only JSON can stand here",
+                _ => "only JSON can stand here",
+            };
+            let found = found.map(String::from).unwrap_or_default();
+            self.fault(at, &format!("{} is not expected here", quoted(&found)), "", hint)?;
         }
         Err(GiveUp)
     }
@@ -403,6 +419,7 @@ impl<'a> Parser<'a> {
             "True" | "TRUE" => ("write `true`", Some(Tree::Bool(true))),
             "False" | "FALSE" => ("write `false`", Some(Tree::Bool(false))),
             "None" | "nil" | "undefined" | "NULL" | "Null" => ("write `null`, or leave the key out", Some(Tree::Null)),
+            _ if range.start == self.first => ("the text is JSON, and begins with `{`", None),
             _ => ("a string is written in double quotes", None),
         };
         // The word itself stays out of the message: it may be a secret that lost its quotes.

@@ -53,7 +53,7 @@ returns: Result<array>"#,
             &ptc::Operation {
                 id: "listPets",
                 path: "/pets",
-                params: &[],
+                params: ptc::Params(""),
                 default_args: &[],
             },
         ),

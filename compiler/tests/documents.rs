@@ -1,0 +1,64 @@
+//! Every OpenAPI document of `tests/documents`, and beside it what each of its operations becomes: the tool, how it is requested, and what
+//! `doc` shows.
+//!
+//! `UPDATE_EXPECT=1 cargo test -p ptc-compiler --test documents` writes the answers; read the difference before committing.
+
+#![expect(clippy::unwrap_used, reason = "a test stops where anything is wrong")]
+
+use std::fmt::Write as _;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use ptc_compiler::diag::{Diagnostics, render};
+use ptc_compiler::openapi::Text;
+use ptc_compiler::source::Sources;
+use ptc_compiler::{config, lower, openapi};
+
+const CONFIG: &str = r#"{"upstreams": {"api": {"transport": "openapi", "base_url": "https://api.example.com/v1", "schema_file": "FILE",
+  "include_operations": ["*"]}}}"#;
+
+fn answer(file: &Path) -> String {
+    let (mut sources, mut diagnostics) = (Sources::default(), Diagnostics::default());
+    let name = file.file_name().unwrap().to_str().unwrap();
+    let id = sources.add("upstreams.json", CONFIG.replace("FILE", name));
+    let config = config::read(&sources, id, &mut diagnostics).unwrap();
+    let mut read = |path: &str, _| Ok(Text { path: path.to_owned(), text: fs::read_to_string(file).unwrap() });
+    let documents = openapi::read(&mut sources, &config, &mut diagnostics, &mut read);
+    let mut out = render::short(&sources, &diagnostics, render::Style::Plain);
+    for (name, locked) in &documents.get("api").unwrap().tools {
+        let tool = lower::tool("api", name, locked);
+        let operation = tool.operation.unwrap();
+        writeln!(out, "---- {name}: GET {}", operation.path).unwrap();
+        for line in operation.params().lines() {
+            writeln!(out, "  {line}").unwrap();
+        }
+        for (name, value) in &operation.default_args {
+            writeln!(out, "  {name} = {value}").unwrap();
+        }
+        writeln!(out, "{}", tool.doc).unwrap();
+    }
+    out
+}
+
+#[test]
+fn operations_become_what_is_written_beside_their_document() {
+    let update = std::env::var_os("UPDATE_EXPECT").is_some();
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/documents");
+    let mut files: Vec<PathBuf> = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
+    files.sort();
+    let mut wrong = Vec::new();
+    let (expected, documents): (Vec<&PathBuf>, Vec<&PathBuf>) =
+        files.iter().partition(|file| file.extension().is_some_and(|end| end == "txt"));
+    for file in &documents {
+        let (beside, actual) = (file.with_extension("txt"), answer(file));
+        if update {
+            fs::write(&beside, actual).unwrap();
+        } else if fs::read_to_string(&beside).unwrap_or_default() != actual {
+            wrong.push(format!("{}:\n{actual}", file.display()));
+        }
+    }
+    for orphan in expected.iter().filter(|text| !documents.iter().any(|file| file.with_extension("txt") == ***text)) {
+        wrong.push(format!("{} belongs to no document", orphan.display()));
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
