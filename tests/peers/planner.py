@@ -1,10 +1,10 @@
 """What real models make of tasks in words: `lisp_task` over the quickstart's upstreams, by model, catalog mode and case.
 
     planner.py PTC_COMPILE QUICKSTART_UPSTREAMS OUTPUT [--models a,b] [--catalog-modes inline,lazy] [--case NAME]... [--runs N]
-               [--turns N] [--retries N] [--base-url URL]
+               [--turns N] [--retries N] [--base-url URL] [--fail-on-skip]
 
 Writes OUTPUT/report.json and OUTPUT/report.md. The key is in PLANNER_KEY, or in the variable of the provider (OPENROUTER_API_KEY for
-aliases). Each cell is a server of its own. What is right is decided by a check of the structured result, and of the calls that
+aliases); a model without one is skipped, which ends with 1 where --fail-on-skip is given. Each cell is a server of its own. What is right is decided by a check of the structured result, and of the calls that
 were made, never by a model."""
 
 import argparse
@@ -133,18 +133,19 @@ def options():
     parser.add_argument("--turns", type=int, default=3)
     parser.add_argument("--retries", type=int, default=1)
     parser.add_argument("--base-url")
+    parser.add_argument("--fail-on-skip", action="store_true")
     return parser.parse_args()
 
 
 def key(model, base_url):
-    """The variable that holds the key: its name, None where none is needed; exits where it is missing."""
+    """The variable that holds the key: its name, None where none is needed, False where it is missing."""
     provider = "openrouter" if ":" not in model else model.split(":")[0]
     if base_url or os.environ.get("PLANNER_KEY"):
         return "PLANNER_KEY" if os.environ.get("PLANNER_KEY") else None
     variable = KEYS.get(provider)
     if variable and not os.environ.get(variable):
         print(f"skipped: {model} needs {variable} (or PLANNER_KEY, or --base-url)", file=sys.stderr)
-        raise SystemExit(0)
+        return False
     return variable
 
 
@@ -177,6 +178,11 @@ def main():
     output.mkdir(parents=True, exist_ok=True)
     cells = []
     variables = {model: key(model, given.base_url) for model in given.models.split(",")}
+    skipped = [model for model, variable in variables.items() if variable is False]
+    variables = {model: variable for model, variable in variables.items() if variable is not False}
+    failed = bool(skipped) and given.fail_on_skip
+    if not variables:
+        return 1 if failed else 0
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name).resolve()
         notes = {"transport": "mcp_stdio", "description": "Notes of the clinic.", "command": upstreams, "args": ["--stdio"]}
@@ -184,12 +190,11 @@ def main():
         (folder / "upstreams.json").write_text(json.dumps(config))
         truth = {}
         for what, program in TRUTH.items():
-            command = [compiler, "repl", "upstreams.json", "-e", f"(json/generate-string {program})"]
+            command = [compiler, "repl", "upstreams.json", "--display", "json", "-e", program]
             done = subprocess.run(command, cwd=folder, capture_output=True, text=True)
             if done.returncode != 0:
                 raise SystemExit(f"{what}: {done.stderr}")
-            # The value is a text of JSON, behind the prompt of a REPL.
-            truth[what] = json.loads(json.loads(done.stdout.strip().removeprefix("user=> ")))
+            truth[what] = json.loads(done.stdout)
         every = cases(truth)
         every.append(("impossible", "Delete the note about the watchlist.", {}, impossible))
         chosen = [case for case in every if not given.case or case[0] in given.case]
@@ -220,7 +225,7 @@ def main():
     (output / "report.json").write_text(json.dumps(cells, indent=2) + "\n")
     (output / "report.md").write_text(report(cells))
     print(f"{output}/report.md")
-    return 0 if all(cell["passed"] for cell in cells) else 1
+    return 0 if all(cell["passed"] for cell in cells) and not failed else 1
 
 
 if __name__ == "__main__":

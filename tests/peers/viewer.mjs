@@ -62,6 +62,8 @@ const one = async (page) => {
       title: document.querySelector("#detail h2").textContent, sections: texts("#detail h3"), program: block("Program"), failing: texts("#detail mark"),
       prints: block("Prints"), result: block("Result"), helps: block("What helps"), context: block("Context"), bars, colours: [...classes].sort(),
       calls: [...document.querySelectorAll("#detail tbody tr")].map((row) => [...row.cells].map((cell) => cell.textContent)),
+      blocks: Object.fromEntries([...document.querySelectorAll("#detail pre")].map((block) => [block.getAttribute("aria-label"), block.textContent])),
+      folded: [...document.querySelectorAll("#detail details")].map((part) => part.open),
       text: document.querySelector("#detail").innerText,
     };
   });

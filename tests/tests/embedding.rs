@@ -1,6 +1,12 @@
 //! A Rust program with the tables of `catalog!` inside, and tools of its own beside them.
 
+use std::fs;
+
 use ptc_runtime::embed::{Args, Engine, Request, Tool};
+
+#[path = "../examples/batch/main.rs"]
+#[expect(dead_code, reason = "its main")]
+mod batch;
 
 mod upstreams {
     ptc_macros::catalog!("../fixtures/quickstart/upstreams.json");
@@ -15,4 +21,29 @@ fn programs_see_the_catalog_of_the_macro_and_own_tools() {
     // What is wrong about a call is found before anything is called, as in a pinned binary.
     let answer = engine.run(Request::new("(tool/shout {:text \"a\"}) (tool/call {:server \"petstor\" :tool \"x\"})"));
     assert_eq!((answer.preview(), answer.tool_calls.len()), (Err("runtime_error"), 0));
+}
+
+#[test]
+fn the_batch_writes_a_line_for_each_file() {
+    let folder = tempfile::tempdir().expect("a folder");
+    for (name, text) in [
+        ("notes.txt", "{"),
+        ("b.json", r#"{"rows": [{"amount": 12345678901234567890}, {"amount": 1}]}"#),
+        ("a.json", r#"{"rows": [{"amount": 1}, {"amount": 2.5}]}"#),
+        ("c.json", "{"),
+        ("d.json", r#"{"rows": 5}"#),
+        ("e.json", r#"{"rows": [{"amount": "one"}]}"#),
+    ] {
+        fs::write(folder.path().join(name), text).expect("written");
+    }
+    let mut out = Vec::new();
+    let failed = batch::run(folder.path(), &mut out).expect("it runs");
+    let out = String::from_utf8(out).expect("text");
+    let lines: Vec<&str> = out.lines().collect();
+    assert_eq!((failed, lines.len()), (3, 5), "{out}");
+    assert_eq!(lines[0], r#"{"file":"a.json","result":{"file":"a.json","total":3.5}}"#);
+    assert_eq!(lines[1], r#"{"file":"b.json","result":{"file":"b.json","total":12345678901234567891}}"#);
+    assert!(lines[2].starts_with(r#"{"file":"c.json","error":"EOF while parsing"#), "{}", lines[2]);
+    assert!(lines[3].starts_with(r#"{"file":"d.json","error":"args_error: arguments.input.rows: "#), "{}", lines[3]);
+    assert!(lines[4].starts_with(r#"{"file":"e.json","error":"runtime_error: arithmetic_error"#), "{}", lines[4]);
 }

@@ -11,12 +11,15 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::Command;
 
-use ptc_tests::deployment::{ptc_compile, workspace};
+use ptc_tests::deployment::{cargo, ptc_compile, workspace};
 use ptc_tests::process::{Background, free_port, run};
 use tempfile::TempDir;
 
-/// Ports of the quickstart's upstreams, and of a server over HTTP.
-const PORTS: [&str; 3] = ["7411", "7412", "7332"];
+/// Ports of the quickstart's upstreams, of a server over HTTP, and of a model.
+const PORTS: [&str; 4] = ["7411", "7412", "7332", "11434"];
+
+/// What the model answers to every question.
+const PLANNED: &str = r#"(return (count (:value (tool/call {:server "notes" :tool "list_notes"}))))"#;
 
 /// A block of a page.
 struct Block {
@@ -51,6 +54,18 @@ fn blocks(page: &str) -> Vec<Block> {
     found
 }
 
+/// An OpenAI-compatible endpoint that gives one answer to everything, until the process ends.
+fn model(port: &str) {
+    let server = tiny_http::Server::http(format!("127.0.0.1:{port}")).expect("the port was free");
+    let answer = serde_json::json!({ "choices": [{ "message": { "content": PLANNED }, "finish_reason": "stop" }] }).to_string();
+    std::thread::spawn(move || {
+        for request in server.incoming_requests() {
+            // Who asks may have gone.
+            let _ = request.respond(tiny_http::Response::from_string(answer.clone()));
+        }
+    });
+}
+
 /// A folder with the quickstart's config, whose upstreams run on ports of their own, and a page's files.
 struct Place {
     folder: TempDir,
@@ -61,6 +76,7 @@ struct Place {
 impl Place {
     fn new() -> Place {
         let ports: BTreeMap<&str, String> = PORTS.map(|port| (port, free_port().to_string())).into();
+        model(&ports["11434"]);
         let program = env!("CARGO_BIN_EXE_quickstart-upstreams");
         let address = |port: &str| format!("127.0.0.1:{}", ports[port]);
         let mut upstreams = Command::new(program);
@@ -232,6 +248,40 @@ fn migrating() {
 #[test]
 fn embedding() {
     guide("embedding.md");
+}
+
+/// Where the pages say that they stand, with the config as it is there.
+#[test]
+fn the_first_command_works_in_the_folder_of_the_quickstart() {
+    let text = std::fs::read_to_string(workspace().join("compiler/guide/programs.md")).expect("the page is there");
+    let blocks = blocks(&text);
+    let [command, output, ..] = blocks.as_slice() else { panic!("a page has blocks") };
+    let beside = ptc_compile().parent().expect("a program lies in a folder").display().to_string();
+    let path = format!("{beside}:{}", std::env::var("PATH").unwrap_or_default());
+    let mut shell = Command::new("bash");
+    shell.args(["-c", &command.text]).current_dir(workspace().join("fixtures/quickstart")).env("PATH", path);
+    assert_eq!(run(&mut shell).success(), output.text);
+}
+
+/// The manifest names crates, folders and features that there are.
+#[test]
+fn the_manifest_of_an_embedding_program_resolves() {
+    let text = std::fs::read_to_string(workspace().join("compiler/guide/embedding.md")).expect("the page is there");
+    let blocks = blocks(&text);
+    let manifest = blocks.iter().find(|block| block.file.as_deref() == Some("Cargo.toml")).expect("the page shows one");
+    let folder = tempfile::tempdir().expect("a folder");
+    let root = workspace().display().to_string();
+    let write = |name: &str, text: &str| std::fs::write(folder.path().join(name), text).expect("it can be written");
+    std::fs::create_dir(folder.path().join("src")).expect("a folder");
+    write("src/lib.rs", "");
+    write("Cargo.toml", &manifest.text.replace("../ptc-compile", &root));
+    std::fs::copy(workspace().join("Cargo.lock"), folder.path().join("Cargo.lock")).expect("the resolution is there");
+    let mut tree = cargo();
+    tree.args(["tree", "--offline", "--edges", "normal", "--prefix", "none", "--format", "{p}"]).current_dir(folder.path());
+    let tree = run(&mut tree).success();
+    for linked in ["ptc-lisp", "ptc-runtime", "ptc-macros", "reqwest"] {
+        assert!(tree.lines().any(|line| line.starts_with(&format!("{linked} "))), "no {linked} in\n{tree}");
+    }
 }
 
 #[test]

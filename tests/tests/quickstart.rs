@@ -3,7 +3,7 @@
 use std::process::Command;
 use std::sync::{Mutex, PoisonError};
 
-use ptc_tests::deployment::{quickstart, workspace};
+use ptc_tests::deployment::{ptc_compile, quickstart, workspace};
 use ptc_tests::mcp::Client;
 use ptc_tests::process::run;
 use serde_json::{Value, json};
@@ -16,7 +16,7 @@ fn the_catalog_answers_with_no_upstream_alive() {
     let answer = run(Command::new(quickstart()).args(["eval", "(dir \"petstore\")"])).success();
     assert_eq!(
         answer.trim_end(),
-        "user=> [\"petstore/get-pet - One pet by its id.\" \"petstore/list-pets - Pets in the order of their ids.\"]"
+        "[\"petstore/get-pet - One pet by its id.\" \"petstore/list-pets - Pets in the order of their ids.\"]"
     );
 }
 
@@ -26,7 +26,7 @@ fn a_dead_upstream_is_a_value_and_not_a_crash() {
     // Nothing serves the port: the HTTP upstreams live only while the stdio one runs.
     let program = "(:reason (tool/call {:server \"petstore\" :tool \"list-pets\"}))";
     let answer = run(Command::new(quickstart()).args(["eval", program])).success();
-    assert_eq!(answer.trim_end(), "user=> :upstream_unavailable");
+    assert_eq!(answer.trim_end(), ":upstream_unavailable");
 }
 
 #[test]
@@ -44,6 +44,52 @@ fn one_program_joins_all_three_upstreams() {
     let other = client.eval("secret-of-a-call");
     assert!(other.contains("unbound"), "{other}");
     assert_eq!(client.finish(), Some(0));
+}
+
+/// A path asks the binary, so that nothing is offered that it refuses.
+#[test]
+fn completions_and_pages_have_the_flags_of_the_binary() {
+    let help = run(Command::new(quickstart()).arg("--help")).success();
+    let folder = tempfile::tempdir().expect("a folder");
+    let binary = quickstart().to_str().expect("a plain path");
+    let script = run(Command::new(ptc_compile()).args(["completions", "fish", "--binary", binary])).success();
+    run(Command::new(ptc_compile()).arg("man").arg(folder.path()).args(["--binary", binary])).success();
+    let page = quickstart().with_extension("1");
+    let page = folder.path().join(page.file_name().expect("a name"));
+    let page = std::fs::read_to_string(page).expect("a page").replace("\\-", "-");
+    for flag in ptc_runtime::settings::flags() {
+        let has = help.lines().any(|line| line.trim_end() == format!("  --{} {}", flag.name, flag.placeholder()).trim_end());
+        assert_eq!(script.contains(&format!(" -l {} ", flag.name)), has, "{}", flag.name);
+        assert_eq!(page.contains(&format!("--{}\\fR", flag.name)), has, "{}", flag.name);
+    }
+    assert!(help.contains("--http-port") && !help.contains("--http-viewer") && !help.contains("--agentic"), "{help}");
+    let refused = run(Command::new(quickstart()).args(["eval", "--color", "never", "1"]));
+    assert_eq!(refused.code, Some(2));
+    assert!(refused.stderr.contains("--line-editing") && refused.stderr.lines().count() == 1, "{}", refused.stderr);
+}
+
+/// Both command lines are shells' as they are: each reads its script without a complaint, and pages are set without one.
+#[test]
+fn shells_and_readers_of_pages_take_what_is_generated() {
+    if std::env::var_os("PTC_PEERS").is_none() {
+        return;
+    }
+    let folder = tempfile::tempdir().expect("a folder");
+    for binary in [&[][..], &["--binary", "gate"]] {
+        for (shell, check) in [("bash", "-n"), ("zsh", "-n"), ("fish", "--no-execute")] {
+            let script = folder.path().join(shell);
+            let text = run(Command::new(ptc_compile()).args(["completions", shell]).args(binary)).success();
+            std::fs::write(&script, text).expect("a file");
+            let read = run(Command::new(shell).arg(check).arg(&script));
+            assert!(read.code == Some(0) && read.stderr.is_empty(), "{shell}: {}", read.stderr);
+        }
+        run(Command::new(ptc_compile()).arg("man").arg(folder.path().join("pages")).args(binary)).success();
+    }
+    for entry in std::fs::read_dir(folder.path().join("pages")).expect("pages").flatten() {
+        // A narrow page, and without the conversion that would hide characters which a plain reader does not know.
+        let set = run(Command::new("groff").args(["-man", "-Tutf8", "-ww"]).arg(entry.path()));
+        assert!(set.code == Some(0) && set.stderr.is_empty(), "{}: {}", entry.path().display(), set.stderr);
+    }
 }
 
 #[test]

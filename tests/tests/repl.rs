@@ -123,11 +123,16 @@ fn names_are_completed_and_signatures_shown() {
     screen.line("user=> (group-by  ; [f coll]");
     screen.clears();
     screen.asks("(defn triple-it [number] (* 3 number))", "#'triple-it");
-    screen.types("(tri\t");
+    screen.types("(trip\t");
     screen.part("user=> (triple-it  ; [number]");
     screen.enters(" 14)\r");
     screen.line("42");
     screen.types("(str/upper-\t");
+    screen.part("(str/upper-case");
+    screen.clears();
+    // Names that the program itself binds.
+    screen.types("(let [overdue-total 1] (inc over\t");
+    screen.part("(inc overdue-total");
     screen.clears();
     // Upstreams are known from the start; of a live one the tools once it was asked for them.
     screen.types("(dir \"not\t");
@@ -147,6 +152,19 @@ fn names_are_completed_and_signatures_shown() {
     screen.enters(":di\t js\t\r");
     screen.asks("{:a [1 2]}", "{\"a\":[1,2]}");
     screen.quits();
+}
+
+/// As `tmux send-keys`, and editors that send a region, write.
+#[test]
+fn lines_that_come_together_are_all_read() {
+    let folder = Folder::new();
+    let screen = folder.repl(&[]);
+    screen.types("(+ 40 2)\r(+ 40 3)\r(str \"a\"\r \"b\")\r");
+    screen.line("42");
+    screen.line("43");
+    screen.line("\"ab\"");
+    screen.types(":quit\r");
+    screen.0.ends();
 }
 
 #[test]
@@ -267,20 +285,31 @@ fn documented_options_and_commands() {
     let screen = folder.repl(&options);
     screen.part("2 upstreams. :help lists commands");
     screen.asks(":limits", "1 upstream calls of 4 s each, 2 discovery forms");
-    screen.asks(":tools", "notes (not listed yet)");
+    screen.asks(":tools", "not listed yet, :tools UPSTREAM asks: ");
     screen.asks("(map nil? [(tool/servers) (tool/servers) (tool/servers)])", "[false false true]");
     let call = |tool: &str, args: &str| format!("(tool/call {{:server \"notes\" :tool \"{tool}\" :args {args}}})");
     // Of two calls one is made.
     let twice = format!("(map :reason [{0} {0}])", call("list_notes", "{}"));
     screen.asks(&twice, "[nil :cap_exhausted]");
-    screen.asks(":tools", "notes/read_note");
+    // By the mode names alone, and all that is known of one that is named.
+    screen.asks(":tools", "- notes (2 tools)");
+    assert!(!screen.0.until("anything", |_| true).contains("  - read_note"), "the mode is lazy");
+    screen.asks(":tools notes", "  - read_note {:name string}");
+    screen.asks(":tools noets", "noets");
     screen.asks(":help notes/read_note", "The text of one note.");
+    screen.asks(":help list_notes", "notes/list_notes");
     screen.asks(":help map", "Signatures: (map");
     screen.asks(":display envelope", "user=>");
     screen.asks("(+ 1 2)", "\"status\":\"ok\"");
     screen.asks(":display text", "user=>");
     screen.asks(":time", "times are shown");
     screen.asks("(+ 1 2)", "µs");
+    screen.quits();
+    let screen = folder.repl(&["upstreams.json", "--catalog-mode", "inline", "--catalog-snapshot-mode", "live"]);
+    screen.asks(":tools notes", "  - read_note {:name string}");
+    screen.asks(":tools", "- nowhere");
+    let text = screen.0.until("anything", |_| true);
+    assert_eq!(text.matches("  - read_note {:name string}").count(), 2, "the mode is inline: {text}");
     screen.quits();
     // An answer over the cap is none.
     let screen = folder.repl(&["upstreams.json", "--max-upstream-response-bytes", "90"]);

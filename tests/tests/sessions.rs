@@ -4,11 +4,12 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
+use std::sync::Barrier;
 use std::time::{Duration, Instant};
 
 use ptc_tests::deployment::plain;
 use ptc_tests::peers::enabled;
-use ptc_tests::process::{free_port, run};
+use ptc_tests::process::{Background, free_port, run};
 use serde_json::{Value, json};
 
 const PASSWORD: &str = "not-a-secret-of-anybody";
@@ -317,6 +318,98 @@ fn who_comes_too_late_is_fenced_off() {
 }
 
 #[test]
+fn two_at_the_same_moment_are_each_kept_once_or_refused() {
+    if !enabled("two_at_the_same_moment_are_each_kept_once_or_refused") {
+        return;
+    }
+    let redis = Redis::start();
+    let replicas = [Replica::start(&redis, &[]), Replica::start(&redis, &[])];
+    let (rounds, together) = (40, Barrier::new(2));
+    let id = replicas[0].client().open();
+    replicas[0].client().result(&id, "(def log [])");
+    // Each evaluation writes its own name; what its client was told of it has to be so.
+    let told: Vec<Vec<bool>> = std::thread::scope(|scope| {
+        let both: Vec<_> = (0..2)
+            .map(|at| {
+                let (replica, id, together) = (&replicas[at], &id, &together);
+                scope.spawn(move || {
+                    let mut client = replica.client();
+                    let mut run = |round| {
+                        together.wait();
+                        let answer = client.eval(id, &format!("(def log (conj log [{at} {round}]))"));
+                        assert!(["", "session_busy"].contains(&reason(&answer)), "{answer}");
+                        reason(&answer).is_empty()
+                    };
+                    (0..rounds).map(&mut run).collect()
+                })
+            })
+            .collect();
+        both.into_iter().map(|each| each.join().expect("a client")).collect()
+    });
+    let mut client = replicas[1].client();
+    let log = client.result(&id, "(count log)");
+    let kept = told.iter().flatten().filter(|kept| **kept).count();
+    assert_eq!(log, format!("user=> {kept}"));
+    for (at, told) in told.iter().enumerate() {
+        // In the order in which its client sent them, each once.
+        let expected: Vec<usize> = (0..rounds).filter(|round| told[*round]).collect();
+        let mine = format!("(= {expected:?} (mapv second (filter #(= {at} (first %)) log)))").replace(',', "");
+        assert_eq!(client.result(&id, &mine), "user=> true", "{expected:?}");
+    }
+    // In every round at least one of the two ran.
+    assert!((0..rounds).all(|round| told.iter().any(|told| told[round])), "{told:?}");
+    // A turn for the definition, one for each that was kept, three for the questions.
+    let seen = client.data("lisp_session_inspect", &json!({ "session_id": id }));
+    assert_eq!(seen.pointer("/session/turn"), Some(&json!(1 + kept + 3)), "{seen}");
+}
+
+#[test]
+fn a_store_behind_tls() {
+    if !enabled("a_store_behind_tls") {
+        return;
+    }
+    let folder = tempfile::tempdir().expect("a folder");
+    let (certificate, key) = (folder.path().join("cert.pem"), folder.path().join("key.pem"));
+    let made = rcgen::generate_simple_self_signed(["localhost".to_owned()]).expect("a certificate");
+    std::fs::write(&certificate, made.cert.pem()).expect("a file");
+    std::fs::write(&key, made.signing_key.serialize_pem()).expect("a file");
+    let port = free_port();
+    let mut command = Command::new("redis-server");
+    command.args([
+        "--port",
+        "0",
+        "--tls-port",
+        &port.to_string(),
+        "--bind",
+        "127.0.0.1",
+        "--save",
+        "",
+        "--tls-auth-clients",
+        "no",
+    ]);
+    command.args(["--requirepass", PASSWORD, "--tls-cert-file"]).arg(&certificate).arg("--tls-key-file").arg(&key);
+    let _redis = Background::start(&mut command).ready_on(port);
+    let url = format!("rediss://:{PASSWORD}@localhost:{port}/1");
+    let start = |options: &[&str]| {
+        let port = free_port();
+        let child = replica(port, &url, options).stderr(Stdio::null()).spawn().expect("the server starts");
+        let replica = Replica { child, port };
+        wait_for(|| TcpStream::connect(("127.0.0.1", port)).is_ok(), "the server");
+        replica
+    };
+    let trusted = start(&["--ca-file", certificate.to_str().expect("plain text")]);
+    let mut client = trusted.client();
+    let id = client.open();
+    client.result(&id, "(def x 5)");
+    assert_eq!(client.result(&id, "x"), "user=> 5");
+    assert!(trusted.ready().starts_with("HTTP/1.1 200"));
+    // Nobody vouches for that certificate where it is not named.
+    let wary = start(&[]);
+    assert_eq!(reason(&wary.client().data("lisp_session_start", &json!({}))), "session_store_unavailable");
+    assert!(wary.ready().starts_with("HTTP/1.1 503"));
+}
+
+#[test]
 fn sessions_end_by_age_and_by_idleness_in_the_store() {
     if !enabled("sessions_end_by_age_and_by_idleness_in_the_store") {
         return;
@@ -415,9 +508,10 @@ fn wrong_credentials_end_the_start_and_show_nothing() {
         );
         assert!(!ended.stderr.contains("another-not-a-secret"), "{}", ended.stderr);
     }
-    for (url, complaint) in
-        [("rediss://127.0.0.1", "rediss:// is not spoken"), ("http://x:not-a-secret@y", "expected memory, or redis://")]
-    {
+    for (url, complaint) in [
+        ("rediss://127.0.0.1#insecure", "nothing but a port and a database"),
+        ("http://x:not-a-secret@y", "expected memory, or redis[s]://"),
+    ] {
         let ended = run(&mut replica(free_port(), url, &[]));
         assert_eq!(ended.code, Some(2), "{url}");
         assert!(ended.stderr.contains(complaint) && !ended.stderr.contains("not-a-secret"), "{}", ended.stderr);

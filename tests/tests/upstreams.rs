@@ -6,8 +6,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use ptc_catalog::{
-    Annotations, Catalog, Deployment, EnvPart, InheritEnv, McpHttp, McpStdio, OpenApi, Operation, Param, Place, Style, Tool,
-    Transport, Upstream,
+    Annotations, Catalog, Deployment, EnvPart, InheritEnv, McpHttp, McpStdio, OpenApi, Operation, Params, Tool, Transport,
+    Upstream,
 };
 use ptc_lisp::{Limits, Program, Run, STACK_BYTES, STACK_SLACK_BYTES, print};
 use ptc_runtime::secrets::Secrets;
@@ -223,46 +223,34 @@ fn servers_over_streamable_http() {
     assert_answers(&World::freeze(entries), &rows);
 }
 
-const fn param(name: &'static str, place: Place, style: Style, explode: bool) -> Param {
-    Param { name, place, style, explode, allow_reserved: false }
-}
-
 static ROLES: Operation = Operation {
     id: "getRoles",
     path: "/roles",
-    params: &[param("limit", Place::Query, Style::Form, true), param("fields", Place::Query, Style::Form, false)],
+    params: Params("query form explode - limit\nquery form - - fields"),
     default_args: &[],
 };
 
 static PETS: Operation = Operation {
     id: "findPets",
     path: "/pets",
-    params: &[param("tags", Place::Query, Style::Form, true), param("limit", Place::Query, Style::Form, true)],
+    params: Params("query form explode - tags\nquery form explode - limit"),
     default_args: &[],
 };
 
-static PET: Operation = Operation {
-    id: "find pet by id",
-    path: "/pets/{id}",
-    params: &[param("id", Place::Path, Style::Simple, false)],
-    default_args: &[],
-};
+static PET: Operation =
+    Operation { id: "find pet by id", path: "/pets/{id}", params: Params("path simple - - id"), default_args: &[] };
 
 static FORM: Operation = Operation {
     id: "form",
     path: "/anything/query/form",
-    params: &[
-        param("primitive", Place::Query, Style::Form, false),
-        param("array", Place::Query, Style::Form, false),
-        param("object", Place::Query, Style::Form, false),
-    ],
+    params: Params("query form - - primitive\nquery form - - array\nquery form - - object"),
     default_args: &[],
 };
 
 static DEEP: Operation = Operation {
     id: "deep",
     path: "/anything/query/deepObject",
-    params: &[param("object", Place::Query, Style::DeepObject, true)],
+    params: Params("query deepObject explode - object"),
     default_args: &[],
 };
 

@@ -5,6 +5,7 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use ptc_tests::deployment::{plain, ptc_compile};
 use ptc_tests::mcp::Client;
@@ -12,6 +13,12 @@ use ptc_tests::peers::{enabled, node_script};
 use ptc_tests::process::{Background, free_port, run};
 use serde_json::{Value, json};
 use tempfile::TempDir;
+
+use web::{Answer, Web};
+
+#[path = "../../runtime/tests/upstreams/web.rs"]
+#[expect(dead_code, clippy::unwrap_used, reason = "what it can do and these tests do not need; it is a test itself")]
+mod web;
 
 /// `ptc-compile viewer` on a folder, and the link that it printed.
 fn viewer(folder: &Path) -> (Background, String) {
@@ -179,6 +186,15 @@ fn looked_at(url: &str, search: &str, more: &[&str], token: &str) -> Value {
 
 /// Traces of a server with an upstream that answered some programs.
 fn traces(programs: &[&str]) -> TempDir {
+    served(&[], |client| {
+        for program in programs {
+            client.eval(program);
+        }
+    })
+}
+
+/// Traces of a server with an upstream and these further options, to which a client spoke.
+fn served(options: &[&str], speak: impl FnOnce(&mut Client)) -> TempDir {
     let folder = tempfile::tempdir().expect("a folder");
     let config = folder.path().join("upstreams.json");
     let notes = json!({ "transport": "mcp_stdio", "description": "Notes.", "command": env!("CARGO_BIN_EXE_quickstart-upstreams"), "args": ["--stdio"] });
@@ -186,11 +202,9 @@ fn traces(programs: &[&str]) -> TempDir {
     std::fs::create_dir(folder.path().join("traces")).expect("a folder");
     let mut server = Command::new(ptc_compile());
     server.arg("run").arg(&config).arg("--trace-dir").arg(folder.path().join("traces")).args(["--trace-payloads", "full"]);
-    let mut client = Client::of(server.current_dir(folder.path()));
+    let mut client = Client::of(server.args(options).current_dir(folder.path()));
     client.initialize();
-    for program in programs {
-        client.eval(program);
-    }
+    speak(&mut client);
     assert_eq!(client.finish(), Some(0));
     folder
 }
@@ -251,6 +265,62 @@ fn calls_are_looked_at_in_a_browser() {
 }
 
 #[test]
+fn a_task_is_looked_at_in_a_browser() {
+    if !enabled("a_task_is_looked_at_in_a_browser") {
+        return;
+    }
+    let failing = "(def notes (:value (tool/call {:server \"notes\" :tool \"list_notes\"}))) ; größer\n(+ 1\n   (:none notes))";
+    let last = "(return (count notes))";
+    let first = "(def notes (:value (tool/call {:server \"notes\" :tool \"list_notes\"})))\n(count notes)";
+    let planner = says(&[first, failing, last]);
+    let address = format!("http://{}/v1/", planner.address);
+    let options = ["--agentic", "--aggregator-read-only", "--agentic-base-url", &address, "--agentic-model", "replayed"];
+    let options = [&options[..], &["--agentic-max-turns", "3", "--agentic-trace-prompts"]].concat();
+    let folder = served(&options, |client| {
+        let call = json!({ "name": "lisp_task", "arguments": { "task": "How many <b>notes</b> are there?" } });
+        let answer = client.request("tools/call", &call);
+        assert_eq!(answer["result"]["structuredContent"]["status"], "ok", "{answer}");
+    });
+    let (_process, url) = viewer(&folder.path().join("traces"));
+    let seen = looked_at(&url, "How many", &[], "");
+    let call = &seen["call"];
+    assert_eq!((&seen["all"], &seen["markup"], &call["title"]), (&json!(["ok"]), &json!(0), &json!("lisp_task")));
+    let bars: Vec<&str> = call["bars"].as_array().into_iter().flatten().filter_map(|bar| bar["label"].as_str()).collect();
+    for what in ["planner 1 ", "planner 2 ", "planner 3 ", "eval 1 ", "eval 2 ", "eval 3 ", "notes list_notes "] {
+        assert!(bars.iter().any(|bar| bar.starts_with(what)), "no bar {what:?} among {bars:?}");
+    }
+    // Each turn has its program, and the one that failed says where and why.
+    let blocks = &call["blocks"];
+    assert_eq!([&blocks["Program 1"], &blocks["Program 2"], &blocks["Program 3"]], [first, failing, last], "{call}");
+    assert_eq!(call["failing"].as_array().map(Vec::len), Some(1), "{call}");
+    assert!(call["sections"].as_array().is_some_and(|all| all.contains(&json!("Turn 2 runtime_error"))), "{}", call["sections"]);
+    assert!(blocks["What helps in turn 2"].as_str().is_some_and(|text| text.contains('^')), "{blocks}");
+    assert!(call["text"].as_str().is_some_and(|text| text.contains("expected a number")), "{}", call["text"]);
+    // What was said is there for those who open it.
+    assert!(blocks["Prompt 1"].as_str().is_some_and(|text| text.contains("How many <b>notes</b> are there?")), "{blocks}");
+    assert_eq!(blocks["Answer of the planner 3"], last);
+    assert!(
+        call["folded"].as_array().is_some_and(|all| all.len() == 7 && all.iter().all(|open| open == &json!(false))),
+        "{call}"
+    );
+    let row: Vec<&str> = call["calls"][0].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
+    assert_eq!(row[..4], ["notes", "list_notes", "1", "read"], "{row:?}");
+}
+
+/// A planner that says this and that.
+fn says(answers: &[&str]) -> Web {
+    let answers: Vec<String> = answers.iter().map(|&text| text.to_owned()).collect();
+    let next = AtomicUsize::new(0);
+    Web::start(move |_| {
+        let text = answers.get(next.fetch_add(1, Ordering::SeqCst)).map_or("(fail :nothing-more)", String::as_str);
+        Answer::json(
+            200,
+            json!({ "choices": [{ "message": { "role": "assistant", "content": text }, "finish_reason": "stop" }] }),
+        )
+    })
+}
+
+#[test]
 fn a_server_shows_its_calls_as_they_come() {
     if !enabled("a_server_shows_its_calls_as_they_come") {
         return;
@@ -295,11 +365,29 @@ fn what_traces_hold_is_text_on_the_page() {
     write(folder.path(), "1700000000000002-1-1-lisp_eval", &[odd]);
     let deep = format!("{}\n{}{}\n", json!({ "event": "call.start", "tool": "deep" }), "[".repeat(100_000), "]".repeat(100_000));
     std::fs::write(folder.path().join("ptc-1700000000000003-1-2-lisp_eval.jsonl"), deep).expect("a file");
+    let task = json!({ "event": "call.start", "tool": "lisp_task", "task": { "text": format!("{evil} turnip") } });
+    let asked = json!({ "event": "span", "span": "planner", "turn": 1, "start_us": 0, "duration_us": 9, "reason": evil, "message": evil, "completion": evil,
+                        "prompt": [{ "role": evil, "content": evil }, evil, 7], "tokens": { "total": evil }, "prompt_bytes": evil });
+    let ran = json!({ "event": "span", "span": "eval", "turn": 1, "start_us": 9, "duration_us": 9, "status": "error", "reason": evil, "message": evil,
+                      "program": { "text": evil, "bytes": evil }, "error_span": { "start": 2, "end": 9 }, "feedback": evil });
+    let odd =
+        json!({ "event": "span", "span": "planner", "turn": evil, "prompt": evil, "completion": [evil], "message": [evil] });
+    let none =
+        json!({ "event": "span", "span": "eval", "turn": evil, "status": evil, "program": evil, "feedback": { evil: evil } });
+    let call = json!({ "event": "span", "span": "upstream_call", "server": evil, "tool": evil, "turn": evil, "effect": evil });
+    let end = json!({ "event": "call.fail", "reason": "agent_failed", "program": { "text": evil } });
+    write(folder.path(), "1700000000000000-1-3-lisp_task", &[task, asked, ran, odd, none, call, end]);
     let (_process, url) = viewer(folder.path());
+    let seen = looked_at(&url, "turnip", &[], "");
+    assert_eq!((&seen["found"], &seen["markup"]), (&json!(["error"]), &json!(0)), "no script runs, no markup stands");
+    for block in ["Program 1", "What helps in turn 1", "Answer of the planner 1", "Prompt 1", "Task"] {
+        let text = seen["call"]["blocks"][block].as_str().unwrap_or_default();
+        assert!(text.contains("<img src=x onerror=alert(2)>") && text.contains("⟨U+202E⟩turned⟨U+0000⟩"), "{block}: {text}");
+    }
     let seen = looked_at(&url, "bold", &[], "");
     assert_eq!(
         (&seen["all"], &seen["markup"]),
-        (&json!(["no end", "ok", "error"]), &json!(0)),
+        (&json!(["no end", "ok", "error", "error"]), &json!(0)),
         "no script runs, no markup stands"
     );
     let text = seen["call"]["text"].as_str().unwrap_or_default();

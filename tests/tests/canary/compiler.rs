@@ -1,4 +1,4 @@
-//! A secret that an upstream echoes in its list of tools is in nothing that `ptc-compile` writes or says.
+//! What `ptc-compile` writes and says.
 
 use std::process::Command;
 

@@ -1,0 +1,2 @@
+{:file data/file
+ :total (sum-by :amount (:rows data/input))}
