@@ -108,7 +108,9 @@ await picture(phone, "phone-call");
 await phone.evaluate(() => document.querySelector("#detail").scrollIntoView());
 await phone.screenshot({ path: `${folder}/phone-whole.png`, fullPage: true });
 await phone.locator(".back").click();
-narrow.push(await phone.locator("#browse").isVisible());
+// The address changes at once, the page a moment later: a list that never comes back ends the wait with an error.
+await phone.locator("#browse").waitFor();
+narrow.push(await fits(phone));
 console.log(
   JSON.stringify({
     address, all, said, tiles, plots, filtered, none, found, call, wide, markup: marked, focused, back, help, followed, narrow, faults,
