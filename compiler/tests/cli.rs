@@ -55,6 +55,7 @@ fn exit_codes_tell_clean_findings_and_failure_apart() {
         (&[], 2, "<CONFIG>"),
         (&["--no-such-option"], 2, "--no-such-option"),
         (&["--runtime-source", "registry", "good_minimal/upstreams.json"], 2, "[possible values: workspace, embedded]"),
+        (&["--check", "good_minimal/upstreams.json", "other.json"], 2, "one config at a time"),
         (&["--check", "--check", "good_minimal/upstreams.json"], 2, "cannot be used multiple times"),
         (&["--check", "--eval", "1", "good_minimal/upstreams.json"], 2, "--eval"),
         (&["explain", "PTC9999"], 2, "there is no diagnostic code `PTC9999`"),
@@ -366,6 +367,28 @@ fn missing_secrets_are_told_without_a_build() {
     for name in ["PTC_TEST_UNSET,", "PTC_TEST_UNSET_TOO", "no-such-secret"] {
         assert!(stderr.contains(name.trim_end_matches(',')), "{name}: {stderr}");
     }
+}
+
+#[test]
+fn nothing_is_contacted_where_that_is_forbidden() {
+    let folder = folder_with("contact", "");
+    let config = r#"{"upstreams": {"notes": {"transport": "mcp_stdio", "command": "touch", "args": ["contacted"]}}}"#;
+    fs::write(folder.join("upstreams.json"), config).expect("a file");
+    let contacted = |options: &[&str]| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_ptc-compile"));
+        let output = command.args(["upstreams.json", "--emit", "lock"]).args(options).current_dir(&folder).output();
+        let output = output.expect("ptc-compile can be started");
+        assert_eq!(output.status.code(), Some(1), "{options:?}: {}", text(&output.stderr));
+        assert!(!folder.join("upstreams.lock.json").exists(), "{options:?}");
+        (folder.join("contacted").exists(), text(&output.stderr))
+    };
+    for option in ["--locked", "--offline"] {
+        let (contacted, said) = contacted(&[option]);
+        assert!(!contacted && said.contains("there is no lock file `upstreams.lock.json`") && said.contains(option), "{said}");
+    }
+    let (contacted, said) = contacted(&[]);
+    assert!(contacted && said.contains("notes"), "it is started where nothing forbids it: {said}");
+    fs::remove_dir_all(&folder).expect("the scratch folder can be removed");
 }
 
 #[test]

@@ -2,9 +2,11 @@
 
 #![expect(clippy::unwrap_used, reason = "a test stops where anything is wrong")]
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
+use std::time::SystemTime;
 
 use ptc_compiler::ir::Json;
 use ptc_compiler::lock::{self, Lock, LockedTool, LockedUpstream};
@@ -51,10 +53,32 @@ impl Folder {
                 command.env(name, value);
             }
         }
-        // Kept between runs, so that the runtime is compiled once for each of its versions.
-        command.env("PTC_COMPILE_CACHE", Path::new(env!("CARGO_TARGET_TMPDIR")).join("installed"));
+        command.env("PTC_COMPILE_CACHE", cache());
         command.output().unwrap()
     }
+}
+
+/// Every compiled runtime in the cache, with the time at which it was written.
+fn runtimes() -> BTreeMap<PathBuf, SystemTime> {
+    let mut found = BTreeMap::new();
+    let mut waiting = vec![cache()];
+    while let Some(folder) = waiting.pop() {
+        for entry in fs::read_dir(folder).unwrap().flatten() {
+            let (path, about) = (entry.path(), entry.metadata().unwrap());
+            let name = entry.file_name().into_string().unwrap();
+            if about.is_dir() {
+                waiting.push(path);
+            } else if name.starts_with("libptc_runtime-") && name.ends_with(".rlib") {
+                found.insert(path, about.modified().unwrap());
+            }
+        }
+    }
+    found
+}
+
+/// Kept between runs, so that the runtime is compiled once for each of its versions.
+fn cache() -> PathBuf {
+    Path::new(env!("CARGO_TARGET_TMPDIR")).join("installed")
 }
 
 impl Drop for Folder {
@@ -125,9 +149,11 @@ fn a_config_with_a_document_needs_nothing_else() {
     let written = fs::read_to_string(folder.0.join("upstreams.lock.json")).unwrap();
     assert!(written.contains("list-orders") && written.contains("sha256:"), "{written}");
     shows_no_path(&folder.0.join("gate"));
-    // The lock that was written is one to build from.
-    let again = folder.run("ptc-compile", &["upstreams.json", "-o", "gate", "--serve", "stdio", "--locked", "--offline"], &keep);
+    // The lock that was written is one to build from, and the next deployment compiles its own crate only.
+    let runtime = runtimes();
+    let again = folder.run("ptc-compile", &["upstreams.json", "-o", "next", "--serve", "stdio", "--locked", "--offline"], &keep);
     assert!(again.status.success(), "{}", text(&again.stderr));
+    assert_eq!((runtime.is_empty(), runtimes()), (false, runtime), "the runtime is compiled once");
     let listening = folder.run("gate", &["--http"], &keep);
     let said = text(&listening.stderr);
     assert!(!listening.status.success() && said.contains("`--serve http`"), "{said}");

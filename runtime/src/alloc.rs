@@ -1,13 +1,24 @@
-//! The process's allocator, with a count of live bytes for each thread.
+//! An allocator with a count of live bytes for each thread, and the process's own unless the feature `own-allocator` is on.
 //!
 //! An evaluation runs on one thread, so the difference of two readings of [`live_bytes`] is what its values occupy: the gauge by
 //! which `ptc-lisp` holds its memory limit. The allocator stands here, so that every binary that links the runtime has it.
+//!
+//! A program that has an allocator already takes the feature `own-allocator`, which leaves ours out, and counts with its own:
+//!
+//! ```ignore
+//! #[global_allocator]
+//! static ALLOCATOR: ptc_runtime::alloc::Counting<MiMalloc> = ptc_runtime::alloc::Counting::over(MiMalloc);
+//! ```
+//!
+//! Without such a line no engine is built and no server starts: the memory limit would hold nothing.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
+use std::hint::black_box;
 
+#[cfg(not(feature = "own-allocator"))]
 #[global_allocator]
-static ALLOCATOR: Counting = Counting;
+static ALLOCATOR: Counting<System> = Counting::over(System);
 
 thread_local! {
     // Without a destructor, so that it can be read and written while a thread ends, and the allocator never allocates for it.
@@ -20,7 +31,31 @@ pub fn live_bytes() -> i64 {
     LIVE.with(Cell::get)
 }
 
-struct Counting;
+/// Whether the process's allocator counts: what is said where it does not is [`NOT_COUNTING`].
+pub fn counts() -> bool {
+    let before = live_bytes();
+    let block = black_box(Box::new(0_u64));
+    let grown = live_bytes() - before;
+    drop(block);
+    grown > 0
+}
+
+/// What to do where [`counts`] is false.
+pub const NOT_COUNTING: &str = "the allocator of this process does not count, so no memory limit would hold: declare a \
+    `#[global_allocator]` of type `ptc_runtime::alloc::Counting`, or leave out the feature own-allocator of ptc-runtime";
+
+/// An allocator that counts for each thread what another one gives and takes back.
+#[derive(Debug, Clone, Copy)]
+pub struct Counting<A> {
+    inner: A,
+}
+
+impl<A> Counting<A> {
+    /// Counts what this one gives.
+    pub const fn over(inner: A) -> Self {
+        Counting { inner }
+    }
+}
 
 fn count(change: i64) {
     LIVE.with(|live| live.set(live.get().wrapping_add(change)));
@@ -33,36 +68,37 @@ fn held(size: usize) -> i64 {
 }
 
 #[expect(unsafe_code, reason = "an allocator cannot be written otherwise; every call is passed on unchanged")]
-// SAFETY: every method has the contract of the system allocator's method of the same name, passes its arguments on as they came
+// SAFETY: every method has the contract of the inner allocator's method of the same name, passes its arguments on as they came
 // and returns what that gave. Counting touches a thread-local integer and neither allocates nor panics.
-unsafe impl GlobalAlloc for Counting {
+unsafe impl<A: GlobalAlloc> GlobalAlloc for Counting<A> {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         count(held(layout.size()));
-        unsafe { System.alloc(layout) }
+        unsafe { self.inner.alloc(layout) }
     }
 
     unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
         count(held(layout.size()));
-        unsafe { System.alloc_zeroed(layout) }
+        unsafe { self.inner.alloc_zeroed(layout) }
     }
 
     unsafe fn dealloc(&self, at: *mut u8, layout: Layout) {
         count(-held(layout.size()));
-        unsafe { System.dealloc(at, layout) }
+        unsafe { self.inner.dealloc(at, layout) }
     }
 
     unsafe fn realloc(&self, at: *mut u8, layout: Layout, size: usize) -> *mut u8 {
         count(held(size) - held(layout.size()));
-        unsafe { System.realloc(at, layout, size) }
+        unsafe { self.inner.realloc(at, layout, size) }
     }
 }
 
-#[cfg(test)]
+#[cfg(all(test, not(feature = "own-allocator")))]
 mod tests {
-    use super::live_bytes;
+    use super::{counts, live_bytes};
 
     #[test]
     fn counts_what_is_alive_on_this_thread() {
+        assert!(counts());
         let before = live_bytes();
         let block = vec![1_u8; 1 << 20];
         let grown = live_bytes() - before;

@@ -63,6 +63,16 @@ fn without_http_upstreams_no_http_and_no_tls() {
     }
 }
 
+/// What a deployment gets whose upstreams speak over standard input and output: it listens, and asks nobody.
+#[test]
+fn a_listening_server_brings_no_client_and_no_tls() {
+    let linked = packages(&["--no-default-features", "--features", "http-server"]);
+    assert!(linked.contains("hyper"), "{linked:?}");
+    for name in ["reqwest", "rustls", "ring", "native-tls", "openssl"] {
+        assert!(!linked.contains(name), "{name} is linked into a binary that cannot use it");
+    }
+}
+
 #[test]
 fn one_tls_only() {
     let linked = packages(&[]);

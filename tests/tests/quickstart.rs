@@ -5,6 +5,7 @@ use std::sync::{Mutex, PoisonError};
 
 use ptc_tests::deployment::{ptc_compile, quickstart, workspace};
 use ptc_tests::mcp::Client;
+use ptc_tests::peers::enabled;
 use ptc_tests::process::run;
 use serde_json::{Value, json};
 
@@ -71,7 +72,7 @@ fn completions_and_pages_have_the_flags_of_the_binary() {
 /// Both command lines are shells' as they are: each reads its script without a complaint, and pages are set without one.
 #[test]
 fn shells_and_readers_of_pages_take_what_is_generated() {
-    if std::env::var_os("PTC_PEERS").is_none() {
+    if !enabled("shells_and_readers_of_pages_take_what_is_generated") {
         return;
     }
     let folder = tempfile::tempdir().expect("a folder");

@@ -54,6 +54,7 @@ use std::ffi::{OsStr, OsString};
 use std::panic::{PanicHookInfo, catch_unwind};
 use std::process::ExitCode;
 
+use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{ColorChoice, CommandFactory, FromArgMatches, ValueEnum};
 use ptc_compiler::config;
 use ptc_compiler::diag::suggest;
@@ -66,26 +67,34 @@ fn main() -> ExitCode {
     std::panic::set_hook(Box::new(report_panic));
     let status = catch_unwind(|| {
         let args: Vec<OsString> = std::env::args_os().collect();
-        match misspelt(&args) {
-            Some(failure) => {
-                Console::new(Messages { color: color(&args), ..Messages::default() }).failure(&failure);
-                Status::Failed.into()
-            }
-            None => run(&parse(args)),
-        }
+        let color = color(&args);
+        let cli = match misspelt(&args) {
+            Some(failure) => Err(failure),
+            None => parse(args, color),
+        };
+        run_or_refuse(cli, color)
     });
     status.unwrap_or(Status::Failed.into())
 }
 
-/// The command line; what is wrong with it, or help that it asks for, ends the process.
-fn parse(args: Vec<OsString>) -> Cli {
-    let choice = match color(&args) {
+/// The command line; what clap finds wrong with it, or help that it asks for, ends the process.
+fn parse(args: Vec<OsString>, color: Color) -> Result<Cli, Failure> {
+    let choice = match color {
         Color::Auto => ColorChoice::Auto,
         Color::Always => ColorChoice::Always,
         Color::Never => ColorChoice::Never,
     };
     let matches = Cli::command().color(choice).try_get_matches_from(args);
-    matches.and_then(|matches| Cli::from_arg_matches(&matches)).unwrap_or_else(|error| error.exit())
+    let cli = matches.and_then(|matches| Cli::from_arg_matches(&matches));
+    cli.map_err(|error| second_config(&error).unwrap_or_else(|| error.exit()))
+}
+
+/// A word behind a config, which clap takes for a command that it is not.
+fn second_config(error: &clap::Error) -> Option<Failure> {
+    let Some(ContextValue::String(word)) = error.get(ContextKind::InvalidSubcommand) else { return None };
+    let is_command = Cli::command().get_subcommands().any(|command| command.get_name() == word);
+    (error.kind() == ErrorKind::ArgumentConflict && !is_command)
+        .then(|| Failure::new(format!("expected one config at a time, found `{word}` too")).hint("run ptc-compile once for each"))
 }
 
 /// What `--color` says, before anybody knows whether the rest is right.
@@ -109,6 +118,16 @@ fn misspelt(args: &[OsString]) -> Option<Failure> {
     }
     let near = suggest::nearest(word, names())?;
     Some(Failure::new(format!("there is no command and no file `{word}`")).hint(format!("did you mean `ptc-compile {near}`?")))
+}
+
+fn run_or_refuse(cli: Result<Cli, Failure>, color: Color) -> ExitCode {
+    match cli {
+        Ok(cli) => run(&cli),
+        Err(failure) => {
+            Console::new(Messages { color, ..Messages::default() }).failure(&failure);
+            Status::Failed.into()
+        }
+    }
 }
 
 fn run(cli: &Cli) -> ExitCode {
@@ -137,7 +156,8 @@ fn run(cli: &Cli) -> ExitCode {
         }
         Some(Command::Help(args)) => {
             let words = ["ptc-compile".into()].into_iter().chain(args.command.clone()).chain(["--help".into()]);
-            return run(&parse(words.map(OsString::from).collect()));
+            let color = cli.build.messages.color;
+            return run_or_refuse(parse(words.map(OsString::from).collect(), color), color);
         }
         Some(Command::Run(args)) => return run::run(args),
         Some(Command::Repl(args)) => return run::repl(args),

@@ -31,6 +31,16 @@ pub(crate) fn lock(args: &Build, config_path: &Path, checked: &mut Checked, cons
     let known = old.clone().unwrap_or_default();
     let needs = cover::needs(config, &known);
     let mut fresh = checked.documents.clone();
+    if args.locked && old.is_none() && !config.upstreams.is_empty() {
+        for (name, upstream) in &config.upstreams {
+            let message = format!("the upstream `{name}` is not pinned: there is no lock file `{}`", path.display());
+            let finding = Diagnostic::new(Code::LockStale, message).at(upstream.place.clone(), "");
+            checked
+                .diagnostics
+                .push(finding.hint("run ptc-compile once without `--locked`, and commit the lock file that it writes"));
+        }
+        return Ok(None);
+    }
     if let Some(option) = forbids_contact(args) {
         if !needs.is_empty() {
             for need in &needs {

@@ -93,11 +93,19 @@ impl LockedTool {
 }
 
 impl Lock {
-    /// SHA-256 over names, transports and digests of all upstreams and tools: equal catalogs have equal digests.
+    /// SHA-256 over all that a binary is made of: names, transports, eras and instructions of upstreams, names and digests of tools.
+    /// Equal catalogs have equal digests, also where a document changed in what the config does not select.
     pub fn catalog_digest(&self) -> String {
         let upstreams = self.upstreams.iter().map(|(name, upstream)| {
             let tools = upstream.tools.iter().map(|(tool, locked)| (tool.clone(), Json::string(&*locked.digest))).collect();
-            let entry = Json::object().with("transport", Json::string(&*upstream.transport)).with("tools", Json::Object(tools));
+            let mut entry =
+                Json::object().with("transport", Json::string(&*upstream.transport)).with("tools", Json::Object(tools));
+            if let Some(era) = upstream.era {
+                entry = entry.with("era", Json::string(era.name()));
+            }
+            if let Some(instructions) = &upstream.instructions {
+                entry = entry.with("instructions", Json::string(&**instructions));
+            }
             (name.clone(), entry)
         });
         let upstreams = Json::Object(upstreams.collect());

@@ -67,7 +67,7 @@ impl Reader<'_> {
             self.fault(
                 Code::LockDigest,
                 root.get("catalog_digest").unwrap_or(root),
-                format!("the lock file was changed by hand: its tools have the digest {}", lock.catalog_digest()),
+                format!("the lock file was changed by hand: what it pins has the digest {}", lock.catalog_digest()),
             );
         }
         Some(lock)

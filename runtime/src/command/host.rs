@@ -13,6 +13,7 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 use super::Origin;
 #[cfg(feature = "agentic")]
 use crate::agentic::{Plan, Planner, client::Client};
+use crate::alloc;
 #[cfg(feature = "otlp")]
 use crate::diagnostics::otlp::Exporter;
 use crate::evaluation::Evaluator;
@@ -71,6 +72,9 @@ impl Host {
 
     /// The same with a secret of the server's own.
     pub(super) fn with(origin: &Origin, settings: &Settings, own: Option<&'static Binding>) -> Result<Host, NoHost> {
+        if !alloc::counts() {
+            return Err(NoHost::System(io::Error::other(alloc::NOT_COUNTING)));
+        }
         let deployment = origin.deployment;
         let config_dir = settings.config_dir();
         let secrets = Secrets::resolve_with(deployment, own, &config_dir).map_err(NoHost::Secrets)?;

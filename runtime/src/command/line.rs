@@ -192,7 +192,7 @@ pub(super) fn read(
         }
     };
     if !matches!(word, Word::Version | Word::Help) {
-        reading.environment(var);
+        reading.environment(purpose, var);
     }
     let (settings, warnings) = reading.finish(purpose)?;
     Ok(Line { command, settings, warnings })

@@ -2,6 +2,7 @@
 
 use std::process::ExitCode;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use ptc_catalog::Deployment;
@@ -122,8 +123,12 @@ fn standard(deployment: &'static Deployment, server: &Arc<Server>, mut host: Hos
     let unusable = |fault: std::io::Error| format!("standard input or output: {fault}");
     let (input, output) = (stdio::input().map_err(unusable)?, stdio::output().map_err(unusable)?);
     let end = Arc::new(Notify::new());
-    let broken = Arc::clone(&end);
-    let outbox = Arc::new(Outbox::new(output, move || broken.notify_one()));
+    let (unread, broken) = (Arc::new(AtomicBool::new(false)), Arc::clone(&end));
+    let gone = Arc::clone(&unread);
+    let outbox = Arc::new(Outbox::new(output, move || {
+        gone.store(true, Ordering::Relaxed);
+        broken.notify_one();
+    }));
     let caller = stdio::caller(server);
     {
         let (server, end, caller) = (Arc::clone(server), Arc::clone(&end), caller.clone());
@@ -143,6 +148,7 @@ fn standard(deployment: &'static Deployment, server: &Arc<Server>, mut host: Hos
     outbox.settle(LAST_ANSWERS);
     host.shut_down();
     Ok(match ended {
+        Ended::Done(()) if unread.load(Ordering::Relaxed) => "nobody reads standard output",
         Ended::Done(()) => "end of input",
         Ended::Signal(name) => name,
     })

@@ -45,6 +45,8 @@ pub enum BuildError {
     Secrets(Vec<MissingSecret>),
     /// What [`UpstreamSettings::extra_roots`] holds is no PEM of certificates; the reason.
     Certificates(String),
+    /// No memory limit would hold, [`crate::alloc`] says why.
+    Allocator,
     /// No thread for the engine's own runtime.
     System(io::Error),
 }
@@ -58,6 +60,7 @@ impl fmt::Display for BuildError {
                 f.write_str(&all.join("\n"))
             }
             BuildError::Certificates(why) => write!(f, "certificates beside those of the system: {why}"),
+            BuildError::Allocator => f.write_str(crate::alloc::NOT_COUNTING),
             BuildError::System(why) => write!(f, "cannot start a thread for tools and upstreams: {why}"),
         }
     }
@@ -130,6 +133,9 @@ impl Builder {
 
     /// Resolves credentials and prepares upstreams. Nothing is started or sent before a program needs it.
     pub fn build(self) -> Result<Engine, BuildError> {
+        if !crate::alloc::counts() {
+            return Err(BuildError::Allocator);
+        }
         for (index, tool) in self.tools.iter().enumerate() {
             let name = underscored(tool.name());
             if self.tools.iter().take(index).any(|before| underscored(before.name()) == name) {

@@ -167,10 +167,11 @@ impl Reading {
         self.faults.push(Fault::Unknown { flag: flag.to_owned(), near });
     }
 
-    /// Takes the environment for what no flag has set. An empty variable is an unset one.
-    pub fn environment(&mut self, var: impl Fn(&str) -> Option<OsString>) {
+    /// Takes the environment for what no flag has set. An empty variable is an unset one. What has no effect on this purpose is not
+    /// looked at: a server beside it may be meant, and what is wrong there is the server's to refuse.
+    pub fn environment(&mut self, purpose: Purpose, var: impl Fn(&str) -> Option<OsString>) {
         let var = |name: &str| var(name).filter(|value| !value.is_empty());
-        for flag in flags() {
+        for flag in flags().filter(|flag| flag.matters_to(purpose)) {
             let of_repl = REPL_VARIABLES.iter().filter(|(_, env)| self.repl && *env == flag.env).map(|(name, _)| *name);
             let found = of_repl.chain([flag.env]).find_map(|name| Some((name, var(name)?)));
             let Some((name, value)) = found.filter(|_| !self.given.contains_key(flag.name)) else { continue };
@@ -184,20 +185,21 @@ impl Reading {
             self.warnings.push(format!("{name} is ignored: this binary was built without it; {remedy}"));
         }
         #[cfg(feature = "otlp")]
-        match super::OtlpSettings::read(self.settings.diagnostics.otlp_endpoint.as_deref(), var) {
-            Ok((settings, warnings)) => {
-                self.settings.diagnostics.otlp = settings;
-                self.warnings.extend(warnings);
+        if purpose == Purpose::Serve {
+            match super::OtlpSettings::read(self.settings.diagnostics.otlp_endpoint.as_deref(), var) {
+                Ok((settings, warnings)) => {
+                    self.settings.diagnostics.otlp = settings;
+                    self.warnings.extend(warnings);
+                }
+                Err(faults) => self.faults.extend(faults),
             }
-            Err(faults) => self.faults.extend(faults),
         }
     }
 
-    /// The settings with warnings, or all faults. Those that have no effect where a command is for that are not looked at further; of
-    /// flags there is a warning, and none of variables, which a server beside it may be meant by.
+    /// The settings with warnings, or all faults. Flags that have no effect where a command is for that are warned of and not looked at
+    /// further.
     pub fn finish(mut self, purpose: Purpose) -> Result<(Settings, Vec<String>), Vec<Fault>> {
         let idle = flags().filter(|flag| !flag.matters_to(purpose)).filter_map(|flag| self.given.get(flag.name));
-        let idle = idle.filter(|place| place.starts_with("--"));
         self.warnings.extend(idle.map(|place| format!("{place} has no effect on {}", purpose.name())));
         if purpose == Purpose::Serve {
             self.contradictions();
@@ -275,7 +277,7 @@ mod tests {
         for (name, value) in args {
             reading.flag(name, value.map(OsString::from), || None);
         }
-        reading.environment(|name| env.iter().find(|(n, _)| *n == name).map(|(_, v)| OsString::from(v)));
+        reading.environment(Purpose::Serve, |name| env.iter().find(|(n, _)| *n == name).map(|(_, v)| OsString::from(v)));
         reading.finish(Purpose::Serve).map_err(|faults| faults.iter().map(ToString::to_string).collect())
     }
 
@@ -298,6 +300,20 @@ mod tests {
                 }
             }
         }
+    }
+
+    #[test]
+    fn defaults_are_the_documented_ones() {
+        let (plain, aggregating) = (Settings::defaults(false), Settings::defaults(true));
+        let program = |settings: &Settings| (settings.program_timeout.as_millis(), settings.program_memory_limit_bytes);
+        assert_eq!((program(&plain), program(&aggregating)), ((1_000, 10 << 20), (10_000, 100 << 20)));
+        let bytes = |s: &Settings| (s.max_frame_bytes, s.max_program_bytes, s.max_context_bytes, s.max_upstream_response_bytes);
+        assert_eq!(bytes(&aggregating), (8 << 20, 64 << 10, 4 << 20, 2 << 20));
+        let calls = (aggregating.upstream_call_timeout.as_millis(), aggregating.max_upstream_calls_per_program);
+        assert_eq!(calls, (5_000, 50));
+        assert_eq!((aggregating.max_catalog_ops_per_program, aggregating.max_catalog_result_bytes), (25, 256 << 10));
+        let processors = std::thread::available_parallelism().map_or(2, usize::from);
+        assert_eq!(aggregating.max_concurrent_calls, processors.clamp(2, 8));
     }
 
     #[test]
@@ -369,6 +385,23 @@ mod tests {
     fn a_variable_of_what_was_not_built_is_warned_of() {
         let (_, warnings) = read(&[], &[("PTC_RUNNER_MCP_AGENTIC", "true")]).expect("all is right");
         assert_eq!(warnings.len(), 1);
+    }
+
+    #[test]
+    fn wrong_variables_of_a_server_stop_nothing_else() {
+        let wrong = |name: &str| match name {
+            "PTC_RUNNER_MCP_HTTP_PORT" | "PTC_RUNNER_MCP_MAX_FRAME_BYTES" => Some(OsString::from("x")),
+            "OTEL_EXPORTER_OTLP_ENDPOINT" => Some(OsString::from("no url")),
+            _ => None,
+        };
+        for (purpose, faults) in
+            [(Purpose::Serve, 2 + usize::from(cfg!(feature = "otlp"))), (Purpose::Eval, 0), (Purpose::Repl, 0)]
+        {
+            let mut reading = Reading::new(false, false);
+            reading.environment(purpose, wrong);
+            let found = reading.finish(purpose).map_or_else(|faults| faults.len(), |(_, warnings)| warnings.len());
+            assert_eq!(found, faults, "{purpose:?}");
+        }
     }
 
     #[test]

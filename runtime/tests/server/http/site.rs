@@ -190,11 +190,12 @@ impl Client {
         Some(Answer { status, headers, body: String::from_utf8(body).expect("UTF-8") })
     }
 
-    /// Whether the next answer begins within that time.
+    /// Whether the next answer begins within that time, or the connection ends.
     pub(crate) fn is_answered_within(&self, time: Duration) -> bool {
         let stream = self.stream.get_ref();
         stream.set_read_timeout(Some(time)).expect("a socket takes a time limit");
-        let answered = !self.stream.buffer().is_empty() || stream.peek(&mut [0]).is_ok();
+        let waits = |why: &std::io::Error| matches!(why.kind(), std::io::ErrorKind::WouldBlock | std::io::ErrorKind::TimedOut);
+        let answered = !self.stream.buffer().is_empty() || !stream.peek(&mut [0]).is_err_and(|why| waits(&why));
         stream.set_read_timeout(Some(PATIENCE)).expect("a socket takes a time limit");
         answered
     }

@@ -1,0 +1,45 @@
+//! A program with a global allocator of its own: no engine without a count, and limits that hold with one.
+
+#![expect(unsafe_code, reason = "an allocator cannot be written otherwise; every call is passed on unchanged")]
+
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use ptc_lisp::limits::Limits;
+use ptc_runtime::alloc::{Counting, NOT_COUNTING};
+use ptc_runtime::embed::{Engine, Request};
+
+/// An allocator that is wrapped from the moment at which the flag is set. Both ways end at the system's, so blocks may change sides.
+struct Own {
+    counting: Counting<System>,
+    wrapped: AtomicBool,
+}
+
+#[global_allocator]
+static ALLOCATOR: Own = Own { counting: Counting::over(System), wrapped: AtomicBool::new(false) };
+
+// SAFETY: both allocators pass every call on to the system's unchanged.
+unsafe impl GlobalAlloc for Own {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        let wrapped = self.wrapped.load(Ordering::Relaxed);
+        unsafe { if wrapped { self.counting.alloc(layout) } else { System.alloc(layout) } }
+    }
+
+    unsafe fn dealloc(&self, at: *mut u8, layout: Layout) {
+        let wrapped = self.wrapped.load(Ordering::Relaxed);
+        unsafe { if wrapped { self.counting.dealloc(at, layout) } else { System.dealloc(at, layout) } }
+    }
+}
+
+#[test]
+fn an_engine_wants_a_count() {
+    let why = Engine::builder().build().err().expect("nothing counts yet");
+    assert_eq!(why.to_string(), NOT_COUNTING);
+    ALLOCATOR.wrapped.store(true, Ordering::Relaxed);
+    let mut limits = Limits::default();
+    limits.memory_bytes = 16 << 20;
+    let engine = Engine::builder().limits(limits).build().expect("the allocator counts");
+    let answer = engine.run(Request::new("(reduce conj [] (range 10000000))"));
+    assert_eq!(answer.preview(), Err("memory_limit"), "{answer:?}");
+    assert_eq!(engine.run(Request::new("(+ 1 2)")).preview(), Ok("3"));
+}

@@ -1,0 +1,36 @@
+//! What a person sees on a terminal while `ptc-compile` works, and what is left of it.
+
+#[path = "../../runtime/tests/server/pty.rs"]
+#[expect(dead_code, reason = "nothing is typed here")]
+mod pty;
+
+use ptc_tests::deployment::ptc_compile;
+use pty::{SIZE, Terminal};
+use pty_process::blocking::Command;
+use serde_json::json;
+
+fn screen(text: &str) -> String {
+    let mut parser = vt100::Parser::new(SIZE.0, SIZE.1, 0);
+    parser.process(text.as_bytes());
+    parser.screen().contents()
+}
+
+#[test]
+fn upstreams_are_waited_for_in_lines_that_move_and_go() {
+    let folder = tempfile::tempdir().expect("a folder");
+    // It begins to speak when the file is there: until then somebody has to be waited for.
+    let script = format!("until [ -e go ]; do sleep 0.05; done; exec '{}' --stdio", env!("CARGO_BIN_EXE_quickstart-upstreams"));
+    let notes = json!({ "transport": "mcp_stdio", "command": "sh", "args": ["-c", script] });
+    let config = json!({ "upstreams": { "notes": notes } }).to_string();
+    std::fs::write(folder.path().join("upstreams.json"), config).expect("a config");
+    let command = Command::new(ptc_compile()).args(["upstreams.json", "--emit", "docs"]).current_dir(folder.path());
+    let terminal = Terminal::start(command);
+    let asking = |text: &str| screen(text).contains("asking notes for its tools");
+    terminal.until("line of the upstream", asking);
+    // A line that moves is drawn again and again.
+    terminal.until("line that moves", |text| text.matches("asking notes for its tools").count() > 2);
+    std::fs::write(folder.path().join("go"), "").expect("a file");
+    let end = terminal.until("catalog", |text| screen(text).contains("notes/read_note") && !asking(text));
+    assert!(screen(&end).contains("wrote upstreams.lock.json"), "{}", screen(&end));
+    terminal.ends();
+}
