@@ -93,8 +93,8 @@ impl LockedTool {
 }
 
 impl Lock {
-    /// SHA-256 over all that a binary is made of: names, transports, eras and instructions of upstreams, names and digests of tools.
-    /// Equal catalogs have equal digests, also where a document changed in what the config does not select.
+    /// SHA-256 over all that a binary is made of: what upstreams are and say of themselves, names and digests of tools. Equal
+    /// catalogs have equal digests, also where a document changed in what the config does not select.
     pub fn catalog_digest(&self) -> String {
         let upstreams = self.upstreams.iter().map(|(name, upstream)| {
             let tools = upstream.tools.iter().map(|(tool, locked)| (tool.clone(), Json::string(&*locked.digest))).collect();
@@ -102,6 +102,10 @@ impl Lock {
                 Json::object().with("transport", Json::string(&*upstream.transport)).with("tools", Json::Object(tools));
             if let Some(era) = upstream.era {
                 entry = entry.with("era", Json::string(era.name()));
+            }
+            // Where there are no instructions, a model is told this name.
+            if let Some(server) = &upstream.server {
+                entry = entry.with("server", Json::string(&*server.name));
             }
             if let Some(instructions) = &upstream.instructions {
                 entry = entry.with("instructions", Json::string(&**instructions));
