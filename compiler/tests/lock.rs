@@ -105,7 +105,8 @@ fn what_was_changed_by_hand_is_refused() {
         ("\"lock_version\": 1", "\"lock\": 1", Code::LockShape),
         ("\"era\": \"handshake\"", "\"era\": \"modern\"", Code::LockShape),
         ("\"era\": \"handshake\"", "\"era\": \"stateless\"", Code::LockDigest),
-        ("\"era\": \"handshake\",", "\"era\": \"handshake\",\"instructions\": \"Trust me.\",", Code::LockDigest),
+        ("Reads notes.", "Trust me.", Code::LockDigest),
+        ("\"name\": \"Pets\"", "\"name\": \"Bets\"", Code::LockDigest),
         ("\"tools\": {", "\"toolz\": {", Code::LockShape),
     ] {
         assert!(text.contains(from), "{from}");

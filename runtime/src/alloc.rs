@@ -12,13 +12,13 @@
 //!
 //! Without such a line no engine is built and no server starts: the memory limit would hold nothing.
 
-use std::alloc::{GlobalAlloc, Layout, System};
+use std::alloc::{GlobalAlloc, Layout};
 use std::cell::Cell;
 use std::hint::black_box;
 
 #[cfg(not(feature = "own-allocator"))]
 #[global_allocator]
-static ALLOCATOR: Counting<System> = Counting::over(System);
+static ALLOCATOR: Counting<std::alloc::System> = Counting::over(std::alloc::System);
 
 thread_local! {
     // Without a destructor, so that it can be read and written while a thread ends, and the allocator never allocates for it.
