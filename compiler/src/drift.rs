@@ -17,12 +17,28 @@ use crate::lower::schema::Schema;
 /// Members of a schema that only say something about it.
 const PROSE: [&str; 5] = ["description", "title", "examples", "example", "$comment"];
 
-/// Reports every change of a tool from `old` to `new`, for the upstreams of `config` that both have or that only one has. Tells
-/// how many tools changed.
-pub fn compare(config: &Config, old: &Lock, new: &Lock, diagnostics: &mut Diagnostics) -> usize {
+/// How much changed.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Count {
+    /// Tools that changed in any way.
+    pub tools: usize,
+    /// Upstreams that say something else of themselves.
+    pub upstreams: usize,
+}
+
+/// Reports every change of a tool from `old` to `new`, and of what upstreams say of themselves, for the upstreams of `config` that both
+/// have or that only one has.
+pub fn compare(config: &Config, old: &Lock, new: &Lock, diagnostics: &mut Diagnostics) -> Count {
     let nothing = LockedUpstream::default();
-    let mut count = 0;
+    let mut count = Count::default();
     for (name, upstream) in &config.upstreams {
+        if let (Some(before), Some(after)) = (old.upstreams.get(name), new.upstreams.get(name)) {
+            let changes = own_words(before, after);
+            count.upstreams += usize::from(!changes.is_empty());
+            for what in changes {
+                diagnostics.push(finding(upstream, Code::DescriptionChanged, &format!("{} {what}", quoted(name))));
+            }
+        }
         let before = &old.upstreams.get(name).unwrap_or(&nothing).tools;
         let after = &new.upstreams.get(name).unwrap_or(&nothing).tools;
         for tool in before.keys().chain(after.keys()).collect::<BTreeSet<_>>() {
@@ -32,7 +48,7 @@ pub fn compare(config: &Config, old: &Lock, new: &Lock, diagnostics: &mut Diagno
                 (Some(before), Some(after)) => changes(name, tool, before, after),
                 (None, None) => Vec::new(),
             };
-            count += usize::from(!changes.is_empty());
+            count.tools += usize::from(!changes.is_empty());
             for (code, what) in changes {
                 diagnostics.push(finding(upstream, code, &format!("{} of {} {what}", quoted(tool), quoted(name))));
             }
@@ -43,6 +59,28 @@ pub fn compare(config: &Config, old: &Lock, new: &Lock, diagnostics: &mut Diagno
 
 fn finding(upstream: &Upstream, code: Code, message: &str) -> Diagnostic {
     Diagnostic::new(code, message).at(upstream.place.clone(), "")
+}
+
+/// What an upstream says of itself otherwise than before.
+fn own_words(before: &LockedUpstream, after: &LockedUpstream) -> Vec<String> {
+    let mut out = Vec::new();
+    let title = |locked: &LockedUpstream| locked.server.as_ref().map(|server| server.name.clone()).unwrap_or_default();
+    let (was, now) = (title(before), title(after));
+    if was != now {
+        out.push(format!("calls itself {}", replaced(&was, &now)));
+    }
+    let instructions = |locked: &LockedUpstream| locked.instructions.clone().unwrap_or_default();
+    let (was, now) = (instructions(before), instructions(after));
+    if was != now {
+        out.push(format!("says of itself {}", replaced(&was, &now)));
+    }
+    out
+}
+
+/// A text and the one before it, as a sentence shows them.
+fn replaced(was: &str, now: &str) -> String {
+    let shown = |text: &str| lower::text::one_line(text, lower::text::SHORT);
+    format!("\"{}\", which was \"{}\"", shown(now), shown(was))
 }
 
 /// All differences between two definitions of one tool.
@@ -58,8 +96,7 @@ fn changes(server: &str, name: &str, before: &LockedTool, after: &LockedTool) ->
     let said = |tool: &LockedTool| tool.definition.get("description").and_then(Json::as_str).unwrap_or_default().to_owned();
     let (said_before, said_after) = (said(before), said(after));
     if said_before != said_after {
-        let shown = |text: &str| lower::text::one_line(text, lower::text::SHORT);
-        out.push((Code::DescriptionChanged, format!("says \"{}\", which was \"{}\"", shown(&said_after), shown(&said_before))));
+        out.push((Code::DescriptionChanged, format!("says {}", replaced(&said_before, &said_after))));
     }
     if out.is_empty() {
         out.push((Code::DefinitionChanged, format!("differs in {}", differing(&before.definition, &after.definition))));

@@ -11,7 +11,7 @@ use ptc_compiler::config::{self, Config};
 use ptc_compiler::diag::{Code, Diagnostics};
 use ptc_compiler::drift;
 use ptc_compiler::ir::Json;
-use ptc_compiler::lock::{Lock, LockedTool, LockedUpstream};
+use ptc_compiler::lock::{Lock, LockedTool, LockedUpstream, Server};
 use ptc_compiler::source::Sources;
 
 const TOOL: &str = r#"{
@@ -52,7 +52,7 @@ fn changes(old: &[&str], new: &[&str]) -> Vec<(Code, String)> {
     let mut diagnostics = Diagnostics::default();
     let count = drift::compare(&config(), &lock(old), &lock(new), &mut diagnostics);
     let found: Vec<(Code, String)> = diagnostics.sorted().iter().map(|d| (d.code, d.message.clone())).collect();
-    assert_eq!(count > 0, !found.is_empty());
+    assert_eq!(count.tools > 0, !found.is_empty());
     found
 }
 
@@ -128,6 +128,30 @@ fn tools_come_and_go() {
     assert_eq!(changes(&[TOOL], &[TOOL]), []);
     let codes: Vec<Code> = changes(&[TOOL], &[&other]).into_iter().map(|(code, _)| code).collect();
     assert_eq!(codes, [Code::ToolAdded, Code::ToolRemoved]);
+}
+
+#[test]
+fn what_an_upstream_says_of_itself_is_compared() {
+    let said = |name: &str, instructions: Option<&str>| {
+        let mut lock = lock(&[TOOL]);
+        let upstream = lock.upstreams.get_mut("a").unwrap();
+        upstream.server = Some(Server { name: name.to_owned(), version: "1".to_owned() });
+        upstream.instructions = instructions.map(str::to_owned);
+        lock
+    };
+    let before = said("Shop", Some("Sells things."));
+    for (now, expected) in [
+        (said("Shop", Some("Sells things.")), None),
+        (said("Stop", Some("Sells things.")), Some(r#"`a` calls itself "Stop", which was "Shop""#)),
+        (said("Shop", None), Some(r#"`a` says of itself "", which was "Sells things.""#)),
+        (said("Shop", Some("Sells all.")), Some(r#"`a` says of itself "Sells all.", which was "Sells things.""#)),
+    ] {
+        let mut diagnostics = Diagnostics::default();
+        let count = drift::compare(&config(), &before, &now, &mut diagnostics);
+        let found: Vec<(Code, &str)> = diagnostics.sorted().iter().map(|d| (d.code, d.message.as_str())).collect();
+        assert_eq!(found, expected.map(|message| (Code::DescriptionChanged, message)).into_iter().collect::<Vec<_>>());
+        assert_eq!((count.tools, count.upstreams), (0, found.len()));
+    }
 }
 
 #[test]

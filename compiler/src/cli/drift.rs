@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use ptc_compiler::config::model::{Config, SchemaSource, Transport};
 use ptc_compiler::diag::{Severity, suggest};
-use ptc_compiler::drift;
+use ptc_compiler::drift::{self, Count};
 use ptc_compiler::lock::cover::{self, Ask, Need};
 use ptc_compiler::lock::{self, Lock, lint};
 use ptc_compiler::tree::Syntax;
@@ -64,12 +64,15 @@ pub(crate) fn update(args: &Update, console: &Console) -> Result<Status, Failure
     Ok(Status::Clean)
 }
 
-fn told(changed: usize) -> String {
-    match changed {
-        0 => "nothing changed\n".to_owned(),
-        1 => "1 tool changed\n".to_owned(),
-        count => format!("{count} tools changed\n"),
-    }
+fn told(changed: Count) -> String {
+    let counted = |count: usize, what: &str| match count {
+        0 => None,
+        1 => Some(format!("1 {what}")),
+        count => Some(format!("{count} {what}s")),
+    };
+    let parts: Vec<String> =
+        [counted(changed.tools, "tool"), counted(changed.upstreams, "upstream")].into_iter().flatten().collect();
+    if parts.is_empty() { "nothing changed\n".to_owned() } else { format!("{} changed\n", parts.join(" and ")) }
 }
 
 /// The lock file as it is, and as it would be if the named upstreams (all, where none is named) were pinned now. `None` where one of

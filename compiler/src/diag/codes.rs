@@ -121,7 +121,7 @@ codes! {
     InputWidened = "PTC0613" Note "a pinned tool that takes more than before";
     InputChanged = "PTC0614" Warning "a pinned tool that bounds its arguments differently";
     OutputChanged = "PTC0615" Warning "a pinned tool that answers in another shape";
-    DescriptionChanged = "PTC0616" Warning "a pinned tool that describes itself differently";
+    DescriptionChanged = "PTC0616" Warning "a pinned tool or upstream that describes itself differently";
     AnnotationChanged = "PTC0617" Warning "a pinned tool that says something else of its effects";
     BecameDestructive = "PTC0618" Error "a pinned tool that is no longer harmless";
     RequestChanged = "PTC0619" Warning "a pinned operation that is requested differently";

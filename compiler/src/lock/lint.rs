@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 
 use ptc_catalog::suspect::{self, REDACTED};
 
-use super::{Lock, LockedTool};
-use crate::config::model::{Config, CredentialSource};
+use super::{Lock, LockedUpstream};
+use crate::config::model::{Config, CredentialSource, Transport, Upstream};
 use crate::diag::{Code, Diagnostic, Diagnostics, quoted};
 use crate::ir::Json;
 
@@ -47,8 +47,8 @@ struct Known<'a> {
     secrets: Vec<&'a str>,
 }
 
-/// Warns of definitions that hide characters, speak to models, name tools that programs cannot call, hold secrets, or are of a size
-/// that nobody reads; each tool once for each.
+/// Warns of definitions, and of what upstreams say of themselves, that hide characters, speak to models, name tools that programs cannot
+/// call, hold secrets, or are of a size that nobody reads; each tool and each upstream once for each.
 pub fn lint(config: &Config, lock: &Lock, diagnostics: &mut Diagnostics) {
     let secrets = config.credentials.values().filter_map(|binding| match &binding.source {
         CredentialSource::Literal { value } => Some(value.as_str()),
@@ -59,18 +59,39 @@ pub fn lint(config: &Config, lock: &Lock, diagnostics: &mut Diagnostics) {
         secrets: secrets.collect(),
     };
     for (name, upstream) in &config.upstreams {
-        for (tool, locked) in lock.upstreams.get(name).into_iter().flat_map(|locked| &locked.tools) {
-            for (code, what) in findings(locked, &known) {
-                let message = format!("{} of {} {what}", quoted(tool), quoted(name));
-                diagnostics.push(Diagnostic::new(code, message).at(upstream.place.clone(), ""));
+        let Some(locked) = lock.upstreams.get(name) else { continue };
+        let mut report = |who: &str, found: Vec<(Code, String)>| {
+            for (code, what) in found {
+                diagnostics.push(Diagnostic::new(code, format!("{who} {what}")).at(upstream.place.clone(), ""));
             }
+        };
+        let said = own_words(upstream, locked);
+        report(&quoted(name), findings(&said, said.canonical().len(), &known));
+        for (tool, locked) in &locked.tools {
+            report(
+                &format!("{} of {}", quoted(tool), quoted(name)),
+                findings(&locked.definition, locked.canonical.len(), &known),
+            );
         }
     }
 }
 
-fn findings(tool: &LockedTool, known: &Known<'_>) -> Vec<(Code, String)> {
+/// What an upstream says of itself: a model reads it wherever the config describes the upstream in no other words.
+fn own_words(upstream: &Upstream, locked: &LockedUpstream) -> Json {
+    let title = if matches!(upstream.transport, Transport::OpenApi(_)) { "info.title" } else { "serverInfo.name" };
+    let mut said = Json::object();
+    if let Some(server) = &locked.server {
+        said.set(title, Json::string(&*server.name));
+    }
+    if let Some(instructions) = &locked.instructions {
+        said.set("instructions", Json::string(&**instructions));
+    }
+    said
+}
+
+fn findings(definition: &Json, size: usize, known: &Known<'_>) -> Vec<(Code, String)> {
     let mut seen = Seen { known: Some(known), ..Seen::default() };
-    seen.walk(&tool.definition, "definition", 0);
+    seen.walk(definition, "definition", 0);
     let mut out = Vec::new();
     if let Some((c, member)) = seen.hidden {
         out.push((Code::HiddenCharacters, format!("has the invisible character U+{:04X} in its `{member}`", u32::from(c))));
@@ -78,11 +99,8 @@ fn findings(tool: &LockedTool, known: &Known<'_>) -> Vec<(Code, String)> {
     if let Some((wording, member)) = seen.addressing {
         out.push((Code::AddressesModels, format!("speaks to models in its `{member}`: \"{wording}\"")));
     }
-    if tool.canonical.len() > LARGE || seen.depth > DEEP {
-        out.push((
-            Code::LargeDefinition,
-            format!("has a definition of {} bytes, {} levels deep", tool.canonical.len(), seen.depth),
-        ));
+    if size > LARGE || seen.depth > DEEP {
+        out.push((Code::LargeDefinition, format!("describes itself in {size} bytes, {} levels deep", seen.depth)));
     }
     if let Some((name, member)) = seen.tool {
         let message = format!("names the tool {} in its `{member}`, which programs cannot call", quoted(&name));
@@ -134,7 +152,7 @@ impl Seen<'_> {
         }
         let Some(known) = self.known else { return };
         // Prose speaks of tools; names and values of a schema only look as if.
-        if self.tool.is_none() && member == "description" {
+        if self.tool.is_none() && matches!(member, "description" | "instructions") {
             let unknown = named_tools(text).into_iter().find(|name| !known.tools.contains(name));
             self.tool = unknown.map(|name| (name.to_owned(), member.to_owned()));
         }
@@ -199,7 +217,7 @@ mod tests {
     fn codes(definition: &str) -> Vec<Code> {
         let value: serde_json::Value = serde_json::from_str(definition).expect("JSON");
         let known = Known { tools: BTreeSet::from(["read_file", "find"]), secrets: vec!["hunter2-hunter2"] };
-        findings(&LockedTool::new(Json::from(&value)), &known).into_iter().map(|(code, _)| code).collect()
+        findings(&Json::from(&value), definition.len(), &known).into_iter().map(|(code, _)| code).collect()
     }
 
     #[test]
@@ -218,6 +236,7 @@ mod tests {
             ),
             (r#"{"description":"Call the list_files tool first."}"#, vec![Code::NamesUnknownTool]),
             (r#"{"description":"Better than the tool \"grep\"."}"#, vec![Code::NamesUnknownTool]),
+            (r#"{"instructions":"Call the list_files tool first."}"#, vec![Code::NamesUnknownTool]),
             (r#"{"title":"The list_files tool"}"#, vec![]),
             (r#"{"description":"Uses [REDACTED]."}"#, vec![Code::SecretInDefinition]),
             (r#"{"inputSchema":{"properties":{"k":{"default":"hunter2-hunter2"}}}}"#, vec![Code::SecretInDefinition]),
