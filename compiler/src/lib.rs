@@ -6,6 +6,7 @@ pub mod config;
 pub mod diag;
 pub mod drift;
 pub mod ir;
+pub mod live;
 pub mod lock;
 pub mod lower;
 pub mod openapi;

@@ -2,7 +2,13 @@
 
 use std::fs;
 
+use ptc_compiler::diag::Diagnostics;
+use ptc_compiler::diag::render::{self, Style};
+use ptc_compiler::openapi::Text;
+use ptc_compiler::source::Sources;
+use ptc_compiler::{live, pinned};
 use ptc_runtime::embed::{Args, Engine, Request, Tool};
+use ptc_tests::deployment::workspace;
 
 #[path = "../examples/batch/main.rs"]
 #[expect(dead_code, reason = "its main")]
@@ -21,6 +27,23 @@ fn programs_see_the_catalog_of_the_macro_and_own_tools() {
     // What is wrong about a call is found before anything is called, as in a pinned binary.
     let answer = engine.run(Request::new("(tool/shout {:text \"a\"}) (tool/call {:server \"petstor\" :tool \"x\"})"));
     assert_eq!((answer.preview(), answer.tool_calls.len()), (Err("runtime_error"), 0));
+}
+
+/// What a program does that is given its config when it runs.
+#[test]
+fn a_config_that_is_known_at_run_time_only() {
+    let folder = workspace().join("fixtures/quickstart");
+    let (mut sources, mut diagnostics) = (Sources::default(), Diagnostics::default());
+    let model = pinned::read("upstreams.json", "clinic", &mut sources, &mut diagnostics, &mut |path, _| {
+        let text = fs::read_to_string(folder.join(path)).map_err(|why| why.to_string())?;
+        Ok(Text { path: path.to_owned(), text })
+    });
+    let model = model.unwrap_or_else(|| panic!("{}", render::full(&sources, &diagnostics, Style::Plain)));
+    let engine = Engine::builder().deployment(live::leak(&model)).build().expect("an engine");
+    assert_eq!(engine.run(Request::new("(count (tool/servers))")).preview(), Ok("3"));
+    let listed = |engine: &Engine| engine.run(Request::new("(dir \"petstore\")")).preview().map(str::to_owned).ok();
+    let compiled = Engine::builder().deployment(&upstreams::DEPLOYMENT).build().expect("an engine");
+    assert_eq!(listed(&engine), listed(&compiled));
 }
 
 #[test]

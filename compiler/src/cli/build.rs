@@ -13,10 +13,10 @@ use serde_json::{Value, json};
 use crate::args::{Build, ServeOn};
 use crate::check;
 use crate::console::Console;
-use crate::live::Live;
 use crate::progress::Progress;
 use crate::trial::{self, Answer};
 use crate::{Failure, Status, cargo, commands, emit, files, generate, pin, sbom, source};
+use ptc_compiler::live::Live;
 
 /// `ptc-compile CONFIG`
 pub(crate) fn run(args: &Build, console: &Console) -> Result<Status, Failure> {

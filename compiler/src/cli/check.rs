@@ -14,8 +14,8 @@ use ptc_runtime::secrets::Secrets;
 
 use crate::args::Build;
 use crate::console::Console;
-use crate::live::Live;
-use crate::{Failure, Status, commands, live, program, source};
+use crate::{Failure, Status, commands, program, source};
+use ptc_compiler::live::{self, Live};
 
 /// Everything that was read for a config, and what was found wrong with it.
 pub(crate) struct Checked {

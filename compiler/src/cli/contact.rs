@@ -16,9 +16,10 @@ use ptc_compiler::tree::{self, Syntax};
 use ptc_runtime::secrets::Secrets;
 use ptc_runtime::upstream::{self, UpstreamSettings};
 
+use crate::Failure;
 use crate::console::Console;
 use crate::progress::SideBySide;
-use crate::{Failure, live};
+use ptc_compiler::live;
 
 /// What one upstream answered.
 enum Answer {

@@ -11,7 +11,6 @@
 //! | `sbom` | what a deployment is made of |
 //! | `run` | `run [CONFIG]`, `repl [CONFIG]` |
 //! | `emit` | what was made of a config, as text |
-//! | `live` | a deployment in this process |
 //! | `trial` | a program in the new binary |
 //! | `files`, `progress` | whole files; what is going on |
 //! | `explain` | `explain CODE` |
@@ -37,7 +36,6 @@ mod emit;
 mod explain;
 mod files;
 mod generate;
-mod live;
 mod manual;
 mod operations;
 mod pin;

@@ -12,7 +12,8 @@ use ptc_runtime::schema::Schema;
 
 use crate::args::CheckProgram;
 use crate::console::Console;
-use crate::{Failure, Status, check, live};
+use crate::{Failure, Status, check};
+use ptc_compiler::live;
 
 /// Reports what is wrong with each program.
 pub(crate) fn run(args: &CheckProgram, console: &Console) -> Result<Status, Failure> {

@@ -18,7 +18,8 @@ use ptc_runtime::upstream::Load;
 use crate::args::{Color, Messages, Serve};
 use crate::check::{self, Checked};
 use crate::console::Console;
-use crate::{Failure, Status, commands, contact, generate, live, pin, version};
+use crate::{Failure, Status, commands, contact, generate, pin, version};
+use ptc_compiler::live;
 
 /// Serves until the client is done.
 pub(crate) fn run(args: &Serve) -> ExitCode {

@@ -10,7 +10,7 @@ use ptc_compiler::lock;
 use serde_json::{Map, Value, json};
 
 use crate::Failure;
-use crate::live::Live;
+use ptc_compiler::live::Live;
 
 /// The reference of the deployment itself.
 const DEPLOYMENT: &str = "deployment";

@@ -1,29 +1,31 @@
 //! A deployment in this process: the model leaked into the types that generated tables have.
 //!
-//! It lives until the process ends, which for a compiler is soon.
+//! It lives until the process ends: for a compiler that is soon, and an embedding program makes one for each config that it serves.
 
 use ptc_catalog as ptc;
-use ptc_compiler::config::model::{self, CredentialSource, Transport};
-use ptc_compiler::ir;
+
+use crate::config::model::{self, CredentialSource, Transport};
+use crate::ir;
 
 /// A deployment as the compiler knows it, and as the runtime does.
-pub(crate) struct Live {
+pub struct Live {
     /// What text is rendered from.
-    pub(crate) model: ir::Deployment,
+    pub model: ir::Deployment,
     /// What can be served, asked and described.
-    pub(crate) tables: &'static ptc::Deployment,
+    pub tables: &'static ptc::Deployment,
 }
 
 impl Live {
     /// Leaks the model once.
-    pub(crate) fn new(model: ir::Deployment) -> Self {
+    pub fn new(model: ir::Deployment) -> Self {
         let tables = leak(&model);
         Live { model, tables }
     }
 }
 
-/// The deployment as generated code would hold it.
-pub(crate) fn leak(deployment: &ir::Deployment) -> &'static ptc::Deployment {
+/// The deployment as generated code would hold it: what `ptc_runtime::embed::Builder::deployment` takes. [`crate::pinned::read`] gives
+/// the model of a config, as its lock file pins it.
+pub fn leak(deployment: &ir::Deployment) -> &'static ptc::Deployment {
     let credentials = deployment.credentials.iter().map(|c| ptc::Binding { name: text(&c.name), source: source(&c.source) });
     let catalog =
         ptc::Catalog { digest: text(&deployment.catalog_digest), upstreams: list(deployment.upstreams.iter().map(upstream)) };
@@ -119,7 +121,7 @@ fn env_part(part: &model::EnvPart) -> ptc::EnvPart {
 }
 
 /// The emitters of an HTTP upstream.
-pub(crate) fn auth(http: &model::HttpOptions) -> &'static [ptc::Auth] {
+pub fn auth(http: &model::HttpOptions) -> &'static [ptc::Auth] {
     list(http.auth.iter().map(|auth| match auth {
         model::Auth::Bearer { binding } => ptc::Auth::Bearer { binding: text(binding) },
         model::Auth::Basic { binding } => ptc::Auth::Basic { binding: text(binding) },
@@ -128,7 +130,7 @@ pub(crate) fn auth(http: &model::HttpOptions) -> &'static [ptc::Auth] {
 }
 
 /// The static headers of an HTTP upstream.
-pub(crate) fn headers(http: &model::HttpOptions) -> &'static [(&'static str, &'static str)] {
+pub fn headers(http: &model::HttpOptions) -> &'static [(&'static str, &'static str)] {
     list(http.static_headers.iter().map(|(name, value)| (text(name), text(value))))
 }
 
