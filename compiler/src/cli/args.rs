@@ -266,7 +266,8 @@ pub(crate) struct Build {
     #[arg(value_name = "CONFIG", required = true)]
     pub(crate) config: Option<PathBuf>,
 
-    /// Only report what is wrong with the config and its OpenAPI documents; nothing is contacted, written or built
+    /// Only report what is wrong with the config, its OpenAPI documents, its lock file and its stored programs; nothing is contacted,
+    /// written or built. A lock file that does not cover the config is a warning, with `--locked` an error
     #[arg(long, conflicts_with = "eval")]
     pub(crate) check: bool,
 

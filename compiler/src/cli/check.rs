@@ -14,7 +14,7 @@ use ptc_runtime::secrets::Secrets;
 
 use crate::args::Build;
 use crate::console::Console;
-use crate::{Failure, Status, commands, program, source};
+use crate::{Failure, Status, commands, pin, program, source};
 use ptc_compiler::live::{self, Live};
 
 /// Everything that was read for a config, and what was found wrong with it.
@@ -39,10 +39,8 @@ pub(crate) fn run(args: &Build, console: &Console) -> Result<Status, Failure> {
     let path = config_path(args)?;
     let mut checked = load(path, syntax(args))?;
     environment(args, &mut checked);
-    if let Checked { config: Some(config), programs, diagnostics, .. } = &mut checked {
-        // Without a lock file nobody knows what can be called.
-        program::check_stored(config, programs, None, diagnostics);
-    }
+    let lock = pin::known(args, path, &mut checked)?;
+    pinned(&mut checked, lock.as_ref());
     let status = console.findings(&checked.sources, &checked.diagnostics);
     if checked.diagnostics.worst().is_none()
         && let Some(config) = &checked.config
@@ -50,6 +48,19 @@ pub(crate) fn run(args: &Build, console: &Console) -> Result<Status, Failure> {
         console.message(&format!("{}: {}\n", path.display(), summary(config)));
     }
     Ok(status)
+}
+
+/// What upstreams say of themselves, and stored programs, against the lock; without one nobody knows what can be called.
+fn pinned(checked: &mut Checked, lock: Option<&Lock>) {
+    let Checked { config: Some(config), programs, diagnostics, .. } = checked else { return };
+    if let Some(lock) = lock {
+        lint::lint(config, lock, diagnostics);
+    }
+    // Tables of many tools take a while, and only programs are held against them.
+    let tables = lock.filter(|_| !programs.is_empty()).map(|lock| live::leak(&lower::deployment(config, lock, "check", "")));
+    program::check_stored(config, programs, tables.map(|tables| tables.catalog), diagnostics);
+    // What a program may cost is no fault.
+    diagnostics.forget(Code::ProgramCost);
 }
 
 /// The config named on the command line.

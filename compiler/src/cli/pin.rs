@@ -3,8 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use ptc_compiler::config::Config;
-use ptc_compiler::config::model::Transport;
-use ptc_compiler::diag::{Code, Diagnostic};
+use ptc_compiler::config::model::{Transport, Upstream};
+use ptc_compiler::diag::{Code, Diagnostic, Severity};
 use ptc_compiler::lock::cover::{self, Ask, Need};
 use ptc_compiler::lock::{self, Lock};
 use ptc_compiler::pinned;
@@ -32,13 +32,8 @@ pub(crate) fn lock(args: &Build, config_path: &Path, checked: &mut Checked, cons
     let needs = cover::needs(config, &known);
     let mut fresh = checked.documents.clone();
     if args.locked && old.is_none() && !config.upstreams.is_empty() {
-        for (name, upstream) in &config.upstreams {
-            let message = format!("the upstream `{name}` is not pinned: there is no lock file `{}`", path.display());
-            let finding = Diagnostic::new(Code::LockStale, message).at(upstream.place.clone(), "");
-            checked
-                .diagnostics
-                .push(finding.hint("run ptc-compile once without `--locked`, and commit the lock file that it writes"));
-        }
+        let findings = unpinned(config, &path);
+        findings.into_iter().for_each(|finding| checked.diagnostics.push(finding));
         return Ok(None);
     }
     if let Some(option) = forbids_contact(args) {
@@ -61,11 +56,42 @@ pub(crate) fn lock(args: &Build, config_path: &Path, checked: &mut Checked, cons
     }
     if args.locked {
         // Upstreams that the config no longer has change the file, and nothing that is built.
-        let stale = cover::report_changes(config, &known, &lock, &mut checked.diagnostics);
-        return Ok((!stale).then_some(lock));
+        let stale = cover::changes(config, &known, &lock);
+        let is_stale = !stale.is_empty();
+        stale.into_iter().for_each(|change| checked.diagnostics.push(change));
+        return Ok((!is_stale).then_some(lock));
     }
     files::write_if_changed(&path, lock::write::write(&lock).as_bytes())?;
     console.message(&format!("{} {}\n", if old.is_some() { "updated" } else { "wrote" }, path.display()));
+    Ok(Some(lock))
+}
+
+/// The lock that `--check` goes by: what the lock file covers, and documents that are files. Nobody is contacted and nothing is written.
+/// What a build would pin anew is a warning, with `--locked` an error; that an upstream was never pinned is told only with it. `None`
+/// where there is none; then the findings say why.
+pub(crate) fn known(args: &Build, config_path: &Path, checked: &mut Checked) -> Result<Option<Lock>, Failure> {
+    let path = path(config_path);
+    let Ok(old) = read(&path, checked)? else { return Ok(None) };
+    let (Some(config), false) = (&checked.config, checked.diagnostics.has_errors()) else { return Ok(None) };
+    let known = old.clone().unwrap_or_default();
+    let lock = cover::cover(config, &known, std::mem::take(&mut checked.documents));
+    let (severity, option) = if args.locked { (Severity::Error, "--locked") } else { (Severity::Warning, "--check") };
+    let mut stale = Vec::new();
+    if old.is_some() {
+        let needs = cover::needs(config, &known);
+        let told = needs.iter().filter(|need| args.locked || known.upstreams.contains_key(&need.upstream));
+        stale.extend(told.map(|need| uncovered(config, need, option, None)));
+        let changes = cover::changes(config, &known, &lock);
+        // One reason to pin an upstream anew is enough.
+        let others: Vec<Diagnostic> =
+            changes.into_iter().filter(|change| stale.iter().all(|told| told.primary != change.primary)).collect();
+        stale.extend(others);
+    } else if args.locked {
+        stale.extend(unpinned(config, &path));
+    }
+    for finding in stale {
+        checked.diagnostics.push(Diagnostic { severity, ..finding });
+    }
     Ok(Some(lock))
 }
 
@@ -104,6 +130,16 @@ fn read(path: &Path, checked: &mut Checked) -> Result<Result<Option<Lock>, ()>, 
     }
     let file = checked.sources.add(path.display().to_string(), check::read_text(path)?);
     Ok(lock::read::read(&checked.sources, file, &mut checked.diagnostics).map(Some).ok_or(()))
+}
+
+/// Every upstream, where there is no lock file.
+fn unpinned(config: &Config, path: &Path) -> Vec<Diagnostic> {
+    let finding = |(name, upstream): (&String, &Upstream)| {
+        let message = format!("the upstream `{name}` is not pinned: there is no lock file `{}`", path.display());
+        let finding = Diagnostic::new(Code::LockStale, message).at(upstream.place.clone(), "");
+        finding.hint("run ptc-compile once without `--locked`, and commit the lock file that it writes")
+    };
+    config.upstreams.iter().map(finding).collect()
 }
 
 /// The option that forbids to contact anybody.

@@ -157,16 +157,15 @@ fn not_offered(name: &str, wanted: &Spanned<String>, offered: &BTreeMap<String, 
     }
 }
 
-/// Reports every upstream whose pinned tools would change, and tells whether there is one.
-pub fn report_changes(config: &Config, old: &Lock, new: &Lock, diagnostics: &mut Diagnostics) -> bool {
+/// Every upstream whose pinned tools would change, as a finding of its own.
+pub fn changes(config: &Config, old: &Lock, new: &Lock) -> Vec<Diagnostic> {
     let none = BTreeMap::new();
-    let mut stale = false;
+    let mut found = Vec::new();
     for (name, upstream) in &config.upstreams {
         let (before, after) = (old.upstreams.get(name), new.upstreams.get(name));
         if before == after {
             continue;
         }
-        stale = true;
         let tools = |side: Option<&LockedUpstream>| side.map_or_else(|| none.clone(), |u| u.tools.clone());
         let (before, after) = (tools(before), tools(after));
         let changed: BTreeSet<&String> =
@@ -176,11 +175,11 @@ pub fn report_changes(config: &Config, old: &Lock, new: &Lock, diagnostics: &mut
             (Some(one), 1) => format!("another definition of `{one}` than the lock file"),
             (Some(one), count) => format!("other definitions of `{one}` and {} more than the lock file", count - 1),
         };
-        diagnostics.push(
+        found.push(
             Diagnostic::new(Code::LockStale, format!("the upstream `{name}` now has {what}"))
                 .at(upstream.place.clone(), "")
-                .hint("run ptc-compile without `--locked`, review the change of the lock file, and commit it"),
+                .hint("let ptc-compile write the lock file anew, which a build does without `--locked`, review the change, and commit it"),
         );
     }
-    stale
+    found
 }
