@@ -114,7 +114,7 @@ fn every_code_has_a_fixture_that_provokes_it() {
 #[test]
 fn no_rendering_shows_a_secret() {
     for folder in folders() {
-        for format in ["full", "short", "json"] {
+        for format in ["full", "short", "json", "sarif", "github"] {
             let output = check(&folder, format);
             for stream in [output.stdout, output.stderr] {
                 let text = String::from_utf8_lossy(&stream).to_lowercase();

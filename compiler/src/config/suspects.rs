@@ -1,4 +1,5 @@
-//! What of an entry looks like a secret where secrets do not belong: in arguments, variables, headers and URLs.
+//! What of an entry looks like a secret where secrets do not belong: in arguments, variables, headers, URLs and
+//! default arguments.
 
 use ptc_catalog::suspect::{Suspect, argument, query, setting, token};
 
@@ -22,12 +23,26 @@ pub(super) fn of_member<'n>(key: &str, value: &'n Node) -> Vec<(&'n Node, Suspec
             let known = |m: &Member| key == "static_headers" && headers::is_reserved(&m.key);
             settings.map(|(m, s)| (&m.value, Suspect { likely: s.likely && !known(m), ..s })).collect()
         }
+        "operation_overrides" => {
+            let mut found = Vec::new();
+            overrides("", value, &mut found);
+            found
+        }
         "url" | "base_url" | "schema_url" | "proxy" => {
             let text = value.as_str().unwrap_or("");
             query(text).into_iter().map(|suspect| (value, suspect)).collect()
         }
         _ => value.as_str().and_then(token).map(|suspect| (value, suspect)).into_iter().collect(),
     }
+}
+
+/// What overrides hold, under whatever keys: default arguments stand in the lock, in the binary, and in the texts that models read.
+fn overrides<'n>(key: &str, value: &'n Node, found: &mut Vec<(&'n Node, Suspect)>) {
+    if let Some(suspect) = value.as_str().and_then(|text| setting(key, text)) {
+        found.push((value, suspect));
+    }
+    value.elements().unwrap_or(&[]).iter().for_each(|element| overrides(key, element, found));
+    value.members().iter().for_each(|member| overrides(&member.key, &member.value, found));
 }
 
 /// Warns of every likely secret in the entries of a config.
@@ -37,6 +52,9 @@ pub(super) fn warn(reading: &mut Reading<'_>, root: &Node) {
             let hint = match &**key {
                 "env" => "write `${NAME}`, and set that variable where the server starts",
                 "args" => "set it in `env` as `${NAME}`, where the program can take it from there",
+                "operation_overrides" => {
+                    "models read it there; name it in `credentials` and send it as a header with `auth`: secrets never go into a query"
+                }
                 _ => "name it in `credentials` and send it with `auth`",
             };
             for (node, suspect) in of_member(key, value) {

@@ -62,7 +62,7 @@ pub(super) fn read<'n>(reading: &mut Reading<'_>, fields: &Fields<'n>, key: &'st
         );
     }
     if key == "base_url" && url.query().is_some() {
-        let hint = "paths of operations are appended to it; give fixed parameters as `default_args` of each operation";
+        let hint = "paths of operations are appended to it; give fixed parameters as `default_args` of each operation, and a key as a header with `auth`";
         reading.fault(Code::UrlParts, node, format!("`{key}` has a query"), "", hint);
     }
     (reading.errors() == before).then_some(Named { key, node, url })

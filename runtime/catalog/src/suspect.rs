@@ -32,8 +32,11 @@ const TOKENS: &[&str] = &[
     "npm_",
     "ntn_",
     "pypi-",
+    "rk_live_",
+    "rk_test_",
     "sk-",
     "sk_live_",
+    "sk_test_",
     "xapp-",
     "xoxb-",
     "xoxp-",
@@ -63,28 +66,37 @@ pub struct Suspect {
     pub likely: bool,
 }
 
-/// An argument of a command, and the one before it: `--token x`, `--token=x`, `TOKEN=x`, `Authorization: Bearer x`.
+/// An argument of a command, and the one before it: `--token x`, `--token=x`, `TOKEN=x`, `Authorization: Bearer x`, or whatever is a
+/// secret by its form.
 pub fn argument(before: &str, text: &str) -> Option<Suspect> {
+    let by_name = argument_by_name(before, text);
+    likelier(by_name, text)
+}
+
+fn argument_by_name(before: &str, text: &str) -> Option<Suspect> {
     let separated = text.find(['=', ':']).filter(|at| !text.get(at + 1..).is_some_and(|rest| rest.starts_with("//")));
     if let Some(at) = separated {
         let (name, value) = (text.get(..at)?, text.get(at + 1..)?);
         let start = at + 1 + (value.len() - value.trim_start().len());
-        if let Some(suspect) = named(name, value.trim_start(), start) {
-            return Some(suspect);
-        }
-    } else if before.starts_with('-')
-        && !text.starts_with('-')
-        && !before.contains('=')
-        && let Some(suspect) = named(before, text, 0)
-    {
-        return Some(suspect);
+        named(name, value.trim_start(), start)
+    } else if before.starts_with('-') && !text.starts_with('-') && !before.contains('=') {
+        named(before, text, 0)
+    } else {
+        None
     }
-    token(text)
 }
 
-/// A variable or header.
+/// A variable, a header, or an argument of a call.
 pub fn setting(name: &str, value: &str) -> Option<Suspect> {
-    named(name, value, 0).or_else(|| token(value))
+    likelier(named(name, value, 0), value)
+}
+
+/// What is suspected for its name, or what its form makes more certain: `OPENAI_KEY` alone says little, `sk-…` in it does.
+fn likelier(by_name: Option<Suspect>, text: &str) -> Option<Suspect> {
+    match by_name {
+        Some(suspect) if suspect.likely => Some(suspect),
+        other => token(text).or_else(|| password(text)).or(other),
+    }
 }
 
 /// The values of a URL's query: any of them may be a secret.
@@ -96,9 +108,8 @@ pub fn query(url: &str) -> Vec<Suspect> {
     for pair in url.get(at..end).unwrap_or("").split('&') {
         if let Some((name, value)) = pair.split_once('=') {
             let from = at + name.len() + 1;
-            suspects.extend(named(name, value, from).or_else(|| {
-                (!value.is_empty()).then_some(Suspect { range: from..from + value.len(), likely: token(value).is_some() })
-            }));
+            let likely = named(name, value, from).is_some_and(|suspect| suspect.likely) || token(value).is_some();
+            suspects.extend((!value.is_empty()).then_some(Suspect { range: from..from + value.len(), likely }));
         }
         at += pair.len() + 1;
     }
@@ -137,23 +148,56 @@ fn named(name: &str, value: &str, start: usize) -> Option<Suspect> {
     Some(Suspect { range: start..start + value.len(), likely: sure && value.chars().count() >= SECRET_CHARS })
 }
 
-/// A token of a well-known service, wherever in the text it stands.
+/// The password of a URL anywhere in a text, as connection strings have it: `postgres://user:password@host/db`. One that is its
+/// user's name is what examples and databases of one's own have.
+fn password(text: &str) -> Option<Suspect> {
+    let start = text.find("://")? + 3;
+    let rest = text.get(start..)?;
+    let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
+    let (pair, _) = authority.rsplit_once('@')?;
+    let (user, password) = pair.split_once(':')?;
+    let from = start + user.len() + 1;
+    let is_resolved_later = password.starts_with(['$', '<', '{']);
+    let is_secret = !password.is_empty() && !is_resolved_later && user != password;
+    is_secret.then_some(Suspect { range: from..from + password.len(), likely: true })
+}
+
+/// A private key as PEM has it, with more than its first line.
+fn private_key(text: &str) -> Option<Suspect> {
+    let from = text.find("-----BEGIN ")?;
+    let (label, rest) = text.get(from + 11..)?.split_once("-----")?;
+    // In variables line feeds are often written as `\n`.
+    let body = rest.trim_start().trim_start_matches("\\n");
+    let is_base64 = |c: char| c.is_ascii_alphanumeric() || matches!(c, '+' | '/' | '=');
+    let length = body.find(|c| !is_base64(c)).unwrap_or(body.len());
+    (label.ends_with("PRIVATE KEY") && length >= TOKEN_CHARS).then_some(Suspect { range: from..text.len(), likely: true })
+}
+
+/// Whether a word is a signed JSON web token: three parts, of which two are JSON objects.
+fn is_web_token(word: &str) -> bool {
+    let parts: Vec<&str> = word.split('.').collect();
+    matches!(parts.as_slice(), [head, body, signature] if head.starts_with("eyJ") && body.starts_with("eyJ") && !signature.is_empty())
+}
+
+/// What is a secret by its form, wherever in the text it stands: the token of a well-known service, a JSON web token, a private key.
 pub fn token(text: &str) -> Option<Suspect> {
     let is_part = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.');
     let mut at = 0;
     for word in text.split(|c| !is_part(c)) {
-        if word.len() >= TOKEN_CHARS && TOKENS.iter().any(|token| word.starts_with(token)) {
+        if word.len() >= TOKEN_CHARS && (is_web_token(word) || TOKENS.iter().any(|token| word.starts_with(token))) {
             return Some(Suspect { range: at..at + word.len(), likely: true });
         }
         at += word.len();
         at += text.get(at..).and_then(|rest| rest.chars().next()).map_or(0, char::len_utf8);
     }
-    None
+    private_key(text)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    const PEM: &str = "-----BEGIN RSA PRIVATE KEY-----\\nMIIBhunter2hunter2hunter2";
 
     fn shown(text: &str, suspect: Option<Suspect>) -> Option<(&str, bool)> {
         suspect.map(|suspect| (text.get(suspect.range).unwrap_or("no such part"), suspect.likely))
@@ -174,6 +218,12 @@ mod tests {
             ("-y", "@scope/some-server", None),
             ("", "https://example.com/a=b", None),
             ("--port", "8080", None),
+            ("--key", "sk-0123456789abcdefghij", Some(("sk-0123456789abcdefghij", true))),
+            ("", "postgres://app:hunter2@db/x", Some(("hunter2", true))),
+            ("", "--dsn=mysql://app:hunter2@db", Some(("hunter2", true))),
+            ("", "postgres://postgres:postgres@localhost/x", None),
+            ("", "https://user@example.com/", None),
+            ("", "postgres://app:${PASSWORD}@db/x", None),
         ] {
             assert_eq!(shown(text, argument(before, text)), expected, "{before} {text}");
         }
@@ -202,9 +252,9 @@ mod tests {
 
     #[test]
     fn values_of_queries() {
-        let url = "https://h/p?apiKey=hunter2-hunter2&v=2&empty=#x=1";
+        let url = "https://h/p?apiKey=hunter2-hunter2&v=2&empty=&key=sk-0123456789abcdefghij#x=1";
         let found: Vec<_> = query(url).into_iter().map(|s| shown(url, Some(s))).collect();
-        assert_eq!(found, [Some(("hunter2-hunter2", true)), Some(("2", false))]);
+        assert_eq!(found, [Some(("hunter2-hunter2", true)), Some(("2", false)), Some(("sk-0123456789abcdefghij", true))]);
         assert_eq!(query("https://h/p"), []);
     }
 
@@ -216,6 +266,14 @@ mod tests {
             ("KEYBOARD", "qwerty", Some(("qwerty", false))),
             ("NOTE", "use sk-0123456789abcdefghij here", Some(("sk-0123456789abcdefghij", true))),
             ("LANG", "en", None),
+            ("OPENAI_KEY", "sk-0123456789abcdefghij", Some(("sk-0123456789abcdefghij", true))),
+            ("GITHUB_AUTH", "ghp_0123456789abcdefghij", Some(("ghp_0123456789abcdefghij", true))),
+            ("STRIPE", "sk_test_0123456789abcdefghij", Some(("sk_test_0123456789abcdefghij", true))),
+            ("DATABASE_URL", "postgres://app:hunter2@db/x", Some(("hunter2", true))),
+            ("SESSION", "eyJhbGciOiJub25lIn0.eyJhIjoxfQ.hunter2", Some(("eyJhbGciOiJub25lIn0.eyJhIjoxfQ.hunter2", true))),
+            ("CURSOR", "eyJhbGciOiJub25lIiwiYSI6MX0", None),
+            ("PEM", "-----BEGIN RSA PRIVATE KEY-----\\nMIIBhunter2hunter2hunter2", Some((PEM, true))),
+            ("NOTE", "begins with -----BEGIN PRIVATE KEY----- and goes on", None),
         ] {
             assert_eq!(shown(value, setting(name, value)), expected, "{name}");
         }

@@ -61,7 +61,7 @@ fn excerpt(sources: &Sources, diagnostics: &Diagnostics, file: FileId, group: &[
         labels: group
             .iter()
             .map(|(index, label)| {
-                let start = masked.position(label.place.range.start as usize);
+                let start = masked.start_of(label.place.range.start as usize);
                 // A label on more than one line is cut to the first: the rest is known from the source.
                 let end = masked.position(first_line_end(source, &label.place.range));
                 (start..end.max(start), *index)
@@ -137,6 +137,12 @@ impl Masked {
             None => byte - self.from,
             Some((range, end)) => end + byte.saturating_sub(range.end),
         }
+    }
+
+    /// The same for the first byte of a label: one inside of a mask begins with it.
+    fn start_of(&self, byte: usize) -> usize {
+        let inside = self.masks.iter().find(|(range, _)| range.contains(&byte));
+        inside.map_or_else(|| self.position(byte), |(_, end)| end - MASK.len())
     }
 }
 
