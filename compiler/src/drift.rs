@@ -2,6 +2,10 @@
 //!
 //! A change is an error where programs that ran may be refused or do more harm than before, a warning where they may
 //! understand a tool differently, and a note where nothing that worked is lost.
+//!
+//! - `input`: what is inside of arguments.
+
+mod input;
 
 use std::collections::BTreeSet;
 
@@ -10,12 +14,19 @@ use ptc_catalog::Annotations;
 use crate::config::model::{Config, Upstream};
 use crate::diag::{Code, Diagnostic, Diagnostics, quoted};
 use crate::ir::{Arg, Json, Tool};
+use crate::lock::read::Places;
 use crate::lock::{Lock, LockedTool, LockedUpstream};
 use crate::lower;
-use crate::lower::schema::Schema;
+use crate::tree::Place;
 
 /// Members of a schema that only say something about it.
 const PROSE: [&str; 5] = ["description", "title", "examples", "example", "$comment"];
+
+/// Members of a schema whose own members are names, and no keywords.
+const NAMING: [&str; 4] = ["properties", "patternProperties", "$defs", "definitions"];
+
+/// Members of a schema whose items come in any order.
+const SETS: [&str; 3] = ["enum", "required", "type"];
 
 /// How much changed.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -27,8 +38,8 @@ pub struct Count {
 }
 
 /// Reports every change of a tool from `old` to `new`, and of what upstreams say of themselves, for the upstreams of `config` that both
-/// have or that only one has.
-pub fn compare(config: &Config, old: &Lock, new: &Lock, diagnostics: &mut Diagnostics) -> Count {
+/// have or that only one has. What `old` pins is the second place of a finding, where `pinned` knows it.
+pub fn compare(config: &Config, old: &Lock, new: &Lock, pinned: &Places, diagnostics: &mut Diagnostics) -> Count {
     let nothing = LockedUpstream::default();
     let mut count = Count::default();
     for (name, upstream) in &config.upstreams {
@@ -36,7 +47,8 @@ pub fn compare(config: &Config, old: &Lock, new: &Lock, diagnostics: &mut Diagno
             let changes = own_words(before, after);
             count.upstreams += usize::from(!changes.is_empty());
             for what in changes {
-                diagnostics.push(finding(upstream, Code::DescriptionChanged, &format!("{} {what}", quoted(name))));
+                let message = format!("{} {what}", quoted(name));
+                diagnostics.push(finding(upstream, Code::DescriptionChanged, &message, pinned.upstream(name)));
             }
         }
         let before = &old.upstreams.get(name).unwrap_or(&nothing).tools;
@@ -50,15 +62,20 @@ pub fn compare(config: &Config, old: &Lock, new: &Lock, diagnostics: &mut Diagno
             };
             count.tools += usize::from(!changes.is_empty());
             for (code, what) in changes {
-                diagnostics.push(finding(upstream, code, &format!("{} of {} {what}", quoted(tool), quoted(name))));
+                let message = format!("{} of {} {what}", quoted(tool), quoted(name));
+                diagnostics.push(finding(upstream, code, &message, pinned.tool(name, tool)));
             }
         }
     }
     count
 }
 
-fn finding(upstream: &Upstream, code: Code, message: &str) -> Diagnostic {
-    Diagnostic::new(code, message).at(upstream.place.clone(), "")
+fn finding(upstream: &Upstream, code: Code, message: &str, pinned: Option<&Place>) -> Diagnostic {
+    let finding = Diagnostic::new(code, message).at(upstream.place.clone(), "");
+    match pinned {
+        Some(place) => finding.also(place.clone(), "pinned here"),
+        None => finding,
+    }
 }
 
 /// What an upstream says of itself otherwise than before.
@@ -142,46 +159,29 @@ fn argument(old: &Arg, new: &Arg, out: &mut Vec<(Code, String)>) -> bool {
         (true, false) => out.push((Code::InputWidened, format!("no longer requires {name}"))),
         _ => {}
     }
-    let lost = ptc_catalog::Type::ALL.iter().any(|(kind, _)| old.types.admits(*kind) && !new.types.admits(*kind));
-    let won = ptc_catalog::Type::ALL.iter().any(|(kind, _)| new.types.admits(*kind) && !old.types.admits(*kind));
-    if lost {
-        out.push((Code::InputBreaking, format!("takes {} for {name}, which was {}", new.label, old.label)));
-    } else if won {
-        out.push((Code::InputWidened, format!("takes {} for {name}, which was {}", new.label, old.label)));
-    }
-    // No list is every value.
-    let refused: Vec<&str> = match (old.allowed.as_slice(), new.allowed.as_slice()) {
-        (_, []) => Vec::new(),
-        ([], _) => vec!["all but a few values"],
-        (before, now) => before.iter().filter(|value| !now.contains(value)).map(String::as_str).collect(),
-    };
-    let admitted = match (old.allowed.as_slice(), new.allowed.as_slice()) {
-        ([], _) => false,
-        (_, []) => true,
-        (before, now) => now.iter().any(|value| !before.contains(value)),
-    };
-    if !refused.is_empty() {
-        out.push((Code::InputBreaking, format!("refuses {} for {name}", refused.join(", "))));
-    } else if admitted {
-        out.push((Code::InputWidened, format!("takes more values for {name}")));
-    }
-    lost || won || admitted || !refused.is_empty()
+    input::kinds(&name, old, new, out)
 }
 
-/// What the schemas say beyond names, types and lists of values, of arguments that are not told of.
+/// What the schemas say beyond names, types and lists of values of arguments; `told` are arguments of which that is told.
 fn schemas(before: &Json, after: &Json, told: &BTreeSet<&str>, out: &mut Vec<(Code, String)>) {
-    let bare = |definition: &Json, key| definition.get(key).map(bare);
-    let Changed { bounds, prose } = Changed::between(before, after, told);
-    if !bounds.is_empty() {
-        out.push((Code::InputChanged, format!("bounds {} differently", bounds.join(", "))));
-    }
-    if !prose.is_empty() {
-        out.push((Code::DescriptionChanged, format!("describes {} differently", prose.join(", "))));
-    }
-    if bare(before, "outputSchema") != bare(after, "outputSchema") {
-        out.push((Code::OutputChanged, "answers in another shape".to_owned()));
+    let nothing = Json::object();
+    let [old, new] = [before, after].map(|definition| definition.get("inputSchema").unwrap_or(&nothing));
+    input::compare(old, new, told, out);
+    if before.get("outputSchema").map(bare) != after.get("outputSchema").map(bare) {
+        out.push((Code::OutputChanged, shape(before, after)));
     }
     requests(before, after, out);
+}
+
+/// How what a tool answers differs.
+fn shape(before: &Json, after: &Json) -> String {
+    let shown = |definition: &Json| {
+        let shape = definition.get("outputSchema").map_or_else(|| "any".to_owned(), lower::shape::shape);
+        lower::text::one_line(&shape, lower::text::ARGUMENT)
+    };
+    let (was, now) = (shown(before), shown(after));
+    // Shapes leave bounds out, and are cut.
+    if was == now { "answers in another shape".to_owned() } else { format!("answers {now}, which was {was}") }
 }
 
 /// What an OpenAPI operation is requested by: its path, and how parameters travel.
@@ -204,51 +204,7 @@ fn requests(before: &Json, after: &Json, out: &mut Vec<(Code, String)>) {
     }
 }
 
-/// What differs between two input schemas, as a sentence names it.
-#[derive(Default)]
-struct Changed {
-    bounds: Vec<String>,
-    prose: Vec<String>,
-}
-
-impl Changed {
-    fn between(before: &Json, after: &Json, told: &BTreeSet<&str>) -> Changed {
-        let nothing = Json::object();
-        let [before, after] = [before, after].map(|definition| definition.get("inputSchema").unwrap_or(&nothing));
-        let mut changed = Changed::default();
-        let members = |input: &Json| -> Vec<(String, Json)> {
-            let members = Schema::new(input).members(input);
-            members.properties.iter().map(|(name, schema)| ((*name).to_owned(), (*schema).clone())).collect()
-        };
-        let known = members(before);
-        for (name, now) in members(after) {
-            let was = known.iter().find(|(known, _)| *known == name).map(|(_, was)| was);
-            if let Some(was) = was.filter(|_| !told.contains(name.as_str())) {
-                changed.add(was, &now, || quoted(&name));
-            }
-        }
-        // What members share, and what holds for all of them together.
-        changed.add(&around(before), &around(after), || "its arguments".to_owned());
-        changed
-    }
-
-    fn add(&mut self, before: &Json, after: &Json, name: impl Fn() -> String) {
-        if bare(before) != bare(after) {
-            self.bounds.push(name());
-        } else if before != after {
-            self.prose.push(name());
-        }
-    }
-}
-
-/// An input schema without its members and what is told of them one by one.
-fn around(input: &Json) -> Json {
-    let members =
-        input.members().iter().filter(|(key, _)| !matches!(key.as_str(), "properties" | "required" | "additionalProperties"));
-    Json::Object(members.cloned().collect())
-}
-
-/// A schema without prose. Names of properties are not keywords, so that one called `description` stays.
+/// A schema without prose, and with sets in one order. Names of properties are not keywords, so that one called `description` stays.
 fn bare(schema: &Json) -> Json {
     fn walk(node: &Json, is_names: bool) -> Json {
         match node {
@@ -257,9 +213,9 @@ fn bare(schema: &Json) -> Json {
                     .iter()
                     .filter(|(key, _)| is_names || !PROSE.contains(&key.as_str()))
                     .map(|(key, value)| {
-                        let names =
-                            !is_names && matches!(key.as_str(), "properties" | "patternProperties" | "$defs" | "definitions");
-                        (key.clone(), walk(value, names))
+                        let names = !is_names && NAMING.contains(&key.as_str());
+                        let value = walk(value, names);
+                        (key.clone(), if !is_names && SETS.contains(&key.as_str()) { ordered(value) } else { value })
                     })
                     .collect(),
             ),
@@ -268,6 +224,12 @@ fn bare(schema: &Json) -> Json {
         }
     }
     walk(schema, false)
+}
+
+fn ordered(list: Json) -> Json {
+    let Json::Array(mut items) = list else { return list };
+    items.sort_by_cached_key(Json::canonical);
+    Json::Array(items)
 }
 
 /// What a tool says of its effects.

@@ -11,6 +11,7 @@ use ptc_compiler::config::{self, Config};
 use ptc_compiler::diag::{Code, Diagnostics};
 use ptc_compiler::drift;
 use ptc_compiler::ir::Json;
+use ptc_compiler::lock::read::Places;
 use ptc_compiler::lock::{Lock, LockedTool, LockedUpstream, Server};
 use ptc_compiler::source::Sources;
 
@@ -50,7 +51,7 @@ fn lock(definitions: &[&str]) -> Lock {
 
 fn changes(old: &[&str], new: &[&str]) -> Vec<(Code, String)> {
     let mut diagnostics = Diagnostics::default();
-    let count = drift::compare(&config(), &lock(old), &lock(new), &mut diagnostics);
+    let count = drift::compare(&config(), &lock(old), &lock(new), &Places::default(), &mut diagnostics);
     let found: Vec<(Code, String)> = diagnostics.sorted().iter().map(|d| (d.code, d.message.clone())).collect();
     assert_eq!(count.tools > 0, !found.is_empty());
     found
@@ -75,17 +76,19 @@ fn every_kind_of_change_has_its_class() {
             "`search` of `a` takes number for `limit`, which was integer",
         ),
         (r#"["up", "down"]"#, r#"["up"]"#, InputBreaking, r#"`search` of `a` refuses "down" for `order`"#),
-        (r#"["up", "down"]"#, r#"["up", "down", "best"]"#, InputWidened, "`search` of `a` takes more values for `order`"),
+        (r#"["up", "down"]"#, r#"["up", "down", "best"]"#, InputWidened, "`search` of `a` now takes \"best\" for `order`"),
         (
             r#""type": "object", "required""#,
             r#""additionalProperties": false, "type": "object", "required""#,
             InputBreaking,
             "`search` of `a` refuses arguments that it does not name",
         ),
-        ("100", "50", InputChanged, "`search` of `a` bounds `limit` differently"),
+        ("100", "50", InputBreaking, "`search` of `a` now has `maximum` 50 for `limit`, which was 100"),
+        ("100", "200", InputWidened, "`search` of `a` now has `maximum` 200 for `limit`, which was 100"),
+        ("100", "100, \"default\": 9", InputChanged, "`search` of `a` now has `default` 9 for `limit`, which was unsaid"),
         ("Words.", "Words, at most three.", DescriptionChanged, "`search` of `a` describes `q` differently"),
         ("Searches.", "Searches. Always call this first.", DescriptionChanged, "`search` of `a` says \"Searches. Always"),
-        (r#""total""#, r#""count""#, OutputChanged, "`search` of `a` answers in another shape"),
+        (r#""total""#, r#""count""#, OutputChanged, "`search` of `a` answers {:count integer?}, which was {:total integer?}"),
         (
             r#""readOnlyHint": true"#,
             r#""readOnlyHint": false"#,
@@ -108,7 +111,7 @@ fn every_kind_of_change_has_its_class() {
 fn a_change_that_harms_nobody_hides_no_other() {
     let changed = TOOL
         .replace(r#""tags": {"#, r#""cursor": {}, "tags": {"#)
-        .replace("100", "50")
+        .replace("100", "100, \"default\": 9")
         .replace("Words.", "Words, at most three.");
     let codes: Vec<Code> = changes(&[TOOL], &[&changed]).into_iter().map(|(code, _)| code).collect();
     assert_eq!(codes, [Code::InputWidened, Code::InputChanged, Code::DescriptionChanged]);
@@ -119,7 +122,119 @@ fn a_change_that_harms_nobody_hides_no_other() {
         )
     };
     let found = changes(&[&shared(9)], &[&shared(8)]);
-    assert_eq!(found, [(Code::InputChanged, "`a` of `a` bounds its arguments differently".to_owned())]);
+    assert_eq!(found, [(Code::InputBreaking, "`a` of `a` now has `maximum` 8 for `n`, which was 9".to_owned())]);
+}
+
+/// The schema of an argument `f`, what becomes of it, and what is said of the tool.
+const INSIDE: &[(&str, &str, &[(Code, &str)])] = &[
+    (
+        r#"{"type": "object", "properties": {"a": {"type": "string"}}}"#,
+        r#"{"type": "object", "properties": {"a": {"type": "string"}, "b": {"type": "string"}}, "required": ["b"]}"#,
+        &[(Code::InputBreaking, "now requires `f.b`")],
+    ),
+    (
+        r#"{"type": "object", "properties": {"a": {"type": "string"}}, "required": ["a"]}"#,
+        r#"{"type": "object", "properties": {"a": {"type": "string"}, "b": {"type": "string"}}}"#,
+        &[(Code::InputWidened, "takes the new member `f.b`"), (Code::InputWidened, "no longer requires `f.a`")],
+    ),
+    (
+        r#"{"type": "object", "properties": {"a": {"type": "string"}, "b": {}}}"#,
+        r#"{"type": "object", "properties": {"a": {"type": "string"}}, "additionalProperties": false}"#,
+        &[
+            (Code::InputBreaking, "no longer takes `f.b`"),
+            (Code::InputBreaking, "refuses members of `f` that it does not name"),
+        ],
+    ),
+    (
+        r#"{"type": "object", "properties": {"a": {"type": ["string", "integer"]}}}"#,
+        r#"{"type": "object", "properties": {"a": {"type": "integer"}}}"#,
+        &[(Code::InputBreaking, "takes integer for `f.a`, which was string|integer")],
+    ),
+    (
+        r#"{"type": "array", "items": {"type": "string", "enum": ["a", "b"]}}"#,
+        r#"{"type": "array", "items": {"type": "string", "enum": ["a"]}}"#,
+        &[(Code::InputBreaking, "refuses \"b\" for `f[]`")],
+    ),
+    // Values that go and values that come are both told.
+    (
+        r#"{"type": "array", "items": {"enum": ["a", "b"]}}"#,
+        r#"{"type": "array", "items": {"enum": ["c", "a"]}}"#,
+        &[(Code::InputBreaking, "refuses \"b\" for `f[]`"), (Code::InputWidened, "now takes \"c\" for `f[]`")],
+    ),
+    (
+        r#"{"type": "array", "items": {"type": "string"}}"#,
+        r#"{"type": "array", "items": {"type": "integer"}}"#,
+        &[(Code::InputBreaking, "takes integer for `f[]`, which was string")],
+    ),
+    (
+        r#"{"type": "array", "items": {"type": "object", "properties": {"n": {"minimum": 1}}}}"#,
+        r#"{"type": "array", "items": {"type": "object", "properties": {"n": {"minimum": 0}}}}"#,
+        &[(Code::InputWidened, "now has `minimum` 0 for `f[].n`, which was 1")],
+    ),
+    (
+        r#"{"type": "object", "additionalProperties": {"type": "string"}}"#,
+        r#"{"type": "object", "additionalProperties": {"type": "string", "pattern": "^x"}}"#,
+        &[(Code::InputBreaking, "now has `pattern` \"^x\" for `f.*`, which was unsaid")],
+    ),
+    (
+        r#"{"type": "string", "pattern": "^x", "uniqueItems": false}"#,
+        r#"{"type": "string", "pattern": "^y"}"#,
+        &[(Code::InputChanged, "now has `pattern` \"^y\" for `f`, which was \"^x\"")],
+    ),
+    (
+        r#"{"type": "object"}"#,
+        r#"{"type": "object", "anyOf": [{"required": ["a"]}, {"required": ["b"]}]}"#,
+        &[(Code::InputBreaking, r#"now has `anyOf` [{"required":["a"]},{"required":["b"]}] for `f`, which was unsaid"#)],
+    ),
+    // The usual way to write what may be left out: the only alternative is the schema.
+    (
+        r#"{"type": "object", "properties": {"a": {"type": "string"}}}"#,
+        r#"{"anyOf": [{"type": "object", "properties": {"a": {"type": "string", "maxLength": 3}}}, {"type": "null"}]}"#,
+        &[
+            (Code::InputBreaking, "now has `maxLength` 3 for `f.a`, which was unsaid"),
+            (Code::InputWidened, "takes object|null for `f`, which was object"),
+        ],
+    ),
+    // One that holds itself is compared once.
+    (
+        r##"{"$ref": "#/$defs/t"}"##,
+        r##"{"$ref": "#/$defs/u"}"##,
+        &[(Code::InputBreaking, "takes integer for `f.n`, which was number")],
+    ),
+    // Neither order nor other words for the same are a change of what is taken.
+    (
+        r#"{"type": ["object", "null"], "properties": {"a": {"description": "One."}}, "required": ["a", "b"]}"#,
+        r#"{"type": ["null", "object"], "properties": {"a": {"description": "Two."}}, "required": ["b", "a"]}"#,
+        &[(Code::DescriptionChanged, "describes `f` differently")],
+    ),
+];
+
+#[test]
+fn what_is_inside_of_an_argument_is_compared_like_arguments() {
+    let tool = |schema: &str| {
+        format!(
+            r##"{{"name": "t", "inputSchema": {{"type": "object", "properties": {{"f": {schema}}}, "$defs": {{
+                "t": {{"type": "object", "properties": {{"n": {{"type": "number"}}, "more": {{"$ref": "#/$defs/t"}}}}}},
+                "u": {{"type": "object", "properties": {{"n": {{"type": "integer"}}, "more": {{"$ref": "#/$defs/u"}}}}}}}}}}}}"##
+        )
+    };
+    for (from, to, expected) in INSIDE {
+        let found = changes(&[&tool(from)], &[&tool(to)]);
+        let expected: Vec<(Code, String)> = expected.iter().map(|(code, what)| (*code, format!("`t` of `a` {what}"))).collect();
+        assert_eq!(found, expected, "{from} {to}");
+    }
+    let input = |more: &str| format!(r#"{{"name": "t", "inputSchema": {{"type": "object", "properties": {{"a": {{}}, "b": {{}}}}{more}}}}}"#);
+    for (more, code, what) in [
+        (r#", "minProperties": 1"#, Code::InputBreaking, "now has `minProperties` 1 for its arguments, which was unsaid"),
+        (
+            r#", "dependentRequired": {"a": ["b"]}"#,
+            Code::InputBreaking,
+            r#"now has `dependentRequired` {"a":["b"]} for its arguments, which was unsaid"#,
+        ),
+    ] {
+        let found = changes(&[&input("")], &[&input(more)]);
+        assert_eq!(found, [(code, format!("`t` of `a` {what}"))]);
+    }
 }
 
 #[test]
@@ -147,7 +262,7 @@ fn what_an_upstream_says_of_itself_is_compared() {
         (said("Shop", Some("Sells all.")), Some(r#"`a` says of itself "Sells all.", which was "Sells things.""#)),
     ] {
         let mut diagnostics = Diagnostics::default();
-        let count = drift::compare(&config(), &before, &now, &mut diagnostics);
+        let count = drift::compare(&config(), &before, &now, &Places::default(), &mut diagnostics);
         let found: Vec<(Code, &str)> = diagnostics.sorted().iter().map(|d| (d.code, d.message.as_str())).collect();
         assert_eq!(found, expected.map(|message| (Code::DescriptionChanged, message)).into_iter().collect::<Vec<_>>());
         assert_eq!((count.tools, count.upstreams), (0, found.len()));
@@ -277,11 +392,17 @@ fn what_is_pinned_is_compared_with_what_is_there() {
     ] {
         assert!(said.contains(change), "should say `{change}`:\n{said}");
     }
-    assert_eq!(folder.run(&["diff", "upstreams.json", "--fail-on", "never"]).0, Some(0));
+    let (code, said) = folder.run(&["diff", "upstreams.json", "--fail-on", "never", "--color", "never"]);
+    assert_eq!(code, Some(0), "{said}");
+    let pinned = said.split("`list-orders` of `shop` now requires").nth(1).unwrap_or_default();
+    assert!(pinned.contains("upstreams.lock.json:") && pinned.contains("------------- pinned here"), "{said}");
     let (code, said) = folder.run(&["diff", "upstreams.json", "sho"]);
     assert_eq!(code, Some(2), "{said}");
     assert!(said.contains("the config has no upstream `sho`") && said.contains("did you mean `shop`?"), "{said}");
 
     assert_eq!(folder.run(&["update", "upstreams.json", "shop"]).0, Some(0));
-    assert_eq!(folder.run(&["diff", "upstreams.json", "--fail-on", "note"]).1.lines().last(), Some("nothing changed"));
+    // What an upstream says strangely is told again and again, and is no change.
+    let (code, said) = folder.run(&["diff", "upstreams.json", "--fail-on", "note", "--format", "short"]);
+    assert_eq!((code, said.lines().last()), (Some(0), Some("nothing changed")), "{said}");
+    assert!(said.contains("warning[PTC0622]"), "{said}");
 }

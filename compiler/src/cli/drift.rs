@@ -4,9 +4,10 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use ptc_compiler::config::model::{Config, SchemaSource, Transport};
-use ptc_compiler::diag::{Severity, suggest};
+use ptc_compiler::diag::{Diagnostics, Severity, suggest};
 use ptc_compiler::drift::{self, Count};
 use ptc_compiler::lock::cover::{self, Ask, Need};
+use ptc_compiler::lock::read::Places;
 use ptc_compiler::lock::{self, Lock, lint};
 use ptc_compiler::tree::Syntax;
 
@@ -26,9 +27,13 @@ pub(crate) fn diff(args: &Diff, console: &Console) -> Result<Status, Failure> {
     let found = locks(&args.config, &args.names, &mut checked, console)?;
     // Nobody knows what an upstream that could not be asked has become.
     let is_whole = !checked.diagnostics.has_errors();
-    let changed = found.and_then(|(old, new)| {
+    let mut drifted = None;
+    let changed = found.and_then(|Locks { old, new, places }| {
         let config = checked.config.as_ref()?;
-        let changed = drift::compare(config, &old, &new, &mut checked.diagnostics);
+        let mut drift = Diagnostics::default();
+        let changed = drift::compare(config, &old, &new, &places, &mut drift);
+        drifted = drift.worst();
+        checked.diagnostics.append(drift);
         lint::lint(config, &new, &mut checked.diagnostics);
         Some(changed)
     });
@@ -41,7 +46,7 @@ pub(crate) fn diff(args: &Diff, console: &Console) -> Result<Status, Failure> {
         Threshold::Note => Some(Severity::Note),
         Threshold::Never => None,
     };
-    let reached = threshold.is_some_and(|threshold| checked.diagnostics.worst() >= Some(threshold));
+    let reached = threshold.is_some_and(|threshold| drifted >= Some(threshold));
     Ok(if reached { Status::Findings } else { Status::Clean })
 }
 
@@ -50,10 +55,10 @@ pub(crate) fn update(args: &Update, console: &Console) -> Result<Status, Failure
     let mut checked = check::load(&args.config, Syntax::CONFIG)?;
     let found = locks(&args.config, &args.names, &mut checked, console)?;
     // What stands in the way is an error; what changed is only told.
-    let (Some((old, new)), Some(config), false) = (found, &checked.config, checked.diagnostics.has_errors()) else {
+    let (Some(Locks { old, new, places }), Some(config), false) = (found, &checked.config, checked.diagnostics.has_errors()) else {
         return Ok(console.findings(&checked.sources, &checked.diagnostics).at_least_findings());
     };
-    let changed = drift::compare(config, &old, &new, &mut checked.diagnostics);
+    let changed = drift::compare(config, &old, &new, &places, &mut checked.diagnostics);
     lint::lint(config, &new, &mut checked.diagnostics);
     console.findings(&checked.sources, &checked.diagnostics);
     console.message(&told(changed));
@@ -75,18 +80,28 @@ fn told(changed: Count) -> String {
     if parts.is_empty() { "nothing changed\n".to_owned() } else { format!("{} changed\n", parts.join(" and ")) }
 }
 
+/// Two locks to compare.
+struct Locks {
+    /// What the lock file says.
+    old: Lock,
+    /// Where it says so.
+    places: Places,
+    /// What it would say if upstreams were pinned now.
+    new: Lock,
+}
+
 /// The lock file as it is, and as it would be if the named upstreams (all, where none is named) were pinned now. `None` where one of
 /// them cannot be had; then the findings say why.
-fn locks(path: &Path, names: &[String], checked: &mut Checked, console: &Console) -> Result<Option<(Lock, Lock)>, Failure> {
+fn locks(path: &Path, names: &[String], checked: &mut Checked, console: &Console) -> Result<Option<Locks>, Failure> {
     let lock_path: PathBuf = pin::path(path);
     let (Some(config), false) = (&checked.config, checked.diagnostics.has_errors()) else { return Ok(None) };
     let names = chosen(config, names)?;
-    let old = if lock_path.exists() {
+    let (old, places) = if lock_path.exists() {
         let file = checked.sources.add(lock_path.display().to_string(), check::read_text(&lock_path)?);
-        let Some(old) = lock::read::read(&checked.sources, file, &mut checked.diagnostics) else { return Ok(None) };
-        old
+        let Some(read) = lock::read::read_with_places(&checked.sources, file, &mut checked.diagnostics) else { return Ok(None) };
+        read
     } else {
-        Lock::default()
+        <(Lock, Places)>::default()
     };
     let needs: Vec<Need> = names.iter().filter_map(|name| need(config, name)).collect();
     let mut fresh = checked.documents.clone();
@@ -96,7 +111,7 @@ fn locks(path: &Path, names: &[String], checked: &mut Checked, console: &Console
         fresh.extend(contact::ask(config, &folder, &needs, &mut checked.sources, &mut checked.diagnostics, console)?);
     }
     let new = cover::cover(config, &old, fresh);
-    Ok(Some((old, new)))
+    Ok(Some(Locks { old, places, new }))
 }
 
 /// The upstreams that are named, or all.

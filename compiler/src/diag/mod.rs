@@ -113,6 +113,12 @@ impl Diagnostics {
         self.list.push(diagnostic);
     }
 
+    /// Takes all of another list in.
+    pub fn append(&mut self, other: Diagnostics) {
+        self.list.extend(other.list);
+        self.concealed.extend(other.concealed);
+    }
+
     /// Whether one of that code is at that very place.
     pub fn has_at(&self, code: Code, place: &Place) -> bool {
         self.list.iter().any(|found| found.code == code && found.primary.as_ref().is_some_and(|label| label.place == *place))

@@ -1,12 +1,14 @@
 //! A lock from its tree.
 
+use std::collections::BTreeMap;
+
 use ptc_catalog::Era;
 
 use super::{Document, Lock, LockedTool, LockedUpstream, Server, VERSION};
 use crate::diag::{Code, Diagnostic, Diagnostics};
 use crate::ir::Json;
 use crate::source::{FileId, Sources};
-use crate::tree::{self, Node};
+use crate::tree::{self, Member, Node, Place};
 
 /// What to do about a lock that is not what a compiler wrote.
 const REMAKE: &str =
@@ -18,10 +20,43 @@ const OTHER_VERSION: &str =
 
 /// Reads a lock file. `None` where it cannot be used; then `diagnostics` says why.
 pub fn read(sources: &Sources, file: FileId, diagnostics: &mut Diagnostics) -> Option<Lock> {
+    read_with_places(sources, file, diagnostics).map(|(lock, _)| lock)
+}
+
+/// The same, and where in the file upstreams and tools stand.
+pub fn read_with_places(sources: &Sources, file: FileId, diagnostics: &mut Diagnostics) -> Option<(Lock, Places)> {
     let root = tree::parse(sources, file, diagnostics)?;
     let mut reader = Reader { file, diagnostics, sound: true };
     let lock = reader.lock(&root)?;
-    reader.sound.then_some(lock)
+    reader.sound.then(|| (lock, Places::of(&root, file)))
+}
+
+/// Where a lock file pins upstreams and tools: the places of their names.
+#[derive(Debug, Default)]
+pub struct Places {
+    upstreams: BTreeMap<String, (Place, BTreeMap<String, Place>)>,
+}
+
+impl Places {
+    fn of(root: &Node, file: FileId) -> Places {
+        let place = |member: &Member| Place { file, range: member.key_range.clone() };
+        let upstream = |member: &Member| {
+            let tools = member.value.get("tools").map(Node::members).unwrap_or_default();
+            (place(member), tools.iter().map(|tool| (tool.key.to_string(), place(tool))).collect())
+        };
+        let upstreams = root.get("upstreams").map(Node::members).unwrap_or_default();
+        Places { upstreams: upstreams.iter().map(|member| (member.key.to_string(), upstream(member))).collect() }
+    }
+
+    /// Where an upstream is pinned.
+    pub fn upstream(&self, name: &str) -> Option<&Place> {
+        self.upstreams.get(name).map(|(place, _)| place)
+    }
+
+    /// Where a tool is pinned.
+    pub fn tool(&self, upstream: &str, name: &str) -> Option<&Place> {
+        self.upstreams.get(upstream)?.1.get(name)
+    }
 }
 
 struct Reader<'a> {
