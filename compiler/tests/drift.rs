@@ -140,10 +140,7 @@ const INSIDE: &[(&str, &str, &[(Code, &str)])] = &[
     (
         r#"{"type": "object", "properties": {"a": {"type": "string"}, "b": {}}}"#,
         r#"{"type": "object", "properties": {"a": {"type": "string"}}, "additionalProperties": false}"#,
-        &[
-            (Code::InputBreaking, "no longer takes `f.b`"),
-            (Code::InputBreaking, "refuses members of `f` that it does not name"),
-        ],
+        &[(Code::InputBreaking, "no longer takes `f.b`"), (Code::InputBreaking, "refuses members of `f` that it does not name")],
     ),
     (
         r#"{"type": "object", "properties": {"a": {"type": ["string", "integer"]}}}"#,
@@ -223,7 +220,9 @@ fn what_is_inside_of_an_argument_is_compared_like_arguments() {
         let expected: Vec<(Code, String)> = expected.iter().map(|(code, what)| (*code, format!("`t` of `a` {what}"))).collect();
         assert_eq!(found, expected, "{from} {to}");
     }
-    let input = |more: &str| format!(r#"{{"name": "t", "inputSchema": {{"type": "object", "properties": {{"a": {{}}, "b": {{}}}}{more}}}}}"#);
+    let input = |more: &str| {
+        format!(r#"{{"name": "t", "inputSchema": {{"type": "object", "properties": {{"a": {{}}, "b": {{}}}}{more}}}}}"#)
+    };
     for (more, code, what) in [
         (r#", "minProperties": 1"#, Code::InputBreaking, "now has `minProperties` 1 for its arguments, which was unsaid"),
         (

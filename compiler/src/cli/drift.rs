@@ -55,7 +55,8 @@ pub(crate) fn update(args: &Update, console: &Console) -> Result<Status, Failure
     let mut checked = check::load(&args.config, Syntax::CONFIG)?;
     let found = locks(&args.config, &args.names, &mut checked, console)?;
     // What stands in the way is an error; what changed is only told.
-    let (Some(Locks { old, new, places }), Some(config), false) = (found, &checked.config, checked.diagnostics.has_errors()) else {
+    let (Some(Locks { old, new, places }), Some(config), false) = (found, &checked.config, checked.diagnostics.has_errors())
+    else {
         return Ok(console.findings(&checked.sources, &checked.diagnostics).at_least_findings());
     };
     let changed = drift::compare(config, &old, &new, &places, &mut checked.diagnostics);
