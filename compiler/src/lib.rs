@@ -14,6 +14,7 @@ pub mod pinned;
 pub mod programs;
 pub mod render;
 pub mod source;
+pub mod tool_name;
 pub mod tree;
 
 /// Version of this compiler, as it is written into everything that it generates.

@@ -2,7 +2,8 @@
 
 use super::reading::Reading;
 use crate::diag::{Code, Diagnostic, quoted};
-use crate::tree::Member;
+use crate::tool_name::{self, folded};
+use crate::tree::{Member, Node};
 
 /// Longest name in characters.
 const LONGEST: usize = 64;
@@ -87,9 +88,11 @@ fn fault(name: &str) -> Option<&'static str> {
         Some("it is empty")
     } else if name.chars().count() > LONGEST {
         Some("it is longer than 64 characters")
+    } else if name.chars().any(|c| c.is_alphanumeric() && !c.is_ascii()) {
+        Some("it has letters or digits that are not of ASCII")
     } else if !name.starts_with(|c: char| c.is_ascii_alphanumeric()) {
         Some("it does not start with a letter or digit")
-    } else if name.chars().any(|c| !(c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.'))) {
+    } else if !name.chars().all(tool_name::is_plain) {
         Some("it has characters other than letters, digits, `-`, `_` and `.`")
     } else {
         None
@@ -107,6 +110,16 @@ fn plain(name: &str) -> Option<String> {
     (!plain.is_empty() && plain != name).then_some(plain)
 }
 
-fn folded(name: &str) -> String {
-    name.chars().filter(|c| !matches!(c, '-' | '_' | '.')).flat_map(char::to_lowercase).collect()
+/// Warns of granted tools that hardly any server offers under such a name.
+pub(super) fn check_tools(reading: &mut Reading<'_>, granted: &[Node]) {
+    for node in granted {
+        let Some(name) = node.as_str() else { continue };
+        let Some(reason) = tool_name::fault(name) else { continue };
+        let hint = if name.contains('*') {
+            "`include_tools` lists tools by their names; leave it out to grant all"
+        } else {
+            "write the name as the server lists it"
+        };
+        reading.fault(Code::ToolName, node, format!("{} is hardly the name of a tool: {reason}", quoted(name)), "", hint);
+    }
 }

@@ -6,6 +6,7 @@ use super::model::Program;
 use super::reading::Reading;
 use crate::diag::{Code, Diagnostic, quoted};
 use crate::ir::Json;
+use crate::tool_name;
 use crate::tree::{Member, Node};
 
 /// Longest name in characters, as MCP recommends for tools.
@@ -38,12 +39,11 @@ pub(super) fn read(reading: &mut Reading<'_>, member: &Member) -> Option<Program
 
 fn check_name(reading: &mut Reading<'_>, member: &Member) {
     let name: &str = &member.key;
-    let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
     let reason = if name.is_empty() {
         "it is empty"
     } else if name.len() > LONGEST {
         "it is longer than 64 characters"
-    } else if !name.chars().all(plain) {
+    } else if !name.chars().all(tool_name::is_plain) {
         "it has characters other than letters, digits, `-`, `_` and `.`"
     } else if name.starts_with(OWN) {
         "names that begin with `lisp_` are those of the server's own tools"

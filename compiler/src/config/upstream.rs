@@ -5,7 +5,7 @@ use super::fields::{Fields, Subject};
 use super::model::{Transport, Upstream};
 use super::reading::Reading;
 use super::table::Table;
-use super::{http, keys, openapi, stdio};
+use super::{http, keys, names, openapi, stdio};
 use crate::diag::{Code, quoted, suggest};
 use crate::tree::{Member, Node};
 
@@ -20,6 +20,9 @@ pub(super) fn read(reading: &mut Reading<'_>, member: &Member, bindings: &Bindin
         _ => Transport::OpenApi(openapi::read(reading, &subject, &fields, bindings)?),
     };
     let is_mcp = fields.tag() != "openapi";
+    if is_mcp {
+        names::check_tools(reading, fields.nodes("include_tools"));
+    }
     Some(Upstream {
         place,
         description: fields.text("description").map(|text| one_line(&text)).filter(|text| !text.is_empty()),

@@ -136,6 +136,8 @@ codes! {
     UpstreamLikeNamespace = "PTC0702" Warning "an upstream named like a namespace";
     UpstreamsAlike = "PTC0703" Warning "two upstream names that are easily confused";
     ProgramName = "PTC0704" Error "not a name that a program can have";
+    ToolName = "PTC0705" Warning "a tool whose name is not plain";
+    ToolsAlike = "PTC0706" Warning "tools whose names are easily confused";
 
     ProgramFault = "PTC0801" Error "a program that does not compile";
     CallFails = "PTC0802" Error "an upstream call that fails whenever it is made";

@@ -1,6 +1,7 @@
 //! What upstreams say in their definitions, looked at as the words of strangers: models read it, and people rarely do.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write as _;
 
 use ptc_catalog::suspect::{self, REDACTED};
 
@@ -8,6 +9,7 @@ use super::{Lock, LockedUpstream};
 use crate::config::model::{Config, CredentialSource, Transport, Upstream};
 use crate::diag::{Code, Diagnostic, Diagnostics, quoted};
 use crate::ir::Json;
+use crate::tool_name;
 
 /// Wordings that address a model and not whoever wants to know what a tool does. Compared without case.
 const ADDRESSING: &[&str] = &[
@@ -65,6 +67,7 @@ pub fn lint(config: &Config, lock: &Lock, diagnostics: &mut Diagnostics) {
                 diagnostics.push(Diagnostic::new(code, format!("{who} {what}")).at(upstream.place.clone(), ""));
             }
         };
+        report(&quoted(name), names(upstream, locked));
         let said = own_words(upstream, locked);
         report(&quoted(name), findings(&said, said.canonical().len(), &known));
         for (tool, locked) in &locked.tools {
@@ -74,6 +77,38 @@ pub fn lint(config: &Config, lock: &Lock, diagnostics: &mut Diagnostics) {
             );
         }
     }
+}
+
+/// Names that are hard to write, or to tell from each other. Those that the config grants one by one have been looked at with it.
+fn names(upstream: &Upstream, locked: &LockedUpstream) -> Vec<(Code, String)> {
+    let mut out = Vec::new();
+    let is_listed = |name: &str| upstream.include_tools.iter().flatten().any(|tool| tool.value == name);
+    let odd: Vec<&str> =
+        locked.tools.keys().map(String::as_str).filter(|name| tool_name::fault(name).is_some() && !is_listed(name)).collect();
+    if !odd.is_empty() {
+        let what = if odd.len() == 1 { "a tool whose name is" } else { "tools whose names are" };
+        let rule = "of ASCII letters, digits, `-`, `_` and `.`, 128 at most";
+        out.push((Code::ToolName, format!("offers {what} not {rule}: {}", listed(&odd))));
+    }
+    let mut alike: BTreeMap<String, Vec<&str>> = BTreeMap::new();
+    for name in locked.tools.keys() {
+        alike.entry(tool_name::folded(name)).or_default().push(name);
+    }
+    for group in alike.values().filter(|group| group.len() > 1) {
+        out.push((Code::ToolsAlike, format!("offers tools whose names are easily confused: {}", listed(group))));
+    }
+    out
+}
+
+/// "`a`, `b` and 3 more"
+fn listed(names: &[&str]) -> String {
+    const SHOWN: usize = 4;
+    let mut text = names.iter().take(SHOWN).map(|name| quoted(name)).collect::<Vec<_>>().join(", ");
+    if names.len() > SHOWN {
+        // Writing to a string cannot fail.
+        let _ = write!(text, " and {} more", names.len() - SHOWN);
+    }
+    text
 }
 
 /// What an upstream says of itself: a model reads it wherever the config describes the upstream in no other words.

@@ -6,9 +6,10 @@ use super::reference::References;
 use super::select::Candidate;
 use super::{name, response, server};
 use crate::config::model::Override;
-use crate::diag::{Code, Diagnostic, suggest};
+use crate::diag::{Code, Diagnostic, quoted, suggest};
 use crate::ir::Json;
 use crate::lower::schema::Schema;
+use crate::tool_name;
 use crate::tree::{Node, Place, Tree};
 
 /// The exposed name and the definition, or every reason why the operation cannot be a tool; the first is the weightiest.
@@ -206,10 +207,16 @@ fn exposed_name(
 ) -> Result<String, Diagnostic> {
     let extension = candidate.operation.get("x-ptc-name");
     let here = Place { file: references.file, range: candidate.place.clone() };
-    let (exposed, place) = if let Some(name) = overriding.and_then(|o| o.name.as_ref()) {
-        (name::kebab(&name.value), name.place.clone())
-    } else if let Some((node, text)) = extension.and_then(|node| Some((node, node.as_str()?))) {
-        (name::kebab(text), node.place(references.file))
+    let chosen = overriding.and_then(|o| o.name.as_ref()).map(|name| (name.value.as_str(), name.place.clone()));
+    let chosen = chosen.or_else(|| extension.and_then(|node| Some((node.as_str()?, node.place(references.file)))));
+    let (exposed, place) = if let Some((name, place)) = chosen {
+        let exposed = name::kebab(name);
+        // A name that somebody chose can be held to the rule, and ids of published documents cannot.
+        if let Some(reason) = tool_name::fault(&exposed).filter(|_| !exposed.is_empty()) {
+            let message = format!("{} cannot be the name of a tool: {reason}", quoted(name));
+            return Err(Diagnostic::new(Code::BadName, message).at(place, "").hint("choose another `name`"));
+        }
+        (exposed, place)
     } else if let Some(id) = candidate.id.map(name::kebab).filter(|id| !id.is_empty()) {
         (id, here)
     } else {

@@ -1,0 +1,48 @@
+//! Names of tools: what programs write after `:tool`, and what clients show to people.
+
+/// Longest name in characters, as MCP has it.
+pub const LONGEST: usize = 128;
+
+/// Why a text is no plain name of a tool; `None` where it is one. MCP recommends no more than this, so what upstreams offer may differ.
+pub fn fault(name: &str) -> Option<&'static str> {
+    if name.is_empty() {
+        Some("it is empty")
+    } else if name.chars().count() > LONGEST {
+        Some("it is longer than 128 characters")
+    } else if !name.chars().all(is_plain) {
+        Some("it has characters other than letters of ASCII, digits, `-`, `_` and `.`")
+    } else {
+        None
+    }
+}
+
+/// Whether a plain name may have a character.
+pub fn is_plain(c: char) -> bool {
+    c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.')
+}
+
+/// A name without what people forget of it, case and separators: two that are equal so are easily confused.
+pub fn folded(name: &str) -> String {
+    name.chars().filter(|c| c.is_alphanumeric()).flat_map(char::to_lowercase).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn plain_names_have_no_fault() {
+        for name in ["read_file", "get-orders.v2", "A", &"x".repeat(128)] {
+            assert_eq!(fault(name), None, "{name}");
+        }
+        for name in ["", "a b", "a/b", "größe", "*", &"x".repeat(129)] {
+            assert!(fault(name).is_some(), "{name}");
+        }
+    }
+
+    #[test]
+    fn names_that_are_easily_confused_fold_alike() {
+        assert!(["read-file", "READ_FILE", "read.file"].iter().all(|name| folded(name) == folded("readFile")));
+        assert_ne!(folded("größe"), folded("grosse"));
+    }
+}
