@@ -5,6 +5,9 @@ use std::net::{TcpListener, TcpStream};
 use std::process::{Child, ChildStdout, Command, Stdio};
 use std::time::{Duration, Instant};
 
+/// A test fails after that long without what it waits for: generous, because it never passes by it.
+const PATIENCE: Duration = Duration::from_secs(60);
+
 /// A child that is killed when the test is done with it.
 pub struct Background(Child);
 
@@ -68,6 +71,15 @@ impl Finished {
     pub fn success(self) -> String {
         assert_eq!(self.code, Some(0), "stdout:\n{}\nstderr:\n{}", self.stdout, self.stderr);
         self.stdout
+    }
+}
+
+/// Waits until something is so; a test fails that waits for long.
+pub fn wait_for(mut done: impl FnMut() -> bool, what: &str) {
+    let until = Instant::now() + PATIENCE;
+    while !done() {
+        assert!(Instant::now() < until, "{what} is not there after {PATIENCE:?}");
+        std::thread::sleep(Duration::from_millis(20));
     }
 }
 

@@ -1,71 +1,22 @@
 //! Replicas of a listening server that share sessions through a real Redis server.
 
+mod redis;
+
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
-use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::sync::Barrier;
 use std::time::{Duration, Instant};
 
 use ptc_tests::deployment::plain;
 use ptc_tests::peers::enabled;
-use ptc_tests::process::{Background, free_port, run};
+use ptc_tests::process::{Background, free_port, run, wait_for};
+use redis::Redis;
 use serde_json::{Value, json};
 
 const PASSWORD: &str = "not-a-secret-of-anybody";
 /// A test fails after that long without what it waits for: generous, because it never passes by it.
 const PATIENCE: Duration = Duration::from_secs(60);
-
-/// A `redis-server` that remembers its data on disk.
-struct Redis {
-    child: Child,
-    port: u16,
-    folder: tempfile::TempDir,
-}
-
-impl Redis {
-    fn start() -> Redis {
-        let (port, folder) = (free_port(), tempfile::tempdir().expect("a folder"));
-        let child = Redis::child(port, folder.path());
-        Redis { child, port, folder }
-    }
-
-    fn child(port: u16, folder: &Path) -> Child {
-        let mut command = Command::new("redis-server");
-        command.args(["--port", &port.to_string(), "--bind", "127.0.0.1", "--requirepass", PASSWORD, "--save", ""]);
-        command.args(["--appendonly", "yes", "--appendfsync", "always", "--dir"]).arg(folder);
-        let child =
-            command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("redis-server starts: run .ci/peers first");
-        wait_for(|| TcpStream::connect(("127.0.0.1", port)).is_ok(), "redis-server");
-        child
-    }
-
-    fn kill(&mut self) {
-        self.child.kill().expect("it runs");
-        self.child.wait().expect("it ends");
-    }
-
-    fn restart(&mut self) {
-        self.child = Redis::child(self.port, self.folder.path());
-    }
-
-    fn url(&self, credentials: &str) -> String {
-        format!("redis://{credentials}127.0.0.1:{}/1", self.port)
-    }
-
-    fn cli(&self, command: &[&str]) -> String {
-        let mut cli = Command::new("redis-cli");
-        cli.args(["-p", &self.port.to_string(), "-n", "1"]).args(command).env("REDISCLI_AUTH", PASSWORD);
-        run(&mut cli).success()
-    }
-}
-
-impl Drop for Redis {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
-}
 
 /// A server process that keeps its sessions there.
 struct Replica {
@@ -212,20 +163,12 @@ fn message(answer: &Value) -> &str {
     answer.get("message").and_then(Value::as_str).unwrap_or_default()
 }
 
-fn wait_for(mut done: impl FnMut() -> bool, what: &str) {
-    let until = Instant::now() + PATIENCE;
-    while !done() {
-        assert!(Instant::now() < until, "{what} is not there after {PATIENCE:?}");
-        std::thread::sleep(Duration::from_millis(20));
-    }
-}
-
 #[test]
 fn replicas_serve_one_owners_sessions_and_one_may_die() {
     if !enabled("replicas_serve_one_owners_sessions_and_one_may_die") {
         return;
     }
-    let redis = Redis::start();
+    let redis = Redis::start(PASSWORD);
     let options = ["--max-sessions-per-owner", "2", "--program-timeout-ms", "600000"];
     let (one, two) = (Replica::start(&redis, &options), Replica::start(&redis, &options));
     let (mut here, mut there) = (one.client(), two.client());
@@ -275,7 +218,7 @@ fn concurrent_evaluations_come_one_after_the_other() {
     if !enabled("concurrent_evaluations_come_one_after_the_other") {
         return;
     }
-    let redis = Redis::start();
+    let redis = Redis::start(PASSWORD);
     let replicas = [Replica::start(&redis, &[]), Replica::start(&redis, &[])];
     let id = replicas[0].client().open();
     replicas[0].client().result(&id, "(def n 0)");
@@ -299,7 +242,7 @@ fn who_comes_too_late_is_fenced_off() {
     if !enabled("who_comes_too_late_is_fenced_off") {
         return;
     }
-    let redis = Redis::start();
+    let redis = Redis::start(PASSWORD);
     let options = ["--program-timeout-ms", "600000"];
     let (one, two) = (Replica::start(&redis, &options), Replica::start(&redis, &options));
     let (mut here, mut there) = (one.client(), two.client());
@@ -322,7 +265,7 @@ fn two_at_the_same_moment_are_each_kept_once_or_refused() {
     if !enabled("two_at_the_same_moment_are_each_kept_once_or_refused") {
         return;
     }
-    let redis = Redis::start();
+    let redis = Redis::start(PASSWORD);
     let replicas = [Replica::start(&redis, &[]), Replica::start(&redis, &[])];
     let (rounds, together) = (40, Barrier::new(2));
     let id = replicas[0].client().open();
@@ -414,7 +357,7 @@ fn sessions_end_by_age_and_by_idleness_in_the_store() {
     if !enabled("sessions_end_by_age_and_by_idleness_in_the_store") {
         return;
     }
-    let redis = Redis::start();
+    let redis = Redis::start(PASSWORD);
     let options = ["--session-ttl-ms", "4000", "--session-idle-timeout-ms", "1500", "--program-timeout-ms", "600000"];
     let (one, two) = (Replica::start(&redis, &options), Replica::start(&redis, &options));
     let (mut here, mut there) = (one.client(), two.client());
@@ -442,7 +385,7 @@ fn a_store_that_goes_away_is_said_and_found_again() {
     if !enabled("a_store_that_goes_away_is_said_and_found_again") {
         return;
     }
-    let mut redis = Redis::start();
+    let mut redis = Redis::start(PASSWORD);
     let replica = Replica::start(&redis, &[]);
     let mut client = replica.client();
     let id = client.open();
@@ -476,7 +419,7 @@ fn what_cannot_be_stored_is_refused_at_once() {
     if !enabled("what_cannot_be_stored_is_refused_at_once") {
         return;
     }
-    let redis = Redis::start();
+    let redis = Redis::start(PASSWORD);
     let replica = Replica::start(&redis, &[]);
     let mut client = replica.client();
     let id = client.open();
@@ -497,7 +440,7 @@ fn wrong_credentials_end_the_start_and_show_nothing() {
     if !enabled("wrong_credentials_end_the_start_and_show_nothing") {
         return;
     }
-    let redis = Redis::start();
+    let redis = Redis::start(PASSWORD);
     for credentials in ["", ":another-not-a-secret@", "nobody:another-not-a-secret@"] {
         let ended = run(&mut replica(free_port(), &redis.url(credentials), &[]));
         assert_eq!(ended.code, Some(2), "{credentials}: {}", ended.stderr);

@@ -1,6 +1,7 @@
 //! A pinned binary with everything that can be built in and every flag on, as a child process and as a listener; and `ptc-compile run`
 //! with a catalog that fills while it is asked.
 
+use std::cell::RefCell;
 use std::fs::File;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
@@ -9,10 +10,12 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use ptc_tests::deployment::ptc_compile;
+use ptc_tests::peers::enabled;
 use ptc_tests::process::run;
 use serde_json::{Value, json};
 
 use crate::echoing::{self, OPERATIONS, TOOLS, assert_clean, known, programs};
+use crate::redis::Redis;
 use crate::web::{Answer, Asked, Web};
 
 // Each has what needs an escape: in JSON, in a URL.
@@ -28,6 +31,8 @@ const COLLECTOR: &str = "c0llector-c4nary/ten";
 /// The one that the config itself holds, and so the binary.
 const LITERAL: &str = "l1teral/c4nary=nine";
 const CANARIES: [&str; 10] = [BEARER, HEADER, PASSWORD, CHILD, DATABASE, OBJECT, PLANNER, CLIENTS, COLLECTOR, LITERAL];
+/// What only a server knows whose sessions are in a store, so that nobody says it to others.
+const STORE: &str = "st0re/c4nary&eleven";
 
 /// In the environment of a child: that it is to echo.
 const ECHOING: &str = "PTC_TEST_ECHOING";
@@ -49,6 +54,8 @@ fn child() {
 struct Scene {
     folder: tempfile::TempDir,
     web: Web,
+    /// Where sessions are, if not in the server.
+    store: RefCell<Option<String>>,
 }
 
 impl Scene {
@@ -59,7 +66,7 @@ impl Scene {
             "/otlp/v1/traces" => collector(asked),
             _ => echoing::web(asked),
         });
-        let scene = Scene { folder, web };
+        let scene = Scene { folder, web, store: RefCell::default() };
         scene.write("header", &format!("{HEADER}\n"));
         scene.write("object", &json!({ "user": "bob", "pass": OBJECT }).to_string());
         let paths: serde_json::Map<String, Value> = OPERATIONS
@@ -124,6 +131,7 @@ impl Scene {
         let mut command = Command::new(program);
         command.current_dir(self.folder.path()).env("CANARY_BASIC", format!("ann:{PASSWORD}")).env("CANARY_BEARER", BEARER);
         command.env("CANARY_CHILD", CHILD).env("CANARY_DB", DATABASE).env("CANARY_PLANNER", PLANNER);
+        command.envs(self.store.borrow().iter().map(|url| ("PTC_RUNNER_MCP_SESSION_STORE", url)));
         command.env("OTEL_EXPORTER_OTLP_HEADERS", format!("authorization=Bearer%20{COLLECTOR}"));
         command
     }
@@ -344,6 +352,7 @@ fn assert_redacted(what: &str, text: &str, least: usize) {
     let found = text.matches("[REDACTED]").count();
     assert!(found >= least, "{what} was redacted {found} times only: {text}");
     assert_clean(&CANARIES, what, text);
+    assert_clean(&[STORE], what, text);
 }
 
 #[test]
@@ -352,7 +361,8 @@ fn none_of_all_secrets_leaves_a_server_that_says_all_it_can() {
     let (config, gate) = (scene.path("upstreams.json"), scene.path("gate"));
     let built = {
         let mut command = scene.command(ptc_compile());
-        command.args(["upstreams.json", "--agentic", "--otlp", "--viewer", "--output", "gate", "--check-env"]);
+        command.args(["upstreams.json", "--agentic", "--otlp", "--viewer", "--session-store", "redis"]);
+        command.args(["--output", "gate", "--check-env"]);
         run(&mut command)
     };
     assert_eq!(built.code, Some(0), "{}", built.stderr);
@@ -376,6 +386,16 @@ fn none_of_all_secrets_leaves_a_server_that_says_all_it_can() {
     serve("pinned", &gate, &["start"], &[], Server::converse);
     let listening = ["--http", "--http-port", "0", "--http-metrics", "--http-viewer"];
     serve("listening", &gate, &["start"], &listening, Server::browse);
+    if enabled("none_of_all_secrets_leaves_a_server_that_says_all_it_can, with its sessions in a store") {
+        let mut redis = Redis::start(STORE);
+        let store = redis.url(":st0re%2Fc4nary%26eleven@");
+        scene.store.replace(Some(store));
+        serve("sharing", &gate, &["start"], &listening, Server::browse);
+        // A store that is away is talked about too.
+        redis.kill();
+        serve("alone", &gate, &["start"], &listening, Server::browse);
+        scene.store.take();
+    }
     let live = ["--catalog-snapshot-mode", "live"];
     serve("live", ptc_compile(), &["run", config.to_str().expect("plain text")], &live, Server::converse);
     assert_redacted("what the planner is asked", &scene.told("/v1/chat/completions"), 20);

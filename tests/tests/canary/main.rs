@@ -5,6 +5,9 @@ mod compiler;
 #[path = "../../../runtime/tests/server/echoing.rs"]
 #[expect(clippy::indexing_slicing, reason = "a test stops where an answer lacks what it looks at")]
 mod echoing;
+#[path = "../redis/mod.rs"]
+#[expect(dead_code, reason = "what it can do and these tests do not need")]
+mod redis;
 #[path = "../../../runtime/tests/upstreams/web.rs"]
 #[expect(dead_code, clippy::unwrap_used, reason = "what it can do and these tests do not need")]
 mod web;
