@@ -9,7 +9,7 @@ use crate::config::model::{OpenApi, Override, Spanned};
 use crate::diag::{Code, Diagnostic, Diagnostics, quoted, suggest};
 use crate::lock::{self, Document, LockedTool, LockedUpstream, Server};
 use crate::source::{FileId, Sources};
-use crate::tree::{self, Node, Place};
+use crate::tree::{self, Node, Place, Tree};
 
 /// Lowers the included operations of one document. `None` where the text is no OpenAPI document.
 pub fn lower(sources: &mut Sources, text: Text, entry: &OpenApi, diagnostics: &mut Diagnostics) -> Option<LockedUpstream> {
@@ -18,8 +18,8 @@ pub fn lower(sources: &mut Sources, text: Text, entry: &OpenApi, diagnostics: &m
     let root = read_document(sources, file, diagnostics)?;
     let followed = Followed::default();
     let references = References::new(file, &root, &followed);
-    let candidates = select::candidates(references);
-    let included = select::included(file, &candidates, entry, diagnostics);
+    let operations = select::operations(references);
+    let included = select::included(file, &operations, entry, diagnostics);
     check_overrides(entry, &included, diagnostics);
     let mut tools: BTreeMap<String, (LockedTool, &Chosen<'_, '_>)> = BTreeMap::new();
     let mut left_out = LeftOut::default();
@@ -61,6 +61,11 @@ pub fn lower(sources: &mut Sources, text: Text, entry: &OpenApi, diagnostics: &m
 pub(super) fn read_document(sources: &Sources, file: FileId, diagnostics: &mut Diagnostics) -> Option<Node> {
     let root = tree::parse_document(sources, file, diagnostics)?;
     check_version(&root, file, diagnostics)?;
+    if let Some(paths) = root.get("paths").filter(|paths| !matches!(paths.value, Tree::Object(_))) {
+        let message = format!("`paths` is an object of paths, found {}", paths.kind());
+        diagnostics.push(Diagnostic::new(Code::NotOpenApi, message).at(paths.place(file), ""));
+        return None;
+    }
     Some(root)
 }
 

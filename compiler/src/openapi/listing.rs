@@ -28,7 +28,7 @@ pub struct Listed {
     pub place: Place,
 }
 
-/// All operations of a document, in its order. Operations of other servers than `base_url` are ruled out; without one, any server
+/// All operations of a document, in its order, and then the paths that cannot be read. Operations of other servers than `base_url` are ruled out; without one, any server
 /// will do. `None` where the text is no OpenAPI document.
 pub fn list(sources: &mut Sources, text: Text, base_url: Option<&str>, diagnostics: &mut Diagnostics) -> Option<Vec<Listed>> {
     let file = sources.add(text.path, text.text);
@@ -37,7 +37,8 @@ pub fn list(sources: &mut Sources, text: Text, base_url: Option<&str>, diagnosti
     let references = References::new(file, &root, &followed);
     let mut exposed: BTreeMap<String, Place> = BTreeMap::new();
     let mut out = Vec::new();
-    for candidate in select::candidates(references) {
+    let operations = select::operations(references);
+    for candidate in operations.known {
         let place = Place { file, range: candidate.place.clone() };
         let outcome = if candidate.method == "get" {
             operation::definition(references, base_url.unwrap_or_default(), &candidate, None, &mut Vec::new())
@@ -58,6 +59,16 @@ pub fn list(sources: &mut Sources, text: Text, base_url: Option<&str>, diagnosti
             place,
         });
     }
+    // Nobody knows whether such a path has a GET operation; one that is asked for would not be had.
+    out.extend(operations.unread.into_iter().map(|unread| Listed {
+        method: "GET".to_owned(),
+        path: unread.path.to_owned(),
+        id: None,
+        tags: Vec::new(),
+        summary: String::new(),
+        outcome: Err(vec![unread.fault]),
+        place: Place { file, range: unread.place.clone() },
+    }));
     Some(out)
 }
 

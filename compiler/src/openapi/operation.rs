@@ -21,6 +21,10 @@ pub(super) fn definition<'a>(
     notes: &mut Vec<Diagnostic>,
 ) -> Result<(String, Json), Vec<Diagnostic>> {
     let operation = candidate.operation;
+    if !matches!(operation.value, Tree::Object(_)) {
+        let message = format!("an operation is an object, found {}", operation.kind());
+        return Err(vec![Diagnostic::new(Code::NotOpenApi, message).at(operation.place(references.file), "")]);
+    }
     let mut faults = Faults::default();
     refuse(references, candidate, overriding, &mut faults);
     let before = faults.count();

@@ -8,9 +8,9 @@ use std::ops::Range;
 
 use super::reference::References;
 use crate::config::model::{OpenApi, Override, Spanned};
-use crate::diag::{Code, Diagnostic, Diagnostics, suggest};
+use crate::diag::{Code, Diagnostic, Diagnostics, Severity, quoted, suggest};
 use crate::source::FileId;
-use crate::tree::{Node, Place};
+use crate::tree::{Node, Place, Tree};
 
 /// Methods that a path item may have, as OpenAPI writes them.
 const METHODS: [&str; 8] = ["get", "put", "post", "delete", "options", "head", "patch", "trace"];
@@ -39,15 +39,55 @@ impl<'a> Candidate<'a> {
     }
 }
 
-/// Every operation of a document, in its order. A path item that cannot be resolved has none.
-pub(super) fn candidates(references: References<'_>) -> Vec<Candidate<'_>> {
-    let mut out = Vec::new();
+/// A path of which nobody knows what operations it has.
+#[derive(Debug)]
+pub(super) struct Unread<'a> {
+    pub(super) path: &'a str,
+    /// Where it stands.
+    pub(super) place: &'a Range<u32>,
+    /// Why, at the `$ref` that leads nowhere or outside.
+    pub(super) fault: Diagnostic,
+}
+
+impl Unread<'_> {
+    /// A warning: what was asked for may be elsewhere.
+    fn left_out(&self) -> Diagnostic {
+        let fault = &self.fault;
+        let message = format!("what {} offers is left out: {}", quoted(self.path), fault.message);
+        Diagnostic { severity: Severity::Warning, message, ..fault.clone() }
+    }
+}
+
+/// What a document has under its paths.
+#[derive(Debug, Default)]
+pub(super) struct Operations<'a> {
+    /// Every operation, in the document's order.
+    pub(super) known: Vec<Candidate<'a>>,
+    /// Every path that cannot be read, in the document's order.
+    pub(super) unread: Vec<Unread<'a>>,
+}
+
+/// All that a document has under its paths.
+pub(super) fn operations(references: References<'_>) -> Operations<'_> {
+    let mut out = Operations::default();
     for path in references.root.get("paths").map(Node::members).unwrap_or_default() {
-        let Ok(item) = references.resolve(&path.value) else { continue };
+        let unread = |fault| Unread { path: &path.key, place: &path.key_range, fault };
+        let item = match references.resolve(&path.value) {
+            Ok(item) => item,
+            Err(fault) => {
+                out.unread.push(unread(fault));
+                continue;
+            }
+        };
+        // An extension may be anything, and a path without a value has no operations.
+        if !matches!(item.value, Tree::Object(_) | Tree::Null) && !path.key.starts_with("x-") {
+            let message = format!("a path is an object of operations, found {}", item.kind());
+            out.unread.push(unread(Diagnostic::new(Code::NotOpenApi, message).at(item.place(references.file), "")));
+        }
         for member in item.members() {
             let Some(method) = METHODS.iter().find(|m| **m == &*member.key) else { continue };
             let id = member.value.get("operationId");
-            out.push(Candidate {
+            out.known.push(Candidate {
                 method,
                 path: &path.key,
                 id: id.and_then(Node::as_str),
@@ -72,21 +112,33 @@ pub(super) struct Chosen<'a, 'e> {
 /// in the document's order, each once. Entries that name nothing are reported.
 pub(super) fn included<'a, 'e>(
     file: FileId,
-    candidates: &[Candidate<'a>],
+    operations: &Operations<'a>,
     entry: &'e OpenApi,
     diagnostics: &mut Diagnostics,
 ) -> Vec<Chosen<'a, 'e>> {
+    let candidates = operations.known.as_slice();
     let mut excluded: BTreeSet<(&str, &str)> = BTreeSet::new();
-    for wanted in &entry.exclude_operations {
+    let unread = |wanted: &str| operations.unread.iter().find(|unread| Wanted::of(wanted).is_path(unread.path));
+    for wanted in entry.exclude_operations.iter().filter(|wanted| unread(&wanted.value).is_none()) {
         let found = find(file, candidates, wanted, diagnostics);
         excluded.extend(found.iter().map(|c| (c.path, c.method)));
     }
     let mut taken = BTreeSet::new();
+    // What may stand under a path that cannot be read.
+    let mut sought = Vec::new();
     let mut out = Vec::new();
     let (patterns, single): (Vec<_>, Vec<_>) =
         entry.include_operations.iter().partition(|wanted| Wanted::of(&wanted.value).is_pattern());
     for (by_pattern, wanted) in single.into_iter().map(|w| (false, w)).chain(patterns.into_iter().map(|w| (true, w))) {
-        for candidate in find(file, candidates, wanted, diagnostics) {
+        if let Some(unread) = unread(&wanted.value) {
+            diagnostics.push(unread.fault.clone().also(wanted.place.clone(), "included here"));
+            continue;
+        }
+        let found = find(file, candidates, wanted, diagnostics);
+        if by_pattern || found.is_empty() {
+            sought.push(Wanted::of(&wanted.value));
+        }
+        for candidate in found {
             let key = (candidate.path, candidate.method);
             if excluded.contains(&key) {
                 if !by_pattern {
@@ -95,6 +147,12 @@ pub(super) fn included<'a, 'e>(
             } else if taken.insert(key) {
                 out.push(Chosen { candidate, wanted, by_pattern });
             }
+        }
+    }
+    let is_excluded = |path: &str| entry.exclude_operations.iter().any(|e| Wanted::of(&e.value).may_fit(path, false));
+    for unread in &operations.unread {
+        if sought.iter().any(|wanted| wanted.may_fit(unread.path, true)) && !is_excluded(unread.path) {
+            diagnostics.push(unread.left_out());
         }
     }
     out
@@ -145,6 +203,19 @@ impl<'e> Wanted<'e> {
         match self {
             Wanted::Id(text) | Wanted::Path(_, text) => text.contains('*'),
             Wanted::Tag(_) => true,
+        }
+    }
+
+    /// Whether this is that path and nothing else.
+    fn is_path(self, path: &str) -> bool {
+        matches!(self, Wanted::Path(method, wanted) if wanted == path && method.eq_ignore_ascii_case("get"))
+    }
+
+    /// Whether a GET operation of that path may be meant, where its id and tags are unknown.
+    fn may_fit(self, path: &str, unknown: bool) -> bool {
+        match self {
+            Wanted::Id(_) | Wanted::Tag(_) => unknown,
+            Wanted::Path(method, pattern) => method.eq_ignore_ascii_case("get") && fits(pattern, path),
         }
     }
 
@@ -222,6 +293,9 @@ fn matches_nothing(candidates: &[Candidate<'_>], wanted: &Spanned<String>, meant
     let diagnostic = Diagnostic::new(Code::EmptyPattern, message).at(wanted.place.clone(), "");
     if others {
         return diagnostic.hint("operations of other methods do, and only GET can be included");
+    }
+    if !candidates.iter().any(|c| c.method == "get") {
+        return diagnostic.hint("the document has no GET operation at all");
     }
     let hint = match meant {
         Wanted::Tag(tag) => {
