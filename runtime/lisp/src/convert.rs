@@ -128,6 +128,18 @@ pub(crate) fn text<'a>(m: &mut Machine, name: &str, args: &'a [Value], index: us
     }
 }
 
+/// [`text`] for functions of positions.
+pub(crate) fn placed<'a>(m: &mut Machine, name: &str, args: &'a [Value], index: usize) -> Result<&'a Text, Raised> {
+    let text = text(m, name, args, index)?;
+    located(m, text)?;
+    Ok(text)
+}
+
+/// Finds out where the graphemes of a text lie, within the limits: looking through a long one takes a while the first time.
+pub(crate) fn located(m: &mut Machine, text: &Text) -> Result<(), Raised> {
+    text.locate(|graphemes| m.tick(steps(graphemes)))
+}
+
 /// A number of any kind.
 pub(crate) fn number<'a>(m: &mut Machine, name: &str, args: &'a [Value], index: usize) -> Result<&'a Value, Raised> {
     match at(args, index) {

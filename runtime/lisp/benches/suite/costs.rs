@@ -26,7 +26,7 @@ use Source::{Once, Whole};
 /// Every row must cost no more than logarithmically more for each item, or each time, where the input is larger.
 ///
 /// The inputs: `xs` the integers below n out of order, `v` the same in order, `m` a map and `s` a set of them, `words` strings
-/// of which each comes four times, `text` the words in one string.
+/// of which each comes four times, `text` the words in one string, `accents` a text of n graphemes of which every second has one.
 pub(crate) const COSTS: &[Cost] = &[
     Cost { name: "reduce assoc", source: Whole("(reduce (fn [m x] (assoc m x x)) {} data/xs)") },
     Cost { name: "reduce update", source: Whole("(reduce (fn [m w] (update m w (fnil inc 0))) {} data/words)") },
@@ -76,6 +76,16 @@ pub(crate) const COSTS: &[Cost] = &[
     Cost { name: "conj to a set that others hold", source: Once("(conj data/s (- i))") },
     Cost { name: "update in a map that others hold", source: Once("(update data/m i inc)") },
     Cost { name: "subs", source: Once("(subs data/text i (+ i 5))") },
+    Cost {
+        name: "positions of a text beyond ASCII",
+        source: Whole("(reduce (fn [n i] (if (= \"é\" (nth data/accents i)) (inc n) n)) 0 (range (count data/accents)))"),
+    },
+    Cost {
+        name: "parts of a text beyond ASCII",
+        source: Whole(
+            "(let [n (count data/accents)] (reduce (fn [t i] (+ t (count (subs data/accents i (min n (+ i 3)))))) 0 (range n)))",
+        ),
+    },
 ];
 
 impl Cost {
@@ -101,7 +111,8 @@ pub(crate) fn inputs(size: usize) -> Value {
     let out_of_order = (0..size as i64).map(|i| Value::int(i * 7_919 % size as i64));
     let words: Vec<String> = (0..size).map(|i| format!("word{}", i * 7_919 % size.div_ceil(4))).collect();
     let text = words.join(" ");
-    let entries: [(&str, Value); 6] = [
+    let entries: [(&str, Value); 7] = [
+        ("accents", Value::from("né".repeat(size / 2))),
         ("xs", Value::vector(out_of_order.collect())),
         ("v", Value::vector(in_order(size).collect())),
         ("m", Value::map(in_order(size).map(|i| (i.clone(), i)))),

@@ -3,7 +3,7 @@
 use super::row::rows;
 use super::transducer::{changed, transducer};
 use crate::collection::Vector;
-use crate::convert::{at, count, expected, fault, int, ordered, seq, steps, take};
+use crate::convert::{at, count, expected, fault, int, located, ordered, seq, steps, take};
 use crate::endless::Stage;
 use crate::machine::{Machine, Raised};
 use crate::{ErrorKind, Value};
@@ -130,10 +130,9 @@ fn nth(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
     let index = int(m, "nth", args, 1)?;
     let otherwise = take(args, 2);
     let Ok(index) = usize::try_from(index) else { return Ok(otherwise) };
-    if let Value::Str(text) = at(args, 0)
-        && text.is_plain()
-    {
-        return Ok(text.as_str().get(index..=index).map_or(otherwise, Value::string));
+    if let Value::Str(text) = at(args, 0) {
+        located(m, text)?;
+        return Ok(text.grapheme(index).map_or(otherwise, Value::string));
     }
     if let Value::Set(_) = at(args, 0) {
         let found = take(args, 0);
@@ -262,6 +261,9 @@ fn pop(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
 }
 
 fn count_of(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
+    if let Value::Str(text) = at(args, 0) {
+        located(m, text)?;
+    }
     match at(args, 0).len() {
         Some(len) => Ok(Value::Int(len as i64)),
         None => Err(expected(m, "count", "a collection", 0, at(args, 0))),

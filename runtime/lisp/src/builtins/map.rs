@@ -2,7 +2,7 @@
 
 use super::row::rows;
 use crate::collection::{Map, Vector};
-use crate::convert::{ITEM, Walk, at, copy_first, expected, fault, seq, steps, take, whole};
+use crate::convert::{ITEM, Walk, at, copy_first, expected, fault, located, seq, steps, take, whole};
 use crate::endless::Stage;
 use crate::machine::{Machine, Raised};
 use crate::{ErrorKind, Value};
@@ -45,13 +45,16 @@ pub(crate) fn look_up(coll: &Value, key: &Value) -> Option<Value> {
         Value::Set(set) => set.get(key).cloned(),
         Value::Str(text) => {
             let index = usize::try_from(whole(key)?).ok()?;
-            text.graphemes().nth(index).map(Value::string)
+            text.grapheme(index).map(Value::string)
         }
         _ => None,
     }
 }
 
-fn get(_: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
+fn get(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
+    if let Value::Str(text) = at(args, 0) {
+        located(m, text)?;
+    }
     Ok(look_up(at(args, 0), at(args, 1)).unwrap_or_else(|| take(args, 2)))
 }
 

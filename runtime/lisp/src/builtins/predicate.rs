@@ -34,7 +34,7 @@ predicates! { "clojure.core":
     "decimal?" is_decimal "Always false: there are no decimals." ("(not (decimal? 1.0))") |_| false;
     "ratio?" is_ratio "Always false: there are no ratios." ("(not (ratio? 0.5))") |_| false;
     "string?" is_string "Whether it is a string." ("(string? \"a\")", "(string? :a)") |v| v.kind() == Kind::String;
-    "char?" is_char "Whether it is a string of one character." ("(char? \\a)", "(char? \"ab\")") |v| matches!(v, Value::Str(text) if text.count() == 1);
+    "char?" is_char "Whether it is a string of one character." ("(char? \\a)", "(char? \"ab\")") |v| matches!(v, Value::Str(text) if text.graphemes().take(2).count() == 1);
     "keyword?" is_keyword "Whether it is a keyword." ("(keyword? :a)", "(keyword? \"a\")") |v| v.kind() == Kind::Keyword;
     "simple-keyword?" is_simple_keyword "Whether it is a keyword." ("(simple-keyword? :a)", "(simple-keyword? \"a\")") |v| v.kind() == Kind::Keyword;
     "symbol?" is_symbol "Whether it is a quoted symbol." ("(symbol? 'a)", "(symbol? :a)") |v| v.kind() == Kind::Symbol;

@@ -1,7 +1,7 @@
 //! Strings, as clojure.string has them. Positions are graphemes.
 
 use super::row::rows;
-use crate::convert::{Walk, at, expected, int, seq, steps, take, text};
+use crate::convert::{Walk, at, expected, int, located, placed, seq, steps, take, text};
 use crate::machine::{Machine, Raised};
 use crate::pattern::Pattern;
 use crate::value::{Recent, Text};
@@ -109,7 +109,7 @@ fn split(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
     let subject = worked(m, "split", args, 0)?;
     let by = match at(args, 1) {
         Value::Regex(pattern) => delimiter(pattern),
-        Value::Str(text) if text.count() <= 1 => Delimiter::Text(text.as_str()),
+        Value::Str(text) if text.graphemes().nth(1).is_none() => Delimiter::Text(text.as_str()),
         other => {
             let raised = expected(m, "split", "a regex or a one-character string", 1, other);
             if let (Value::Str(text), Some(fault)) = (other, &mut m.fault) {
@@ -316,12 +316,14 @@ pub(super) fn last_index(subject: &Text, part: &str, from: i64) -> Option<i64> {
 fn index_of(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
     let from = if args.len() > 2 { int(m, "index-of", args, 2)? } else { 0 };
     let (subject, part) = two(m, "index-of", args)?;
+    located(m, subject)?;
     Ok(first_index(subject, part.as_str(), from).map_or(Value::Nil, Value::Int))
 }
 
 fn last_index_of(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
     let from = if args.len() > 2 { int(m, "last-index-of", args, 2)? } else { i64::MAX };
     let (subject, part) = two(m, "last-index-of", args)?;
+    located(m, subject)?;
     Ok(last_index(subject, part.as_str(), from).map_or(Value::Nil, Value::Int))
 }
 
@@ -365,7 +367,7 @@ fn escape(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
 fn subs(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
     let start = int(m, "subs", args, 1)?;
     let end = if args.len() > 2 { int(m, "subs", args, 2)? } else { i64::MAX };
-    let subject = text(m, "subs", args, 0)?;
+    let subject = placed(m, "subs", args, 0)?;
     Ok(Value::string(part(subject, start, end)))
 }
 

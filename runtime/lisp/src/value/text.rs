@@ -1,7 +1,8 @@
 //! The text of strings, keywords and symbols.
 
+use std::convert::Infallible;
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use compact_str::CompactString;
 use unicode_segmentation::UnicodeSegmentation;
@@ -12,8 +13,55 @@ pub struct Text(Arc<Inner>);
 
 struct Inner {
     text: CompactString,
+    /// Where graphemes lie, for a long text that is not plain.
+    places: Option<Box<Places>>,
     /// Every byte is below 128 and none is a carriage return ("\r\n" is one grapheme).
     plain: bool,
+}
+
+/// Bytes from which on positions are looked up instead of counted.
+const LONG: usize = 512;
+/// Graphemes from one known place to the next.
+const STRIDE: usize = 64;
+/// Graphemes that are counted between two looks at the limits.
+const BETWEEN: usize = 4_096;
+
+/// Where graphemes lie: found out when somebody asks, so that who never does pays a pointer.
+#[derive(Default)]
+struct Places(OnceLock<Starts>);
+
+struct Starts {
+    /// The byte offset of every [`STRIDE`]th grapheme.
+    offsets: Box<[u32]>,
+    /// All graphemes.
+    count: usize,
+}
+
+impl Starts {
+    fn of<E>(text: &str, mut each: impl FnMut(usize) -> Result<(), E>) -> Result<Starts, E> {
+        let (mut offsets, mut count) = (Vec::new(), 0);
+        for (at, _) in text.grapheme_indices(true) {
+            if count % STRIDE == 0 {
+                // Longer texts have no places.
+                offsets.push(u32::try_from(at).unwrap_or(u32::MAX));
+            }
+            count += 1;
+            if count % BETWEEN == 0 {
+                each(BETWEEN)?;
+            }
+        }
+        Ok(Starts { offsets: offsets.into(), count })
+    }
+}
+
+impl Inner {
+    fn new(text: CompactString, plain: bool) -> Arc<Inner> {
+        Arc::new(Inner { places: places(&text, plain), text, plain })
+    }
+}
+
+fn places(text: &str, plain: bool) -> Option<Box<Places>> {
+    (!plain && (LONG..=u32::MAX as usize).contains(&text.len())).then(Box::default)
 }
 
 /// Whether each byte of `text` is a grapheme of its own.
@@ -26,7 +74,7 @@ impl Text {
     /// Text with the contents of `text`.
     pub fn new(text: impl AsRef<str>) -> Self {
         let text = text.as_ref();
-        Text(Arc::new(Inner { plain: is_plain(text), text: CompactString::from(text) }))
+        Text(Inner::new(CompactString::from(text), is_plain(text)))
     }
 
     /// Whether a text with the contents of `text` is [plain](Text::is_plain).
@@ -38,19 +86,20 @@ impl Text {
     #[inline]
     pub(crate) fn known(text: &str, plain: bool) -> Self {
         debug_assert_eq!(plain, is_plain(text));
-        Text(Arc::new(Inner { plain, text: CompactString::from(text) }))
+        Text(Inner::new(CompactString::from(text), plain))
     }
 
     /// The same text with the letters of ASCII in lower case.
     pub(crate) fn ascii_lowercase(&self) -> Self {
         let mut text = self.0.text.clone();
         text.as_mut_str().make_ascii_lowercase();
-        Text(Arc::new(Inner { plain: self.0.plain, text }))
+        Text(Inner::new(text, self.0.plain))
     }
 
     /// Text that takes over a buffer.
     pub fn from_string(text: String) -> Self {
-        Text(Arc::new(Inner { plain: is_plain(&text), text: CompactString::from(text) }))
+        let plain = is_plain(&text);
+        Text(Inner::new(CompactString::from(text), plain))
     }
 
     /// The contents.
@@ -70,9 +119,33 @@ impl Text {
         self.0.plain
     }
 
+    /// Finds out where graphemes lie, so that positions are looked up from then on. `each` hears of so many graphemes at a time, and
+    /// may end it.
+    pub(crate) fn locate<E>(&self, each: impl FnMut(usize) -> Result<(), E>) -> Result<(), E> {
+        if let Some(places) = &self.0.places
+            && places.0.get().is_none()
+        {
+            let starts = Starts::of(self.as_str(), each)?;
+            // Another thread may have been faster; it found the same.
+            let _ = places.0.set(starts);
+        }
+        Ok(())
+    }
+
+    fn starts(&self) -> Option<&Starts> {
+        let places = self.0.places.as_deref()?;
+        Some(places.0.get_or_init(|| match Starts::of(self.as_str(), |_| Ok::<(), Infallible>(())) {
+            Ok(starts) => starts,
+        }))
+    }
+
     /// Number of graphemes.
     pub fn count(&self) -> usize {
-        if self.is_plain() { self.as_str().len() } else { self.as_str().graphemes(true).count() }
+        match self.starts() {
+            _ if self.is_plain() => self.as_str().len(),
+            Some(starts) => starts.count,
+            None => self.as_str().graphemes(true).count(),
+        }
     }
 
     /// The byte offset of grapheme `index`; the length in bytes when `index` is the number of graphemes; else `None`.
@@ -81,13 +154,34 @@ impl Text {
         if self.is_plain() {
             return (index <= text.len()).then_some(index);
         }
-        let mut starts = text.grapheme_indices(true).map(|(at, _)| at).chain(std::iter::once(text.len()));
-        starts.nth(index)
+        let (from, rest) = match self.starts() {
+            Some(starts) if index == starts.count => return Some(text.len()),
+            Some(starts) => (*starts.offsets.get(index / STRIDE)? as usize, index % STRIDE),
+            None => (0, index),
+        };
+        // From where a grapheme begins, the others are found as from the beginning.
+        let tail = text.get(from..)?;
+        let starts = tail.grapheme_indices(true).map(|(at, _)| from + at).chain(std::iter::once(text.len()));
+        starts.into_iter().nth(rest)
+    }
+
+    /// Grapheme `index`, where there is one.
+    pub fn grapheme(&self, index: usize) -> Option<&str> {
+        let at = self.offset(index)?;
+        if self.is_plain() { self.as_str().get(at..=at) } else { self.as_str().get(at..)?.graphemes(true).next() }
     }
 
     /// The number of graphemes before byte offset `at`.
     pub fn index_of_offset(&self, at: usize) -> usize {
-        if self.is_plain() { at } else { self.as_str().grapheme_indices(true).take_while(|(start, _)| *start < at).count() }
+        if self.is_plain() {
+            return at;
+        }
+        let (from, before) = self.starts().map_or((0, 0), |starts| {
+            let known = starts.offsets.partition_point(|start| (*start as usize) <= at).saturating_sub(1);
+            (starts.offsets.get(known).map_or(0, |start| *start as usize), known * STRIDE)
+        });
+        let tail = self.as_str().get(from..).unwrap_or_default();
+        before + tail.grapheme_indices(true).take_while(|(start, _)| from + start < at).count()
     }
 
     /// The graphemes in order.
@@ -101,11 +195,15 @@ impl Text {
         if let Some(inner) = Arc::get_mut(&mut self.0) {
             inner.text.push_str(more);
             inner.plain &= more_plain;
+            match &mut inner.places {
+                Some(known) => drop(known.0.take()),
+                none => *none = places(&inner.text, inner.plain),
+            }
         } else {
             let mut text = CompactString::with_capacity(self.as_str().len() + more.len());
             text.push_str(self.as_str());
             text.push_str(more);
-            *self = Text(Arc::new(Inner { plain: self.is_plain() && more_plain, text }));
+            *self = Text(Inner::new(text, self.is_plain() && more_plain));
         }
     }
 
@@ -180,5 +278,54 @@ impl fmt::Debug for Text {
 impl fmt::Display for Text {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.as_str())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn places_are_those_of_a_count_from_the_beginning() {
+        // Clusters of many shapes, so that a stride ends within flags, families and marks as well as between letters.
+        for part in ["né", "🇩🇪🇫🇷", "👩‍👩‍👧x", "e\u{301}\u{302}", "\r\n", "한국a", "क्षि ", "日本"]
+        {
+            for times in [1, 40, 700] {
+                let text = Text::from_string(format!("x{}", part.repeat(times)));
+                let starts: Vec<usize> = text.as_str().grapheme_indices(true).map(|(at, _)| at).collect();
+                assert_eq!(text.count(), starts.len(), "{part} {times}");
+                for (index, at) in starts.iter().copied().chain([text.as_str().len()]).enumerate() {
+                    assert_eq!(text.offset(index), Some(at), "{part} {times} {index}");
+                    assert_eq!(text.index_of_offset(at), index, "{part} {times} {at}");
+                    let one = text.as_str().get(at..).and_then(|tail| tail.graphemes(true).next());
+                    assert_eq!(text.grapheme(index), one, "{part} {times} {index}");
+                }
+                assert_eq!(text.offset(starts.len() + 1), None);
+                assert_eq!(text.grapheme(starts.len() + STRIDE), None);
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_appended_has_places_too() {
+        let mut text = Text::new("né".repeat(LONG));
+        assert_eq!(text.count(), 2 * LONG);
+        text.push_str("\u{301}abc");
+        assert_eq!((text.count(), text.grapheme(2 * LONG + 2)), (2 * LONG + 3, Some("c")));
+        let mut plain = Text::new("a".repeat(LONG));
+        plain.push_str("é");
+        assert_eq!((plain.count(), plain.grapheme(LONG)), (LONG + 1, Some("é")));
+    }
+
+    #[test]
+    fn looking_for_places_can_be_ended() {
+        let text = Text::new("né".repeat(100_000));
+        let mut heard = 0;
+        let ended = text.locate(|graphemes| {
+            heard += graphemes;
+            if heard > 10_000 { Err(()) } else { Ok(()) }
+        });
+        assert_eq!((ended, heard < 20_000), (Err(()), true));
+        assert_eq!(text.count(), 200_000);
     }
 }
