@@ -107,6 +107,7 @@ codes! {
     PatternLeftOut = "PTC0527" Note "operations that a pattern leaves out";
     EmptyPattern = "PTC0528" Error "a pattern that includes nothing";
     IncludedAndExcluded = "PTC0529" Error "an operation both included and excluded";
+    DocumentSlip = "PTC0530" Note "a slip of a document that is passed over";
 
     LockVersion = "PTC0601" Error "a lock file of another format";
     LockShape = "PTC0602" Error "a lock file that no compiler wrote";

@@ -4,6 +4,8 @@ use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::fmt::Write as _;
 
+use ptc_catalog::Type;
+
 use crate::tree::{Node, Tree};
 
 /// An owned JSON value. Numbers are their text; members keep the order they were given in and have unique keys.
@@ -105,6 +107,19 @@ impl Json {
         match self {
             Json::Bool(value) => Some(*value),
             _ => None,
+        }
+    }
+
+    /// The narrowest type of the value; a number is an integer where it is written as one.
+    pub fn kind(&self) -> Type {
+        match self {
+            Json::Null => Type::Null,
+            Json::Bool(_) => Type::Boolean,
+            Json::Number(text) if text.bytes().all(|b| b.is_ascii_digit() || b == b'-') => Type::Integer,
+            Json::Number(_) => Type::Number,
+            Json::String(_) => Type::String,
+            Json::Array(_) => Type::Array,
+            Json::Object(_) => Type::Object,
         }
     }
 

@@ -103,7 +103,16 @@ pub fn cover(config: &Config, old: &Lock, fresh: BTreeMap<String, LockedUpstream
 /// The granted tools of a listing.
 pub fn grant(name: &str, upstream: &Upstream, listing: Listing, diagnostics: &mut Diagnostics) -> LockedUpstream {
     let mut offered: BTreeMap<String, Json> = BTreeMap::new();
+    // It is told of them already.
+    let mut broken = BTreeSet::new();
     for (at, tool) in listing.tools.into_iter().enumerate() {
+        // A tool that is not granted harms nobody; two of one name may be the same that is.
+        if let (Some(list), Some(tool_name)) = (&upstream.include_tools, tool.get("name").and_then(Json::as_str))
+            && !list.iter().any(|wanted| wanted.value == tool_name)
+        {
+            offered.entry(tool_name.to_owned()).or_insert(tool);
+            continue;
+        }
         match check_definition(&tool) {
             Ok(tool_name) if offered.contains_key(&tool_name) => diagnostics.push(
                 Diagnostic::new(Code::BadListing, format!("the upstream `{name}` offers two tools named `{tool_name}`"))
@@ -112,14 +121,17 @@ pub fn grant(name: &str, upstream: &Upstream, listing: Listing, diagnostics: &mu
             Ok(tool_name) => {
                 offered.insert(tool_name, tool);
             }
-            Err(reason) => diagnostics.push(
-                Diagnostic::new(Code::BadListing, format!("tool {} of the upstream `{name}` {reason}", at + 1))
-                    .at(upstream.place.clone(), ""),
-            ),
+            Err(reason) => {
+                broken.extend(tool.get("name").and_then(Json::as_str).map(str::to_owned));
+                diagnostics.push(
+                    Diagnostic::new(Code::BadListing, format!("tool {} of the upstream `{name}` {reason}", at + 1))
+                        .at(upstream.place.clone(), ""),
+                );
+            }
         }
     }
     for wanted in upstream.include_tools.iter().flatten() {
-        if !offered.contains_key(&wanted.value) {
+        if !offered.contains_key(&wanted.value) && !broken.contains(&wanted.value) {
             diagnostics.push(not_offered(name, wanted, &offered));
         }
     }
@@ -142,10 +154,26 @@ fn check_definition(tool: &Json) -> Result<String, String> {
         return Err("has no name".to_owned());
     };
     match tool.get("inputSchema") {
-        Some(Json::Object(_)) => Ok(name.to_owned()),
+        Some(input @ Json::Object(_)) => match input_fault(input) {
+            None => Ok(name.to_owned()),
+            Some(what) => Err(format!("(`{name}`) has an inputSchema {what}")),
+        },
         Some(_) => Err(format!("(`{name}`) has an inputSchema that is not an object")),
         None => Err(format!("(`{name}`) has no inputSchema")),
     }
+}
+
+/// Why no arguments can fit an input schema: they are an object, whatever it says.
+fn input_fault(input: &Json) -> Option<String> {
+    let is_object = |kind: &Json| kind.as_str() == Some("object");
+    match input.get("type") {
+        Some(kind) if !is_object(kind) && !kind.elements().iter().any(is_object) => {
+            return Some(format!("of the type {}, and arguments are an object", kind.canonical()));
+        }
+        _ => {}
+    }
+    let properties = input.get("properties").filter(|properties| !matches!(properties, Json::Object(_)));
+    properties.map(|_| "whose `properties` are not an object".to_owned())
 }
 
 fn not_offered(name: &str, wanted: &Spanned<String>, offered: &BTreeMap<String, Json>) -> Diagnostic {

@@ -275,16 +275,7 @@ fn named(name: &str) -> u8 {
 }
 
 fn of_value(value: &Json) -> u8 {
-    let kind = match value {
-        Json::Null => Type::Null,
-        Json::Bool(_) => Type::Boolean,
-        Json::Number(text) if text.bytes().all(|b| b.is_ascii_digit() || b == b'-') => Type::Integer,
-        Json::Number(_) => Type::Number,
-        Json::String(_) => Type::String,
-        Json::Array(_) => Type::Array,
-        Json::Object(_) => Type::Object,
-    };
-    kind as u8
+    value.kind() as u8
 }
 
 /// `number` alone says integers too.

@@ -1,5 +1,7 @@
 //! One operation as a tool definition.
 
+use ptc_catalog::Type;
+
 use super::faults::Faults;
 use super::parameter::{self, Sent};
 use super::reference::References;
@@ -42,6 +44,7 @@ pub(super) fn definition<'a>(
     let (0, Some(path), Some(success), Some(exposed)) = (faults.count(), path, success, exposed) else {
         return Err(faults.into_list());
     };
+    notes.extend(faults.take_notes());
 
     let mut properties = Json::object();
     let mut required = Vec::new();
@@ -177,8 +180,8 @@ fn default_args(
             continue;
         };
         let types = Schema::new(&param.schema).types(&param.schema);
-        let (kind, what) = kind(&value);
-        if !types.admits(kind) {
+        if !types.admits(value.kind()) {
+            let what = a_value_of(value.kind());
             let label = Schema::new(&param.schema).label(&param.schema);
             faults.push(
                 Diagnostic::new(Code::DefaultArgs, format!("the argument `{name}` is {label}, its default is {what}"))
@@ -190,16 +193,16 @@ fn default_args(
     out
 }
 
-fn kind(value: &Json) -> (ptc_catalog::Type, &'static str) {
-    use ptc_catalog::Type;
-    match value {
-        Json::Null => (Type::Null, "null"),
-        Json::Bool(_) => (Type::Boolean, "a boolean"),
-        Json::Number(text) if text.contains(['.', 'e', 'E']) => (Type::Number, "a number"),
-        Json::Number(_) => (Type::Integer, "an integer"),
-        Json::String(_) => (Type::String, "a string"),
-        Json::Array(_) => (Type::Array, "an array"),
-        Json::Object(_) => (Type::Object, "an object"),
+/// A type as a sentence names a value of it.
+fn a_value_of(kind: Type) -> &'static str {
+    match kind {
+        Type::Null => "null",
+        Type::Boolean => "a boolean",
+        Type::Integer => "an integer",
+        Type::Number => "a number",
+        Type::String => "a string",
+        Type::Array => "an array",
+        Type::Object => "an object",
     }
 }
 

@@ -5,7 +5,7 @@ use openapiv3::{Parameter, PathStyle, QueryStyle};
 use super::faults::Faults;
 use super::reference::References;
 use super::{response, schema};
-use crate::diag::{Code, Diagnostic};
+use crate::diag::{Code, Diagnostic, quoted};
 use crate::ir::Json;
 use crate::tree::{Node, Tree};
 
@@ -34,6 +34,7 @@ pub(super) fn all<'a>(
 ) -> Vec<Sent<'a>> {
     let mut nodes: Vec<(&str, &str, &'a Node)> = Vec::new();
     for level in [item, operation] {
+        let mut here = Vec::new();
         let parameters = level.get("parameters");
         if let Some(node) = parameters.filter(|node| node.elements().is_none() && !matches!(node.value, Tree::Null)) {
             let message = format!("`parameters` is a list, found {}", node.kind());
@@ -48,6 +49,11 @@ pub(super) fn all<'a>(
                 );
                 continue;
             };
+            if here.contains(&(name, place)) {
+                let message = || format!("the {place} parameter {} is declared twice; the last one counts", quoted(name));
+                faults.note(node.place(references.file), message);
+            }
+            here.push((name, place));
             match nodes.iter_mut().find(|(n, p, _)| *n == name && *p == place) {
                 Some(known) => known.2 = node,
                 None => nodes.push((name, place, node)),

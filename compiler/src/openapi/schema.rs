@@ -2,9 +2,13 @@
 
 use std::collections::BTreeMap;
 
+use ptc_catalog::Type;
+
 use super::faults::Faults;
 use super::reference::{References, unescape};
+use crate::diag::{quoted, suggest};
 use crate::ir::Json;
+use crate::source::FileId;
 use crate::tree::{Node, Tree};
 
 /// Bytes that the schema of a result may take in a definition. A larger one is cut to the depth that fits: what lies
@@ -113,6 +117,10 @@ impl<'a, 'f> Walk<'a, 'f> {
     fn schema(&mut self, node: &'a Node, depth: usize, hops: usize) -> Json {
         let Tree::Object(members) = &node.value else {
             self.spent += 4;
+            if node.as_bool().is_none() {
+                let message = || format!("a schema is an object, found {}: any value is taken", node.kind());
+                self.faults.note(node.place(self.references.file), message);
+            }
             return Json::Bool(node.as_bool().unwrap_or(true));
         };
         let mut out = Json::object();
@@ -123,7 +131,9 @@ impl<'a, 'f> Walk<'a, 'f> {
         if let Some(reference) = node.get("$ref").filter(|r| r.as_str().is_some()) {
             let Some(target) = self.faults.keep(self.references.target(reference)) else { return out };
             if cut {
-                return self.schema(target, depth, hops + 1);
+                let mut followed = self.schema(target, depth, hops + 1);
+                normalise(&mut followed, node);
+                return followed;
             }
             let name = self.name(reference.as_str().unwrap_or_default(), target);
             self.spent += name.len() + 18;
@@ -166,6 +176,7 @@ impl<'a, 'f> Walk<'a, 'f> {
             };
             out.set(key, value);
         }
+        slips(node, &out, self.references.file, self.faults);
         normalise(&mut out, node);
         out
     }
@@ -189,6 +200,42 @@ impl<'a, 'f> Walk<'a, 'f> {
     }
 }
 
+/// Notes what a schema says that it cannot mean.
+fn slips(node: &Node, out: &Json, file: FileId, faults: &mut Faults) {
+    let Some(kind) = node.get("type").filter(|kind| kind.elements().is_none()) else { return };
+    let known = Type::ALL.iter().map(|(_, name)| *name);
+    let is_known = |text: &str| known.clone().any(|name| name == text);
+    if !kind.as_str().is_some_and(is_known) {
+        faults.note(kind.place(file), || {
+            let what = kind.as_str().map_or_else(|| kind.kind().to_owned(), quoted);
+            let near = kind.as_str().and_then(|text| suggest::nearest(text, known.clone()));
+            let meant = near.map(|name| format!(", which may be meant as `{name}`")).unwrap_or_default();
+            format!("{what} is no type of a schema{meant}: any value is taken")
+        });
+        return;
+    }
+    let kind = kind.as_str().unwrap_or_default();
+    let named = Type::ALL.iter().find(|(_, name)| *name == kind).map(|(kind, _)| *kind);
+    let takes = |value: &Json| match (named, value) {
+        (_, Json::Null) => true,
+        (Some(Type::Number), Json::Number(_)) => true,
+        // `1.0` is an integer to JSON Schema.
+        (Some(Type::Integer), Json::Number(text)) => text.parse::<f64>().is_ok_and(|number| number.fract() == 0.0),
+        (named, value) => named == Some(value.kind()),
+    };
+    if let (Some(values), Some(Json::Array(listed))) = (node.get("enum"), out.get("enum"))
+        && !listed.is_empty()
+        && !listed.iter().any(takes)
+    {
+        faults.note(values.place(file), || format!("no value of this `enum` is of the type {kind}: nothing is taken"));
+    }
+    if let (Some(node), Some(default)) = (node.get("default"), out.get("default"))
+        && !takes(default)
+    {
+        faults.note(node.place(file), || format!("the default is {}, and the type is {kind}", node.kind()));
+    }
+}
+
 /// What only OpenAPI 3.0 says, as 2020-12 says it. Documents of 3.1 that still say it are understood too.
 fn normalise(out: &mut Json, node: &Node) {
     if node.get("nullable").and_then(Node::as_bool) == Some(true) {
@@ -198,7 +245,8 @@ fn normalise(out: &mut Json, node: &Node) {
                 kinds.push(Json::string("null"));
                 out.set("type", Json::Array(kinds));
             }
-            _ => {}
+            Some(_) => {}
+            None => or_null(out),
         }
         if let Some(Json::Array(values)) = out.get_mut("enum")
             && !values.contains(&Json::Null)
@@ -222,10 +270,24 @@ fn normalise(out: &mut Json, node: &Node) {
     }
     // `"file"` of older documents and other types that JSON Schema does not know bind nothing.
     if let Some(kind) = out.get("type").and_then(Json::as_str)
-        && !ptc_catalog::Type::ALL.iter().any(|(_, name)| *name == kind)
+        && !Type::ALL.iter().any(|(_, name)| *name == kind)
     {
         out.remove("type");
     }
+}
+
+/// Makes null another alternative of a schema that says by others what it takes, as documents mean it that put `nullable` beside a
+/// `$ref` or `allOf`. Its prose stays where it is.
+fn or_null(out: &mut Json) {
+    const BESIDE: [&str; 4] = ["$ref", "allOf", "anyOf", "oneOf"];
+    if !BESIDE.iter().any(|key| out.get(key).is_some()) {
+        return;
+    }
+    let Json::Object(members) = std::mem::replace(out, Json::object()) else { return };
+    let is_prose = |key: &str| matches!(key, "description" | "title" | "default" | "deprecated" | "example" | "examples");
+    let (prose, rules): (Vec<_>, Vec<_>) = members.into_iter().partition(|(key, _)| is_prose(key));
+    let null = Json::object().with("type", Json::string("null"));
+    *out = Json::Object(prose).with("anyOf", Json::Array(vec![Json::Object(rules), null]));
 }
 
 /// Bytes that a node takes as written.
