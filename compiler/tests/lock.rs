@@ -142,7 +142,8 @@ fn only_what_the_lock_lacks_is_asked_for() {
 
 #[test]
 fn listings_that_break_the_protocol_are_findings() {
-    let config = read_config(&CONFIG.replace(r#""command": "notes""#, r#""command": "notes", "include_tools": ["reed", "a", "x"]"#));
+    let config =
+        read_config(&CONFIG.replace(r#""command": "notes""#, r#""command": "notes", "include_tools": ["reed", "a", "x"]"#));
     let mut diagnostics = Diagnostics::default();
     let mut said = listing(&["a", "a", "read"]);
     said.tools.push(Json::object().with("name", Json::string("x")));
