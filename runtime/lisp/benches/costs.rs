@@ -1,10 +1,12 @@
-//! Bytes that a value of each kind takes, and what builtins cost against the size of their input.
+//! Bytes that a value of each kind takes, what a process takes that ran a program, and what builtins cost against the size of their
+//! input.
 //!
-//! `cargo bench -p ptc-lisp --bench costs` prints both tables. That costs do not grow is tested in `tests/complexity.rs`.
+//! `cargo bench -p ptc-lisp --bench costs` prints the tables. That costs do not grow is tested in `tests/complexity.rs`.
 #![expect(clippy::print_stdout, reason = "its output is what it is for")]
 
 #[path = "suite/costs.rs"]
 mod costs;
+mod suite;
 
 use std::hint::black_box;
 use std::time::{Duration, Instant};
@@ -36,7 +38,16 @@ fn num_bigint(i: i64) -> num_bigint::BigInt {
     num_bigint::BigInt::from(i) + num_bigint::BigInt::from(10).pow(39)
 }
 
+/// The word before the name of a program that is to run in a process of its own.
+const ALONE: &str = "alone";
+
 fn main() {
+    let words: Vec<String> = std::env::args().skip(1).collect();
+    if let [word, name] = words.as_slice()
+        && word == ALONE
+    {
+        return alone(name);
+    }
     println!("{:<28} {:>10}   beside the 16 bytes that refer to it", "value", "bytes");
     for (name, make) in KINDS {
         let (mut kept, count) = (Vec::with_capacity(100), 100);
@@ -44,9 +55,15 @@ fn main() {
         println!("{name:<28} {:>10}", info.bytes_current / count);
         drop(black_box(kept));
     }
+    let records = suite::records();
+    let mut kept = None;
+    let info = allocation_counter::measure(|| kept = json::decode(records.as_bytes()).ok());
+    println!("{:<28} {:>10}   from {} bytes of JSON", "4 MB of records", info.bytes_current, records.len());
+    drop(black_box(kept));
     println!();
-    let sizes = [1_000, 10_000, 1_000_000];
-    println!("{:<36} {:>9} {:>9} {:>9}   ns for an item, or for one", "n", "10³", "10⁴", "10⁶");
+    resident();
+    let sizes = [100, 10_000, 1_000_000];
+    println!("{:<36} {:>9} {:>9} {:>9}   ns for an item, or for one", "n", "10²", "10⁴", "10⁶");
     let inputs = sizes.map(costs::inputs);
     for cost in costs::COSTS {
         let program = cost.program();
@@ -59,6 +76,26 @@ fn main() {
         }
         println!();
     }
+}
+
+/// Prints what a process of its own has in memory when it ran one program, and had at most.
+fn resident() {
+    println!("{:<28} {:>10} {:>10}   KB resident afterwards, and at most", "process that ran", "", "");
+    let program = std::env::current_exe().expect("a program has a file");
+    for name in ["a_add", "g_large_map"] {
+        let out = std::process::Command::new(&program).args([ALONE, name]).output().expect("it can be started");
+        print!("{}", String::from_utf8_lossy(&out.stdout));
+    }
+    println!();
+}
+
+/// Runs one program of the suite and nothing else.
+fn alone(name: &str) {
+    let one = suite::programs().into_iter().find(|program| program.name == name).unwrap_or_else(|| panic!("no program {name}"));
+    one.check();
+    let status = std::fs::read_to_string("/proc/self/status").expect("Linux tells it");
+    let line = |key: &str| status.lines().find_map(|line| line.strip_prefix(key)).map_or("", str::trim).replace(" kB", "");
+    println!("{name:<28} {:>10} {:>10}", line("VmRSS:"), line("VmHWM:"));
 }
 
 /// The shortest of as many runs as fit into a tenth of a second, of one at least.

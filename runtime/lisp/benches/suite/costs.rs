@@ -19,7 +19,7 @@ pub(crate) enum Source {
 }
 
 /// How often an operation is done that does not go over its input.
-pub(crate) const TIMES: usize = 500;
+pub(crate) const TIMES: usize = 100;
 
 use Source::{Once, Whole};
 
