@@ -5,11 +5,12 @@
 //!
 //! - `document`: all that is included of one document.
 //! - `select`: which operations; `listing`: what can be said of each.
-//! - `operation`: one operation as a definition, or all its `faults`; `parameter`, `response`, `server` are its parts.
+//! - `operation`: one operation as a definition, or all its `faults`; `parameter`, `response`, `server`, `defaults` are its parts.
 //! - `schema`: schemas as JSON Schema 2020-12, independent of the document.
 //! - `reference`: local `$ref`s.
 //! - `name`: exposed names.
 
+mod defaults;
 mod document;
 mod faults;
 mod listing;

@@ -1,16 +1,13 @@
 //! One operation as a tool definition.
 
-use ptc_catalog::Type;
-
 use super::faults::Faults;
 use super::parameter::{self, Sent};
 use super::reference::References;
 use super::select::Candidate;
-use super::{name, response, server};
+use super::{defaults, name, response, server};
 use crate::config::model::Override;
-use crate::diag::{Code, Diagnostic, quoted, suggest};
+use crate::diag::{Code, Diagnostic, quoted};
 use crate::ir::Json;
-use crate::lower::schema::Schema;
 use crate::tool_name;
 use crate::tree::{Node, Place, Tree};
 
@@ -38,7 +35,7 @@ pub(super) fn definition<'a>(
     let unread = faults.count() > before;
     let path = faults.keep(server::path(references.file, base_url, candidate.item, operation, candidate.path));
     let success = response::success(references, operation, &mut faults);
-    let defaults = default_args(references, operation, overriding, &params, unread, &mut faults);
+    let defaults = defaults::read(references, operation, overriding, &params, unread, &mut faults);
     let exposed = faults.keep(exposed_name(references, candidate, overriding));
     let id = candidate.name();
     let (0, Some(path), Some(success), Some(exposed)) = (faults.count(), path, success, exposed) else {
@@ -137,73 +134,6 @@ fn check_template(references: References<'_>, candidate: &Candidate<'_>, params:
 /// Names between braces.
 fn variables(template: &str) -> impl Iterator<Item = &str> {
     template.split('{').skip(1).filter_map(|rest| rest.split_once('}').map(|(name, _)| name))
-}
-
-/// `x-ptc-default-args` under the override's `default_args`. Each must name an argument and be of its type. Where parameters are
-/// `unread`, a name that none of the others has may be theirs.
-fn default_args(
-    references: References<'_>,
-    operation: &Node,
-    overriding: Option<&Override>,
-    params: &[Sent<'_>],
-    unread: bool,
-    faults: &mut Faults,
-) -> Json {
-    let mut given: Vec<(String, Json, Place)> = Vec::new();
-    if let Some(node) = operation.get("x-ptc-default-args") {
-        if !matches!(node.value, Tree::Object(_)) {
-            let message = format!("`x-ptc-default-args` is an object of arguments, found {}", node.kind());
-            faults.push(Diagnostic::new(Code::DefaultArgs, message).at(node.place(references.file), ""));
-        }
-        for member in node.members() {
-            given.push((member.key.to_string(), Json::from(&member.value), member.value.place(references.file)));
-        }
-    }
-    for (name, value) in overriding.and_then(|o| o.default_args.as_ref()).into_iter().flatten() {
-        given.retain(|(known, ..)| known != name);
-        given.push((name.clone(), Json::from(&value.value), value.place.clone()));
-    }
-    given.sort_by(|(a, ..), (b, ..)| a.cmp(b));
-    let mut out = Json::object();
-    for (name, value, place) in given {
-        let Some(param) = params.iter().find(|p| p.name == name) else {
-            if unread {
-                continue;
-            }
-            let mut diagnostic =
-                Diagnostic::new(Code::DefaultArgs, format!("the operation has no argument `{name}` to give a default"))
-                    .at(place, "");
-            if let Some(hint) = suggest::hint(&name, "argument", params.iter().map(|p| p.name.as_str())) {
-                diagnostic = diagnostic.hint(hint);
-            }
-            faults.push(diagnostic);
-            continue;
-        };
-        let types = Schema::new(&param.schema).types(&param.schema);
-        if !types.admits(value.kind()) {
-            let what = a_value_of(value.kind());
-            let label = Schema::new(&param.schema).label(&param.schema);
-            faults.push(
-                Diagnostic::new(Code::DefaultArgs, format!("the argument `{name}` is {label}, its default is {what}"))
-                    .at(place, ""),
-            );
-        }
-        out.set(name, value);
-    }
-    out
-}
-
-/// A type as a sentence names a value of it.
-fn a_value_of(kind: Type) -> &'static str {
-    match kind {
-        Type::Null => "null",
-        Type::Boolean => "a boolean",
-        Type::Integer => "an integer",
-        Type::Number => "a number",
-        Type::String => "a string",
-        Type::Array => "an array",
-        Type::Object => "an object",
-    }
 }
 
 /// Override, `x-ptc-name`, `operationId`, or method and path, normalised.
