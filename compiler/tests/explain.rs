@@ -164,6 +164,12 @@ fn case(fragment: &str) -> Option<Case> {
         Case::entry(fragment, &http)
     } else if has(&["command", "args", "env", "include_tools"]) {
         Case::entry(fragment, &stdio)
+    } else if let Some(servers) = members.get("servers") {
+        let mut document: Value = serde_json::from_str(SHOP).ok()?;
+        document["servers"] = servers.clone();
+        let mut case = Case::document(&document);
+        case.files[0].1 = case.files[0].1.replace("shop.example.com", "api.example.com");
+        case
     } else if has(&["openapi", "swagger"]) {
         Case::document(&Value::Object(members))
     } else if has(&["description", "inputSchema"]) {

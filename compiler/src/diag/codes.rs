@@ -108,6 +108,7 @@ codes! {
     EmptyPattern = "PTC0528" Error "a pattern that includes nothing";
     IncludedAndExcluded = "PTC0529" Error "an operation both included and excluded";
     DocumentSlip = "PTC0530" Note "a slip of a document that is passed over";
+    OtherServer = "PTC0531" Note "a base_url that the document does not name";
 
     LockVersion = "PTC0601" Error "a lock file of another format";
     LockShape = "PTC0602" Error "a lock file that no compiler wrote";

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::reference::{Followed, References};
 use super::select::{self, Chosen, is_pattern};
-use super::{Text, operation, selection, source};
+use super::{Text, operation, selection, server, source};
 use crate::config::model::{OpenApi, Override, Spanned};
 use crate::diag::{Code, Diagnostic, Diagnostics, quoted, suggest};
 use crate::lock::{self, Document, LockedTool, LockedUpstream, Server};
@@ -16,6 +16,7 @@ pub fn lower(sources: &mut Sources, text: Text, entry: &OpenApi, diagnostics: &m
     let digest = lock::sha256(text.text.as_bytes());
     let file = sources.add(text.path, text.text);
     let root = read_document(sources, file, diagnostics)?;
+    server::check(file, &entry.base_url, &root, diagnostics);
     let followed = Followed::default();
     let references = References::new(file, &root, &followed);
     let operations = select::operations(references);

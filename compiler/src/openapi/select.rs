@@ -232,7 +232,7 @@ impl<'e> Wanted<'e> {
 }
 
 /// Whether a text is what a pattern stands for, `*` for any characters.
-fn fits(pattern: &str, text: &str) -> bool {
+pub(super) fn fits(pattern: &str, text: &str) -> bool {
     let Some((head, rest)) = pattern.split_once('*') else { return pattern == text };
     let Some(mut left) = text.strip_prefix(head) else { return false };
     let mut parts: Vec<&str> = rest.split('*').collect();

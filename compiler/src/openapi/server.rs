@@ -1,15 +1,17 @@
-//! `servers` of an operation against the config's `base_url`.
+//! `servers` of a document and of its operations against the config's `base_url`.
 
 use url::Url;
 
-use crate::diag::{Code, Diagnostic};
+use super::select::fits;
+use crate::config::model::Spanned;
+use crate::diag::{Code, Diagnostic, Diagnostics};
 use crate::source::FileId;
 use crate::tree::Node;
 
 /// The path template as it goes after `base_url`, with a slash before it and without a fragment, which is never sent. A server of the operation or of its path must be on the origin of
 /// `base_url`; its own path counts where it goes on from that of `base_url`.
 ///
-/// Servers of the whole document do not count: `base_url` stands in their place.
+/// Servers of the whole document do not count, since `base_url` stands in their place; [`check`] notes where it is none of them.
 pub(super) fn path(file: FileId, base_url: &str, item: &Node, operation: &Node, template: &str) -> Result<String, Diagnostic> {
     let servers = operation.get("servers").or_else(|| item.get("servers"));
     let Some(servers) = servers.filter(|s| s.elements().is_some_and(|e| !e.is_empty())) else {
@@ -35,6 +37,52 @@ pub(super) fn path(file: FileId, base_url: &str, item: &Node, operation: &Node, 
         .hint("give this operation an upstream of its own whose base_url is that server"))
 }
 
+/// Notes a `base_url` that is none of the document's own servers: likely a part of its path is missing.
+pub(super) fn check(file: FileId, base_url: &Spanned<String>, root: &Node, diagnostics: &mut Diagnostics) {
+    let Some(servers) = root.get("servers") else { return };
+    let Some(listed) = servers.elements() else {
+        let message = format!("`servers` is a list, found {}", servers.kind());
+        diagnostics.push(Diagnostic::new(Code::DocumentSlip, message).at(servers.place(file), ""));
+        return;
+    };
+    let Ok(base) = Url::parse(&base_url.value) else { return };
+    let names: Vec<&str> = listed.iter().filter_map(|server| server.get("url").and_then(Node::as_str)).collect();
+    if names.is_empty() || names.iter().any(|name| is_server(name, &base)) {
+        return;
+    }
+    let message =
+        format!("`base_url` is `{}`, the document is served at {}", base_url.value, super::quoted_list(names.iter().copied()));
+    diagnostics.push(
+        Diagnostic::new(Code::OtherServer, message)
+            .at(base_url.place.clone(), "calls go here")
+            .also(servers.place(file), "the document's own servers"),
+    );
+}
+
+/// Whether a server of a document may be `base`, whatever its variables stand for. The scheme does not count: many documents still say
+/// `http`. A URL that goes out from where the document lies may be any.
+fn is_server(name: &str, base: &Url) -> bool {
+    let mut pattern = String::new();
+    let mut rest = name;
+    while let Some((before, after)) = rest.split_once('{') {
+        pattern.push_str(before);
+        pattern.push('*');
+        rest = after.split_once('}').map_or("", |(_, after)| after);
+    }
+    pattern.push_str(rest);
+    let authority = base.authority();
+    let here = match pattern.split_once("://") {
+        Some((_, place)) => {
+            pattern = place.to_lowercase();
+            format!("{authority}{}", base.path())
+        }
+        None if pattern.starts_with("//") => format!("//{authority}{}", base.path()),
+        None if pattern.len() > 1 && pattern.starts_with('/') => base.path().to_owned(),
+        None => return true,
+    };
+    fits(pattern.trim_end_matches('/'), here.to_lowercase().trim_end_matches('/'))
+}
+
 /// Without its slash a path would go on with the name of the host.
 fn sent(template: &str) -> String {
     let path = template.split('#').next().unwrap_or_default();
@@ -54,4 +102,32 @@ fn url(server: &Node) -> Option<String> {
         }
     }
     Some(url)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn servers_are_known_whatever_their_variables_are() {
+        for (name, base, expected) in [
+            ("https://api.example.com/v2", "https://api.example.com/v2", true),
+            ("http://API.example.com/v2/", "https://api.example.com/v2", true),
+            ("https://api.example.com/v2", "https://api.example.com", false),
+            ("https://api.example.com", "https://api.example.com/v2", false),
+            ("https://api.example.com", "https://api.example.org", false),
+            ("https://api.example.com:8443", "https://api.example.com", false),
+            ("https://{region}.example.com/{version}", "https://eu.example.com/v2", true),
+            ("{scheme}://api.example.com/v2", "https://api.example.com/v2", true),
+            ("{server}", "https://api.example.com/v2", true),
+            ("/v2", "https://anywhere.example.com/v2", true),
+            ("/v2", "https://anywhere.example.com", false),
+            ("/", "https://anywhere.example.com/v2", true),
+            ("v2", "https://anywhere.example.com/", true),
+            ("//api.example.com/v2", "https://api.example.com/v2", true),
+            ("", "https://api.example.com", true),
+        ] {
+            assert_eq!(is_server(name, &Url::parse(base).unwrap()), expected, "{name} {base}");
+        }
+    }
 }
