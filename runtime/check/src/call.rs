@@ -9,12 +9,25 @@ use crate::{Concern, Finding, argument, near_name};
 /// Names that a hint lists before it says how many more there are.
 const LISTED: usize = 30;
 
+/// How a call is written.
+const WRITTEN: &str = "write (tool/call {:server \"name\" :tool \"name\" :args {...}})";
+
 pub(crate) fn check(program: &Program, site: &ToolCallSite, catalog: &Catalog, findings: &mut Vec<Finding>) {
     let request = site.request.unwrap_or(site.span);
-    let key = |path: &[&str]| program.entry(request, path).map_or(request, |entry| entry.key);
-    let value = |path: &[&str]| program.entry(request, path).map_or(request, |entry| entry.value);
+    let whole =
+        |path: &[&str]| path.get(..1).and_then(|first| program.entry(request, first)).map_or(request, |entry| entry.value);
+    // What a name stands for is written somewhere else: then the name is the place.
+    let key = |path: &[&str]| program.entry(request, path).map_or_else(|| whole(path), |entry| entry.key);
+    let value = |path: &[&str]| program.entry(request, path).map_or_else(|| whole(path), |entry| entry.value);
     let finding = |concern, message, hint, span: Span| Finding { concern, message, hint, span };
     let (unknown, rejects) = (Concern::Fails(ErrorKind::UnknownTool), Concern::Fails(ErrorKind::ToolError));
+    if let Some(message) = site.arity.clone() {
+        return findings.push(finding(Concern::Fails(ErrorKind::ArityError), message, Some(WRITTEN.to_owned()), site.span));
+    }
+    if let Some(kind) = site.other_request {
+        let message = format!("tool/call takes a map {{:server … :tool … :args {{…}}}}, got {}", kind.described());
+        return findings.push(finding(rejects, message, Some(WRITTEN.to_owned()), site.span));
+    }
     if let Some((message, hint, stray)) = malformed(site) {
         let span = stray.map_or(request, |name| key(&[name]));
         return findings.push(finding(rejects, message, Some(hint), span));
@@ -35,6 +48,10 @@ pub(crate) fn check(program: &Program, site: &ToolCallSite, catalog: &Catalog, f
         let message = format!("no tool '{name}' in upstream '{server}'");
         return findings.push(finding(unknown, message, Some(hint), value(&["tool"])));
     };
+    if let Some(kind) = site.other_args {
+        let message = rejected(upstream, tool, &format!(":args must be a map, got {}", kind.described()));
+        return findings.push(finding(rejects, message, Some(documented(upstream, tool)), value(&["args"])));
+    }
     let Some(args) = &site.args else { return };
     let missing: Vec<&str> = tool.args.iter().filter(|arg| arg.required && !is_given(arg, args)).map(|arg| arg.name).collect();
     if !missing.is_empty() {
@@ -77,8 +94,7 @@ fn malformed(site: &ToolCallSite) -> Option<(String, String, Option<&str>)> {
         return Some((format!("tool/call got unknown key {shown}"), hint, name));
     }
     let lacking = KEYS.iter().take(2).find(|wanted| !keys.iter().any(|key| key.as_name() == Some(**wanted)))?;
-    let hint = "write (tool/call {:server \"name\" :tool \"name\" :args {...}})".to_owned();
-    Some((format!("tool/call requires :{lacking} (string), got nil"), hint, None))
+    Some((format!("tool/call requires :{lacking} (string), got nil"), WRITTEN.to_owned(), None))
 }
 
 /// A keyword in Lisp's spelling finds the schema's: `:page-size` is `page_size`.

@@ -53,7 +53,7 @@ impl fmt::Display for Cost {
 
 /// The cost of a program.
 pub(crate) fn of(program: &Program, catalog: &Catalog) -> Cost {
-    let sites = program.tool_calls();
+    let sites = program.tool_calls_by_name();
     let of_site = |site| match tool_of(site, catalog) {
         Some(tool) if tool.operation.is_some() || tool.annotations.read_only == Some(true) => Effects::ReadOnly,
         Some(tool) if tool.annotations.read_only == Some(false) || tool.annotations.destructive == Some(true) => Effects::Writes,

@@ -130,10 +130,20 @@ pub fn review(program: &Program, catalog: &Catalog) -> Review {
 }
 
 fn look(program: &Program, catalog: &Catalog, wanted: Wanted) -> Vec<Finding> {
-    let sites = program.tool_calls();
+    let mut sites = program.tool_calls();
     let mut findings = Vec::new();
     for site in &sites {
         call::check(program, site, catalog, &mut findings);
+    }
+    if wanted == Wanted::All {
+        sites = program.tool_calls_by_name();
+        let mut by_name = Vec::new();
+        for site in &sites {
+            call::check(program, site, catalog, &mut by_name);
+        }
+        by_name.retain(|finding| !findings.contains(finding));
+        // A condition may ask for the very value that would be wrong.
+        findings.extend(by_name.into_iter().map(|finding| Finding { concern: Concern::Doubtful, ..finding }));
     }
     if !sites.is_empty() {
         flow::follow(program, catalog, &sites, wanted, &mut findings);

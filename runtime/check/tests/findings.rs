@@ -90,24 +90,95 @@ const CASES: &[(&str, &[&str])] = &[
         r#"(tool/call {:server "files"})"#,
         &["certain: tool/call requires :tool (string), got nil; write (tool/call {:server \"name\" :tool \"name\" :args {...}})"],
     ),
+    (
+        r#"(tool/call "files" "read" {:path "a"})"#,
+        &["certain: tool/call takes 1 argument, got 3; write (tool/call {:server \"name\" :tool \"name\" :args {...}})"],
+    ),
+    (
+        "(tool/call)",
+        &["certain: tool/call takes 1 argument, got 0; write (tool/call {:server \"name\" :tool \"name\" :args {...}})"],
+    ),
+    (
+        r#"(fn [x] (tool/call ["files" x]))"#,
+        &[
+            "certain: tool/call takes a map {:server … :tool … :args {…}}, got a vector; write (tool/call {:server \"name\" :tool \"name\" :args {...}})",
+        ],
+    ),
+    (
+        r#"(fn [p] (tool/call {:server "files" :tool "read" :args [:path p]}))"#,
+        &[
+            "certain: tool 'files.read' rejected args: :args must be a map, got a vector; (doc \"files/read\") shows its arguments",
+        ],
+    ),
+    (
+        r#"(tool/call {:server "files" :tool "list" :args nil})"#,
+        &["certain: tool 'files.list' rejected args: :args must be a map, got nil; (doc \"files/list\") shows its arguments"],
+    ),
     // Whatever is computed is left to the run.
     (r#"(fn [k] (tool/call {:server "files" k "read"}))"#, &[]),
-    (r#"(let [s "x"] (tool/call {:server s :tool "read"}))"#, &[]),
-    (r#"(let [m {}] (tool/call {:server "files" :tool "read" :args m}))"#, &[]),
+    (r#"(let [s (str "x")] (tool/call {:server s :tool "read"}))"#, &[]),
+    (r#"(let [m (assoc {} :path 1)] (tool/call {:server "files" :tool "read" :args m}))"#, &[]),
     (r#"(map tool/call [{:server "x" :tool "y"}])"#, &[]),
 ];
+
+/// The same by a review, to which a name counts as the literal that it stands for.
+const NAMED: &[(&str, &[&str])] = &[
+    // Names stand for literals: those of `let`, of a function around, of the one `def`.
+    (
+        r#"(let [s "fils"] (tool/call {:server s :tool "read"}))"#,
+        &["perhaps: no upstream 'fils' configured; did you mean 'files'?"],
+    ),
+    (
+        r#"(def s "fils") (defn f [p] (tool/call {:server s :tool "read" :args {:path p}})) (f 1)"#,
+        &["perhaps: no upstream 'fils' configured; did you mean 'files'?"],
+    ),
+    (
+        r#"(fn [p] (let [args {:pth p}] (map (fn [t] (tool/call {:server "files" :tool "read" :args args})) [1])))"#,
+        &[
+            "perhaps: tool 'files.read' rejected args: missing required args path; (doc \"files/read\") shows its arguments",
+            "perhaps: tool 'files.read' rejected args: unknown arg 'pth'; did you mean 'path'?",
+        ],
+    ),
+    (
+        r#"(let [n "ten" request {:server "files" :tool "find" :args {:limit n}}] (tool/call request))"#,
+        &[
+            "perhaps: tool 'files.find' rejected args: 'limit' must be integer, got string \"ten\"; (doc \"files/find\") shows its arguments",
+        ],
+    ),
+    // What a name stands for is not always what it once stood for.
+    (r#"(def s "fils") (def s "files") (tool/call {:server s :tool "list"})"#, &[]),
+    (r#"(let [s "fils" s "files"] (tool/call {:server s :tool "list"}))"#, &[]),
+    (r#"(loop [s "fils"] (if (= s "fils") (recur "files") (tool/call {:server s :tool "list"})))"#, &[]),
+    (r#"(let [f (fn [s] (tool/call {:server s :tool "list"}))] (let [s "fils"] (f "files")))"#, &[]),
+    (r#"(do (let [s "fils"] s) (for [s ["files"]] (tool/call {:server s :tool "list"})))"#, &[]),
+    (r#"(do (let [s "fils"] s) (let [{:keys [s]} data/x] (tool/call {:server s :tool "list"})))"#, &[]),
+    (r#"(do (let [s "fils"] s) (let [[s] ["files"]] (tool/call {:server s :tool "list"})))"#, &[]),
+    (r#"(letfn [(f [s] (tool/call {:server s :tool "list"}))] (let [s "fils"] (f "files")))"#, &[]),
+];
+
+fn lines(findings: Vec<ptc_check::Finding>) -> Vec<String> {
+    let line = |f: ptc_check::Finding| {
+        let sure = if f.is_certain() { "certain" } else { "perhaps" };
+        format!("{sure}: {}; {}", f.message, f.hint.unwrap_or_default())
+    };
+    findings.into_iter().map(line).collect()
+}
+
+/// A condition may ask for the very value that would be wrong, so that none of this is certain.
+#[test]
+fn what_names_stand_for_counts_in_a_review() {
+    for (source, expected) in NAMED {
+        let program = Program::compile(source).unwrap_or_else(|fault| panic!("{source}: {fault}"));
+        assert_eq!(ptc_check::check(&program, &CATALOG), [], "{source}");
+        assert_eq!(&lines(ptc_check::review(&program, &CATALOG).findings), expected, "{source}");
+    }
+}
 
 #[test]
 fn cases() {
     for (source, expected) in CASES {
         let program = Program::compile(source).unwrap_or_else(|fault| panic!("{source}: {fault}"));
-        let found: Vec<String> = ptc_check::check(&program, &CATALOG)
-            .into_iter()
-            .map(|f| {
-                let sure = if f.is_certain() { "certain" } else { "perhaps" };
-                format!("{sure}: {}; {}", f.message, f.hint.unwrap_or_default())
-            })
-            .collect();
+        let found = lines(ptc_check::check(&program, &CATALOG));
         assert_eq!(&found, expected, "{source}");
     }
 }
@@ -122,9 +193,13 @@ fn a_finding_points_at_what_is_wrong() {
         (r#"(tool/call {:server "files" :tool "find" :args {:limit "ten" :order (str 1) :version 3}})"#, &[r#""ten""#, "3"]),
         (r#"(tool/call {:server "files" :tool "read" :arg {:path "a"}})"#, &[":arg"]),
         (r#"(tool/call {:server "files" :tool "list" :args {:größe 1, "b" 2}})"#, &[":größe", r#""b""#]),
+        // What names stand for is found by the names.
+        (r#"(let [s "x" call {:server s :tool "y"}] (tool/call call))"#, &["s"]),
+        (r#"(let [a {:größe 1}] (tool/call {:server "files" :tool "list" :args a}))"#, &["a"]),
+        (r#"[(tool/call "files" "list") 1]"#, &[r#"(tool/call "files" "list")"#]),
     ] {
         let program = Program::compile(source).expect("it compiles");
-        let findings = ptc_check::check(&program, &CATALOG);
+        let findings = ptc_check::review(&program, &CATALOG).findings;
         let marked: Vec<&str> = findings.iter().map(|f| &source[f.span.start as usize..f.span.end as usize]).collect();
         assert_eq!(marked, expected, "{source}");
     }
@@ -178,4 +253,13 @@ fn calls_of_own_tools_are_held_to_their_signatures() {
         let lines: Vec<&str> = findings.iter().flat_map(|f| f.message.lines().skip(1)).map(|line| &line[2..]).collect();
         assert_eq!(&lines, expected, "{source}");
     }
+}
+
+#[test]
+fn what_earlier_programs_defined_is_not_known() {
+    let define = Program::compile("(def s \"files\")").expect("it compiles");
+    let outcome = ptc_lisp::Run::new(&define).execute();
+    let source = "(if data/x (def s \"fils\")) (tool/call {:server s :tool \"list\"})";
+    let program = Program::compile_with(source, &outcome.bindings).expect("it compiles");
+    assert_eq!(ptc_check::review(&program, &CATALOG).findings, []);
 }

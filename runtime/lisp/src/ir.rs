@@ -153,8 +153,13 @@ pub enum Op {
     },
     /// Arguments by name: a vector of keys and values as a map.
     Named(Local),
-    /// Raises.
-    Fault(Box<crate::machine::Fault>),
+    /// Raises: a builtin that is called with a number of arguments that it does not take.
+    Fault {
+        /// Its row.
+        row: &'static Builtin,
+        /// What is raised.
+        fault: Box<crate::machine::Fault>,
+    },
 }
 
 /// `(case …)` over constants.
@@ -259,6 +264,8 @@ const _: () = assert!(size_of::<Ir>() <= 48);
 pub struct Unit {
     /// The names of all globals by place: those known before the program, then its own.
     pub globals: Arc<[Arc<str>]>,
+    /// How many of the globals were known before the program.
+    pub known: u32,
     /// The places of what `def` binds, in the order of the text.
     pub definitions: Box<[u32]>,
     /// Size of the frame of the top level.
@@ -287,7 +294,7 @@ impl Ir {
             | Op::Nth(..)
             | Op::Rest(..)
             | Op::Named(_)
-            | Op::Fault(_) => {}
+            | Op::Fault { .. } => {}
             Op::Vector(parts) | Op::Map(parts) | Op::Set(parts) | Op::And(parts) | Op::Or(parts) | Op::Do(parts) => {
                 parts.iter().for_each(visit);
             }

@@ -28,6 +28,7 @@
 mod analyzer;
 mod bindings;
 pub mod builtins;
+mod call_sites;
 pub mod collection;
 mod convert;
 mod endless;
@@ -57,10 +58,11 @@ pub mod temporal;
 pub mod value;
 
 pub use bindings::Bindings;
+pub use call_sites::{OwnCallSite, ToolCallSite};
 pub use endless::Endless;
 pub use error::{Error, ErrorKind, Position, Span};
 pub use host::Host;
 pub use limits::{Cancel, Limits};
-pub use program::{EntrySpans, OwnCallSite, Program, ToolCallSite};
+pub use program::{EntrySpans, Program};
 pub use run::{Outcome, Run, STACK_BYTES, STACK_SLACK_BYTES};
 pub use value::{Kind, Value};

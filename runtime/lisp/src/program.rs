@@ -4,11 +4,12 @@ use std::sync::Arc;
 
 use crate::analyzer::{Tools, analyze};
 use crate::bindings::Bindings;
+use crate::call_sites::{OwnCallSite, ToolCallSite};
 use crate::error::{Error, Span};
 use crate::eval::{Closure, Code, Group, compile};
 use crate::form::{Form, FormKind};
-use crate::ir::{Ir, Op, Unit};
-use crate::{Value, reader, special};
+use crate::ir::{Ir, Unit};
+use crate::{call_sites, reader};
 
 /// A program, ready to run any number of times on any number of threads.
 pub struct Program {
@@ -17,34 +18,6 @@ pub struct Program {
     pub(crate) code: Code,
     /// Stands for the function under way at the top level.
     pub(crate) top: Arc<Closure>,
-}
-
-/// A call of an upstream tool in the text of a program.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ToolCallSite {
-    /// The call.
-    pub span: Span,
-    /// The request, where it is written as a map.
-    pub request: Option<Span>,
-    /// The keys of the request; `None` where it is not written as a map, or where one of them is computed.
-    pub keys: Option<Vec<Value>>,
-    /// `:server`, where it is written as a string or keyword.
-    pub server: Option<String>,
-    /// `:tool`, where it is written as a string or keyword.
-    pub tool: Option<String>,
-    /// `:args`: its keys and the values that are constants; `None` where it is not written as a map. Empty without `:args`.
-    pub args: Option<Vec<(String, Option<Value>)>>,
-}
-
-/// A call of a tool of the embedding program, `(tool/NAME …)`, in the text of a program.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct OwnCallSite {
-    /// The call.
-    pub span: Span,
-    /// The tool, as it was offered to [`Program::compile_for`].
-    pub name: String,
-    /// The names that it gives, and the values that are constants; `None` where they are not written out.
-    pub args: Option<Vec<(String, Option<Value>)>>,
 }
 
 /// Where an entry of a map stands in the text.
@@ -97,16 +70,18 @@ impl Program {
 
     /// Every `(tool/call …)` in its text, in order, with what is literal about it.
     pub fn tool_calls(&self) -> Vec<ToolCallSite> {
-        let mut sites = Vec::new();
-        find_calls(&self.unit.body, &mut sites);
-        sites
+        call_sites::upstream_calls(&self.unit, false)
+    }
+
+    /// The same; a name counts as the literal that `let` or the only `def` gives it. A call may stand where it is never made, just because
+    /// of what its names stand for.
+    pub fn tool_calls_by_name(&self) -> Vec<ToolCallSite> {
+        call_sites::upstream_calls(&self.unit, true)
     }
 
     /// Every `(tool/NAME …)` in its text, in order, with what is literal about it.
     pub fn own_calls(&self) -> Vec<OwnCallSite> {
-        let mut sites = Vec::new();
-        find_own_calls(&self.unit.body, &mut sites);
-        sites
+        call_sites::own_calls(&self.unit.body)
     }
 
     /// An entry of the map that is written at `map`, by its keys from the outside in, as in `["args", "limit"]`. `None` where no such
@@ -139,98 +114,5 @@ fn key_name<'f>(key: &'f Form<'_>) -> Option<&'f str> {
     match &key.kind {
         FormKind::String(text) => Some(text),
         _ => key.keyword(),
-    }
-}
-
-fn find_calls(ir: &Ir, out: &mut Vec<ToolCallSite>) {
-    if let Op::Builtin { row, args } = &ir.op
-        && (row.namespace, row.name) == ("tool", "call")
-    {
-        out.push(site(ir.span, args.first()));
-    }
-    ir.children(&mut |child| find_calls(child, out));
-}
-
-fn find_own_calls(ir: &Ir, out: &mut Vec<OwnCallSite>) {
-    if let Op::Builtin { row, args } = &ir.op
-        && (row.namespace, row.name) == special::OWN_TOOL
-        && let Some((Ir { op: Op::Const(Value::Str(name)), span }, args)) = args.split_first()
-        // Where `tool/NAME` is taken for a function nothing but the name is written: its arguments come later.
-        && *span != ir.span
-    {
-        out.push(OwnCallSite { span: ir.span, name: name.as_str().to_owned(), args: named(args) });
-    }
-    ir.children(&mut |child| find_own_calls(child, out));
-}
-
-/// Arguments as they are written: none, one map, or keys and values in turn.
-fn named(args: &[Ir]) -> Option<Vec<(String, Option<Value>)>> {
-    match args {
-        [] | [Ir { op: Op::Const(Value::Nil), .. }] => Some(Vec::new()),
-        [map] => arguments(map),
-        pairs if pairs.len() % 2 == 0 => pairs.chunks_exact(2).map(entry).collect(),
-        _ => None,
-    }
-}
-
-fn entry(pair: &[Ir]) -> Option<(String, Option<Value>)> {
-    let [Ir { op: Op::Const(key), .. }, value] = pair else { return None };
-    let constant = match &value.op {
-        Op::Const(value) => Some(value.clone()),
-        _ => None,
-    };
-    Some((key.as_name()?.to_owned(), constant))
-}
-
-fn site(span: Span, request: Option<&Ir>) -> ToolCallSite {
-    let mut site = ToolCallSite { span, request: None, keys: None, server: None, tool: None, args: None };
-    let Some(request) = request else { return site };
-    match &request.op {
-        Op::Const(map @ Value::Map(_)) => {
-            site.request = Some(request.span);
-            site.keys = map.entries().map(|entries| entries.map(|(key, _)| key.clone()).collect());
-            site.server = map.get("server").and_then(Value::as_name).map(str::to_owned);
-            site.tool = map.get("tool").and_then(Value::as_name).map(str::to_owned);
-            site.args = match map.get("args") {
-                None | Some(Value::Nil) => Some(Vec::new()),
-                Some(args) => args.entries().map(|entries| entries.filter_map(constant_entry).collect()),
-            };
-        }
-        Op::Map(parts) => {
-            site.request = Some(request.span);
-            site.args = Some(Vec::new());
-            let keys = parts.iter().step_by(2).map(|key| match &key.op {
-                Op::Const(key) => Some(key.clone()),
-                _ => None,
-            });
-            site.keys = keys.collect();
-            for pair in parts.chunks_exact(2) {
-                let [Ir { op: Op::Const(key), .. }, value] = pair else { continue };
-                let text = match &value.op {
-                    Op::Const(value) => value.as_name().map(str::to_owned),
-                    _ => None,
-                };
-                match key.as_name() {
-                    Some("server") => site.server = text,
-                    Some("tool") => site.tool = text,
-                    Some("args") => site.args = arguments(value),
-                    _ => {}
-                }
-            }
-        }
-        _ => {}
-    }
-    site
-}
-
-fn constant_entry((key, value): (&Value, &Value)) -> Option<(String, Option<Value>)> {
-    Some((key.as_name()?.to_owned(), Some(value.clone())))
-}
-
-fn arguments(ir: &Ir) -> Option<Vec<(String, Option<Value>)>> {
-    match &ir.op {
-        Op::Const(args) => args.entries()?.map(constant_entry).collect(),
-        Op::Map(parts) => parts.chunks_exact(2).map(entry).collect(),
-        _ => None,
     }
 }

@@ -75,7 +75,7 @@ impl Walk {
             | Op::Global { .. }
             | Op::Context(_)
             | Op::History(_)
-            | Op::Fault(_) => {}
+            | Op::Fault { .. } => {}
             Op::Local(local) | Op::Nth(local, _) | Op::Rest(local, _) | Op::Named(local) => read(local, live),
             Op::Vector(parts) | Op::Map(parts) | Op::Set(parts) | Op::Do(parts) | Op::Builtin { args: parts, .. } => {
                 self.backwards(parts, live);

@@ -82,6 +82,7 @@ pub(crate) fn analyze<'s>(
     let body = analyzer.body(span, forms, false)?;
     let mut unit = Unit {
         globals: known.extended(&analyzer.names),
+        known: analyzer.first,
         definitions: analyzer.definitions.into(),
         slots: analyzer.scopes.first().map_or(0, Scope::size),
         body,
@@ -447,7 +448,7 @@ fn shown(error: Error, row: &special::Special) -> Error {
 pub(crate) fn builtin_call(row: &'static Builtin, args: Vec<Ir>) -> Op {
     match special::arity_fault(row, args.len()) {
         None => Op::Builtin { row, args },
-        Some(fault) => Op::Fault(Box::new(fault)),
+        Some(fault) => Op::Fault { row, fault: Box::new(fault) },
     }
 }
 

@@ -70,7 +70,7 @@ pub(crate) fn compile(ir: &Ir) -> Code {
         Op::Rest(from, skipped) => access::rest(*from, *skipped, span),
         Op::Key { from, key, default } => access::key(*from, key.clone(), default.as_deref().map(compile), span),
         Op::Named(from) => access::named(*from, span),
-        Op::Fault(fault) => {
+        Op::Fault { fault, .. } => {
             let (kind, message, hint) = (fault.kind, fault.message.clone(), fault.hint.clone());
             Box::new(move |m, _| {
                 let mut fault = crate::machine::Fault::new(kind, message.clone());

@@ -1,0 +1,339 @@
+//! Calls of tools in the text of a program, with what is literal about them.
+//!
+//! Where that is wanted, a name counts as the literal that it stands for if it can be nothing else: what `let` binds in the same function
+//! or one around, and what the program defines once and nothing before it did.
+
+use crate::builtins::Builtin;
+use crate::error::Span;
+use crate::ir::{Capture, GroupIr, Ir, Op, Step, Unit};
+use crate::{Kind, Value, special};
+
+/// A call of an upstream tool in the text of a program.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ToolCallSite {
+    /// The call.
+    pub span: Span,
+    /// The request, where it is written as a map.
+    pub request: Option<Span>,
+    /// The keys of the request; `None` where it is not written as a map, or where one of them is computed.
+    pub keys: Option<Vec<Value>>,
+    /// `:server`, where it is written as a string or keyword.
+    pub server: Option<String>,
+    /// `:tool`, where it is written as a string or keyword.
+    pub tool: Option<String>,
+    /// `:args`: its keys and the values that are constants; `None` where it is not written as a map. Empty without `:args`.
+    pub args: Option<Vec<(String, Option<Value>)>>,
+    /// What is wrong with the number of its arguments: it takes one.
+    pub arity: Option<String>,
+    /// What the request is, where that is seen not to be a map.
+    pub other_request: Option<Kind>,
+    /// What `:args` is, where that is seen not to be a map.
+    pub other_args: Option<Kind>,
+}
+
+/// A call of a tool of the embedding program, `(tool/NAME …)`, in the text of a program.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OwnCallSite {
+    /// The call.
+    pub span: Span,
+    /// The tool, as it was offered to [`Program::compile_for`].
+    pub name: String,
+    /// The names that it gives, and the values that are constants; `None` where they are not written out.
+    pub args: Option<Vec<(String, Option<Value>)>>,
+}
+
+/// Every call of an upstream tool, in the order of the text.
+pub(crate) fn upstream_calls(unit: &Unit, by_name: bool) -> Vec<ToolCallSite> {
+    let mut calls = Calls { by_name, known: unit.known, globals: Vec::new(), sites: Vec::new() };
+    if by_name {
+        calls.define(&unit.body);
+    }
+    calls.find(&unit.body, &mut Names::default());
+    calls.sites
+}
+
+/// What names of the function under way stand for, where that is written out.
+#[derive(Default)]
+struct Names<'a> {
+    slots: Vec<Option<&'a Ir>>,
+    captures: Vec<Option<&'a Ir>>,
+}
+
+impl<'a> Names<'a> {
+    fn slot(&self, slot: u32) -> Option<&'a Ir> {
+        self.slots.get(slot as usize).copied().flatten()
+    }
+}
+
+/// What a program says of a name of its own.
+#[derive(Default, Clone, Copy)]
+enum Defined<'a> {
+    #[default]
+    Never,
+    /// Wherever it has a value, it is this one.
+    Once(&'a Ir),
+    Anyhow,
+}
+
+struct Calls<'a> {
+    /// Whether names count as what they stand for.
+    by_name: bool,
+    /// Globals that the program finds defined, or so it may be.
+    known: u32,
+    /// What its own names are defined as, from the first one on: once, or as nobody knows what.
+    globals: Vec<Defined<'a>>,
+    sites: Vec<ToolCallSite>,
+}
+
+impl<'a> Calls<'a> {
+    fn define(&mut self, ir: &'a Ir) {
+        if let Op::Def { index, value, .. } = &ir.op {
+            if let Some(own) = index.checked_sub(self.known) {
+                let defined = match (place(&mut self.globals, own), value) {
+                    (Defined::Never, Some(value)) => Defined::Once(value),
+                    _ => Defined::Anyhow,
+                };
+                *place(&mut self.globals, own) = defined;
+            }
+        }
+        ir.children(&mut |child| self.define(child));
+    }
+
+    fn find(&mut self, ir: &'a Ir, names: &mut Names<'a>) {
+        match &ir.op {
+            Op::Builtin { row, args } if is_upstream_call(row) => {
+                let site = self.site(ir.span, args, names);
+                self.sites.push(site);
+            }
+            Op::Fault { row, fault } if is_upstream_call(row) => {
+                let site = self.site(ir.span, &[], names);
+                self.sites.push(ToolCallSite { arity: Some(fault.message.clone()), ..site });
+            }
+            Op::Let { bindings, body } => {
+                for (slot, value) in bindings {
+                    self.find(value, names);
+                    let literal = self.literal(value, names);
+                    bind(names, *slot, literal);
+                }
+                return self.find(body, names);
+            }
+            Op::Loop { first, inits, body } => {
+                for (at, init) in inits.iter().enumerate() {
+                    self.find(init, names);
+                    bind(names, *first + at as u32, None);
+                }
+                return self.find(body, names);
+            }
+            Op::Fn(group) => return self.function(group, names),
+            Op::LetFn { slots, group, body } => {
+                slots.iter().for_each(|slot| bind(names, *slot, None));
+                self.function(group, names);
+                return self.find(body, names);
+            }
+            Op::For { steps, .. } => {
+                for step in steps {
+                    match step {
+                        Step::Each(slot, items) => {
+                            self.find(items, names);
+                            bind(names, *slot, None);
+                        }
+                        Step::Bind(slot, value) => {
+                            self.find(value, names);
+                            let literal = self.literal(value, names);
+                            bind(names, *slot, literal);
+                        }
+                        Step::When(part) | Step::While(part) | Step::Body(part) => self.find(part, names),
+                    }
+                }
+                return;
+            }
+            _ => {}
+        }
+        let mut inside = Vec::new();
+        ir.children(&mut |child| inside.push(child));
+        for child in inside {
+            self.find(child, names);
+        }
+    }
+
+    fn function(&mut self, group: &'a GroupIr, names: &Names<'a>) {
+        let captured = |capture: &Capture| match capture {
+            Capture::Local(local) => names.slot(local.slot),
+            Capture::Capture(at) => names.captures.get(*at as usize).copied().flatten(),
+            Capture::This | Capture::Sibling(_) => None,
+        };
+        let captures: Vec<Option<&Ir>> = group.captures.iter().map(captured).collect();
+        for arity in group.members.iter().flat_map(|member| &member.arities) {
+            self.find(&arity.body, &mut Names { slots: Vec::new(), captures: captures.clone() });
+        }
+    }
+
+    /// The constant or map that an expression is, or that a name stands for.
+    fn literal(&self, ir: &'a Ir, names: &Names<'a>) -> Option<&'a Ir> {
+        let found = match &ir.op {
+            _ if !self.by_name => Some(ir),
+            Op::Local(local) => names.slot(local.slot),
+            Op::Capture(at) => names.captures.get(*at as usize).copied().flatten(),
+            Op::Global { index, fallback: None } => match self.globals.get(index.checked_sub(self.known)? as usize) {
+                Some(Defined::Once(value)) => Some(*value),
+                _ => None,
+            },
+            _ => Some(ir),
+        }?;
+        matches!(found.op, Op::Const(_) | Op::Map(_) | Op::Vector(_) | Op::Set(_)).then_some(found)
+    }
+
+    fn constant(&self, ir: &'a Ir, names: &Names<'a>) -> Option<&'a Value> {
+        match self.literal(ir, names)?.op {
+            Op::Const(ref value) => Some(value),
+            _ => None,
+        }
+    }
+
+    fn site(&self, span: Span, args: &'a [Ir], names: &Names<'a>) -> ToolCallSite {
+        let mut site = ToolCallSite {
+            span,
+            request: None,
+            keys: None,
+            server: None,
+            tool: None,
+            args: None,
+            arity: None,
+            other_request: None,
+            other_args: None,
+        };
+        let Some(request) = args.first().and_then(|request| self.literal(request, names)) else { return site };
+        site.other_request = no_map(request);
+        match &request.op {
+            Op::Const(map @ Value::Map(_)) => {
+                site.request = Some(request.span);
+                site.keys = map.entries().map(|entries| entries.map(|(key, _)| key.clone()).collect());
+                site.server = map.get("server").and_then(Value::as_name).map(str::to_owned);
+                site.tool = map.get("tool").and_then(Value::as_name).map(str::to_owned);
+                let args = map.get("args");
+                site.args = match args {
+                    None => Some(Vec::new()),
+                    Some(args) => args.entries().map(|entries| entries.filter_map(constant_entry).collect()),
+                };
+                site.other_args = args.map(Value::kind).filter(|kind| *kind != Kind::Map);
+            }
+            Op::Map(parts) => {
+                site.request = Some(request.span);
+                site.args = Some(Vec::new());
+                let keys = parts.iter().step_by(2).map(|key| match &key.op {
+                    Op::Const(key) => Some(key.clone()),
+                    _ => None,
+                });
+                site.keys = keys.collect();
+                for pair in parts.chunks_exact(2) {
+                    let [Ir { op: Op::Const(key), .. }, value] = pair else { continue };
+                    let name = || self.constant(value, names).and_then(Value::as_name).map(str::to_owned);
+                    match key.as_name() {
+                        Some("server") => site.server = name(),
+                        Some("tool") => site.tool = name(),
+                        Some("args") => {
+                            let literal = self.literal(value, names);
+                            site.args = literal.and_then(|args| self.named(args, names));
+                            site.other_args = literal.and_then(no_map);
+                        }
+                        _ => {}
+                    }
+                }
+            }
+            _ => {}
+        }
+        site
+    }
+
+    /// A map as it is written.
+    fn named(&self, map: &'a Ir, names: &Names<'a>) -> Option<Vec<(String, Option<Value>)>> {
+        match &map.op {
+            Op::Map(parts) => parts
+                .chunks_exact(2)
+                .map(|pair| {
+                    let (name, written) = entry(pair)?;
+                    Some((name, written.or_else(|| self.constant(pair.get(1)?, names).cloned())))
+                })
+                .collect(),
+            _ => arguments(map),
+        }
+    }
+}
+
+fn is_upstream_call(row: &Builtin) -> bool {
+    (row.namespace, row.name) == ("tool", "call")
+}
+
+fn bind<'a>(names: &mut Names<'a>, slot: u32, literal: Option<&'a Ir>) {
+    *place(&mut names.slots, slot) = literal;
+}
+
+/// The item at an index of a list that grows as far.
+fn place<T: Default>(list: &mut Vec<T>, at: u32) -> &mut T {
+    let at = at as usize;
+    while list.len() <= at {
+        list.push(T::default());
+    }
+    #[expect(clippy::indexing_slicing, reason = "the list has just been made long enough")]
+    &mut list[at]
+}
+
+/// What a literal is, where it is no map.
+fn no_map(literal: &Ir) -> Option<Kind> {
+    match &literal.op {
+        Op::Const(value) => Some(value.kind()).filter(|kind| *kind != Kind::Map),
+        Op::Vector(_) => Some(Kind::Vector),
+        Op::Set(_) => Some(Kind::Set),
+        _ => None,
+    }
+}
+
+/// Every call of a tool of the embedding program, in the order of the text.
+pub(crate) fn own_calls(ir: &Ir) -> Vec<OwnCallSite> {
+    let mut sites = Vec::new();
+    find_own_calls(ir, &mut sites);
+    sites
+}
+
+fn find_own_calls(ir: &Ir, out: &mut Vec<OwnCallSite>) {
+    if let Op::Builtin { row, args } = &ir.op
+        && (row.namespace, row.name) == special::OWN_TOOL
+        && let Some((Ir { op: Op::Const(Value::Str(name)), span }, args)) = args.split_first()
+        // Where `tool/NAME` is taken for a function nothing but the name is written: its arguments come later.
+        && *span != ir.span
+    {
+        out.push(OwnCallSite { span: ir.span, name: name.as_str().to_owned(), args: named(args) });
+    }
+    ir.children(&mut |child| find_own_calls(child, out));
+}
+
+/// Arguments as they are written: none, one map, or keys and values in turn.
+fn named(args: &[Ir]) -> Option<Vec<(String, Option<Value>)>> {
+    match args {
+        [] | [Ir { op: Op::Const(Value::Nil), .. }] => Some(Vec::new()),
+        [map] => arguments(map),
+        pairs if pairs.len() % 2 == 0 => pairs.chunks_exact(2).map(entry).collect(),
+        _ => None,
+    }
+}
+
+fn entry(pair: &[Ir]) -> Option<(String, Option<Value>)> {
+    let [Ir { op: Op::Const(key), .. }, value] = pair else { return None };
+    let constant = match &value.op {
+        Op::Const(value) => Some(value.clone()),
+        _ => None,
+    };
+    Some((key.as_name()?.to_owned(), constant))
+}
+
+fn constant_entry((key, value): (&Value, &Value)) -> Option<(String, Option<Value>)> {
+    Some((key.as_name()?.to_owned(), Some(value.clone())))
+}
+
+fn arguments(ir: &Ir) -> Option<Vec<(String, Option<Value>)>> {
+    match &ir.op {
+        Op::Const(args) => args.entries()?.map(constant_entry).collect(),
+        Op::Map(parts) => parts.chunks_exact(2).map(entry).collect(),
+        _ => None,
+    }
+}
