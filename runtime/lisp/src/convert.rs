@@ -59,6 +59,7 @@ pub(crate) fn expected(m: &mut Machine, name: &str, what: &str, index: usize, fo
     let parameters = parameters(name, index + 1);
     let hint = match advice(what, found, parameters) {
         Some(advice) => advice.to_owned(),
+        None if what == "a map" && matches!(found, Value::Vector(_)) => for_each(name, parameters),
         None if parameters.contains(' ') && !parameters.starts_with('&') => {
             format!("the arguments come as {usage}; -> puts a value in as the first of them, ->> as the last")
         }
@@ -96,6 +97,9 @@ fn advice(wanted: &str, found: &Value, parameters: &str) -> Option<&'static str>
             "read the number out of the text with (parse-long s) or (parse-double s)"
         }
         Value::Str(_) if wanted.contains("map") => "text that is JSON becomes data with (json/parse-string s)",
+        _ if wanted.contains("date or time") => {
+            "numbers make dates with (LocalDate/of year month day), (LocalDate/ofEpochDay n) and (Instant/ofEpochMilli n)"
+        }
         Value::Int(_) | Value::Double(_) | Value::BigInt(_) if wanted.contains("string") => "(str n) gives the text of a number",
         Value::Keyword(_) if wanted.contains("string") => "(name k) gives the text of a keyword",
         Value::Closure(_) | Value::Composed(_) | Value::Builtin(_) => {
@@ -105,10 +109,35 @@ fn advice(wanted: &str, found: &Value, parameters: &str) -> Option<&'static str>
         Value::Vector(_) | Value::Set(_) if number && !takes(&["coll", "s"]) => {
             "(reduce + xs) or (apply max xs) make one number of many"
         }
-        Value::Vector(_) if wanted == "a map" => "for a vector of maps call it for each, as in (map keys maps)",
         Value::Vector(_) if wanted == "a set" => "(set xs) makes a set; (remove #{x} xs) leaves items of a vector out",
+        _ if wanted.starts_with("an entry") => {
+            "the entries of a map are pairs: (map key m), or (key (first (seq m))) for the first"
+        }
+        Value::Str(_) if wanted.starts_with("a character") => {
+            "(seq s) gives the characters of a text, (first s) the first of them"
+        }
+        // Where there is one argument, it cannot stand in the wrong place.
+        _ if !parameters.contains(' ') => match (found, wanted.contains("collection") || wanted.contains("map")) {
+            (Value::Int(_) | Value::Double(_) | Value::BigInt(_), true) => {
+                "a number has no items: is it what count or sum gave, or a field that was taken out already? [x] is a collection of one"
+            }
+            (Value::True | Value::False, true) => "a predicate gives true or false; (filter pred xs) gives the items",
+            (Value::Keyword(_) | Value::Symbol(_), true) => "a name has no items: (:key m) gives what a map has under it",
+            (Value::Temporal(_), true) => {
+                "a date or time has no items: (str x) gives its text, (.getYear x) and its like its parts"
+            }
+            (Value::Regex(_), true) => "a regex has no items: (re-seq regex s) gives its matches in a text",
+            (Value::Str(_), true) if wanted.contains("map") => "text that is JSON becomes data with (json/parse-string s)",
+            _ => return None,
+        },
         _ => return None,
     })
+}
+
+/// A function of a map, called for each of many.
+fn for_each(name: &str, parameters: &str) -> String {
+    let call = if parameters.contains(' ') { format!("#({name} % …)") } else { name.to_owned() };
+    format!("for a vector of maps call it for each, as in (map {call} maps)")
 }
 
 /// What to do with an endless sequence.

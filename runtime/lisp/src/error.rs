@@ -5,6 +5,18 @@ use std::sync::Arc;
 
 use crate::Value;
 
+/// Most bytes of a message, or of a hint: what they quote of a program's values is a preview, and what others wrote is cut here.
+pub(crate) const LONGEST: usize = 4096;
+
+/// A message or a hint, at most [`LONGEST`] bytes of it.
+pub(crate) fn told(mut text: String) -> String {
+    if text.len() > LONGEST {
+        text.truncate(head(&text, LONGEST).len());
+        text.push('…');
+    }
+    text
+}
+
 /// A range of the source text, in bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Span {
@@ -39,7 +51,7 @@ pub struct Position {
 impl Position {
     /// The position of byte `offset` of `source`; past its end, that of the end.
     pub fn of(source: &str, offset: u32) -> Self {
-        let before = before(source, offset);
+        let before = head(source, offset as usize);
         let line_start = before.rfind('\n').map_or(0, |at| at + 1);
         let line = before.bytes().filter(|&b| b == b'\n').count() + 1;
         let column = before.get(line_start..).map_or(0, |text| text.chars().count()) + 1;
@@ -53,12 +65,13 @@ impl fmt::Display for Position {
     }
 }
 
-fn before(source: &str, offset: u32) -> &str {
-    let mut end = (offset as usize).min(source.len());
-    while !source.is_char_boundary(end) {
+/// The text up to byte `most`, or to the character that reaches past it.
+pub(crate) fn head(text: &str, most: usize) -> &str {
+    let mut end = most.min(text.len());
+    while !text.is_char_boundary(end) {
         end -= 1;
     }
-    source.get(..end).unwrap_or("")
+    text.get(..end).unwrap_or_default()
 }
 
 /// Why a program did not give a value: what happened, where, and what to do.
@@ -108,13 +121,13 @@ impl Error {
     pub fn at(kind: ErrorKind, message: impl Into<String>, source: &str, span: Span) -> Self {
         let position = Some(Position::of(source, span.start));
         let hint = kind.advice().map(str::to_owned);
-        Error { kind, message: message.into(), hint, span: Some(span), position, value: None, trace: Box::default() }
+        Error { kind, message: told(message.into()), hint, span: Some(span), position, value: None, trace: Box::default() }
     }
 
     /// The same error with a hint.
     #[must_use]
     pub fn with_hint(mut self, hint: impl Into<String>) -> Self {
-        self.hint = Some(hint.into());
+        self.hint = Some(told(hint.into()));
         self
     }
 

@@ -7,6 +7,7 @@
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use crate::print::excerpt;
 use crate::{ErrorKind, Value};
 
 /// What a program can reach. Every method may be called from several threads at once (`pmap`).
@@ -19,7 +20,7 @@ pub trait Host: Send + Sync {
     /// wrote it. The answer is the value of the form; a [`Reply::Failed`] ends the program, as `Err` does.
     fn submit_tool(&self, tool: &str, args: &Value) -> Result<Ticket, Fault> {
         let _ = args;
-        Err(Fault::new(ErrorKind::UnknownTool, format!("there is no tool/{tool}")))
+        Err(Fault::new(ErrorKind::UnknownTool, format!("there is no tool/{}", excerpt(tool))))
     }
 
     /// Looks at what such a call gave, on the evaluation's thread, before the program sees it.
@@ -83,7 +84,8 @@ impl Host for NoHost {
         match query {
             Discovery::Servers | Discovery::Apropos { .. } => Ok(Value::vector(Vec::new())),
             Discovery::Dir { reference, .. } | Discovery::Doc { reference } | Discovery::Meta { reference } => {
-                Err(Fault::new(ErrorKind::UnknownTool, format!("no namespace, function or upstream named '{reference}'")))
+                let message = format!("no namespace, function or upstream named '{}'", excerpt(reference));
+                Err(Fault::new(ErrorKind::UnknownTool, message))
             }
         }
     }

@@ -10,8 +10,8 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use ptc_lisp::host::{Discovery, Fault, Host, Reply, Ticket};
-use ptc_lisp::{Error, ErrorKind, Limits, Program, Run, Value, print};
+use ptc_lisp::host::{Discovery, Fault, Host, NoHost, Reply, Ticket};
+use ptc_lisp::{Error, ErrorKind, Limits, Program, Run, Value, builtins, print, special};
 
 /// A host with one tool, `shop/orders`.
 struct Shop;
@@ -28,8 +28,8 @@ impl Host for Shop {
         }
     }
 
-    fn discover(&self, _: Discovery<'_>) -> Result<Value, Fault> {
-        Ok(Value::nil())
+    fn discover(&self, query: Discovery<'_>) -> Result<Value, Fault> {
+        NoHost.discover(query)
     }
 
     fn random(&self) -> u64 {
@@ -47,9 +47,15 @@ fn fault(source: &str) -> Result<Value, Error> {
         tool_calls: Some(3),
         ..Limits::default()
     };
-    let context = Value::map([(Value::keyword("items"), Value::vector(vec![Value::nil(), Value::int(2)]))]);
+    let context = Value::map([
+        (Value::keyword("items"), Value::vector(vec![Value::nil(), Value::int(2)])),
+        (Value::keyword("long"), Value::string(&"((x \u{e9}\"".repeat(LONG / 8))),
+    ]);
     Run::new(&program).limits(limits).host(Arc::new(Shop)).context(context).gauge(counting::gauge).execute_on_thread().result
 }
+
+/// About as many bytes has `data/long`.
+const LONG: usize = 100_000;
 
 fn cases(text: &str) -> Vec<(&str, &str)> {
     let blocks = text.split("\n===\n").filter(|block| !block.trim().is_empty());
@@ -93,4 +99,48 @@ fn faults_are_told_as_written() {
     for kind in ErrorKind::ALL.iter().filter(|kind| !apart.contains(kind)) {
         assert!(kinds.contains(kind.name()), "no case of {kind}");
     }
+}
+
+#[test]
+fn a_long_argument_is_quoted_as_a_preview() {
+    let mut refused = 0;
+    let mut judge = |program: &str, most: usize| {
+        let Err(error) = fault(program) else { return };
+        refused += 1;
+        let shown = error.render(program);
+        assert!(
+            shown.len() < most,
+            "{program}\n is told in {} bytes: {}",
+            shown.len(),
+            shown.chars().take(500).collect::<String>()
+        );
+    };
+    for row in builtins::all().chain(special::functions()) {
+        // What a program says of itself is told at greater length.
+        let most = if matches!(row.name, "assert" | "fail") { 4500 } else { 1200 };
+        let fewest = usize::from(row.min).max(1);
+        for count in fewest..=row.max.map_or(fewest + 1, usize::from).min(4) {
+            for place in 0..count {
+                for other in ["nil", "\"a\""] {
+                    let args: Vec<&str> = (0..count).map(|at| if at == place { "data/long" } else { other }).collect();
+                    let name = if row.name.starts_with('.') { row.name.to_owned() } else { row.full_name() };
+                    judge(&format!("({name} {})", args.join(" ")), most);
+                }
+            }
+        }
+    }
+    for program in [
+        "(tool/call {:server data/long :tool \"orders\"})",
+        "(tool/call {:server \"shop\" :tool data/long})",
+        "(tool/call {data/long 1})",
+        "(let [[a] (symbol data/long)] a)",
+        "({} data/long 1 2)",
+        "((keyword data/long) 1)",
+        "(data/long 1)",
+        "(recur-to data/long)",
+        "(case data/long 1 2 (fail data/long))",
+    ] {
+        judge(program, 4500);
+    }
+    assert!(refused > 1000, "only {refused} programs were refused");
 }

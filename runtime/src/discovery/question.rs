@@ -3,6 +3,7 @@
 use ptc_catalog::{Catalog, Tool, Upstream};
 use ptc_lisp::ErrorKind;
 use ptc_lisp::host::{Discovery, Fault};
+use ptc_lisp::print::excerpt;
 
 use super::search::{TooMany, Words};
 use crate::upstream::{find_tool, find_upstream};
@@ -64,7 +65,7 @@ fn find(form: &str, catalog: &'static Catalog, reference: &str) -> Result<(&'sta
             Some(_) => format!("(dir \"{reference}\") lists the tools of that upstream"),
             None => "a tool is written \"upstream/tool\"; (tool/servers) lists the upstreams".to_owned(),
         };
-        return Err(fault(format!("{form} requires upstream/tool ref, got \"{reference}\"")).with_hint(hint));
+        return Err(fault(format!("{form} requires upstream/tool ref, got \"{}\"", excerpt(reference))).with_hint(hint));
     };
     let upstream = find_upstream(catalog, server)?;
     Ok((upstream, find_tool(upstream, tool)?))

@@ -9,6 +9,7 @@ use ptc_catalog::{Catalog, Tool, Type, Upstream};
 use ptc_check::argument::shown;
 use ptc_check::near_name;
 use ptc_lisp::host::Fault;
+use ptc_lisp::print::excerpt;
 use ptc_lisp::{ErrorKind, Kind, Value, json};
 
 /// Names that a message lists before it says how many more there are.
@@ -34,7 +35,7 @@ pub(crate) fn read<'v>(catalog: &'static Catalog, request: &'v Value) -> Result<
     };
     for (key, _) in entries {
         if !matches!(key.as_name(), Some("server" | "tool" | "args")) {
-            let named = key.as_name().map_or_else(|| shown(key), |name| format!("\"{name}\""));
+            let named = key.as_name().map_or_else(|| shown(key), |name| format!("\"{}\"", excerpt(name)));
             return Err(Fault::new(ErrorKind::ToolError, format!("tool/call got unknown key {named}"))
                 .with_hint("its keys are :server, :tool and :args; arguments of the tool go into :args"));
         }
@@ -77,7 +78,7 @@ pub(crate) fn find_upstream(catalog: &'static Catalog, name: &str) -> Result<&'s
     catalog.upstream(name).ok_or_else(|| {
         let names = names(catalog);
         let near = near(name, &names);
-        let names = listed(&names);
+        let (names, name) = (listed(&names), excerpt(name));
         Fault::new(ErrorKind::UnknownTool, format!("no upstream '{name}' configured. {near}Configured upstreams: {names}"))
     })
 }
@@ -87,7 +88,7 @@ pub(crate) fn find_tool(upstream: &'static Upstream, name: &str) -> Result<&'sta
     upstream.tool(name).ok_or_else(|| {
         let names: Vec<&str> = upstream.tools.iter().map(|t| t.name).collect();
         let near = near(name, &names);
-        let (server, names) = (upstream.name, listed(&names));
+        let (server, names, name) = (upstream.name, listed(&names), excerpt(name));
         Fault::new(ErrorKind::UnknownTool, format!("no tool '{name}' in upstream '{server}'. {near}Known tools: {names}"))
     })
 }
@@ -137,7 +138,7 @@ fn check<'v>(
             arg => (Cow::Borrowed(written), arg),
         };
         if args.iter().any(|(other, _)| *other == name) {
-            return Err(format!("'{name}' is given twice"));
+            return Err(format!("'{}' is given twice", excerpt(&name)));
         }
         match arg {
             None if tool.closed => return Err(unknown(tool, written)),
@@ -154,7 +155,7 @@ fn check<'v>(
 fn unknown(tool: &'static Tool, name: &str) -> String {
     let names: Vec<&str> = tool.args.iter().map(|a| a.name).collect();
     let all = if names.is_empty() { "it takes none".to_owned() } else { format!("Args: {}", listed(&names)) };
-    format!("unknown arg '{name}'. {}{all}", near(name, &names))
+    format!("unknown arg '{}'. {}{all}", excerpt(name), near(name, &names))
 }
 
 /// The arguments as the JSON text of an object.
@@ -167,10 +168,9 @@ pub(crate) fn encode(call: &Call<'_>) -> Result<String, Fault> {
         text.push_str(&super::mcp::wire::quoted(name));
         text.push(':');
         let encoded = json::encode(value, MAX_ARGUMENT_BYTES.saturating_sub(text.len()));
-        text.push_str(
-            &encoded
-                .map_err(|why| rejected(call.upstream, call.tool, &format!("not JSON-encodable (argument '{name}': {why})")))?,
-        );
+        text.push_str(&encoded.map_err(|why| {
+            rejected(call.upstream, call.tool, &format!("not JSON-encodable (argument '{}': {why})", excerpt(name)))
+        })?);
     }
     text.push('}');
     Ok(text)

@@ -1,5 +1,9 @@
 //! What to write instead of names that Clojure, or another language, has and PTC-Lisp has not.
 
+/// What to do without a reader of values.
+const READERS: &str =
+    "texts are read by what they hold: (parse-long s), (parse-double s), (parse-boolean s), (json/parse-string s)";
+
 /// Names, and what to do without them.
 static HINTS: &[(&[&str], &str)] = &[
     (&["data"], "the whole context is not a value; read one key as data/name"),
@@ -38,9 +42,10 @@ static HINTS: &[(&[&str], &str)] = &[
     ),
     (&["while"], "nothing changes while a program runs, so that a test stays as it is; use loop and recur"),
     (
-        &["defmacro", "eval", "read-string", "macroexpand", "macroexpand-1", "resolve", "gensym", "load-string"],
+        &["defmacro", "eval", "macroexpand", "macroexpand-1", "resolve", "gensym", "load-string"],
         "there are no macros and no eval; write a function",
     ),
+    (&["read-string", "read"], READERS),
     (
         &["use", "in-ns", "refer"],
         "nothing needs a declaration: leave it out and write (clojure.string/join …) or (str/join …) at once",
@@ -140,7 +145,8 @@ static HINTS: &[(&[&str], &str)] = &[
     (&["lambda", "defun", "function", "defn*"], "write (fn [x] …), #(…) or (defn name [x] …)"),
     (&["foreach", "for-each", "each"], "use doseq, or map for the results"),
     (&["elif", "elseif", "else", "switch", "match"], "use cond, with :else last, or case"),
-    (&["setq", "setf", "var", "const"], "use let, or def at the top level"),
+    (&["setq", "setf", "const"], "use let, or def at the top level"),
+    (&["var"], "write #'name"),
     (&["map-vals", "mapvals", "map-values"], "use update-vals"),
     (&["map-keys", "mapkeys"], "use update-keys"),
     (&["filter-vals", "filter-keys", "filter-map"], "use (into {} (filter (fn [[k v]] …) m))"),
@@ -161,6 +167,7 @@ static HINTS: &[(&[&str], &str)] = &[
 
 /// Namespaces and classes, and what to do without them. A class is named without its package.
 static NAMESPACES: &[(&[&str], &str)] = &[
+    (&["clojure.edn", "edn", "clojure.tools.reader"], READERS),
     (&["math", "clojure.math", "StrictMath"], "write Math, as in (Math/sqrt x)"),
     (
         &["cheshire.core", "cheshire", "clojure.data.json", "data.json", "jsonista.core", "jsonista", "JSON"],
@@ -220,6 +227,9 @@ static NAMESPACES: &[(&[&str], &str)] = &[
 
 /// Methods without their dot, and what to do without them.
 static METHODS: &[(&[&str], &str)] = &[
+    (&[""], "write (.method x args), with the method's name after the dot"),
+    (&["."], "write (-> x .method (.other arg)), which calls one method after the other"),
+    (&[".."], "the dots stand for code that is missing: write it, or nil"),
     (&["intValue", "longValue", "toInt"], "use (int x) or (long x)"),
     (&["doubleValue", "floatValue"], "use (double x)"),
     (&["toFixed", "setScale"], "use (format \"%.2f\" x)"),

@@ -150,11 +150,18 @@ pub(super) fn unknown(name: &str, known: &[&str]) -> (ErrorKind, String, Option<
         return (ErrorKind::UnsupportedMethod, format!("the constructor {name} is not supported"), Some(hint.to_owned()));
     }
     if let Some(method) = name.strip_prefix('.') {
-        return (
-            ErrorKind::UnsupportedMethod,
-            format!("the method {name} is not supported"),
-            Some(instead_of_method(name, method)),
-        );
+        if method.starts_with(|c: char| c.is_ascii_digit()) {
+            return (
+                ErrorKind::ParseError,
+                format!("a number begins with a digit, found {name}"),
+                Some(format!("write 0{name}")),
+            );
+        }
+        let message = match method {
+            "" | "." | ".." => format!("{name} is not supported"),
+            _ => format!("the method {name} is not supported"),
+        };
+        return (ErrorKind::UnsupportedMethod, message, Some(instead_of_method(name, method)));
     }
     if name.starts_with('%') {
         return (ErrorKind::InvalidPlaceholder, format!("{name} can only stand inside #(…)"), None);
@@ -241,11 +248,25 @@ const NAMESPACES_ARE: &str =
 /// Namespaces with more members than this are not listed in a hint.
 const MOST_LISTED: usize = 60;
 
-/// The names of a namespace, sorted.
+/// The names of a namespace, functions first, each kind sorted.
 fn members(namespace: &str) -> Vec<&'static str> {
     let mut names: Vec<&str> = INDEX.qualified.keys().filter(|(held, _)| *held == namespace).map(|(_, name)| *name).collect();
     sorting::by(&mut names, Ord::cmp);
+    names.extend(builtins::java::members(namespace));
     names
+}
+
+/// The builtin or form that is spelled most like an unknown name, whose namespace is a local one if it has one.
+pub(crate) fn near_builtin(name: &str) -> Option<String> {
+    /// Longer ones are texts, and the cost of comparing is the product of the lengths.
+    const LONGEST: usize = 60;
+    if name.len() > LONGEST {
+        return None;
+    }
+    match split(name) {
+        None => near(name, special::names().chain(INDEX.rows.keys().copied())).map(str::to_owned),
+        Some((written, short)) => near(short, members(namespace(written)).into_iter()).map(|near| format!("{written}/{near}")),
+    }
 }
 
 /// The candidate that is spelled most like `name`, if any is close enough. Ties go to the first in alphabetical order.

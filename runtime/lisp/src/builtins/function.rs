@@ -3,6 +3,7 @@
 use super::composed::{Composed, How};
 use super::row::rows;
 use crate::convert::{ITEM, at, described, expected, seq, steps, take};
+use crate::error::{LONGEST, head};
 use crate::machine::{Machine, Raised};
 use crate::value::Kind;
 use crate::{ErrorKind, Value};
@@ -37,7 +38,17 @@ fn apply(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
     let mut all = Vec::with_capacity(last - 1 + rest.len());
     all.extend(args.iter_mut().take(last).skip(1).map(std::mem::take));
     all.extend(rest);
-    m.call(&f, &mut all)
+    let none = all.is_empty();
+    m.call(&f, &mut all).map_err(|raised| {
+        if none {
+            m.advise_empty(
+                raised,
+                "the collection is empty: test it with (seq xs) first, or give one value more, as in (apply max 0 xs)",
+            )
+        } else {
+            raised
+        }
+    })
 }
 
 fn made(how: How, args: &mut [Value]) -> Value {
@@ -81,7 +92,10 @@ fn assert(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
     }
     let message = match at(args, 1) {
         Value::Nil => "an assertion does not hold".to_owned(),
-        other => format!("an assertion does not hold: {}", other.as_str().map_or_else(|| described(other), str::to_owned)),
+        other => format!(
+            "an assertion does not hold: {}",
+            other.as_str().map_or_else(|| described(other), |text| head(text, LONGEST).to_owned())
+        ),
     };
     Err(m.raise(ErrorKind::RuntimeError, message))
 }

@@ -60,10 +60,11 @@ fn reduce(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
     let mut total = if last == 2 {
         take(args, 1)
     } else {
-        match walk.next(m)? {
-            Some(first) => first,
-            None => return m.call_with(&f, []),
-        }
+        let Some(first) = walk.next(m)? else {
+            let empty = "the collection is empty: give a value to begin with, as in (reduce max 0 xs)";
+            return m.call_with(&f, []).map_err(|raised| m.advise_empty(raised, empty));
+        };
+        first
     };
     while let Some(item) = walk.next(m)? {
         total = match ended(m.call_with(&f, [total, item])?) {

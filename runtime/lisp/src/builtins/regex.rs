@@ -6,6 +6,7 @@ use super::row::rows;
 use crate::convert::{at, expected, fault, int, take, text};
 use crate::machine::{Machine, Raised};
 use crate::pattern::{ESCAPE, Groups, Pattern, TooCostly};
+use crate::print::excerpt;
 use crate::{ErrorKind, Value};
 
 rows! { "clojure.core":
@@ -38,7 +39,8 @@ fn compile(m: &mut Machine, name: &str, source: &str) -> Result<Arc<Pattern>, Ra
     match Pattern::compile(source) {
         Ok(pattern) => Ok(Arc::new(pattern)),
         Err(why) => {
-            let raised = fault(m, ErrorKind::RuntimeError, name, &format!("the regex #\"{source}\" does not compile: {why}"));
+            let what = format!("the regex #\"{}\" does not compile: {why}", excerpt(source));
+            let raised = fault(m, ErrorKind::RuntimeError, name, &what);
             Err(m.advise(raised, ESCAPE))
         }
     }

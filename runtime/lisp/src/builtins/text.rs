@@ -4,6 +4,7 @@ use super::row::rows;
 use crate::convert::{Walk, at, expected, int, located, placed, seq, steps, take, text};
 use crate::machine::{Machine, Raised};
 use crate::pattern::Pattern;
+use crate::print::excerpt;
 use crate::value::{Recent, Text};
 use crate::{ErrorKind, Value};
 
@@ -113,7 +114,7 @@ fn split(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
         other => {
             let raised = expected(m, "split", "a regex or a one-character string", 1, other);
             if let (Value::Str(text), Some(fault)) = (other, &mut m.fault) {
-                fault.hint = Some(format!("write #\"{}\" to split on it", text.as_str()));
+                fault.hint = Some(format!("write #\"{}\" to split on it", excerpt(text.as_str())));
             }
             return Err(raised);
         }
@@ -382,5 +383,10 @@ pub(super) fn part(subject: &Text, start: i64, end: i64) -> &str {
 /// Raises that a text has no such position.
 #[cold]
 pub(super) fn out_of_range(m: &mut Machine, name: &str, len: usize) -> Raised {
-    crate::convert::fault(m, ErrorKind::RuntimeError, name, &format!("the text has positions 0 to {len}"))
+    let what = match len {
+        0 => "the text is empty".to_owned(),
+        _ => format!("the text has {len} characters, at positions 0 to {}", len - 1),
+    };
+    let raised = crate::convert::fault(m, ErrorKind::RuntimeError, name, &what);
+    m.advise(raised, "(count s) gives the length; (get s i) and (subs s from to) allow for positions outside of the text")
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::error::{Call, Error, ErrorKind, Position, Span, Trace};
+use crate::error::{Call, Error, ErrorKind, Position, Span, Trace, told};
 use crate::{Value, host};
 
 /// Functions that an error names of those that were under way, innermost first.
@@ -107,8 +107,8 @@ impl Fault {
         };
         Error {
             kind: self.kind,
-            message: self.message,
-            hint: self.hint.or_else(|| self.kind.advice().map(str::to_owned)),
+            message: told(self.message),
+            hint: self.hint.map(told).or_else(|| self.kind.advice().map(str::to_owned)),
             span: self.place.as_ref().map(|place| place.span),
             position: self.place.as_ref().map(position),
             value: self.value,

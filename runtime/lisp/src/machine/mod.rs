@@ -173,6 +173,17 @@ impl Machine {
         raised
     }
 
+    /// Says what to do where a function that takes arguments was called with none because there were no items.
+    #[cold]
+    pub(crate) fn advise_empty(&mut self, raised: Raised, hint: &str) -> Raised {
+        if let Some(fault) = &mut self.fault
+            && fault.kind == ErrorKind::ArityError
+        {
+            fault.hint = Some(hint.to_owned());
+        }
+        raised
+    }
+
     /// Calls any callable value: function, builtin, keyword, map, set, vector or var. The arguments may be taken out of
     /// the slice.
     #[inline]

@@ -4,6 +4,6 @@ mod preview;
 mod readable;
 
 pub(crate) use preview::preview_line;
-pub use preview::{Preview, preview};
+pub use preview::{Preview, excerpt, preview};
 pub use readable::readable;
 pub(crate) use readable::{work_of, write_atom, write_quoted, write_while};

@@ -1,5 +1,6 @@
 //! A printed form cut to a budget, at the borders of its structure.
 
+use std::borrow::Cow;
 use std::fmt::Write;
 
 use num_bigint::{BigInt, Sign};
@@ -8,6 +9,7 @@ use num_traits::ToPrimitive;
 use super::readable::{write_atom, write_within};
 use crate::Value;
 use crate::collection::Children;
+use crate::error::head;
 
 /// A value's printed form, cut where it would be too long.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -48,6 +50,12 @@ pub(crate) fn preview_line(value: &Value, budget: usize) -> String {
         writer.cut(value, budget.max(2 * MARK), DEEPEST);
     }
     writer.out
+}
+
+/// What a message quotes of a name or a text: all of a short one, the beginning of a long one.
+pub fn excerpt(text: &str) -> Cow<'_, str> {
+    const MOST: usize = 80;
+    if text.len() <= MOST { Cow::Borrowed(text) } else { Cow::Owned(format!("{}…", head(text, MOST))) }
 }
 
 struct Writer {

@@ -87,7 +87,7 @@ pub(super) fn recur<'s>(a: &mut Analyzer<'s>, span: Span, parts: Parts<'s>, tail
             span,
             format!("recur got {} values for a {of} that binds {}", parts.len(), target.count),
         );
-        return Err(error);
+        return Err(error.with_hint(format!("give every name of the {of} its next value, in their order")));
     }
     let args = a.exprs(parts)?;
     Ok(Ir::new(span, Op::Recur { first: target.first, args }))

@@ -3,14 +3,14 @@
 use std::fmt::Write as _;
 
 use crate::Value;
-use crate::analyzer::{builtin, namespace, plain};
+use crate::analyzer::{builtin, namespace, near_builtin, plain};
 use crate::builtins::{self, Builtin, Constant};
 use crate::convert::at;
 use crate::error::ErrorKind;
 use crate::host::Discovery;
-use crate::machine::{Machine, Raised};
+use crate::machine::{Fault, Machine, Raised};
 use crate::notes::Notes;
-use crate::print::preview_line;
+use crate::print::{excerpt, preview_line};
 use crate::sorting;
 
 use super::{Special, call_shape};
@@ -182,7 +182,16 @@ fn options<'a>(m: &mut Machine, of: &str, args: &'a [Value], known: [&str; 2]) -
 
 fn ask(m: &mut Machine, query: Discovery<'_>) -> Result<Value, Raised> {
     let host = m.shared_host();
-    host.discover(query).map_err(|fault| m.raise_fault(fault.into()))
+    host.discover(query).map_err(|fault| {
+        let mut fault = Fault::from(fault);
+        // A name without an upstream may be a local one with a slip.
+        if let Discovery::Doc { reference } | Discovery::Meta { reference } = query
+            && let Some(near) = near_builtin(reference)
+        {
+            fault.hint = Some(format!("did you mean \"{near}\"?"));
+        }
+        m.raise_fault(fault)
+    })
 }
 
 pub(super) fn servers(m: &mut Machine, _: &mut [Value]) -> Result<Value, Raised> {
@@ -247,7 +256,7 @@ pub(super) fn ns_publics(m: &mut Machine, args: &mut [Value]) -> Result<Value, R
     if let Some(entries) = members(reference).filter(|_| !java) {
         Ok(Value::map(entries.iter().map(|entry| (Value::string(entry.short_name()), entry.meta()))))
     } else {
-        let message = format!("no local discovery ref \"{reference}\" for ns-publics");
+        let message = format!("no local discovery ref \"{}\" for ns-publics", excerpt(reference));
         Err(m.raise_with_hint(ErrorKind::RuntimeError, message, "upstreams are listed by (dir 'name)"))
     }
 }

@@ -20,7 +20,14 @@ pub(super) fn doseq<'s>(a: &mut Analyzer<'s>, span: Span, parts: Parts<'s>, _: b
 fn comprehension<'s>(a: &mut Analyzer<'s>, span: Span, mut parts: Parts<'s>, of: &str, collect: bool) -> Analysed {
     let bindings = parts.remove(0);
     let place = bindings.span;
-    let pairs = a.binding_pairs(bindings, of)?;
+    let modified = matches!(&bindings.kind, FormKind::Vector(parts) if parts.iter().any(|part| part.keyword() == Some("let")));
+    let pairs = a.binding_pairs(bindings, of).map_err(|error| {
+        if modified {
+            error.with_hint(format!("the names of :let have a vector of their own: ({of} [x xs :let [y (f x)]] …)"))
+        } else {
+            error
+        }
+    })?;
     if pairs.first().is_some_and(|(first, _)| first.keyword().is_some()) {
         return Err(a.invalid(place, format!("{of} starts with a name and a collection")));
     }

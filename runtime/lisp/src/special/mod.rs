@@ -98,7 +98,12 @@ pub(crate) fn arity_fault(row: &Builtin, count: usize) -> Option<Fault> {
     let noun = if row.arity().ends_with(" 1") || row.arity() == "1" { "argument" } else { "arguments" };
     let mut fault = Fault::new(ErrorKind::ArityError, format!("{name} takes {} {noun}, got {count}", row.arity()));
     let usages: Vec<String> = row.notes.arglists().map(|args| call_shape(&name, args)).collect();
-    fault.hint = (!usages.is_empty()).then(|| format!("call it as {}", usages.join(" or ")));
+    fault.hint = match row.name {
+        "parse-string" if row.namespace == "json" => Some(
+            "leave it out: keywords find string keys, as in (:a m); (walk/keywordize-keys m) makes keywords of them".to_owned(),
+        ),
+        _ => (!usages.is_empty()).then(|| format!("call it as {}", usages.join(" or "))),
+    };
     Some(fault)
 }
 

@@ -9,6 +9,7 @@ use crate::form::{Form, FormKind};
 use crate::ir::{Ir, Op};
 use crate::machine::{Machine, Raised};
 use crate::notes::notes;
+use crate::print::excerpt;
 use crate::value::each_distinct;
 
 /// What `(task id form)` calls, with the form as a function that gives it in a vector.
@@ -55,7 +56,7 @@ fn keepable(m: &mut Machine, id: &Value, result: &Value) -> Result<(), Raised> {
     });
     m.tick(visited)?;
     let Some(function) = function else { return Ok(()) };
-    let (id, found) = (id.as_str().unwrap_or_default(), described(function));
+    let (id, found) = (excerpt(id.as_str().unwrap_or_default()), described(function));
     let message = format!("(task id form): the result of task {id:?} holds {found}, which a journal cannot keep");
     Err(m.raise_with_hint(ErrorKind::TypeError, message, "give the task data as its value and make functions outside of it"))
 }

@@ -201,6 +201,13 @@ pub(crate) fn parse_date(text: &str) -> Option<civil::Date> {
     if text.len() == 10 && shape { text.parse().ok() } else { None }
 }
 
+/// How many days the month of `YYYY-MM-…` has, where the text goes on with a day that it has not.
+pub(crate) fn days_of_month(text: &str) -> Option<i8> {
+    let first = parse_date(&format!("{}-01", text.get(..7)?))?;
+    let day: i8 = text.get(7..10)?.strip_prefix('-')?.parse().ok()?;
+    (day == 0 || day > first.days_in_month()).then(|| first.days_in_month())
+}
+
 /// An ISO date-time with an offset or `Z`.
 pub(crate) fn parse_instant(text: &str) -> Option<Timestamp> {
     // An offset without colon or minutes is ISO too; a zone in brackets is not.

@@ -1,10 +1,10 @@
 ;; Dates and times, as java.time has them.
 
 (LocalDate/parse "2024-02-30")
-;=! type_error 1:1 "2024-02-30" is not an ISO date
+;=! type_error 1:1 "2024-02-30" is no day: its month has 29 days
 
 (LocalDate/parse nil)
-;=! type_error 1:1 expected a string
+;=! type_error 1:1 expected the text of a date or time
 
 (str (LocalDate/parse "2023-10-27"))
 ;=> "2023-10-27"

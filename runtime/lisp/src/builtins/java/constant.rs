@@ -3,7 +3,7 @@
 use jiff::SignedDuration;
 
 use crate::Value;
-use crate::temporal::{MONTHS, Period, Temporal, Unit, WEEKDAYS};
+use crate::temporal::{Period, Temporal, Unit};
 
 /// A name that stands for a value.
 pub struct Constant {
@@ -86,31 +86,57 @@ constants! {
         "ISO_INSTANT" Value::string("yyyy-MM-dd'T'HH:mm:ssX"), "The pattern yyyy-MM-dd'T'HH:mm:ssX.";
         "BASIC_ISO_DATE" Value::string("yyyyMMdd"), "The pattern yyyyMMdd.";
     }
+    "java.time.DayOfWeek" {
+        "MONDAY" Temporal::Weekday(1).into(), "The first day of the week.";
+        "TUESDAY" Temporal::Weekday(2).into(), "The second day of the week.";
+        "WEDNESDAY" Temporal::Weekday(3).into(), "The third day of the week.";
+        "THURSDAY" Temporal::Weekday(4).into(), "The fourth day of the week.";
+        "FRIDAY" Temporal::Weekday(5).into(), "The fifth day of the week.";
+        "SATURDAY" Temporal::Weekday(6).into(), "The sixth day of the week.";
+        "SUNDAY" Temporal::Weekday(7).into(), "The seventh day of the week.";
+    }
+    "java.time.Month" {
+        "JANUARY" Temporal::Month(1).into(), "The first month.";
+        "FEBRUARY" Temporal::Month(2).into(), "The second month.";
+        "MARCH" Temporal::Month(3).into(), "The third month.";
+        "APRIL" Temporal::Month(4).into(), "The fourth month.";
+        "MAY" Temporal::Month(5).into(), "The fifth month.";
+        "JUNE" Temporal::Month(6).into(), "The sixth month.";
+        "JULY" Temporal::Month(7).into(), "The seventh month.";
+        "AUGUST" Temporal::Month(8).into(), "The eighth month.";
+        "SEPTEMBER" Temporal::Month(9).into(), "The ninth month.";
+        "OCTOBER" Temporal::Month(10).into(), "The tenth month.";
+        "NOVEMBER" Temporal::Month(11).into(), "The eleventh month.";
+        "DECEMBER" Temporal::Month(12).into(), "The twelfth month.";
+    }
+    "java.time.temporal.ChronoUnit" {
+        "NANOS" Temporal::Unit(Unit::Nanos).into(), "Nanoseconds.";
+        "MICROS" Temporal::Unit(Unit::Micros).into(), "Microseconds.";
+        "MILLIS" Temporal::Unit(Unit::Millis).into(), "Milliseconds.";
+        "SECONDS" Temporal::Unit(Unit::Seconds).into(), "Seconds.";
+        "MINUTES" Temporal::Unit(Unit::Minutes).into(), "Minutes.";
+        "HOURS" Temporal::Unit(Unit::Hours).into(), "Hours.";
+        "DAYS" Temporal::Unit(Unit::Days).into(), "Days of 24 hours.";
+        "WEEKS" Temporal::Unit(Unit::Weeks).into(), "Weeks of seven days.";
+        "MONTHS" Temporal::Unit(Unit::Months).into(), "Months of the calendar.";
+        "YEARS" Temporal::Unit(Unit::Years).into(), "Years of the calendar.";
+    }
     "java.time.ZoneOffset" {
         "UTC" Value::string("Z"), "The offset 0, the only zone.";
     }
 }
 
-/// The enumerations of `java.time`: the name, its members, and what a member is.
-type Enumeration = (&'static str, fn(usize) -> Temporal, &'static [&'static str]);
-
-static ENUMERATIONS: &[Enumeration] = &[
-    ("java.time.DayOfWeek", |at| Temporal::Weekday(at as i8 + 1), &WEEKDAYS),
-    ("java.time.Month", |at| Temporal::Month(at as i8 + 1), &MONTHS),
-];
-
-/// Every constant that is a row; members of Java's enumerations are not.
+/// Every constant.
 pub fn all() -> impl Iterator<Item = &'static Constant> {
     ROWS.iter()
 }
 
+/// The names of the constants of a namespace.
+pub(crate) fn members(namespace: &str) -> impl Iterator<Item = &'static str> {
+    all().filter(move |row| row.namespace == namespace).map(|row| row.name)
+}
+
 /// The value of a constant.
 pub(crate) fn find(namespace: &str, name: &str) -> Option<Value> {
-    if namespace == "java.time.temporal.ChronoUnit" {
-        return Unit::ALL.iter().find(|(_, known)| *known == name).map(|(unit, _)| Temporal::Unit(*unit).into());
-    }
-    if let Some((_, make, members)) = ENUMERATIONS.iter().find(|(known, ..)| *known == namespace) {
-        return members.iter().position(|member| *member == name).map(|at| make(at).into());
-    }
     all().find(|row| row.namespace == namespace && row.name == name).map(Constant::value)
 }

@@ -6,6 +6,7 @@ use jiff::{SignedDuration, Timestamp};
 use super::super::row::rows;
 use crate::convert::{at, expected, fault, int, take, text};
 use crate::machine::{Machine, Raised};
+use crate::print::excerpt;
 use crate::temporal::{self, Period, Style, Temporal, Unit};
 use crate::{ErrorKind, Value};
 
@@ -38,9 +39,9 @@ pub(in crate::builtins) mod date_time {
 }
 
 pub(in crate::builtins) mod instant {
-    use super::{instant_now, of_epoch_milli, of_epoch_second, parse, rows};
+    use super::{instant_now, of_epoch_milli, of_epoch_second, parse_instant, rows};
     rows! { "java.time.Instant":
-        "parse" ["[s]"] parse, "The instant of an ISO date-time; in UTC without an offset, and a date of a text without a time." { "(Instant/parse \"2024-01-01T00:00:00Z\")" => "\"2024-01-01T00:00:00Z\"" };
+        "parse" ["[s]"] parse_instant, "The instant of an ISO date-time; in UTC without an offset, and a date of a text without a time." { "(Instant/parse \"2024-01-01T00:00:00Z\")" => "\"2024-01-01T00:00:00Z\"" };
         "now" ["[]"] instant_now, "The instant of the host's clock." { "(pos? (.toEpochMilli (Instant/now)))" => "true" };
         "ofEpochMilli" ["[ms]"] of_epoch_milli, "The instant so many milliseconds after 1970." { "(Instant/ofEpochMilli 1500)" => "\"1970-01-01T00:00:01.500Z\"" };
         "ofEpochSecond" ["[s]"] of_epoch_second, "The instant so many seconds after 1970." { "(Instant/ofEpochSecond 60)" => "\"1970-01-01T00:01:00Z\"" };
@@ -83,8 +84,14 @@ pub(in crate::builtins) mod formatter {
 
 /// What is raised where a text is no date or time.
 fn unreadable(m: &mut Machine, name: &str, text: &str, wanted: &str) -> Raised {
-    let shown: String = text.chars().take(60).collect();
-    let raised = fault(m, ErrorKind::TypeError, name, &format!("{shown:?} is not {wanted}"));
+    if let Some(days) = temporal::days_of_month(text) {
+        let raised = fault(m, ErrorKind::TypeError, name, &format!("{:?} is no day: its month has {days} days", excerpt(text)));
+        return m.advise(
+            raised,
+            "check where the text comes from, or make the day with (.plusMonths d n) and its like, which stay in the month",
+        );
+    }
+    let raised = fault(m, ErrorKind::TypeError, name, &format!("{:?} is not {wanted}", excerpt(text)));
     if wanted.starts_with("an ISO date") {
         return m.advise(raised, "another form is read with its pattern, as in (LocalDate/parse s \"MM/dd/yyyy\")");
     }
@@ -98,10 +105,18 @@ pub(super) fn beyond(m: &mut Machine, name: &str) -> Raised {
 }
 
 fn parse(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
-    let text = text(m, "parse", args, 0)?.as_str();
-    match Temporal::parse(text) {
+    parse_named(m, "parse", args)
+}
+
+fn parse_instant(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
+    parse_named(m, "Instant/parse", args)
+}
+
+fn parse_named(m: &mut Machine, name: &str, args: &[Value]) -> Result<Value, Raised> {
+    let Value::Str(text) = at(args, 0) else { return Err(expected(m, name, "the text of a date or time", 0, at(args, 0))) };
+    match Temporal::parse(text.as_str()) {
         Some(value) => Ok(value.into()),
-        None => Err(unreadable(m, "parse", text, "an ISO date such as 2024-01-31 or 2024-01-31T12:00:00Z")),
+        None => Err(unreadable(m, name, text.as_str(), "an ISO date such as 2024-01-31 or 2024-01-31T12:00:00Z")),
     }
 }
 
@@ -118,7 +133,7 @@ fn by_pattern(
     if let Some(value) = read(subject, &style) {
         return Ok(value.into());
     }
-    let raised = unreadable(m, name, subject, &format!("a date or time that is written as {pattern}"));
+    let raised = unreadable(m, name, subject, &format!("a date or time that is written as {}", excerpt(pattern)));
     let hint =
         "yyyy, MM, dd, HH, mm and ss take as many digits as they are long, d, M and H one or two; MMM takes Jan, MMMM January";
     Err(m.advise(raised, hint))
@@ -126,7 +141,7 @@ fn by_pattern(
 
 fn parse_date(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
     if args.len() < 2 {
-        return parse(m, args);
+        return parse_named(m, "LocalDate/parse", args);
     }
     by_pattern(m, "LocalDate/parse", args, |text, style| temporal::read_date(text, style).map(Temporal::Date))
 }

@@ -13,3 +13,4 @@ pub(super) mod time;
 pub use constant::Constant;
 pub use constant::all as constants;
 pub(crate) use constant::find as constant;
+pub(crate) use constant::members;

@@ -6,6 +6,7 @@ use super::super::parse::{double, integer as read_integer, parse_double};
 use super::super::row::rows;
 use crate::convert::{at, expected, fault, int, number, take, text};
 use crate::machine::{Machine, Raised};
+use crate::print::excerpt;
 use crate::{ErrorKind, Value};
 
 /// The rows of the classes of integers, which differ in their names alone.
@@ -118,7 +119,9 @@ fn value_of(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
         Value::Int(_) | Value::BigInt(_) => Ok(take(args, 0)),
         Value::Str(text) => match read_integer(text.as_str()) {
             Some(value) => Ok(value),
-            None => Err(fault(m, ErrorKind::RuntimeError, "Integer/valueOf", &format!("{:?} is no integer", text.as_str()))),
+            None => {
+                Err(fault(m, ErrorKind::RuntimeError, "Integer/valueOf", &format!("{:?} is no integer", excerpt(text.as_str()))))
+            }
         },
         other => Err(expected(m, "Integer/valueOf", "an integer or its text", 0, other)),
     }
@@ -176,7 +179,9 @@ fn double_of(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
     match at(args, 0) {
         Value::Str(text) => match double(text.as_str()) {
             Some(value) => Ok(Value::double(value)),
-            None => Err(fault(m, ErrorKind::RuntimeError, "Double/valueOf", &format!("{:?} is no number", text.as_str()))),
+            None => {
+                Err(fault(m, ErrorKind::RuntimeError, "Double/valueOf", &format!("{:?} is no number", excerpt(text.as_str()))))
+            }
         },
         _ => crate::convert::double(m, "Double/valueOf", args, 0).map(Value::double),
     }
