@@ -8,14 +8,17 @@ use super::globals::Globals;
 use super::{Closure, Frame, is_scalar};
 use crate::Value;
 use crate::error::ErrorKind;
-use crate::machine::{Machine, Raised};
+use crate::machine::{FEW_ARGUMENTS, Machine, Raised};
 
 /// Calls a closure with arguments that are there already.
 pub(crate) fn invoke(m: &mut Machine, globals: &Globals, closure: &Arc<Closure>, args: &mut [Value]) -> Result<Value, Raised> {
     let Some(arity) = closure.member().and_then(|member| member.arity(args.len())) else {
         return Err(wrong_arity(m, closure, args.len(), called_back(args.len())));
     };
-    m.enter()?;
+    m.enter(arity.weight)?;
+    if args.len() > FEW_ARGUMENTS {
+        m.called_with_many(args.len())?;
+    }
     let result = match arity.slots {
         0..=1 => filled::<1>(m, globals, closure, arity, args),
         2 => filled::<2>(m, globals, closure, arity, args),
@@ -140,7 +143,7 @@ fn evaluated<const N: usize, A: Arguments>(
         // What is in the slot is nil and needs no drop.
         std::mem::forget(std::mem::replace(slot, arg.get(m, f)?));
     }
-    m.enter()?;
+    m.enter(arity.weight)?;
     let result = (arity.body)(m, &mut Frame { slots: &mut slots, this: closure, globals: f.globals });
     m.exit();
     clear(slots);
@@ -155,7 +158,10 @@ pub(crate) fn call_value(m: &mut Machine, f: &Value, args: &mut [Value]) -> Resu
             let globals = m.globals();
             invoke(m, &globals, closure, args).map_err(|raised| m.left(raised, closure, None))
         }
-        Value::Builtin(row) if row.accepts(args.len()) => (row.run)(m, args),
+        Value::Builtin(row) if row.accepts(args.len()) => {
+            m.called(args.len())?;
+            (row.run)(m, args)
+        }
         _ => call_other(m, f, args),
     }
 }
@@ -163,13 +169,14 @@ pub(crate) fn call_value(m: &mut Machine, f: &Value, args: &mut [Value]) -> Resu
 /// What is called less often, out of line.
 #[inline(never)]
 fn call_other(m: &mut Machine, f: &Value, args: &mut [Value]) -> Result<Value, Raised> {
+    m.called(args.len())?;
     match f {
         Value::Builtin(row) => match crate::special::arity_fault(row, args.len()) {
             Some(fault) => Err(m.raise_fault(fault)),
             None => (row.run)(m, args),
         },
         Value::Composed(composed) => {
-            m.enter()?;
+            m.enter(1)?;
             let result = composed.call(m, args);
             m.exit();
             result

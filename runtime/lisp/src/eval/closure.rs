@@ -49,6 +49,8 @@ pub(crate) struct Arity {
     pub(crate) variadic: bool,
     /// Size of the frame.
     pub(crate) slots: usize,
+    /// Steps that a call counts.
+    pub(crate) weight: u32,
     pub(crate) body: Code,
 }
 
@@ -159,7 +161,8 @@ impl Group {
 
     /// The top level of a program, which nobody calls.
     pub(crate) fn top_level(source: &Arc<Source>) -> Group {
-        let nothing = Arity { arglist: "[]".into(), fixed: 0, variadic: false, slots: 0, body: Box::new(|_, _| Ok(Value::Nil)) };
+        let nothing =
+            Arity { arglist: "[]".into(), fixed: 0, variadic: false, slots: 0, weight: 1, body: Box::new(|_, _| Ok(Value::Nil)) };
         let first = Member { name: None, doc: None, span: Span::new(0, 0), first: nothing, others: Box::default() };
         Group { source: Arc::clone(source), number: 0, first, others: Box::default() }
     }

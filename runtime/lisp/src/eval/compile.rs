@@ -65,7 +65,7 @@ pub(crate) fn compile(ir: &Ir) -> Code {
         Op::Builtin { row, args } => builtin(row, args, span),
         Op::Def { index, value, once } => define(*index, value.as_deref(), *once),
         Op::Case(ir) => case(&ir.subject, &ir.table, &ir.arms),
-        Op::For { steps, collect } => comprehension(steps.iter().map(turn).collect(), *collect),
+        Op::For { steps, collect } => comprehension(steps.iter().map(turn).collect(), weight(ir), *collect),
         Op::Nth(from, index) => access::nth(*from, *index, span),
         Op::Rest(from, skipped) => access::rest(*from, *skipped, span),
         Op::Key { from, key, default } => access::key(*from, key.clone(), default.as_deref().map(compile), span),
@@ -81,6 +81,15 @@ pub(crate) fn compile(ir: &Ir) -> Code {
         }
     }
 }
+
+/// Steps that running a piece of code counts, apart from the loops and calls in it: by its length as text, since the code of a
+/// loop's body may be as long as the program.
+pub(super) fn weight(ir: &Ir) -> u32 {
+    1 + (ir.span.end - ir.span.start) / BYTES_A_STEP
+}
+
+/// Bytes of the program's text.
+const BYTES_A_STEP: u32 = 256;
 
 fn branch(condition: Condition, then: Code, otherwise: Code) -> Code {
     match condition {
@@ -204,6 +213,7 @@ pub(crate) fn group(group: &GroupIr) -> Option<(Arc<Group>, Box<[Capture]>)> {
         fixed: arity.fixed as usize,
         variadic: arity.variadic,
         slots: arity.slots as usize,
+        weight: weight(&arity.body),
         body: compile(&arity.body),
     };
     let members = group.members.iter().filter_map(|member| {

@@ -22,15 +22,15 @@ enum Next {
     Stop,
 }
 
-pub(super) fn comprehension(turns: Vec<Turn>, collect: bool) -> Code {
+pub(super) fn comprehension(turns: Vec<Turn>, weight: u32, collect: bool) -> Code {
     Box::new(move |m, f| {
         let mut out = collect.then(Vec::new);
-        run(&turns, m, f, &mut out)?;
+        run(&turns, weight, m, f, &mut out)?;
         Ok(out.map_or(Value::Nil, Value::vector))
     })
 }
 
-fn run(turns: &[Turn], m: &mut Machine, f: &mut Frame<'_>, out: &mut Option<Vec<Value>>) -> Result<Next, Raised> {
+fn run(turns: &[Turn], weight: u32, m: &mut Machine, f: &mut Frame<'_>, out: &mut Option<Vec<Value>>) -> Result<Next, Raised> {
     let Some((turn, rest)) = turns.split_first() else { return Ok(Next::On) };
     match turn {
         Turn::Each(slot, items, span) => {
@@ -45,8 +45,9 @@ fn run(turns: &[Turn], m: &mut Machine, f: &mut Frame<'_>, out: &mut Option<Vec<
                 }
                 let mut cursor = endless.cursor();
                 while let Some(item) = cursor.next(m)? {
+                    m.tick(weight)?;
                     f.set(*slot, item);
-                    if run(rest, m, f, out)? == Next::Stop {
+                    if run(rest, weight, m, f, out)? == Next::Stop {
                         break;
                     }
                 }
@@ -65,9 +66,9 @@ fn run(turns: &[Turn], m: &mut Machine, f: &mut Frame<'_>, out: &mut Option<Vec<
                 }
             };
             for item in items {
-                m.tick(1)?;
+                m.tick(weight)?;
                 f.set(*slot, item);
-                if run(rest, m, f, out)? == Next::Stop {
+                if run(rest, weight, m, f, out)? == Next::Stop {
                     break;
                 }
             }
@@ -76,18 +77,18 @@ fn run(turns: &[Turn], m: &mut Machine, f: &mut Frame<'_>, out: &mut Option<Vec<
         Turn::Bind(slot, value) => {
             let value = value(m, f)?;
             f.set(*slot, value);
-            run(rest, m, f, out)
+            run(rest, weight, m, f, out)
         }
         Turn::When(test) => {
             if test(m, f)? {
-                run(rest, m, f, out)
+                run(rest, weight, m, f, out)
             } else {
                 Ok(Next::On)
             }
         }
         Turn::While(test) => {
             if test(m, f)? {
-                run(rest, m, f, out)
+                run(rest, weight, m, f, out)
             } else {
                 Ok(Next::Stop)
             }

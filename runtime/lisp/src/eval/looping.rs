@@ -2,13 +2,13 @@
 
 use super::Code;
 use super::argument::Argument;
-use super::compile::{all, compile};
+use super::compile::{all, compile, weight};
 use crate::error::Span;
 use crate::ir::Ir;
 use crate::machine::Raised;
 
 pub(super) fn repeat(first: u32, inits: &[Ir], body: &Ir, span: Span) -> Code {
-    let (first, inits, body) = (first as usize, all(inits), compile(body));
+    let (first, inits, weight, body) = (first as usize, all(inits), weight(body), compile(body));
     Box::new(move |m, f| {
         for (slot, init) in (first..).zip(&inits) {
             let value = init(m, f)?;
@@ -20,7 +20,7 @@ pub(super) fn repeat(first: u32, inits: &[Ir], body: &Ir, span: Span) -> Code {
                 // No fault: recur.
                 Err(_) if m.fault.is_none() => {
                     turns += 1;
-                    m.turn(turns).map_err(|raised| m.at(raised, span))?;
+                    m.turn(turns, weight).map_err(|raised| m.at(raised, span))?;
                 }
                 done => return done,
             }

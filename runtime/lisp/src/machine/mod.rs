@@ -38,6 +38,9 @@ const FREE_STACK: usize = 64 * 1024;
 /// By so many bytes at a time.
 const STACK_CHUNK: usize = 128 * 1024;
 
+/// Up to so many arguments a call is one step.
+pub(crate) const FEW_ARGUMENTS: usize = 8;
+
 /// What becomes of growths that were asked for and have not been seen yet when the gauge is read.
 #[derive(Clone, Copy)]
 enum Asked {
@@ -207,24 +210,44 @@ impl Machine {
         if Instant::now() >= self.meters.deadline { Err(self.out_of_time()) } else { Ok(()) }
     }
 
-    /// Starts a call: one step, one level deeper. [`Machine::exit`] ends it; after a fault nothing runs on, so that a
-    /// refused start needs no end.
+    /// Starts a call of code of this weight, one level deeper. [`Machine::exit`] ends it; after a fault nothing runs on, so
+    /// that a refused start needs no end.
     #[inline]
-    pub(crate) fn enter(&mut self) -> Result<(), Raised> {
+    pub(crate) fn enter(&mut self, weight: u32) -> Result<(), Raised> {
         self.depth += 1;
         if self.depth > self.max_depth || stack::here() < self.counted {
             self.deeper()?;
         }
-        self.step()
+        self.steps(weight)
     }
 
-    /// One step of a loop or a call, and those of comparisons since the last one.
+    /// Counts a call of anything that is no function of the program, with `count` arguments.
+    #[inline]
+    pub(crate) fn called(&mut self, count: usize) -> Result<(), Raised> {
+        if count > FEW_ARGUMENTS { self.called_with_many(count) } else { self.tick(1) }
+    }
+
+    /// Where there are many arguments, their number counts too, and what is made of them: most of what takes any number keeps
+    /// them all.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn called_with_many(&mut self, count: usize) -> Result<(), Raised> {
+        self.tick(crate::convert::steps(count))?;
+        self.charge(count * 2 * crate::convert::ITEM)
+    }
+
+    /// One step of a loop, and those of comparisons since the last one.
     #[inline]
     pub(crate) fn step(&mut self) -> Result<(), Raised> {
+        self.steps(1)
+    }
+
+    #[inline]
+    fn steps(&mut self, n: u32) -> Result<(), Raised> {
         if order::has_compared() {
-            return self.tick(order::take_compared());
+            return self.tick(order::take_compared().saturating_add(n));
         }
-        self.tick(1)
+        self.tick(n)
     }
 
     /// Counts more of the stack as memory, or refuses to go deeper.
@@ -244,15 +267,15 @@ impl Machine {
         self.depth -= 1;
     }
 
-    /// Starts turn `count` of a loop.
+    /// Starts turn `count` of a loop whose body has this weight.
     #[inline]
-    pub(crate) fn turn(&mut self, count: u64) -> Result<(), Raised> {
+    pub(crate) fn turn(&mut self, count: u64, weight: u32) -> Result<(), Raised> {
         if count > self.loop_limit {
             let limit = self.loop_limit;
             let message = format!("a loop took more than {limit} turns");
             return Err(self.raise_with_hint(ErrorKind::LoopLimitExceeded, message, "check that recur comes closer to the end"));
         }
-        self.step()
+        self.steps(weight)
     }
 
     /// Notes where a fault happened, unless that is known.
