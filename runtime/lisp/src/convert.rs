@@ -1,11 +1,11 @@
 //! Arguments of builtins as Rust values, and the one wording of what is wrong with them.
 
-use crate::builtins;
 use crate::collection::Vector;
 use crate::endless::Cursor;
 use crate::machine::{Machine, Raised};
 use crate::value::Text;
 use crate::{ErrorKind, Value};
+use crate::{builtins, bulk};
 
 /// Bytes of one item of a vector.
 pub(crate) const ITEM: usize = 16;
@@ -224,14 +224,14 @@ pub(crate) fn seq_of(m: &mut Machine, value: Value) -> Result<Result<Vector, Val
         Value::Vector(items) => items,
         Value::Nil => Vector::default(),
         Value::Map(map) => {
-            m.charge(map.len() * 96)?;
-            m.tick(steps(map.len()))?;
-            map.into_entries().into_iter().map(|(k, v)| Value::vector(vec![k, v])).collect()
+            // Each entry becomes a vector of two.
+            m.charge(map.len() * (112 + 2 * ITEM))?;
+            let pairs = bulk::entries(m, map)?;
+            pairs.into_iter().map(|(k, v)| Value::vector(vec![k, v])).collect()
         }
         Value::Set(set) => {
             m.charge(set.len() * ITEM)?;
-            m.tick(steps(set.len()))?;
-            Vector::from(set.into_members())
+            Vector::from(bulk::members(m, set)?)
         }
         Value::Str(text) => {
             m.charge(text.as_str().len() * (ITEM + 48))?;

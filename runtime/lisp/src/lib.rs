@@ -28,6 +28,7 @@
 mod analyzer;
 mod bindings;
 pub mod builtins;
+mod bulk;
 mod call_sites;
 pub mod collection;
 mod convert;

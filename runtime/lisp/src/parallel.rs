@@ -12,11 +12,15 @@ use std::time::{Duration, Instant};
 
 use crate::Value;
 use crate::collection::Vector;
+use crate::convert::steps;
 use crate::error::ErrorKind;
 use crate::eval::Globals;
 use crate::host::Interrupt;
 use crate::machine::{Fault, Machine, Raised};
 use crate::run::STACK_BYTES;
+
+/// Steps that an item costs besides its function's own.
+const TASK_STEPS: u32 = 4;
 
 /// Threads that a run may have besides its first, waiting ones included.
 const MAX_HELPERS: usize = 50;
@@ -168,7 +172,7 @@ impl Job {
                 return;
             }
             m.task = Some(Task { job: Arc::clone(self), index });
-            if let Ok(value) = self.work.run(m, index) {
+            if let Ok(value) = m.tick(TASK_STEPS).and_then(|()| self.work.run(m, index)) {
                 if let Some(slot) = self.lock().results.get_mut(index) {
                     *slot = Some(value);
                 }
@@ -243,6 +247,8 @@ pub(crate) fn run(m: &mut Machine, work: Work) -> Result<Value, Raised> {
     if len == 0 {
         return Ok(Value::vector(Vec::new()));
     }
+    // A job costs far more than a step, and helpers of it may have to be started.
+    m.look_now()?;
     m.charge(len * 32)?;
     let globals = m.globals();
     let state = State { results: vec![None; len], ..State::default() };
@@ -279,7 +285,7 @@ pub(crate) fn run(m: &mut Machine, work: Work) -> Result<Value, Raised> {
             None => return Err(m.raise(ErrorKind::InternalError, "a parallel worker was lost")),
         }
     }
-    m.tick(1)?;
+    m.tick(steps(len))?;
     Ok(Value::vector(out))
 }
 

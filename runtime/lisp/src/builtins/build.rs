@@ -2,6 +2,7 @@
 
 use super::row::rows;
 use super::transducer::{all_endless, changed, function, run, staged, transducer};
+use crate::bulk;
 use crate::collection::{Map, Set, Vector};
 use crate::convert::{ITEM, Walk, at, copy_first, count, expected, fault, ordered, seq, seq_of, steps, take};
 use crate::endless::{Cursor, Endless, Stage};
@@ -63,8 +64,8 @@ fn vec(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
     Ok(Value::Vector(seq(m, "vec", args, 0)?))
 }
 
-fn hash_set(_: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
-    Ok(Value::set(all(args, 0)))
+fn hash_set(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
+    bulk::set(m, all(args, 0)).map(Value::Set)
 }
 
 fn set(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
@@ -73,8 +74,7 @@ fn set(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
     }
     let items = seq(m, "set", args, 0)?;
     m.charge(items.len() * ITEM)?;
-    m.tick(steps(items.len().saturating_mul(4)))?;
-    Ok(Value::set(items))
+    bulk::set(m, items.into_vec()).map(Value::Set)
 }
 
 /// Raises that keys have no values: `count` arguments are not even.
@@ -92,8 +92,8 @@ fn hash_map(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
     if args.len() % 2 == 1 {
         return Err(unpaired(m, "hash-map", args.len()));
     }
-    let pairs = args.chunks_exact_mut(2).map(|pair| (take(pair, 0), take(pair, 1)));
-    Ok(Value::map(pairs.collect::<Vec<_>>()))
+    let pairs = args.chunks_exact_mut(2).map(|pair| (take(pair, 0), take(pair, 1))).collect();
+    bulk::map(m, pairs).map(Value::Map)
 }
 
 /// Adds one item to a map: an entry, or all entries of another map.
@@ -101,8 +101,8 @@ fn conj_entry(m: &mut Machine, name: &str, map: &mut Map, index: usize, item: Va
     match item {
         Value::Nil => {}
         Value::Map(other) => {
-            m.tick(steps(other.len()))?;
-            for (k, v) in other.into_entries() {
+            for (k, v) in bulk::entries(m, other)? {
+                m.step()?;
                 map.insert(k, v);
             }
         }
@@ -128,12 +128,14 @@ fn conj(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
         }
         Value::Set(mut set) => {
             for item in args.iter_mut().skip(1) {
+                m.step()?;
                 set.insert(std::mem::take(item));
             }
             Ok(Value::Set(set))
         }
         Value::Map(mut map) => {
             for (index, item) in args.iter_mut().enumerate().skip(1) {
+                m.step()?;
                 conj_entry(m, "conj", &mut map, index, std::mem::take(item))?;
             }
             Ok(Value::Map(map))
@@ -204,11 +206,11 @@ fn into(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
             Ok(Value::Vector(out))
         }
         Value::Set(mut set) => {
-            m.tick(steps(from.len().saturating_mul(4)))?;
             if set.is_empty() {
-                return Ok(Value::set(from));
+                return bulk::set(m, from.into_vec()).map(Value::Set);
             }
             for item in from {
+                m.step()?;
                 set.insert(item);
             }
             Ok(Value::Set(set))
@@ -226,13 +228,13 @@ fn into(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
                         }
                         other => {
                             if rest.is_empty() {
-                                rest = Map::from_entries(std::mem::take(&mut entries));
+                                rest = bulk::map(m, std::mem::take(&mut entries))?;
                             }
                             conj_entry(m, "into", &mut rest, 1, other)?;
                         }
                     }
                 }
-                return Ok(Value::Map(if rest.is_empty() { Map::from_entries(entries) } else { rest }));
+                return Ok(Value::Map(if rest.is_empty() { bulk::map(m, entries)? } else { rest }));
             }
             while let Some(item) = walk.next(m)? {
                 conj_entry(m, "into", &mut map, 1, item)?;
@@ -292,7 +294,7 @@ fn zip(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
     }
     let (colls, shortest) = side_by_side(m, "zip", args, 0)?;
     m.charge(shortest.saturating_mul(colls.len() * ITEM + 64))?;
-    m.tick(steps(shortest))?;
+    m.tick(steps(shortest.saturating_mul(colls.len())))?;
     let rows = (0..shortest).map(|at| Value::vector(colls.iter().filter_map(|c| c.get(at).cloned()).collect()));
     Ok(Value::vector(rows.collect()))
 }
@@ -374,7 +376,7 @@ fn groups(m: &mut Machine, items: &Vector, n: usize, step: usize, incomplete: bo
         m.tick(1)?;
         let mut group = items.clone();
         group.narrow(from, from.saturating_add(n));
-        out.push(Value::Vector(group));
+        bulk::push(m, &mut out, Value::Vector(group))?;
         from = from.saturating_add(step);
     }
     Ok(out)

@@ -164,6 +164,7 @@ impl Composed {
             How::Constantly => Ok(first.clone()),
             How::Reduced => Err(m.raise(crate::ErrorKind::NotCallable, "the value of (reduced x) is not a function")),
             How::Juxt => {
+                m.charge(self.parts.len() * crate::convert::ITEM)?;
                 let mut out = Vec::with_capacity(self.parts.len());
                 for f in &self.parts {
                     out.push(m.call(f, &mut args.to_vec())?);

@@ -1,7 +1,8 @@
 //! Maps and what is looked up and put like in maps.
 
 use super::row::rows;
-use crate::collection::{Map, Vector};
+use crate::bulk;
+use crate::collection::Map;
 use crate::convert::{ITEM, Walk, at, copy_first, expected, fault, located, seq, steps, take, whole};
 use crate::endless::Stage;
 use crate::machine::{Machine, Raised};
@@ -91,8 +92,15 @@ fn contains(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
         Value::Map(map) => map.lookup(key).is_some(),
         Value::Set(set) => set.contains(key),
         Value::Vector(items) => {
-            m.tick(steps(items.len()))?;
-            items.iter().any(|item| item == key)
+            let mut found = false;
+            for item in items {
+                m.step()?;
+                found = item == key;
+                if found {
+                    break;
+                }
+            }
+            found
         }
         Value::Str(_) if whole(key).is_some() => look_up(coll, key).is_some(),
         Value::Str(_) => return Err(expected(m, "contains?", "a position in the string", 1, key)),
@@ -129,6 +137,7 @@ fn assoc(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
     }
     let mut coll = take(args, 0);
     for pair in args.get_mut(1..).unwrap_or_default().chunks_exact_mut(2) {
+        m.step()?;
         coll = put(m, "assoc", coll, take(pair, 0), take(pair, 1))?;
     }
     Ok(coll)
@@ -237,6 +246,7 @@ fn dissoc(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
     }
     let mut map = map_arg(m, "dissoc", args, 0)?;
     for key in args.iter().skip(1) {
+        m.step()?;
         map.remove(key);
     }
     Ok(Value::Map(map))
@@ -245,17 +255,19 @@ fn dissoc(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
 fn update_vals(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
     if let Value::Vector(_) = at(args, 0) {
         let Value::Vector(items) = take(args, 0) else { return Ok(Value::Nil) };
+        m.charge(items.len() * ITEM)?;
         let mut out = Vec::with_capacity(items.len());
         for item in items {
-            m.tick(1)?;
+            m.step()?;
             out.push(m.call(at(args, 1), &mut [item])?);
         }
         return Ok(Value::vector(out));
     }
     let map = map_arg(m, "update-vals", args, 0)?;
+    m.charge(map.len() * 2 * ITEM)?;
     let mut out = Vec::with_capacity(map.len());
-    for (k, v) in map.into_entries() {
-        m.tick(1)?;
+    for (k, v) in bulk::entries(m, map)? {
+        m.step()?;
         out.push((k, m.call(at(args, 1), &mut [v])?));
     }
     Ok(Value::Map(Map::from_sorted(out)))
@@ -263,12 +275,13 @@ fn update_vals(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
 
 fn update_keys(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
     let map = map_arg(m, "update-keys", args, 0)?;
+    m.charge(map.len() * 2 * ITEM)?;
     let mut out = Vec::with_capacity(map.len());
-    for (k, v) in map.into_entries() {
-        m.tick(1)?;
+    for (k, v) in bulk::entries(m, map)? {
+        m.step()?;
         out.push((m.call(at(args, 1), &mut [k])?, v));
     }
-    Ok(Value::Map(Map::from_entries(out)))
+    bulk::map(m, out).map(Value::Map)
 }
 
 fn merge(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
@@ -288,8 +301,8 @@ fn merge(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
             out = more;
             continue;
         }
-        m.tick(steps(more.len()))?;
-        for (k, v) in more.into_entries() {
+        for (k, v) in bulk::entries(m, more)? {
+            m.step()?;
             out.insert(k, v);
         }
     }
@@ -303,8 +316,9 @@ fn merge_with(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
     let mut out = map_arg(m, "merge-with", args, 1)?;
     let f = take(args, 0);
     for index in 2..args.len() {
-        for (k, v) in map_arg(m, "merge-with", args, index)?.into_entries() {
-            m.tick(1)?;
+        let more = map_arg(m, "merge-with", args, index)?;
+        for (k, v) in bulk::entries(m, more)? {
+            m.step()?;
             let value = match out.take(&k).or_else(|| out.get(&k).cloned()) {
                 Some(old) => m.call(&f, &mut [old, v])?,
                 None => v,
@@ -325,10 +339,10 @@ fn select_keys(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
     let mut out = Vec::with_capacity(keys.len().min(64));
     while let Some(key) = keys.next(m)? {
         if let Some(value) = look_up(&coll, &key) {
-            out.push((key, value));
+            bulk::push(m, &mut out, (key, value))?;
         }
     }
-    Ok(Value::Map(Map::from_entries(out)))
+    bulk::map(m, out).map(Value::Map)
 }
 
 /// Entries of a map, or of a vector of pairs.
@@ -337,11 +351,11 @@ fn entries_of(m: &mut Machine, name: &str, args: &mut [Value]) -> Result<Vec<(Va
         Value::Nil => Ok(Vec::new()),
         Value::Map(map) => {
             m.charge(map.len() * ITEM)?;
-            m.tick(steps(map.len()))?;
-            Ok(map.into_entries())
+            bulk::entries(m, map)
         }
         Value::Vector(items) if items.iter().all(|item| matches!(item, Value::Vector(pair) if pair.len() == 2)) => {
             m.tick(steps(items.len()))?;
+            m.charge(items.len() * 3 * ITEM)?;
             Ok(items.into_iter().map(|item| pair(&item)).collect())
         }
         other => Err(expected(m, name, "a map", 0, &other)),
@@ -391,8 +405,8 @@ fn zipmap(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
     let (mut colls, len) = super::build::side_by_side(m, "zipmap", args, 0)?;
     let (vals, keys) = (colls.pop().unwrap_or_default(), colls.pop().unwrap_or_default());
     m.charge(len * 2 * ITEM)?;
-    m.tick(steps(len.saturating_mul(2)))?;
-    Ok(Value::Map(Map::from_entries(keys.into_iter().zip(vals).collect())))
+    let pairs = keys.into_iter().zip(vals).collect();
+    bulk::map(m, pairs).map(Value::Map)
 }
 
 fn replace(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
@@ -404,10 +418,18 @@ fn replace(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
         return Ok(super::transducer::transducer(Stage::Replace(smap)));
     }
     let items = seq(m, "replace", args, 1)?;
-    m.tick(steps(items.len()))?;
-    if let by @ Value::Vector(_) = at(args, 0) {
-        return Ok(Value::Vector(items.into_iter().map(|item| look_up(by, &item).unwrap_or(item)).collect::<Vector>()));
+    m.charge(items.len() * ITEM)?;
+    let by = match at(args, 0) {
+        Value::Vector(_) => take(args, 0),
+        _ => Value::Map(map_arg(m, "replace", args, 0)?),
+    };
+    let (mut walk, mut out) = (Walk::of(items), Vec::new());
+    while let Some(item) = walk.next(m)? {
+        let found = match &by {
+            Value::Map(smap) => smap.get(&item).cloned(),
+            by => look_up(by, &item),
+        };
+        out.push(found.unwrap_or(item));
     }
-    let smap = map_arg(m, "replace", args, 0)?;
-    Ok(Value::Vector(items.into_iter().map(|item| smap.get(&item).cloned().unwrap_or(item)).collect::<Vector>()))
+    Ok(Value::vector(out))
 }

@@ -37,6 +37,7 @@ pub use java::{Constant, constants};
 pub(crate) use map::look_up;
 pub(crate) use output::write_str;
 pub use row::{Builtin, Native};
+pub(crate) use sort::{Keyed, sort_naturally};
 
 /// Every table.
 static TABLES: &[&[Builtin]] = &[

@@ -4,9 +4,8 @@ use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 
 use super::row::rows;
-use super::transform::Hasher;
-use crate::collection::Map;
-use crate::convert::{Walk, at, described, expected, take};
+use crate::bulk::{self, Hasher};
+use crate::convert::{ITEM, Walk, at, described, expected, take};
 use crate::endless::{Cursor, Endless};
 use crate::machine::{Machine, Raised};
 use crate::{ErrorKind, Value, number, order};
@@ -107,19 +106,32 @@ fn reductions(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
 }
 
 fn reduce_kv(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
-    let entries: Vec<(Value, Value)> = match take(args, 2) {
-        Value::Nil => Vec::new(),
-        Value::Map(map) => map.into_entries(),
-        Value::Vector(items) => items.into_iter().enumerate().map(|(i, v)| (Value::Int(i as i64), v)).collect(),
-        other => return Err(expected(m, "reduce-kv", "a map or vector", 2, &other)),
-    };
+    let f = take(args, 0);
     let mut total = take(args, 1);
-    for (k, v) in entries {
-        m.tick(1)?;
-        total = match ended(m.call_with(at(args, 0), [total, k, v])?) {
-            Ok(total) => total,
-            Err(value) => return Ok(value),
-        };
+    let mut each = |m: &mut Machine, key: Value, value: Value| {
+        m.step()?;
+        let result = ended(m.call_with(&f, [std::mem::take(&mut total), key, value])?);
+        let goes_on = result.is_ok();
+        total = result.unwrap_or_else(|value| value);
+        Ok(goes_on)
+    };
+    match take(args, 2) {
+        Value::Nil => {}
+        Value::Map(map) => {
+            for (key, value) in bulk::entries(m, map)? {
+                if !each(m, key, value)? {
+                    break;
+                }
+            }
+        }
+        Value::Vector(items) => {
+            for (index, value) in (0..).zip(items) {
+                if !each(m, Value::Int(index), value)? {
+                    break;
+                }
+            }
+        }
+        other => return Err(expected(m, "reduce-kv", "a map or vector", 2, &other)),
     }
     Ok(total)
 }
@@ -131,19 +143,24 @@ fn group_by(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
     let mut groups: Vec<(Value, Vec<Value>)> = Vec::new();
     while let Some(item) = walk.next(m)? {
         let key = m.call_with(&f, [item.clone()])?;
+        bulk::room_for_key(m, &places)?;
         match places.entry(key) {
             Entry::Occupied(place) => {
                 if let Some((_, group)) = groups.get_mut(*place.get()) {
-                    group.push(item);
+                    bulk::push(m, group, item)?;
                 }
             }
             Entry::Vacant(place) => {
-                groups.push((place.key().clone(), vec![item]));
+                bulk::push(m, &mut groups, (place.key().clone(), vec![item]))?;
                 place.insert(groups.len() - 1);
             }
         }
     }
-    Ok(Value::Map(Map::from_entries(groups.into_iter().map(|(k, group)| (k, Value::vector(group))).collect())))
+    drop(places);
+    // A vector has a head of its own beside its items.
+    m.charge(groups.len() * 4 * ITEM)?;
+    let groups = groups.into_iter().map(|(key, group)| (key, Value::vector(group))).collect();
+    Ok(Value::Map(bulk::map(m, groups)?))
 }
 
 fn frequencies(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
@@ -153,6 +170,7 @@ fn frequencies(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
         HashMap::with_capacity_and_hasher((walk.len() / 8).min(4096), Hasher::default());
     let mut counts: Vec<i64> = Vec::new();
     while let Some(item) = walk.next(m)? {
+        bulk::room_for_key(m, &places)?;
         match places.entry(item) {
             Entry::Occupied(place) => {
                 if let Some(count) = counts.get_mut(*place.get()) {
@@ -161,13 +179,15 @@ fn frequencies(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
             }
             Entry::Vacant(place) => {
                 place.insert(counts.len());
-                counts.push(1);
+                bulk::push(m, &mut counts, 1)?;
             }
         }
     }
     let total = |(item, place): (Value, usize)| (item, Value::Int(counts.get(place).copied().unwrap_or(0)));
     // The map sorts its entries, so that the order of the hash table does not show.
-    Ok(Value::Map(Map::from_entries(places.into_iter().map(total).collect())))
+    m.charge(places.len() * 2 * ITEM)?;
+    let totals = places.into_iter().map(total).collect();
+    Ok(Value::Map(bulk::map(m, totals)?))
 }
 
 fn best_key(m: &mut Machine, args: &mut [Value], better: fn(std::cmp::Ordering) -> bool) -> Result<Value, Raised> {
@@ -177,7 +197,7 @@ fn best_key(m: &mut Machine, args: &mut [Value], better: fn(std::cmp::Ordering) 
     let mut best: Option<(Value, Value)> = None;
     let f = take(args, 0);
     for arg in args.iter_mut().skip(1) {
-        m.tick(1)?;
+        m.step()?;
         let key = m.call_with(&f, [arg.clone()])?;
         if best.as_ref().is_none_or(|(_, other)| better(order::compare(&key, other))) {
             best = Some((std::mem::take(arg), key));

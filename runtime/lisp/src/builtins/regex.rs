@@ -37,7 +37,11 @@ fn pattern(m: &mut Machine, name: &str, args: &[Value], index: usize) -> Result<
 fn compile(m: &mut Machine, name: &str, source: &str) -> Result<Arc<Pattern>, Raised> {
     m.tick(256)?;
     match Pattern::compile(source) {
-        Ok(pattern) => Ok(Arc::new(pattern)),
+        Ok(pattern) => {
+            // How long that took and how much it needs is known only now.
+            m.look_now()?;
+            Ok(Arc::new(pattern))
+        }
         Err(why) => {
             let what = format!("the regex #\"{}\" does not compile: {why}", excerpt(source));
             let raised = fault(m, ErrorKind::RuntimeError, name, &what);
@@ -199,7 +203,9 @@ fn expand(
                     let what = format!("the replacement has {written}, which is no group of the regex; write \\\\$ for the sign");
                     return Err(fault(m, ErrorKind::RuntimeError, name, &what));
                 };
-                out.push_str(range.and_then(|(start, end)| subject.get(start..end)).unwrap_or_default());
+                let group = range.and_then(|(start, end)| subject.get(start..end)).unwrap_or_default();
+                super::text::work(m, group.len())?;
+                out.push_str(group);
             }
             other => out.push(other),
         }

@@ -2,8 +2,9 @@
 
 use super::row::rows;
 use crate::Value;
+use crate::bulk;
 use crate::collection::{Map, Set};
-use crate::convert::{Walk, at, expected, steps, take};
+use crate::convert::{ITEM, Walk, at, expected, steps, take};
 use crate::machine::{Machine, Raised};
 
 rows! { "clojure.set":
@@ -34,8 +35,8 @@ fn set_arg(m: &mut Machine, name: &str, args: &mut [Value], index: usize) -> Res
         Value::Set(set) => Ok(set),
         Value::Nil => Ok(Set::default()),
         Value::Vector(items) => {
-            m.tick(steps(items.len()))?;
-            Ok(items.into_iter().collect())
+            m.charge(items.len() * ITEM)?;
+            bulk::set(m, items.into_vec())
         }
         other => Err(expected(m, name, "a set", index, &other)),
     }
@@ -63,8 +64,8 @@ fn union(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
         let more = set_arg(m, "clojure.set/union", args, index)?;
         // Into the larger one, which costs less.
         let (mut into, from) = if out.len() >= more.len() { (out, more) } else { (more, out) };
-        m.tick(steps(from.len()))?;
-        for member in from.into_members() {
+        for member in bulk::members(m, from)? {
+            m.step()?;
             into.insert(member);
         }
         out = into;
@@ -76,8 +77,14 @@ fn keep_members(m: &mut Machine, name: &str, args: &mut [Value], shared: bool) -
     let mut out = set_arg(m, name, args, 0)?;
     for index in 1..args.len() {
         let other = set_arg(m, name, args, index)?;
-        m.tick(steps(out.len()))?;
-        out = out.into_members().into_iter().filter(|member| other.contains(member) == shared).collect();
+        let mut kept = Vec::new();
+        for member in bulk::members(m, out)? {
+            m.step()?;
+            if other.contains(&member) == shared {
+                bulk::push(m, &mut kept, member)?;
+            }
+        }
+        out = kept.into_iter().collect();
     }
     Ok(Value::Set(out))
 }
@@ -98,8 +105,16 @@ fn difference(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
 
 fn within(m: &mut Machine, name: &str, args: &mut [Value], small: usize, large: usize) -> Result<Value, Raised> {
     let (small, large) = (set_arg(m, name, args, small)?, set_arg(m, name, args, large)?);
-    m.tick(steps(small.len()))?;
-    Ok(Value::bool(small.len() <= large.len() && small.iter().all(|member| large.contains(member))))
+    if small.len() > large.len() {
+        return Ok(Value::False);
+    }
+    for member in &small {
+        m.step()?;
+        if !large.contains(member) {
+            return Ok(Value::False);
+        }
+    }
+    Ok(Value::True)
 }
 
 fn subset(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
@@ -113,13 +128,13 @@ fn superset(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
 fn select(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
     let set = set_arg(m, "clojure.set/select", args, 1)?;
     let mut out = Vec::new();
-    for member in set.into_members() {
-        m.tick(1)?;
+    for member in bulk::members(m, set)? {
+        m.step()?;
         if m.call(at(args, 0), &mut [member.clone()])?.is_truthy() {
-            out.push(member);
+            bulk::push(m, &mut out, member)?;
         }
     }
-    Ok(Value::set(out))
+    bulk::set(m, out).map(Value::Set)
 }
 
 fn map_arg(m: &mut Machine, name: &str, args: &mut [Value], index: usize) -> Result<Map, Raised> {
@@ -135,21 +150,24 @@ fn map_arg(m: &mut Machine, name: &str, args: &mut [Value], index: usize) -> Res
 
 fn map_invert(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
     let map = map_arg(m, "clojure.set/map-invert", args, 0)?;
-    Ok(Value::Map(Map::from_entries(map.into_entries().into_iter().map(|(k, v)| (v, k)).collect())))
+    let turned = bulk::entries(m, map)?.into_iter().map(|(k, v)| (v, k)).collect();
+    Ok(Value::Map(bulk::map(m, turned)?))
 }
 
-fn renamed(map: Map, names: &Map) -> Map {
+fn renamed(m: &mut Machine, map: Map, names: &Map) -> Result<Map, Raised> {
     let mut taken = Vec::new();
     let mut out = map;
     for (old, new) in names {
+        m.step()?;
         if let Some(value) = out.remove(old) {
             taken.push((new.clone(), value));
         }
     }
     for (key, value) in taken {
+        m.step()?;
         out.insert(key, value);
     }
-    out
+    Ok(out)
 }
 
 fn rename_keys(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
@@ -158,7 +176,7 @@ fn rename_keys(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
     }
     let map = map_arg(m, "clojure.set/rename-keys", args, 0)?;
     let names = map_arg(m, "clojure.set/rename-keys", args, 1)?;
-    Ok(Value::Map(renamed(map, &names)))
+    renamed(m, map, &names).map(Value::Map)
 }
 
 /// The maps of a relation.
@@ -174,24 +192,44 @@ fn relation(m: &mut Machine, name: &str, args: &mut [Value], index: usize) -> Re
     Ok(out)
 }
 
-fn picked(map: &Map, keys: &[Value]) -> Map {
-    Map::from_entries(keys.iter().filter_map(|key| Some((key.clone(), map.lookup(key)?.clone()))).collect())
+fn picked(m: &mut Machine, map: &Map, keys: &[Value]) -> Result<Map, Raised> {
+    let mut entries = Vec::new();
+    for key in keys {
+        m.step()?;
+        if let Some(value) = map.lookup(key) {
+            bulk::push(m, &mut entries, (key.clone(), value.clone()))?;
+        }
+    }
+    bulk::map(m, entries)
 }
 
 fn keys_arg(m: &mut Machine, name: &str, args: &mut [Value]) -> Result<Vec<Value>, Raised> {
-    Ok(crate::convert::seq(m, name, args, 1)?.into_vec())
+    let keys = crate::convert::seq(m, name, args, 1)?;
+    m.tick(steps(keys.len()))?;
+    m.charge(keys.len() * ITEM)?;
+    Ok(keys.into_vec())
 }
 
 fn project(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
     let maps = relation(m, "clojure.set/project", args, 0)?;
     let keys = keys_arg(m, "clojure.set/project", args)?;
-    Ok(Value::set(maps.iter().map(|map| Value::Map(picked(map, &keys))).collect::<Vec<_>>()))
+    let mut out = Vec::new();
+    for map in maps {
+        let picked = picked(m, &map, &keys)?;
+        bulk::push(m, &mut out, Value::Map(picked))?;
+    }
+    bulk::set(m, out).map(Value::Set)
 }
 
 fn rename(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
     let maps = relation(m, "clojure.set/rename", args, 0)?;
     let names = map_arg(m, "clojure.set/rename", args, 1)?;
-    Ok(Value::set(maps.into_iter().map(|map| Value::Map(renamed(map, &names))).collect::<Vec<_>>()))
+    let mut out = Vec::new();
+    for map in maps {
+        let renamed = renamed(m, map, &names)?;
+        bulk::push(m, &mut out, Value::Map(renamed))?;
+    }
+    bulk::set(m, out).map(Value::Set)
 }
 
 fn index(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
@@ -199,7 +237,8 @@ fn index(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
     let keys = keys_arg(m, "clojure.set/index", args)?;
     let mut out = Map::default();
     for map in maps {
-        let key = Value::Map(picked(&map, &keys));
+        m.step()?;
+        let key = Value::Map(picked(m, &map, &keys)?);
         let mut group = match out.take(&key) {
             Some(Value::Set(group)) => group,
             _ => Set::default(),
@@ -213,16 +252,23 @@ fn index(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
 fn join(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
     let (left, right) = (relation(m, "clojure.set/join", args, 0)?, relation(m, "clojure.set/join", args, 1)?);
     let pairs: Vec<(Value, Value)> = if args.len() == 3 {
-        map_arg(m, "clojure.set/join", args, 2)?.into_entries()
+        let names = map_arg(m, "clojure.set/join", args, 2)?;
+        bulk::entries(m, names)?
     } else {
         let (Some(a), Some(b)) = (left.first(), right.first()) else { return Ok(Value::Set(Set::default())) };
+        m.tick(steps(a.len()))?;
         a.iter().filter(|(k, _)| b.get(k).is_some()).map(|(k, _)| (k.clone(), k.clone())).collect()
+    };
+    let keys = |m: &mut Machine, map: &Map, side: fn(&(Value, Value)) -> &Value| {
+        m.tick(steps(pairs.len()))?;
+        m.charge(pairs.len() * ITEM)?;
+        m.step()?;
+        Ok(Value::vector(pairs.iter().map(|pair| map.get(side(pair)).cloned().unwrap_or_default()).collect()))
     };
     // The right side by its values at the keys, so that the work is the size of the result.
     let mut by_key: Map = Map::default();
     for (place, map) in right.iter().enumerate() {
-        m.tick(1)?;
-        let key = Value::vector(pairs.iter().map(|(_, k)| map.get(k).cloned().unwrap_or_default()).collect());
+        let key = keys(m, map, |(_, right)| right)?;
         let mut places = by_key.take(&key).unwrap_or_else(|| Value::vector(Vec::new()));
         if let Value::Vector(places) = &mut places {
             places.push(Value::Int(place as i64));
@@ -231,16 +277,17 @@ fn join(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
     }
     let mut out = Vec::new();
     for map in left {
-        let key = Value::vector(pairs.iter().map(|(k, _)| map.get(k).cloned().unwrap_or_default()).collect());
+        let key = keys(m, &map, |(left, _)| left)?;
         for place in by_key.get(&key).and_then(Value::items).into_iter().flatten() {
-            m.tick(1)?;
+            m.step()?;
             let Some(other) = place.as_int().and_then(|p| right.get(p as usize)) else { continue };
             let mut merged = map.clone();
             for (k, v) in other {
+                m.step()?;
                 merged.insert(k.clone(), v.clone());
             }
-            out.push(Value::Map(merged));
+            bulk::push(m, &mut out, Value::Map(merged))?;
         }
     }
-    Ok(Value::set(out))
+    bulk::set(m, out).map(Value::Set)
 }

@@ -3,7 +3,7 @@
 use std::cmp::Ordering;
 
 use super::row::rows;
-use crate::convert::{ITEM, described, seq, steps, take};
+use crate::convert::{ITEM, Walk, described, seq, take};
 use crate::machine::{Machine, Raised};
 use crate::{ErrorKind, Value, order};
 
@@ -64,8 +64,11 @@ impl Comparator {
 }
 
 /// Something that is sorted by a key.
-trait Keyed: Default {
+pub(crate) trait Keyed: Default {
     fn key(&self) -> &Value;
+
+    /// Takes over what a later one with an equal key has besides.
+    fn absorb(&mut self, later: Self);
 }
 
 impl Keyed for Value {
@@ -73,6 +76,8 @@ impl Keyed for Value {
     fn key(&self) -> &Value {
         self
     }
+
+    fn absorb(&mut self, _: Value) {}
 }
 
 impl Keyed for (Value, Value) {
@@ -80,6 +85,15 @@ impl Keyed for (Value, Value) {
     fn key(&self) -> &Value {
         &self.0
     }
+
+    fn absorb(&mut self, later: (Value, Value)) {
+        self.1 = later.1;
+    }
+}
+
+/// Sorts in the order of all values, keeping the order of equals.
+pub(crate) fn sort_naturally<T: Keyed>(m: &mut Machine, items: &mut Vec<T>) -> Result<(), Raised> {
+    merge_sort(m, items, &Comparator::Natural)
 }
 
 /// Runs of this length are sorted by insertion.
@@ -162,10 +176,10 @@ fn sort_by(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
     let last = args.len() - 1;
     let items = seq(m, "sort-by", args, last)?;
     m.charge(items.len() * 5 * ITEM)?;
-    m.tick(steps(items.len()))?;
     let f = super::reduce::key_function(args);
     let mut keyed = Vec::with_capacity(items.len());
-    for item in items {
+    let mut walk = Walk::of(items);
+    while let Some(item) = walk.next(m)? {
         keyed.push((m.call_with(&f, [item.clone()])?, item));
     }
     merge_sort(m, &mut keyed, &by)?;

@@ -2,8 +2,9 @@
 
 use super::row::rows;
 use super::transducer::function;
+use crate::bulk;
 use crate::collection::Vector;
-use crate::convert::{at, expected, steps, take};
+use crate::convert::{ITEM, at, expected, take};
 use crate::machine::{Machine, Raised};
 use crate::{ErrorKind, Value};
 
@@ -63,13 +64,19 @@ fn selected(m: &mut Machine, name: &str, args: &mut [Value]) -> Result<Vector, R
     }
     let pairs: Vec<(Value, Value)> = match take(args, 0) {
         Value::Nil => Vec::new(),
-        Value::Map(map) => map.into_entries().into_iter().map(|(k, v)| (k.clone(), Value::vector(vec![k, v]))).collect(),
-        Value::Set(set) => set.into_members().into_iter().map(|member| (member.clone(), member)).collect(),
+        Value::Map(map) => {
+            m.charge(map.len() * 10 * ITEM)?;
+            bulk::entries(m, map)?.into_iter().map(|(k, v)| (k.clone(), Value::vector(vec![k, v]))).collect()
+        }
+        Value::Set(set) => {
+            m.charge(set.len() * 2 * ITEM)?;
+            bulk::members(m, set)?.into_iter().map(|member| (member.clone(), member)).collect()
+        }
         other => return Err(expected(m, name, "a map or set", 0, &other)),
     };
-    m.tick(steps(pairs.len()))?;
     let mut out = Vec::new();
     for (key, item) in pairs {
+        m.step()?;
         let mut passes = true;
         for test in args.get(1..).unwrap_or_default().chunks(2) {
             let [test, bound] = test else { continue };

@@ -1,6 +1,7 @@
 //! Strings, as clojure.string has them. Positions are graphemes.
 
 use super::row::rows;
+use crate::bulk;
 use crate::convert::{Walk, at, expected, int, located, placed, seq, steps, take, text};
 use crate::machine::{Machine, Raised};
 use crate::pattern::Pattern;
@@ -85,6 +86,8 @@ fn join(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
     let mut charged = 0;
     while let Some(item) = walk.next(m)? {
         if !first {
+            m.tick(steps(between.len() / 64))?;
+            m.charge(between.len())?;
             out.push_str(&between);
         }
         first = false;
@@ -140,7 +143,7 @@ fn split_by(m: &mut Machine, subject: &str, by: &Delimiter<'_>, limit: i64) -> R
                     break;
                 }
                 let (part, tail) = rest.split_at_checked(grapheme.len()).unwrap_or((rest, ""));
-                parts.push(part);
+                bulk::push(m, &mut parts, part)?;
                 rest = tail;
             }
             if !rest.is_empty() {
@@ -154,12 +157,16 @@ fn split_by(m: &mut Machine, subject: &str, by: &Delimiter<'_>, limit: i64) -> R
                 let rest = bytes.get(start..).unwrap_or_default();
                 let Some(at) = rest.iter().position(is_space) else { break };
                 let spaces = rest.iter().skip(at).take_while(|b| is_space(b)).count();
-                parts.push(subject.get(start..start + at).unwrap_or_default());
+                bulk::push(m, &mut parts, subject.get(start..start + at).unwrap_or_default())?;
                 start += at + spaces;
             }
             parts.push(subject.get(start..).unwrap_or_default());
         }
-        Delimiter::Text(delimiter) => parts.extend(subject.splitn(most, delimiter)),
+        Delimiter::Text(delimiter) => {
+            for part in subject.splitn(most, delimiter) {
+                bulk::push(m, &mut parts, part)?;
+            }
+        }
         Delimiter::Regex(pattern) => {
             let mut from = 0;
             while parts.len() + 1 < most {
@@ -168,7 +175,7 @@ fn split_by(m: &mut Machine, subject: &str, by: &Delimiter<'_>, limit: i64) -> R
                 from = if end > at { end } else { super::regex::step(subject, end) };
                 // An empty match at the start gives no empty part.
                 if end > 0 {
-                    parts.push(subject.get(start..at).unwrap_or_default());
+                    bulk::push(m, &mut parts, subject.get(start..at).unwrap_or_default())?;
                     start = end;
                 }
                 if from > subject.len() {
@@ -212,7 +219,10 @@ pub(super) fn split_regex(m: &mut Machine, subject: &str, pattern: &Pattern) -> 
 
 fn split_lines(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
     let subject = worked(m, "split-lines", args, 0)?;
-    let mut lines: Vec<&str> = subject.as_str().split('\n').map(|line| line.strip_suffix('\r').unwrap_or(line)).collect();
+    let mut lines: Vec<&str> = Vec::new();
+    for line in subject.as_str().split('\n') {
+        bulk::push(m, &mut lines, line.strip_suffix('\r').unwrap_or(line))?;
+    }
     // Only the empty text itself is one empty line.
     while !subject.as_str().is_empty() && lines.last().is_some_and(|line| line.is_empty()) {
         lines.pop();
@@ -277,7 +287,7 @@ fn is_blank(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
 
 fn two<'a>(m: &mut Machine, name: &str, args: &'a mut [Value]) -> Result<(&'a Text, &'a Text), Raised> {
     spoken(m, args, 0)?;
-    Ok((worked(m, name, args, 0)?, text(m, name, args, 1)?))
+    Ok((worked(m, name, args, 0)?, worked(m, name, args, 1)?))
 }
 
 fn starts_with(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
@@ -368,8 +378,9 @@ fn escape(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
 fn subs(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
     let start = int(m, "subs", args, 1)?;
     let end = if args.len() > 2 { int(m, "subs", args, 2)? } else { i64::MAX };
-    let subject = placed(m, "subs", args, 0)?;
-    Ok(Value::string(part(subject, start, end)))
+    let part = part(placed(m, "subs", args, 0)?, start, end);
+    work(m, part.len())?;
+    Ok(Value::string(part))
 }
 
 /// Graphemes `start..end`; empty where the range is bad.

@@ -6,13 +6,11 @@ use super::build::{items_or_none, side_by_side};
 use super::row::rows;
 use super::transducer::{all_endless, staged, transducer};
 use crate::Value;
+use crate::bulk::{self, Hasher};
 use crate::collection::{Set, Vector};
 use crate::convert::{Walk, at, expected, seq, take};
 use crate::endless::{Cursor, Endless, Stage};
 use crate::machine::{Machine, Raised};
-
-/// Hashing of values: seeded for each process, so that no input can be made to collide.
-pub(super) type Hasher = foldhash::fast::RandomState;
 
 rows! { "clojure.core":
     "map" ["[f]", "[f coll]", "[f c1 c2 & colls]"] map, "The results of f on each item, or on the first items of all collections, the second ones …" { "(map inc [1 2])" => "[2 3]", "(map + [1 2 3] [10 20])" => "[11 22]", "(map :a [{:a 1} {:a 2}])" => "[1 2]" };
@@ -87,10 +85,10 @@ fn map_into(
         return Ok(());
     }
     let (colls, shortest) = side_by_side(m, name, args, 1)?;
-    m.charge(shortest * crate::convert::ITEM)?;
+    m.charge((shortest + colls.len()) * crate::convert::ITEM)?;
     let mut row = Vec::with_capacity(colls.len());
     for index in 0..shortest {
-        m.tick(1)?;
+        m.tick(crate::convert::steps(colls.len()))?;
         row.clear();
         row.extend(colls.iter().filter_map(|c| c.get(index).cloned()));
         let value = m.call(&f, &mut row)?;
@@ -188,7 +186,7 @@ fn keep_indexed(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
 /// The number of items before the first for which the predicate's truth is `stop`.
 fn prefix(m: &mut Machine, f: &Value, items: &Vector, stop: bool) -> Result<usize, Raised> {
     for (index, item) in items.iter().enumerate() {
-        m.tick(1)?;
+        m.step()?;
         if m.call_with(f, [item.clone()])?.is_truthy() == stop {
             return Ok(index);
         }
@@ -246,7 +244,7 @@ fn partition_by(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
     let mut start = 0;
     let mut before: Option<Value> = None;
     for (index, item) in items.iter().enumerate() {
-        m.tick(1)?;
+        m.step()?;
         let value = m.call_with(at(args, 0), [item.clone()])?;
         if before.as_ref().is_some_and(|before| *before != value) {
             let mut group = items.clone();
@@ -306,8 +304,8 @@ fn distinct(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
     let mut seen: HashSet<Value, Hasher> = HashSet::default();
     let mut out = Vec::new();
     while let Some(item) = walk.next(m)? {
-        if seen.insert(item.clone()) {
-            out.push(item);
+        if bulk::see(m, &mut seen, item.clone())? {
+            bulk::push(m, &mut out, item)?;
         }
     }
     Ok(Value::vector(out))
@@ -319,8 +317,9 @@ fn distinct_by(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
     let mut seen: HashSet<Value, Hasher> = HashSet::default();
     let mut out = Vec::new();
     while let Some(item) = walk.next(m)? {
-        if seen.insert(m.call_with(&f, [item.clone()])?) {
-            out.push(item);
+        let key = m.call_with(&f, [item.clone()])?;
+        if bulk::see(m, &mut seen, key)? {
+            bulk::push(m, &mut out, item)?;
         }
     }
     Ok(Value::vector(out))
@@ -341,9 +340,14 @@ fn dedupe(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
 }
 
 fn is_distinct(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
-    m.tick(crate::convert::steps(args.len()))?;
-    let mut seen: HashSet<&Value, Hasher> = HashSet::default();
-    Ok(Value::bool(args.iter().all(|arg| seen.insert(arg))))
+    let mut seen: HashSet<Value, Hasher> = HashSet::default();
+    for arg in args.iter_mut() {
+        m.step()?;
+        if !bulk::see(m, &mut seen, std::mem::take(arg))? {
+            return Ok(Value::False);
+        }
+    }
+    Ok(Value::True)
 }
 
 fn run(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {

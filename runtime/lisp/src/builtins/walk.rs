@@ -2,8 +2,9 @@
 
 use super::row::rows;
 use crate::Value;
+use crate::bulk;
 use crate::collection::Children;
-use crate::convert::{at, steps, take};
+use crate::convert::{ITEM, at, steps, take};
 use crate::machine::{Machine, Raised};
 
 rows! { "clojure.walk":
@@ -36,29 +37,35 @@ struct Open {
     done: Vec<Value>,
 }
 
-fn parts(value: &Value) -> Option<Open> {
+fn parts(m: &mut Machine, value: &Value) -> Result<Option<Open>, Raised> {
     let shape = match value {
         Value::Vector(_) => Shape::Vector,
         Value::Map(_) => Shape::Map,
         Value::Set(_) => Shape::Set,
-        _ => return None,
+        _ => return Ok(None),
     };
+    let each = if let Shape::Map = shape { 12 * ITEM } else { 2 * ITEM };
+    let len = value.len().unwrap_or(0);
+    m.tick(steps(len))?;
+    m.charge(len * each)?;
     // The parts of a map are its entries, as vectors.
     let mut left: Vec<Value> = match value {
         Value::Map(map) => map.iter().map(|(k, v)| Value::vector(vec![k.clone(), v.clone()])).collect(),
         other => Children::of(other).into_iter().flatten().cloned().collect(),
     };
     left.reverse();
-    Some(Open { shape, done: Vec::with_capacity(left.len()), left })
+    Ok(Some(Open { shape, done: Vec::with_capacity(left.len()), left }))
 }
 
 fn rebuilt(m: &mut Machine, open: Open) -> Result<Value, Raised> {
     match open.shape {
         Shape::Vector => Ok(Value::vector(open.done)),
-        Shape::Set => Ok(Value::set(open.done)),
+        Shape::Set => bulk::set(m, open.done).map(Value::Set),
         Shape::Map => {
+            m.charge(open.done.len() * 2 * ITEM)?;
             let mut entries = Vec::with_capacity(open.done.len());
             for part in open.done {
+                m.step()?;
                 match &part {
                     Value::Vector(pair) if pair.len() == 2 => {
                         entries.push((pair.get(0).cloned().unwrap_or_default(), pair.get(1).cloned().unwrap_or_default()));
@@ -69,7 +76,7 @@ fn rebuilt(m: &mut Machine, open: Open) -> Result<Value, Raised> {
                     }
                 }
             }
-            Ok(Value::map(entries))
+            bulk::map(m, entries).map(Value::Map)
         }
     }
 }
@@ -83,9 +90,8 @@ fn visit(m: &mut Machine, form: Value, visitor: &mut Visitor<'_>) -> Result<Valu
             Some(part) => {
                 m.tick(1)?;
                 let part = (visitor.before)(m, part)?;
-                match parts(&part) {
+                match parts(m, &part)? {
                     Some(container) => {
-                        m.tick(steps(container.left.len()))?;
                         open.push(container);
                         None
                     }
@@ -128,7 +134,7 @@ fn postwalk(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
 
 fn walk(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
     let form = take(args, 2);
-    let form = match parts(&form) {
+    let form = match parts(m, &form)? {
         None => form,
         Some(mut open) => {
             while let Some(part) = open.left.pop() {
@@ -163,8 +169,9 @@ fn postwalk_replace(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised
 fn rekeyed(m: &mut Machine, form: Value, rename: fn(Value) -> Value) -> Result<Value, Raised> {
     let mut after = |m: &mut Machine, part: Value| match part {
         Value::Map(map) => {
-            m.tick(steps(map.len()))?;
-            Ok(Value::map(map.into_entries().into_iter().map(|(k, v)| (rename(k), v))))
+            m.charge(map.len() * 2 * ITEM)?;
+            let renamed = bulk::entries(m, map)?.into_iter().map(|(k, v)| (rename(k), v)).collect();
+            bulk::map(m, renamed).map(Value::Map)
         }
         other => Ok(other),
     };

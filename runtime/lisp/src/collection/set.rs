@@ -66,6 +66,15 @@ impl Set {
             members.sort_by(|a, b| compare(&a.0, &b.0));
             members.dedup_by(|later, first| compare(&later.0, &first.0).is_eq());
         }
+        Set::from_pairs(members)
+    }
+
+    /// A set of members that are sorted, each once.
+    pub(crate) fn from_sorted(members: Vec<Value>) -> Set {
+        Set::from_pairs(members.into_iter().map(|v| (v, ())).collect())
+    }
+
+    fn from_pairs(members: Vec<(Value, ())>) -> Set {
         let depth = depth_over(members.iter().map(|(v, ())| v));
         let members = if members.len() <= SMALL { Members::Small(members) } else { Members::Tree(Tree::from_sorted(members)) };
         Set(Arc::new(Data { members, depth }))

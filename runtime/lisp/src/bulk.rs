@@ -1,0 +1,130 @@
+//! Whole collections taken apart and put together by a program: their work is counted, and their memory asked for before.
+//!
+//! What builtins do to all items of a collection goes through here or through [`Walk`](crate::convert::Walk), so that none of
+//! them has to remember it.
+
+#![expect(clippy::mutable_key_type, reason = "what may change in a function is no part of its hash")]
+
+use std::collections::{HashMap, HashSet};
+use std::hash::Hash;
+
+use crate::Value;
+use crate::builtins::{Keyed, sort_naturally};
+use crate::collection::{Map, Set};
+use crate::convert::{ITEM, steps};
+use crate::machine::{Machine, Raised};
+
+/// Hashing of values: seeded for each process, so that no input can be made to collide.
+pub(crate) type Hasher = foldhash::fast::RandomState;
+
+/// Bytes of an entry of a map, with its part of the tree.
+const ENTRY: usize = 2 * ITEM + 8;
+
+/// Up to so many light items are sorted without a look at the clock.
+const QUICKLY_SORTED: usize = 32 * 1024;
+
+/// Up to so many items of any weight.
+const FEW: usize = 8;
+
+/// Up to so many parts an item without nested ones is light.
+const LIGHT: usize = 32;
+
+/// The entries of a map.
+pub(crate) fn entries(m: &mut Machine, map: Map) -> Result<Vec<(Value, Value)>, Raised> {
+    m.tick(steps(map.len()))?;
+    m.charge(map.len() * 2 * ITEM)?;
+    Ok(map.into_entries())
+}
+
+/// The members of a set.
+pub(crate) fn members(m: &mut Machine, set: Set) -> Result<Vec<Value>, Raised> {
+    m.tick(steps(set.len()))?;
+    m.charge(set.len() * ITEM)?;
+    Ok(set.into_members())
+}
+
+/// A map of entries in any order. The last of equal keys wins; the spelling of the first stays.
+pub(crate) fn map(m: &mut Machine, mut entries: Vec<(Value, Value)>) -> Result<Map, Raised> {
+    m.tick(steps(entries.len()))?;
+    m.charge(entries.len() * ENTRY)?;
+    if is_quick(&entries) {
+        return Ok(Map::from_entries(entries));
+    }
+    sort(m, &mut entries)?;
+    Ok(Map::from_sorted(entries))
+}
+
+/// A set of members in any order; of equal ones the first stays.
+pub(crate) fn set(m: &mut Machine, mut members: Vec<Value>) -> Result<Set, Raised> {
+    m.tick(steps(members.len()))?;
+    m.charge(members.len() * ENTRY)?;
+    if is_quick(&members) {
+        return Ok(members.into_iter().collect());
+    }
+    sort(m, &mut members)?;
+    Ok(Set::from_sorted(members))
+}
+
+/// Whether so many items are sorted in less time than passes between two looks at the clock. Two values that share their parts
+/// may take as long to compare as they have parts.
+fn is_quick<T: Keyed>(items: &[T]) -> bool {
+    let is_light = |value: &Value| value.depth() == 0 || value.depth() <= 2 && value.len().is_some_and(|len| len <= LIGHT);
+    items.len() <= FEW || items.len() <= QUICKLY_SORTED && items.iter().all(|item| is_light(item.key()))
+}
+
+/// Sorts by key and joins what has equal keys, counting every comparison.
+fn sort<T: Keyed>(m: &mut Machine, items: &mut Vec<T>) -> Result<(), Raised> {
+    let mut sorted = true;
+    for pair in items.windows(2) {
+        m.step()?;
+        sorted = matches!(pair, [a, b] if a.key() < b.key());
+        if !sorted {
+            break;
+        }
+    }
+    if sorted {
+        return Ok(());
+    }
+    m.charge(items.len() * 2 * size_of::<T>())?;
+    sort_naturally(m, items)?;
+    let mut unique: Vec<T> = Vec::with_capacity(items.len());
+    for item in items.drain(..) {
+        m.step()?;
+        match unique.last_mut() {
+            Some(last) if last.key() == item.key() => last.absorb(item),
+            _ => unique.push(item),
+        }
+    }
+    *items = unique;
+    Ok(())
+}
+
+/// Adds an item to a list of items of a program.
+#[inline]
+pub(crate) fn push<T>(m: &mut Machine, items: &mut Vec<T>, item: T) -> Result<(), Raised> {
+    if items.len() == items.capacity() {
+        // The old items stay beside the new ones while they are moved.
+        m.charge(items.len() * 2 * size_of::<T>())?;
+    }
+    items.push(item);
+    Ok(())
+}
+
+/// Asks for what a table that is full grows by with its next key.
+#[inline]
+fn grow<K, V>(m: &mut Machine, len: usize, capacity: usize) -> Result<(), Raised> {
+    if len == capacity { m.charge(len * 3 * (size_of::<(K, V)>() + 1)) } else { Ok(()) }
+}
+
+/// Adds a value to those that were seen; whether it is new.
+#[inline]
+pub(crate) fn see(m: &mut Machine, seen: &mut HashSet<Value, Hasher>, value: Value) -> Result<bool, Raised> {
+    grow::<Value, ()>(m, seen.len(), seen.capacity())?;
+    Ok(seen.insert(value))
+}
+
+/// Room for one more key of a table.
+#[inline]
+pub(crate) fn room_for_key<K: Eq + Hash, V>(m: &mut Machine, table: &HashMap<K, V, Hasher>) -> Result<(), Raised> {
+    grow::<K, V>(m, table.len(), table.capacity())
+}
