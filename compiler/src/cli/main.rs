@@ -36,6 +36,7 @@ mod emit;
 mod explain;
 mod files;
 mod generate;
+mod literals;
 mod manual;
 mod operations;
 mod pin;

@@ -12,7 +12,7 @@ use ptc_runtime::schema::Schema;
 
 use crate::args::CheckProgram;
 use crate::console::Console;
-use crate::{Failure, Status, check};
+use crate::{Failure, Status, check, literals};
 use ptc_compiler::live;
 
 /// Reports what is wrong with each program.
@@ -97,6 +97,10 @@ fn check(text: &str, file: FileId, catalog: Option<&ptc_catalog::Catalog>, diagn
                     Concern::Unchecked => Code::UncheckedResult,
                 };
                 diagnostics.push(hinted(Diagnostic::new(code, finding.message).at(place(Some(finding.span)), ""), finding.hint));
+            }
+            for misfit in literals::misfits(&program, catalog) {
+                let finding = Diagnostic::new(Code::CallDoubtful, misfit.message).at(place(Some(misfit.span)), "");
+                diagnostics.push(finding.hint(misfit.hint));
             }
             diagnostics.push(Diagnostic::new(Code::ProgramCost, review.cost.to_string()).at(place(None), ""));
         }

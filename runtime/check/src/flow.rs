@@ -19,6 +19,10 @@ const ONE: &[&str] = &["first", "second", "last", "peek", "rand-nth", "nth"];
 const SAME: &[&str] = &["vec", "doall", "seq", "rest", "next", "reverse", "distinct", "sort", "butlast", "shuffle", "identity"];
 /// The same, where what they get comes last.
 const SAME_LAST: &[&str] = &["filter", "filterv", "remove", "take", "drop", "sort-by", "take-while", "drop-while", "distinct-by"];
+/// Functions of a list that make no sense of a result, which is a map of two or more keys whatever the tool gives; it comes last.
+const OF_LISTS: &[&str] = &["count", "empty?", "frequencies", "not-empty", "reduce"];
+/// Functions that make a list of what their first argument gives for each item.
+const LISTS_OF: &[&str] = &["map", "mapv", "pmap"];
 /// Functions that ask whether there is a value.
 const ASKS: &[&str] = &["nil?", "some?", "not", "boolean", "empty?", "not-empty", "true?", "false?", "contains?"];
 
@@ -34,11 +38,25 @@ pub(crate) enum Wanted {
     All,
 }
 
-/// A place in the result of a call.
+/// A place in the result of a call, or a list of such places.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Place {
     site: usize,
     path: Vec<Step>,
+    /// How many lists are around it: of what a function gave for each item.
+    lists: usize,
+}
+
+impl Place {
+    /// The whole result.
+    fn is_result(&self) -> bool {
+        self.path.is_empty() && self.lists == 0
+    }
+
+    /// Something of what the tool gave.
+    fn is_value(&self) -> bool {
+        matches!(self.path.first(), Some(Step::Key(first)) if first == "value")
+    }
 }
 
 /// A call and what was seen of its result.
@@ -49,10 +67,12 @@ struct Site {
     checked: bool,
     /// The first use of its `:value`.
     used: Option<Span>,
-    /// The first look at a key that no result has.
+    /// The first look at a key that no result has: what is said of it, and where it is.
     misread: Option<(String, Span)>,
     /// Something is done with what such a look gave, which is nil.
     misused: bool,
+    /// The first function that takes the result for a list.
+    listed: Option<(String, Span)>,
 }
 
 /// What slots and captures of the function under way hold.
@@ -63,6 +83,8 @@ struct Frame {
 }
 
 struct Walk<'a> {
+    /// Names that the program defines once, and what as.
+    globals: LiteMap<u32, Option<Place>>,
     known: LiteMap<Span, (Option<&'static Tool>, String)>,
     sites: Vec<Site>,
     wanted: Wanted,
@@ -76,20 +98,20 @@ pub(crate) fn follow(program: &Program, catalog: &Catalog, sites: &[ToolCallSite
         _ => "the call".to_owned(),
     };
     let known = sites.iter().map(|site| (site.span, (tool_of(site, catalog), name(site)))).collect();
-    let mut walk = Walk { known, sites: Vec::new(), wanted, findings };
+    let mut walk = Walk { globals: LiteMap::new(), known, sites: Vec::new(), wanted, findings };
     let mut frame = Frame::default();
     let value = walk.expr(program.ir(), &mut frame);
     // Whoever reads the program's value sees all of it.
     walk.escapes(value);
     let Walk { sites, findings, .. } = walk;
     for site in &sites {
-        let Some((key, span)) = &site.misread else { continue };
+        let Some((what, span)) = &site.misread else { continue };
         // Who also reads what results have knows what they are.
         let is_certain = site.misused && !site.checked && site.used.is_none();
         if is_certain || wanted == Wanted::All {
             findings.push(Finding {
                 concern: if is_certain { Concern::TakenForValue } else { Concern::Path },
-                message: format!("the result of {} has no '{key}'", site.name),
+                message: what.clone(),
                 hint: Some("it has :ok and :value, or :reason and :message; what the tool gives is under :value".to_owned()),
                 span: *span,
             });
@@ -99,6 +121,14 @@ pub(crate) fn follow(program: &Program, catalog: &Catalog, sites: &[ToolCallSite
         return;
     }
     for site in sites.iter().filter(|site| !site.checked) {
+        if let (Some((name, span)), None) = (&site.listed, site.used) {
+            findings.push(Finding {
+                concern: Concern::Doubtful,
+                message: format!("{name} gets the result of {}, which is a map whatever the tool gives", site.name),
+                hint: Some("what the tool gives is under :value, where :ok is true".to_owned()),
+                span: *span,
+            });
+        }
         let Some(span) = site.used else { continue };
         findings.push(Finding {
             concern: Concern::Unchecked,
@@ -135,16 +165,29 @@ impl Walk<'_> {
                 self.asked(test);
                 let then = self.expr(then, frame);
                 let otherwise = self.expr(otherwise, frame);
-                if then == otherwise { then } else { self.both(then, otherwise) }
+                if then == otherwise { then } else { self.either(vec![then, otherwise]) }
             }
-            Op::And(parts) | Op::Or(parts) => {
+            Op::And(parts) => {
+                let mut last = None;
                 for part in parts {
-                    let place = self.expr(part, frame);
-                    self.asked(place.clone());
-                    self.escapes(place);
+                    self.asked(last);
+                    last = self.expr(part, frame);
                 }
+                // Of what comes before the last, only nil and false are given.
+                self.either(vec![last])
+            }
+            Op::Or(parts) => {
+                let places: Vec<Option<Place>> = parts.iter().map(|part| self.expr(part, frame)).collect();
+                places.iter().for_each(|place| self.asked(place.clone()));
+                self.either(places)
+            }
+            Op::Def { index, value: Some(value), .. } if self.wanted == Wanted::All => {
+                let place = self.expr(value, frame);
+                let place = if self.globals.contains_key(index) { self.either(vec![place, None]) } else { place };
+                self.globals.insert(*index, place);
                 None
             }
+            Op::Global { index, .. } => self.globals.get(index).cloned().flatten(),
             Op::Key { from, key, default } => {
                 if let Some(part) = default {
                     let place = self.expr(part, frame);
@@ -158,10 +201,12 @@ impl Walk<'_> {
             Op::Call { f, args } => self.call(f, args, ir.span, frame),
             Op::Builtin { row, args } => self.builtin(row.namespace, row.name, args, ir.span, frame),
             Op::Fn(group) => {
-                self.function(group, frame, None);
+                let given = self.function(group, frame, None);
+                self.escapes(given);
                 None
             }
-            Op::For { steps, .. } => {
+            Op::For { steps, collect } => {
+                let mut given = None;
                 for step in steps {
                     match step {
                         Turn::Each(slot, items) => {
@@ -177,12 +222,11 @@ impl Walk<'_> {
                             self.asked(place);
                         }
                         Turn::Body(body) => {
-                            let place = self.expr(body, frame);
-                            self.escapes(place);
+                            given = self.expr(body, frame);
                         }
                     }
                 }
-                None
+                given.filter(|_| *collect).map(list)
             }
             Op::Loop { first, inits, body } => {
                 // The parameters of a function, which `recur` fills with something else.
@@ -200,7 +244,8 @@ impl Walk<'_> {
                 for slot in slots {
                     set(frame, *slot, None);
                 }
-                self.function(group, frame, None);
+                let given = self.function(group, frame, None);
+                self.escapes(given);
                 self.expr(body, frame)
             }
             // Of the rest nothing is known but what is inside.
@@ -237,8 +282,8 @@ impl Walk<'_> {
         if (namespace, name) == ("tool", "call") {
             self.each_escapes(args, frame);
             let (tool, name) = self.known.get(&span).cloned().unwrap_or((None, "the call".to_owned()));
-            self.sites.push(Site { tool, name, checked: false, used: None, misread: None, misused: false });
-            return Some(Place { site: self.sites.len() - 1, path: Vec::new() });
+            self.sites.push(Site { tool, name, checked: false, used: None, misread: None, misused: false, listed: None });
+            return Some(Place { site: self.sites.len() - 1, path: Vec::new(), lists: 0 });
         }
         match (name, args) {
             ("get", [from, Ir { op: Op::Const(key), .. }, rest @ ..]) => {
@@ -260,18 +305,36 @@ impl Walk<'_> {
             (name, [f, .., items]) if EACH.contains(&name) || SOME_ITEMS.contains(&name) => {
                 let place = self.expr(items, frame);
                 let each = place.clone().map(item);
-                match (&f.op, each) {
-                    (Op::Const(key @ Value::Keyword(_)), Some(each)) => {
-                        self.key(each, key, f.span);
+                let given = match (&f.op, each) {
+                    (Op::Const(key @ Value::Keyword(_)), Some(each)) => self.key(each, key, f.span),
+                    (Op::Fn(group), each) => {
+                        let given = self.function(group, frame, each.as_ref());
+                        if !LISTS_OF.contains(&name) {
+                            self.escapes(given.clone());
+                        }
+                        given
                     }
-                    (Op::Fn(group), each) => self.function(group, frame, each.as_ref()),
                     _ => {
                         let f = self.expr(f, frame);
                         self.escapes(f);
                         self.escapes(place.clone());
+                        None
                     }
+                };
+                if LISTS_OF.contains(&name) { given.map(list) } else { place.filter(|_| SAME_LAST.contains(&name)) }
+            }
+            (name, [rest @ .., from]) if OF_LISTS.contains(&name) => {
+                self.each_escapes(rest, frame);
+                let place = self.expr(from, frame);
+                if let Some(site) =
+                    place.as_ref().filter(|place| place.is_result()).and_then(|place| self.sites.get_mut(place.site))
+                {
+                    site.listed.get_or_insert_with(|| (name.to_owned(), span));
+                } else {
+                    self.asked(place.clone().filter(|_| ASKS.contains(&name)));
+                    self.escapes(place);
                 }
-                place.filter(|_| SAME_LAST.contains(&name))
+                None
             }
             (name, [from, rest @ ..]) if ONE.contains(&name) => {
                 let place = self.expr(from, frame);
@@ -283,7 +346,8 @@ impl Walk<'_> {
             (name, [from, rest @ ..]) if ASKS.contains(&name) => {
                 let place = self.expr(from, frame);
                 self.asked(place.clone());
-                self.escapes(place);
+                // There is always a result.
+                self.escapes(place.filter(|place| !place.is_result() || name == "contains?"));
                 self.each_escapes(rest, frame);
                 None
             }
@@ -294,8 +358,8 @@ impl Walk<'_> {
         }
     }
 
-    /// A function literal; `first` is what its first parameter gets, where that is known.
-    fn function(&mut self, group: &GroupIr, frame: &Frame, first: Option<&Place>) {
+    /// A function literal; `first` is what its first parameter gets, where that is known. Tells what it gives.
+    fn function(&mut self, group: &GroupIr, frame: &Frame, first: Option<&Place>) -> Option<Place> {
         let captures: Vec<Option<Place>> = group
             .captures
             .iter()
@@ -305,14 +369,16 @@ impl Walk<'_> {
                 Capture::This | Capture::Sibling(_) => None,
             })
             .collect();
-        for arity in group.members.iter().flat_map(|member| &member.arities) {
+        let arities: Vec<_> = group.members.iter().flat_map(|member| &member.arities).collect();
+        let mut given = Vec::new();
+        for arity in arities {
             let mut inner = Frame { slots: LiteMap::new(), captures: captures.clone() };
             if arity.fixed == 1 && !arity.variadic {
                 set(&mut inner, 0, first.cloned());
             }
-            let place = self.expr(&arity.body, &mut inner);
-            self.escapes(place);
+            given.push(self.expr(&arity.body, &mut inner));
         }
+        if given.len() == 1 { given.pop().flatten() } else { self.either(given) }
     }
 
     /// The place at a key of a place.
@@ -320,7 +386,18 @@ impl Walk<'_> {
         let Some(name) = key.as_name() else { return Some(item(from)) };
         let mut place = from;
         self.used(&place);
+        if place.lists > 0 {
+            // A list has no keys, and nobody looks at what is in it.
+            return None;
+        }
         let site = self.sites.get_mut(place.site)?;
+        if place.path == [Step::Item] {
+            // The items of a result are its keys with their values, which have no keys.
+            let what = format!("the items of the result of {} are its keys with their values, which have no '{name}'", site.name);
+            site.misread.get_or_insert((what, span));
+            site.misused = true;
+            return None;
+        }
         if place.path.is_empty() {
             match name {
                 "value" => {
@@ -328,7 +405,8 @@ impl Walk<'_> {
                 }
                 name if RESULT.contains(&name) => site.checked = true,
                 name => {
-                    site.misread.get_or_insert_with(|| (name.to_owned(), span));
+                    let what = format!("the result of {} has no '{name}'", site.name);
+                    site.misread.get_or_insert((what, span));
                 }
             }
         }
@@ -353,6 +431,8 @@ impl Walk<'_> {
 
     /// A place is a condition: that asks whether there is anything.
     fn asked(&mut self, place: Option<Place>) {
+        // There is always a result, and always a list.
+        let place = place.filter(|place| !place.path.is_empty() && place.lists == 0);
         if let Some(site) = place.and_then(|place| self.sites.get_mut(place.site)) {
             site.checked = true;
         }
@@ -386,12 +466,22 @@ impl Walk<'_> {
         }
     }
 
-    /// One of two places: nobody knows which.
-    fn both(&mut self, one: Option<Place>, other: Option<Place>) -> Option<Place> {
-        self.escapes(one);
-        self.escapes(other);
+    /// One of several places: nobody knows which. What the tool gave is followed where it is the only one.
+    fn either(&mut self, places: Vec<Option<Place>>) -> Option<Place> {
+        let mut known: Vec<Place> = places.into_iter().flatten().collect();
+        known.dedup();
+        if known.len() == 1 && known.iter().all(|place| place.is_value() && self.wanted == Wanted::All) {
+            return known.pop();
+        }
+        known.into_iter().for_each(|place| self.escapes(Some(place)));
         None
     }
+}
+
+/// The place of what a function gave for each item.
+fn list(mut place: Place) -> Place {
+    place.lists += 1;
+    place
 }
 
 fn set(frame: &mut Frame, slot: u32, place: Option<Place>) {
@@ -402,6 +492,9 @@ fn set(frame: &mut Frame, slot: u32, place: Option<Place>) {
 }
 
 fn item(mut place: Place) -> Place {
-    place.path.push(Step::Item);
+    match place.lists.checked_sub(1) {
+        Some(lists) => place.lists = lists,
+        None => place.path.push(Step::Item),
+    }
     place
 }

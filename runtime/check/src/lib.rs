@@ -82,7 +82,7 @@ pub enum Concern {
     /// The output schema of the tool has nothing at the place that is read. Upstreams keep to their schemas or not, so this is never
     /// certain.
     Path,
-    /// A result is taken for its value: of all that results have, nothing is read.
+    /// A result is taken for its value, or for a list: of all that results have, nothing is read.
     TakenForValue,
     /// The value of a result is used, and nothing asks whether there is one.
     Unchecked,

@@ -33,7 +33,12 @@ static CATALOG: Catalog = Catalog {
 const TAKEN: &str = "taken: the result of shop/orders has no 'orders'; it has :ok and :value, or :reason and :message; what the tool gives is under :value";
 const NONE_SUCH: &str = "path: the result of shop/orders has no 'orders'; it has :ok and :value, or :reason and :message; what the tool gives is under :value";
 
-/// Programs with `$t` for a call of the tool t, and what is found: `path` and `unchecked` findings.
+const ITEMS: &str = "taken: the items of the result of shop/orders are its keys with their values, which have no 'id'; it has :ok and :value, or :reason and :message; what the tool gives is under :value";
+const SLIPPED: &str = "path: the items of the result of shop/orders are its keys with their values, which have no 'id'; it has :ok and :value, or :reason and :message; what the tool gives is under :value";
+const TOTAL: &str = "taken: the result of shop/orders has no 'total'; it has :ok and :value, or :reason and :message; what the tool gives is under :value";
+const UNCHECKED: &str = "unchecked: the value of shop/mystery is used without a look at :ok; when the call fails, :value is nil and :message says why";
+
+/// Programs with `$t` for a call of the tool t, and what is found.
 const FINDINGS: &[(&str, &[&str])] = &[
     ("(let [r $orders] (if (:ok r) (:total (:value r)) (:message r)))", &[]),
     ("(let [r $orders] (when (:ok r) (map :id (:orders (:value r)))))", &[]),
@@ -112,6 +117,53 @@ const FINDINGS: &[(&str, &[&str])] = &[
     ("(let [{:keys [ok value orders]} $orders] (when ok value))", &[NONE_SUCH]),
     ("(do (let [r $mystery] (:ok r)) (let [f (fn [x] x)] (:orders (f 1))))", &[]),
     ("(do (let [r $mystery] (:ok r)) (loop [m {:orders 1}] (:orders m)))", &[]),
+    // A result has no items but its keys and values, and no two lists are in it.
+    ("(map :id $orders)", &[ITEMS]),
+    ("(for [o $orders] (:id o))", &[ITEMS]),
+    ("(let [r $orders] (:id (first r)))", &[ITEMS]),
+    ("(let [r $orders] (when (:ok r) (map :id r)))", &[SLIPPED]),
+    (
+        "(count $orders)",
+        &[
+            "call: count gets the result of shop/orders, which is a map whatever the tool gives; what the tool gives is under :value, where :ok is true",
+        ],
+    ),
+    ("(for [[k v] $orders] (:id v))", &[]),
+    ("(into {} (filter (fn [[k v]] v) $orders))", &[]),
+    ("(let [r $orders] (when (:ok r) (count r)))", &[]),
+    // There is always a result: that it is one says nothing.
+    ("(let [r $mystery] (when r (:value r)))", &[UNCHECKED]),
+    ("(if-let [r $mystery] (:value r) :never)", &[UNCHECKED]),
+    ("(let [r $mystery] (and (some? r) (:x (:value r))))", &[UNCHECKED]),
+    ("(let [r $orders] (if r (count (:orders r)) 0))", &[TAKEN]),
+    ("(let [r $mystery] (when (contains? r :value) (:value r)))", &[]),
+    ("(let [r (when data/x $orders)] (when r (count (:orders r))))", &[]),
+    // What the tool gave is followed through conditions, definitions and lists of results.
+    (
+        "(let [r $orders items (if (:ok r) (:orders (:value r)) [])] (map :idd items))",
+        &["path: shop/orders: what is at [:orders item] has no 'idd', by its output schema; did you mean 'id'?"],
+    ),
+    (
+        "(let [r $orders items (or (get-in r [:value :orders]) [])] (map :idd items))",
+        &["path: shop/orders: what is at [:orders item] has no 'idd', by its output schema; did you mean 'id'?"],
+    ),
+    (
+        "(def r $orders) (when (:ok r) (:totl (:value r)))",
+        &["path: shop/orders: the value has no 'totl', by its output schema; did you mean 'total'?"],
+    ),
+    ("(def r $mystery) (defn f [] (:ok r)) (:value r)", &[]),
+    ("(def r $orders) (def r {:orders [1]}) (count (:orders r))", &[]),
+    (
+        "(let [rs (pmap (fn [i] $orders) [1 2])] (for [r rs :when (:ok r)] (:totl (:value r))))",
+        &["path: shop/orders: the value has no 'totl', by its output schema; did you mean 'total'?"],
+    ),
+    ("(let [rs (pmap (fn [i] $mystery) [1 2])] (map (fn [r] (:value r)) rs))", &[UNCHECKED]),
+    ("(let [rs (pmap (fn [i] $mystery) [1 2])] (map :value (filter :ok rs)))", &[]),
+    ("(let [rs (for [i [1 2]] $orders)] (count (mapcat :orders rs)))", &[NONE_SUCH]),
+    ("(let [rs (mapv (fn [i] $orders) [1 2])] (reduce + (map :total rs)))", &[TOTAL]),
+    ("(some (fn [i] $mystery) [1 2])", &[]),
+    ("(count (pmap (fn [i] $orders) [1 2]))", &[]),
+    ("(let [rs (pmap (fn [i] $orders) [1 2])] (:orders rs))", &[]),
     // Whoever gets the whole result may look.
     ("(defn value-of [r] (if (:ok r) (:value r) (fail (:message r)))) (:x (value-of $mystery))", &[]),
     ("(let [r $mystery] [(:value r) r])", &[]),
