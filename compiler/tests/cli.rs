@@ -189,6 +189,14 @@ fn pipelines_of_github_get_annotations() {
 }
 
 #[test]
+fn a_list_of_operations_holds_nothing_that_a_terminal_obeys() {
+    let output = run(&["operations", "openapi_hostile_text/shop.openapi.json", "--color", "never"]);
+    let listed = text(&output.stdout);
+    assert_eq!((listed.lines().count(), listed.contains(['\u{1b}', '\u{202e}'])), (1, false), "{listed}");
+    assert!(listed.starts_with("list\\u{1b}[31mOrders\\n"), "{listed}");
+}
+
+#[test]
 fn operations_are_listed_with_reasons_and_filters() {
     const SHOP: &str = "good_openapi_patterns/shop.openapi.json";
     let all = text(&run(&["operations", SHOP]).stdout);

@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 use std::path::Path;
 
 use ptc_compiler::diag::Diagnostics;
+use ptc_compiler::diag::text::on_one_line;
 use ptc_compiler::openapi::{self, Listed, Text};
 use ptc_compiler::source::Sources;
 use serde_json::json;
@@ -51,9 +52,9 @@ fn passes(args: &Operations, operation: &Listed) -> bool {
 
 /// One line an operation: what to write into `include_operations`, and its name as a tool or the reasons against it.
 fn table(operations: &[&Listed], with_summary: bool) -> String {
-    let entry = |operation: &Listed| match &operation.id {
-        Some(id) => id.clone(),
-        None => format!("{} {}", operation.method, operation.path),
+    let entry = |operation: &Listed| {
+        let entry = operation.id.clone().unwrap_or_else(|| format!("{} {}", operation.method, operation.path));
+        on_one_line(&entry).into_owned()
     };
     let width = operations.iter().map(|operation| entry(operation).chars().count()).max().unwrap_or(0).min(48);
     let mut text = String::new();
@@ -64,12 +65,12 @@ fn table(operations: &[&Listed], with_summary: bool) -> String {
             Ok(name) => {
                 let _ = write!(text, "as {name}");
                 if with_summary && !operation.summary.is_empty() {
-                    let _ = write!(text, ": {}", operation.summary);
+                    let _ = write!(text, ": {}", on_one_line(&operation.summary));
                 }
             }
             Err(faults) => {
                 let told: Vec<String> = faults.iter().map(|fault| format!("{} {}", fault.code.name(), fault.message)).collect();
-                let _ = write!(text, "no: {}", told.join("; "));
+                let _ = write!(text, "no: {}", on_one_line(&told.join("; ")));
             }
         }
         text.push('\n');

@@ -6,16 +6,19 @@
 //! | [`pages`] | what `explain` says of each code |
 //! | [`render`] | text and JSON out of [`Diagnostics`] |
 //! | [`suggest`] | names that are near a wrong one |
+//! | [`text`] | what strangers wrote, fit to be shown |
 
 pub mod codes;
 pub mod pages;
 pub mod render;
 pub mod suggest;
+pub mod text;
 
 use std::collections::BTreeSet;
 
 use crate::tree::Place;
 pub use codes::Code;
+pub use text::quoted;
 
 /// How bad it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -165,24 +168,4 @@ impl Diagnostics {
     pub fn count(&self, severity: Severity) -> usize {
         self.sorted().iter().filter(|d| d.severity == severity).count()
     }
-}
-
-/// A name out of a file, as a message shows it: in backticks, control characters escaped, cut when very long.
-pub fn quoted(text: &str) -> String {
-    const LONGEST: usize = 80;
-    if text.is_empty() {
-        return "`\"\"`".to_owned();
-    }
-    let mut shown = String::new();
-    for c in text.chars().take(LONGEST) {
-        // In backticks quotes and backslashes need no escape; characters that cannot be seen do.
-        match c {
-            '\\' | '"' | '\'' => shown.push(c),
-            c => shown.extend(c.escape_debug()),
-        }
-    }
-    if text.chars().nth(LONGEST).is_some() {
-        shown.push('…');
-    }
-    format!("`{shown}`")
 }

@@ -7,7 +7,7 @@ use ptc_catalog::suspect::{self, REDACTED};
 
 use super::{Lock, LockedUpstream};
 use crate::config::model::{Config, CredentialSource, Transport, Upstream};
-use crate::diag::{Code, Diagnostic, Diagnostics, quoted};
+use crate::diag::{Code, Diagnostic, Diagnostics, quoted, text::is_hidden};
 use crate::ir::Json;
 use crate::tool_name;
 
@@ -235,14 +235,6 @@ fn named_tools(text: &str) -> Vec<&str> {
         }
     }
     names
-}
-
-/// Characters that are not seen, or that change the direction of what follows.
-fn is_hidden(c: char) -> bool {
-    matches!(c,
-        '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{2064}'
-        | '\u{2066}'..='\u{206f}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e007f}')
-        || (c.is_control() && !matches!(c, '\n' | '\r' | '\t'))
 }
 
 #[cfg(test)]

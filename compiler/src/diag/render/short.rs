@@ -4,6 +4,7 @@ use std::fmt::Write;
 
 use super::Style;
 use crate::diag::Diagnostics;
+use crate::diag::text::on_one_line;
 use crate::source::Sources;
 
 /// `path:line:column: error[PTC0201]: message (first hint)`, one line a diagnostic.
@@ -18,9 +19,9 @@ pub fn short(sources: &Sources, diagnostics: &Diagnostics, style: Style) -> Stri
         let head = format!("{}[{}]:", diagnostic.severity.name(), diagnostic.code.name());
         out.push_str(&style.paint(diagnostic.severity, &head));
         out.push(' ');
-        out.push_str(&diagnostic.message);
+        out.push_str(&on_one_line(&diagnostic.message));
         if let Some(hint) = diagnostic.hints.first() {
-            let _ = write!(out, " ({hint})");
+            let _ = write!(out, " ({})", on_one_line(hint));
         }
         out.push('\n');
     }
