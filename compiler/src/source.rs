@@ -33,13 +33,18 @@ impl SourceFile {
 }
 
 impl Sources {
-    /// Takes a text in. A leading byte order mark is dropped.
+    /// Takes a text in. A leading byte order mark is dropped. What is taken in twice under one name is one file, so that faults in it are
+    /// told once.
     pub fn add(&mut self, path: impl Into<String>, text: impl Into<String>) -> FileId {
         let mut text = text.into();
         if text.starts_with('\u{feff}') {
             text.drain(..'\u{feff}'.len_utf8());
         }
-        self.files.push(SourceFile { path: path.into(), text, lines: OnceLock::new() });
+        let path = path.into();
+        if let Some(known) = self.files.iter().position(|file| file.path == path && file.text == text) {
+            return FileId(u32::try_from(known).unwrap_or(u32::MAX));
+        }
+        self.files.push(SourceFile { path, text, lines: OnceLock::new() });
         FileId(u32::try_from(self.files.len() - 1).unwrap_or(u32::MAX))
     }
 

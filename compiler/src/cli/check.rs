@@ -75,11 +75,12 @@ pub(crate) fn load(path: &Path, syntax: Syntax) -> Result<Checked, Failure> {
     let file = sources.add(path.display().to_string(), read_text(path)?);
     let config = config::read_as(&sources, file, syntax, &mut diagnostics);
     let folder = folder(path);
-    let mut read = |path: &str, most: u64| read_document(&folder, path, most);
+    let mut schema = |path: &str, most: u64| read_document(&folder, path, most, "the limit of `schema_max_bytes`");
+    let mut program = |path: &str, most: u64| read_document(&folder, path, most, "the most that is read");
     let (documents, programs) = match &config {
         Some(config) => (
-            openapi::read(&mut sources, config, &mut diagnostics, &mut read),
-            programs::read(&mut sources, config, &mut diagnostics, &mut read),
+            openapi::read(&mut sources, config, &mut diagnostics, &mut schema),
+            programs::read(&mut sources, config, &mut diagnostics, &mut program),
         ),
         None => (BTreeMap::new(), Vec::new()),
     };
@@ -147,14 +148,14 @@ fn secrets(checked: &mut Checked) {
     }
 }
 
-/// Reads a file beside the config, such as a `schema_file`, of at most `most` bytes.
-pub(crate) fn read_document(folder: &Path, path: &str, most: u64) -> Result<openapi::Text, String> {
+/// Reads a file beside the config, such as a `schema_file`, of at most `most` bytes, which `limit` says more of.
+pub(crate) fn read_document(folder: &Path, path: &str, most: u64, limit: &str) -> Result<openapi::Text, String> {
     let path = if folder == Path::new(".") { PathBuf::from(path) } else { folder.join(path) };
     let file = std::fs::File::open(&path).map_err(|error| error.to_string())?;
     let mut bytes = Vec::new();
     file.take(most.saturating_add(1)).read_to_end(&mut bytes).map_err(|error| error.to_string())?;
     if bytes.len() as u64 > most {
-        return Err(format!("it is larger than {most} bytes, the most that is read"));
+        return Err(format!("it is larger than {most} bytes, {limit}"));
     }
     let text = String::from_utf8(bytes).map_err(|error| format!("byte {} is not UTF-8", error.utf8_error().valid_up_to()))?;
     Ok(openapi::Text { path: path.display().to_string(), text })

@@ -28,7 +28,7 @@ pub(crate) fn run(args: &CheckProgram, console: &Console) -> Result<Status, Fail
     let folder = check::folder(&args.config);
     let name = args.config.file_name().unwrap_or_default().to_string_lossy().into_owned();
     let deployment = pinned::read(&name, "check-program", &mut sources, &mut diagnostics, &mut |path, most| {
-        check::read_document(&folder, path, most)
+        check::read_document(&folder, path, most, "the limit of `schema_max_bytes`")
     });
     let Some(deployment) = deployment else {
         return Ok(console.findings(&sources, &diagnostics).at_least_findings());

@@ -159,6 +159,8 @@ pub struct OpenApi {
     pub schema: Spanned<SchemaSource>,
     /// `schema_max_bytes`
     pub schema_max_bytes: u64,
+    /// Where it is given.
+    pub schema_max_place: Option<Place>,
     /// `include_operations`, not empty: ids, `GET /path`s and patterns.
     pub include_operations: Vec<Spanned<String>>,
     /// `exclude_operations`, in the same words.

@@ -31,6 +31,7 @@ pub(super) fn read(reading: &mut Reading<'_>, subject: &Subject, fields: &Fields
         http,
         schema: schema?,
         schema_max_bytes: fields.number("schema_max_bytes"),
+        schema_max_place: fields.node("schema_max_bytes").map(|node| node.place(reading.file)),
         include_operations: fields.spanned_texts(reading, "include_operations").unwrap_or_default(),
         exclude_operations: fields.spanned_texts(reading, "exclude_operations").unwrap_or_default(),
         operation_overrides,
@@ -82,14 +83,16 @@ fn check_origin(reading: &mut Reading<'_>, fields: &Fields<'_>, base: &urls::Nam
 
 fn overrides(reading: &mut Reading<'_>, fields: &Fields<'_>) -> BTreeMap<String, Override> {
     let included: Vec<&str> = fields.nodes("include_operations").iter().filter_map(Node::as_str).collect();
-    // What a pattern includes is known with the document.
-    let all_named = !included.iter().any(|entry| crate::openapi::is_pattern(entry));
+    // What a pattern includes is known with the document, and so is which id a path has.
+    let is_id = |entry: &str| !crate::openapi::is_pattern(entry) && !crate::openapi::is_path(entry);
+    let all_named = included.iter().all(|entry| is_id(entry));
     let mut overrides = BTreeMap::new();
     for member in fields.members("operation_overrides") {
         let id: &str = &member.key;
         let place = reading.key_place(member);
         if let Some(list) = fields.node("include_operations")
             && all_named
+            && is_id(id)
             && !included.contains(&id)
         {
             let mut diagnostic =

@@ -117,6 +117,7 @@ codes! {
     ToolNotOffered = "PTC0605" Error "a tool in include_tools that the upstream does not offer";
     UpstreamUnreachable = "PTC0606" Error "an upstream that could not be asked for its tools";
     BadListing = "PTC0607" Error "a tool definition that breaks the protocol";
+    NoTools = "PTC0608" Warning "an upstream without tools";
     ToolAdded = "PTC0610" Note "a tool that the lock file does not have";
     ToolRemoved = "PTC0611" Error "a pinned tool that is gone";
     InputBreaking = "PTC0612" Error "a pinned tool that refuses what it took";

@@ -102,6 +102,10 @@ pub fn cover(config: &Config, old: &Lock, fresh: BTreeMap<String, LockedUpstream
 
 /// The granted tools of a listing.
 pub fn grant(name: &str, upstream: &Upstream, listing: Listing, diagnostics: &mut Diagnostics) -> LockedUpstream {
+    if listing.tools.is_empty() {
+        let message = format!("the upstream `{name}` offers no tools");
+        diagnostics.push(Diagnostic::new(Code::NoTools, message).at(upstream.place.clone(), "nothing to call"));
+    }
     let mut offered: BTreeMap<String, Json> = BTreeMap::new();
     // It is told of them already.
     let mut broken = BTreeSet::new();

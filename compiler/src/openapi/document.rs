@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::reference::{Followed, References};
-use super::select::{self, Chosen, is_pattern};
+use super::select::{self, Chosen, is_path, is_pattern};
 use super::{Text, operation, selection, server, source};
 use crate::config::model::{OpenApi, Override, Spanned};
 use crate::diag::{Code, Diagnostic, Diagnostics, quoted, suggest};
@@ -39,6 +39,9 @@ pub fn lower(sources: &mut Sources, text: Text, entry: &OpenApi, diagnostics: &m
                     diagnostics.push(note);
                 }
                 match tools.get(&exposed) {
+                    Some((_, first)) if chosen.by_pattern => {
+                        left_out.add(chosen, &[collision(file, &exposed, first, chosen)]);
+                    }
                     Some((_, first)) => diagnostics.push(collision(file, &exposed, first, chosen)),
                     None => {
                         tools.insert(exposed, (LockedTool::new(definition), chosen));
@@ -79,9 +82,11 @@ fn collision(file: FileId, exposed: &str, first: &Chosen<'_, '_>, second: &Chose
         .hint("give one of them another `name` in `operation_overrides`")
 }
 
-/// Overrides of operations that no pattern includes. Without patterns, the reading of the config has told.
+/// Overrides of operations that nothing includes. Where both are named by their ids, the reading of the config has told.
 fn check_overrides(entry: &OpenApi, included: &[Chosen<'_, '_>], diagnostics: &mut Diagnostics) {
-    if !entry.include_operations.iter().any(|wanted| is_pattern(&wanted.value)) {
+    let is_id = |name: &str| !is_pattern(name) && !is_path(name);
+    if entry.include_operations.iter().all(|wanted| is_id(&wanted.value)) && entry.operation_overrides.keys().all(|id| is_id(id))
+    {
         return;
     }
     let used: BTreeSet<*const Override> = included

@@ -32,7 +32,7 @@ use crate::lock::{self, LockedUpstream};
 use crate::source::Sources;
 pub use document::lower;
 pub use listing::{Listed, list};
-pub use select::is_pattern;
+pub use select::{is_path, is_pattern};
 
 /// A document as it was read.
 #[derive(Debug, Clone)]
@@ -67,10 +67,15 @@ pub fn read(
                     out.insert(name.clone(), locked);
                 }
             }
-            Err(reason) => diagnostics.push(
-                Diagnostic::new(Code::SchemaUnreadable, format!("`{path}` cannot be read: {reason}"))
-                    .at(entry.schema.place.clone(), ""),
-            ),
+            Err(reason) => {
+                let message = format!("`{path}` cannot be read: {reason}");
+                let diagnostic = Diagnostic::new(Code::SchemaUnreadable, message).at(entry.schema.place.clone(), "");
+                let limit = entry.schema_max_place.clone().filter(|_| reason.contains("`schema_max_bytes`"));
+                diagnostics.push(match limit {
+                    Some(place) => diagnostic.also(place, "the limit"),
+                    None => diagnostic,
+                });
+            }
         }
     }
     out

@@ -6,7 +6,7 @@ use super::reference::References;
 use super::select::Candidate;
 use super::{defaults, name, response, server};
 use crate::config::model::Override;
-use crate::diag::{Code, Diagnostic, quoted};
+use crate::diag::{Code, Diagnostic, quoted, suggest};
 use crate::ir::Json;
 use crate::tool_name;
 use crate::tree::{Node, Place, Tree};
@@ -25,6 +25,7 @@ pub(super) fn definition<'a>(
         return Err(vec![Diagnostic::new(Code::NotOpenApi, message).at(operation.place(references.file), "")]);
     }
     let mut faults = Faults::default();
+    extensions(references, operation, &mut faults);
     refuse(references, candidate, overriding, &mut faults);
     let before = faults.count();
     let params = parameter::all(references, candidate.item, operation, candidate.path, &mut faults, notes);
@@ -92,6 +93,25 @@ pub(super) fn definition<'a>(
         definition.set("description", Json::string(description));
     }
     Ok((exposed, definition))
+}
+
+/// Members of an operation that are meant for this compiler, and what they are.
+const EXTENSIONS: [&str; 2] = ["x-ptc-name", "x-ptc-default-args"];
+
+/// An extension that is not read is likely misspelt, and one of another type says nothing.
+fn extensions(references: References<'_>, operation: &Node, faults: &mut Faults) {
+    for member in operation.members().iter().filter(|member| member.key.starts_with("x-ptc-")) {
+        let place = Place { file: references.file, range: member.key_range.clone() };
+        if !EXTENSIONS.contains(&&*member.key) {
+            faults.note(place, || {
+                let hint = suggest::hint(&member.key, "extension", EXTENSIONS).unwrap_or_default();
+                format!("{} is no extension that is read: {hint}", quoted(&member.key))
+            });
+        } else if &*member.key == "x-ptc-name" && member.value.as_str().is_none() {
+            let message = format!("`x-ptc-name` is the text of a name, found {}", member.value.kind());
+            faults.push(Diagnostic::new(Code::BadName, message).at(member.value.place(references.file), ""));
+        }
+    }
 }
 
 /// What the contract rules out whatever the parameters are.

@@ -138,6 +138,9 @@ pub(super) fn included<'a, 'e>(
         if by_pattern || found.is_empty() {
             sought.push(Wanted::of(&wanted.value));
         }
+        if by_pattern && !found.is_empty() && found.iter().all(|c| excluded.contains(&(c.path, c.method))) {
+            diagnostics.push(all_excluded(entry, &found, wanted));
+        }
         for candidate in found {
             let key = (candidate.path, candidate.method);
             if excluded.contains(&key) {
@@ -167,6 +170,21 @@ fn also_excluded(entry: &OpenApi, candidate: &Candidate<'_>, wanted: &Spanned<St
         None => diagnostic,
     }
     .hint("remove one of the two")
+}
+
+fn all_excluded(entry: &OpenApi, found: &[Candidate<'_>], wanted: &Spanned<String>) -> Diagnostic {
+    let message = format!("every operation that `{}` fits is excluded", wanted.value);
+    let diagnostic = Diagnostic::new(Code::EmptyPattern, message).at(wanted.place.clone(), "includes nothing");
+    let excluding = entry.exclude_operations.iter().find(|e| found.iter().any(|c| Wanted::of(&e.value).fits(c)));
+    match excluding {
+        Some(excluding) => diagnostic.also(excluding.place.clone(), "excluded here"),
+        None => diagnostic,
+    }
+}
+
+/// Whether an entry names an operation by its path and not by its id.
+pub fn is_path(entry: &str) -> bool {
+    matches!(Wanted::of(entry), Wanted::Path(..))
 }
 
 /// Whether an entry is a pattern, which may stand for any number of operations.
