@@ -57,6 +57,18 @@ fn what_is_printed_reads_back() {
 }
 
 #[test]
+fn keys_that_became_keywords_read_back() {
+    let program = Program::compile("(clojure.walk/keywordize-keys data/form)").unwrap();
+    each(500, 400, |u, seed| {
+        let form = generate::value(u, 4).unwrap_or_default();
+        let data = Value::map([(Value::keyword("form"), form)]);
+        let made = Run::new(&program).context(data).execute().result.unwrap();
+        let text = print::readable(&made);
+        assert_eq!(read(&text), made, "seed {seed}: {text}");
+    });
+}
+
+#[test]
 fn no_text_breaks_the_reader() {
     const PIECES: &[&str] = &[
         "(",

@@ -198,6 +198,9 @@ fn rand_int(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
 }
 
 fn rand_nth(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
+    if at(args, 0).is_nil() {
+        return Ok(Value::Nil);
+    }
     let items = crate::convert::ordered(m, "rand-nth", args, 0)?;
     let index = (unit(m) * items.len() as f64) as usize;
     match items.get(index) {

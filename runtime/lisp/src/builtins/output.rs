@@ -3,7 +3,7 @@
 use super::row::rows;
 use crate::convert::{at, expected, take};
 use crate::machine::{Machine, Raised};
-use crate::print::{excerpt, work_of, write_atom, write_while};
+use crate::print::{Strings, excerpt, work_of, write_atom, write_while};
 use crate::value::Text;
 use crate::{ErrorKind, Value};
 
@@ -11,9 +11,9 @@ rows! { "clojure.core":
     "str" ["[& xs]"] str, "The texts of all arguments, one after the other; nil is empty." { "(str \"a\" 1 :b nil)" => "\"a1:b\"", "(str [1 \"x\"])" => "\"[1 \\\"x\\\"]\"" };
     "pr-str" ["[& xs]"] pr_str, "The arguments as they are written in programs." { "(pr-str \"a\" nil)" => "\"\\\"a\\\" nil\"" };
     "prn-str" ["[& xs]"] prn_str, "pr-str with a line end." { "(prn-str 1)" => "\"1\\n\"" };
-    "print-str" ["[& xs]"] print_str, "The arguments as text, with spaces between." { "(print-str \"a\" 1)" => "\"a 1\"" };
+    "print-str" ["[& xs]"] print_str, "The arguments as text, with spaces between; strings are not quoted at any depth." { "(print-str \"a\" 1 [\"b\"])" => "\"a 1 [b]\"" };
     "println-str" ["[& xs]"] println_str, "print-str with a line end." { "(println-str \"a\")" => "\"a\\n\"" };
-    "println" ["[& xs]"] println, "Prints the arguments as text, with spaces between; nil." { "(println \"a\" 1)" => "nil" };
+    "println" ["[& xs]"] println, "Prints the arguments as text, with spaces between and strings without quotes; nil." { "(println \"a\" 1)" => "nil" };
     "print" ["[& xs]"] println, "The same as println: output is kept in lines." { "(print \"a\")" => "nil" };
     "prn" ["[& xs]"] prn, "Prints the arguments as they are written in programs; nil." { "(prn \"a\")" => "nil" };
     "pr" ["[& xs]"] prn, "The same as prn: output is kept in lines." { "(pr \"a\")" => "nil" };
@@ -53,14 +53,24 @@ pub(crate) fn write_str(m: &mut Machine, value: &Value, out: &mut String) -> Res
 /// Bytes of the work list that a walk over a deep value needs for each level, doubling of the list included.
 pub(super) const OPEN: usize = 160;
 
-/// Appends a value as it is written. A value that shares parts may print much longer than it is in memory.
+/// Appends a value as it is written.
 fn write_pr(m: &mut Machine, value: &Value, out: &mut String) -> Result<(), Raised> {
+    write(m, value, Strings::Quoted, out)
+}
+
+/// Appends a value as `print` shows it.
+fn write_print(m: &mut Machine, value: &Value, out: &mut String) -> Result<(), Raised> {
+    write(m, value, Strings::Plain, out)
+}
+
+/// A value that shares parts may print much longer than it is in memory.
+fn write(m: &mut Machine, value: &Value, strings: Strings, out: &mut String) -> Result<(), Raised> {
     // A text that grows takes up to twice its length.
     m.charge(value.depth() as usize * OPEN)?;
     let room = m.room() / 2;
     let start = out.len();
     let mut raised = None;
-    let fits = write_while(value, room, out, |work| {
+    let fits = write_while(value, room, strings, out, |work| {
         raised = m.tick(work).err();
         raised.is_none()
     });
@@ -69,15 +79,6 @@ fn write_pr(m: &mut Machine, value: &Value, out: &mut String) -> Result<(), Rais
         None if fits => super::text::work(m, out.len() - start),
         None => Err(m.raise(ErrorKind::MemoryExceeded, "the text of the value is larger than the memory limit")),
     }
-}
-
-/// `print` writes nil, `str` does not.
-fn write_print(m: &mut Machine, value: &Value, out: &mut String) -> Result<(), Raised> {
-    if value.is_nil() {
-        out.push_str("nil");
-        return Ok(());
-    }
-    write_str(m, value, out)
 }
 
 /// Refuses texts that would be too large before they are made.

@@ -105,20 +105,12 @@ fn is_empty(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
 }
 
 /// Whether the argument is even; no answer for what is no number.
-fn evenness(m: &mut Machine, name: &str, args: &[Value]) -> Result<Option<bool>, Raised> {
-    let value = at(args, 0);
-    match (is_even(value), value) {
-        (None, Value::Double(_)) => Err(crate::convert::expected(m, name, "an integer", 0, value)),
-        (known, _) => Ok(known),
-    }
+fn even(_: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
+    Ok(Value::bool(is_even(at(args, 0)) == Some(true)))
 }
 
-fn even(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
-    evenness(m, "even?", args).map(|known| Value::bool(known == Some(true)))
-}
-
-fn odd(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
-    evenness(m, "odd?", args).map(|known| Value::bool(known == Some(false)))
+fn odd(_: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
+    Ok(Value::bool(is_even(at(args, 0)) == Some(false)))
 }
 
 fn type_of(_: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {

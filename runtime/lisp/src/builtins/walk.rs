@@ -6,6 +6,7 @@ use crate::bulk;
 use crate::collection::Children;
 use crate::convert::{ITEM, at, steps, take};
 use crate::machine::{Machine, Raised};
+use crate::reader::is_keyword_name;
 
 rows! { "clojure.walk":
     "walk" ["[inner outer form]"] walk, "outer of form with inner applied to its parts." { "(clojure.walk/walk inc (fn [x] (apply + x)) [1 2 3])" => "9" };
@@ -13,7 +14,7 @@ rows! { "clojure.walk":
     "postwalk" ["[f form]"] postwalk, "form with f applied to each part after its own parts." { "(clojure.walk/postwalk (fn [x] (if (vector? x) (apply + x) x)) [[1 2] [3]])" => "6" };
     "prewalk-replace" ["[smap form]"] prewalk_replace, "form with each part that is a key of smap replaced, outer parts first." { "(clojure.walk/prewalk-replace {1 :one} [1 [1 2]])" => "[:one [:one 2]]" };
     "postwalk-replace" ["[smap form]"] postwalk_replace, "form with each part that is a key of smap replaced, inner parts first." { "(clojure.walk/postwalk-replace {1 :one} {:a 1})" => "{:a :one}" };
-    "keywordize-keys" ["[form]"] keywordize, "form with keywords for all string keys of maps." { "(clojure.walk/keywordize-keys {\"a\" [{\"b\" 1}]})" => "{:a [{:b 1}]}" };
+    "keywordize-keys" ["[form]"] keywordize, "form with keywords for the string keys of maps that can be written as keywords." { "(clojure.walk/keywordize-keys {\"a\" [{\"b\" 1}]})" => "{:a [{:b 1}]}" };
     "stringify-keys" ["[form]"] stringify, "form with strings for all keyword keys of maps." { "(clojure.walk/stringify-keys {:a 1})" => "{\"a\" 1}" };
 }
 
@@ -180,7 +181,8 @@ fn rekeyed(m: &mut Machine, form: Value, rename: fn(Value) -> Value) -> Result<V
 
 fn keywordize(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
     rekeyed(m, take(args, 0), |key| match key {
-        Value::Str(name) => Value::Keyword(name),
+        // A keyword that could not be written would print as something else.
+        Value::Str(name) if is_keyword_name(name.as_str()) => Value::Keyword(name),
         other => other,
     })
 }

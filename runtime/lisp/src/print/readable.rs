@@ -16,7 +16,16 @@ pub fn readable(value: &Value) -> String {
 
 /// Appends the printed form if it has at most `room` bytes; else gives false and leaves `out` as it was.
 pub(crate) fn write_within(value: &Value, room: usize, out: &mut String) -> bool {
-    write_while(value, room, out, |_| true)
+    write_while(value, room, Strings::Quoted, out, |_| true)
+}
+
+/// How strings inside a value are written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Strings {
+    /// As in a program.
+    Quoted,
+    /// As they are, which is how `print` shows them; what is written so cannot be read back.
+    Plain,
 }
 
 /// The work of writing a value that is no container: 1 for most. The digits of a large number take the square of its length.
@@ -28,7 +37,13 @@ pub(crate) fn work_of(value: &Value) -> u32 {
 }
 
 /// [`write_within`] that also ends where `go_on` says no, which is asked now and then with the work done since.
-pub(crate) fn write_while(value: &Value, room: usize, out: &mut String, mut go_on: impl FnMut(u32) -> bool) -> bool {
+pub(crate) fn write_while(
+    value: &Value,
+    room: usize,
+    strings: Strings,
+    out: &mut String,
+    mut go_on: impl FnMut(u32) -> bool,
+) -> bool {
     const OFTEN: u32 = 1024;
     let mut work = 0_u32;
     let start = out.len();
@@ -74,7 +89,13 @@ pub(crate) fn write_while(value: &Value, room: usize, out: &mut String, mut go_o
                 open.push((children, close));
                 first = true;
             } else {
-                write_atom(value, out);
+                match (strings, value) {
+                    (Strings::Plain, Value::Str(text)) => out.push_str(text.as_str()),
+                    (Strings::Plain, Value::Temporal(temporal)) => {
+                        let _ = write!(out, "{temporal}");
+                    }
+                    _ => write_atom(value, out),
+                }
             }
         } else if let Some((_, close)) = open.pop() {
             out.push(close);

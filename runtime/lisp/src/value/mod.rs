@@ -187,7 +187,8 @@ impl Value {
         Value::Str(Text::new(text))
     }
 
-    /// A keyword; `name` without the colon.
+    /// A keyword; `name` without the colon. Programs have only keywords of letters, digits and `+-*<>=?!_`: another one is equal to
+    /// itself and found as a key, but what it prints as does not read back.
     pub fn keyword(name: impl AsRef<str>) -> Value {
         Value::Keyword(Text::new(name))
     }

@@ -285,6 +285,6 @@
 ;=> {}
 
 (println "a" 1 :k [1 "x"]) (println)
-;out a 1 :k [1 "x"]
+;out a 1 :k [1 x]
 ;out 
 ;=> nil

@@ -52,7 +52,7 @@
 ;=> 1
 
 (even? 1.5)
-;=! type_error 1:1 expected an integer
+;=> false
 
 (subvec [1 2 3] 2 1)
 ;=! runtime_error 1:1 before the start

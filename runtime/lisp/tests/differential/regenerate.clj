@@ -4,7 +4,7 @@
 ;;
 ;; A case is a program; its further lines are indented. Below it stands what Clojure answers, `;=> value` or
 ;; `;=! ExceptionClass`, written by this script, and where PTC-Lisp answers otherwise `;ptc value ; title` with the title
-;; of an entry of DIVERGENCES.md (`;ptc !kind ; reason` for a fault), which is kept.
+;; of an entry of DIVERGENCES.md (`;ptc !kind ; title` for a fault), which is kept.
 (ns regenerate
   (:require [clojure.string :as str] [clojure.set] [clojure.walk]))
 

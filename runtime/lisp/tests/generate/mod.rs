@@ -84,7 +84,7 @@ pub(crate) fn value(u: &mut Unstructured<'_>, depth: usize) -> Result<Value> {
         3 => Value::double(if u.ratio(1, 4)? { u.arbitrary()? } else { *u.choose(DOUBLES)? }),
         4 => json::decode(digits(u)?.as_bytes()).unwrap_or_default(),
         5 => Value::string(text(u)?),
-        6 => Value::keyword(*u.choose(&["a", "b", "key", "long-name", "x?", "id_2"])?),
+        6 => Value::keyword(keyword_name(u)?.as_str()),
         7 => Value::vector(values(u, depth)?),
         8 => Value::set(values(u, depth)?),
         _ => {
@@ -92,6 +92,25 @@ pub(crate) fn value(u: &mut Unstructured<'_>, depth: usize) -> Result<Value> {
             Value::map(keys.into_iter().zip(held))
         }
     })
+}
+
+/// A name that a keyword may have: one of a few, so that some are equal, or any of the characters that names are made of.
+fn keyword_name(u: &mut Unstructured<'_>) -> Result<String> {
+    if u.arbitrary()? {
+        return Ok(
+            (*u.choose(&["a", "b", "key", "long-name", "x?", "id_2", "+", "->x", "1", "true", "nil", "<=", "*a*"])?).to_owned()
+        );
+    }
+    let length = u.int_in_range(1..=8)?;
+    (0..length)
+        .map(|_| {
+            if u.ratio(1, 4)? {
+                Ok(u.arbitrary::<char>()?).map(|c| if c.is_alphanumeric() { c } else { 'é' })
+            } else {
+                u.choose(&['a', 'Z', '0', '9', '+', '-', '*', '<', '>', '=', '?', '!', '_']).copied()
+            }
+        })
+        .collect()
 }
 
 fn values(u: &mut Unstructured<'_>, depth: usize) -> Result<Vec<Value>> {
