@@ -60,6 +60,10 @@ pub(super) fn loop_<'s>(a: &mut Analyzer<'s>, span: Span, mut parts: Parts<'s>, 
             inits.push(read(span, start));
         }
     }
+    if count == 0 {
+        // What lies before the first slot of a loop is read again by every turn.
+        first = a.slot();
+    }
     let mut inner = Vec::new();
     for (slot, pattern) in (first..).zip(patterns) {
         a.bind_slot(pattern, slot, &mut inner)?;
