@@ -664,3 +664,119 @@
 
 (def f (memoize (fn [n] (if (zero? n) 0 (inc (f (dec n))))))) (f 1000000)
 ;=! depth_exceeded
+
+;; What is called many times, by builtins that count nothing of their own.
+
+(count (apply map vector (repeat 100000 (vec (range 1000)))))
+;=! memory_exceeded timeout
+
+(count (apply mapv hash-set (repeat 100000 (vec (range 1000)))))
+;=! memory_exceeded timeout
+
+(count (apply map (fn [& xs] xs) (repeat 100000 (vec (range 1000)))))
+;=! memory_exceeded timeout
+
+(count (apply map + (repeat 100000 (vec (range 1000)))))
+;=! timeout
+
+(count (apply interleave (repeat 100000 (vec (range 1000)))))
+;=! memory_exceeded timeout
+
+(count (map (apply juxt (repeat 100000 :a)) (range 1000)))
+;=! memory_exceeded timeout
+
+(count (map (apply comp (repeat 300000 :a)) (range 3000)))
+;=! timeout
+
+(count (map (apply every-pred (repeat 300000 (constantly true))) (range 3000)))
+;=! timeout
+
+(count (map (apply some-fn (repeat 300000 :a)) (range 3000)))
+;=! timeout
+
+(let [v (vec (range 200000))] (loop [] (pmap inc v) (recur)))
+;=! timeout
+
+(loop [] (pmap inc [1 2]) (recur))
+;=! timeout
+
+;; Relations.
+
+(let [ms (mapv (fn [i] {:a i}) (range 100000))] (set/index ms ms))
+;=! timeout memory_exceeded
+
+(count (set/index (set (map (fn [i] {:a i}) (range 150000))) [:a]))
+;=! memory_exceeded timeout
+
+(count (set/project (set (map (fn [i] {:a i}) (range 10000))) (range 30000)))
+;=! timeout memory_exceeded
+
+(count (set/rename (map (fn [i] {:a i}) (range 10000)) (zipmap (range 30000) (range 30000))))
+;=! timeout memory_exceeded
+
+(let [ms (mapv (fn [i] {:a i}) (range 20000)) v (vec (range 200000))] (loop [] (set/index ms v) (recur)))
+;=! timeout memory_exceeded
+
+(let [ms (map (fn [i] {:a 1 :b i}) (range 20000))] (count (set/join ms ms {:a :a})))
+;=! timeout memory_exceeded
+
+(let [ms (mapv (fn [i] {:a i}) (range 20000)) by (zipmap (range 60000) (range 60000))] (loop [] (set/join ms ms by) (recur)))
+;=! timeout memory_exceeded
+
+;; Collections that become others at once.
+
+(count (frequencies (set (range 500000))))
+;=! memory_exceeded timeout
+
+(count (distinct (set (range 500000))))
+;=! memory_exceeded timeout
+
+(count (postwalk identity (zipmap (range 300000) (range 300000))))
+;=! memory_exceeded timeout
+
+(count (keywordize-keys (zipmap (range 300000) (range 300000))))
+;=! memory_exceeded timeout
+
+(count (reduce-kv conj [] (vec (range 900000))))
+;=! memory_exceeded timeout
+
+(let [v (vec (range 900000))] (count (set/difference v v)))
+;=! memory_exceeded timeout
+
+(count (set (map (fn [i] (str (mod (* i 7919) 100003) "-" i)) (range 200000))))
+;=*
+
+(let [v (vec (range 20000))] (count (set (mapv (fn [i] (conj v (mod (* i 7919) 100003))) (range 3000)))))
+;=*
+
+(count (str/split (apply str (repeat 7000000 ",x")) #","))
+;=! memory_exceeded timeout
+
+(count (str/split-lines (apply str (repeat 4000000 "\nx"))))
+;=! memory_exceeded timeout
+
+(count (str/replace (apply str (repeat 1000000 "x")) #"(?s).+" (apply str (repeat 100000 "$0"))))
+;=! memory_exceeded timeout
+
+(str/join (apply str (repeat 1000000 "x")) (range 100000))
+;=! memory_exceeded timeout
+
+;; Texts, over and over.
+
+(let [s (apply str (repeat 50000 "abcdéfghi "))] (loop [] (subs s 400000) (recur)))
+;=! timeout
+
+(let [s (apply str (repeat 50000 "abcdéfghi "))] (loop [] (count (str s "é")) (recur)))
+;=! timeout
+
+(let [s (apply str (repeat 50000 "abcdéfghi "))] (loop [] (get s 400000) (recur)))
+;=! timeout
+
+(let [s (apply str (repeat 50000 "abcdéfghi "))] (loop [] (.charAt s 400000) (recur)))
+;=! timeout
+
+(let [s (apply str (repeat 50000 "abcdéfghi "))] (loop [] (str/last-index-of #"[^z]*z" s) (recur)))
+;=! timeout type_error
+
+(let [m (zipmap (range 60000) (range 60000))] (loop [] (replace m m) (recur)))
+;=! timeout

@@ -1,10 +1,11 @@
 //! The programs of `tests/bombs.clj`, each in a process of its own that is watched from outside.
 //!
-//! The process must end each program by a limit it may end by, stay within its memory, and give the right answer to an ordinary
-//! program afterwards. `--figures` runs them one by one under the limits of a server and prints what each took: that is where
-//! lateness is looked at, since a busy machine makes any program late.
+//! The process must end each program by a limit it may end by, stay within its memory and near its time, and give the right answer
+//! to an ordinary program afterwards. A busy machine makes any program late, so that here the time is what the process has
+//! computed; `--figures` runs them one by one under the limits of a server, and there it is the clock's.
 
 mod counting;
+mod watched;
 
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, Command, Stdio};
@@ -12,6 +13,7 @@ use std::time::{Duration, Instant};
 
 use libtest_mimic::{Arguments, Failed, Trial};
 use ptc_lisp::{Limits, Program, Run, Value, json, print};
+use watched::{LATE, cpu_time, peak_resident};
 
 /// A program and how it may end.
 #[derive(Clone)]
@@ -27,6 +29,8 @@ struct Report {
     /// `value`, or the kind and message of the error.
     ended: String,
     took: Duration,
+    /// Time that the process computed until the program ended, from its text on.
+    computed: Duration,
     /// Growth of the process's greatest resident memory, in bytes.
     grew: u64,
 }
@@ -62,7 +66,7 @@ fn main() {
     }
     let trials = bombs().into_iter().map(|bomb| {
         let name = format!("line_{}", bomb.line);
-        Trial::test(name, move || judge(&bomb, &watch(&bomb, 300, 24 << 20)?, 24 << 20))
+        Trial::test(name, move || judge(&bomb, &watch(&bomb, WALL_MS, 24 << 20)?, WALL_MS, 24 << 20))
     });
     libtest_mimic::run(&Arguments::from_iter(arguments), trials.collect()).exit();
 }
@@ -82,7 +86,7 @@ fn figures(part: &str) {
                 let end = report.ended.split(':').next().unwrap_or_default();
                 let program: String = bomb.source.trim().chars().take(90).collect();
                 println!("{late:5} | {grew:4} | {end:16} | {:6} ms | {program}", report.took.as_millis());
-                judge(bomb, &report, limits.memory_bytes).and(if late > 50 { Err("late".into()) } else { Ok(()) })
+                judge(bomb, &report, wall, limits.memory_bytes).and(if late > 50 { Err("late".into()) } else { Ok(()) })
             }
             Err(fault) => Err(fault),
         };
@@ -95,12 +99,22 @@ fn figures(part: &str) {
     std::process::exit(i32::from(faults > 0));
 }
 
-fn judge(bomb: &Bomb, report: &Report, memory: u64) -> Result<(), Failed> {
+/// Wall clock of each program, in ms.
+const WALL_MS: u64 = 300;
+
+fn judge(bomb: &Bomb, report: &Report, wall_ms: u64, memory: u64) -> Result<(), Failed> {
     // Code that is not optimised needs larger stacks, and programs of many workers have many of them.
     let unoptimised = if cfg!(debug_assertions) { 16 << 20 } else { 0 };
     let most = memory / 5 * 6 + (8 << 20) + unoptimised;
     if report.grew > most {
         return Err(format!("grew by {} MB, at most {} are allowed: {}", report.grew >> 20, most >> 20, report.ended).into());
+    }
+    // Threads of one program compute at the same time.
+    let threads =
+        if bomb.source.contains("pmap") || bomb.source.contains("pcalls") { Limits::default().parallel_workers } else { 1 };
+    let most = Duration::from_millis(wall_ms) * threads as u32 + LATE;
+    if report.computed > most {
+        return Err(format!("computed for {:?}, at most {most:?} are allowed: {}", report.computed, report.ended).into());
     }
     let kind = report.ended.split(':').next().unwrap_or_default();
     let fair = if bomb.kinds.is_empty() { kind != "internal_error" } else { bomb.kinds.iter().any(|allowed| allowed == kind) };
@@ -130,24 +144,20 @@ fn observe(process: &mut Child) -> Result<Report, Failed> {
     let mut next = || from.next().transpose()?.ok_or_else(|| Failed::from("the process died"));
     next()?;
     let before = peak_resident(process.id());
+    let idle = cpu_time(process.id());
     let started = Instant::now();
     writeln!(to, "go")?;
-    let ended = next()?;
+    next()?;
     let took = started.elapsed();
+    let computed = cpu_time(process.id()).saturating_sub(idle);
+    let ended = next()?;
     let grew = peak_resident(process.id()).saturating_sub(before);
     writeln!(to, "go")?;
     let after = next()?;
     if after != "338350" {
         return Err(format!("after {ended}, an ordinary program gave {after}").into());
     }
-    Ok(Report { ended, took, grew })
-}
-
-/// Greatest resident memory of a process so far, in bytes; 0 where the system does not tell.
-fn peak_resident(id: u32) -> u64 {
-    let status = std::fs::read_to_string(format!("/proc/{id}/status")).unwrap_or_default();
-    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
-    line.and_then(|line| line.trim().trim_end_matches(" kB").parse::<u64>().ok()).map_or(0, |kb| kb * 1024)
+    Ok(Report { ended, took, computed, grew })
 }
 
 /// The watched process: `--child <wall ms> <memory bytes> <program>`.
@@ -176,14 +186,20 @@ fn ordinary() -> String {
     result.map_or_else(|error| error.to_string(), |value| print::readable(&value))
 }
 
-/// Runs a program and does with its value what hosts do.
+/// Runs a program, says that it has ended, and does with its value what hosts do.
+#[expect(clippy::print_stdout, reason = "the pipe to the watching process")]
 fn bomb(source: &str, limits: Limits) -> String {
+    let started = Instant::now();
     let program = match Program::compile(source) {
         Ok(program) => program,
-        Err(error) => return format!("{}: {}", error.kind, error.message),
+        Err(error) => {
+            println!("ended");
+            return format!("{}: {}", error.kind, error.message);
+        }
     };
-    let run = Run::new(&program).limits(limits).gauge(counting::gauge).journal(Value::nil());
+    let run = Run::new(&program).limits(limits).started(started).gauge(counting::gauge).journal(Value::nil());
     let outcome = run.execute_on_thread();
+    println!("ended");
     match &outcome.result {
         Ok(value) => {
             let shown = print::preview(value, 8192).text;
