@@ -86,7 +86,7 @@ fn transport(upstream: &ir::Upstream) -> ptc::Transport {
                 model::InheritEnv::Names(names) => ptc::InheritEnv::Names(texts(names)),
                 model::InheritEnv::All => ptc::InheritEnv::All,
             },
-            cd: t.cd.as_deref().map(text),
+            cd: t.cd.as_ref().map(|cd| text(&cd.value)),
             handshake_timeout_ms: t.handshake_timeout_ms,
             max_response_bytes: t.max_response_bytes,
             era: upstream.era,

@@ -33,7 +33,10 @@ fn every_key_reaches_the_model() {
     let granted: Vec<&str> = files.include_tools.iter().flatten().map(|tool| tool.value.as_str()).collect();
     assert_eq!(granted, ["read_file", "list_directory"]);
     let Transport::McpStdio(stdio) = &files.transport else { panic!("files is started as a process") };
-    assert_eq!((stdio.command.value.as_str(), stdio.args.len(), stdio.cd.as_deref()), ("npx", 3, Some("work")));
+    assert_eq!(
+        (stdio.command.value.as_str(), stdio.args.len(), stdio.cd.as_ref().map(|cd| cd.value.as_str())),
+        ("npx", 3, Some("work"))
+    );
     let text = |text: &str| EnvPart::Text(text.to_owned());
     let var = |name: &str| EnvPart::Var(name.to_owned());
     assert_eq!(

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
+use ptc_compiler::config::model::Transport;
 use ptc_compiler::config::{self, Config};
 use ptc_compiler::diag::{Code, Diagnostic, Diagnostics};
 use ptc_compiler::lock::{self, Lock, LockedUpstream, lint};
@@ -139,9 +140,13 @@ fn secrets(checked: &mut Checked) {
     let deployment = live::leak(&lower::deployment(config, &Lock::default(), "check-env", ""));
     for missing in Secrets::resolve(deployment, &checked.folder).err().unwrap_or_default() {
         let binding = missing.binding.and_then(|name| config.credentials.get(name)).map(|binding| binding.place.clone());
-        let upstream = || missing.upstreams.first().and_then(|name| config.upstreams.get(*name)).map(|u| u.place.clone());
+        let upstream = missing.upstreams.first().and_then(|name| config.upstreams.get(*name));
+        let variable = || match (missing.variable, upstream.map(|upstream| &upstream.transport)) {
+            (Some(name), Some(Transport::McpStdio(stdio))) => stdio.env_places.get(name).cloned(),
+            _ => None,
+        };
         let mut diagnostic = Diagnostic::new(Code::SecretUnavailable, missing.to_string());
-        if let Some(place) = binding.or_else(upstream) {
+        if let Some(place) = binding.or_else(variable).or_else(|| upstream.map(|upstream| upstream.place.clone())) {
             diagnostic = diagnostic.at(place, "");
         }
         checked.diagnostics.push(diagnostic);

@@ -32,8 +32,25 @@ pub(crate) fn check_self(config: &Config, folder: &Path, output: Option<&Path>, 
 /// Warns of every command that is not here.
 pub(crate) fn check_found(config: &Config, folder: &Path, diagnostics: &mut Diagnostics) {
     for (name, stdio) in children(config) {
+        if let Some(cd) = stdio.cd.as_ref().filter(|cd| !folder.join(&cd.value).is_dir()) {
+            let message = format!("the folder {} of the upstream {} is not on this machine", quoted(&cd.value), quoted(name));
+            diagnostics.push(
+                Diagnostic::new(Code::CommandNotFound, message)
+                    .at(cd.place.clone(), "there is no such folder")
+                    .hint("make it, or correct its name; where the server runs elsewhere, check there"),
+            );
+        }
         let command = &stdio.command.value;
         if candidates(stdio, &[folder]).iter().any(|path| is_program(path)) {
+            continue;
+        }
+        if command.contains('/') && folder.join(command).is_file() {
+            let message = format!("the command {} of the upstream {} cannot be run", quoted(command), quoted(name));
+            diagnostics.push(
+                Diagnostic::new(Code::CommandNotFound, message)
+                    .at(stdio.command.place.clone(), "a file that may not be executed")
+                    .hint("if it is a program, permit it with `chmod +x`; a script may need its interpreter as the command"),
+            );
             continue;
         }
         let whereabouts = if command.contains('/') { "there is no such program" } else { "not in PATH" };

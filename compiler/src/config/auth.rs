@@ -67,9 +67,9 @@ fn check_binding(reading: &mut Reading<'_>, scheme: &str, fields: &Fields<'_>, b
         && let Some(place) = bindings.not_a_pair(name)
     {
         let diagnostic = Diagnostic::new(Code::BadBasicSecret, format!("the secret {} is no user and password", quoted(name)))
-            .at(place.clone(), "no `:` between user and password")
+            .at(place.clone(), "no user and password with one `:` between them")
             .also(binding.place.clone(), "sent as `basic` here")
-            .hint("write `user:password`, or an object with `user` and `pass`");
+            .hint("write `user:password`, or an object with `user`, which has no `:`, and `pass`");
         reading.report(diagnostic);
     }
 }

@@ -161,7 +161,9 @@ fn literal(reading: &mut Reading<'_>, name: &str, fields: &Fields<'_>) -> Option
 fn is_pair(value: &str) -> bool {
     match serde_json::from_str::<serde_json::Value>(value) {
         Ok(serde_json::Value::Object(object)) => {
-            ["user", "pass"].iter().all(|key| object.get(*key).is_some_and(serde_json::Value::is_string))
+            // What stands behind the first `:` is the password, whatever was meant.
+            let part = |key: &str| object.get(key).and_then(serde_json::Value::as_str);
+            part("user").is_some_and(|user| !user.contains(':')) && part("pass").is_some()
         }
         _ => value.contains(':'),
     }

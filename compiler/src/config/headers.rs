@@ -1,7 +1,7 @@
 //! Names and values of HTTP headers that a config may set.
 
 use super::reading::Reading;
-use crate::diag::{Code, Diagnostic, quoted};
+use crate::diag::{Code, Diagnostic, Severity, quoted};
 use crate::tree::{Node, Place};
 
 /// Where a header is set.
@@ -20,10 +20,16 @@ struct Reserved {
     hint: &'static str,
     /// Reserved in `static_headers` only.
     static_only: bool,
+    /// Whether it is refused, or only warned of: the contract reserves fewer names than the client sets.
+    severity: Severity,
 }
 
 const fn reserved(name: &'static str, why: &'static str, hint: &'static str) -> Reserved {
-    Reserved { name, why, hint, static_only: false }
+    Reserved { name, why, hint, static_only: false, severity: Severity::Error }
+}
+
+const fn without_effect(name: &'static str, why: &'static str) -> Reserved {
+    Reserved { name, why, hint: "remove it", static_only: false, severity: Severity::Warning }
 }
 
 const BY_AUTH: &str = "use the `bearer` or `basic` scheme in `auth`";
@@ -50,7 +56,16 @@ const RESERVED: &[Reserved] = &[
         why: "it carries a secret",
         hint: "use the `api_key` scheme in `auth`, with the secret in `credentials`",
         static_only: true,
+        severity: Severity::Error,
     },
+    without_effect("Accept", "the client asks for what it can read, whatever is written here"),
+    without_effect("Content-Type", "the client says what it sends, whatever is written here"),
+    without_effect("Expect", "it is of the connection, which the client manages"),
+    without_effect("Keep-Alive", "it is of the connection, which the client manages"),
+    without_effect("Proxy-Connection", "it is of the connection, which the client manages"),
+    without_effect("TE", "it is of the connection, which the client manages"),
+    without_effect("Trailer", "it is of the connection, which the client manages"),
+    without_effect("Upgrade", "it is of the connection, which the client manages"),
 ];
 
 /// Whether `static_headers` cannot set a header of that name.
@@ -75,8 +90,10 @@ pub(super) fn check_name(reading: &mut Reading<'_>, setter: Setter, name: &str, 
             Setter::Static => "static_headers",
             Setter::Auth => "auth",
         };
-        let message = format!("the header `{}` cannot be set in `{owner}`: {}", row.name, row.why);
-        reading.report(Diagnostic::new(Code::ReservedHeader, message).at(place, "").hint(row.hint));
+        let verb = if row.severity == Severity::Error { "cannot" } else { "need not" };
+        let message = format!("the header `{}` {verb} be set in `{owner}`: {}", row.name, row.why);
+        let diagnostic = Diagnostic::new(Code::ReservedHeader, message).at(place, "").hint(row.hint);
+        reading.report(Diagnostic { severity: row.severity, ..diagnostic });
     }
     reading.errors() == before
 }

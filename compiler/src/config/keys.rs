@@ -120,8 +120,11 @@ pub static UPSTREAM: Variants = Variants {
                     key("schema_url", Kind::Text, Optional, "URL of the OpenAPI document, fetched when the binary is built")
                         .or(&["spec_url"]),
                     key("schema_max_bytes", BYTES, Default(32 * 1024 * 1024), "largest OpenAPI document that is read"),
-                    key("include_operations", Kind::Names, Required, "the operations that programs may call")
-                        .or(&["operations", "include"]),
+                    key("include_operations", Kind::Names, Required, "the operations that programs may call").or(&[
+                        "operations",
+                        "include",
+                        "include_tools",
+                    ]),
                     key(
                         "exclude_operations",
                         Kind::Names,

@@ -90,10 +90,12 @@ pub struct McpStdio {
     pub args: Vec<String>,
     /// `env`, by name, split at `${VAR}`.
     pub env: BTreeMap<String, Vec<EnvPart>>,
+    /// Where the values of `env` stand, by name.
+    pub env_places: BTreeMap<String, Place>,
     /// `inherit_env`
     pub inherit_env: InheritEnv,
     /// `cd`
-    pub cd: Option<String>,
+    pub cd: Option<Spanned<String>>,
     /// `handshake_timeout_ms`
     pub handshake_timeout_ms: u64,
     /// `max_response_bytes`

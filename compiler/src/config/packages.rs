@@ -191,8 +191,59 @@ pub(super) fn warn(reading: &mut Reading<'_>, fields: &Fields<'_>) {
 
 /// The package that a command line fetches, with the index of the argument that names it; `None` where that cannot be told.
 fn package<'a>(command: &str, args: &[&'a str]) -> Option<(&'static Runner, usize, &'a str)> {
+    match started(command, args)? {
+        Started::Itself => own_package(command, args),
+        Started::From(at) => {
+            let (runner, inner, package) = package(args.get(at)?, args.get(at + 1..)?)?;
+            Some((runner, at + 1 + inner, package))
+        }
+        Started::Line(at, line) => {
+            let words: Vec<&str> = line.split_whitespace().collect();
+            let (command, rest) = words.split_first()?;
+            let (runner, _, package) = package(command, rest)?;
+            Some((runner, at, package))
+        }
+    }
+}
+
+/// What a command line starts.
+enum Started<'a> {
+    /// The command that it names.
+    Itself,
+    /// What begins at this argument, as `env A=1 npx …` and `cmd /c npx …` do.
+    From(usize),
+    /// What this argument says in the words of a shell, as `sh -c "npx …"` does.
+    Line(usize, &'a str),
+}
+
+/// `None` for a line of a shell that does more than to start one program.
+fn started<'a>(command: &str, args: &[&'a str]) -> Option<Started<'a>> {
+    let first = |is_before: fn(&str) -> bool| args.iter().position(|arg| !is_before(arg)).unwrap_or(args.len());
+    Some(match program(command) {
+        "env" => Started::From(first(|arg| arg.contains('=') || arg.starts_with('-'))),
+        "cmd" => Started::From(first(|arg| arg.starts_with('/'))),
+        "sh" | "bash" | "zsh" | "dash" => {
+            let at = args.iter().position(|arg| arg.starts_with('-') && !arg.starts_with("--") && arg.ends_with('c'))? + 1;
+            let line = args.get(at)?.trim();
+            let line = line.strip_prefix("exec ").unwrap_or(line);
+            if line.contains(['"', '\'', ';', '&', '|', '<', '>', '`', '$', '(', '\\']) {
+                return None;
+            }
+            Started::Line(at, line)
+        }
+        _ => Started::Itself,
+    })
+}
+
+/// The name of a program without its folder and what Windows puts behind it.
+fn program(command: &str) -> &str {
     let program = command.rsplit(['/', '\\']).next().unwrap_or(command);
-    let program = program.strip_suffix(".cmd").or_else(|| program.strip_suffix(".exe")).unwrap_or(program);
+    program.strip_suffix(".cmd").or_else(|| program.strip_suffix(".exe")).unwrap_or(program)
+}
+
+/// The same where the command is no other one's.
+fn own_package<'a>(command: &str, args: &[&'a str]) -> Option<(&'static Runner, usize, &'a str)> {
+    let program = program(command);
     let runner = RUNNERS.iter().find(|runner| runner.command == program && args.starts_with(runner.words))?;
     let mut at = runner.words.len();
     while let Some(arg) = args.get(at) {
@@ -250,6 +301,12 @@ mod tests {
         for (command, args, expected) in [
             ("npx", &["-y", "some-server"][..], Some(("some-server", false))),
             ("npx", &["-y", "some-server@1.2.3", "--flag"], Some(("some-server@1.2.3", true))),
+            ("cmd", &["/c", "npx", "-y", "some-server"], Some(("some-server", false))),
+            ("env", &["A=1", "npx", "-y", "some-server@1.2.3"], Some(("some-server@1.2.3", true))),
+            ("/bin/sh", &["-c", "exec npx -y some-server"], Some(("some-server", false))),
+            ("sh", &["-c", "cd /srv && npx -y some-server"], None),
+            ("sh", &["server.sh"], None),
+            ("cmd.exe", &["/d", "/c"], None),
             ("npx", &["@scope/server", "/srv"], Some(("@scope/server", false))),
             ("/usr/bin/npx", &["@scope/server@2025.8.18"], Some(("@scope/server@2025.8.18", true))),
             ("npx.cmd", &["server@latest"], Some(("server@latest", false))),

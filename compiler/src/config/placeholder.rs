@@ -3,7 +3,7 @@
 use super::model::EnvPart;
 use super::reading::Reading;
 use crate::diag::{Code, Diagnostic, quoted};
-use crate::tree::{Node, Tree};
+use crate::tree::{Member, Node, Tree};
 
 /// Why a value cannot be split.
 #[derive(Debug, PartialEq, Eq)]
@@ -46,6 +46,10 @@ pub(super) fn warn_where_literal(reading: &mut Reading<'_>, root: &Node) {
         for member in upstream.value.members() {
             if &*member.key != "env" {
                 warn(reading, &member.key, &member.value);
+                continue;
+            }
+            for variable in member.value.members() {
+                warn_of_shells(reading, variable);
             }
         }
     }
@@ -54,6 +58,18 @@ pub(super) fn warn_where_literal(reading: &mut Reading<'_>, root: &Node) {
             warn(reading, &member.key, &member.value);
         }
     }
+}
+
+/// Warns of a whole value that is a variable as shells write it: a child is given the dollar sign.
+fn warn_of_shells(reading: &mut Reading<'_>, variable: &Member) {
+    let text = variable.value.as_str().unwrap_or_default();
+    let of_windows = text.strip_prefix('%').and_then(|rest| rest.strip_suffix('%'));
+    let Some(name) = text.strip_prefix('$').or(of_windows).filter(|name| is_variable(name)) else { return };
+    let message = format!("{} is not resolved in `env`", quoted(text));
+    let diagnostic = Diagnostic::new(Code::LiteralPlaceholder, message)
+        .at(variable.value.place(reading.file), "stays as it is written")
+        .hint(format!("write `${{{name}}}`"));
+    reading.report(diagnostic);
 }
 
 fn warn(reading: &mut Reading<'_>, key: &str, node: &Node) {

@@ -1,5 +1,7 @@
 //! The entries of `mcp_stdio`: a child process.
 
+use std::collections::BTreeMap;
+
 use ptc_catalog::suspect;
 
 use super::fields::Fields;
@@ -16,13 +18,14 @@ pub(super) fn read(reading: &mut Reading<'_>, fields: &Fields<'_>) -> Option<Mcp
         check_nul(reading, node);
     }
     warn_of_line(reading, fields);
-    let mut env = std::collections::BTreeMap::new();
+    let (mut env, mut env_places) = (BTreeMap::new(), BTreeMap::new());
     for member in fields.members("env") {
         check_variable(reading, &member.key, reading.key_place(member));
         check_nul(reading, &member.value);
         match placeholder::split(member.value.as_str().unwrap_or("")) {
             Ok(parts) => {
                 env.insert(member.key.to_string(), parts);
+                env_places.insert(member.key.to_string(), member.value.place(reading.file));
             }
             Err(fault) => bad_placeholder(reading, &member.value, &fault),
         }
@@ -35,12 +38,13 @@ pub(super) fn read(reading: &mut Reading<'_>, fields: &Fields<'_>) -> Option<Mcp
         command: fields.spanned(reading, "command")?,
         args: fields.texts("args"),
         env,
+        env_places,
         inherit_env: match fields.node("inherit_env").map(|node| &node.value) {
             Some(Tree::Bool(true)) => InheritEnv::All,
             Some(Tree::Array(_)) => InheritEnv::Names(fields.texts("inherit_env")),
             _ => InheritEnv::Base,
         },
-        cd: fields.text("cd"),
+        cd: fields.spanned(reading, "cd"),
         handshake_timeout_ms: fields.number("handshake_timeout_ms"),
         max_response_bytes: fields.number("max_response_bytes"),
     })

@@ -37,8 +37,12 @@ pub(super) fn read<'n>(reading: &mut Reading<'_>, fields: &Fields<'n>, key: &'st
     };
     if text.chars().any(|c| c.is_whitespace() || c.is_control()) {
         reading.fault(Code::BadUrl, node, format!("`{key}` has white space in its URL"), "", "write a space as `%20`");
+    } else if let Some(wrong) = odd_character(&url).filter(|_| !text.contains("${")) {
+        let hint = "write the name of the host itself: no part of it is filled in";
+        reading.fault(Code::BadUrl, node, format!("`{key}` has `{wrong}` in the name of its host"), "", hint);
     } else if !matches!(url.scheme(), "http" | "https") {
         let hint = match text.split_once("://") {
+            _ if key == "proxy" => "a proxy is reached by `http://` or `https://`",
             None => "a URL starts with `https://`",
             Some(_) => "only `https` URLs can be used, and `http` ones with an opt-in",
         };
@@ -66,6 +70,11 @@ pub(super) fn read<'n>(reading: &mut Reading<'_>, fields: &Fields<'n>, key: &'st
         reading.fault(Code::UrlParts, node, format!("`{key}` has a query"), "", hint);
     }
     (reading.errors() == before).then_some(Named { key, node, url })
+}
+
+/// A character that stands for something in the name of a host. Of `${VAR}` it is told elsewhere.
+fn odd_character(url: &Url) -> Option<char> {
+    url.host_str()?.chars().find(|c| matches!(c, '{' | '}' | '*' | '<' | '>'))
 }
 
 /// Reports URLs without TLS that are not opted into, and opt-ins that nothing needs.

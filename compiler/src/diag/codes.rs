@@ -56,7 +56,7 @@ codes! {
     NulCharacter = "PTC0212" Error "a NUL character in what a process is given";
     NoUpstreams = "PTC0213" Warning "a config without upstreams";
     SelfAsUpstream = "PTC0214" Error "an upstream that is the server itself";
-    CommandNotFound = "PTC0215" Warning "a command that is not on this machine";
+    CommandNotFound = "PTC0215" Warning "a command or folder that is not on this machine";
     UnpinnedPackage = "PTC0216" Warning "a package that is fetched without a fixed version";
     CommandLine = "PTC0217" Warning "a command line where the name of a program belongs";
 

@@ -147,7 +147,7 @@ fn transport(upstream: &ir::Upstream) -> String {
                 strings(t.args.iter().map(String::as_str)),
                 env.join(", "),
                 inherit_env(&t.inherit_env),
-                option(t.cd.as_deref().map(string)),
+                option(t.cd.as_ref().map(|cd| string(&cd.value))),
                 t.handshake_timeout_ms,
                 t.max_response_bytes,
             )

@@ -15,6 +15,8 @@ use super::{MIN_SECRET_CHARS, Redactor, Secrets, basic_pair, plain_sight};
 pub struct MissingSecret {
     /// The credential binding; `None` for a `${VAR}` of a child's environment.
     pub binding: Option<&'static str>,
+    /// The child's variable that it is for, where it is for one.
+    pub variable: Option<&'static str>,
     /// Where the value was looked for, such as `environment variable GITHUB_PAT`.
     pub source: String,
     /// The upstreams that need it, sorted.
@@ -143,6 +145,7 @@ fn resolve(
             }
             Err(problem) => missing.push(MissingSecret {
                 binding: Some(binding.name),
+                variable: None,
                 source: describe(&binding.source, config_dir),
                 upstreams: names(&users),
                 problem,
@@ -167,6 +170,7 @@ fn resolve(
                         }
                         Err(problem) => missing.push(MissingSecret {
                             binding: None,
+                            variable: Some(*name),
                             source: format!("environment variable {var} (for {name} of the child process)"),
                             upstreams: vec![upstream.name],
                             problem,
