@@ -12,7 +12,7 @@ pub static DEPLOYMENT: ptc::Deployment = ptc::Deployment {
 };
 /// The frozen catalog.
 pub static CATALOG: ptc::Catalog = ptc::Catalog {
-    digest: "sha256:d833e600473829c4eda72d36873d5bb8b492277a3997e10fa0528aee2d55be3c",
+    digest: "sha256:00ad1be3c10d0930b79e37dd002da632c6e29f2fde035346a151db63a80a686a",
     upstreams: &[
         ptc::Upstream {
             name: "petstore",
