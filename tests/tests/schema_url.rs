@@ -1,0 +1,181 @@
+//! An OpenAPI document behind a `schema_url`: asked for like the upstream's own calls, pinned by digest, and held to its limits.
+
+use std::path::Path;
+use std::process::Command;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use ptc_tests::deployment::ptc_compile;
+use ptc_tests::process::{Finished, run};
+use serde_json::{Value, json};
+use tiny_http::{Header, Response, Server};
+
+/// Obviously fake.
+const TOKEN: &str = "canary-token-of-a-schema-url";
+
+/// What the host of the document does, until it is told otherwise.
+#[derive(Clone)]
+enum Answer {
+    Document(Value),
+    Status(u16),
+    Redirect(String),
+    Silence,
+}
+
+struct Host {
+    url: String,
+    answer: Arc<Mutex<Answer>>,
+    /// Header lines of each request.
+    asked: Arc<Mutex<Vec<Vec<String>>>>,
+}
+
+impl Host {
+    fn open() -> Host {
+        let server = Server::http("127.0.0.1:0").expect("a port");
+        let url = format!("http://{}", server.server_addr());
+        let answer = Arc::new(Mutex::new(Answer::Silence));
+        let asked = Arc::new(Mutex::new(Vec::new()));
+        let (answers, log) = (Arc::clone(&answer), Arc::clone(&asked));
+        std::thread::spawn(move || {
+            // Requests that nobody answers are kept, or their connections would close.
+            let mut unanswered = Vec::new();
+            for request in server.incoming_requests() {
+                let headers: Vec<String> = request.headers().iter().map(|header| header.to_string().to_lowercase()).collect();
+                log.lock().unwrap_or_else(PoisonError::into_inner).push(headers);
+                let answer: Answer = answers.lock().unwrap_or_else(PoisonError::into_inner).clone();
+                // A client that went away is none of the host's business.
+                let _ = match answer {
+                    Answer::Document(document) => request.respond(Response::from_string(document.to_string())),
+                    Answer::Status(status) => {
+                        request.respond(Response::from_string(format!("no: {TOKEN}")).with_status_code(status))
+                    }
+                    Answer::Redirect(to) => {
+                        let location = Header::from_bytes("location", to).expect("a header");
+                        request.respond(Response::empty(302).with_header(location))
+                    }
+                    Answer::Silence => {
+                        unanswered.push(request);
+                        Ok(())
+                    }
+                };
+            }
+        });
+        Host { url, answer, asked }
+    }
+
+    fn answers(&self, answer: Answer) {
+        *self.answer.lock().unwrap_or_else(PoisonError::into_inner) = answer;
+        self.asked.lock().unwrap_or_else(PoisonError::into_inner).clear();
+    }
+
+    fn asked(&self) -> Vec<Vec<String>> {
+        self.asked.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+}
+
+/// A config whose only upstream takes its document from `host`.
+fn config(host: &Host) -> tempfile::TempDir {
+    let folder = tempfile::tempdir().expect("a folder");
+    let entry = json!({
+        "transport": "openapi",
+        "base_url": host.url,
+        "schema_url": format!("{}/openapi.json", host.url),
+        "include_operations": ["*"],
+        "auth": [{ "scheme": "bearer", "binding": "shop" }],
+        "static_headers": { "X-Tenant": "acme" },
+        "allow_insecure_http": true,
+        "allow_insecure_auth": true,
+        "request_timeout_ms": 1000,
+        "schema_max_bytes": 4096,
+    });
+    let credentials = json!({ "shop": { "source": "env", "var": "PTC_TEST_SHOP_TOKEN" } });
+    let config = json!({ "credentials": credentials, "upstreams": { "shop": entry } });
+    std::fs::write(folder.path().join("upstreams.json"), config.to_string()).expect("a config");
+    folder
+}
+
+fn document(summary: &str, parameters: &Value) -> Value {
+    let responses = json!({ "200": { "description": "Orders", "content": { "application/json": {} } } });
+    let get = json!({ "operationId": "listOrders", "summary": summary, "parameters": parameters, "responses": responses });
+    json!({ "openapi": "3.0.3", "info": { "title": "Shop", "version": "1" }, "paths": { "/orders": { "get": get } } })
+}
+
+fn compile(folder: &Path, args: &[&str]) -> Finished {
+    run(Command::new(ptc_compile()).args(args).args(["--format", "short"]).current_dir(folder).env("PTC_TEST_SHOP_TOKEN", TOKEN))
+}
+
+fn lock(folder: &Path) -> String {
+    std::fs::read_to_string(folder.join("upstreams.lock.json")).unwrap_or_default()
+}
+
+#[test]
+fn a_document_is_asked_for_like_the_upstream_and_pinned_by_digest() {
+    let host = Host::open();
+    let folder = config(&host);
+    let folder = folder.path();
+    let first = document("Lists orders.", &json!([]));
+    host.answers(Answer::Document(first.clone()));
+    compile(folder, &["update", "upstreams.json"]).success();
+    let asked = host.asked();
+    assert_eq!(asked.len(), 1, "{asked:?}");
+    for header in [format!("authorization: bearer {TOKEN}"), "x-tenant: acme".to_owned()] {
+        assert!(asked[0].contains(&header), "no {header:?} in {asked:?}");
+    }
+    let pinned = lock(folder);
+    let digest = ptc_compiler::lock::sha256(first.to_string().as_bytes());
+    assert!(pinned.contains(&format!("\"digest\": \"{digest}\"")), "no {digest} in {pinned}");
+
+    // What is pinned is not asked for again, neither by a build nor by a check.
+    host.answers(Answer::Status(500));
+    for args in [&["upstreams.json", "--emit", "lock"][..], &["upstreams.json", "--locked", "--emit", "lock"]] {
+        compile(folder, args).success();
+    }
+    compile(folder, &["--check", "upstreams.json", "--locked"]).success();
+    assert_eq!(host.asked(), Vec::<Vec<String>>::new());
+
+    let required = json!([{ "name": "state", "in": "query", "required": true, "schema": { "type": "string" } }]);
+    host.answers(Answer::Document(document("Lists orders.", &required)));
+    let changed = compile(folder, &["diff", "upstreams.json"]);
+    assert_eq!(changed.code, Some(1), "{}", changed.stderr);
+    assert!(
+        changed.stderr.contains("error[PTC0612]: `list-orders` of `shop` needs the new argument `state`"),
+        "{}",
+        changed.stderr
+    );
+    assert_eq!(lock(folder), pinned, "comparing changes nothing");
+}
+
+/// Neither the lock nor a message has a secret that the host sends back.
+#[test]
+fn a_secret_that_comes_back_is_redacted() {
+    let host = Host::open();
+    let folder = config(&host);
+    host.answers(Answer::Document(document(&format!("Your token is {TOKEN}."), &json!([]))));
+    let update = compile(folder.path(), &["update", "upstreams.json"]);
+    assert_eq!(update.code, Some(0), "{}", update.stderr);
+    assert!(update.stderr.contains("warning[PTC0625]"), "{}", update.stderr);
+    let pinned = lock(folder.path());
+    assert!(pinned.contains("[REDACTED]") && !pinned.contains(TOKEN) && !update.stderr.contains(TOKEN), "{pinned}");
+}
+
+#[test]
+fn a_document_that_cannot_be_had_is_told_with_its_reason() {
+    let (host, other) = (Host::open(), Host::open());
+    let folder = config(&host);
+    other.answers(Answer::Document(document("Lists orders.", &json!([]))));
+    let long = "x".repeat(5000);
+    for (answer, reason) in [
+        (Answer::Status(404), "404"),
+        (Answer::Document(document(&long, &json!([]))), "larger than 4096 bytes (schema_max_bytes)"),
+        (Answer::Redirect(format!("{}/openapi.json", other.url)), "302"),
+        (Answer::Silence, "did not arrive within 1000 ms (request_timeout_ms)"),
+    ] {
+        host.answers(answer);
+        let update = compile(folder.path(), &["update", "upstreams.json"]);
+        assert_eq!(update.code, Some(1), "{reason}: {}", update.stderr);
+        assert!(update.stderr.contains("error[PTC0606]") && update.stderr.contains(reason), "{reason}: {}", update.stderr);
+        assert!(!update.stderr.contains(TOKEN), "{}", update.stderr);
+        assert_eq!(lock(folder.path()), "", "{reason}");
+    }
+    // Where a redirect leads, nobody sends a credential.
+    assert_eq!(other.asked(), Vec::<Vec<String>>::new());
+}
