@@ -17,10 +17,8 @@ use crate::ir::{Arg, Json, Tool};
 use crate::lock::read::Places;
 use crate::lock::{Lock, LockedTool, LockedUpstream};
 use crate::lower;
+use crate::lower::schema::PROSE;
 use crate::tree::Place;
-
-/// Members of a schema that only say something about it.
-const PROSE: [&str; 5] = ["description", "title", "examples", "example", "$comment"];
 
 /// Members of a schema whose own members are names, and no keywords.
 const NAMING: [&str; 4] = ["properties", "patternProperties", "$defs", "definitions"];

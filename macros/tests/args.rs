@@ -6,24 +6,42 @@ mod shop {
     ptc_macros::catalog!("tests/configs/shop/upstreams.json", args);
 }
 
-use shop::args::shop::{GetOrder, ListOrders, ListOrdersState, Option as Options, Ping, String as Words};
+use shop::args::shop::{
+    GetOrder, ListOrders, ListOrdersPlaced, ListOrdersSort, ListOrdersState, Option as Options, Ping, String as Words,
+};
+
+/// The least that `ListOrders` needs.
+fn of_state(state: ListOrdersState) -> ListOrders {
+    ListOrders { state, ids: None, labels: None, page_size: None, placed: None, sort: None, r#type: None }
+}
 
 #[test]
 fn what_is_given_is_sent_by_its_own_name() {
     let all = ListOrders {
-        state: ListOrdersState::InWork,
-        ids: Some(vec![json!("a")]),
+        ids: Some(vec!["a".to_owned()]),
+        labels: Some([("colour".to_owned(), json!("red"))].into_iter().collect()),
         page_size: Some(20),
+        placed: Some(ListOrdersPlaced { since: "2026-01-01".to_owned(), until: None }),
+        sort: Some(vec![ListOrdersSort::Price, ListOrdersSort::Date]),
         r#type: Some("web".to_owned()),
+        ..of_state(ListOrdersState::InWork)
     };
-    let sent = json!({ "state": "in-work", "ids": ["a"], "page[size]": 20, "type": "web" });
+    let sent = json!({
+        "state": "in-work",
+        "ids": ["a"],
+        "labels": { "colour": "red" },
+        "page[size]": 20,
+        "placed": { "since": "2026-01-01" },
+        "sort": ["price", "date"],
+        "type": "web",
+    });
     assert_eq!(serde_json::to_value(&all).expect("it is JSON"), sent);
     assert_eq!(serde_json::from_value::<ListOrders>(sent).expect("it is read back"), all);
 }
 
 #[test]
 fn what_is_not_given_is_not_sent() {
-    let few = ListOrders { state: ListOrdersState::Open, ids: None, page_size: None, r#type: None };
+    let few = of_state(ListOrdersState::Open);
     assert_eq!(serde_json::to_value(few).expect("it is JSON"), json!({ "state": "open" }));
     assert_eq!(serde_json::to_value(Ping::default()).expect("it is JSON"), json!({}));
 }

@@ -5,10 +5,10 @@
 
 use std::collections::BTreeSet;
 
-use super::{PROSE, bare};
+use super::bare;
 use crate::diag::{Code, quoted};
 use crate::ir::{Arg, Json};
-use crate::lower::schema::Schema;
+use crate::lower::schema::{PROSE, Schema};
 use crate::lower::text::one_line;
 
 /// Bounds: the keyword, and whether what is larger admits more.
@@ -62,8 +62,6 @@ const KNOWN: [&str; 11] = [
     "$ref",
 ];
 
-/// `$ref`s and wrappings that are followed before a schema is taken as it is.
-const MAX_HOPS: usize = 24;
 /// Characters of a value that a message shows.
 const SHOWN: usize = 80;
 
@@ -156,7 +154,7 @@ impl<'a> Walk<'a, '_> {
     /// Two schemas of one place; `told` where its types and values are told of.
     fn inside(&mut self, path: &Path, was: &'a Json, now: &'a Json, told: bool) {
         let (outer_was, outer_now) = (was, now);
-        let (was, now) = (body(self.old, was), body(self.new, now));
+        let (was, now) = (self.old.body(was), self.new.body(now));
         let is_wrapped = !std::ptr::eq(outer_was, was) || !std::ptr::eq(outer_now, now);
         if is_wrapped && outer_was.get("default") != outer_now.get("default") {
             self.keyword("default", &path.shown(), outer_was, outer_now);
@@ -293,29 +291,6 @@ fn direction(key: &str, from: Option<&Json>, to: Option<&Json>) -> Code {
 /// Whether a keyword that only refuses is there: `uniqueItems` that is `false` is as good as none.
 fn says(value: Option<&Json>) -> bool {
     value.is_some_and(|value| *value != Json::Bool(false))
-}
-
-/// The schema that a schema stands for: through `$ref`s, and the only alternative beside `null`.
-fn body<'a>(schema: Schema<'a>, node: &'a Json) -> &'a Json {
-    let mut node = node;
-    for _ in 0..MAX_HOPS {
-        let is_alone = |key: &str| {
-            node.members().iter().all(|(other, _)| other == key || other == "default" || PROSE.contains(&other.as_str()))
-        };
-        let next = if is_alone("$ref") {
-            schema.target(node)
-        } else {
-            let key = ["anyOf", "oneOf"].into_iter().find(|key| is_alone(key));
-            let branches = key.and_then(|key| node.get(key)).map(Json::elements).unwrap_or_default();
-            let mut kept = branches.iter().filter(|branch| branch.get("type").and_then(Json::as_str) != Some("null"));
-            kept.next().filter(|_| branches.len() > 1 && kept.next().is_none())
-        };
-        match next {
-            Some(next) => node = next,
-            None => break,
-        }
-    }
-    node
 }
 
 fn is_object(node: Option<&Json>) -> bool {

@@ -7,6 +7,9 @@ use crate::ir::{Arg, Json};
 /// `$ref` hops and nested combinators followed before a schema counts as "anything".
 const MAX_DEPTH: usize = 24;
 
+/// Members of a schema that only say something about it.
+pub(crate) const PROSE: [&str; 5] = ["description", "title", "examples", "example", "$comment"];
+
 /// Bytes of a `const` value that a label shows.
 const MAX_LABEL: usize = 80;
 
@@ -57,6 +60,29 @@ impl<'a> Schema<'a> {
             };
         }
         Some(at)
+    }
+
+    /// The schema that a schema stands for: through `$ref`s, and the only alternative beside `null`.
+    pub fn body(&self, node: &'a Json) -> &'a Json {
+        let mut node = node;
+        for _ in 0..MAX_DEPTH {
+            let is_alone = |key: &str| {
+                node.members().iter().all(|(other, _)| other == key || other == "default" || PROSE.contains(&other.as_str()))
+            };
+            let next = if is_alone("$ref") {
+                self.target(node)
+            } else {
+                let key = ["anyOf", "oneOf"].into_iter().find(|key| is_alone(key));
+                let branches = key.and_then(|key| node.get(key)).map(Json::elements).unwrap_or_default();
+                let mut kept = branches.iter().filter(|branch| branch.get("type").and_then(Json::as_str) != Some("null"));
+                kept.next().filter(|_| branches.len() > 1 && kept.next().is_none())
+            };
+            match next {
+                Some(next) => node = next,
+                None => break,
+            }
+        }
+        node
     }
 
     /// JSON types that the schema admits.
@@ -241,8 +267,13 @@ impl<'a> Schema<'a> {
     /// The arguments of an input schema: required ones in the order of `required`, then optional ones by name; and whether
     /// others are refused.
     pub fn arguments(&self) -> (Vec<Arg>, bool) {
+        self.arguments_of(self.root)
+    }
+
+    /// The same of an object schema inside.
+    pub fn arguments_of(&self, node: &'a Json) -> (Vec<Arg>, bool) {
         static ANYTHING: Json = Json::Bool(true);
-        let members = self.members(self.root);
+        let members = self.members(node);
         let schema_of = |name: &str| members.properties.iter().find(|(n, _)| *n == name).map_or(&ANYTHING, |(_, s)| *s);
         let mut args: Vec<Arg> = members.required.iter().map(|name| self.argument(name, schema_of(name), true)).collect();
         let mut optional: Vec<_> = members.properties.iter().filter(|(name, _)| !members.required.contains(name)).collect();
@@ -251,7 +282,8 @@ impl<'a> Schema<'a> {
         (args, members.closed)
     }
 
-    fn argument(self, name: &str, schema: &'a Json, required: bool) -> Arg {
+    /// A schema as an argument of that name.
+    pub fn argument(self, name: &str, schema: &'a Json, required: bool) -> Arg {
         Arg {
             name: name.to_owned(),
             required,

@@ -9,8 +9,11 @@ use serde::Serialize;
 
 use super::literal::string;
 use super::{RenderError, markdown, rust, template};
-use crate::ir::{self, Deployment};
+use crate::ir::{self, Deployment, Json};
+use crate::lower::schema::Schema;
 
+/// How deep arrays and objects are typed; what is inside of more is any JSON.
+const MOST_LEVELS: usize = 3;
 /// Most variants of an enum; more than these are a string.
 const MOST_VARIANTS: usize = 64;
 
@@ -35,6 +38,17 @@ struct Tool {
     /// Nothing has to be given.
     default: bool,
     choices: Vec<Choice>,
+    structs: Vec<Struct>,
+    args: Vec<Arg>,
+}
+
+/// An argument that is an object with members of its own.
+#[derive(Debug, Serialize)]
+struct Struct {
+    ident: String,
+    doc: String,
+    /// Nothing has to be given.
+    default: bool,
     args: Vec<Arg>,
 }
 
@@ -82,24 +96,11 @@ fn upstream(upstream: &ir::Upstream, modules: &mut Names) -> Upstream {
 
 fn tool(tool: &ir::Tool, types: &mut Names) -> Tool {
     let ident = types.take(&camel(&tool.name), "");
-    let mut fields = Names::default();
-    let mut choices = Vec::new();
-    let args = tool.args.iter().map(|arg| {
-        let choice = choice(&ident, arg, types);
-        let kind = choice.as_ref().map_or_else(|| kind(arg.types).to_owned(), |choice| choice.ident.clone());
-        choices.extend(choice);
-        // `None` is null where the argument has to be given, and nothing at all where it has not.
-        let may_be_null = arg.types != Types::ANY && arg.types.admits(Type::Null);
-        let kind = if !arg.required || may_be_null { format!("::core::option::Option<{kind}>") } else { kind };
-        Arg {
-            ident: fields.take(&snake(&arg.name), "_"),
-            name: string(&arg.name),
-            doc: string(&format!(" {}", markdown::code(&arg.label))),
-            optional: !arg.required,
-            kind,
-        }
-    });
-    let args: Vec<Arg> = args.collect();
+    let definition: serde_json::Value = serde_json::from_str(&tool.definition).unwrap_or_default();
+    let input = definition.get("inputSchema").map_or_else(Json::object, Json::from);
+    let mut inner = Inner { schema: Schema::new(&input), types, choices: Vec::new(), structs: Vec::new() };
+    let args = inner.fields(&ident, &input, &tool.args, 0);
+    let Inner { choices, structs, .. } = inner;
     let prose = match tool.description.as_str() {
         "" => format!("Arguments of {}.", markdown::code(&tool.name)),
         said => markdown::text(said),
@@ -109,13 +110,91 @@ fn tool(tool: &ir::Tool, types: &mut Names) -> Tool {
         doc: string(&format!(" {prose}")),
         default: args.iter().all(|arg| arg.optional),
         choices,
+        structs,
         args,
         ident,
     }
 }
 
+/// The types that the arguments of a tool need.
+struct Inner<'t> {
+    schema: Schema<'t>,
+    types: &'t mut Names,
+    choices: Vec<Choice>,
+    structs: Vec<Struct>,
+}
+
+impl<'t> Inner<'t> {
+    /// Fields of the struct `owner` for the members of an object.
+    fn fields(&mut self, owner: &str, object: &'t Json, args: &[ir::Arg], level: usize) -> Vec<Arg> {
+        let members = self.schema.members(object).properties;
+        let mut fields = Names::default();
+        let field = |arg: &ir::Arg| {
+            let node = members.iter().find(|(name, _)| *name == arg.name).map(|(_, node)| *node);
+            let kind = self.kind(owner, arg, node, level);
+            // `None` is null where the argument has to be given, and nothing at all where it has not.
+            let kind = if arg.required { nullable(arg.types, kind) } else { option(&kind) };
+            Arg {
+                ident: fields.take(&snake(&arg.name), "_"),
+                name: string(&arg.name),
+                doc: string(&format!(" {}", markdown::code(&arg.label))),
+                optional: !arg.required,
+                kind,
+            }
+        };
+        args.iter().map(field).collect()
+    }
+
+    /// The Rust type of an argument that is there.
+    fn kind(&mut self, owner: &str, arg: &ir::Arg, node: Option<&'t Json>, level: usize) -> String {
+        if let Some(choice) = choice(owner, arg, self.types) {
+            let ident = choice.ident.clone();
+            self.choices.push(choice);
+            return ident;
+        }
+        let plain = || kind(arg.types).to_owned();
+        let Some(node) = node.filter(|_| level < MOST_LEVELS).map(|node| self.schema.body(node)) else { return plain() };
+        if is_only(arg.types, &[Type::Array])
+            && node.get("prefixItems").is_none()
+            && let Some(items @ Json::Object(_)) = node.get("items")
+        {
+            let item = self.schema.argument(&arg.name, items, true);
+            let inner = self.kind(owner, &item, Some(items), level + 1);
+            return format!("::std::vec::Vec<{}>", nullable(item.types, inner));
+        }
+        if is_only(arg.types, &[Type::Object]) && has_fixed_members(node) {
+            let ident = self.types.take(&format!("{owner}{}", camel(&arg.name)), "");
+            let (args, _) = self.schema.arguments_of(node);
+            let args = self.fields(&ident, node, &args, level + 1);
+            let doc = string(&format!(" What {} holds.", markdown::code(&arg.name)));
+            self.structs.push(Struct { doc, default: args.iter().all(|arg| arg.optional), args, ident: ident.clone() });
+            return ident;
+        }
+        plain()
+    }
+}
+
+/// Whether an object is what its named members are, and not one of several things or a table with keys of anybody's choice.
+fn has_fixed_members(node: &Json) -> bool {
+    let has_others = match node.get("additionalProperties") {
+        None => false,
+        Some(others) => others.as_bool() != Some(false),
+    };
+    let has_alternatives = ["anyOf", "oneOf", "patternProperties"].into_iter().any(|key| node.get(key).is_some());
+    !has_others && !has_alternatives && node.get("properties").is_some_and(|properties| !properties.members().is_empty())
+}
+
+/// A type of which null is a value too, where that is so.
+fn nullable(types: Types, kind: String) -> String {
+    if types != Types::ANY && types.admits(Type::Null) { option(&kind) } else { kind }
+}
+
+fn option(kind: &str) -> String {
+    format!("::core::option::Option<{kind}>")
+}
+
 /// An enum for an argument that admits only some strings.
-fn choice(tool: &str, arg: &ir::Arg, types: &mut Names) -> Option<Choice> {
+fn choice(owner: &str, arg: &ir::Arg, types: &mut Names) -> Option<Choice> {
     let words: Vec<String> =
         arg.allowed.iter().filter(|text| *text != "null").map(|text| serde_json::from_str(text).ok()).collect::<Option<_>>()?;
     if words.is_empty() || words.len() > MOST_VARIANTS {
@@ -130,15 +209,14 @@ fn choice(tool: &str, arg: &ir::Arg, types: &mut Names) -> Option<Choice> {
             doc: string(&format!(" {}", markdown::code(word))),
         })
         .collect();
-    let ident = types.take(&format!("{tool}{}", camel(&arg.name)), "");
+    let ident = types.take(&format!("{owner}{}", camel(&arg.name)), "");
     Some(Choice { ident, doc: string(&format!(" What {} can be.", markdown::code(&arg.name))), variants })
 }
 
 /// The Rust type of an argument that is there.
 fn kind(types: Types) -> &'static str {
-    let without_null = Types(types.0 & !(Type::Null as u8));
-    let only = |kinds: &[Type]| without_null.0 & !Types::of(kinds).0 == 0;
-    match without_null {
+    let only = |kinds: &[Type]| is_only(types, kinds);
+    match types {
         _ if types == Types::ANY => "::serde_json::Value",
         _ if only(&[Type::String]) => "::std::string::String",
         _ if only(&[Type::Integer]) => "::core::primitive::i64",
@@ -148,6 +226,12 @@ fn kind(types: Types) -> &'static str {
         _ if only(&[Type::Object]) => "::serde_json::Map<::std::string::String, ::serde_json::Value>",
         _ => "::serde_json::Value",
     }
+}
+
+/// Whether nothing but these types and null is admitted.
+fn is_only(types: Types, kinds: &[Type]) -> bool {
+    let without_null = types.0 & !(Type::Null as u8);
+    types != Types::ANY && without_null & !Types::of(kinds).0 == 0
 }
 
 /// Identifiers of one scope, each given once.
