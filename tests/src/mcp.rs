@@ -70,9 +70,15 @@ impl Client {
 
     /// The next frame.
     pub fn receive(&mut self) -> Value {
+        let line = self.line();
+        serde_json::from_str(&line).unwrap_or_else(|error| panic!("{error} in {line:?}"))
+    }
+
+    /// The next frame as it was written.
+    pub fn line(&mut self) -> String {
         let mut line = String::new();
         self.output.read_line(&mut line).expect("the server writes");
-        serde_json::from_str(&line).unwrap_or_else(|error| panic!("{error} in {line:?}"))
+        line
     }
 
     /// The server's process id.

@@ -3,7 +3,7 @@
 use std::process::Command;
 use std::sync::{Mutex, PoisonError};
 
-use ptc_tests::deployment::{ptc_compile, quickstart, workspace};
+use ptc_tests::deployment::{build, ptc_compile, quickstart, workspace};
 use ptc_tests::mcp::Client;
 use ptc_tests::peers::enabled;
 use ptc_tests::process::run;
@@ -45,6 +45,36 @@ fn one_program_joins_all_three_upstreams() {
     let other = client.eval("secret-of-a-call");
     assert!(other.contains("unbound"), "{other}");
     assert_eq!(client.finish(), Some(0));
+}
+
+/// What a build says that clients pay is what the binary answers, to the byte.
+#[test]
+fn clients_pay_what_the_build_says() {
+    let output = tempfile::tempdir().expect("a folder");
+    let config = workspace().join("fixtures/quickstart/upstreams.json");
+    let printed = build(&config, &output.path().join("gate"), &["--locked", "--offline", "--json"]);
+    let built: Value = serde_json::from_str(printed.lines().last().unwrap_or_default()).expect("one object");
+    let built = &built["built"];
+    let answered = |options: &[&str]| {
+        let mut client = Client::start(quickstart(), options);
+        client.initialize();
+        client.send(&json!({ "jsonrpc": "2.0", "id": "list", "method": "tools/list" }));
+        let line = client.line();
+        let (_, result) = line.trim_end().split_once("\"result\":").unwrap_or_else(|| panic!("no result in {line}"));
+        assert_eq!(client.finish(), Some(0));
+        // Without the brace that ends the frame.
+        json!(result.len() - 1)
+    };
+    let by_mode = &built["tools_list_bytes_by_catalog_mode"];
+    for mode in ["auto", "inline", "lazy"] {
+        assert_eq!(by_mode[mode], answered(&["--catalog-mode", mode]), "{mode}");
+    }
+    assert_eq!(built["tools_list_bytes"], answered(&[]));
+    assert_eq!(built["tools_list_bytes"], by_mode["auto"]);
+    assert_ne!(by_mode["lazy"], by_mode["inline"]);
+    let more = |flag: &str| json!(answered(&[flag]).as_u64().unwrap_or(0) - answered(&[]).as_u64().unwrap_or(0));
+    assert_eq!(built["tools_list_bytes_of"]["sessions"], more("--sessions"));
+    assert_eq!(built["tools_list_bytes_of"]["debug-tool"], more("--debug-tool"));
 }
 
 /// A path asks the binary, so that nothing is offered that it refuses.

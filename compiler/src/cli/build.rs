@@ -6,14 +6,13 @@ use std::time::Instant;
 
 use ptc_compiler::diag::{Code, Diagnostic};
 use ptc_compiler::ir::Deployment;
-use ptc_runtime::describe;
-use ptc_runtime::settings::Settings;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use crate::args::{Build, ServeOn};
 use crate::check;
 use crate::console::Console;
 use crate::progress::Progress;
+use crate::prompt::Prompt;
 use crate::trial::{self, Answer};
 use crate::{Failure, Status, cargo, commands, emit, files, generate, pin, sbom, source};
 use ptc_compiler::live::Live;
@@ -83,6 +82,7 @@ pub(crate) fn run(args: &Build, console: &Console) -> Result<Status, Failure> {
             "upstreams": model.upstreams.iter().map(described).collect::<Vec<_>>(),
             "tools": model.tool_count(),
             "tools_list_bytes": prompt.bytes,
+            "tools_list_bytes_by_catalog_mode": prompt.modes.iter().map(|(mode, bytes)| ((*mode).to_owned(), json!(bytes))).collect::<Map<_, _>>(),
             "tools_list_bytes_of": { "agentic": prompt.tasks, "sessions": prompt.sessions, "debug-tool": prompt.debug },
             "catalog_digest": model.catalog_digest,
             "binary": output,
@@ -105,36 +105,6 @@ pub(crate) fn run(args: &Build, console: &Console) -> Result<Status, Failure> {
     Ok(if answer.ok { Status::Clean } else { Status::Findings })
 }
 
-/// Bytes of the answer to `tools/list`, which clients pay for with every conversation.
-struct Prompt {
-    /// All that the binary offers where it is started without flags, and with `--agentic` where it was built for it.
-    bytes: u64,
-    /// What of that `lisp_task` takes; 0 without it.
-    tasks: u64,
-    /// What `--sessions` adds.
-    sessions: u64,
-    /// What `--debug-tool` adds.
-    debug: u64,
-}
-
-impl Prompt {
-    fn of(tables: &'static ptc_catalog::Deployment, agentic: bool) -> Prompt {
-        let with = |change: fn(&mut Settings)| {
-            let mut settings = Settings::defaults(!tables.catalog.upstreams.is_empty());
-            change(&mut settings);
-            describe::tools_list_json(tables, &settings).len() as u64
-        };
-        let plain = with(|_| ());
-        let tasks = if agentic { with(|settings| settings.agentic.on = true) - plain } else { 0 };
-        Prompt {
-            bytes: plain + tasks,
-            tasks,
-            sessions: with(|settings| settings.sessions = true) - plain,
-            debug: with(|settings| settings.diagnostics.tool = true) - plain,
-        }
-    }
-}
-
 /// What was built, as a small table.
 fn summary(deployment: &Deployment, prompt: &Prompt, output: &Path, size: u64, started: Instant) -> String {
     let mut text = String::new();
@@ -147,11 +117,13 @@ fn summary(deployment: &Deployment, prompt: &Prompt, output: &Path, size: u64, s
     }
     row("total", format!("{}, {}", count(deployment.upstreams.len(), "upstream"), count(deployment.tool_count(), "tool")));
     // Four bytes a token is the usual rule of thumb for English text and JSON.
-    let Prompt { bytes, tasks, sessions, debug } = *prompt;
+    let Prompt { bytes, tasks, sessions, debug, .. } = *prompt;
     row("clients pay", format!("{} bytes for tools/list, about {} tokens", grouped(bytes), grouped(bytes / 4)));
     if tasks > 0 {
         row("", format!("{} of them where it is started with --agentic", grouped(tasks)));
     }
+    let others = prompt.modes.iter().skip(1).map(|(mode, bytes)| format!("{} with --catalog-mode {mode}", grouped(*bytes)));
+    row("", others.collect::<Vec<_>>().join(", "));
     row("", format!("{} more with --sessions, {} with --debug-tool", grouped(sessions), grouped(debug)));
     row("catalog", deployment.catalog_digest.clone());
     row("binary", format!("{}, {:.1} MB", shown(output), size as f64 / 1e6));

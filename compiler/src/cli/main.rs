@@ -42,6 +42,7 @@ mod operations;
 mod pin;
 mod program;
 mod progress;
+mod prompt;
 mod run;
 mod sbom;
 mod source;
