@@ -5,7 +5,10 @@ use crate::Value;
 use crate::error::{Error, ErrorKind, Span};
 use crate::form::{Form, FormKind};
 use crate::ir::{Ir, Op};
-use crate::pattern::ESCAPE;
+use crate::pattern::{ESCAPE, Pattern};
+
+/// Regexes of one program, weighed: together they take a few milliseconds and megabytes.
+const MOST_REGEXES: u32 = 128;
 
 /// A collection of parts to evaluate, and the same of values.
 type Make = fn(Vec<Ir>) -> Op;
@@ -26,15 +29,32 @@ impl<'s> Analyzer<'s> {
             FormKind::String(std::borrow::Cow::Borrowed(text)) => self.text(text, false),
             FormKind::String(std::borrow::Cow::Owned(text)) => Value::from(text),
             FormKind::Keyword(name) => self.text(name, true),
-            FormKind::Regex(pattern) => match crate::pattern::Pattern::compile(pattern) {
-                Ok(regex) => Value::Regex(std::sync::Arc::new(regex)),
-                Err(message) => {
-                    let error = self.error(ErrorKind::ParseError, span, format!("the pattern is not valid: {message}"));
-                    return Err(error.with_hint(ESCAPE));
-                }
-            },
+            FormKind::Regex(pattern) => self.regex(pattern, span)?,
             _ => return Err(self.internal(span)),
         })
+    }
+
+    /// Regexes are compiled before the run and its limits begin, so that a program has a limit of them.
+    fn regex(&mut self, source: &'s str, span: Span) -> Result<Value, Error> {
+        if let Some(known) = self.regexes.get(source) {
+            return Ok(known.clone());
+        }
+        let regex = match Pattern::compile(source) {
+            Ok(regex) => regex,
+            Err(message) => {
+                let error = self.error(ErrorKind::ParseError, span, format!("the pattern is not valid: {message}"));
+                return Err(error.with_hint(ESCAPE));
+            }
+        };
+        self.regex_weight += regex.weight();
+        if self.regex_weight > MOST_REGEXES {
+            let message = format!("a program has at most {MOST_REGEXES} different regexes, and few of them large");
+            let error = self.error(ErrorKind::ParseError, span, message);
+            return Err(error.with_hint("join several with |, or make them where they are needed with (re-pattern s)"));
+        }
+        let value = Value::Regex(std::sync::Arc::new(regex));
+        self.regexes.insert(source, value.clone());
+        Ok(value)
     }
 
     /// One value for all uses of a text, since equal keys are told by their address first.

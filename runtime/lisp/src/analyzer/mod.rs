@@ -67,6 +67,8 @@ pub(crate) fn analyze<'s>(
         aliases: HashMap::default(),
         referred: HashMap::default(),
         texts: HashMap::default(),
+        regexes: HashMap::default(),
+        regex_weight: 0,
     };
     for (place, (name, value)) in (0..).zip(known.places()) {
         analyzer.places.insert(name, place);
@@ -117,6 +119,9 @@ pub(crate) struct Analyzer<'s> {
     referred: HashMap<&'s str, &'static Builtin, RandomState>,
     /// One value for every keyword and string of the program.
     texts: HashMap<(&'s str, bool), Value, RandomState>,
+    /// One value for every regex of the program, and what they weigh together.
+    regexes: HashMap<&'s str, Value, RandomState>,
+    regex_weight: u32,
 }
 
 pub(crate) type Analysed = Result<Ir, Error>;

@@ -64,12 +64,18 @@ impl fmt::Display for TooCostly {
     }
 }
 
+/// Most bytes of each part that the backtracking engine leaves to the linear one: there are no more of them than there are groups.
+fn delegate_limit(translated: &str) -> usize {
+    let groups = translated.bytes().filter(|byte| *byte == b'(').count();
+    (COMPILED_LIMIT / (1 + groups)).max(SMALL)
+}
+
 impl Engine {
     fn compile(translated: &str, backtracks: bool) -> Result<Engine, String> {
         if backtracks {
             return fancy_regex::RegexBuilder::new(translated)
                 .backtrack_limit(BACKTRACK_LIMIT)
-                .delegate_size_limit(COMPILED_LIMIT)
+                .delegate_size_limit(delegate_limit(translated))
                 .crlf(true)
                 .build()
                 .map(|regex| Engine::Backtracking(Box::new(regex)))
@@ -158,6 +164,15 @@ impl Pattern {
     /// The number of a named group.
     pub fn group(&self, name: &str) -> Option<usize> {
         self.engine.group(name)
+    }
+
+    /// What it takes to compile and to hold, where that of a small pattern is 1.
+    pub(crate) fn weight(&self) -> u32 {
+        match self.engine {
+            Engine::Linear { small: true, .. } => 1,
+            Engine::Linear { .. } => 32,
+            Engine::Backtracking(_) => 8,
+        }
     }
 
     /// The first match at or after byte `at`.
