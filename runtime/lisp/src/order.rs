@@ -113,13 +113,32 @@ pub(crate) fn take_compared() -> u32 {
     COMPARED.with(Cell::take)
 }
 
+/// Bytes up to which a text is as one part.
+const SHORT: usize = 1024;
+
+/// Notes the work of going over a text of so many bytes.
+#[inline]
+pub(crate) fn note_text(bytes: usize) {
+    if bytes > SHORT {
+        note(parts_of_text(bytes));
+    }
+}
+
+fn parts_of_text(bytes: usize) -> u32 {
+    (bytes / BYTES_A_PART) as u32
+}
+
 /// Notes the work of comparing two long texts.
 #[inline]
 pub(crate) fn note_texts(a: &str, b: &str) {
-    let bytes = a.len().min(b.len());
-    if bytes > 1024 {
-        note((bytes / BYTES_A_PART) as u32);
-    }
+    note_text(a.len().min(b.len()));
+}
+
+/// What the two parts cost beyond one, where they are long texts.
+fn long_texts(a: &Value, b: &Value) -> Option<u32> {
+    let (Value::Str(a), Value::Str(b)) = (a, b) else { return None };
+    let bytes = a.as_str().len();
+    (bytes > SHORT && bytes == b.as_str().len() && !a.same(b)).then(|| parts_of_text(bytes))
 }
 
 /// Parts that are compared by native recursion before the work list takes over, which remembers what it has compared.
@@ -175,7 +194,7 @@ fn compare_flat(a: &Value, b: &Value) -> Option<Ordering> {
 fn compare_parts(a: &Value, b: &Value, left: &mut u32) -> Option<Ordering> {
     let (Some(xs), Some(ys)) = (Children::of(a), Children::of(b)) else { return Some(Ordering::Equal) };
     for (x, y) in xs.zip(ys) {
-        *left = left.checked_sub(1)?;
+        *left = left.checked_sub(1 + long_texts(x, y).unwrap_or(0))?;
         let order = match compare_flat(x, y) {
             Some(order) => order,
             None => compare_parts(x, y, left)?,
@@ -207,6 +226,10 @@ fn compare_deep(a: &Value, b: &Value) -> Ordering {
         if xs.is_done() {
             work.pop();
         }
+        // The same two texts may stand in many places.
+        if long_texts(x, y).is_some() && !seen.insert((x.address(), y.address())) {
+            continue;
+        }
         match compare_flat(x, y) {
             Some(Ordering::Equal) => {}
             Some(order) => return order,
@@ -235,7 +258,8 @@ impl Hash for Value {
                 work.pop();
                 continue;
             };
-            left -= 1;
+            let text = part.as_str().map_or(0, str::len) / BYTES_A_PART;
+            left = left.saturating_sub(1 + text);
             hash_flat(part, state);
             work.extend(Children::of(part));
         }

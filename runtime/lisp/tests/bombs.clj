@@ -1,6 +1,7 @@
 ;; Programs that try to take everything. Each is followed by how it may end:
 ;;   ;=! kind …    by one of these limits or faults
 ;;   ;=*           by a value or by any limit
+;; A line after `;x n` stands n times, with 0 to n-1 for TURN.
 ;; The clock may end any of them.
 
 ;; Calls that never come back.
@@ -780,3 +781,52 @@
 
 (let [m (zipmap (range 60000) (range 60000))] (loop [] (replace m m) (recur)))
 ;=! timeout
+
+(let [long (fn [] (apply str (repeat 200000 "abcdefghij")))] (= (vec (repeat 200000 (long))) (vec (repeat 200000 (long)))))
+;=*
+
+(let [v (vec (repeat 1000 (apply str (repeat 500000 "abcdefghij"))))] (count (frequencies (map (fn [i] (conj v i)) (range 1000)))))
+;=*
+
+(let [s (apply str (repeat 500000 "abcdefghij"))] (loop [] (frequencies [s]) (recur)))
+;=! timeout
+
+(let [s (apply str (repeat 500000 "abcdefghij"))] (loop [] (.toUpperCase s) (recur)))
+;=! timeout
+
+(let [s (apply str (repeat 500000 "abcdefghij"))] (loop [] (format "%s" s) (recur)))
+;=! timeout
+
+(let [m (zipmap (range 60000) (range 60000))] (loop [] (replace m) (recur)))
+;=! timeout
+
+;; Regexes in the text, which are compiled before the program runs.
+
+;x 2000
+#"(x{1,50}|y{1,50}){1,40}TURN"
+;=! parse_error
+
+;x 1000
+#"(?=(x{1,50}|y{1,50}){1,40}TURN)x"
+;=! parse_error
+
+;x 2000
+#"\p{L}{1,9}TURN"
+;=! parse_error
+
+;x 120
+#"(?i)[a-z\p{L}]{1,3}\s+(foo|bar|TURN)"
+;=*
+
+;x 4
+#"(x{1,50}|y{1,50}){1,40}TURN"
+;=*
+
+(let [r (apply str (repeat 100 "(?=(x{1,50}|y{1,50}){1,40}0)"))] (re-find (re-pattern r) "xxx"))
+;=*
+
+(loop [i 0] (re-pattern (str "(x{1,50}|y{1,50}){1,40}" i)) (recur (inc i)))
+;=! timeout
+
+(reduce (fn [all i] (conj all (re-pattern (str "(x{1,50}|y{1,50}){1,40}" i)))) [] (range))
+;=! memory_exceeded timeout

@@ -38,17 +38,21 @@ struct Report {
 fn bombs() -> Vec<Bomb> {
     let text = include_str!("bombs.clj");
     let mut all = Vec::new();
-    let (mut source, mut start) = (String::new(), 0);
+    let (mut source, mut start, mut times) = (String::new(), 0, 1);
     for (number, line) in (1..).zip(text.lines()) {
         if let Some(kinds) = line.strip_prefix(";=") {
             let kinds = kinds.trim_start_matches(['!', '*']).split_whitespace().map(str::to_owned).collect();
             all.push(Bomb { line: start, source: std::mem::take(&mut source), kinds });
+        } else if let Some(count) = line.strip_prefix(";x") {
+            times = count.trim().parse().unwrap_or(0);
         } else if !line.is_empty() && !line.starts_with(";;") {
             if source.is_empty() {
                 start = number;
             }
-            source.push_str(line);
-            source.push('\n');
+            for turn in 0..std::mem::replace(&mut times, 1) {
+                source.push_str(&line.replace("TURN", &turn.to_string()));
+                source.push('\n');
+            }
         }
     }
     all

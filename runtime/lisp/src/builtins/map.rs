@@ -415,7 +415,7 @@ fn replace(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
     }
     if args.len() == 1 {
         let smap = map_arg(m, "replace", args, 0)?;
-        return Ok(super::transducer::transducer(Stage::Replace(smap)));
+        return Ok(super::transducer::transducer(Stage::Replace(Value::Map(smap))));
     }
     let items = seq(m, "replace", args, 1)?;
     m.charge(items.len() * ITEM)?;

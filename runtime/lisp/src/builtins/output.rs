@@ -29,7 +29,12 @@ rows! { "clojure.core":
 pub(crate) fn write_str(m: &mut Machine, value: &Value, out: &mut String) -> Result<(), Raised> {
     match value {
         Value::Nil => {}
-        Value::Str(text) => out.push_str(text.as_str()),
+        Value::Str(text) => {
+            if text.as_str().len() > LONG {
+                super::text::work(m, text.as_str().len())?;
+            }
+            out.push_str(text.as_str());
+        }
         Value::Double(d) if !d.get().is_finite() => {
             out.push_str(if d.get().is_nan() {
                 "NaN"
@@ -49,6 +54,9 @@ pub(crate) fn write_str(m: &mut Machine, value: &Value, out: &mut String) -> Res
     }
     Ok(())
 }
+
+/// Bytes from which on copying a text counts.
+const LONG: usize = 1024;
 
 /// Bytes of the work list that a walk over a deep value needs for each level, doubling of the list included.
 pub(super) const OPEN: usize = 160;

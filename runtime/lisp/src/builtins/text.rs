@@ -55,7 +55,7 @@ pub(super) fn work(m: &mut Machine, bytes: usize) -> Result<(), Raised> {
 }
 
 /// The text of an argument, when its work was accounted for.
-fn worked<'a>(m: &mut Machine, name: &str, args: &'a [Value], index: usize) -> Result<&'a Text, Raised> {
+pub(super) fn worked<'a>(m: &mut Machine, name: &str, args: &'a [Value], index: usize) -> Result<&'a Text, Raised> {
     let text = text(m, name, args, index)?;
     work(m, text.as_str().len())?;
     Ok(text)

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use crate::collection::{Map, Set};
+use crate::collection::Set;
 use crate::convert::described;
 use crate::machine::{Machine, Raised};
 use crate::{ErrorKind, Value};
@@ -45,7 +45,7 @@ pub(crate) enum Stage {
     /// `(partition-by f)`: the last result and its group.
     PartitionBy { f: Value, last: Option<Value>, group: Vec<Value> },
     /// `(replace smap)`
-    Replace(Map),
+    Replace(Value),
 }
 
 /// Whether a stage wants more items.
@@ -161,7 +161,10 @@ impl Stage {
                 group.push(item);
             }
             Stage::Replace(smap) => {
-                let found = smap.get(&item).cloned();
+                let found = match smap {
+                    Value::Map(smap) => smap.get(&item).cloned(),
+                    _ => None,
+                };
                 out.push_back(found.unwrap_or(item));
             }
         }
@@ -194,7 +197,8 @@ impl Stage {
             | Stage::TakeWhile(value)
             | Stage::Interpose(value, _)
             | Stage::DropWhile(Some(value))
-            | Stage::Dedupe(Some(value)) => value.depth(),
+            | Stage::Dedupe(Some(value))
+            | Stage::Replace(value) => value.depth(),
             Stage::Cat | Stage::Take(_) | Stage::Drop(_) | Stage::TakeNth(..) | Stage::DropWhile(None) | Stage::Dedupe(None) => 0,
             Stage::Distinct(seen) => seen.depth(),
             Stage::Partition { group, .. } => group.iter().map(Value::depth).max().unwrap_or(0),
@@ -202,7 +206,6 @@ impl Stage {
                 let held = group.iter().chain(last).map(Value::depth).max().unwrap_or(0);
                 held.max(f.depth())
             }
-            Stage::Replace(smap) => smap.depth(),
         }
     }
 
@@ -218,11 +221,11 @@ impl Stage {
             | Stage::TakeWhile(value)
             | Stage::Interpose(value, _)
             | Stage::DropWhile(Some(value))
-            | Stage::Dedupe(Some(value)) => vec![value],
+            | Stage::Dedupe(Some(value))
+            | Stage::Replace(value) => vec![value],
             Stage::Partition { group, .. } => group.iter().collect(),
             Stage::PartitionBy { f, last, group } => group.iter().chain([f]).chain(last).collect(),
             Stage::Distinct(seen) => seen.iter().collect(),
-            Stage::Replace(smap) => smap.iter().flat_map(|(key, value)| [key, value]).collect(),
             Stage::Cat | Stage::Take(_) | Stage::Drop(_) | Stage::TakeNth(..) | Stage::DropWhile(None) | Stage::Dedupe(None) => {
                 Vec::new()
             }
@@ -241,7 +244,8 @@ impl Stage {
             | Stage::TakeWhile(value)
             | Stage::Interpose(value, _)
             | Stage::DropWhile(Some(value))
-            | Stage::Dedupe(Some(value)) => out.push(std::mem::take(value)),
+            | Stage::Dedupe(Some(value))
+            | Stage::Replace(value) => out.push(std::mem::take(value)),
             Stage::Partition { group, .. } => out.extend(group.drain(..)),
             Stage::PartitionBy { f, last, group } => {
                 out.push(std::mem::take(f));

@@ -1,9 +1,9 @@
 //! Methods of strings, and of vectors and maps where Java has them too; `String` with its static methods.
 
 use super::super::row::rows;
-use super::super::text::{first_index, last_index, out_of_range, part, work};
+use super::super::text::{first_index, last_index, out_of_range, part, work, worked};
 use crate::Value;
-use crate::convert::{at, expected, int, placed, seq, take, text};
+use crate::convert::{at, expected, int, placed, seq, steps, take, text};
 use crate::machine::{Machine, Raised};
 
 rows! { "java.lang.String":
@@ -48,9 +48,10 @@ pub(in crate::builtins) mod class {
 }
 
 fn two<'a>(m: &mut Machine, name: &str, args: &'a [Value]) -> Result<(&'a str, &'a str), Raised> {
-    let subject = text(m, name, args, 0)?.as_str();
-    work(m, subject.len() / 4)?;
-    Ok((subject, text(m, name, args, 1)?.as_str()))
+    let (subject, part) = (text(m, name, args, 0)?.as_str(), text(m, name, args, 1)?.as_str());
+    // What is looked for is prepared in full, however short the text is.
+    m.tick(steps((subject.len() + part.len()) / 64))?;
+    Ok((subject, part))
 }
 
 fn contains(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
@@ -79,10 +80,17 @@ fn ends_with(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
 fn position(m: &mut Machine, args: &mut [Value], last: bool) -> Result<Option<i64>, Raised> {
     let (Value::Vector(_), 2) = (at(args, 0), args.len()) else { return Ok(None) };
     let items = seq(m, ".indexOf", args, 0)?;
-    m.tick(crate::convert::steps(items.len()))?;
-    let wanted = at(args, 1);
-    let mut found = items.into_iter().enumerate().filter(|(_, item)| item == wanted).map(|(place, _)| place as i64);
-    Ok(Some(if last { found.last() } else { found.next() }.unwrap_or(-1)))
+    let mut found = -1;
+    for (place, item) in (0..).zip(&items) {
+        m.step()?;
+        if item == at(args, 1) {
+            found = place;
+            if !last {
+                break;
+            }
+        }
+    }
+    Ok(Some(found))
 }
 
 /// Puts the character in the place of its code, which Java takes for a part of a text as well.
@@ -129,23 +137,25 @@ fn substring(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
     if start < 0 || end < start || usize::try_from(end).is_ok_and(|end| end > len) {
         return Err(out_of_range(m, ".substring", len));
     }
-    Ok(Value::string(part(subject, start, end)))
+    let part = part(subject, start, end);
+    work(m, part.len())?;
+    Ok(Value::string(part))
 }
 
 fn lower(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
-    Ok(Value::from(text(m, ".toLowerCase", args, 0)?.as_str().to_lowercase()))
+    Ok(Value::from(worked(m, ".toLowerCase", args, 0)?.as_str().to_lowercase()))
 }
 
 fn upper(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
-    Ok(Value::from(text(m, ".toUpperCase", args, 0)?.as_str().to_uppercase()))
+    Ok(Value::from(worked(m, ".toUpperCase", args, 0)?.as_str().to_uppercase()))
 }
 
 fn trim(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
-    Ok(Value::string(text(m, ".trim", args, 0)?.as_str().trim_matches(|c: char| c <= ' ')))
+    Ok(Value::string(worked(m, ".trim", args, 0)?.as_str().trim_matches(|c: char| c <= ' ')))
 }
 
 fn strip(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
-    Ok(Value::string(text(m, ".strip", args, 0)?.as_str().trim()))
+    Ok(Value::string(worked(m, ".strip", args, 0)?.as_str().trim()))
 }
 
 fn char_at(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
@@ -168,13 +178,15 @@ fn is_empty(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
 }
 
 fn is_blank(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
-    Ok(Value::bool(text(m, ".isBlank", args, 0)?.as_str().trim().is_empty()))
+    Ok(Value::bool(worked(m, ".isBlank", args, 0)?.as_str().trim().is_empty()))
 }
 
 fn equals_ignore_case(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
     let subject = text(m, ".equalsIgnoreCase", args, 0)?.as_str();
-    work(m, subject.len())?;
-    Ok(Value::bool(at(args, 1).as_str().is_some_and(|other| other.to_lowercase() == subject.to_lowercase())))
+    let Some(other) = at(args, 1).as_str() else { return Ok(Value::False) };
+    // Both are copied; a letter takes up to six times its length.
+    work(m, (subject.len() + other.len()) * 4)?;
+    Ok(Value::bool(other.to_lowercase() == subject.to_lowercase()))
 }
 
 fn equals(_: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
