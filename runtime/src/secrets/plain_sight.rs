@@ -45,6 +45,11 @@ pub(super) fn within(text: &str) -> Vec<Found> {
     part(text, suspect::token(text)).into_iter().chain(url(text)).collect()
 }
 
+/// The same in the value of a variable that may be named like a secret.
+pub(super) fn named(name: &str, text: &str) -> Vec<Found> {
+    part(text, suspect::setting(name, text)).into_iter().chain(within(text)).collect()
+}
+
 fn part(text: &str, suspect: Option<Suspect>) -> Option<Found> {
     let value = text.get(suspect.filter(|suspect| suspect.likely)?.range)?;
     // `Authorization: Bearer x` is known by its credential alone, too.

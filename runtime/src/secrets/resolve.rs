@@ -5,7 +5,7 @@ use std::path::Path;
 
 use litemap::LiteMap;
 use ptc_catalog::suspect::names_a_secret;
-use ptc_catalog::{Auth, Binding, Deployment, EnvPart, Source, Transport, Upstream};
+use ptc_catalog::{Auth, Binding, Deployment, EnvPart, InheritEnv, Source, Transport, Upstream};
 use zeroize::Zeroizing;
 
 use super::{MIN_SECRET_CHARS, Redactor, Secrets, basic_pair, plain_sight};
@@ -182,6 +182,35 @@ fn resolve(
             resolved.push((*name, value));
         }
         environments.insert(upstream.name, resolved);
+        match stdio.inherit_env {
+            InheritEnv::Base => {}
+            // Asked for by name, it is what `${NAME}` in `env` would be.
+            InheritEnv::Names(names) => {
+                for name in names {
+                    match passed_on(name, name, &variable) {
+                        Ok((text, secret)) => {
+                            sensitive.extend(plain_sight::within(&text));
+                            sensitive.extend(secret.then_some(text));
+                        }
+                        // It is passed on as it is, where it is there.
+                        Err(Problem::Unset | Problem::NotText) => {}
+                        Err(problem) => missing.push(MissingSecret {
+                            binding: None,
+                            source: format!("environment variable {name} (inherit_env of the child process)"),
+                            upstreams: vec![upstream.name],
+                            problem,
+                        }),
+                    }
+                }
+            }
+            InheritEnv::All => {
+                for name in std::env::vars_os().filter_map(|(name, _)| name.into_string().ok()) {
+                    if let Some(Ok(text)) = variable(&name).map(|found| found.map(Zeroizing::new)) {
+                        sensitive.extend(plain_sight::named(&name, &text));
+                    }
+                }
+            }
+        }
     }
 
     if missing.is_empty() {
@@ -402,6 +431,33 @@ mod tests {
         assert_eq!(env, ["eu", "abcdefgh", "for 12345678", "512", "postgres://app:swordfish-swordfish@db/x"]);
         let said = secrets.redactor().redact_str("eu abcdefgh 12345678 512 swordfish-swordfish").into_owned();
         assert_eq!(said, "eu [REDACTED] [REDACTED] 512 [REDACTED]");
+    }
+
+    #[test]
+    fn what_is_inherited_by_name_is_a_secret_like_what_is_given() {
+        static CHILD: Upstream = Upstream {
+            name: "child",
+            description: "",
+            transport: Transport::McpStdio(McpStdio {
+                inherit_env: InheritEnv::Names(&["GH_TOKEN", "REGION", "DATABASE_URL", "NOT_THERE"]),
+                ..McpStdio::new("child")
+            }),
+            tools: &[],
+        };
+        let with = |token: &'static str| {
+            resolve(&[], None, &[&CHILD], Path::new("/"), move |name| match name {
+                "GH_TOKEN" => Some(Ok(token.to_owned())),
+                "REGION" => Some(Ok("eu-central".to_owned())),
+                "DATABASE_URL" => Some(Ok("postgres://app:swordfish-swordfish@db/x".to_owned())),
+                _ => None,
+            })
+        };
+        let secrets = with("not-a-token-at-all").unwrap_or_else(|missing| panic!("{missing:?}"));
+        let said = secrets.redactor().redact_str("not-a-token-at-all eu-central swordfish-swordfish").into_owned();
+        assert_eq!(said, "[REDACTED] eu-central [REDACTED]");
+        let short = with("abc").err().map(|missing| missing.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"));
+        let short = short.expect("a short secret stops the start");
+        assert!(short.starts_with("environment variable GH_TOKEN (inherit_env of the child process)"), "{short}");
     }
 
     #[test]

@@ -19,7 +19,7 @@ use super::stdio::{self, Connected};
 use crate::secrets::Secrets;
 
 #[cfg(feature = "http")]
-use super::http::session::{self, SESSION_OVER, Session};
+use super::http::session::{self, Session};
 #[cfg(feature = "http")]
 use super::openapi::Service;
 
@@ -117,7 +117,7 @@ impl Link {
                     let checked = self.http(lifecycle, self.upstream, secrets, settings).await?;
                     let session = &checked.connection;
                     match contact::list(session.channel(), &session.agreed, spec.handshake_timeout_ms).await {
-                        Err(fault) if fault.message == SESSION_OVER && !renewed => {
+                        Err(fault) if fault.session_over && !renewed => {
                             lifecycle.renew(&checked);
                             renewed = true;
                         }
@@ -164,8 +164,8 @@ impl Link {
                     let session = &checked.connection;
                     let deadline = limit.deadline();
                     match request(session.channel(), &session.agreed, tool, arguments, repeatable, deadline).await {
-                        // The request was not carried out: once more, with a new session.
-                        Err(fault) if fault.message == SESSION_OVER && !renewed => {
+                        // The request was not carried out: once more, with a new session. Who says so of that one too means it.
+                        Err(fault) if fault.session_over && !renewed => {
                             lifecycle.renew(&checked);
                             renewed = true;
                         }

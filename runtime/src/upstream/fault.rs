@@ -50,12 +50,14 @@ pub struct WorldFault {
     pub http_status: Option<u16>,
     /// Bytes of an answer that was refused for its size, as far as they were seen.
     pub refused_bytes: u64,
+    /// Whether it may be that the server has forgotten the session, and so carried nothing out.
+    pub(crate) session_over: bool,
 }
 
 impl WorldFault {
     /// A fault without an HTTP status.
     pub fn new(reason: Reason, message: impl Into<Cow<'static, str>>) -> Self {
-        WorldFault { reason, message: message.into(), http_status: None, refused_bytes: 0 }
+        WorldFault { reason, message: message.into(), http_status: None, refused_bytes: 0, session_over: false }
     }
 
     /// `upstream_unavailable`

@@ -10,7 +10,8 @@ use serde_json::{Value, json};
 use crate::web::{Answer, Asked, Web};
 use crate::world::{World, eventually, tool, upstream};
 
-const TOOLS: [&str; 12] = ["big", "cut", "echo", "fail", "hang", "html", "list", "moved", "progress", "rpc", "status", "stream"];
+const TOOLS: [&str; 13] =
+    ["answered", "big", "cut", "echo", "fail", "hang", "html", "list", "moved", "progress", "rpc", "status", "stream"];
 
 /// The answer of a server of the handshake era without sessions; that to a call is the caller's, who gets its frame.
 pub(crate) fn handshaking(asked: &Asked, call: impl FnOnce(&Value) -> Answer) -> Answer {
@@ -89,8 +90,13 @@ fn call(frame: &Value) -> Answer {
         "moved" => Answer::Full(307, vec!["Location: http://127.0.0.1:9/elsewhere".into()], vec![]),
         "status" => {
             let status = args["code"].as_u64().unwrap() as u16;
-            Answer::Full(status, vec!["Retry-After: 7".into()], b"why".to_vec())
+            let why = args["why"].as_str().unwrap_or("why");
+            Answer::Full(status, vec!["Retry-After: 7".into()], why.as_bytes().to_vec())
         }
+        "answered" => Answer::json(
+            404,
+            json!({"jsonrpc": "2.0", "id": id, "error": {"code": -32001, "message": "no such session of yours"}}),
+        ),
         other => panic!("{other}"),
     }
 }
@@ -167,6 +173,29 @@ fn a_session_that_is_forgotten_is_made_again_once_for_all() {
         assert!(matches!(&waited, ptc_lisp::host::Waited::Reply(ptc_lisp::host::Reply::Text(text)) if text == "b"), "{waited:?}");
     }
     assert_eq!(sessions.load(Ordering::SeqCst), 11);
+}
+
+/// A tool may say 404 or 400 itself: the second is not taken for a lost session, the first only once, and the program sees what it said.
+#[test]
+fn refusals_with_a_session_are_told_as_they_are() {
+    let web = Web::start(legacy(Arc::default()));
+    let world = world(McpHttp { era: Some(Era::Handshake), ..McpHttp::new(web.url("/mcp")) });
+    let calls = || web.requests().iter().filter(|asked| asked.json()["method"] == "tools/call").count();
+    let mut before = 0;
+    for (arguments, expected, asked) in [
+        (
+            r#"{"code":400,"why":"chat session 7 is archived"}"#,
+            "tool_error: HTTP 400 Bad Request (retry after 7 s): chat session 7 is archived",
+            1,
+        ),
+        (r#"{"code":404,"why":"no such order"}"#, "tool_error: HTTP 404 Not Found (retry after 7 s): no such order", 2),
+    ] {
+        let answer = world.program().call("web", "status", arguments);
+        assert_eq!((answer.as_str(), calls() - before), (expected, asked));
+        before = calls();
+    }
+    let answer = world.program().call("web", "answered", "{}");
+    assert_eq!((answer.as_str(), calls() - before), ("upstream_error: no such session of yours (JSON-RPC error -32001)", 1));
 }
 
 #[test]

@@ -27,12 +27,13 @@ const DATABASE: &str = "d4tabase-c4nary-five";
 const OBJECT: &str = "0bject/c4nary;six";
 const PLANNER: &str = "pl4nner+c4nary/seven";
 const CLIENTS: &str = "cl1ents-c4nary-eight-and-thirty-two-bytes-of-it";
+const INHERITED: &str = "1nherited/c4nary\\eleven";
 const COLLECTOR: &str = "c0llector-c4nary/ten";
 /// The one that the config itself holds, and so the binary.
 const LITERAL: &str = "l1teral/c4nary=nine";
-const CANARIES: [&str; 10] = [BEARER, HEADER, PASSWORD, CHILD, DATABASE, OBJECT, PLANNER, CLIENTS, COLLECTOR, LITERAL];
+const CANARIES: [&str; 11] = [BEARER, HEADER, PASSWORD, CHILD, DATABASE, INHERITED, OBJECT, PLANNER, CLIENTS, COLLECTOR, LITERAL];
 /// What only a server knows whose sessions are in a store, so that nobody says it to others.
-const STORE: &str = "st0re/c4nary&eleven";
+const STORE: &str = "st0re/c4nary&twelve";
 
 /// In the environment of a child: that it is to echo.
 const ECHOING: &str = "PTC_TEST_ECHOING";
@@ -43,9 +44,10 @@ const PATIENCE: Duration = Duration::from_secs(60);
 #[test]
 fn child() {
     if std::env::var_os(ECHOING).is_some() {
-        let secrets = ["CHILD_TOKEN", "DATABASE_URL"].map(|name| std::env::var(name).expect("the config passes it on"));
-        let password = secrets[1].split([':', '@']).nth(2).expect("a URL with a password").to_owned();
-        echoing::serve(&[secrets[0].clone(), password]);
+        let passed = ["CHILD_TOKEN", "DATABASE_URL", "CANARY_TOKEN"];
+        let [token, database, inherited] = passed.map(|name| std::env::var(name).expect("the config passes it on"));
+        let password = database.split([':', '@']).nth(2).expect("a URL with a password").to_owned();
+        echoing::serve(&[token, password, inherited]);
         std::process::exit(0);
     }
 }
@@ -103,6 +105,7 @@ impl Scene {
                 ])),
                 "child": {
                     "transport": "mcp_stdio", "command": test, "args": ["binary::child", "--exact", "--nocapture"],
+                    "inherit_env": ["CANARY_TOKEN"],
                     "env": { (ECHOING): "1", "CHILD_TOKEN": "${CANARY_CHILD}", "DATABASE_URL": "postgres://app:${CANARY_DB}@db/x" },
                 },
                 "object": api(json!([{ "scheme": "basic", "binding": "object" }])),
@@ -130,7 +133,11 @@ impl Scene {
     fn command(&self, program: impl AsRef<std::ffi::OsStr>) -> Command {
         let mut command = Command::new(program);
         command.current_dir(self.folder.path()).env("CANARY_BASIC", format!("ann:{PASSWORD}")).env("CANARY_BEARER", BEARER);
-        command.env("CANARY_CHILD", CHILD).env("CANARY_DB", DATABASE).env("CANARY_PLANNER", PLANNER);
+        command
+            .env("CANARY_CHILD", CHILD)
+            .env("CANARY_DB", DATABASE)
+            .env("CANARY_TOKEN", INHERITED)
+            .env("CANARY_PLANNER", PLANNER);
         command.envs(self.store.borrow().iter().map(|url| ("PTC_RUNNER_MCP_SESSION_STORE", url)));
         command.env("OTEL_EXPORTER_OTLP_HEADERS", format!("authorization=Bearer%20{COLLECTOR}"));
         command
@@ -370,7 +377,7 @@ fn none_of_all_secrets_leaves_a_server_that_says_all_it_can() {
     assert_redacted("the lock file", &std::fs::read_to_string(scene.path("upstreams.lock.json")).expect("a lock file"), 20);
     // A literal is where the config put it, and was warned of.
     let bytes = std::fs::read(&gate).expect("a binary");
-    assert_clean(&CANARIES[..9], "the binary", &String::from_utf8_lossy(&bytes));
+    assert_clean(&CANARIES[..10], "the binary", &String::from_utf8_lossy(&bytes));
 
     let serve = |name: &str, program: &Path, first: &[&str], more: &[&str], talk: fn(&mut Server) -> String| {
         let traces = scene.path(name);
@@ -388,7 +395,7 @@ fn none_of_all_secrets_leaves_a_server_that_says_all_it_can() {
     serve("listening", &gate, &["start"], &listening, Server::browse);
     if enabled("none_of_all_secrets_leaves_a_server_that_says_all_it_can, with its sessions in a store") {
         let mut redis = Redis::start(STORE);
-        let store = redis.url(":st0re%2Fc4nary%26eleven@");
+        let store = redis.url(":st0re%2Fc4nary%26twelve@");
         scene.store.replace(Some(store));
         serve("sharing", &gate, &["start"], &listening, Server::browse);
         // A store that is away is talked about too.

@@ -31,9 +31,6 @@ pub(super) const ASIDE: Duration = Duration::from_secs(2);
 /// Answers to requests of the server that are on their way at a time: one that asks without end gets no more connections.
 const ANSWERING: usize = 8;
 
-/// What a fault says whose cause is that the server has forgotten the session.
-pub(crate) const SESSION_OVER: &str = "the server does not know the session any more";
-
 /// A server with which era and revision are agreed, and the session it gave.
 pub(crate) struct Session {
     wire: Wire,
@@ -178,8 +175,8 @@ impl Wire {
             Err(fault) if !status.is_success() && fault.reason == Reason::ResponseTooLarge => Vec::new(),
             Err(fault) => return Err(fault),
         };
-        if method != "initialize" && self.session().is_some() && says_session_is_over(status, &body) {
-            return Err(WorldFault::unavailable(SESSION_OVER).with_status(status.as_u16()));
+        if method != "initialize" && self.session().is_some() && says_session_is_over(status, &body, id) {
+            return Err(WorldFault { session_over: true, ..head.fault(&body) });
         }
         if let Some(response) = find_response(&body, id, !status.is_success()) {
             // A refusal by status may carry a JSON-RPC error; the status alone decides where it is about access.
@@ -216,10 +213,19 @@ impl Wire {
     }
 }
 
-/// 404 by the specification; some servers answer 400 and say it in words.
-fn says_session_is_over(status: StatusCode, body: &[u8]) -> bool {
-    status == StatusCode::NOT_FOUND
-        || status == StatusCode::BAD_REQUEST && String::from_utf8_lossy(body).to_ascii_lowercase().contains("session")
+/// 404 by the specification, unless it is an answer to this very request; some servers answer 400 with a JSON-RPC error to no request,
+/// and say it in words. What a tool says in a 400 of its own is no such thing: the call was made, and must not be made again.
+fn says_session_is_over(status: StatusCode, body: &[u8], id: u64) -> bool {
+    match status {
+        StatusCode::NOT_FOUND => find_response(body, id, false).is_none(),
+        StatusCode::BAD_REQUEST => match find_response(body, id, true) {
+            Some(Response::Error(error)) => {
+                find_response(body, id, false).is_none() && error.message.to_ascii_lowercase().contains("session")
+            }
+            _ => false,
+        },
+        _ => false,
+    }
 }
 
 /// Whether the body of an answer is a stream of events.
