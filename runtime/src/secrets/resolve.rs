@@ -196,6 +196,7 @@ fn resolve(
                         Err(Problem::Unset | Problem::NotText) => {}
                         Err(problem) => missing.push(MissingSecret {
                             binding: None,
+                            variable: None,
                             source: format!("environment variable {name} (inherit_env of the child process)"),
                             upstreams: vec![upstream.name],
                             problem,
