@@ -419,6 +419,25 @@ fn what_was_made_of_a_config_can_be_printed() {
     assert_eq!((&pet["operationId"], &pet["args"][0]["required"]), (&"getPet".into(), &true.into()), "{pet}");
 }
 
+/// Two processes have nothing in common but config and lock.
+#[test]
+fn the_same_lock_gives_the_same_bytes() {
+    for what in ["rust", "args", "docs", "lock", "catalog-json", "html", "container", "k8s"] {
+        let emitted = || quickstart(&["upstreams.json", "--locked", "--offline", "--emit", what]);
+        let (one, other) = (emitted(), emitted());
+        assert!(one.status.success() && !one.stdout.is_empty(), "{what}: {}", text(&one.stderr));
+        assert_eq!(one.stdout, other.stdout, "{what}");
+    }
+}
+
+#[test]
+fn editors_get_the_schema_that_the_check_goes_by() {
+    let output = run(&["schema"]);
+    assert_eq!((output.status.code(), text(&output.stderr).as_str()), (Some(0), ""));
+    let printed: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    assert_eq!(printed, ptc_compiler::config::schema::schema());
+}
+
 #[test]
 fn a_gate_for_what_clients_pay() {
     let output = quickstart(&["upstreams.json", "--locked", "--offline", "--max-prompt-bytes", "100"]);

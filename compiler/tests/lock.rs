@@ -11,6 +11,7 @@ use ptc_compiler::ir::Json;
 use ptc_compiler::lock::cover::{self, Ask, Listing};
 use ptc_compiler::lock::{self, Lock, LockedUpstream, Server};
 use ptc_compiler::openapi::Text;
+use ptc_compiler::render::{Manifest, Serve};
 use ptc_compiler::source::Sources;
 use ptc_compiler::{lower, pinned, render};
 
@@ -90,8 +91,17 @@ fn the_same_lock_gives_the_same_bytes() {
     let config = read_config(CONFIG);
     let lock = full_lock(&config, &["b", "a"]);
     let again = read_lock(&lock::write::write(&full_lock(&config, &["a", "b"]))).unwrap();
-    let text = |lock: &Lock| render::catalog(&lower::deployment(&config, lock, "x", "sha256:0")).unwrap();
-    assert_eq!(text(&lock), text(&again));
+    let files = |lock: &Lock| {
+        let deployment = lower::deployment(&config, lock, "x", "sha256:0");
+        let manifest = Manifest::new("ptc-x", &deployment, Serve::Http, "[profile.release]");
+        let files = render::files(&deployment, &manifest).unwrap();
+        files.into_iter().map(|file| (file.path.to_string(), file.text)).collect::<BTreeMap<String, String>>()
+    };
+    let written = files(&lock);
+    assert_eq!(written, files(&again));
+    for path in ["Cargo.toml", "README.md", "src/catalog.rs", "src/main.rs"] {
+        assert!(written.contains_key(path), "no {path} in {:?}", written.keys());
+    }
     assert_eq!(lock.catalog_digest(), again.catalog_digest());
 }
 

@@ -22,6 +22,17 @@ fn the_macro_expands_to_what_the_command_line_writes() {
     assert_eq!(format!("{:#?}", expanded::DEPLOYMENT), format!("{:#?}", written::DEPLOYMENT));
 }
 
+/// What cargo compares with the last build: it builds again when one of these has changed.
+#[test]
+fn a_change_of_any_input_is_a_reason_to_build_again() {
+    let program = std::env::current_exe().expect("a test has a path");
+    let inputs = std::fs::read_to_string(program.with_extension("d")).expect("rustc says what it read");
+    for name in ["petstore.json", "petstore.openapi.json", "petstore.lock.json", "pets.clj"] {
+        let line = format!("{}:", Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/configs").join(name).display());
+        assert!(inputs.lines().any(|input| input == line), "no {line} in\n{inputs}");
+    }
+}
+
 #[test]
 fn the_written_text_is_up_to_date() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/configs");

@@ -107,6 +107,41 @@ fn changes_are_told_by_their_class_until_they_are_accepted() {
     assert!(shop.compile(&["diff", "upstreams.json"]).stderr.ends_with("\nnothing changed\n"));
 }
 
+/// A server that says what it offers once all three are asked: whoever asks one after the other waits in vain.
+const PATIENT: &str = r#"
+while read -r line; do
+  id=$(printf %s "$line" | sed -n 's/.*"id":\([0-9]*\).*/\1/p')
+  case "$line" in
+    *'"initialize"'*) result='{"protocolVersion":"2025-11-25","capabilities":{"tools":{}},"serverInfo":{"name":"shop","version":"1"}}' ;;
+    *'"tools/list"'*)
+      : > "asked-$0"
+      tries=0
+      until [ -e asked-a ] && [ -e asked-b ] && [ -e asked-c ]; do
+        tries=$((tries + 1))
+        [ $tries -lt 400 ] || exit 1
+        sleep 0.05
+      done
+      result='{"tools":[]}' ;;
+    *'"id"'*) printf '{"jsonrpc":"2.0","id":%s,"error":{"code":-32601,"message":"no"}}\n' "$id"; continue ;;
+    *) continue ;;
+  esac
+  printf '{"jsonrpc":"2.0","id":%s,"result":%s}\n' "$id" "$result"
+done
+"#;
+
+#[test]
+fn upstreams_are_asked_all_at_once() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let entry = |name: &str| json!({ "transport": "mcp_stdio", "command": "sh", "args": ["-c", PATIENT, name], "cd": "." });
+    let upstreams = json!({ "a": entry("a"), "b": entry("b"), "c": entry("c") });
+    std::fs::write(folder.path().join("upstreams.json"), json!({ "upstreams": upstreams }).to_string()).expect("a config");
+    let update = run(Command::new(ptc_compile()).args(["update", "upstreams.json"]).current_dir(folder.path()));
+    assert_eq!(update.code, Some(0), "{}", update.stderr);
+    for name in ["a", "b", "c"] {
+        assert!(update.stderr.contains(&format!("asking {name} for its tools")), "a line each: {}", update.stderr);
+    }
+}
+
 #[test]
 fn the_threshold_decides_what_fails() {
     let shop = Shop::open();

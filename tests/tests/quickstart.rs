@@ -47,6 +47,23 @@ fn one_program_joins_all_three_upstreams() {
     assert_eq!(client.finish(), Some(0));
 }
 
+/// Who has config and lock can tell whether a binary is made of them, from outside and from a client.
+#[test]
+fn a_binary_says_which_config_and_which_catalog_it_has() {
+    let folder = workspace().join("fixtures/quickstart");
+    let read = |name: &str| std::fs::read_to_string(folder.join(name)).expect("the quickstart is there");
+    let lock: Value = serde_json::from_str(&read("upstreams.lock.json")).expect("JSON");
+    let config = ptc_compiler::lock::sha256(read("upstreams.json").as_bytes());
+    let version: Value =
+        serde_json::from_str(&run(Command::new(quickstart()).args(["version", "--json"])).success()).expect("JSON");
+    let mut client = Client::start(quickstart(), &[]);
+    let hello = client.initialize();
+    assert_eq!(client.finish(), Some(0));
+    for said in [&version, &hello["_meta"]["ptc-compile/build"]] {
+        assert_eq!((&said["config_digest"], &said["catalog_digest"]), (&json!(config), &lock["catalog_digest"]), "{said}");
+    }
+}
+
 /// What a build says that clients pay is what the binary answers, to the byte.
 #[test]
 fn clients_pay_what_the_build_says() {

@@ -5,10 +5,21 @@ use ::ptc_catalog as ptc;
 pub static DEPLOYMENT: ptc::Deployment = ptc::Deployment {
     name: "petstore",
     compiler: "0.1.0",
-    config_digest: "sha256:c94e172365b483d4214f000f48f290d8885b50e8961532e9ae573e0793758733",
+    config_digest: "sha256:a533aaabafda096225aa8906c9845f7a92319985b8121720970ad2a1c5a914eb",
     credentials: &[],
     catalog: &CATALOG,
-    programs: &[],
+    programs: &[
+        ptc::StoredProgram {
+            name: "pets",
+            description: "How many pets there are.",
+            source: r#"(let [r (tool/call {:server "petstore" :tool "list-pets"})]
+  (if (:ok r) (count (:value r)) (fail (:message r))))
+"#,
+            digest: "sha256:1388aa31e3963292474908fb485312b2e0c91fa89ce2fa36fac68d18b75e65f2",
+            args: r#"{"additionalProperties":false,"type":"object"}"#,
+            output_schema: "",
+        },
+    ],
 };
 /// The frozen catalog.
 pub static CATALOG: ptc::Catalog = ptc::Catalog {
