@@ -46,6 +46,7 @@ console.log(
     all, few, said, opened, none, nothing, again, linked, faults, wide, markup,
     title: await page.title(),
     text: await page.locator("main").innerText(),
+    facts: await page.locator("dd").allTextContents(),
     light: await background(page),
     dark: await background(dark),
     elsewhere: requests.filter((url) => !url.startsWith("file://")),

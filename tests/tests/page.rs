@@ -76,14 +76,19 @@ fn what_upstreams_say_is_text_on_the_page() {
             "operationId": "getX",
             "summary": hostile,
             "parameters": [{ "name": "owner\"><b>", "in": "query", "schema": { "type": "string", "enum": [hostile] } }],
-            "responses": { "200": { "description": "x", "content": { "application/json": {} } } },
+            "responses": { "200": { "description": "x", "content": { "application/json": {
+                "schema": { "type": "object", "required": ["total"], "properties": { "total": { "type": "integer" } } },
+            } } } },
         } } },
     });
     std::fs::write(folder.path().join("api.json"), document.to_string()).expect("a document");
     let config = folder.path().join("upstreams.json");
     let entry = json!({ "transport": "openapi", "base_url": "https://api.example", "schema_file": "api.json",
-                        "include_operations": ["getX"], "description": hostile });
-    std::fs::write(&config, json!({ "upstreams": { "petstore": entry } }).to_string()).expect("a config");
+                        "include_operations": ["getX"], "description": hostile, "max_response_bytes": 54_321,
+                        "auth": [{ "scheme": "bearer", "binding": "pet-key" }] });
+    let credentials = json!({ "pet-key": { "source": "env", "var": "PTC_TEST_PET_KEY" } });
+    std::fs::write(&config, json!({ "credentials": credentials, "upstreams": { "petstore": entry } }).to_string())
+        .expect("a config");
     let seen = looked_at(&config, folder.path());
     assert_eq!((&seen["faults"], &seen["markup"]), (&json!([]), &json!(0)), "no script runs, no markup stands");
     let text = seen["text"].as_str().unwrap_or_default();
@@ -92,4 +97,9 @@ fn what_upstreams_say_is_text_on_the_page() {
         "{text}"
     );
     assert_eq!(seen["opened"], json!(["owner\"><b>"]));
+    // Limits, the binding that is sent, and the shape of results.
+    let facts: Vec<&str> = seen["facts"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
+    for fact in ["54321 bytes", "bearer from binding pet-key", "{:total integer}"] {
+        assert!(facts.contains(&fact), "no {fact} in {facts:?}");
+    }
 }
