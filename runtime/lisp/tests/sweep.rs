@@ -1,0 +1,189 @@
+//! Every function of the language with large arguments, under small limits.
+//!
+//! What a builtin costs must be counted, whatever it is given, or programs pass their limits. Nobody has to remember a case for a
+//! new one: the programs are made of the table and the shapes of `sweep.txt`. They run in processes that are watched from outside.
+//! A program that passes a limit is run once more in a process of its own before it counts.
+
+mod counting;
+mod watched;
+
+use std::io::{BufRead, BufReader, Lines, Write};
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::time::Duration;
+
+use libtest_mimic::{Arguments, Failed, Trial};
+use ptc_lisp::{Limits, Program, Run, STACK_BYTES, STACK_SLACK_BYTES, Value, builtins, special};
+use watched::{LATE, cpu_time, peak_resident};
+
+/// Wall clock of a program that calls once, in ms. A busy machine makes it end earlier, and never fail.
+const ONCE: u64 = 10;
+/// The same of one that calls over and over, which most end by.
+const FOREVER: u64 = 2;
+const MEMORY: u64 = 4 << 20;
+/// What resident memory may grow by.
+const GROWTH: u64 = MEMORY / 5 * 6 + (8 << 20) + if cfg!(debug_assertions) { 4 << 20 } else { 0 };
+/// Threads of `pmap`, all of which compute.
+const WORKERS: usize = 2;
+/// The table is gone through in so many parts.
+const PARTS: usize = 8;
+
+fn main() {
+    let arguments: Vec<String> = std::env::args().collect();
+    if arguments.get(1).is_some_and(|first| first == "--child") {
+        child();
+    }
+    let names = names();
+    let size = names.len().div_ceil(PARTS);
+    let parts = names.chunks(size).map(|names| {
+        let (first, names) = (names.first().cloned().unwrap_or_default(), names.to_vec());
+        Trial::test(format!("from_{first}"), move || sweep(&names))
+    });
+    libtest_mimic::run(&Arguments::from_iter(arguments), parts.collect()).exit();
+}
+
+/// Every name that can be called, special forms and methods included.
+fn names() -> Vec<String> {
+    let rows = builtins::all().chain(special::functions()).map(builtins::Builtin::full_name);
+    rows.chain(special::all().map(|form| form.name.to_owned())).collect()
+}
+
+/// The programs of a name, each behind its wall clock: a call once, and over and over.
+fn programs(name: &str) -> impl Iterator<Item = [String; 2]> {
+    let shapes = include_str!("sweep.txt").lines().filter(|line| !line.is_empty() && !line.starts_with(';'));
+    shapes.map(move |shape| {
+        let call = shape.replace("NAME", name);
+        [format!("{ONCE} (count [{call}])"), format!("{FOREVER} (loop [] {call} (recur))")]
+    })
+}
+
+fn sweep(names: &[String]) -> Result<(), Failed> {
+    let mut faults = Vec::new();
+    let mut process = Watched::start()?;
+    for name in names {
+        for [once, forever] in programs(name) {
+            let mut next = Some(&once);
+            while let Some(program) = next.take() {
+                match process.run(program) {
+                    // What ends by itself is to be called until the clock ends it.
+                    Ok(ended) if ended == "value" && *program == once => next = Some(&forever),
+                    Ok(_) => {}
+                    Err(_) => {
+                        process = Watched::start()?;
+                        if let Err(fault) = process.run(program) {
+                            faults.push(format!("{program} {fault}"));
+                            process = Watched::start()?;
+                        }
+                    }
+                }
+            }
+        }
+    }
+    if faults.is_empty() { Ok(()) } else { Err(format!("{} faults:\n{}", faults.len(), faults.join("\n")).into()) }
+}
+
+/// A process that runs programs, and what it took when it began.
+struct Watched {
+    process: Child,
+    to: ChildStdin,
+    from: Lines<BufReader<ChildStdout>>,
+    resident: u64,
+    computed: Duration,
+}
+
+impl Watched {
+    fn start() -> Result<Watched, Failed> {
+        let mut process =
+            Command::new(std::env::current_exe()?).arg("--child").stdin(Stdio::piped()).stdout(Stdio::piped()).spawn()?;
+        let to = process.stdin.take().ok_or("no stdin")?;
+        let mut from = BufReader::new(process.stdout.take().ok_or("no stdout")?).lines();
+        from.next().transpose()?;
+        let (resident, computed) = (peak_resident(process.id()), cpu_time(process.id()));
+        Ok(Watched { process, to, from, resident, computed })
+    }
+
+    /// Runs a program; gives how it ended, or what is wrong.
+    fn run(&mut self, program: &str) -> Result<String, String> {
+        writeln!(self.to, "{program}").map_err(|fault| fault.to_string())?;
+        let ended = self.from.next().and_then(Result::ok).ok_or("ended the process")?;
+        let until = cpu_time(self.process.id());
+        let computed = until.saturating_sub(std::mem::replace(&mut self.computed, until));
+        let grew = peak_resident(self.process.id()).saturating_sub(self.resident);
+        let most = Duration::from_millis(ONCE) * WORKERS as u32 + LATE;
+        if computed > most {
+            return Err(format!("computed for {computed:?}, at most {most:?} are allowed: {ended}"));
+        }
+        if grew > GROWTH {
+            return Err(format!("grew by {} MB, at most {} are allowed: {ended}", grew >> 20, GROWTH >> 20));
+        }
+        if ended == "internal_error" { Err(ended) } else { Ok(ended) }
+    }
+}
+
+impl Drop for Watched {
+    fn drop(&mut self) {
+        // Nothing is left behind, whatever went wrong.
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}
+
+/// Large values, as `data/…`: made beforehand, since a program under such limits could make none of them.
+fn context() -> Value {
+    let key = |i: i64| Value::keyword(["a", "b"].get(i as usize).copied().unwrap_or_default());
+    let record = |i: i64| Value::map([(key(0), Value::from(i)), (key(1), Value::string("x"))]);
+    let columns = Value::vector((0..500).map(Value::from).collect());
+    let nested = (0..100_000).fold(Value::vector(Vec::new()), |inner, _| Value::vector(vec![inner]));
+    let all = [
+        ("v", Value::vector((0..300_000).map(Value::from).collect())),
+        ("m", Value::map((0..150_000).map(|i| (Value::from(i), Value::from(i))))),
+        ("s", Value::set((0..300_000).map(Value::from))),
+        ("ms", Value::vector((0..100_000).map(record).collect())),
+        ("vs", Value::vector((0..100_000).map(|i: i64| Value::from(i.to_string())).collect())),
+        ("t", Value::from("abcdefghi,".repeat(150_000))),
+        ("u", Value::from("abcd\u{e9}fghi,".repeat(100_000))),
+        ("w", Value::from("\u{e9}".repeat(100))),
+        ("n", Value::from("7".repeat(20_000))),
+        ("columns", Value::vector(vec![columns; 100_000])),
+        ("keys", Value::vector(vec![key(0); 100_000])),
+        ("nested", nested),
+    ];
+    Value::map(all.map(|(name, value)| (Value::keyword(name), value)))
+}
+
+/// The watched process: a wall clock and a program a line, and a line for how it ended.
+fn child() -> ! {
+    let thread = std::thread::Builder::new().stack_size(STACK_BYTES + STACK_SLACK_BYTES).spawn(answer);
+    let ended = thread.is_ok_and(|thread| thread.join().is_ok());
+    std::process::exit(i32::from(!ended))
+}
+
+#[expect(clippy::print_stdout, reason = "the pipe to the watching process")]
+fn answer() {
+    let context = context();
+    run("1000 (pmap inc [1 2 3])", &context);
+    println!("ready");
+    for line in std::io::stdin().lines() {
+        let Ok(program) = line else { break };
+        println!("{}", run(&program, &context));
+    }
+}
+
+fn run(line: &str, context: &Value) -> String {
+    let (wall, program) = line.split_once(' ').unwrap_or_default();
+    let limits = Limits {
+        wall_clock: Duration::from_millis(wall.parse().unwrap_or(0)),
+        memory_bytes: MEMORY,
+        parallel_workers: WORKERS,
+        tool_calls: Some(4),
+        ..Limits::default()
+    };
+    let program = match Program::compile(program) {
+        Ok(program) => program,
+        Err(error) => return error.kind.to_string(),
+    };
+    let run = Run::new(&program).limits(limits).gauge(counting::gauge).context(context.clone()).journal(Value::nil());
+    match run.execute().result {
+        Ok(_) => "value".to_owned(),
+        Err(error) => error.kind.to_string(),
+    }
+}
