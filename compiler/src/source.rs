@@ -1,10 +1,39 @@
 //! The texts that a run reads, and how places in them are told to people.
 
+use std::fmt;
 use std::sync::OnceLock;
 
 /// A file of [`Sources`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct FileId(u32);
+
+/// Why bytes are no text that can be read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NotText {
+    /// What they are, as the rest of a sentence: "it is UTF-16".
+    pub what: String,
+    /// What to do.
+    pub hint: &'static str,
+}
+
+impl fmt::Display for NotText {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}; {}", self.what, self.hint)
+    }
+}
+
+/// The text of bytes that are UTF-8. Other encodings are told by how they begin: a mark of the order of bytes, or a NUL beside the first
+/// character, which no text of JSON or YAML has.
+pub fn decode(bytes: Vec<u8>) -> Result<String, NotText> {
+    if matches!(bytes.as_slice(), [0xff, 0xfe, ..] | [0xfe, 0xff, ..] | [0, _, ..] | [_, 0, ..]) {
+        let hint = "save it as UTF-8; PowerShell writes UTF-16 unless it is given `-Encoding utf8`";
+        return Err(NotText { what: "it is UTF-16".to_owned(), hint });
+    }
+    String::from_utf8(bytes).map_err(|error| NotText {
+        what: format!("byte {} is not UTF-8", error.utf8_error().valid_up_to()),
+        hint: "save it as UTF-8; what is in Latin-1 becomes that by `iconv -f latin1 -t utf-8`",
+    })
+}
 
 /// Every text of one run, by id.
 #[derive(Debug, Default)]
@@ -71,6 +100,16 @@ impl Sources {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn other_encodings_are_told_by_how_they_begin() {
+        assert_eq!(decode(b"\xef\xbb\xbf{}".to_vec()).as_deref(), Ok("\u{feff}{}"));
+        assert_eq!(decode(Vec::new()).as_deref(), Ok(""));
+        for bytes in [&b"\xff\xfe{\0}\0"[..], b"\xfe\xff\0{\0}", b"{\0}\0", b"\0{\0}"] {
+            assert_eq!(decode(bytes.to_vec()).map_err(|fault| fault.what), Err("it is UTF-16".to_owned()), "{bytes:?}");
+        }
+        assert_eq!(decode(b"{ \xfc }".to_vec()).map_err(|fault| fault.what), Err("byte 2 is not UTF-8".to_owned()));
+    }
 
     #[test]
     fn positions_count_lines_and_characters_from_one() {

@@ -43,6 +43,7 @@ impl Drop for Scratch {
 
 #[test]
 fn exit_codes_tell_clean_findings_and_failure_apart() {
+    let utf16 = Scratch::new("utf16.json", b"\xff\xfe{\0}\0");
     let latin1 = Scratch::new("latin1.json", b"{ \"upstreams\": { \"gr\xf6\xdfe\": {} } }");
     let cases: &[(&[&str], i32, &str)] = &[
         (&["--check", "good_minimal/upstreams.json"], 0, "no faults in 1 upstream"),
@@ -52,6 +53,7 @@ fn exit_codes_tell_clean_findings_and_failure_apart() {
         (&["--check", "no-such-file.json"], 2, "cannot read `no-such-file.json`"),
         (&["--check", "good_minimal"], 2, "help: name a file in it, such as `good_minimal/upstreams.json`"),
         (&["--check", latin1.path()], 2, "byte 20 is not UTF-8"),
+        (&["--check", utf16.path()], 2, "it is UTF-16"),
         (&[], 2, "<CONFIG>"),
         (&["--no-such-option"], 2, "--no-such-option"),
         (&["--runtime-source", "registry", "good_minimal/upstreams.json"], 2, "[possible values: workspace, embedded]"),

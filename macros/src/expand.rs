@@ -57,5 +57,6 @@ fn read(file: &Path, most: u64) -> Result<String, String> {
     if size > most {
         return Err(format!("it has {size} bytes, `schema_max_bytes` is {most}"));
     }
-    std::fs::read_to_string(file).map_err(|error| error.to_string())
+    let bytes = std::fs::read(file).map_err(|error| error.to_string())?;
+    ptc_compiler::source::decode(bytes).map_err(|fault| fault.to_string())
 }

@@ -8,7 +8,7 @@ use ptc_compiler::config::model::Transport;
 use ptc_compiler::config::{self, Config};
 use ptc_compiler::diag::{Code, Diagnostic, Diagnostics};
 use ptc_compiler::lock::{self, Lock, LockedUpstream, lint};
-use ptc_compiler::source::Sources;
+use ptc_compiler::source::{Sources, decode};
 use ptc_compiler::tree::Syntax;
 use ptc_compiler::{ir, lower, openapi, programs};
 use ptc_runtime::secrets::Secrets;
@@ -162,7 +162,7 @@ pub(crate) fn read_document(folder: &Path, path: &str, most: u64, limit: &str) -
     if bytes.len() as u64 > most {
         return Err(format!("it is larger than {most} bytes, {limit}"));
     }
-    let text = String::from_utf8(bytes).map_err(|error| format!("byte {} is not UTF-8", error.utf8_error().valid_up_to()))?;
+    let text = decode(bytes).map_err(|fault| fault.to_string())?;
     Ok(openapi::Text { path: path.display().to_string(), text })
 }
 
@@ -176,10 +176,7 @@ pub(crate) fn read_text(path: &Path) -> Result<String, Failure> {
             failure
         }
     })?;
-    String::from_utf8(bytes).map_err(|error| {
-        Failure::new(format!("cannot read `{}`: byte {} is not UTF-8", path.display(), error.utf8_error().valid_up_to()))
-            .hint("JSON files are UTF-8; convert it, for example with `iconv -f latin1 -t utf-8`")
-    })
+    decode(bytes).map_err(|fault| Failure::new(format!("cannot read `{}`: {}", path.display(), fault.what)).hint(fault.hint))
 }
 
 fn summary(config: &Config) -> String {

@@ -11,7 +11,7 @@ use ptc_compiler::lock::cover::{self, Ask, Listing, Need};
 use ptc_compiler::lock::{Lock, LockedUpstream, Server};
 use ptc_compiler::lower;
 use ptc_compiler::openapi;
-use ptc_compiler::source::Sources;
+use ptc_compiler::source::{Sources, decode};
 use ptc_compiler::tree::{self, Syntax};
 use ptc_runtime::secrets::Secrets;
 use ptc_runtime::upstream::{self, UpstreamSettings};
@@ -185,10 +185,10 @@ fn document(
 ) -> Option<LockedUpstream> {
     let Transport::OpenApi(api) = &entry.transport else { return None };
     let SchemaSource::Url(url) = &api.schema.value else { return None };
-    match String::from_utf8(bytes) {
+    match decode(bytes) {
         Ok(text) => openapi::lower(sources, openapi::Text { path: url.clone(), text }, api, diagnostics),
-        Err(error) => {
-            let message = format!("`{url}` cannot be read: byte {} is not UTF-8", error.utf8_error().valid_up_to());
+        Err(fault) => {
+            let message = format!("`{url}` cannot be read: {fault}");
             diagnostics.push(Diagnostic::new(Code::SchemaUnreadable, message).at(api.schema.place.clone(), ""));
             None
         }

@@ -35,7 +35,7 @@ pub(super) fn tree(reading: &mut Reading<'_>, root: &Node) {
     for member in root.members() {
         match &*member.key {
             "$schema" | "programs" => {}
-            "upstreams" => {
+            key if keys::is_upstreams(key) => {
                 for upstream in member.value.members() {
                     for member in upstream.value.members() {
                         entry(reading, member);

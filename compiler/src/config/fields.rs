@@ -16,10 +16,15 @@ pub(super) struct Subject {
     pub(super) place: Place,
 }
 
-/// The members of an object that are known and of the right type.
+/// The members of an object that are known and of the right type. What was written under a name that is nearly right is among them: its
+/// name is an error already, and what it holds is checked all the same.
 pub(super) struct Fields<'n> {
     table: &'static Table,
     sound: Vec<(&'static Key, &'n Member)>,
+    /// Those that a later one of the same key replaces.
+    replaced: Vec<(&'static Key, &'n Member)>,
+    /// Those of a wrong type.
+    unfit: Vec<(&'static Key, &'n Member)>,
 }
 
 impl<'n> Fields<'n> {
@@ -33,30 +38,46 @@ impl<'n> Fields<'n> {
         others: &'static [Table],
         node: &'n Node,
     ) -> Option<Fields<'n>> {
-        if !is_object(reading, subject, "", node) {
-            return None;
-        }
-        let mut fields = Fields { table, sound: Vec::new() };
-        let mut meant: Vec<&str> = Vec::new();
+        is_object(reading, subject, "", node).then(|| Fields::read_but(reading, subject, table, others, node, &[]))
+    }
+
+    /// The same of an object, of which the keys in `told` need neither be there nor be known: that much has been said of them.
+    fn read_but(
+        reading: &mut Reading<'_>,
+        subject: &Subject,
+        table: &'static Table,
+        others: &'static [Table],
+        node: &'n Node,
+        told: &[&str],
+    ) -> Fields<'n> {
+        let mut fields = Fields { table, sound: Vec::new(), replaced: Vec::new(), unfit: Vec::new() };
+        let mut meant: Vec<&str> = told.to_vec();
         for (at, member) in node.members().iter().enumerate() {
+            if told.contains(&&*member.key) {
+                continue;
+            }
             // The last of two equal keys counts; the parser has reported them.
             let repeated = node.members().iter().skip(at + 1).any(|later| later.key == member.key);
-            match table.key(&member.key) {
-                Some(_) if repeated => {}
-                Some(key) => {
-                    if kinds::check(reading, key, &member.value) {
-                        fields.sound.push((key, member));
-                    }
-                }
-                None => meant.extend(unknown_key(reading, table, others, node, member)),
-            }
+            let key = table.key(&member.key).or_else(|| {
+                let name = unknown_key(reading, table, others, node, member)?;
+                let is_first = !meant.contains(&name);
+                meant.push(name);
+                table.key(name).filter(|_| is_first)
+            });
+            let Some(key) = key else { continue };
+            let into = match kinds::check(reading, key, &member.value) {
+                true if repeated => &mut fields.replaced,
+                true => &mut fields.sound,
+                false => &mut fields.unfit,
+            };
+            into.push((key, member));
         }
         for key in table.keys().filter(|key| key.presence == Presence::Required) {
             if node.get(key.name).is_none() && !meant.contains(&key.name) {
                 missing_key(reading, subject, key);
             }
         }
-        Some(fields)
+        fields
     }
 
     /// Reads an object whose table is chosen by its tag; an unknown tag is given to `unknown`, which reports it and may
@@ -71,7 +92,10 @@ impl<'n> Fields<'n> {
         if !is_object(reading, subject, variants.example, node) {
             return None;
         }
-        let Some(tag) = node.get(variants.tag.name) else {
+        let mut told = Vec::new();
+        let wrong = || node.members().iter().find(|m| variants.tag.aliases.contains(&&*m.key));
+        if node.get(variants.tag.name).is_none() {
+            told.push(variants.tag.name);
             let guess = guess(variants, node);
             let mut diagnostic =
                 Diagnostic::new(Code::MissingKey, format!("{} lacks the key `{}`", subject.name, variants.tag.name))
@@ -81,21 +105,26 @@ impl<'n> Fields<'n> {
                 Some(table) => diagnostic.hint(format!("by its other keys it is \"{}\": \"{}\"", variants.tag.name, table.tag)),
                 None => diagnostic.hint(format!("`{}` is one of {}", variants.tag.name, cases.join(", "))),
             };
-            if let Some(wrong) = node.members().iter().find(|m| variants.tag.aliases.contains(&&*m.key)) {
+            if let Some(wrong) = wrong() {
+                told.push(&*wrong.key);
                 diagnostic = diagnostic.also(reading.key_place(wrong), format!("the key is called `{}`", variants.tag.name));
             }
             reading.report(diagnostic);
-            return None;
+        }
+        let table = match node.get(variants.tag.name).or_else(|| Some(&wrong()?.value)) {
+            None => guess(variants, node)?,
+            Some(tag) => {
+                let Some(text) = tag.as_str() else {
+                    kinds::check(reading, &variants.tag, tag);
+                    return None;
+                };
+                match variants.case(text) {
+                    Some(table) => table,
+                    None => unknown(reading, tag, text)?,
+                }
+            }
         };
-        let Some(text) = tag.as_str() else {
-            kinds::check(reading, &variants.tag, tag);
-            return None;
-        };
-        let table = match variants.case(text) {
-            Some(table) => table,
-            None => unknown(reading, tag, text)?,
-        };
-        Fields::read(reading, subject, table, variants.cases, node)
+        Some(Fields::read_but(reading, subject, table, variants.cases, node, &told))
     }
 
     /// The tag of its table.
@@ -107,6 +136,16 @@ impl<'n> Fields<'n> {
     pub(super) fn member(&self, name: &str) -> Option<&'n Member> {
         debug_assert!(self.table.key(name).is_some(), "{} has no key `{name}`", self.table.title);
         self.sound.iter().find(|(key, _)| key.name == name).map(|(_, member)| *member)
+    }
+
+    /// What a later member of the same key replaces.
+    pub(super) fn replaced(&self, name: &str) -> impl Iterator<Item = &'n Node> {
+        self.replaced.iter().filter(move |(key, _)| key.name == name).map(|(_, member)| &member.value)
+    }
+
+    /// The value of a key that is of a wrong type.
+    pub(super) fn unfit(&self, name: &str) -> Option<&'n Node> {
+        self.unfit.iter().find(|(key, _)| key.name == name).map(|(_, member)| &member.value)
     }
 
     /// The value of a key.

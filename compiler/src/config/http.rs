@@ -24,7 +24,10 @@ pub(super) fn read(reading: &mut Reading<'_>, owner: &str, fields: &Fields<'_>, 
 /// Reads headers, timeouts and the response cap.
 pub(super) fn options(reading: &mut Reading<'_>, owner: &str, fields: &Fields<'_>, bindings: &Bindings) -> HttpOptions {
     let mut seen = Seen::default();
-    let auth = auth::read(reading, owner, fields.nodes("auth"), bindings, &mut seen);
+    // One emitter without its brackets is an error of which has been told; what it says is looked at all the same.
+    let bare = fields.unfit("auth").filter(|node| !node.members().is_empty());
+    let emitters = bare.map_or(fields.nodes("auth"), std::slice::from_ref);
+    let auth = auth::read(reading, owner, emitters, bindings, &mut seen);
     for member in fields.members("static_headers") {
         headers::check_name(reading, Setter::Static, &member.key, reading.key_place(member));
         headers::check_value(reading, &member.key, &member.value);

@@ -2,6 +2,8 @@
 
 use super::table::Presence::{self, Default, Optional, Required};
 use super::table::{Key, Kind, Table, Variants};
+use crate::diag::suggest;
+use crate::tree::{Member, Node};
 
 /// Longest time that any limit in milliseconds may be: a day.
 const DAY_MS: u64 = 24 * 60 * 60 * 1000;
@@ -32,6 +34,18 @@ pub static CONFIG: Table = Table {
         key("$schema", Kind::AnyText, Optional, "a JSON Schema for editors; not read"),
     ]],
 };
+
+/// Whether a key of the config is, or is meant as, the one of the upstreams.
+pub(super) fn is_upstreams(key: &str) -> bool {
+    let row = CONFIG.key("upstreams");
+    row.is_some_and(|row| row.name == key || row.aliases.contains(&key))
+        || suggest::nearest(key, CONFIG.keys().map(|row| row.name)) == Some("upstreams")
+}
+
+/// Every entry of the upstreams, under whatever key they stand.
+pub(super) fn upstreams(root: &Node) -> impl Iterator<Item = &Member> {
+    root.members().iter().filter(|member| is_upstreams(&member.key)).flat_map(|member| member.value.members())
+}
 
 /// What every entry of `upstreams` may hold.
 const ENTRY: &[Key] = &[TRANSPORT, key("description", Kind::AnyText, Optional, "one line on what the upstream is for")];

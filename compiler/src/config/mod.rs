@@ -42,7 +42,7 @@ use std::collections::BTreeMap;
 
 use crate::diag::{Code, Diagnostic, Diagnostics};
 use crate::source::{FileId, Sources};
-use crate::tree::{self, Place, Syntax};
+use crate::tree::{self, Node, Place, Syntax};
 use fields::{Fields, Subject};
 pub use model::Config;
 use reading::Reading;
@@ -72,7 +72,7 @@ pub fn read_as(sources: &Sources, file: FileId, syntax: Syntax, diagnostics: &mu
     let bindings = credentials::read(&mut reading, &fields);
     names::check(&mut reading, fields.members("upstreams"));
     let (mut upstreams, mut faulty) = (BTreeMap::new(), BTreeMap::new());
-    for member in fields.members("upstreams") {
+    for member in fields.replaced("upstreams").flat_map(Node::members).chain(fields.members("upstreams")) {
         let before = reading.errors();
         if let Some(upstream) = upstream::read(&mut reading, member, &bindings) {
             let into = if reading.errors() == before { &mut upstreams } else { &mut faulty };

@@ -1,5 +1,6 @@
 //! `${VAR}`: resolved in `env` of a stdio upstream when the server starts, and nowhere else.
 
+use super::keys;
 use super::model::EnvPart;
 use super::reading::Reading;
 use crate::diag::{Code, Diagnostic, quoted};
@@ -42,7 +43,7 @@ pub(super) fn is_variable(name: &str) -> bool {
 
 /// Warns of every placeholder that stays as it is written.
 pub(super) fn warn_where_literal(reading: &mut Reading<'_>, root: &Node) {
-    for upstream in root.get("upstreams").map_or(&[][..], Node::members) {
+    for upstream in keys::upstreams(root) {
         for member in upstream.value.members() {
             if &*member.key != "env" {
                 warn(reading, &member.key, &member.value);

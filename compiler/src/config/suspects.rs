@@ -3,8 +3,8 @@
 
 use ptc_catalog::suspect::{Suspect, argument, query, setting, token};
 
-use super::headers;
 use super::reading::Reading;
+use super::{headers, keys};
 use crate::diag::{Code, Diagnostic, quoted};
 use crate::tree::{Member, Node};
 
@@ -47,7 +47,7 @@ fn overrides<'n>(key: &str, value: &'n Node, found: &mut Vec<(&'n Node, Suspect)
 
 /// Warns of every likely secret in the entries of a config.
 pub(super) fn warn(reading: &mut Reading<'_>, root: &Node) {
-    for entry in root.get("upstreams").map_or(&[][..], Node::members) {
+    for entry in keys::upstreams(root) {
         for Member { key, value, .. } in entry.value.members() {
             let hint = match &**key {
                 "env" => "write `${NAME}`, and set that variable where the server starts",
