@@ -89,6 +89,31 @@ fn what_has_no_json_is_named_with_its_path() {
 }
 
 #[test]
+fn two_keys_of_one_text_are_refused() {
+    let refused = |source: &str| {
+        let program = ptc_lisp::Program::compile(source).unwrap();
+        let value = ptc_lisp::Run::new(&program).execute_on_thread().result.unwrap();
+        json::encode(&value, 1_000).unwrap_or_else(|fault| fault.to_string())
+    };
+    for (source, expected) in [
+        (r#"{:a "x" "a" 1}"#, r#"the keys :a and "a" are one in JSON"#),
+        (r#"{'a 1 :b 2 "a" 3}"#, r#"the keys a and "a" are one in JSON"#),
+        (r#"{'a 1 :a 2}"#, r#"the keys :a and a are one in JSON"#),
+        (r#"[{:rows [{1 "x" "1" 1}]}]"#, r#"the keys 1 and "1" at [0].rows[0] are one in JSON"#),
+        (r#"{true 1 :true 2}"#, r#"the keys true and :true are one in JSON"#),
+        (
+            r#"{(java.time.LocalDate/parse "2024-01-02") 1 "2024-01-02" 2}"#,
+            r#"the keys "2024-01-02" and "2024-01-02" are one in JSON"#,
+        ),
+        (r#"{:a 1 "b" 2 1 3 true 4}"#, r#"{"1":3,"true":4,"a":1,"b":2}"#),
+    ] {
+        assert_eq!(refused(source), expected, "{source}");
+    }
+    let nested = Value::map((0..3_000).flat_map(|i| [(Value::int(i), Value::nil()), (Value::string(format!("n{i}")), Value::nil())]));
+    assert!(json::encode(&nested, 1 << 20).is_ok());
+}
+
+#[test]
 fn previews_stay_in_their_budget_and_say_what_is_missing() {
     let rows: Vec<Value> = (0..1_000)
         .map(|i| Value::map([(Value::keyword("id"), Value::int(i)), (Value::keyword("name"), Value::string("x".repeat(40)))]))

@@ -89,13 +89,15 @@ pub(super) fn arguments(schema: &Schema, context: &Value, bounds: &Bounds<'_>) -
 /// The value as JSON that matches the schema.
 pub(super) fn validate(schema: &Schema, value: &Value, bounds: &Bounds<'_>, redactor: &Redactor) -> Result<Validated, Failure> {
     let invalid = |message: String| Failure::plain(Reason::ValidationError, message);
+    let at = |path: &str| format!("return{}{path}", if path.is_empty() || path.starts_with('[') { "" } else { "." });
     let text = json::encode(value, MOST_RESULT_BYTES).map_err(|why| match why {
         EncodeError::TooLarge { max_bytes } => {
             invalid(format!("return: longer than {max_bytes} bytes as JSON, too long to validate; return less of it"))
         }
-        EncodeError::Unsupported { path, found } => {
-            let separator = if path.is_empty() || path.starts_with('[') { "" } else { "." };
-            invalid(format!("return{separator}{path}: {found} has no JSON form"))
+        EncodeError::Unsupported { path, found } => invalid(format!("{}: {found} has no JSON form", at(&path))),
+        EncodeError::OneKey { path, keys: [one, other] } => {
+            let why = format!("{}: the keys {one} and {other} are one in JSON; leave one of them out", at(&path));
+            invalid(redactor.redact_str(&why).into_owned())
         }
     })?;
     // What the schema sees is what a client would: keywords are strings, sets are arrays.

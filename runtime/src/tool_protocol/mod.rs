@@ -148,8 +148,8 @@ impl fmt::Display for NotJson {
 impl std::error::Error for NotJson {}
 
 /// A value as JSON, with numbers exact at any size: keywords become strings without their colon, dates and times ISO text, sets
-/// arrays. Keys are strings and keywords; any other key, a function, a pattern and a number that is not finite are refused with the
-/// path to them.
+/// arrays. Keys are strings and keywords; any other key, two keys of one text, a function, a pattern and a number that is
+/// not finite are refused with the path to them.
 ///
 /// ```
 /// use ptc_lisp::{Program, Run};
@@ -162,10 +162,11 @@ impl std::error::Error for NotJson {}
 /// # Ok::<(), ptc_lisp::Error>(())
 /// ```
 pub fn to_json_value(value: &Value) -> Result<Box<RawValue>, NotJson> {
+    let at = |path: String| if path.is_empty() { "<root>".to_owned() } else { path };
     let text = json::encode_named(value, MOST_JSON).map_err(|why| match why {
-        EncodeError::Unsupported { path, found } => {
-            let path = if path.is_empty() { "<root>".to_owned() } else { path };
-            NotJson { path, why: format!("{found} has no JSON form") }
+        EncodeError::Unsupported { path, found } => NotJson { path: at(path), why: format!("{found} has no JSON form") },
+        EncodeError::OneKey { path, keys: [one, other] } => {
+            NotJson { path: at(path), why: format!("the keys {one} and {other} are one in JSON") }
         }
         EncodeError::TooLarge { max_bytes } => {
             NotJson { path: "<root>".to_owned(), why: format!("it is longer than {max_bytes} bytes") }

@@ -155,6 +155,7 @@ fn values_as_json_and_the_paths_of_others() {
         ("{:rows [{:ts inc}]}", "! non-JSON-encodable value at rows[0].ts: a function has no JSON form"),
         ("{:rows [{:ok 1} {:ts ##Inf}]}", "! non-JSON-encodable value at rows[1].ts: an infinite number has no JSON form"),
         ("{1 \"a\" \"1\" \"b\"}", "! non-JSON-encodable value at <root>: an integer as a key has no JSON form"),
+        ("{:by {:a 1 \"a\" 2}}", "! non-JSON-encodable value at by: the keys :a and \"a\" are one in JSON"),
         ("{:by {true 1}}", "! non-JSON-encodable value at by: a boolean as a key has no JSON form"),
         ("[[#\"x\"]]", "! non-JSON-encodable value at [0][0]: a regex has no JSON form"),
     ] {

@@ -364,15 +364,16 @@ fn wrong_requests_are_faults_of_the_program() {
         assert_eq!(fault(&decode(request)), expected, "{request}");
     }
     assert!(fault(&decode("5")).starts_with("tool/call requires a map, got 5"));
-    let infinite = ptc_lisp::Value::map([
-        (ptc_lisp::Value::keyword("server"), ptc_lisp::Value::keyword("peer")),
-        (ptc_lisp::Value::keyword("tool"), ptc_lisp::Value::keyword("echo")),
-        (
-            ptc_lisp::Value::keyword("args"),
-            ptc_lisp::Value::map([(ptc_lisp::Value::keyword("x"), ptc_lisp::Value::double(f64::NAN))]),
-        ),
-    ]);
-    assert_eq!(fault(&infinite), "tool 'peer.echo' rejected args: not JSON-encodable (argument 'x': NaN has no JSON form)");
+    let echo = |x| {
+        let (server, tool) = (ptc_lisp::Value::keyword("peer"), ptc_lisp::Value::keyword("echo"));
+        let args = ptc_lisp::Value::map([(ptc_lisp::Value::keyword("x"), x)]);
+        let members = [("server", server), ("tool", tool), ("args", args)];
+        ptc_lisp::Value::map(members.map(|(name, value)| (ptc_lisp::Value::keyword(name), value)))
+    };
+    let unsendable = "tool 'peer.echo' rejected args: not JSON-encodable (argument 'x': ";
+    assert_eq!(fault(&echo(ptc_lisp::Value::double(f64::NAN))), format!("{unsendable}NaN has no JSON form)"));
+    let doubled = [ptc_lisp::Value::keyword("a"), ptc_lisp::Value::string("a")].map(|key| (key, ptc_lisp::Value::int(1)));
+    assert_eq!(fault(&echo(ptc_lisp::Value::map(doubled))), format!("{unsendable}the keys :a and \"a\" are one in JSON)"));
     assert!(program.0.calls().is_empty(), "faults of the program are no calls");
 
     // Optional and nil is left out; a keyword in Lisp's spelling is the schema's name; keyword values are strings.

@@ -107,7 +107,7 @@ fn generate_json(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
             m.tick(crate::convert::steps(text.len() / 32))?;
             Ok(Value::from(text))
         }
-        Err(json::EncodeError::Unsupported { .. }) => Ok(Value::Nil),
+        Err(json::EncodeError::Unsupported { .. } | json::EncodeError::OneKey { .. }) => Ok(Value::Nil),
         Err(too_large) => Err(m.raise(crate::ErrorKind::MemoryExceeded, too_large.to_string())),
     }
 }

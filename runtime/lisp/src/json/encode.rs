@@ -3,7 +3,7 @@
 use std::fmt::{self, Write};
 
 use crate::Value;
-use crate::collection::Children;
+use crate::collection::{Children, Map};
 use crate::machine::{Machine, Raised};
 use crate::print::work_of;
 use crate::value::Kind;
@@ -18,6 +18,13 @@ pub enum EncodeError {
         /// What it is, with its article.
         found: &'static str,
     },
+    /// A map of which two keys have one text: whoever reads the object would see one of their values.
+    OneKey {
+        /// Where the map stands; empty at the top.
+        path: String,
+        /// Both keys as they are read in a program.
+        keys: [String; 2],
+    },
     /// The text would be longer than allowed.
     TooLarge {
         /// The bytes allowed.
@@ -30,6 +37,13 @@ impl fmt::Display for EncodeError {
         match self {
             EncodeError::Unsupported { path, found } if path.is_empty() => write!(f, "{found} has no JSON form"),
             EncodeError::Unsupported { path, found } => write!(f, "{found} at {path} has no JSON form"),
+            EncodeError::OneKey { path, keys: [one, other] } => {
+                write!(f, "the keys {one} and {other}")?;
+                if !path.is_empty() {
+                    write!(f, " at {path}")?;
+                }
+                f.write_str(" are one in JSON")
+            }
             EncodeError::TooLarge { max_bytes } => write!(f, "the JSON text is longer than {max_bytes} bytes"),
         }
     }
@@ -40,7 +54,7 @@ impl std::error::Error for EncodeError {}
 /// Writes `value` as compact JSON of at most `max_bytes`.
 ///
 /// Keywords are written as strings without their colon, dates and times as ISO text, sets as arrays in order, number and boolean keys as their text. A
-/// function, a regex, a var, an infinite double or a container as a key has no JSON form.
+/// function, a regex, a var, an infinite double or a container as a key has no JSON form, nor has a map of which two keys have one text.
 pub fn encode(value: &Value, max_bytes: usize) -> Result<String, EncodeError> {
     encode_while(value, max_bytes, Keys::Any, |_| true)
 }
@@ -86,7 +100,7 @@ fn encode_while(value: &Value, max_bytes: usize, keys: Keys, mut go_on: impl FnM
                 Some(children) => {
                     let map = matches!(value, Value::Map(_));
                     out.push(if map { '{' } else { '[' });
-                    work.push(Frame { children, map, index: 0, key: None });
+                    work.push(Frame { children, map, mixed: mixed(value), index: 0, key: None });
                 }
             }
         }
@@ -106,6 +120,11 @@ fn encode_while(value: &Value, max_bytes: usize, keys: Keys, mut go_on: impl FnM
         if frame.map {
             frame.key = Some(child);
             next = frame.children.next();
+            if let Some(other) = frame.mixed.and_then(|map| same_text(map, child)) {
+                work.pop();
+                let keys = [child, &other].map(|key| crate::print::preview(key, 60).text);
+                return Err(EncodeError::OneKey { path: path(&work), keys });
+            }
             if let Err(found) = key(child, keys, &mut out) {
                 work.pop();
                 return Err(EncodeError::Unsupported { path: path(&work), found });
@@ -120,8 +139,33 @@ fn encode_while(value: &Value, max_bytes: usize, keys: Keys, mut go_on: impl FnM
 struct Frame<'a> {
     children: Children<'a>,
     map: bool,
+    /// The map where its keys are of several kinds.
+    mixed: Option<&'a Map>,
     index: usize,
     key: Option<&'a Value>,
+}
+
+/// A map with keys of several kinds. Keys of one kind have texts as different as they are.
+fn mixed(value: &Value) -> Option<&Map> {
+    let Value::Map(map) = value else { return None };
+    let mut kinds = map.iter().map(|(key, _)| key.kind());
+    let first = kinds.next()?;
+    kinds.any(|kind| kind != first).then_some(map)
+}
+
+/// Another key with the text of this one. Of two such keys one at least is a name, and is found from the other.
+fn same_text(map: &Map, key: &Value) -> Option<Value> {
+    let text = match key {
+        Value::Str(text) | Value::Keyword(text) | Value::Symbol(text) => text.clone(),
+        Value::Int(_) | Value::BigInt(_) | Value::False | Value::True | Value::Temporal(_) => {
+            let mut text = String::new();
+            leaf(key, &mut text).ok()?;
+            text.trim_matches('"').into()
+        }
+        _ => return None,
+    };
+    let names = [Value::Str(text.clone()), Value::Keyword(text.clone()), Value::Symbol(text)];
+    names.into_iter().find(|name| name.kind() != key.kind() && map.get(name).is_some())
 }
 
 fn path(work: &[Frame<'_>]) -> String {

@@ -43,6 +43,10 @@
 (json/generate-string {"d" (LocalDate/of 2024 1 1)})
 ;=> "{\"d\":\"2024-01-01\"}"
 
+; two keys of one text are one in JSON
+(json/generate-string {1 2 "1" 3})
+;=> nil
+
 (group-by #(.getMonthValue %) (map #(LocalDate/parse %) ["2024-01-05" "2024-02-01" "2024-01-09"]))
 ;=> {1 ["2024-01-05" "2024-01-09"] 2 ["2024-02-01"]}
 
