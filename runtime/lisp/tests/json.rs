@@ -109,7 +109,8 @@ fn two_keys_of_one_text_are_refused() {
     ] {
         assert_eq!(refused(source), expected, "{source}");
     }
-    let nested = Value::map((0..3_000).flat_map(|i| [(Value::int(i), Value::nil()), (Value::string(format!("n{i}")), Value::nil())]));
+    let nested =
+        Value::map((0..3_000).flat_map(|i| [(Value::int(i), Value::nil()), (Value::string(format!("n{i}")), Value::nil())]));
     assert!(json::encode(&nested, 1 << 20).is_ok());
 }
 

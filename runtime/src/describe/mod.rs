@@ -2,9 +2,11 @@
 //! still writes correct programs.
 //!
 //! - [`catalog`]: upstreams and tools, inline or lazy.
+//! - [`output`]: the shapes of answers.
 //! - [`text`]: how to write a program.
 
 pub mod catalog;
+pub mod output;
 pub mod text;
 
 use std::borrow::Cow;
@@ -14,7 +16,6 @@ use serde_json::{Value, json};
 
 #[cfg(feature = "agentic")]
 use crate::agentic;
-use crate::profile::Profile;
 use crate::server::dispatch::TOOL_NAME;
 use crate::session::tools::Tool as SessionTool;
 use crate::settings::Settings;
@@ -44,11 +45,8 @@ pub fn tools(deployment: &'static Deployment, settings: &Settings, clean: &dyn F
         "inputSchema": input_schema(),
         "annotations": annotations(deployment, settings),
     });
-    if let Some(schema) = output_schema(deployment, settings.response_profile)
-        && let Some(members) = tool.as_object_mut()
-    {
-        members.insert("outputSchema".into(), schema);
-    }
+    let aggregator = !deployment.catalog.upstreams.is_empty();
+    advertise(&mut tool, output::of_programs(settings.response_profile, aggregator, false));
     let mut tools = vec![tool];
     if settings.sessions {
         tools.extend(SessionTool::ALL.iter().map(|(name, session_tool)| session(name, *session_tool, deployment, settings)));
@@ -80,9 +78,7 @@ fn stored(
     });
     // The protocol knows schemas of objects only; others are checked all the same.
     let output = schema(program.output_schema).filter(|schema| schema.get("type").and_then(Value::as_str) == Some("object"));
-    if let (Some(output), Some(members)) = (output, tool.as_object_mut()) {
-        members.insert("outputSchema".into(), output);
-    }
+    advertise(&mut tool, output);
     tool
 }
 
@@ -99,7 +95,20 @@ fn session(name: &str, tool: SessionTool, deployment: &'static Deployment, setti
     } else {
         annotated = json!({ "readOnlyHint": matches!(tool, SessionTool::List | SessionTool::Inspect), "openWorldHint": false });
     }
-    json!({ "name": name, "description": description, "inputSchema": schema, "annotations": annotated })
+    let mut told = json!({ "name": name, "description": description, "inputSchema": schema, "annotations": annotated });
+    let aggregator = !deployment.catalog.upstreams.is_empty();
+    let output = match tool.answered() {
+        Some(members) => Some(output::of_data(members)),
+        None => output::of_programs(settings.response_profile, aggregator, true),
+    };
+    advertise(&mut told, output);
+    told
+}
+
+fn advertise(tool: &mut Value, output: Option<Value>) {
+    if let (Some(output), Some(members)) = (output, tool.as_object_mut()) {
+        members.insert("outputSchema".into(), output);
+    }
 }
 
 fn description(deployment: &'static Deployment, settings: &Settings, clean: &dyn Fn(&str) -> Cow<'_, str>) -> String {
@@ -145,51 +154,4 @@ fn annotations(deployment: &'static Deployment, settings: &Settings) -> Value {
         "idempotentHint": closed,
         "openWorldHint": !closed,
     })
-}
-
-fn output_schema(deployment: &'static Deployment, profile: Profile) -> Option<Value> {
-    let text = || json!({ "type": "string" });
-    let flag = || json!({ "type": "boolean" });
-    let mut ok = json!({
-        "status": { "const": "ok" }, "result": text(), "truncated": flag(), "output_truncated": flag(),
-        "validated": {}, "validated_preview": text(), "validated_preview_truncated": flag(),
-        "validated_bytes": { "type": "integer" },
-    });
-    let mut error = json!({
-        "status": { "const": "error" }, "reason": text(), "message": text(), "feedback": text(), "result": text(),
-        "truncated": flag(), "output_truncated": flag(), "feedback_truncated": flag(),
-    });
-    let aggregator = !deployment.catalog.upstreams.is_empty();
-    let calls = || json!({ "type": "array", "items": { "type": "object" } });
-    let required_ok = match profile {
-        Profile::Slim => return None,
-        Profile::Structured => json!(["status"]),
-        Profile::Debug => json!(["status", "prints", "feedback", "truncated"]),
-    };
-    let add = |to: &mut Value, name: &str, schema: Value| {
-        if let Some(members) = to.as_object_mut() {
-            members.insert(name.into(), schema);
-        }
-    };
-    if profile == Profile::Debug {
-        add(&mut ok, "prints", json!({ "type": "array", "items": text() }));
-        add(&mut ok, "prints_truncated", flag());
-        add(&mut ok, "feedback", text());
-    }
-    if aggregator {
-        add(&mut error, "upstream_calls", calls());
-        if profile == Profile::Debug {
-            add(&mut ok, "upstream_calls", calls());
-            for side in [&mut ok, &mut error] {
-                add(side, "ptc_metrics", json!({ "type": "object" }));
-            }
-        }
-    }
-    Some(json!({
-        "type": "object",
-        "oneOf": [
-            { "type": "object", "properties": ok, "required": required_ok },
-            { "type": "object", "properties": error, "required": ["status", "reason", "message"] },
-        ],
-    }))
 }

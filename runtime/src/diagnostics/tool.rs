@@ -5,6 +5,7 @@ use serde_json::{Map, Value, json};
 
 use super::record::{ID_BYTES, Outcome, Record, shown_id};
 use super::{Diagnostics, stats};
+use crate::describe::output;
 use crate::protocol::message::{Arguments, kind, string};
 
 /// The tool's name.
@@ -32,8 +33,23 @@ pub fn described() -> Value {
             "required": ["op"],
             "additionalProperties": false,
         },
+        "outputSchema": { "type": "object", "oneOf": [shape("stats"), shape("recent"), shape("get"), output::refused()] },
         "annotations": { "readOnlyHint": true, "destructiveHint": false, "idempotentHint": true, "openWorldHint": false },
     })
+}
+
+/// The answer of an operation, which its `op` tells from the others. What a long answer leaves out is not required.
+fn shape(operation: &str) -> Value {
+    let members: &[(&str, &str)] = match operation {
+        "stats" => &[("window", "object"), ("errors", "object"), ("ring_size", "integer"), ("ring_count", "integer")],
+        "recent" => &[("count", "integer"), ("calls", "array")],
+        _ => &[("request_id", "string"), ("found", "boolean"), ("source", "string")],
+    };
+    let mut properties = Map::new();
+    properties.insert("op".into(), json!({ "const": operation }));
+    properties.extend(members.iter().map(|(name, kind)| ((*name).to_owned(), json!({ "type": kind }))));
+    let required: Vec<&str> = properties.keys().map(String::as_str).collect();
+    json!({ "type": "object", "properties": properties, "required": required })
 }
 
 /// The members of an answer, or what is wrong with the arguments.

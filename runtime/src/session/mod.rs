@@ -63,16 +63,28 @@ pub enum Fault {
 }
 
 impl Fault {
+    /// Every name of one.
+    pub const REASONS: [&str; 7] = [
+        "session_args_error",
+        "session_not_found",
+        "session_closed",
+        "session_busy",
+        "session_limit_exceeded",
+        "session_not_storable",
+        "session_store_unavailable",
+    ];
+
     /// Its documented name.
     pub fn reason(&self) -> &'static str {
+        let [args, not_found, closed, busy, limit, not_storable, unavailable] = Self::REASONS;
         match self {
-            Fault::Args(_) => "session_args_error",
-            Fault::NotFound => "session_not_found",
-            Fault::Closed => "session_closed",
-            Fault::Busy => "session_busy",
-            Fault::Limit(_) => "session_limit_exceeded",
-            Fault::NotStorable(_) => "session_not_storable",
-            Fault::Unavailable(_) => "session_store_unavailable",
+            Fault::Args(_) => args,
+            Fault::NotFound => not_found,
+            Fault::Closed => closed,
+            Fault::Busy => busy,
+            Fault::Limit(_) => limit,
+            Fault::NotStorable(_) => not_storable,
+            Fault::Unavailable(_) => unavailable,
         }
     }
 

@@ -90,6 +90,24 @@ impl Tool {
         }
     }
 
+    /// The members of its answer beside `status`, with their JSON types; `None` of `lisp_session_eval`, which answers as `lisp_eval`.
+    pub fn answered(self) -> Option<&'static [(&'static str, &'static str)]> {
+        Some(match self {
+            Tool::Start => &[("session_id", "string"), ("expires_at", "string"), ("limits", "object")],
+            Tool::List => &[("count", "integer"), ("sessions", "array")],
+            Tool::Eval => return None,
+            Tool::Inspect => &[("session_id", "string"), ("view", "string"), ("session", "object"), ("text", "string")],
+            Tool::Forget => &[
+                ("session_id", "string"),
+                ("removed_bindings", "array"),
+                ("cleared", "array"),
+                ("stored_keys", "array"),
+                ("usage", "object"),
+            ],
+            Tool::Close => &[("session_id", "string"), ("closed", "boolean")],
+        })
+    }
+
     /// The argument names that it takes.
     fn arguments(self) -> &'static [&'static str] {
         match self {

@@ -1,12 +1,15 @@
 //! Frames in, frames out: every file of `tests/server/frames` is one conversation with a real server.
 //!
 //! `! ARGS` starts the server with these arguments, `> FRAME` is sent, `< FRAME` must be the next answer, byte for byte but for the digest of the runtime. A frame
-//! without an answer has none: the next answer would be the wrong one. `PTC_UPDATE_FRAMES=1` writes the answers anew.
+//! without an answer has none: the next answer would be the wrong one. Results are held to the `outputSchema` of their tool too. `PTC_UPDATE_FRAMES=1` writes the answers anew.
 
 use std::fmt::Write;
 use std::path::Path;
 
+use serde_json::Value;
+
 use crate::Test;
+use crate::advertised::Advertised;
 use crate::peer::Peer;
 
 /// The tests of this module.
@@ -26,6 +29,9 @@ fn conversations() {
     for file in files {
         let text = std::fs::read_to_string(&file).expect("a text file");
         let actual = converse(&text);
+        for fault in faults(&actual) {
+            let _ = writeln!(wrong, "{}: {fault}", file.display());
+        }
         if update {
             std::fs::write(&file, &actual).expect("the folder is writable");
         } else if actual != text {
@@ -65,4 +71,22 @@ fn converse(text: &str) -> String {
         let _ = writeln!(actual, "unexpected: {last}");
     }
     actual
+}
+
+/// Results that are not what their tools advertise.
+fn faults(conversation: &str) -> Vec<String> {
+    let args = conversation.lines().next().and_then(|line| line.strip_prefix('!')).unwrap_or_default();
+    let advertised = Advertised::of(&mut Peer::start(&args.split_whitespace().collect::<Vec<_>>()));
+    let frames = |mark: &'static str| {
+        let frames = conversation.lines().filter_map(move |line| line.strip_prefix(mark));
+        frames.filter_map(|frame| serde_json::from_str::<Value>(frame).ok())
+    };
+    let asked: Vec<Value> = frames("> ").filter(|frame| frame["method"] == "tools/call").collect();
+    let answers = frames("< ").filter(|frame| frame["result"]["content"].is_array());
+    answers
+        .filter_map(|answer| {
+            let asked = asked.iter().find(|asked| asked["id"] == answer["id"])?;
+            advertised.fault(asked["params"]["name"].as_str()?, &answer["result"])
+        })
+        .collect()
 }

@@ -5,6 +5,7 @@
 
 #![expect(clippy::indexing_slicing, reason = "a test stops where an answer lacks what it looks at")]
 
+mod advertised;
 #[cfg(feature = "agentic")]
 mod agentic;
 mod canary;
@@ -75,6 +76,7 @@ fn main() -> ExitCode {
     let tests = [
         &http,
         agentic,
+        advertised::TESTS,
         canary::TESTS,
         command::TESTS,
         describe::TESTS,

@@ -1,0 +1,97 @@
+//! What a client is told of answers: the shapes of structured content, one of a success and one of an error for every tool.
+//!
+//! Members that are not always there are in no `required`: a profile leaves out what says nothing.
+
+use serde_json::{Map, Value, json};
+
+use crate::evaluation::Reason;
+use crate::profile::Profile;
+use crate::session::Fault;
+
+fn text() -> Value {
+    json!({ "type": "string" })
+}
+
+fn flag() -> Value {
+    json!({ "type": "boolean" })
+}
+
+fn object() -> Value {
+    json!({ "type": "object" })
+}
+
+fn side(properties: &Value, required: &Value) -> Value {
+    json!({ "type": "object", "properties": properties, "required": required })
+}
+
+/// The answers of a tool that runs programs, in a session or without one. `None` where they are text only.
+pub(super) fn of_programs(profile: Profile, aggregator: bool, in_session: bool) -> Option<Value> {
+    let required = match profile {
+        Profile::Slim => return None,
+        Profile::Structured => json!(["status"]),
+        Profile::Debug => json!(["status", "prints", "feedback", "truncated"]),
+    };
+    let full = profile == Profile::Debug;
+    let mut ok = json!({
+        "status": { "const": "ok" }, "result": text(), "truncated": flag(), "output_truncated": flag(),
+        "validated": {}, "validated_preview": text(), "validated_preview_truncated": flag(),
+        "validated_bytes": { "type": "integer" },
+    });
+    let reason = if full { json!({ "enum": reasons(in_session) }) } else { text() };
+    let mut error = json!({
+        "status": { "const": "error" }, "reason": reason, "message": text(), "feedback": text(), "result": text(),
+        "truncated": flag(), "output_truncated": flag(), "feedback_truncated": flag(),
+    });
+    let calls = || json!({ "type": "array", "items": object() });
+    if full {
+        add(
+            &mut ok,
+            [("prints", json!({ "type": "array", "items": text() })), ("prints_truncated", flag()), ("feedback", text())],
+        );
+    }
+    if aggregator {
+        add(&mut error, [("upstream_calls", calls())]);
+        if full {
+            add(&mut ok, [("upstream_calls", calls()), ("ptc_metrics", object())]);
+            add(&mut error, [("ptc_metrics", object())]);
+        }
+    }
+    if in_session {
+        // None of one that was closed while the program ran.
+        let session = || json!({ "type": ["object", "null"] });
+        add(&mut ok, [("session", session()), ("memory", object())]);
+        add(&mut error, [("session", session())]);
+    }
+    let error = side(&error, &json!(["status", "reason", "message"]));
+    Some(json!({ "type": "object", "oneOf": [side(&ok, &required), error] }))
+}
+
+/// Why a program has no value.
+fn reasons(in_session: bool) -> Vec<&'static str> {
+    let faults: &[&str] = if in_session { &Fault::REASONS } else { &[] };
+    let own = Reason::ALL.iter().map(|reason| reason.name()).filter(|name| !Fault::REASONS.contains(name));
+    own.chain(faults.iter().copied()).collect()
+}
+
+/// The answers of a tool of sessions that runs no program: these members, all of them.
+pub fn of_data(members: &[(&'static str, &'static str)]) -> Value {
+    let mut properties = Map::new();
+    properties.insert("status".into(), json!({ "const": "ok" }));
+    properties.extend(members.iter().map(|(name, kind)| ((*name).to_owned(), json!({ "type": kind }))));
+    let required: Vec<&str> = std::iter::once("status").chain(members.iter().map(|(name, _)| *name)).collect();
+    json!({ "type": "object", "oneOf": [side(&json!(properties), &json!(required)), refused()] })
+}
+
+/// An error of a tool that answers with data.
+pub fn refused() -> Value {
+    side(
+        &json!({ "status": { "const": "error" }, "reason": text(), "message": text(), "feedback": text() }),
+        &json!(["status", "reason", "message"]),
+    )
+}
+
+fn add<const N: usize>(to: &mut Value, more: [(&str, Value); N]) {
+    if let Some(members) = to.as_object_mut() {
+        members.extend(more.map(|(name, schema)| (name.to_owned(), schema)));
+    }
+}
