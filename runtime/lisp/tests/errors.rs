@@ -40,7 +40,7 @@ impl Host for Shop {
 fn fault(source: &str) -> Result<Value, Error> {
     let program = Program::compile(source)?;
     let limits = Limits {
-        wall_clock: Duration::from_millis(200),
+        wall_clock: Duration::from_secs(1),
         memory_bytes: 8 << 20,
         call_depth: 100,
         loop_iterations: Some(20_000),

@@ -5,7 +5,7 @@ use crate::Value;
 use crate::error::{Error, ErrorKind, Span};
 use crate::form::{Form, FormKind};
 use crate::ir::{Ir, Op};
-use crate::pattern::{ESCAPE, Pattern};
+use crate::pattern::Pattern;
 
 /// Regexes of one program, weighed: together they take a few milliseconds and megabytes.
 const MOST_REGEXES: u32 = 128;
@@ -41,9 +41,9 @@ impl<'s> Analyzer<'s> {
         }
         let regex = match Pattern::compile(source) {
             Ok(regex) => regex,
-            Err(message) => {
-                let error = self.error(ErrorKind::ParseError, span, format!("the pattern is not valid: {message}"));
-                return Err(error.with_hint(ESCAPE));
+            Err(why) => {
+                let error = self.error(ErrorKind::ParseError, span, format!("the pattern is not valid: {why}"));
+                return Err(error.with_hint(why.hint));
             }
         };
         self.regex_weight += regex.weight();

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::row::rows;
 use crate::convert::{at, expected, fault, int, take, text};
 use crate::machine::{Machine, Raised};
-use crate::pattern::{ESCAPE, Groups, Pattern, TooCostly};
+use crate::pattern::{GoOn, Groups, Pattern, TooCostly};
 use crate::print::excerpt;
 use crate::{ErrorKind, Value};
 
@@ -45,25 +45,28 @@ fn compile(m: &mut Machine, name: &str, source: &str) -> Result<Arc<Pattern>, Ra
         Err(why) => {
             let what = format!("the regex #\"{}\" does not compile: {why}", excerpt(source));
             let raised = fault(m, ErrorKind::RuntimeError, name, &what);
-            Err(m.advise(raised, ESCAPE))
+            Err(m.advise(raised, why.hint))
         }
     }
 }
 
-fn paid<T>(m: &mut Machine, found: Result<T, TooCostly>) -> Result<T, Raised> {
-    found.map_err(|why| {
-        m.raise_with_hint(
-            ErrorKind::RuntimeError,
-            why.to_string(),
-            "use a pattern without look-around, back-references and nested repetition",
-        )
-    })
+/// A search that looks at the clock where it takes long.
+fn search<T>(m: &mut Machine, run: impl FnOnce(GoOn<'_>) -> Result<T, TooCostly>) -> Result<T, Raised> {
+    let mut raised = None;
+    let found = run(&mut || {
+        raised = m.look_now().err();
+        raised.is_none()
+    });
+    match (found, raised) {
+        (_, Some(raised)) => Err(raised),
+        (Err(why), None) => Err(m.raise_with_hint(ErrorKind::RuntimeError, why.to_string(), why.hint())),
+        (Ok(found), None) => Ok(found),
+    }
 }
 
 /// The byte range of the next match.
 pub(super) fn find(m: &mut Machine, pattern: &Pattern, subject: &str, from: usize) -> Result<Option<(usize, usize)>, Raised> {
-    let found = pattern.range_at(subject, from);
-    paid(m, found)
+    search(m, |go_on| pattern.range_at(subject, from, go_on))
 }
 
 /// The next character border after `at`.
@@ -95,7 +98,7 @@ fn re_find(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
     let pattern = pattern(m, "re-find", args, 0)?;
     let subject = text(m, "re-find", args, 1)?.as_str();
     super::text::work(m, subject.len() / 4)?;
-    let found = paid(m, pattern.find_at(subject, 0))?;
+    let found = search(m, |go_on| pattern.find_at(subject, 0, go_on))?;
     Ok(found.map_or(Value::Nil, |groups| matched(subject, &groups)))
 }
 
@@ -103,7 +106,7 @@ fn re_matches(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
     let pattern = pattern(m, "re-matches", args, 0)?;
     let subject = text(m, "re-matches", args, 1)?.as_str();
     super::text::work(m, subject.len() / 4)?;
-    let found = paid(m, pattern.matches(subject))?;
+    let found = search(m, |go_on| pattern.matches(subject, go_on))?;
     Ok(found.map_or(Value::Nil, |groups| matched(subject, &groups)))
 }
 
@@ -114,7 +117,7 @@ fn re_seq(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
     let mut out = Vec::new();
     let mut from = 0;
     while from <= subject.len() {
-        let Some(groups) = paid(m, pattern.find_at(subject, from))? else { break };
+        let Some(groups) = search(m, |go_on| pattern.find_at(subject, from, go_on))? else { break };
         m.tick(2)?;
         let Some((start, end)) = groups.first().copied().flatten() else { break };
         out.push(matched(subject, &groups));
@@ -139,7 +142,7 @@ fn extract(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
         return Err(expected(m, "extract", "a string", 1, at(args, 1)));
     };
     super::text::work(m, subject.as_str().len() / 4)?;
-    let found = paid(m, pattern.find_at(subject.as_str(), 0))?;
+    let found = search(m, |go_on| pattern.find_at(subject.as_str(), 0, go_on))?;
     let range = found.and_then(|groups| groups.get(usize::try_from(wanted).ok()?).copied().flatten());
     Ok(group(subject.as_str(), range))
 }
@@ -163,7 +166,7 @@ pub(super) fn replace(
     let mut out = String::new();
     let (mut copied, mut from, mut done) = (0, 0, 0);
     while from <= subject.len() && done < most {
-        let Some(groups) = paid(m, pattern.find_at(subject, from))? else { break };
+        let Some(groups) = search(m, |go_on| pattern.find_at(subject, from, go_on))? else { break };
         m.tick(2)?;
         let Some((start, end)) = groups.first().copied().flatten() else { break };
         out.push_str(subject.get(copied..start).unwrap_or_default());

@@ -13,6 +13,8 @@ pub(super) struct Translated {
     pub backtracks: bool,
     /// It has a `$` or `\Z`, which also stand before a line break at the end of the text.
     pub before_last_break: bool,
+    /// What its look-behinds look for.
+    pub behind: Vec<String>,
     /// Members of its ranges whose other case was looked up; past [`MOST_LOOKED_UP`] it is not to be used.
     pub looked_up: usize,
 }
@@ -34,10 +36,13 @@ struct Flags {
     ignores_case: bool,
     /// `(?u)`: if so, that of all letters.
     all_letters: bool,
+    /// The group is a look-behind, whose contents begin here in the translation.
+    behind: Option<usize>,
 }
 
 impl Flags {
-    const NONE: Flags = Flags { lines: false, spaced: false, unicode: false, ignores_case: false, all_letters: false };
+    const NONE: Flags =
+        Flags { lines: false, spaced: false, unicode: false, ignores_case: false, all_letters: false, behind: None };
 
     fn ignored(self) -> Ignored {
         match (self.ignores_case, self.all_letters || self.unicode) {
@@ -52,7 +57,7 @@ impl Flags {
 ///
 /// Java's classes are ASCII unless asked otherwise: `\d \w \s \b`. `\Q…\E` quotes, `\h` is horizontal white space, `\R` any line
 /// break, `\Z` the end before a final line break, `\e` escape, `\0n` an octal character, `(?<name>…)` a named group, `a++` gives
-/// nothing back.
+/// nothing back, `\cA` is a control character.
 pub(super) fn java(source: &str) -> Translated {
     let mut made = Translated { text: String::with_capacity(source.len() + 16), ..Translated::default() };
     let mut rest = source.chars().peekable();
@@ -91,6 +96,7 @@ pub(super) fn java(source: &str) -> Translated {
             _ if class > 0 => member(c, &mut rest, flags.ignored(), &mut made),
             '(' => group(&mut rest, &mut flags, &mut outer, &mut made),
             ')' => {
+                made.behind.extend(flags.behind.and_then(|from| made.text.get(from..)).map(str::to_owned));
                 flags = outer.pop().unwrap_or(flags);
                 made.text.push(')');
             }
@@ -205,6 +211,7 @@ fn escape(rest: &mut Rest<'_>, flags: Flags, in_class: bool, made: &mut Translat
 fn group(rest: &mut Rest<'_>, flags: &mut Flags, outer: &mut Vec<Flags>, made: &mut Translated) {
     made.text.push('(');
     outer.push(*flags);
+    let within = flags.behind.take();
     let mut ahead = rest.clone();
     if ahead.next() != Some('?') {
         return;
@@ -218,6 +225,9 @@ fn group(rest: &mut Rest<'_>, flags: &mut Flags, outer: &mut Vec<Flags>, made: &
     };
     if !matches!(end, Some(')' | ':')) {
         let about = (end, ahead.peek().copied());
+        if letters.is_empty() && end == Some('<') && matches!(about.1, Some('=' | '!')) {
+            flags.behind = Some(made.text.len() + "?<=".len());
+        }
         made.backtracks |= letters.is_empty() && matches!(about, (Some('=' | '!' | '>'), _) | (Some('<'), Some('=' | '!')));
         if end == Some('<') && !matches!(about.1, Some('=' | '!')) {
             made.text.extend(rest.by_ref().take_while(|c| *c != '>'));
@@ -249,9 +259,11 @@ fn group(rest: &mut Rest<'_>, flags: &mut Flags, outer: &mut Vec<Flags>, made: &
         made.text.push_str(kept);
         made.text.push(':');
     } else if kept.is_empty() {
+        flags.behind = within;
         outer.pop();
         made.text.pop();
     } else {
+        flags.behind = within;
         outer.pop();
         made.text.push('?');
         made.text.push_str(kept);
@@ -312,6 +324,7 @@ fn code_point(rest: &mut Rest<'_>) -> Option<char> {
             ahead.next_if_eq(&'}').and(code)
         }
         'x' => digits(&mut ahead, 16, 2),
+        'c' => ahead.next().filter(char::is_ascii).map(|letter| u32::from(letter) ^ 64),
         _ => None,
     };
     let found = char::from_u32(code?)?;
@@ -344,7 +357,14 @@ fn posix(name: &str, negated: bool) -> String {
         "Print" => r"\x20-~",
         "ASCII" => r"\x00-\x7F",
         _ => {
-            let name = name.strip_prefix("Is").unwrap_or(name);
+            let name = match name {
+                "javaLowerCase" => "Lowercase",
+                "javaUpperCase" => "Uppercase",
+                "javaAlphabetic" => "Alphabetic",
+                "javaLetter" => "L",
+                "javaDigit" => "Nd",
+                _ => name.strip_prefix("Is").unwrap_or(name),
+            };
             return format!(r"\{}{{{name}}}", if negated { 'P' } else { 'p' });
         }
     };
