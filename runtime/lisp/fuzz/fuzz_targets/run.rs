@@ -1,8 +1,18 @@
-//! Runs a program and looks at what it gave, as hosts do.
+//! Runs a program and looks at what it gave, as hosts do, and at what it took.
+
+#[path = "../../tests/counting/mod.rs"]
+mod counting;
+#[path = "../../tests/watched/mod.rs"]
+#[allow(dead_code, reason = "the sanitizer's own memory is resident too")]
+mod watched;
 
 use std::time::Duration;
 
 use ptc_lisp::{ErrorKind, Limits, Program, Run, json, print};
+
+/// What a run may compute besides its steps, and for each of them; the sanitizer makes both long.
+const FREE: Duration = Duration::from_millis(300);
+const STEP: Duration = Duration::from_micros(50);
 
 pub fn run(source: &str) {
     let Ok(program) = Program::compile(source) else { return };
@@ -14,8 +24,18 @@ pub fn run(source: &str) {
         parallel_workers: 2,
         ..Limits::default()
     };
+    let most = Duration::from_secs(1) + limits.wall_clock * limits.parallel_workers as u32;
+    let memory = limits.memory_bytes as i64;
+    counting::take_peak();
+    let (before, idle) = (counting::gauge(), watched::cpu_time(std::process::id()));
     // On this thread, so that a panic is the fuzzer's to see. The sanitizer makes frames large.
-    let outcome = Run::new(&program).limits(limits).stack_bytes(6 << 20).execute();
+    let outcome = Run::new(&program).limits(limits).gauge(counting::gauge).stack_bytes(6 << 20).execute();
+    let computed = watched::cpu_time(std::process::id()).saturating_sub(idle);
+    let grew = counting::take_peak() - before;
+    let steps = u32::try_from(outcome.steps).unwrap_or(u32::MAX);
+    assert!(grew <= memory / 5 * 6 + (8 << 20), "it allocated {grew} bytes");
+    assert!(computed <= most, "it computed for {computed:?}");
+    assert!(computed <= FREE + STEP.saturating_mul(steps), "it computed for {computed:?} in {steps} steps");
     match outcome.result {
         Ok(value) => {
             let shown = print::preview(&value, 1000);

@@ -11,6 +11,7 @@ static ALLOCATOR: Counting = Counting;
 
 thread_local! {
     static LIVE: Cell<i64> = const { Cell::new(0) };
+    static PEAK: Cell<i64> = const { Cell::new(0) };
 }
 
 /// The calling thread's net allocated bytes.
@@ -18,8 +19,18 @@ pub(crate) fn gauge() -> i64 {
     LIVE.with(Cell::get)
 }
 
+/// The most that these bytes were since the last time.
+#[allow(dead_code, reason = "only fuzzing looks at every allocation")]
+pub(crate) fn take_peak() -> i64 {
+    PEAK.with(|peak| peak.replace(gauge()))
+}
+
 fn count(change: i64) {
-    LIVE.with(|live| live.set(live.get().wrapping_add(change)));
+    let now = LIVE.with(|live| {
+        live.set(live.get().wrapping_add(change));
+        live.get()
+    });
+    PEAK.with(|peak| peak.set(peak.get().max(now)));
 }
 
 /// A block's memory with its header, rounded up.
