@@ -402,6 +402,39 @@ fn nothing_is_contacted_where_that_is_forbidden() {
 }
 
 #[test]
+fn a_signal_takes_along_what_an_upstream_started() {
+    let folder = folder_with("signal", "");
+    // It starts a child of its own, as `npx` does, and never shakes hands.
+    let config = r#"{"upstreams": {"notes": {"transport": "mcp_stdio", "command": "sh",
+        "args": ["-c", "sleep 1000 & echo $! > grandchild.new; mv grandchild.new grandchild; sleep 1000"]}}}"#;
+    fs::write(folder.join("upstreams.json"), config).expect("a file");
+    for signal in ["-INT", "-TERM", "-HUP"] {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_ptc-compile"));
+        command.args(["update", "upstreams.json"]).current_dir(&folder).stderr(std::process::Stdio::piped());
+        let child = command.spawn().expect("ptc-compile can be started");
+        while !folder.join("grandchild").exists() {
+            std::thread::sleep(std::time::Duration::from_millis(10));
+        }
+        let grandchild = fs::read_to_string(folder.join("grandchild")).expect("a process");
+        fs::remove_file(folder.join("grandchild")).expect("it is there");
+        let id = child.id().to_string();
+        assert!(Command::new("kill").args([signal, &id]).status().expect("kill can be started").success());
+        let output = child.wait_with_output().expect("it ends");
+        let stderr = text(&output.stderr);
+        assert_eq!((output.status.code(), stderr.contains("nothing was written")), (Some(2), true), "{signal}: {stderr}");
+        let stat = PathBuf::from(format!("/proc/{}/stat", grandchild.trim()));
+        let lives = || fs::read_to_string(&stat).is_ok_and(|stat| !stat.contains(") Z "));
+        for _ in 0..500 {
+            if lives() {
+                std::thread::sleep(std::time::Duration::from_millis(10));
+            }
+        }
+        assert!(!lives(), "{signal}: what the upstream started lives on");
+    }
+    fs::remove_dir_all(&folder).expect("the scratch folder can be removed");
+}
+
+#[test]
 fn what_was_made_of_a_config_can_be_printed() {
     let emitted = |what: &str| {
         let output = quickstart(&["upstreams.json", "--locked", "--offline", "--emit", what]);

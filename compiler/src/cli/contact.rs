@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::path::Path;
+use std::time::Duration;
 
 use ptc_compiler::config::Config;
 use ptc_compiler::config::model::{SchemaSource, Transport};
@@ -13,6 +14,7 @@ use ptc_compiler::lower;
 use ptc_compiler::openapi;
 use ptc_compiler::source::{Sources, decode};
 use ptc_compiler::tree::{self, Syntax};
+use ptc_runtime::command::Endings;
 use ptc_runtime::secrets::Secrets;
 use ptc_runtime::upstream::{self, UpstreamSettings};
 
@@ -20,6 +22,9 @@ use crate::Failure;
 use crate::console::Console;
 use crate::progress::SideBySide;
 use ptc_compiler::live;
+
+/// How long what is under way has to end when a signal came.
+const SHUTDOWN: Duration = Duration::from_secs(5);
 
 /// What one upstream answered.
 enum Answer {
@@ -51,7 +56,7 @@ pub(crate) fn ask(
     let secrets: &'static Secrets = Box::leak(Box::new(secrets));
     let settings: &'static UpstreamSettings = Box::leak(Box::new(settings));
     let lines = SideBySide::new();
-    let answers = runtime.block_on(async {
+    let asking = async {
         let mut tasks = Vec::new();
         for need in needs {
             let Some(upstream) = deployment.catalog.upstream(&need.upstream) else { continue };
@@ -75,7 +80,20 @@ pub(crate) fn ask(
             answers.push((need, task.await.unwrap_or_else(|error| Err(error.to_string()))));
         }
         answers
+    };
+    // A child in the middle of its start, and what it started, would outlive a process that a signal ends.
+    let answers = runtime.block_on(async {
+        let mut endings = Endings::listen(true)
+            .map_err(|error| Failure::new(format!("cannot take over the signals that end a process: {error}")))?;
+        tokio::select! {
+            answers = asking => Ok(answers),
+            name = endings.come() => Err(Failure::new(format!("{name} came while upstreams were asked; nothing was written"))),
+        }
     });
+    if answers.is_err() {
+        runtime.shutdown_timeout(SHUTDOWN);
+    }
+    let answers = answers?;
     drop(lines);
     let mut out = BTreeMap::new();
     for (need, answer) in answers {

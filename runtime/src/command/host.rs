@@ -11,6 +11,7 @@ use tokio::runtime::Runtime;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use super::Origin;
+use super::signals::Endings;
 #[cfg(feature = "agentic")]
 use crate::agentic::{Plan, Planner, client::Client};
 use crate::alloc;
@@ -38,7 +39,7 @@ pub(super) struct Host {
     programs: &'static [StoredProgram],
     redactor: Redactor,
     interrupt: Signal,
-    terminate: Signal,
+    endings: Endings,
 }
 
 /// Why a deployment cannot start.
@@ -92,10 +93,10 @@ impl Host {
         log::set_redactor(redactor.clone());
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(NoHost::System)?;
         // Before anything is served: until then a signal ends the process without its children.
-        let (interrupt, terminate) = {
+        let (interrupt, endings) = {
             let _inside = runtime.enter();
-            let on = |kind| signal(kind).map_err(NoHost::System);
-            (on(SignalKind::interrupt())?, on(SignalKind::terminate())?)
+            let interrupt = signal(SignalKind::interrupt()).map_err(NoHost::System)?;
+            (interrupt, Endings::listen(false).map_err(NoHost::System)?)
         };
         let upstream_settings = UpstreamSettings {
             call_timeout: settings.upstream_call_timeout,
@@ -112,7 +113,7 @@ impl Host {
             Some(load) => Upstreams::live(deployment, secrets, upstream_settings, Arc::clone(load)),
             None => Upstreams::new(deployment, secrets, upstream_settings),
         };
-        let host = Host { runtime, upstreams, programs: deployment.programs, redactor, interrupt, terminate };
+        let host = Host { runtime, upstreams, programs: deployment.programs, redactor, interrupt, endings };
         if settings.connect == Connect::Eager { host.connected() } else { Ok(host) }
     }
 
@@ -169,12 +170,12 @@ impl Host {
 
     /// Drives connections until `done`, SIGINT or SIGTERM.
     pub(super) fn until<T>(&mut self, done: impl Future<Output = T>) -> Ended<T> {
-        let Host { runtime, interrupt, terminate, .. } = self;
+        let Host { runtime, interrupt, endings, .. } = self;
         runtime.block_on(async {
             tokio::select! {
                 value = done => Ended::Done(value),
                 _ = interrupt.recv() => Ended::Signal("SIGINT"),
-                _ = terminate.recv() => Ended::Signal("SIGTERM"),
+                name = endings.come() => Ended::Signal(name),
             }
         })
     }

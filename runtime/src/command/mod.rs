@@ -6,6 +6,7 @@
 //! - `eval`: one program.
 //! - `repl`: programs one after another.
 //! - `show`, `paint`: what came of programs, and in which colours.
+//! - `signals`: what asks a process to end.
 //! - `viewer`: traces in a browser.
 //! - `version`: what the binary was built from.
 
@@ -17,6 +18,7 @@ mod line;
 mod paint;
 mod repl;
 mod show;
+mod signals;
 mod start;
 pub(crate) mod version;
 #[cfg(feature = "viewer")]
@@ -37,6 +39,7 @@ use crate::upstream::Load;
 pub use help::{COMMANDS, EVALUATING, Evaluating, Usage};
 use line::{Command, Grammar, Line};
 use show::Display;
+pub use signals::Endings;
 
 /// The program ended with an error.
 const FAILED: u8 = 1;

@@ -215,9 +215,10 @@ impl Link {
             .get(|| {
                 let (secrets, settings) = (Arc::clone(secrets), settings.clone());
                 async move {
+                    // One time for both: a listing is a part of getting to know the server.
+                    let deadline = Instant::now() + Duration::from_millis(spec.handshake_timeout_ms);
                     let connection = stdio::connect(upstream.name, spec, &secrets, &settings).await?;
-                    let time = Duration::from_millis(spec.handshake_timeout_ms);
-                    let drift = drift::look(connection.channel(), &connection.agreed, known, settings.on_drift, time).await;
+                    let drift = drift::look(connection.channel(), &connection.agreed, known, settings.on_drift, deadline).await?;
                     Ok(Checked { connection, drift })
                 }
             })
@@ -238,9 +239,10 @@ impl Link {
             .get(|| {
                 let (secrets, settings) = (Arc::clone(secrets), settings.clone());
                 async move {
+                    // One time for both: a listing is a part of getting to know the server.
+                    let deadline = Instant::now() + Duration::from_millis(spec.handshake_timeout_ms);
                     let connection = session::connect(upstream.name, spec, &secrets, &settings).await?;
-                    let time = Duration::from_millis(spec.handshake_timeout_ms);
-                    let drift = drift::look(connection.channel(), &connection.agreed, known, settings.on_drift, time).await;
+                    let drift = drift::look(connection.channel(), &connection.agreed, known, settings.on_drift, deadline).await?;
                     Ok(Checked { connection, drift })
                 }
             })

@@ -5,7 +5,7 @@
 //! may now be refused or misread: the tool or an argument is gone, an argument is newly required, a type or a set of values is
 //! narrower, a constraint is new. A schema is read as far as its arguments go; what is not understood counts as a constraint.
 
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use litemap::LiteMap;
 use ptc_catalog::{Tool, Upstream};
@@ -52,24 +52,31 @@ fn fault(why: &str) -> WorldFault {
     ))
 }
 
-/// Asks for the tools and compares them. What differs is logged in one line.
+/// Asks for the tools and compares them. What differs is logged in one line. `Err` where they cannot be had by then, and a policy denies
+/// what it does not know.
 pub(crate) async fn look(
     channel: &impl Channel,
     agreed: &Agreed,
     upstream: &'static Upstream,
     policy: OnDrift,
-    time: Duration,
-) -> Drift {
+    deadline: Instant,
+) -> Result<Drift, WorldFault> {
     if policy == OnDrift::Off || upstream.tools.is_empty() {
-        return Drift::default();
+        return Ok(Drift::default());
     }
-    let listed = match listing::tools(channel, agreed, Instant::now() + time).await {
+    let listed = match listing::tools(channel, agreed, deadline).await {
         Ok(listed) => listed,
         Err(fault) => {
-            // No sign of a change. A server that does not list its tools may well answer calls.
             let why = if fault.is_late() { "no answer in time" } else { &*fault.message };
             log::line(Level::Warn, "tools were not compared", &[("upstream", upstream.name), ("reason", why)]);
-            return Drift::default();
+            // No sign of a change, and none that there is none: who denies does not guess.
+            if policy == OnDrift::Deny {
+                return Err(WorldFault::unavailable(format!(
+                    "its tools could not be compared with those of the catalog, since it did not list them ({why}); --on-drift warn calls \
+                     them all the same"
+                )));
+            }
+            return Ok(Drift::default());
         }
     };
     let (drift, changes) = judge(upstream.tools, &listed, policy);
@@ -78,7 +85,7 @@ pub(crate) async fn look(
         let fields = [("upstream", upstream.name), ("changes", &*changes.join("; ")), ("denied", &*denied)];
         log::line(Level::Warn, "tools have changed", &fields);
     }
-    drift
+    Ok(drift)
 }
 
 fn judge(tools: &'static [Tool], listed: &[Box<RawValue>], policy: OnDrift) -> (Drift, Vec<String>) {

@@ -65,6 +65,7 @@ pub(crate) fn serve() -> ExitCode {
             (Some("initialize"), _) => json!({
                 "protocolVersion": "2025-11-25", "capabilities": { "tools": {} }, "serverInfo": { "name": "child", "version": "1" },
             }),
+            (Some("tools/list"), _) => json!({ "tools": TOOLS.each_ref().map(|tool| json!({ "name": tool.name })) }),
             (Some("tools/call"), Some("echo")) => text(message["params"]["arguments"]["text"].as_str().unwrap_or_default()),
             (Some("tools/call"), Some("pid")) => text(&std::process::id().to_string()),
             (Some("tools/call") | None, _) => continue,
@@ -193,7 +194,7 @@ fn pids(said: &str) -> Vec<u32> {
 }
 
 fn what_a_child_starts_ends_with_it() {
-    for signal in [None, Some(Signal::TERM), Some(Signal::INT)] {
+    for signal in [None, Some(Signal::TERM), Some(Signal::INT), Some(Signal::HUP), Some(Signal::QUIT)] {
         let mut server = Peer::of(with_family("signals").0.args(["--on-drift", "off"]));
         let pids = pids(&server.ask("1", &call("pid", "{}")));
         match signal {
@@ -240,7 +241,6 @@ fn each_policy_of_drift_is_told_once() {
 }
 
 fn eager_connections_fail_at_start() {
-    // The child lists no tools, which is no sign of a change.
     let done = server("aggregator").args(["--connect", "eager", "eval", "1"]).output().expect("the server runs");
     assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
     let mut broken = server("aggregator");

@@ -41,6 +41,23 @@ fn a_policy_decides_what_becomes_of_a_call() {
 }
 
 #[test]
+fn who_denies_does_not_guess_at_tools_that_are_not_listed() {
+    for (policy, expected) in [
+        (
+            OnDrift::Deny,
+            "upstream_unavailable: its tools could not be compared with those of the catalog, since it did not list them",
+        ),
+        (OnDrift::Warn, "text hi"),
+    ] {
+        let spec = McpStdio { era: Some(Era::Handshake), ..peer::spec("lists_nothing") };
+        let tools = vec![tool("echo")];
+        let world = World::with(vec![upstream("peer", Transport::McpStdio(spec), tools)], Vec::new(), |s| s.on_drift = policy);
+        let answer = world.program().call("peer", "echo", r#"{"message":"hi"}"#);
+        assert!(answer.starts_with(expected), "{policy:?}: {answer}");
+    }
+}
+
+#[test]
 fn connecting_to_all_names_each_that_fails() {
     let spec = |mode| Transport::McpStdio(McpStdio { era: Some(Era::Handshake), ..peer::spec(mode) });
     let world = World::with(

@@ -123,7 +123,7 @@ pub(super) static ROWS: &[Flag] = &[
         },
         default: Default::Fixed("lazy"),
         group: Group::Upstreams,
-        help: "Connect by the first call, or to all at start and fail where one is down",
+        help: "Connect by the first call, or to all MCP upstreams at start and fail where one is down",
     },
     Flag {
         name: "on-drift",
@@ -134,7 +134,7 @@ pub(super) static ROWS: &[Flag] = &[
         },
         default: Default::Fixed("deny"),
         group: Group::Upstreams,
-        help: "Tools that are gone or may refuse what they took: deny calls, log, or do not look",
+        help: "Tools that are gone, may refuse what they took, or are not listed: deny calls, log, or do not look",
     },
     Flag {
         name: "ca-file",

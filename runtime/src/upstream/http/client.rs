@@ -194,6 +194,7 @@ impl Unsent {
     }
 }
 
+/// Also where the first bytes of a head came, which the HTTP client does not tell apart: a request that only reads loses nothing by it.
 fn was_reset(why: &reqwest::Error) -> bool {
     if why.is_connect() || why.is_timeout() {
         return false;
