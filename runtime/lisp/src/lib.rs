@@ -67,3 +67,14 @@ pub use limits::{Cancel, Limits};
 pub use program::{EntrySpans, Program};
 pub use run::{Outcome, Run, STACK_BYTES, STACK_SLACK_BYTES};
 pub use value::{Kind, Value};
+
+/// What goes from one thread to another.
+const _: () = {
+    const fn shared<T: Send + Sync>() {}
+    shared::<Program>();
+    shared::<Cancel>();
+    shared::<Value>();
+    shared::<Bindings>();
+    shared::<Error>();
+    shared::<Outcome>();
+};
