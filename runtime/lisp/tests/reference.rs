@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::Path;
 
-use ptc_lisp::{builtins, special};
+use ptc_lisp::{builtins, print, special};
 
 /// The order and the headings of the namespaces; others come after them.
 const SECTIONS: &[(&str, &str)] = &[
@@ -25,19 +25,23 @@ const SECTIONS: &[(&str, &str)] = &[
 const HEAD: &str = "# Reference of PTC-Lisp
 
 Every special form, function, method and constant, from the rows that also give `(doc x)`. How PTC-Lisp differs from Clojure is in
-[DIVERGENCES.md](DIVERGENCES.md).
+[DIVERGENCES.md](DIVERGENCES.md). Each has an example that a test runs; `!kind` stands for an error.
 ";
 
 struct Entry {
     calls: Vec<String>,
     doc: &'static str,
-    examples: Vec<(&'static str, &'static str)>,
+    examples: Vec<(String, String)>,
 }
 
 /// `(name a b)`
 fn call(name: &str, parts: &str) -> String {
     let parts = parts.strip_prefix('[').and_then(|parts| parts.strip_suffix(']')).unwrap_or(parts);
     if parts.is_empty() { format!("({name})") } else { format!("({name} {parts})") }
+}
+
+fn examples(all: impl Iterator<Item = (&'static str, &'static str)>) -> Vec<(String, String)> {
+    all.map(|(program, printed)| (program.to_owned(), printed.to_owned())).collect()
 }
 
 fn write(page: &mut String, heading: &str, entries: impl IntoIterator<Item = Entry>) {
@@ -65,18 +69,22 @@ fn reference() -> String {
             .map(|parts| format!("({}{}{parts})", row.name, if parts.is_empty() { "" } else { " " }))
             .collect(),
         doc: row.notes.doc(),
-        examples: row.notes.examples().collect(),
+        examples: examples(row.notes.examples()),
     });
     write(&mut page, "Special forms", forms);
     let mut namespaces: BTreeMap<(usize, &str), BTreeMap<String, Entry>> = BTreeMap::new();
     let place = |namespace: &str| SECTIONS.iter().position(|(known, _)| *known == namespace).unwrap_or(SECTIONS.len());
     for row in special::functions().chain(builtins::all()) {
         let calls = row.notes.arglists().map(|list| call(&row.full_name(), list)).collect();
-        let entry = Entry { calls, doc: row.notes.doc(), examples: row.notes.examples().collect() };
+        let entry = Entry { calls, doc: row.notes.doc(), examples: examples(row.notes.examples()) };
         namespaces.entry((place(row.namespace), row.namespace)).or_default().insert(row.name.to_owned(), entry);
     }
     for row in builtins::constants() {
-        let entry = Entry { calls: vec![row.full_name()], doc: row.doc, examples: Vec::new() };
+        let entry = Entry {
+            calls: vec![row.full_name()],
+            doc: row.doc,
+            examples: vec![(row.full_name(), print::readable(&row.value()))],
+        };
         namespaces.entry((place(row.namespace), row.namespace)).or_default().insert(row.name.to_owned(), entry);
     }
     for ((place, namespace), entries) in namespaces {

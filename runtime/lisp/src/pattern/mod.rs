@@ -200,7 +200,7 @@ impl Engine {
                     let found = regex.captures_at(text, at);
                     found.map(|groups| groups.iter().map(|g| g.map(|g| (g.start(), g.end()))).collect::<Groups>())
                 };
-                in_windows(*size, text, at, go_on, groups, |found| start(found))
+                in_windows(*size, text, at, go_on, groups, start)
             }
             Engine::Backtracking(regex) => {
                 let found = regex.captures_from_pos(text, at).map_err(|_| TooCostly::Backtracking)?;

@@ -10,7 +10,7 @@ use crate::error::ErrorKind;
 use crate::host::Discovery;
 use crate::machine::{Fault, Machine, Raised};
 use crate::notes::Notes;
-use crate::print::{excerpt, preview_line};
+use crate::print::{excerpt, preview_line, readable};
 use crate::sorting;
 
 use super::{Special, call_shape};
@@ -84,13 +84,13 @@ impl Entry {
         }
     }
 
-    fn examples(&self) -> impl Iterator<Item = (&'static str, &'static str)> {
-        let notes = match self {
-            Entry::Function(row) => Some(row.notes),
-            Entry::Form(form) => Some(form.notes),
-            Entry::Constant(_) => None,
-        };
-        notes.into_iter().flat_map(Notes::examples)
+    fn examples(&self) -> Vec<(String, String)> {
+        let of = |notes: Notes| notes.examples().map(|(program, value)| (program.to_owned(), value.to_owned())).collect();
+        match self {
+            Entry::Function(row) => of(row.notes),
+            Entry::Form(form) => of(form.notes),
+            Entry::Constant(row) => vec![(row.full_name(), readable(&row.value()))],
+        }
     }
 
     fn meta(&self) -> Value {
@@ -343,4 +343,46 @@ fn score(query: &[String], name: &str, description: &str) -> u32 {
         names.push(whole);
     }
     query.iter().map(|word| best(&names, word, 2).max(best(&texts, word, 0)).unwrap_or(0)).sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{score, tokens};
+
+    #[test]
+    fn words_are_taken_apart_at_every_style_of_names() {
+        for text in ["list open orders", "listOpenOrders", "list_open_orders", "list-open-orders", "List.Open/orders"] {
+            assert_eq!(tokens(text), ["list", "open", "orders"], "{text}");
+        }
+        assert_eq!(tokens("HTTPServer v2"), ["httpserver", "v2"]);
+        assert_eq!(tokens(" -- "), <[&str; 0]>::default());
+    }
+
+    #[test]
+    fn an_equal_word_counts_10_a_beginning_5_a_part_2_and_2_more_in_a_name() {
+        for (query, name, description, wanted) in [
+            ("order", "order", "", 12),
+            ("order", "order-total", "", 12),
+            ("ord", "order", "", 7),
+            ("rde", "order", "", 4),
+            ("order", "x", "An order of a shop.", 10),
+            ("ord", "x", "An order of a shop.", 5),
+            ("rde", "x", "An order of a shop.", 2),
+            ("invoice", "order", "An order of a shop.", 0),
+            // The best of a word's places counts, not their sum.
+            ("order", "order", "An order, ordered.", 12),
+            ("order", "reorder", "An order.", 10),
+            // Words add up, in whatever style they are written.
+            ("order total", "order-total", "", 24),
+            ("orderTotal", "order_total", "", 24),
+            ("order_total", "orderTotal", "", 24),
+            ("order shop", "order", "Of a shop.", 22),
+            // A name counts as one word too, without its namespace.
+            ("uppercase", "clojure.string/upper-case", "", 12),
+            ("upper", "clojure.string/upper-case", "", 12),
+            ("string", "clojure.string/upper-case", "", 12),
+        ] {
+            assert_eq!(score(&tokens(query), name, description), wanted, "{query} in {name}: {description}");
+        }
+    }
 }

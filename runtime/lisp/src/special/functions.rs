@@ -50,17 +50,39 @@ pub(super) static FUNCTIONS: &[Builtin] = &[
         [("(do (return 1) 2)", "1")],
         finish
     ),
-    function!("ptc.core", "fail", 1..Some(1), ["[error]"], "Ends the program with an error.", [], fail),
+    function!(
+        "ptc.core",
+        "fail",
+        1..Some(1),
+        ["[error]"],
+        "Ends the program with an error.",
+        [("(if (neg? 5) (fail \"a negative total\") :fine)", ":fine"), ("(fail \"a negative total\")", "!fail")],
+        fail
+    ),
     function!(
         "tool",
         "call",
         1..Some(1),
         ["[{:server s :tool t :args m}]"],
         "Calls a tool of an upstream: {:ok true :value v :value_kind k}, or {:ok false :reason r :message m}.",
-        [],
+        [
+            ("(:value (tool/call {:server \"store\" :tool \"get\" :args {:id 1}}))", "{\"id\" 1 \"name\" \"item-1\"}"),
+            (
+                "(tool/call {:server \"store\" :tool \"get\" :args {:id 105}})",
+                "{:message \"no item 105\" :ok false :reason :tool_error}"
+            )
+        ],
         call_tool
     ),
-    function!("tool", "servers", 0..Some(0), ["[]"], "The configured upstreams.", [], discovery::servers),
+    function!(
+        "tool",
+        "servers",
+        0..Some(0),
+        ["[]"],
+        "The configured upstreams.",
+        [("(map :name (tool/servers))", "[\"fs\"]")],
+        discovery::servers
+    ),
     function!(
         "budget",
         "remaining",

@@ -42,8 +42,8 @@ constants! {
         "NaN" Value::double(f64::NAN), "Not a number.";
     }
     "Boolean" {
-        "TRUE" Value::True, "true";
-        "FALSE" Value::False, "false";
+        "TRUE" Value::True, "True.";
+        "FALSE" Value::False, "False.";
     }
     "Double" {
         "POSITIVE_INFINITY" Value::double(f64::INFINITY), "Positive infinity.";
@@ -58,12 +58,12 @@ constants! {
         "NaN" Value::double(f64::NAN), "Not a number.";
     }
     "Integer" {
-        "MAX_VALUE" Value::int(i64::from(i32::MAX)), "2147483647";
-        "MIN_VALUE" Value::int(i64::from(i32::MIN)), "-2147483648";
+        "MAX_VALUE" Value::int(i64::from(i32::MAX)), "The greatest integer of 32 bits.";
+        "MIN_VALUE" Value::int(i64::from(i32::MIN)), "The least integer of 32 bits.";
     }
     "Long" {
-        "MAX_VALUE" Value::int(i64::MAX), "9223372036854775807";
-        "MIN_VALUE" Value::int(i64::MIN), "-9223372036854775808";
+        "MAX_VALUE" Value::int(i64::MAX), "The greatest integer of 64 bits; integers go on.";
+        "MIN_VALUE" Value::int(i64::MIN), "The least integer of 64 bits; integers go on.";
     }
     "Math" {
         "PI" Value::double(std::f64::consts::PI), "The ratio of a circle's circumference to its diameter.";
@@ -76,7 +76,7 @@ constants! {
         "ZERO" Temporal::Period(Period::default()).into(), "The period of length 0.";
     }
     "java.time.Instant" {
-        "EPOCH" Temporal::Instant(jiff::Timestamp::UNIX_EPOCH).into(), "1970-01-01T00:00:00Z";
+        "EPOCH" Temporal::Instant(jiff::Timestamp::UNIX_EPOCH).into(), "The start of 1970 in UTC, from which timestamps count.";
     }
     "java.time.format.DateTimeFormatter" {
         "ISO_DATE" Value::string("yyyy-MM-dd"), "The pattern yyyy-MM-dd.";
@@ -139,4 +139,24 @@ pub(crate) fn members(namespace: &str) -> impl Iterator<Item = &'static str> {
 /// The value of a constant.
 pub(crate) fn find(namespace: &str, name: &str) -> Option<Value> {
     all().find(|row| row.namespace == namespace && row.name == name).map(Constant::value)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::temporal::{MONTHS, WEEKDAYS};
+
+    #[test]
+    fn every_member_of_an_enumeration_is_a_row_that_prints_its_name() {
+        for (namespace, wanted) in [
+            ("java.time.DayOfWeek", WEEKDAYS.to_vec()),
+            ("java.time.Month", MONTHS.to_vec()),
+            ("java.time.temporal.ChronoUnit", Unit::ALL.iter().map(|(_, name)| *name).collect()),
+        ] {
+            assert_eq!(members(namespace).collect::<Vec<_>>(), wanted);
+            for name in wanted {
+                assert_eq!(crate::print::readable(&find(namespace, name).unwrap()), format!("\"{name}\""));
+            }
+        }
+    }
 }
