@@ -43,6 +43,10 @@ fn the_schema_and_the_check_agree() {
         let value: serde_json::Value = serde_json::from_str(&Json::from(&tree).canonical()).expect("JSON");
         config::read(&sources, file, &mut diagnostics);
         let found = diagnostics.sorted();
+        // A schema sees the last of two equal keys only.
+        if found.iter().any(|d| d.code == Code::DuplicateKey) {
+            continue;
+        }
         let shape: Vec<&str> = found
             .iter()
             .filter(|d| SHAPE.contains(&d.code) || (d.code == Code::SchemaSource && d.severity == Severity::Error))

@@ -240,6 +240,7 @@ fn unknown_key(
     let wrong: &str = &member.key;
     let free = table.keys().filter(|key| node.get(key.name).is_none());
     let meant = free.clone().find(|key| key.aliases.contains(&wrong)).map(|key| key.name);
+    let taken = table.keys().find(|key| key.aliases.contains(&wrong));
     let elsewhere = others.iter().find(|other| other.tag != table.tag && other.key(wrong).is_some());
     let near = suggest::nearest(wrong, free.map(|key| key.name));
     let given = suggest::nearest(wrong, table.keys().map(|key| key.name));
@@ -249,6 +250,11 @@ fn unknown_key(
         (Some(name), _, _) => {
             diagnostic = diagnostic.hint(format!("here it is called `{name}`"));
             Some(name)
+        }
+        (None, _, _) if taken.is_some() => {
+            let name = taken.map_or("", |key| key.name);
+            diagnostic = diagnostic.hint(format!("here it is called `{name}`, which is given as well; remove it"));
+            None
         }
         (None, Some(other), _) => {
             diagnostic = diagnostic.hint(format!("`{wrong}` is a key of {}", other.title));
