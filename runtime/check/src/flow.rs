@@ -29,15 +29,6 @@ const ASKS: &[&str] = &["nil?", "some?", "not", "boolean", "empty?", "not-empty"
 /// What a result can have.
 const RESULT: &[&str] = &["ok", "value", "value_kind", "reason", "message"];
 
-/// What is wanted of a walk.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Wanted {
-    /// Only what holds whatever upstreams answer; no schema is read for it.
-    Certain,
-    /// Everything.
-    All,
-}
-
 /// A place in the result of a call, or a list of such places.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Place {
@@ -82,23 +73,24 @@ struct Frame {
     captures: Vec<Option<Place>>,
 }
 
-struct Walk<'a> {
+/// A walk that finds `ALL`, or only what holds whatever upstreams answer; no schema is read for that. Two kinds of code, so that a binary
+/// that reviews nothing has nothing of the other.
+struct Walk<'a, const ALL: bool> {
     /// Names that the program defines once, and what as.
     globals: LiteMap<u32, Option<Place>>,
     known: LiteMap<Span, (Option<&'static Tool>, String)>,
     sites: Vec<Site>,
-    wanted: Wanted,
     findings: &'a mut Vec<Finding>,
 }
 
 /// Adds what is found about the results of a program's calls.
-pub(crate) fn follow(program: &Program, catalog: &Catalog, sites: &[ToolCallSite], wanted: Wanted, findings: &mut Vec<Finding>) {
+pub(crate) fn follow<const ALL: bool>(program: &Program, catalog: &Catalog, sites: &[ToolCallSite], findings: &mut Vec<Finding>) {
     let name = |site: &ToolCallSite| match (&site.server, &site.tool) {
         (Some(server), Some(tool)) => format!("{server}/{tool}"),
         _ => "the call".to_owned(),
     };
     let known = sites.iter().map(|site| (site.span, (tool_of(site, catalog), name(site)))).collect();
-    let mut walk = Walk { globals: LiteMap::new(), known, sites: Vec::new(), wanted, findings };
+    let mut walk = Walk::<ALL> { globals: LiteMap::new(), known, sites: Vec::new(), findings };
     let mut frame = Frame::default();
     let value = walk.expr(program.ir(), &mut frame);
     // Whoever reads the program's value sees all of it.
@@ -108,7 +100,7 @@ pub(crate) fn follow(program: &Program, catalog: &Catalog, sites: &[ToolCallSite
         let Some((what, span)) = &site.misread else { continue };
         // Who also reads what results have knows what they are.
         let is_certain = site.misused && !site.checked && site.used.is_none();
-        if is_certain || wanted == Wanted::All {
+        if is_certain || ALL {
             findings.push(Finding {
                 concern: if is_certain { Concern::TakenForValue } else { Concern::Path },
                 message: what.clone(),
@@ -117,7 +109,7 @@ pub(crate) fn follow(program: &Program, catalog: &Catalog, sites: &[ToolCallSite
             });
         }
     }
-    if wanted == Wanted::Certain {
+    if !ALL {
         return;
     }
     for site in sites.iter().filter(|site| !site.checked) {
@@ -139,7 +131,7 @@ pub(crate) fn follow(program: &Program, catalog: &Catalog, sites: &[ToolCallSite
     }
 }
 
-impl Walk<'_> {
+impl<const ALL: bool> Walk<'_, ALL> {
     /// What an expression is known to be.
     fn expr(&mut self, ir: &Ir, frame: &mut Frame) -> Option<Place> {
         match &ir.op {
@@ -181,7 +173,7 @@ impl Walk<'_> {
                 places.iter().for_each(|place| self.asked(place.clone()));
                 self.either(places)
             }
-            Op::Def { index, value: Some(value), .. } if self.wanted == Wanted::All => {
+            Op::Def { index, value: Some(value), .. } if ALL => {
                 let place = self.expr(value, frame);
                 let place = if self.globals.contains_key(index) { self.either(vec![place, None]) } else { place };
                 self.globals.insert(*index, place);
@@ -411,7 +403,7 @@ impl Walk<'_> {
             }
         }
         place.path.push(Step::Key(name.to_owned()));
-        if self.wanted == Wanted::All
+        if ALL
             && let Some((Step::Key(first), rest)) = place.path.split_first()
             && first == "value"
             && !rest.is_empty()
@@ -470,7 +462,7 @@ impl Walk<'_> {
     fn either(&mut self, places: Vec<Option<Place>>) -> Option<Place> {
         let mut known: Vec<Place> = places.into_iter().flatten().collect();
         known.dedup();
-        if known.len() == 1 && known.iter().all(|place| place.is_value() && self.wanted == Wanted::All) {
+        if known.len() == 1 && known.iter().all(|place| place.is_value() && ALL) {
             return known.pop();
         }
         known.into_iter().for_each(|place| self.escapes(Some(place)));

@@ -32,7 +32,6 @@ mod near;
 mod output;
 pub mod own;
 
-use flow::Wanted;
 use ptc_catalog::{Catalog, Tool};
 use ptc_lisp::{Error, ErrorKind, Program, Span, ToolCallSite, sorting};
 
@@ -120,22 +119,22 @@ pub struct Review {
 /// What is wrong with the upstream calls of a program, in the order of its text. Only what is written out is looked at: a name
 /// that is computed is left to the run.
 pub fn check(program: &Program, catalog: &Catalog) -> Vec<Finding> {
-    look(program, catalog, Wanted::Certain)
+    look::<false>(program, catalog)
 }
 
 /// The same, and what becomes of the results: places that output schemas do not have, values that are used without a look at `:ok`,
 /// and what the program costs.
 pub fn review(program: &Program, catalog: &Catalog) -> Review {
-    Review { findings: look(program, catalog, Wanted::All), cost: cost::of(program, catalog) }
+    Review { findings: look::<true>(program, catalog), cost: cost::of(program, catalog) }
 }
 
-fn look(program: &Program, catalog: &Catalog, wanted: Wanted) -> Vec<Finding> {
+fn look<const ALL: bool>(program: &Program, catalog: &Catalog) -> Vec<Finding> {
     let mut sites = program.tool_calls();
     let mut findings = Vec::new();
     for site in &sites {
         call::check(program, site, catalog, &mut findings);
     }
-    if wanted == Wanted::All {
+    if ALL {
         sites = program.tool_calls_by_name();
         let mut by_name = Vec::new();
         for site in &sites {
@@ -146,7 +145,7 @@ fn look(program: &Program, catalog: &Catalog, wanted: Wanted) -> Vec<Finding> {
         findings.extend(by_name.into_iter().map(|finding| Finding { concern: Concern::Doubtful, ..finding }));
     }
     if !sites.is_empty() {
-        flow::follow(program, catalog, &sites, wanted, &mut findings);
+        flow::follow::<ALL>(program, catalog, &sites, &mut findings);
         sorting::by_key(&mut findings, |finding| finding.span);
     }
     findings

@@ -43,9 +43,9 @@ pub struct OwnCallSite {
 }
 
 /// Every call of an upstream tool, in the order of the text.
-pub(crate) fn upstream_calls(unit: &Unit, by_name: bool) -> Vec<ToolCallSite> {
-    let mut calls = Calls { by_name, known: unit.known, globals: Vec::new(), sites: Vec::new() };
-    if by_name {
+pub(crate) fn upstream_calls<const BY_NAME: bool>(unit: &Unit) -> Vec<ToolCallSite> {
+    let mut calls = Calls::<BY_NAME> { known: unit.known, globals: Vec::new(), sites: Vec::new() };
+    if BY_NAME {
         calls.define(&unit.body);
     }
     calls.find(&unit.body, &mut Names::default());
@@ -75,9 +75,8 @@ enum Defined<'a> {
     Anyhow,
 }
 
-struct Calls<'a> {
-    /// Whether names count as what they stand for.
-    by_name: bool,
+/// With `BY_NAME`, names count as what they stand for. Two kinds of code, since what runs programs has no use for the other.
+struct Calls<'a, const BY_NAME: bool> {
     /// Globals that the program finds defined, or so it may be.
     known: u32,
     /// What its own names are defined as, from the first one on: once, or as nobody knows what.
@@ -85,7 +84,7 @@ struct Calls<'a> {
     sites: Vec<ToolCallSite>,
 }
 
-impl<'a> Calls<'a> {
+impl<'a, const BY_NAME: bool> Calls<'a, BY_NAME> {
     fn define(&mut self, ir: &'a Ir) {
         if let Op::Def { index, value, .. } = &ir.op {
             if let Some(own) = index.checked_sub(self.known) {
@@ -109,7 +108,7 @@ impl<'a> Calls<'a> {
                 let site = self.site(ir.span, &[], names);
                 self.sites.push(ToolCallSite { arity: Some(fault.message.clone()), ..site });
             }
-            Op::Let { bindings, body } => {
+            Op::Let { bindings, body } if BY_NAME => {
                 for (slot, value) in bindings {
                     self.find(value, names);
                     let literal = self.literal(value, names);
@@ -117,20 +116,20 @@ impl<'a> Calls<'a> {
                 }
                 return self.find(body, names);
             }
-            Op::Loop { first, inits, body } => {
+            Op::Loop { first, inits, body } if BY_NAME => {
                 for (at, init) in inits.iter().enumerate() {
                     self.find(init, names);
                     bind(names, *first + at as u32, None);
                 }
                 return self.find(body, names);
             }
-            Op::Fn(group) => return self.function(group, names),
-            Op::LetFn { slots, group, body } => {
+            Op::Fn(group) if BY_NAME => return self.function(group, names),
+            Op::LetFn { slots, group, body } if BY_NAME => {
                 slots.iter().for_each(|slot| bind(names, *slot, None));
                 self.function(group, names);
                 return self.find(body, names);
             }
-            Op::For { steps, .. } => {
+            Op::For { steps, .. } if BY_NAME => {
                 for step in steps {
                     match step {
                         Step::Each(slot, items) => {
@@ -171,7 +170,7 @@ impl<'a> Calls<'a> {
     /// The constant or map that an expression is, or that a name stands for.
     fn literal(&self, ir: &'a Ir, names: &Names<'a>) -> Option<&'a Ir> {
         let found = match &ir.op {
-            _ if !self.by_name => Some(ir),
+            _ if !BY_NAME => Some(ir),
             Op::Local(local) => names.slot(local.slot),
             Op::Capture(at) => names.captures.get(*at as usize).copied().flatten(),
             Op::Global { index, fallback: None } => match self.globals.get(index.checked_sub(self.known)? as usize) {

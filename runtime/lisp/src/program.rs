@@ -70,13 +70,13 @@ impl Program {
 
     /// Every `(tool/call …)` in its text, in order, with what is literal about it.
     pub fn tool_calls(&self) -> Vec<ToolCallSite> {
-        call_sites::upstream_calls(&self.unit, false)
+        call_sites::upstream_calls::<false>(&self.unit)
     }
 
     /// The same; a name counts as the literal that `let` or the only `def` gives it. A call may stand where it is never made, just because
     /// of what its names stand for.
     pub fn tool_calls_by_name(&self) -> Vec<ToolCallSite> {
-        call_sites::upstream_calls(&self.unit, true)
+        call_sites::upstream_calls::<true>(&self.unit)
     }
 
     /// Every `(tool/NAME …)` in its text, in order, with what is literal about it.
