@@ -173,6 +173,7 @@ fn a_document_that_cannot_be_had_is_told_with_its_reason() {
         let update = compile(folder.path(), &["update", "upstreams.json"]);
         assert_eq!(update.code, Some(1), "{reason}: {}", update.stderr);
         assert!(update.stderr.contains("error[PTC0606]") && update.stderr.contains(reason), "{reason}: {}", update.stderr);
+        assert!(update.stderr.contains("see that `schema_url`, its credentials and its limits are right"), "{}", update.stderr);
         assert!(!update.stderr.contains(TOKEN), "{}", update.stderr);
         assert_eq!(lock(folder.path()), "", "{reason}");
     }

@@ -129,7 +129,8 @@ fn remedy(transport: &Transport) -> &'static str {
             "start it and run ptc-compile again; with a lock file that has its tools, builds need not reach it"
         }
         Transport::OpenApi(_) => {
-            "try again once it can be reached; with a lock file that has its operations, builds need not reach it"
+            "see that `schema_url`, its credentials and its limits are right, and that its host can be reached; with a lock file that has its \
+             operations, builds need not reach it"
         }
     }
 }
