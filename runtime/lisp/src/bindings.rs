@@ -1,6 +1,7 @@
 //! Definitions that outlive a run: what a session keeps from one program to the next.
 
-use std::sync::Arc;
+use std::collections::HashSet;
+use std::sync::{Arc, OnceLock};
 
 use crate::Value;
 use crate::eval::Globals;
@@ -66,18 +67,43 @@ impl Bindings {
         self.values.get_mut(place)?.take()
     }
 
-    /// Takes every value away. The names keep their places only where a function in `kept` may know definitions by them.
+    /// Takes every value away, and the places of the names as [`Bindings::compact`] does.
     pub fn clear<'a>(&mut self, kept: impl IntoIterator<Item = &'a Value>) {
-        let mut functions = false;
-        each_distinct(kept, |value| {
-            functions |= matches!(value, Value::Closure(_));
-            !functions
+        self.values.clear();
+        self.compact(kept);
+    }
+
+    /// Lets go of what names without a value take. Functions among the values and in `kept` know definitions by their places:
+    /// places that one of them may know stay, without the name where no such function mentions it.
+    ///
+    /// Programs that were compiled before with these bindings have to be compiled again.
+    pub fn compact<'a>(&mut self, kept: impl IntoIterator<Item = &'a Value>) {
+        let mut sources: Vec<Arc<Source>> = Vec::new();
+        let values = std::mem::take(&mut self.values);
+        let roots: Vec<&Value> = kept.into_iter().map(|value: &Value| value).collect();
+        each_distinct(values.iter().flatten().chain(roots), |value| {
+            if let Value::Closure(function) = value {
+                let source = &function.origin().0.source;
+                if !sources.iter().any(|seen| Arc::ptr_eq(seen, source)) {
+                    sources.push(Arc::clone(source));
+                }
+            }
+            true
         });
-        if functions {
-            self.values.clear();
-        } else {
-            *self = Bindings::default();
+        let known = sources.iter().map(|source| source.known + source.own.get().copied().unwrap_or(u32::MAX - source.known)).max();
+        let mentioned: HashSet<&str> = sources.iter().flat_map(|source| words(&source.text)).collect();
+        let mut values = values.into_iter();
+        let (mut names, nameless) = (Vec::new(), Arc::<str>::from(""));
+        for (place, name) in (0..).zip(&*self.names) {
+            let value = values.next().flatten();
+            if value.is_none() && known.is_none_or(|known| place >= known) {
+                continue;
+            }
+            let named = value.is_some() || mentioned.contains(&**name);
+            names.push(Arc::clone(if named { name } else { &nameless }));
+            self.values.push(value);
         }
+        self.names = names.into();
     }
 
     /// Names whose value is new or another one than in `before`, in alphabetical order.
@@ -87,7 +113,7 @@ impl Bindings {
 
     /// Bytes of memory that names and values occupy, about; what several values share counts once.
     pub fn bytes(&self) -> usize {
-        let names: usize = self.names.iter().map(|name| name.len() + 32).sum();
+        let names: usize = self.names.iter().map(|name| name.len() + if name.is_empty() { 16 } else { 32 }).sum();
         names + footprint(self.values.iter().flatten()) + self.values.len() * size_of::<Option<Value>>()
     }
 
@@ -111,7 +137,7 @@ impl Bindings {
     /// The source of a program that is compiled with these bindings.
     pub(crate) fn before(&self, text: Arc<str>) -> Source {
         let unbound = (0..).zip(self.places()).filter(|(_, (_, value))| value.is_none()).map(|(place, _)| place);
-        Source { text, known: self.names.len() as u32, unbound: unbound.collect() }
+        Source { text, known: self.names.len() as u32, unbound: unbound.collect(), own: OnceLock::new() }
     }
 
     /// The names of a program that was compiled with these bindings: theirs, then its own.
@@ -129,6 +155,15 @@ impl Bindings {
     pub(crate) fn of_globals(globals: &Globals) -> Bindings {
         Bindings { names: globals.names(), values: globals.snapshot() }
     }
+}
+
+/// What may be a name in the text of a program, in all spellings that refer to a definition.
+fn words(text: &str) -> impl Iterator<Item = &str> {
+    let words = text.split(|c: char| c.is_whitespace() || matches!(c, '(' | ')' | '[' | ']' | '{' | '}' | '"' | ',' | ';'));
+    words.flat_map(|word| {
+        let bare = word.trim_start_matches(['#', '\'', '@', '^']);
+        [word, bare, bare.rsplit_once('/').map_or(bare, |(_, name)| name)]
+    })
 }
 
 impl std::fmt::Debug for Bindings {

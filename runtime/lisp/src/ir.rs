@@ -3,7 +3,7 @@
 //! The analyzer makes it, [`crate::eval`] turns it into closures, and checkers read it. Slots are places of a function's
 //! frame; a slot may be used again when the scope that bound it has ended.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use crate::Value;
 use crate::builtins::Builtin;
@@ -197,6 +197,8 @@ pub struct Source {
     pub known: u32,
     /// The places of those that had no value any more.
     pub unbound: Box<[u32]>,
+    /// How many names the program defines: theirs are the next places. Known when it is resolved.
+    pub own: OnceLock<u32>,
 }
 
 /// A function or several that know each other, and what they take from around.

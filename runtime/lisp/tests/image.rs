@@ -132,6 +132,42 @@ fn names_keep_their_places_while_a_result_may_know_them() {
 }
 
 #[test]
+fn forgotten_names_give_back_what_they_took() {
+    let (_, mut bindings, _) = step("(def kept 1)", &Bindings::default(), &[]);
+    let before = bindings.bytes();
+    for round in 0..1_000 {
+        let name = format!("{}{round}", "n".repeat(100));
+        bindings = step(&format!("(def {name} {round}) (defn f-{round} [] {name})"), &bindings, &[]).1;
+        for name in [name, format!("f-{round}")] {
+            assert!(bindings.forget(&name).is_some());
+        }
+        bindings.compact(&[]);
+        assert_eq!(bindings.bytes(), before, "round {round}");
+    }
+    assert_eq!(step("kept", &bindings, &[]).0, "1");
+}
+
+#[test]
+fn a_function_keeps_the_places_that_it_knows_and_no_more() {
+    let long = "n".repeat(10_000);
+    let (_, bindings, _) = step(&format!("(def {long} 1) (def a 2)"), &Bindings::default(), &[]);
+    let (_, bindings, _) = step("(def b 3) (defn f [] [a b]) (def c (fn [] b))", &bindings, &[]);
+    let (_, mut bindings, _) = step("(def d 4) (def e 5)", &bindings, &[]);
+    for name in [&*long, "b", "d"] {
+        bindings.forget(name);
+    }
+    bindings.compact(&[]);
+    assert!(bindings.bytes() < 5_000, "{} bytes: nobody mentions the long name", bindings.bytes());
+    let (bindings, _) = carried(&bindings, &[]);
+    let fault = step("(f)", &bindings, &[]).0;
+    assert!(fault.starts_with("unbound_var: 'b'"), "{fault}");
+    assert!(step(&long, &bindings, &[]).0.starts_with("unbound_var"));
+    let (_, bindings, _) = step(&format!("(def z 9) (def b 10) (def {long} 7)"), &bindings, &[]);
+    let (bindings, _) = carried(&bindings, &[]);
+    assert_eq!(step(&format!("[(f) e z {long}]"), &bindings, &[]).0, "[[2 10] 5 9 7]");
+}
+
+#[test]
 fn what_is_shared_stays_shared() {
     let doubling = "(def x (reduce (fn [acc _] [acc acc]) [\"leaf\"] (range 60)))";
     let (_, bindings, _) = step(doubling, &Bindings::default(), &[]);

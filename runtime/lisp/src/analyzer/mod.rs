@@ -90,6 +90,7 @@ pub(crate) fn analyze<'s>(
         body,
     };
     liveness::mark(&mut unit);
+    source.own.get_or_init(|| unit.globals.len() as u32 - unit.known);
     Ok(unit)
 }
 
