@@ -5,6 +5,10 @@ use ptc_catalog::StoredProgram;
 use super::validated::MOST_SCHEMA_BYTES;
 use crate::protocol::message::{Arguments, kind, string};
 use crate::settings::Settings;
+use ptc_check::near_name;
+
+/// The names of the arguments.
+const ARGUMENTS: [&str; 3] = ["program", "context", "output_schema"];
 
 /// Checked arguments.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -62,6 +66,11 @@ impl Call {
         // Refused rather than ignored: a client that asks for validation must not take silence for success.
         if arguments.get("signature").is_some() {
             return Err("argument `signature` is not supported".into());
+        }
+        // As does a name that is nearly right; other names are ignored, as clients may send their own.
+        let near = |name: &str| near_name(name, ARGUMENTS).filter(|_| !ARGUMENTS.contains(&name));
+        if let Some((name, near)) = arguments.members.iter().find_map(|(name, _)| Some((name, near(name)?))) {
+            return Err(format!("unknown argument `{name}`: did you mean `{near}`?"));
         }
         call.output_schema = match arguments.get("output_schema").map(|raw| (kind(raw), raw)) {
             None | Some(("null", _)) => None,

@@ -56,7 +56,12 @@ impl Server {
         let Request { params, era, caller, .. } = request;
         let name = match params.name.map(message::string) {
             None => return request.error(&ErrorBody::new(INVALID_PARAMS, "Invalid params: tools/call needs a tool's name")),
-            Some(name) => name.unwrap_or_default(),
+            Some(Some(name)) => name,
+            Some(None) => {
+                let found = params.name.map_or("nothing", message::kind);
+                let message = format!("Invalid params: a tool's name is a string, got {found}");
+                return request.error(&ErrorBody::new(INVALID_PARAMS, message));
+            }
         };
         let tool = match self.tool(&name) {
             Ok(tool) => tool,
@@ -280,6 +285,7 @@ impl Ground {
     /// The session that the arguments name. Where nothing has to be waited for, the right to evaluate in it is taken at once, so
     /// that the next message finds it busy.
     fn of(sessions: &Arc<Sessions>, arguments: &Arguments<'_>, owner: &Arc<str>) -> Result<Ground, session::Fault> {
+        session::tools::check_names(SessionTool::Eval, arguments)?;
         let id = session::tools::session_id(arguments)?;
         Ok(if sessions.store().is_remote() {
             Ground::Wanted(Arc::clone(sessions), Arc::clone(owner), id)

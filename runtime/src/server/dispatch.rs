@@ -15,12 +15,16 @@ use crate::diagnostics::Diagnostics;
 use crate::diagnostics::counters::Gauge;
 use crate::evaluation::Evaluator;
 use crate::pool::Pool;
+use crate::profile::answer::cut;
 use crate::protocol::message::{self, Message, Params};
 use crate::protocol::reply::{ErrorBody, METHOD_NOT_FOUND, PARSE_ERROR};
 use crate::protocol::revision::{self, Era, SERVER_INFO_KEY, STATELESS};
 use crate::secrets::Redactor;
 use crate::session::Sessions;
 use crate::settings::Settings;
+
+/// Bytes of an unknown method that its refusal repeats.
+const SHOWN: usize = 100;
 
 /// The name of the server.
 pub const SERVER_NAME: &str = "ptc_lisp";
@@ -188,7 +192,7 @@ impl Server {
             }
             (method, _) => {
                 let method = self.redactor.redact_str(method);
-                request.error(&ErrorBody::new(METHOD_NOT_FOUND, format!("Method not found: {method}")));
+                request.error(&ErrorBody::new(METHOD_NOT_FOUND, format!("Method not found: {}", cut(&method, SHOWN).0)));
             }
         }
     }

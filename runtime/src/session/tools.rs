@@ -203,7 +203,9 @@ impl Order {
                     for (_, clear) in &parts {
                         clear(kept);
                     }
-                    names.into_iter().filter(|name| kept.bindings.forget(name).is_some()).collect::<Vec<_>>()
+                    let removed: Vec<String> = names.into_iter().filter(|name| kept.bindings.forget(name).is_some()).collect();
+                    kept.bindings.compact(&kept.results);
+                    removed
                 })?;
                 let cleared: Vec<&str> = parts.iter().map(|(name, _)| *name).collect();
                 json!({
@@ -235,7 +237,8 @@ pub fn session_id(arguments: &Arguments<'_>) -> Result<String, Fault> {
     }
 }
 
-fn check_names(tool: Tool, arguments: &Arguments<'_>) -> Result<(), Fault> {
+/// That a tool gets no argument that it does not take.
+pub fn check_names(tool: Tool, arguments: &Arguments<'_>) -> Result<(), Fault> {
     let known = tool.arguments();
     let Some((name, _)) = arguments.members.iter().find(|(name, _)| !known.contains(&&**name)) else { return Ok(()) };
     let takes = if known.is_empty() { "it takes none".to_owned() } else { format!("it takes {}", known.join(", ")) };

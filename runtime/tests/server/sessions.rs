@@ -13,6 +13,7 @@ pub(crate) const TESTS: &[Test] = &[
     ("sessions::one_evaluation_at_a_time", one_evaluation_at_a_time),
     ("sessions::sessions_end_by_age_and_by_idleness", sessions_end_by_age_and_by_idleness),
     ("sessions::inspection_and_forgetting", inspection_and_forgetting),
+    ("sessions::forgotten_names_make_room", forgotten_names_make_room),
     ("sessions::wrong_arguments_are_named", wrong_arguments_are_named),
     ("sessions::off_unless_asked_for", off_unless_asked_for),
 ];
@@ -207,6 +208,21 @@ fn inspection_and_forgetting() {
     assert_eq!(client.data("lisp_session_close", &json!({ "session_id": id }))["reason"], "session_closed");
 }
 
+fn forgotten_names_make_room() {
+    let mut client = Client::start(&[STRUCTURED, &["--max-session-memory-bytes", "120000"]].concat());
+    let id = client.open();
+    let none = json!({ "session_id": id, "bindings": [], "clear": ["history"] });
+    let empty = client.data("lisp_session_forget", &none)["usage"]["memory_bytes"].clone();
+    for round in 0..8 {
+        let name = format!("{}{round}", "n".repeat(5_000));
+        let defined = client.eval(&id, &format!("(def {name} 1) (defn f [] {name})"));
+        assert_eq!(defined["status"], "ok", "round {round}: {defined}");
+        let forgot =
+            client.data("lisp_session_forget", &json!({ "session_id": id, "bindings": ["f", name], "clear": ["history"] }));
+        assert_eq!(forgot["usage"]["memory_bytes"], empty, "round {round}: nothing is left of a name");
+    }
+}
+
 fn wrong_arguments_are_named() {
     let mut client = Client::start(STRUCTURED);
     let id = client.open();
@@ -228,6 +244,11 @@ fn wrong_arguments_are_named() {
         ),
         ("lisp_session_forget", json!({ "session_id": id, "bindings": "x" }), "`bindings` must be an array of strings"),
         ("lisp_session_eval", json!({ "program": "1" }), "`session_id` is required: the id that lisp_session_start gave"),
+        (
+            "lisp_session_eval",
+            json!({ "session_id": id, "program": "1", "outputSchema": { "type": "string" } }),
+            "unknown argument `outputSchema`: it takes session_id, program, context, output_schema",
+        ),
     ] {
         let refused = client.data(tool, &arguments);
         assert_eq!((&refused["reason"], &refused["message"]), (&json!("session_args_error"), &json!(message)), "{tool}");
