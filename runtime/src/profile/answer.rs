@@ -12,6 +12,9 @@ use crate::evaluation::{Evaluation, Failure, Preview, Reason};
 use crate::protocol::revision::Era;
 use crate::upstream::CallRecord;
 
+/// Characters of a printed line; the rest of a longer one is left out.
+const LINE_CHARS: usize = 2_000;
+
 /// What stands before a value, as in a REPL.
 pub const PREFIX: &str = "user=> ";
 
@@ -142,6 +145,11 @@ fn reduced(evaluation: &Evaluation, profile: Profile, era: Era, most: usize) -> 
         Ok(_) => {
             payload.status = "ok";
             payload.result = Some(Cow::Borrowed(&text));
+            if let Some(validated) = &evaluation.validated {
+                payload.validated_preview = Some(&validated.preview.text);
+                payload.validated_preview_truncated = validated.preview.truncated;
+                payload.validated_bytes = Some(validated.json.len());
+            }
             if profile == Profile::Debug {
                 payload.prints = Some(Vec::new());
                 payload.feedback = Some(Cow::Borrowed(""));
@@ -264,10 +272,11 @@ pub fn text(evaluation: &Evaluation, profile: Profile) -> String {
             let (prints, prints_truncated) = printed(evaluation, budget);
             let mut text = String::with_capacity(value.text.len() + PREFIX.len());
             if profile == Profile::Slim && !prints.is_empty() {
-                text = format!("<prints>\n{}\n\n<result>\n", prints.join("\n"));
+                let mark = if prints_truncated { "\n[prints truncated]" } else { "" };
+                text = format!("<prints>\n{}{mark}\n\n<result>\n", prints.join("\n"));
             }
             text.push_str(&with_definitions(evaluation, value));
-            if value.truncated || (profile == Profile::Slim && prints_truncated) {
+            if value.truncated {
                 text.push_str("\n\n[truncated]");
             }
             text
@@ -331,14 +340,17 @@ fn calls(evaluation: &Evaluation, full: bool) -> Option<Calls<'_>> {
 /// The printed lines that a budget lets through, and whether any was left out.
 fn printed(evaluation: &Evaluation, budget: Budget) -> (Vec<String>, bool) {
     let mut left = budget.print_bytes;
-    let mut kept = Vec::new();
+    let (mut kept, mut whole) = (Vec::new(), true);
     for line in evaluation.prints.iter().take(budget.print_entries) {
+        let most = line.char_indices().nth(LINE_CHARS).map_or(line.len(), |(end, _)| end);
+        let (begin, is_cut) = cut(line, most);
         // Two quotes and a comma, as JSON has them.
-        let Some(rest) = left.checked_sub(line.len() + 3) else { break };
+        let Some(rest) = left.checked_sub(begin.len() + 3) else { break };
         left = rest;
-        kept.push(line.clone());
+        kept.push(if is_cut { format!("{begin}…") } else { begin.to_owned() });
+        whole &= !is_cut;
     }
-    let truncated = kept.len() < evaluation.prints.len();
+    let truncated = !whole || kept.len() < evaluation.prints.len();
     (kept, truncated)
 }
 

@@ -90,6 +90,16 @@ fn no_result_is_longer_than_its_envelope() {
         assert_eq!(text.ends_with("[truncated]"), profile == "slim", "{profile}");
         assert!(profile == "slim" || answer["result"]["structuredContent"]["status"] == "ok", "{answer}");
     }
+    // What was validated is told even where nothing else is.
+    let mut server = Peer::start(&["--response-profile", "structured"]);
+    let program = r#"(vec (repeat 3000 "\u0001\u0001"))"#;
+    let arguments = serde_json::json!({ "program": program, "output_schema": { "type": "array" } });
+    let params = serde_json::json!({ "name": "lisp_eval", "arguments": arguments });
+    server.send(&serde_json::json!({ "jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": params }).to_string());
+    let answer: serde_json::Value = serde_json::from_str(&server.receive()).expect("a whole line of JSON");
+    let content = &answer["result"]["structuredContent"];
+    assert_eq!((&content["output_truncated"], &content["validated_bytes"]), (&true.into(), &45_001.into()), "{content}");
+    assert!(content["validated_preview"].as_str().is_some_and(|text| text.starts_with('[')), "{content}");
 }
 
 fn an_id_in_flight_is_refused() {
