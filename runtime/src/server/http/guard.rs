@@ -3,8 +3,10 @@
 //! A browser on this machine can be led here by a page from anywhere: `Host` and `Origin` say where the page came from.
 
 use hyper::HeaderMap;
-use hyper::header::{ACCEPT, CONTENT_TYPE, HOST, HeaderName, ORIGIN};
+use hyper::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HOST, HeaderName, ORIGIN};
 
+use super::mirror;
+use super::post::SESSION_ID;
 use crate::settings::HttpSettings;
 use crate::settings::http::{host_of, is_loopback, origin};
 
@@ -17,11 +19,31 @@ pub enum Refused {
     Origin,
 }
 
+/// Headers that may come once: who stands before this server may have looked at another of them than it would.
+static ONCE: [&HeaderName; 8] =
+    [&HOST, &ORIGIN, &CONTENT_TYPE, &AUTHORIZATION, &SESSION_ID, &mirror::PROTOCOL_VERSION, &mirror::METHOD, &mirror::NAME];
+
+/// The header that is there more than once and must not be.
+pub fn doubled(headers: &HeaderMap) -> Option<&'static str> {
+    ONCE.iter().find(|name| headers.get_all(**name).iter().nth(1).is_some()).map(|name| name.as_str())
+}
+
+/// The host of an authority, where nothing but a port stands behind it.
+fn host_alone(authority: &str) -> Option<&str> {
+    let host = host_of(authority);
+    let behind = match authority.strip_prefix('[') {
+        Some(inner) => inner.strip_prefix(host)?.strip_prefix(']')?,
+        None => authority.strip_prefix(host)?,
+    };
+    let is_port = |port: &str| port.bytes().all(|b| b.is_ascii_digit());
+    (behind.is_empty() || behind.strip_prefix(':').is_some_and(is_port)).then_some(host)
+}
+
 /// Checks `Host` and `Origin`. `authority` is that of an absolute target, which counts before the header.
 pub fn from_here(settings: &HttpSettings, authority: Option<&str>, headers: &HeaderMap) -> Result<(), Refused> {
     let loopback = settings.host.is_loopback();
     if loopback {
-        let named = authority.or_else(|| text(headers, &HOST)).map(host_of);
+        let named = authority.or_else(|| text(headers, &HOST)).and_then(host_alone);
         if !named.is_some_and(is_loopback) {
             return Err(Refused::Host);
         }
@@ -31,7 +53,7 @@ pub fn from_here(settings: &HttpSettings, authority: Option<&str>, headers: &Hea
     }
     let allowed = text(headers, &ORIGIN).and_then(origin).is_some_and(|origin| {
         if settings.allowed_origins.is_empty() {
-            loopback && origin.split_once("://").is_some_and(|(_, authority)| is_loopback(host_of(authority)))
+            loopback && origin.split_once("://").is_some_and(|(_, authority)| host_alone(authority).is_some_and(is_loopback))
         } else {
             settings.allowed_origins.contains(&origin)
         }
@@ -82,7 +104,12 @@ mod tests {
         let here = HttpSettings::default();
         let listed = HttpSettings { allowed_origins: vec!["https://app.example".into()], ..HttpSettings::default() };
         let outside = HttpSettings { host: [0, 0, 0, 0].into(), ..HttpSettings::default() };
-        let rows: [Row<'_>; 12] = [
+        let rows: [Row<'_>; 17] = [
+            (&here, &[(&HOST, "127.0.0.1:evil.example")], Some(Refused::Host)),
+            (&here, &[(&HOST, "127.0.0.1:80@evil.example")], Some(Refused::Host)),
+            (&here, &[(&HOST, "[::1]:7332")], None),
+            (&here, &[(&HOST, "[::1].evil.example")], Some(Refused::Host)),
+            (&here, &[(&HOST, "[::1")], Some(Refused::Host)),
             (&here, &[(&HOST, "127.0.0.1:7332")], None),
             (&here, &[(&HOST, "localhost")], None),
             (&here, &[(&HOST, "evil.example")], Some(Refused::Host)),

@@ -44,7 +44,12 @@ pub(super) async fn respond(site: &Arc<Site>, peer: IpAddr, request: Request<Inc
     let (method, path) = (request.method().clone(), request.uri().path().to_owned());
     // What is asked every few seconds would hide the rest.
     let quiet = matches!(path.as_str(), "/health" | "/ready") || is_viewer(site, &path);
+    let doubled = guard::doubled(request.headers());
     let reply = match path.as_str() {
+        _ if doubled.is_some() => {
+            let sentence = format!("the header {} is there twice", doubled.unwrap_or_default());
+            Reply::of(StatusCode::BAD_REQUEST, "text/plain; charset=utf-8", sentence)
+        }
         "/health" => only_get(&method).unwrap_or_else(|| Reply::json(StatusCode::OK, r#"{"status":"ok"}"#)),
         "/ready" => only_get(&method).unwrap_or_else(|| ready(site)),
         path if path == site.settings.metrics_path => metrics(site, peer, &request, &mut noted),
