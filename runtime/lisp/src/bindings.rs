@@ -90,7 +90,8 @@ impl Bindings {
             }
             true
         });
-        let known = sources.iter().map(|source| source.known + source.own.get().copied().unwrap_or(u32::MAX - source.known)).max();
+        let known =
+            sources.iter().map(|source| source.known + source.own.get().copied().unwrap_or(u32::MAX - source.known)).max();
         let mentioned: HashSet<&str> = sources.iter().flat_map(|source| words(&source.text)).collect();
         let mut values = values.into_iter();
         let (mut names, nameless) = (Vec::new(), Arc::<str>::from(""));

@@ -17,6 +17,7 @@ use crate::peer::{Peer, server};
 pub(crate) const TESTS: &[Test] = &[
     ("upstream::debug_answers_account_for_calls", debug_answers_account_for_calls),
     ("upstream::cancelling_stops_the_wait_for_an_upstream", cancelling_stops_the_wait_for_an_upstream),
+    ("upstream::an_upstream_is_told_of_a_cancelled_call", an_upstream_is_told_of_a_cancelled_call),
     ("upstream::children_end_with_the_server", children_end_with_the_server),
     ("upstream::children_end_with_an_evaluation", children_end_with_an_evaluation),
     ("upstream::what_a_child_starts_ends_with_it", what_a_child_starts_ends_with_it),
@@ -32,9 +33,10 @@ const fn tool(name: &'static str, args: &'static [Arg]) -> Tool {
     Tool { name, description: "", args, closed: true, doc: "", definition: "{}", digest: "", annotations, operation: None }
 }
 
-static TOOLS: [Tool; 3] = [
+static TOOLS: [Tool; 4] = [
     tool("echo", &[Arg { name: "text", required: true, types: Types::of(&[Type::String]), label: "string", allowed: "" }]),
     tool("hang", &[]),
+    tool("heard", &[]),
     tool("pid", &[]),
 ];
 
@@ -56,8 +58,9 @@ pub(crate) fn deployment() -> &'static Deployment {
     }))
 }
 
-/// The upstream: answers what it is asked, except `hang`.
+/// The upstream: answers what it is asked, except `hang`; to `heard`, what it heard of `hang`.
 pub(crate) fn serve() -> ExitCode {
+    let (mut hanging, mut heard) = (Vec::new(), Vec::new());
     for line in std::io::stdin().lock().lines() {
         let Ok(Ok(message)) = line.map(|line| serde_json::from_str::<Value>(&line)) else { break };
         let text = |text: &str| json!({ "content": [{ "type": "text", "text": text }] });
@@ -68,6 +71,17 @@ pub(crate) fn serve() -> ExitCode {
             (Some("tools/list"), _) => json!({ "tools": TOOLS.each_ref().map(|tool| json!({ "name": tool.name })) }),
             (Some("tools/call"), Some("echo")) => text(message["params"]["arguments"]["text"].as_str().unwrap_or_default()),
             (Some("tools/call"), Some("pid")) => text(&std::process::id().to_string()),
+            (Some("tools/call"), Some("heard")) => text(&heard.join(" ")),
+            (Some("tools/call"), Some("hang")) => {
+                hanging.push(message["id"].clone());
+                heard.push("call");
+                continue;
+            }
+            (Some("notifications/cancelled"), _) => {
+                let known = hanging.contains(&message["params"]["requestId"]);
+                heard.push(if known { "cancelled" } else { "another was cancelled" });
+                continue;
+            }
             (Some("tools/call") | None, _) => continue,
             _ if message["id"].is_null() => continue,
             _ => {
@@ -113,6 +127,21 @@ fn cancelling_stops_the_wait_for_an_upstream() {
     server.send(r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}"#);
     let answer = server.ask_until_free("3", "(+ 1 2)");
     assert!(answer.contains("user=> 3"), "{answer}");
+}
+
+fn an_upstream_is_told_of_a_cancelled_call() {
+    let args = ["--program-timeout-ms", "600000", "--upstream-call-timeout-ms", "600000", "--max-concurrent-calls", "2"];
+    let mut server = Peer::start_as("aggregator", &args);
+    let heard = format!("(:value {})", call("heard", "{}"));
+    let until = |server: &mut Peer, wanted: &str| {
+        let told = (0..10_000).map(|_| server.ask("2", &heard)).find(|told| told.contains(wanted));
+        told.unwrap_or_else(|| panic!("the upstream never heard of {wanted}"))
+    };
+    server.call("1", &call("hang", "{}"));
+    until(&mut server, "call");
+    server.send(r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}"#);
+    let told = until(&mut server, "cancelled");
+    assert!(told.contains("call cancelled") && !told.contains("another"), "{told}");
 }
 
 fn children_end_with_the_server() {

@@ -209,12 +209,18 @@ fn rand_nth(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
     }
 }
 
+/// After so many swaps, whether the program is to go on.
+const OFTEN: usize = 4096;
+
 fn shuffle(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
     let items = crate::convert::seq(m, "shuffle", args, 0)?;
     m.charge(items.len() * crate::convert::ITEM)?;
-    m.tick(crate::convert::steps(items.len()))?;
     let mut items = items.into_vec();
+    m.tick(crate::convert::steps(items.len() % OFTEN))?;
     for last in (1..items.len()).rev() {
+        if last % OFTEN == 0 {
+            m.tick(crate::convert::steps(OFTEN))?;
+        }
         items.swap(last, (unit(m) * (last + 1) as f64) as usize);
     }
     Ok(Value::vector(items))
