@@ -3,7 +3,7 @@
 //! Examples are fragments of a config, a document, a lock file or a definition. What is missing around one is added here, as its keys ask
 //! for; then `ptc-compile` itself says what it thinks of it.
 
-#![expect(clippy::unwrap_used, reason = "a test stops where anything is wrong")]
+#![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test stops where anything is wrong")]
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -50,8 +50,8 @@ impl Case {
             .as_object()
             .unwrap()
             .iter()
-            .filter(|(key, _)| !given.contains_key(*key) && !(*key == "schema_file" && given.contains_key("schema_url")))
-            .map(|(key, value)| format!("{}: {value}, ", json!(key)))
+            .filter(|(key, _)| !given.contains_key(*key) && (*key != "schema_file" || !given.contains_key("schema_url")))
+            .map(|(key, value)| [json!(key).to_string(), ": ".to_owned(), value.to_string(), ", ".to_owned()].concat())
             .collect();
         let entry = format!("{{ {added}{}", fragment.trim().strip_prefix('{').unwrap());
         let credentials: Map<String, Value> = ["a", "b", "t", "anna", "token", "github-pat"]
@@ -76,7 +76,7 @@ impl Case {
         case
     }
 
-    fn path_item(item: Value, path: &str) -> Case {
+    fn path_item(item: &Value, path: &str) -> Case {
         Case::document(&json!({ "openapi": "3.0.3", "info": { "title": "Shop", "version": "1" }, "paths": { path: item } }))
     }
 
@@ -86,7 +86,7 @@ impl Case {
         });
         operation.as_object_mut().unwrap().extend(members.clone());
         let in_path = json!(members).to_string().contains(r#""in":"path""#);
-        Case::path_item(json!({ "get": operation }), if in_path { "/orders/{id}" } else { "/orders" })
+        Case::path_item(&json!({ "get": operation }), if in_path { "/orders/{id}" } else { "/orders" })
     }
 
     /// Two upstreams, of which each offers the same tools.
@@ -185,7 +185,7 @@ fn case(fragment: &str) -> Option<Case> {
         let Case { files, .. } = Case::operation(get);
         let document: Value = serde_json::from_str(&files[1].1).ok()?;
         let operation = document["paths"].as_object()?.values().next()?.clone();
-        Case::path_item(operation, path)
+        Case::path_item(&operation, path)
     } else {
         return None;
     };

@@ -78,7 +78,8 @@ fn misfit(schema: Schema<'_>, node: &Json, value: &Json, what: &str, depth: usiz
     let number = if let Json::Number(text) = value { text.parse::<f64>().ok() } else { None };
     let whole = number.is_some_and(|number| number.fract() == 0.0);
     let types = schema.types(node);
-    if !types.admits(kind) && !(whole && types.admits(Type::Integer)) {
+    let admitted = types.admits(kind) || whole && types.admits(Type::Integer);
+    if !admitted {
         return plain(format!("the argument {what} is {}, its default is {}", schema.label(node), a_value_of(kind)));
     }
     let allowed = schema.allowed(node);

@@ -8,7 +8,7 @@ use crate::tree::Place;
 /// Faults and notes in the order found.
 #[derive(Debug, Default)]
 pub(super) struct Faults {
-    faults: Vec<Diagnostic>,
+    list: Vec<Diagnostic>,
     notes: Vec<Diagnostic>,
     noted: BTreeSet<u32>,
 }
@@ -16,8 +16,8 @@ pub(super) struct Faults {
 impl Faults {
     /// Takes one in.
     pub(super) fn push(&mut self, fault: Diagnostic) {
-        if !self.faults.contains(&fault) {
-            self.faults.push(fault);
+        if !self.list.contains(&fault) {
+            self.list.push(fault);
         }
     }
 
@@ -40,11 +40,11 @@ impl Faults {
 
     /// How many there are: what was read since an earlier count is sound where this has not grown.
     pub(super) fn count(&self) -> usize {
-        self.faults.len()
+        self.list.len()
     }
 
     /// All of them.
     pub(super) fn into_list(self) -> Vec<Diagnostic> {
-        self.faults
+        self.list
     }
 }

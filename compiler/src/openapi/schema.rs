@@ -217,8 +217,7 @@ fn slips(node: &Node, out: &Json, file: FileId, faults: &mut Faults) {
     let kind = kind.as_str().unwrap_or_default();
     let named = Type::ALL.iter().find(|(_, name)| *name == kind).map(|(kind, _)| *kind);
     let takes = |value: &Json| match (named, value) {
-        (_, Json::Null) => true,
-        (Some(Type::Number), Json::Number(_)) => true,
+        (_, Json::Null) | (Some(Type::Number), Json::Number(_)) => true,
         // `1.0` is an integer to JSON Schema.
         (Some(Type::Integer), Json::Number(text)) => text.parse::<f64>().is_ok_and(|number| number.fract() == 0.0),
         (named, value) => named == Some(value.kind()),
