@@ -103,17 +103,32 @@ fn sort<T: Keyed>(m: &mut Machine, items: &mut Vec<T>) -> Result<(), Raised> {
 #[inline]
 pub(crate) fn push<T>(m: &mut Machine, items: &mut Vec<T>, item: T) -> Result<(), Raised> {
     if items.len() == items.capacity() {
-        // The old items stay beside the new ones while they are moved.
-        m.charge(items.len() * 2 * size_of::<T>())?;
+        lengthen(m, items)?;
     }
     items.push(item);
     Ok(())
 }
 
+#[cold]
+#[inline(never)]
+fn lengthen<T>(m: &mut Machine, items: &mut Vec<T>) -> Result<(), Raised> {
+    // The old items stay beside the new ones while they are moved.
+    m.charge(items.len() * 2 * size_of::<T>())?;
+    items.reserve(1);
+    Ok(())
+}
+
+#[cold]
+#[inline(never)]
+fn charge_table(m: &mut Machine, len: usize, each: usize) -> Result<(), Raised> {
+    // Twice as many places, of which not all are taken, beside the old ones.
+    m.charge(len * 3 * each)
+}
+
 /// Asks for what a table that is full grows by with its next key.
 #[inline]
 fn grow<K, V>(m: &mut Machine, len: usize, capacity: usize) -> Result<(), Raised> {
-    if len == capacity { m.charge(len * 3 * (size_of::<(K, V)>() + 1)) } else { Ok(()) }
+    if len == capacity { charge_table(m, len, size_of::<(K, V)>() + 1) } else { Ok(()) }
 }
 
 /// Adds a value to those that were seen; whether it is new.

@@ -120,8 +120,15 @@ const SHORT: usize = 1024;
 #[inline]
 pub(crate) fn note_text(bytes: usize) {
     if bytes > SHORT {
-        note(parts_of_text(bytes));
+        note_long(bytes);
     }
+}
+
+/// Out of line, so that hashing a short text stays short.
+#[cold]
+#[inline(never)]
+fn note_long(bytes: usize) {
+    note(parts_of_text(bytes));
 }
 
 fn parts_of_text(bytes: usize) -> u32 {

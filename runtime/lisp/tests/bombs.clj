@@ -830,3 +830,21 @@
 
 (reduce (fn [all i] (conj all (re-pattern (str "(x{1,50}|y{1,50}){1,40}" i)))) [] (range))
 ;=! memory_exceeded timeout
+
+;; Keys of literals, of which a program's text may hold thousands.
+
+(def v (vec (range 20000)))
+(def f (fn [i] (conj v (mod (* i 7919) 100003))))
+(loop [] (hash-set
+;x 3000
+(f TURN)
+) (recur))
+;=! timeout memory_exceeded
+
+(def v (vec (range 20000)))
+(def f (fn [i] (conj v (mod (* i 7919) 100003))))
+(loop [] #{
+;x 3000
+(f TURN)
+} (recur))
+;=! timeout memory_exceeded

@@ -142,6 +142,7 @@ fn context() -> Value {
         ("t", Value::from("abcdefghi,".repeat(150_000))),
         ("u", Value::from("abcd\u{e9}fghi,".repeat(100_000))),
         ("w", Value::from("\u{e9}".repeat(100))),
+        ("j", Value::from(format!("[{}1]", "{\"a\": [1, \"\u{e9}\"]},".repeat(50_000)))),
         ("n", Value::from("7".repeat(20_000))),
         ("columns", Value::vector(vec![columns; 100_000])),
         ("keys", Value::vector(vec![key(0); 100_000])),

@@ -161,7 +161,7 @@ pub(super) fn named(from: Local, span: Span) -> Code {
             return Err(m.at(raised, span));
         }
         let mut items = items.into_iter();
-        let pairs = std::iter::from_fn(|| Some((items.next()?, items.next()?)));
-        Ok(Value::map(pairs))
+        let pairs = std::iter::from_fn(|| Some((items.next()?, items.next()?))).collect();
+        crate::bulk::map(m, pairs).map(Value::Map)
     })
 }

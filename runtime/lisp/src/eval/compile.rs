@@ -11,7 +11,8 @@ use super::operators::{fused_builtin, is_core, truth};
 use super::{Arity, Closure, Code, Frame, Group, Member, access, call_value, discard};
 use crate::Value;
 use crate::builtins::Builtin;
-use crate::collection::{Map, Set};
+use crate::bulk;
+use crate::collection::Map;
 use crate::error::{ErrorKind, Span};
 use crate::ir::{ArityIr, Capture, GroupIr, Ir, Local, Op, Step};
 use crate::machine::{Machine, Raised};
@@ -47,7 +48,10 @@ pub(crate) fn compile(ir: &Ir) -> Code {
         Op::Map(parts) => map_literal(all(parts)),
         Op::Set(parts) => {
             let parts = all(parts);
-            Box::new(move |m, f| Ok(Value::Set(evaluate(&parts, m, f)?.into_iter().collect::<Set>())))
+            Box::new(move |m, f| {
+                let members = evaluate(&parts, m, f)?;
+                bulk::set(m, members).map(Value::Set)
+            })
         }
         Op::If(parts) => {
             let [test, then, otherwise] = &**parts;
@@ -154,7 +158,7 @@ fn map_literal(parts: Box<[Code]>) -> Code {
         while let (Some(key), Some(value)) = (parts.next(), parts.next()) {
             entries.push((key(m, f)?, value(m, f)?));
         }
-        Ok(Value::Map(Map::from_entries(entries)))
+        bulk::map(m, entries).map(Value::Map)
     })
 }
 

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use crate::Value;
 use crate::analyzer::{builtin, namespace, near_builtin, plain};
 use crate::builtins::{self, Builtin, Constant};
-use crate::convert::at;
+use crate::convert::{at, steps};
 use crate::error::ErrorKind;
 use crate::host::Discovery;
 use crate::machine::{Fault, Machine, Raised};
@@ -283,6 +283,9 @@ pub(super) fn apropos(m: &mut Machine, args: &mut [Value]) -> Result<Value, Rais
         other => vec![other],
     };
     found.truncate(limit);
+    m.tick(steps(query.len() / 8))?;
+    // At worst every second letter is a word, with a block of its own, in a list that doubles.
+    m.charge(query.len() / 2 * (2 * size_of::<String>() + 32))?;
     let words = tokens(query);
     let mut local: Vec<(u32, String, Entry)> = Vec::new();
     for entry in Entry::all() {

@@ -20,6 +20,9 @@ pub(crate) struct Style<'p> {
 /// Most repetitions of a letter, as in Java.
 const MOST: usize = 19;
 
+/// Longest pattern, in bytes.
+const LONGEST: usize = 1024;
+
 /// Letters that mean something, with what they mean.
 const LETTERS: &str = "y u (year), M L (month), Q (quarter), d (day), D (day of the year), E (weekday), H h K k (hour), a (AM or PM), m (minute), \
      s (second), S (fraction), n (nanosecond), X x Z (offset), and text in 'quotes'";
@@ -27,6 +30,9 @@ const LETTERS: &str = "y u (year), M L (month), Q (quarter), d (day), D (day of 
 impl<'p> Style<'p> {
     /// Reads a pattern; the error says what is wrong with it.
     pub(crate) fn parse(pattern: &'p str) -> Result<Style<'p>, String> {
+        if pattern.len() > LONGEST {
+            return Err(format!("a date pattern has at most {LONGEST} bytes, this one has {}", pattern.len()));
+        }
         let mut parts = Vec::new();
         let mut rest = pattern;
         while let Some(c) = rest.chars().next() {

@@ -230,8 +230,9 @@ impl Eq for Text {}
 impl std::hash::Hash for Text {
     fn hash<H: std::hash::Hasher>(&self, state: &mut H) {
         // Without the mark that ends a `str`: where texts run together, a comparison tells them apart.
-        crate::order::note_text(self.as_str().len());
-        state.write(self.as_str().as_bytes());
+        let text = self.as_str();
+        crate::order::note_text(text.len());
+        state.write(text.as_bytes());
     }
 }
 

@@ -77,8 +77,11 @@
 (LocalDate/currentTimeMillis)
 ;=! unbound_var 1:2 currentTimeMillis is not available in LocalDate
 
-(.format (LocalDate/of 2024 1 1) (clojure.string/join (repeat 100000 "y")))
+(.format (LocalDate/of 2024 1 1) (clojure.string/join (repeat 1000 "y")))
 ;=! type_error 1:1 19 times at most
+
+(.format (LocalDate/of 2024 1 1) (clojure.string/join (repeat 100000 "y")))
+;=! type_error 1:1 at most 1024 bytes
 
 (.plusDays (LocalDate/of 2024 1 1) 9223372036854775807)
 ;=! arithmetic_error 1:1 outside of the years
