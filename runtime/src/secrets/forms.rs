@@ -1,81 +1,104 @@
-//! The forms in which an upstream may echo a secret.
+//! What is looked for of a secret, in a text and in its [views](super::view): what decoding cannot bring back to the secret itself.
+
+use std::fmt::Write as _;
 
 use base64::Engine;
 use base64::engine::general_purpose::{STANDARD, URL_SAFE};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use ptc_lisp::sorting;
-use zeroize::Zeroize;
+use zeroize::Zeroizing;
 
-/// Shortest encoded fragment that is looked for: shorter ones are found in ordinary text.
-const MIN_FRAGMENT: usize = 8;
+use super::view::{DEEPEST, Units, View};
 
-/// How many strings of JSON within one another are looked into.
-const DEEPEST: usize = 3;
+/// Bytes to look for; overwritten when they are dropped.
+pub(super) type Form = Zeroizing<Vec<u8>>;
+
+/// Shortest form that is looked for: shorter ones are found in ordinary text.
+pub(super) const MIN_FORM: usize = 8;
 
 /// What RFC 3986 leaves as it is.
 const UNRESERVED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
 /// What JavaScript's `encodeURIComponent` leaves as it is.
 const COMPONENT: &AsciiSet = &UNRESERVED.remove(b'!').remove(b'*').remove(b'\'').remove(b'(').remove(b')');
+/// What Python's `quote` leaves as it is.
+const PATH: &AsciiSet = &UNRESERVED.remove(b'/');
 
 /// Every form of `secret` worth looking for, without duplicates.
-pub(super) fn of(secret: &str) -> Vec<String> {
-    let mut forms = vec![secret.to_owned()];
-    for set in [NON_ALPHANUMERIC, UNRESERVED, COMPONENT] {
-        let upper = utf8_percent_encode(secret, set).to_string();
-        forms.push(lower_hex(&upper));
-        forms.push(upper.replace("%20", "+"));
-        forms.push(upper);
-    }
-    // As it stands in JSON, and in JSON that is a string of JSON.
-    let mut plain = secret.to_owned();
+pub(super) fn of(secret: &str) -> Vec<Form> {
+    let mut forms = vec![form(secret)];
+    // A secret that has escapes itself is read as something else in a view.
+    let mut units = Units::default();
     for _ in 0..DEEPEST {
-        let escaped = escaped(&plain);
-        forms.push(escaped.replace('/', "\\/"));
-        forms.push(escaped.clone());
-        plain = escaped;
+        let Some(view) = forms.last().and_then(|last| View::of(last, &units)) else { break };
+        units = view.units;
+        forms.push(Zeroizing::new(view.text));
     }
-    for engine in [&STANDARD, &URL_SAFE] {
-        forms.extend((0..3).map(|offset| base64_core(engine, secret.as_bytes(), offset)));
+    if secret.contains(' ') {
+        forms.push(form(&secret.replace(' ', "+")));
     }
-    forms.retain(|form| form == secret || form.len() >= MIN_FRAGMENT);
-    sorting::by(&mut forms, Ord::cmp);
-    forms.dedup();
+    // Base64 hides what is within it from every view.
+    for inner in within_base64(secret) {
+        for offset in 0..3 {
+            forms.extend([&STANDARD, &URL_SAFE].map(|engine| base64_core(engine, &inner, offset)));
+        }
+    }
+    forms.retain(|found| found.as_slice() == secret.as_bytes() || found.len() >= MIN_FORM);
+    unique(&mut forms);
     forms
 }
 
-/// The inside of a JSON string.
-fn escaped(text: &str) -> String {
-    let quoted = serde_json::to_string(text).unwrap_or_default();
-    // By position: trimming quotes would eat an escaped one at the end.
-    quoted.get(1..quoted.len().saturating_sub(1)).unwrap_or_default().to_owned()
+pub(super) fn unique(forms: &mut Vec<Form>) {
+    sorting::by(forms, |a, b| a.as_slice().cmp(b.as_slice()));
+    forms.dedup();
+}
+
+fn form(text: &str) -> Form {
+    Zeroizing::new(text.as_bytes().to_vec())
+}
+
+/// What a text may have been before it was made base64: itself, a part of JSON or of a URL, or what of base64 starts with it, as the
+/// header of a basic credential has it.
+fn within_base64(secret: &str) -> Vec<Form> {
+    let mut inner =
+        vec![form(secret), base64_core(&STANDARD, secret.as_bytes(), 0), base64_core(&URL_SAFE, secret.as_bytes(), 0)];
+    for set in [NON_ALPHANUMERIC, UNRESERVED, COMPONENT, PATH] {
+        inner.push(Zeroizing::new(utf8_percent_encode(secret, set).to_string().into_bytes()));
+    }
+    let ascii = in_json(secret, |c| !c.is_ascii(), false);
+    // As JavaScript, Python, PHP, Go and .NET write it.
+    inner.extend([form(&in_json(secret, |_| false, false)), form(&ascii), form(&ascii.replace('/', "\\/"))]);
+    inner.push(form(&in_json(secret, |c| matches!(c, '<' | '>' | '&'), false)));
+    inner.push(form(&in_json(secret, |c| !c.is_ascii() || matches!(c, '"' | '&' | '\'' | '+' | '<' | '>' | '`'), true)));
+    unique(&mut inner);
+    inner
+}
+
+/// The inside of a JSON string, with some characters as `\u` and four digits.
+fn in_json(text: &str, by_number: impl Fn(char) -> bool, upper: bool) -> Zeroizing<String> {
+    let mut out = Zeroizing::new(String::with_capacity(12 * text.len()));
+    for c in text.chars() {
+        if by_number(c) {
+            for unit in c.encode_utf16(&mut [0; 2]) {
+                // Writing to a `String` cannot fail.
+                let _ = if upper { write!(out, "\\u{unit:04X}") } else { write!(out, "\\u{unit:04x}") };
+            }
+        } else {
+            let quoted = serde_json::to_string(&c).unwrap_or_default();
+            // By position: trimming quotes would eat an escaped one.
+            out.push_str(quoted.get(1..quoted.len().saturating_sub(1)).unwrap_or_default());
+        }
+    }
+    out
 }
 
 /// The characters of a base64 text that depend on the secret alone when it starts `offset` bytes into a group of three.
-fn base64_core(engine: &impl Engine, secret: &[u8], offset: usize) -> String {
-    let mut padded = vec![0u8; offset];
-    padded.extend_from_slice(secret);
-    let text = engine.encode(&padded);
-    padded.zeroize();
+fn base64_core(engine: &impl Engine, secret: &[u8], offset: usize) -> Form {
+    let mut padded = Zeroizing::new(vec![0u8; offset + secret.len()]);
+    if let Some(place) = padded.get_mut(offset..) {
+        place.copy_from_slice(secret);
+    }
+    let text = Zeroizing::new(engine.encode(padded.as_slice()).into_bytes());
     let first = (offset * 8).div_ceil(6);
     let past = (offset + secret.len()) * 8 / 6;
-    text.get(first..past).unwrap_or_default().to_owned()
-}
-
-/// `%2F` → `%2f`.
-fn lower_hex(encoded: &str) -> String {
-    let mut in_escape = 0;
-    encoded
-        .chars()
-        .map(|c| {
-            if c == '%' {
-                in_escape = 2;
-                c
-            } else if in_escape > 0 {
-                in_escape -= 1;
-                c.to_ascii_lowercase()
-            } else {
-                c
-            }
-        })
-        .collect()
+    Zeroizing::new(text.get(first..past).unwrap_or_default().to_vec())
 }

@@ -6,18 +6,24 @@
 //! - A `${VAR}` is a secret where it, or the variable of the child that gets it, is named like one. Others are passed on and not
 //!   redacted, but for what in them is known by its form: tokens of well-known services, passwords in URLs.
 //! - [`Redactor`] replaces what was resolved, in the forms in which upstreams echo it, by `[REDACTED]`.
+//!
+//! What [`Secrets`] and [`Redactor`] hold as text is overwritten when the last of them is dropped. Two things that belong to other
+//! crates are freed as they are: the tables that search is done with, which hold beginnings of eight bytes, and the headers of HTTP
+//! clients.
 
 mod forms;
 mod memory;
+mod patterns;
 mod plain_sight;
 mod redact;
 mod resolve;
 mod stream;
+mod view;
 
 use litemap::LiteMap;
 use zeroize::Zeroizing;
 
-pub(crate) use memory::seal;
+pub use memory::seal;
 pub use redact::{REDACTED, Redactor};
 pub use resolve::{MissingSecret, Problem};
 pub(crate) use stream::StreamRedactor;

@@ -1,97 +1,72 @@
 //! Replacing secrets in texts that leave.
 //!
-//! Linear in the text: one automaton looks for every form of every secret at once. JSON stays JSON: only the inside of a
-//! string is ever replaced, or a whole number.
+//! Linear in the text. JSON stays JSON: only the inside of a string is ever replaced, or a whole number.
 
 use std::borrow::Cow;
+use std::ops::Range;
 use std::sync::Arc;
 
-use aho_corasick::{AhoCorasick, MatchKind};
 use memchr::{memchr, memchr2};
-use ptc_lisp::sorting;
-use zeroize::Zeroizing;
 
-use super::{MIN_SECRET_CHARS, forms};
+use super::MIN_SECRET_CHARS;
+use super::forms::{self, Form};
+use super::patterns::Patterns;
 
 pub use ptc_catalog::suspect::REDACTED;
 
+/// What some systems put before a text.
+const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
+
 /// Finds the secrets of a deployment. Cheap to clone.
 #[derive(Clone)]
-pub struct Redactor {
-    patterns: Option<Arc<AhoCorasick>>,
-    /// What the automaton was built from.
-    forms: Arc<[Zeroizing<String>]>,
-}
+pub struct Redactor(Option<Arc<Patterns>>);
 
 impl Redactor {
     /// Nothing to look for.
     pub fn none() -> Redactor {
-        Redactor { patterns: None, forms: Arc::default() }
+        Redactor(None)
     }
 
-    /// Looks for these secrets: plain, URL-encoded, escaped as in JSON, and in base64 at any offset. Secrets shorter than
-    /// [`MIN_SECRET_CHARS`] characters are passed over.
+    /// Looks for these secrets: plain, in base64 at any offset, and both under some layers of what JSON, URLs and HTML escape,
+    /// and of wrapped lines. Secrets shorter than [`MIN_SECRET_CHARS`] characters are passed over.
     pub fn of<'a>(secrets: impl IntoIterator<Item = &'a str>) -> Redactor {
-        let all: Vec<String> =
-            secrets.into_iter().filter(|s| s.chars().count() >= MIN_SECRET_CHARS).flat_map(forms::of).collect();
+        let all = secrets.into_iter().filter(|s| s.chars().count() >= MIN_SECRET_CHARS).flat_map(forms::of).collect();
         Redactor::of_forms(all)
     }
 
-    fn of_forms(mut all: Vec<String>) -> Redactor {
-        sorting::by(&mut all, Ord::cmp);
-        all.dedup();
-        if all.is_empty() {
+    fn of_forms(mut forms: Vec<Form>) -> Redactor {
+        forms::unique(&mut forms);
+        if forms.is_empty() {
             return Redactor::none();
         }
-        // The builder fails only where patterns exceed 2^31 bytes; a process that holds such secrets must not go on without
-        // redaction.
-        #[expect(clippy::expect_used, reason = "going on unredacted would be worse")]
-        let built = AhoCorasick::builder().match_kind(MatchKind::LeftmostLongest).build(&all).expect("secrets fit an automaton");
-        Redactor { patterns: Some(Arc::new(built)), forms: all.into_iter().map(Zeroizing::new).collect() }
+        Redactor(Some(Arc::new(Patterns::of(forms))))
     }
 
     /// The same, looking for another secret too.
     #[must_use]
     pub fn with(&self, secret: &str) -> Redactor {
-        let mut all: Vec<String> = forms::of(secret);
-        all.extend(self.forms.iter().map(|form| form.to_string()));
+        let mut all = forms::of(secret);
+        all.extend(self.0.iter().flat_map(|patterns| patterns.forms.iter().cloned()));
         Redactor::of_forms(all)
     }
 
     /// How much of a text that goes on can be redacted now: what follows may be the start of a secret.
     pub(super) fn decided(&self, text: &[u8]) -> usize {
-        let Some(patterns) = self.patterns.as_deref() else { return text.len() };
-        let longest = patterns.max_pattern_len();
-        // A match that could still grow or shift starts within the last `longest` bytes.
-        let mut undecided = text.len().saturating_sub(longest.saturating_sub(1));
-        for found in patterns.find_iter(text) {
-            if found.start() >= undecided {
-                break;
-            }
-            undecided = undecided.max(found.end());
-        }
-        // Of that, only what begins a pattern needs to wait.
-        (undecided..text.len()).find(|at| self.begins(text.get(*at..).unwrap_or_default())).unwrap_or(text.len())
+        self.0.as_deref().map_or(text.len(), |patterns| patterns.decided(text))
     }
 
-    fn begins(&self, text: &[u8]) -> bool {
-        self.forms.iter().any(|form| form.as_bytes().starts_with(text) || text.starts_with(form.as_bytes()))
-    }
-
-    /// The same for bytes that are no JSON.
+    /// Bytes without secrets, whatever they are.
     pub(super) fn redact_plain(&self, bytes: Vec<u8>) -> Vec<u8> {
-        match self.patterns.as_deref() {
-            Some(patterns) if patterns.is_match(&bytes) => {
-                patterns.replace_all_bytes(&bytes, &vec![REDACTED; patterns.patterns_len()])
-            }
+        match self.0.as_deref() {
+            Some(patterns) if patterns.hit(&bytes) => patterns.clean(&bytes),
             _ => bytes,
         }
     }
 
     /// Plain text without secrets.
     pub fn redact_str<'t>(&self, text: &'t str) -> Cow<'t, str> {
-        match self.patterns.as_deref() {
-            Some(patterns) if patterns.is_match(text) => Cow::Owned(replace(patterns, text)),
+        match self.0.as_deref() {
+            Some(patterns) if patterns.hit(text.as_bytes()) => Cow::Owned(into_text(patterns.clean(text.as_bytes()))),
             _ => Cow::Borrowed(text),
         }
     }
@@ -106,113 +81,121 @@ impl Redactor {
 
     /// The same for text that may be JSON, which stays JSON: see [`Redactor::redact_bytes`].
     pub fn redact_text(&self, text: String) -> String {
-        let clean = self.redact_bytes(text.into_bytes());
-        String::from_utf8(clean).unwrap_or_else(|odd| String::from_utf8_lossy(odd.as_bytes()).into_owned())
+        into_text(self.redact_bytes(text.into_bytes()))
     }
 
-    /// Text or JSON without secrets. Bytes that start like a JSON object or array are taken as JSON: keys, strings and
-    /// numbers are cleaned, whatever their escapes, and everything between them stays.
+    /// Text or JSON without secrets. Of bytes that start like JSON, keys, strings and numbers are cleaned; what stands between them
+    /// stays if they are JSON to the end.
     pub fn redact_bytes(&self, bytes: Vec<u8>) -> Vec<u8> {
-        let Some(patterns) = self.patterns.as_deref() else { return bytes };
-        let hit = patterns.is_match(&bytes);
-        let json = matches!(bytes.iter().find(|b| !b.is_ascii_whitespace()), Some(b'{' | b'[' | b'"'));
-        if json && (hit || memchr(b'\\', &bytes).is_some()) {
-            return redact_json(patterns, bytes, hit);
+        match self.0.as_deref() {
+            Some(patterns) if patterns.hit(&bytes) => patterns.clean_json(&bytes),
+            _ => bytes,
         }
-        if hit { self.redact_plain(bytes) } else { bytes }
     }
 }
 
-fn replace(patterns: &AhoCorasick, text: &str) -> String {
-    let mut clean = String::with_capacity(text.len());
-    let mut from = 0;
-    for found in patterns.find_iter(text) {
-        clean.push_str(text.get(from..found.start()).unwrap_or_default());
-        clean.push_str(REDACTED);
-        from = found.end();
-    }
-    clean.push_str(text.get(from..).unwrap_or_default());
-    clean
-}
-
-/// Walks the strings of a JSON text. Strings with escapes are unescaped before they are searched, since an upstream may
-/// escape any character.
-fn redact_json(patterns: &AhoCorasick, bytes: Vec<u8>, raw_hit: bool) -> Vec<u8> {
-    let Ok(text) = std::str::from_utf8(&bytes) else {
-        return patterns.replace_all_bytes(&bytes, &vec![REDACTED; patterns.patterns_len()]);
-    };
-    let mut clean = String::new();
-    let mut copied = 0; // everything before it is in `clean`
-    let mut at = 0;
-    let mut put = |from: usize, to: usize, with: &str| {
-        clean.push_str(text.get(copied..from).unwrap_or_default());
-        clean.push_str(with);
-        copied = to;
-    };
-    while let Some(quote) = memchr(b'"', text.as_bytes().get(at..).unwrap_or_default()) {
-        let open = at + quote;
-        if raw_hit {
-            redact_scalars(patterns, text, at, open, &mut put);
+impl Patterns {
+    fn clean(&self, text: &[u8]) -> Vec<u8> {
+        let mut out = Splice::new(text);
+        for range in self.find(text).0 {
+            out.put(range, REDACTED.as_bytes());
         }
-        let start = open + 1;
-        let (end, escaped) = string_end(text.as_bytes(), start);
-        let inside = text.get(start..end).unwrap_or_default();
-        if escaped {
-            // An unfinished or invalid string is searched as it stands.
-            let plain = serde_json::from_str::<String>(text.get(open..=end).unwrap_or_default());
-            let plain = plain.as_deref().unwrap_or(inside);
-            if patterns.is_match(plain) {
-                let quoted = serde_json::to_string(&replace(patterns, plain)).unwrap_or_default();
-                put(start, end, quoted.get(1..quoted.len().saturating_sub(1)).unwrap_or_default());
+        out.finish()
+    }
+
+    fn clean_json(&self, bytes: &[u8]) -> Vec<u8> {
+        let body = bytes.strip_prefix(BYTE_ORDER_MARK).unwrap_or(bytes);
+        let json = matches!(body.trim_ascii_start().first(), Some(b'{' | b'[' | b'"'))
+            || serde_json::from_slice::<serde_json::Number>(body).is_ok();
+        if !json {
+            return self.clean(bytes);
+        }
+        let clean = self.clean_strings(bytes);
+        let is_json = |body: &[u8]| serde_json::from_slice::<serde::de::IgnoredAny>(body).is_ok();
+        // What only starts like JSON may hold secrets anywhere; what JSON has between strings and numbers is no secret.
+        if self.hit(&clean) && !is_json(clean.strip_prefix(BYTE_ORDER_MARK).unwrap_or(&clean)) {
+            return self.clean(&clean);
+        }
+        clean
+    }
+
+    /// Cleans the strings and numbers of a JSON text.
+    fn clean_strings(&self, text: &[u8]) -> Vec<u8> {
+        let mut out = Splice::new(text);
+        let mut at = 0;
+        while let Some(quote) = memchr(b'"', text.get(at..).unwrap_or_default()) {
+            self.clean_numbers(text, at..at + quote, &mut out);
+            let start = at + quote + 1;
+            let end = string_end(text, start);
+            let inside = text.get(start..end).unwrap_or_default();
+            if self.hit(inside) {
+                out.put(start..end, &self.clean(inside));
             }
-        } else if raw_hit && patterns.is_match(inside) {
-            put(start, end, &replace(patterns, inside));
+            at = (end + 1).min(text.len());
         }
-        at = (end + 1).min(text.len());
+        self.clean_numbers(text, at..text.len(), &mut out);
+        out.finish()
     }
-    if raw_hit {
-        redact_scalars(patterns, text, at, text.len(), &mut put);
-    }
-    if copied == 0 {
-        return bytes;
-    }
-    clean.push_str(text.get(copied..).unwrap_or_default());
-    clean.into_bytes()
-}
 
-/// Numbers that hold a secret, between two strings, become a string as a whole.
-fn redact_scalars(patterns: &AhoCorasick, text: &str, from: usize, to: usize, put: &mut impl FnMut(usize, usize, &str)) {
-    let between = text.get(from..to).unwrap_or_default();
-    if !patterns.is_match(between) {
-        return;
-    }
-    let is_scalar = |c: char| c.is_ascii_alphanumeric() || matches!(c, '+' | '-' | '.');
-    let mut rest = from;
-    for token in between.split(|c| !is_scalar(c)) {
-        if !token.is_empty() && patterns.is_match(token) {
-            put(rest, rest + token.len(), &format!("\"{REDACTED}\""));
+    /// Numbers that hold a secret, between two strings, become a string as a whole.
+    fn clean_numbers(&self, text: &[u8], within: Range<usize>, out: &mut Splice<'_>) {
+        let mut from = within.start;
+        let between = text.get(within).unwrap_or_default();
+        if !self.automaton.is_match(between) {
+            return;
         }
-        rest += token.len() + 1; // separators that are not ASCII cannot be in JSON here
+        for token in between.split(|b| !b.is_ascii_alphanumeric() && !matches!(b, b'+' | b'-' | b'.')) {
+            if self.automaton.is_match(token) {
+                out.put(from..from + token.len(), format!("\"{REDACTED}\"").as_bytes());
+            }
+            from += token.len() + 1;
+        }
     }
 }
 
-/// Where the string that starts at `from` ends, and whether it has escapes. The end of the text, if it is not closed.
-fn string_end(text: &[u8], from: usize) -> (usize, bool) {
+/// A text of which some parts are replaced, from its start to its end.
+struct Splice<'t> {
+    text: &'t [u8],
+    out: Vec<u8>,
+    copied: usize,
+}
+
+impl<'t> Splice<'t> {
+    fn new(text: &'t [u8]) -> Splice<'t> {
+        Splice { text, out: Vec::with_capacity(text.len()), copied: 0 }
+    }
+
+    fn put(&mut self, range: Range<usize>, with: &[u8]) {
+        self.out.extend_from_slice(self.text.get(self.copied..range.start).unwrap_or_default());
+        self.out.extend_from_slice(with);
+        self.copied = range.end;
+    }
+
+    fn finish(mut self) -> Vec<u8> {
+        self.out.extend_from_slice(self.text.get(self.copied..).unwrap_or_default());
+        self.out
+    }
+}
+
+fn into_text(bytes: Vec<u8>) -> String {
+    String::from_utf8(bytes).unwrap_or_else(|odd| String::from_utf8_lossy(odd.as_bytes()).into_owned())
+}
+
+/// Where the string that starts at `from` ends: the end of the text, if it is not closed.
+fn string_end(text: &[u8], from: usize) -> usize {
     let mut at = from;
-    let mut escaped = false;
     while let Some(found) = memchr2(b'"', b'\\', text.get(at..).unwrap_or_default()) {
-        let here = at + found;
-        if text.get(here) == Some(&b'"') {
-            return (here, escaped);
+        if text.get(at + found) == Some(&b'"') {
+            return at + found;
         }
-        escaped = true;
-        at = here + 2;
+        at += found + 2;
     }
-    (text.len(), escaped)
+    text.len()
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::stream::StreamRedactor;
     use super::*;
 
     const SECRET: &str = "s3cr3t/to\"ken+v";
@@ -221,25 +204,135 @@ mod tests {
         String::from_utf8(Redactor::of([SECRET]).redact_bytes(json.as_bytes().to_vec())).unwrap()
     }
 
-    #[test]
-    fn every_form_is_found_in_plain_text() {
+    /// A secret as encoders write it.
+    fn spellings(secret: &str) -> Vec<String> {
         use base64::Engine;
         use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
-        let redactor = Redactor::of([SECRET]);
-        let mut forms = vec![
-            SECRET.to_owned(),
-            "s3cr3t%2Fto%22ken%2Bv".to_owned(),
-            "s3cr3t%2fto%22ken%2bv".to_owned(),
-            r#"s3cr3t/to\"ken+v"#.to_owned(),
-            r#"s3cr3t\/to\"ken+v"#.to_owned(),
+        use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
+        let url = utf8_percent_encode(secret, NON_ALPHANUMERIC).to_string();
+        let numbered = |digits: fn(u16) -> String| -> String { secret.encode_utf16().map(digits).collect() };
+        let json = |text: &str| -> String {
+            let quoted = serde_json::to_string(text).unwrap();
+            quoted[1..quoted.len() - 1].to_owned()
+        };
+        let mut all = vec![
+            secret.to_owned(),
+            url.replace("%2F", "/").replace("%2B", "%2b"),
+            url.replace("%2F", "/"),
+            utf8_percent_encode(&url, NON_ALPHANUMERIC).to_string(),
+            json(&json(&json(secret))),
+            json(secret).replace('/', "\\/"),
+            json(&json(secret).replace('/', "\\/")).replace('/', "\\/"),
+            json(secret).replace('+', "\\u002B").replace('"', "\\u0022"),
+            numbered(|unit| format!("\\u{unit:04x}")),
+            numbered(|unit| format!("\\u{unit:04X}")),
+            secret.replace('+', "&#43;").replace('"', "&quot;"),
+            secret.replace('+', "&#x2B;").replace('"', "&#34;"),
+            url.replace('%', "\\u0025"),
         ];
-        for prefix in ["", "a", "ab", "user:"] {
-            forms.push(STANDARD.encode(format!("{prefix}{SECRET} and more")));
-            forms.push(URL_SAFE_NO_PAD.encode(format!("{prefix}{SECRET}")));
+        for prefix in ["", "a", "ab", "user:", "Authorization: "] {
+            for inner in [secret, &url, &json(secret), &STANDARD.encode(secret), &json(secret).replace('/', "\\/")] {
+                let bits = STANDARD.encode(format!("{prefix}{inner} and more, {}", "x".repeat(60)));
+                all.push(utf8_percent_encode(&bits, NON_ALPHANUMERIC).to_string());
+                for (width, line_break) in [(64, "\n"), (76, "\r\n"), (70, "\n    ")] {
+                    let far = STANDARD.encode(format!("{}{prefix}{inner} and more {}", "x".repeat(45), "x".repeat(60)));
+                    let lines: Vec<&str> = (0..far.len()).step_by(width).map(|at| &far[at..far.len().min(at + width)]).collect();
+                    all.push(lines.join(line_break));
+                    all.push(json(&lines.join(line_break)));
+                }
+                all.push(bits);
+                all.push(URL_SAFE_NO_PAD.encode(format!("{prefix}{inner}")));
+            }
         }
-        for form in forms {
-            let clean = redactor.redact_str(&form).into_owned();
-            assert!(clean.contains(REDACTED), "{form} -> {clean}");
+        all
+    }
+
+    const SECRETS: [&str; 4] = [SECRET, "b4ck\\nslash%2Fit", "w\u{f6}rter und \u{1f511} schl\u{fc}ssel", "Ab3/Zq9+Xy&Kt'LmPw0"];
+
+    #[test]
+    fn every_form_is_found_in_text_and_in_json() {
+        for secret in SECRETS {
+            let redactor = Redactor::of([secret]);
+            for form in spellings(secret) {
+                let text = format!("before {form} after");
+                let clean = redactor.redact_str(&text).into_owned();
+                assert!(clean.contains(REDACTED), "{form} -> {clean}");
+                assert!(clean.starts_with("before ") && clean.ends_with(" after"), "{form} -> {clean}");
+                let json = serde_json::json!({"k": text, &text: [1, "x"]}).to_string();
+                let clean = String::from_utf8(redactor.redact_bytes(json.into_bytes())).unwrap();
+                let value: serde_json::Value = serde_json::from_str(&clean).unwrap_or_else(|why| panic!("{why}: {clean}"));
+                assert!(value["k"].as_str().is_some_and(|k| k.contains(REDACTED)), "{form} -> {clean}");
+                assert!(redactor.redact_str(&clean) == clean, "{clean}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_form_is_found_wherever_the_pieces_of_a_text_end() {
+        for secret in &SECRETS[..2] {
+            let redactor = Redactor::of([*secret]);
+            for form in spellings(secret) {
+                let text = format!("before {form} after\n");
+                for step in [3, 17] {
+                    let mut stream = StreamRedactor::new(redactor.clone());
+                    let mut clean: Vec<u8> = text.as_bytes().chunks(step).flat_map(|piece| stream.feed(piece)).collect();
+                    clean.extend(stream.finish());
+                    assert_eq!(String::from_utf8_lossy(&clean), redactor.redact_str(&text), "pieces of {step} of {form}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_long_line_is_not_held_back() {
+        let mut stream = StreamRedactor::new(Redactor::of([SECRET]));
+        let sent: usize = (0..100).map(|_| stream.feed("QWxhZGRp".repeat(10).as_bytes()).len()).sum();
+        assert!(sent > 7_500, "{sent} of 8,000");
+    }
+
+    #[test]
+    fn what_stands_before_json_or_within_it_does_not_hide_a_secret() {
+        let redactor = Redactor::of([SECRET, "1234567890", "ghp_0123456789"]);
+        let escaped = r"\u0073\u0033cr3t\/to\u0022ken\u002Bv";
+        for (text, clean) in [
+            (
+                format!("\u{feff}{{\"k\":\"{escaped}\",\"n\":1234567890}}").into_bytes(),
+                "\u{feff}{\"k\":\"[REDACTED]\",\"n\":\"[REDACTED]\"}",
+            ),
+            (
+                [b"{\"x\":\"\xff\",\"k\":\"".as_slice(), escaped.as_bytes(), b"\"}"].concat(),
+                "{\"x\":\"\u{fffd}\",\"k\":\"[REDACTED]\"}",
+            ),
+            (b" 1234567890\n".to_vec(), " \"[REDACTED]\"\n"),
+            (b"1234567890 items".to_vec(), "[REDACTED] items"),
+            (b"[INFO] token=ghp_0123456789".to_vec(), "[INFO] token=[REDACTED]"),
+            (format!("Error: {{\"token\":\"{escaped}\"}}").into_bytes(), "Error: {\"token\":\"[REDACTED]\"}"),
+        ] {
+            assert_eq!(String::from_utf8_lossy(&redactor.redact_bytes(text)), clean);
+        }
+    }
+
+    #[test]
+    fn half_an_escape_is_never_replaced() {
+        let redactor = Redactor::of(["n3wline-s3cret"]);
+        for json in [r#"{"a":"\n3wline-s3cret"}"#, r#"{"a":"{\"b\":\"\\n3wline-s3cret\"}"}"#] {
+            let clean: serde_json::Value = serde_json::from_slice(&redactor.redact_bytes(json.as_bytes().to_vec())).unwrap();
+            let inner = clean["a"].as_str().unwrap();
+            assert!(inner == REDACTED || inner == r#"{"b":"[REDACTED]"}"#, "{inner}");
+        }
+    }
+
+    #[test]
+    fn text_with_escapes_alone_stays_as_it_is() {
+        let redactor = Redactor::of([SECRET]);
+        for text in [
+            r"C:\users\new\x41",
+            "100% & more &amp; \\",
+            r#"{"a":"\ud83d","b":"\ud83d\udd11 \u00e9 %zz %"}"#,
+            "\\u{110000} &#x110000;",
+        ] {
+            assert_eq!(redactor.redact_str(text), text);
+            assert_eq!(redactor.redact_bytes(text.as_bytes().to_vec()), text.as_bytes());
         }
     }
 

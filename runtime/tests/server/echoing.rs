@@ -24,8 +24,41 @@ pub(crate) fn known(secrets: &[String]) -> String {
     for secret in secrets {
         let bits = ["", "x", "xy"].map(|before| STANDARD.encode(format!("{before}{secret} and more"))).join(" ");
         let _ = writeln!(text, "{secret} | {} | {bits} | {}", url(secret), json!(secret));
+        let _ = writeln!(text, "{}", spellings(secret).join(" | "));
     }
     text
+}
+
+/// As encoders write it that escape less than they could, more, or twice.
+fn spellings(secret: &str) -> Vec<String> {
+    let json = json!(secret).to_string();
+    let json = &json[1..json.len() - 1];
+    let numbered = numbered(secret);
+    let bits = STANDARD.encode(format!("{secret} and more"));
+    let far = STANDARD.encode(format!("{}{secret} and more", "x".repeat(50)));
+    vec![
+        url(secret).replace("%2F", "/").replace("%3F", "?").replace("%2B", "%2b"),
+        url(&url(secret)),
+        json.replace('/', "\\/"),
+        json.replace('+', "\\u002B").replace('&', "\\u0026").replace('=', "\\u003d"),
+        json!({ "t": numbered.to_lowercase() }).to_string(),
+        numbered,
+        secret.replace('&', "&amp;").replace('"', "&quot;").replace('+', "&#43;"),
+        url(&bits),
+        STANDARD.encode(&bits),
+        STANDARD.encode(format!("Authorization: Basic {bits}")),
+        STANDARD.encode(url(secret)),
+        STANDARD.encode(json!({ "t": secret }).to_string()),
+        format!("\n{}\r\n{}", &far[..76], &far[76..]),
+    ]
+}
+
+/// With every character as `\u` and its number.
+fn numbered(secret: &str) -> String {
+    secret.encode_utf16().fold(String::new(), |mut all, unit| {
+        let _ = write!(all, "\\u{unit:04X}");
+        all
+    })
 }
 
 fn url(secret: &str) -> String {
@@ -94,6 +127,14 @@ pub(crate) fn serve(secrets: &[String]) -> ExitCode {
         };
         say(&format!("{}\n", json!({"jsonrpc": "2.0", "method": "notifications/message", "params": {"data": known}})));
         let frame = json!({"jsonrpc": "2.0", "id": id, "result": result}).to_string();
+        if name == "bits" {
+            // A byte that is no text, where nobody reads it.
+            let hidden = numbered(&secrets[0]);
+            let text = format!(r#""result":{{"content":[{{"type":"text","text":"{hidden}"}}]}}}}"#);
+            let start = format!(r#"{{"jsonrpc":"2.0","id":{id},"x":""#);
+            let _ = std::io::stdout().write_all(&[start.as_bytes(), b"\xff\",", text.as_bytes(), b"\n"].concat());
+            continue;
+        }
         // In two writes, the first of which ends within a secret.
         let half = frame.find(&secrets[0]).map_or(frame.len() / 2, |at| at + 5);
         say(&frame[..half]);
@@ -118,7 +159,7 @@ pub(crate) fn web(asked: &Asked) -> Answer {
     .collect();
     assert!(!secrets.is_empty(), "{asked:?}");
     let known = format!("{authorization} {}", known(&secrets));
-    let line = known.replace('\n', " ");
+    let line = known.replace(['\r', '\n'], " ");
     let plain = |status: u16, kind: &str, body: String| {
         let headers = vec![
             format!("Content-Type: {kind}"),
@@ -153,7 +194,11 @@ pub(crate) fn web(asked: &Asked) -> Answer {
         (None, "fail") => {
             plain(422, "application/problem+json", json!({"title": known, "detail": known, "more": {&known: known}}).to_string())
         }
-        (None, _) if asked.method == "GET" => plain(200, "application/json", json!({&known: [known]}).to_string()),
+        // After a byte order mark, and with every character escaped.
+        (None, "json") => {
+            let hidden = numbered(&secrets[0]);
+            plain(200, "application/json", format!("\u{feff}{{\"k\":\"{hidden}\",\"v\":{}}}", json!(known)))
+        }
         (Some("tools/call"), _) => rpc(result(name, &known)),
         _ => Answer::Full(202, vec![], vec![]),
     }
@@ -175,27 +220,58 @@ pub(crate) fn programs(servers: &[(&str, &[&str])]) -> Vec<String> {
     programs
 }
 
-/// Fails where a text has one of the canaries, in whatever spelling.
+/// Fails where a text has one of the canaries, in whatever spelling: as it stands, and decoded once and again.
 pub(crate) fn assert_clean(canaries: &[&str], what: &str, text: &str) {
-    for canary in canaries {
-        let mut spellings = vec![(*canary).to_owned()];
-        // As it stands in JSON, in JSON within a string of JSON, and so on.
-        for _ in 0..4 {
-            let quoted = json!(spellings.last()).to_string();
-            spellings.push(quoted[1..quoted.len() - 1].to_owned());
+    let mut text = text.to_owned();
+    for layer in 0..5 {
+        for canary in canaries {
+            for spelling in irreducible(canary) {
+                if let Some(at) = text.find(&spelling) {
+                    let from = (0..=at.saturating_sub(200)).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0);
+                    panic!("{what} holds {spelling} under {layer} layers: …{}", &text[from..at + spelling.len()]);
+                }
+            }
         }
-        spellings.push(url(canary));
-        // What of base64 depends on the secret alone.
+        text = decoded(&text);
+    }
+}
+
+/// What decoding does not take back to the secret itself.
+fn irreducible(secret: &str) -> Vec<String> {
+    let quoted = json!(secret).to_string();
+    let mut all = vec![secret.to_owned(), secret.replace(' ', "+"), url(secret), quoted[1..quoted.len() - 1].to_owned()];
+    for inner in [secret, &url(secret), STANDARD.encode(secret).trim_end_matches('=')] {
         for offset in 0..3 {
-            let text = STANDARD.encode(format!("{}{canary}", &"xy"[..offset]));
-            let (first, past) = ((offset * 8usize).div_ceil(6), (offset + canary.len()) * 8 / 6);
-            spellings.push(text[first..past].to_owned());
+            // What of base64 depends on the secret alone. The end of a base64 within another depends on what follows.
+            let text = STANDARD.encode(format!("{}{inner}", &"xy"[..offset]));
+            let (first, past) = ((offset * 8usize).div_ceil(6), (offset + inner.len()) * 8 / 6);
+            all.push(text[first..past - 2].to_owned());
         }
-        for spelling in spellings {
-            if let Some(at) = text.find(&spelling) {
-                let from = (0..=at.saturating_sub(200)).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0);
-                panic!("{what} holds {spelling}: …{}", &text[from..at + spelling.len()]);
+    }
+    all
+}
+
+/// Without a layer of escapes of URLs, JSON and HTML, and without line breaks.
+fn decoded(text: &str) -> String {
+    let text: Vec<u8> = percent_encoding::percent_decode(text.as_bytes()).filter(|b| !matches!(b, b'\r' | b'\n')).collect();
+    let text = String::from_utf8_lossy(&text);
+    let mut parts = text.split('\\');
+    let mut out = parts.next().unwrap_or_default().to_owned();
+    while let Some(part) = parts.next() {
+        let number = part.strip_prefix('u').and_then(|rest| u32::from_str_radix(rest.get(..4)?, 16).ok());
+        match (number.and_then(char::from_u32), part.chars().next()) {
+            (Some(char), _) => {
+                out.push(char);
+                out.push_str(&part[5..]);
+            }
+            (None, Some('n' | 'r')) => out.push_str(&part[1..]),
+            (None, Some(_)) => out.push_str(part),
+            // Two of them stand for one.
+            (None, None) => {
+                out.push('\\');
+                out.push_str(parts.next().unwrap_or_default());
             }
         }
     }
+    ["&amp;", "&quot;", "&#43;"].iter().zip(["&", "\"", "+"]).fold(out, |text, (from, to)| text.replace(from, to))
 }

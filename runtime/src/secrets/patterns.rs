@@ -1,0 +1,134 @@
+//! Finding secrets: one automaton looks for every form of every secret at once, in a text and in each of its [`view`]s.
+
+use std::ops::Range;
+
+use aho_corasick::{AhoCorasick, AhoCorasickKind, Input, MatchKind};
+use ptc_lisp::sorting;
+
+use super::forms::{self, Form};
+use super::view::{self, DEEPEST, Telling, Units, View};
+
+/// How much of a form is searched first: no form is shorter.
+const BEGINNING: usize = forms::MIN_FORM;
+
+/// So many patterns, and no more, are searched with vector instructions.
+const FEW: usize = 64;
+
+pub(super) struct Patterns {
+    /// The beginnings of the forms, of which there are few: what is searched first, since most texts hold no secret.
+    beginnings: Vec<AhoCorasick>,
+    /// Finds the forms; small rather than fast.
+    pub(super) automaton: AhoCorasick,
+    pub(super) forms: Vec<Form>,
+    telling: Telling,
+}
+
+impl Patterns {
+    /// Of forms in order, without duplicates.
+    pub(super) fn of(forms: Vec<Form>) -> Patterns {
+        let mut beginnings: Vec<&[u8]> = forms.iter().map(|form| form.get(..BEGINNING).unwrap_or(form)).collect();
+        beginnings.dedup();
+        let beginnings = beginnings.chunks(FEW).map(|few| automaton(MatchKind::LeftmostFirst, true, None, few)).collect();
+        let all: Vec<&[u8]> = forms.iter().map(|form| form.as_slice()).collect();
+        let automaton = automaton(MatchKind::LeftmostLongest, false, Some(AhoCorasickKind::ContiguousNFA), &all);
+        let telling = Telling::of(forms.iter().map(|form| form.as_slice()));
+        Patterns { beginnings, automaton, forms, telling }
+    }
+
+    /// Whether a text holds a secret, in whatever form.
+    pub(super) fn hit(&self, text: &[u8]) -> bool {
+        let peeled = |text: &[u8]| view::peeled(text, self.automaton.max_pattern_len(), &self.telling);
+        if self.is_match(text) {
+            return true;
+        }
+        let mut layer = peeled(text);
+        for _ in 0..DEEPEST {
+            let Some(text) = layer else { return false };
+            if self.is_match(&text) {
+                return true;
+            }
+            layer = peeled(&text);
+        }
+        false
+    }
+
+    fn is_match(&self, text: &[u8]) -> bool {
+        let first = self.beginnings.iter().filter_map(|few| few.find(text)).map(|found| found.start()).min();
+        first.is_some_and(|first| self.automaton.is_match(Input::new(text).range(first..)))
+    }
+
+    /// Where secrets stand: ascending, apart, and never half an escape. And what that was seen in.
+    pub(super) fn find(&self, text: &[u8]) -> (Vec<Range<usize>>, Vec<Units>) {
+        let mut found: Vec<Range<usize>> = self.automaton.find_iter(text).map(|found| found.range()).collect();
+        let mut layers: Vec<Units> = Vec::new();
+        let mut next = View::of(text, &Units::default());
+        while let Some(View { text, units }) = next {
+            found.extend(self.automaton.find_iter(&text).map(|found| units.source(found.range())));
+            next = if layers.len() + 1 < DEEPEST { View::of(&text, &units) } else { None };
+            layers.push(units);
+        }
+        for range in &mut found {
+            *range = layers.iter().fold(range.clone(), |range, units| units.widened(range));
+        }
+        sorting::by(&mut found, |a, b| (a.start, a.end).cmp(&(b.start, b.end)));
+        let mut apart: Vec<Range<usize>> = Vec::with_capacity(found.len());
+        for range in found {
+            match apart.last_mut() {
+                Some(last) if range.start < last.end => last.end = last.end.max(range.end),
+                _ => apart.push(range),
+            }
+        }
+        (apart, layers)
+    }
+
+    /// How much of a text that goes on is decided.
+    pub(super) fn decided(&self, text: &[u8]) -> usize {
+        let mut cut = self.waits(text);
+        let mut next = View::of(text.get(..view::open_end(text)).unwrap_or_default(), &Units::default());
+        for _ in 0..DEEPEST {
+            let Some(View { text, units }) = next else { break };
+            let waits = self.waits(&text);
+            if waits < text.len() {
+                cut = cut.min(units.start(waits));
+            }
+            next = View::of(text.get(..view::open_end(&text)).unwrap_or_default(), &units);
+        }
+        let (found, layers) = self.find(text);
+        // What is found goes on whole, with the line that it starts in.
+        loop {
+            let line = view::line_start(text, cut);
+            cut = layers.iter().fold(line, |at, units| units.widened(at..at).start);
+            let Some(split) = found.iter().find(|range| range.start < cut && cut < range.end) else { return cut };
+            cut = split.start;
+        }
+    }
+
+    /// Where the end of a text starts that may go on as a secret.
+    fn waits(&self, text: &[u8]) -> usize {
+        let open = view::open_end(text);
+        let longest = self.automaton.max_pattern_len();
+        let shut = text.get(..open).unwrap_or_default();
+        // A match that could still grow or shift starts within the last `longest` bytes.
+        let mut undecided = open.saturating_sub(longest.saturating_sub(1));
+        for found in self.automaton.find_iter(shut) {
+            if found.start() >= undecided {
+                break;
+            }
+            undecided = undecided.max(found.end());
+        }
+        // Of that, only what begins a pattern needs to wait.
+        let waits = (undecided..open).find(|at| self.begins(shut.get(*at..).unwrap_or_default())).unwrap_or(open);
+        view::line_start(text, waits)
+    }
+
+    fn begins(&self, text: &[u8]) -> bool {
+        self.forms.iter().any(|form| form.starts_with(text) || text.starts_with(form))
+    }
+}
+
+/// Without a prefilter, a table holds no pattern as text.
+fn automaton(matches: MatchKind, prefilter: bool, kind: Option<AhoCorasickKind>, patterns: &[&[u8]]) -> AhoCorasick {
+    // Building fails only where patterns exceed 2^31 bytes; a process that holds such secrets must not go on without redaction.
+    #[expect(clippy::expect_used, reason = "going on unredacted would be worse")]
+    AhoCorasick::builder().match_kind(matches).prefilter(prefilter).kind(kind).build(patterns).expect("secrets fit an automaton")
+}
