@@ -148,7 +148,7 @@ fn told(output: &str, messages: &str) -> ExitCode {
 /// A value as JSON, or why it has none.
 pub(super) fn whole(value: &Value, redactor: &Redactor) -> Result<String, String> {
     let json = json::encode(value, JSON_BYTES).map_err(|why| format!("the value cannot be shown as JSON: {why}"))?;
-    Ok(redactor.redact_string(json))
+    Ok(redactor.redact_text(json))
 }
 
 /// The documented data of the `debug` profile, with the time it took and an error as people read it.

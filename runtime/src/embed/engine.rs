@@ -211,7 +211,7 @@ impl App {
             Ok(json) => {
                 let print::Preview { text, truncated, .. } = print::preview(&value, 512);
                 let preview = Preview { text: redactor.redact_string(text), truncated, nil: value.is_nil() };
-                Ok(Validated { json: redactor.redact_string(json.get().to_owned()), preview })
+                Ok(Validated { json: redactor.redact_text(json.get().to_owned()), preview })
             }
             Err(why) => Err(Failure::plain(Reason::ValidationError, format!("return: {why}"))),
         });

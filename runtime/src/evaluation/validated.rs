@@ -119,5 +119,5 @@ pub(super) fn validate(schema: &Schema, value: &Value, bounds: &Bounds<'_>, reda
     }
     let print::Preview { text: shown, truncated, .. } = print::preview(value, PREVIEW_BYTES);
     let preview = Preview { text: redactor.redact_str(&shown).into_owned(), truncated, nil: value.is_nil() };
-    Ok(Validated { json: redactor.redact_str(&text).into_owned(), preview })
+    Ok(Validated { json: redactor.redact_text(text), preview })
 }
