@@ -1,0 +1,64 @@
+//! What is freed of resolved secrets holds none of them.
+
+#![expect(unsafe_code, reason = "only an allocator sees what is freed")]
+
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use ptc_catalog::{Auth, Binding, Catalog, Deployment, McpHttp, Source, Transport, Upstream};
+use ptc_runtime::secrets::Secrets;
+
+const SECRET: &str = "w1ped/when-it+is-dropped";
+
+/// Counts the blocks that hold the secret when they are freed. Growing a block frees it, since the trait does it by copying.
+struct Watching(AtomicUsize);
+
+#[global_allocator]
+static ALLOCATOR: Watching = Watching(AtomicUsize::new(0));
+
+// SAFETY: every call is passed on to the system's unchanged. Blocks are zeroed first, so that all of one may be read.
+unsafe impl GlobalAlloc for Watching {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        unsafe { System.alloc_zeroed(layout) }
+    }
+
+    unsafe fn dealloc(&self, at: *mut u8, layout: Layout) {
+        let block = unsafe { std::slice::from_raw_parts(at, layout.size()) };
+        let held = block.windows(SECRET.len()).any(|bytes| bytes == SECRET.as_bytes());
+        self.0.fetch_add(usize::from(held), Ordering::Relaxed);
+        unsafe { System.dealloc(at, layout) }
+    }
+}
+
+fn freed() -> usize {
+    ALLOCATOR.0.load(Ordering::Relaxed)
+}
+
+#[test]
+fn secrets_are_overwritten_before_they_are_freed() {
+    drop(SECRET.to_owned());
+    assert_eq!(freed(), 1, "the allocator sees what is freed as it is");
+
+    let folder = std::path::Path::new(env!("CARGO_TARGET_TMPDIR"));
+    std::fs::write(folder.join("wiped"), format!("{SECRET}\n")).expect("a file");
+    let auth: &[Auth] = &[Auth::Bearer { binding: "file" }];
+    let transport = Transport::McpHttp(McpHttp { auth, ..McpHttp::new("https://web.example/mcp") });
+    let upstream = Upstream { name: "web", description: "", transport, tools: &[] };
+    let deployment: &'static Deployment = Box::leak(Box::new(Deployment {
+        name: "wiping",
+        compiler: "",
+        config_digest: "",
+        credentials: vec![Binding { name: "file", source: Source::File { path: "wiped" } }].leak(),
+        catalog: Box::leak(Box::new(Catalog { digest: "", upstreams: vec![upstream].leak() })),
+        programs: &[],
+    }));
+    // That of the text which was written.
+    let before = freed();
+    let secrets = Secrets::resolve(deployment, folder).unwrap_or_else(|missing| panic!("{missing:?}"));
+    let redactor = secrets.redactor().with("another-secret");
+    assert_eq!(redactor.redact_str(&format!("say {SECRET}")), "say [REDACTED]");
+    assert_eq!(freed(), before + 1, "only the text that was searched");
+    drop((secrets, redactor));
+    assert_eq!(freed(), before + 1);
+    std::fs::remove_file(folder.join("wiped")).expect("it was written");
+}
