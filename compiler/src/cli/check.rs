@@ -138,6 +138,7 @@ fn secrets(checked: &mut Checked) {
     let Some(config) = &checked.config else { return };
     // The tools do not matter: secrets are those of upstreams.
     let deployment = live::leak(&lower::deployment(config, &Lock::default(), "check-env", ""));
+    ptc_runtime::secrets::seal();
     for missing in Secrets::resolve(deployment, &checked.folder).err().unwrap_or_default() {
         let binding = missing.binding.and_then(|name| config.credentials.get(name)).map(|binding| binding.place.clone());
         let upstream = missing.upstreams.first().and_then(|name| config.upstreams.get(*name));

@@ -15,7 +15,7 @@ use ptc_compiler::openapi;
 use ptc_compiler::source::{Sources, decode};
 use ptc_compiler::tree::{self, Syntax};
 use ptc_runtime::command::Endings;
-use ptc_runtime::secrets::Secrets;
+use ptc_runtime::secrets::{self, Secrets};
 use ptc_runtime::upstream::{self, UpstreamSettings};
 
 use crate::Failure;
@@ -44,6 +44,7 @@ pub(crate) fn ask(
     let names: Vec<&str> = needs.iter().map(|need| need.upstream.as_str()).collect();
     // Without tools, and with no secrets but those that are needed.
     let deployment = live::leak(&lower::deployment(&only(config, &names), &Lock::default(), "ptc-compile", ""));
+    secrets::seal();
     let secrets = Secrets::resolve(deployment, folder).map_err(|missing| {
         let list: Vec<String> = missing.iter().map(ToString::to_string).collect();
         Failure::new(format!("the upstreams cannot be asked without their secrets:\n  {}", list.join("\n  ")))
