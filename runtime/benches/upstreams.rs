@@ -115,7 +115,8 @@ fn overlap(handle: &tokio::runtime::Handle) {
 }
 
 fn redaction() {
-    let secrets: Vec<String> = (0..20).map(|n| format!("s3cr3t/value+number={n}-{}", "x".repeat(n))).collect();
+    let secrets: Vec<String> =
+        (0..20).map(|n| format!("{:x}/value+number={n}-{}", (n as u64 + 1).pow(5) * 0x9e37_79b9, "x".repeat(n))).collect();
     let words = "the quick brown fox, 1234 jumps over https://example.com/a?b=c and comes back ";
     let text = words.repeat(16 * 1024 * 1024 / words.len());
     let plain =

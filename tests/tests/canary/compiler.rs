@@ -30,7 +30,8 @@ fn no_core_is_dumped_while_upstreams_are_asked() {
     let folder = tempfile::tempdir().expect("a folder");
     let script = format!("ulimit -H -c > limit; {ECHO}");
     let entry = json!({ "transport": "mcp_stdio", "command": "sh", "args": ["-c", script], "cd": folder.path() });
-    std::fs::write(folder.path().join("upstreams.json"), json!({ "upstreams": { "echo": entry } }).to_string()).expect("a config");
+    std::fs::write(folder.path().join("upstreams.json"), json!({ "upstreams": { "echo": entry } }).to_string())
+        .expect("a config");
     let asked = run(Command::new(ptc_compile()).args(["update", "upstreams.json"]).current_dir(folder.path()));
     assert_eq!(asked.code, Some(0), "{}", asked.stderr);
     assert_eq!(std::fs::read_to_string(folder.path().join("limit")).expect("the upstream wrote it").trim(), "0");
