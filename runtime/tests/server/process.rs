@@ -21,6 +21,7 @@ pub(crate) const TESTS: &[Test] = &[
     ("process::ten_thousand_pipelined_calls_are_all_answered", ten_thousand_pipelined_calls_are_all_answered),
     ("process::the_end_of_input_ends_calls_and_process", the_end_of_input_ends_calls_and_process),
     ("process::exit_and_signals_end_calls_and_process", exit_and_signals_end_calls_and_process),
+    ("process::payloads_are_in_no_log_above_debug", payloads_are_in_no_log_above_debug),
     ("process::nothing_but_answers_on_standard_output", nothing_but_answers_on_standard_output),
 ];
 
@@ -184,6 +185,22 @@ fn exit_and_signals_end_calls_and_process() {
             Some(signal) => server.signal(signal),
         }
         assert!(server.end().0.success(), "{end:?}");
+    }
+}
+
+fn payloads_are_in_no_log_above_debug() {
+    for (level, is_told) in [("info", false), ("warn", false), ("debug", true)] {
+        let mut server = Peer::start(&["--log-level", level]);
+        for program in ["(str \"of-the-program\" data/k)", "(fail \"of-the-program\")", "(of-the-program"] {
+            let arguments = serde_json::json!({ "program": program, "context": { "k": "of-the-context" } });
+            let params = serde_json::json!({ "name": "lisp_eval", "arguments": arguments });
+            server.send(&serde_json::json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params }).to_string());
+            server.receive();
+        }
+        drop(server.input.take());
+        let (_, log) = server.end();
+        assert_eq!(log.contains("of-the-program"), is_told, "{level}: {log}");
+        assert!(is_told || !log.contains("of-the-context"), "{level}: {log}");
     }
 }
 

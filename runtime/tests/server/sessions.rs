@@ -10,6 +10,7 @@ pub(crate) const TESTS: &[Test] = &[
     ("sessions::definitions_and_results_outlive_a_call", definitions_and_results_outlive_a_call),
     ("sessions::a_fault_changes_nothing", a_fault_changes_nothing),
     ("sessions::caps_hold_and_say_so", caps_hold_and_say_so),
+    ("sessions::histories_keep_the_newest_within_their_caps", histories_keep_the_newest_within_their_caps),
     ("sessions::one_evaluation_at_a_time", one_evaluation_at_a_time),
     ("sessions::sessions_end_by_age_and_by_idleness", sessions_end_by_age_and_by_idleness),
     ("sessions::inspection_and_forgetting", inspection_and_forgetting),
@@ -139,6 +140,35 @@ fn caps_hold_and_say_so() {
     client.eval(&id, "(println 1) (println 2) (println 3)");
     let shown = client.data("lisp_session_inspect", &json!({ "session_id": id, "view": "prints" }));
     assert_eq!(shown["prints"], json!(["2", "3"]));
+}
+
+fn histories_keep_the_newest_within_their_caps() {
+    let args = ["--max-sessions", "1", "--max-session-print-bytes", "10", "--max-session-upstream-call-entries", "2"];
+    let mut client = Client { server: Peer::start_as("aggregator", &[STRUCTURED, &args].concat()), next: 0 };
+    let id = client.open();
+    let second = client.data("lisp_session_start", &json!({}));
+    assert!(second["message"].as_str().is_some_and(|text| text.contains("1 sessions")), "{second}");
+    client.eval(&id, r#"(println "aaaa") (println "bbbb") (println "cccc") (println "longer than all")"#);
+    let mut look = |view: &str| client.data("lisp_session_inspect", &json!({ "session_id": id, "view": view }));
+    assert_eq!(look("prints")["prints"], json!(["bbbb", "cccc"]));
+    assert_eq!(look("limits")["usage"]["print_bytes"], 8);
+    let calls = r#"(mapv (fn [_] (tool/call {:server "child" :tool "pid" :args {}})) (range 3))"#;
+    assert_eq!(client.eval(&id, calls)["status"], "ok");
+    let mut look = |view: &str| client.data("lisp_session_inspect", &json!({ "session_id": id, "view": view }));
+    assert_eq!(look("tool_calls")["upstream_calls"].as_array().map(Vec::len), Some(2));
+
+    let args = ["--max-session-upstream-call-bytes", "200"];
+    let mut client = Client { server: Peer::start_as("aggregator", &[STRUCTURED, &args].concat()), next: 0 };
+    let id = client.open();
+    assert_eq!(client.eval(&id, calls)["status"], "ok");
+    let shown = client.data("lisp_session_inspect", &json!({ "session_id": id, "view": "limits" }));
+    let used = |what: &str| shown["usage"][what].as_u64().expect("a number");
+    assert!((1..3).contains(&used("upstream_call_entries")) && used("upstream_call_bytes") <= 200, "{shown}");
+    let debug = ["--sessions", "--response-profile", "debug"];
+    let mut client = Client { server: Peer::start_as("aggregator", &debug), next: 0 };
+    let id = client.open();
+    let metrics = client.eval(&id, calls)["ptc_metrics"].clone();
+    assert_eq!(metrics["upstream_call_count"], 3, "an evaluation in a session is measured too: {metrics}");
 }
 
 fn one_evaluation_at_a_time() {

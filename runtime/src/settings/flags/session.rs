@@ -142,7 +142,7 @@ pub(super) static ROWS: &[Flag] = &[
         },
         default: Default::Fixed("50"),
         group: Group::Sessions,
-        help: "Records of application tool calls that a session keeps",
+        help: "Records of application tool calls that a session keeps; a server has none",
     },
     Flag {
         name: "max-session-tool-call-bytes",

@@ -8,6 +8,7 @@ use serde_json::json;
 
 use super::site::{Client, Site, TOKEN, call, stateless};
 use crate::Test;
+use crate::peer::server;
 
 pub(super) const TESTS: &[Test] = &[
     ("http::calls_on_one_connection", calls_on_one_connection),
@@ -26,6 +27,7 @@ pub(super) const TESTS: &[Test] = &[
     ("http::log_lines_have_hashes_only", log_lines_have_hashes_only),
     ("http::settings_that_contradict_each_other", settings_that_contradict_each_other),
     ("http::pipelined_requests_are_held_back", pipelined_requests_are_held_back),
+    ("http::prometheus_reads_what_upstreams_gave", prometheus_reads_what_upstreams_gave),
     ("http::prometheus_reads_what_calls_came_to", prometheus_reads_what_calls_came_to),
     ("http::program_sessions_belong_to_the_token", program_sessions_belong_to_the_token),
 ];
@@ -487,6 +489,28 @@ fn prometheus_reads_what_calls_came_to() {
         |line: &str| line.rsplit_once(' ').is_some_and(|(name, value)| name.starts_with("ptc_") && value.parse::<f64>().is_ok());
     assert!(text.lines().all(|line| line.starts_with("# ") || sample(line)), "{text}");
     assert_eq!(Site::start(&[]).client().ask("GET", "/metrics", &[], "").status, 404);
+}
+
+fn prometheus_reads_what_upstreams_gave() {
+    let args = ["--http", "--http-port", "0", "--http-metrics", "--sessions", "--max-concurrent-calls", "3"];
+    let site = Site::of(server("aggregator").args(args).args(["--upstream-call-timeout-ms", "200"]));
+    let mut client = site.connected();
+    client.eval(r#"(count (:value (tool/call {:server "child" :tool "echo" :args {:text "abcdefgh"}})))"#);
+    client.eval(r#"(:reason (tool/call {:server "child" :tool "hang" :args {}}))"#);
+    let params = json!({ "name": "lisp_session_start", "arguments": {} });
+    client.post(&json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params }));
+    let text = client.ask("GET", "/metrics", &[], "").body;
+    for line in [
+        r#"ptc_upstream_calls_total{server="child",outcome="ok"} 1"#,
+        r#"ptc_upstream_calls_total{server="child",outcome="timeout"} 1"#,
+        "ptc_upstream_result_bytes_total 10",
+        "ptc_sessions 1",
+        "ptc_permits 3",
+    ] {
+        assert!(text.lines().any(|found| found == line), "{line} is not in\n{text}");
+    }
+    let shown = text.lines().find_map(|line| line.strip_prefix("ptc_final_result_bytes_total ")).expect("it is there");
+    assert!(shown.parse::<u64>().is_ok_and(|bytes| bytes > 0), "{shown}");
 }
 
 fn program_sessions_belong_to_the_token() {
