@@ -120,14 +120,15 @@ fn encode_while(value: &Value, max_bytes: usize, keys: Keys, mut go_on: impl FnM
         if frame.map {
             frame.key = Some(child);
             next = frame.children.next();
-            if let Some(other) = frame.mixed.and_then(|map| same_text(map, child)) {
-                work.pop();
-                let keys = [child, &other].map(|key| crate::print::preview(key, 60).text);
-                return Err(EncodeError::OneKey { path: path(&work), keys });
-            }
+            let other = frame.mixed.and_then(|map| same_text(map, child));
             if let Err(found) = key(child, keys, &mut out) {
                 work.pop();
                 return Err(EncodeError::Unsupported { path: path(&work), found });
+            }
+            if let Some(other) = other {
+                work.pop();
+                let keys = [child, &other].map(|key| crate::print::preview(key, 60).text);
+                return Err(EncodeError::OneKey { path: path(&work), keys });
             }
             out.push(':');
         } else {
