@@ -28,11 +28,32 @@ const OF_CARGO_RUN: [&str; 8] = [
     "OUT_DIR",
 ];
 
+/// Has the linker keep one of functions that are the same instructions, 0.1 MB of them. Nothing of ours compares addresses of functions.
+const FOLD: &str = "-Clink-arg=-Wl,--icf=all";
+
 /// Builds the crate in `folder` and returns the path of its binary.
 pub(crate) fn build(folder: &Path, source: &Source, args: &Build, progress: &Progress) -> Result<PathBuf, Failure> {
+    let folding = cfg!(target_os = "linux");
+    match attempt(folder, source, args, progress, folding)? {
+        // Rust's own linker can fold, and others that a machine may be set up for; GNU's cannot.
+        Err(last) if folding && last.iter().any(|line| line.contains("icf")) => {
+            attempt(folder, source, args, progress, false)?.map_err(|last| failed(last, args))
+        }
+        done => done.map_err(|last| failed(last, args)),
+    }
+}
+
+/// One run of cargo: the binary, or the last lines of what cargo said.
+fn attempt(
+    folder: &Path,
+    source: &Source,
+    args: &Build,
+    progress: &Progress,
+    folding: bool,
+) -> Result<Result<PathBuf, VecDeque<String>>, Failure> {
     let mut command = Command::new(cargo()?);
     command
-        .args(["build", "--release", "--message-format=json-render-diagnostics", "--manifest-path"])
+        .args(["rustc", "--release", "--message-format=json-render-diagnostics", "--manifest-path"])
         .arg(folder.join("Cargo.toml"))
         .current_dir(folder)
         .env("CARGO_TARGET_DIR", &source.target)
@@ -53,6 +74,10 @@ pub(crate) fn build(folder: &Path, source: &Source, args: &Build, progress: &Pro
     }
     if let Some(jobs) = args.jobs {
         command.args(["--jobs", &jobs.to_string()]);
+    }
+    if folding {
+        // Of the deployment's own crate only, so that the runtime need not be compiled again where the linker refuses.
+        command.args(["--", FOLD]);
     }
     let mut child = command.spawn().map_err(|error| not_started(command.get_program().as_ref(), &error))?;
     let (out, err) = (child.stdout.take(), child.stderr.take());
@@ -76,9 +101,9 @@ pub(crate) fn build(folder: &Path, source: &Source, args: &Build, progress: &Pro
     let status = child.wait().map_err(|error| Failure::new(format!("cargo went away: {error}")))?;
     let messages = messages.join().ok().and_then(Result::ok).unwrap_or_default();
     if !status.success() {
-        return Err(failed(last, args));
+        return Ok(Err(last));
     }
-    executable(&messages).ok_or_else(|| Failure::new("cargo built the crate and names no binary"))
+    executable(&messages).map(Ok).ok_or_else(|| Failure::new("cargo built the crate and names no binary"))
 }
 
 /// What cargo resolved for the crate in `folder`, on this platform: `cargo metadata`, and the text of its lock file.
