@@ -54,7 +54,7 @@ pub fn read(
         return None;
     }
     let lock = cover::cover(&config, &known, documents);
-    cover::changes(&config, &known, &lock).into_iter().for_each(|change| diagnostics.push(change));
+    diagnostics.extend(cover::changes(&config, &known, &lock));
     (!diagnostics.has_errors()).then(|| {
         let mut deployment = lower::deployment(&config, &lock, deployment, &digest);
         deployment.programs = stored;

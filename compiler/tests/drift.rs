@@ -126,7 +126,9 @@ fn a_change_that_harms_nobody_hides_no_other() {
 }
 
 /// The schema of an argument `f`, what becomes of it, and what is said of the tool.
-const INSIDE: &[(&str, &str, &[(Code, &str)])] = &[
+type Inside = (&'static str, &'static str, &'static [(Code, &'static str)]);
+
+const INSIDE: &[Inside] = &[
     (
         r#"{"type": "object", "properties": {"a": {"type": "string"}}}"#,
         r#"{"type": "object", "properties": {"a": {"type": "string"}, "b": {"type": "string"}}, "required": ["b"]}"#,

@@ -6,10 +6,14 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
+use std::sync::{Mutex, PoisonError};
 use std::time::SystemTime;
 
 use ptc_compiler::ir::Json;
 use ptc_compiler::lock::{self, Lock, LockedTool, LockedUpstream};
+
+/// Who builds looks at what is in the cache, which others would change.
+static BUILDING: Mutex<()> = Mutex::new(());
 
 /// An empty folder outside of the workspace, gone when the test is done.
 struct Folder(PathBuf);
@@ -68,7 +72,7 @@ fn runtimes() -> BTreeMap<PathBuf, SystemTime> {
             let name = entry.file_name().into_string().unwrap();
             if about.is_dir() {
                 waiting.push(path);
-            } else if name.starts_with("libptc_runtime-") && name.ends_with(".rlib") {
+            } else if name.starts_with("libptc_runtime-") && path.extension().is_some_and(|kind| kind == "rlib") {
                 found.insert(path, about.modified().unwrap());
             }
         }
@@ -94,6 +98,7 @@ fn text(bytes: &[u8]) -> String {
 
 #[test]
 fn it_builds_in_an_empty_folder() {
+    let _alone = BUILDING.lock().unwrap_or_else(PoisonError::into_inner);
     let folder = Folder::new("installed");
     folder.install();
     let built = folder.run(
@@ -127,6 +132,7 @@ fn shows_no_path(binary: &Path) {
 
 #[test]
 fn a_config_with_a_document_needs_nothing_else() {
+    let _alone = BUILDING.lock().unwrap_or_else(PoisonError::into_inner);
     let folder = Folder::new("document");
     folder.copy_program();
     fs::write(

@@ -33,7 +33,7 @@ pub(crate) fn lock(args: &Build, config_path: &Path, checked: &mut Checked, cons
     let mut fresh = checked.documents.clone();
     if args.locked && old.is_none() && !config.upstreams.is_empty() {
         let findings = unpinned(config, &path);
-        findings.into_iter().for_each(|finding| checked.diagnostics.push(finding));
+        checked.diagnostics.extend(findings);
         return Ok(None);
     }
     if let Some(option) = forbids_contact(args) {
@@ -58,7 +58,7 @@ pub(crate) fn lock(args: &Build, config_path: &Path, checked: &mut Checked, cons
         // Upstreams that the config no longer has change the file, and nothing that is built.
         let stale = cover::changes(config, &known, &lock);
         let is_stale = !stale.is_empty();
-        stale.into_iter().for_each(|change| checked.diagnostics.push(change));
+        checked.diagnostics.extend(stale);
         return Ok((!is_stale).then_some(lock));
     }
     files::write_if_changed(&path, lock::write::write(&lock).as_bytes())?;

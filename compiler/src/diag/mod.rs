@@ -122,6 +122,13 @@ impl Diagnostics {
         self.concealed.extend(other.concealed);
     }
 
+    /// Adds several.
+    pub fn extend(&mut self, diagnostics: impl IntoIterator<Item = Diagnostic>) {
+        for diagnostic in diagnostics {
+            self.push(diagnostic);
+        }
+    }
+
     /// Whether one of that code is at that very place.
     pub fn has_at(&self, code: Code, place: &Place) -> bool {
         self.list.iter().any(|found| found.code == code && found.primary.as_ref().is_some_and(|label| label.place == *place))

@@ -170,7 +170,9 @@ impl<const ALL: bool> Walk<'_, ALL> {
             }
             Op::Or(parts) => {
                 let places: Vec<Option<Place>> = parts.iter().map(|part| self.expr(part, frame)).collect();
-                places.iter().for_each(|place| self.asked(place.clone()));
+                for place in &places {
+                    self.asked(place.clone());
+                }
                 self.either(places)
             }
             Op::Def { index, value: Some(value), .. } if ALL => {
@@ -465,7 +467,9 @@ impl<const ALL: bool> Walk<'_, ALL> {
         if known.len() == 1 && known.iter().all(|place| place.is_value() && ALL) {
             return known.pop();
         }
-        known.into_iter().for_each(|place| self.escapes(Some(place)));
+        for place in known {
+            self.escapes(Some(place));
+        }
         None
     }
 }

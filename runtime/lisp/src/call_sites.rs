@@ -86,14 +86,14 @@ struct Calls<'a, const BY_NAME: bool> {
 
 impl<'a, const BY_NAME: bool> Calls<'a, BY_NAME> {
     fn define(&mut self, ir: &'a Ir) {
-        if let Op::Def { index, value, .. } = &ir.op {
-            if let Some(own) = index.checked_sub(self.known) {
-                let defined = match (place(&mut self.globals, own), value) {
-                    (Defined::Never, Some(value)) => Defined::Once(value),
-                    _ => Defined::Anyhow,
-                };
-                *place(&mut self.globals, own) = defined;
-            }
+        if let Op::Def { index, value, .. } = &ir.op
+            && let Some(own) = index.checked_sub(self.known)
+        {
+            let defined = match (place(&mut self.globals, own), value) {
+                (Defined::Never, Some(value)) => Defined::Once(value),
+                _ => Defined::Anyhow,
+            };
+            *place(&mut self.globals, own) = defined;
         }
         ir.children(&mut |child| self.define(child));
     }

@@ -49,7 +49,7 @@ fn fault(source: &str) -> Result<Value, Error> {
     };
     let context = Value::map([
         (Value::keyword("items"), Value::vector(vec![Value::nil(), Value::int(2)])),
-        (Value::keyword("long"), Value::string(&"((x \u{e9}\"".repeat(LONG / 8))),
+        (Value::keyword("long"), Value::string("((x \u{e9}\"".repeat(LONG / 8))),
     ]);
     Run::new(&program).limits(limits).host(Arc::new(Shop)).context(context).gauge(counting::gauge).execute_on_thread().result
 }

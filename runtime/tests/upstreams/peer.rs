@@ -121,7 +121,7 @@ fn list(mode: &str, frame: &Value, result: &impl Fn(Value)) {
     let tool = json!({"name": format!("t{page}"), "inputSchema": {"type": "object"}, "x-vendor": 1.50, "_meta": {"big": 12_345_678_901_234_567_890_u64}});
     match (mode, page) {
         ("lists_nothing", _) => {
-            put(&json!({"jsonrpc": "2.0", "id": frame["id"], "error": {"code": -32601, "message": "no lists"}}))
+            put(&json!({"jsonrpc": "2.0", "id": frame["id"], "error": {"code": -32601, "message": "no lists"}}));
         }
         ("endless", _) => result(json!({"tools": [tool], "nextCursor": "1"})),
         ("pages", 0 | 1) => result(json!({"tools": [tool], "nextCursor": (page + 1).to_string()})),
