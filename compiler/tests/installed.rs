@@ -50,6 +50,10 @@ impl Folder {
 
     /// Runs a program of the folder with nothing of this process's environment but `keep`.
     fn run(&self, program: &str, args: &[&str], keep: &[&str]) -> Output {
+        self.command(program, args, keep).output().unwrap()
+    }
+
+    fn command(&self, program: &str, args: &[&str], keep: &[&str]) -> Command {
         let mut command = Command::new(self.0.join(program));
         command.current_dir(&self.0).args(args).env_clear();
         for name in keep {
@@ -58,7 +62,7 @@ impl Folder {
             }
         }
         command.env("PTC_COMPILE_CACHE", cache());
-        command.output().unwrap()
+        command
     }
 }
 
@@ -113,6 +117,23 @@ fn it_builds_in_an_empty_folder() {
     shows_no_path(&folder.0.join("target/ptc/clinic"));
 }
 
+/// GNU's linker, for one, does not know the option.
+#[cfg(all(target_arch = "x86_64", target_os = "linux"))]
+fn a_linker_that_cannot_fold(folder: &Folder, keep: &[&str]) {
+    use std::os::unix::fs::PermissionsExt;
+
+    let linker = folder.0.join("linker");
+    let script =
+        "#!/bin/sh\ncase \"$*\" in *--icf*) echo \"unrecognized option '--icf=all'\" >&2; exit 1;; esac\nexec cc \"$@\"\n";
+    fs::write(&linker, script).unwrap();
+    fs::set_permissions(&linker, fs::Permissions::from_mode(0o755)).unwrap();
+    let mut command =
+        folder.command("ptc-compile", &["upstreams.json", "-o", "plain", "--serve", "stdio", "--locked", "--offline"], keep);
+    let built = command.env("CARGO_TARGET_X86_64_UNKNOWN_LINUX_GNU_LINKER", &linker).output().unwrap();
+    assert!(built.status.success(), "{}", text(&built.stderr));
+    assert!(folder.0.join("plain").metadata().unwrap().len() > folder.0.join("gate").metadata().unwrap().len());
+}
+
 /// Neither where it was built, nor where the sources of what it is made of lie.
 fn shows_no_path(binary: &Path) {
     let bytes = fs::read(binary).unwrap();
@@ -160,6 +181,8 @@ fn a_config_with_a_document_needs_nothing_else() {
     let again = folder.run("ptc-compile", &["upstreams.json", "-o", "next", "--serve", "stdio", "--locked", "--offline"], &keep);
     assert!(again.status.success(), "{}", text(&again.stderr));
     assert_eq!((runtime.is_empty(), runtimes()), (false, runtime), "the runtime is compiled once");
+    #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
+    a_linker_that_cannot_fold(&folder, &keep);
     let listening = folder.run("gate", &["--http"], &keep);
     let said = text(&listening.stderr);
     assert!(!listening.status.success() && said.contains("`--serve http`"), "{said}");

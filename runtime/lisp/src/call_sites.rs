@@ -36,7 +36,7 @@ pub struct ToolCallSite {
 pub struct OwnCallSite {
     /// The call.
     pub span: Span,
-    /// The tool, as it was offered to [`Program::compile_for`].
+    /// The tool, as it was offered to [`crate::Program::compile_for`].
     pub name: String,
     /// The names that it gives, and the values that are constants; `None` where they are not written out.
     pub args: Option<Vec<(String, Option<Value>)>>,
