@@ -273,12 +273,20 @@ mod tests {
     use crate::settings::flag::{Default, Kind};
 
     fn read(args: &[(&str, Option<&str>)], env: &[(&str, &str)]) -> Result<(Settings, Vec<String>), Vec<String>> {
+        read_for(Purpose::Serve, args, env)
+    }
+
+    fn read_for(
+        purpose: Purpose,
+        args: &[(&str, Option<&str>)],
+        env: &[(&str, &str)],
+    ) -> Result<(Settings, Vec<String>), Vec<String>> {
         let mut reading = Reading::new(false, false);
         for (name, value) in args {
             reading.flag(name, value.map(OsString::from), || None);
         }
-        reading.environment(Purpose::Serve, |name| env.iter().find(|(n, _)| *n == name).map(|(_, v)| OsString::from(v)));
-        reading.finish(Purpose::Serve).map_err(|faults| faults.iter().map(ToString::to_string).collect())
+        reading.environment(purpose, |name| env.iter().find(|(n, _)| *n == name).map(|(_, v)| OsString::from(v)));
+        reading.finish(purpose).map_err(|faults| faults.iter().map(ToString::to_string).collect())
     }
 
     #[test]
@@ -417,7 +425,8 @@ mod tests {
         let mut looked_at = 0;
         for flag in flags().filter(strict) {
             let by_flag = read(&[(flag.name, Some(odd))], &[]).expect_err("a fault");
-            let by_variable = read(&[], &[(flag.env, odd)]).expect_err("a fault");
+            let purpose = if flag.matters_to(Purpose::Serve) { Purpose::Serve } else { Purpose::Repl };
+            let by_variable = read_for(purpose, &[], &[(flag.env, odd)]).expect_err("a fault");
             assert!(by_flag.iter().any(|fault| fault.starts_with(&format!("--{}: expected ", flag.name))), "{by_flag:?}");
             assert!(by_variable.iter().any(|fault| fault.starts_with(&format!("{}: expected ", flag.env))), "{by_variable:?}");
             // Neither end of a range is open.
