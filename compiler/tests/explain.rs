@@ -93,7 +93,7 @@ impl Case {
     fn server(tools: &Value) -> Case {
         let entry = json!({ "transport": "mcp_stdio", "command": "/bin/sh", "args": ["server.sh"], "cd": "." });
         let mut case = Case::config(json!({ "upstreams": { "shop": entry, "notes": entry } }).to_string());
-        case.files.push(("server.sh", include_str!("../../fixtures/check/drift_of_a_server/server.sh").to_owned()));
+        case.files.push(("server.sh", include_str!("../../fixtures/shop.sh").to_owned()));
         case.files.push(("tools.json", format!("{}\n", json!({ "tools": tools }))));
         case.args = vec!["update", "upstreams.json"];
         case
