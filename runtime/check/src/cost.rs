@@ -10,7 +10,7 @@ use ptc_catalog::Catalog;
 use ptc_lisp::ir::{Capture, GroupIr, Ir, MemberIr, Op, Step};
 use ptc_lisp::{Program, Value};
 
-use crate::{EACH, tool_of};
+use crate::{EACH, EACH_SECOND, tool_of};
 
 /// What a program may cost.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -133,6 +133,9 @@ impl<'a> Count<'a> {
                 sum(subject, arms)
             }
             Op::Let { bindings, body } => {
+                if let Some((turns, inside)) = dotimes(bindings, body, locals) {
+                    return for_each(self.expr(inside, locals), Some(turns));
+                }
                 let mut all = Some(0);
                 for (slot, value) in bindings {
                     if let Op::Fn(group) = &value.op {
@@ -198,7 +201,12 @@ impl<'a> Count<'a> {
             _ if (namespace, name) == ("tool", "call") => sum(self.all(args, locals), Some(1)),
             (name, [f, items]) if EACH.contains(&name) => {
                 let once = self.called(f, locals);
-                sum(self.expr(items, locals), for_each(once, items))
+                sum(self.expr(items, locals), for_each(once, size(items)))
+            }
+            (name, [f, before @ .., items]) if EACH_SECOND.contains(&name) => {
+                let once = self.called(f, locals);
+                let around = sum(self.all(before, locals), self.expr(items, locals));
+                sum(around, for_each(once, size(items)))
             }
             ("pcalls", functions) => functions.iter().map(|f| self.called(f, locals)).fold(Some(0), sum),
             _ => self.all(args, locals),
@@ -264,7 +272,7 @@ impl<'a> Count<'a> {
             Step::Each(slot, items) => {
                 locals.remove(slot);
                 let inside = self.each(rest, locals);
-                sum(self.expr(items, locals), for_each(inside, items))
+                sum(self.expr(items, locals), for_each(inside, size(items)))
             }
             Step::Bind(slot, ir) => {
                 let this = self.expr(ir, locals);
@@ -279,9 +287,9 @@ impl<'a> Count<'a> {
     }
 }
 
-/// What happens once for each item of a collection.
-fn for_each(once: Bound, items: &Ir) -> Bound {
-    match (once?, size(items)) {
+/// What happens once for each of so many items.
+fn for_each(once: Bound, items: Option<u64>) -> Bound {
+    match (once?, items) {
         (0, _) => Some(0),
         (once, size) => size.map(|size| once.saturating_mul(size)),
     }
@@ -298,6 +306,29 @@ fn size(ir: &Ir) -> Option<u64> {
         },
         _ => None,
     }
+}
+
+/// How often `(dotimes [name 3] …)` goes round, and what it does each time: a loop that counts to a limit which is written out. Whatever
+/// else counts so is the same.
+fn dotimes<'a>(bindings: &'a [(u32, Ir)], looped: &'a Ir, locals: &mut Locals<'_>) -> Option<(u64, &'a Ir)> {
+    let ([(limit, Ir { op: Op::Const(most), .. })], Op::Loop { first, inits, body }) = (bindings, &looped.op) else { return None };
+    let ([Ir { op: Op::Const(from), .. }], Op::If(parts)) = (inits.as_slice(), &body.op) else { return None };
+    let [test, Ir { op: Op::Do(turn), .. }, Ir { op: Op::Const(_), .. }] = &**parts else { return None };
+    let [inside, Ir { op: Op::Recur { first: again, args: next }, .. }] = turn.as_slice() else { return None };
+    let counts = again == first
+        && is_of(test, "<", &[*first, *limit])
+        && matches!(next.as_slice(), [next] if is_of(next, "inc", &[*first]));
+    let turns = most.as_int()?.saturating_sub(from.as_int()?);
+    locals.remove(limit);
+    locals.remove(first);
+    counts.then_some((u64::try_from(turns).unwrap_or(0), inside))
+}
+
+/// Whether an expression is a call of a builtin with what these slots hold.
+fn is_of(ir: &Ir, name: &str, slots: &[u32]) -> bool {
+    let Op::Builtin { row, args } = &ir.op else { return false };
+    let same = |(arg, slot): (&Ir, &u32)| matches!(&arg.op, Op::Local(local) if local.slot == *slot);
+    row.name == name && args.len() == slots.len() && args.iter().zip(slots).all(same)
 }
 
 /// `tool/call` as a value.

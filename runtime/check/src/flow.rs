@@ -9,7 +9,7 @@ use ptc_lisp::ir::{Capture, GroupIr, Ir, Op, Step as Turn};
 use ptc_lisp::{Program, Span, ToolCallSite, Value};
 
 use crate::output::{self, Step};
-use crate::{Concern, EACH, Finding, tool_of};
+use crate::{Concern, EACH, EACH_SECOND, Finding, tool_of};
 
 /// Functions that give each item of their last argument to their first, or some of them twice or not at all; besides [`EACH`].
 const SOME_ITEMS: &[&str] = &["max-by", "min-by", "partition-by", "split-with", "sum-by", "take-while", "drop-while"];
@@ -22,7 +22,7 @@ const SAME_LAST: &[&str] = &["filter", "filterv", "remove", "take", "drop", "sor
 /// Functions of a list that make no sense of a result, which is a map of two or more keys whatever the tool gives; it comes last.
 const OF_LISTS: &[&str] = &["count", "empty?", "frequencies", "not-empty", "reduce"];
 /// Functions that make a list of what their first argument gives for each item.
-const LISTS_OF: &[&str] = &["map", "mapv", "pmap"];
+const LISTS_OF: &[&str] = &["map", "map-indexed", "mapv", "pmap"];
 /// Functions that ask whether there is a value.
 const ASKS: &[&str] = &["nil?", "some?", "not", "boolean", "empty?", "not-empty", "true?", "false?", "contains?"];
 
@@ -195,7 +195,7 @@ impl<const ALL: bool> Walk<'_, ALL> {
             Op::Call { f, args } => self.call(f, args, ir.span, frame),
             Op::Builtin { row, args } => self.builtin(row.namespace, row.name, args, ir.span, frame),
             Op::Fn(group) => {
-                let given = self.function(group, frame, None);
+                let given = self.function(group, frame, 0, None);
                 self.escapes(given);
                 None
             }
@@ -238,7 +238,7 @@ impl<const ALL: bool> Walk<'_, ALL> {
                 for slot in slots {
                     set(frame, *slot, None);
                 }
-                let given = self.function(group, frame, None);
+                let given = self.function(group, frame, 0, None);
                 self.escapes(given);
                 self.expr(body, frame)
             }
@@ -296,13 +296,29 @@ impl<const ALL: bool> Walk<'_, ALL> {
                 }
                 place
             }
-            (name, [f, .., items]) if EACH.contains(&name) || SOME_ITEMS.contains(&name) => {
+            ("select-keys", [from, Ir { op: Op::Const(keys), .. }]) => {
+                let place = self.expr(from, frame)?;
+                for key in keys.items().into_iter().flatten() {
+                    self.key(place.clone(), key, span);
+                }
+                Some(place)
+            }
+            (name, [f, between @ .., items])
+                if EACH.contains(&name) || EACH_SECOND.contains(&name) || SOME_ITEMS.contains(&name) =>
+            {
+                let at = u32::from(EACH_SECOND.contains(&name));
+                self.each_escapes(between, frame);
                 let place = self.expr(items, frame);
+                if self.is_listed(name, place.as_ref(), span) {
+                    let f = self.expr(f, frame);
+                    self.escapes(f);
+                    return None;
+                }
                 let each = place.clone().map(item);
                 let given = match (&f.op, each) {
-                    (Op::Const(key @ Value::Keyword(_)), Some(each)) => self.key(each, key, f.span),
+                    (Op::Const(key @ Value::Keyword(_)), Some(each)) if at == 0 => self.key(each, key, f.span),
                     (Op::Fn(group), each) => {
-                        let given = self.function(group, frame, each.as_ref());
+                        let given = self.function(group, frame, at, each.as_ref());
                         if !LISTS_OF.contains(&name) {
                             self.escapes(given.clone());
                         }
@@ -320,11 +336,7 @@ impl<const ALL: bool> Walk<'_, ALL> {
             (name, [rest @ .., from]) if OF_LISTS.contains(&name) => {
                 self.each_escapes(rest, frame);
                 let place = self.expr(from, frame);
-                if let Some(site) =
-                    place.as_ref().filter(|place| place.is_result()).and_then(|place| self.sites.get_mut(place.site))
-                {
-                    site.listed.get_or_insert_with(|| (name.to_owned(), span));
-                } else {
+                if !self.is_listed(name, place.as_ref(), span) {
                     self.asked(place.clone().filter(|_| ASKS.contains(&name)));
                     self.escapes(place);
                 }
@@ -352,8 +364,16 @@ impl<const ALL: bool> Walk<'_, ALL> {
         }
     }
 
-    /// A function literal; `first` is what its first parameter gets, where that is known. Tells what it gives.
-    fn function(&mut self, group: &GroupIr, frame: &Frame, first: Option<&Place>) -> Option<Place> {
+    /// Takes note of a function of lists that gets a whole result.
+    fn is_listed(&mut self, name: &str, place: Option<&Place>, span: Span) -> bool {
+        let result = place.filter(|place| place.is_result() && OF_LISTS.contains(&name));
+        let Some(site) = result.and_then(|place| self.sites.get_mut(place.site)) else { return false };
+        site.listed.get_or_insert_with(|| (name.to_owned(), span));
+        true
+    }
+
+    /// A function literal; `last` is what the last of its parameters, `at`, gets, where that is known. Tells what it gives.
+    fn function(&mut self, group: &GroupIr, frame: &Frame, at: u32, last: Option<&Place>) -> Option<Place> {
         let captures: Vec<Option<Place>> = group
             .captures
             .iter()
@@ -367,8 +387,8 @@ impl<const ALL: bool> Walk<'_, ALL> {
         let mut given = Vec::new();
         for arity in arities {
             let mut inner = Frame { slots: LiteMap::new(), captures: captures.clone() };
-            if arity.fixed == 1 && !arity.variadic {
-                set(&mut inner, 0, first.cloned());
+            if arity.fixed == at + 1 && !arity.variadic {
+                set(&mut inner, at, last.cloned());
             }
             given.push(self.expr(&arity.body, &mut inner));
         }

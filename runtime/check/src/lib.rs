@@ -58,6 +58,9 @@ const EACH: &[&str] = &[
     "sort-by",
 ];
 
+/// Functions that call their first argument once for each item of their last, as its second argument.
+const EACH_SECOND: &[&str] = &["keep-indexed", "map-indexed", "reduce", "reductions"];
+
 /// Something that is, or seems, wrong with a program.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Finding {
