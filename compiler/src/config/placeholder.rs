@@ -1,5 +1,7 @@
 //! `${VAR}`: resolved in `env` of a stdio upstream when the server starts, and nowhere else.
 
+use ptc_catalog::suspect;
+
 use super::keys;
 use super::model::EnvPart;
 use super::reading::Reading;
@@ -66,6 +68,10 @@ fn warn_of_shells(reading: &mut Reading<'_>, variable: &Member) {
     let text = variable.value.as_str().unwrap_or_default();
     let of_windows = text.strip_prefix('%').and_then(|rest| rest.strip_suffix('%'));
     let Some(name) = text.strip_prefix('$').or(of_windows).filter(|name| is_variable(name)) else { return };
+    // A password may begin so, and is told of as one.
+    if suspect::setting(&variable.key, text).is_some() {
+        return;
+    }
     let message = format!("{} is not resolved in `env`", quoted(text));
     let diagnostic = Diagnostic::new(Code::LiteralPlaceholder, message)
         .at(variable.value.place(reading.file), "stays as it is written")

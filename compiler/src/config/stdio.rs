@@ -85,15 +85,16 @@ fn check_nul(reading: &mut Reading<'_>, node: &Node) {
     }
 }
 
+/// What stands in a placeholder may be a secret, and is not repeated.
 fn bad_placeholder(reading: &mut Reading<'_>, node: &Node, fault: &Fault) {
     let (message, hint) = match fault {
-        Fault::Unclosed => ("`${` is not closed".to_owned(), "close it with `}`: `${VAR}`"),
+        Fault::Unclosed => ("`${` is not closed", "close it with `}`: `${VAR}`"),
         Fault::Name(name) if name.contains([':', '-', '+', '?']) => (
-            format!("`${{{name}}}` is more than the name of a variable"),
+            "a placeholder with more in it than the name of a variable",
             "defaults and other forms of the shell are not known here; only `${VAR}` is",
         ),
-        Fault::Name(name) => (
-            format!("{} is not the name of a variable", quoted(name)),
+        Fault::Name(_) => (
+            "a placeholder with something else in it than the name of a variable",
             "names are letters, digits and `_`, and start with no digit",
         ),
     };

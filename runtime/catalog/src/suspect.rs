@@ -136,16 +136,34 @@ fn is_pointer(name: &str, plain: &str) -> bool {
 
 /// A value at `start` of its text, suspected for its name.
 fn named(name: &str, value: &str, start: usize) -> Option<Suspect> {
-    // What is resolved when the server starts is no secret yet.
-    if value.is_empty() || value.starts_with("${") || value.starts_with('$') {
-        return None;
-    }
     let plain = plain(name);
-    if !TELLING.iter().any(|word| plain.contains(word)) {
+    let own = own_chars(value);
+    if own == 0 || !TELLING.iter().any(|word| plain.contains(word)) {
         return None;
     }
     let sure = SURE.iter().any(|word| plain.contains(word)) && !is_pointer(name, &plain);
-    Some(Suspect { range: start..start + value.len(), likely: sure && value.chars().count() >= SECRET_CHARS })
+    Some(Suspect { range: start..start + value.len(), likely: sure && own >= SECRET_CHARS })
+}
+
+/// How many characters of a value are its own: `${NAME}` is resolved when the server starts, and is no secret yet. A whole `$NAME` is
+/// meant so; other texts that begin with a dollar sign may be passwords.
+fn own_chars(value: &str) -> usize {
+    let is_name = |name: &str, lower: bool| {
+        let is_letter = |c: char| c == '_' || c.is_ascii_uppercase() || lower && c.is_ascii_lowercase();
+        name.starts_with(is_letter) && name.chars().all(|c| is_letter(c) || c.is_ascii_digit())
+    };
+    if value.strip_prefix('$').is_some_and(|name| is_name(name, false)) {
+        return 0;
+    }
+    let mut parts = value.split("${");
+    let mut own = parts.next().unwrap_or_default().chars().count();
+    for part in parts {
+        own += match part.split_once('}') {
+            Some((name, rest)) if is_name(name, true) => rest.chars().count(),
+            _ => 2 + part.chars().count(),
+        };
+    }
+    own
 }
 
 /// The password of a URL anywhere in a text, as connection strings have it: `postgres://user:password@host/db`. One that is its
@@ -157,8 +175,9 @@ fn password(text: &str) -> Option<Suspect> {
     let (pair, _) = authority.rsplit_once('@')?;
     let (user, password) = pair.split_once(':')?;
     let from = start + user.len() + 1;
-    let is_resolved_later = password.starts_with(['$', '<', '{']);
-    let is_secret = !password.is_empty() && !is_resolved_later && user != password;
+    // `<password>` and `{password}` are words of a manual.
+    let is_blank = [('<', '>'), ('{', '}')].iter().any(|(open, close)| password.starts_with(*open) && password.ends_with(*close));
+    let is_secret = own_chars(password) > 0 && !is_blank && user != password;
     is_secret.then_some(Suspect { range: from..from + password.len(), likely: true })
 }
 
@@ -224,6 +243,13 @@ mod tests {
             ("", "postgres://postgres:postgres@localhost/x", None),
             ("", "https://user@example.com/", None),
             ("", "postgres://app:${PASSWORD}@db/x", None),
+            ("", "postgres://app:$PASSWORD@db/x", None),
+            ("", "postgres://app:<password>@db/x", None),
+            ("", "postgres://app:$hunter2@db/x", Some(("$hunter2", true))),
+            ("", "postgres://app:<hunter2@db/x", Some(("<hunter2", true))),
+            ("--password", "$hunter2-hunter2", Some(("$hunter2-hunter2", true))),
+            ("--password", "$PASSWORD", None),
+            ("", "Authorization: Bearer ${TOKEN}", Some(("Bearer ${TOKEN}", false))),
         ] {
             assert_eq!(shown(text, argument(before, text)), expected, "{before} {text}");
         }
@@ -263,6 +289,12 @@ mod tests {
         for (name, value, expected) in [
             ("GITHUB_TOKEN", "hunter2-hunter2", Some(("hunter2-hunter2", true))),
             ("GITHUB_TOKEN", "${PAT}", None),
+            ("GITHUB_TOKEN", "${USER}${pat_1}", None),
+            ("GITHUB_TOKEN", "${PAT}hunter2-hunter2", Some(("${PAT}hunter2-hunter2", true))),
+            ("GITHUB_TOKEN", "${hunter2-hunter2", Some(("${hunter2-hunter2", true))),
+            ("GITHUB_TOKEN", "${hunter2-hunter2}", Some(("${hunter2-hunter2}", true))),
+            ("GITHUB_TOKEN", "$hunter2hunter2", Some(("$hunter2hunter2", true))),
+            ("GITHUB_TOKEN", "$", Some(("$", false))),
             ("KEYBOARD", "qwerty", Some(("qwerty", false))),
             ("NOTE", "use sk-0123456789abcdefghij here", Some(("sk-0123456789abcdefghij", true))),
             ("LANG", "en", None),
