@@ -37,10 +37,16 @@ pub(super) fn read<'n>(reading: &mut Reading<'_>, fields: &Fields<'n>, key: &'st
     };
     if text.chars().any(|c| c.is_whitespace() || c.is_control()) {
         reading.fault(Code::BadUrl, node, format!("`{key}` has white space in its URL"), "", "write a space as `%20`");
+    } else if is_special(&url) && !has_host(text) {
+        let hint = "the name of a host comes right after `//`";
+        reading.fault(Code::BadUrl, node, format!("`{key}` has no host where one belongs"), "", hint);
+    } else if let Some(wrong) = odd_label(&url) {
+        let hint = "a part between two dots has 1 to 63 characters";
+        reading.fault(Code::BadUrl, node, format!("`{key}` has {wrong} part in the name of its host"), "", hint);
     } else if let Some(wrong) = odd_character(&url).filter(|_| !text.contains("${")) {
         let hint = "write the name of the host itself: no part of it is filled in";
         reading.fault(Code::BadUrl, node, format!("`{key}` has `{wrong}` in the name of its host"), "", hint);
-    } else if !matches!(url.scheme(), "http" | "https") {
+    } else if !is_special(&url) {
         let hint = match text.split_once("://") {
             _ if key == "proxy" => "a proxy is reached by `http://` or `https://`",
             None => "a URL starts with `https://`",
@@ -70,6 +76,25 @@ pub(super) fn read<'n>(reading: &mut Reading<'_>, fields: &Fields<'n>, key: &'st
         reading.fault(Code::UrlParts, node, format!("`{key}` has a query"), "", hint);
     }
     (reading.errors() == before).then_some(Named { key, node, url })
+}
+
+fn is_special(url: &Url) -> bool {
+    matches!(url.scheme(), "http" | "https")
+}
+
+/// Whether a host stands where everybody looks for one. Parsers take `https:///x` and `https:x` too, with `x` for the host.
+fn has_host(text: &str) -> bool {
+    text.split_once("://").is_some_and(|(_, rest)| !rest.starts_with(['/', '\\']))
+}
+
+/// A part of the name of a host that no name has.
+fn odd_label(url: &Url) -> Option<&'static str> {
+    let Some(Host::Domain(name)) = url.host() else { return None };
+    name.strip_suffix('.').unwrap_or(name).split('.').find_map(|label| match label.len() {
+        0 => Some("an empty"),
+        1..64 => None,
+        _ => Some("too long a"),
+    })
 }
 
 /// A character that stands for something in the name of a host. Of `${VAR}` it is told elsewhere.
