@@ -18,7 +18,7 @@ use std::collections::BTreeSet;
 
 use crate::tree::Place;
 pub use codes::Code;
-pub use text::quoted;
+pub use text::{quoted, quoted_list};
 
 /// How bad it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]

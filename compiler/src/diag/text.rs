@@ -22,6 +22,17 @@ pub fn quoted(text: &str) -> String {
     format!("`{shown}`")
 }
 
+/// "`a`, `b` and 3 more"
+pub fn quoted_list<'a>(items: impl ExactSizeIterator<Item = &'a str>) -> String {
+    const SHOWN: usize = 4;
+    let count = items.len();
+    let mut shown: Vec<String> = items.take(SHOWN).map(|item| format!("`{item}`")).collect();
+    if count > SHOWN {
+        shown.push(format!("{} more", count - SHOWN));
+    }
+    shown.join(", ")
+}
+
 /// A text on one line of a terminal: what would move its cursor, colour it or turn its direction is written out.
 pub fn on_one_line(text: &str) -> Cow<'_, str> {
     let must_go = |c: char| c.is_control() || is_hidden(c);

@@ -6,7 +6,7 @@ use ptc_catalog::Era;
 
 use super::{Lock, LockedTool, LockedUpstream, Server};
 use crate::config::model::{Config, SchemaSource, Spanned, Transport, Upstream};
-use crate::diag::{Code, Diagnostic, Diagnostics, suggest};
+use crate::diag::{Code, Diagnostic, Diagnostics, quoted_list, suggest};
 use crate::ir::Json;
 use crate::openapi;
 
@@ -77,8 +77,11 @@ fn need(upstream: &Upstream, locked: Option<&LockedUpstream>) -> Option<(Ask, St
         None if !locked.all_tools => Some((what, "grants all tools, the lock file has a selection".to_owned())),
         None => None,
         Some(wanted) => {
-            let missing = wanted.iter().find(|tool| !locked.tools.contains_key(&tool.value))?;
-            Some((what, format!("grants `{}`, which is not in the lock file", missing.value)))
+            let wanted = wanted.iter().map(|tool| tool.value.as_str());
+            let missing: Vec<&str> = wanted.filter(|tool| !locked.tools.contains_key(*tool)).collect();
+            let verb = if missing.len() == 1 { "is" } else { "are" };
+            let why = || format!("grants {}, which {verb} not in the lock file", quoted_list(missing.iter().copied()));
+            (!missing.is_empty()).then(|| (what, why()))
         }
     }
 }

@@ -125,14 +125,3 @@ pub fn selection(entry: &OpenApi) -> String {
     }
     lock::sha256(all.canonical().as_bytes())
 }
-
-/// "`a`, `b` and 3 more"
-fn quoted_list<'a>(items: impl ExactSizeIterator<Item = &'a str>) -> String {
-    const SHOWN: usize = 4;
-    let count = items.len();
-    let mut shown: Vec<String> = items.take(SHOWN).map(|item| format!("`{item}`")).collect();
-    if count > SHOWN {
-        shown.push(format!("{} more", count - SHOWN));
-    }
-    shown.join(", ")
-}

@@ -5,7 +5,7 @@ use openapiv3::{Parameter, PathStyle, QueryStyle};
 use super::faults::Faults;
 use super::reference::References;
 use super::{response, schema};
-use crate::diag::{Code, Diagnostic, quoted};
+use crate::diag::{Code, Diagnostic, quoted, quoted_list};
 use crate::ir::Json;
 use crate::tree::{Node, Tree};
 
@@ -153,7 +153,7 @@ fn one<'a>(
     let mut described = node.get("schema");
     if let (None, Some(content)) = (described, node.get("content")) {
         let Some(media) = content.members().iter().find(|m| response::json_rank(&m.key).is_some()) else {
-            let types = super::quoted_list(content.members().iter().map(|m| &*m.key));
+            let types = quoted_list(content.members().iter().map(|m| &*m.key));
             if required {
                 return Err(fault(format!("the parameter `{name}` is written as {types}, and calls write JSON only")));
             }

@@ -3,7 +3,7 @@
 use super::faults::Faults;
 use super::reference::References;
 use super::schema;
-use crate::diag::{Code, Diagnostic};
+use crate::diag::{Code, Diagnostic, quoted_list};
 use crate::ir::Json;
 use crate::tree::Node;
 
@@ -52,7 +52,7 @@ pub(super) fn success<'a>(references: References<'a>, operation: &'a Node, fault
             found.push(format!("{status} without content"));
         } else {
             let file = if content.iter().any(|m| is_file(references, &m.value)) { "a file as " } else { "" };
-            found.push(format!("{status} with {file}{}", super::quoted_list(content.iter().map(|m| &*m.key))));
+            found.push(format!("{status} with {file}{}", quoted_list(content.iter().map(|m| &*m.key))));
         }
     }
     if empty {

@@ -4,7 +4,7 @@ use url::Url;
 
 use super::select::fits;
 use crate::config::model::Spanned;
-use crate::diag::{Code, Diagnostic, Diagnostics};
+use crate::diag::{Code, Diagnostic, Diagnostics, quoted_list};
 use crate::source::FileId;
 use crate::tree::Node;
 
@@ -31,7 +31,7 @@ pub(super) fn path(file: FileId, base_url: &str, item: &Node, operation: &Node, 
         }
     }
     let message =
-        format!("the operation is served at {}, base_url is `{base_url}`", super::quoted_list(urls.iter().map(String::as_str)));
+        format!("the operation is served at {}, base_url is `{base_url}`", quoted_list(urls.iter().map(String::as_str)));
     Err(Diagnostic::new(Code::ForeignServer, message)
         .at(servers.place(file), "these servers")
         .hint("give this operation an upstream of its own whose base_url is that server"))
@@ -51,7 +51,7 @@ pub(super) fn check(file: FileId, base_url: &Spanned<String>, root: &Node, diagn
         return;
     }
     let message =
-        format!("`base_url` is `{}`, the document is served at {}", base_url.value, super::quoted_list(names.iter().copied()));
+        format!("`base_url` is `{}`, the document is served at {}", base_url.value, quoted_list(names.iter().copied()));
     diagnostics.push(
         Diagnostic::new(Code::OtherServer, message)
             .at(base_url.place.clone(), "calls go here")
