@@ -34,7 +34,8 @@ pub(super) fn definition<'a>(
         check_template(references, candidate, &params, &mut faults);
     }
     let unread = faults.count() > before;
-    let path = faults.keep(server::path(references.file, base_url, candidate.item, operation, candidate.path));
+    let path = server::path(references.file, base_url, candidate.item, operation, candidate.path, &mut faults);
+    let path = faults.keep(path);
     let success = response::success(references, operation, &mut faults);
     let defaults = defaults::read(references, operation, overriding, &params, unread, &mut faults);
     let exposed = faults.keep(exposed_name(references, candidate, overriding));

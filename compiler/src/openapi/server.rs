@@ -2,6 +2,7 @@
 
 use url::Url;
 
+use super::faults::Faults;
 use super::select::fits;
 use crate::config::model::Spanned;
 use crate::diag::{Code, Diagnostic, Diagnostics, quoted_list};
@@ -12,14 +13,25 @@ use crate::tree::Node;
 /// `base_url`; its own path counts where it goes on from that of `base_url`.
 ///
 /// Servers of the whole document do not count, since `base_url` stands in their place; [`check`] notes where it is none of them.
-pub(super) fn path(file: FileId, base_url: &str, item: &Node, operation: &Node, template: &str) -> Result<String, Diagnostic> {
-    let servers = operation.get("servers").or_else(|| item.get("servers"));
-    let Some(servers) = servers.filter(|s| s.elements().is_some_and(|e| !e.is_empty())) else {
+pub(super) fn path(
+    file: FileId,
+    base_url: &str,
+    item: &Node,
+    operation: &Node,
+    template: &str,
+    faults: &mut Faults,
+) -> Result<String, Diagnostic> {
+    let Some(servers) = operation.get("servers").or_else(|| item.get("servers")) else { return Ok(sent(template)) };
+    let Some(listed) = servers.elements() else {
+        faults.note(servers.place(file), || no_list(servers));
         return Ok(sent(template));
     };
+    if listed.is_empty() {
+        return Ok(sent(template));
+    }
     // A config without a usable one has been told so.
     let Ok(base) = Url::parse(base_url) else { return Ok(sent(template)) };
-    let urls: Vec<String> = servers.elements().unwrap_or_default().iter().filter_map(url).collect();
+    let urls: Vec<String> = listed.iter().filter_map(url).collect();
     for url in &urls {
         let Ok(url) = base.join(url) else { continue };
         if url.origin() != base.origin() {
@@ -41,8 +53,7 @@ pub(super) fn path(file: FileId, base_url: &str, item: &Node, operation: &Node, 
 pub(super) fn check(file: FileId, base_url: &Spanned<String>, root: &Node, diagnostics: &mut Diagnostics) {
     let Some(servers) = root.get("servers") else { return };
     let Some(listed) = servers.elements() else {
-        let message = format!("`servers` is a list, found {}", servers.kind());
-        diagnostics.push(Diagnostic::new(Code::DocumentSlip, message).at(servers.place(file), ""));
+        diagnostics.push(Diagnostic::new(Code::DocumentSlip, no_list(servers)).at(servers.place(file), ""));
         return;
     };
     let Ok(base) = Url::parse(&base_url.value) else { return };
@@ -50,13 +61,16 @@ pub(super) fn check(file: FileId, base_url: &Spanned<String>, root: &Node, diagn
     if names.is_empty() || names.iter().any(|name| is_server(name, &base)) {
         return;
     }
-    let message =
-        format!("`base_url` is `{}`, the document is served at {}", base_url.value, quoted_list(names.iter().copied()));
+    let message = format!("`base_url` is `{}`, the document is served at {}", base_url.value, quoted_list(names.iter().copied()));
     diagnostics.push(
         Diagnostic::new(Code::OtherServer, message)
             .at(base_url.place.clone(), "calls go here")
             .also(servers.place(file), "the document's own servers"),
     );
+}
+
+fn no_list(servers: &Node) -> String {
+    format!("`servers` is a list, found {}", servers.kind())
 }
 
 /// Whether a server of a document may be `base`, whatever its variables stand for. The scheme does not count: many documents still say
