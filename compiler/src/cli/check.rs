@@ -15,7 +15,7 @@ use ptc_runtime::secrets::Secrets;
 
 use crate::args::Build;
 use crate::console::Console;
-use crate::{Failure, Status, commands, pin, program, source};
+use crate::{Failure, Status, commands, defaults, pin, program, source};
 use ptc_compiler::live::{self, Live};
 
 /// Everything that was read for a config, and what was found wrong with it.
@@ -85,6 +85,11 @@ pub(crate) fn load(path: &Path, syntax: Syntax) -> Result<Checked, Failure> {
         ),
         None => (BTreeMap::new(), Vec::new()),
     };
+    for (name, locked) in &documents {
+        if let Some(Transport::OpenApi(entry)) = config.as_ref().and_then(|c| c.upstreams.get(name)).map(|u| &u.transport) {
+            defaults::check(entry, locked, &mut diagnostics);
+        }
+    }
     Ok(Checked { sources, diagnostics, config, documents, programs, folder })
 }
 

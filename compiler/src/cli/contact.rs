@@ -18,9 +18,9 @@ use ptc_runtime::command::Endings;
 use ptc_runtime::secrets::{self, Secrets};
 use ptc_runtime::upstream::{self, UpstreamSettings};
 
-use crate::Failure;
 use crate::console::Console;
 use crate::progress::SideBySide;
+use crate::{Failure, defaults};
 use ptc_compiler::live;
 
 /// How long what is under way has to end when a signal came.
@@ -206,7 +206,11 @@ fn document(
     let Transport::OpenApi(api) = &entry.transport else { return None };
     let SchemaSource::Url(url) = &api.schema.value else { return None };
     match decode(bytes) {
-        Ok(text) => openapi::lower(sources, openapi::Text { path: url.clone(), text }, api, diagnostics),
+        Ok(text) => {
+            let locked = openapi::lower(sources, openapi::Text { path: url.clone(), text }, api, diagnostics)?;
+            defaults::check(api, &locked, diagnostics);
+            Some(locked)
+        }
         Err(fault) => {
             let message = format!("`{url}` cannot be read: {fault}");
             diagnostics.push(Diagnostic::new(Code::SchemaUnreadable, message).at(api.schema.place.clone(), ""));

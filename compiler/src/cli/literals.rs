@@ -6,7 +6,7 @@
 use ptc_catalog::{Catalog, Tool};
 use ptc_check::argument;
 use ptc_lisp::{Program, Span, Value, json};
-use ptc_runtime::schema::Schema;
+use ptc_runtime::schema::{Mismatch, Schema};
 
 /// Bytes of one argument that are looked at.
 const MOST_BYTES: usize = 1024 * 1024;
@@ -34,12 +34,12 @@ pub(crate) fn misfits(program: &Program, catalog: &Catalog) -> Vec<Misfit> {
             if argument::fault(arg, value).is_some() {
                 continue;
             }
-            let Some((path, what)) = schema(tool, arg.name).and_then(|schema| misfit(&schema, value)) else { continue };
+            let Some(Mismatch { path, message }) = misfit(tool, arg.name, value) else { continue };
             let request = site.request.unwrap_or(site.span);
             let entry = |path: &[&str]| program.entry(request, path).map(|entry| entry.value);
             out.push(Misfit {
                 span: entry(&["args", written]).or_else(|| entry(&["args"])).unwrap_or(request),
-                message: format!("the schema of '{server}.{name}' does not allow '{}{path}': {what}", arg.name),
+                message: format!("the schema of '{server}.{name}' does not allow '{path}': {message}"),
                 hint: format!("(doc \"{server}/{name}\") shows its arguments"),
             });
         }
@@ -47,22 +47,21 @@ pub(crate) fn misfits(program: &Program, catalog: &Catalog) -> Vec<Misfit> {
     out
 }
 
-/// The schema of an argument, with what it may refer to. `None` where there is none that is understood.
-fn schema(tool: &Tool, name: &str) -> Option<Schema> {
-    let definition = json::decode(tool.definition.as_bytes()).ok()?;
-    let input = definition.get("inputSchema")?;
-    let own = input.get("properties")?.get(name)?;
-    let shared = ["$defs", "definitions"].into_iter().filter_map(|key| Some((Value::string(key), input.get(key)?.clone())));
-    let parts = Value::vector(vec![own.clone()]);
-    Schema::compile(&Value::map(shared.chain([(Value::string("allOf"), parts)]))).ok()
-}
-
-/// The place inside of a value that a schema does not allow, and why.
-fn misfit(schema: &Schema, value: &Value) -> Option<(String, String)> {
+/// The first place where a constant is not what the schema of its argument asks for.
+fn misfit(tool: &Tool, name: &str, value: &Value) -> Option<Mismatch> {
     // What is sent counts: keywords and dates are strings there.
     let sent = json::encode(value, MOST_BYTES).ok()?;
-    let sent = json::decode(sent.as_bytes()).ok()?;
-    let report = schema.validate(&sent, &|| false).ok()?;
-    let first = report.mismatches.into_iter().next()?;
-    Some((first.path.strip_prefix("return").unwrap_or(&first.path).to_owned(), first.message))
+    let definition = json::decode(tool.definition.as_bytes()).ok()?;
+    mismatch(&definition, name, &json::decode(sent.as_bytes()).ok()?)
+}
+
+/// The same of a value as JSON has it, by the definition of the tool. `None` too where there is no schema that is understood.
+pub(crate) fn mismatch(definition: &Value, name: &str, value: &Value) -> Option<Mismatch> {
+    let input = definition.get("inputSchema")?;
+    let own = input.get("properties")?.get(name)?;
+    // What the argument's own schema may refer to.
+    let shared = ["$defs", "definitions"].into_iter().filter_map(|key| Some((Value::string(key), input.get(key)?.clone())));
+    let parts = Value::vector(vec![own.clone()]);
+    let schema = Schema::compile(&Value::map(shared.chain([(Value::string("allOf"), parts)]))).ok()?;
+    schema.validate_named(name, value, &|| false).ok()?.mismatches.into_iter().next()
 }

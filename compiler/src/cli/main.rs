@@ -31,6 +31,7 @@ mod check;
 mod commands;
 mod console;
 mod contact;
+mod defaults;
 mod drift;
 mod emit;
 mod explain;

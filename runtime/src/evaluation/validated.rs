@@ -66,21 +66,16 @@ pub(super) fn stored_schema(program: &StoredProgram, of: &str, text: &str) -> Re
 /// Checks the arguments of a stored program against its schema.
 pub(super) fn arguments(schema: &Schema, context: &Value, bounds: &Bounds<'_>) -> Result<(), Failure> {
     let refuse = |why: String| Failure::plain(Reason::ArgsError, why);
-    let report = schema.validate(context, &|| bounds.over()).map_err(|interrupted| match interrupted {
+    let report = schema.validate_named("arguments", context, &|| bounds.over()).map_err(|interrupted| match interrupted {
         Interrupted::Stopped => bounds.stopped("the arguments were checked"),
         Interrupted::TooCostly => refuse("the arguments take too long to check".into()),
         Interrupted::TooDeep => refuse("the arguments nest too deep to check".into()),
     })?;
-    // A mismatch begins with `return`, the name of what is checked elsewhere.
-    let said = |mismatch: &dyn std::fmt::Display| {
-        let text = mismatch.to_string();
-        text.strip_prefix("return").map_or_else(|| text.clone(), |rest| format!("arguments{rest}"))
-    };
     match report.mismatches.split_first() {
         None => Ok(()),
         Some((first, rest)) => {
-            let mut failure = refuse(said(first));
-            failure.feedback = rest.iter().map(|mismatch| said(mismatch)).collect::<Vec<_>>().join("\n");
+            let mut failure = refuse(first.to_string());
+            failure.feedback = rest.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n");
             Err(failure)
         }
     }

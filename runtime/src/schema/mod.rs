@@ -99,6 +99,32 @@ mod tests {
     }
 
     #[test]
+    fn values_can_be_left_out() {
+        for (text, value, expected) in [
+            ("{\"pattern\":\"^[a-z]$\"}", "\"hunter2\"", "expected a string that matches /^[a-z]$/"),
+            ("{\"const\":1}", "\", got hunter2\"", "expected 1"),
+            ("false", "\"hunter2\"", "nothing is allowed here"),
+            (
+                "{\"anyOf\":[{\"type\":\"integer\"}]}",
+                "\"hunter2\"",
+                "matches none of the 1 schemas of anyOf; nearest: return: expected integer",
+            ),
+            ("{\"uniqueItems\":true}", "[\"hunter2\",\"hunter2\"]", "items must be unique, some come twice"),
+            (
+                "{\"contains\":{\"type\":\"integer\"}}",
+                "[\"hunter2\"]",
+                "must contain at least 1 items that match `contains`, has 0",
+            ),
+            ("{\"not\":{}}", "\"hunter2\"", "must not match the schema of `not`"),
+            ("{\"propertyNames\":{\"maxLength\":3}}", "{\"hunter2\":1}", "expected at most 3 characters"),
+        ] {
+            let value = json::decode(value.as_bytes()).unwrap();
+            let report = schema(text).unwrap().validate(&value, &|| false).unwrap();
+            assert_eq!(report.mismatches[0].without_value(), expected, "{text}");
+        }
+    }
+
+    #[test]
     fn the_nearest_branch_explains() {
         let either = r#"{"anyOf":[{"type":"integer"},{"type":"object","required":["a"]}]}"#;
         assert_eq!(

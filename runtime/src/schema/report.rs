@@ -24,6 +24,13 @@ impl fmt::Display for Mismatch {
     }
 }
 
+impl Mismatch {
+    /// What was expected, without what was found, for whom the value may be a secret.
+    pub fn without_value(&self) -> &str {
+        self.message.split(", got ").next().unwrap_or_default()
+    }
+}
+
 /// All mismatches of a value, in the order of the value.
 #[derive(Debug, Default)]
 pub struct Report {
@@ -50,7 +57,7 @@ impl Report {
 /// The way from the root of a value to the place that is looked at.
 #[derive(Clone, Copy)]
 pub(super) enum Path<'p> {
-    Root,
+    Root(&'p str),
     Member(&'p Path<'p>, &'p str),
     Item(&'p Path<'p>, usize),
 }
@@ -58,7 +65,7 @@ pub(super) enum Path<'p> {
 impl fmt::Display for Path<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Path::Root => f.write_str("return"),
+            Path::Root(name) => f.write_str(name),
             Path::Item(up, at) => write!(f, "{up}[{at}]"),
             Path::Member(up, name) => {
                 let plain = !name.is_empty() && name.chars().all(|c| c.is_alphanumeric() || matches!(c, '_' | '-' | '$'));

@@ -18,9 +18,14 @@ impl Schema {
     /// What of `value` does not match. `value` has only what JSON has: it was decoded from JSON. `stop` is asked now and then
     /// whether to give up.
     pub fn validate(&self, value: &Value, stop: &dyn Fn() -> bool) -> Result<Report, Interrupted> {
+        self.validate_named("return", value, stop)
+    }
+
+    /// The same of a value that has a name: places in it start with that.
+    pub fn validate_named(&self, name: &str, value: &Value, stop: &dyn Fn() -> bool) -> Result<Report, Interrupted> {
         let mut validation = Validation { schema: self, steps: 0, depth: 0, stop };
         let mut report = Report::default();
-        validation.node(0, value, &Path::Root, Some(&mut report))?;
+        validation.node(0, value, &Path::Root(name), Some(&mut report))?;
         Ok(report)
     }
 }
