@@ -85,7 +85,10 @@ fn clients_pay_what_the_build_says() {
     let by_mode = &built["tools_list_bytes_by_catalog_mode"];
     for mode in ["auto", "inline", "lazy"] {
         assert_eq!(by_mode[mode], answered(&["--catalog-mode", mode]), "{mode}");
+        let tokens = by_mode[mode].as_u64().map(|bytes| bytes / 4);
+        assert_eq!(built["tools_list_tokens_by_catalog_mode"][mode].as_u64(), tokens, "{mode}");
     }
+    assert_eq!(built["tools_list_tokens"], built["tools_list_tokens_by_catalog_mode"]["auto"]);
     assert_eq!(built["tools_list_bytes"], answered(&[]));
     assert_eq!(built["tools_list_bytes"], by_mode["auto"]);
     assert_ne!(by_mode["lazy"], by_mode["inline"]);

@@ -83,6 +83,8 @@ pub(crate) fn run(args: &Build, console: &Console) -> Result<Status, Failure> {
             "tools": model.tool_count(),
             "tools_list_bytes": prompt.bytes,
             "tools_list_bytes_by_catalog_mode": prompt.modes.iter().map(|(mode, bytes)| ((*mode).to_owned(), json!(bytes))).collect::<Map<_, _>>(),
+            "tools_list_tokens": tokens(prompt.bytes),
+            "tools_list_tokens_by_catalog_mode": prompt.modes.iter().map(|(mode, bytes)| ((*mode).to_owned(), json!(tokens(*bytes)))).collect::<Map<_, _>>(),
             "tools_list_bytes_of": { "agentic": prompt.tasks, "sessions": prompt.sessions, "debug-tool": prompt.debug },
             "catalog_digest": model.catalog_digest,
             "binary": output,
@@ -116,14 +118,14 @@ fn summary(deployment: &Deployment, prompt: &Prompt, output: &Path, size: u64, s
         row("upstream", format!("{} ({}), {}", upstream.name, upstream.transport.name(), count(upstream.tools.len(), "tool")));
     }
     row("total", format!("{}, {}", count(deployment.upstreams.len(), "upstream"), count(deployment.tool_count(), "tool")));
-    // Four bytes a token is the usual rule of thumb for English text and JSON.
     let Prompt { bytes, tasks, sessions, debug, .. } = *prompt;
-    row("clients pay", format!("{} bytes for tools/list, about {} tokens", grouped(bytes), grouped(bytes / 4)));
+    row("clients pay", format!("{} bytes for tools/list, about {} tokens", grouped(bytes), grouped(tokens(bytes))));
     if tasks > 0 {
         row("", format!("{} of them where it is started with --agentic", grouped(tasks)));
     }
-    let others = prompt.modes.iter().skip(1).map(|(mode, bytes)| format!("{} with --catalog-mode {mode}", grouped(*bytes)));
-    row("", others.collect::<Vec<_>>().join(", "));
+    for (mode, bytes) in prompt.modes.iter().skip(1) {
+        row("", format!("{} with --catalog-mode {mode}, about {} tokens", grouped(*bytes), grouped(tokens(*bytes))));
+    }
     row("", format!("{} more with --sessions, {} with --debug-tool", grouped(sessions), grouped(debug)));
     row("catalog", deployment.catalog_digest.clone());
     row("binary", format!("{}, {:.1} MB", shown(output), size as f64 / 1e6));
@@ -168,6 +170,11 @@ fn shown(output: &Path) -> String {
 
 fn count(number: usize, what: &str) -> String {
     format!("{} {what}{}", grouped(number as u64), if number == 1 { "" } else { "s" })
+}
+
+/// About how many tokens so many bytes are: four each is the usual rule of thumb for English text and JSON.
+fn tokens(bytes: u64) -> u64 {
+    bytes / 4
 }
 
 /// Digits in groups of three.

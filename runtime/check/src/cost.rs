@@ -311,7 +311,9 @@ fn size(ir: &Ir) -> Option<u64> {
 /// How often `(dotimes [name 3] …)` goes round, and what it does each time: a loop that counts to a limit which is written out. Whatever
 /// else counts so is the same.
 fn dotimes<'a>(bindings: &'a [(u32, Ir)], looped: &'a Ir, locals: &mut Locals<'_>) -> Option<(u64, &'a Ir)> {
-    let ([(limit, Ir { op: Op::Const(most), .. })], Op::Loop { first, inits, body }) = (bindings, &looped.op) else { return None };
+    let ([(limit, Ir { op: Op::Const(most), .. })], Op::Loop { first, inits, body }) = (bindings, &looped.op) else {
+        return None;
+    };
     let ([Ir { op: Op::Const(from), .. }], Op::If(parts)) = (inits.as_slice(), &body.op) else { return None };
     let [test, Ir { op: Op::Do(turn), .. }, Ir { op: Op::Const(_), .. }] = &**parts else { return None };
     let [inside, Ir { op: Op::Recur { first: again, args: next }, .. }] = turn.as_slice() else { return None };
