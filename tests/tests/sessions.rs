@@ -214,6 +214,26 @@ fn replicas_serve_one_owners_sessions_and_one_may_die() {
 }
 
 #[test]
+fn closing_ends_what_runs_on_any_replica() {
+    if !enabled("closing_ends_what_runs_on_any_replica") {
+        return;
+    }
+    let redis = Redis::start(PASSWORD);
+    let options = ["--program-timeout-ms", "600000"];
+    let (one, two) = (Replica::start(&redis, &options), Replica::start(&redis, &options));
+    let (mut here, mut there, mut beside) = (one.client(), two.client(), one.client());
+    for closer in [&mut there, &mut beside] {
+        let id = here.open();
+        here.begin(&id, "(loop [] (recur))", closer);
+        assert_eq!(closer.data("lisp_session_close", &json!({ "session_id": id })).get("closed"), Some(&json!(true)));
+        let (_, ended) = here.receive();
+        let ended = ended.pointer("/result/structuredContent").cloned().unwrap_or_default();
+        assert_eq!((reason(&ended), ended.get("session")), ("cancelled", Some(&Value::Null)), "{ended}");
+        assert!(message(&ended).contains("the session was closed while this ran"), "{ended}");
+    }
+}
+
+#[test]
 fn concurrent_evaluations_come_one_after_the_other() {
     if !enabled("concurrent_evaluations_come_one_after_the_other") {
         return;

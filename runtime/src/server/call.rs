@@ -3,6 +3,7 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use ptc_catalog::StoredProgram;
+use ptc_lisp::limits::Cancel;
 
 use super::caller::Answer;
 use super::dispatch::{Request, Server, TOOL_NAME};
@@ -87,11 +88,14 @@ impl Server {
         if caller.calls.is_shut_down() {
             return self.refuse(request, watch, Refused::shut_down());
         }
+        let cancel = Cancel::default();
         let ground = match tool {
-            Tool::Session(sessions, SessionTool::Eval, _) => match Ground::of(sessions, &params.arguments, &caller.owner) {
-                Ok(ground) => ground,
-                Err(fault) => return self.session_fault(request, watch, &fault),
-            },
+            Tool::Session(sessions, SessionTool::Eval, _) => {
+                match Ground::of(sessions, &params.arguments, &caller.owner, &cancel) {
+                    Ok(ground) => ground,
+                    Err(fault) => return self.session_fault(request, watch, &fault),
+                }
+            }
             Tool::Session(sessions, tool, _) => return self.attend(request, sessions, tool, watch),
             Tool::Eval | Tool::Stored(_) | Tool::Debug(_) => Ground::Bare,
             #[cfg(feature = "agentic")]
@@ -105,15 +109,15 @@ impl Server {
             Ok(call) => call,
             Err(message) => return self.refuse(request, watch, Refused::arguments(message)),
         };
-        if let Some((place, watch)) = self.enter(request, watch) {
+        if let Some((place, watch)) = self.enter(request, watch, cancel) {
             self.start(request, call, ground, place, watch);
         }
     }
 
     /// A place for the call, and who watches it; where there is none, the client has been told.
-    pub(super) fn enter(&self, request: Request<'_>, watch: Option<Watch>) -> Option<(Place, Option<Watch>)> {
+    pub(super) fn enter(&self, request: Request<'_>, watch: Option<Watch>, cancel: Cancel) -> Option<(Place, Option<Watch>)> {
         let calls = &request.caller.calls;
-        let refused = match calls.enter(request.id) {
+        let refused = match calls.enter(request.id, cancel) {
             Ok(place) => return Some((place, watch)),
             Err(Denied::DuplicateId) => {
                 let message = format!("Invalid Request: id {} is already in flight", request.id);
@@ -186,7 +190,7 @@ impl Server {
         let (id, era, profile) = (request.id.to_owned(), request.era, self.settings.response_profile);
         let evaluator = Arc::clone(&self.evaluator);
         let answers = Arc::clone(request.answers);
-        let cancel = place.cancel.clone();
+        let cancel = place.cancel().clone();
         let redactor = self.redactor.clone();
         // Written to files on the evaluation's thread: who reads the next request waits for no disk.
         let watch = Arc::new(Mutex::new(watch));
@@ -196,7 +200,7 @@ impl Server {
                 if let Some(watch) = &mut *began.lock().unwrap_or_else(PoisonError::into_inner) {
                     watch.arguments(&call);
                 }
-                let lease = ground.lease()?;
+                let lease = ground.lease(&cancel)?;
                 let past = lease.as_ref().map_or_else(Past::default, |lease| lease.kept.past());
                 let mut evaluation = evaluator.evaluate(&call, &cancel, past);
                 if let Some(lease) = lease {
@@ -223,8 +227,8 @@ impl Server {
                     }
                     Err(fault) => &refused_by_session(&redactor, watch, fault, era),
                 };
-                // A cancelled request is not answered; where the answer came first, the client drops it.
-                if !place.cancel.is_cancelled() {
+                // A request that its client cancelled is not answered; where the answer came first, the client drops it.
+                if !place.is_withdrawn() {
                     answers.send(Answer::result(&id, result), Some(place));
                 }
                 drop(done);
@@ -284,22 +288,27 @@ fn data_fault(redactor: &Redactor, reason: &str, message: &str, era: Era) -> Str
 impl Ground {
     /// The session that the arguments name. Where nothing has to be waited for, the right to evaluate in it is taken at once, so
     /// that the next message finds it busy.
-    fn of(sessions: &Arc<Sessions>, arguments: &Arguments<'_>, owner: &Arc<str>) -> Result<Ground, session::Fault> {
+    fn of(
+        sessions: &Arc<Sessions>,
+        arguments: &Arguments<'_>,
+        owner: &Arc<str>,
+        cancel: &Cancel,
+    ) -> Result<Ground, session::Fault> {
         session::tools::check_names(SessionTool::Eval, arguments)?;
         let id = session::tools::session_id(arguments)?;
         Ok(if sessions.store().is_remote() {
             Ground::Wanted(Arc::clone(sessions), Arc::clone(owner), id)
         } else {
-            Ground::Held(Box::new(sessions.begin(owner, &id)?))
+            Ground::Held(Box::new(sessions.begin(owner, &id, cancel)?))
         })
     }
 
     /// On the thread that evaluates.
-    fn lease(self) -> Result<Option<Lease>, session::Fault> {
+    fn lease(self, cancel: &Cancel) -> Result<Option<Lease>, session::Fault> {
         match self {
             Ground::Bare => Ok(None),
             Ground::Held(lease) => Ok(Some(*lease)),
-            Ground::Wanted(sessions, owner, id) => sessions.begin(&owner, &id).map(Some),
+            Ground::Wanted(sessions, owner, id) => sessions.begin(&owner, &id, cancel).map(Some),
         }
     }
 }

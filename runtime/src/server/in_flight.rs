@@ -1,6 +1,6 @@
 //! Calls that run: how many may, and how to stop them.
 
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use litemap::LiteMap;
@@ -31,9 +31,16 @@ pub struct InFlight {
 struct State {
     shut_down: bool,
     protocol_version: Option<&'static str>,
-    by_id: LiteMap<String, Cancel>,
-    anonymous: LiteMap<u64, Cancel>,
+    by_id: LiteMap<String, Running>,
+    anonymous: LiteMap<u64, Running>,
     next_anonymous: u64,
+}
+
+/// A call that runs.
+#[derive(Debug, Clone)]
+struct Running {
+    cancel: Cancel,
+    withdrawn: Arc<AtomicBool>,
 }
 
 /// Why a call may not start.
@@ -55,8 +62,7 @@ pub struct Place {
     owner: Arc<InFlight>,
     key: Key,
     _permit: Permit,
-    /// Stops the call.
-    pub cancel: Cancel,
+    call: Running,
 }
 
 #[derive(Debug)]
@@ -111,8 +117,8 @@ impl InFlight {
         self.most
     }
 
-    /// A place for the call of that raw id.
-    pub fn enter(self: &Arc<Self>, id: &str) -> Result<Place, Denied> {
+    /// A place for the call of that raw id, which `cancel` stops.
+    pub fn enter(self: &Arc<Self>, id: &str, cancel: Cancel) -> Result<Place, Denied> {
         let mut state = self.lock();
         let key = match id {
             "null" => None,
@@ -128,36 +134,36 @@ impl InFlight {
             return Err(Denied::ClientBusy);
         }
         let permit = self.permits.take().ok_or(Denied::Busy)?;
-        let cancel = Cancel::default();
+        let call = Running { cancel, withdrawn: Arc::default() };
         let key = if let Some(key) = key {
-            state.by_id.insert(key.clone(), cancel.clone());
+            state.by_id.insert(key.clone(), call.clone());
             Key::Id(key)
         } else {
             let number = state.next_anonymous;
             state.next_anonymous += 1;
-            state.anonymous.insert(number, cancel.clone());
+            state.anonymous.insert(number, call.clone());
             Key::Anonymous(number)
         };
-        Ok(Place { owner: Arc::clone(self), key, _permit: permit, cancel })
+        Ok(Place { owner: Arc::clone(self), key, _permit: permit, call })
     }
 
-    /// Stops the call of that raw id, if it runs.
+    /// Stops the call of that raw id, if it runs: its client waits for no answer.
     pub fn cancel(&self, id: &str) {
-        let cancel = self.lock().by_id.get(&key(id)).cloned();
+        let call = self.lock().by_id.get(&key(id)).cloned();
         // Outside the lock: it wakes waiting evaluations.
-        if let Some(cancel) = cancel {
-            cancel.cancel();
+        if let Some(call) = call {
+            call.withdraw();
         }
     }
 
     /// Stops every call.
     pub fn cancel_all(&self) {
-        let all: Vec<Cancel> = {
+        let all: Vec<Running> = {
             let state = self.lock();
             state.by_id.values().chain(state.anonymous.values()).cloned().collect()
         };
-        for cancel in all {
-            cancel.cancel();
+        for call in all {
+            call.withdraw();
         }
     }
 
@@ -192,6 +198,25 @@ impl InFlight {
     }
 }
 
+impl Running {
+    fn withdraw(&self) {
+        self.withdrawn.store(true, Ordering::Release);
+        self.cancel.cancel();
+    }
+}
+
+impl Place {
+    /// Stops the call.
+    pub fn cancel(&self) -> &Cancel {
+        &self.call.cancel
+    }
+
+    /// Whether its client waits for no answer. A call can be stopped without that: the end of its session does.
+    pub fn is_withdrawn(&self) -> bool {
+        self.call.withdrawn.load(Ordering::Acquire)
+    }
+}
+
 impl Drop for Place {
     fn drop(&mut self) {
         let mut state = self.owner.lock();
@@ -211,24 +236,24 @@ mod tests {
         let permits = Permits::new(2);
         let calls = InFlight::new(&permits, 2);
         let other = InFlight::new(&permits, 1);
-        let first = calls.enter("1").expect("there is room");
-        assert_eq!(calls.enter("1").err(), Some(Denied::DuplicateId));
-        let second = calls.enter("\"1\"").expect("a string is another id");
-        assert_eq!(calls.enter("2").err(), Some(Denied::ClientBusy));
-        assert_eq!(other.enter("1").err(), Some(Denied::Busy));
+        let first = calls.enter("1", Cancel::default()).expect("there is room");
+        assert_eq!(calls.enter("1", Cancel::default()).err(), Some(Denied::DuplicateId));
+        let second = calls.enter("\"1\"", Cancel::default()).expect("a string is another id");
+        assert_eq!(calls.enter("2", Cancel::default()).err(), Some(Denied::ClientBusy));
+        assert_eq!(other.enter("1", Cancel::default()).err(), Some(Denied::Busy));
         calls.cancel("\"\\u0031\"");
-        assert!(second.cancel.is_cancelled() && !first.cancel.is_cancelled());
+        assert!(second.is_withdrawn() && second.cancel().is_cancelled() && !first.cancel().is_cancelled());
         drop(second);
-        let nameless = calls.enter("null").expect("there is room again");
+        let nameless = calls.enter("null", Cancel::default()).expect("there is room again");
         calls.cancel("null");
-        assert!(!nameless.cancel.is_cancelled());
+        assert!(!nameless.cancel().is_cancelled());
         calls.shut_down();
-        assert_eq!(calls.enter("3").err(), Some(Denied::ShutDown));
+        assert_eq!(calls.enter("3", Cancel::default()).err(), Some(Denied::ShutDown));
         calls.cancel_all();
-        assert!(first.cancel.is_cancelled() && nameless.cancel.is_cancelled());
+        assert!(first.cancel().is_cancelled() && nameless.is_withdrawn());
         assert_eq!(permits.running(), 2);
         drop((first, nameless));
-        assert!(other.enter("1").is_ok());
+        assert!(other.enter("1", Cancel::default()).is_ok());
         assert_eq!(permits.running(), 0);
     }
 }

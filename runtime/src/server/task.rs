@@ -2,6 +2,8 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
+use ptc_lisp::limits::Cancel;
+
 use super::call::{Refused, finish};
 use super::caller::Answer;
 use super::dispatch::{Request, Server};
@@ -19,9 +21,9 @@ impl Server {
             Ok(task) => Arc::new(task),
             Err(message) => return self.refuse(request, watch, Refused::arguments(message)),
         };
-        let Some((place, watch)) = self.enter(request, watch) else { return };
+        let Some((place, watch)) = self.enter(request, watch, Cancel::default()) else { return };
         let (id, era) = (request.id.to_owned(), request.era);
-        let (planner, answers, cancel) = (Arc::clone(planner), Arc::clone(request.answers), place.cancel.clone());
+        let (planner, answers, cancel) = (Arc::clone(planner), Arc::clone(request.answers), place.cancel().clone());
         let redactor = self.redactor.clone();
         let (runner, running) = (Arc::clone(&planner), Arc::clone(&task));
         let watch = Arc::new(Mutex::new(watch));
@@ -50,7 +52,7 @@ impl Server {
                 let members = members(&end, &task, planner.plan());
                 // Before the answer: whoever has it may ask about it.
                 finish(watch, |watch| watch.task_ended(&end, &members));
-                if !place.cancel.is_cancelled() {
+                if !place.is_withdrawn() {
                     // Its parts are clean already, but for what the client itself said.
                     let result = redactor.redact_text(answer::data_result(&members, end.outcome.is_err(), era));
                     answers.send(Answer::result(&id, &result), Some(place));

@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use jiff::{SignedDuration, Timestamp};
 use litemap::LiteMap;
+use ptc_lisp::limits::Cancel;
 use ptc_lisp::sorting;
 
 use super::store::{Ending, Metadata, Store, Turn};
@@ -39,7 +40,8 @@ struct Session {
     dies: Instant,
     used: Instant,
     turn: u64,
-    running: bool,
+    /// Stops the evaluation that runs.
+    running: Option<Cancel>,
     kept: Kept,
 }
 
@@ -53,7 +55,7 @@ impl Memory {
     fn lock(&self) -> MutexGuard<'_, State> {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         let now = Instant::now();
-        let over = |session: &Session| now >= session.dies || !session.running && now >= session.used + self.limits.idle;
+        let over = |session: &Session| now >= session.dies || session.running.is_none() && now >= session.used + self.limits.idle;
         let dead: Vec<String> = state.live.iter().filter(|(_, session)| over(session)).map(|(id, _)| id.clone()).collect();
         for id in dead {
             state.bury(&id);
@@ -85,7 +87,7 @@ impl Store for Memory {
             dies: instant + ttl,
             used: instant,
             turn: 0,
-            running: false,
+            running: None,
             kept: Kept::default(),
         };
         let metadata = session.metadata(id);
@@ -114,12 +116,13 @@ impl Store for Memory {
         Ok(())
     }
 
-    fn begin(&self, owner: &str, id: &str) -> Result<(Turn, Kept), Fault> {
+    fn begin(&self, owner: &str, id: &str, cancel: &Cancel) -> Result<(Turn, Kept), Fault> {
         let mut state = self.lock();
         let session = state.find(owner, id)?;
-        if std::mem::replace(&mut session.running, true) {
+        if session.running.is_some() {
             return Err(Fault::Busy);
         }
+        session.running = Some(cancel.clone());
         session.used = Instant::now();
         // Nobody else can have the right while it is out: there is nothing to fence off.
         Ok((Turn { owner: owner.to_owned(), id: id.to_owned(), fence: 0 }, session.kept.clone()))
@@ -133,7 +136,7 @@ impl Store for Memory {
             session.updated = now();
             session.turn += u64::from(matches!(ending, Ending::Evaluated(_)));
         }
-        session.running = false;
+        session.running = None;
         session.used = Instant::now();
         Ok(Some(session.metadata(&turn.id)))
     }
@@ -151,6 +154,9 @@ impl State {
 
     fn bury(&mut self, id: &str) {
         let Some(session) = self.live.remove(id) else { return };
+        if let Some(cancel) = session.running {
+            cancel.cancel();
+        }
         self.closed.push_back((session.owner, id.to_owned()));
         if self.closed.len() > REMEMBERED {
             self.closed.pop_front();
@@ -166,7 +172,7 @@ impl Session {
             turn: self.turn,
             binding_count: self.kept.bindings.len(),
             memory_bytes: self.kept.bindings.bytes(),
-            eval_status: Metadata::status(self.running),
+            eval_status: Metadata::status(self.running.is_some()),
             created_at: self.created.to_string(),
             updated_at: self.updated.to_string(),
             expires_at: self.expires.to_string(),

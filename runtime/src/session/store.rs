@@ -4,12 +4,13 @@ use std::fmt::Debug;
 use std::sync::Arc;
 use std::time::Duration;
 
+use ptc_lisp::limits::Cancel;
 use serde::Serialize;
 use serde_json::json;
 
 use super::memory::Memory;
 use super::{Fault, Kept, SessionLimits};
-use crate::evaluation::{Evaluation, Failure, InSession};
+use crate::evaluation::{Evaluation, Failure, InSession, Reason};
 use crate::pool::Pool;
 use crate::random;
 use crate::settings::Settings;
@@ -40,11 +41,11 @@ pub trait Store: Debug + Send + Sync {
     /// What a session keeps.
     fn look(&self, owner: &str, id: &str) -> Result<(Metadata, Kept), Fault>;
 
-    /// Ends a session. What runs in it goes on and is kept nowhere.
+    /// Ends a session. What runs in it is cancelled: at once where this process runs it, else when its process hears of the end.
     fn close(&self, owner: &str, id: &str) -> Result<(), Fault>;
 
-    /// Takes the right to evaluate.
-    fn begin(&self, owner: &str, id: &str) -> Result<(Turn, Kept), Fault>;
+    /// Takes the right to evaluate. The end of the session, by its owner or by age, cancels.
+    fn begin(&self, owner: &str, id: &str, cancel: &Cancel) -> Result<(Turn, Kept), Fault>;
 
     /// Gives it back, with what is to be kept from now on. `None` where the session was closed meanwhile.
     fn end(&self, turn: &Turn, ending: Ending<'_>) -> Result<Option<Metadata>, Fault>;
@@ -104,6 +105,8 @@ impl Metadata {
 
 /// Native stack of a thread that waits for a store: bringing functions back compiles.
 const WAITING_STACK: usize = 8 * 1024 * 1024;
+/// What an evaluation is told whose session ended before it did.
+const CLOSED_MEANWHILE: &str = "the session was closed while this ran; lisp_session_start opens another";
 /// Threads that wait for a store on behalf of tools that evaluate nothing.
 const WAITING_THREADS: usize = 4;
 
@@ -167,16 +170,16 @@ impl Sessions {
 
     /// Changes what a session keeps, unless an evaluation runs.
     pub fn change<T>(self: &Arc<Self>, owner: &str, id: &str, change: impl FnOnce(&mut Kept) -> T) -> Result<(T, Kept), Fault> {
-        let mut lease = self.begin(owner, id)?;
+        let mut lease = self.begin(owner, id, &Cancel::default())?;
         let mut kept = std::mem::take(&mut lease.kept);
         let done = change(&mut kept);
         lease.end(Ending::Changed(&kept))?.ok_or(Fault::Closed)?;
         Ok((done, kept))
     }
 
-    /// Begins an evaluation.
-    pub fn begin(self: &Arc<Self>, owner: &str, id: &str) -> Result<Lease, Fault> {
-        let (turn, kept) = self.store.begin(owner, id)?;
+    /// Begins an evaluation, which `cancel` stops.
+    pub fn begin(self: &Arc<Self>, owner: &str, id: &str, cancel: &Cancel) -> Result<Lease, Fault> {
+        let (turn, kept) = self.store.begin(owner, id, cancel)?;
         Ok(Lease { sessions: Arc::clone(self), turn, ended: false, kept })
     }
 }
@@ -199,8 +202,14 @@ impl Lease {
                 }
             }
         }
+        let ended = self.end(Ending::Unchanged);
+        if let (Ok(None), Err(failure)) = (&ended, &mut evaluation.outcome)
+            && failure.reason == Reason::Cancelled
+        {
+            *failure = Failure::plain(Reason::Cancelled, CLOSED_MEANWHILE);
+        }
         // Where the store is away, the answer does without what it would say of the session.
-        let metadata = self.end(Ending::Unchanged).ok().flatten();
+        let metadata = ended.ok().flatten();
         evaluation.session = Some(InSession { metadata: json!(metadata), changed: Vec::new(), stored: self.kept.names() });
     }
 

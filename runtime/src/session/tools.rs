@@ -84,9 +84,10 @@ impl Tool {
                 let properties = json!({ "session_id": id(), "bindings": names, "clear": clear });
                 ("Takes bindings or whole histories out of a session.", object(properties, json!(["session_id"])))
             }
-            Tool::Close => {
-                ("Ends a session.", object(json!({ "session_id": id(), "reason": { "type": "string" } }), json!(["session_id"])))
-            }
+            Tool::Close => (
+                "Ends a session and what runs in it.",
+                object(json!({ "session_id": id(), "reason": { "type": "string" } }), json!(["session_id"])),
+            ),
         }
     }
 

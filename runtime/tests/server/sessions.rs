@@ -12,6 +12,7 @@ pub(crate) const TESTS: &[Test] = &[
     ("sessions::caps_hold_and_say_so", caps_hold_and_say_so),
     ("sessions::histories_keep_the_newest_within_their_caps", histories_keep_the_newest_within_their_caps),
     ("sessions::one_evaluation_at_a_time", one_evaluation_at_a_time),
+    ("sessions::closing_ends_what_runs", closing_ends_what_runs),
     ("sessions::sessions_end_by_age_and_by_idleness", sessions_end_by_age_and_by_idleness),
     ("sessions::inspection_and_forgetting", inspection_and_forgetting),
     ("sessions::forgotten_names_make_room", forgotten_names_make_room),
@@ -190,6 +191,33 @@ fn one_evaluation_at_a_time() {
         }
     };
     assert_eq!(after["result"], "user=> 2");
+}
+
+fn closing_ends_what_runs() {
+    let patient = ["--program-timeout-ms", "600000", "--upstream-call-timeout-ms", "600000", "--max-concurrent-calls", "2"];
+    let mut client = Client { server: Peer::start_as("aggregator", &[STRUCTURED, &patient].concat()), next: 0 };
+    let heard = json!({ "program": r#"(:value (tool/call {:server "child" :tool "heard" :args {}}))"# });
+    let hear = |client: &mut Client, wanted: &str| {
+        let told = (0..10_000).map(|_| client.data("lisp_eval", &heard)["result"].to_string());
+        told.into_iter().find(|told| told.contains(wanted)).unwrap_or_else(|| panic!("the upstream never heard of {wanted}"))
+    };
+    for program in [r#"(def x 1) (tool/call {:server "child" :tool "hang" :args {}})"#, "(def x 1) (loop [] (recur))"] {
+        let id = client.open();
+        let running = client.send("lisp_session_eval", &json!({ "session_id": id, "program": program }));
+        hear(&mut client, "call");
+        let closing = client.send("lisp_session_close", &json!({ "session_id": id }));
+        let (mut one, mut other) = (client.receive(), client.receive());
+        if one.0 == running {
+            std::mem::swap(&mut one, &mut other);
+        }
+        assert_eq!((one.0, &one.1["structuredContent"]["closed"]), (closing, &json!(true)));
+        let (answered, ended) = (other.0, &other.1["structuredContent"]);
+        assert_eq!((answered, &ended["reason"], &ended["session"]), (running, &json!("cancelled"), &json!(null)), "{ended}");
+        assert_eq!(ended["message"], "the session was closed while this ran; lisp_session_start opens another");
+        let told = hear(&mut client, "cancelled");
+        assert!(told.contains("call cancelled") && !told.contains("another"), "{told}");
+        assert_eq!(client.eval(&id, "x")["reason"], "session_closed");
+    }
 }
 
 fn sessions_end_by_age_and_by_idleness() {

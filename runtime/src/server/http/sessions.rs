@@ -166,6 +166,8 @@ impl ProtocolSessions {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use ptc_lisp::limits::Cancel;
+
     use crate::server::in_flight::Permits;
 
     fn owner(name: &str) -> Owner {
@@ -196,12 +198,13 @@ mod tests {
         assert!(sessions.enter(&two, &first, at(5)).is_none(), "it is another's");
         assert!(sessions.close(&two, &first).is_none());
         // The first one has been idle for too long; a call in flight keeps the second.
-        let call = sessions.enter(&one, &second, at(9)).expect("it lives").calls.enter("1").expect("there is room");
+        let call =
+            sessions.enter(&one, &second, at(9)).expect("it lives").calls.enter("1", Cancel::default()).expect("there is room");
         assert!(sessions.enter(&one, &first, at(10)).is_none());
         assert!(sessions.enter(&one, &second, at(60)).is_some());
-        assert!(!call.cancel.is_cancelled());
+        assert!(!call.cancel().is_cancelled());
         assert!(sessions.enter(&one, &second, at(105)).is_none(), "nothing lives longer than that");
-        assert!(call.cancel.is_cancelled());
+        assert!(call.cancel().is_cancelled());
         let third = open(&one, 106).expect("the dead take no place");
         assert!(sessions.close(&one, &third).is_some());
         assert_eq!(sessions.count(), 0);

@@ -22,6 +22,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::Timestamp;
+use ptc_lisp::limits::Cancel;
 
 use self::keeper::Keeper;
 use self::link::Link;
@@ -141,10 +142,12 @@ impl Store for Redis {
     }
 
     fn close(&self, owner: &str, id: &str) -> Result<(), Fault> {
-        self.ask(&scripts::CLOSE, owner, id, &[]).map(drop)
+        self.ask(&scripts::CLOSE, owner, id, &[])?;
+        self.shared.keeper.cancel(owner, id);
+        Ok(())
     }
 
-    fn begin(&self, owner: &str, id: &str) -> Result<(Turn, Kept), Fault> {
+    fn begin(&self, owner: &str, id: &str, cancel: &Cancel) -> Result<(Turn, Kept), Fault> {
         // Another name for each right: two evaluations of one process are as foreign to each other as those of two.
         let nonce = random::text::<6>().map_err(|why| Fault::Unavailable(format!("no random name for a right: {why}")))?;
         let holder = format!("{}.{nonce}", self.shared.holder);
@@ -152,7 +155,7 @@ impl Store for Redis {
         let mut reply = self.ask(&scripts::BEGIN, owner, id, &[holder.as_bytes(), lease.as_bytes()])?;
         let fence = reply.number()?;
         let turn = Turn { owner: owner.to_owned(), id: id.to_owned(), fence };
-        self.shared.keeper.hold(&turn, holder);
+        self.shared.keeper.hold(&turn, holder, cancel);
         match form::read(&mut reply) {
             Ok(kept) => Ok((turn, kept)),
             Err(fault) => {
