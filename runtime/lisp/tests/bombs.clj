@@ -475,6 +475,12 @@
 (loop [v (vec (range 300000))] (recur (vec (cons 1 (butlast v)))))
 ;=! timeout memory_exceeded
 
+(loop [v (vec (range 200000))] (recur (shuffle v)))
+;=! timeout memory_exceeded
+
+(count (shuffle (vec (range 700000))))
+;=*
+
 ;; Patterns.
 
 (re-find #"(a+)+$" (str (apply str (map (fn [_] "a") (range 50000))) "!"))
@@ -647,6 +653,9 @@
 ;=*
 
 (sort (cycle [1 2]))
+;=! timeout memory_exceeded type_error runtime_error
+
+(shuffle (cycle [1 2]))
 ;=! timeout memory_exceeded type_error runtime_error
 
 ;; What memoize keeps.

@@ -2,6 +2,7 @@
 
 mod counting;
 
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use counting::gauge;
@@ -109,4 +110,27 @@ fn another_thread_can_stop_a_run() {
         Run::new(&program).limits(limits).cancel(cancel).execute_on_thread()
     });
     assert_eq!(outcome.result.unwrap_err().kind, ErrorKind::Cancelled);
+}
+
+#[test]
+fn builtins_look_up_on_their_way() {
+    // The gauge is read whenever clock and cancel flag are looked at.
+    static LOOKS: AtomicUsize = AtomicUsize::new(0);
+    let looks = |source: &str| {
+        LOOKS.store(0, Ordering::Relaxed);
+        let program = Program::compile(source).unwrap();
+        let counted = || {
+            LOOKS.fetch_add(1, Ordering::Relaxed);
+            gauge()
+        };
+        let limits = Limits { wall_clock: Duration::from_secs(600), memory_bytes: 1 << 30, ..Limits::default() };
+        Run::new(&program).limits(limits).gauge(counted).execute_on_thread().result.unwrap();
+        LOOKS.load(Ordering::Relaxed)
+    };
+    let items = 400_000;
+    let bare = looks(&format!("(count (vec (range {items})))"));
+    for work in ["shuffle", "sort", "frequencies", "set", "distinct", "str/join", "pr-str", "json/generate-string"] {
+        let looks = looks(&format!("(count ({work} (vec (range {items}))))"));
+        assert!(looks >= bare + items / 8192, "{work}: {looks} looks, {bare} without it");
+    }
 }
