@@ -142,7 +142,7 @@ pub(super) static ROWS: &[Flag] = &[
         },
         default: Default::Fixed("50"),
         group: Group::Sessions,
-        help: "Records of application tool calls that a session keeps; a server has none",
+        help: "Records of application tool calls that a session keeps; a server has none, so it has no effect",
     },
     Flag {
         name: "max-session-tool-call-bytes",
@@ -155,7 +155,7 @@ pub(super) static ROWS: &[Flag] = &[
         },
         default: Default::Fixed("131072"),
         group: Group::Sessions,
-        help: "Their size",
+        help: "Their size; it has no effect either",
     },
     Flag {
         name: "max-session-upstream-call-entries",
