@@ -37,6 +37,10 @@ pub enum Message<'a> {
 pub enum Refusal {
     /// `-32700`
     Parse,
+    /// The same, because of a byte order mark.
+    Marked,
+    /// The same, because of an encoding of two bytes a character.
+    Utf16,
     /// `-32600`
     Invalid,
 }
@@ -46,6 +50,10 @@ impl Refusal {
     pub fn body(self) -> ErrorBody {
         match self {
             Refusal::Parse => ErrorBody::new(PARSE_ERROR, "Parse error: the line is not JSON"),
+            Refusal::Marked => {
+                ErrorBody::new(PARSE_ERROR, "Parse error: the line begins with a byte order mark; send UTF-8 without one")
+            }
+            Refusal::Utf16 => ErrorBody::new(PARSE_ERROR, "Parse error: the line looks like UTF-16; send UTF-8"),
             Refusal::Invalid => ErrorBody::new(INVALID_REQUEST, "Invalid Request: not a JSON-RPC 2.0 request"),
         }
     }
@@ -96,10 +104,10 @@ pub fn parse(line: &[u8]) -> Result<Message<'_>, Refusal> {
         params: Params<'a>,
     }
     // Members that nobody reads have to be UTF-8 too, or the line is no JSON.
-    let line = std::str::from_utf8(line).map_err(|_| Refusal::Parse)?;
+    let line = std::str::from_utf8(line).map_err(|_| unreadable(line))?;
     let wire: Wire<'_> = serde_json::from_str(line).map_err(|fault| match fault.classify() {
         Category::Data => Refusal::Invalid,
-        Category::Syntax | Category::Eof | Category::Io => Refusal::Parse,
+        Category::Syntax | Category::Eof | Category::Io => unreadable(line.as_bytes()),
     })?;
     if wire.jsonrpc.is_none_or(|version| version.get() != "\"2.0\"") {
         return Err(Refusal::Invalid);
@@ -114,6 +122,17 @@ pub fn parse(line: &[u8]) -> Result<Message<'_>, Refusal> {
             Ok(Message::Request { id, method, params })
         }
         Some(_) => Err(Refusal::Invalid),
+    }
+}
+
+/// Why a line is no JSON, where its first bytes show that it was written in another encoding. The newline of UTF-16 leaves its second
+/// byte at the beginning of the next line.
+fn unreadable(line: &[u8]) -> Refusal {
+    match line {
+        [0xEF, 0xBB, 0xBF, ..] => Refusal::Marked,
+        [0xFF, 0xFE, ..] | [0xFE, 0xFF, ..] => Refusal::Utf16,
+        _ if line.iter().take(4).any(|byte| *byte == 0) => Refusal::Utf16,
+        _ => Refusal::Parse,
     }
 }
 
@@ -262,6 +281,21 @@ mod tests {
             let line = format!(r#"{{"jsonrpc":"2.0","id":1,"method":"x","params":{{"q":{deep},"arguments":{{"c":{deep}}}}}}}"#);
             assert!(parse(line.as_bytes()).is_ok());
         }
+    }
+
+    #[test]
+    fn other_encodings_are_named() {
+        let line = r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#;
+        let wide =
+            |bytes: fn(u16) -> [u8; 2]| format!("\u{feff}{line}\n{line}\n").encode_utf16().flat_map(bytes).collect::<Vec<u8>>();
+        for stream in [wide(u16::to_le_bytes), wide(u16::to_be_bytes)] {
+            for line in stream.split(|byte| *byte == b'\n').take(2) {
+                assert_eq!(parse(line).err(), Some(Refusal::Utf16), "{line:?}");
+            }
+        }
+        assert_eq!(parse(format!("\u{feff}{line}").as_bytes()).err(), Some(Refusal::Marked));
+        assert_eq!(parse(b"\xff{}").err(), Some(Refusal::Parse));
+        assert!(parse(line.as_bytes()).is_ok());
     }
 
     #[test]
