@@ -24,7 +24,7 @@ type Read = fn(&mut Compiler<'_>, &Place<'_>, &Value) -> Result<Option<Check>, R
 /// Every keyword that is taken.
 const KEYWORDS: &[(&str, Read)] = &[
     ("type", types),
-    ("enum", |_, at, value| Ok(Some(Check::Enum(at.list(value)?.into_iter().cloned().collect())))),
+    ("enum", |_, at, value| Ok(Some(Check::Enum(at.filled(value)?.into_iter().cloned().collect())))),
     ("const", |_, _, value| Ok(Some(Check::Const(value.clone())))),
     ("minimum", |_, at, value| bound(at, value, Bound::Minimum)),
     ("maximum", |_, at, value| bound(at, value, Bound::Maximum)),
@@ -42,7 +42,7 @@ const KEYWORDS: &[(&str, Read)] = &[
         Ok(Some(Check::Pattern(pattern(at, text)?, text.to_owned())))
     }),
     ("uniqueItems", |_, at, value| Ok(at.boolean(value)?.then_some(Check::UniqueItems))),
-    ("required", |_, at, value| Ok(Some(Check::Required(at.strings(value)?)))),
+    ("required", |_, at, value| Ok(Some(Check::Required(at.names_once(value)?)))),
     ("dependentRequired", dependent_required),
     // One check for the three, made where the first of them stands.
     ("properties", properties),
@@ -68,20 +68,20 @@ const KEYWORDS: &[(&str, Read)] = &[
     ("unevaluatedProperties", |compiler, at, _| Ok(Some(Check::UnevaluatedProperties(compiler.below(at)?)))),
     ("$schema", dialect),
     ("$id", |_, at, _| if at.is_root() { Ok(None) } else { Err(at.refuse("`$id` is supported only at the top of a schema")) }),
-    ("$anchor", annotation),
-    ("$defs", annotation),
-    ("definitions", annotation),
-    ("$comment", annotation),
-    ("title", annotation),
-    ("description", annotation),
+    ("$anchor", wording),
+    ("$defs", |_, at, value| at.names(value).map(|_| None)),
+    ("definitions", |_, at, value| at.names(value).map(|_| None)),
+    ("$comment", wording),
+    ("title", wording),
+    ("description", wording),
     ("default", annotation),
-    ("examples", annotation),
-    ("deprecated", annotation),
-    ("readOnly", annotation),
-    ("writeOnly", annotation),
-    ("format", annotation),
-    ("contentEncoding", annotation),
-    ("contentMediaType", annotation),
+    ("examples", |_, at, value| at.list(value).map(|_| None)),
+    ("deprecated", mark),
+    ("readOnly", mark),
+    ("writeOnly", mark),
+    ("format", wording),
+    ("contentEncoding", wording),
+    ("contentMediaType", wording),
     ("contentSchema", annotation),
 ];
 
@@ -273,9 +273,22 @@ impl Place<'_> {
         self.must("an array", value, (value.kind() == Kind::Vector).then(|| value.items().into_iter().flatten().collect()))
     }
 
-    fn strings(&self, value: &Value) -> Result<Vec<String>, Refused> {
+    fn filled<'v>(&self, value: &'v Value) -> Result<Vec<&'v Value>, Refused> {
+        let all = self.list(value)?;
+        if all.is_empty() { Err(self.refuse("must have at least one item: nothing matches an empty one")) } else { Ok(all) }
+    }
+
+    fn names_once(&self, value: &Value) -> Result<Vec<String>, Refused> {
         let all: Option<Vec<String>> = self.list(value)?.into_iter().map(|item| item.as_str().map(str::to_owned)).collect();
-        self.must("an array of strings", value, all)
+        let all = self.must("an array of strings", value, all)?;
+        let mut sorted: Vec<&String> = all.iter().collect();
+        sorting::by(&mut sorted, Ord::cmp);
+        match sorted.windows(2).find(|pair| pair.first() == pair.last()) {
+            Some(twice) => {
+                Err(self.refuse(format!("names {} twice", twice.first().map_or_else(String::new, |name| quoted(name)))))
+            }
+            None => Ok(all),
+        }
     }
 
     fn names(&self, value: &Value) -> Result<Vec<String>, Refused> {
@@ -293,6 +306,16 @@ fn annotation(_: &mut Compiler<'_>, _: &Place<'_>, _: &Value) -> Result<Option<C
     Ok(None)
 }
 
+/// A text for people.
+fn wording(_: &mut Compiler<'_>, at: &Place<'_>, value: &Value) -> Result<Option<Check>, Refused> {
+    at.string(value).map(|_| None)
+}
+
+/// A yes or no that asserts nothing.
+fn mark(_: &mut Compiler<'_>, at: &Place<'_>, value: &Value) -> Result<Option<Check>, Refused> {
+    at.boolean(value).map(|_| None)
+}
+
 fn dialect(_: &mut Compiler<'_>, at: &Place<'_>, value: &Value) -> Result<Option<Check>, Refused> {
     let uri = at.string(value)?;
     let known = uri.trim_end_matches('#');
@@ -306,7 +329,7 @@ fn dialect(_: &mut Compiler<'_>, at: &Place<'_>, value: &Value) -> Result<Option
 }
 
 fn types(_: &mut Compiler<'_>, at: &Place<'_>, value: &Value) -> Result<Option<Check>, Refused> {
-    let names = if value.as_str().is_some() { vec![value] } else { at.list(value)? };
+    let names = if value.as_str().is_some() { vec![value] } else { at.filled(value)? };
     let mut bits = 0;
     for given in names {
         let name = at.string(given)?;
@@ -337,7 +360,7 @@ fn size(at: &Place<'_>, value: &Value, size: Size) -> Result<Option<Check>, Refu
 
 fn dependent_required(_: &mut Compiler<'_>, at: &Place<'_>, value: &Value) -> Result<Option<Check>, Refused> {
     let entries = at.must("an object", value, value.entries())?;
-    let read = |(name, needs): (&Value, &Value)| Ok((name.as_str().unwrap_or_default().to_owned(), at.strings(needs)?));
+    let read = |(name, needs): (&Value, &Value)| Ok((name.as_str().unwrap_or_default().to_owned(), at.names_once(needs)?));
     Ok(Some(Check::DependentRequired(entries.map(read).collect::<Result<_, Refused>>()?)))
 }
 

@@ -158,6 +158,13 @@ mod tests {
                 "#/pattern",
                 "not a pattern that is supported: look-around, including look-ahead and look-behind, is not supported",
             ),
+            (r#"{"enum":[]}"#, "#/enum", "must have at least one item: nothing matches an empty one"),
+            (r#"{"type":[]}"#, "#/type", "must have at least one item: nothing matches an empty one"),
+            (r#"{"required":["a","b","a"]}"#, "#/required", "names \"a\" twice"),
+            (r#"{"dependentRequired":{"x":["a","a"]}}"#, "#/dependentRequired", "names \"a\" twice"),
+            (r#"{"items":{"description":5}}"#, "#/items/description", "must be a string, got integer 5"),
+            (r#"{"readOnly":"no"}"#, "#/readOnly", "must be true or false, got string \"no\""),
+            (r#"{"examples":{}}"#, "#/examples", "must be an array, got object {}"),
             (r#"{"minimum":"3"}"#, "#/minimum", "must be a number, got string \"3\""),
             (
                 r#"{"items":[{}]}"#,
