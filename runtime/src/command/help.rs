@@ -164,7 +164,10 @@ fn settings(text: &mut String, with_upstreams: bool, shown: impl Fn(&Flag) -> bo
             row(text, left.trim_end(), &format!("{} [{}] [env: {}]", flag.help, default(flag, with_upstreams), flag.env));
         }
     }
-    text.push_str("\nA flag goes before its environment variable, and that before the default.\n");
+    text.push_str(
+        "\nA flag goes before its environment variable, and that before the default. Of a flag that is\n\
+         given twice the later one counts.\n",
+    );
 }
 
 /// Columns of a line.

@@ -34,7 +34,7 @@ use std::sync::Arc;
 use ptc_catalog::Deployment;
 
 use crate::log;
-use crate::settings::{Settings, SnapshotMode};
+use crate::settings::{Settings, SnapshotMode, strangers};
 use crate::upstream::Load;
 pub use help::{COMMANDS, EVALUATING, Evaluating, Usage};
 use line::{Command, Grammar, Line};
@@ -67,7 +67,7 @@ pub fn main(deployment: &'static Deployment) -> ExitCode {
     let origin = Origin { deployment, config_dir: None, load: None };
     let Line { command, settings, warnings } = line;
     log::set_level(settings.log_level);
-    warn(&warnings);
+    warn(&warnings, &command);
     match command {
         Command::Help => written(&help::pinned(deployment)),
         Command::Version(json) => written(&version::render(deployment, json)),
@@ -146,7 +146,7 @@ fn unpinned(
     // Once more: defaults depend on whether there are upstreams.
     match read(!origin.deployment.catalog.upstreams.is_empty()) {
         Ok(Line { mut settings, warnings, command }) => {
-            warn(&warnings);
+            warn(&warnings, &command);
             settings.config_dir = settings.config_dir.or_else(|| origin.config_dir.clone());
             match command {
                 Command::Repl(script, display) => repl::run(&origin, settings, &script, display),
@@ -167,8 +167,11 @@ fn color(_: &Settings) -> Option<bool> {
     None
 }
 
-fn warn(warnings: &[String]) {
-    for warning in warnings {
+/// Warns of settings that have no effect, and of variables that look like settings.
+fn warn(warnings: &[String], command: &Command) {
+    let reads = !matches!(command, Command::Help | Command::Version(_));
+    let variables = std::env::vars_os().filter_map(|(name, _)| name.into_string().ok().filter(|_| reads));
+    for warning in warnings.iter().chain(&strangers(variables)) {
         log::line(log::Level::Warn, "setting ignored", &[("reason", warning)]);
     }
 }

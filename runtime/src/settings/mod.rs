@@ -30,7 +30,7 @@ pub use ability::ABILITIES;
 #[cfg(feature = "agentic")]
 pub use agentic::AgenticSettings;
 pub use flag::{Flag, Group, Kind, Purpose};
-pub use flags::{REPL_NAMES, REPL_VARIABLES, flags};
+pub use flags::{REPL_NAMES, REPL_VARIABLES, flags, strangers};
 pub use http::HttpSettings;
 #[cfg(feature = "otlp")]
 pub use otlp::OtlpSettings;

@@ -311,6 +311,19 @@ mod tests {
     }
 
     #[test]
+    fn misspelt_variables_are_told() {
+        let told = |name: &str| crate::settings::strangers([name.to_owned()].into_iter());
+        assert_eq!(
+            told("PTC_RUNNER_MCP_MAX_FRAME_BYTS"),
+            ["PTC_RUNNER_MCP_MAX_FRAME_BYTS is no setting; did you mean PTC_RUNNER_MCP_MAX_FRAME_BYTES?"]
+        );
+        assert_eq!(told("PTC_RUNNER_MCP_ZZZ"), ["PTC_RUNNER_MCP_ZZZ is no setting; --help names the variable of each"]);
+        for known in ["PTC_RUNNER_MCP_UPSTREAMS", "PTC_RUNNER_UPSTREAMS", "PTC_RUNNER_MCP_AGENTIC_MODEL", "HOME"] {
+            assert_eq!(told(known), [] as [&str; 0], "{known}");
+        }
+    }
+
+    #[test]
     fn defaults_are_the_documented_ones() {
         let (plain, aggregating) = (Settings::defaults(false), Settings::defaults(true));
         let program = |settings: &Settings| (settings.program_timeout.as_millis(), settings.program_memory_limit_bytes);

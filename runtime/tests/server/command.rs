@@ -8,6 +8,7 @@ pub(crate) const TESTS: &[Test] = &[
     ("command::eval_prints_the_value", eval_prints_the_value),
     ("command::eval_as_json", eval_as_json),
     ("command::wrong_usage_says_all_that_is_wrong", wrong_usage_says_all_that_is_wrong),
+    ("command::a_misspelt_variable_is_told_and_nothing_more", a_misspelt_variable_is_told_and_nothing_more),
     ("command::help_and_version", help_and_version),
 ];
 
@@ -42,6 +43,13 @@ fn wrong_usage_says_all_that_is_wrong() {
     assert_eq!((code, out.as_str()), (2, ""));
     assert_eq!(err.lines().count(), 3, "{err}");
     assert!(err.lines().all(|line| line.starts_with("plain: error: ")), "{err}");
+}
+
+fn a_misspelt_variable_is_told_and_nothing_more() {
+    let done = server("plain").args(["eval", "1"]).env("PTC_RUNNER_MCP_LOG_LEVELS", "debug").output().expect("the server runs");
+    let log = String::from_utf8_lossy(&done.stderr);
+    assert!(done.status.success() && done.stdout == b"1\n", "{log}");
+    assert!(log.lines().count() == 1 && log.contains("did you mean PTC_RUNNER_MCP_LOG_LEVEL?"), "{log}");
 }
 
 fn help_and_version() {

@@ -18,6 +18,9 @@ mod session;
 #[cfg(feature = "line-editing")]
 mod terminal;
 
+use ptc_check::near_name;
+use ptc_lisp::sorting;
+
 use super::ability::remedy;
 use super::flag::Flag;
 
@@ -57,6 +60,28 @@ static OPTIONAL: [Optional; 3] = [
 /// name.
 pub fn unbuilt() -> impl Iterator<Item = (&'static Optional, String)> {
     OPTIONAL.iter().filter_map(|optional| Some((optional, remedy(optional.feature)?)))
+}
+
+/// How the variables of settings begin.
+const VARIABLE: &str = "PTC_RUNNER_MCP_";
+
+/// A sentence on each variable that begins as those of settings do and is none: a misspelt one would be silently without effect.
+pub fn strangers(variables: impl Iterator<Item = String>) -> Vec<String> {
+    let own = |flag: &'static Flag| flag.env.strip_prefix(VARIABLE);
+    let unknown = variables.filter_map(|variable| {
+        let name = variable.strip_prefix(VARIABLE)?;
+        let unbuilt = unbuilt().any(|(optional, _)| variable.starts_with(optional.env));
+        if unbuilt || flags().filter_map(own).any(|known| known == name) {
+            return None;
+        }
+        Some(match near_name(name, flags().filter_map(own)) {
+            Some(near) => format!("{variable} is no setting; did you mean {VARIABLE}{near}?"),
+            None => format!("{variable} is no setting; --help names the variable of each"),
+        })
+    });
+    let mut unknown: Vec<String> = unknown.collect();
+    sorting::by(&mut unknown, Ord::cmp);
+    unknown
 }
 
 /// Documented names of the REPL for settings of the server.
