@@ -24,7 +24,7 @@ pub fn of(records: &[&Record], with_upstreams: bool) -> Map<String, Value> {
     let times = records.iter().map(|record| record.at);
     let mut shown = Map::new();
     shown.insert("by_tool".into(), tools.into());
-    shown.insert("errors".into(), json!({ "by_reason": reasons }));
+    shown.insert("errors".into(), json!({ "by_reason": counts(reasons) }));
     let (from, to) = (times.clone().min().map(|at| at.to_string()), times.max().map(|at| at.to_string()));
     shown.insert("window".into(), json!({ "from": from, "to": to, "calls": records.len() }));
     if with_upstreams {
@@ -32,6 +32,11 @@ pub fn of(records: &[&Record], with_upstreams: bool) -> Map<String, Value> {
         shown.insert("payload_reduction".into(), payload_reduction(records));
     }
     shown
+}
+
+/// An object also where there is none: the map itself would be an array then.
+fn counts(of: LiteMap<&str, u64>) -> Value {
+    Value::Object(of.into_iter().map(|(name, count)| (name.to_owned(), count.into())).collect())
 }
 
 fn of_tool(records: &[&Record]) -> Value {
@@ -67,7 +72,7 @@ fn upstream_calls(records: &[&Record]) -> Value {
     for (name, (total, failed)) in servers {
         by_server.insert(name.to_owned(), json!({ "total": total, "ok": total - failed, "error": failed }));
     }
-    json!({ "total": calls.len(), "ok": ok, "by_reason": reasons, "by_server": by_server })
+    json!({ "total": calls.len(), "ok": ok, "by_reason": counts(reasons), "by_server": by_server })
 }
 
 fn payload_reduction(records: &[&Record]) -> Value {

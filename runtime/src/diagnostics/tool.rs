@@ -12,6 +12,8 @@ use crate::protocol::message::{Arguments, kind, string};
 pub const NAME: &str = "lisp_debug";
 
 const OPERATIONS: [&str; 3] = ["stats", "recent", "get"];
+/// What it takes, as its schema says.
+const ARGUMENTS: [&str; 5] = ["op", "request_id", "limit", "errors_only", "since_seconds"];
 const MOST_RECENT: u64 = 200;
 const MOST_SECONDS: u64 = 86_400;
 
@@ -54,6 +56,7 @@ fn shape(operation: &str) -> Value {
 
 /// The members of an answer, or what is wrong with the arguments.
 pub fn answer(diagnostics: &Diagnostics, arguments: &Arguments<'_>) -> Result<Map<String, Value>, String> {
+    check_names(arguments)?;
     let operation = read_operation(arguments)?;
     let since = integer(arguments, "since_seconds", MOST_SECONDS)?
         .map(|seconds| Timestamp::now() - SignedDuration::from_secs(seconds.cast_signed()));
@@ -123,6 +126,11 @@ fn within(mut shown: Map<String, Value>, most: usize) -> Map<String, Value> {
         }
     }
     shown
+}
+
+fn check_names(arguments: &Arguments<'_>) -> Result<(), String> {
+    let Some((name, _)) = arguments.members.iter().find(|(name, _)| !ARGUMENTS.contains(&&**name)) else { return Ok(()) };
+    Err(format!("unknown argument `{name}`: it takes {}", ARGUMENTS.join(", ")))
 }
 
 fn read_operation(arguments: &Arguments<'_>) -> Result<&'static str, String> {

@@ -45,7 +45,9 @@ fn off_unless_asked_for() {
 
 fn what_stats_recent_and_get_tell() {
     let mut server = Peer::start(&["--debug-tool", "--response-profile", "slim", "--sessions"]);
-    assert_eq!(debug(&mut server, &json!({ "op": "stats" }))["window"], json!({ "calls": 0, "from": null, "to": null }));
+    let nothing = debug(&mut server, &json!({ "op": "stats" }));
+    assert_eq!(nothing["window"], json!({ "calls": 0, "from": null, "to": null }));
+    assert_eq!(nothing["errors"], json!({ "by_reason": {} }));
     let program = "(println \"p\") (+ 1 2)";
     call(&mut server, &json!(4), "lisp_eval", &json!({ "program": program, "context": { "a": [1, 2] } }));
     eval(&mut server, 5, "(+");
@@ -89,6 +91,10 @@ fn wrong_arguments_are_named() {
     for (arguments, message) in [
         (json!({}), "argument `op` is required (one of: stats, recent, get)"),
         (json!({ "op": "zap" }), "argument `op` must be one of stats, recent, get (got: \"zap\")"),
+        (
+            json!({ "op": "recent", "limits": 5 }),
+            "unknown argument `limits`: it takes op, request_id, limit, errors_only, since_seconds",
+        ),
         (json!({ "op": "recent", "limit": 0 }), "argument `limit` must be between 1 and 200 (got: 0)"),
         (json!({ "op": "recent", "limit": "x" }), "argument `limit` must be an integer (got: \"x\")"),
         (json!({ "op": "recent", "errors_only": "x" }), "argument `errors_only` must be a boolean (got: \"x\")"),
