@@ -8,11 +8,11 @@
 use std::collections::{HashMap, HashSet};
 use std::hash::Hash;
 
-use crate::Value;
 use crate::builtins::{Keyed, sort_naturally};
 use crate::collection::{Map, Set};
 use crate::convert::{ITEM, steps};
 use crate::machine::{Machine, Raised};
+use crate::{Value, effort, order};
 
 /// Hashing of values: seeded for each process, so that no input can be made to collide.
 pub(crate) type Hasher = foldhash::fast::RandomState;
@@ -23,11 +23,8 @@ const ENTRY: usize = 2 * ITEM + 8;
 /// Up to so many light items are sorted without a look at the clock.
 const QUICKLY_SORTED: usize = 32 * 1024;
 
-/// Up to so many items of any weight.
-const FEW: usize = 8;
-
-/// Up to so many parts an item without nested ones is light.
-const LIGHT: usize = 32;
+/// Up to so many parts that these items and what is in them have together: each takes part in at most 15 comparisons.
+const LIGHT: u32 = effort::CONSISTENT / 16;
 
 /// The entries of a map.
 pub(crate) fn entries(m: &mut Machine, map: Map) -> Result<Vec<(Value, Value)>, Raised> {
@@ -47,7 +44,7 @@ pub(crate) fn members(m: &mut Machine, set: Set) -> Result<Vec<Value>, Raised> {
 pub(crate) fn map(m: &mut Machine, mut entries: Vec<(Value, Value)>) -> Result<Map, Raised> {
     m.tick(steps(entries.len()))?;
     m.charge(entries.len() * ENTRY)?;
-    if is_quick(&entries) {
+    if is_quick(m, &entries)? {
         return Ok(Map::from_entries(entries));
     }
     sort(m, &mut entries)?;
@@ -58,18 +55,19 @@ pub(crate) fn map(m: &mut Machine, mut entries: Vec<(Value, Value)>) -> Result<M
 pub(crate) fn set(m: &mut Machine, mut members: Vec<Value>) -> Result<Set, Raised> {
     m.tick(steps(members.len()))?;
     m.charge(members.len() * ENTRY)?;
-    if is_quick(&members) {
+    if is_quick(m, &members)? {
         return Ok(members.into_iter().collect());
     }
     sort(m, &mut members)?;
     Ok(Set::from_sorted(members))
 }
 
-/// Whether so many items are sorted in less time than passes between two looks at the clock. Two values that share their parts
-/// may take as long to compare as they have parts.
-fn is_quick<T: Keyed>(items: &[T]) -> bool {
-    let is_light = |value: &Value| value.depth() == 0 || value.depth() <= 2 && value.len().is_some_and(|len| len <= LIGHT);
-    items.len() <= FEW || items.len() <= QUICKLY_SORTED && items.iter().all(|item| is_light(item.key()))
+/// Whether items are sorted in less time than passes between two looks at the clock. What was compared before is counted first, so
+/// that the order stays one order until they are sorted.
+fn is_quick<T: Keyed>(m: &mut Machine, items: &[T]) -> Result<bool, Raised> {
+    m.step()?;
+    let mut left = LIGHT;
+    Ok(items.len() <= QUICKLY_SORTED && items.iter().all(|item| order::is_within(item.key(), &mut left)))
 }
 
 /// Sorts by key and joins what has equal keys, counting every comparison.

@@ -32,6 +32,7 @@ mod bulk;
 mod call_sites;
 pub mod collection;
 mod convert;
+mod effort;
 mod endless;
 pub mod error;
 pub mod eval;

@@ -14,15 +14,13 @@
 //!   sequences are equal only to themselves and
 //!   stand in the order of their making.
 
-use std::cell::Cell;
 use std::cmp::Ordering;
-use std::collections::HashSet;
+use std::collections::HashMap;
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
-use crate::Value;
 use crate::collection::{Children, SHALLOW};
-use crate::number;
+use crate::{Value, effort, number};
 
 /// The place of `a` relative to `b` in the total order.
 #[inline]
@@ -87,65 +85,29 @@ fn rank(value: &Value) -> u8 {
     }
 }
 
-thread_local! {
-    static COMPARED: Cell<u32> = const { Cell::new(0) };
+/// What two values that hold no others cost to compare, beyond one part.
+fn weight(a: &Value, b: &Value) -> u32 {
+    let weight = long(a);
+    if weight == 0 || a.is_same(b) { 0 } else { weight.min(long(b)) }
 }
 
-/// Bytes of text that are compared in the time of a part.
-const BYTES_A_PART: usize = 64;
-
-/// Notes the work of a comparison. Whoever compares has no [`Machine`](crate::machine::Machine) at hand; the machine of the
-/// thread counts it at its next step.
-#[inline]
-fn note(parts: u32) {
-    COMPARED.with(|compared| compared.set(compared.get().saturating_add(parts)));
-}
-
-/// Whether there was work in comparisons since [`take_compared`].
-#[inline]
-pub(crate) fn has_compared() -> bool {
-    COMPARED.with(Cell::get) != 0
-}
-
-/// The parts compared since the last time, in this thread.
-#[cold]
-pub(crate) fn take_compared() -> u32 {
-    COMPARED.with(Cell::take)
-}
-
-/// Bytes up to which a text is as one part.
-const SHORT: usize = 1024;
-
-/// Notes the work of going over a text of so many bytes.
-#[inline]
-pub(crate) fn note_text(bytes: usize) {
-    if bytes > SHORT {
-        note_long(bytes);
+/// What a value that holds no others costs to go over, beyond one part.
+fn long(value: &Value) -> u32 {
+    match value {
+        Value::Str(text) | Value::Keyword(text) | Value::Symbol(text) | Value::Var(text) => effort::parts_of(text.as_str().len()),
+        Value::BigInt(big) => effort::parts_of(number::bytes(big)),
+        _ => 0,
     }
 }
 
-/// Out of line, so that hashing a short text stays short.
-#[cold]
-#[inline(never)]
-fn note_long(bytes: usize) {
-    note(parts_of_text(bytes));
-}
-
-fn parts_of_text(bytes: usize) -> u32 {
-    (bytes / BYTES_A_PART) as u32
-}
-
-/// Notes the work of comparing two long texts.
-#[inline]
-pub(crate) fn note_texts(a: &str, b: &str) {
-    note_text(a.len().min(b.len()));
-}
-
-/// What the two parts cost beyond one, where they are long texts.
-fn long_texts(a: &Value, b: &Value) -> Option<u32> {
-    let (Value::Str(a), Value::Str(b)) = (a, b) else { return None };
-    let bytes = a.as_str().len();
-    (bytes > SHORT && bytes == b.as_str().len() && !a.same(b)).then(|| parts_of_text(bytes))
+/// Takes what a comparison of a value goes over at most from `left`; whether there is so much.
+pub(crate) fn is_within(value: &Value, left: &mut u32) -> bool {
+    let Some(rest) = left.checked_sub(1 + long(value)) else { return false };
+    *left = rest;
+    match Children::of(value) {
+        Some(mut parts) => value.depth() <= SHALLOW && parts.all(|part| is_within(part, left)),
+        None => true,
+    }
 }
 
 /// Parts that are compared by native recursion before the work list takes over, which remembers what it has compared.
@@ -155,11 +117,14 @@ fn compare_any(a: &Value, b: &Value) -> Ordering {
     if let Some(order) = compare_flat(a, b) {
         return order;
     }
+    if effort::is_given_up() {
+        return Ordering::Equal;
+    }
     let mut left = QUICK;
     let quick = if a.depth().min(b.depth()) <= SHALLOW { compare_parts(a, b, &mut left) } else { None };
     // Small work is in the step that asked for it.
     if left < QUICK - 16 {
-        note(QUICK - left);
+        effort::note(QUICK - left);
     }
     quick.unwrap_or_else(|| compare_deep(a, b))
 }
@@ -201,7 +166,7 @@ fn compare_flat(a: &Value, b: &Value) -> Option<Ordering> {
 fn compare_parts(a: &Value, b: &Value, left: &mut u32) -> Option<Ordering> {
     let (Some(xs), Some(ys)) = (Children::of(a), Children::of(b)) else { return Some(Ordering::Equal) };
     for (x, y) in xs.zip(ys) {
-        *left = left.checked_sub(1 + long_texts(x, y).unwrap_or(0))?;
+        *left = left.checked_sub(1 + weight(x, y))?;
         let order = match compare_flat(x, y) {
             Some(order) => order,
             None => compare_parts(x, y, left)?,
@@ -213,11 +178,44 @@ fn compare_parts(a: &Value, b: &Value, left: &mut u32) -> Option<Ordering> {
     Some(Ordering::Equal)
 }
 
-/// Compares with a work list. A pair of containers is looked into once: values that share parts can have exponentially
-/// many paths to them.
+/// What a comparison has found equal so far, by address: each value with another of its class, the last of which stands for all.
+///
+/// Whatever differs ends the comparison, so that a pair counts as equal from when it is looked into. Values that share parts can have
+/// exponentially many paths to them, and as many pairs as the square of their number: with classes, each is looked into once.
+#[derive(Default)]
+struct Classes(HashMap<usize, usize>);
+
+impl Classes {
+    fn of(&mut self, mut value: usize) -> usize {
+        while let Some(next) = self.0.get(&value).copied() {
+            // Paths become shorter as they are gone.
+            let after = self.0.get(&next).copied().unwrap_or(next);
+            self.0.insert(value, after);
+            value = after;
+        }
+        value
+    }
+
+    /// Makes one class of two; false where they were one.
+    fn join(&mut self, a: &Value, b: &Value) -> bool {
+        let (Some(a), Some(b)) = (a.address(), b.address()) else { return true };
+        let (to, other) = (self.of(a), self.of(b));
+        to != other && self.0.insert(other, to).is_none()
+    }
+}
+
+/// Containers of no more parts, and no containers in them, are compared sooner than looked up.
+const SMALL: usize = 16;
+
+/// Whether a pair is worth remembering: what it costs to compare is more than its place in the classes.
+fn is_large(x: &Value, y: &Value) -> bool {
+    x.depth() > 1 || x.len().is_some_and(|len| len > SMALL) || weight(x, y) > 0
+}
+
+/// Compares with a work list.
 fn compare_deep(a: &Value, b: &Value) -> Ordering {
     let mut work = Vec::new();
-    let mut seen = HashSet::new();
+    let mut equal = Classes::default();
     work.extend(Children::of(a).zip(Children::of(b)));
     let mut parts = 0_u32;
     while let Some((xs, ys)) = work.last_mut() {
@@ -225,24 +223,24 @@ fn compare_deep(a: &Value, b: &Value) -> Ordering {
             work.pop();
             continue;
         };
-        parts = parts.wrapping_add(1);
-        if parts.is_multiple_of(1024) {
-            note(1024);
-        }
         // A chain of last parts, such as a deep value is, needs no memory of its own.
         if xs.is_done() {
             work.pop();
         }
-        // The same two texts may stand in many places.
-        if long_texts(x, y).is_some() && !seen.insert((x.address(), y.address())) {
+        parts += 1;
+        if parts >= 1024 {
+            effort::note(std::mem::take(&mut parts));
+            if effort::is_given_up() {
+                return Ordering::Equal;
+            }
+        }
+        if is_large(x, y) && !x.is_same(y) && x.kind() == y.kind() && !equal.join(x, y) {
             continue;
         }
         match compare_flat(x, y) {
-            Some(Ordering::Equal) => {}
+            Some(Ordering::Equal) => parts = parts.saturating_add(weight(x, y)),
             Some(order) => return order,
-            // Whatever differs ends the comparison, so that what was looked into before is equal.
-            None if seen.insert((x.address(), y.address())) => work.extend(Children::of(x).zip(Children::of(y))),
-            None => {}
+            None => work.extend(Children::of(x).zip(Children::of(y))),
         }
     }
     Ordering::Equal
@@ -265,8 +263,7 @@ impl Hash for Value {
                 work.pop();
                 continue;
             };
-            let text = part.as_str().map_or(0, str::len) / BYTES_A_PART;
-            left = left.saturating_sub(1 + text);
+            left = left.saturating_sub(1 + long(part) as usize);
             hash_flat(part, state);
             work.extend(Children::of(part));
         }

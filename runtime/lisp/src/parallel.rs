@@ -172,7 +172,8 @@ impl Job {
                 return;
             }
             m.task = Some(Task { job: Arc::clone(self), index });
-            if let Ok(value) = m.tick(TASK_STEPS).and_then(|()| self.work.run(m, index)) {
+            let result = m.tick(TASK_STEPS).and_then(|()| self.work.run(m, index));
+            if let Ok(value) = m.settled(result) {
                 if let Some(slot) = self.lock().results.get_mut(index) {
                     *slot = Some(value);
                 }

@@ -156,7 +156,8 @@ impl<'p> Run<'p> {
         let surroundings = Arc::new(self.surroundings);
         let mut machine = Machine::new(Arc::clone(&meters), host, Arc::clone(&surroundings), Rc::clone(&globals), self.stack);
         let result = if self.bindings.is_prefix_of(&self.program.unit.globals) {
-            top_level(self.program, &mut machine, &globals)
+            let result = top_level(self.program, &mut machine, &globals);
+            machine.settled(result)
         } else {
             let message = "the program was compiled for other bindings than those of the run";
             Err(machine.raise_with_hint(ErrorKind::RuntimeError, message, "compile it again with these bindings"))

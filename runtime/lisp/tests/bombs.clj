@@ -857,3 +857,83 @@
 (f TURN)
 } (recur))
 ;=! timeout memory_exceeded
+
+;; One comparison that takes long: of values that are equal and not the same, each beside each.
+
+(def t (apply str (repeat 40000 "a")))
+(defn texts [] (mapv (fn [_] (str (subs t 1) "a")) (range 200)))
+(let [a (texts) b (texts) v (vec (for [x a y b] x)) w (vec (for [x a y b] y))] (= v w))
+;=*
+
+(def t (apply str (repeat 40000 "a")))
+(defn names [] (mapv (fn [_] (keyword (str (subs t 1) "a"))) (range 200)))
+(let [a (names) b (names)] (loop [] (= (vec (for [x a y b] x)) (vec (for [x a y b] y))) (recur)))
+;=! timeout memory_exceeded
+
+(def n (loop [n 3 i 0] (if (< i 19) (recur (*' n n) (inc i)) n)))
+(= (vec (repeat 300000 n)) (vec (repeat 300000 (inc' (dec' n)))))
+;=*
+
+(def n (loop [n 3 i 0] (if (< i 19) (recur (*' n n) (inc i)) n)))
+(let [v (mapv (fn [i] [(inc' (dec' n)) i]) (range 60))] (loop [] (hash-set (vec (repeat 9000 v)) (conj (vec (repeat 8999 v)) [])) (recur)))
+;=! timeout memory_exceeded
+
+(defn rows [] (mapv (fn [_] (vec (range 20))) (range 500)))
+(let [a (rows) b (rows)] (loop [] (= (vec (for [x a y b] x)) (vec (for [x a y b] y))) (recur)))
+;=! timeout memory_exceeded
+
+(defn rows [] (mapv (fn [_] [1 2]) (range 500)))
+(let [a (rows) b (rows)] (loop [] (= (vec (for [x a y b] x)) (vec (for [x a y b] y))) (recur)))
+;=! timeout memory_exceeded
+
+(defn grid [] (mapv (fn [_] (vec (range 1000))) (range 150)))
+(let [all (mapv (fn [_] (grid)) (range 8))] (loop [] (sort all) (recur)))
+;=! timeout memory_exceeded
+
+(let [v (vec (range 2000))] (count (distinct (map (fn [i] (assoc v 1500 (- i))) (range 20000)))))
+;=! timeout memory_exceeded
+
+(def n (loop [n 3 i 0] (if (< i 19) (recur (*' n n) (inc i)) n)))
+(let [v (vec (repeat 1000 n))] (count (frequencies (map (fn [i] (conj v i)) (range 20000)))))
+;=! timeout memory_exceeded
+
+(def t (apply str (repeat 100000 "a")))
+(def v (vec (take 32000 (cycle (mapv (fn [_] [(str (subs t 1) "a")]) (range 150))))))
+(loop [] (set v) (recur))
+;=! timeout memory_exceeded
+
+(def t (apply str (repeat 100000 "a")))
+(def v (vec (take 32000 (cycle (mapv (fn [_] (str (subs t 1) "a")) (range 150))))))
+(loop [] (zipmap v v) (group-by identity v) (recur))
+;=! timeout memory_exceeded
+
+(def n (loop [n 3 i 0] (if (< i 19) (recur (*' n n) (inc i)) n)))
+(let [v (vec (repeat 300000 n)) w (vec (repeat 300000 (inc' (dec' n))))] (return (= v w)))
+;=*
+
+(def n (loop [n 3 i 0] (if (< i 19) (recur (*' n n) (inc i)) n)))
+(let [v (vec (repeat 300000 n))] (pmap (fn [k] (= v (vec (repeat 300000 (+' k (-' n k)))))) (range 1 20)))
+;=*
+
+;; Values that take long to show when the program has ended.
+
+(def n (loop [n 3 i 0] (if (< i 19) (recur (*' n n) (inc i)) n)))
+(vec (repeat 100000 n))
+;=*
+
+(def n (loop [n 3 i 0] (if (< i 19) (recur (*' n n) (inc i)) n)))
+(zipmap (map (fn [i] (+' n i)) (range 40)) (repeat 1))
+;=*
+
+(def n (loop [n 3 i 0] (if (< i 15) (recur (*' n n) (inc i)) n)))
+(vec (repeat 3000 (reduce (fn [x _] [x n]) [n n] (range 20))))
+;=*
+
+(vec (repeat 3000 (reduce (fn [x _] [x]) (vec (range 40000)) (range 31))))
+;=*
+
+(vec (repeat 3000 (reduce (fn [x _] {x x}) (vec (range 40000)) (range 8))))
+;=*
+
+(fail (vec (repeat 3000 (reduce (fn [x _] [x]) (vec (range 40000)) (range 31)))))
+;=! fail

@@ -29,7 +29,7 @@ struct Report {
     /// `value`, or the kind and message of the error.
     ended: String,
     took: Duration,
-    /// Time that the process computed until the program ended, from its text on.
+    /// Time that the process computed, from the program's text until its value was shown.
     computed: Duration,
     /// Growth of the process's greatest resident memory, in bytes.
     grew: u64,
@@ -153,8 +153,9 @@ fn observe(process: &mut Child) -> Result<Report, Failed> {
     writeln!(to, "go")?;
     next()?;
     let took = started.elapsed();
-    let computed = cpu_time(process.id()).saturating_sub(idle);
+    // What hosts do with a value is of the same call.
     let ended = next()?;
+    let computed = cpu_time(process.id()).saturating_sub(idle);
     let grew = peak_resident(process.id()).saturating_sub(before);
     writeln!(to, "go")?;
     let after = next()?;
@@ -190,10 +191,13 @@ fn ordinary() -> String {
     result.map_or_else(|error| error.to_string(), |value| print::readable(&value))
 }
 
+/// Bytes of a preview: as many as any profile of a server shows.
+const SHOWN: usize = 64 << 10;
+
 /// Runs a program, says that it has ended, and does with its value what hosts do.
 #[expect(clippy::print_stdout, reason = "the pipe to the watching process")]
 fn bomb(source: &str, limits: Limits) -> String {
-    let started = Instant::now();
+    let (started, wall) = (Instant::now(), limits.wall_clock);
     let program = match Program::compile(source) {
         Ok(program) => program,
         Err(error) => {
@@ -206,13 +210,14 @@ fn bomb(source: &str, limits: Limits) -> String {
     println!("ended");
     match &outcome.result {
         Ok(value) => {
-            let shown = print::preview(value, 8192).text;
-            let encoded = json::encode(value, 1 << 20).map_or(0, |text| text.len());
+            let shown = print::preview(value, SHOWN).text;
+            let is_over = || started.elapsed() >= wall;
+            let encoded = json::encode_until(value, 4 << 20, &is_over).map_or(0, |text| text.len());
             let peak = outcome.peak_bytes >> 20;
             format!("value: peak {peak} MB, {} and {encoded} bytes", shown.len())
         }
         Err(error) => {
-            let value = error.value.as_ref().map_or(0, |value| print::preview(value, 8192).text.len());
+            let value = error.value.as_ref().map_or(0, |value| print::preview(value, SHOWN).text.len());
             let peak = outcome.peak_bytes >> 20;
             format!("{}: peak {peak} MB, {} and {} and {value} bytes", error.kind, error.message, error.render(source).len())
         }

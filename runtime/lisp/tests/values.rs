@@ -317,3 +317,27 @@ fn values_with_shared_parts_cost_no_more_than_they_hold() {
     let fault = Run::new(&compiled).execute_on_thread().result.unwrap_err();
     assert_eq!(fault.kind.name(), "memory_exceeded");
 }
+
+#[test]
+fn what_is_found_equal_once_hides_no_difference() {
+    let row = |last: i64| Value::vector((0..30).map(Value::from).chain([Value::from(last)]).collect());
+    let name = |last: &str| Value::keyword(&format!("{}{last}", "n".repeat(3000)));
+    let (rows, others): (Vec<Value>, Vec<Value>) = (0..60).map(|_| (row(1), row(1))).unzip();
+    let (names, aliases): (Vec<Value>, Vec<Value>) = (0..60).map(|_| (name("a"), name("a"))).unzip();
+    let pairs = || (0..60).flat_map(|i| (0..60).map(move |j| (i, j)));
+    let all = |rows: &[Value], names: &[Value], pick: fn((usize, usize)) -> usize, end: Value| {
+        let picked = pairs().map(pick).flat_map(|at| [rows[at].clone(), names[at].clone()]);
+        Value::vector(picked.chain([Value::vector(vec![end])]).collect())
+    };
+    for (mine, theirs, order) in [
+        (row(1), row(1), Ordering::Equal),
+        (row(1), row(2), Ordering::Less),
+        (rows[3].clone(), row(0), Ordering::Greater),
+        (name("a"), name("a"), Ordering::Equal),
+        (name("b"), aliases[7].clone(), Ordering::Greater),
+        (names[7].clone(), name("b"), Ordering::Less),
+    ] {
+        let (a, b) = (all(&rows, &names, |(i, _)| i, mine), all(&others, &aliases, |(_, j)| j, theirs));
+        assert_eq!((a.cmp(&b), b.cmp(&a)), (order, order.reverse()));
+    }
+}

@@ -85,7 +85,8 @@ pub(super) fn arguments(schema: &Schema, context: &Value, bounds: &Bounds<'_>) -
 pub(super) fn validate(schema: &Schema, value: &Value, bounds: &Bounds<'_>, redactor: &Redactor) -> Result<Validated, Failure> {
     let invalid = |message: String| Failure::plain(Reason::ValidationError, message);
     let at = |path: &str| format!("return{}{path}", if path.is_empty() || path.starts_with('[') { "" } else { "." });
-    let text = json::encode(value, MOST_RESULT_BYTES).map_err(|why| match why {
+    let text = json::encode_until(value, MOST_RESULT_BYTES, &|| bounds.over()).map_err(|why| match why {
+        _ if bounds.over() => bounds.stopped("the result was validated"),
         EncodeError::TooLarge { max_bytes } => {
             invalid(format!("return: longer than {max_bytes} bytes as JSON, too long to validate; return less of it"))
         }

@@ -33,6 +33,12 @@ pub struct Patience {
     pub cancel: Cancel,
 }
 
+impl Patience {
+    fn is_over(&self) -> bool {
+        self.deadline.is_some_and(|deadline| deadline <= Instant::now()) || self.cancel.is_cancelled()
+    }
+}
+
 /// The host of one evaluation: its budgets, and its record of calls.
 pub struct ProgramHost {
     upstreams: Arc<Upstreams>,
@@ -81,8 +87,7 @@ impl ProgramHost {
                 }
                 Err(mpsc::RecvTimeoutError::Disconnected) => return outcome,
                 Err(mpsc::RecvTimeoutError::Timeout) => {
-                    let late = self.patience.deadline.is_some_and(|deadline| deadline <= Instant::now());
-                    if late || self.patience.cancel.is_cancelled() {
+                    if self.patience.is_over() {
                         let unlisted = waiting.iter().map(|(name, progress)| {
                             format!(
                                 "'{name}' had not listed its tools when the program stopped while {}",
@@ -113,14 +118,14 @@ impl ProgramHost {
     }
 
     /// The call, encoded for its transport.
-    fn order(call: &Call<'_>) -> Result<Order, Fault> {
+    fn order(&self, call: &Call<'_>) -> Result<Order, Fault> {
         #[cfg(feature = "http")]
         if let (Transport::OpenApi(spec), Some(operation)) = (&call.upstream.transport, call.tool.operation) {
             let args = call.args.iter().map(|(name, value)| (&**name, *value)).collect();
             let address = super::openapi::address::of(spec.base_url, operation, &args);
             return address.map(Order::Get).map_err(|why| request::rejected(call.upstream, call.tool, &why));
         }
-        Ok(Order::Mcp { tool: call.tool.name, arguments: request::encode(call)? })
+        Ok(Order::Mcp { tool: call.tool.name, arguments: request::encode(call, &|| self.patience.is_over())? })
     }
 }
 
@@ -140,7 +145,7 @@ impl Host for ProgramHost {
             return Ok(Ticket::ready(failed(fault)));
         }
         let call = request::read(upstreams.catalog(), request)?;
-        let order = ProgramHost::order(&call)?;
+        let order = self.order(&call)?;
         let progress = Progress::default();
         let entry = self.records.start(call.upstream, Cow::Borrowed(call.tool.name), progress.clone());
         if !self.calls.take() {

@@ -159,7 +159,7 @@ fn unknown(tool: &'static Tool, name: &str) -> String {
 }
 
 /// The arguments as the JSON text of an object.
-pub(crate) fn encode(call: &Call<'_>) -> Result<String, Fault> {
+pub(crate) fn encode(call: &Call<'_>, is_over: &dyn Fn() -> bool) -> Result<String, Fault> {
     let mut text = String::from("{");
     for (name, value) in &call.args {
         if text.len() > 1 {
@@ -167,7 +167,7 @@ pub(crate) fn encode(call: &Call<'_>) -> Result<String, Fault> {
         }
         text.push_str(&super::mcp::wire::quoted(name));
         text.push(':');
-        let encoded = json::encode(value, MAX_ARGUMENT_BYTES.saturating_sub(text.len()));
+        let encoded = json::encode_until(value, MAX_ARGUMENT_BYTES.saturating_sub(text.len()), is_over);
         text.push_str(&encoded.map_err(|why| {
             rejected(call.upstream, call.tool, &format!("not JSON-encodable (argument '{}': {why})", excerpt(name)))
         })?);

@@ -5,7 +5,7 @@ use std::fmt::{self, Write};
 use crate::Value;
 use crate::collection::{Children, Map};
 use crate::machine::{Machine, Raised};
-use crate::print::work_of;
+use crate::print::{is_longer, work_of};
 use crate::value::Kind;
 
 /// Why a value has no JSON.
@@ -64,6 +64,12 @@ pub fn encode_named(value: &Value, max_bytes: usize) -> Result<String, EncodeErr
     encode_while(value, max_bytes, Keys::Names, |_| true)
 }
 
+/// [`encode`] that ends where `is_over` says so, as if the text were too long: digits of many large integers take their time. It is
+/// asked between any two of them, and now and then.
+pub fn encode_until(value: &Value, max_bytes: usize, is_over: &dyn Fn() -> bool) -> Result<String, EncodeError> {
+    encode_while(value, max_bytes, Keys::Any, |_| !is_over())
+}
+
 /// What may be a key.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Keys {
@@ -92,7 +98,8 @@ fn encode_while(value: &Value, max_bytes: usize, keys: Keys, mut go_on: impl FnM
     loop {
         if let Some(value) = next.take() {
             steps = steps.saturating_add(work_of(value));
-            if steps >= OFTEN && !go_on(std::mem::take(&mut steps)) {
+            let stop = steps >= OFTEN && !go_on(std::mem::take(&mut steps));
+            if stop || is_longer(value, max_bytes.saturating_sub(out.len())) {
                 return Err(EncodeError::TooLarge { max_bytes });
             }
             match Children::of(value) {
@@ -120,6 +127,10 @@ fn encode_while(value: &Value, max_bytes: usize, keys: Keys, mut go_on: impl FnM
         if frame.map {
             frame.key = Some(child);
             next = frame.children.next();
+            steps = steps.saturating_add(work_of(child));
+            if is_longer(child, max_bytes.saturating_sub(out.len())) {
+                return Err(EncodeError::TooLarge { max_bytes });
+            }
             let other = frame.mixed.and_then(|map| same_text(map, child));
             if let Err(found) = key(child, keys, &mut out) {
                 work.pop();

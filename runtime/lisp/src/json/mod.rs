@@ -8,4 +8,4 @@ mod shape;
 pub(crate) use decode::decode_metered;
 pub use decode::{DecodeError, decode};
 pub(crate) use encode::encode_metered;
-pub use encode::{EncodeError, encode, encode_named};
+pub use encode::{EncodeError, encode, encode_named, encode_until};

@@ -27,7 +27,7 @@ use crate::error::Span;
 use crate::eval::{Closure, Globals, call_value, discard};
 use crate::host::Host;
 use crate::parallel::Task;
-use crate::{ErrorKind, Value, order};
+use crate::{ErrorKind, Value, effort};
 
 /// Ticks between two looks at the clock, the gauge and the cancel flag.
 const QUANTUM: u32 = 1024;
@@ -94,6 +94,7 @@ pub struct Machine {
     printed: usize,
     /// Whether what it prints is dropped.
     muted: bool,
+    _watch: effort::Watch,
 }
 
 impl Machine {
@@ -106,6 +107,7 @@ impl Machine {
         stack: usize,
     ) -> Self {
         let gauged = meters.gauge.map_or(0, |read| read());
+        let watch = effort::Watch::new(meters.deadline, meters.cancel.clone());
         Machine {
             fuel: QUANTUM,
             granted: QUANTUM,
@@ -129,6 +131,7 @@ impl Machine {
             prints: Vec::new(),
             printed: 0,
             muted: false,
+            _watch: watch,
         }
     }
 
@@ -236,6 +239,21 @@ impl Machine {
         self.charge(count * 2 * crate::convert::ITEM)
     }
 
+    /// Raises where comparisons were given up, whose outcomes must not leave the run.
+    #[inline]
+    pub(crate) fn settle(&mut self) -> Result<(), Raised> {
+        if effort::is_given_up() { self.look_now() } else { Ok(()) }
+    }
+
+    /// What a piece of work came to; where comparisons were given up in it, that the run is over.
+    pub(crate) fn settled<T>(&mut self, result: Result<T, Raised>) -> Result<T, Raised> {
+        let is_over = |fault: &Fault| matches!(fault.kind, ErrorKind::Timeout | ErrorKind::Cancelled);
+        if !self.fault.as_deref().is_some_and(is_over) {
+            self.settle()?;
+        }
+        result
+    }
+
     /// One step of a loop, and those of comparisons since the last one.
     #[inline]
     pub(crate) fn step(&mut self) -> Result<(), Raised> {
@@ -244,8 +262,8 @@ impl Machine {
 
     #[inline]
     fn steps(&mut self, n: u32) -> Result<(), Raised> {
-        if order::has_compared() {
-            return self.tick(order::take_compared().saturating_add(n));
+        if effort::is_noted() {
+            return self.tick(effort::take().saturating_add(n));
         }
         self.tick(n)
     }
@@ -398,6 +416,7 @@ impl Machine {
 
     /// Collects one line of `println` and its family.
     pub fn print(&mut self, mut line: String) -> Result<(), Raised> {
+        self.settle()?;
         self.charge(line.len())?;
         let limit = self.meters.limits.print_bytes;
         let left = limit.saturating_sub(self.printed);

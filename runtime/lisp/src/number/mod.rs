@@ -24,13 +24,21 @@ pub fn compare(a: &Value, b: &Value) -> Ordering {
         (Value::Double(x), Value::Double(y)) => double_order(x.get(), y.get()),
         (Value::Int(x), Value::Double(y)) => int_double(*x, y.get()),
         (Value::Double(x), Value::Int(y)) => int_double(*y, x.get()).reverse(),
-        (Value::BigInt(x), Value::BigInt(y)) => x.cmp(y),
+        (Value::BigInt(x), Value::BigInt(y)) => {
+            crate::effort::note_bytes(bytes(x).min(bytes(y)));
+            x.cmp(y)
+        }
         (Value::BigInt(x), Value::Int(_)) => big_side(x),
         (Value::Int(_), Value::BigInt(y)) => big_side(y).reverse(),
         (Value::BigInt(x), Value::Double(y)) => big_double(x, y.get()),
         (Value::Double(x), Value::BigInt(y)) => big_double(y, x.get()).reverse(),
         _ => Ordering::Equal,
     }
+}
+
+/// Bytes that an integer takes.
+pub fn bytes(big: &BigInt) -> usize {
+    usize::try_from(big.bits() / 8).unwrap_or(usize::MAX)
 }
 
 /// Where a big integer stands relative to every small one.
@@ -65,7 +73,10 @@ fn big_double(big: &BigInt, d: f64) -> Ordering {
 pub fn hash<H: Hasher>(value: &Value, state: &mut H) {
     match value {
         Value::Int(i) => state.write_i64(*i),
-        Value::BigInt(big) => big.hash(state),
+        Value::BigInt(big) => {
+            crate::effort::note_bytes(bytes(big));
+            big.hash(state);
+        }
         Value::Double(d) => {
             let d = d.get();
             if d.fract() != 0.0 || !d.is_finite() {

@@ -6,7 +6,7 @@ use std::fmt::Write;
 use num_bigint::{BigInt, Sign};
 use num_traits::ToPrimitive;
 
-use super::readable::{write_atom, write_within};
+use super::readable::{Strings, write_atom, write_while};
 use crate::Value;
 use crate::collection::Children;
 use crate::error::head;
@@ -28,16 +28,20 @@ const DIGITS_BITS: u64 = 16 * 1024;
 const NOTE: usize = 160;
 /// Bytes kept in a cut container for its brackets and the mark of the cut, such as ` … 9950 more`.
 const MARK: usize = 28;
+/// Bytes of attempts after which no part is tried any more: parts that are large and show little are written once for each level
+/// that they are nested. No value that a person could read takes so many.
+const MOST_TRIED: usize = 8 << 20;
+/// Bytes that are written in the time of a step of turning a number into digits.
+const STEP: usize = 8;
 /// A part that does not fit is cut only where it gets at least this much; else it is left out.
 const WORTHWHILE: usize = 64;
 
 /// Prints `value` in at most `budget` bytes (though never in fewer than 256).
 pub fn preview(value: &Value, budget: usize) -> Preview {
-    let mut text = String::new();
-    if write_within(value, budget, &mut text) {
-        return Preview { text, truncated: false };
+    let mut writer = Writer::default();
+    if writer.fits(value, budget) {
+        return Preview { text: writer.out, truncated: false };
     }
-    let mut writer = Writer { out: text, items: 0, bytes: 0 };
     writer.cut(value, budget.saturating_sub(NOTE).max(256 - NOTE), DEEPEST);
     writer.note(value);
     Preview { text: writer.out, truncated: true }
@@ -45,8 +49,8 @@ pub fn preview(value: &Value, budget: usize) -> Preview {
 
 /// A preview on one line, for messages: what is left out shows as `…` only.
 pub(crate) fn preview_line(value: &Value, budget: usize) -> String {
-    let mut writer = Writer { out: String::new(), items: 0, bytes: 0 };
-    if !write_within(value, budget, &mut writer.out) {
+    let mut writer = Writer::default();
+    if !writer.fits(value, budget) {
         writer.cut(value, budget.max(2 * MARK), DEEPEST);
     }
     writer.out
@@ -58,8 +62,11 @@ pub fn excerpt(text: &str) -> Cow<'_, str> {
     if text.len() <= MOST { Cow::Borrowed(text) } else { Cow::Owned(format!("{}…", head(text, MOST))) }
 }
 
+#[derive(Default)]
 struct Writer {
     out: String,
+    /// Bytes of attempts that did not fit.
+    tried: usize,
     /// Items, members and entries left out.
     items: usize,
     /// Bytes of strings left out.
@@ -67,6 +74,19 @@ struct Writer {
 }
 
 impl Writer {
+    /// Writes a value if it fits into `room` as a whole.
+    fn fits(&mut self, value: &Value, room: usize) -> bool {
+        let tried = &mut self.tried;
+        let fits = write_while(value, room, Strings::Quoted, &mut self.out, |work| {
+            *tried += work as usize * STEP;
+            *tried < MOST_TRIED
+        });
+        if !fits {
+            self.tried += room;
+        }
+        fits
+    }
+
     /// Writes what fits into `room` of a value that does not fit as a whole.
     fn cut(&mut self, value: &Value, room: usize, levels: usize) {
         let (opening, closing) = match value {
@@ -82,7 +102,7 @@ impl Writer {
         let map = matches!(value, Value::Map(_));
         let mut children = Children::of(value).into_iter().flatten();
         let mut done = 0;
-        while done < total && levels > 0 {
+        while done < total && levels > 0 && self.tried < MOST_TRIED {
             let (Some(first), second) = (children.next(), if map { children.next() } else { None }) else { break };
             let left = end.saturating_sub(self.out.len() + usize::from(done > 0));
             let start = self.out.len();
@@ -110,13 +130,13 @@ impl Writer {
     /// Writes an item, or an entry of a map, if it fits as a whole.
     fn whole(&mut self, first: &Value, second: Option<&Value>, room: usize) -> bool {
         let start = self.out.len();
-        if !write_within(first, room, &mut self.out) {
+        if !self.fits(first, room) {
             return false;
         }
         let Some(second) = second else { return true };
         self.out.push(' ');
         let used = self.out.len() - start;
-        if used <= room && write_within(second, room - used, &mut self.out) {
+        if used <= room && self.fits(second, room - used) {
             return true;
         }
         self.out.truncate(start);
@@ -127,12 +147,12 @@ impl Writer {
     fn entry(&mut self, first: &Value, second: Option<&Value>, room: usize, levels: usize) {
         let Some(second) = second else { return self.cut(first, room, levels) };
         let start = self.out.len();
-        if !write_within(first, room / 3, &mut self.out) {
+        if !self.fits(first, room / 3) {
             self.cut(first, room / 3, levels);
         }
         self.out.push(' ');
         let left = room.saturating_sub(self.out.len() - start);
-        if !write_within(second, left, &mut self.out) {
+        if !self.fits(second, left) {
             self.cut(second, left, levels);
         }
     }

@@ -36,6 +36,16 @@ pub(crate) fn work_of(value: &Value) -> u32 {
     }
 }
 
+/// Whether a text or a large number takes more than `room` bytes, as can be told without writing it.
+pub(crate) fn is_longer(value: &Value, room: usize) -> bool {
+    match value {
+        Value::Str(text) => text.as_str().len() > room,
+        // A digit has less than four bits.
+        Value::BigInt(big) => big.bits() / 4 > room as u64,
+        _ => false,
+    }
+}
+
 /// [`write_within`] that also ends where `go_on` says no, which is asked now and then with the work done since.
 pub(crate) fn write_while(
     value: &Value,
@@ -54,12 +64,7 @@ pub(crate) fn write_while(
     let mut next = Some(value);
     loop {
         let left = limit.saturating_sub(out.len());
-        let long = match next {
-            Some(Value::Str(text)) => text.as_str().len() > left,
-            // A digit has less than four bits.
-            Some(Value::BigInt(big)) => big.bits() / 4 > left as u64,
-            _ => false,
-        };
+        let long = next.is_some_and(|value| is_longer(value, left));
         work = work.saturating_add(next.map_or(1, work_of));
         let stop = work >= OFTEN && !go_on(std::mem::take(&mut work));
         if stop || long || out.len() > limit {

@@ -205,7 +205,11 @@ fn call_tool(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
     tool::spend(m)?;
     let ticket = match m.host().submit(request) {
         Ok(ticket) => ticket,
-        Err(fault) => return Err(m.raise_fault(fault.into())),
+        Err(fault) => {
+            // Encoding the arguments takes its time.
+            m.look_now()?;
+            return Err(m.raise_fault(fault.into()));
+        }
     };
     let reply = tool::wait(m, ticket)?;
     answer(m, reply)

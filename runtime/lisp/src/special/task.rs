@@ -39,6 +39,7 @@ fn task(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
     drop(boxed);
     if let Some(journal) = &surroundings.journal {
         keepable(m, &id, &result)?;
+        m.settle()?;
         journal.put(id, result.clone());
     }
     Ok(result)
@@ -69,6 +70,7 @@ fn id_of(m: &mut Machine, id: &Value) -> Result<String, Raised> {
 
 pub(super) fn task_reset(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
     let id = Value::from(id_of(m, at(args, 0))?);
+    m.settle()?;
     if let Some(journal) = &m.surroundings.journal {
         journal.reset(&id);
     }

@@ -86,6 +86,7 @@ fn named(m: &mut Machine, name: &str, args: &mut [Value]) -> Result<Value, Raise
 
 /// Counts a call against the limit of the run.
 pub(super) fn spend(m: &mut Machine) -> Result<(), Raised> {
+    m.settle()?;
     if m.meters.call_tool() {
         return Ok(());
     }

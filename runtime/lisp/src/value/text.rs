@@ -220,7 +220,7 @@ impl PartialEq for Text {
         if self.same(other) {
             return true;
         }
-        crate::order::note_texts(self.as_str(), other.as_str());
+        crate::effort::note_bytes(self.as_str().len().min(other.as_str().len()));
         self.as_str() == other.as_str()
     }
 }
@@ -231,7 +231,7 @@ impl std::hash::Hash for Text {
     fn hash<H: std::hash::Hasher>(&self, state: &mut H) {
         // Without the mark that ends a `str`: where texts run together, a comparison tells them apart.
         let text = self.as_str();
-        crate::order::note_text(text.len());
+        crate::effort::note_bytes(text.len());
         state.write(text.as_bytes());
     }
 }
@@ -248,7 +248,7 @@ impl Ord for Text {
         if self.same(other) {
             return std::cmp::Ordering::Equal;
         }
-        crate::order::note_texts(self.as_str(), other.as_str());
+        crate::effort::note_bytes(self.as_str().len().min(other.as_str().len()));
         self.as_str().cmp(other.as_str())
     }
 }
