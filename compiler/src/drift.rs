@@ -192,7 +192,7 @@ fn requests(before: &Json, after: &Json, out: &mut Vec<(Code, String)>) {
         out.push((Code::RequestChanged, format!("is requested at {}, which was {}", quoted(&now), quoted(&was))));
     }
     let params = |definition: &Json| ptc(definition, "params").as_ref().map(Json::elements).unwrap_or_default().to_vec();
-    let name = |param: &Json| param.get("name").and_then(Json::as_str).map(str::to_owned);
+    let name = |param: &Json| param.get("arg").or_else(|| param.get("name")).and_then(Json::as_str).map(str::to_owned);
     let known = params(before);
     // Parameters that come or go are arguments that do, which is told.
     let differing = params(after).into_iter().filter(|now| known.iter().any(|was| name(was) == name(now) && was != now));

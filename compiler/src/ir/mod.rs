@@ -141,10 +141,9 @@ impl Operation {
     /// The text of [`Params`](ptc_catalog::Params).
     pub fn params(&self) -> String {
         let lines = self.params.iter().map(|param| {
-            let Param { name, place, style, explode, allow_reserved } = param;
-            let line =
-                ptc_catalog::Param { name, place: *place, style: *style, explode: *explode, allow_reserved: *allow_reserved };
-            line.to_string()
+            let Param { name, arg, place, style, explode, allow_reserved } = param;
+            let (place, style, explode, allow_reserved) = (*place, *style, *explode, *allow_reserved);
+            ptc_catalog::Param { name, arg, place, style, explode, allow_reserved }.to_string()
         });
         lines.collect::<Vec<_>>().join("\n")
     }
@@ -153,8 +152,10 @@ impl Operation {
 /// How one argument travels.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Param {
-    /// Its name in the document and in `:args`; one line.
+    /// Its name in the document; one line.
     pub name: String,
+    /// Its name in `:args`; one line.
+    pub arg: String,
     /// Where it goes.
     pub place: Place,
     /// How it is written.

@@ -156,8 +156,10 @@ fn operation(definition: &Json) -> Option<Operation> {
 
 fn param(node: &Json) -> Option<Param> {
     let text = |key| node.get(key).and_then(Json::as_str);
+    let line = |key| text(key).filter(|name| !name.contains(char::is_control));
     Some(Param {
-        name: text("name").filter(|name| !name.contains(char::is_control))?.to_owned(),
+        name: line("name")?.to_owned(),
+        arg: line("arg").or_else(|| line("name"))?.to_owned(),
         place: Place::named(text("in")?)?,
         style: Style::named(text("style")?)?,
         explode: node.get("explode").and_then(Json::as_bool).unwrap_or(false),

@@ -20,7 +20,7 @@ pub(super) fn read(
     references: References<'_>,
     operation: &Node,
     overriding: Option<&Override>,
-    params: &[Sent<'_>],
+    params: &[Sent],
     unread: bool,
     faults: &mut Faults,
 ) -> Json {

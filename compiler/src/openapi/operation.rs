@@ -136,7 +136,7 @@ fn refuse(references: References<'_>, candidate: &Candidate<'_>, overriding: Opt
 }
 
 /// Every `{variable}` of the path must be a declared path parameter.
-fn check_template(references: References<'_>, candidate: &Candidate<'_>, params: &[Sent<'_>], faults: &mut Faults) {
+fn check_template(references: References<'_>, candidate: &Candidate<'_>, params: &[Sent], faults: &mut Faults) {
     let place = Place { file: references.file, range: candidate.place.clone() };
     if candidate.path.split('{').skip(1).any(|rest| !rest.contains('}')) {
         let message = format!("the path `{}` has a `{{` without its `}}`", candidate.path);

@@ -10,14 +10,14 @@ use crate::ir::Json;
 use crate::tree::{Node, Tree};
 
 /// A parameter that calls send.
-pub(super) struct Sent<'a> {
+pub(super) struct Sent {
+    /// Name of the argument.
     pub(super) name: String,
     pub(super) required: bool,
     /// Schema of the argument.
     pub(super) schema: Json,
     /// The entry of `_ptc.params`.
     pub(super) wire: Json,
-    pub(super) node: &'a Node,
 }
 
 /// Header parameters that OpenAPI says to ignore: other parts of a document describe them.
@@ -31,7 +31,7 @@ pub(super) fn all<'a>(
     template: &str,
     faults: &mut Faults,
     notes: &mut Vec<Diagnostic>,
-) -> Vec<Sent<'a>> {
+) -> Vec<Sent> {
     let mut nodes: Vec<(&str, &str, &'a Node)> = Vec::new();
     for level in [item, operation] {
         let mut here = Vec::new();
@@ -60,22 +60,28 @@ pub(super) fn all<'a>(
             }
         }
     }
-    let mut out: Vec<Sent<'a>> = Vec::new();
+    let mut out: Vec<Sent> = Vec::new();
     for (_, _, node) in nodes {
         let sent = one(references, node, template, faults, notes);
         let Some(sent) = faults.keep(sent).flatten() else { continue };
-        if let Some(first) = out.iter().find(|s| s.name == sent.name) {
-            let message = format!("two parameters are named `{}`; arguments have one name space", sent.name);
-            faults.push(
-                Diagnostic::new(Code::BadParameter, message)
-                    .at(node.place(references.file), "the second")
-                    .also(first.node.place(references.file), "the first"),
-            );
-            continue;
-        }
         out.push(sent);
     }
+    tell_apart(&mut out);
     out
+}
+
+/// Path and query may have a parameter of the same name, and arguments have one name space: that of the query is `NAME_query` then.
+fn tell_apart(params: &mut [Sent]) {
+    let names: Vec<String> = params.iter().map(|param| param.name.clone()).collect();
+    for param in params.iter_mut().filter(|param| param.wire.get("in").and_then(Json::as_str) == Some("query")) {
+        if names.iter().filter(|name| **name == param.name).count() > 1 {
+            param.name.push_str("_query");
+            while names.contains(&param.name) {
+                param.name.push('_');
+            }
+            param.wire.set("arg", Json::string(&*param.name));
+        }
+    }
 }
 
 fn one<'a>(
@@ -84,7 +90,7 @@ fn one<'a>(
     template: &str,
     faults: &mut Faults,
     notes: &mut Vec<Diagnostic>,
-) -> Result<Option<Sent<'a>>, Diagnostic> {
+) -> Result<Option<Sent>, Diagnostic> {
     let place = node.place(references.file);
     let fault = |message: String| Diagnostic::new(Code::BadParameter, message).at(place.clone(), "");
     let parameter = typed(node).map_err(|error| {
@@ -185,7 +191,7 @@ fn one<'a>(
     if allow_reserved {
         wire.set("allowReserved", Json::Bool(true));
     }
-    Ok(Some(Sent { name, required, schema, wire, node }))
+    Ok(Some(Sent { name, required, schema, wire }))
 }
 
 /// The parameter without its schema and examples, which differ between versions of OpenAPI, in the types of `openapiv3`.

@@ -149,7 +149,7 @@ pub struct Operation {
 }
 
 /// How the parameters of an operation travel, one a line: place, style, `explode` or `-`, `reserved` or `-`, and the name, as in
-/// `query form explode - state`. One text, since rows of their own, with their pointers, cost rustc more than all else of an operation.
+/// `query form explode - state`; behind a tab the name of the argument, where that is another one. One text, since rows of their own, with their pointers, cost rustc more than all else of an operation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Params(pub &'static str);
 
@@ -166,8 +166,10 @@ impl Params {
 /// How one argument travels. Its `Display` is its line in [`Params`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Param<'a> {
-    /// Its name in the document, and in `:args`; one line.
+    /// Its name in the document, and on the way; one line.
     pub name: &'a str,
+    /// Its name in `:args`, which is another one where path and query have a parameter of the same name.
+    pub arg: &'a str,
     /// Where it goes.
     pub place: Place,
     /// How a value is written.
@@ -184,7 +186,9 @@ impl<'a> Param<'a> {
         let place = Place::named(words.next()?)?;
         let style = Style::named(words.next()?)?;
         let (explode, allow_reserved) = (words.next()? == "explode", words.next()? == "reserved");
-        Some(Param { name: words.next()?, place, style, explode, allow_reserved })
+        let name = words.next()?;
+        let (name, arg) = name.split_once('\t').unwrap_or((name, name));
+        Some(Param { name, arg, place, style, explode, allow_reserved })
     }
 }
 
@@ -192,7 +196,8 @@ impl fmt::Display for Param<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let flag = |set: bool, name: &'static str| if set { name } else { "-" };
         let (explode, reserved) = (flag(self.explode, "explode"), flag(self.allow_reserved, "reserved"));
-        write!(f, "{} {} {explode} {reserved} {}", self.place.name(), self.style.name(), self.name)
+        write!(f, "{} {} {explode} {reserved} {}", self.place.name(), self.style.name(), self.name)?;
+        if self.arg == self.name { Ok(()) } else { write!(f, "\t{}", self.arg) }
     }
 }
 
@@ -284,8 +289,10 @@ mod tests {
             for style in Style::ALL {
                 for (explode, allow_reserved) in [(false, false), (false, true), (true, false), (true, true)] {
                     for name in ["id", "filter[a b]", " ", "", "-", "größe"] {
-                        let param = Param { name, place, style, explode, allow_reserved };
-                        assert_eq!(Param::read(&param.to_string()), Some(param));
+                        for arg in [name, "state_query"] {
+                            let param = Param { name, arg, place, style, explode, allow_reserved };
+                            assert_eq!(Param::read(&param.to_string()), Some(param));
+                        }
                     }
                 }
             }

@@ -80,7 +80,7 @@ pub(crate) fn of(base_url: &str, operation: &Operation, args: &LiteMap<&str, &Va
 
     let mut first = !address.contains('?');
     for param in operation.params.iter().filter(|p| p.place == Place::Query) {
-        let Some(value) = argument(param.name) else { continue };
+        let Some(value) = argument(param.arg) else { continue };
         for (name, value) in in_query(&param, value)? {
             address.push(if std::mem::take(&mut first) { '?' } else { '&' });
             address.push_str(&name);
@@ -229,7 +229,7 @@ mod tests {
     use super::*;
 
     const fn param(place: Place, style: Style, explode: bool) -> Param<'static> {
-        Param { name: "a", place, style, explode, allow_reserved: false }
+        Param { name: "a", arg: "a", place, style, explode, allow_reserved: false }
     }
 
     fn address(param: Param<'_>, value: &str) -> Result<String, String> {
@@ -310,5 +310,14 @@ mod tests {
         let operation = Operation { id: "op", path: "/x", params: Params("query form explode - a"), default_args: &[("a", "3")] };
         assert_eq!(of("h", &operation, &LiteMap::new()).unwrap(), "h/x?a=3");
         assert_eq!(of("h", &operation, &LiteMap::from_iter([("a", &Value::int(5))])).unwrap(), "h/x?a=5");
+    }
+
+    #[test]
+    fn parameters_of_one_name_are_arguments_of_two() {
+        let params = Params("path simple - - a\nquery form explode - a\ta_query");
+        let operation = Operation { id: "op", path: "/x/{a}", params, default_args: &[] };
+        let (one, two) = (Value::int(1), Value::int(2));
+        assert_eq!(of("h", &operation, &LiteMap::from_iter([("a", &one), ("a_query", &two)])).unwrap(), "h/x/1?a=2");
+        assert_eq!(of("h", &operation, &LiteMap::from_iter([("a", &one)])).unwrap(), "h/x/1");
     }
 }
