@@ -3,6 +3,9 @@
 use std::fmt;
 use std::sync::OnceLock;
 
+/// Longest text that is read, in bytes. Places in it are counted in 32 bits, and no config, document or lock file comes near.
+pub const MOST_BYTES: usize = 1 << 30;
+
 /// A file of [`Sources`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct FileId(u32);

@@ -5,7 +5,7 @@ mod yaml;
 
 use std::ops::Range;
 
-use crate::diag::Diagnostics;
+use crate::diag::{Code, Diagnostic, Diagnostics};
 use crate::source::{FileId, Sources};
 pub use parse::{MAX_DEPTH, Syntax, parse, parse_as};
 pub use yaml::parse_yaml;
@@ -20,6 +20,11 @@ pub fn parse_document(sources: &Sources, file: FileId, diagnostics: &mut Diagnos
         _ => !source.text.trim_start().starts_with(['{', '[']),
     };
     if is_yaml { parse_yaml(sources, file, diagnostics) } else { parse_as(sources, file, Syntax::DOCUMENT, diagnostics) }
+}
+
+/// What is said of a file of more than [`MOST_BYTES`](crate::source::MOST_BYTES).
+pub fn too_large(path: &str) -> Diagnostic {
+    Diagnostic::new(Code::TooLarge, format!("`{path}` is larger than 1 GiB, the most that is read"))
 }
 
 /// A value and where it stands.

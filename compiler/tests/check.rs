@@ -99,7 +99,7 @@ fn folders_named_good_are_clean_and_all_others_are_not() {
     }
 }
 
-/// A fixture would be a file of 4 GiB.
+/// A fixture would be a file of 1 GiB: `cli.rs` makes one with nothing in it.
 const WITHOUT_FIXTURE: [Code; 1] = [Code::TooLarge];
 
 #[test]

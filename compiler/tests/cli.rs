@@ -45,7 +45,14 @@ impl Drop for Scratch {
 fn exit_codes_tell_clean_findings_and_failure_apart() {
     let utf16 = Scratch::new("utf16.json", b"\xff\xfe{\0}\0");
     let latin1 = Scratch::new("latin1.json", b"{ \"upstreams\": { \"gr\xf6\xdfe\": {} } }");
+    // Nothing of it takes room on a disk, and nothing of it is read.
+    let endless = Scratch::new("endless.json", b"");
+    let sparse = fs::File::options().write(true).open(endless.path()).and_then(|file| file.set_len((1 << 30) + 1));
+    sparse.expect("a file can have a hole");
     let cases: &[(&[&str], i32, &str)] = &[
+        (&["--check", endless.path()], 1, "error[PTC0104]: `"),
+        (&["diff", endless.path()], 2, "there is no lock file"),
+        (&["update", endless.path()], 1, "is larger than 1 GiB, the most that is read"),
         (&["--check", "good_minimal/upstreams.json"], 0, "no faults in 1 upstream"),
         (&["--check", "shape_repeated_items/upstreams.json"], 0, "found 2 warnings"),
         (&["--check", "--deny-warnings", "shape_repeated_items/upstreams.json"], 1, "found 2 warnings"),

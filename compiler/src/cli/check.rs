@@ -8,8 +8,8 @@ use ptc_compiler::config::model::Transport;
 use ptc_compiler::config::{self, Config};
 use ptc_compiler::diag::{Code, Diagnostic, Diagnostics};
 use ptc_compiler::lock::{self, Lock, LockedUpstream, lint};
-use ptc_compiler::source::{Sources, decode};
-use ptc_compiler::tree::Syntax;
+use ptc_compiler::source::{FileId, MOST_BYTES, Sources, decode};
+use ptc_compiler::tree::{Syntax, too_large};
 use ptc_compiler::{ir, lower, openapi, programs};
 use ptc_runtime::secrets::Secrets;
 
@@ -73,8 +73,8 @@ pub(crate) fn config_path(args: &Build) -> Result<&Path, Failure> {
 pub(crate) fn load(path: &Path, syntax: Syntax) -> Result<Checked, Failure> {
     let mut sources = Sources::default();
     let mut diagnostics = Diagnostics::default();
-    let file = sources.add(path.display().to_string(), read_text(path)?);
-    let config = config::read_as(&sources, file, syntax, &mut diagnostics);
+    let file = read_source(path, &mut sources, &mut diagnostics)?;
+    let config = file.and_then(|file| config::read_as(&sources, file, syntax, &mut diagnostics));
     let folder = folder(path);
     let mut schema = |path: &str, most: u64| read_document(&folder, path, most, "the limit of `schema_max_bytes`");
     let mut program = |path: &str, most: u64| read_document(&folder, path, most, "the most that is read");
@@ -172,9 +172,21 @@ pub(crate) fn read_document(folder: &Path, path: &str, most: u64, limit: &str) -
     Ok(openapi::Text { path: path.display().to_string(), text })
 }
 
-/// Reads a file that the command line names.
+/// Takes in a config or a lock file. `None` where it is larger than any text that is read; the findings say so.
+pub(crate) fn read_source(path: &Path, sources: &mut Sources, diagnostics: &mut Diagnostics) -> Result<Option<FileId>, Failure> {
+    let name = path.display().to_string();
+    if std::fs::metadata(path).is_ok_and(|file| file.len() > MOST_BYTES as u64) {
+        diagnostics.push(too_large(&name));
+        return Ok(None);
+    }
+    Ok(Some(sources.add(name, read_text(path)?)))
+}
+
+/// Reads a file that the command line names. Of a device that never ends one byte more than any file may have is taken.
 pub(crate) fn read_text(path: &Path) -> Result<String, Failure> {
-    let bytes = std::fs::read(path).map_err(|error| {
+    let mut bytes = Vec::new();
+    let read = std::fs::File::open(path).and_then(|file| file.take(MOST_BYTES as u64 + 1).read_to_end(&mut bytes));
+    read.map_err(|error| {
         let failure = Failure::new(format!("cannot read `{}`: {error}", path.display()));
         if path.is_dir() {
             failure.hint(format!("name a file in it, such as `{}`", path.join("upstreams.json").display()))
@@ -182,6 +194,9 @@ pub(crate) fn read_text(path: &Path) -> Result<String, Failure> {
             failure
         }
     })?;
+    if bytes.len() > MOST_BYTES {
+        return Err(Failure::new(too_large(&path.display().to_string()).message));
+    }
     decode(bytes).map_err(|fault| Failure::new(format!("cannot read `{}`: {}", path.display(), fault.what)).hint(fault.hint))
 }
 

@@ -98,7 +98,7 @@ fn locks(path: &Path, names: &[String], checked: &mut Checked, console: &Console
     let (Some(config), false) = (&checked.config, checked.diagnostics.has_errors()) else { return Ok(None) };
     let names = chosen(config, names)?;
     let (old, places) = if lock_path.exists() {
-        let file = checked.sources.add(lock_path.display().to_string(), check::read_text(&lock_path)?);
+        let Some(file) = check::read_source(&lock_path, &mut checked.sources, &mut checked.diagnostics)? else { return Ok(None) };
         let Some(read) = lock::read::read_with_places(&checked.sources, file, &mut checked.diagnostics) else { return Ok(None) };
         read
     } else {

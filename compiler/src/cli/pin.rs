@@ -128,7 +128,7 @@ fn read(path: &Path, checked: &mut Checked) -> Result<Result<Option<Lock>, ()>, 
     if !path.exists() {
         return Ok(Ok(None));
     }
-    let file = checked.sources.add(path.display().to_string(), check::read_text(path)?);
+    let Some(file) = check::read_source(path, &mut checked.sources, &mut checked.diagnostics)? else { return Ok(Err(())) };
     Ok(lock::read::read(&checked.sources, file, &mut checked.diagnostics).map(Some).ok_or(()))
 }
 

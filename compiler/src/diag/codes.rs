@@ -37,7 +37,7 @@ codes! {
     JsonSyntax = "PTC0101" Error "not valid JSON";
     DuplicateKey = "PTC0102" Error "a key is given twice in one object";
     TooDeep = "PTC0103" Error "nested deeper than any sensible document";
-    TooLarge = "PTC0104" Error "a file of 4 GiB or more";
+    TooLarge = "PTC0104" Error "a file of more than 1 GiB";
     ConfigUnreadable = "PTC0105" Error "a config that cannot be read";
     YamlSyntax = "PTC0106" Error "not a YAML document that can be read";
     BeyondJson = "PTC0107" Error "a comment or trailing comma where only JSON may stand";

@@ -11,9 +11,9 @@ use std::ops::Range;
 use jsonc_parser::tokens::Token;
 use jsonc_parser::{Scanner, ScannerOptions};
 
-use super::{Member, Node, Place, Tree};
+use super::{Member, Node, Place, Tree, too_large};
 use crate::diag::{Code, Diagnostic, Diagnostics, Severity, quoted};
-use crate::source::{FileId, Sources};
+use crate::source::{FileId, MOST_BYTES, Sources};
 
 /// Deepest nesting of arrays and objects that is read. Everything that walks a tree may recurse this far.
 pub const MAX_DEPTH: usize = 192;
@@ -55,8 +55,8 @@ pub fn parse(sources: &Sources, file: FileId, diagnostics: &mut Diagnostics) -> 
 /// without losing a value (a missing comma, a repeated key); otherwise `None`, with at least one error reported.
 pub fn parse_as(sources: &Sources, file: FileId, syntax: Syntax, diagnostics: &mut Diagnostics) -> Option<Node> {
     let text = &sources.get(file).text;
-    if u32::try_from(text.len()).is_err() {
-        diagnostics.push(Diagnostic::new(Code::TooLarge, format!("`{}` is larger than 4 GiB", sources.get(file).path)));
+    if text.len() > MOST_BYTES {
+        diagnostics.push(too_large(&sources.get(file).path));
         return None;
     }
     let mut parser = Parser {

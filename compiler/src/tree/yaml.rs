@@ -8,9 +8,9 @@ use std::collections::{HashMap, HashSet};
 use saphyr_parser::{Event, Parser, ScalarStyle, Span, Tag};
 
 use super::parse::MAX_DEPTH;
-use super::{Member, Node, Place, Tree};
+use super::{Member, Node, Place, Tree, too_large};
 use crate::diag::{Code, Diagnostic, Diagnostics, Severity, quoted};
-use crate::source::{FileId, Sources};
+use crate::source::{FileId, MOST_BYTES, Sources};
 
 /// Nodes that all aliases of a text may copy: a few lines of nested aliases can stand for more than any memory holds.
 const MAX_COPIED: usize = 200_000;
@@ -18,8 +18,8 @@ const MAX_COPIED: usize = 200_000;
 /// Reads a file of `sources` as one YAML document. The first fault is reported and ends the reading.
 pub fn parse_yaml(sources: &Sources, file: FileId, diagnostics: &mut Diagnostics) -> Option<Node> {
     let text = &sources.get(file).text;
-    if u32::try_from(text.len()).is_err() {
-        diagnostics.push(Diagnostic::new(Code::TooLarge, format!("`{}` is larger than 4 GiB", sources.get(file).path)));
+    if text.len() > MOST_BYTES {
+        diagnostics.push(too_large(&sources.get(file).path));
         return None;
     }
     let mut reader = Reader {
