@@ -82,6 +82,10 @@ fn check(text: &str, file: FileId, catalog: Option<&ptc_catalog::Catalog>, diagn
     };
     match Program::compile(text) {
         Err(error) => {
+            let error = match catalog {
+                Some(catalog) => ptc_check::with_call(error, text, catalog),
+                None => error,
+            };
             let message = format!("{}: {}", error.kind, error.message);
             diagnostics.push(hinted(Diagnostic::new(Code::ProgramFault, message).at(place(error.span), ""), error.hint));
         }

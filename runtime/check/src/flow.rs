@@ -85,17 +85,7 @@ struct Walk<'a, const ALL: bool> {
 
 /// Adds what is found about the results of a program's calls.
 pub(crate) fn follow<const ALL: bool>(program: &Program, catalog: &Catalog, sites: &[ToolCallSite], findings: &mut Vec<Finding>) {
-    let name = |site: &ToolCallSite| match (&site.server, &site.tool) {
-        (Some(server), Some(tool)) => format!("{server}/{tool}"),
-        _ => "the call".to_owned(),
-    };
-    let known = sites.iter().map(|site| (site.span, (tool_of(site, catalog), name(site)))).collect();
-    let mut walk = Walk::<ALL> { globals: LiteMap::new(), known, sites: Vec::new(), findings };
-    let mut frame = Frame::default();
-    let value = walk.expr(program.ir(), &mut frame);
-    // Whoever reads the program's value sees all of it.
-    walk.escapes(value);
-    let Walk { sites, findings, .. } = walk;
+    let sites = sites_of::<ALL>(program, catalog, sites, findings);
     for site in &sites {
         let Some((what, span)) = &site.misread else { continue };
         // Who also reads what results have knows what they are.
@@ -129,6 +119,40 @@ pub(crate) fn follow<const ALL: bool>(program: &Program, catalog: &Catalog, site
             span,
         });
     }
+}
+
+/// Names of tools whose value is used and that no call of them asks for its `:ok`.
+pub(crate) fn unchecked(program: &Program, catalog: &Catalog, sites: &[ToolCallSite]) -> Vec<String> {
+    let sites = sites_of::<false>(program, catalog, sites, &mut Vec::new());
+    let is_unchecked = |site: &&Site| !site.checked && site.used.is_some();
+    let asked = |name: &str| sites.iter().any(|site| site.name == name && !is_unchecked(&site));
+    let mut names: Vec<String> = Vec::new();
+    for site in sites.iter().filter(is_unchecked).filter(|site| !asked(&site.name)) {
+        if !names.contains(&site.name) {
+            names.push(site.name.clone());
+        }
+    }
+    names
+}
+
+/// The calls of a program, and what is seen of their results.
+fn sites_of<const ALL: bool>(
+    program: &Program,
+    catalog: &Catalog,
+    sites: &[ToolCallSite],
+    findings: &mut Vec<Finding>,
+) -> Vec<Site> {
+    let name = |site: &ToolCallSite| match (&site.server, &site.tool) {
+        (Some(server), Some(tool)) => format!("{server}/{tool}"),
+        _ => "the call".to_owned(),
+    };
+    let known = sites.iter().map(|site| (site.span, (tool_of(site, catalog), name(site)))).collect();
+    let mut walk = Walk::<ALL> { globals: LiteMap::new(), known, sites: Vec::new(), findings };
+    let mut frame = Frame::default();
+    let value = walk.expr(program.ir(), &mut frame);
+    // Whoever reads the program's value sees all of it.
+    walk.escapes(value);
+    walk.sites
 }
 
 impl<const ALL: bool> Walk<'_, ALL> {

@@ -19,6 +19,7 @@
 //! - `flow`: where results go, and what is taken out of them.
 //! - `output`: paths into results against output schemas.
 //! - [`cost`]: how many calls there can be, and what they may change.
+//! - `meant`: names that are tools, where no program can use them.
 //! - `near`: near names, for suggestions.
 //! - [`own`]: calls of the embedding program's own tools.
 
@@ -28,6 +29,7 @@ pub mod argument;
 mod call;
 pub mod cost;
 mod flow;
+mod meant;
 mod near;
 mod output;
 pub mod own;
@@ -36,6 +38,7 @@ use ptc_catalog::{Catalog, Tool};
 use ptc_lisp::{Error, ErrorKind, Program, Span, ToolCallSite, sorting};
 
 pub use cost::{Cost, Effects};
+pub use meant::with_call;
 pub use near::near_name;
 pub use own::OwnTool;
 
@@ -129,6 +132,12 @@ pub fn check(program: &Program, catalog: &Catalog) -> Vec<Finding> {
 /// and what the program costs.
 pub fn review(program: &Program, catalog: &Catalog) -> Review {
     Review { findings: look::<true>(program, catalog), cost: cost::of(program, catalog) }
+}
+
+/// Tools, as `upstream/tool`, whose `:value` a program uses without a look at `:ok`, in every one of its calls: when one fails,
+/// the program goes on with nil.
+pub fn unchecked(program: &Program, catalog: &Catalog) -> Vec<String> {
+    flow::unchecked(program, catalog, &program.tool_calls())
 }
 
 fn look<const ALL: bool>(program: &Program, catalog: &Catalog) -> Vec<Finding> {

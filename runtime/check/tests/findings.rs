@@ -205,6 +205,50 @@ fn a_finding_points_at_what_is_wrong() {
     }
 }
 
+/// Programs that do not compile, and the call that they were meant for.
+const MEANT: &[(&str, &str)] = &[
+    ("(files/read {:path 1})", r#"call the tool with (tool/call {:server "files" :tool "read" :args {:path …}})"#),
+    ("(files/serch {})", r#"call the tool with (tool/call {:server "files" :tool "search" :args {:pattern …}})"#),
+    ("(tool/files/list)", r#"call the tool with (tool/call {:server "files" :tool "list" :args {}})"#),
+    ("(tool/list {})", r#"call the tool with (tool/call {:server "files" :tool "list" :args {}})"#),
+    ("(search \"a\")", r#"call the tool with (tool/call {:server "files" :tool "search" :args {:pattern …}})"#),
+    ("(tool/call :files/list {})", r#"call the tool with (tool/call {:server "files" :tool "list" :args {}})"#),
+    (
+        "(file/list {})",
+        "namespaces are clojure.string, clojure.set, clojure.walk, json, Math, data, tool and others; see (apropos \"…\")",
+    ),
+    ("(try 1)", "errors cannot be caught: test for what may go wrong first, or end the program with (fail message)"),
+];
+
+#[test]
+fn a_name_of_a_tool_is_told_as_its_call() {
+    for (source, expected) in MEANT {
+        let error = Program::compile(source).expect_err(source);
+        assert_eq!(ptc_check::with_call(error, source, &CATALOG).hint.as_deref(), Some(*expected), "{source}");
+    }
+}
+
+/// Programs, and the tools whose values they take without asking for `:ok`.
+const UNCHECKED: &[(&str, &[&str])] = &[
+    (r#"(map :name (:value (tool/call {:server "files" :tool "list"})))"#, &["files/list"]),
+    (r#"(pmap (fn [p] (:value (tool/call {:server "files" :tool "read" :args {:path p}}))) ["a" "b"])"#, &["files/read"]),
+    (r#"(let [{:keys [value]} (tool/call {:server "files" :tool "list"})] (count value))"#, &["files/list"]),
+    (r#"(let [{:keys [ok value]} (tool/call {:server "files" :tool "list"})] (if ok value 0))"#, &[]),
+    (r#"(let [r (tool/call {:server "files" :tool "list"})] (if (nil? (:value r)) "none" r))"#, &[]),
+    (r#"(tool/call {:server "files" :tool "list"})"#, &[]),
+    // One of two calls asks: which one failed is not known.
+    (r#"[(:value (tool/call {:server "files" :tool "list"})) (:ok (tool/call {:server "files" :tool "list"}))]"#, &[]),
+    (r#"(defn value-of [r] (:value r)) (value-of (tool/call {:server "files" :tool "list"}))"#, &[]),
+];
+
+#[test]
+fn values_that_are_taken_unasked_are_known() {
+    for (source, expected) in UNCHECKED {
+        let program = Program::compile(source).unwrap_or_else(|fault| panic!("{source}: {fault}"));
+        assert_eq!(&ptc_check::unchecked(&program, &CATALOG), expected, "{source}");
+    }
+}
+
 #[test]
 fn a_finding_is_an_error_at_its_place() {
     let source = "(+ 1\n   (tool/call {:server \"x\" :tool \"y\"}))";

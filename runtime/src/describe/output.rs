@@ -44,10 +44,10 @@ pub(super) fn of_programs(profile: Profile, aggregator: bool, in_session: bool) 
     });
     let calls = || json!({ "type": "array", "items": object() });
     if full {
-        add(
-            &mut ok,
-            [("prints", json!({ "type": "array", "items": text() })), ("prints_truncated", flag()), ("feedback", text())],
-        );
+        add(&mut ok, [("prints", json!({ "type": "array", "items": text() })), ("prints_truncated", flag())]);
+    }
+    if full || aggregator {
+        add(&mut ok, [("feedback", text())]);
     }
     if aggregator {
         add(&mut error, [("upstream_calls", calls())]);

@@ -26,6 +26,7 @@ use self::stored::StoredPrograms;
 use self::validated::Bounds;
 use crate::alloc;
 use crate::pool::Panicked;
+use crate::profile::answer::cut;
 use crate::schema::Schema;
 use crate::secrets::Redactor;
 use crate::settings::Settings;
@@ -98,6 +99,8 @@ pub struct Evaluation {
     pub returned: bool,
     /// The definitions after the evaluation; those from before it where it failed.
     pub bindings: Bindings,
+    /// What its value does not show: failures of upstreams that the program takes for nil.
+    pub note: Option<String>,
     /// What its session has of it, where it ran in one.
     pub session: Option<InSession>,
     /// What the program printed, a line each.
@@ -180,6 +183,7 @@ impl Evaluation {
             value: None,
             returned: false,
             bindings: Bindings::default(),
+            note: None,
             session: None,
             prints: Vec::new(),
             calls: None,
@@ -253,7 +257,9 @@ impl Evaluator {
     }
 
     fn prepare(&self, call: &Call, known: &Bindings, bounds: &Bounds<'_>, around: &dyn Around) -> Result<Prepared, Failure> {
-        let explain = |error: &ptc_lisp::Error| self.failure(error, &call.program);
+        let explain = |error: ptc_lisp::Error| {
+            self.failure(&ptc_check::with_call(error, &call.program, self.upstreams.catalog()), &call.program)
+        };
         let context = around.context(call.context.as_deref().map(context).transpose()?)?;
         let schema = call.output_schema.as_deref().map(|raw| validated::schema(raw).map(Arc::new)).transpose()?;
         let (program, schema) = if let Some(stored) = call.stored {
@@ -261,7 +267,7 @@ impl Evaluator {
             validated::arguments(&ready.args, context.as_ref().unwrap_or(&Value::nil()), bounds)?;
             (Arc::clone(&ready.program), schema.or_else(|| ready.output.clone()))
         } else {
-            let program = Program::compile_for(&call.program, known, &around.tools()).map_err(|error| explain(&error))?;
+            let program = Program::compile_for(&call.program, known, &around.tools()).map_err(explain)?;
             (Arc::new(program), schema)
         };
         let mut findings = ptc_check::check(&program, self.upstreams.catalog());
@@ -297,15 +303,19 @@ impl Evaluator {
             Ok((preview, validated)) => (Ok(preview), validated),
             Err(failure) => (Err(failure), None),
         };
+        let calls = (!self.upstreams.catalog().upstreams.is_empty()).then(|| host.calls());
+        let note =
+            calls.as_deref().filter(|_| preview.is_ok()).and_then(|calls| overlooked(&program, self.upstreams.catalog(), calls));
         Evaluation {
             outcome: preview,
             validated,
+            note,
             returned: outcome.returned,
             value: outcome.result.ok(),
             bindings: outcome.bindings,
             session: None,
             prints: outcome.prints.iter().map(|line| self.redact(line)).collect(),
-            calls: (!self.upstreams.catalog().upstreams.is_empty()).then(|| host.calls()),
+            calls,
             steps: outcome.steps,
             peak_bytes: outcome.peak_bytes,
             started: None,
@@ -347,6 +357,28 @@ impl Evaluator {
     fn redact(&self, text: &str) -> String {
         self.redactor.redact_str(text).into_owned()
     }
+}
+
+/// Bytes of an upstream's error in a note.
+const ERROR_BYTES: usize = 200;
+
+/// What to say of upstream calls that failed where the program uses their values without a look at `:ok`: its own value seems whole.
+fn overlooked(program: &Program, catalog: &Catalog, calls: &[CallRecord]) -> Option<String> {
+    if calls.iter().all(|call| call.status == "ok") {
+        return None;
+    }
+    let mut notes = Vec::new();
+    for name in ptc_check::unchecked(program, catalog) {
+        let of_tool: Vec<&CallRecord> = calls.iter().filter(|call| format!("{}/{}", call.server, call.tool) == name).collect();
+        let failed: Vec<&CallRecord> = of_tool.iter().copied().filter(|call| call.status != "ok").collect();
+        let Some(first) = failed.first() else { continue };
+        let why = first.error.as_deref().map(|error| format!(": {}", cut(error, ERROR_BYTES).0)).unwrap_or_default();
+        let (reason, failed, all) = (first.reason.unwrap_or("error"), failed.len(), of_tool.len());
+        notes.push(format!(
+            "{failed} of {all} calls of {name} failed ({reason}{why}) and gave nil as :value; nothing asks for :ok"
+        ));
+    }
+    (!notes.is_empty()).then(|| notes.join("\n"))
 }
 
 /// Decodes `context` and checks its keys, which become names under `data/`.

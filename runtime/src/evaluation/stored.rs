@@ -33,7 +33,7 @@ impl StoredPrograms {
         &self,
         program: &'static StoredProgram,
         tools: &[&str],
-        explain: impl FnOnce(&Error) -> Failure,
+        explain: impl FnOnce(Error) -> Failure,
     ) -> Result<&Ready, Failure> {
         let unknown = || Failure::plain(super::Reason::ArgsError, format!("there is no program {}", program.name));
         let place = self.0.get(program.name).ok_or_else(unknown)?;
@@ -43,9 +43,7 @@ impl StoredPrograms {
             Ok(Ready {
                 args: validated::stored_schema(program, "arguments", program.args)?,
                 output: output.transpose()?,
-                program: Arc::new(
-                    Program::compile_for(program.source, &Bindings::default(), tools).map_err(|error| explain(&error))?,
-                ),
+                program: Arc::new(Program::compile_for(program.source, &Bindings::default(), tools).map_err(explain)?),
             })
         });
         ready.as_ref().map_err(Clone::clone)
@@ -63,7 +61,7 @@ mod tests {
             StoredProgram { name, description: "", source: "(+ 1 2)", digest: "", args, output_schema: "{}" }
         }
         let programs = StoredPrograms::new(&PROGRAMS);
-        let explain = |error: &Error| Failure::plain(super::super::Reason::ParseError, error.message.clone());
+        let explain = |error: Error| Failure::plain(super::super::Reason::ParseError, error.message.clone());
         let [good, bad] = &PROGRAMS;
         let first: *const Ready = programs.get(good, &[], explain).unwrap();
         assert!(std::ptr::eq(first, programs.get(good, &[], explain).unwrap()));

@@ -231,7 +231,8 @@ pub fn payload(evaluation: &Evaluation, profile: Profile) -> Payload<'_> {
             payload.truncated = (full || value.truncated || prints_truncated).then_some(value.truncated || prints_truncated);
             payload.prints_truncated = full && prints_truncated;
             payload.output_truncated = prints_truncated;
-            payload.feedback = full.then_some(Cow::Borrowed(""));
+            let note = evaluation.note.as_deref();
+            payload.feedback = note.or(full.then_some("")).map(Cow::Borrowed);
             if let Some(validated) = &evaluation.validated {
                 let whole = (validated.json.len() <= budget.validated_bytes).then_some(validated.json.as_str());
                 payload.validated = whole.and_then(|json| serde_json::from_str(json).ok());
@@ -278,6 +279,9 @@ pub fn text(evaluation: &Evaluation, profile: Profile) -> String {
             text.push_str(&with_definitions(evaluation, value));
             if value.truncated {
                 text.push_str("\n\n[truncated]");
+            }
+            if let Some(note) = &evaluation.note {
+                text.extend(["\n\n[", note, "]"]);
             }
             text
         }

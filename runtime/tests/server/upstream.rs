@@ -26,6 +26,8 @@ pub(crate) const TESTS: &[Test] = &[
     ("upstream::eager_connections_fail_at_start", eager_connections_fail_at_start),
     ("upstream::certificates_are_read_at_start", certificates_are_read_at_start),
     ("upstream::a_wrong_call_runs_nothing", a_wrong_call_runs_nothing),
+    ("upstream::a_tool_that_is_called_by_its_name_is_told_as_its_call", a_tool_that_is_called_by_its_name_is_told_as_its_call),
+    ("upstream::a_failure_that_nothing_asks_for_is_noted", a_failure_that_nothing_asks_for_is_noted),
 ];
 
 const fn tool(name: &'static str, args: &'static [Arg]) -> Tool {
@@ -304,4 +306,38 @@ fn a_wrong_call_runs_nothing() {
     assert_eq!(data["message"], "unknown_tool: no tool 'ecko' in upstream 'child'");
     assert!(data["feedback"].as_str().is_some_and(|text| text.contains("did you mean 'echo'?")), "{data}");
     assert_eq!(data["upstream_calls"], Value::Null, "no call was made");
+}
+
+fn a_tool_that_is_called_by_its_name_is_told_as_its_call() {
+    let mut server = Peer::start_as("aggregator", &[]);
+    let answer = server.ask("1", "(child/echo {:text 1})");
+    assert!(
+        answer.contains(r#"hint: call the tool with (tool/call {:server \"child\" :tool \"echo\" :args {:text …}})"#),
+        "{answer}"
+    );
+}
+
+fn a_failure_that_nothing_asks_for_is_noted() {
+    let call = call("pid", "{}");
+    let unasked = format!("(map inc (:value {call}))");
+    let said = "1 of 1 calls of child/pid failed (upstream_unavailable: cannot start '/no/such/program'";
+    for (program, profile, noted) in [
+        (unasked.clone(), "slim", true),
+        (unasked.clone(), "structured", true),
+        (unasked, "debug", true),
+        (format!("(let [answer {call}] (if (:ok answer) 1 []))"), "slim", false),
+    ] {
+        let mut broken = server("aggregator");
+        broken.env("PTC_TEST_UPSTREAM", "/no/such/program").args(["--response-profile", profile]);
+        let answer: Value = serde_json::from_str(&Peer::of(&mut broken).ask("1", &program)).expect("JSON");
+        let answer = &answer["result"];
+        let text = answer["content"][0]["text"].as_str().unwrap_or_default();
+        assert_eq!(text.contains(said), noted, "{profile}: {answer}");
+        let feedback = answer["structuredContent"]["feedback"].as_str();
+        assert_eq!(feedback.is_some_and(|feedback| feedback.starts_with(said)), noted && profile != "slim", "{answer}");
+        assert_eq!(answer["isError"], json!(false), "{answer}");
+        if profile == "slim" {
+            assert_eq!(text.lines().next(), Some("user=> []"), "the value comes first: {text}");
+        }
+    }
 }

@@ -1,0 +1,34 @@
+//! What a name was meant for that no program can use: models write calls of tools in the ways of other languages.
+
+use ptc_catalog::{Catalog, Tool, Upstream};
+use ptc_lisp::Error;
+
+use crate::near_name;
+
+/// The error, with the call as a hint where its place names a tool: `petstore/get-pet`, `tool/get-pet`, `:petstore/get-pet` or
+/// `get-pet`.
+pub fn with_call(error: Error, source: &str, catalog: &Catalog) -> Error {
+    let text = error.span.and_then(|span| source.get(span.start as usize..span.end as usize));
+    match text.and_then(|text| named(text, catalog)) {
+        Some((upstream, tool)) => error.with_hint(format!("call the tool with {}", written(upstream, tool))),
+        None => error,
+    }
+}
+
+fn named(text: &str, catalog: &Catalog) -> Option<(&'static Upstream, &'static Tool)> {
+    let name = text.trim_start_matches(':');
+    let name = name.strip_prefix("tool/").unwrap_or(name);
+    if let Some((server, tool)) = name.split_once('/') {
+        let upstream = catalog.upstream(server)?;
+        let near = || near_name(tool, upstream.tools.iter().map(|tool| tool.name)).and_then(|near| upstream.tool(near));
+        return Some((upstream, upstream.tool(tool).or_else(near)?));
+    }
+    let mut found = catalog.upstreams.iter().filter_map(|upstream| Some((upstream, upstream.tool(name)?)));
+    // With two of the name nobody knows which.
+    found.next().filter(|_| found.next().is_none())
+}
+
+fn written(upstream: &Upstream, tool: &Tool) -> String {
+    let required: Vec<String> = tool.args.iter().filter(|arg| arg.required).map(|arg| format!(":{} …", arg.name)).collect();
+    format!("(tool/call {{:server {:?} :tool {:?} :args {{{}}}}})", upstream.name, tool.name, required.join(" "))
+}
