@@ -58,6 +58,12 @@ fn texts_become_values() {
         assert_eq!(decoded(text), expected, "{text}");
     }
     assert_eq!(json::decode(b"\"\xFF\"").unwrap_err().expected, "valid UTF-8");
+    for (text, offset) in [(r#"["a\ud83d"]"#, 3), (r#"{"\ude00\ud83d":1}"#, 2), ("[1, 1e400]", 4), ("-1e309", 0)] {
+        assert!(json::decode(text.as_bytes()).is_ok(), "{text}");
+        assert_eq!(json::decode_exact(text.as_bytes()).unwrap_err().offset, offset, "{text}");
+    }
+    let held = r#"["\ud83d\ude00", 1e308, 123456789012345678901234567890, 1e-400]"#.as_bytes();
+    assert_eq!(json::decode_exact(held), json::decode(held));
 }
 
 #[test]

@@ -384,7 +384,8 @@ fn overlooked(program: &Program, catalog: &Catalog, calls: &[CallRecord]) -> Opt
 /// Decodes `context` and checks its keys, which become names under `data/`.
 pub(crate) fn context(raw: &str) -> Result<Value, Failure> {
     let refuse = |message: String| Failure::plain(Reason::ArgsError, message);
-    let value = json::decode(raw.as_bytes()).map_err(|fault| refuse(format!("argument `context` is not valid: {fault}")))?;
+    let value =
+        json::decode_exact(raw.as_bytes()).map_err(|fault| refuse(format!("argument `context` is not valid: {fault}")))?;
     if value.kind() != Kind::Map {
         return Err(refuse("argument `context` must be a JSON object".into()));
     }

@@ -33,14 +33,20 @@ impl std::error::Error for DecodeError {}
 
 /// Reads one JSON text. A UTF-8 byte order mark in front is skipped.
 pub fn decode(bytes: &[u8]) -> Result<Value, DecodeError> {
-    decode_within(bytes, &mut |_| true)
+    decode_with(bytes, false, &mut |_| true)
+}
+
+/// The same for data that somebody writes by hand or by a program of their own: what no value can hold is refused instead of replaced.
+/// That is half a pair of surrogates, and a number beyond every double.
+pub fn decode_exact(bytes: &[u8]) -> Result<Value, DecodeError> {
+    decode_with(bytes, true, &mut |_| true)
 }
 
 /// Reads one JSON text for a program: its memory and its time are the program's. The values of a text may take many times
 /// its bytes.
 pub(crate) fn decode_metered(m: &mut Machine, bytes: &[u8]) -> Result<Result<Value, DecodeError>, Raised> {
     let mut raised = None;
-    let decoded = decode_within(bytes, &mut |made| {
+    let decoded = decode_with(bytes, false, &mut |made| {
         let spent = m.charge(made).and_then(|()| m.tick(crate::convert::steps(made / 64)));
         raised = spent.err();
         raised.is_none()
@@ -61,13 +67,14 @@ const LONGEST_VALUE: usize = 12;
 const MOST_DIGITS: usize = 10_000;
 
 /// Reads one JSON text, asking `spend` before it makes more than [`REPORT`] bytes of values.
-fn decode_within(bytes: &[u8], spend: &mut dyn FnMut(usize) -> bool) -> Result<Value, DecodeError> {
+fn decode_with(bytes: &[u8], exact: bool, spend: &mut dyn FnMut(usize) -> bool) -> Result<Value, DecodeError> {
     let start = if bytes.starts_with(b"\xEF\xBB\xBF") { 3 } else { 0 };
     let text = std::str::from_utf8(bytes).map_err(|e| DecodeError { offset: e.valid_up_to(), expected: "valid UTF-8" })?;
     let mut decoder = Decoder {
         text,
         bytes,
         at: start,
+        exact,
         keys: None,
         values: None,
         shapes: Vec::new(),
@@ -109,6 +116,8 @@ struct Decoder<'a> {
     text: &'a str,
     bytes: &'a [u8],
     at: usize,
+    /// Whether what no value can hold is refused.
+    exact: bool,
     /// Made when the first is needed: many texts have none.
     keys: Option<Recent>,
     values: Option<Recent>,
@@ -375,6 +384,10 @@ impl<'a> Decoder<'a> {
             }
             self.at = back;
         }
+        if self.exact && (0xD800..0xE000).contains(&unit) {
+            self.at -= "\\ud83d".len();
+            return Err(self.expected("both halves of a surrogate pair, as \\ud83d\\ude00"));
+        }
         Ok(char::from_u32(unit).unwrap_or(char::REPLACEMENT_CHARACTER))
     }
 
@@ -461,6 +474,11 @@ impl<'a> Decoder<'a> {
                 Err(_) => text.parse::<BigInt>().map(Value::big).map_err(|_| self.expected("a number")),
             };
         }
-        text.parse::<f64>().map(Value::double).map_err(|_| self.expected("a number"))
+        let double = text.parse::<f64>().map_err(|_| self.expected("a number"))?;
+        if self.exact && double.is_infinite() {
+            self.at = start;
+            return Err(self.expected("a number between -1.8e308 and 1.8e308"));
+        }
+        Ok(Value::double(double))
     }
 }

@@ -6,6 +6,6 @@ mod plain;
 mod shape;
 
 pub(crate) use decode::decode_metered;
-pub use decode::{DecodeError, decode};
+pub use decode::{DecodeError, decode, decode_exact};
 pub(crate) use encode::encode_metered;
 pub use encode::{EncodeError, encode, encode_named, encode_until};
