@@ -14,7 +14,7 @@ use hyper::service::service_fn;
 use hyper::{Request, Response};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::io::{AsyncRead, AsyncWrite};
-use tokio::net::TcpListener;
+use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{Semaphore, watch};
 
 use super::outlet::Outlet;
@@ -69,7 +69,7 @@ impl Listener {
         loop {
             // Waits with accepting where there are as many connections as may be: the system's queue holds the rest.
             let Ok(place) = Arc::clone(&self.connections).acquire_owned().await else { return std::future::pending().await };
-            let (stream, peer) = match self.socket.accept().await {
+            let (stream, peer) = match accept(&self.socket).await {
                 Ok(accepted) => accepted,
                 Err(fault) => {
                     log::line(Level::Warn, "connection not accepted", &[("reason", &fault.to_string())]);
@@ -77,8 +77,6 @@ impl Listener {
                     continue;
                 }
             };
-            // An answer is written once and waited for: there is nothing to gather.
-            let _ = stream.set_nodelay(true);
             let (site, end) = (Arc::clone(&self.site), self.end.subscribe());
             #[cfg(feature = "https-server")]
             if let Some(tls) = self.tls.clone() {
@@ -122,6 +120,14 @@ impl Listener {
     }
 }
 
+/// The next connection. An answer is written once and waited for: there is nothing to gather.
+async fn accept(socket: &TcpListener) -> std::io::Result<(TcpStream, SocketAddr)> {
+    let (stream, peer) = socket.accept().await?;
+    // Refused where the client has gone again, which reading will tell.
+    let _ = stream.set_nodelay(true);
+    Ok((stream, peer))
+}
+
 async fn connection<S>(site: Arc<Site>, stream: S, peer: IpAddr, end: watch::Receiver<bool>)
 where
     S: AsyncRead + AsyncWrite + Unpin,
@@ -158,4 +164,19 @@ pub(crate) async fn converse<S, R>(
         _ = end.wait_for(|end| *end) => serving.as_mut().graceful_shutdown(),
     }
     let _ = serving.await;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn answers_are_not_held_back() {
+        let socket = TcpListener::bind("127.0.0.1:0").await.expect("a port");
+        let address = socket.local_addr().expect("an address");
+        let (client, accepted) = tokio::join!(TcpStream::connect(address), accept(&socket));
+        let (client, (stream, _)) = (client.expect("it listens"), accepted.expect("a connection"));
+        assert!(!client.nodelay().expect("an option"), "what the system does unasked");
+        assert!(stream.nodelay().expect("an option"));
+    }
 }
