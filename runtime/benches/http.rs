@@ -29,6 +29,10 @@ static DEPLOYMENT: Deployment =
 const ROLE: &str = "PTC_BENCH_ROLE";
 const CONNECTIONS: usize = 8;
 const SESSIONS: usize = 2000;
+/// What a server with so many may have resident: 30 MB. No load of the machine moves that.
+const RESIDENT_KIB: u64 = 30_000_000 / 1024;
+/// Calls a second, of those of the echo: 15,000 where it answers 64,250.
+const RATE: f64 = 15_000.0 / 64_250.0;
 
 fn main() -> ExitCode {
     match std::env::var(ROLE).as_deref() {
@@ -192,6 +196,10 @@ fn measure() -> ExitCode {
     for _ in 0..SESSIONS {
         site.client().ask(CALL);
     }
-    println!(" serve  resident                {idle} KiB idle, {} KiB with {SESSIONS} sessions", resident_kib(&site.child));
+    let resident = resident_kib(&site.child);
+    println!(" serve  resident                {idle} KiB idle, {resident} KiB with {SESSIONS} sessions");
+    assert!(resident <= RESIDENT_KIB, "more than {RESIDENT_KIB} KiB");
+    let rate = rates[1] / rates[0];
+    assert!(cfg!(debug_assertions) || rate >= RATE, "{rate:.3} of the echo's calls a second, at least {RATE:.3} are expected");
     ExitCode::SUCCESS
 }

@@ -12,6 +12,10 @@ const CALLS: usize = if cfg!(debug_assertions) { 20_000 } else { 1_000_000 };
 /// A server that takes nothing for so long takes nothing more.
 const STILL: Duration = Duration::from_millis(500);
 
+/// Memory that a server may take for it, in KiB: back-pressure holds the client, and not memory its calls. No load of the machine
+/// moves that.
+const GROWTH_KIB: u64 = 8 * 1024;
+
 /// Sends `call` over and over while nobody reads, until nothing more is taken; then has `answer` read each answer. What it came to, as
 /// text.
 pub(crate) fn flood(server: &Child, mut input: impl Write + Send, call: &[u8], mut answer: impl FnMut()) -> String {
@@ -35,6 +39,10 @@ pub(crate) fn flood(server: &Child, mut input: impl Write + Send, call: &[u8], m
         };
         (0..CALLS).for_each(|_| answer());
         let after = resident_kib(server);
-        format!("{taken} of {CALLS} calls taken unread, {idle} KiB before, {held} KiB then, {after} KiB when all were answered")
+        let told = format!(
+            "{taken} of {CALLS} calls taken unread, {idle} KiB before, {held} KiB then, {after} KiB when all were answered"
+        );
+        assert!(held.max(after) <= idle + GROWTH_KIB, "more than {GROWTH_KIB} KiB more: {told}");
+        told
     })
 }
