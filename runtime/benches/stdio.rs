@@ -128,6 +128,9 @@ fn measure() -> ExitCode {
     let context = context();
     let mut decodes: Vec<Duration> = (0..10).map(|_| decode(&context)).collect();
     println!("  alone  decoding {:.1} MB        {}", context.len() as f64 / 1e6, quantiles(&mut decodes));
+    let line = with_context(&context);
+    let mut readings: Vec<Duration> = (0..10).map(|_| read(&line)).collect();
+    println!("  alone  reading its line       {}", quantiles(&mut readings));
     let mut larges = [0.0; 2];
     for (at, role) in ["echo", "serve"].into_iter().enumerate() {
         let mut peer = Peer::start(role);
@@ -153,10 +156,23 @@ fn decode(context: &str) -> Duration {
     took
 }
 
-fn large(peer: &mut Peer, context: &str) -> Duration {
-    let line = format!(
+/// Finding out what a line says, with its payload left as it is.
+fn read(line: &str) -> Duration {
+    let started = Instant::now();
+    let message = ptc_runtime::protocol::message::parse(line.trim_end().as_bytes());
+    let took = started.elapsed();
+    assert!(message.is_ok());
+    took
+}
+
+fn with_context(context: &str) -> String {
+    format!(
         r#"{{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{{"name":"lisp_eval","arguments":{{"program":"1","context":{context}}}}}}}"#
-    ) + "\n";
+    ) + "\n"
+}
+
+fn large(peer: &mut Peer, context: &str) -> Duration {
+    let line = with_context(context);
     let started = Instant::now();
     peer.send(&line);
     assert!(!peer.receive().is_empty());

@@ -66,6 +66,65 @@ fn texts_become_values() {
     assert_eq!(json::decode_exact(held), json::decode(held));
 }
 
+/// What a walk over a text comes to: nothing, or where it stops and what it expects there.
+fn walked(text: &str) -> Result<(), json::DecodeError> {
+    let mut walk = json::Walk::new(text);
+    walk.pass()?;
+    walk.end()
+}
+
+#[test]
+fn walking_refuses_what_decoding_refuses() {
+    let whole = " {\"a\": [1, -0.5e+3, {}, [] , true,false,null], \"é\\n\\u00e9\":\"\\\"\\ud83d\", \"b\":{\"c\":[[{\"d\":0}]]}} ";
+    let mut texts = vec![whole.to_owned()];
+    for (at, found) in whole.char_indices() {
+        let (before, after) = (&whole[..at], &whole[at + found.len_utf8()..]);
+        texts.push(before.to_owned());
+        texts.push(format!("{before}{after}"));
+        for other in ['"', '\\', '{', '}', '[', ']', ',', ':', '0', '-', '.', 'e', 'u', 't', ' ', '\t', '\u{1}', 'é'] {
+            texts.push(format!("{before}{other}{after}"));
+            texts.push(format!("{before}{other}{found}{after}"));
+        }
+    }
+    let refused = texts.iter().filter(|text| walked(text).is_err()).count();
+    assert!(refused > 1_000 && refused + 100 < texts.len(), "{refused} of {}", texts.len());
+    for text in texts {
+        assert_eq!(walked(&text), json::decode(text.as_bytes()).map(drop), "{text}");
+    }
+    assert_eq!(walked(&format!("{}1{}", "[{\"a\":".repeat(200_000), "}]".repeat(200_000))), Ok(()));
+}
+
+#[test]
+fn walking_gives_members_as_they_are_written() {
+    let text = r#" { "a" : [1 , 2] ,"b\u0061\"":{"c":{}}, "a":"x" , "o": {} } "#;
+    let (mut found, mut inner) = (Vec::new(), Vec::new());
+    let mut walk = json::Walk::new(text);
+    let mut each = |walk: &mut json::Walk<'_>, name: std::borrow::Cow<'_, str>| {
+        if name == "ba\"" {
+            return walk.object(&mut |walk, name| {
+                inner.push((name.into_owned(), walk.pass()?.to_owned()));
+                Ok(())
+            });
+        }
+        found.push((name.into_owned(), walk.pass()?.to_owned()));
+        Ok(())
+    };
+    walk.object(&mut each).and_then(|()| walk.end()).unwrap();
+    let pairs = |all: &[(&str, &str)]| all.iter().map(|(a, b)| ((*a).to_owned(), (*b).to_owned())).collect::<Vec<_>>();
+    assert_eq!(found, pairs(&[("a", "[1 , 2]"), ("a", "\"x\""), ("o", "{}")]));
+    assert_eq!(inner, pairs(&[("c", "{}")]));
+    for (text, offset, expected) in [
+        ("[1]", 0, "an object"),
+        ("{\"a\":1 2}", 7, "',' or '}'"),
+        ("{\"a\":1,}", 7, "a key in double quotes"),
+        ("{} x", 3, "the end of the text"),
+    ] {
+        let mut walk = json::Walk::new(text);
+        let refused = walk.object(&mut |walk, _| walk.pass().map(drop)).and_then(|()| walk.end()).unwrap_err();
+        assert_eq!((refused.offset, refused.expected), (offset, expected), "{text}");
+    }
+}
+
 #[test]
 fn values_become_texts_that_read_back() {
     let texts =

@@ -2,12 +2,8 @@
 //! looked at, in one pass over the bytes however large the payload is.
 
 use std::borrow::Cow;
-use std::fmt;
 
-use serde::Deserialize;
-use serde::de::{Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
-use serde_json::error::Category;
-use serde_json::value::RawValue;
+use ptc_lisp::json::{DecodeError, Walk};
 
 use super::reply::{ErrorBody, INVALID_REQUEST, PARSE_ERROR};
 
@@ -92,36 +88,95 @@ impl<'a> Arguments<'a> {
 
 /// Reads a line. Batches are invalid: no revision that is spoken here but the oldest has them.
 pub fn parse(line: &[u8]) -> Result<Message<'_>, Refusal> {
-    #[derive(Deserialize)]
-    struct Wire<'a> {
-        #[serde(borrow, default, deserialize_with = "present")]
-        jsonrpc: Option<&'a RawValue>,
-        #[serde(borrow, default, deserialize_with = "present")]
-        id: Option<&'a RawValue>,
-        #[serde(borrow, default, deserialize_with = "present")]
-        method: Option<&'a RawValue>,
-        #[serde(borrow, default)]
-        params: Params<'a>,
-    }
     // Members that nobody reads have to be UTF-8 too, or the line is no JSON.
-    let line = std::str::from_utf8(line).map_err(|_| unreadable(line))?;
-    let wire: Wire<'_> = serde_json::from_str(line).map_err(|fault| match fault.classify() {
-        Category::Data => Refusal::Invalid,
-        Category::Syntax | Category::Eof | Category::Io => unreadable(line.as_bytes()),
-    })?;
-    if wire.jsonrpc.is_none_or(|version| version.get() != "\"2.0\"") {
+    let text = std::str::from_utf8(line).map_err(|_| unreadable(line))?;
+    let mut wire = Wire::default();
+    let mut walk = Walk::new(text);
+    let is_object = walk.peek() == Some(b'{');
+    let read = if is_object { walk.object(&mut |walk, name| wire.read(walk, &name)) } else { walk.pass().map(drop) };
+    read.and_then(|()| walk.end()).map_err(|_| unreadable(line))?;
+    if !is_object || wire.is_twice || wire.jsonrpc != Some("\"2.0\"") {
         return Err(Refusal::Invalid);
     }
     // Neither a request nor a notification: an answer to something that was never asked.
     let method = wire.method.ok_or(Refusal::Invalid)?;
-    let method = string(method.get()).ok_or(Refusal::Invalid)?;
-    let params = wire.params;
-    match wire.id.map(RawValue::get) {
+    let method = string(method).ok_or(Refusal::Invalid)?;
+    let params = wire.params.unwrap_or_default();
+    match wire.id {
         None => Ok(Message::Notification { method, params }),
         Some(id) if id == "null" || id.starts_with(['"', '-', '0', '1', '2', '3', '4', '5', '6', '7', '8', '9']) => {
             Ok(Message::Request { id, method, params })
         }
         Some(_) => Err(Refusal::Invalid),
+    }
+}
+
+/// The members of a message that count.
+#[derive(Default)]
+struct Wire<'a> {
+    jsonrpc: Option<&'a str>,
+    id: Option<&'a str>,
+    method: Option<&'a str>,
+    params: Option<Params<'a>>,
+    /// Whether one of them came twice: nobody could say which counts.
+    is_twice: bool,
+}
+
+impl<'a> Wire<'a> {
+    fn read(&mut self, walk: &mut Walk<'a>, name: &str) -> Result<(), DecodeError> {
+        let place = match name {
+            "jsonrpc" => &mut self.jsonrpc,
+            "id" => &mut self.id,
+            "method" => &mut self.method,
+            "params" => {
+                self.is_twice |= self.params.replace(Params::read(walk)?).is_some();
+                return Ok(());
+            }
+            _ => return walk.pass().map(drop),
+        };
+        self.is_twice |= place.replace(walk.pass()?).is_some();
+        Ok(())
+    }
+}
+
+impl<'a> Params<'a> {
+    fn read(walk: &mut Walk<'a>) -> Result<Params<'a>, DecodeError> {
+        let mut params = Params::default();
+        if walk.peek() != Some(b'{') {
+            params.not_an_object = walk.pass()? != "null";
+            return Ok(params);
+        }
+        walk.object(&mut |walk, name| {
+            let place = match &*name {
+                "_meta" => &mut params.meta,
+                "protocolVersion" => &mut params.protocol_version,
+                "name" => &mut params.name,
+                "requestId" => &mut params.request_id,
+                "arguments" => {
+                    params.arguments = Arguments::read(walk)?;
+                    return Ok(());
+                }
+                _ => return walk.pass().map(drop),
+            };
+            *place = Some(walk.pass()?);
+            Ok(())
+        })?;
+        Ok(params)
+    }
+}
+
+impl<'a> Arguments<'a> {
+    fn read(walk: &mut Walk<'a>) -> Result<Arguments<'a>, DecodeError> {
+        let mut members = Vec::new();
+        if walk.peek() == Some(b'{') {
+            walk.object(&mut |walk, name| {
+                members.push((name, walk.pass()?));
+                Ok(())
+            })?;
+        } else {
+            walk.pass()?;
+        }
+        Ok(Arguments { members })
     }
 }
 
@@ -155,109 +210,6 @@ pub fn kind(raw: &str) -> &'static str {
         Some(b'n') => "null",
         _ if raw.contains(['.', 'e', 'E']) => "number",
         _ => "integer",
-    }
-}
-
-/// Keeps `null` apart from an absent member.
-fn present<'de: 'a, 'a, D: Deserializer<'de>>(from: D) -> Result<Option<&'a RawValue>, D::Error> {
-    <&RawValue>::deserialize(from).map(Some)
-}
-
-/// A string that borrows where it can.
-#[derive(Deserialize)]
-struct Key<'a>(#[serde(borrow)] Cow<'a, str>);
-
-impl<'de: 'a, 'a> Deserialize<'de> for Params<'a> {
-    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-        from.deserialize_any(ParamsVisitor)
-    }
-}
-
-impl<'de: 'a, 'a> Deserialize<'de> for Arguments<'a> {
-    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-        from.deserialize_any(ArgumentsVisitor)
-    }
-}
-
-struct ParamsVisitor;
-
-struct ArgumentsVisitor;
-
-/// Visits everything but an object as a fixed value.
-macro_rules! anything_else {
-    ($lifetime:lifetime, $value:ty, $other:expr) => {
-        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-            f.write_str("any JSON")
-        }
-        fn visit_bool<E>(self, _: bool) -> Result<$value, E> {
-            Ok($other)
-        }
-        fn visit_i64<E>(self, _: i64) -> Result<$value, E> {
-            Ok($other)
-        }
-        fn visit_u64<E>(self, _: u64) -> Result<$value, E> {
-            Ok($other)
-        }
-        fn visit_f64<E>(self, _: f64) -> Result<$value, E> {
-            Ok($other)
-        }
-        fn visit_str<E>(self, _: &str) -> Result<$value, E> {
-            Ok($other)
-        }
-        fn visit_seq<A: SeqAccess<$lifetime>>(self, mut items: A) -> Result<$value, A::Error> {
-            while items.next_element::<IgnoredAny>()?.is_some() {}
-            Ok($other)
-        }
-    };
-}
-
-impl<'de> Visitor<'de> for ParamsVisitor {
-    type Value = Params<'de>;
-
-    anything_else!('de, Params<'de>, Params { not_an_object: true, ..Params::default() });
-
-    fn visit_unit<E>(self) -> Result<Params<'de>, E> {
-        Ok(Params::default())
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Params<'de>, A::Error> {
-        let mut params = Params::default();
-        while let Some(Key(key)) = map.next_key::<Key<'de>>()? {
-            let place = match &*key {
-                "_meta" => &mut params.meta,
-                "protocolVersion" => &mut params.protocol_version,
-                "name" => &mut params.name,
-                "requestId" => &mut params.request_id,
-                "arguments" => {
-                    params.arguments = map.next_value()?;
-                    continue;
-                }
-                _ => {
-                    map.next_value::<IgnoredAny>()?;
-                    continue;
-                }
-            };
-            *place = Some(map.next_value::<&RawValue>()?.get());
-        }
-        Ok(params)
-    }
-}
-
-impl<'de> Visitor<'de> for ArgumentsVisitor {
-    type Value = Arguments<'de>;
-
-    anything_else!('de, Arguments<'de>, Arguments::default());
-
-    fn visit_unit<E>(self) -> Result<Arguments<'de>, E> {
-        Ok(Arguments::default())
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Arguments<'de>, A::Error> {
-        let mut arguments = Arguments::default();
-        while let Some((Key(name), raw)) = map.next_entry::<Key<'de>, &RawValue>()? {
-            arguments.members.push((name, raw.get()));
-        }
-        Ok(arguments)
     }
 }
 

@@ -4,8 +4,10 @@ mod decode;
 mod encode;
 mod plain;
 mod shape;
+mod walk;
 
 pub(crate) use decode::decode_metered;
 pub use decode::{DecodeError, decode, decode_exact};
 pub(crate) use encode::encode_metered;
 pub use encode::{EncodeError, encode, encode_named, encode_until};
+pub use walk::Walk;

@@ -1,0 +1,220 @@
+//! The parts of a JSON text as they are written, found in one pass and without making values: what only passes by on its way to
+//! somebody else is looked at once, and quickly.
+
+use std::borrow::Cow;
+
+use super::decode::{DecodeError, decode_exact};
+use super::plain;
+
+/// A place in a JSON text, from which it goes forward only. What has been passed is valid JSON.
+#[derive(Debug)]
+pub struct Walk<'a> {
+    text: &'a str,
+    at: usize,
+}
+
+impl<'a> Walk<'a> {
+    /// At the beginning of a text.
+    pub fn new(text: &'a str) -> Walk<'a> {
+        Walk { text, at: 0 }
+    }
+
+    /// The first byte of what comes next, white space aside.
+    pub fn peek(&mut self) -> Option<u8> {
+        while let Some(b' ' | b'\n' | b'\t' | b'\r') = self.byte() {
+            self.at += 1;
+        }
+        self.byte()
+    }
+
+    /// Passes one value. Its text; values may nest as deep as they like.
+    pub fn pass(&mut self) -> Result<&'a str, DecodeError> {
+        self.peek();
+        let start = self.at;
+        // How each container ends that is open.
+        let mut open: Vec<u8> = Vec::new();
+        loop {
+            match self.peek() {
+                Some(begin @ (b'{' | b'[')) => {
+                    self.at += 1;
+                    // In ASCII both ends stand two behind their beginnings.
+                    let end = begin + 2;
+                    if self.peek() == Some(end) {
+                        self.at += 1;
+                    } else {
+                        open.push(end);
+                        if end == b'}' {
+                            self.key()?;
+                        }
+                        continue;
+                    }
+                }
+                Some(b'"') => drop(self.string()?),
+                Some(b'-' | b'0'..=b'9') => self.number()?,
+                Some(b't') => self.word("true")?,
+                Some(b'f') => self.word("false")?,
+                Some(b'n') => self.word("null")?,
+                _ => return Err(self.expected("a value")),
+            }
+            // What stands behind it, with the ends of what it completes.
+            loop {
+                let Some(end) = open.last().copied() else { return Ok(self.text.get(start..self.at).unwrap_or_default()) };
+                match self.peek() {
+                    Some(b',') => {
+                        self.at += 1;
+                        if end == b'}' {
+                            self.key()?;
+                        }
+                        break;
+                    }
+                    Some(found) if found == end => {
+                        self.at += 1;
+                        open.pop();
+                    }
+                    _ => return Err(self.expected(if end == b'}' { "',' or '}'" } else { "',' or ']'" })),
+                }
+            }
+        }
+    }
+
+    /// Goes through the members of the object that comes next: `member` gets each name and has to pass its value.
+    pub fn object(
+        &mut self,
+        member: &mut dyn FnMut(&mut Walk<'a>, Cow<'a, str>) -> Result<(), DecodeError>,
+    ) -> Result<(), DecodeError> {
+        if self.peek() != Some(b'{') {
+            return Err(self.expected("an object"));
+        }
+        self.at += 1;
+        if self.peek() == Some(b'}') {
+            self.at += 1;
+            return Ok(());
+        }
+        loop {
+            let name = unescaped(self.key()?)?;
+            member(self, name)?;
+            match self.peek() {
+                Some(b',') => self.at += 1,
+                Some(b'}') => {
+                    self.at += 1;
+                    return Ok(());
+                }
+                _ => return Err(self.expected("',' or '}'")),
+            }
+        }
+    }
+
+    /// That nothing but white space follows.
+    pub fn end(&mut self) -> Result<(), DecodeError> {
+        match self.peek() {
+            None => Ok(()),
+            Some(_) => Err(self.expected("the end of the text")),
+        }
+    }
+
+    fn expected(&self, expected: &'static str) -> DecodeError {
+        DecodeError { offset: self.at, expected }
+    }
+
+    #[inline]
+    fn byte(&self) -> Option<u8> {
+        self.text.as_bytes().get(self.at).copied()
+    }
+
+    /// Passes `"key":`; the key with its quotes.
+    fn key(&mut self) -> Result<&'a str, DecodeError> {
+        if self.peek() != Some(b'"') {
+            return Err(self.expected("a key in double quotes"));
+        }
+        let key = self.string()?;
+        if self.peek() != Some(b':') {
+            return Err(self.expected("':'"));
+        }
+        self.at += 1;
+        Ok(key)
+    }
+
+    /// Passes a string; its text with its quotes. Half a pair of surrogates is left to who reads it.
+    fn string(&mut self) -> Result<&'a str, DecodeError> {
+        let start = self.at;
+        self.at += 1;
+        loop {
+            let (len, _) = plain::run(self.text.as_bytes().get(self.at..).unwrap_or_default());
+            self.at += len;
+            match self.byte() {
+                Some(b'"') => {
+                    self.at += 1;
+                    return Ok(self.text.get(start..self.at).unwrap_or_default());
+                }
+                Some(b'\\') => self.escape()?,
+                Some(_) => return Err(self.expected("no control character in a string")),
+                None => return Err(self.expected("'\"' at the end of the string")),
+            }
+        }
+    }
+
+    fn escape(&mut self) -> Result<(), DecodeError> {
+        self.at += 1;
+        let digits = match self.byte() {
+            Some(b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't') => 0,
+            Some(b'u') => 4,
+            _ => return Err(self.expected("an escape: \\\" \\\\ \\/ \\b \\f \\n \\r \\t \\u")),
+        };
+        self.at += 1;
+        let found = self.text.as_bytes().get(self.at..self.at + digits);
+        if !found.is_some_and(|found| found.iter().all(u8::is_ascii_hexdigit)) {
+            return Err(self.expected("four hexadecimal digits"));
+        }
+        self.at += digits;
+        Ok(())
+    }
+
+    fn word(&mut self, word: &str) -> Result<(), DecodeError> {
+        if self.text.get(self.at..).is_some_and(|rest| rest.starts_with(word)) {
+            self.at += word.len();
+            Ok(())
+        } else {
+            Err(self.expected("a value"))
+        }
+    }
+
+    fn number(&mut self) -> Result<(), DecodeError> {
+        self.at += usize::from(self.byte() == Some(b'-'));
+        if self.byte() == Some(b'0') {
+            self.at += 1;
+            if let Some(b'0'..=b'9') = self.byte() {
+                return Err(self.expected("no digit after a leading zero"));
+            }
+        } else {
+            self.digits()?;
+        }
+        if self.byte() == Some(b'.') {
+            self.at += 1;
+            self.digits()?;
+        }
+        if let Some(b'e' | b'E') = self.byte() {
+            self.at += 1;
+            self.at += usize::from(matches!(self.byte(), Some(b'+' | b'-')));
+            self.digits()?;
+        }
+        Ok(())
+    }
+
+    fn digits(&mut self) -> Result<(), DecodeError> {
+        let start = self.at;
+        while let Some(b'0'..=b'9') = self.byte() {
+            self.at += 1;
+        }
+        if self.at == start { Err(self.expected("a digit")) } else { Ok(()) }
+    }
+}
+
+/// What a string says that was passed.
+fn unescaped(quoted: &str) -> Result<Cow<'_, str>, DecodeError> {
+    let inner = quoted.get(1..quoted.len().saturating_sub(1)).unwrap_or_default();
+    if !inner.contains('\\') {
+        return Ok(Cow::Borrowed(inner));
+    }
+    let text = decode_exact(quoted.as_bytes())?;
+    Ok(Cow::Owned(text.as_str().unwrap_or_default().to_owned()))
+}
