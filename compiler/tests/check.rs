@@ -116,7 +116,7 @@ fn every_code_has_a_fixture_that_provokes_it() {
     assert!(missing.is_empty(), "no fixture provokes {missing:?}");
 }
 
-/// Every secret of the fixtures holds this word; no rendering may show it.
+/// Every secret of the fixtures holds this word; no rendering may show it, nor what a terminal obeys.
 #[test]
 fn no_rendering_shows_a_secret() {
     for folder in folders() {
@@ -125,6 +125,7 @@ fn no_rendering_shows_a_secret() {
             for stream in [output.stdout, output.stderr] {
                 let text = String::from_utf8_lossy(&stream).to_lowercase();
                 assert!(!text.contains("hunter"), "{} shows a secret as {format}:\n{text}", folder.display());
+                assert!(!text.contains('\u{1b}'), "{} moves a terminal as {format}:\n{text}", folder.display());
             }
         }
     }

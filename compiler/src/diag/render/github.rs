@@ -2,6 +2,7 @@
 
 use std::fmt::Write;
 
+use crate::diag::text::on_one_line;
 use crate::diag::{Diagnostics, Severity};
 use crate::source::Sources;
 
@@ -19,17 +20,17 @@ pub fn github(sources: &Sources, diagnostics: &Diagnostics) -> String {
         if let Some(label) = &diagnostic.primary {
             let (line, column) = sources.position(label.place.file, label.place.range.start);
             let (end_line, end_column) = sources.position(label.place.file, label.place.range.end);
-            let path = property(&sources.get(label.place.file).path);
+            let path = property(&on_one_line(&sources.get(label.place.file).path));
             let _ = write!(out, "file={path},line={line},endLine={end_line},");
             // Columns are understood within one line only.
             if line == end_line {
                 let _ = write!(out, "col={column},endColumn={end_column},");
             }
         }
-        let mut text = diagnostic.message.clone();
+        let mut text = on_one_line(&diagnostic.message).into_owned();
         for hint in &diagnostic.hints {
             text.push_str("\nhelp: ");
-            text.push_str(hint);
+            text.push_str(&on_one_line(hint));
         }
         let _ = writeln!(out, "title={}::{}", diagnostic.code.name(), data(&text));
     }

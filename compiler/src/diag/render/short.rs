@@ -14,7 +14,7 @@ pub fn short(sources: &Sources, diagnostics: &Diagnostics, style: Style) -> Stri
         if let Some(label) = &diagnostic.primary {
             let (line, column) = sources.position(label.place.file, label.place.range.start);
             // Writing to a string cannot fail, here and below.
-            let _ = write!(out, "{}:{line}:{column}: ", sources.get(label.place.file).path);
+            let _ = write!(out, "{}:{line}:{column}: ", on_one_line(&sources.get(label.place.file).path));
         }
         let head = format!("{}[{}]:", diagnostic.severity.name(), diagnostic.code.name());
         out.push_str(&style.paint(diagnostic.severity, &head));
