@@ -93,16 +93,7 @@ fn one<'a>(
 ) -> Result<Option<Sent>, Diagnostic> {
     let place = node.place(references.file);
     let fault = |message: String| Diagnostic::new(Code::BadParameter, message).at(place.clone(), "");
-    let parameter = typed(node).map_err(|error| {
-        let message = error.to_string();
-        // The value that is refused has a place of its own.
-        let wrong = ["in", "style"]
-            .iter()
-            .filter_map(|key| node.get(key))
-            .find(|value| value.as_str().is_some_and(|text| message.contains(&format!("unknown variant `{text}`"))));
-        let at = wrong.map_or(place.clone(), |value| value.place(references.file));
-        Diagnostic::new(Code::BadParameter, format!("the parameter cannot be read: {message}")).at(at, "")
-    })?;
+    let parameter = typed(node, "").map_err(|error| unread(references, node, &error))?;
     let data = parameter.parameter_data_ref();
     let name = data.name.clone();
     if name.contains(char::is_control) {
@@ -194,11 +185,32 @@ fn one<'a>(
     Ok(Some(Sent { name, required, schema, wire }))
 }
 
-/// The parameter without its schema and examples, which differ between versions of OpenAPI, in the types of `openapiv3`.
-fn typed(node: &Node) -> Result<Parameter, serde_json::Error> {
+/// Members of a parameter beside its name that are read by the types of `openapiv3`.
+const TYPED: [&str; 6] = ["in", "required", "deprecated", "style", "explode", "allowReserved"];
+
+/// What stands in the way of reading a parameter: the member without which it could be read.
+fn unread(references: References<'_>, node: &Node, error: &serde_json::Error) -> Diagnostic {
+    let message = error.to_string();
+    let expected = message.split_once("expected ").map_or(message.as_str(), |(_, expected)| expected);
+    // A place decides what styles there are.
+    let place_is_wrong = |key: &str| key == "in" && message.contains("`query`");
+    let wrong = TYPED.into_iter().find(|key| place_is_wrong(key) || typed(node, key).is_ok());
+    let (key, value) = match wrong.and_then(|key| Some((key, node.get(key)?))) {
+        Some(found) => found,
+        None => ("in", node),
+    };
+    let is_word = expected.starts_with("one of");
+    let found = value.as_str().filter(|_| is_word).map_or_else(|| value.kind().to_owned(), quoted);
+    let message = format!("`{key}` of a parameter is {expected}; found {found}");
+    Diagnostic::new(Code::BadParameter, message).at(value.place(references.file), "")
+}
+
+/// The parameter without its schema and examples, which differ between versions of OpenAPI, and without one member, in the types of
+/// `openapiv3`.
+fn typed(node: &Node, without: &str) -> Result<Parameter, serde_json::Error> {
     use serde_json::{Map, Value};
     let mut head = Map::new();
-    for key in ["name", "in", "required", "deprecated", "style", "explode", "allowReserved"] {
+    for key in ["name"].into_iter().chain(TYPED).filter(|key| *key != without) {
         let Some(value) = node.get(key) else { continue };
         let value = match (value.as_str(), value.as_bool()) {
             (Some(text), _) => Value::from(text),

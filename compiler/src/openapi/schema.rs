@@ -200,8 +200,28 @@ impl<'a, 'f> Walk<'a, 'f> {
     }
 }
 
+/// Keywords, and what each must be given: anything else of it binds nothing.
+const GIVEN: [(&[&str], &str, fn(&Tree) -> bool); 5] = [
+    (&["enum", "required", "allOf", "anyOf", "oneOf", "prefixItems"], "a list", |value| matches!(value, Tree::Array(_))),
+    (&["properties", "patternProperties"], "an object", |value| matches!(value, Tree::Object(_))),
+    (&["pattern"], "a string", |value| matches!(value, Tree::String(_))),
+    (&["uniqueItems", "nullable"], "a boolean", |value| matches!(value, Tree::Bool(_))),
+    (
+        &["minimum", "maximum", "multipleOf", "minLength", "maxLength", "minItems", "maxItems", "minProperties", "maxProperties"],
+        "a number",
+        |value| matches!(value, Tree::Number(_)),
+    ),
+];
+
 /// Notes what a schema says that it cannot mean.
 fn slips(node: &Node, out: &Json, file: FileId, faults: &mut Faults) {
+    for (keys, expected, is_right) in GIVEN {
+        for (key, value) in keys.iter().filter_map(|key| Some((key, node.get(key)?))) {
+            if !is_right(&value.value) {
+                faults.note(value.place(file), || format!("`{key}` is {expected}, found {}: it binds nothing", value.kind()));
+            }
+        }
+    }
     let Some(kind) = node.get("type").filter(|kind| kind.elements().is_none()) else { return };
     let known = Type::ALL.iter().map(|(_, name)| *name);
     let is_known = |text: &str| known.clone().any(|name| name == text);
