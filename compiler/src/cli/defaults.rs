@@ -8,7 +8,7 @@ use ptc_compiler::diag::{Code, Diagnostic, Diagnostics, quoted};
 use ptc_compiler::ir::Json;
 use ptc_compiler::lock::LockedUpstream;
 use ptc_compiler::tree::Place;
-use ptc_lisp::json;
+use ptc_lisp::{Value, json};
 
 use crate::literals;
 
@@ -22,11 +22,8 @@ pub(crate) fn check(entry: &OpenApi, locked: &LockedUpstream, diagnostics: &mut 
         }
         let Ok(definition) = json::decode(tool.canonical.as_bytes()) else { continue };
         for (name, value) in defaults {
-            let Ok(default) = json::decode(value.canonical().as_bytes()) else { continue };
-            let Some(misfit) = literals::mismatch(&definition, name, &default) else { continue };
-            let within = if misfit.path == *name { String::new() } else { format!(" at {}", quoted(&misfit.path)) };
-            let what = misfit.without_value();
-            let message = format!("the default of the argument {} is not what its schema asks for{within}: {what}", quoted(name));
+            let Some(what) = fault(&definition, name, value) else { continue };
+            let message = format!("the default of the argument {} {what}", quoted(name));
             let id = operation.get("operationId").and_then(Json::as_str).unwrap_or_default();
             let place = given(entry, id, name, value).unwrap_or_else(|| entry.schema.place.clone());
             diagnostics.push(Diagnostic::new(Code::DefaultArgs, message).at(place, ""));
@@ -34,10 +31,24 @@ pub(crate) fn check(entry: &OpenApi, locked: &LockedUpstream, diagnostics: &mut 
     }
 }
 
+/// What is wrong with a default, as the rest of a sentence.
+fn fault(definition: &Value, name: &str, default: &Json) -> Option<String> {
+    let read = json::decode(default.canonical().as_bytes()).map_err(|why| why.to_string());
+    // A number may be larger than any that is sent.
+    let sent = read.and_then(|value| json::encode(&value, literals::MOST_BYTES).map(|_| value).map_err(|why| why.to_string()));
+    let default = match sent {
+        Ok(default) => default,
+        Err(why) => return Some(format!("cannot be sent: {why}")),
+    };
+    let misfit = literals::mismatch(definition, name, &default)?;
+    let within = if misfit.path == *name { String::new() } else { format!(" at {}", quoted(&misfit.path)) };
+    Some(format!("is not what its schema asks for{within}: {}", misfit.without_value()))
+}
+
 /// Where the config gives an argument that default: under the operation's id, or under the path or the words that include it. `None`
 /// where the document does.
 fn given(entry: &OpenApi, id: &str, name: &str, value: &Json) -> Option<Place> {
     let overrides = entry.operation_overrides.get(id).into_iter().chain(entry.operation_overrides.values());
     let mut defaults = overrides.filter_map(|overriding| overriding.default_args.as_ref()?.get(name));
-    defaults.find(|default| Json::from(&default.value) == *value).map(|default| default.place.clone())
+    defaults.find(|default| default.value.canonical() == value.canonical()).map(|default| default.place.clone())
 }

@@ -9,7 +9,7 @@ use ptc_lisp::{Program, Span, Value, json};
 use ptc_runtime::schema::{Mismatch, Schema};
 
 /// Bytes of one argument that are looked at.
-const MOST_BYTES: usize = 1024 * 1024;
+pub(crate) const MOST_BYTES: usize = 1024 * 1024;
 
 /// A constant argument that does not fit.
 pub(crate) struct Misfit {

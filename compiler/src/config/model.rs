@@ -189,8 +189,8 @@ pub struct Override {
     pub name: Option<Spanned<String>>,
     /// `description`
     pub description: Option<String>,
-    /// `default_args`, by argument name, as JSON.
-    pub default_args: Option<BTreeMap<String, Spanned<serde_json::Value>>>,
+    /// `default_args`, by argument name; numbers are as they were written.
+    pub default_args: Option<BTreeMap<String, Spanned<Json>>>,
     /// `allow_deprecated`, or an entry that overrides the refusal of a deprecated operation.
     pub allow_deprecated: bool,
 }

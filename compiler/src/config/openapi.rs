@@ -8,7 +8,8 @@ use super::model::{OpenApi, Override, SchemaSource, Spanned};
 use super::reading::Reading;
 use super::{http, keys, urls};
 use crate::diag::{Code, Diagnostic, quoted, suggest};
-use crate::tree::{Node, Tree};
+use crate::ir::Json;
+use crate::tree::Node;
 
 /// Reads what an `openapi` entry holds beside the keys of every entry.
 pub(super) fn read(reading: &mut Reading<'_>, subject: &Subject, fields: &Fields<'_>, bindings: &Bindings) -> Option<OpenApi> {
@@ -109,7 +110,7 @@ fn overrides(reading: &mut Reading<'_>, fields: &Fields<'_>) -> BTreeMap<String,
         let Some(entry) = Fields::read(reading, &subject, &keys::OVERRIDE, &[], &member.value) else { continue };
         let default_args = entry.node("default_args").map(|node| {
             let arg = |m: &crate::tree::Member| {
-                (m.key.to_string(), Spanned { value: json(&m.value), place: m.value.place(reading.file) })
+                (m.key.to_string(), Spanned { value: Json::from(&m.value), place: m.value.place(reading.file) })
             };
             node.members().iter().map(arg).collect()
         });
@@ -125,16 +126,4 @@ fn overrides(reading: &mut Reading<'_>, fields: &Fields<'_>) -> BTreeMap<String,
         );
     }
     overrides
-}
-
-/// A node as plain JSON. Numbers that JSON libraries cannot hold become the nearest double.
-fn json(node: &Node) -> serde_json::Value {
-    match &node.value {
-        Tree::Null => serde_json::Value::Null,
-        Tree::Bool(value) => (*value).into(),
-        Tree::Number(text) => serde_json::from_str(text).unwrap_or(serde_json::Value::Null),
-        Tree::String(text) => serde_json::Value::String(text.to_string()),
-        Tree::Array(elements) => elements.iter().map(json).collect(),
-        Tree::Object(members) => members.iter().map(|m| (m.key.to_string(), json(&m.value))).collect(),
-    }
 }

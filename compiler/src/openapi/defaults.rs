@@ -36,7 +36,7 @@ pub(super) fn read(
     }
     for (name, value) in overriding.and_then(|o| o.default_args.as_ref()).into_iter().flatten() {
         given.retain(|(known, ..)| known != name);
-        given.push((name.clone(), Json::from(&value.value), value.place.clone()));
+        given.push((name.clone(), value.value.clone(), value.place.clone()));
     }
     given.sort_by(|(a, ..), (b, ..)| a.cmp(b));
     let mut out = Json::object();

@@ -108,7 +108,7 @@ pub fn selection(entry: &OpenApi) -> String {
         }
         let mut defaults = Json::object();
         for (name, value) in overriding.default_args.iter().flatten() {
-            defaults.set(name, Json::from(&value.value));
+            defaults.set(name, value.value.clone());
         }
         fields.set("default_args", defaults);
         overrides.set(id, fields);
