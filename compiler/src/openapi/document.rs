@@ -96,7 +96,20 @@ fn check_overrides(entry: &OpenApi, included: &[Chosen<'_, '_>], diagnostics: &m
         .collect();
     let names: Vec<String> = included.iter().map(|chosen| chosen.candidate.name()).collect();
     for (id, overriding) in &entry.operation_overrides {
-        if !used.contains(&std::ptr::from_ref(overriding)) {
+        if used.contains(&std::ptr::from_ref(overriding)) {
+            continue;
+        }
+        let is_meant = |chosen: &&Chosen<'_, '_>| select::names_path(id, chosen.candidate.path);
+        if let Some(chosen) = included.iter().find(is_meant) {
+            let message = format!("the operation {} has another override, which counts", quoted(&chosen.candidate.name()));
+            let diagnostic =
+                Diagnostic::new(Code::OverrideNotIncluded, message).at(overriding.place.clone(), "an override without effect");
+            let counts = select::override_of(entry, &chosen.candidate, &chosen.wanted.value);
+            diagnostics.push(match counts {
+                Some(counts) => diagnostic.also(counts.place.clone(), "this one counts").hint("make one of the two"),
+                None => diagnostic,
+            });
+        } else {
             let message = format!("the operation {} is not included", quoted(id));
             let diagnostic =
                 Diagnostic::new(Code::OverrideNotIncluded, message).at(overriding.place.clone(), "an override without effect");

@@ -99,8 +99,12 @@ pub(super) fn definition<'a>(
 /// Members of an operation that are meant for this compiler, and what they are.
 const EXTENSIONS: [&str; 2] = ["x-ptc-name", "x-ptc-default-args"];
 
-/// An extension that is not read is likely misspelt, and one of another type says nothing.
+/// An extension that is not read is likely misspelt, and one of another type says nothing; nor does such an id.
 fn extensions(references: References<'_>, operation: &Node, faults: &mut Faults) {
+    if let Some(id) = operation.get("operationId").filter(|id| id.as_str().is_none()) {
+        let message = || format!("`operationId` is a text, found {}: the operation goes by its path", id.kind());
+        faults.note(id.place(references.file), message);
+    }
     for member in operation.members().iter().filter(|member| member.key.starts_with("x-ptc-")) {
         let place = Place { file: references.file, range: member.key_range.clone() };
         if !EXTENSIONS.contains(&&*member.key) {

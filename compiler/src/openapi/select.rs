@@ -342,11 +342,16 @@ fn unknown(candidates: &[Candidate<'_>], wanted: &Spanned<String>, meant: Wanted
     diagnostic
 }
 
-/// What a config says of an operation: by its id, as `GET /path`, or by the words that include it.
+/// What a config says of an operation: by its id, by the words that include it, or by its path.
 pub(super) fn override_of<'c>(entry: &'c OpenApi, candidate: &Candidate<'_>, wanted: &str) -> Option<&'c Override> {
-    let by_path = || entry.operation_overrides.get(&format!("GET {}", candidate.path));
-    let by_id = candidate.id.and_then(|id| entry.operation_overrides.get(id));
-    by_id.or_else(|| entry.operation_overrides.get(wanted)).or_else(by_path)
+    let named = |name: &str| entry.operation_overrides.get(name);
+    let by_path = || entry.operation_overrides.iter().find(|(name, _)| names_path(name, candidate.path));
+    candidate.id.and_then(named).or_else(|| named(wanted)).or_else(|| Some(by_path()?.1))
+}
+
+/// Whether an override names an operation by its path.
+pub(super) fn names_path(name: &str, path: &str) -> bool {
+    Wanted::of(name).is_path(path)
 }
 
 #[cfg(test)]
