@@ -48,6 +48,9 @@ pub(super) struct ToolCall<'t> {
     pub(super) at: At<'t>,
 }
 
+/// Forms whose first argument may be the map of a call.
+const THREADING: [&str; 4] = ["->", "->>", "some->", "some->>"];
+
 impl<'t> Place<'t> {
     /// The place of the end of `text`, which is the part of a program before the cursor; `None` within a comment.
     pub(super) fn of_end(text: &'t str) -> Option<Place<'t>> {
@@ -94,10 +97,11 @@ impl<'t> Place<'t> {
         head.or((!self.word.is_empty() && std::ptr::eq(form, self.open.last()?)).then_some(self.word))
     }
 
-    /// The innermost `tool/call` around the cursor.
+    /// The innermost `tool/call` around the cursor, or the map that is going to be one's.
     pub(super) fn tool_call(&self) -> Option<ToolCall<'t>> {
-        let call = self.open.iter().rposition(|open| open.items.first() == Some(&"tool/call"))?;
-        let map = self.open.get(call + 1);
+        let called = self.open.iter().rposition(|open| open.items.first() == Some(&"tool/call")).map(|call| call + 1);
+        let at = called.or_else(|| (0..self.open.len()).rev().find(|at| self.is_request(*at)))?;
+        let map = self.open.get(at);
         let value = |key: &str| {
             let pairs = map.map_or(&[][..], |map| &map.items).chunks_exact(2);
             pairs
@@ -105,7 +109,7 @@ impl<'t> Place<'t> {
                 .find(|(name, _)| **name == key)
                 .map(|(_, value)| text_of(value))
         };
-        let at = match (map, self.open.get(call + 2), self.open.len() - call) {
+        let at = match (map, self.open.get(at + 1), self.open.len() - at) {
             (None, ..) => At::Map,
             (Some(map), None, _) if map.bracket == "{" => match map.value_of() {
                 None => At::Key(map.keys()),
@@ -113,13 +117,23 @@ impl<'t> Place<'t> {
                 Some(":tool") => At::Tool,
                 Some(_) => return None,
             },
-            (Some(map), Some(args), 3) if args.bracket == "{" && map.value_of() == Some(":args") => match args.value_of() {
+            (Some(map), Some(args), 2) if args.bracket == "{" && map.value_of() == Some(":args") => match args.value_of() {
                 None => At::ArgKey(args.keys()),
                 Some(name) => At::ArgValue(name),
             },
             _ => return None,
         };
         Some(ToolCall { server: value(":server"), tool: value(":tool"), at })
+    }
+
+    /// Whether what is open there looks like the map of a `tool/call` that is not there yet: it names a server, or is what a threading
+    /// form begins with.
+    fn is_request(&self, at: usize) -> bool {
+        let Some(map) = self.open.get(at).filter(|open| open.bracket == "{") else { return false };
+        let around = at.checked_sub(1).and_then(|at| self.open.get(at));
+        let is_argument = around.is_some_and(|around| around.bracket == "{" && around.value_of() == Some(":args"));
+        let is_threaded = around.is_some_and(|around| matches!(around.items.as_slice(), [head] if THREADING.contains(head)));
+        !is_argument && (is_threaded || map.keys().contains(&":server"))
     }
 }
 
@@ -218,6 +232,13 @@ mod tests {
         assert_eq!(at(&value), Some((Some("a"), Some("t"), At::ArgValue(":z"))));
         assert_eq!(at(&format!("{both} :z (inc ")), None);
         assert_eq!(at("(tool/call {} "), Some((None, None, At::Map)));
-        assert_eq!(at("(f {:server "), None);
+        assert_eq!(at("(f {:servers "), None);
+        // The call may come behind its map.
+        assert_eq!(at("(-> {"), Some((None, None, At::Key(vec![]))));
+        assert_eq!(at("(->> x {"), None);
+        assert_eq!(at("(def request {:server \"a"), Some((None, None, At::Server)));
+        assert_eq!(at("(-> {:server \"a\" :tool \"t\" :args {:x "), Some((Some("a"), Some("t"), At::ArgValue(":x"))));
+        assert_eq!(at("(-> {:server \"a\" :tool \"t\" :args {:server "), Some((Some("a"), Some("t"), At::ArgValue(":server"))));
+        assert_eq!(at("(-> {:server \"a\" :tool \"t\" :args {}} "), None);
     }
 }
