@@ -8,6 +8,7 @@ use ptc_lisp::limits::Cancel;
 use tokio::sync::oneshot;
 
 use super::host::{Ended, Host};
+use super::live::{Tell, Watched};
 use super::show::{Display, View};
 use super::{Origin, unusable};
 use crate::diagnostics::{Asked, Diagnostics, DiagnosticsSettings};
@@ -55,6 +56,8 @@ fn read(program: &str, settings: &Settings) -> Result<String, String> {
 pub(super) struct Desk {
     evaluator: Arc<Evaluator>,
     pool: Pool,
+    /// Who is told of lines as they are printed.
+    pub(super) tell: Option<Tell>,
     /// Where they leave traces.
     traces: Option<Arc<Diagnostics>>,
     evaluated: u64,
@@ -65,7 +68,7 @@ impl Desk {
         // Nobody could ask for the rest.
         let traced = DiagnosticsSettings { tool: false, counted: false, ..settings.diagnostics.clone() };
         let traces = Diagnostics::new(&traced, !host.upstreams().catalog().upstreams.is_empty(), host.redactor()).wanted();
-        Desk { evaluator: Arc::new(host.evaluator(settings)), pool: Host::pool(1), traces, evaluated: 0 }
+        Desk { evaluator: Arc::new(host.evaluator(settings)), pool: Host::pool(1), tell: None, traces, evaluated: 0 }
     }
 
     /// Evaluates a program and leaves a trace of it, where one is wanted.
@@ -90,8 +93,12 @@ impl Desk {
         let cancel = Cancel::default();
         let stop = cancel.clone();
         let (send, mut receive) = oneshot::channel();
+        let watched = self.tell.map(|tell| Watched { tell, redactor: host.redactor() });
         self.pool.spawn(
-            move || evaluator.evaluate(&call, &cancel, past),
+            move || match watched {
+                Some(watched) => evaluator.evaluate_within(&call, &cancel, past, &watched),
+                None => evaluator.evaluate(&call, &cancel, past),
+            },
             move |result| {
                 // Nobody waits any more after a second signal.
                 let _ = send.send(result.unwrap_or_else(|panicked| Evaluation::panicked(&panicked)));

@@ -4,6 +4,7 @@
 //! - `help`: usage, from the table of settings.
 //! - `start`: serve MCP.
 //! - `eval`: one program.
+//! - `live`: what a program prints while it runs.
 //! - `repl`: programs one after another.
 //! - `show`, `paint`: what came of programs, and in which colours.
 //! - `signals`: what asks a process to end.
@@ -14,6 +15,7 @@ mod eval;
 mod help;
 mod host;
 mod line;
+mod live;
 #[cfg(feature = "line-editing")]
 mod paint;
 mod repl;

@@ -61,6 +61,7 @@ impl Terminal {
     }
 
     /// Waits until the program has computed for a while.
+    #[allow(dead_code, reason = "only the tests of the line editor have no other sign")]
     pub(crate) fn computes(&self) {
         let ticks = || -> u64 {
             let stat = std::fs::read_to_string(format!("/proc/{}/stat", self.id())).expect("it runs");

@@ -19,6 +19,7 @@ use ptc_lisp::{Position, reader};
 use super::eval::Desk;
 use super::host::Host;
 use super::line::{Script, Source};
+use super::live::Tell;
 use super::show::{Colors, Display, View, fault, object, painted, sentence, whole};
 use super::{Origin, unusable, written};
 use crate::describe;
@@ -294,10 +295,14 @@ impl Repl {
 
     /// Evaluates and shows.
     fn answer(&mut self, source: &str) {
+        // Lines as they are printed, then the value or the fault. A client gets all at once.
+        let tell: Tell = |line| {
+            written(&(shown(line) + "\n"));
+        };
+        self.desk.tell = (self.display != Display::Envelope).then_some(tell);
         let evaluation = self.evaluate(source);
         let colored = Colors::of(&self.settings).output;
-        // Lines that were printed, then the value or the fault.
-        let mut text: String = evaluation.prints.iter().map(|line| shown(line) + "\n").collect();
+        let mut text = String::new();
         match (self.display, &evaluation.outcome) {
             (Display::Envelope, _) => text = object(&evaluation),
             (_, Err(failure)) => text += &(fault(&shown(&sentence(failure)), colored) + "\n"),

@@ -1,0 +1,53 @@
+//! Lines of a program that somebody watches, told as they are printed.
+
+use std::sync::Arc;
+
+use ptc_lisp::Value;
+use ptc_lisp::host::{Discovery, Fault, Host, Ticket};
+
+use crate::evaluation::Around;
+use crate::secrets::Redactor;
+use crate::upstream::ProgramHost;
+
+/// Who is told of a line. The lines of `pmap` come from several threads.
+pub(super) type Tell = fn(&str);
+
+/// An evaluation whose lines are told, redacted, before it ends. Its prints are complete all the same.
+pub(super) struct Watched {
+    pub(super) tell: Tell,
+    pub(super) redactor: Redactor,
+}
+
+impl Around for Watched {
+    fn host(&self, upstreams: &Arc<ProgramHost>) -> Arc<dyn Host> {
+        Arc::new(Telling { upstreams: Arc::clone(upstreams), tell: self.tell, redactor: self.redactor.clone() })
+    }
+}
+
+struct Telling {
+    upstreams: Arc<ProgramHost>,
+    tell: Tell,
+    redactor: Redactor,
+}
+
+impl Host for Telling {
+    fn submit(&self, request: &Value) -> Result<Ticket, Fault> {
+        self.upstreams.submit(request)
+    }
+
+    fn discover(&self, query: Discovery<'_>) -> Result<Value, Fault> {
+        self.upstreams.discover(query)
+    }
+
+    fn random(&self) -> u64 {
+        self.upstreams.random()
+    }
+
+    fn budget(&self) -> Value {
+        self.upstreams.budget()
+    }
+
+    fn printed(&self, line: &str) {
+        (self.tell)(&self.redactor.redact_str(line));
+    }
+}
