@@ -543,6 +543,50 @@
 (str/replace (apply str (range 100000)) #"(?=1)|(?<=2)" "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx")
 ;=*
 
+;; Patterns that a search of no text may be asked at once.
+
+(re-find #"[xy]*y[xy]{290}[a-w]" (str (apply str (repeat 400000 "xxy")) "!"))
+;=*
+
+(count (re-seq #"([xy]*)y([xy]{290})[a-w]" (str (apply str (repeat 100000 "xxyyx")) "z")))
+;=*
+
+(re-find #"([xy]{1,500}){1,8}[a-w]" (str (apply str (repeat 200000 "xxy")) "!"))
+;=*
+
+(loop [] (re-find #"([xy]{1,500}){1,2}[a-w]" (str (apply str (repeat 10000 "xxy")) "!")) (recur))
+;=! timeout
+
+(re-find #"(?<!q)[xy]*y[xy]{290}[a-w]" (apply str (repeat 100000 "xxy")))
+;=*
+
+(re-find #"(?=[xy]*[a-w])z" (apply str (repeat 300000 "xxy")))
+;=*
+
+(re-find #"(?:[xy](?![xy]*[a-w]))*z" (apply str (repeat 300000 "xxy")))
+;=*
+
+(re-find #"(?s)(?!q)(?:.|x)*z" (apply str (repeat 300000 "xxy")))
+;=*
+
+(re-find #"(?<=[xy]{1,60})[a-w]" (apply str (repeat 300000 "xxy")))
+;=*
+
+(re-find #"([xy]*)[a-w]\1" (apply str (repeat 300000 "xxy")))
+;=*
+
+(loop [] (re-seq #"(?>(?=(x|y))[xy])" (apply str (repeat 1000 "xxy"))) (recur))
+;=! timeout
+
+(re-pattern "(?=a)(?:(?:(?:x{0,99}(y)){0,99}(z)){0,99}){0,99}")
+;=*
+
+(re-pattern "(?=a)(?:){0,999999999}(?:(?:b?){999999}){999999}")
+;=*
+
+(re-find (re-pattern (apply str "(?=a)" (repeat 900 "(x?)"))) (apply str (repeat 900 "ax")))
+;=*
+
 ;; The rest.
 
 (distinct (map str (range 200000)))

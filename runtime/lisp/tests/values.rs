@@ -321,7 +321,7 @@ fn values_with_shared_parts_cost_no_more_than_they_hold() {
 #[test]
 fn what_is_found_equal_once_hides_no_difference() {
     let row = |last: i64| Value::vector((0..30).map(Value::from).chain([Value::from(last)]).collect());
-    let name = |last: &str| Value::keyword(&format!("{}{last}", "n".repeat(3000)));
+    let name = |last: &str| Value::keyword(format!("{}{last}", "n".repeat(3000)));
     let (rows, others): (Vec<Value>, Vec<Value>) = (0..60).map(|_| (row(1), row(1))).unzip();
     let (names, aliases): (Vec<Value>, Vec<Value>) = (0..60).map(|_| (name("a"), name("a"))).unzip();
     let pairs = || (0..60).flat_map(|i| (0..60).map(move |j| (i, j)));

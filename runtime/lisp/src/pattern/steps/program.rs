@@ -1,0 +1,423 @@
+//! A pattern as instructions for the engines that go character by character.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use fancy_regex::{Assertion, Expr, LookAround};
+use regex_syntax::hir::{Class, Hir, HirKind, Look};
+
+/// Ranges of characters, in order.
+pub(super) type Ranges = Arc<[(char, char)]>;
+
+/// Most instructions of a program.
+pub(in crate::pattern) const MOST_INSTS: usize = 40_000;
+
+/// How a repetition without an end is kept from going round without a character.
+#[derive(Clone, Copy)]
+enum Rounds {
+    /// Each matches a character at least.
+    Longer,
+    /// All ways at once come to each place once.
+    Once,
+    /// One that matches nothing is the last.
+    Asked,
+}
+
+/// What to do at a place of the text. Places of the program are indices of instructions.
+#[derive(Clone)]
+pub(super) enum Inst {
+    /// One character of these.
+    Char(Ranges),
+    /// As many of these as there are, or as few as will do; gives back one at a time, or takes one more.
+    Run {
+        of: Ranges,
+        least: u32,
+        most: u32,
+        greedy: bool,
+    },
+    /// Both ways, the first before the second.
+    Split(usize, usize),
+    Jump(usize),
+    /// Notes where the text is.
+    Save(usize),
+    /// Goes to another place, unless nothing was matched since the text's place was saved.
+    Again {
+        since: usize,
+        to: usize,
+    },
+    Look(Look),
+    /// The text of a group once more.
+    Back {
+        group: usize,
+        ignore_case: bool,
+    },
+    /// What follows, up to [`Inst::Done`], is looked for by itself; the pattern goes on behind it.
+    Aside(Aside, usize),
+    /// The end of what is looked for by itself.
+    Done,
+    Match,
+}
+
+/// What is done with something that is looked for by itself.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Aside {
+    /// It is matched and gives nothing back.
+    Atomic,
+    /// It must match here, or must not.
+    Ahead { there: bool },
+    /// It must end here, or must not. It has so many characters.
+    Behind { there: bool, least: u32, most: u32 },
+}
+
+/// A pattern as instructions.
+pub(super) struct Program {
+    pub(super) insts: Vec<Inst>,
+    /// Groups, the whole match among them. A program saves the beginning and the end of each.
+    pub(super) groups: usize,
+    /// Places that a program saves in all.
+    pub(super) slots: usize,
+}
+
+/// Why there is no program of a pattern.
+pub(in crate::pattern) enum Unfit {
+    TooLarge,
+    Invalid(String),
+}
+
+struct Builder<'e> {
+    insts: Vec<Inst>,
+    groups: Vec<&'e Expr>,
+    slots: usize,
+}
+
+impl Program {
+    /// Of a pattern that looks around or refers back, for the engine that goes back.
+    pub(super) fn going_back(expr: &Expr) -> Result<Program, Unfit> {
+        let mut groups = Vec::new();
+        number(expr, &mut groups);
+        let count = groups.len() + 1;
+        Builder { insts: Vec::new(), groups, slots: 2 * count }.finish(count, |to| to.expr(expr))
+    }
+
+    /// Of any other, for the engine that goes all ways at once.
+    pub(super) fn all_ways(hir: &Hir) -> Result<Program, Unfit> {
+        let count = hir.properties().explicit_captures_len() + 1;
+        Builder { insts: Vec::new(), groups: Vec::new(), slots: 2 * count }.finish(count, |to| to.hir(hir))
+    }
+}
+
+/// The groups in the order of their numbers.
+fn number<'e>(expr: &'e Expr, groups: &mut Vec<&'e Expr>) {
+    if matches!(expr, Expr::Group(_)) {
+        groups.push(expr);
+    }
+    for child in expr.children_iter() {
+        number(child, groups);
+    }
+}
+
+/// What a pattern is to the parser of the linear engine.
+pub(in crate::pattern) fn parse(pattern: &str) -> Result<Hir, Unfit> {
+    let mut parser = regex_syntax::ParserBuilder::new().crlf(true).build();
+    parser.parse(pattern).map_err(|fault| Unfit::Invalid(fault.to_string()))
+}
+
+/// What matches one character, or only looks.
+fn leaf(expr: &Expr) -> Result<Option<Hir>, Unfit> {
+    let with = |flag: &str, inner: &str| parse(&format!("(?{flag}:{inner})")).map(Some);
+    let look = |look| Ok(Some(Hir::look(look)));
+    match expr {
+        Expr::Empty => Ok(Some(Hir::empty())),
+        Expr::Any { newline, crlf } => with(
+            if *newline {
+                "s"
+            } else if *crlf {
+                "R"
+            } else {
+                "-R"
+            },
+            ".",
+        ),
+        Expr::Literal { val, casei } => with(if *casei { "i" } else { "" }, &regex_syntax::escape(val)),
+        Expr::Delegate { inner, casei } => with(if *casei { "i" } else { "" }, inner),
+        Expr::Assertion(assertion) => match assertion {
+            Assertion::StartText => look(Look::Start),
+            Assertion::EndText => look(Look::End),
+            Assertion::StartLine { crlf: true } => look(Look::StartCRLF),
+            Assertion::StartLine { crlf: false } => look(Look::StartLF),
+            Assertion::EndLine { crlf: true } => look(Look::EndCRLF),
+            Assertion::EndLine { crlf: false } => look(Look::EndLF),
+            Assertion::WordBoundary => look(Look::WordUnicode),
+            Assertion::NotWordBoundary => look(Look::WordUnicodeNegate),
+            Assertion::LeftWordBoundary => look(Look::WordStartUnicode),
+            Assertion::LeftWordHalfBoundary => look(Look::WordStartHalfUnicode),
+            Assertion::RightWordBoundary => look(Look::WordEndUnicode),
+            Assertion::RightWordHalfBoundary => look(Look::WordEndHalfUnicode),
+            _ => Ok(None),
+        },
+        _ => Ok(None),
+    }
+}
+
+/// The characters of a pattern that matches exactly one.
+fn one_of(hir: &Hir) -> Option<Ranges> {
+    match hir.kind() {
+        HirKind::Class(Class::Unicode(class)) => Some(class.iter().map(|range| (range.start(), range.end())).collect()),
+        HirKind::Class(Class::Bytes(class)) => {
+            Some(class.iter().map(|range| (char::from(range.start()), char::from(range.end()))).collect())
+        }
+        HirKind::Literal(literal) => {
+            let mut chars = std::str::from_utf8(&literal.0).ok()?.chars();
+            let only = chars.next().filter(|_| chars.next().is_none())?;
+            Some(Arc::from([(only, only)]))
+        }
+        _ => None,
+    }
+}
+
+/// How many characters a pattern has, at least and at most.
+fn width(expr: &Expr) -> Result<(u32, u32), Unfit> {
+    if let Some(leaf) = leaf(expr)? {
+        let count = match leaf.kind() {
+            HirKind::Literal(literal) => String::from_utf8_lossy(&literal.0).chars().count(),
+            HirKind::Concat(letters) => letters.len(),
+            HirKind::Class(_) => 1,
+            _ => 0,
+        };
+        let count = u32::try_from(count).unwrap_or(u32::MAX);
+        return Ok((count, count));
+    }
+    Ok(match expr {
+        Expr::Concat(all) => all.iter().map(width).try_fold((0_u32, 0_u32), |sum, part| {
+            let part = part?;
+            Ok((sum.0.saturating_add(part.0), sum.1.saturating_add(part.1)))
+        })?,
+        Expr::Alt(branches) => branches.iter().map(width).try_fold((u32::MAX, 0), |all, branch| {
+            let branch = branch?;
+            Ok((all.0.min(branch.0), all.1.max(branch.1)))
+        })?,
+        Expr::Group(inner) => width(inner)?,
+        Expr::AtomicGroup(inner) => width(inner)?,
+        Expr::Repeat { child, lo, hi, .. } => {
+            let (least, most) = width(child)?;
+            let count = |count: usize| u32::try_from(count).unwrap_or(u32::MAX);
+            (least.saturating_mul(count(*lo)), most.saturating_mul(count(*hi)))
+        }
+        Expr::Backref { .. } => (0, u32::MAX),
+        _ => (0, 0),
+    })
+}
+
+impl<'e> Builder<'e> {
+    fn finish(mut self, groups: usize, body: impl FnOnce(&mut Self) -> Result<(), Unfit>) -> Result<Program, Unfit> {
+        self.group(0, body)?;
+        self.push(Inst::Match)?;
+        Ok(Program { insts: self.insts, groups, slots: self.slots })
+    }
+
+    fn push(&mut self, inst: Inst) -> Result<usize, Unfit> {
+        if self.insts.len() == MOST_INSTS {
+            return Err(Unfit::TooLarge);
+        }
+        self.insts.push(inst);
+        Ok(self.insts.len() - 1)
+    }
+
+    /// Fills in what could not be known when it was pushed.
+    fn set(&mut self, at: usize, inst: Inst) {
+        if let Some(place) = self.insts.get_mut(at) {
+            *place = inst;
+        }
+    }
+
+    fn group(&mut self, number: usize, body: impl FnOnce(&mut Self) -> Result<(), Unfit>) -> Result<(), Unfit> {
+        self.push(Inst::Save(2 * number))?;
+        body(self)?;
+        self.push(Inst::Save(2 * number + 1)).map(drop)
+    }
+
+    /// One after the other that matches.
+    fn either<T>(&mut self, branches: &[T], mut each: impl FnMut(&mut Self, &T) -> Result<(), Unfit>) -> Result<(), Unfit> {
+        let mut ends = Vec::new();
+        for (index, branch) in branches.iter().enumerate() {
+            if index + 1 == branches.len() {
+                each(self, branch)?;
+                break;
+            }
+            let split = self.fork()?;
+            each(self, branch)?;
+            ends.push(self.push(Inst::Jump(0))?);
+            self.set(split, Inst::Split(split + 1, self.insts.len()));
+        }
+        for end in ends {
+            self.set(end, Inst::Jump(self.insts.len()));
+        }
+        Ok(())
+    }
+
+    /// A place for a [`Inst::Split`] that goes on there or past what comes after it.
+    fn fork(&mut self) -> Result<usize, Unfit> {
+        self.push(Inst::Split(0, 0))
+    }
+
+    fn join(&mut self, fork: usize, greedy: bool) {
+        let (into, past) = (fork + 1, self.insts.len());
+        self.set(fork, if greedy { Inst::Split(into, past) } else { Inst::Split(past, into) });
+    }
+
+    /// What was pushed there, once more.
+    fn copy(&mut self, from: Range<usize>) -> Result<(), Unfit> {
+        let by = self.insts.len() - from.start;
+        for at in from {
+            let Some(inst) = self.insts.get(at).cloned() else { break };
+            self.push(match inst {
+                Inst::Split(first, second) => Inst::Split(first + by, second + by),
+                Inst::Jump(to) => Inst::Jump(to + by),
+                Inst::Again { since, to } => Inst::Again { since, to: to + by },
+                Inst::Aside(kind, past) => Inst::Aside(kind, past + by),
+                other => other,
+            })?;
+        }
+        Ok(())
+    }
+
+    fn repeat(
+        &mut self,
+        (least, most): (usize, Option<usize>),
+        greedy: bool,
+        rounds: Rounds,
+        body: &mut dyn FnMut(&mut Self) -> Result<(), Unfit>,
+    ) -> Result<(), Unfit> {
+        let mut made: Option<Range<usize>> = None;
+        let mut push = |to: &mut Self| {
+            if let Some(made) = &made {
+                return to.copy(made.clone());
+            }
+            let start = to.insts.len();
+            body(to)?;
+            made = Some(start..to.insts.len());
+            Ok(())
+        };
+        // At least one round is made before the question whether there is another.
+        let asked_after = most.is_none() && matches!(rounds, Rounds::Once);
+        let before = if asked_after { least.saturating_sub(1) } else { least };
+        for round in 0..before {
+            let start = self.insts.len();
+            push(self)?;
+            if round == 0 && self.insts.len() == start {
+                // Nothing, however often.
+                return Ok(());
+            }
+        }
+        if asked_after {
+            let fork = if least == 0 { Some(self.fork()?) } else { None };
+            let start = self.insts.len();
+            push(self)?;
+            let past = self.insts.len() + 1;
+            self.push(if greedy { Inst::Split(start, past) } else { Inst::Split(past, start) })?;
+            if let Some(fork) = fork {
+                self.join(fork, greedy);
+            }
+            return Ok(());
+        }
+        let Some(most) = most else {
+            let fork = self.fork()?;
+            if let Rounds::Asked = rounds {
+                let since = self.slots;
+                self.slots += 1;
+                self.push(Inst::Save(since))?;
+                push(self)?;
+                self.push(Inst::Again { since, to: fork })?;
+            } else {
+                push(self)?;
+                self.push(Inst::Jump(fork))?;
+            }
+            self.join(fork, greedy);
+            return Ok(());
+        };
+        let mut forks = Vec::new();
+        for _ in least..most {
+            forks.push(self.fork()?);
+            push(self)?;
+        }
+        for fork in forks {
+            self.join(fork, greedy);
+        }
+        Ok(())
+    }
+
+    fn hir(&mut self, hir: &Hir) -> Result<(), Unfit> {
+        if let Some(of) = one_of(hir) {
+            return self.push(Inst::Char(of)).map(drop);
+        }
+        match hir.kind() {
+            HirKind::Empty | HirKind::Class(_) => Ok(()),
+            HirKind::Literal(literal) => {
+                for c in String::from_utf8_lossy(&literal.0).chars() {
+                    self.push(Inst::Char(Arc::from([(c, c)])))?;
+                }
+                Ok(())
+            }
+            HirKind::Look(look) => self.push(Inst::Look(*look)).map(drop),
+            HirKind::Repetition(repeated) => {
+                let most = repeated.max.map(|most| most as usize);
+                let is_longer = repeated.sub.properties().minimum_len().is_some_and(|least| least > 0);
+                let rounds = if is_longer { Rounds::Longer } else { Rounds::Once };
+                self.repeat((repeated.min as usize, most), repeated.greedy, rounds, &mut |to| to.hir(&repeated.sub))
+            }
+            HirKind::Capture(group) => self.group(group.index as usize, |to| to.hir(&group.sub)),
+            HirKind::Concat(all) => all.iter().try_for_each(|part| self.hir(part)),
+            HirKind::Alternation(branches) => self.either(branches, Self::hir),
+        }
+    }
+
+    fn expr(&mut self, expr: &'e Expr) -> Result<(), Unfit> {
+        if let Some(leaf) = leaf(expr)? {
+            return self.hir(&leaf);
+        }
+        match expr {
+            Expr::Concat(all) => all.iter().try_for_each(|part| self.expr(part)),
+            Expr::Alt(branches) => {
+                let branches: Vec<&'e Expr> = branches.iter().collect();
+                self.either(&branches, |to, branch| to.expr(branch))
+            }
+            Expr::Group(inner) => {
+                let number = self.groups.iter().position(|group| std::ptr::eq(*group, expr)).unwrap_or(0);
+                self.group(number + 1, |to| to.expr(inner))
+            }
+            Expr::Repeat { child, lo, hi, greedy } => {
+                let most = (*hi != usize::MAX).then_some(*hi);
+                if let Some(of) = leaf(child)?.as_ref().and_then(one_of) {
+                    let limit = |count: usize| u32::try_from(count).unwrap_or(u32::MAX);
+                    return self.push(Inst::Run { of, least: limit(*lo), most: limit(*hi), greedy: *greedy }).map(drop);
+                }
+                self.repeat((*lo, most), *greedy, Rounds::Asked, &mut |to| to.expr(child))
+            }
+            Expr::AtomicGroup(inner) => self.aside(Aside::Atomic, inner),
+            Expr::LookAround(inner, kind) => {
+                let aside = match kind {
+                    LookAround::LookAhead => Aside::Ahead { there: true },
+                    LookAround::LookAheadNeg => Aside::Ahead { there: false },
+                    LookAround::LookBehind | LookAround::LookBehindNeg => {
+                        let (least, most) = width(inner)?;
+                        Aside::Behind { there: *kind == LookAround::LookBehind, least, most }
+                    }
+                };
+                self.aside(aside, inner)
+            }
+            Expr::Backref { group, casei } if *group <= self.groups.len() => {
+                self.push(Inst::Back { group: *group, ignore_case: *casei }).map(drop)
+            }
+            Expr::Backref { .. } => Err(Unfit::Invalid("Invalid back reference".to_owned())),
+            _ => Err(Unfit::Invalid("a construct that is not supported".to_owned())),
+        }
+    }
+
+    fn aside(&mut self, kind: Aside, inner: &'e Expr) -> Result<(), Unfit> {
+        let at = self.push(Inst::Aside(kind, 0))?;
+        self.expr(inner)?;
+        self.push(Inst::Done)?;
+        self.set(at, Inst::Aside(kind, self.insts.len()));
+        Ok(())
+    }
+}
