@@ -47,6 +47,30 @@ fn one_program_joins_all_three_upstreams() {
     assert_eq!(client.finish(), Some(0));
 }
 
+/// Programs that a model wrote from the tool's description alone still give the answers that they gave.
+#[test]
+fn programs_written_from_the_description_alone_are_right() {
+    let _ports = PORTS.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut client = Client::start(quickstart(), &[]);
+    client.initialize();
+    // Its process serves the other two as well.
+    client.eval("(tool/call {:server \"notes\" :tool \"list_notes\"})");
+    let tasks: Vec<&str> = include_str!("tasks.clj").split("\n;;; ").skip(1).collect();
+    assert_eq!(tasks.len(), 30);
+    for task in tasks {
+        let (words, rest) = task.split_once('\n').expect("a program follows");
+        let (program, answer) = rest.split_once("\n;=> ").expect("an answer follows");
+        let context = program.strip_prefix(";;: ").and_then(|rest| rest.lines().next());
+        let context: Value = serde_json::from_str(context.unwrap_or("{}")).expect("JSON");
+        let arguments = json!({ "name": "lisp_eval", "arguments": { "program": program, "context": context } });
+        let said = client.request("tools/call", &arguments);
+        let text = said.pointer("/result/content/0/text").and_then(Value::as_str).unwrap_or_default();
+        let value = text.rsplit_once("user=> ").map(|(_, value)| value);
+        assert_eq!(value, Some(answer.trim_end()), "{words} {said}");
+    }
+    assert_eq!(client.finish(), Some(0));
+}
+
 /// Who has config and lock can tell whether a binary is made of them, from outside and from a client.
 #[test]
 fn a_binary_says_which_config_and_which_catalog_it_has() {
