@@ -76,6 +76,7 @@ fn calls_as_json() {
     write(folder.path(), first, &[start("(+ 1 2)"), ok]);
     std::fs::write(folder.path().join("ptc-1700000000000002-1-1-x.jsonl"), "no JSON\n[1]\n").expect("a file");
     std::fs::write(folder.path().join("other.jsonl"), "{}\n").expect("a file");
+    std::fs::create_dir(folder.path().join("ptc-1700000000000002-1-2-x.jsonl")).expect("what is no file is no call");
     let (_process, url) = viewer(folder.path());
     let list = data(&url, "/viewer/api/calls");
     assert_eq!((&list["total"], &list["calls"][1]["id"], &list["calls"][1]["status"]), (&json!(2), &json!(first), &json!("ok")));

@@ -69,8 +69,11 @@ impl Folder {
 
     /// The newest calls, so many at most. Only files that are new or have changed are read.
     pub fn newest(&self, most: usize) -> io::Result<Listing> {
-        let entries = std::fs::read_dir(&self.path)?.filter_map(|entry| entry.ok()?.file_name().into_string().ok());
-        let mut names: Vec<String> = entries.filter(|name| is_name(name)).collect();
+        // Folders, links and pipes of such a name are no calls, and are not counted.
+        let files =
+            std::fs::read_dir(&self.path)?.filter_map(Result::ok).filter(|entry| entry.file_type().is_ok_and(|it| it.is_file()));
+        let names = files.filter_map(|entry| entry.file_name().into_string().ok());
+        let mut names: Vec<String> = names.filter(|name| is_name(name)).collect();
         // They begin with their time.
         names.sort_unstable();
         let total = names.len();

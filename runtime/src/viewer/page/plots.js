@@ -54,6 +54,9 @@ const durations = (timed, from, to) => {
   return frame("Durations over time, on a logarithmic scale", clock(new Date(from).toISOString()), clock(new Date(to).toISOString()), lines, dots);
 };
 
+/** A name that leaves room for what is said of it: text of a drawing is not cut by itself. */
+const short = (name) => (name.length > 32 ? `${name.slice(0, 31)}…` : name);
+
 /** Lines of `[name, parts, text]`, parts as `[class, number]`. */
 const bars = (label, lines) => {
   const most = Math.max(...lines.map(([, parts]) => parts.reduce((all, [, n]) => all + n, 0)), 1);
@@ -65,9 +68,9 @@ const bars = (label, lines) => {
       x += width;
       return rect;
     });
-    return [svg("text", { x: 0, y: at * 34 + 12 }, name), svg("text", { x: "100%", y: at * 34 + 12, "text-anchor": "end", class: "soft" }, said), rects];
+    return [svg("text", { x: 0, y: at * 34 + 12 }, short(name), svg("title", {}, name)), svg("text", { x: "100%", y: at * 34 + 12, "text-anchor": "end", class: "soft" }, said), rects];
   });
-  return svg("svg", { height: drawn.length * 34 + 4, role: "img", "aria-label": `${label}: ${lines.slice(0, 8).map(([name, , said]) => `${name} ${said}`).join(", ")}` }, drawn);
+  return svg("svg", { height: drawn.length * 34 + 4, role: "img", "aria-label": `${label}: ${lines.slice(0, 8).map(([name, , said]) => `${short(name)} ${said}`).join(", ")}` }, drawn);
 };
 
 const grouped = (rows, of) => {
