@@ -59,8 +59,8 @@ pub trait Host: Send + Sync {
     /// 64 random bits, for `rand` and its family.
     fn random(&self) -> u64;
 
-    /// A line that the program has just printed, on the thread that did: with `pmap` lines of several threads mix, while
-    /// [`Outcome::prints`](crate::run::Outcome::prints) has them in the order of the program.
+    /// A line that the program has just printed, one of [`Outcome::prints`](crate::run::Outcome::prints). What is printed inside `pmap`
+    /// and `pcalls` is neither here nor there, as the specification has it.
     fn printed(&self, line: &str) {
         let _ = line;
     }

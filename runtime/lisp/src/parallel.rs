@@ -214,6 +214,7 @@ impl Job {
             let leaving = leaving;
             let globals = Globals::restore(Arc::clone(&leaving.job.names), &leaving.job.definitions);
             let mut machine = Machine::new(meters, host, surroundings, Rc::new(globals), STACK_BYTES);
+            machine.mute();
             machine.count_thread();
             leaving.job.work(&mut machine);
             machine.task = None;

@@ -9,7 +9,7 @@ use crate::evaluation::Around;
 use crate::secrets::Redactor;
 use crate::upstream::ProgramHost;
 
-/// Who is told of a line. The lines of `pmap` come from several threads.
+/// Who is told of a line.
 pub(super) type Tell = fn(&str);
 
 /// An evaluation whose lines are told, redacted, before it ends. Its prints are complete all the same.

@@ -12,7 +12,7 @@ use crate::upstream::CallRecord;
 #[derive(Debug, Clone, Copy)]
 #[non_exhaustive]
 pub enum Event<'a> {
-    /// The program printed a line. Lines of `pmap` come as they are printed; the answer has them in the order of the program.
+    /// The program printed a line, as the answer has it. What is printed inside `pmap` and `pcalls` is told nowhere.
     Printed(&'a str),
     /// A call of an own tool began; of its record only the name and the warnings mean something yet.
     ToolStarted(&'a ToolCall),

@@ -154,7 +154,7 @@ fn what_happens_is_told_while_the_program_runs() {
         }
     };
     let engine = builder().tool(gate.unwrap()).build().unwrap();
-    let program = "(println \"tick\") (tool/gate {:n 1}) (println (pr-str ((memoize inc) 1))) (tool/find-user {:id 4})";
+    let program = "(println \"tick\") (tool/gate {:n 1}) (pmap println (range 50)) (println (pr-str ((memoize inc) 1))) (tool/find-user {:id 4})";
     let answer = engine.run(Request::new(program).on_event(listen));
     assert_eq!(answer.prints(), ["tick", "2"]);
     assert_eq!(

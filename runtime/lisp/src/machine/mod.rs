@@ -343,7 +343,7 @@ impl Machine {
         let (meters, host, surroundings) = (Arc::clone(&self.meters), self.shared_host(), Arc::clone(&self.surroundings));
         let mut inner = Machine::new(meters, host, surroundings, Rc::new(globals), stack);
         (inner.depth, inner.counted) = (self.depth, self.counted);
-        inner.muted = true;
+        inner.mute();
         let result = work(&mut inner);
         // The stack that the inner one came down to stays in memory as long as the thread does.
         self.counted = inner.counted;
@@ -435,6 +435,11 @@ impl Machine {
             self.line(format!("… output cut at {limit} bytes"));
         }
         Ok(())
+    }
+
+    /// From here on nobody hears what it prints.
+    pub(crate) fn mute(&mut self) {
+        self.muted = true;
     }
 
     fn line(&mut self, line: String) {
