@@ -91,7 +91,7 @@ impl View {
             (Ok(preview), _) if self.display == Display::Text => {
                 let before = if self.prompts { answer::PREFIX } else { "" };
                 // Writing to a string cannot fail.
-                let _ = writeln!(output, "{before}{}", painted(&preview.text, self.colors.output));
+                let _ = writeln!(output, "{before}{}", painted(&self.tame(preview.text.clone()), self.colors.output));
                 if preview.truncated {
                     messages += "note: the value was cut; --display json writes all of it\n";
                 }
@@ -123,8 +123,8 @@ impl View {
     fn printed(&self, evaluation: &Evaluation) -> (String, String) {
         let lines: String = evaluation.prints.iter().flat_map(|line| [line, "\n"]).collect();
         let (output, mut messages) = match self.display {
-            Display::Text => (lines, String::new()),
-            Display::Envelope | Display::Json => (String::new(), lines),
+            Display::Text => (self.tame(lines), String::new()),
+            Display::Envelope | Display::Json => (String::new(), tame(lines)),
         };
         if evaluation.prints.iter().map(|line| line.len() + 1).sum::<usize>() > self.print_bytes {
             let _ = writeln!(messages, "note: what the program printed was cut after {} bytes", self.print_bytes);
@@ -133,8 +133,19 @@ impl View {
     }
 
     fn fault(&self, sentence: &str) -> String {
-        format!("{}\n", fault(&format!("error: {sentence}"), self.colors.error))
+        format!("{}\n", fault(&tame(format!("error: {sentence}")), self.colors.error))
     }
+
+    /// What goes to standard output: a file gets every byte, a terminal no commands.
+    fn tame(&self, text: String) -> String {
+        if self.prompts { tame(text) } else { text }
+    }
+}
+
+/// Text without what would command a terminal: upstreams may have sent it.
+pub(super) fn tame(text: String) -> String {
+    let commands = |c: char| c.is_control() && c != '\n' && c != '\t';
+    if text.contains(commands) { text.replace(commands, "\u{fffd}") } else { text }
 }
 
 /// Data, then messages; of the data how that went.

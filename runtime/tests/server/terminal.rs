@@ -12,6 +12,7 @@ use crate::pty::Terminal;
 /// The tests of this module.
 pub(crate) const TESTS: &[Test] = &[
     ("terminal::a_script_ends_at_its_first_fault", a_script_ends_at_its_first_fault),
+    ("terminal::a_terminal_is_given_no_commands", a_terminal_is_given_no_commands),
     ("terminal::a_program_comes_on_standard_input", a_program_comes_on_standard_input),
     ("terminal::programs_come_from_files", programs_come_from_files),
     ("terminal::scripts_leave_traces", scripts_leave_traces),
@@ -44,6 +45,17 @@ fn a_script_ends_at_its_first_fault() {
     let (code, _, err) = repl(&["--max-tool-calls", "x"], "");
     assert_eq!(code, Some(2));
     assert!(err.contains("--max-tool-calls: expected an integer"), "{err}");
+}
+
+fn a_terminal_is_given_no_commands() {
+    let program = r#"(println "\u001b[31mred") "\u001b[32mgreen""#;
+    let mut terminal = conversation(&["-e", program]);
+    terminal.shows("\u{fffd}[31mred\r\nuser=> \"\u{fffd}[32mgreen\"\r\n");
+    terminal.ends();
+    let (_, out, _) = repl(&["-e", program], "");
+    assert_eq!(out, "\u{1b}[31mred\n\"\u{1b}[32mgreen\"\n", "a file gets what was printed");
+    let (_, _, err) = repl(&["-e", r#"(fail "\u001b]0;title")"#], "");
+    assert_eq!(err, "error: fail: \"\u{fffd}]0;title\"\n");
 }
 
 fn a_program_comes_on_standard_input() {

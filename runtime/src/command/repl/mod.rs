@@ -20,7 +20,7 @@ use super::eval::Desk;
 use super::host::Host;
 use super::line::{Script, Source};
 use super::live::Tell;
-use super::show::{Colors, Display, View, fault, object, painted, sentence, whole};
+use super::show::{Colors, Display, View, fault, object, painted, sentence, tame, whole};
 use super::{Origin, unusable, written};
 use crate::describe;
 use crate::evaluation::{Call, Evaluation, Failure, Past, Reason};
@@ -168,7 +168,7 @@ impl Repl {
                 return ExitCode::SUCCESS;
             }
             if let Some(text) = self.command(&words) {
-                written(&shown(&text));
+                written(&tame(text));
             } else {
                 self.answer(&source);
                 asking.learn(&self.past);
@@ -297,7 +297,7 @@ impl Repl {
     fn answer(&mut self, source: &str) {
         // Lines as they are printed, then the value or the fault. A client gets all at once.
         let tell: Tell = |line| {
-            written(&(shown(line) + "\n"));
+            written(&(tame(line.to_owned()) + "\n"));
         };
         self.desk.tell = (self.display != Display::Envelope).then_some(tell);
         let evaluation = self.evaluate(source);
@@ -305,8 +305,8 @@ impl Repl {
         let mut text = String::new();
         match (self.display, &evaluation.outcome) {
             (Display::Envelope, _) => text = object(&evaluation),
-            (_, Err(failure)) => text += &(fault(&shown(&sentence(failure)), colored) + "\n"),
-            (Display::Text, Ok(value)) => text += &(painted(&shown(&value.text), colored) + "\n"),
+            (_, Err(failure)) => text += &(fault(&tame(sentence(failure)), colored) + "\n"),
+            (Display::Text, Ok(value)) => text += &(painted(&tame(value.text.clone()), colored) + "\n"),
             (Display::Json, Ok(_)) => match evaluation.value.as_ref().map(|value| whole(value, &self.host.redactor())) {
                 Some(Ok(json)) => text += &(painted(&json, colored) + "\n"),
                 Some(Err(why)) => text += &(fault(&why, colored) + "\n"),
@@ -378,9 +378,4 @@ fn quoted(text: &str) -> String {
 
 fn first_word(text: &str) -> &str {
     text.split(' ').next().unwrap_or(text)
-}
-
-/// Text without what would command a terminal.
-fn shown(text: &str) -> String {
-    text.replace(|c: char| c.is_control() && c != '\n' && c != '\t', "\u{fffd}")
 }
