@@ -45,11 +45,24 @@ fn read(program: &str, settings: &Settings) -> Result<String, String> {
     if program != "-" {
         return Ok(program.to_owned());
     }
-    let mut source = String::new();
-    // One byte more than allowed is enough to refuse it.
+    whole(std::io::stdin().lock(), settings).map_err(|fault| format!("standard input: {fault}"))
+}
+
+/// The text of a program, or so much of it that it is refused as too long.
+pub(super) fn whole(from: impl Read, settings: &Settings) -> std::io::Result<String> {
     let most = settings.max_program_bytes as u64 + 1;
-    let read = std::io::stdin().lock().take(most).read_to_string(&mut source);
-    read.map(|_| source).map_err(|fault| format!("standard input: {fault}"))
+    let mut bytes = Vec::new();
+    from.take(most).read_to_end(&mut bytes)?;
+    // What is cut may be cut within a character.
+    let is_cut = bytes.len() as u64 == most;
+    match String::from_utf8(bytes) {
+        Ok(text) => Ok(text),
+        Err(fault) if is_cut => Ok(String::from_utf8_lossy(fault.as_bytes()).into_owned()),
+        Err(fault) => {
+            let at = fault.utf8_error().valid_up_to();
+            Err(std::io::Error::new(std::io::ErrorKind::InvalidData, format!("the program is not UTF-8 at byte {at}")))
+        }
+    }
 }
 
 /// Where the programs of a command line are evaluated.

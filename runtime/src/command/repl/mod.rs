@@ -9,14 +9,14 @@ mod edit;
 mod plain;
 
 use std::fmt::Write as _;
-use std::io::{IsTerminal, Read};
+use std::io::IsTerminal;
 use std::process::ExitCode;
 use std::time::Duration;
 
 use ptc_catalog::Catalog;
 use ptc_lisp::{Position, reader};
 
-use super::eval::Desk;
+use super::eval::{self, Desk};
 use super::host::Host;
 use super::line::{Script, Source};
 use super::live::Tell;
@@ -100,15 +100,14 @@ pub(super) fn run(origin: &Origin, mut settings: Settings, script: &Script, disp
 
 impl Source {
     /// Its text, or why there is none.
-    fn read(&self) -> Result<String, String> {
+    fn read(&self, settings: &Settings) -> Result<String, String> {
         match self {
             Source::Text(text) => Ok(text.clone()),
-            Source::File(path) => std::fs::read_to_string(path).map_err(|fault| format!("{}: {fault}", path.display())),
-            Source::Input => {
-                let mut program = String::new();
-                let read = std::io::stdin().lock().read_to_string(&mut program);
-                read.map(|_| program).map_err(|fault| format!("standard input: {fault}"))
+            Source::File(path) => {
+                let read = std::fs::File::open(path).and_then(|file| eval::whole(file, settings));
+                read.map_err(|fault| format!("{}: {fault}", path.display()))
             }
+            Source::Input => eval::whole(std::io::stdin().lock(), settings).map_err(|fault| format!("standard input: {fault}")),
         }
     }
 }
@@ -128,7 +127,7 @@ impl Repl {
         let unread = |why: String| unusable(origin.deployment.name, &[why]);
         let view = View::new(self.display, &self.settings, self.host.redactor());
         for file in &script.loads {
-            let program = Source::File(file.clone()).read().map_err(unread)?;
+            let program = Source::File(file.clone()).read(&self.settings).map_err(unread)?;
             view.load(&self.evaluate(&program))?;
         }
         let input = [Source::Input];
@@ -139,7 +138,7 @@ impl Repl {
         };
         // Up to the first that fails.
         for source in programs {
-            let program = source.read().map_err(unread)?;
+            let program = source.read(&self.settings).map_err(unread)?;
             let evaluation = self.evaluate(&program);
             let code = view.program(&evaluation);
             if code != ExitCode::SUCCESS {
