@@ -7,7 +7,7 @@
 
 mod input;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use ptc_catalog::Annotations;
 
@@ -120,20 +120,21 @@ fn changes(server: &str, name: &str, before: &LockedTool, after: &LockedTool) ->
 }
 
 /// Arguments that are gone, new, or take other values. Gives those of which it is told what they take.
-fn arguments<'t>(old: &'t Tool, new: &Tool, out: &mut Vec<(Code, String)>) -> BTreeSet<&'t str> {
+fn arguments<'t>(old: &'t Tool, new: &'t Tool, out: &mut Vec<(Code, String)>) -> BTreeSet<&'t str> {
     let mut told = BTreeSet::new();
-    let find = |tool: &Tool, name: &str| tool.args.iter().find(|arg| arg.name == name).cloned();
+    let by_name = |tool: &'t Tool| tool.args.iter().map(|arg| (arg.name.as_str(), arg)).collect::<BTreeMap<_, _>>();
+    let (before, now) = (by_name(old), by_name(new));
     for arg in &old.args {
-        match find(new, &arg.name) {
+        match now.get(arg.name.as_str()) {
             None => out.push((Code::InputBreaking, format!("no longer takes {}", quoted(&arg.name)))),
             Some(now) => {
-                if argument(arg, &now, out) {
+                if argument(arg, now, out) {
                     told.insert(arg.name.as_str());
                 }
             }
         }
     }
-    for arg in new.args.iter().filter(|arg| find(old, &arg.name).is_none()) {
+    for arg in new.args.iter().filter(|arg| !before.contains_key(arg.name.as_str())) {
         let name = quoted(&arg.name);
         out.push(if arg.required {
             (Code::InputBreaking, format!("needs the new argument {name}"))

@@ -68,10 +68,10 @@ const SHOWN: usize = 80;
 /// Reports how two input schemas differ beyond the names, types and values of arguments; `told` are arguments of which that is told.
 pub(super) fn compare(before: &Json, after: &Json, told: &BTreeSet<&str>, out: &mut Vec<(Code, String)>) {
     let mut walk = Walk { old: Schema::new(before), new: Schema::new(after), seen: BTreeSet::new(), out };
-    let (known, now) = (walk.old.members(before).properties, walk.new.members(after).properties);
+    let (known, now) = (walk.old.members(before), walk.new.members(after).properties);
     let mut prose = Vec::new();
     for (name, now) in now {
-        let Some((_, was)) = known.iter().find(|(known, _)| *known == name) else { continue };
+        let Some(was) = known.get(name) else { continue };
         let path = Path(name.to_owned());
         walk.inside(&path, was, now, told.contains(name));
         if words(was) != words(now) && (bare(was) == bare(now) || was.get("description") != now.get("description")) {
@@ -108,12 +108,12 @@ pub(super) fn kinds(name: &str, old: &Arg, new: &Arg, out: &mut Vec<(Code, Strin
     let refused: Vec<&str> = match (old.allowed.as_slice(), new.allowed.as_slice()) {
         (_, []) => Vec::new(),
         ([], _) => vec!["all but a few values"],
-        (before, now) => before.iter().filter(|value| !now.contains(value)).map(String::as_str).collect(),
+        (before, now) => beyond(before, now),
     };
     let admitted: Vec<&str> = match (old.allowed.as_slice(), new.allowed.as_slice()) {
         ([], _) => Vec::new(),
         (_, []) => vec!["any value"],
-        (before, now) => now.iter().filter(|value| !before.contains(value)).map(String::as_str).collect(),
+        (before, now) => beyond(now, before),
     };
     if !refused.is_empty() {
         out.push((Code::InputBreaking, format!("refuses {} for {name}", one_line(&refused.join(", "), SHOWN))));
@@ -122,6 +122,12 @@ pub(super) fn kinds(name: &str, old: &Arg, new: &Arg, out: &mut Vec<(Code, Strin
         out.push((Code::InputWidened, format!("now takes {} for {name}", one_line(&admitted.join(", "), SHOWN))));
     }
     lost || won || !admitted.is_empty() || !refused.is_empty()
+}
+
+/// Values that others are not among.
+fn beyond<'v>(values: &'v [String], others: &[String]) -> Vec<&'v str> {
+    let others: BTreeSet<&str> = others.iter().map(String::as_str).collect();
+    values.iter().map(String::as_str).filter(|value| !others.contains(value)).collect()
 }
 
 /// A place inside of an argument: `filter.since`, `tags[]`.
@@ -178,37 +184,36 @@ impl<'a> Walk<'a, '_> {
 
     /// The same of a place that is no argument, of whose types and values nothing is told yet.
     fn nested(&mut self, path: &Path, was: &'a Json, now: &'a Json) {
-        let arg = |schema: Schema<'a>, node| Arg {
+        let arg = |schema: &Schema<'a>, node| Arg {
             name: String::new(),
             required: false,
             types: schema.types(node),
             label: schema.label(node),
             allowed: schema.allowed(node),
         };
-        let told = kinds(&path.shown(), &arg(self.old, was), &arg(self.new, now), self.out);
+        let told = kinds(&path.shown(), &arg(&self.old, was), &arg(&self.new, now), self.out);
         self.inside(path, was, now, told);
     }
 
     fn members(&mut self, path: &Path, was: &'a Json, now: &'a Json) {
         let (old, new) = (self.old.members(was), self.new.members(now));
-        let find = |members: &[(&str, &'a Json)], name: &str| members.iter().find(|(n, _)| *n == name).map(|(_, schema)| *schema);
         for (name, was) in &old.properties {
-            match find(&new.properties, name) {
+            match new.get(name) {
                 None => self.out.push((Code::InputBreaking, format!("no longer takes {}", path.member(name).shown()))),
                 Some(now) => self.nested(&path.member(name), was, now),
             }
         }
-        for (name, _) in new.properties.iter().filter(|(name, _)| find(&old.properties, name).is_none()) {
-            if !new.required.contains(name) {
+        for (name, _) in new.properties.iter().filter(|(name, _)| old.get(name).is_none()) {
+            if !new.requires(name) {
                 self.out.push((Code::InputWidened, format!("takes the new member {}", path.member(name).shown())));
             }
         }
-        for name in new.required.iter().filter(|name| !old.required.contains(name)) {
+        for name in new.required.iter().filter(|name| !old.requires(name)) {
             self.out.push((Code::InputBreaking, format!("now requires {}", path.member(name).shown())));
         }
-        for name in old.required.iter().filter(|name| !new.required.contains(name)) {
+        for name in old.required.iter().filter(|name| !new.requires(name)) {
             // One that is gone is told.
-            if find(&new.properties, name).is_some() || find(&old.properties, name).is_none() {
+            if new.get(name).is_some() || old.get(name).is_none() {
                 self.out.push((Code::InputWidened, format!("no longer requires {}", path.member(name).shown())));
             }
         }

@@ -29,7 +29,7 @@ pub fn doc(server: &str, tool: &str, definition: &Json, args: &[Arg], result: &s
     let input = definition.get("inputSchema").unwrap_or(&ANYTHING);
     let schema = Schema::new(input);
     let members = schema.members(input);
-    let schema_of = |name: &str| members.properties.iter().find(|(n, _)| *n == name).map_or(&ANYTHING, |(_, s)| *s);
+    let schema_of = |name: &str| members.get(name).unwrap_or(&ANYTHING);
 
     let mut out = format!("{server}/{tool}\n");
     let prose = definition.get("description").and_then(Json::as_str).map(|d| one_line(d, text::LONG)).unwrap_or_default();
@@ -42,7 +42,7 @@ pub fn doc(server: &str, tool: &str, definition: &Json, args: &[Arg], result: &s
     let call: Vec<String> = args
         .iter()
         .filter(|a| a.required)
-        .map(|a| format!("{} {}", key(&a.name), sample(schema, schema_of(&a.name), a)))
+        .map(|a| format!("{} {}", key(&a.name), sample(&schema, schema_of(&a.name), a)))
         .collect();
     let _ = writeln!(out, "args: {{{}}}", list.join(" "));
     let _ = writeln!(out, "required: [{}]", required.join(" "));
@@ -55,7 +55,7 @@ pub fn doc(server: &str, tool: &str, definition: &Json, args: &[Arg], result: &s
     );
     let _ = write!(out, "returns: Result<{result}>");
     for arg in args {
-        if let Some(note) = note(schema, schema_of(&arg.name), arg) {
+        if let Some(note) = note(&schema, schema_of(&arg.name), arg) {
             let _ = write!(out, "\n  {} - {note}", key(&arg.name));
         }
     }
@@ -63,7 +63,7 @@ pub fn doc(server: &str, tool: &str, definition: &Json, args: &[Arg], result: &s
 }
 
 /// Prose, admitted values and default of one argument.
-fn note(schema: Schema<'_>, node: &Json, arg: &Arg) -> Option<String> {
+fn note(schema: &Schema<'_>, node: &Json, arg: &Arg) -> Option<String> {
     let mut parts = Vec::new();
     if let Some(prose) = schema.keyword(node, "description").and_then(Json::as_str) {
         parts.push(one_line(prose, text::ARGUMENT));
@@ -83,7 +83,7 @@ fn note(schema: Schema<'_>, node: &Json, arg: &Arg) -> Option<String> {
 }
 
 /// A value to edit: what the schema offers, else a plain one of the right type.
-fn sample(schema: Schema<'_>, node: &Json, arg: &Arg) -> String {
+fn sample(schema: &Schema<'_>, node: &Json, arg: &Arg) -> String {
     let offered = ["const", "default", "example"]
         .into_iter()
         .find_map(|k| schema.keyword(node, k))

@@ -1,11 +1,22 @@
 //! JSON Schema, read for what a call needs: arguments, their types, their bounds.
 
+use std::cell::Cell;
+use std::collections::hash_map::Entry;
+use std::collections::{HashMap, HashSet};
+
 use ptc_catalog::{Type, Types};
 
 use crate::ir::{Arg, Json};
 
 /// `$ref` hops and nested combinators followed before a schema counts as "anything".
 const MAX_DEPTH: usize = 24;
+
+/// Looks at a place of a schema that all questions to one [`Schema`] may take together: alternatives that refer to others multiply, so that
+/// a page of text can stand for more than anybody would wait for. What is not looked at counts as "anything".
+const MOST_LOOKS: usize = 200_000;
+
+/// Members of an object that are searched as fast as one place is looked at.
+const SEARCHED: usize = 16;
 
 /// Members of a schema that only say something about it.
 pub(crate) const PROSE: [&str; 5] = ["description", "title", "examples", "example", "$comment"];
@@ -14,9 +25,11 @@ pub(crate) const PROSE: [&str; 5] = ["description", "title", "examples", "exampl
 const MAX_LABEL: usize = 80;
 
 /// A schema document: local references resolve against its root.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug)]
 pub struct Schema<'a> {
     root: &'a Json,
+    /// Looks that are left.
+    left: Cell<usize>,
 }
 
 /// What an object schema says of its members.
@@ -28,12 +41,51 @@ pub struct Members<'a> {
     pub required: Vec<&'a str>,
     /// Whether no other member is admitted.
     pub closed: bool,
+    by_name: HashMap<&'a str, &'a Json>,
+    needed: HashSet<&'a str>,
+}
+
+impl<'a> Members<'a> {
+    fn property(&mut self, name: &'a str, schema: &'a Json) {
+        if let Entry::Vacant(free) = self.by_name.entry(name) {
+            free.insert(schema);
+            self.properties.push((name, schema));
+        }
+    }
+
+    fn require(&mut self, name: &'a str) {
+        if self.needed.insert(name) {
+            self.required.push(name);
+        }
+    }
+
+    /// The schema of a member.
+    pub fn get(&self, name: &str) -> Option<&'a Json> {
+        self.by_name.get(name).copied()
+    }
+
+    /// Whether a member is required.
+    pub fn requires(&self, name: &str) -> bool {
+        self.needed.contains(name)
+    }
 }
 
 impl<'a> Schema<'a> {
     /// A document whose local references start at `root`.
     pub fn new(root: &'a Json) -> Self {
-        Schema { root }
+        Schema { root, left: Cell::new(MOST_LOOKS) }
+    }
+
+    /// Takes some of the looks that are left; whether there were as many.
+    fn looks(&self, count: usize) -> bool {
+        let left = self.left.get();
+        self.left.set(left.saturating_sub(count));
+        left >= count
+    }
+
+    /// Whether more was asked than is looked at, so that answers say less than the schema does.
+    pub fn is_exhausted(&self) -> bool {
+        self.left.get() == 0
     }
 
     /// A keyword of a schema: its own, or that of the schema that it refers to.
@@ -54,6 +106,9 @@ impl<'a> Schema<'a> {
         let mut at = self.root;
         for segment in pointer.split('/').skip(1) {
             let name = segment.replace("~1", "/").replace("~0", "~");
+            if !self.looks(1 + at.members().len() / SEARCHED) {
+                return None;
+            }
             at = match at {
                 Json::Array(items) => items.get(name.parse::<usize>().ok()?)?,
                 other => other.get(&name)?,
@@ -91,8 +146,8 @@ impl<'a> Schema<'a> {
         if bits == 0 { Types::ANY } else { Types(collapse(bits)) }
     }
 
-    fn type_bits(self, node: &'a Json, depth: usize) -> u8 {
-        if depth > MAX_DEPTH {
+    fn type_bits(&self, node: &'a Json, depth: usize) -> u8 {
+        if depth > MAX_DEPTH || !self.looks(1) {
             return ANY_BITS;
         }
         let mut bits = match node.get("type") {
@@ -128,7 +183,10 @@ impl<'a> Schema<'a> {
         self.label_within(node, 0)
     }
 
-    fn label_within(self, node: &'a Json, depth: usize) -> String {
+    fn label_within(&self, node: &'a Json, depth: usize) -> String {
+        if !self.looks(1) {
+            return names(ANY_BITS);
+        }
         if let Some(value) = self.keyword(node, "const") {
             let mut text = value.canonical();
             if text.len() > MAX_LABEL {
@@ -178,8 +236,8 @@ impl<'a> Schema<'a> {
         self.allowed_within(node, 0).unwrap_or_default()
     }
 
-    fn allowed_within(self, node: &'a Json, depth: usize) -> Option<Vec<String>> {
-        if depth > 4 {
+    fn allowed_within(&self, node: &'a Json, depth: usize) -> Option<Vec<String>> {
+        if depth > 4 || !self.looks(1) {
             return None;
         }
         if let Some(value) = self.keyword(node, "const") {
@@ -213,19 +271,16 @@ impl<'a> Schema<'a> {
         out
     }
 
-    fn collect(self, node: &'a Json, out: &mut Members<'a>, depth: usize) {
-        if depth > MAX_DEPTH {
+    fn collect(&self, node: &'a Json, out: &mut Members<'a>, depth: usize) {
+        let properties = node.get("properties").map(Json::members).unwrap_or_default();
+        if depth > MAX_DEPTH || !self.looks(1 + properties.len() / SEARCHED) {
             return;
         }
-        for (name, schema) in node.get("properties").map(Json::members).unwrap_or_default() {
-            if !out.properties.iter().any(|(known, _)| known == name) {
-                out.properties.push((name, schema));
-            }
+        for (name, schema) in properties {
+            out.property(name, schema);
         }
         for name in node.get("required").map(Json::elements).unwrap_or_default().iter().filter_map(Json::as_str) {
-            if !out.required.contains(&name) {
-                out.required.push(name);
-            }
+            out.require(name);
         }
         // Arguments are the union of all parts, so one part that admits no others closes the whole.
         let shut = |key| node.get(key).and_then(Json::as_bool) == Some(false);
@@ -251,15 +306,13 @@ impl<'a> Schema<'a> {
             if let Some(first) = branches.first() {
                 out.closed |= branches.iter().all(|b| b.closed);
                 for name in &first.required {
-                    if branches.iter().all(|b| b.required.contains(name)) && !out.required.contains(name) {
-                        out.required.push(name);
+                    if branches.iter().all(|b| b.requires(name)) {
+                        out.require(name);
                     }
                 }
             }
             for (name, schema) in branches.iter().flat_map(|b| &b.properties) {
-                if !out.properties.iter().any(|(known, _)| known == name) {
-                    out.properties.push((name, schema));
-                }
+                out.property(name, schema);
             }
         }
     }
@@ -274,16 +327,16 @@ impl<'a> Schema<'a> {
     pub fn arguments_of(&self, node: &'a Json) -> (Vec<Arg>, bool) {
         static ANYTHING: Json = Json::Bool(true);
         let members = self.members(node);
-        let schema_of = |name: &str| members.properties.iter().find(|(n, _)| *n == name).map_or(&ANYTHING, |(_, s)| *s);
+        let schema_of = |name: &str| members.get(name).unwrap_or(&ANYTHING);
         let mut args: Vec<Arg> = members.required.iter().map(|name| self.argument(name, schema_of(name), true)).collect();
-        let mut optional: Vec<_> = members.properties.iter().filter(|(name, _)| !members.required.contains(name)).collect();
+        let mut optional: Vec<_> = members.properties.iter().filter(|(name, _)| !members.requires(name)).collect();
         optional.sort_by_key(|(name, _)| *name);
         args.extend(optional.into_iter().map(|(name, schema)| self.argument(name, schema, false)));
         (args, members.closed)
     }
 
     /// A schema as an argument of that name.
-    pub fn argument(self, name: &str, schema: &'a Json, required: bool) -> Arg {
+    pub fn argument(&self, name: &str, schema: &'a Json, required: bool) -> Arg {
         Arg {
             name: name.to_owned(),
             required,

@@ -16,24 +16,33 @@ const DEEPEST: usize = 6;
 /// Members of one object shown.
 const WIDEST: usize = 40;
 
+/// Alternatives and lists inside of each other that are followed without an object between them.
+const NESTED: usize = 16;
+
 /// Alternatives of one place shown.
 const ALTERNATIVES: usize = 4;
 
 /// The shape of a schema; `any` where it says nothing.
 pub fn shape(root: &Json) -> String {
-    let schema = Schema::new(root);
     let mut depth = DEEPEST;
     loop {
+        let schema = Schema::new(root);
         let mut out = String::new();
-        write(schema, root, depth, &mut out);
-        if out.len() <= BUDGET || depth == 1 {
+        write(&schema, root, depth, 0, &mut out);
+        if depth == 1 || out.len() <= BUDGET && !schema.is_exhausted() {
             return out;
         }
         depth -= 1;
     }
 }
 
-fn write(schema: Schema<'_>, node: &Json, depth: usize, out: &mut String) {
+/// Writes a schema so many levels deep, which is an alternative inside of so many others.
+fn write(schema: &Schema<'_>, node: &Json, depth: usize, inside: usize, out: &mut String) {
+    // Alternatives may go round in a circle.
+    if inside > NESTED || schema.is_exhausted() {
+        out.push_str("any");
+        return;
+    }
     // Over budget already: the caller throws this text away and tries again with less depth.
     if out.len() > BUDGET * 4 {
         return;
@@ -48,7 +57,7 @@ fn write(schema: Schema<'_>, node: &Json, depth: usize, out: &mut String) {
             let mut texts: Vec<String> = Vec::new();
             for branch in branches {
                 let mut text = String::new();
-                write(schema, branch, depth.saturating_sub(usize::from(branches.len() > 2)).max(1), &mut text);
+                write(schema, branch, depth.saturating_sub(usize::from(branches.len() > 2)).max(1), inside + 1, &mut text);
                 if !texts.contains(&text) {
                     texts.push(text);
                 }
@@ -76,8 +85,8 @@ fn write(schema: Schema<'_>, node: &Json, depth: usize, out: &mut String) {
             }
             out.push_str(&key(name));
             out.push(' ');
-            write(schema, value, depth - 1, out);
-            if !members.required.contains(name) {
+            write(schema, value, depth - 1, 0, out);
+            if !members.requires(name) {
                 out.push('?');
             }
         }
@@ -90,7 +99,7 @@ fn write(schema: Schema<'_>, node: &Json, depth: usize, out: &mut String) {
     }
     if let (Some(items), true) = (schema.keyword(node, "items"), depth > 0) {
         out.push('[');
-        write(schema, items, depth, out);
+        write(schema, items, depth, inside + 1, out);
         out.push(']');
         nullable(types, out);
         return;
@@ -99,7 +108,7 @@ fn write(schema: Schema<'_>, node: &Json, depth: usize, out: &mut String) {
         && !inner.is_empty()
     {
         out.push_str("{string ");
-        write(schema, values, depth - 1, out);
+        write(schema, values, depth - 1, 0, out);
         out.push('}');
         return;
     }

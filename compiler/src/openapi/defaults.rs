@@ -54,7 +54,7 @@ pub(super) fn read(
             faults.push(diagnostic);
             continue;
         };
-        if let Some(misfit) = misfit(Schema::new(&param.schema), &param.schema, &value, &quoted(&name), 0) {
+        if let Some(misfit) = misfit(&Schema::new(&param.schema), &param.schema, &value, &quoted(&name), 0) {
             let mut diagnostic = Diagnostic::new(Code::DefaultArgs, misfit.message).at(place, "");
             diagnostic.hints.extend(misfit.hint);
             faults.push(diagnostic);
@@ -71,7 +71,7 @@ struct Misfit {
 }
 
 /// The first certain misfit of a value, `what` being its name in a sentence: type, listed values, bounds, and those of what it holds.
-fn misfit(schema: Schema<'_>, node: &Json, value: &Json, what: &str, depth: usize) -> Option<Misfit> {
+fn misfit(schema: &Schema<'_>, node: &Json, value: &Json, what: &str, depth: usize) -> Option<Misfit> {
     let plain = |message: String| Some(Misfit { message, hint: None });
     let kind = value.kind();
     // `1.0` is an integer to JSON Schema.
@@ -123,7 +123,7 @@ fn misfit(schema: Schema<'_>, node: &Json, value: &Json, what: &str, depth: usiz
     }
     let members = schema.members(node);
     value.members().iter().find_map(|(name, value)| {
-        let (_, inner) = members.properties.iter().find(|(known, _)| known == name)?;
+        let inner = members.get(name)?;
         misfit(schema, inner, value, &format!("{what}.{}", quoted(name)), depth + 1)
     })
 }

@@ -127,10 +127,10 @@ struct Inner<'t> {
 impl<'t> Inner<'t> {
     /// Fields of the struct `owner` for the members of an object.
     fn fields(&mut self, owner: &str, object: &'t Json, args: &[ir::Arg], level: usize) -> Vec<Arg> {
-        let members = self.schema.members(object).properties;
+        let members = self.schema.members(object);
         let mut fields = Names::default();
         let field = |arg: &ir::Arg| {
-            let node = members.iter().find(|(name, _)| *name == arg.name).map(|(_, node)| *node);
+            let node = members.get(&arg.name);
             let kind = self.kind(owner, arg, node, level);
             // `None` is null where the argument has to be given, and nothing at all where it has not.
             let kind = if arg.required { nullable(arg.types, kind) } else { option(&kind) };
