@@ -1,6 +1,6 @@
 //! Schemas of a document, normalised to JSON Schema 2020-12 and made independent of it: what they refer to moves into `$defs`.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use ptc_catalog::Type;
 
@@ -84,13 +84,15 @@ struct Walk<'a, 'f> {
     spent: usize,
     /// Pointer to the name in `$defs`.
     names: BTreeMap<String, String>,
+    /// Those names.
+    taken: BTreeSet<String>,
     /// Definitions that are named and not yet written.
     waiting: Vec<(String, &'a Node)>,
 }
 
 impl<'a, 'f> Walk<'a, 'f> {
     fn new(references: References<'a>, mode: Mode, budget: usize, faults: &'f mut Faults) -> Self {
-        Walk { references, faults, mode, budget, spent: 0, names: BTreeMap::new(), waiting: Vec::new() }
+        Walk { references, faults, mode, budget, spent: 0, names: BTreeMap::new(), taken: BTreeSet::new(), waiting: Vec::new() }
     }
 
     /// A whole schema with its `$defs`; `None` where it is over budget.
@@ -187,10 +189,9 @@ impl<'a, 'f> Walk<'a, 'f> {
             return name.clone();
         }
         let last = unescape(pointer.rsplit('/').next().unwrap_or_default());
-        let taken = |name: &str, names: &BTreeMap<String, String>| names.values().any(|n| n == name);
         let mut name = last.clone();
         let mut count = 1;
-        while taken(&name, &self.names) {
+        while !self.taken.insert(name.clone()) {
             count += 1;
             name = format!("{last}-{count}");
         }

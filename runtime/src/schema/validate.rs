@@ -11,6 +11,9 @@ use super::exact::Exact;
 use super::report::{Path, Report, described, listed};
 use super::{Interrupted, MOST_DEPTH, MOST_STEPS, Schema};
 
+/// What comes before the mismatch of the branch that goes furthest.
+const NEAREST: &str = "; nearest: ";
+
 /// Visits between two looks at whether to stop.
 const BETWEEN_LOOKS: u64 = 4_096;
 
@@ -339,7 +342,10 @@ impl<'s> Validation<'s> {
             }
         }
         let first = best.and_then(|(_, _, report)| report.mismatches.into_iter().next());
-        Ok(first.map_or_else(String::new, |mismatch| format!("; nearest: {mismatch}")))
+        let told = first.map(|mismatch| mismatch.to_string()).unwrap_or_default();
+        // Of alternatives inside of alternatives the innermost tells most.
+        let innermost = told.rsplit(NEAREST).next().unwrap_or_default();
+        Ok(if innermost.is_empty() { String::new() } else { format!("{NEAREST}{innermost}") })
     }
 }
 
