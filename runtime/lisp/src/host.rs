@@ -34,6 +34,12 @@ pub trait Host: Send + Sync {
         Vec::new()
     }
 
+    /// Whether [`Host::discover`] would wait for somebody else to answer such a query, so that another thread should compute meanwhile.
+    fn discovery_waits(&self, query: Discovery<'_>) -> bool {
+        let _ = query;
+        false
+    }
+
     /// Answers a discovery form from the catalog. `Ok(nil)` is a fault of the world.
     fn discover(&self, query: Discovery<'_>) -> Result<Value, Fault>;
 
@@ -172,6 +178,8 @@ pub enum Reply {
         /// What happened.
         message: String,
     },
+    /// A fault of the program, found only after something had been waited for. It ends the program, as `Err` of a submission does.
+    Refused(Fault),
 }
 
 /// The waiting half of a call.

@@ -183,6 +183,10 @@ impl Host for AppHost {
         self.tools.iter().map(line).collect()
     }
 
+    fn discovery_waits(&self, query: Discovery<'_>) -> bool {
+        self.upstreams.discovery_waits(query)
+    }
+
     fn discover(&self, query: Discovery<'_>) -> Result<Value, Fault> {
         let own = match query {
             Discovery::Doc { reference } => self.referred(reference).map(|tool| Value::from(doc(tool))),

@@ -11,7 +11,7 @@ use tokio::sync::watch;
 use tokio::task::AbortHandle;
 
 use super::fault::WorldFault;
-use super::stage::{self, Stage};
+use super::stage::{self, Progress};
 
 const FIRST_BACK_OFF: Duration = Duration::from_millis(500);
 const LONGEST_BACK_OFF: Duration = Duration::from_secs(15);
@@ -39,7 +39,7 @@ struct State<C> {
 
 enum Phase<C> {
     Idle,
-    Connecting(watch::Receiver<Attempt<C>>, AbortHandle),
+    Connecting(watch::Receiver<Attempt<C>>, Progress, AbortHandle),
     Ready(Arc<C>),
     Closed,
 }
@@ -58,12 +58,12 @@ impl<C: Live> Lifecycle<C> {
     where
         F: Future<Output = Result<C, WorldFault>> + Send + 'static,
     {
-        let mut attempt = {
+        let (mut attempt, progress) = {
             let mut state = self.lock();
             state.notice_loss();
             match &state.phase {
                 Phase::Ready(connection) => return Ok(Arc::clone(connection)),
-                Phase::Connecting(attempt, _) => attempt.clone(),
+                Phase::Connecting(attempt, progress, _) => (attempt.clone(), progress.clone()),
                 Phase::Closed => return Err(WorldFault::unavailable("the server is shutting down")),
                 Phase::Idle => {
                     state.may_try()?;
@@ -71,19 +71,20 @@ impl<C: Live> Lifecycle<C> {
                 }
             }
         };
-        stage::enter(Stage::Handshake);
+        stage::wait_for(&progress);
         let outcome = attempt.wait_for(Option::is_some).await.ok().and_then(|found| found.clone());
         outcome.unwrap_or_else(|| Err(WorldFault::unavailable("the attempt to connect was given up")))
     }
 
-    fn start<F>(self: &Arc<Self>, state: &mut State<C>, connect: F) -> watch::Receiver<Attempt<C>>
+    fn start<F>(self: &Arc<Self>, state: &mut State<C>, connect: F) -> (watch::Receiver<Attempt<C>>, Progress)
     where
         F: Future<Output = Result<C, WorldFault>> + Send + 'static,
     {
         let (publish, attempt) = watch::channel(None);
-        let this = Arc::clone(self);
+        let (this, progress) = (Arc::clone(self), Progress::default());
+        let watched = stage::watched(progress.clone(), connect);
         let task = tokio::spawn(async move {
-            let outcome = stage::followed(connect).await.map(Arc::new);
+            let outcome = watched.await.map(Arc::new);
             let mut state = this.lock();
             match &outcome {
                 Ok(connection) => state.phase = Phase::Ready(Arc::clone(connection)),
@@ -97,8 +98,8 @@ impl<C: Live> Lifecycle<C> {
             drop(state);
             publish.send_replace(Some(outcome));
         });
-        state.phase = Phase::Connecting(attempt.clone(), task.abort_handle());
-        attempt
+        state.phase = Phase::Connecting(attempt.clone(), progress.clone(), task.abort_handle());
+        (attempt, progress)
     }
 
     /// A call was answered: the next loss counts as the first.
@@ -121,7 +122,7 @@ impl<C: Live> Lifecycle<C> {
     pub(crate) fn close(&self) -> Option<Arc<C>> {
         match std::mem::replace(&mut self.lock().phase, Phase::Closed) {
             Phase::Ready(connection) => Some(connection),
-            Phase::Connecting(_, task) => {
+            Phase::Connecting(_, _, task) => {
                 task.abort();
                 None
             }
@@ -162,6 +163,7 @@ mod tests {
     use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
     use super::*;
+    use crate::upstream::stage::Stage;
 
     struct Fake(AtomicBool);
 
@@ -199,6 +201,41 @@ mod tests {
             assert_eq!(made.load(Ordering::Relaxed), 3);
             assert!(lifecycle.close().is_some());
             assert!(lifecycle.get(connect).await.is_err());
+        });
+    }
+
+    #[test]
+    fn who_waits_for_an_attempt_sees_how_far_it_is() {
+        run(async {
+            let lifecycle = Lifecycle::<Fake>::new();
+            let (step, mut steps) = tokio::sync::mpsc::channel::<Stage>(1);
+            let (told, mut tells) = tokio::sync::mpsc::channel::<()>(1);
+            let connect = || async move {
+                while let Some(stage) = steps.recv().await {
+                    stage::enter(stage);
+                    let _ = told.send(()).await;
+                }
+                Ok(Fake(AtomicBool::new(false)))
+            };
+            let (first, second) = (Progress::default(), Progress::default());
+            let waits = stage::watched(first.clone(), lifecycle.get(connect));
+            let never = || async { Err::<Fake, _>(WorldFault::unavailable("a second attempt")) };
+            let waits_too = stage::watched(second.clone(), lifecycle.get(never));
+            let looks = async {
+                for (stage, seen) in [
+                    (Stage::Connecting, Stage::Connecting),
+                    (Stage::Waiting, Stage::Handshake),
+                    (Stage::Connecting, Stage::Connecting),
+                    (Stage::Reading, Stage::Handshake),
+                ] {
+                    step.send(stage).await.unwrap();
+                    tells.recv().await.unwrap();
+                    assert_eq!((first.reached(), second.reached()), (seen, seen), "{stage:?}");
+                }
+                drop(step);
+            };
+            let (one, other, ()) = tokio::join!(waits, waits_too, looks);
+            assert!(Arc::ptr_eq(&one.unwrap(), &other.unwrap()));
         });
     }
 

@@ -13,12 +13,12 @@ use ptc_lisp::limits::Cancel;
 use tokio::sync::oneshot;
 
 use super::Upstreams;
-use super::dispatch::Order;
+use super::dispatch::{Link, Order};
 use super::fault::{Reason, WorldFault};
 use super::mcp::outcome::{Payload, compact_len, string_len};
 use super::record::{AuthUsed, CallRecord};
 use super::request::{self, Call};
-use super::stage::{self, Progress};
+use super::stage::{self, Progress, Stage};
 use crate::discovery;
 
 /// How often a thread that waits for a list of tools looks whether it was cancelled.
@@ -40,26 +40,59 @@ impl Patience {
 }
 
 /// The host of one evaluation: its budgets, and its record of calls.
-pub struct ProgramHost {
+pub struct ProgramHost(Arc<Shared>);
+
+/// What calls under way share with it.
+struct Shared {
     upstreams: Arc<Upstreams>,
     calls: Budget,
     discoveries: Budget,
-    records: Arc<Records>,
+    records: Records,
     patience: Patience,
+}
+
+/// A call that can be made.
+struct Ready {
+    link: Arc<Link>,
+    known: &'static Upstream,
+    order: Order,
+    repeatable: bool,
+    entry: usize,
+}
+
+/// Why a call cannot be made.
+enum Refusal {
+    /// It is wrong.
+    Program(Fault),
+    /// It is right.
+    World(Reply),
 }
 
 impl ProgramHost {
     pub(super) fn new(upstreams: Arc<Upstreams>, patience: Patience) -> ProgramHost {
         let settings = &upstreams.settings;
-        ProgramHost {
+        ProgramHost(Arc::new(Shared {
             calls: Budget::of(settings.max_calls_per_program),
             discoveries: Budget::of(settings.max_catalog_ops),
-            records: Arc::default(),
+            records: Records::default(),
             upstreams,
             patience,
-        }
+        }))
     }
 
+    /// Tells `watch` of each call when it begins, and again when it is answered or has failed, with `true`: then on a thread of the
+    /// upstreams' runtime. Only the first one given watches.
+    pub(crate) fn watch(&self, watch: impl Fn(&CallRecord, bool) + Send + Sync + 'static) {
+        let _ = self.0.records.watch.set(Box::new(watch));
+    }
+
+    /// Every call so far, in order of start. A call that is not answered yet counts as timed out.
+    pub fn calls(&self) -> Vec<CallRecord> {
+        self.0.records.lock().iter().filter(|entry| !entry.is_void).map(Entry::record).collect()
+    }
+}
+
+impl Shared {
     /// Asks those of the upstreams for their tools that were not asked yet, all at once. The last fault, if any.
     fn list(&self, names: &[&str]) -> Result<(), WorldFault> {
         let names = names.iter().filter(|name| self.upstreams.is_unlisted(name));
@@ -88,13 +121,8 @@ impl ProgramHost {
                 Err(mpsc::RecvTimeoutError::Disconnected) => return outcome,
                 Err(mpsc::RecvTimeoutError::Timeout) => {
                     if self.patience.is_over() {
-                        let unlisted = waiting.iter().map(|(name, progress)| {
-                            format!(
-                                "'{name}' had not listed its tools when the program stopped while {}",
-                                progress.reached().described()
-                            )
-                        });
-                        return Err(WorldFault::timeout(unlisted.collect::<Vec<_>>().join("; ")));
+                        let late = waiting.iter().map(|(name, progress)| unlisted(name, progress.reached()).message);
+                        return Err(WorldFault::timeout(late.collect::<Vec<_>>().join("; ")));
                     }
                 }
             }
@@ -104,17 +132,6 @@ impl ProgramHost {
     fn exhausted(&self) -> WorldFault {
         let message = format!("this program has made its {} upstream calls; fetch more with each call", self.calls.total);
         WorldFault::new(Reason::CapExhausted, message)
-    }
-
-    /// Tells `watch` of each call when it begins, and again when it is answered or has failed, with `true`: then on a thread of the
-    /// upstreams' runtime. Only the first one given watches.
-    pub(crate) fn watch(&self, watch: impl Fn(&CallRecord, bool) + Send + Sync + 'static) {
-        let _ = self.records.watch.set(Box::new(watch));
-    }
-
-    /// Every call so far, in order of start. A call that is not answered yet counts as timed out.
-    pub fn calls(&self) -> Vec<CallRecord> {
-        self.records.lock().iter().map(Entry::record).collect()
     }
 
     /// The call, encoded for its transport.
@@ -129,81 +146,153 @@ impl ProgramHost {
     }
 }
 
-impl Host for ProgramHost {
-    fn submit(&self, request: &Value) -> Result<Ticket, Fault> {
-        let upstreams = &self.upstreams;
-        let named = |key| request.get(key).and_then(Value::as_name);
-        if let Some(server) = named("server").filter(|server| upstreams.is_unlisted(server))
-            && let Err(fault) = if self.calls.left() == 0 { Err(self.exhausted()) } else { self.list(&[server]) }
-            && let (Some(link), Some(tool)) = (upstreams.link(server), named("tool").filter(|tool| !tool.is_empty()))
-        {
+impl Shared {
+    /// Reads a call; `begun` is its place in the record where it has one already.
+    fn prepare(&self, request: &Value, progress: &Progress, begun: Option<usize>) -> Result<Ready, Refusal> {
+        let call = request::read(self.upstreams.catalog(), request).map_err(Refusal::Program)?;
+        let order = self.order(&call).map_err(Refusal::Program)?;
+        let start = || self.records.start(call.upstream, Cow::Borrowed(call.tool.name), progress.clone());
+        let entry = begun.unwrap_or_else(start);
+        let fail = |fault: WorldFault| {
+            self.records.fail(entry, &fault);
+            Refusal::World(failed(fault))
+        };
+        if !self.calls.take() {
+            return Err(fail(self.exhausted()));
+        }
+        let link = self.upstreams.link(call.upstream.name).cloned();
+        let link = link.ok_or_else(|| fail(WorldFault::unavailable("the upstream has no connection")))?;
+        let repeatable = call.tool.annotations.read_only == Some(true);
+        Ok(Ready { link, known: call.upstream, order, repeatable, entry })
+    }
+
+    async fn make(&self, ready: Ready, abandoned: &mut oneshot::Receiver<()>) -> Reply {
+        let (upstreams, entry) = (&self.upstreams, ready.entry);
+        let outcome = tokio::select! {
+            // Dropping the call withdraws it at the upstream.
+            Ok(()) = abandoned => Err(stopped_waiting()),
+            outcome = ready.link.call(ready.known, &ready.order, ready.repeatable, &upstreams.secrets, &upstreams.settings) => outcome,
+        };
+        match outcome {
+            Ok(answered) => {
+                let (reply, bytes) = clean(upstreams, answered.payload);
+                self.records.succeed(entry, bytes, answered.http_status);
+                reply
+            }
+            Err(fault) => {
+                let fault = upstreams.clean(fault);
+                self.records.fail(entry, &fault);
+                failed(fault)
+            }
+        }
+    }
+
+    /// Asks an upstream for its tools first, and makes the call then.
+    async fn list_and_make(&self, server: &str, request: Value, entry: usize, abandoned: &mut oneshot::Receiver<()>) -> Reply {
+        let over = async {
+            match self.patience.deadline {
+                Some(deadline) => tokio::time::sleep_until(deadline.into()).await,
+                None => std::future::pending().await,
+            }
+        };
+        let listed = tokio::select! {
+            listed = self.upstreams.list(server) => listed,
+            Ok(()) = &mut *abandoned => Err(unlisted(server, stage::reached())),
+            () = over => Err(unlisted(server, stage::reached())),
+        };
+        if let Err(fault) = listed {
             // What is wrong with the rest of the call cannot be known.
-            let tool = Cow::Owned(upstreams.redactor.redact_str(tool).into_owned());
-            let entry = self.records.start(link.upstream(), tool, Progress::default());
             self.calls.take();
             self.records.fail(entry, &fault);
-            return Ok(Ticket::ready(failed(fault)));
+            return failed(fault);
         }
-        let call = request::read(upstreams.catalog(), request)?;
-        let order = self.order(&call)?;
-        let progress = Progress::default();
-        let entry = self.records.start(call.upstream, Cow::Borrowed(call.tool.name), progress.clone());
-        if !self.calls.take() {
-            let fault = self.exhausted();
-            self.records.fail(entry, &fault);
-            return Ok(Ticket::ready(failed(fault)));
+        match self.prepare(&request, &Progress::default(), Some(entry)) {
+            Ok(ready) => self.make(ready, abandoned).await,
+            Err(Refusal::World(reply)) => reply,
+            Err(Refusal::Program(fault)) => {
+                self.records.withdraw(entry);
+                Reply::Refused(fault)
+            }
         }
-        let Some(link) = upstreams.link(call.upstream.name).cloned() else {
-            let fault = WorldFault::unavailable("the upstream has no connection");
-            self.records.fail(entry, &fault);
-            return Ok(Ticket::ready(failed(fault)));
-        };
+    }
 
+    /// The upstream of a call whose tools are to be asked for, and the name of the tool.
+    fn unlisted<'v>(&self, request: &'v Value) -> Option<(&'static Upstream, &'v str)> {
+        let named = |key| request.get(key).and_then(Value::as_name).filter(|name| !name.is_empty());
+        let (server, tool) = (named("server")?, named("tool")?);
+        let link = self.upstreams.link(server).filter(|_| self.upstreams.is_unlisted(server))?;
+        Some((link.upstream(), tool))
+    }
+}
+
+fn unlisted(server: &str, reached: Stage) -> WorldFault {
+    let what = reached.described();
+    WorldFault::timeout(format!("'{server}' had not listed its tools when the program stopped while {what}"))
+}
+
+impl Host for ProgramHost {
+    fn submit(&self, request: &Value) -> Result<Ticket, Fault> {
+        let shared = Arc::clone(&self.0);
+        let progress = Progress::default();
+        let start = |upstream, tool: &str| {
+            let tool = Cow::Owned(shared.upstreams.redactor.redact_str(tool).into_owned());
+            shared.records.start(upstream, tool, progress.clone())
+        };
         let (answer, ticket) = Ticket::pair();
         let (abandon, mut abandoned) = oneshot::channel();
         answer.on_abandon(move || {
             let _ = abandon.send(());
         });
-        let (upstreams, records) = (Arc::clone(upstreams), Arc::clone(&self.records));
-        let runtime = upstreams.settings.handle.clone();
-        let (known, repeatable) = (call.upstream, call.tool.annotations.read_only == Some(true));
-        runtime.spawn(stage::watched(progress, async move {
-            let outcome = tokio::select! {
-                // Dropping the call withdraws it at the upstream.
-                Ok(()) = &mut abandoned => Err(stopped_waiting()),
-                outcome = link.call(known, &order, repeatable, &upstreams.secrets, &upstreams.settings) => outcome,
-            };
-            let reply = match outcome {
-                Ok(answered) => {
-                    let (reply, bytes) = clean(&upstreams, answered.payload);
-                    records.succeed(entry, bytes, answered.http_status);
-                    reply
-                }
-                Err(fault) => {
-                    let fault = upstreams.clean(fault);
-                    records.fail(entry, &fault);
-                    failed(fault)
-                }
-            };
-            answer.send(reply);
-        }));
-        Ok(ticket)
+        let runtime = shared.upstreams.settings.handle.clone();
+        if let Some((upstream, tool)) = shared.unlisted(request) {
+            let entry = start(upstream, tool);
+            if shared.calls.left() == 0 {
+                let fault = shared.exhausted();
+                shared.records.fail(entry, &fault);
+                return Ok(Ticket::ready(failed(fault)));
+            }
+            let ticket = ticket.holding(request.clone());
+            let request = request.clone();
+            runtime.spawn(stage::watched(progress.clone(), async move {
+                let reply = shared.list_and_make(upstream.name, request, entry, &mut abandoned).await;
+                answer.send(reply);
+            }));
+            return Ok(ticket);
+        }
+        match shared.prepare(request, &progress, None) {
+            Ok(ready) => {
+                runtime.spawn(stage::watched(progress.clone(), async move {
+                    let reply = shared.make(ready, &mut abandoned).await;
+                    answer.send(reply);
+                }));
+                Ok(ticket)
+            }
+            Err(Refusal::World(reply)) => Ok(Ticket::ready(reply)),
+            Err(Refusal::Program(fault)) => Err(fault),
+        }
+    }
+
+    fn discovery_waits(&self, query: Discovery<'_>) -> bool {
+        let upstreams = &self.0.upstreams;
+        self.0.discoveries.left() > 0
+            && discovery::subjects(upstreams.catalog(), query).iter().any(|name| upstreams.is_unlisted(name))
     }
 
     fn discover(&self, query: Discovery<'_>) -> Result<Value, Fault> {
-        let upstreams = &self.upstreams;
+        let shared = &self.0;
+        let upstreams = &shared.upstreams;
         let wanted = discovery::subjects(upstreams.catalog(), query);
         let unlisted = wanted.iter().any(|name| upstreams.is_unlisted(name));
         // A search makes do with the upstreams that answer; any other form is about one.
         if unlisted
-            && (self.discoveries.left() == 0 || self.list(&wanted).is_err() && !matches!(query, Discovery::Apropos { .. }))
+            && (shared.discoveries.left() == 0 || shared.list(&wanted).is_err() && !matches!(query, Discovery::Apropos { .. }))
         {
-            self.discoveries.take();
+            shared.discoveries.take();
             return Ok(Value::nil());
         }
         let catalog = upstreams.catalog();
         let question = discovery::Question::read(catalog, query)?;
-        if !self.discoveries.take() {
+        if !shared.discoveries.take() {
             return Ok(Value::nil());
         }
         let view = discovery::View {
@@ -221,7 +310,7 @@ impl Host for ProgramHost {
 
     fn budget(&self) -> Value {
         let row = |name: &str, budget: &Budget| (Value::keyword(name), Value::int(i64::from(budget.left())));
-        Value::map([row("tool-calls", &self.calls), row("catalog-ops", &self.discoveries)])
+        Value::map([row("tool-calls", &self.0.calls), row("catalog-ops", &self.0.discoveries)])
     }
 }
 
@@ -288,6 +377,8 @@ struct Entry {
     progress: Progress,
     started: Instant,
     done: Option<CallRecord>,
+    /// It was wrong, as turned out when its upstream had listed its tools: no call.
+    is_void: bool,
 }
 
 impl Entry {
@@ -326,7 +417,7 @@ impl Records {
             Transport::OpenApi(t) => t.auth,
         };
         let auth = auth.first().map(|auth| AuthUsed { scheme: auth.scheme(), binding: auth.binding() });
-        let entry = Entry { server: upstream.name, tool, auth, progress, started: Instant::now(), done: None };
+        let entry = Entry { server: upstream.name, tool, auth, progress, started: Instant::now(), done: None, is_void: false };
         if let Some(watch) = self.watch.get() {
             watch(&entry.open(), false);
         }
@@ -341,6 +432,13 @@ impl Records {
         if let (Some(watch), Some(done)) = (self.watch.get(), done) {
             watch(&done, true);
         }
+    }
+
+    fn withdraw(&self, entry: usize) {
+        if let Some(entry) = self.lock().get_mut(entry) {
+            entry.is_void = true;
+        }
+        self.finish(entry, |open| open);
     }
 
     fn succeed(&self, entry: usize, bytes: u64, http_status: Option<u16>) {

@@ -3,8 +3,8 @@
 //! The stage belongs to the task that makes the call: whatever runs inside [`followed`] reports with [`enter`], however deep it
 //! is, and whoever watches the clock reads [`reached`], or the [`Progress`] that it gave to [`watched`].
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// The parts of a call, in order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -43,16 +43,30 @@ impl Stage {
 
 /// The stage of one call. Clones share it.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Progress(Arc<AtomicU8>);
+pub(crate) struct Progress(Arc<Reached>);
+
+#[derive(Debug, Default)]
+struct Reached {
+    stage: AtomicU8,
+    /// How far the attempt to connect is that the call waits for, which others may wait for too.
+    attempt: Mutex<Option<Progress>>,
+}
 
 impl Progress {
     pub(crate) fn enter(&self, stage: Stage) {
-        self.0.store(stage as u8, Ordering::Relaxed);
+        self.0.stage.store(stage as u8, Ordering::Relaxed);
+    }
+
+    fn attempt(&self) -> MutexGuard<'_, Option<Progress>> {
+        self.0.attempt.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     pub(crate) fn reached(&self) -> Stage {
-        let stage = self.0.load(Ordering::Relaxed);
-        Stage::ALL.into_iter().find(|known| *known as u8 == stage).unwrap_or(Stage::Starting)
+        let stage = self.0.stage.load(Ordering::Relaxed);
+        let stage = Stage::ALL.into_iter().find(|known| *known as u8 == stage).unwrap_or(Stage::Starting);
+        let is_connecting = || self.attempt().as_ref().is_some_and(|attempt| attempt.reached() == Stage::Connecting);
+        // Whatever else an attempt does, it shakes hands.
+        if stage == Stage::Handshake && is_connecting() { Stage::Connecting } else { stage }
     }
 }
 
@@ -78,6 +92,14 @@ pub(crate) fn current() -> Option<Progress> {
 /// Reports a stage.
 pub(crate) fn enter(stage: Stage) {
     let _ = PROGRESS.try_with(|progress| progress.enter(stage));
+}
+
+/// Reports that an attempt to connect is waited for.
+pub(crate) fn wait_for(attempt: &Progress) {
+    let _ = PROGRESS.try_with(|progress| {
+        *progress.attempt() = Some(attempt.clone());
+        progress.enter(Stage::Handshake);
+    });
 }
 
 /// Runs `work` until the deadline; `None` past it. The stage that it had reached stays, whatever giving it up sets in motion.

@@ -1,5 +1,7 @@
 //! Calls of one program that overlap.
 
+use std::sync::Arc;
+
 use ptc_catalog::{Era, McpStdio, Transport};
 use ptc_lisp::Value;
 use ptc_lisp::limits::Limits;
@@ -53,6 +55,49 @@ fn numbers_come_back_as_they_went() {
                         (inc (get back "b")) (+ big 1)])"#;
     let found = ptc_lisp::print::preview(&run(&world, program, Limits::default()), 1000).text;
     assert_eq!(found, "[true true true 9007199254740994 12345678901234567890124]");
+}
+
+/// None of the peers lists its tools before all of them are asked, of which there are more than workers.
+#[test]
+fn listings_are_waited_for_at_once() {
+    const PEERS: usize = 12;
+    let script = r#"
+        while read -r line; do
+            id=${line#*\"id\":}; id=${id%%[,\}]*}
+            case $line in
+            *'"initialize"'*) result='{"protocolVersion":"2025-06-18","capabilities":{"tools":{}},"serverInfo":{"name":"s","version":"1"}}' ;;
+            *'"tools/list"'*)
+                : >"$1/$$"
+                until [ "$(ls "$1" | wc -l)" -ge "$2" ]; do sleep 0.05; done
+                result='{"tools":[{"name":"t","inputSchema":{"type":"object"}}]}' ;;
+            *'"tools/call"'*) result='{"content":[{"type":"text","text":"done"}]}' ;;
+            *) continue ;;
+            esac
+            printf '{"jsonrpc":"2.0","id":%s,"result":%s}\n' "$id" "$result"
+        done"#;
+    let form = |name: &str, call: &str| {
+        let place = std::env::temp_dir().join(format!("ptc-listings-{}-{name}", std::process::id()));
+        std::fs::create_dir_all(&place).unwrap();
+        let dir: &'static str = place.to_str().unwrap().to_owned().leak();
+        let args: &'static [&'static str] = vec!["-c", script, "sh", dir, PEERS.to_string().leak()].leak();
+        let spec = || McpStdio { args, era: Some(Era::Handshake), ..McpStdio::new("sh") };
+        let named = |at: usize| upstream(format!("p{at:02}").leak(), Transport::McpStdio(spec()), Vec::new());
+        let world = World::live((0..PEERS).map(named).collect(), |_| {});
+        let limits = Limits { wall_clock: std::time::Duration::from_secs(60), ..Limits::default() };
+        let source = format!("(pmap (fn [i] (let [p (str \"p\" (if (< i 10) \"0\" \"\") i)] {call})) (range {PEERS}))");
+        let program = ptc_lisp::Program::compile(&source).unwrap();
+        let host = world.program().0;
+        let outcome = ptc_lisp::Run::new(&program).host(Arc::clone(&host) as _).limits(limits).execute_on_thread();
+        std::fs::remove_dir_all(&place).unwrap();
+        (ptc_lisp::print::readable(&outcome.result.unwrap_or_else(|fault| panic!("{fault}"))), host.calls())
+    };
+    let all = |one: &str| format!("[{}]", vec![one; PEERS].join(" "));
+    let (value, calls) = form("calls", r#"(:value (tool/call {:server p :tool "t"}))"#);
+    assert_eq!(value, all("\"done\""));
+    // Each was begun before the last of them listed its tools.
+    let ended = calls.iter().map(|call| call.started + call.took).min().unwrap();
+    assert!(calls.len() == PEERS && calls.iter().all(|call| call.status == "ok" && call.started < ended));
+    assert_eq!(form("forms", "(count (dir p))").0, all("1"));
 }
 
 /// The peer answers none of the calls before all of them are open, so that they succeed together or not at all.

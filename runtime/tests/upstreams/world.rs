@@ -156,6 +156,7 @@ impl Program {
 
     pub(crate) fn submit(&self, request: &Value) -> Result<Reply, Fault> {
         match self.0.submit(request)?.wait(Some(Instant::now() + Duration::from_secs(60))) {
+            Waited::Reply(Reply::Refused(fault)) => Err(fault),
             Waited::Reply(reply) => Ok(reply),
             other => panic!("{other:?}"),
         }
@@ -168,6 +169,7 @@ impl Program {
             Reply::Text(text) => format!("text {text}"),
             Reply::None => "none".to_owned(),
             Reply::Failed { reason, message } => format!("{reason}: {message}"),
+            Reply::Refused(fault) => panic!("{fault:?}"),
         }
     }
 

@@ -11,7 +11,7 @@ use crate::host::Discovery;
 use crate::machine::{Fault, Machine, Raised};
 use crate::notes::Notes;
 use crate::print::{excerpt, preview_line, readable};
-use crate::sorting;
+use crate::{parallel, sorting};
 
 use super::{Special, call_shape};
 
@@ -182,7 +182,8 @@ fn options<'a>(m: &mut Machine, of: &str, args: &'a [Value], known: [&str; 2]) -
 
 fn ask(m: &mut Machine, query: Discovery<'_>) -> Result<Value, Raised> {
     let host = m.shared_host();
-    host.discover(query).map_err(|fault| {
+    let answer = if host.discovery_waits(query) { parallel::waiting(m, || host.discover(query)) } else { host.discover(query) };
+    answer.map_err(|fault| {
         let mut fault = Fault::from(fault);
         // A name without an upstream may be a local one with a slip.
         if let Discovery::Doc { reference } | Discovery::Meta { reference } = query

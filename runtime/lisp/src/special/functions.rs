@@ -238,6 +238,7 @@ fn answer(m: &mut Machine, reply: Reply) -> Result<Value, Raised> {
         }
         Reply::None => Ok(success(Value::Nil, "none")),
         Reply::Failed { reason, message } => Ok(failure(reason, &message)),
+        Reply::Refused(fault) => Err(m.raise_fault(fault.into())),
     }
 }
 

@@ -59,6 +59,7 @@ fn call(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
         }
         Reply::None => Value::Nil,
         Reply::Failed { message, .. } => return Err(m.raise(ErrorKind::ToolError, format!("tool/{name}: {message}"))),
+        Reply::Refused(fault) => return Err(m.raise_fault(fault.into())),
     };
     host.receive_tool(name, value).map_err(|fault| m.raise_fault(fault.into()))
 }
