@@ -5,6 +5,7 @@
 //! (deadline, cancellation), the ticket is dropped and the answering side learns of it.
 
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread::ThreadId;
 use std::time::{Duration, Instant};
 
 use crate::print::excerpt;
@@ -182,6 +183,18 @@ pub enum Reply {
     Refused(Fault),
 }
 
+impl Reply {
+    /// Bytes of what it holds.
+    pub(crate) fn len(&self) -> usize {
+        match self {
+            Reply::Json(bytes) => bytes.capacity(),
+            Reply::Text(text) => text.capacity(),
+            Reply::Failed { message, .. } => message.capacity(),
+            Reply::None | Reply::Refused(_) => 0,
+        }
+    }
+}
+
 /// The waiting half of a call.
 pub struct Ticket {
     slot: Arc<Slot>,
@@ -202,6 +215,7 @@ struct Slot {
 #[derive(Default)]
 struct State {
     reply: Option<Reply>,
+    answered_by: Option<ThreadId>,
     interrupted: bool,
     abandoned: bool,
     on_abandon: Option<Box<dyn FnOnce() + Send>>,
@@ -253,19 +267,26 @@ impl Ticket {
 
     /// Blocks until the answer, the deadline or an interruption.
     pub fn wait(self, deadline: Option<Instant>) -> Waited {
+        self.wait_weighed(deadline).0
+    }
+
+    /// The same, with the bytes of an answer that another thread has made.
+    pub(crate) fn wait_weighed(self, deadline: Option<Instant>) -> (Waited, usize) {
         let mut state = self.slot.lock();
         loop {
             if let Some(reply) = state.reply.take() {
-                return Waited::Reply(reply);
+                let is_foreign = state.answered_by != Some(std::thread::current().id());
+                let bytes = if is_foreign { reply.len() } else { 0 };
+                return (Waited::Reply(reply), bytes);
             }
             if state.interrupted {
-                return Waited::Interrupted;
+                return (Waited::Interrupted, 0);
             }
             let left = match deadline {
                 None => Duration::from_secs(3600),
                 Some(at) => match at.checked_duration_since(Instant::now()) {
                     Some(left) if !left.is_zero() => left,
-                    _ => return Waited::DeadlinePassed,
+                    _ => return (Waited::DeadlinePassed, 0),
                 },
             };
             state = self.slot.changed.wait_timeout(state, left).unwrap_or_else(PoisonError::into_inner).0;
@@ -312,6 +333,7 @@ impl Answer {
         let mut state = self.slot.lock();
         if state.reply.is_none() {
             state.reply = Some(reply);
+            state.answered_by = Some(std::thread::current().id());
         }
         state.on_abandon = None;
         self.slot.changed.notify_all();

@@ -175,6 +175,7 @@ fn at_path(
     change: impl FnOnce(&mut Machine, Value) -> Result<Value, Raised>,
 ) -> Result<Value, Raised> {
     m.tick(steps(path.len()))?;
+    m.charge(path.len() * 3 * ITEM)?;
     let mut coll = root;
     let mut outer = Vec::with_capacity(path.len());
     for key in path {

@@ -101,6 +101,8 @@ fn str(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
     if let [Value::Str(_), _, ..] = args
         && let Value::Str(mut head) = take(args, 0)
     {
+        // What is put at its end is a text of its own before.
+        m.charge(args.iter().skip(1).filter_map(Value::as_str).map(str::len).sum())?;
         let mut tail = String::new();
         for arg in args.iter().skip(1) {
             write_str(m, arg, &mut tail)?;

@@ -3,7 +3,7 @@
 use num_bigint::BigInt;
 
 use super::row::rows;
-use crate::convert::at;
+use crate::convert::{at, steps};
 use crate::machine::{Machine, Raised};
 use crate::value::each_distinct;
 use crate::{Value, json};
@@ -85,7 +85,8 @@ const MAX_JSON: usize = 64 << 20;
 fn is_json(m: &mut Machine, value: &Value) -> Result<bool, Raised> {
     let (mut raised, mut good) = (None, true);
     each_distinct([value], |part| {
-        raised = m.tick(1).err();
+        // What is inside is listed before it is looked at.
+        raised = m.tick(1 + steps(part.len().unwrap_or(0)) / 16).err();
         good = match part {
             Value::Map(map) => map.iter().all(|(key, _)| matches!(key, Value::Str(_) | Value::Int(_) | Value::BigInt(_))),
             Value::Keyword(_) | Value::Symbol(_) | Value::Set(_) => false,
@@ -104,7 +105,7 @@ fn generate_json(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
     let room = (m.room() / 2).min(MAX_JSON);
     match json::encode_metered(m, at(args, 0), room)? {
         Ok(text) => {
-            m.tick(crate::convert::steps(text.len() / 32))?;
+            m.tick(steps(text.len() / 32))?;
             Ok(Value::from(text))
         }
         Err(json::EncodeError::Unsupported { .. } | json::EncodeError::OneKey { .. }) => Ok(Value::Nil),

@@ -45,6 +45,8 @@ pub fn decode_exact(bytes: &[u8]) -> Result<Value, DecodeError> {
 /// Reads one JSON text for a program: its memory and its time are the program's. The values of a text may take many times
 /// its bytes.
 pub(crate) fn decode_metered(m: &mut Machine, bytes: &[u8]) -> Result<Result<Value, DecodeError>, Raised> {
+    // Whether it is text at all is looked at first.
+    m.tick(crate::convert::steps(bytes.len() / 256))?;
     let mut raised = None;
     let decoded = decode_with(bytes, false, &mut |made| {
         let spent = m.charge(made).and_then(|()| m.tick(crate::convert::steps(made / 64)));

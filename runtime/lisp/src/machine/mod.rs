@@ -35,6 +35,9 @@ const QUANTUM: u32 = 1024;
 /// Native stack that a thread may use before more of it counts as the program's memory.
 const FREE_STACK: usize = 64 * 1024;
 
+/// What a thread takes before it does anything: that stack, and what the allocator keeps for it.
+const THREAD: usize = 2 * FREE_STACK;
+
 /// By so many bytes at a time.
 const STACK_CHUNK: usize = 128 * 1024;
 
@@ -137,8 +140,8 @@ impl Machine {
 
     /// Counts what the thread itself takes as the program's memory, for threads that the program has started.
     pub(crate) fn count_thread(&mut self) {
-        self.stack_bytes += FREE_STACK as i64;
-        self.meters.report_bytes(FREE_STACK as i64);
+        self.stack_bytes += THREAD as i64;
+        self.meters.report_bytes(THREAD as i64);
     }
 
     /// Ends the program with a fault. The place is filled in on the way out.

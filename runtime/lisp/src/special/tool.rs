@@ -1,5 +1,7 @@
 //! `(tool/NAME …)`: the embedding program's own tools, and what every call of a tool has in common.
 
+use std::sync::Arc;
+
 use crate::analyzer::{Analysed, Analyzer, Written};
 use crate::builtins::Builtin;
 use crate::convert::{described, take};
@@ -102,8 +104,17 @@ pub(super) fn wait(m: &mut Machine, ticket: Ticket) -> Result<Reply, Raised> {
     if let Some(task) = &m.task {
         task.watch(ticket.interrupter());
     }
-    let deadline = m.meters.deadline;
-    match parallel::waiting(m, || ticket.wait(Some(deadline))) {
+    let meters = Arc::clone(&m.meters);
+    let wait = || {
+        let (waited, bytes) = ticket.wait_weighed(Some(meters.deadline));
+        // This thread drops what another has made, which its gauge takes off. It is counted from now on, before there is a place to
+        // compute in: many may wait for one, each with its answer.
+        if meters.gauge.is_some() {
+            meters.report_bytes(i64::try_from(bytes).unwrap_or(i64::MAX));
+        }
+        waited
+    };
+    match parallel::waiting(m, wait) {
         Waited::Reply(reply) => Ok(reply),
         Waited::DeadlinePassed => Err(m.out_of_time()),
         Waited::Interrupted => Err(m.raise(ErrorKind::Cancelled, "the run was cancelled")),
