@@ -11,6 +11,7 @@
 //! crates are freed as they are: the tables that search is done with, which hold beginnings of eight bytes, and the headers of HTTP
 //! clients.
 
+mod file;
 mod forms;
 mod memory;
 mod patterns;

@@ -8,7 +8,7 @@ use ptc_catalog::suspect::names_a_secret;
 use ptc_catalog::{Auth, Binding, Deployment, EnvPart, InheritEnv, Source, Transport, Upstream};
 use zeroize::Zeroizing;
 
-use super::{MIN_SECRET_CHARS, Redactor, Secrets, basic_pair, plain_sight};
+use super::{MIN_SECRET_CHARS, Redactor, Secrets, basic_pair, file, plain_sight};
 
 /// A secret that could not be had. Its text names where it comes from and who needs it, never a value.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -32,6 +32,10 @@ pub enum Problem {
     Unset,
     /// The file cannot be read; the system's words.
     Unreadable(String),
+    /// A folder, a pipe, a device.
+    NoFile,
+    /// More than 64 KiB in a file.
+    TooLong,
     /// Not UTF-8.
     NotText,
     /// Fewer than [`MIN_SECRET_CHARS`] characters.
@@ -58,6 +62,14 @@ impl fmt::Display for MissingSecret {
         match &self.problem {
             Problem::Unset => write!(f, ": is not set or empty; set it before starting the server"),
             Problem::Unreadable(why) => write!(f, ": cannot be read ({why})"),
+            Problem::NoFile => {
+                write!(f, ": is a folder, a pipe or a device; name a regular file that holds the secret and nothing else")
+            }
+            Problem::TooLong => write!(
+                f,
+                ": has more than {} bytes, which no secret has; name a file that holds the secret and nothing else",
+                file::MOST
+            ),
             Problem::NotText => write!(f, ": is not UTF-8 text"),
             Problem::TooShort(found) => write!(
                 f,
@@ -283,13 +295,11 @@ fn check(value: &str, users: &[(&'static str, &'static Auth)]) -> Result<(), Pro
 fn read(source: &Source, config_dir: &Path, variable: &impl Fn(&str) -> Looked) -> Result<Zeroizing<String>, Problem> {
     match source {
         Source::Env { var } => text_of(variable(var)),
-        Source::File { path } => match std::fs::read(config_dir.join(path)) {
-            Ok(bytes) => {
-                let text = Zeroizing::new(String::from_utf8(bytes).map_err(|_| Problem::NotText)?);
-                text_of(Some(Ok(text.trim_end().to_owned())))
-            }
-            Err(why) => Err(Problem::Unreadable(why.to_string())),
-        },
+        Source::File { path } => {
+            let bytes = file::read(&config_dir.join(path))?;
+            let text = std::str::from_utf8(&bytes).map_err(|_| Problem::NotText)?;
+            text_of(Some(Ok(text.trim_end().to_owned())))
+        }
         Source::Literal { value } => text_of(Some(Ok((*value).to_owned()))),
     }
 }

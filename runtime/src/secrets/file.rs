@@ -1,0 +1,53 @@
+//! Secrets in files.
+
+use std::fs::File;
+use std::io::Read;
+use std::path::Path;
+
+use zeroize::Zeroizing;
+
+use super::resolve::Problem;
+
+/// Most bytes of a file that holds a secret. Keys and tokens have a few thousand.
+pub(super) const MOST: usize = 64 * 1024;
+
+/// What a file holds. A pipe might never end and a device has no end: only regular files, and what links to one, are read.
+pub(super) fn read(path: &Path) -> Result<Zeroizing<Vec<u8>>, Problem> {
+    let unreadable = |why: std::io::Error| Problem::Unreadable(why.to_string());
+    // Before it is opened, which waits for somebody to write where it is a pipe.
+    if !std::fs::metadata(path).map_err(unreadable)?.is_file() {
+        return Err(Problem::NoFile);
+    }
+    // With room for all of it, so that no part is left behind where it grew.
+    let mut bytes = Zeroizing::new(Vec::with_capacity(MOST + 1));
+    File::open(path).map_err(unreadable)?.take(MOST as u64 + 1).read_to_end(&mut bytes).map_err(unreadable)?;
+    if bytes.len() > MOST { Err(Problem::TooLong) } else { Ok(bytes) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_files_that_end_soon_are_read() {
+        let folder = std::env::temp_dir().join(format!("ptc-secret-files-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        let (full, over, link, pipe) = (folder.join("full"), folder.join("over"), folder.join("link"), folder.join("pipe"));
+        std::fs::write(&full, vec![b'x'; MOST]).unwrap();
+        std::fs::write(&over, vec![b'x'; MOST + 1]).unwrap();
+        std::os::unix::fs::symlink(&full, &link).unwrap();
+        assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+        for (path, found) in [
+            (&*full, Ok(MOST)),
+            (&*link, Ok(MOST)),
+            (&*over, Err(Problem::TooLong)),
+            (&*pipe, Err(Problem::NoFile)),
+            (&*folder, Err(Problem::NoFile)),
+            (Path::new("/dev/zero"), Err(Problem::NoFile)),
+            (&*folder.join("none"), Err(Problem::Unreadable("No such file or directory (os error 2)".to_owned()))),
+        ] {
+            assert_eq!(read(path).map(|bytes| bytes.len()), found, "{}", path.display());
+        }
+        std::fs::remove_dir_all(&folder).unwrap();
+    }
+}
