@@ -78,6 +78,11 @@ impl Plan {
         }
     }
 
+    /// Whether nobody on the way to the endpoint can read along.
+    pub fn is_private(&self) -> bool {
+        is_private(&self.model.base_url)
+    }
+
     /// What the endpoint is sent to prove who asks.
     pub fn auth(&self) -> Vec<Auth> {
         self.key.map(|key| Auth::Bearer { binding: key.name }).into_iter().collect()

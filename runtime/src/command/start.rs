@@ -100,6 +100,10 @@ fn planner(host: &Host, plan: Plan, settings: &Settings) -> Result<Arc<Planner>,
     let planner = host.planner(plan, settings)?;
     let plan = planner.plan();
     let summary = tool::told(plan, host.upstreams().catalog());
+    if !plan.is_private() {
+        let why = "what programs see goes there unencrypted; use https, or http to this machine";
+        log::line(Level::Warn, "tasks can be read on their way", &[("endpoint", &plan.model.base_url), ("reason", why)]);
+    }
     let bytes = |text: &Option<String>| text.as_ref().map_or(0, |text| text.len() as u64);
     log::record(
         Level::Info,

@@ -260,6 +260,14 @@ fn every_fault_of_the_start_is_told() {
     ];
     let said = refused(server("tasks").args(open).env(VARIABLE, KEY));
     assert!(said.contains("http://planner.example/v1 would carry the key unencrypted"), "{said}");
+    // Without a key it is allowed, and said.
+    for (url, warned) in [("http://planner.example/v1", true), ("http://127.0.0.1:9/v1", false)] {
+        let args = ["--agentic", "--agentic-allow-writes", "--agentic-model", "any", "--agentic-base-url", url];
+        let mut server = Peer::of(server("tasks").args(args).env(VARIABLE, KEY));
+        drop(server.input.take());
+        let (status, log) = server.end();
+        assert!(status.success() && log.contains("tasks can be read on their way") == warned, "{url}: {log}");
+    }
     let _ = std::fs::remove_dir_all(folder);
 }
 
