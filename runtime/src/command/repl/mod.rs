@@ -246,11 +246,13 @@ impl Repl {
             let evaluation = self.run(&format!("(doc {})", quoted(&name)), Past::default());
             let told = match (&evaluation.value, &evaluation.outcome) {
                 (Some(told), Ok(_)) => told.as_str().unwrap_or("nothing is known of it").to_owned(),
-                (_, Err(failure)) => sentence(failure),
+                (_, Err(failure)) if name.contains('/') => sentence(failure),
+                // A tool may stand without its upstream, which nobody has asked yet.
+                (_, Err(_)) => format!("nothing is known of {name}\n{}", self.unlisted()),
                 (None, Ok(_)) => continue,
             };
             // Writing to a string cannot fail.
-            let _ = writeln!(text, "{told}");
+            let _ = writeln!(text, "{}", told.trim_end());
         }
         text
     }
@@ -268,13 +270,19 @@ impl Repl {
             return "there are no upstreams\n".to_owned();
         }
         let mut text = describe::catalog::render(catalog, &self.settings) + "\n";
-        let names = catalog.upstreams.iter().map(|upstream| upstream.name);
-        let unlisted: Vec<&str> = names.filter(|name| upstreams.is_unlisted(name)).collect();
-        if !unlisted.is_empty() {
-            // Writing to a string cannot fail.
-            let _ = writeln!(text, "not listed yet, :tools UPSTREAM asks: {}", unlisted.join(", "));
-        }
+        text += &self.unlisted();
         text
+    }
+
+    /// A line that names the upstreams that were not asked for their tools yet; empty where all were.
+    fn unlisted(&self) -> String {
+        let upstreams = self.host.upstreams();
+        let names = upstreams.catalog().upstreams.iter().map(|upstream| upstream.name);
+        let unlisted: Vec<&str> = names.filter(|name| upstreams.is_unlisted(name)).collect();
+        if unlisted.is_empty() {
+            return String::new();
+        }
+        format!("not listed yet, :tools UPSTREAM asks: {}\n", unlisted.join(", "))
     }
 
     /// All tools of an upstream, which is asked for them where it was not yet.
