@@ -28,6 +28,8 @@ pub(super) const MOST_LOOKED_UP: usize = 32_768;
 struct Flags {
     /// `(?m)`: `$` stands at every line's end.
     lines: bool,
+    /// `(?s)`: `.` is a line break too.
+    breaks: bool,
     /// `(?x)`: white space and comments are skipped.
     spaced: bool,
     /// `(?U)`: `\d \w \s` know all of Unicode.
@@ -41,8 +43,28 @@ struct Flags {
 }
 
 impl Flags {
-    const NONE: Flags =
-        Flags { lines: false, spaced: false, unicode: false, ignores_case: false, all_letters: false, behind: None };
+    const NONE: Flags = Flags {
+        lines: false,
+        breaks: false,
+        spaced: false,
+        unicode: false,
+        ignores_case: false,
+        all_letters: false,
+        behind: None,
+    };
+
+    /// What goes back from `self` to the flags of the group around: one of the parsers forgets it.
+    fn back_to(self, around: Flags) -> String {
+        let letters = [('m', self.lines, around.lines), ('s', self.breaks, around.breaks), ('x', self.spaced, around.spaced)];
+        let changed =
+            |to: bool| letters.iter().filter(move |(_, now, then)| now != then && *then == to).map(|(letter, ..)| *letter);
+        let (on, off): (String, String) = (changed(true).collect(), changed(false).collect());
+        match (on.is_empty(), off.is_empty()) {
+            (true, true) => String::new(),
+            (_, true) => format!("(?{on})"),
+            _ => format!("(?{on}-{off})"),
+        }
+    }
 
     fn ignored(self) -> Ignored {
         match (self.ignores_case, self.all_letters || self.unicode) {
@@ -97,7 +119,9 @@ pub(super) fn java(source: &str) -> Translated {
             '(' => group(&mut rest, &mut flags, &mut outer, &mut made),
             ')' => {
                 made.behind.extend(flags.behind.and_then(|from| made.text.get(from..)).map(str::to_owned));
-                flags = outer.pop().unwrap_or(flags);
+                let around = outer.pop().unwrap_or(flags);
+                made.text.push_str(&flags.back_to(around));
+                flags = around;
                 made.text.push(')');
             }
             // A comment would swallow what is put behind the pattern.
@@ -242,6 +266,7 @@ fn group(rest: &mut Rest<'_>, flags: &mut Flags, outer: &mut Vec<Flags>, made: &
         match letter {
             '-' => on = false,
             'm' => flags.lines = on,
+            's' => flags.breaks = on,
             'x' => flags.spaced = on,
             'U' => flags.unicode = on,
             'i' => flags.ignores_case = on,
