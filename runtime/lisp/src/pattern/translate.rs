@@ -201,7 +201,13 @@ fn escape(rest: &mut Rest<'_>, flags: Flags, in_class: bool, made: &mut Translat
         Some('S') => out.push_str(r"[^\x20\t\n\x0B\f\r]"),
         Some('h') => out.push_str(r"[\x20\t\u{A0}\u{1680}\u{180E}\u{2000}-\u{200A}\u{202F}\u{205F}\u{3000}]"),
         Some('H') => out.push_str(r"[^\x20\t\u{A0}\u{1680}\u{180E}\u{2000}-\u{200A}\u{202F}\u{205F}\u{3000}]"),
-        Some('R') => out.push_str(r"(?:\r\n|[\n\x0B\f\r\u{85}\u{2028}\u{2029}])"),
+        Some('R') => {
+            // What is counted takes `\r\n` whole.
+            let counted = rest.peek() == Some(&'{');
+            made.backtracks |= counted;
+            out.push_str(if counted { "(?>" } else { "(?:" });
+            out.push_str(r"\r\n|[\n\x0B\f\r\u{85}\u{2028}\u{2029}])");
+        }
         Some('Z') => {
             made.before_last_break = true;
             out.push_str(r"\z");
@@ -362,8 +368,13 @@ fn property(rest: &mut Rest<'_>, ignored: Ignored, out: &mut String, negated: bo
         Some('{') => rest.by_ref().take_while(|c| *c != '}').collect(),
         letter => letter.into_iter().collect(),
     };
-    let cased = matches!(name.as_str(), "Lower" | "Upper") && ignored != Ignored::None;
-    out.push_str(&posix(if cased { "Alpha" } else { &name }, negated));
+    let name = match name.as_str() {
+        "Lower" | "Upper" if ignored != Ignored::None => "Alpha",
+        // Letters that have a case.
+        "Lu" | "Ll" | "Lt" | "IsLu" | "IsLl" | "IsLt" if ignored != Ignored::None => "LC",
+        name => name,
+    };
+    out.push_str(&posix(name, negated));
 }
 
 fn posix(name: &str, negated: bool) -> String {
