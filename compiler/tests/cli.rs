@@ -63,6 +63,7 @@ fn exit_codes_tell_clean_findings_and_failure_apart() {
         (&["--check", utf16.path()], 2, "it is UTF-16"),
         (&[], 2, "<CONFIG>"),
         (&["--no-such-option"], 2, "--no-such-option"),
+        (&["operations", "good_openapi/shop.openapi.json", "--base-url", "shop"], 2, "a URL starts with `https://`"),
         (&["--runtime-source", "registry", "good_minimal/upstreams.json"], 2, "[possible values: workspace, embedded]"),
         (&["--check", "good_minimal/upstreams.json", "other.json"], 2, "one config at a time"),
         (&["--check", "--check", "good_minimal/upstreams.json"], 2, "cannot be used multiple times"),

@@ -207,6 +207,15 @@ pub(crate) enum Threshold {
     Never,
 }
 
+/// A URL that requests can go to, as it was written.
+fn web_address(text: &str) -> Result<String, String> {
+    match url::Url::parse(text) {
+        Ok(url) if matches!(url.scheme(), "http" | "https") => Ok(text.to_owned()),
+        Ok(url) => Err(format!("a URL starts with `https://`, this one with `{}:`", url.scheme())),
+        Err(error) => Err(format!("{error}: a URL starts with `https://`")),
+    }
+}
+
 /// `ptc-compile operations`
 #[derive(Debug, Args)]
 pub(crate) struct Operations {
@@ -215,7 +224,7 @@ pub(crate) struct Operations {
     pub(crate) document: PathBuf,
 
     /// What `base_url` will be: operations that other servers serve are ruled out
-    #[arg(long, value_name = "URL")]
+    #[arg(long, value_name = "URL", value_parser = web_address)]
     pub(crate) base_url: Option<String>,
 
     /// Only operations with this tag

@@ -108,7 +108,7 @@ pub(crate) fn ask(
                 diagnostics.push(
                     Diagnostic::new(Code::UpstreamUnreachable, message)
                         .at(entry.place.clone(), "")
-                        .hint(remedy(&entry.transport)),
+                        .hint(remedy(&entry.transport, &reason)),
                 );
                 None
             }
@@ -121,8 +121,11 @@ pub(crate) fn ask(
 }
 
 /// What helps where an upstream does not answer.
-fn remedy(transport: &Transport) -> &'static str {
+fn remedy(transport: &Transport, reason: &str) -> &'static str {
     match transport {
+        Transport::McpStdio(_) | Transport::McpHttp(_) if reason.contains("(max_response_bytes)") => {
+            "give the entry a larger `max_response_bytes`: the list of its tools is one answer"
+        }
         Transport::McpStdio(_) => {
             "run its command by hand to see what it says; with a lock file that has its tools, builds need not start it"
         }
