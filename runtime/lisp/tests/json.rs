@@ -101,7 +101,7 @@ fn walking_gives_members_as_they_are_written() {
     let mut walk = json::Walk::new(text);
     let mut each = |walk: &mut json::Walk<'_>, name: std::borrow::Cow<'_, str>| {
         if name == "ba\"" {
-            return walk.object(&mut |walk, name| {
+            return walk.object(|walk, name| {
                 inner.push((name.into_owned(), walk.pass()?.to_owned()));
                 Ok(())
             });
@@ -120,7 +120,7 @@ fn walking_gives_members_as_they_are_written() {
         ("{} x", 3, "the end of the text"),
     ] {
         let mut walk = json::Walk::new(text);
-        let refused = walk.object(&mut |walk, _| walk.pass().map(drop)).and_then(|()| walk.end()).unwrap_err();
+        let refused = walk.object(|walk, _| walk.pass().map(drop)).and_then(|()| walk.end()).unwrap_err();
         assert_eq!((refused.offset, refused.expected), (offset, expected), "{text}");
     }
 }

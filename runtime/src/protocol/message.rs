@@ -93,7 +93,7 @@ pub fn parse(line: &[u8]) -> Result<Message<'_>, Refusal> {
     let mut wire = Wire::default();
     let mut walk = Walk::new(text);
     let is_object = walk.peek() == Some(b'{');
-    let read = if is_object { walk.object(&mut |walk, name| wire.read(walk, &name)) } else { walk.pass().map(drop) };
+    let read = if is_object { walk.object(|walk, name| wire.read(walk, &name)) } else { walk.pass().map(drop) };
     read.and_then(|()| walk.end()).map_err(|_| unreadable(line))?;
     if !is_object || wire.is_twice || wire.jsonrpc != Some("\"2.0\"") {
         return Err(Refusal::Invalid);
@@ -146,7 +146,7 @@ impl<'a> Params<'a> {
             params.not_an_object = walk.pass()? != "null";
             return Ok(params);
         }
-        walk.object(&mut |walk, name| {
+        walk.object(|walk, name| {
             let place = match &*name {
                 "_meta" => &mut params.meta,
                 "protocolVersion" => &mut params.protocol_version,
@@ -169,7 +169,7 @@ impl<'a> Arguments<'a> {
     fn read(walk: &mut Walk<'a>) -> Result<Arguments<'a>, DecodeError> {
         let mut members = Vec::new();
         if walk.peek() == Some(b'{') {
-            walk.object(&mut |walk, name| {
+            walk.object(|walk, name| {
                 members.push((name, walk.pass()?));
                 Ok(())
             })?;

@@ -80,7 +80,7 @@ impl<'a> Walk<'a> {
     /// Goes through the members of the object that comes next: `member` gets each name and has to pass its value.
     pub fn object(
         &mut self,
-        member: &mut dyn FnMut(&mut Walk<'a>, Cow<'a, str>) -> Result<(), DecodeError>,
+        mut member: impl FnMut(&mut Walk<'a>, Cow<'a, str>) -> Result<(), DecodeError>,
     ) -> Result<(), DecodeError> {
         if self.peek() != Some(b'{') {
             return Err(self.expected("an object"));
