@@ -34,13 +34,17 @@ fn the_schema_and_the_check_agree() {
         .map(|entry| entry.expect("an entry can be read").path().join("upstreams.json"))
         .collect();
     paths.push(folder.join("quickstart/upstreams.json"));
-    let (mut accepted, mut refused) = (0, 0);
+    let (mut accepted, mut refused, mut unread) = (0, 0, 0);
     for path in paths {
         let mut sources = Sources::default();
         let mut diagnostics = Diagnostics::default();
         let file = sources.add("upstreams.json", fs::read_to_string(&path).expect("fixtures are UTF-8"));
         let Some(tree) = tree::parse(&sources, file, &mut diagnostics) else { continue };
-        let value: serde_json::Value = serde_json::from_str(&Json::from(&tree).canonical()).expect("JSON");
+        // One fixture has a number that no double holds, and that this reader refuses.
+        let Ok(value) = serde_json::from_str::<serde_json::Value>(&Json::from(&tree).canonical()) else {
+            unread += 1;
+            continue;
+        };
         config::read(&sources, file, &mut diagnostics);
         let found = diagnostics.sorted();
         // A schema sees the last of two equal keys only.
@@ -57,7 +61,7 @@ fn the_schema_and_the_check_agree() {
         assert_eq!(said.is_empty(), shape.is_empty(), "{}: the schema says {said:?}, the check {shape:?}", path.display());
         if said.is_empty() { accepted += 1 } else { refused += 1 }
     }
-    assert!(accepted > 20 && refused > 10, "{accepted} accepted, {refused} refused");
+    assert!(accepted > 20 && refused > 10 && unread <= 1, "{accepted} accepted, {refused} refused, {unread} not read");
 }
 
 #[test]
