@@ -11,9 +11,12 @@ mod web;
 
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, ChildStdin, ChildStdout, Command, ExitCode, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
-use ptc_catalog::{Annotations, Catalog, Deployment, EnvPart, McpStdio, OpenApi, Operation, Params, Tool, Transport, Upstream};
+use ptc_catalog::{
+    Annotations, Catalog, Deployment, EnvPart, McpHttp, McpStdio, OpenApi, Operation, Params, Tool, Transport, Upstream,
+};
 use serde_json::{Value, json};
 
 use figures::resident_kib;
@@ -63,6 +66,12 @@ fn deployment() -> &'static Deployment {
             transport: Transport::McpStdio(McpStdio { env, ..McpStdio::new(exe) }),
             tools: Vec::from(child).leak(),
         },
+        Upstream {
+            name: "web",
+            description: "",
+            transport: Transport::McpHttp(McpHttp::new(format!("{base}/mcp").leak())),
+            tools: Vec::from(["echo", "events", "hang", "reset"].map(|name| tool(name, None))).leak(),
+        },
     ];
     let catalog = Box::leak(Box::new(Catalog { digest: "", upstreams: upstreams.leak() }));
     Box::leak(Box::new(Deployment { name: "soak", compiler: "", config_digest: "", credentials: &[], catalog, programs: &[] }))
@@ -90,6 +99,53 @@ fn upstream() -> ExitCode {
     ExitCode::SUCCESS
 }
 
+/// An MCP server over HTTP with sessions, each of which it forgets after some calls.
+fn sessions() -> impl Fn(&web::Asked) -> Answer {
+    let (begun, used) = (AtomicU32::new(0), AtomicU32::new(0));
+    move |asked| {
+        let frame = asked.json();
+        let answer = |result: Value| json!({ "jsonrpc": "2.0", "id": frame["id"], "result": result });
+        let text = |text: &str| answer(json!({ "content": [{ "type": "text", "text": text }] }));
+        let session = || format!("s{}", begun.load(Ordering::Relaxed));
+        match frame["method"].as_str() {
+            Some("initialize") => {
+                begun.fetch_add(1, Ordering::Relaxed);
+                used.store(0, Ordering::Relaxed);
+                let server = json!({ "name": "web", "version": "1" });
+                let result = json!({ "protocolVersion": "2025-06-18", "capabilities": { "tools": {} }, "serverInfo": server });
+                let headers = vec!["Content-Type: application/json".to_owned(), format!("Mcp-Session-Id: {}", session())];
+                Answer::Full(200, headers, answer(result).to_string().into_bytes())
+            }
+            Some("server/discover") => {
+                Answer::json(400, json!({ "jsonrpc": "2.0", "id": null, "error": { "code": -32600, "message": "no" } }))
+            }
+            _ if asked.method != "POST" || frame["id"].is_null() => Answer::Full(202, Vec::new(), Vec::new()),
+            _ if asked.header("mcp-session-id") != Some(&session()) => Answer::json(404, "{}"),
+            Some("tools/list") => {
+                let tools = ["echo", "events", "hang", "reset"].map(|name| json!({ "name": name }));
+                Answer::json(200, answer(json!({ "tools": tools })))
+            }
+            Some("tools/call") if used.fetch_add(1, Ordering::Relaxed) > 60 => {
+                begun.fetch_add(1, Ordering::Relaxed);
+                Answer::json(404, "{}")
+            }
+            _ => match frame["params"]["name"].as_str() {
+                Some("events") => Answer::Stream(vec![
+                    (
+                        0,
+                        ": soon\n\nevent: message\ndata: {\"jsonrpc\":\"2.0\",\"method\":\"notifications/message\"}\n\n"
+                            .to_owned(),
+                    ),
+                    (5, format!("id: 1\ndata: {}\n\n", text("streamed"))),
+                ]),
+                Some("hang") => Answer::Hang,
+                Some("reset") => Answer::Raw(vec![(0, b"HTTP/1.1 200 X\r\nContent-Length: 99\r\n\r\nhalf".to_vec())], End::Reset),
+                _ => Answer::json(200, text("said")),
+            },
+        }
+    }
+}
+
 fn service(asked: &web::Asked) -> Answer {
     match asked.target.as_str() {
         "/ok" => Answer::json(200, json!({ "rows": [1, 2, 3] })),
@@ -101,7 +157,12 @@ fn service(asked: &web::Asked) -> Answer {
 }
 
 /// What one round asks for, and what the answer has to hold.
-const PROGRAMS: [(&str, &str); 9] = [
+const PROGRAMS: [(&str, &str); 11] = [
+    (
+        r#"(frequencies (map :value (pmap (fn [t] (tool/call {:server "web" :tool t})) (take 20 (cycle ["echo" "events"])))))"#,
+        "streamed",
+    ),
+    (r#"(map :reason (pmap (fn [t] (tool/call {:server "web" :tool t})) ["reset" "hang"]))"#, "timeout"),
     (r#"(frequencies (map :ok (pmap (fn [n] (tool/call {:server "child" :tool "echo" :args {:n n}})) (range 20))))"#, "true"),
     (r#"(count (:value (tool/call {:server "child" :tool "large"})))"#, "50000"),
     (r#"(:value (tool/call {:server "api" :tool "ok"}))"#, "rows"),
@@ -157,7 +218,8 @@ impl Server {
 }
 
 fn soak(time: Duration) -> ExitCode {
-    let web = Web::start(service);
+    let mcp = sessions();
+    let web = Web::start(move |asked| if asked.target == "/mcp" { mcp(asked) } else { service(asked) });
     let mut server = Server::start(web.url(""));
     let started = Instant::now();
     let mut samples: Vec<[u64; 4]> = Vec::new();

@@ -13,5 +13,6 @@ mod parallel;
 mod peer;
 mod stdio;
 mod tls;
+mod tunnel;
 mod web;
 mod world;

@@ -20,7 +20,8 @@ struct Secure {
     certificate: String,
 }
 
-fn serve(world: &World) -> Secure {
+/// What speaks TLS for `localhost` with a certificate of its own making, and that as PEM.
+pub(crate) fn acceptor(protocols: &[&[u8]]) -> (TlsAcceptor, String) {
     let made = rcgen::generate_simple_self_signed(["localhost".to_owned()]).unwrap();
     let key = PrivateKeyDer::try_from(made.signing_key.serialize_der()).unwrap();
     let mut config = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()))
@@ -29,8 +30,12 @@ fn serve(world: &World) -> Secure {
         .with_no_client_auth()
         .with_single_cert(vec![made.cert.der().clone()], key)
         .unwrap();
-    config.alpn_protocols = vec![b"h2".to_vec()];
-    let acceptor = TlsAcceptor::from(Arc::new(config));
+    config.alpn_protocols = protocols.iter().map(|protocol| protocol.to_vec()).collect();
+    (TlsAcceptor::from(Arc::new(config)), made.cert.pem())
+}
+
+fn serve(world: &World) -> Secure {
+    let (acceptor, certificate) = acceptor(&[b"h2"]);
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("https://localhost:{}", listener.local_addr().unwrap().port()).leak();
     listener.set_nonblocking(true).unwrap();
@@ -52,7 +57,7 @@ fn serve(world: &World) -> Secure {
             });
         }
     });
-    Secure { url, certificate: made.cert.pem() }
+    Secure { url, certificate }
 }
 
 #[test]

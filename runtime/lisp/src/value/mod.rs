@@ -388,7 +388,11 @@ impl Value {
 
     /// The same name with underscores for hyphens, if it has any.
     pub(crate) fn underscored(&self) -> Option<Value> {
-        let name = self.as_name().filter(|name| name.contains('-'))?;
+        let name = self.as_name()?;
+        crate::effort::note_bytes(name.len());
+        if !name.contains('-') {
+            return None;
+        }
         let under = Text::from_string(name.replace('-', "_"));
         Some(if matches!(self, Value::Keyword(_)) { Value::Keyword(under) } else { Value::Str(under) })
     }
