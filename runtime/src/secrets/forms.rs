@@ -36,6 +36,8 @@ pub(super) fn of(secret: &str) -> Vec<Form> {
     if secret.contains(' ') {
         forms.push(form(&secret.replace(' ', "+")));
     }
+    // As dumps of bytes have it.
+    forms.extend([hex(secret, false), hex(secret, true)]);
     // Base64 hides what is within it from every view.
     for inner in within_base64(secret) {
         for offset in 0..3 {
@@ -54,6 +56,14 @@ pub(super) fn unique(forms: &mut Vec<Form>) {
 
 fn form(text: &str) -> Form {
     Zeroizing::new(text.as_bytes().to_vec())
+}
+
+fn hex(text: &str, upper: bool) -> Form {
+    let mut out = Zeroizing::new(String::with_capacity(2 * text.len()));
+    for byte in text.bytes() {
+        let _ = if upper { write!(out, "{byte:02X}") } else { write!(out, "{byte:02x}") };
+    }
+    form(&out)
 }
 
 /// What a text may have been before it was made base64: itself, a part of JSON or of a URL, or what of base64 starts with it, as the

@@ -27,8 +27,8 @@ impl Redactor {
         Redactor(None)
     }
 
-    /// Looks for these secrets: plain, in base64 at any offset, and both under some layers of what JSON, URLs and HTML escape,
-    /// and of wrapped lines. Secrets shorter than [`MIN_SECRET_CHARS`] characters are passed over.
+    /// Looks for these secrets: plain, in hexadecimal, in base64 at any offset, and all of them under some layers of what JSON, URLs and
+    /// HTML escape, and of wrapped lines. Secrets shorter than [`MIN_SECRET_CHARS`] characters are passed over.
     pub fn of<'a>(secrets: impl IntoIterator<Item = &'a str>) -> Redactor {
         let all = secrets.into_iter().filter(|s| s.chars().count() >= MIN_SECRET_CHARS).flat_map(forms::of).collect();
         Redactor::of_forms(all)
@@ -229,6 +229,8 @@ mod tests {
             secret.replace('+', "&#43;").replace('"', "&quot;"),
             secret.replace('+', "&#x2B;").replace('"', "&#34;"),
             url.replace('%', "\\u0025"),
+            secret.bytes().map(|byte| format!("{byte:02x}")).collect(),
+            secret.bytes().map(|byte| format!("{byte:02X}")).collect(),
         ];
         for prefix in ["", "a", "ab", "user:", "Authorization: "] {
             for inner in [secret, &url, &json(secret), &STANDARD.encode(secret), &json(secret).replace('/', "\\/")] {
