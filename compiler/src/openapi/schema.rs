@@ -201,8 +201,11 @@ impl<'a, 'f> Walk<'a, 'f> {
     }
 }
 
-/// Keywords, and what each must be given: anything else of it binds nothing.
-const GIVEN: [(&[&str], &str, fn(&Tree) -> bool); 5] = [
+/// Some keywords, what each must be given in words, and whether a value is that.
+type Given = (&'static [&'static str], &'static str, fn(&Tree) -> bool);
+
+/// What keywords must be given: anything else of it binds nothing.
+const GIVEN: [Given; 5] = [
     (&["enum", "required", "allOf", "anyOf", "oneOf", "prefixItems"], "a list", |value| matches!(value, Tree::Array(_))),
     (&["properties", "patternProperties"], "an object", |value| matches!(value, Tree::Object(_))),
     (&["pattern"], "a string", |value| matches!(value, Tree::String(_))),

@@ -210,6 +210,7 @@ mod tests {
         use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
         use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
         let url = utf8_percent_encode(secret, NON_ALPHANUMERIC).to_string();
+        let hex = secret.bytes().fold(String::new(), |all, byte| all + &format!("{byte:02x}"));
         let numbered = |digits: fn(u16) -> String| -> String { secret.encode_utf16().map(digits).collect() };
         let json = |text: &str| -> String {
             let quoted = serde_json::to_string(text).unwrap();
@@ -229,8 +230,8 @@ mod tests {
             secret.replace('+', "&#43;").replace('"', "&quot;"),
             secret.replace('+', "&#x2B;").replace('"', "&#34;"),
             url.replace('%', "\\u0025"),
-            secret.bytes().map(|byte| format!("{byte:02x}")).collect(),
-            secret.bytes().map(|byte| format!("{byte:02X}")).collect(),
+            hex.clone(),
+            hex.to_uppercase(),
         ];
         for prefix in ["", "a", "ab", "user:", "Authorization: "] {
             for inner in [secret, &url, &json(secret), &STANDARD.encode(secret), &json(secret).replace('/', "\\/")] {

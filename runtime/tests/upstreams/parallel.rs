@@ -91,7 +91,7 @@ fn listings_are_waited_for_at_once() {
         std::fs::remove_dir_all(&place).unwrap();
         (ptc_lisp::print::readable(&outcome.result.unwrap_or_else(|fault| panic!("{fault}"))), host.calls())
     };
-    let all = |one: &str| format!("[{}]", vec![one; PEERS].join(" "));
+    let all = |one: &str| format!("[{}]", [one; PEERS].join(" "));
     let (value, calls) = form("calls", r#"(:value (tool/call {:server p :tool "t"}))"#);
     assert_eq!(value, all("\"done\""));
     // Each was begun before the last of them listed its tools.
