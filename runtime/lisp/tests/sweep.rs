@@ -100,21 +100,18 @@ fn sweep(names: &[String]) -> Result<Tally, Failed> {
             let mut next = Some(&once);
             while let Some(program) = next.take() {
                 tally.programs += 1;
-                match process.run(program) {
-                    Ok((ended, late)) => {
-                        if late > tally.late.0 {
-                            tally.late = (late, program.clone());
-                        }
-                        // What ends by itself is to be called until the clock ends it.
-                        next = Some(&forever).filter(|_| ended == "value" && *program == once);
+                if let Ok((ended, late)) = process.run(program) {
+                    if late > tally.late.0 {
+                        tally.late = (late, program.clone());
                     }
-                    Err(_) => {
-                        process = Watched::start()?;
-                        if let Err(fault) = process.run(program) {
-                            tally.faults.push(format!("{program} {fault}"));
-                            process = Watched::start()?;
-                        }
-                    }
+                    // What ends by itself is to be called until the clock ends it.
+                    next = Some(&forever).filter(|_| ended == "value" && *program == once);
+                    continue;
+                }
+                process = Watched::start()?;
+                if let Err(fault) = process.run(program) {
+                    tally.faults.push(format!("{program} {fault}"));
+                    process = Watched::start()?;
                 }
             }
         }
