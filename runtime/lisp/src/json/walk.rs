@@ -6,6 +6,9 @@ use std::borrow::Cow;
 use super::decode::{DecodeError, decode_exact};
 use super::plain;
 
+/// What should stand where a walk has stopped: less to hand on than an error, which knows the place too.
+type Expected = &'static str;
+
 /// A place in a JSON text, from which it goes forward only. What has been passed is valid JSON.
 #[derive(Debug)]
 pub struct Walk<'a> {
@@ -31,6 +34,13 @@ impl<'a> Walk<'a> {
     pub fn pass(&mut self) -> Result<&'a str, DecodeError> {
         self.peek();
         let start = self.at;
+        match self.value() {
+            Ok(()) => Ok(self.text.get(start..self.at).unwrap_or_default()),
+            Err(expected) => Err(self.expected(expected)),
+        }
+    }
+
+    fn value(&mut self) -> Result<(), Expected> {
         // How each container ends that is open.
         let mut open: Vec<u8> = Vec::new();
         loop {
@@ -49,16 +59,16 @@ impl<'a> Walk<'a> {
                         continue;
                     }
                 }
-                Some(b'"') => drop(self.string()?),
+                Some(b'"') => self.string()?,
                 Some(b'-' | b'0'..=b'9') => self.number()?,
                 Some(b't') => self.word("true")?,
                 Some(b'f') => self.word("false")?,
                 Some(b'n') => self.word("null")?,
-                _ => return Err(self.expected("a value")),
+                _ => return Err("a value"),
             }
             // What stands behind it, with the ends of what it completes.
             loop {
-                let Some(end) = open.last().copied() else { return Ok(self.text.get(start..self.at).unwrap_or_default()) };
+                let Some(end) = open.last().copied() else { return Ok(()) };
                 match self.peek() {
                     Some(b',') => {
                         self.at += 1;
@@ -71,7 +81,7 @@ impl<'a> Walk<'a> {
                         self.at += 1;
                         open.pop();
                     }
-                    _ => return Err(self.expected(if end == b'}' { "',' or '}'" } else { "',' or ']'" })),
+                    _ => return Err(if end == b'}' { "',' or '}'" } else { "',' or ']'" }),
                 }
             }
         }
@@ -91,7 +101,10 @@ impl<'a> Walk<'a> {
             return Ok(());
         }
         loop {
-            let name = unescaped(self.key()?)?;
+            self.peek();
+            let start = self.at;
+            let end = self.key().map_err(|expected| self.expected(expected))?;
+            let name = unescaped(self.text.get(start..end).unwrap_or_default())?;
             member(self, name)?;
             match self.peek() {
                 Some(b',') => self.at += 1,
@@ -121,22 +134,22 @@ impl<'a> Walk<'a> {
         self.text.as_bytes().get(self.at).copied()
     }
 
-    /// Passes `"key":`; the key with its quotes.
-    fn key(&mut self) -> Result<&'a str, DecodeError> {
+    /// Passes `"key":`; where the key ends, its quotes included.
+    fn key(&mut self) -> Result<usize, Expected> {
         if self.peek() != Some(b'"') {
-            return Err(self.expected("a key in double quotes"));
+            return Err("a key in double quotes");
         }
-        let key = self.string()?;
+        self.string()?;
+        let end = self.at;
         if self.peek() != Some(b':') {
-            return Err(self.expected("':'"));
+            return Err("':'");
         }
         self.at += 1;
-        Ok(key)
+        Ok(end)
     }
 
-    /// Passes a string; its text with its quotes. Half a pair of surrogates is left to who reads it.
-    fn string(&mut self) -> Result<&'a str, DecodeError> {
-        let start = self.at;
+    /// Passes a string. Half a pair of surrogates is left to who reads it.
+    fn string(&mut self) -> Result<(), Expected> {
         self.at += 1;
         loop {
             let (len, _) = plain::run(self.text.as_bytes().get(self.at..).unwrap_or_default());
@@ -144,46 +157,46 @@ impl<'a> Walk<'a> {
             match self.byte() {
                 Some(b'"') => {
                     self.at += 1;
-                    return Ok(self.text.get(start..self.at).unwrap_or_default());
+                    return Ok(());
                 }
                 Some(b'\\') => self.escape()?,
-                Some(_) => return Err(self.expected("no control character in a string")),
-                None => return Err(self.expected("'\"' at the end of the string")),
+                Some(_) => return Err("no control character in a string"),
+                None => return Err("'\"' at the end of the string"),
             }
         }
     }
 
-    fn escape(&mut self) -> Result<(), DecodeError> {
+    fn escape(&mut self) -> Result<(), Expected> {
         self.at += 1;
         let digits = match self.byte() {
             Some(b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't') => 0,
             Some(b'u') => 4,
-            _ => return Err(self.expected("an escape: \\\" \\\\ \\/ \\b \\f \\n \\r \\t \\u")),
+            _ => return Err("an escape: \\\" \\\\ \\/ \\b \\f \\n \\r \\t \\u"),
         };
         self.at += 1;
         let found = self.text.as_bytes().get(self.at..self.at + digits);
         if !found.is_some_and(|found| found.iter().all(u8::is_ascii_hexdigit)) {
-            return Err(self.expected("four hexadecimal digits"));
+            return Err("four hexadecimal digits");
         }
         self.at += digits;
         Ok(())
     }
 
-    fn word(&mut self, word: &str) -> Result<(), DecodeError> {
+    fn word(&mut self, word: &str) -> Result<(), Expected> {
         if self.text.get(self.at..).is_some_and(|rest| rest.starts_with(word)) {
             self.at += word.len();
             Ok(())
         } else {
-            Err(self.expected("a value"))
+            Err("a value")
         }
     }
 
-    fn number(&mut self) -> Result<(), DecodeError> {
+    fn number(&mut self) -> Result<(), Expected> {
         self.at += usize::from(self.byte() == Some(b'-'));
         if self.byte() == Some(b'0') {
             self.at += 1;
             if let Some(b'0'..=b'9') = self.byte() {
-                return Err(self.expected("no digit after a leading zero"));
+                return Err("no digit after a leading zero");
             }
         } else {
             self.digits()?;
@@ -200,12 +213,12 @@ impl<'a> Walk<'a> {
         Ok(())
     }
 
-    fn digits(&mut self) -> Result<(), DecodeError> {
+    fn digits(&mut self) -> Result<(), Expected> {
         let start = self.at;
         while let Some(b'0'..=b'9') = self.byte() {
             self.at += 1;
         }
-        if self.at == start { Err(self.expected("a digit")) } else { Ok(()) }
+        if self.at == start { Err("a digit") } else { Ok(()) }
     }
 }
 
