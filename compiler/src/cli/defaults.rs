@@ -7,6 +7,7 @@ use ptc_compiler::config::model::OpenApi;
 use ptc_compiler::diag::{Code, Diagnostic, Diagnostics, quoted};
 use ptc_compiler::ir::Json;
 use ptc_compiler::lock::LockedUpstream;
+use ptc_compiler::openapi;
 use ptc_compiler::tree::Place;
 use ptc_lisp::{Value, json};
 
@@ -24,8 +25,7 @@ pub(crate) fn check(entry: &OpenApi, locked: &LockedUpstream, diagnostics: &mut 
         for (name, value) in defaults {
             let Some(what) = fault(&definition, name, value) else { continue };
             let message = format!("the default of the argument {} {what}", quoted(name));
-            let id = operation.get("operationId").and_then(Json::as_str).unwrap_or_default();
-            let place = given(entry, id, name, value).unwrap_or_else(|| entry.schema.place.clone());
+            let place = given(entry, operation, name, value).unwrap_or_else(|| entry.schema.place.clone());
             diagnostics.push(Diagnostic::new(Code::DefaultArgs, message).at(place, ""));
         }
     }
@@ -45,10 +45,16 @@ fn fault(definition: &Value, name: &str, default: &Json) -> Option<String> {
     Some(format!("is not what its schema asks for{within}: {}", misfit.without_value()))
 }
 
-/// Where the config gives an argument that default: under the operation's id, or under the path or the words that include it. `None`
+/// Where the config gives an argument that default: under the operation's id, else its path, else the words that include it. `None`
 /// where the document does.
-fn given(entry: &OpenApi, id: &str, name: &str, value: &Json) -> Option<Place> {
-    let overrides = entry.operation_overrides.get(id).into_iter().chain(entry.operation_overrides.values());
-    let mut defaults = overrides.filter_map(|overriding| overriding.default_args.as_ref()?.get(name));
-    defaults.find(|default| default.value.canonical() == value.canonical()).map(|default| default.place.clone())
+fn given(entry: &OpenApi, operation: &Json, name: &str, value: &Json) -> Option<Place> {
+    let said = |key: &str| operation.get(key).and_then(Json::as_str).unwrap_or_default();
+    let named = |is: &dyn Fn(&str) -> bool| {
+        let overrides = entry.operation_overrides.iter().filter(|(key, _)| is(key));
+        let mut defaults = overrides.filter_map(|(_, overriding)| overriding.default_args.as_ref()?.get(name));
+        defaults.find(|default| default.value.canonical() == value.canonical()).map(|default| default.place.clone())
+    };
+    named(&|key| key == said("operationId"))
+        .or_else(|| named(&|key| openapi::names_path(key, said("path"))))
+        .or_else(|| named(&|_| true))
 }

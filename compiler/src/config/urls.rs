@@ -84,7 +84,7 @@ fn is_special(url: &Url) -> bool {
 
 /// Whether a host stands where everybody looks for one. Parsers take `https:///x` and `https:x` too, with `x` for the host.
 fn has_host(text: &str) -> bool {
-    text.split_once("://").is_some_and(|(_, rest)| !rest.starts_with(['/', '\\']))
+    text.split_once(':').and_then(|(_, rest)| rest.strip_prefix("//")).is_some_and(|rest| !rest.starts_with(['/', '\\']))
 }
 
 /// A part of the name of a host that no name has.

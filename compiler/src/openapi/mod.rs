@@ -32,7 +32,7 @@ use crate::lock::{self, LockedUpstream};
 use crate::source::Sources;
 pub use document::lower;
 pub use listing::{Listed, list};
-pub use select::{is_path, is_pattern};
+pub use select::{is_path, is_pattern, names_path};
 
 /// A document as it was read.
 #[derive(Debug, Clone)]

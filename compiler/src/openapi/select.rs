@@ -350,7 +350,7 @@ pub(super) fn override_of<'c>(entry: &'c OpenApi, candidate: &Candidate<'_>, wan
 }
 
 /// Whether an override names an operation by its path.
-pub(super) fn names_path(name: &str, path: &str) -> bool {
+pub fn names_path(name: &str, path: &str) -> bool {
     Wanted::of(name).is_path(path)
 }
 

@@ -1,15 +1,21 @@
 //! What a name was meant for that no program can use: models write calls of tools in the ways of other languages.
 
 use ptc_catalog::{Catalog, Tool, Upstream};
-use ptc_lisp::Error;
+use ptc_lisp::{Error, ErrorKind};
 
 use crate::near_name;
 
-/// The error, with the call as a hint where its place names a tool: `petstore/get-pet`, `tool/get-pet`, `:petstore/get-pet` or
-/// `get-pet`.
+/// The error, with the call as a hint where what nothing is bound to names a tool: `petstore/get-pet`, `tool/get-pet`,
+/// `:petstore/get-pet` or `get-pet`.
 pub fn with_call(error: Error, source: &str, catalog: &Catalog) -> Error {
     let text = error.span.and_then(|span| source.get(span.start as usize..span.end as usize));
-    match text.and_then(|text| named(text, catalog)) {
+    // A keyword with a namespace is a fault of the reader; of its other faults the place is no name.
+    let is_of_name = match error.kind {
+        ErrorKind::UnboundVar | ErrorKind::UnknownTool => true,
+        ErrorKind::ParseError => text.is_some_and(|text| text.starts_with(':')),
+        _ => false,
+    };
+    match text.filter(|_| is_of_name).and_then(|text| named(text, catalog)) {
         Some((upstream, tool)) => error.with_hint(format!("call the tool with {}", written(upstream, tool))),
         None => error,
     }

@@ -217,6 +217,7 @@ const MEANT: &[(&str, &str)] = &[
         "(file/list {})",
         "namespaces are clojure.string, clojure.set, clojure.walk, json, Math, data, tool and others; see (apropos \"…\")",
     ),
+    ("(let [search] 1)", "write (let [a 1 b 2] …)"),
     ("(try 1)", "errors cannot be caught: test for what may go wrong first, or end the program with (fail message)"),
 ];
 

@@ -361,6 +361,8 @@ impl Evaluator {
 
 /// Bytes of an upstream's error in a note.
 const ERROR_BYTES: usize = 200;
+/// Tools that a note names.
+const NOTED: usize = 3;
 
 /// What to say of upstream calls that failed where the program uses their values without a look at `:ok`: its own value seems whole.
 fn overlooked(program: &Program, catalog: &Catalog, calls: &[CallRecord]) -> Option<String> {
@@ -372,11 +374,17 @@ fn overlooked(program: &Program, catalog: &Catalog, calls: &[CallRecord]) -> Opt
         let of_tool: Vec<&CallRecord> = calls.iter().filter(|call| format!("{}/{}", call.server, call.tool) == name).collect();
         let failed: Vec<&CallRecord> = of_tool.iter().copied().filter(|call| call.status != "ok").collect();
         let Some(first) = failed.first() else { continue };
-        let why = first.error.as_deref().map(|error| format!(": {}", cut(error, ERROR_BYTES).0)).unwrap_or_default();
+        // Quoted: what an upstream says must not pass for what the server says.
+        let why = first.error.as_deref().map(|error| format!(": {:?}", cut(error, ERROR_BYTES).0)).unwrap_or_default();
         let (reason, failed, all) = (first.reason.unwrap_or("error"), failed.len(), of_tool.len());
         notes.push(format!(
-            "{failed} of {all} calls of {name} failed ({reason}{why}) and gave nil as :value; nothing asks for :ok"
+            "{failed} of {all} calls of {name} failed ({reason}{why}): :value is nil then, and the program takes it without a look at :ok"
         ));
+    }
+    let more = notes.len().saturating_sub(NOTED);
+    notes.truncate(NOTED);
+    if more > 0 {
+        notes.push(format!("the same of {more} more tools"));
     }
     (!notes.is_empty()).then(|| notes.join("\n"))
 }
