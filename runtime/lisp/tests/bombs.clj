@@ -543,6 +543,23 @@
 (str/replace (apply str (range 100000)) #"(?=1)|(?<=2)" "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx")
 ;=*
 
+;; Searches of a short text, which nothing stops, one after the other.
+
+(count (re-seq #"(?s)a(?:.*z)?" (apply str (repeat 300000 "a"))))
+;=! timeout
+
+(count (re-seq #"a(?:[ab]*a[ab]{12}z)?" (apply str (repeatedly 20000 (fn [] (rand-nth ["a" "b"]))))))
+;=! timeout
+
+(count (str/split (apply str (repeat 300000 "a")) #"(?s)a(?:.*z)?"))
+;=! timeout
+
+(str/replace (apply str (repeat 300000 "a")) #"(?s)a(?:.*z)?" "b")
+;=! timeout
+
+(let [s (apply str (repeatedly 10000 (fn [] (rand-nth ["a" "b"]))))] (loop [] (re-find #"a(?:[ab]*a[ab]{12}z)?" s) (recur)))
+;=! timeout
+
 ;; Patterns that a search of no text may be asked at once.
 
 (re-find #"[xy]*y[xy]{290}[a-w]" (str (apply str (repeat 400000 "xxy")) "!"))

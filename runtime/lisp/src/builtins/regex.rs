@@ -51,22 +51,47 @@ fn compile(m: &mut Machine, name: &str, source: &str) -> Result<Arc<Pattern>, Ra
 }
 
 /// A search that looks at the clock where it takes long.
-fn search<T>(m: &mut Machine, run: impl FnOnce(GoOn<'_>) -> Result<T, TooCostly>) -> Result<T, Raised> {
+///
+/// A short one may not have looked and have taken a while all the same, and there can be many of them: `end` tells where a match
+/// ends, behind which nothing was looked at.
+fn search<T>(
+    m: &mut Machine,
+    pattern: &Pattern,
+    subject: &str,
+    from: usize,
+    run: impl FnOnce(&Pattern, GoOn<'_>) -> Result<Option<T>, TooCostly>,
+    end: impl FnOnce(&T) -> Option<usize>,
+) -> Result<Option<T>, Raised> {
     let mut raised = None;
-    let found = run(&mut || {
+    let found = run(pattern, &mut || {
         raised = m.look_now().err();
         raised.is_none()
     });
     match (found, raised) {
         (_, Some(raised)) => Err(raised),
         (Err(why), None) => Err(m.raise_with_hint(ErrorKind::RuntimeError, why.to_string(), why.hint())),
-        (Ok(found), None) => Ok(found),
+        (Ok(found), None) => {
+            m.hasten(pattern.may_take(subject, from, found.as_ref().and_then(end)))?;
+            Ok(found)
+        }
     }
 }
 
 /// The byte range of the next match.
 pub(super) fn find(m: &mut Machine, pattern: &Pattern, subject: &str, from: usize) -> Result<Option<(usize, usize)>, Raised> {
-    search(m, |go_on| pattern.range_at(subject, from, go_on))
+    search(m, pattern, subject, from, |pattern, go_on| pattern.range_at(subject, from, go_on), |range| Some(range.1))
+}
+
+/// The next match with its groups.
+fn find_groups(m: &mut Machine, pattern: &Pattern, subject: &str, from: usize) -> Result<Option<Groups>, Raised> {
+    search(
+        m,
+        pattern,
+        subject,
+        from,
+        |pattern, go_on| pattern.find_at(subject, from, go_on),
+        |groups| Some((*groups.first()?)?.1),
+    )
 }
 
 /// The next character border after `at`.
@@ -98,7 +123,7 @@ fn re_find(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
     let pattern = pattern(m, "re-find", args, 0)?;
     let subject = text(m, "re-find", args, 1)?.as_str();
     super::text::work(m, subject.len() / 4)?;
-    let found = search(m, |go_on| pattern.find_at(subject, 0, go_on))?;
+    let found = find_groups(m, &pattern, subject, 0)?;
     Ok(found.map_or(Value::Nil, |groups| matched(subject, &groups)))
 }
 
@@ -106,7 +131,7 @@ fn re_matches(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
     let pattern = pattern(m, "re-matches", args, 0)?;
     let subject = text(m, "re-matches", args, 1)?.as_str();
     super::text::work(m, subject.len() / 4)?;
-    let found = search(m, |go_on| pattern.matches(subject, go_on))?;
+    let found = search(m, &pattern, subject, 0, |pattern, go_on| pattern.matches(subject, go_on), |_| None)?;
     Ok(found.map_or(Value::Nil, |groups| matched(subject, &groups)))
 }
 
@@ -117,7 +142,7 @@ fn re_seq(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
     let mut out = Vec::new();
     let mut from = 0;
     while from <= subject.len() {
-        let Some(groups) = search(m, |go_on| pattern.find_at(subject, from, go_on))? else { break };
+        let Some(groups) = find_groups(m, &pattern, subject, from)? else { break };
         m.tick(2)?;
         let Some((start, end)) = groups.first().copied().flatten() else { break };
         out.push(matched(subject, &groups));
@@ -142,7 +167,7 @@ fn extract(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
         return Err(expected(m, "extract", "a string", 1, at(args, 1)));
     };
     super::text::work(m, subject.as_str().len() / 4)?;
-    let found = search(m, |go_on| pattern.find_at(subject.as_str(), 0, go_on))?;
+    let found = find_groups(m, &pattern, subject.as_str(), 0)?;
     let range = found.and_then(|groups| groups.get(usize::try_from(wanted).ok()?).copied().flatten());
     Ok(group(subject.as_str(), range))
 }
@@ -166,7 +191,7 @@ pub(super) fn replace(
     let mut out = String::new();
     let (mut copied, mut from, mut done) = (0, 0, 0);
     while from <= subject.len() && done < most {
-        let Some(groups) = search(m, |go_on| pattern.find_at(subject, from, go_on))? else { break };
+        let Some(groups) = find_groups(m, pattern, subject, from)? else { break };
         m.tick(2)?;
         let Some((start, end)) = groups.first().copied().flatten() else { break };
         out.push_str(subject.get(copied..start).unwrap_or_default());

@@ -11,7 +11,7 @@ use std::fmt;
 
 use crate::error::head;
 use crate::value::Text;
-use steps::{AllWays, GoingBack, MOST_INSTS, MOST_STEPS, Unfit, parse};
+use steps::{AllWays, GoingBack, MOST_INSTS, MOST_STEPS, OFTEN, Unfit, parse};
 use translate::MOST_LOOKED_UP;
 
 /// Longest pattern, in bytes.
@@ -25,6 +25,9 @@ const SMALL: usize = 48 << 10;
 /// What the engine that cannot be stopped may be asked at once: instructions of the pattern times bytes of the text, which cost up to
 /// 10 ns together.
 const AT_ONCE: usize = 3_000_000;
+
+/// What is asked at once counts as a step by so much: as many steps as pass between two looks at the clock take some 20 ms.
+const A_STEP: usize = 2048;
 
 /// A compiled regular expression.
 pub struct Pattern {
@@ -147,7 +150,7 @@ impl Linear {
         start: impl Fn(&T) -> usize,
         other: impl FnOnce(&AllWays, GoOn<'_>) -> Result<Option<T>, TooCostly>,
     ) -> Result<Option<T>, TooCostly> {
-        let at_once = AT_ONCE / self.all_ways.as_ref().map_or(MOST_INSTS, AllWays::size);
+        let at_once = AT_ONCE / self.size();
         if text.len().saturating_sub(at) <= at_once {
             return Ok(find(text, at));
         }
@@ -167,6 +170,20 @@ impl Linear {
             }
             at = next;
         }
+    }
+
+    /// What a byte of the text may cost.
+    fn size(&self) -> usize {
+        self.all_ways.as_ref().map_or(MOST_INSTS, AllWays::size)
+    }
+
+    /// What a search may have taken that nobody was asked about, in the unit of [`AT_ONCE`]; `past` the end of the match where there
+    /// is one. What the engine looks at behind a match is known only where no match is longer than so many bytes.
+    fn may_take(&self, rest: usize, past: Option<usize>) -> usize {
+        let known =
+            past.zip(self.longest).map(|(past, longest)| past.saturating_add(longest).saturating_add(char::MAX.len_utf8()));
+        // The other engine makes room for its instructions.
+        (rest.min(known.unwrap_or(rest)).saturating_mul(self.size())).min(AT_ONCE).max(self.size())
     }
 
     fn range_at(&self, text: &str, at: usize, go_on: GoOn<'_>) -> Result<Option<(usize, usize)>, TooCostly> {
@@ -206,6 +223,14 @@ impl Engine {
         match self {
             Engine::Linear(linear) => linear.regex.capture_names().position(|group| group == Some(name)),
             Engine::GoingBack(engine) => engine.group(name),
+        }
+    }
+
+    /// See [`Pattern::may_take`].
+    fn may_take(&self, rest: usize, past: Option<usize>) -> usize {
+        match self {
+            Engine::Linear(linear) => linear.may_take(rest, past),
+            Engine::GoingBack(_) => OFTEN as usize,
         }
     }
 
@@ -325,6 +350,17 @@ impl Pattern {
         let Some(shorter) = self.without_last_break(text, at) else { return Ok(found) };
         let other = self.engine.range_at(shorter, at, go_on)?;
         Ok(if is_earlier(other.map(|range| range.0), found.map(|range| range.0)) { other } else { found })
+    }
+
+    /// What a search from byte `at` may have taken since `go_on` was asked, in steps of some 20 µs; `end` is that of what it found.
+    pub(crate) fn may_take(&self, text: &str, at: usize, end: Option<usize>) -> u32 {
+        let rest = text.len().saturating_sub(at);
+        let taken = if self.before_last_break {
+            2 * self.engine.may_take(rest, None)
+        } else {
+            self.engine.may_take(rest, end.map(|end| end.saturating_sub(at)))
+        };
+        u32::try_from(taken / A_STEP).unwrap_or(u32::MAX)
     }
 
     /// The text without the line break at its end, where the pattern may match before it. To the engines, `$` stands only at the

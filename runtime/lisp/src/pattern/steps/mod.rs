@@ -15,7 +15,7 @@ pub(super) use going_back::{GoingBack, MOST_STEPS};
 pub(super) use program::{MOST_INSTS, Unfit, parse};
 
 /// Steps between two questions whether to go on.
-const OFTEN: u32 = 4096;
+pub(super) const OFTEN: u32 = 4096;
 
 /// Counts steps, and asks now and then whether to go on.
 struct Pace<'a> {
