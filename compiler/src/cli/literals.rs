@@ -34,12 +34,12 @@ pub(crate) fn misfits(program: &Program, catalog: &Catalog) -> Vec<Misfit> {
             if argument::fault(arg, value).is_some() {
                 continue;
             }
-            let Some(Mismatch { path, message }) = misfit(tool, arg.name, value) else { continue };
+            let Some(misfit) = misfit(tool, arg.name, value) else { continue };
             let request = site.request.unwrap_or(site.span);
             let entry = |path: &[&str]| program.entry(request, path).map(|entry| entry.value);
             out.push(Misfit {
                 span: entry(&["args", written]).or_else(|| entry(&["args"])).unwrap_or(request),
-                message: format!("the schema of '{server}.{name}' does not allow '{path}': {message}"),
+                message: format!("the schema of '{server}.{name}' does not allow '{}': {}", misfit.path, misfit.message()),
                 hint: format!("(doc \"{server}/{name}\") shows its arguments"),
             });
         }

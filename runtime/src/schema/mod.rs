@@ -109,6 +109,11 @@ mod tests {
                 "\"hunter2\"",
                 "matches none of the 1 schemas of anyOf; nearest: return: expected integer",
             ),
+            (
+                "{\"anyOf\":[{\"type\":\"integer\"}]}",
+                "\"x; nearest: hunter2\"",
+                "matches none of the 1 schemas of anyOf; nearest: return: expected integer",
+            ),
             ("{\"uniqueItems\":true}", "[\"hunter2\",\"hunter2\"]", "items must be unique, some come twice"),
             (
                 "{\"contains\":{\"type\":\"integer\"}}",

@@ -15,21 +15,38 @@ pub struct Mismatch {
     /// The place: `return.items[1].id`.
     pub path: String,
     /// What was expected there, and what was found.
-    pub message: String,
+    what: String,
+    /// Of alternatives, what is wrong by the one that goes furthest.
+    pub(super) nearest: Option<Box<Mismatch>>,
 }
 
 impl fmt::Display for Mismatch {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: {}", self.path, self.message)
+        write!(f, "{}: {}", self.path, self.message())
     }
 }
 
 impl Mismatch {
+    /// What was expected there, and what was found.
+    pub fn message(&self) -> String {
+        match &self.nearest {
+            Some(nearest) => format!("{}{NEAREST}{nearest}", self.what),
+            None => self.what.clone(),
+        }
+    }
+
     /// What was expected, without what was found, for whom the value may be a secret.
-    pub fn without_value(&self) -> &str {
-        self.message.split(", got ").next().unwrap_or_default()
+    pub fn without_value(&self) -> String {
+        let expected = self.what.split(", got ").next().unwrap_or_default();
+        match &self.nearest {
+            Some(nearest) => format!("{expected}{NEAREST}{}: {}", nearest.path, nearest.without_value()),
+            None => expected.to_owned(),
+        }
     }
 }
+
+/// Between what no alternative matched and what is wrong by the nearest.
+const NEAREST: &str = "; nearest: ";
 
 /// All mismatches of a value, in the order of the value.
 #[derive(Debug, Default)]
@@ -46,10 +63,15 @@ impl Report {
         self.total == 0
     }
 
-    pub(super) fn add(&mut self, path: &Path<'_>, message: impl FnOnce() -> String) {
+    pub(super) fn add(&mut self, path: &Path<'_>, what: impl FnOnce() -> String) {
+        self.add_near(path, None, what);
+    }
+
+    /// The same of alternatives of which none matched.
+    pub(super) fn add_near(&mut self, path: &Path<'_>, nearest: Option<Box<Mismatch>>, what: impl FnOnce() -> String) {
         self.total += 1;
         if self.mismatches.len() < KEPT {
-            self.mismatches.push(Mismatch { path: path.to_string(), message: message() });
+            self.mismatches.push(Mismatch { path: path.to_string(), what: what(), nearest });
         }
     }
 }

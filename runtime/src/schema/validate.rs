@@ -8,11 +8,8 @@ use ptc_lisp::{Kind, Value, json, order, sorting};
 
 use super::check::{Bound, Check, Id, Node, Properties, Size};
 use super::exact::Exact;
-use super::report::{Path, Report, described, listed};
+use super::report::{Mismatch, Path, Report, described, listed};
 use super::{Interrupted, MOST_DEPTH, MOST_STEPS, Schema};
-
-/// What comes before the mismatch of the branch that goes furthest.
-const NEAREST: &str = "; nearest: ";
 
 /// Visits between two looks at whether to stop.
 const BETWEEN_LOOKS: u64 = 4_096;
@@ -298,7 +295,7 @@ impl<'s> Validation<'s> {
         }
         let Some(report) = report.filter(|_| !valid) else { return Ok(valid) };
         let nearest = self.nearest(ids, value, path)?;
-        report.add(path, || format!("matches none of the {} schemas of anyOf{nearest}", ids.len()));
+        report.add_near(path, nearest, || format!("matches none of the {} schemas of anyOf", ids.len()));
         Ok(false)
     }
 
@@ -320,7 +317,7 @@ impl<'s> Validation<'s> {
         let Some(report) = report.filter(|_| !valid) else { return Ok(valid) };
         if matching.is_empty() {
             let nearest = self.nearest(ids, value, path)?;
-            report.add(path, || format!("matches none of the {} schemas of oneOf{nearest}", ids.len()));
+            report.add_near(path, nearest, || format!("matches none of the {} schemas of oneOf", ids.len()));
         } else {
             let (count, which) = (matching.len(), matching.join(", "));
             report.add(path, || format!("matches {count} schemas of oneOf ({which}), must match exactly one"));
@@ -329,7 +326,7 @@ impl<'s> Validation<'s> {
     }
 
     /// The first mismatch of the branch that goes furthest: of the right type, with the fewest mismatches.
-    fn nearest(&mut self, ids: &[Id], value: &Value, path: &Path<'_>) -> Result<String, Interrupted> {
+    fn nearest(&mut self, ids: &[Id], value: &Value, path: &Path<'_>) -> Result<Option<Box<Mismatch>>, Interrupted> {
         let mut best: Option<(bool, usize, Report)> = None;
         for id in ids {
             let mut report = Report::default();
@@ -342,10 +339,8 @@ impl<'s> Validation<'s> {
             }
         }
         let first = best.and_then(|(_, _, report)| report.mismatches.into_iter().next());
-        let told = first.map(|mismatch| mismatch.to_string()).unwrap_or_default();
         // Of alternatives inside of alternatives the innermost tells most.
-        let innermost = told.rsplit(NEAREST).next().unwrap_or_default();
-        Ok(if innermost.is_empty() { String::new() } else { format!("{NEAREST}{innermost}") })
+        Ok(first.map(|mut mismatch| mismatch.nearest.take().unwrap_or_else(|| Box::new(mismatch))))
     }
 }
 
