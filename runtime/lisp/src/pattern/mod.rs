@@ -329,11 +329,11 @@ impl Pattern {
 
     /// What it takes to compile and to hold, where that of a small pattern is 1.
     pub(crate) fn weight(&self) -> u32 {
-        match self.engine {
-            Engine::Linear(ref linear) if linear.is_small => 1,
-            Engine::Linear(_) => 32,
-            Engine::GoingBack(_) => 8,
-        }
+        let (weight, bytes) = match &self.engine {
+            Engine::Linear(linear) => (if linear.is_small { 1 } else { 32 }, linear.all_ways.as_ref().map_or(0, AllWays::bytes)),
+            Engine::GoingBack(engine) => (8, engine.bytes()),
+        };
+        weight + u32::try_from(bytes / SMALL).unwrap_or(u32::MAX)
     }
 
     /// The first match at or after byte `at`.
@@ -398,6 +398,15 @@ mod tests {
         let refused = Pattern::compile(&pattern).err().unwrap();
         assert!(refused.message.contains("may have 32768 letters together"), "{refused}");
         assert!(Pattern::compile(&pattern.replace("(?iu)", "(?i)")).is_ok());
+    }
+
+    #[test]
+    fn equal_classes_are_one_and_unequal_ones_are_weighed() {
+        let weight = |classes: &str| Pattern::compile(&format!("(?U)(?=a){classes}")).map(|pattern| pattern.weight());
+        assert_eq!(weight(&r"\w".repeat(600)), Ok(8));
+        let distinct = |count: u32| (0..count).map(|n| format!("[\\w\\x{{{:x}}}]", 0xE000 + n)).collect::<String>();
+        assert!(weight(&distinct(100)).is_ok_and(|weight| weight > 16));
+        assert!(weight(&distinct(300)).is_err_and(|why| why.message.contains("too large")));
     }
 
     /// Every match of a search of the whole text, by `find` from place to place.

@@ -3,7 +3,7 @@
 use regex_syntax::hir::Hir;
 
 use super::program::{Inst, Program};
-use super::{OFTEN, Pace, is_one_of, looks, next};
+use super::{Pace, is_one_of, looks, next};
 use crate::pattern::{GoOn, Groups, TooCostly};
 
 /// Most places that all ways may have saved together.
@@ -46,6 +46,11 @@ impl AllWays {
         Program::all_ways(pattern).ok().map(|program| AllWays { program })
     }
 
+    /// Bytes that it takes.
+    pub(in crate::pattern) fn bytes(&self) -> usize {
+        self.program.bytes
+    }
+
     /// What a character of the text may cost.
     pub(in crate::pattern) fn size(&self) -> usize {
         self.program.insts.len()
@@ -66,7 +71,7 @@ impl AllWays {
         }
         let ways = || Ways { at: Vec::new(), saved: Vec::new(), seen: vec![NOWHERE; insts.len()] };
         let (mut here, mut ahead, mut matched) = (ways(), ways(), None);
-        let pace = Pace { go_on, left: OFTEN };
+        let pace = Pace::new(go_on, u64::MAX);
         let mut search = Search { program: &self.program, text, slots: vec![NOWHERE; slots], todo: Vec::new(), pace };
         let first = match insts.get(1) {
             Some(Inst::Char(of)) => Some(of),

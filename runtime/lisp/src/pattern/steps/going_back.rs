@@ -3,11 +3,13 @@
 use fancy_regex::Expr;
 
 use super::program::{Aside, Inst, Program, Unfit};
-use super::{OFTEN, Pace, is_one_of, looks, next, previous};
+use super::{Pace, is_one_of, looks, next, previous};
 use crate::pattern::{GoOn, Groups, TooCostly};
 
-/// Steps of one search: some 100 ms.
+/// Steps of one search, which are instructions and characters: some 100 ms.
 pub(in crate::pattern) const MOST_STEPS: u64 = 25_000_000;
+/// Places to go back to that are gone through in the time of a step.
+const KEPT_A_STEP: usize = 8;
 /// Places to go back to at once, of 32 bytes each.
 const MOST_OPEN: usize = 200_000;
 
@@ -40,8 +42,9 @@ struct Search<'a> {
     text: &'a str,
     slots: Vec<usize>,
     open: Vec<Open>,
+    /// Where the [`Open::Aside`]s are among them.
+    asides: Vec<usize>,
     pace: Pace<'a>,
-    steps: u64,
 }
 
 impl GoingBack {
@@ -52,15 +55,20 @@ impl GoingBack {
         Ok(GoingBack { program, names })
     }
 
+    /// Bytes that it takes.
+    pub(in crate::pattern) fn bytes(&self) -> usize {
+        self.program.bytes
+    }
+
     pub(in crate::pattern) fn group(&self, name: &str) -> Option<usize> {
         self.names.iter().find(|(known, _)| known == name).map(|(_, group)| *group)
     }
 
     /// The first match at or after byte `at`.
     pub(in crate::pattern) fn find_at(&self, text: &str, mut at: usize, go_on: GoOn<'_>) -> Result<Option<Groups>, TooCostly> {
-        let pace = Pace { go_on, left: OFTEN };
+        let pace = Pace::new(go_on, MOST_STEPS);
         let slots = vec![NOWHERE; self.program.slots];
-        let mut search = Search { program: &self.program, text, slots, open: Vec::new(), pace, steps: 0 };
+        let mut search = Search { program: &self.program, text, slots, open: Vec::new(), asides: Vec::new(), pace };
         loop {
             if search.match_at(at)? {
                 let place = |slot: usize| search.slots.get(slot).copied().filter(|at| *at != NOWHERE);
@@ -78,11 +86,11 @@ impl Search<'_> {
     /// Whether there is a match that begins here; its groups are in the slots then.
     fn match_at(&mut self, begin: usize) -> Result<bool, TooCostly> {
         self.open.clear();
+        self.asides.clear();
         self.slots.fill(NOWHERE);
         let (mut inst, mut at) = (0, begin);
         loop {
-            self.steps += 1;
-            if self.steps > MOST_STEPS || self.open.len() > MOST_OPEN {
+            if self.open.len() > MOST_OPEN {
                 return Err(TooCostly::Backtracking);
             }
             self.pace.step()?;
@@ -134,12 +142,13 @@ impl Search<'_> {
                     for _ in 0..*least {
                         let Some(c) = previous(self.text, begun) else { return Ok((!there).then_some((*past, at))) };
                         begun -= c.len_utf8();
+                        self.pace.step()?;
                     }
                 }
-                self.open.push(Open::Aside { inst, at, begun, left });
+                self.begin(Open::Aside { inst, at, begun, left });
                 Some((further, begun))
             }
-            Inst::Done => self.done(at),
+            Inst::Done => self.done(at)?,
             Inst::Match => None,
         })
     }
@@ -186,12 +195,12 @@ impl Search<'_> {
     }
 
     /// The end of what was looked for by itself.
-    fn done(&mut self, at: usize) -> Option<(usize, usize)> {
-        let place = self.open.iter().rposition(|open| matches!(open, Open::Aside { .. }))?;
-        let Some(Open::Aside { inst, at: begun_at, .. }) = self.open.get(place) else { return None };
+    fn done(&mut self, at: usize) -> Result<Option<(usize, usize)>, TooCostly> {
+        let Some(place) = self.asides.last().copied() else { return Ok(None) };
+        let Some(Open::Aside { inst, at: begun_at, .. }) = self.open.get(place) else { return Ok(None) };
         let (inst, here) = (*inst, *begun_at);
-        let Some(Inst::Aside(kind, past)) = self.program.insts.get(inst) else { return None };
-        match kind {
+        let Some(Inst::Aside(kind, past)) = self.program.insts.get(inst) else { return Ok(None) };
+        Ok(match kind {
             Aside::Behind { .. } if at != here => None,
             Aside::Ahead { there: false } | Aside::Behind { there: false, .. } => {
                 while self.open.len() > place {
@@ -202,14 +211,25 @@ impl Search<'_> {
             Aside::Atomic | Aside::Ahead { .. } | Aside::Behind { .. } => {
                 // It gives nothing back, but what it saved is to be forgotten with what comes before it.
                 let tried = self.open.split_off(place);
+                self.asides.pop();
+                self.pace.steps(u32::try_from(tried.len() / KEPT_A_STEP).unwrap_or(u32::MAX))?;
                 self.open.extend(tried.into_iter().filter(|open| matches!(open, Open::Saved { .. })));
                 Some((*past, if *kind == Aside::Atomic { at } else { here }))
             }
-        }
+        })
+    }
+
+    /// Begins to look for something by itself.
+    fn begin(&mut self, aside: Open) {
+        self.asides.push(self.open.len());
+        self.open.push(aside);
     }
 
     fn undo(&mut self) -> Option<Open> {
         let open = self.open.pop()?;
+        if let Open::Aside { .. } = open {
+            self.asides.pop();
+        }
         if let Open::Saved { slot, before } = open
             && let Some(place) = self.slots.get_mut(slot)
         {
@@ -246,7 +266,7 @@ impl Search<'_> {
                         && let Some(c) = previous(self.text, begun)
                     {
                         let begun = begun - c.len_utf8();
-                        self.open.push(Open::Aside { inst, at, begun, left: left - 1 });
+                        self.begin(Open::Aside { inst, at, begun, left: left - 1 });
                         return Some((inst + 1, begun));
                     }
                     if matches!(kind, Aside::Ahead { there: false } | Aside::Behind { there: false, .. }) {

@@ -21,16 +21,37 @@ pub(super) const OFTEN: u32 = 4096;
 struct Pace<'a> {
     go_on: super::GoOn<'a>,
     left: u32,
+    taken: u64,
+    /// Steps after which a search is given up, at the next question.
+    most: u64,
 }
 
-impl Pace<'_> {
+impl<'a> Pace<'a> {
+    fn new(go_on: super::GoOn<'a>, most: u64) -> Self {
+        Pace { go_on, left: OFTEN, taken: 0, most }
+    }
+
     #[inline]
     fn step(&mut self) -> Result<(), super::TooCostly> {
-        self.left -= 1;
-        if self.left > 0 {
+        self.steps(1)
+    }
+
+    #[inline]
+    fn steps(&mut self, n: u32) -> Result<(), super::TooCostly> {
+        if n < self.left {
+            self.left -= n;
             return Ok(());
         }
+        self.ask(n)
+    }
+
+    #[cold]
+    fn ask(&mut self, n: u32) -> Result<(), super::TooCostly> {
+        self.taken += u64::from(OFTEN - self.left) + u64::from(n);
         self.left = OFTEN;
+        if self.taken > self.most {
+            return Err(super::TooCostly::Backtracking);
+        }
         if (self.go_on)() { Ok(()) } else { Err(super::TooCostly::Stopped) }
     }
 }

@@ -1,5 +1,6 @@
 //! A pattern as instructions for the engines that go character by character.
 
+use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -9,6 +10,8 @@ use regex_syntax::hir::{Class, Hir, HirKind, Look};
 /// Ranges of characters, in order.
 pub(super) type Ranges = Arc<[(char, char)]>;
 
+/// Most bytes that the ranges of a program may take, each kind of character counted once.
+const MOST_RANGES: usize = 1 << 20;
 /// Most instructions of a program.
 pub(in crate::pattern) const MOST_INSTS: usize = 40_000;
 
@@ -76,6 +79,8 @@ pub(super) struct Program {
     pub(super) groups: usize,
     /// Places that a program saves in all.
     pub(super) slots: usize,
+    /// Bytes of instructions and ranges.
+    pub(super) bytes: usize,
 }
 
 /// Why there is no program of a pattern.
@@ -88,6 +93,12 @@ struct Builder<'e> {
     insts: Vec<Inst>,
     groups: Vec<&'e Expr>,
     slots: usize,
+    /// What there is one of, however often the pattern names it.
+    classes: HashSet<Ranges>,
+    /// Bytes of those.
+    ranges: usize,
+    /// Those of parts of the pattern, as written and whether they ignore case: reading one again takes long.
+    known: HashMap<(&'e str, bool), Ranges>,
 }
 
 impl Program {
@@ -96,13 +107,13 @@ impl Program {
         let mut groups = Vec::new();
         number(expr, &mut groups);
         let count = groups.len() + 1;
-        Builder { insts: Vec::new(), groups, slots: 2 * count }.finish(count, |to| to.expr(expr))
+        Builder::new(groups, count).finish(count, |to| to.expr(expr))
     }
 
     /// Of any other, for the engine that goes all ways at once.
     pub(super) fn all_ways(hir: &Hir) -> Result<Program, Unfit> {
         let count = hir.properties().explicit_captures_len() + 1;
-        Builder { insts: Vec::new(), groups: Vec::new(), slots: 2 * count }.finish(count, |to| to.hir(hir))
+        Builder::new(Vec::new(), count).finish(count, |to| to.hir(hir))
     }
 }
 
@@ -160,7 +171,7 @@ fn leaf(expr: &Expr) -> Result<Option<Hir>, Unfit> {
 }
 
 /// The characters of a pattern that matches exactly one.
-fn one_of(hir: &Hir) -> Option<Ranges> {
+fn one_of(hir: &Hir) -> Option<Vec<(char, char)>> {
     match hir.kind() {
         HirKind::Class(Class::Unicode(class)) => Some(class.iter().map(|range| (range.start(), range.end())).collect()),
         HirKind::Class(Class::Bytes(class)) => {
@@ -169,7 +180,7 @@ fn one_of(hir: &Hir) -> Option<Ranges> {
         HirKind::Literal(literal) => {
             let mut chars = std::str::from_utf8(&literal.0).ok()?.chars();
             let only = chars.next().filter(|_| chars.next().is_none())?;
-            Some(Arc::from([(only, only)]))
+            Some(vec![(only, only)])
         }
         _ => None,
     }
@@ -209,10 +220,29 @@ fn width(expr: &Expr) -> Result<(u32, u32), Unfit> {
 }
 
 impl<'e> Builder<'e> {
+    fn new(groups: Vec<&'e Expr>, count: usize) -> Self {
+        Builder { insts: Vec::new(), groups, slots: 2 * count, classes: HashSet::new(), ranges: 0, known: HashMap::new() }
+    }
+
     fn finish(mut self, groups: usize, body: impl FnOnce(&mut Self) -> Result<(), Unfit>) -> Result<Program, Unfit> {
         self.group(0, body)?;
         self.push(Inst::Match)?;
-        Ok(Program { insts: self.insts, groups, slots: self.slots })
+        let bytes = self.ranges + self.insts.len() * size_of::<Inst>();
+        Ok(Program { insts: self.insts, groups, slots: self.slots, bytes })
+    }
+
+    /// One allocation for equal ranges: those of a letter of Unicode take 6 KB.
+    fn class(&mut self, of: &[(char, char)]) -> Result<Ranges, Unfit> {
+        if let Some(known) = self.classes.get(of) {
+            return Ok(Arc::clone(known));
+        }
+        self.ranges += size_of_val(of);
+        if self.ranges > MOST_RANGES {
+            return Err(Unfit::TooLarge);
+        }
+        let new = Ranges::from(of);
+        self.classes.insert(Arc::clone(&new));
+        Ok(new)
     }
 
     fn push(&mut self, inst: Inst) -> Result<usize, Unfit> {
@@ -348,13 +378,15 @@ impl<'e> Builder<'e> {
 
     fn hir(&mut self, hir: &Hir) -> Result<(), Unfit> {
         if let Some(of) = one_of(hir) {
+            let of = self.class(&of)?;
             return self.push(Inst::Char(of)).map(drop);
         }
         match hir.kind() {
             HirKind::Empty | HirKind::Class(_) => Ok(()),
             HirKind::Literal(literal) => {
                 for c in String::from_utf8_lossy(&literal.0).chars() {
-                    self.push(Inst::Char(Arc::from([(c, c)])))?;
+                    let of = self.class(&[(c, c)])?;
+                    self.push(Inst::Char(of))?;
                 }
                 Ok(())
             }
@@ -371,7 +403,26 @@ impl<'e> Builder<'e> {
         }
     }
 
+    /// The characters of a part that matches exactly one.
+    fn one(&mut self, expr: &'e Expr) -> Result<Option<Ranges>, Unfit> {
+        let written = if let Expr::Delegate { inner, casei } = expr { Some((inner.as_str(), *casei)) } else { None };
+        if let Some(known) = written.as_ref().and_then(|written| self.known.get(written)) {
+            return Ok(Some(Arc::clone(known)));
+        }
+        let Some(of) = leaf(expr)?.as_ref().and_then(one_of) else { return Ok(None) };
+        let of = self.class(&of)?;
+        if let Some(written) = written {
+            self.known.insert(written, Arc::clone(&of));
+        }
+        Ok(Some(of))
+    }
+
     fn expr(&mut self, expr: &'e Expr) -> Result<(), Unfit> {
+        if let Expr::Delegate { .. } = expr
+            && let Some(of) = self.one(expr)?
+        {
+            return self.push(Inst::Char(of)).map(drop);
+        }
         if let Some(leaf) = leaf(expr)? {
             return self.hir(&leaf);
         }
@@ -387,7 +438,7 @@ impl<'e> Builder<'e> {
             }
             Expr::Repeat { child, lo, hi, greedy } => {
                 let most = (*hi != usize::MAX).then_some(*hi);
-                if let Some(of) = leaf(child)?.as_ref().and_then(one_of) {
+                if let Some(of) = self.one(child)? {
                     let limit = |count: usize| u32::try_from(count).unwrap_or(u32::MAX);
                     return self.push(Inst::Run { of, least: limit(*lo), most: limit(*hi), greedy: *greedy }).map(drop);
                 }
