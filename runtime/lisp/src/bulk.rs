@@ -23,8 +23,9 @@ const ENTRY: usize = 2 * ITEM + 8;
 /// Up to so many light items are sorted without a look at the clock.
 const QUICKLY_SORTED: usize = 32 * 1024;
 
-/// Up to so many parts that these items and what is in them have together: each takes part in at most 15 comparisons.
-const LIGHT: u32 = effort::CONSISTENT / 16;
+/// Up to so many parts that these items and what is in them have together: each takes part in at most 15 comparisons, which
+/// stays well below what is compared between two looks.
+const LIGHT: u32 = effort::CONSISTENT / 32;
 
 /// The entries of a map.
 pub(crate) fn entries(m: &mut Machine, map: Map) -> Result<Vec<(Value, Value)>, Raised> {

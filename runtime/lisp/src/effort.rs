@@ -44,7 +44,12 @@ pub(crate) struct Watch {
 
 impl Watch {
     pub(crate) fn new(deadline: Instant, cancel: Cancel) -> Watch {
-        Watch { before: WATCHED.replace(Some((deadline, cancel))) }
+        let before = WATCHED.replace(Some((deadline, cancel)));
+        if before.is_none() {
+            // What a host compares between two runs is nobody's.
+            take();
+        }
+        Watch { before }
     }
 }
 
@@ -152,5 +157,8 @@ mod tests {
             assert!(is_given_up() && is_noted());
         }
         assert!(a != other && a == b && !is_given_up());
+        assert!(is_noted());
+        let _next = Watch::new(now + Duration::from_secs(600), Cancel::default());
+        assert!(!is_noted());
     }
 }
