@@ -101,9 +101,10 @@ impl TooCostly {
                 "look-around, back-references and a++ try again at every position: do without them, or match each line of \
                  (clojure.string/split-lines s)"
             }
-            _ => {
+            TooCostly::LargePattern => {
                 "counts as in {2,200} and (?U) make a pattern large: use smaller ones and do without, or match each line of (clojure.string/split-lines s)"
             }
+            TooCostly::Stopped => "match a shorter text, or each line of (clojure.string/split-lines s)",
         }
     }
 }
@@ -401,10 +402,31 @@ mod tests {
     }
 
     #[test]
+    fn counts_are_in_order_wherever_they_stand() {
+        for pattern in ["(?=x)a{3,1}", "(?<=a{3,1})b", "(?=x)(?:ab){3,1}", "a{3,1}"] {
+            assert!(Pattern::compile(pattern).is_err(), "{pattern}");
+        }
+        let refused = Pattern::compile("(?=x)a{3,1}").err().unwrap();
+        assert!(refused.message.contains("{3,1}"), "{refused}");
+    }
+
+    #[test]
+    fn what_is_looked_for_behind_is_as_long_as_its_characters() {
+        for (pattern, text, range) in [
+            ("(?iu)(?<=\u{e9}t\u{e9})x", "\u{c9}T\u{c9}x", (5, 6)),
+            (r"(?<=\R)x", "\r\nx", (2, 3)),
+            (r"(?<=[a-c]{2}\d)x", "ab1x", (3, 4)),
+        ] {
+            let pattern = Pattern::compile(pattern).unwrap_or_else(|why| panic!("{pattern}: {why}"));
+            assert_eq!(pattern.range_at(text, 0, &mut || true), Ok(Some(range)), "{}", pattern.source().as_str());
+        }
+    }
+
+    #[test]
     fn equal_classes_are_one_and_unequal_ones_are_weighed() {
         let weight = |classes: &str| Pattern::compile(&format!("(?U)(?=a){classes}")).map(|pattern| pattern.weight());
         assert_eq!(weight(&r"\w".repeat(600)), Ok(8));
-        let distinct = |count: u32| (0..count).map(|n| format!("[\\w\\x{{{:x}}}]", 0xE000 + n)).collect::<String>();
+        let distinct = |count: u32| (0..count).map(|n| format!("[\\w\\x{{{:x}}}]", 0xE000 + n)).collect::<Vec<_>>().concat();
         assert!(weight(&distinct(100)).is_ok_and(|weight| weight > 16));
         assert!(weight(&distinct(300)).is_err_and(|why| why.message.contains("too large")));
     }

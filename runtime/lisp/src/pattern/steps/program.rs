@@ -83,6 +83,9 @@ pub(super) struct Program {
     pub(super) bytes: usize,
 }
 
+/// What is said of a construct that only other dialects have.
+const UNSUPPORTED: &str = "a construct that is not supported";
+
 /// Why there is no program of a pattern.
 pub(in crate::pattern) enum Unfit {
     TooLarge,
@@ -189,15 +192,9 @@ fn one_of(hir: &Hir) -> Option<Vec<(char, char)>> {
 /// How many characters a pattern has, at least and at most.
 fn width(expr: &Expr) -> Result<(u32, u32), Unfit> {
     if let Some(leaf) = leaf(expr)? {
-        let count = match leaf.kind() {
-            HirKind::Literal(literal) => String::from_utf8_lossy(&literal.0).chars().count(),
-            HirKind::Concat(letters) => letters.len(),
-            HirKind::Class(_) => 1,
-            _ => 0,
-        };
-        let count = u32::try_from(count).unwrap_or(u32::MAX);
-        return Ok((count, count));
+        return Ok(leaf_width(&leaf));
     }
+    let count = |count: usize| u32::try_from(count).unwrap_or(u32::MAX);
     Ok(match expr {
         Expr::Concat(all) => all.iter().map(width).try_fold((0_u32, 0_u32), |sum, part| {
             let part = part?;
@@ -211,12 +208,37 @@ fn width(expr: &Expr) -> Result<(u32, u32), Unfit> {
         Expr::AtomicGroup(inner) => width(inner)?,
         Expr::Repeat { child, lo, hi, .. } => {
             let (least, most) = width(child)?;
-            let count = |count: usize| u32::try_from(count).unwrap_or(u32::MAX);
             (least.saturating_mul(count(*lo)), most.saturating_mul(count(*hi)))
         }
         Expr::Backref { .. } => (0, u32::MAX),
-        _ => (0, 0),
+        Expr::LookAround(..) => (0, 0),
+        _ => return Err(Unfit::Invalid(UNSUPPORTED.to_owned())),
     })
+}
+
+/// The same of a part that the parser of the linear engine reads.
+fn leaf_width(hir: &Hir) -> (u32, u32) {
+    let count = |count: usize| u32::try_from(count).unwrap_or(u32::MAX);
+    match hir.kind() {
+        HirKind::Empty | HirKind::Look(_) => (0, 0),
+        HirKind::Class(_) => (1, 1),
+        HirKind::Literal(literal) => {
+            let chars = count(String::from_utf8_lossy(&literal.0).chars().count());
+            (chars, chars)
+        }
+        HirKind::Capture(group) => leaf_width(&group.sub),
+        HirKind::Repetition(repeated) => {
+            let (least, most) = leaf_width(&repeated.sub);
+            (least.saturating_mul(repeated.min), most.saturating_mul(repeated.max.unwrap_or(u32::MAX)))
+        }
+        HirKind::Concat(all) => all.iter().map(leaf_width).fold((0, 0), |sum: (u32, u32), part| {
+            (sum.0.saturating_add(part.0), sum.1.saturating_add(part.1))
+        }),
+        HirKind::Alternation(branches) => {
+            let widths = branches.iter().map(leaf_width);
+            widths.fold((u32::MAX, 0), |all, branch| (all.0.min(branch.0), all.1.max(branch.1)))
+        }
+    }
 }
 
 impl<'e> Builder<'e> {
@@ -436,6 +458,9 @@ impl<'e> Builder<'e> {
                 let number = self.groups.iter().position(|group| std::ptr::eq(*group, expr)).unwrap_or(0);
                 self.group(number + 1, |to| to.expr(inner))
             }
+            Expr::Repeat { lo, hi, .. } if lo > hi => {
+                Err(Unfit::Invalid(format!("of the counts in {{{lo},{hi}}}, the first is to be the smaller one")))
+            }
             Expr::Repeat { child, lo, hi, greedy } => {
                 let most = (*hi != usize::MAX).then_some(*hi);
                 if let Some(of) = self.one(child)? {
@@ -460,7 +485,7 @@ impl<'e> Builder<'e> {
                 self.push(Inst::Back { group: *group, ignore_case: *casei }).map(drop)
             }
             Expr::Backref { .. } => Err(Unfit::Invalid("Invalid back reference".to_owned())),
-            _ => Err(Unfit::Invalid("a construct that is not supported".to_owned())),
+            _ => Err(Unfit::Invalid(UNSUPPORTED.to_owned())),
         }
     }
 
