@@ -9,7 +9,7 @@ use super::case::Ignored;
 pub(super) struct Translated {
     /// The pattern.
     pub text: String,
-    /// It looks around, refers back or gives nothing back: only the backtracking engine can do that.
+    /// It looks around, refers back or gives nothing back: only the engine that goes back can do that.
     pub backtracks: bool,
     /// It has a `$` or `\Z`, which also stand before a line break at the end of the text.
     pub before_last_break: bool,

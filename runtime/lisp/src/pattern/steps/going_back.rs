@@ -49,7 +49,11 @@ struct Search<'a> {
 
 impl GoingBack {
     pub(in crate::pattern) fn new(pattern: &str) -> Result<GoingBack, Unfit> {
-        let tree = Expr::parse_tree(&format!("(?R){pattern}")).map_err(|fault| Unfit::Invalid(fault.to_string()))?;
+        // Places in a pattern as translated are none of the pattern as written: what is wrong is told without its place.
+        let tree = Expr::parse_tree(&format!("(?R){pattern}")).map_err(|fault| match fault {
+            fancy_regex::Error::ParseError(_, why) => Unfit::Invalid(why.to_string()),
+            other => Unfit::Invalid(other.to_string()),
+        })?;
         let program = Program::going_back(&tree.expr)?;
         let names = tree.named_groups.into_iter().filter_map(|(name, groups)| Some((name, *groups.first()?))).collect();
         Ok(GoingBack { program, names })

@@ -231,9 +231,10 @@ fn leaf_width(hir: &Hir) -> (u32, u32) {
             let (least, most) = leaf_width(&repeated.sub);
             (least.saturating_mul(repeated.min), most.saturating_mul(repeated.max.unwrap_or(u32::MAX)))
         }
-        HirKind::Concat(all) => all.iter().map(leaf_width).fold((0, 0), |sum: (u32, u32), part| {
-            (sum.0.saturating_add(part.0), sum.1.saturating_add(part.1))
-        }),
+        HirKind::Concat(all) => all
+            .iter()
+            .map(leaf_width)
+            .fold((0, 0), |sum: (u32, u32), part| (sum.0.saturating_add(part.0), sum.1.saturating_add(part.1))),
         HirKind::Alternation(branches) => {
             let widths = branches.iter().map(leaf_width);
             widths.fold((u32::MAX, 0), |all, branch| (all.0.min(branch.0), all.1.max(branch.1)))
