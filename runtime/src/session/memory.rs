@@ -1,7 +1,7 @@
 //! Sessions in the memory of the process, which end with it.
 
 use std::collections::VecDeque;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use jiff::{SignedDuration, Timestamp};
@@ -18,15 +18,17 @@ const REMEMBERED: usize = 1_000;
 /// Every session of a server.
 #[derive(Debug)]
 pub struct Memory {
-    limits: SessionLimits,
     state: Mutex<State>,
 }
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct State {
+    limits: SessionLimits,
     live: LiteMap<String, Session>,
     /// Owner and id, oldest first.
     closed: VecDeque<(String, String)>,
+    /// What ran in sessions that have ended, and is to be stopped.
+    stopping: Vec<Cancel>,
 }
 
 #[derive(Debug)]
@@ -48,101 +50,135 @@ struct Session {
 impl Memory {
     /// No sessions yet.
     pub fn new(limits: SessionLimits) -> Memory {
-        Memory { limits, state: Mutex::default() }
+        let state = State { limits, live: LiteMap::new(), closed: VecDeque::new(), stopping: Vec::new() };
+        Memory { state: Mutex::new(state) }
     }
 
-    /// The state without sessions whose time is over.
-    fn lock(&self) -> MutexGuard<'_, State> {
-        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        let now = Instant::now();
-        let over = |session: &Session| now >= session.dies || session.running.is_none() && now >= session.used + self.limits.idle;
-        let dead: Vec<String> = state.live.iter().filter(|(_, session)| over(session)).map(|(id, _)| id.clone()).collect();
-        for id in dead {
-            state.bury(&id);
+    /// Takes a step among the sessions whose time is not over at `now`.
+    fn at<T>(&self, now: Instant, step: impl FnOnce(&mut State) -> T) -> T {
+        let (done, stopping) = {
+            let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+            state.sweep(now);
+            (step(&mut state), std::mem::take(&mut state.stopping))
+        };
+        // Outside the lock: it wakes waiting evaluations.
+        for cancel in stopping {
+            cancel.cancel();
         }
-        state
+        done
     }
 }
 
 impl Store for Memory {
     fn count(&self) -> usize {
-        self.lock().live.len()
+        self.at(Instant::now(), |state| state.live.len())
     }
 
     fn start(&self, owner: &str, id: &str, title: Option<&str>, ttl: Duration) -> Result<Metadata, Fault> {
-        let mut state = self.lock();
-        if state.live.values().filter(|session| session.owner == owner).count() >= self.limits.sessions_per_owner {
+        let now = Instant::now();
+        self.at(now, |state| state.start(owner, id, title, ttl, now))
+    }
+
+    fn list(&self, owner: &str) -> Result<Vec<Metadata>, Fault> {
+        Ok(self.at(Instant::now(), |state| state.list(owner)))
+    }
+
+    fn look(&self, owner: &str, id: &str) -> Result<(Metadata, Kept), Fault> {
+        let now = Instant::now();
+        self.at(now, |state| state.look(owner, id, now))
+    }
+
+    fn close(&self, owner: &str, id: &str) -> Result<(), Fault> {
+        self.at(Instant::now(), |state| state.close(owner, id))
+    }
+
+    fn begin(&self, owner: &str, id: &str, cancel: &Cancel) -> Result<(Turn, Kept), Fault> {
+        let now = Instant::now();
+        self.at(now, |state| state.begin(owner, id, cancel, now))
+    }
+
+    fn end(&self, turn: &Turn, ending: Ending<'_>) -> Result<Option<Metadata>, Fault> {
+        let now = Instant::now();
+        Ok(self.at(now, |state| state.end(turn, ending, now)))
+    }
+}
+
+impl State {
+    /// Ends the sessions whose time is over.
+    fn sweep(&mut self, now: Instant) {
+        let over = |session: &Session| now >= session.dies || session.running.is_none() && now >= session.used + self.limits.idle;
+        let dead: Vec<String> = self.live.iter().filter(|(_, session)| over(session)).map(|(id, _)| id.clone()).collect();
+        for id in dead {
+            self.bury(&id);
+        }
+    }
+
+    fn start(&mut self, owner: &str, id: &str, title: Option<&str>, ttl: Duration, now: Instant) -> Result<Metadata, Fault> {
+        if self.live.values().filter(|session| session.owner == owner).count() >= self.limits.sessions_per_owner {
             return Err(Fault::full("you have", self.limits.sessions_per_owner));
         }
-        if state.live.len() >= self.limits.sessions {
+        if self.live.len() >= self.limits.sessions {
             return Err(Fault::full("the server has", self.limits.sessions));
         }
-        let (now, instant) = (now(), Instant::now());
+        let created = time_of_day();
         let session = Session {
             owner: owner.to_owned(),
             title: title.map(str::to_owned),
-            created: now,
-            updated: now,
-            expires: now + SignedDuration::try_from(ttl).unwrap_or_default(),
-            dies: instant + ttl,
-            used: instant,
+            created,
+            updated: created,
+            expires: created + SignedDuration::try_from(ttl).unwrap_or_default(),
+            dies: now + ttl,
+            used: now,
             turn: 0,
             running: None,
             kept: Kept::default(),
         };
         let metadata = session.metadata(id);
-        state.live.insert(id.to_owned(), session);
+        self.live.insert(id.to_owned(), session);
         Ok(metadata)
     }
 
-    fn list(&self, owner: &str) -> Result<Vec<Metadata>, Fault> {
-        let state = self.lock();
-        let mut own: Vec<(&String, &Session)> = state.live.iter().filter(|(_, session)| session.owner == owner).collect();
+    fn list(&self, owner: &str) -> Vec<Metadata> {
+        let mut own: Vec<(&String, &Session)> = self.live.iter().filter(|(_, session)| session.owner == owner).collect();
         sorting::by(&mut own, |a, b| (a.1.created, a.0).cmp(&(b.1.created, b.0)));
-        Ok(own.into_iter().map(|(id, session)| session.metadata(id)).collect())
+        own.into_iter().map(|(id, session)| session.metadata(id)).collect()
     }
 
-    fn look(&self, owner: &str, id: &str) -> Result<(Metadata, Kept), Fault> {
-        let mut state = self.lock();
-        let session = state.find(owner, id)?;
-        session.used = Instant::now();
+    fn look(&mut self, owner: &str, id: &str, now: Instant) -> Result<(Metadata, Kept), Fault> {
+        let session = self.find(owner, id)?;
+        session.used = now;
         Ok((session.metadata(id), session.kept.clone()))
     }
 
-    fn close(&self, owner: &str, id: &str) -> Result<(), Fault> {
-        let mut state = self.lock();
-        state.find(owner, id)?;
-        state.bury(id);
+    fn close(&mut self, owner: &str, id: &str) -> Result<(), Fault> {
+        self.find(owner, id)?;
+        self.bury(id);
         Ok(())
     }
 
-    fn begin(&self, owner: &str, id: &str, cancel: &Cancel) -> Result<(Turn, Kept), Fault> {
-        let mut state = self.lock();
-        let session = state.find(owner, id)?;
+    fn begin(&mut self, owner: &str, id: &str, cancel: &Cancel, now: Instant) -> Result<(Turn, Kept), Fault> {
+        let session = self.find(owner, id)?;
         if session.running.is_some() {
             return Err(Fault::Busy);
         }
         session.running = Some(cancel.clone());
-        session.used = Instant::now();
+        session.used = now;
         // Nobody else can have the right while it is out: there is nothing to fence off.
         Ok((Turn { owner: owner.to_owned(), id: id.to_owned(), fence: 0 }, session.kept.clone()))
     }
 
-    fn end(&self, turn: &Turn, ending: Ending<'_>) -> Result<Option<Metadata>, Fault> {
-        let mut state = self.lock();
-        let Some(session) = state.live.get_mut(&turn.id) else { return Ok(None) };
+    fn end(&mut self, turn: &Turn, ending: Ending<'_>, now: Instant) -> Option<Metadata> {
+        let session = self.live.get_mut(&turn.id)?;
         if let Ending::Evaluated(kept) | Ending::Changed(kept) = ending {
             session.kept = kept.clone();
-            session.updated = now();
+            session.updated = time_of_day();
             session.turn += u64::from(matches!(ending, Ending::Evaluated(_)));
         }
         session.running = None;
-        session.used = Instant::now();
-        Ok(Some(session.metadata(&turn.id)))
+        session.used = now;
+        Some(session.metadata(&turn.id))
     }
-}
 
-impl State {
     fn find(&mut self, owner: &str, id: &str) -> Result<&mut Session, Fault> {
         // Whether a session of somebody else exists is nobody's business.
         match self.live.get_mut(id).filter(|session| session.owner == owner) {
@@ -154,9 +190,7 @@ impl State {
 
     fn bury(&mut self, id: &str) {
         let Some(session) = self.live.remove(id) else { return };
-        if let Some(cancel) = session.running {
-            cancel.cancel();
-        }
+        self.stopping.extend(session.running);
         self.closed.push_back((session.owner, id.to_owned()));
         if self.closed.len() > REMEMBERED {
             self.closed.pop_front();
@@ -181,7 +215,49 @@ impl Session {
 }
 
 /// The time of day, to the microsecond.
-fn now() -> Timestamp {
+fn time_of_day() -> Timestamp {
     let now = Timestamp::now();
     Timestamp::from_microsecond(now.as_microsecond()).unwrap_or(now)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const OWNER: &str = "one";
+
+    #[test]
+    fn sessions_end_by_age_and_by_idleness() {
+        let limits = SessionLimits { sessions: 2, sessions_per_owner: 2, idle: Duration::from_secs(10), ..SessionLimits::default() };
+        let memory = Memory::new(limits);
+        let start = Instant::now();
+        let at = |seconds| start + Duration::from_secs(seconds);
+        let open = |id: &str, seconds| {
+            let ttl = Duration::from_secs(100);
+            memory.at(at(seconds), |state| state.start(OWNER, id, None, ttl, at(seconds))).expect("there is room");
+        };
+        let look = |id: &str, seconds| memory.at(at(seconds), |state| state.look(OWNER, id, at(seconds))).map(drop);
+        let listed = |seconds| memory.at(at(seconds), |state| state.list(OWNER)).len();
+        open("idle", 0);
+        open("used", 0);
+        assert!(look("used", 9).is_ok());
+        assert_eq!((listed(9), listed(10)), (2, 1), "listing uses nothing");
+        assert!(matches!(look("idle", 10), Err(Fault::Closed)));
+        assert!(look("used", 18).is_ok());
+        // An evaluation keeps it from idleness, not from age.
+        let cancel = Cancel::default();
+        let (turn, _) = memory.at(at(27), |state| state.begin(OWNER, "used", &cancel, at(27))).expect("it lives");
+        assert_eq!(listed(99), 1);
+        assert!(!cancel.is_cancelled());
+        assert_eq!(listed(100), 0);
+        assert!(cancel.is_cancelled());
+        assert!(memory.at(at(100), |state| state.end(&turn, Ending::Unchanged, at(100))).is_none());
+        assert!(matches!(look("used", 100), Err(Fault::Closed)));
+        // The end of an evaluation is a use.
+        open("turned", 200);
+        let (turn, _) = memory.at(at(201), |state| state.begin(OWNER, "turned", &cancel, at(201))).expect("it lives");
+        assert!(memory.at(at(220), |state| state.end(&turn, Ending::Unchanged, at(220))).is_some());
+        assert_eq!((listed(229), listed(230)), (1, 0));
+        assert!(matches!(look("unknown", 230), Err(Fault::NotFound)));
+    }
 }
