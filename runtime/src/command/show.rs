@@ -81,7 +81,7 @@ impl View {
     /// Shows what a program gave; how a command ends that ends with it.
     pub(super) fn program(&self, evaluation: &Evaluation) -> ExitCode {
         if self.display == Display::Envelope {
-            let shown = written(&object(evaluation));
+            let shown = written(&for_output(object(evaluation), self.prompts));
             return if evaluation.outcome.is_err() { ExitCode::from(FAILED) } else { shown };
         }
         let (mut output, mut messages) = self.printed(evaluation);
@@ -97,7 +97,7 @@ impl View {
                 }
             }
             (Ok(_), value) => match value.as_ref().map(|value| whole(value, &self.redactor)) {
-                Some(Ok(json)) => output += &(json + "\n"),
+                Some(Ok(json)) => output += &(for_output(json, self.prompts) + "\n"),
                 Some(Err(why)) => {
                     failed = true;
                     messages += &self.fault(&why);
@@ -146,6 +146,24 @@ impl View {
 pub(super) fn tame(text: String) -> String {
     let commands = |c: char| c.is_control() && c != '\n' && c != '\t';
     if text.contains(commands) { text.replace(commands, "\u{fffd}") } else { text }
+}
+
+/// JSON for standard output: a file gets every byte, a terminal gets what would command it as escapes. Of such characters JSON
+/// escapes by itself those below a space alone; here they can stand in strings only, where an escape means the same.
+pub(super) fn for_output(json: String, is_terminal: bool) -> String {
+    let commands = |c: char| ('\u{7f}'..='\u{9f}').contains(&c);
+    if !is_terminal || !json.contains(commands) {
+        return json;
+    }
+    json.chars().fold(String::new(), |mut text, c| {
+        if commands(c) {
+            // Writing to a string cannot fail.
+            let _ = write!(text, "\\u{:04x}", u32::from(c));
+        } else {
+            text.push(c);
+        }
+        text
+    })
 }
 
 /// Data, then messages; of the data how that went.

@@ -111,6 +111,8 @@ fn values_are_shown_as_asked() {
     assert_eq!((code, whole.len(), err.as_str()), (Some(0), 100_000, "on its way\n"));
     let (code, out, err) = repl(&["-e", "(range 100000)"], "");
     assert!(code == Some(0) && out.len() < 70_000 && err.contains("--display json writes all of it"), "{err}");
+    let (code, out, _) = repl(&["--display=json", "-e", ESCAPING], "");
+    assert_eq!((code, &*out), (Some(0), "\"a\u{9b}b\u{7f}\"\n"), "a pipe gets every byte");
     let (code, out, err) = repl(&["--display=json", "-e", "1", "-e", "inc"], "");
     assert_eq!((code, out.as_str()), (Some(1), "1\n"));
     assert!(err.contains("cannot be shown as JSON"), "{err}");
@@ -185,6 +187,9 @@ fn an_interrupt_ends_the_program_alone() {
     terminal.ends();
 }
 
+/// A value with characters that command a terminal as an escape sequence does.
+const ESCAPING: &str = "(str \"a\" (char 155) \"b\" (char 127))";
+
 fn commands_of_the_prompt() {
     let mut terminal = conversation(&[]);
     for (line, answer) in [
@@ -195,10 +200,13 @@ fn commands_of_the_prompt() {
         (":limits", "1 s, 10485760 bytes of memory"),
         (":display json", "user=> "),
         ("{:a [1 \"x\"]}", "{\"a\":[1,\"x\"]}"),
+        (ESCAPING, r"a\u009bb\u007f"),
         (":display envelope", "user=> "),
         ("(+ 1 2)", "\"status\":\"ok\""),
+        (ESCAPING, r"a\u009bb\u007f"),
         (":display loud", "expected :display text"),
         (":display text", "user=> "),
+        (ESCAPING, "\"a\u{fffd}b\u{fffd}\""),
         (":quit now", "expected :quit"),
         (":tols", "did you mean :tools?"),
         (":time", "times are shown"),

@@ -20,7 +20,7 @@ use super::eval::{self, Desk};
 use super::host::Host;
 use super::line::{Script, Source};
 use super::live::Tell;
-use super::show::{Colors, Display, View, fault, object, painted, sentence, tame, whole};
+use super::show::{Colors, Display, View, fault, for_output, object, painted, sentence, tame, whole};
 use super::{Origin, unusable, written};
 use crate::describe;
 use crate::evaluation::{Call, Evaluation, Failure, Past, Reason};
@@ -309,13 +309,14 @@ impl Repl {
         self.desk.tell = (self.display != Display::Envelope).then_some(tell);
         let evaluation = self.evaluate(source);
         let colored = Colors::of(&self.settings).output;
+        let is_terminal = std::io::stdout().is_terminal();
         let mut text = String::new();
         match (self.display, &evaluation.outcome) {
-            (Display::Envelope, _) => text = object(&evaluation),
+            (Display::Envelope, _) => text = for_output(object(&evaluation), is_terminal),
             (_, Err(failure)) => text += &(fault(&tame(sentence(failure)), colored) + "\n"),
             (Display::Text, Ok(value)) => text += &(painted(&tame(value.text.clone()), colored) + "\n"),
             (Display::Json, Ok(_)) => match evaluation.value.as_ref().map(|value| whole(value, &self.host.redactor())) {
-                Some(Ok(json)) => text += &(painted(&json, colored) + "\n"),
+                Some(Ok(json)) => text += &(painted(&for_output(json, is_terminal), colored) + "\n"),
                 Some(Err(why)) => text += &(fault(&why, colored) + "\n"),
                 None => {}
             },
