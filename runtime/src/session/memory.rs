@@ -1,7 +1,8 @@
 //! Sessions in the memory of the process, which end with it.
 
 use std::collections::VecDeque;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, Once, PoisonError};
+use std::thread;
 use std::time::{Duration, Instant};
 
 use jiff::{SignedDuration, Timestamp};
@@ -18,7 +19,16 @@ const REMEMBERED: usize = 1_000;
 /// Every session of a server.
 #[derive(Debug)]
 pub struct Memory {
+    shared: Arc<Shared>,
+    watched: Once,
+}
+
+/// What the thread needs that ends sessions whose time is over while something runs in them.
+#[derive(Debug)]
+struct Shared {
     state: Mutex<State>,
+    /// The store ends, or an evaluation has begun.
+    changed: Condvar,
 }
 
 #[derive(Debug)]
@@ -29,6 +39,8 @@ struct State {
     closed: VecDeque<(String, String)>,
     /// What ran in sessions that have ended, and is to be stopped.
     stopping: Vec<Cancel>,
+    /// Whether nobody uses the store any more.
+    given_up: bool,
 }
 
 #[derive(Debug)]
@@ -50,14 +62,24 @@ struct Session {
 impl Memory {
     /// No sessions yet.
     pub fn new(limits: SessionLimits) -> Memory {
-        let state = State { limits, live: LiteMap::new(), closed: VecDeque::new(), stopping: Vec::new() };
-        Memory { state: Mutex::new(state) }
+        let state = State { limits, live: LiteMap::new(), closed: VecDeque::new(), stopping: Vec::new(), given_up: false };
+        Memory { shared: Arc::new(Shared { state: Mutex::new(state), changed: Condvar::new() }), watched: Once::new() }
+    }
+
+    /// Has what runs stopped when the time of its session is over, whether or not anybody uses the store then.
+    fn watch(&self) {
+        self.watched.call_once(|| {
+            let shared = Arc::clone(&self.shared);
+            // Without a thread, the next use of the store ends the session.
+            let _ = thread::Builder::new().name("session-ages".into()).spawn(move || shared.watch());
+        });
+        self.shared.changed.notify_one();
     }
 
     /// Takes a step among the sessions whose time is not over at `now`.
     fn at<T>(&self, now: Instant, step: impl FnOnce(&mut State) -> T) -> T {
         let (done, stopping) = {
-            let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut state = self.shared.lock();
             state.sweep(now);
             (step(&mut state), std::mem::take(&mut state.stopping))
         };
@@ -66,6 +88,43 @@ impl Memory {
             cancel.cancel();
         }
         done
+    }
+}
+
+impl Drop for Memory {
+    fn drop(&mut self) {
+        self.shared.lock().given_up = true;
+        self.shared.changed.notify_one();
+    }
+}
+
+impl Shared {
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Ends sessions in which something runs when their time is over, until nobody uses the store.
+    fn watch(&self) {
+        let mut state = self.lock();
+        while !state.given_up {
+            let now = Instant::now();
+            state.sweep(now);
+            let stopping = std::mem::take(&mut state.stopping);
+            if !stopping.is_empty() {
+                drop(state);
+                stopping.iter().for_each(Cancel::cancel);
+                state = self.lock();
+                continue;
+            }
+            let running = state.live.values().filter(|session| session.running.is_some());
+            state = match running.map(|session| session.dies).min() {
+                Some(dies) => {
+                    let left = dies.saturating_duration_since(now);
+                    self.changed.wait_timeout(state, left).unwrap_or_else(PoisonError::into_inner).0
+                }
+                None => self.changed.wait(state).unwrap_or_else(PoisonError::into_inner),
+            };
+        }
     }
 }
 
@@ -94,7 +153,9 @@ impl Store for Memory {
 
     fn begin(&self, owner: &str, id: &str, cancel: &Cancel) -> Result<(Turn, Kept), Fault> {
         let now = Instant::now();
-        self.at(now, |state| state.begin(owner, id, cancel, now))
+        let begun = self.at(now, |state| state.begin(owner, id, cancel, now))?;
+        self.watch();
+        Ok(begun)
     }
 
     fn end(&self, turn: &Turn, ending: Ending<'_>) -> Result<Option<Metadata>, Fault> {
@@ -228,7 +289,8 @@ mod tests {
 
     #[test]
     fn sessions_end_by_age_and_by_idleness() {
-        let limits = SessionLimits { sessions: 2, sessions_per_owner: 2, idle: Duration::from_secs(10), ..SessionLimits::default() };
+        let limits =
+            SessionLimits { sessions: 2, sessions_per_owner: 2, idle: Duration::from_secs(10), ..SessionLimits::default() };
         let memory = Memory::new(limits);
         let start = Instant::now();
         let at = |seconds| start + Duration::from_secs(seconds);
@@ -259,5 +321,26 @@ mod tests {
         assert!(memory.at(at(220), |state| state.end(&turn, Ending::Unchanged, at(220))).is_some());
         assert_eq!((listed(229), listed(230)), (1, 0));
         assert!(matches!(look("unknown", 230), Err(Fault::NotFound)));
+    }
+
+    #[test]
+    fn age_stops_what_runs_although_nobody_asks() {
+        let memory = Memory::new(SessionLimits {
+            sessions: 1,
+            sessions_per_owner: 1,
+            idle: Duration::from_secs(10),
+            ..SessionLimits::default()
+        });
+        let start = Instant::now();
+        let cancel = Cancel::default();
+        // At one time, so that a stall between them ends nothing early.
+        memory.at(start, |state| state.start(OWNER, "id", None, Duration::from_millis(20), start)).expect("there is room");
+        memory.at(start, |state| state.begin(OWNER, "id", &cancel, start)).expect("it lives");
+        memory.watch();
+        let stopped = (0..60_000).any(|_| {
+            thread::sleep(Duration::from_millis(1));
+            cancel.is_cancelled()
+        });
+        assert!(stopped, "it runs on");
     }
 }
