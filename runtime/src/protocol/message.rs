@@ -70,6 +70,8 @@ pub struct Params<'a> {
     pub arguments: Arguments<'a>,
     /// `notifications/cancelled`
     pub request_id: Option<&'a str>,
+    /// Whether one of them came twice: nobody could say which counts.
+    is_twice: bool,
 }
 
 /// `params.arguments` of a tool call: the members of an object in their order, raw.
@@ -102,6 +104,9 @@ pub fn parse(line: &[u8]) -> Result<Message<'_>, Refusal> {
     let method = wire.method.ok_or(Refusal::Invalid)?;
     let method = string(method).ok_or(Refusal::Invalid)?;
     let params = wire.params.unwrap_or_default();
+    if params.is_twice {
+        return Err(Refusal::Invalid);
+    }
     match wire.id {
         None => Ok(Message::Notification { method, params }),
         Some(id) if id == "null" || id.starts_with(['"', '-', '0', '1', '2', '3', '4', '5', '6', '7', '8', '9']) => {
@@ -146,6 +151,7 @@ impl<'a> Params<'a> {
             params.not_an_object = walk.pass()? != "null";
             return Ok(params);
         }
+        let mut has_arguments = false;
         walk.object(|walk, name| {
             let place = match &*name {
                 "_meta" => &mut params.meta,
@@ -154,11 +160,12 @@ impl<'a> Params<'a> {
                 "requestId" => &mut params.request_id,
                 "arguments" => {
                     params.arguments = Arguments::read(walk)?;
+                    params.is_twice |= std::mem::replace(&mut has_arguments, true);
                     return Ok(());
                 }
                 _ => return walk.pass().map(drop),
             };
-            *place = Some(walk.pass()?);
+            params.is_twice |= place.replace(walk.pass()?).is_some();
             Ok(())
         })?;
         Ok(params)
