@@ -203,10 +203,15 @@ impl Lease {
             }
         }
         let ended = self.end(Ending::Unchanged);
-        if let (Ok(None), Err(failure)) = (&ended, &mut evaluation.outcome)
+        if let Err(failure) = &mut evaluation.outcome
             && failure.reason == Reason::Cancelled
         {
-            *failure = Failure::plain(Reason::Cancelled, CLOSED_MEANWHILE);
+            match &ended {
+                Ok(None) => *failure = Failure::plain(Reason::Cancelled, CLOSED_MEANWHILE),
+                // Where the right went to somebody else, that is what stopped it.
+                Err(fault) => *failure = Failure::plain(Reason::Cancelled, fault.to_string()),
+                Ok(Some(_)) => {}
+            }
         }
         // Where the store is away, the answer does without what it would say of the session.
         let metadata = ended.ok().flatten();

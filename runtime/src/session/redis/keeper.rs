@@ -83,8 +83,9 @@ fn round(shared: &Shared) {
         let (fence, lease) = (turn.fence.to_string(), LEASE.as_millis().to_string());
         let more = [holder.as_bytes(), fence.as_bytes(), lease.as_bytes()];
         let renewed = shared.run(&RENEW, &owner_key(&turn.owner), &turn.id, &more);
-        // Another replica closed it, or its time is over. Anything else is for the end of the evaluation to find out.
-        if renewed.is_ok_and(|reply| ["closed", "missing"].contains(&reply.word())) {
+        // Another replica closed it or has the right, or its time is over: nothing of this will be kept. Anything else is for the
+        // end of the evaluation to find out.
+        if renewed.is_ok_and(|reply| ["closed", "missing", "lost"].contains(&reply.word())) {
             cancel.cancel();
         }
     }
