@@ -190,7 +190,7 @@ impl Server {
         let (id, era, profile) = (request.id.to_owned(), request.era, self.settings.response_profile);
         let evaluator = Arc::clone(&self.evaluator);
         let answers = Arc::clone(request.answers);
-        let cancel = place.cancel().clone();
+        let cancel = place.cancellation().clone();
         let redactor = self.redactor.clone();
         // Written to files on the evaluation's thread: who reads the next request waits for no disk.
         let watch = Arc::new(Mutex::new(watch));

@@ -206,8 +206,8 @@ impl Running {
 }
 
 impl Place {
-    /// Stops the call.
-    pub fn cancel(&self) -> &Cancel {
+    /// What stops the call, and tells whether it was stopped.
+    pub fn cancellation(&self) -> &Cancel {
         &self.call.cancel
     }
 
@@ -242,15 +242,15 @@ mod tests {
         assert_eq!(calls.enter("2", Cancel::default()).err(), Some(Denied::ClientBusy));
         assert_eq!(other.enter("1", Cancel::default()).err(), Some(Denied::Busy));
         calls.cancel("\"\\u0031\"");
-        assert!(second.is_withdrawn() && second.cancel().is_cancelled() && !first.cancel().is_cancelled());
+        assert!(second.is_withdrawn() && second.cancellation().is_cancelled() && !first.cancellation().is_cancelled());
         drop(second);
         let nameless = calls.enter("null", Cancel::default()).expect("there is room again");
         calls.cancel("null");
-        assert!(!nameless.cancel().is_cancelled());
+        assert!(!nameless.cancellation().is_cancelled());
         calls.shut_down();
         assert_eq!(calls.enter("3", Cancel::default()).err(), Some(Denied::ShutDown));
         calls.cancel_all();
-        assert!(first.cancel().is_cancelled() && nameless.is_withdrawn());
+        assert!(first.cancellation().is_cancelled() && nameless.is_withdrawn());
         assert_eq!(permits.running(), 2);
         drop((first, nameless));
         assert!(other.enter("1", Cancel::default()).is_ok());

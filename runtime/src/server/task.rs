@@ -23,7 +23,7 @@ impl Server {
         };
         let Some((place, watch)) = self.enter(request, watch, Cancel::default()) else { return };
         let (id, era) = (request.id.to_owned(), request.era);
-        let (planner, answers, cancel) = (Arc::clone(planner), Arc::clone(request.answers), place.cancel().clone());
+        let (planner, answers, cancel) = (Arc::clone(planner), Arc::clone(request.answers), place.cancellation().clone());
         let redactor = self.redactor.clone();
         let (runner, running) = (Arc::clone(&planner), Arc::clone(&task));
         let watch = Arc::new(Mutex::new(watch));

@@ -202,9 +202,9 @@ mod tests {
             sessions.enter(&one, &second, at(9)).expect("it lives").calls.enter("1", Cancel::default()).expect("there is room");
         assert!(sessions.enter(&one, &first, at(10)).is_none());
         assert!(sessions.enter(&one, &second, at(60)).is_some());
-        assert!(!call.cancel().is_cancelled());
+        assert!(!call.cancellation().is_cancelled());
         assert!(sessions.enter(&one, &second, at(105)).is_none(), "nothing lives longer than that");
-        assert!(call.cancel().is_cancelled());
+        assert!(call.cancellation().is_cancelled());
         let third = open(&one, 106).expect("the dead take no place");
         assert!(sessions.close(&one, &third).is_some());
         assert_eq!(sessions.count(), 0);
