@@ -208,8 +208,8 @@ impl Lease {
         {
             match &ended {
                 Ok(None) => *failure = Failure::plain(Reason::Cancelled, CLOSED_MEANWHILE),
-                // Where the right went to somebody else, that is what stopped it.
-                Err(fault) => *failure = Failure::plain(Reason::Cancelled, fault.to_string()),
+                // Where the right went to somebody else, that is what stopped it: the same as where it is found out at the end.
+                Err(fault) => *failure = Failure::plain(fault.of_evaluation(), fault.to_string()),
                 Ok(Some(_)) => {}
             }
         }
