@@ -66,6 +66,16 @@ fn texts_become_values() {
     assert_eq!(json::decode_exact(held), json::decode(held));
 }
 
+#[test]
+fn objects_within_others_have_names_of_their_own_at_any_depth() {
+    let rows = r#"{"a":1,"b":2},{"a":{"x":1,"b":2},"b":3},{"a":{"b":4,"a":5}},{"a":6,"b":7,"a":8}"#;
+    let values = r#"{"a" 1 "b" 2} {"a" {"b" 2 "x" 1} "b" 3} {"a" {"a" 5 "b" 4}} {"a" 8 "b" 7}"#;
+    for depth in 1..40 {
+        let nested = |inner: &str| format!("{}{inner}{}", "[".repeat(depth), "]".repeat(depth));
+        assert_eq!(decoded(&nested(rows)), nested(values));
+    }
+}
+
 /// What a walk over a text comes to: nothing, or where it stops and what it expects there.
 fn walked(text: &str) -> Result<(), json::DecodeError> {
     let mut walk = json::Walk::new(text);

@@ -11,6 +11,7 @@ use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher};
 use std::time::Duration;
 
 use arbitrary::Unstructured;
+use ptc_lisp::collection::Map;
 use ptc_lisp::{Bindings, ErrorKind, Limits, Program, Run, Value, json, print, reader};
 
 /// Bytes that are the same for the same seed.
@@ -281,5 +282,75 @@ fn a_preview_keeps_to_its_budget_and_cuts_no_token() {
                 assert!(mark || whole.contains(token), "seed {seed}: {token} in\n{body}\nof\n{full}");
             }
         }
+    });
+}
+
+/// A JSON text, and the value that it stands for.
+fn document(u: &mut Unstructured<'_>, depth: usize) -> (String, Value) {
+    let kind = if depth == 0 { 0 } else { u.int_in_range(0..=3).unwrap_or(0) };
+    let parts = u.int_in_range(0..=4).unwrap_or(0);
+    match kind {
+        0 => (parts.to_string(), Value::int(parts)),
+        1 => {
+            let (texts, items): (Vec<_>, Vec<_>) = (0..parts).map(|_| document(u, depth - 1)).unzip();
+            (format!("[{}]", texts.join(",")), Value::vector(items))
+        }
+        _ => {
+            let entry = |_| {
+                // Of few names, so that objects have those of the one before, some of them, others, or one twice.
+                let at = u.int_in_range(0..=5).unwrap_or(0);
+                let written = ["a", "b", "c", "\\u0061", "d\\\"", "é"][at];
+                let (text, value) = document(u, depth - 1);
+                (format!("\"{written}\" :{text}"), (Value::string(["a", "b", "c", "a", "d\"", "é"][at]), value))
+            };
+            let (texts, entries): (Vec<_>, Vec<_>) = (0..parts).map(entry).unzip();
+            let text = format!("{{{}}}", texts.join(", "));
+            (if parts % 2 == 0 { text.replace("\" :", "\":") } else { text }, Value::map(entries))
+        }
+    }
+}
+
+#[test]
+fn json_is_what_it_stands_for() {
+    each(3_000, 600, |u, seed| {
+        // Below and beyond the depth down to which objects are held against the one before.
+        let wrapped = [0, 14, 15, 16, 30][(seed % 5) as usize];
+        let (text, value) = document(u, 5);
+        let (text, value) =
+            (0..wrapped).fold((text, value), |(text, value), _| (format!("[{text}]"), Value::vector(vec![value])));
+        let decoded = json::decode(text.as_bytes()).unwrap_or_else(|fault| panic!("{fault}: {text}"));
+        assert_eq!(decoded, value, "seed {seed}: {text}");
+        assert_eq!(print::readable(&decoded), print::readable(&value), "seed {seed}: {text}");
+    });
+}
+
+#[test]
+fn rows_change_as_maps_do() {
+    each(1_500, 400, |u, seed| {
+        let names = ["a", "b", "c", "d", "e"];
+        let row = |n: usize| format!("{{{}}}", names.map(|name| format!("\"{name}\":{n}")).join(","));
+        let decoded = json::decode(format!("[{},{},{}]", row(0), row(1), row(2)).as_bytes()).unwrap();
+        let Value::Vector(rows) = decoded else { panic!("rows") };
+        // The last row shares its names with the second; it changes in place or as a copy.
+        let mut rows = rows.into_vec();
+        let Some(Value::Map(mut row)) = rows.pop() else { panic!("a row") };
+        let mut plain = names.map(|name| (Value::string(name), Value::int(2))).into_iter().collect::<Map>();
+        for step in 0..6 {
+            let held = u.arbitrary::<bool>().unwrap_or(false).then(|| (row.clone(), plain.clone()));
+            let key = Value::string(["a", "c", "e", "f", "\u{0}"][u.int_in_range(0..=4).unwrap_or(0)]);
+            let key = if u.arbitrary().unwrap_or(false) { key } else { Value::keyword("b") };
+            match u.int_in_range(0..=2).unwrap_or(0) {
+                0 => assert_eq!(row.insert(key.clone(), Value::int(step)), plain.insert(key.clone(), Value::int(step))),
+                1 => assert_eq!(row.remove(&key), plain.remove(&key)),
+                _ => assert_eq!(row.take(&key), plain.take(&key)),
+            }
+            assert_eq!((row.get(&key), row.lookup(&key), row.len()), (plain.get(&key), plain.lookup(&key), plain.len()));
+            assert_eq!(Value::Map(row.clone()), Value::Map(plain.clone()), "seed {seed}");
+            if let Some((row, plain)) = held {
+                assert_eq!(Value::Map(row), Value::Map(plain), "seed {seed}: what others hold");
+            }
+        }
+        assert_eq!(row.into_entries(), plain.into_entries(), "seed {seed}");
+        assert_eq!(print::readable(&Value::vector(rows)), r#"[{"a" 0 "b" 0 "c" 0 "d" 0 "e" 0} {"a" 1 "b" 1 "c" 1 "d" 1 "e" 1}]"#);
     });
 }

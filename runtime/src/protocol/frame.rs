@@ -94,8 +94,10 @@ impl<R: Read> Frames<R> {
             // One large frame must not hold its memory for the rest of the session.
             self.buffer = vec![0; CHUNK];
         } else if self.end == self.buffer.len() {
-            // Doubling keeps the copying of a large frame linear; the cap bounds it.
-            self.buffer.resize(self.end * 2, 0);
+            // Doubling keeps the copying of a large frame linear; the cap bounds it. Memory that comes zeroed is not written twice.
+            let full = std::mem::take(&mut self.buffer);
+            self.buffer = vec![0; self.end * 2];
+            self.buffer.get_mut(..self.end).unwrap_or_default().copy_from_slice(&full);
         }
     }
 }

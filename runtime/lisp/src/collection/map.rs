@@ -1,15 +1,10 @@
-//! Maps, sorted by key: a sorted vector while small, a tree beyond.
+//! Maps, sorted by key.
 
 use std::sync::Arc;
 
-use super::tree::{self, Tree};
+use super::entries::{self, Entries, Names};
 use crate::Value;
 use crate::order::compare;
-
-/// Up to this many entries a map is a sorted vector.
-const SMALL: usize = 24;
-/// Up to this many entries, names are looked up by scanning: equality of short texts is cheaper than their order.
-const SCANNED: usize = 12;
 
 /// A persistent map, one pointer wide.
 #[derive(Clone)]
@@ -19,27 +14,6 @@ pub struct Map(Arc<Data>);
 pub(crate) struct Data {
     entries: Entries,
     depth: u32,
-}
-
-#[derive(Clone)]
-enum Entries {
-    Small(Vec<(Value, Value)>),
-    Tree(Tree<Value>),
-}
-
-impl Entries {
-    fn from_sorted(entries: Vec<(Value, Value)>) -> Entries {
-        if entries.len() <= SMALL { Entries::Small(entries) } else { Entries::Tree(Tree::from_sorted(entries)) }
-    }
-
-    fn dismantle(&mut self, out: &mut Vec<Value>) {
-        let mut entries = Vec::new();
-        match self {
-            Entries::Small(small) => entries = std::mem::take(small),
-            Entries::Tree(tree) => tree.dismantle(&mut entries),
-        }
-        out.extend(entries.into_iter().flat_map(|(k, v)| [k, v]));
-    }
 }
 
 impl Drop for Data {
@@ -89,13 +63,17 @@ impl Map {
         Map(Arc::new(Data { entries: Entries::from_sorted(entries), depth }))
     }
 
+    /// A map of values under names that it shares with others: at most [`super::SMALL`], in the order of the names.
+    pub(crate) fn from_row(names: Names, values: Vec<Value>) -> Map {
+        debug_assert_eq!(names.len(), values.len());
+        let depth = super::vector::depth_over(&values);
+        Map(Arc::new(Data { entries: Entries::Row { names, values }, depth }))
+    }
+
     /// Number of entries.
     #[inline]
     pub fn len(&self) -> usize {
-        match &self.0.entries {
-            Entries::Small(entries) => entries.len(),
-            Entries::Tree(tree) => tree.len(),
-        }
+        self.0.entries.len()
     }
 
     /// Whether there is none.
@@ -117,40 +95,19 @@ impl Map {
     /// The entry of exactly this key.
     #[inline]
     pub fn find(&self, key: &Value) -> Option<(&Value, &Value)> {
-        match &self.0.entries {
-            Entries::Small(entries) => match key {
-                Value::Keyword(name) if entries.len() <= SCANNED => {
-                    let hit = entries.iter().find(|(k, _)| matches!(k, Value::Keyword(other) if other == name));
-                    hit.map(|(k, v)| (k, v))
-                }
-                Value::Str(name) if entries.len() <= SCANNED => {
-                    let hit = entries.iter().find(|(k, _)| matches!(k, Value::Str(other) if other == name));
-                    hit.map(|(k, v)| (k, v))
-                }
-                _ => tree::find(entries, key).ok().and_then(|at| entries.get(at)).map(|(k, v)| (k, v)),
-            },
-            Entries::Tree(tree) => tree.get(key),
-        }
+        self.0.entries.find(key)
     }
 
     /// The value under a key as programs look it up: exactly, else a keyword for a string and the reverse, else both with
     /// underscores for hyphens.
     #[inline]
     pub fn lookup(&self, key: &Value) -> Option<&Value> {
-        match (key, &self.0.entries) {
-            (Value::Keyword(name), Entries::Small(entries)) if entries.len() <= SCANNED => {
-                let mut other = None;
-                for (k, v) in entries {
-                    match k {
-                        Value::Keyword(text) if text == name => return Some(v),
-                        Value::Str(text) if text == name => other = Some(v),
-                        _ => {}
-                    }
-                }
-                other.or_else(|| self.underscored(key))
-            }
-            _ => self.find(key).or_else(|| self.loose(key)).map(|(_, v)| v),
+        if let Value::Keyword(_) = key
+            && let Ok(found) = self.0.entries.named(key)
+        {
+            return found.or_else(|| self.underscored(key));
         }
+        self.find(key).or_else(|| self.loose(key)).map(|(_, v)| v)
     }
 
     /// The entry that [`Map::lookup`] finds.
@@ -175,59 +132,30 @@ impl Map {
     pub fn insert(&mut self, key: Value, value: Value) -> Option<Value> {
         let data = Arc::make_mut(&mut self.0);
         data.depth = data.depth.max(key.depth() + 1).max(value.depth() + 1);
-        match &mut data.entries {
-            Entries::Small(entries) => match tree::find(entries, &key) {
-                Ok(at) => entries.get_mut(at).map(|(_, v)| std::mem::replace(v, value)),
-                Err(at) => {
-                    entries.insert(at, (key, value));
-                    if entries.len() > SMALL {
-                        data.entries = Entries::Tree(Tree::from_sorted(std::mem::take(entries)));
-                    }
-                    None
-                }
-            },
-            Entries::Tree(tree) => tree.insert(key, value),
-        }
+        data.entries.insert(key, value)
     }
 
     /// Takes the value under `key` out for an update in place, leaving nil there. `None`, and nothing changed, where
     /// somebody else holds the map or the key is missing.
     pub fn take(&mut self, key: &Value) -> Option<Value> {
-        let data = Arc::get_mut(&mut self.0)?;
-        match &mut data.entries {
-            Entries::Small(entries) => {
-                let at = tree::find(entries, key).ok()?;
-                entries.get_mut(at).map(|(_, v)| std::mem::take(v))
-            }
-            Entries::Tree(tree) => tree.get_mut(key).map(std::mem::take),
-        }
+        Arc::get_mut(&mut self.0)?.entries.get_mut(key).map(std::mem::take)
     }
 
     /// Removes `key`, in place where nobody else holds the map.
     pub fn remove(&mut self, key: &Value) -> Option<Value> {
         self.find(key)?;
-        let data = Arc::make_mut(&mut self.0);
-        match &mut data.entries {
-            Entries::Small(entries) => tree::find(entries, key).ok().map(|at| entries.remove(at).1),
-            Entries::Tree(tree) => tree.remove(key).map(|(_, v)| v),
-        }
+        Arc::make_mut(&mut self.0).entries.remove(key)
     }
 
     /// The entries, sorted by key.
     pub fn iter(&self) -> MapIter<'_> {
-        match &self.0.entries {
-            Entries::Small(entries) => MapIter(Walk::Small(entries.iter())),
-            Entries::Tree(tree) => MapIter(Walk::Tree(tree.iter())),
-        }
+        MapIter(self.0.entries.iter())
     }
 
     /// The entries as a buffer, sorted by key; moved where nobody else holds the map.
     pub fn into_entries(mut self) -> Vec<(Value, Value)> {
         match Arc::get_mut(&mut self.0) {
-            Some(data) => match std::mem::replace(&mut data.entries, Entries::Small(Vec::new())) {
-                Entries::Small(entries) => entries,
-                Entries::Tree(tree) => tree.into_entries(),
-            },
+            Some(data) => data.entries.take(),
             None => self.iter().map(|(k, v)| (k.clone(), v.clone())).collect(),
         }
     }
@@ -251,29 +179,18 @@ impl Map {
 }
 
 /// The entries of a map, sorted by key.
-pub struct MapIter<'a>(Walk<'a>);
-
-enum Walk<'a> {
-    Small(std::slice::Iter<'a, (Value, Value)>),
-    Tree(tree::Iter<'a, Value>),
-}
+pub struct MapIter<'a>(entries::Iter<'a>);
 
 impl<'a> Iterator for MapIter<'a> {
     type Item = (&'a Value, &'a Value);
 
     #[inline]
     fn next(&mut self) -> Option<Self::Item> {
-        match &mut self.0 {
-            Walk::Small(iter) => iter.next().map(|(k, v)| (k, v)),
-            Walk::Tree(iter) => iter.next(),
-        }
+        self.0.next()
     }
 
     fn size_hint(&self) -> (usize, Option<usize>) {
-        match &self.0 {
-            Walk::Small(iter) => iter.size_hint(),
-            Walk::Tree(iter) => iter.size_hint(),
-        }
+        self.0.size_hint()
     }
 }
 

@@ -5,6 +5,7 @@
 
 mod children;
 mod chunks;
+mod entries;
 mod map;
 mod set;
 mod tree;
@@ -15,6 +16,7 @@ pub use set::Set;
 pub use vector::{IntoIter, Vector};
 
 pub use children::Children;
+pub(crate) use entries::{Names, SMALL};
 
 /// Up to this depth native recursion is used.
 pub const SHALLOW: u32 = 48;

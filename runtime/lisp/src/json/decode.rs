@@ -81,7 +81,7 @@ fn decode_with(bytes: &[u8], exact: bool, spend: &mut dyn FnMut(usize) -> bool) 
         values: None,
         shapes: Vec::new(),
         items: Vec::new(),
-        entries: Vec::new(),
+        names: Vec::new(),
         scratch: String::new(),
         made: 0,
         spend,
@@ -98,17 +98,19 @@ fn decode_with(bytes: &[u8], exact: bool, spend: &mut dyn FnMut(usize) -> bool) 
 enum Open {
     /// Where its items begin.
     Array(usize),
-    Object {
-        /// Where its entries begin.
-        start: usize,
-        /// What waits for its value.
-        key: Value,
-        /// So far every key was the one of the object before.
-        follows: bool,
-    },
+    Object(Object),
 }
 
-/// Objects nested deeper than this share one shape.
+struct Object {
+    /// Where its values begin.
+    start: usize,
+    /// Where its names begin.
+    names: usize,
+    /// So far every name was that of the object before, and none is noted down.
+    follows: bool,
+}
+
+/// Objects nested deeper than this are not held against the one before.
 const SHAPES: usize = 16;
 /// Keys, and short values, that are remembered.
 const KEYS: usize = 256;
@@ -125,10 +127,10 @@ struct Decoder<'a> {
     values: Option<Recent>,
     /// By depth.
     shapes: Vec<Shape>,
-    /// Items of all arrays that are being read.
+    /// Items of all arrays and values of all objects that are being read.
     items: Vec<Value>,
-    /// Entries of all objects that are being read.
-    entries: Vec<(Value, Value)>,
+    /// Names of all objects that are being read and do not follow the one before.
+    names: Vec<Value>,
     scratch: String,
     /// Bytes made since the last report.
     made: usize,
@@ -164,12 +166,14 @@ impl<'a> Decoder<'a> {
                         self.at += 1;
                         Value::Map(Map::default())
                     } else {
-                        let level = open.len().min(SHAPES);
-                        if self.shapes.len() <= level {
+                        let level = open.len();
+                        if level < SHAPES && self.shapes.len() <= level {
                             self.shapes.resize_with(level + 1, Shape::default);
                         }
-                        let (key, follows) = self.key(level, 0)?;
-                        open.push(Open::Object { start: self.entries.len(), key, follows });
+                        let follows = self.shapes.get(level).is_some_and(Shape::is_literal);
+                        let mut object = Object { start: self.items.len(), names: self.names.len(), follows };
+                        self.name(&mut object, level)?;
+                        open.push(Open::Object(object));
                         continue;
                     }
                 }
@@ -218,17 +222,14 @@ impl<'a> Decoder<'a> {
                             _ => return Err(self.expected("',' or ']'")),
                         }
                     }
-                    Some(Open::Object { start, key, follows }) => {
-                        self.entries.push((std::mem::take(key), done));
+                    Some(Open::Object(object)) => {
+                        self.items.push(done);
                         self.space();
                         match self.peek() {
                             Some(b',') => {
                                 self.at += 1;
                                 self.space();
-                                let index = if *follows { self.entries.len() - *start } else { usize::MAX };
-                                let (next, expected) = self.key((depth - 1).min(SHAPES), index)?;
-                                *key = next;
-                                *follows &= expected;
+                                self.name(object, depth - 1)?;
                                 break;
                             }
                             Some(b'}') => self.at += 1,
@@ -238,30 +239,50 @@ impl<'a> Decoder<'a> {
                 }
                 done = match open.pop() {
                     Some(Open::Array(start)) => Value::vector(self.items.drain(start..).collect()),
-                    Some(Open::Object { start, follows, .. }) => match self.shapes.get_mut(open.len().min(SHAPES)) {
-                        Some(shape) => Value::Map(shape.map(&mut self.entries, start, follows)),
-                        None => return Err(self.expected("a value")),
-                    },
+                    Some(Open::Object(object)) => Value::Map(self.map(&object, depth - 1)),
                     None => return Err(self.expected("a value")),
                 };
             }
         }
     }
 
-    /// Reads `"key":`, and tells whether it is the key that stood at `index` in the object before at this level.
-    fn key(&mut self, level: usize, index: usize) -> Result<(Value, bool), DecodeError> {
+    /// The map of an object that is read.
+    fn map(&mut self, object: &Object, level: usize) -> Map {
+        let values = self.items.get_mut(object.start..).unwrap_or_default();
+        let map = match self.shapes.get_mut(level) {
+            Some(shape) if object.follows && shape.is_whole(values.len()) => shape.row(values),
+            Some(shape) => {
+                if object.follows {
+                    self.names.extend_from_slice(shape.names(values.len()));
+                }
+                shape.map(self.names.get(object.names..).unwrap_or_default(), values)
+            }
+            None => self.names.drain(object.names..).zip(values.iter_mut().map(std::mem::take)).collect(),
+        };
+        self.items.truncate(object.start);
+        self.names.truncate(object.names);
+        map
+    }
+
+    /// Reads `"name":`, and notes the name down unless it is the one that stood there in the object before.
+    fn name(&mut self, object: &mut Object, level: usize) -> Result<(), DecodeError> {
         if self.peek() != Some(b'"') {
             return Err(self.expected("a key in double quotes"));
         }
         self.at += 1;
-        let before = self.shapes.get(level).and_then(|shape| shape.key(index));
-        if let Some(key @ Value::Str(name)) = before
-            && let Some(rest) = self.bytes.get(self.at..).and_then(|rest| rest.strip_prefix(name.as_str().as_bytes()))
-            && rest.starts_with(b"\":")
+        if object.follows
+            && let Some(shape) = self.shapes.get(level)
         {
-            let key = key.clone();
-            self.at += name.as_str().len() + 2;
-            return Ok((key, true));
+            let index = self.items.len() - object.start;
+            if let Some(Value::Str(name)) = shape.name(index)
+                && let Some(rest) = self.bytes.get(self.at..).and_then(|rest| rest.strip_prefix(name.as_str().as_bytes()))
+                && rest.starts_with(b"\":")
+            {
+                self.at += name.as_str().len() + 2;
+                return Ok(());
+            }
+            object.follows = false;
+            self.names.extend_from_slice(shape.names(index));
         }
         let mut scratch = std::mem::take(&mut self.scratch);
         let key = if let Some((text, plain)) = self.plain_string()? {
@@ -276,7 +297,8 @@ impl<'a> Decoder<'a> {
             return Err(self.expected("':'"));
         }
         self.at += 1;
-        Ok((Value::Str(key), false))
+        self.names.push(Value::Str(key));
+        Ok(())
     }
 
     fn string(&mut self) -> Result<Text, DecodeError> {

@@ -1,0 +1,220 @@
+//! What a map holds, sorted by key: while there are few a buffer, or values beside keys that many maps share; a tree beyond.
+
+use std::sync::Arc;
+
+use super::tree::{self, Tree};
+use crate::Value;
+use crate::order::compare;
+
+/// Up to this many entries a map is no tree.
+pub(crate) const SMALL: usize = 24;
+/// Up to this many entries, names are looked up by scanning: equality of short texts is cheaper than their order.
+const SCANNED: usize = 12;
+
+/// Keys that maps share, sorted, each once; names all of them. One pointer wide.
+pub(crate) type Names = Arc<Box<[Value]>>;
+
+/// Entries, sorted by key, each key once.
+#[derive(Clone)]
+pub(super) enum Entries {
+    /// At most [`SMALL`].
+    Small(Vec<(Value, Value)>),
+    /// Rows of one source have the same names: what is then cheap is to make, to hold and to drop them.
+    Row {
+        /// At most [`SMALL`].
+        names: Names,
+        /// As many.
+        values: Vec<Value>,
+    },
+    Tree(Tree<Value>),
+}
+
+impl Entries {
+    pub(super) fn from_sorted(entries: Vec<(Value, Value)>) -> Entries {
+        if entries.len() <= SMALL { Entries::Small(entries) } else { Entries::Tree(Tree::from_sorted(entries)) }
+    }
+
+    #[inline]
+    pub(super) fn len(&self) -> usize {
+        match self {
+            Entries::Small(entries) => entries.len(),
+            Entries::Row { values, .. } => values.len(),
+            Entries::Tree(tree) => tree.len(),
+        }
+    }
+
+    /// The entry of exactly this key.
+    #[inline]
+    pub(super) fn find(&self, key: &Value) -> Option<(&Value, &Value)> {
+        match self {
+            Entries::Small(entries) => {
+                let at = match key {
+                    Value::Keyword(_) | Value::Str(_) if entries.len() <= SCANNED => {
+                        entries.iter().position(|(k, _)| is_name(k, key))
+                    }
+                    _ => tree::find(entries, key).ok(),
+                };
+                entries.get(at?).map(|(k, v)| (k, v))
+            }
+            Entries::Row { names, values } => {
+                let at = place(names, key)?;
+                names.get(at).zip(values.get(at))
+            }
+            Entries::Tree(tree) => tree.get(key),
+        }
+    }
+
+    /// The value under a keyword, or else under the string of the same text: `Err` where that is not found out in one pass.
+    #[inline]
+    pub(super) fn named(&self, keyword: &Value) -> Result<Option<&Value>, ()> {
+        match self {
+            Entries::Small(entries) if entries.len() <= SCANNED => Ok(named(entries.iter().map(|(k, v)| (k, v)), keyword)),
+            Entries::Row { names, values } if names.len() <= SCANNED => Ok(named(names.iter().zip(values), keyword)),
+            _ => Err(()),
+        }
+    }
+
+    /// The value under exactly this key, for a change in place.
+    #[inline]
+    pub(super) fn get_mut(&mut self, key: &Value) -> Option<&mut Value> {
+        match self {
+            Entries::Small(entries) => {
+                let at = tree::find(entries, key).ok()?;
+                entries.get_mut(at).map(|(_, v)| v)
+            }
+            Entries::Row { names, values } => values.get_mut(place(names, key)?),
+            Entries::Tree(tree) => tree.get_mut(key),
+        }
+    }
+
+    /// Puts `value` under `key`; gives the old value back.
+    pub(super) fn insert(&mut self, key: Value, value: Value) -> Option<Value> {
+        if let Entries::Row { names, values } = self {
+            if let Some(old) = place(names, &key).and_then(|at| values.get_mut(at)) {
+                return Some(std::mem::replace(old, value));
+            }
+            self.own_names();
+        }
+        match self {
+            Entries::Small(entries) => match tree::find(entries, &key) {
+                Ok(at) => entries.get_mut(at).map(|(_, v)| std::mem::replace(v, value)),
+                Err(at) => {
+                    entries.insert(at, (key, value));
+                    if entries.len() > SMALL {
+                        *self = Entries::Tree(Tree::from_sorted(std::mem::take(entries)));
+                    }
+                    None
+                }
+            },
+            Entries::Tree(tree) => tree.insert(key, value),
+            Entries::Row { .. } => unreachable!("it has names of its own by now"),
+        }
+    }
+
+    /// Removes `key`; gives its value back.
+    pub(super) fn remove(&mut self, key: &Value) -> Option<Value> {
+        self.own_names();
+        match self {
+            Entries::Small(entries) => tree::find(entries, key).ok().map(|at| entries.remove(at).1),
+            Entries::Tree(tree) => tree.remove(key).map(|(_, v)| v),
+            Entries::Row { .. } => unreachable!("it has names of its own by now"),
+        }
+    }
+
+    /// Takes all out, leaving none.
+    pub(super) fn take(&mut self) -> Vec<(Value, Value)> {
+        self.own_names();
+        match std::mem::replace(self, Entries::Small(Vec::new())) {
+            Entries::Small(entries) => entries,
+            Entries::Tree(tree) => tree.into_entries(),
+            Entries::Row { .. } => unreachable!("it has names of its own by now"),
+        }
+    }
+
+    /// Moves out what may be deep, leaving none.
+    pub(super) fn dismantle(&mut self, out: &mut Vec<Value>) {
+        let mut entries = Vec::new();
+        match self {
+            Entries::Small(small) => entries = std::mem::take(small),
+            // Names hold nothing.
+            Entries::Row { values, .. } => out.append(values),
+            Entries::Tree(tree) => tree.dismantle(&mut entries),
+        }
+        out.extend(entries.into_iter().flat_map(|(k, v)| [k, v]));
+    }
+
+    /// Makes a row a map like others, whose keys may change.
+    fn own_names(&mut self) {
+        if let Entries::Row { names, values } = self {
+            *self = Entries::Small(names.iter().cloned().zip(std::mem::take(values)).collect());
+        }
+    }
+
+    pub(super) fn iter(&self) -> Iter<'_> {
+        match self {
+            Entries::Small(entries) => Iter::Small(entries.iter()),
+            Entries::Row { names, values } => Iter::Row(names.iter(), values.iter()),
+            Entries::Tree(tree) => Iter::Tree(tree.iter()),
+        }
+    }
+}
+
+/// Whether `key` is the name `wanted`, a string or a keyword.
+#[inline]
+fn is_name(key: &Value, wanted: &Value) -> bool {
+    match (key, wanted) {
+        (Value::Keyword(key), Value::Keyword(wanted)) | (Value::Str(key), Value::Str(wanted)) => key == wanted,
+        _ => false,
+    }
+}
+
+/// The place of `key` among names.
+#[inline]
+fn place(names: &[Value], key: &Value) -> Option<usize> {
+    match key {
+        Value::Keyword(_) | Value::Str(_) if names.len() <= SCANNED => names.iter().position(|name| is_name(name, key)),
+        _ => names.binary_search_by(|name| compare(name, key)).ok(),
+    }
+}
+
+#[inline]
+fn named<'a>(entries: impl Iterator<Item = (&'a Value, &'a Value)>, keyword: &Value) -> Option<&'a Value> {
+    let Value::Keyword(wanted) = keyword else { return None };
+    let mut other = None;
+    for (key, value) in entries {
+        match key {
+            Value::Keyword(text) if text == wanted => return Some(value),
+            Value::Str(text) if text == wanted => other = Some(value),
+            _ => {}
+        }
+    }
+    other
+}
+
+/// Goes through entries in the order of their keys.
+pub(super) enum Iter<'a> {
+    Small(std::slice::Iter<'a, (Value, Value)>),
+    Row(std::slice::Iter<'a, Value>, std::slice::Iter<'a, Value>),
+    Tree(tree::Iter<'a, Value>),
+}
+
+impl<'a> Iterator for Iter<'a> {
+    type Item = (&'a Value, &'a Value);
+
+    #[inline]
+    fn next(&mut self) -> Option<Self::Item> {
+        match self {
+            Iter::Small(iter) => iter.next().map(|(k, v)| (k, v)),
+            Iter::Row(names, values) => names.next().zip(values.next()),
+            Iter::Tree(iter) => iter.next(),
+        }
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        match self {
+            Iter::Small(iter) => iter.size_hint(),
+            Iter::Row(names, _) => names.size_hint(),
+            Iter::Tree(iter) => iter.size_hint(),
+        }
+    }
+}
