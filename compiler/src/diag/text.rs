@@ -22,15 +22,12 @@ pub fn quoted(text: &str) -> String {
     format!("`{shown}`")
 }
 
-/// "`a`, `b` and 3 more"
+/// "`a`, `b` and 3 more", each as [`quoted`] shows it.
 pub fn quoted_list<'a>(items: impl ExactSizeIterator<Item = &'a str>) -> String {
     const SHOWN: usize = 4;
-    let count = items.len();
-    let mut shown: Vec<String> = items.take(SHOWN).map(|item| format!("`{item}`")).collect();
-    if count > SHOWN {
-        shown.push(format!("{} more", count - SHOWN));
-    }
-    shown.join(", ")
+    let more = items.len().saturating_sub(SHOWN);
+    let shown = items.take(SHOWN).map(quoted).collect::<Vec<_>>().join(", ");
+    if more == 0 { shown } else { format!("{shown} and {more} more") }
 }
 
 /// A text on one line of a terminal: what would move its cursor, colour it or turn its direction is written out.
@@ -63,7 +60,7 @@ mod tests {
         for (text, expected) in [
             ("größe `a` \"b\" \\", "größe `a` \"b\" \\"),
             ("\u{1b}[31mred\nrow\r\t", "\\u{1b}[31mred\\nrow\\r\\t"),
-            ("\u{202e}evil\u{9b}", "\\u{202e}evil\\u{9b}"),
+            ("\u{202e}evil\u{9b}\u{200b}", "\\u{202e}evil\\u{9b}\\u{200b}"),
         ] {
             assert_eq!(on_one_line(text), expected);
         }

@@ -1,13 +1,12 @@
 //! What upstreams say in their definitions, looked at as the words of strangers: models read it, and people rarely do.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fmt::Write as _;
 
 use ptc_catalog::suspect::{self, REDACTED};
 
 use super::{Lock, LockedUpstream};
 use crate::config::model::{Config, CredentialSource, Transport, Upstream};
-use crate::diag::{Code, Diagnostic, Diagnostics, quoted, text::is_hidden};
+use crate::diag::{Code, Diagnostic, Diagnostics, quoted, quoted_list, text::is_hidden};
 use crate::ir::Json;
 use crate::tool_name;
 
@@ -88,27 +87,19 @@ fn names(upstream: &Upstream, locked: &LockedUpstream) -> Vec<(Code, String)> {
     if !odd.is_empty() {
         let what = if odd.len() == 1 { "a tool whose name is" } else { "tools whose names are" };
         let rule = "of ASCII letters, digits, `-`, `_` and `.`, 128 at most";
-        out.push((Code::ToolName, format!("offers {what} not {rule}: {}", listed(&odd))));
+        out.push((Code::ToolName, format!("offers {what} not {rule}: {}", quoted_list(odd.iter().copied()))));
     }
     let mut alike: BTreeMap<String, Vec<&str>> = BTreeMap::new();
     for name in locked.tools.keys() {
         alike.entry(tool_name::folded(name)).or_default().push(name);
     }
     for group in alike.values().filter(|group| group.len() > 1) {
-        out.push((Code::ToolsAlike, format!("offers tools whose names are easily confused: {}", listed(group))));
+        out.push((
+            Code::ToolsAlike,
+            format!("offers tools whose names are easily confused: {}", quoted_list(group.iter().copied())),
+        ));
     }
     out
-}
-
-/// "`a`, `b` and 3 more"
-fn listed(names: &[&str]) -> String {
-    const SHOWN: usize = 4;
-    let mut text = names.iter().take(SHOWN).map(|name| quoted(name)).collect::<Vec<_>>().join(", ");
-    if names.len() > SHOWN {
-        // Writing to a string cannot fail.
-        let _ = write!(text, " and {} more", names.len() - SHOWN);
-    }
-    text
 }
 
 /// What an upstream says of itself: a model reads it wherever the config describes the upstream in no other words.

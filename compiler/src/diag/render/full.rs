@@ -4,6 +4,7 @@ use annotate_snippets::{Annotation, AnnotationKind, Group, Level, Origin, Render
 
 use super::Style;
 use super::excerpt::{Excerpt, excerpts};
+use crate::diag::text::on_one_line;
 use crate::diag::{Diagnostic, Diagnostics, Label, Severity};
 use crate::source::{FileId, Sources};
 
@@ -44,7 +45,7 @@ fn group<'a>(sources: &'a Sources, diagnostics: &Diagnostics, diagnostic: &'a Di
         Severity::Warning => Level::WARNING,
         Severity::Note => Level::NOTE,
     };
-    let mut group = Group::with_title(level.primary_title(diagnostic.message.as_str()).id(diagnostic.code.name()));
+    let mut group = Group::with_title(level.primary_title(on_one_line(&diagnostic.message)).id(diagnostic.code.name()));
     let labels: Vec<&Label> = diagnostic.primary.iter().chain(&diagnostic.secondary).collect();
     let mut files: Vec<FileId> = Vec::new();
     for label in &labels {
@@ -61,7 +62,7 @@ fn group<'a>(sources: &'a Sources, diagnostics: &Diagnostics, diagnostic: &'a Di
             group = group.element(snippet(excerpt, &labels, diagnostic.primary.is_some()));
         }
     }
-    group.elements(diagnostic.hints.iter().map(|hint| Level::HELP.message(hint.as_str())))
+    group.elements(diagnostic.hints.iter().map(|hint| Level::HELP.message(on_one_line(hint))))
 }
 
 fn snippet<'a>(excerpt: Excerpt, labels: &[&'a Label], has_primary: bool) -> Snippet<'a, Annotation<'a>> {
@@ -71,7 +72,7 @@ fn snippet<'a>(excerpt: Excerpt, labels: &[&'a Label], has_primary: bool) -> Sni
         .map(|(range, index)| {
             let kind = if has_primary && index == 0 { AnnotationKind::Primary } else { AnnotationKind::Context };
             let text = labels.get(index).map_or("", |label| label.text.as_str());
-            kind.span(range).label((!text.is_empty()).then_some(text))
+            kind.span(range).label((!text.is_empty()).then(|| on_one_line(text)))
         })
         .collect();
     Snippet::source(excerpt.text).line_start(excerpt.line).annotations(annotations)
