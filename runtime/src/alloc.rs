@@ -61,10 +61,14 @@ fn count(change: i64) {
     LIVE.with(|live| live.set(live.get().wrapping_add(change)));
 }
 
+/// From this size on a block has pages of its own.
+const MAPPED: usize = 128 * 1024;
+
 /// The memory that a block of `size` bytes takes, with its header and rounded up: small blocks, of which most values are made,
-/// take up to twice what they ask for.
+/// take up to twice what they ask for, and an eighth of them is lost to holes that no other block fits into.
 fn held(size: usize) -> i64 {
-    ((size + 23) & !15) as i64
+    let block = ((size + 23) & !15) as i64;
+    if size < MAPPED { block + block / 8 } else { block }
 }
 
 #[expect(unsafe_code, reason = "an allocator cannot be written otherwise; every call is passed on unchanged")]

@@ -548,7 +548,7 @@
 (count (re-seq #"(?s)a(?:.*z)?" (apply str (repeat 300000 "a"))))
 ;=! timeout
 
-(count (re-seq #"a(?:[ab]*a[ab]{12}z)?" (apply str (repeatedly 20000 (fn [] (rand-nth ["a" "b"]))))))
+(count (re-seq #"a(?:[ab]*a[ab]{12}z)?" (apply str (repeatedly 60000 (fn [] (rand-nth ["a" "b"]))))))
 ;=! timeout
 
 (count (str/split (apply str (repeat 300000 "a")) #"(?s)a(?:.*z)?"))
@@ -1010,3 +1010,19 @@
 
 (fail (vec (repeat 3000 (reduce (fn [x _] [x]) (vec (range 40000)) (range 31)))))
 ;=! fail
+
+;; What is given back by one thread is not for the others to take.
+
+(count (pmap (fn [i] (pmap (fn [j] (vec (range 20000))) (range 100))) (range 100)))
+;=! memory_exceeded
+
+(loop [s "a"] (recur (str s "b" s)))
+;=! memory_exceeded
+
+;; As many values as there is memory for, and then a walk over all of them.
+
+(json/generate-string (vec (range 1200000)))
+;=! memory_exceeded
+
+(count (map (fn [j] (vec (range 1000))) (range 10000)))
+;=! memory_exceeded

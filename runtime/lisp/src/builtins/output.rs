@@ -89,20 +89,23 @@ fn write(m: &mut Machine, value: &Value, strings: Strings, out: &mut String) -> 
     }
 }
 
-/// Refuses texts that would be too large before they are made.
-fn weigh(m: &mut Machine, args: &[Value]) -> Result<(), Raised> {
+/// Refuses texts that would be too large before they are made; about the bytes of all.
+fn weigh(m: &mut Machine, args: &[Value]) -> Result<usize, Raised> {
     let bytes = args.iter().map(|arg| arg.as_str().map_or(8, str::len)).sum();
-    super::text::work(m, bytes)
+    super::text::work(m, bytes)?;
+    Ok(bytes)
 }
 
 fn str(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
-    weigh(m, args)?;
+    let bytes = weigh(m, args)?;
     // A text that grows at its end grows in place where nobody else holds it.
-    if let [Value::Str(_), _, ..] = args
+    if let [Value::Str(head), _, ..] = args
+        && !head.is_shared()
         && let Value::Str(mut head) = take(args, 0)
     {
-        // What is put at its end is a text of its own before.
-        m.charge(args.iter().skip(1).filter_map(Value::as_str).map(str::len).sum())?;
+        // What is put at its end is a text of its own before. Asked for together with the whole: two requests might be granted one
+        // after the other where there is no room for both.
+        m.charge(bytes.saturating_mul(2).saturating_sub(head.as_str().len()))?;
         let mut tail = String::new();
         for arg in args.iter().skip(1) {
             write_str(m, arg, &mut tail)?;
@@ -110,7 +113,7 @@ fn str(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
         head.push_str(&tail);
         return Ok(Value::Str(head));
     }
-    let mut out = String::new();
+    let mut out = String::with_capacity(bytes);
     for arg in args.iter() {
         write_str(m, arg, &mut out)?;
     }

@@ -170,6 +170,11 @@ impl Set {
         }
     }
 
+    /// Whether somebody else holds it too.
+    pub(crate) fn is_shared(&self) -> bool {
+        Arc::strong_count(&self.0) > 1
+    }
+
     /// The address of the allocation.
     pub(crate) fn address(&self) -> usize {
         Arc::as_ptr(&self.0).addr()

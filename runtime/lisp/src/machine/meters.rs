@@ -25,6 +25,8 @@ pub(crate) struct Meters {
     peak: AtomicI64,
     /// Growths that threads have asked for and not reported as live yet.
     reserved: AtomicI64,
+    /// Whether some thread was refused memory, which ends the run: what is given back then is for none of the others.
+    exhausted: AtomicBool,
     /// Whether a sequence without an end was made, which must not leave the program.
     pub(crate) made_endless: AtomicBool,
     /// For threads that compute.
@@ -46,6 +48,7 @@ impl Meters {
             live: AtomicI64::new(0),
             peak: AtomicI64::new(0),
             reserved: AtomicI64::new(0),
+            exhausted: AtomicBool::new(false),
             made_endless: AtomicBool::new(false),
             places,
         }
@@ -68,6 +71,15 @@ impl Meters {
     pub(crate) fn reserve(&self, bytes: i64) -> i64 {
         let reserved = self.reserved.fetch_add(bytes, Ordering::Relaxed).saturating_add(bytes);
         self.live.load(Ordering::Relaxed).saturating_add(reserved)
+    }
+
+    /// Ends the run for want of memory.
+    pub(crate) fn exhaust(&self) {
+        self.exhausted.store(true, Ordering::Relaxed);
+    }
+
+    pub(crate) fn is_exhausted(&self) -> bool {
+        self.exhausted.load(Ordering::Relaxed)
     }
 
     /// Records a growth that is about to happen, so that a refused one shows in the peak.

@@ -470,6 +470,9 @@ impl Machine {
     fn charge_large(&mut self, bytes: usize) -> Result<(), Raised> {
         // What is larger than any memory would overflow the sum of several such requests.
         let bytes = i64::try_from(bytes).unwrap_or(i64::MAX).min(i64::MAX / 1024);
+        if self.meters.is_exhausted() {
+            return Err(self.out_of_memory());
+        }
         let limit = self.memory_limit();
         self.pending += bytes;
         if self.meters.reserve(bytes) <= limit {
@@ -513,7 +516,7 @@ impl Machine {
             return Err(self.out_of_time());
         }
         let live = self.read_gauge(Asked::Kept);
-        if live > self.memory_limit() {
+        if live > self.memory_limit() || self.meters.is_exhausted() {
             return Err(self.out_of_memory());
         }
         Ok(())
@@ -544,6 +547,8 @@ impl Machine {
 
     #[cold]
     fn out_of_memory(&mut self) -> Raised {
+        // Before anything is dropped on the way out.
+        self.meters.exhaust();
         let limit = self.meters.limits.memory_bytes;
         self.raise_with_hint(
             ErrorKind::MemoryExceeded,

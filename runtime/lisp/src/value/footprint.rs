@@ -14,8 +14,12 @@ const CODE_PER_TEXT: usize = 16;
 /// text of the whole program that made it.
 pub(crate) fn footprint<'a>(values: impl IntoIterator<Item = &'a Value>) -> usize {
     let mut bytes = 0;
-    let mut programs = HashSet::new();
+    let (mut programs, mut seen) = (HashSet::new(), HashSet::new());
     each_distinct(values, |value| {
+        // Texts and the like are shared too.
+        if value.shared_address().is_none() && value.address().is_some_and(|address| !seen.insert(address)) {
+            return true;
+        }
         bytes += own_bytes(value);
         if let Value::Closure(closure) = value
             && programs.insert(closure.source().as_ptr())
@@ -28,22 +32,47 @@ pub(crate) fn footprint<'a>(values: impl IntoIterator<Item = &'a Value>) -> usiz
 }
 
 /// Visits every value that is reachable from `values`, containers and functions once however often they are shared, until
-/// `visit` gives false.
+/// `visit` gives false. Takes memory for what is shared and for the depth, not for all that there is.
 pub(crate) fn each_distinct<'a>(values: impl IntoIterator<Item = &'a Value>, mut visit: impl FnMut(&'a Value) -> bool) {
-    let mut work: Vec<&'a Value> = values.into_iter().collect();
     let mut seen = HashSet::new();
-    while let Some(value) = work.pop() {
-        if value.address().is_some_and(|address| !seen.insert(address)) {
+    let mut open = vec![Parts::List(values.into_iter().collect::<Vec<_>>().into_iter())];
+    while let Some(parts) = open.last_mut() {
+        let Some(value) = parts.next() else {
+            open.pop();
+            continue;
+        };
+        if value.shared_address().is_some_and(|address| !seen.insert(address)) {
             continue;
         }
         if !visit(value) {
             return;
         }
-        match value {
-            Value::Closure(closure) => work.extend(closure.captured()),
-            Value::Composed(composed) => work.extend(composed.parts()),
-            Value::Endless(endless) => work.extend(endless.values()),
-            container => work.extend(Children::of(container).into_iter().flatten()),
+        let list = match value {
+            Value::Closure(closure) => closure.captured().iter().collect(),
+            Value::Composed(composed) => composed.parts().iter().collect(),
+            Value::Endless(endless) => endless.values(),
+            container => {
+                open.extend(Children::of(container).map(Parts::Children));
+                continue;
+            }
+        };
+        open.push(Parts::List(list.into_iter()));
+    }
+}
+
+/// What is left to visit of a value.
+enum Parts<'a> {
+    Children(Children<'a>),
+    List(std::vec::IntoIter<&'a Value>),
+}
+
+impl<'a> Iterator for Parts<'a> {
+    type Item = &'a Value;
+
+    fn next(&mut self) -> Option<&'a Value> {
+        match self {
+            Parts::Children(children) => children.next(),
+            Parts::List(list) => list.next(),
         }
     }
 }

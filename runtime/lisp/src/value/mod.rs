@@ -369,6 +369,18 @@ impl Value {
         }
     }
 
+    /// The same of a container or a function that others may hold too.
+    pub(crate) fn shared_address(&self) -> Option<usize> {
+        let shared = match self {
+            Value::Vector(items) => items.is_shared(),
+            Value::Map(map) => map.is_shared(),
+            Value::Set(set) => set.is_shared(),
+            Value::Endless(_) | Value::Composed(_) | Value::Closure(_) => true,
+            _ => false,
+        };
+        if shared { self.address() } else { None }
+    }
+
     /// Whether both are one block of memory, or equal and in need of none.
     pub(crate) fn is_same(&self, other: &Value) -> bool {
         match (self.address(), other.address()) {

@@ -108,6 +108,11 @@ impl Text {
         self.0.text.as_str()
     }
 
+    /// Whether somebody else holds it too.
+    pub(crate) fn is_shared(&self) -> bool {
+        Arc::strong_count(&self.0) > 1
+    }
+
     /// Where it lies in memory.
     pub(crate) fn address(&self) -> usize {
         Arc::as_ptr(&self.0).addr()
