@@ -366,6 +366,7 @@ fn what_traces_hold_is_text_on_the_page() {
     write(folder.path(), "1700000000000002-1-1-lisp_eval", &[odd]);
     let deep = format!("{}\n{}{}\n", json!({ "event": "call.start", "tool": "deep" }), "[".repeat(100_000), "]".repeat(100_000));
     std::fs::write(folder.path().join("ptc-1700000000000003-1-2-lisp_eval.jsonl"), deep).expect("a file");
+    std::fs::write(folder.path().join("ptc-1700000000000004-1-4-lisp_eval.jsonl"), "no record\n{\n").expect("a file");
     let task = json!({ "event": "call.start", "tool": "lisp_task", "task": { "text": format!("{evil} turnip") } });
     let asked = json!({ "event": "span", "span": "planner", "turn": 1, "start_us": 0, "duration_us": 9, "reason": evil, "message": evil, "completion": evil,
                         "prompt": [{ "role": evil, "content": evil }, evil, 7], "tokens": { "total": evil }, "prompt_bytes": evil });
@@ -388,7 +389,7 @@ fn what_traces_hold_is_text_on_the_page() {
     let seen = looked_at(&url, "bold", &[], "");
     assert_eq!(
         (&seen["all"], &seen["markup"]),
-        (&json!(["no end", "ok", "error", "error"]), &json!(0)),
+        (&json!(["unreadable", "no end", "ok", "error", "error"]), &json!(0)),
         "no script runs, no markup stands"
     );
     let text = seen["call"]["text"].as_str().unwrap_or_default();

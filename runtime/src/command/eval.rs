@@ -42,10 +42,16 @@ pub(super) fn run(origin: &Origin, mut settings: Settings, program: &str, displa
 }
 
 fn read(program: &str, settings: &Settings) -> Result<String, String> {
-    if program != "-" {
-        return Ok(program.to_owned());
+    if program == "-" { input(settings) } else { Ok(program.to_owned()) }
+}
+
+/// The program on standard input.
+pub(super) fn input(settings: &Settings) -> Result<String, String> {
+    match whole(std::io::stdin().lock(), settings) {
+        Ok(text) if text.trim().is_empty() => Err("standard input: expected a program, found nothing".to_owned()),
+        Ok(text) => Ok(text),
+        Err(fault) => Err(format!("standard input: {fault}")),
     }
-    whole(std::io::stdin().lock(), settings).map_err(|fault| format!("standard input: {fault}"))
 }
 
 /// The text of a program, or so much of it that it is refused as too long.

@@ -7,7 +7,8 @@ const MOST_CHARS: usize = 200;
 /// Upstreams of one call that a row names.
 const MOST_SERVERS: usize = 20;
 
-/// The row: an object of `id`, `ts`, `tool`, `request_id`, `status` (`ok`, `error`, or `open` where no end was written), `reason`,
+/// The row: an object of `id`, `ts`, `tool`, `request_id`, `status` (`ok`, `error`, `open` where no end was written, `unreadable`
+/// where no line is a record), `reason`,
 /// `message`, `preview` (of the program or task), `duration_us`, `result_bytes`, `fetched_bytes` and `answer_bytes` (what stands behind the
 /// reduction), `calls` (of upstreams), `servers` (`[name, calls, failed]` each). What is not known is null.
 pub fn of(id: &str, lines: &[Map<String, Value>]) -> Value {
@@ -16,7 +17,7 @@ pub fn of(id: &str, lines: &[Map<String, Value>]) -> Value {
     let (end, status) = match (event("call.success"), event("call.fail")) {
         (Some(end), _) => (Some(end), "ok"),
         (None, Some(end)) => (Some(end), "error"),
-        (None, None) => (None, "open"),
+        (None, None) => (None, if lines.is_empty() { "unreadable" } else { "open" }),
     };
     let calls = || lines.iter().filter(|line| line.get("span").and_then(Value::as_str) == Some("upstream_call"));
     let said = |subject: &str| {
@@ -111,7 +112,7 @@ mod tests {
 
     #[test]
     fn a_file_may_hold_anything() {
-        assert_eq!(row(&[])["status"], "open");
+        assert_eq!(row(&[])["status"], "unreadable");
         let odd =
             json!({ "event": "call.success", "tool": { "a": 1 }, "duration_us": "x", "ptc_metrics": [1], "result_bytes": -1 });
         let row = row(&[json!({ "event": 7, "program": "x" }), odd]);

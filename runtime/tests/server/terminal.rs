@@ -63,6 +63,8 @@ fn a_program_comes_on_standard_input() {
     let (code, out, err) = repl(&[], "(fail :no)");
     assert_eq!((code, out.as_str()), (Some(1), ""));
     assert!(err.contains("fail: :no"), "{err}");
+    let (code, _, err) = repl(&[], " \n");
+    assert!(code == Some(2) && err.contains("standard input: expected a program, found nothing"), "{code:?} {err}");
     // No more is read than may run, whatever else would come.
     for text in ["x".repeat(100_000), "é".repeat(100_000)] {
         let (code, _, err) = repl(&["--max-program-bytes", "50000"], &text);

@@ -107,7 +107,7 @@ impl Source {
                 let read = std::fs::File::open(path).and_then(|file| eval::whole(file, settings));
                 read.map_err(|fault| format!("{}: {fault}", path.display()))
             }
-            Source::Input => eval::whole(std::io::stdin().lock(), settings).map_err(|fault| format!("standard input: {fault}")),
+            Source::Input => eval::input(settings),
         }
     }
 }

@@ -83,7 +83,7 @@ const grouped = (rows, of) => {
 export const statistics = (rows) => {
   if (rows.length === 0) return [];
   const errors = rows.filter((row) => row.status === "error");
-  const sorted = rows.filter((row) => row.status !== "open").map((row) => number(row.duration_us)).sort((a, b) => a - b);
+  const sorted = rows.filter((row) => row.status === "ok" || row.status === "error").map((row) => number(row.duration_us)).sort((a, b) => a - b);
   const measured = rows.filter((row) => number(row.fetched_bytes) > 0 && row.status === "ok");
   const [fetched, answered] = [sum(measured, (row) => row.fetched_bytes), sum(measured, (row) => row.answer_bytes)];
   const timed = rows.map((row) => ({ row, at: moment(row.ts) })).filter(({ at }) => at !== undefined);
