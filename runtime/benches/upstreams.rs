@@ -1,5 +1,5 @@
 //! What stands between a program and its upstreams: calls that overlap, looking for secrets, searching a large catalog.
-//! `cargo bench -p ptc-runtime --bench upstreams`
+//! `cargo bench -p ptc-runtime --bench upstreams`, with `-- redaction` for one part alone.
 #![expect(clippy::print_stdout, reason = "figures are what it is for")]
 #![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a benchmark stops where anything is wrong")]
 
@@ -8,6 +8,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use base64::Engine as _;
 use ptc_catalog::{Annotations, Catalog, Deployment, EnvPart, Era, McpStdio, Tool, Transport, Upstream};
 use ptc_lisp::host::Discovery;
 use ptc_lisp::{Host, Limits, Program, Run, STACK_BYTES, STACK_SLACK_BYTES, Value};
@@ -22,12 +23,20 @@ fn main() -> ExitCode {
         return serve();
     }
     // Cargo's own switches, such as `--bench`, mean nothing here.
+    let parts: Vec<String> = std::env::args().skip(1).filter(|arg| !arg.starts_with('-')).collect();
+    let wanted = |part: &str| parts.is_empty() || parts.iter().any(|named| named == part);
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     let handle = runtime.handle().clone();
     std::thread::spawn(move || runtime.block_on(std::future::pending::<()>()));
-    overlap(&handle);
-    redaction();
-    search(&handle);
+    if wanted("overlap") {
+        overlap(&handle);
+    }
+    if wanted("redaction") {
+        redaction();
+    }
+    if wanted("search") {
+        search(&handle);
+    }
     ExitCode::SUCCESS
 }
 
@@ -118,13 +127,36 @@ fn redaction() {
     let secrets: Vec<String> =
         (0..20).map(|n| format!("{:x}/value+number={n}-{}", (n as u64 + 1).pow(5) * 0x9e37_79b9, "x".repeat(n))).collect();
     let words = "the quick brown fox, 1234 jumps over https://example.com/a?b=c and comes back ";
-    let text = words.repeat(16 * 1024 * 1024 / words.len());
-    let plain =
-        serde_json::json!({"rows": (0..100_000).map(|n| serde_json::json!({"id": n, "title": words})).collect::<Vec<_>>()});
-    let escaped = serde_json::json!({"rows": (0..100_000).map(|n| serde_json::json!({"id": n, "title": "one \"line\"\nand the next"})).collect::<Vec<_>>()});
+    let rows = |title: &str| {
+        let rows: Vec<_> = (0..100_000).map(|n| serde_json::json!({"id": n, "title": title})).collect();
+        serde_json::json!({ "rows": rows }).to_string()
+    };
+    // As results of tools have it.
+    let within = |text: &str| serde_json::json!({"content": [{"type": "text", "text": text}]}).to_string();
+    let (plain, lines) = (rows(words), rows("one \"line\"\nand the next"));
+    let digests: String = (1..200_000u64)
+        .map(|n| {
+            format!("{:016x}{:016x}  file-{n}\n", n.wrapping_mul(0xd6e8_feb8_6659_fd93), n.wrapping_mul(0xbf58_476d_1ce4_e5b9))
+        })
+        .collect();
+    let bits: Vec<u8> = (0..1_000_000u64).map(|n| (n.wrapping_mul(0xd6e8_feb8_6659_fd93) >> 40) as u8).collect();
+    let bits = base64::engine::general_purpose::STANDARD.encode(bits);
+    let bits_in_lines: String = bits.as_bytes().chunks(76).flat_map(|line| [std::str::from_utf8(line).unwrap(), "\n"]).collect();
+    let texts = [
+        ("text", words.repeat(16 * 1024 * 1024 / words.len())),
+        ("digests", digests),
+        ("JSON with base64", within(&bits)),
+        ("JSON with base64 in lines", within(&bits_in_lines)),
+        ("text with percent escapes", words.replace(' ', "%20").repeat(100_000)),
+        ("JSON with escapes", lines.clone()),
+        ("JSON in JSON", within(&plain)),
+        ("JSON with escapes in JSON", within(&lines)),
+        ("JSON with escapes in JSON in JSON", within(&within(&lines))),
+        ("JSON", plain),
+    ];
     for count in [1, 5, 20] {
         let redactor = Redactor::of(secrets[..count].iter().map(String::as_str));
-        for (what, text) in [("text", &text), ("JSON", &plain.to_string()), ("JSON with escapes", &escaped.to_string())] {
+        for (what, text) in &texts {
             let mut bytes = text.clone().into_bytes();
             let (lowest, middle) = runs(|| bytes = redactor.redact_bytes(std::mem::take(&mut bytes)));
             let rate = |time: Duration| text.len() as f64 / time.as_secs_f64() / 1e6;

@@ -8,13 +8,14 @@
 //! - [`Redactor`] replaces what was resolved, in the forms in which upstreams echo it, by `[REDACTED]`.
 //!
 //! What [`Secrets`] and [`Redactor`] hold as text is overwritten when the last of them is dropped. Two things that belong to other
-//! crates are freed as they are: the tables that search is done with, which hold beginnings of eight bytes, and the headers of HTTP
+//! crates are freed as they are: the tables that search is done with, which hold pieces of eight bytes, and the headers of HTTP
 //! clients.
 
 mod file;
 mod forms;
 mod memory;
 mod patterns;
+mod pieces;
 mod plain_sight;
 mod redact;
 mod resolve;

@@ -2,21 +2,16 @@
 
 use std::ops::Range;
 
-use aho_corasick::{AhoCorasick, AhoCorasickKind, Input, MatchKind};
+use aho_corasick::{AhoCorasick, AhoCorasickKind, MatchKind};
 use ptc_lisp::sorting;
 
-use super::forms::{self, Form};
+use super::forms::Form;
+use super::pieces::Pieces;
 use super::view::{self, DEEPEST, Telling, Units, View};
 
-/// How much of a form is searched first: no form is shorter.
-const BEGINNING: usize = forms::MIN_FORM;
-
-/// So many patterns, and no more, are searched with vector instructions.
-const FEW: usize = 64;
-
 pub(super) struct Patterns {
-    /// The beginnings of the forms, of which there are few: what is searched first, since most texts hold no secret.
-    beginnings: Vec<AhoCorasick>,
+    /// What is searched first, since most texts hold no secret.
+    pieces: Pieces,
     /// Finds the forms; small rather than fast.
     pub(super) automaton: AhoCorasick,
     pub(super) forms: Vec<Form>,
@@ -26,35 +21,33 @@ pub(super) struct Patterns {
 impl Patterns {
     /// Of forms in order, without duplicates.
     pub(super) fn of(forms: Vec<Form>) -> Patterns {
-        let mut beginnings: Vec<&[u8]> = forms.iter().map(|form| form.get(..BEGINNING).unwrap_or(form)).collect();
-        beginnings.dedup();
-        let beginnings = beginnings.chunks(FEW).map(|few| automaton(MatchKind::LeftmostFirst, true, None, few)).collect();
         let all: Vec<&[u8]> = forms.iter().map(|form| form.as_slice()).collect();
-        let automaton = automaton(MatchKind::LeftmostLongest, false, Some(AhoCorasickKind::ContiguousNFA), &all);
+        let automaton = automaton(MatchKind::LeftmostLongest, Some(AhoCorasickKind::ContiguousNFA), &all);
         let telling = Telling::of(forms.iter().map(|form| form.as_slice()));
-        Patterns { beginnings, automaton, forms, telling }
+        Patterns { pieces: Pieces::of(&forms), automaton, forms, telling }
     }
 
     /// Whether a text holds a secret, in whatever form.
     pub(super) fn hit(&self, text: &[u8]) -> bool {
-        let peeled = |text: &[u8]| view::peeled(text, self.automaton.max_pattern_len(), &self.telling);
-        if self.is_match(text) {
-            return true;
-        }
-        let mut layer = peeled(text);
-        for _ in 0..DEEPEST {
-            let Some(text) = layer else { return false };
-            if self.is_match(&text) {
-                return true;
+        let mut peeled: Option<Vec<u8>> = None;
+        for layer in 0..=DEEPEST {
+            let text = peeled.as_deref().unwrap_or(text);
+            if self.pieces.found(text) {
+                if self.automaton.is_match(text) {
+                    return true;
+                }
+            } else if self.pieces.settle(text) {
+                return false;
             }
-            layer = peeled(&text);
+            if layer == DEEPEST {
+                return false;
+            }
+            peeled = view::peeled(text, self.automaton.max_pattern_len(), &self.telling);
+            if peeled.is_none() {
+                return false;
+            }
         }
         false
-    }
-
-    fn is_match(&self, text: &[u8]) -> bool {
-        let first = self.beginnings.iter().filter_map(|few| few.find(text)).map(|found| found.start()).min();
-        first.is_some_and(|first| self.automaton.is_match(Input::new(text).range(first..)))
     }
 
     /// Where secrets stand: ascending, apart, and never half an escape. And what that was seen in.
@@ -127,8 +120,8 @@ impl Patterns {
 }
 
 /// Without a prefilter, a table holds no pattern as text.
-fn automaton(matches: MatchKind, prefilter: bool, kind: Option<AhoCorasickKind>, patterns: &[&[u8]]) -> AhoCorasick {
+pub(super) fn automaton(matches: MatchKind, kind: Option<AhoCorasickKind>, patterns: &[&[u8]]) -> AhoCorasick {
     // Building fails only where patterns exceed 2^31 bytes; a process that holds such secrets must not go on without redaction.
     #[expect(clippy::expect_used, reason = "going on unredacted would be worse")]
-    AhoCorasick::builder().match_kind(matches).prefilter(prefilter).kind(kind).build(patterns).expect("secrets fit an automaton")
+    AhoCorasick::builder().match_kind(matches).prefilter(false).kind(kind).build(patterns).expect("secrets fit an automaton")
 }

@@ -13,15 +13,15 @@ pub(super) const DEEPEST: usize = 5;
 
 /// A line of base64 that goes on in the next one is at least that long: encoders break at 60 to 76 characters. Lines of words are
 /// not joined, so that ordinary text has no second reading.
-const WRAPPED: usize = 32;
+pub(super) const WRAPPED: usize = 32;
 
 /// The longest escape, a pair of surrogates.
-const LONGEST_ESCAPE: usize = 12;
+pub(super) const LONGEST_ESCAPE: usize = 12;
 
 /// What an escape stands for: a character in UTF-8, a byte of one, or nothing.
 pub(super) struct Plain {
     bytes: [u8; 4],
-    len: usize,
+    len: u8,
 }
 
 impl Plain {
@@ -33,12 +33,12 @@ impl Plain {
 
     fn char(char: char) -> Plain {
         let mut bytes = [0; 4];
-        let len = char.encode_utf8(&mut bytes).len();
+        let len = char.encode_utf8(&mut bytes).len() as u8;
         Plain { bytes, len }
     }
 
     pub(super) fn bytes(&self) -> &[u8] {
-        self.bytes.get(..self.len).unwrap_or_default()
+        self.bytes.get(..usize::from(self.len)).unwrap_or_default()
     }
 }
 
@@ -65,8 +65,14 @@ fn escapes(text: &[u8], mut each: impl FnMut(usize, usize, Plain)) {
 
 /// Gives where to go on.
 fn escape(text: &[u8], at: usize, each: &mut impl FnMut(usize, usize, Plain)) -> usize {
-    let rest = text.get(at..).unwrap_or_default();
-    let read = match rest {
+    let Some((len, plain)) = read_escape(text.get(at..).unwrap_or_default()) else { return at + 1 };
+    each(at, at + len, plain);
+    at + len
+}
+
+/// The escape that a text starts with: its length, and what it stands for.
+pub(super) fn read_escape(rest: &[u8]) -> Option<(usize, Plain)> {
+    match rest {
         [b'\\', b'u', ..] => unicode(rest),
         [b'\\', b'x', a, b, ..] | [b'%', a, b, ..] if a.is_ascii_hexdigit() && b.is_ascii_hexdigit() => {
             let len = if rest.first() == Some(&b'%') { 3 } else { 4 };
@@ -84,10 +90,7 @@ fn escape(text: &[u8], at: usize, each: &mut impl FnMut(usize, usize, Plain)) ->
         .map(|byte| (2, Plain::byte(byte))),
         [b'&', ..] => entity(rest),
         _ => None,
-    };
-    let Some((len, plain)) = read else { return at + 1 };
-    each(at, at + len, plain);
-    at + len
+    }
 }
 
 /// `\u002f`, two of them for a character beyond the first 65,536, `\u{2f}`.
@@ -111,8 +114,9 @@ fn unicode(rest: &[u8]) -> Option<(usize, Plain)> {
     Some((12, Plain::char(char)))
 }
 
+/// Of digits alone: letters have a bit that numbers have not, and are nine less in their last four.
 fn hex(digits: &[u8]) -> u32 {
-    digits.iter().filter_map(|b| char::from(*b).to_digit(16)).fold(0, |all, digit| all << 4 | digit)
+    digits.iter().fold(0, |all, b| all << 4 | u32::from((b & 15) + 9 * (b >> 6)))
 }
 
 /// `&amp;`, `&#43;`, `&#x2b;`.
@@ -127,11 +131,10 @@ fn entity(rest: &[u8]) -> Option<(usize, Plain)> {
         "apos" => '\'',
         _ => {
             let number = name.strip_prefix('#')?;
-            let code = match number.strip_prefix(['x', 'X']) {
-                Some(digits) => u32::from_str_radix(digits, 16),
-                None => number.parse(),
-            };
-            char::from_u32(code.ok()?)?
+            let (digits, radix) = number.strip_prefix(['x', 'X']).map_or((number, 10), |digits| (digits, 16));
+            // A number may have a sign, an entity may not.
+            let code = digits.bytes().all(|b| b.is_ascii_hexdigit()).then(|| u32::from_str_radix(digits, radix));
+            char::from_u32(code?.ok()?)?
         }
     };
     Some((end + 1, Plain::char(char)))
@@ -153,9 +156,21 @@ fn ends_wrapped(text: &[u8], at: usize) -> bool {
     at >= WRAPPED && text.get(at - WRAPPED..at).is_some_and(|line| line.iter().rev().copied().all(is_base64))
 }
 
-fn is_base64(b: u8) -> bool {
-    b.is_ascii_alphanumeric() || matches!(b, b'+' | b'/' | b'-' | b'_')
+pub(super) fn is_base64(b: u8) -> bool {
+    b.is_ascii() && BASE64 >> b & 1 == 1
 }
+
+/// The characters of both alphabets, a bit each.
+const BASE64: u128 = {
+    let (mut all, mut b) = (0, 0u8);
+    while b < 128 {
+        if b.is_ascii_alphanumeric() || matches!(b, b'+' | b'/' | b'-' | b'_') {
+            all |= 1 << b;
+        }
+        b += 1;
+    }
+    all
+};
 
 /// Bytes that can be part of a pattern, or of an escape. An escape for another byte only separates.
 pub(super) struct Telling([bool; 256]);
