@@ -38,8 +38,11 @@ pub(super) fn of(secret: &str) -> Vec<Form> {
     }
     // As dumps of bytes have it.
     forms.extend([hex(secret, false), hex(secret, true)]);
+    // As Windows and JavaScript have text in memory.
+    let wide = [u16::to_le_bytes, u16::to_be_bytes].map(|bytes| utf16(secret, bytes));
+    forms.extend(wide.iter().cloned());
     // Base64 hides what is within it from every view.
-    for inner in within_base64(secret) {
+    for inner in within_base64(secret).into_iter().chain(wide) {
         for offset in 0..3 {
             forms.extend([&STANDARD, &URL_SAFE].map(|engine| base64_core(engine, &inner, offset)));
         }
@@ -64,6 +67,12 @@ fn hex(text: &str, upper: bool) -> Form {
         let _ = if upper { write!(out, "{byte:02X}") } else { write!(out, "{byte:02x}") };
     }
     form(&out)
+}
+
+fn utf16(text: &str, bytes: fn(u16) -> [u8; 2]) -> Form {
+    let mut out = Zeroizing::new(Vec::with_capacity(2 * text.len()));
+    out.extend(text.encode_utf16().flat_map(bytes));
+    out
 }
 
 /// What a text may have been before it was made base64: itself, a part of JSON or of a URL, or what of base64 starts with it, as the

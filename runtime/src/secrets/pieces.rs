@@ -72,16 +72,20 @@ impl Search {
 
 impl Pieces {
     pub(super) fn of(forms: &[Form]) -> Pieces {
+        // In order.
         let mut pieces: Vec<&[u8]> = Vec::new();
         let mut whole = true;
         for form in forms {
             // Forms share what they have before the first character that encoders differ in.
-            if pieces.iter().any(|piece| memmem::find(form, piece).is_some()) {
+            if form.windows(LONGEST).any(|window| pieces.binary_search(&window).is_ok()) {
                 continue;
             }
             let piece = piece_of(form);
             whole &= piece.is_some();
-            pieces.push(piece.unwrap_or_else(|| form.get(..LONGEST).unwrap_or(form)));
+            let piece = piece.unwrap_or_else(|| form.get(..LONGEST).unwrap_or(form));
+            if let Err(at) = pieces.binary_search(&piece) {
+                pieces.insert(at, piece);
+            }
         }
         let tells = |b: u8| {
             let escapes = b.is_ascii_alphanumeric() || begins_escape(b) || matches!(b, b'#' | b';');

@@ -233,6 +233,16 @@ mod tests {
             hex.clone(),
             hex.to_uppercase(),
         ];
+        for bytes in [u16::to_le_bytes, u16::to_be_bytes] {
+            let wide: Vec<u8> = format!("-{secret}-").encode_utf16().flat_map(bytes).collect();
+            all.extend(
+                [wide.clone(), [b"x", wide.as_slice()].concat(), [b"xy", wide.as_slice()].concat()]
+                    .map(|wide| STANDARD.encode(wide)),
+            );
+            all.extend(String::from_utf8(wide).ok());
+        }
+        // As a header that was made base64 once more.
+        all.push(STANDARD.encode(format!("Authorization: Basic {}", STANDARD.encode(secret))));
         for prefix in ["", "a", "ab", "user:", "Authorization: "] {
             for inner in [secret, &url, &json(secret), &STANDARD.encode(secret), &json(secret).replace('/', "\\/")] {
                 let bits = STANDARD.encode(format!("{prefix}{inner} and more, {}", "x".repeat(60)));

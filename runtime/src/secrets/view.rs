@@ -157,7 +157,8 @@ fn ends_wrapped(text: &[u8], at: usize) -> bool {
 }
 
 pub(super) fn is_base64(b: u8) -> bool {
-    b.is_ascii() && BASE64 >> b & 1 == 1
+    let half = if b < 64 { BASE64 as u64 } else { (BASE64 >> 64) as u64 };
+    b.is_ascii() && half >> (b & 63) & 1 == 1
 }
 
 /// The characters of both alphabets, a bit each.
