@@ -281,7 +281,11 @@ impl Evaluator {
     fn run(&self, call: &Call, prepared: Prepared, past: Past, bounds: &Bounds<'_>, around: &dyn Around) -> Evaluation {
         let Prepared { program, context, schema } = prepared;
         let (started, cancel) = (bounds.started, bounds.cancel);
-        let patience = Patience { deadline: started.checked_add(self.limits.wall_clock), cancel: cancel.clone() };
+        let patience = Patience {
+            deadline: started.checked_add(self.limits.wall_clock),
+            cancel: cancel.clone(),
+            memory_bytes: Some(self.limits.memory_bytes),
+        };
         let host = self.upstreams.program(patience);
         let limits = self.limits.clone();
         let mut run = Run::new(&program)

@@ -4,6 +4,7 @@
 //! - `request`: reading `(tool/call …)` against the catalog.
 //! - `dispatch`: one call, from the connection to the payload.
 //! - `lifecycle`: when connections are made, lost and made again; `stage`: how far a call has come.
+//! - `incoming`: how much of the answers that are being read a program may hold.
 //! - `snapshot`: the catalog as it is now: frozen, or filled when it is asked for.
 //! - `drift`: what a server's tools have become since the catalog was frozen.
 //! - `mcp`: the protocol; `stdio` and `http` carry it; `openapi` calls JSON services.
@@ -15,6 +16,7 @@ mod drift;
 pub mod fault;
 #[cfg(feature = "http")]
 pub(crate) mod http;
+pub(crate) mod incoming;
 mod lifecycle;
 mod mcp;
 #[cfg(feature = "http")]

@@ -7,14 +7,15 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, mpsc};
 use std::time::{Duration, Instant};
 
 use ptc_catalog::{Auth, Transport, Upstream};
-use ptc_lisp::Value;
 use ptc_lisp::host::{Discovery, Fault, Host, Reply, Ticket};
 use ptc_lisp::limits::Cancel;
+use ptc_lisp::{ErrorKind, Value};
 use tokio::sync::oneshot;
 
 use super::Upstreams;
 use super::dispatch::{Link, Order};
 use super::fault::{Reason, WorldFault};
+use super::incoming::Incoming;
 use super::mcp::outcome::{Payload, compact_len, string_len};
 use super::record::{AuthUsed, CallRecord};
 use super::request::{self, Call};
@@ -24,13 +25,16 @@ use crate::discovery;
 /// How often a thread that waits for a list of tools looks whether it was cancelled.
 const LOOK: Duration = Duration::from_millis(20);
 
-/// How long an evaluation waits for what is no call: an upstream's list of tools.
+/// How long an evaluation waits for what is no call, an upstream's list of tools, and what it has room for.
 #[derive(Debug, Clone, Default)]
 pub struct Patience {
     /// The end of the evaluation; `None` leaves the upstream's own time.
     pub deadline: Option<Instant>,
     /// Who ends it before.
     pub cancel: Cancel,
+    /// The memory of the evaluation in bytes, which bounds what is held of answers that are still being read; `None` leaves the caps of
+    /// the upstreams.
+    pub memory_bytes: Option<u64>,
 }
 
 impl Patience {
@@ -48,6 +52,7 @@ struct Shared {
     calls: Budget,
     discoveries: Budget,
     records: Records,
+    incoming: Incoming,
     patience: Patience,
 }
 
@@ -75,6 +80,7 @@ impl ProgramHost {
             calls: Budget::of(settings.max_calls_per_program),
             discoveries: Budget::of(settings.max_catalog_ops),
             records: Records::default(),
+            incoming: Incoming::of(patience.memory_bytes.unwrap_or(u64::MAX)),
             upstreams,
             patience,
         }))
@@ -182,7 +188,14 @@ impl Shared {
             Err(fault) => {
                 let fault = upstreams.clean(fault);
                 self.records.fail(entry, &fault);
-                failed(fault)
+                match self.incoming.exceeded() {
+                    None => failed(fault),
+                    Some(most) => {
+                        let why = format!("the answers that the program waits for need more than {most} bytes");
+                        let hint = "ask for less at once, such as a page or a filter, or with map instead of pmap";
+                        Reply::Refused(Fault::new(ErrorKind::MemoryExceeded, why).with_hint(hint))
+                    }
+                }
             }
         }
     }
@@ -253,17 +266,19 @@ impl Host for ProgramHost {
             }
             let ticket = ticket.holding(request.clone());
             let request = request.clone();
+            let incoming = shared.incoming.clone();
             runtime.spawn(stage::watched(progress.clone(), async move {
-                let reply = shared.list_and_make(upstream.name, request, entry, &mut abandoned).await;
-                answer.send(reply);
+                let reply = shared.list_and_make(upstream.name, request, entry, &mut abandoned);
+                answer.send(incoming.counts(reply).await);
             }));
             return Ok(ticket);
         }
         match shared.prepare(request, &progress, None) {
             Ok(ready) => {
+                let incoming = shared.incoming.clone();
                 runtime.spawn(stage::watched(progress.clone(), async move {
-                    let reply = shared.make(ready, &mut abandoned).await;
-                    answer.send(reply);
+                    let reply = shared.make(ready, &mut abandoned);
+                    answer.send(incoming.counts(reply).await);
                 }));
                 Ok(ticket)
             }

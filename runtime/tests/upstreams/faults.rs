@@ -352,6 +352,41 @@ fn a_read_is_repeated_once_where_the_connection_was_reset_before_an_answer() {
     }
 }
 
+/// None of the answers ends, so that what is held of them is in no value of the program.
+#[test]
+fn answers_that_are_being_read_count_toward_the_memory_of_a_program() {
+    let filler = "x".repeat(1_000_000);
+    let rows = [
+        ("api", "Content-Length: 1000000\r\n\r\n".to_owned()),
+        ("api", format!("Transfer-Encoding: chunked\r\n\r\nf4240\r\n{filler}")),
+        ("mcp", format!("Content-Type: text/event-stream\r\n\r\ndata: {filler}")),
+    ];
+    for (server, begun) in rows {
+        let web = Web::start(move |asked| match asked.json()["method"].as_str() {
+            None | Some("tools/call") => Answer::Raw(vec![(0, format!("HTTP/1.1 200 OK\r\n{begun}").into_bytes())], End::Hang),
+            _ => mcp(asked),
+        });
+        let spec = McpHttp { era: Some(Era::Handshake), ..McpHttp::new(web.url("/mcp")) };
+        let read = operation("read", Operation { id: "read", path: "/", params: Params::NONE, default_args: &[] });
+        let upstreams = vec![
+            upstream("api", Transport::OpenApi(OpenApi::new(web.url(""))), vec![read]),
+            upstream("mcp", Transport::McpHttp(spec), vec![tool("read")]),
+        ];
+        let world = World::with(upstreams, Vec::new(), |settings| settings.call_timeout = Duration::from_secs(1));
+        let program = |calls: u32| {
+            let source = format!(
+                r#"(frequencies (map :reason (pmap (fn [_] (tool/call {{:server "{server}" :tool "read"}})) (range {calls}))))"#
+            );
+            let limits = ptc_lisp::Limits { wall_clock: Duration::from_secs(20), ..ptc_lisp::Limits::default() };
+            world.evaluate(&source, limits)
+        };
+        let fault = program(20).unwrap_err();
+        assert_eq!(fault.kind, ptc_lisp::ErrorKind::MemoryExceeded, "{fault:?}");
+        assert!(fault.message.contains("the answers that the program waits for need more than 10485760 bytes"), "{fault:?}");
+        assert_eq!(ptc_lisp::print::preview(&program(5).unwrap(), 100).text, "{:timeout 5}");
+    }
+}
+
 #[test]
 fn every_fault_of_a_child_is_told_as_what_it_is() {
     let rows = [

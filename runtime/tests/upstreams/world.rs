@@ -112,7 +112,8 @@ impl World {
     /// Runs a whole program.
     pub(crate) fn evaluate(&self, source: &str, limits: Limits) -> Result<Value, ptc_lisp::Error> {
         let program = ptc_lisp::Program::compile(source)?;
-        ptc_lisp::Run::new(&program).host(self.program().0).limits(limits).execute_on_thread().result
+        let patience = Patience { memory_bytes: Some(limits.memory_bytes), ..Patience::default() };
+        ptc_lisp::Run::new(&program).host(self.upstreams.program(patience)).limits(limits).execute_on_thread().result
     }
 
     /// Runs `task` on the runtime and waits for it.

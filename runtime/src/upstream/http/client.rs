@@ -16,6 +16,7 @@ use rustls::{ClientConfig, RootCertStore};
 use super::connecting::ReportConnecting;
 use crate::secrets::{Redactor, Secrets, basic_pair};
 use crate::upstream::fault::{Reason, WorldFault};
+use crate::upstream::incoming;
 use crate::upstream::mcp::wire::{CLIENT_NAME, CLIENT_VERSION};
 use crate::upstream::stage::{self, Stage};
 
@@ -147,6 +148,7 @@ impl HttpClient {
         if let Some(length) = response.content_length().filter(|length| *length > max) {
             return Err(too_large(length));
         }
+        incoming::hold(response.content_length().unwrap_or(0)).map_err(|fault| fault.with_status(status))?;
         let mut body = Vec::with_capacity(response.content_length().unwrap_or(0) as usize);
         loop {
             match tokio::time::timeout_at(deadline.into(), response.chunk()).await {
@@ -158,6 +160,8 @@ impl HttpClient {
                     if seen > max {
                         return Err(too_large(seen));
                     }
+                    incoming::hold(seen.max(response.content_length().unwrap_or(0)))
+                        .map_err(|fault| fault.with_status(status))?;
                     body.extend_from_slice(&chunk);
                 }
             }

@@ -59,6 +59,11 @@ impl Events {
         if seen > max.saturating_add(6) { Err(TooLarge(seen as u64)) } else { Ok(events) }
     }
 
+    /// Bytes that are kept of an event that is not complete.
+    pub(super) fn held(&self) -> u64 {
+        (self.partial.len() + self.data.len()) as u64
+    }
+
     /// The id of the last complete event that had one: where a broken stream can be taken up.
     pub(super) fn last_id(&self) -> Option<&[u8]> {
         self.last_id.as_deref().filter(|id| !id.is_empty())

@@ -10,6 +10,7 @@ use super::client::{Asking, unavailable};
 use super::session::{ASIDE, Wire, find_response, is_event_stream};
 use super::sse::{Events, TooLarge};
 use crate::upstream::fault::WorldFault;
+use crate::upstream::incoming;
 use crate::upstream::mcp::Response;
 use crate::upstream::mcp::wire::{self, Frame, Incoming};
 
@@ -70,6 +71,7 @@ impl Wire {
                 return Ok(found.map_or_else(without, End::Response));
             };
             let complete = events.feed(&chunk, max).map_err(|TooLarge(seen)| WorldFault::too_large(self.max_bytes, seen))?;
+            incoming::hold(events.held() + complete.iter().map(|data| data.len() as u64).sum::<u64>())?;
             for data in complete.into_iter().map(|data| self.client.redact(data)) {
                 if let Some(response) = find_response(&data, id, false) {
                     finish_in_background(answer);
