@@ -86,6 +86,12 @@ fn contradiction(place: &Place) -> Option<&'static str> {
     if !numeric && (place.zero || place.plus || place.space || place.comma || place.parens) {
         return Some("the flags 0 + , ( and space are for numbers");
     }
+    if place.comma && !matches!(place.conversion, 'd' | 'f' | 'g' | 'G') {
+        return Some("the flag , is for %d and %f");
+    }
+    if place.sharp && !matches!(place.conversion, 'x' | 'X' | 'o' | 'e' | 'E' | 'f') {
+        return Some("the flag # is for %x %o %e and %f");
+    }
     if matches!(place.conversion, 'd' | 'x' | 'X' | 'o' | 'c') && place.precision.is_some() {
         return Some("a precision, as in %.2f, is for %f %e %g and %s");
     }
@@ -191,16 +197,13 @@ fn shown(place: &Place, value: &Value, whole_text: &str) -> Option<String> {
     let mut text = String::new();
     match place.conversion {
         's' | 'S' => {
-            text.push_str(whole_text);
-            if let Some(precision) = place.precision {
-                text = text.chars().take(precision).collect();
-            }
+            text.push_str(cut(whole_text, place.precision));
             if place.conversion == 'S' {
                 text = text.to_uppercase();
             }
         }
-        'b' => text.push_str(if value.is_truthy() { "true" } else { "false" }),
-        'B' => text.push_str(if value.is_truthy() { "TRUE" } else { "FALSE" }),
+        'b' => text.push_str(cut(if value.is_truthy() { "true" } else { "false" }, place.precision)),
+        'B' => text.push_str(cut(if value.is_truthy() { "TRUE" } else { "FALSE" }, place.precision)),
         'c' => match value {
             Value::Str(c) if c.count() == 1 => text.push_str(c.as_str()),
             Value::Int(code) => text.push(u32::try_from(*code).ok().and_then(char::from_u32)?),
@@ -214,6 +217,12 @@ fn shown(place: &Place, value: &Value, whole_text: &str) -> Option<String> {
     Some(text)
 }
 
+/// At most so many characters of a text.
+fn cut(text: &str, most: Option<usize>) -> &str {
+    let end = most.and_then(|most| text.char_indices().nth(most)).map_or(text.len(), |(end, _)| end);
+    text.get(..end).unwrap_or(text)
+}
+
 fn integer(place: &Place, value: &Value) -> Option<String> {
     let big = match value {
         Value::BigInt(big) => (**big).clone(),
@@ -224,7 +233,9 @@ fn integer(place: &Place, value: &Value) -> Option<String> {
     let digits = match place.conversion {
         'x' if place.sharp => format!("0x{}", size.to_str_radix(16)),
         'x' => size.to_str_radix(16),
+        'X' if place.sharp => format!("0X{}", size.to_str_radix(16).to_uppercase()),
         'X' => size.to_str_radix(16).to_uppercase(),
+        'o' if place.sharp => format!("0{}", size.to_str_radix(8)),
         'o' => size.to_str_radix(8),
         _ if place.comma => grouped(&size.to_string()),
         _ => size.to_string(),
@@ -233,47 +244,56 @@ fn integer(place: &Place, value: &Value) -> Option<String> {
 }
 
 fn decimal(place: &Place, d: f64) -> Option<String> {
-    if d.is_nan() {
-        return Some("NaN".to_owned());
-    }
-    if d.is_infinite() {
-        return Some(signed(place, d < 0.0, "Infinity"));
-    }
+    let text = if d.is_nan() {
+        "NaN".to_owned()
+    } else if d.is_infinite() {
+        signed(place, d < 0.0, "Infinity")
+    } else {
+        signed(place, d.is_sign_negative(), &finite(place, d.abs())?)
+    };
+    Some(if matches!(place.conversion, 'E' | 'G') { text.to_uppercase() } else { text })
+}
+
+/// The digits of a double without its sign.
+fn finite(place: &Place, size: f64) -> Option<String> {
     let mut precision = place.precision.unwrap_or(6);
-    let size = d.abs();
     let mut plain = place.conversion == 'f';
     if matches!(place.conversion, 'g' | 'G') {
         // The precision counts all digits; small and large sizes are written with an exponent.
         precision = precision.max(1);
-        let exponent: i64 = format!("{size:.*e}", precision - 1).split_once('e')?.1.parse().ok()?;
+        let (_, exponent) = scientific(size, precision - 1)?;
         plain = size == 0.0 || (-4..precision as i64).contains(&exponent);
         let below = if plain { precision as i64 - 1 - exponent } else { precision as i64 - 1 };
         precision = usize::try_from(below).unwrap_or(0);
     }
-    let digits = if plain {
-        let text = half_up(size, precision);
-        match text.split_once('.') {
+    let point = if place.sharp && precision == 0 { "." } else { "" };
+    if plain {
+        let text = half_up(&format!("{size}"), precision);
+        return Some(match text.split_once('.') {
             Some((whole, part)) if place.comma => format!("{}.{part}", grouped(whole)),
-            None if place.comma => grouped(&text),
-            _ => text,
-        }
-    } else {
-        let text = format!("{size:.precision$e}");
-        let (mantissa, exponent) = text.split_once('e')?;
-        let exponent: i32 = exponent.parse().ok()?;
-        let sign = if exponent < 0 { '-' } else { '+' };
-        let text = format!("{mantissa}e{sign}{:02}", exponent.abs());
-        if matches!(place.conversion, 'E' | 'G') { text.to_uppercase() } else { text }
-    };
-    Some(signed(place, d.is_sign_negative(), &digits))
+            None if place.comma => format!("{}{point}", grouped(&text)),
+            _ => format!("{text}{point}"),
+        });
+    }
+    let (mantissa, exponent) = scientific(size, precision)?;
+    let sign = if exponent < 0 { '-' } else { '+' };
+    Some(format!("{mantissa}{point}e{sign}{:02}", exponent.abs()))
 }
 
-/// A double with `precision` decimals, rounded half up from its shortest digits, as Java does.
-fn half_up(size: f64, precision: usize) -> String {
-    let shortest = format!("{size}");
-    let (whole, part) = shortest.split_once('.').unwrap_or((&shortest, ""));
+/// A double as a number from 1 to 10 with `precision` decimals, and the power of ten that it is multiplied by.
+fn scientific(size: f64, precision: usize) -> Option<(String, i64)> {
+    let shortest = format!("{size:e}");
+    let (mantissa, exponent) = shortest.split_once('e')?;
+    let exponent: i64 = exponent.parse().ok()?;
+    let rounded = half_up(mantissa, precision);
+    Some(if rounded.starts_with("10") { (half_up("1", precision), exponent + 1) } else { (rounded, exponent) })
+}
+
+/// A double's shortest digits with `precision` decimals, rounded half up from them, as Java does.
+fn half_up(shortest: &str, precision: usize) -> String {
+    let (whole, part) = shortest.split_once('.').unwrap_or((shortest, ""));
     if part.len() <= precision {
-        let mut text = shortest.clone();
+        let mut text = shortest.to_owned();
         if precision > 0 {
             if part.is_empty() {
                 text.push('.');
