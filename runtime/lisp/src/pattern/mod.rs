@@ -12,8 +12,8 @@ use std::fmt;
 
 use crate::value::Text;
 use engine::{Engine, start};
-use steps::{MOST_STEPS, parse};
-use translate::MOST_LOOKED_UP;
+use steps::{MOST_STEPS, most_chars, parse};
+use translate::{Begins, MOST_LOOKED_UP};
 
 /// Longest pattern, in bytes.
 pub const MAX_PATTERN_BYTES: usize = 4096;
@@ -98,9 +98,23 @@ impl fmt::Display for TooCostly {
     }
 }
 
-/// The most bytes that a match of a translated pattern has; `None` where it has any length, or cannot be told.
+/// The most bytes that a match of a translated pattern has, or characters where it looks around; `None` where it has any length,
+/// or cannot be told.
 fn longest_match(translated: &str) -> Option<usize> {
-    parse(translated).ok()?.properties().maximum_len()
+    match parse(translated) {
+        Ok(parsed) => parsed.properties().maximum_len(),
+        Err(_) => most_chars(translated),
+    }
+}
+
+/// Whether a pattern must be matched by an engine that knows where Java's lines begin. It makes no difference where all that is
+/// matched begins with the `^` and goes on from there.
+fn asks_for_lines(translated: &translate::Translated) -> bool {
+    match translated.begins_lines {
+        Begins::Nowhere => false,
+        Begins::First => parse(&translated.text).is_ok_and(|parsed| parsed.properties().minimum_len() == Some(0)),
+        Begins::Elsewhere => true,
+    }
 }
 
 /// What to do about characters that mean something in patterns.
@@ -121,6 +135,9 @@ fn explain(text: &str) -> Refused {
             "letters with a meaning are \\d \\w \\s \\h \\v \\R \\b \\A \\z \\Z \\Q…\\E and their capitals; other letters stand without a backslash; (seq s) \
              gives the characters of a text, as \\X would"
         }
+        "Invalid back reference" => {
+            "groups are counted by their opening brackets, from \\1; in a replacement the text of a group is $1"
+        }
         _ => ESCAPE,
     };
     Refused::new(last, hint)
@@ -133,7 +150,10 @@ impl Pattern {
             let message = format!("a pattern may have at most {MAX_PATTERN_BYTES} bytes, this one has {}", source.len());
             return Err(Refused::new(message, "many words are found in a set: (filter #{\"a\" \"b\"} (re-seq #\"\\w+\" s))"));
         }
-        let translated = translate::java(source);
+        let mut translated = translate::java(source);
+        if let Some(refused) = translated.refused.take() {
+            return Err(refused);
+        }
         if translated.looked_up > MOST_LOOKED_UP {
             let message = format!(
                 "ranges of a pattern that ignores the case of all letters, (?iu), may have {MOST_LOOKED_UP} letters together"
@@ -148,8 +168,9 @@ impl Pattern {
                 "bound what it looks for, as in (?<=a{0,9}), or match it too and take the rest as a group",
             ));
         }
-        let engine = Engine::compile(&translated.text, translated.backtracks)?;
-        let whole = Engine::compile(&format!(r"\A(?:{})\z", translated.text), translated.backtracks)?;
+        let goes_back = translated.backtracks || asks_for_lines(&translated);
+        let engine = Engine::compile(&translated.text, goes_back)?;
+        let whole = Engine::compile(&format!(r"\A(?:{})\z", translated.text), goes_back)?;
         Ok(Pattern { source: Text::new(source), engine, whole, before_last_break: translated.before_last_break })
     }
 
@@ -239,6 +260,23 @@ mod tests {
         }
         let refused = Pattern::compile("(?=x)a{3,1}").err().unwrap();
         assert!(refused.message.contains("{3,1}"), "{refused}");
+    }
+
+    #[test]
+    fn what_java_does_not_take_is_refused_whichever_engine_it_is_for() {
+        for (pattern, says) in [
+            ("x**", "* stands behind another one"),
+            ("(?=x)x+?*", "* stands behind another one"),
+            ("(?=x)a{2}{3}", "{ stands behind another one"),
+            ("(?=x)a{,2}", "followed by no count"),
+            ("{", "followed by no count"),
+            ("(?<n>a)(?=b)|(?<n>b)", "two groups are named n"),
+            (r"(?=x)\N", "unrecognized escape"),
+            (r"\u{e9}", "four hexadecimal digits"),
+        ] {
+            let refused = Pattern::compile(pattern).err().unwrap_or_else(|| panic!("{pattern}"));
+            assert!(refused.message.contains(says), "{pattern}: {refused}");
+        }
     }
 
     #[test]

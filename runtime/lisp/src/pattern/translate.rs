@@ -3,6 +3,7 @@
 use std::fmt::Write;
 
 use super::case::Ignored;
+use super::{ESCAPE, Refused, explain};
 
 /// A pattern in the engines' syntax, and what it asks of an engine.
 #[derive(Default)]
@@ -17,6 +18,39 @@ pub(super) struct Translated {
     pub behind: Vec<String>,
     /// Members of its ranges whose other case was looked up; past [`MOST_LOOKED_UP`] it is not to be used.
     pub looked_up: usize,
+    /// Where a `^` asks for the beginning of a line.
+    pub begins_lines: Begins,
+    /// What an engine would take and Java does not.
+    pub refused: Option<Refused>,
+}
+
+impl Translated {
+    /// The first fault is the one to tell.
+    fn refuse(&mut self, why: Refused) {
+        self.refused.get_or_insert(why);
+    }
+}
+
+/// Where the `^`s of a pattern are that stand at every line's beginning. To Java, none is behind the last line break of a text.
+#[derive(Clone, Copy, Default, PartialEq, Eq)]
+pub(super) enum Begins {
+    #[default]
+    Nowhere,
+    /// One, and the pattern begins with it.
+    First,
+    Elsewhere,
+}
+
+/// What stands before a quantifier.
+#[derive(Clone, Copy)]
+enum Before {
+    /// Something that is matched, or nothing.
+    Other,
+    /// What only looks, from there in the translation: one of the parsers repeats nothing of the kind.
+    Assertion(usize),
+    Quantifier,
+    /// A quantifier that says how much it takes, as in `a+?`.
+    Whole,
 }
 
 /// Members of ranges whose other case may be looked up for one pattern.
@@ -38,8 +72,10 @@ struct Flags {
     ignores_case: bool,
     /// `(?u)`: if so, that of all letters.
     all_letters: bool,
-    /// The group is a look-behind, whose contents begin here in the translation.
-    behind: Option<usize>,
+    /// The group looks around, and its bracket is there in the translation.
+    looks: Option<usize>,
+    /// It looks behind.
+    behind: bool,
 }
 
 impl Flags {
@@ -50,7 +86,8 @@ impl Flags {
         unicode: false,
         ignores_case: false,
         all_letters: false,
-        behind: None,
+        looks: None,
+        behind: false,
     };
 
     /// What goes back from `self` to the flags of the group around: one of the parsers forgets it.
@@ -86,14 +123,24 @@ pub(super) fn java(source: &str) -> Translated {
     // Brackets open: inside a class some escapes are spelled without brackets of their own.
     let mut class = 0usize;
     let (mut flags, mut outer) = (Flags::NONE, Vec::new());
-    let mut quantified = false;
+    let mut before = Before::Other;
     while let Some(c) = rest.next() {
-        let after_quantifier = std::mem::take(&mut quantified);
+        let begun = made.text.len();
+        let prior = std::mem::replace(&mut before, Before::Other);
         match c {
-            '\\' => escape(&mut rest, flags, class > 0, &mut made),
+            '\\' => {
+                if class == 0 && matches!(rest.peek(), Some('b' | 'B' | 'A' | 'z' | 'Z')) {
+                    before = Before::Assertion(begun);
+                }
+                escape(&mut rest, flags, class > 0, &mut made);
+            }
             '[' => {
                 class += 1;
                 made.text.push('[');
+                if class > 1 && rest.next_if_eq(&':').is_some() {
+                    // The engines take `[:alpha:]` for letters, with the colon escaped as well.
+                    made.text.push_str(r"\x{3A}-\x{3A}");
+                }
                 if rest.peek() == Some(&'^') {
                     made.text.push('^');
                     rest.next();
@@ -118,7 +165,11 @@ pub(super) fn java(source: &str) -> Translated {
             _ if class > 0 => member(c, &mut rest, flags.ignored(), &mut made),
             '(' => group(&mut rest, &mut flags, &mut outer, &mut made),
             ')' => {
-                made.behind.extend(flags.behind.and_then(|from| made.text.get(from..)).map(str::to_owned));
+                if let Some(bracket) = flags.looks {
+                    before = Before::Assertion(bracket);
+                    let inner = made.text.get(bracket + "(?<=".len()..).filter(|_| flags.behind);
+                    made.behind.extend(inner.map(str::to_owned));
+                }
                 let around = outer.pop().unwrap_or(flags);
                 made.text.push_str(&flags.back_to(around));
                 flags = around;
@@ -126,22 +177,64 @@ pub(super) fn java(source: &str) -> Translated {
             }
             // A comment would swallow what is put behind the pattern.
             '#' if flags.spaced => while rest.next().is_some_and(|c| c != '\n') {},
+            '^' => {
+                before = Before::Assertion(begun);
+                if flags.lines {
+                    let first = made.begins_lines == Begins::Nowhere && is_flags(&made.text);
+                    made.begins_lines = if first { Begins::First } else { Begins::Elsewhere };
+                }
+                made.text.push('^');
+            }
             '$' => {
+                before = Before::Assertion(begun);
                 made.before_last_break |= !flags.lines;
                 made.text.push('$');
             }
-            '+' if after_quantifier => {
-                made.backtracks = true;
-                made.text.push('+');
-            }
-            '*' | '+' | '?' | '}' => {
-                quantified = !after_quantifier;
-                made.text.push(c);
-            }
+            '*' | '+' | '?' | '{' => before = quantifier(c, prior, &mut rest, &mut made),
             _ => flags.ignored().write(c, false, &mut made.text),
         }
     }
     made
+}
+
+/// Whether a pattern has begun with flags at most.
+fn is_flags(translated: &str) -> bool {
+    let inner = translated.strip_prefix("(?").and_then(|rest| rest.strip_suffix(')'));
+    translated.is_empty() || inner.is_some_and(|letters| letters.chars().all(|c| c == '-' || c.is_ascii_alphabetic()))
+}
+
+/// How often something is there, or how much an earlier quantifier takes.
+fn quantifier(first: char, prior: Before, rest: &mut Rest<'_>, made: &mut Translated) -> Before {
+    match (first, prior) {
+        ('+' | '?', Before::Quantifier) => {
+            made.backtracks |= first == '+';
+            made.text.push(first);
+            return Before::Whole;
+        }
+        (_, Before::Quantifier | Before::Whole) => {
+            let message = format!("the quantifier {first} stands behind another one");
+            let hint = "leave one out, group what is repeated, as in (?:a*){2}, or write \\* \\+ \\? \\{ for the character";
+            made.refuse(Refused::new(message, hint));
+        }
+        (_, Before::Assertion(from)) => {
+            made.text.insert_str(from, "(?:");
+            made.text.push_str(r"|[^\s\S])");
+        }
+        (_, Before::Other) => {}
+    }
+    made.text.push(first);
+    if first == '{' {
+        if !rest.peek().is_some_and(char::is_ascii_digit) {
+            made.refuse(Refused::new("a { is followed by no count, as in {2} or {0,9}", ESCAPE));
+        }
+        while let Some(c) = rest.next() {
+            made.text.push(c);
+            if c == '}' {
+                break;
+            }
+        }
+    }
+    Before::Quantifier
 }
 
 /// A member of a class that starts with a character: that one, or a range.
@@ -228,6 +321,12 @@ fn escape(rest: &mut Rest<'_>, flags: Flags, in_class: bool, made: &mut Translat
         }
         Some('v') => out.push_str(r"[\n\x0B\f\r\u{85}\u{2028}\u{2029}]"),
         Some('V') => out.push_str(r"[^\n\x0B\f\r\u{85}\u{2028}\u{2029}]"),
+        // To one of the engines these mean something.
+        Some('G' | 'N' | 'O') => made.refuse(explain("unrecognized escape sequence")),
+        Some('u') => {
+            let hint = "write \\u00e9, or \\x{1F600} for a code of any length";
+            made.refuse(Refused::new("\\u takes four hexadecimal digits", hint));
+        }
         // The engines know these; any other letter would be a fault.
         Some(other) => {
             out.push('\\');
@@ -241,7 +340,8 @@ fn escape(rest: &mut Rest<'_>, flags: Flags, in_class: bool, made: &mut Translat
 fn group(rest: &mut Rest<'_>, flags: &mut Flags, outer: &mut Vec<Flags>, made: &mut Translated) {
     made.text.push('(');
     outer.push(*flags);
-    let within = flags.behind.take();
+    let within = (flags.looks.take(), std::mem::take(&mut flags.behind));
+    let bracket = made.text.len() - 1;
     let mut ahead = rest.clone();
     if ahead.next() != Some('?') {
         return;
@@ -255,9 +355,8 @@ fn group(rest: &mut Rest<'_>, flags: &mut Flags, outer: &mut Vec<Flags>, made: &
     };
     if !matches!(end, Some(')' | ':')) {
         let about = (end, ahead.peek().copied());
-        if letters.is_empty() && end == Some('<') && matches!(about.1, Some('=' | '!')) {
-            flags.behind = Some(made.text.len() + "?<=".len());
-        }
+        flags.behind = letters.is_empty() && end == Some('<') && matches!(about.1, Some('=' | '!'));
+        flags.looks = (flags.behind || letters.is_empty() && matches!(end, Some('=' | '!'))).then_some(bracket);
         made.backtracks |= letters.is_empty() && matches!(about, (Some('=' | '!' | '>'), _) | (Some('<'), Some('=' | '!')));
         if end == Some('<') && !matches!(about.1, Some('=' | '!')) {
             made.text.extend(rest.by_ref().take_while(|c| *c != '>'));
@@ -290,11 +389,11 @@ fn group(rest: &mut Rest<'_>, flags: &mut Flags, outer: &mut Vec<Flags>, made: &
         made.text.push_str(kept);
         made.text.push(':');
     } else if kept.is_empty() {
-        flags.behind = within;
+        (flags.looks, flags.behind) = within;
         outer.pop();
         made.text.pop();
     } else {
-        flags.behind = within;
+        (flags.looks, flags.behind) = within;
         outer.pop();
         made.text.push('?');
         made.text.push_str(kept);

@@ -55,6 +55,9 @@ impl GoingBack {
             other => Unfit::Invalid(other.to_string()),
         })?;
         let program = Program::going_back(&tree.expr)?;
+        if let Some((name, _)) = tree.named_groups.iter().find(|(_, groups)| groups.len() > 1) {
+            return Err(Unfit::Invalid(format!("two groups are named {name}")));
+        }
         let names = tree.named_groups.into_iter().filter_map(|(name, groups)| Some((name, *groups.first()?))).collect();
         Ok(GoingBack { program, names })
     }

@@ -12,7 +12,7 @@ use regex_syntax::hir::Look;
 
 pub(super) use all_ways::AllWays;
 pub(super) use going_back::{GoingBack, MOST_STEPS};
-pub(super) use program::{MOST_INSTS, Unfit, parse};
+pub(super) use program::{MOST_INSTS, Unfit, most_chars, parse};
 
 /// Steps between two questions whether to go on.
 pub(super) const OFTEN: u32 = 4096;
@@ -89,7 +89,8 @@ fn looks(look: Look, text: &str, at: usize) -> bool {
         Look::End => after.is_none(),
         Look::StartLF => before.is_none_or(|c| c == '\n'),
         Look::EndLF => after.is_none_or(|c| c == '\n'),
-        Look::StartCRLF => before.is_none_or(|c| c == '\n' || c == '\r' && after != Some('\n')),
+        // To Java, no line begins at the end of a text.
+        Look::StartCRLF => after.is_some() && before.is_none_or(|c| c == '\n' || c == '\r' && after != Some('\n')),
         Look::EndCRLF => after.is_none_or(|c| c == '\r' || c == '\n' && before != Some('\r')),
         Look::WordAscii => ascii(before) != ascii(after),
         Look::WordAsciiNegate => ascii(before) == ascii(after),

@@ -136,6 +136,13 @@ pub(in crate::pattern) fn parse(pattern: &str) -> Result<Hir, Unfit> {
     parser.parse(pattern).map_err(|fault| Unfit::Invalid(fault.to_string()))
 }
 
+/// The most characters of what looks around or refers back; `None` where there is no such number, or it is no pattern.
+pub(in crate::pattern) fn most_chars(pattern: &str) -> Option<usize> {
+    let tree = Expr::parse_tree(&format!("(?R){pattern}")).ok()?;
+    let (_, most) = width(&tree.expr).ok()?;
+    (most != u32::MAX).then_some(most as usize)
+}
+
 /// What matches one character, or only looks.
 fn leaf(expr: &Expr) -> Result<Option<Hir>, Unfit> {
     let with = |flag: &str, inner: &str| parse(&format!("(?{flag}:{inner})")).map(Some);
