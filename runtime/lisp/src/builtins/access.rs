@@ -127,9 +127,9 @@ fn nnext(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
 }
 
 fn nth(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
-    let index = int(m, "nth", args, 1)?;
+    // Before the first item there is none, as behind the last one.
+    let index = usize::try_from(int(m, "nth", args, 1)?).unwrap_or(usize::MAX);
     let otherwise = take(args, 2);
-    let Ok(index) = usize::try_from(index) else { return Ok(otherwise) };
     if let Value::Str(text) = at(args, 0) {
         located(m, text)?;
         return Ok(text.grapheme(index).map_or(otherwise, Value::string));
@@ -139,7 +139,7 @@ fn nth(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
         return Err(expected(m, "nth", "a vector or string", 0, &found));
     }
     if let Value::Endless(endless) = at(args, 0) {
-        return endless.nth(m, index);
+        return if index == usize::MAX { Ok(otherwise) } else { endless.nth(m, index) };
     }
     let items = ordered(m, "nth", args, 0)?;
     Ok(items.get(index).cloned().unwrap_or(otherwise))
@@ -147,6 +147,9 @@ fn nth(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
 
 fn nthrest(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
     let n = count(m, "nthrest", args, 1)?;
+    if n == 0 && at(args, 0).len().is_some() || matches!(at(args, 0), Value::Nil) {
+        return Ok(take(args, 0));
+    }
     if let Value::Endless(endless) = at(args, 0) {
         return endless.skip(m, n);
     }

@@ -28,13 +28,13 @@ pub(super) mod core {
 pub(super) mod java {
     use super::super::arithmetic::modulo;
     use super::{
-        abs, acos, asin, atan, atan2, cbrt, ceil, cos, cosh, exp, floor, floor_div, hypot, log, log10, max, min, pow, round,
-        rows, signum, sin, sinh, sqrt, tan, tanh, to_degrees, to_radians,
+        abs, acos, asin, atan, atan2, cbrt, ceil, cos, cosh, exp, floor, floor_div, greatest, hypot, least, log, log10, pow,
+        round, rows, signum, sin, sinh, sqrt, tan, tanh, to_degrees, to_radians,
     };
     rows! { "Math":
         "abs" ["[x]"] abs, "Absolute value." { "(Math/abs -2.5)" => "2.5" };
-        "max" ["[x & more]"] max, "The greatest." { "(Math/max 1 2)" => "2" };
-        "min" ["[x & more]"] min, "The least." { "(Math/min 1 2)" => "1" };
+        "max" ["[x & more]"] greatest, "The greatest." { "(Math/max 1 2)" => "2" };
+        "min" ["[x & more]"] least, "The least." { "(Math/min 1 2)" => "1" };
         "floor" ["[x]"] floor, "Rounds down to an integer." { "(Math/floor 3.7)" => "3" };
         "ceil" ["[x]"] ceil, "Rounds up to an integer." { "(Math/ceil 3.2)" => "4" };
         "round" ["[x]"] round, "Rounds to the nearest integer, halves away from zero." { "(Math/round 2.5)" => "3" };
@@ -65,6 +65,16 @@ pub(super) mod java {
 }
 
 /// A double without a fraction as an integer; infinities and NaN stay as they are.
+fn greatest(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
+    (0..args.len()).try_for_each(|index| number(m, "Math/max", args, index).map(drop))?;
+    max(m, args)
+}
+
+fn least(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
+    (0..args.len()).try_for_each(|index| number(m, "Math/min", args, index).map(drop))?;
+    min(m, args)
+}
+
 fn integral(d: f64) -> Value {
     if d.abs() < 9e15 { Value::Int(d as i64) } else { BigInt::from_f64(d).map_or_else(|| Value::double(d), Value::big) }
 }

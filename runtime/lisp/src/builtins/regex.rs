@@ -224,7 +224,14 @@ fn expand(
     let mut chars = template.chars().peekable();
     while let Some(c) = chars.next() {
         match c {
-            '\\' => out.extend(chars.next()),
+            '\\' => match chars.next() {
+                Some(taken) => out.push(taken),
+                None => {
+                    let what =
+                        "the replacement ends with a backslash, which takes the next character as it is; write \\\\\\\\ for one";
+                    return Err(fault(m, ErrorKind::RuntimeError, name, what));
+                }
+            },
             '$' => {
                 let (index, written) = group_reference(&mut chars, pattern, groups.len());
                 let Some(range) = index.and_then(|index| groups.get(index)) else {

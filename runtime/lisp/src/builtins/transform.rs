@@ -34,8 +34,8 @@ rows! { "clojure.core":
     "dedupe" ["[]", "[coll]"] dedupe, "The items without repetitions of the one before." { "(dedupe [1 1 2 1])" => "[1 2 1]" };
     "distinct?" ["[x & more]"] is_distinct, "Whether no two arguments are equal." { "(distinct? 1 2 3)" => "true", "(distinct? 1 1)" => "false" };
     "run!" ["[f coll]"] run, "Calls f on each item for its effects; nil." { "(run! println [1 2])" => "nil" };
-    "doall" ["[coll]"] super::compare::identity, "Its argument: nothing is lazy." { "(doall [1])" => "[1]" };
-    "dorun" ["[coll]"] nothing, "nil: nothing is lazy." { "(dorun [1])" => "nil" };
+    "doall" ["[coll]"] doall, "Its argument: nothing is lazy." { "(doall [1])" => "[1]" };
+    "dorun" ["[coll]"] dorun, "nil: nothing is lazy." { "(dorun [1])" => "nil" };
     "tree-seq" ["[branch? children root]"] tree_seq, "The nodes of a tree, each before its children." { "(tree-seq vector? seq [1 [2]])" => "[[1 [2]] 1 [2] 2]" };
 }
 
@@ -358,8 +358,23 @@ fn run(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
     Ok(Value::Nil)
 }
 
-fn nothing(_: &mut Machine, _: &mut [Value]) -> Result<Value, Raised> {
+fn doall(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
+    has_items(m, "doall", args)?;
+    Ok(take(args, 0))
+}
+
+fn dorun(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
+    has_items(m, "dorun", args)?;
     Ok(Value::Nil)
+}
+
+/// The faults of a walk over what is no collection.
+fn has_items(m: &mut Machine, name: &str, args: &[Value]) -> Result<(), Raised> {
+    match at(args, 0) {
+        Value::Endless(_) => Ok(()),
+        coll if coll.len().is_some() => Ok(()),
+        other => Err(expected(m, name, "a collection", 0, other)),
+    }
 }
 
 fn tree_seq(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {

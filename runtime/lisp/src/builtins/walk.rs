@@ -4,7 +4,7 @@ use super::row::rows;
 use crate::Value;
 use crate::bulk;
 use crate::collection::Children;
-use crate::convert::{ITEM, at, steps, take};
+use crate::convert::{ITEM, at, expected, steps, take};
 use crate::machine::{Machine, Raised};
 use crate::reader::is_keyword_name;
 
@@ -149,6 +149,14 @@ fn walk(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
     m.call(at(args, 1), &mut [form])
 }
 
+/// The map of replacements, and the form.
+fn replacements(m: &mut Machine, name: &str, args: &mut [Value]) -> Result<(Value, Value), Raised> {
+    match at(args, 0) {
+        Value::Map(_) | Value::Nil => Ok((take(args, 0), take(args, 1))),
+        other => Err(expected(m, name, "a map", 0, other)),
+    }
+}
+
 fn replaced(smap: &Value, part: Value) -> Value {
     match smap {
         Value::Map(map) => map.get(&part).cloned().unwrap_or(part),
@@ -157,12 +165,12 @@ fn replaced(smap: &Value, part: Value) -> Value {
 }
 
 fn prewalk_replace(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
-    let (smap, form) = (take(args, 0), take(args, 1));
+    let (smap, form) = replacements(m, "clojure.walk/prewalk-replace", args)?;
     visit(m, form, &mut Visitor { before: &mut |_, part| Ok(replaced(&smap, part)), after: &mut as_it_is })
 }
 
 fn postwalk_replace(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
-    let (smap, form) = (take(args, 0), take(args, 1));
+    let (smap, form) = replacements(m, "clojure.walk/postwalk-replace", args)?;
     visit(m, form, &mut Visitor { before: &mut as_it_is, after: &mut |_, part| Ok(replaced(&smap, part)) })
 }
 
