@@ -232,8 +232,15 @@ fn unknown_qualified(name: &str, written: &str, short: &str) -> (ErrorKind, Stri
         return (ErrorKind::UnboundVar, format!("there is no namespace '{written}'"), Some(hint.to_owned()));
     }
     let starts = || members.iter().copied().find(|member| member.len() > short.len() && member.starts_with(short));
-    let meant = near(short, members.iter().copied()).or_else(starts);
-    let meant = meant.map_or_else(String::new, |meant| format!("did you mean {written}/{meant}? "));
+    // Other languages write `toUpperCase` and `replaceAll`.
+    let joined = short.replace('-', "").to_lowercase();
+    let within = || members.iter().copied().find(|member| member.len() > 3 && joined.contains(&member.replace('-', "")));
+    let meant = near(short, members.iter().copied()).or_else(starts).or_else(within);
+    let meant = match (meant, hints::hint(short)) {
+        (Some(meant), _) => format!("did you mean {written}/{meant}? "),
+        (None, Some(instead)) => format!("{instead}; "),
+        (None, None) => String::new(),
+    };
     let listed = if members.len() > MOST_LISTED {
         format!("(dir '{namespace}) lists what {namespace} has")
     } else {

@@ -33,7 +33,18 @@ fn threaded<'s>(a: &Analyzer<'s>, span: Span, parts: Parts<'s>, place: Place) ->
     bounded(a, span, parts.len())?;
     let mut parts = parts.into_iter();
     let first = next(a, span, &mut parts)?;
-    Ok(parts.fold(first, |value, step| thread(step, value, place)))
+    parts.try_fold(first, |value, step| {
+        if place == Place::First && is_function(&step) {
+            let hint = "put brackets around it, so that it is called: (-> x ((fn [a] …)))";
+            return Err(a.invalid(step.span, "-> puts its value in behind fn, where no value can stand").with_hint(hint));
+        }
+        Ok(thread(step, value, place))
+    })
+}
+
+/// `(fn …)`, which is meant to be called with the value.
+fn is_function(step: &Form<'_>) -> bool {
+    matches!(&step.kind, FormKind::List(parts) if parts.first().is_some_and(|head| matches!(head.kind, FormKind::Symbol("fn"))))
 }
 
 pub(super) fn first<'s>(a: &mut Analyzer<'s>, span: Span, parts: Parts<'s>) -> Result<Form<'s>, Error> {
