@@ -305,7 +305,7 @@ fn escape(rest: &mut Rest<'_>, flags: Flags, in_class: bool, made: &mut Translat
             made.before_last_break = true;
             out.push_str(r"\z");
         }
-        Some(p @ ('p' | 'P')) => property(rest, ignored, out, p == 'P'),
+        Some(p @ ('p' | 'P')) => property(rest, flags, out, p == 'P'),
         Some('k') if rest.peek() == Some(&'<') => {
             made.backtracks = true;
             let name: String = rest.by_ref().take_while(|c| *c != '>').collect();
@@ -462,18 +462,37 @@ fn code_point(rest: &mut Rest<'_>) -> Option<char> {
     Some(found)
 }
 
-fn property(rest: &mut Rest<'_>, ignored: Ignored, out: &mut String, negated: bool) {
+fn property(rest: &mut Rest<'_>, flags: Flags, out: &mut String, negated: bool) {
     let name: String = match rest.next() {
         Some('{') => rest.by_ref().take_while(|c| *c != '}').collect(),
         letter => letter.into_iter().collect(),
     };
     let name = match name.as_str() {
-        "Lower" | "Upper" if ignored != Ignored::None => "Alpha",
+        "Lower" | "Upper" if flags.ignored() != Ignored::None => "Alpha",
         // Letters that have a case.
-        "Lu" | "Ll" | "Lt" | "IsLu" | "IsLl" | "IsLt" if ignored != Ignored::None => "LC",
+        "Lu" | "Ll" | "Lt" | "IsLu" | "IsLl" | "IsLt" if flags.ignored() != Ignored::None => "LC",
         name => name,
     };
-    out.push_str(&posix(name, negated));
+    match unicode(name).filter(|_| flags.unicode) {
+        Some(members) => {
+            let _ = write!(out, "[{}{members}]", if negated { "^" } else { "" });
+        }
+        None => out.push_str(&posix(name, negated)),
+    }
+}
+
+/// What `(?U)` makes of a class of ASCII.
+fn unicode(name: &str) -> Option<&'static str> {
+    Some(match name {
+        "Lower" => r"\p{Lowercase}",
+        "Upper" => r"\p{Uppercase}",
+        "Alpha" => r"\p{Alphabetic}",
+        "Digit" => r"\p{Nd}",
+        "Alnum" => r"\p{Alphabetic}\p{Nd}",
+        "Punct" => r"\p{P}",
+        "Space" => r"\p{White_Space}",
+        _ => return None,
+    })
 }
 
 fn posix(name: &str, negated: bool) -> String {
