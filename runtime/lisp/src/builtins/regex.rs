@@ -224,14 +224,14 @@ fn expand(
     let mut chars = template.chars().peekable();
     while let Some(c) = chars.next() {
         match c {
-            '\\' => match chars.next() {
-                Some(taken) => out.push(taken),
-                None => {
+            '\\' => {
+                let Some(taken) = chars.next() else {
                     let what =
                         "the replacement ends with a backslash, which takes the next character as it is; write \\\\\\\\ for one";
                     return Err(fault(m, ErrorKind::RuntimeError, name, what));
-                }
-            },
+                };
+                out.push(taken);
+            }
             '$' => {
                 let (index, written) = group_reference(&mut chars, pattern, groups.len());
                 let Some(range) = index.and_then(|index| groups.get(index)) else {

@@ -227,7 +227,7 @@ fn quantifier(first: char, prior: Before, rest: &mut Rest<'_>, made: &mut Transl
         if !rest.peek().is_some_and(char::is_ascii_digit) {
             made.refuse(Refused::new("a { is followed by no count, as in {2} or {0,9}", ESCAPE));
         }
-        while let Some(c) = rest.next() {
+        for c in rest.by_ref() {
             made.text.push(c);
             if c == '}' {
                 break;
