@@ -48,7 +48,7 @@ pub async fn list_tools(
 
 async fn listed(upstream: &'static Upstream, secrets: &Secrets, settings: &UpstreamSettings) -> Result<Listing, WorldFault> {
     match &upstream.transport {
-        Transport::McpStdio(spec) => match stdio::connect(upstream.name, spec, secrets, settings).await {
+        Transport::McpStdio(spec) => match stdio::connect(upstream.name, spec, spec.era, secrets, settings).await {
             Ok(connected) => {
                 let found = list(connected.channel(), &connected.agreed, spec.handshake_timeout_ms).await;
                 connected.child.stop(GRACE).await;

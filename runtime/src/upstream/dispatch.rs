@@ -1,9 +1,9 @@
 //! One call: the connection, the request, the payload.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use ptc_catalog::{Transport, Upstream};
+use ptc_catalog::{Era, Transport, Upstream};
 
 use super::contact::{self, Listing};
 use super::drift::{self, Drift};
@@ -27,6 +27,8 @@ use super::openapi::Service;
 pub(crate) struct Link {
     upstream: &'static Upstream,
     kind: Kind,
+    /// What the last child spoke, so that the next one is not asked again: some stay silent to a probe.
+    spoken: Arc<Mutex<Option<Era>>>,
 }
 
 enum Kind {
@@ -82,7 +84,7 @@ impl Link {
             #[cfg(not(feature = "http"))]
             Transport::McpHttp(_) | Transport::OpenApi(_) => Kind::NoHttp,
         };
-        Link { upstream, kind }
+        Link { upstream, kind, spoken: Arc::default() }
     }
 
     pub(crate) fn upstream(&self) -> &'static Upstream {
@@ -213,11 +215,14 @@ impl Link {
         let Transport::McpStdio(spec) = &upstream.transport else { return Err(mismatch()) };
         lifecycle
             .get(|| {
-                let (secrets, settings) = (Arc::clone(secrets), settings.clone());
+                let (secrets, settings, spoken) = (Arc::clone(secrets), settings.clone(), Arc::clone(&self.spoken));
                 async move {
+                    let last = || spoken.lock().unwrap_or_else(PoisonError::into_inner);
+                    let era = last().or(spec.era);
                     // One time for both: a listing is a part of getting to know the server.
                     let deadline = Instant::now() + Duration::from_millis(spec.handshake_timeout_ms);
-                    let connection = stdio::connect(upstream.name, spec, &secrets, &settings).await?;
+                    let connection = stdio::connect(upstream.name, spec, era, &secrets, &settings).await?;
+                    *last() = Some(connection.agreed.era);
                     let drift = drift::look(connection.channel(), &connection.agreed, known, settings.on_drift, deadline).await?;
                     Ok(Checked { connection, drift })
                 }

@@ -33,6 +33,8 @@ struct Seen {
     cancelled: Vec<Value>,
     answers: Vec<Value>,
     grandchild: u32,
+    /// What it was greeted with.
+    greeting: Value,
 }
 
 fn put(frame: &Value) {
@@ -73,6 +75,9 @@ fn run(mode: &str) {
         if number == 0 && mode == "dies_on_probe" && frame["method"] != "initialize" {
             eprintln!("expected initialize");
             std::process::exit(3);
+        }
+        if number == 0 {
+            seen.lock().unwrap().greeting = frame["method"].clone();
         }
         handle(mode, &frame, &seen);
     }
@@ -210,7 +215,7 @@ fn call(frame: &Value, seen: &Arc<Mutex<Seen>>) {
         "seen" => {
             let seen = seen.lock().unwrap();
             reply(json!({"structuredContent": {"cancelled": seen.cancelled, "answers": seen.answers,
-                "pid": std::process::id(), "grandchild": seen.grandchild}, "content": []}));
+                "pid": std::process::id(), "grandchild": seen.grandchild, "greeting": seen.greeting}, "content": []}));
         }
         "env" => {
             let env: serde_json::Map<String, Value> = std::env::vars().map(|(name, value)| (name, json!(value))).collect();

@@ -156,6 +156,16 @@ fn a_crash_fails_what_is_in_flight_and_the_next_call_starts_anew() {
 }
 
 #[test]
+fn a_child_that_is_started_again_is_greeted_in_the_words_that_it_understood() {
+    let world = world(peer::spec("silent_probe"));
+    for greeting in ["server/discover", "initialize"] {
+        let seen = world.program().call("peer", "seen", "{}");
+        assert!(seen.contains(&format!(r#""greeting":"{greeting}""#)), "{seen}");
+        assert!(world.program().call("peer", "crash", "{}").contains("exit status: 7"));
+    }
+}
+
+#[test]
 fn what_cannot_start_is_unavailable() {
     let missing = world(McpStdio::new("/no/such/program"));
     let answer = missing.program().call("peer", "echo", "{}");

@@ -19,10 +19,11 @@ use super::stage;
 use crate::secrets::Secrets;
 use connection::{Child, Connection};
 
-/// Starts the child and agrees with it on era and revision.
+/// Starts the child and agrees with it on era and revision; `era` is what it is known to speak.
 pub(crate) async fn connect(
     name: &'static str,
     spec: &'static McpStdio,
+    era: Option<Era>,
     secrets: &Secrets,
     settings: &UpstreamSettings,
 ) -> Result<Connected, WorldFault> {
@@ -32,8 +33,8 @@ pub(crate) async fn connect(
     let start = || Child::start(name, spec, secrets, settings, max_bytes);
     let attempt = async {
         let child = start().await?;
-        let agreed = match handshake::agree(&*child.connection, spec.era, deadline).await {
-            Err(refused) if refused.lost_to_probe && spec.era != Some(Era::Handshake) => {
+        let agreed = match handshake::agree(&*child.connection, era, deadline).await {
+            Err(refused) if refused.lost_to_probe && era != Some(Era::Handshake) => {
                 drop(child);
                 let child = start().await?;
                 let agreed = handshake::agree(&*child.connection, Some(Era::Handshake), deadline).await;
