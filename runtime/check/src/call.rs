@@ -56,7 +56,8 @@ pub(crate) fn check(program: &Program, site: &ToolCallSite, catalog: &Catalog, f
     let missing: Vec<&str> = tool.args.iter().filter(|arg| arg.required && !is_given(arg, args)).map(|arg| arg.name).collect();
     if !missing.is_empty() {
         let message = rejected(upstream, tool, &format!("missing required args {}", missing.join(", ")));
-        findings.push(finding(rejects, message, Some(documented(upstream, tool)), value(&["args"])));
+        let hint = misspelt(tool, args, &missing).unwrap_or_else(|| documented(upstream, tool));
+        findings.push(finding(rejects, message, Some(hint), value(&["args"])));
     }
     for (name, given) in args {
         if let Some(arg) = find(tool, name) {
@@ -103,12 +104,19 @@ fn find(tool: &Tool, name: &str) -> Option<&'static Arg> {
 }
 
 /// `nil` leaves an argument out, unless the schema has a use for it.
-fn is_given(arg: &Arg, args: &[(String, Option<ptc_lisp::Value>)]) -> bool {
+fn is_given(arg: &Arg, args: &[(String, Option<Value>)]) -> bool {
     args.iter().any(|(name, value)| {
         let named = name == arg.name || name.replace('-', "_") == arg.name;
-        let left_out = value.as_ref().is_some_and(ptc_lisp::Value::is_nil) && !arg.types.admits(ptc_catalog::Type::Null);
+        let left_out = value.as_ref().is_some_and(Value::is_nil) && !arg.types.admits(ptc_catalog::Type::Null);
         named && !left_out
     })
+}
+
+/// That a missing argument is given under a name near its own.
+fn misspelt(tool: &Tool, args: &[(String, Option<Value>)], missing: &[&str]) -> Option<String> {
+    let mut unknown = args.iter().map(|(name, _)| name).filter(|name| find(tool, name).is_none());
+    let (given, near) = unknown.find_map(|name| Some((name, near_name(name, missing.iter().copied())?)))?;
+    Some(format!("did you mean '{near}' instead of '{given}'?"))
 }
 
 fn rejected(upstream: &Upstream, tool: &Tool, why: &str) -> String {

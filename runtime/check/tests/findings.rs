@@ -55,6 +55,13 @@ const CASES: &[(&str, &[&str])] = &[
         &["certain: tool 'files.read' rejected args: missing required args path; (doc \"files/read\") shows its arguments"],
     ),
     (
+        r#"(tool/call {:server "files" :tool "read" :args {:pth "a"}})"#,
+        &[
+            "certain: tool 'files.read' rejected args: missing required args path; did you mean 'path' instead of 'pth'?",
+            "certain: tool 'files.read' rejected args: unknown arg 'pth'; did you mean 'path'?",
+        ],
+    ),
+    (
         r#"(fn [p] (tool/call {:server "files" :tool "read" :args {:path p :pagesize 1}}))"#,
         &["certain: tool 'files.read' rejected args: unknown arg 'pagesize'; did you mean 'page_size'?"],
     ),
@@ -135,7 +142,7 @@ const NAMED: &[(&str, &[&str])] = &[
     (
         r#"(fn [p] (let [args {:pth p}] (map (fn [t] (tool/call {:server "files" :tool "read" :args args})) [1])))"#,
         &[
-            "perhaps: tool 'files.read' rejected args: missing required args path; (doc \"files/read\") shows its arguments",
+            "perhaps: tool 'files.read' rejected args: missing required args path; did you mean 'path' instead of 'pth'?",
             "perhaps: tool 'files.read' rejected args: unknown arg 'pth'; did you mean 'path'?",
         ],
     ),

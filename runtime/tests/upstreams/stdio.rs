@@ -341,7 +341,7 @@ fn wrong_requests_are_faults_of_the_program() {
     let world = World::new(vec![upstream(
         "peer",
         Transport::McpStdio(McpStdio { era: Some(Era::Handshake), ..peer::spec("plain") }),
-        vec![strict, tool("echo")],
+        vec![strict, tool("echo"), ptc_catalog::Tool { args, ..tool("open") }],
     )]);
     let program = world.program();
     let fault = |request: &ptc_lisp::Value| program.submit(request).err().map(|f| f.message).unwrap_or_default();
@@ -351,12 +351,19 @@ fn wrong_requests_are_faults_of_the_program() {
         (r#"{"server":""}"#, r#"tool/call requires :server (string), got "". Configured upstreams: peer"#),
         (r#"{"server":"pear","tool":"x"}"#, "no upstream 'pear' configured. Did you mean 'peer'? Configured upstreams: peer"),
         (r#"{"server":"peer","tool":5}"#, "tool/call on upstream 'peer' requires :tool (string), got 5"),
-        (r#"{"server":"peer","tool":"ecko"}"#, "no tool 'ecko' in upstream 'peer'. Did you mean 'echo'? Known tools: args, echo"),
+        (
+            r#"{"server":"peer","tool":"ecko"}"#,
+            "no tool 'ecko' in upstream 'peer'. Did you mean 'echo'? Known tools: args, echo, open",
+        ),
         (r#"{"server":"peer","tool":"args","foo":1}"#, r#"tool/call got unknown key "foo""#),
         (r#"{"server":"peer","tool":"args","args":[1]}"#, "tool 'peer.args' rejected args: :args must be a map, got [1]"),
         (r#"{"server":"peer","tool":"args","args":null}"#, "tool 'peer.args' rejected args: :args must be a map, got nil"),
         (r#"{"server":"peer","tool":"args"}"#, "tool 'peer.args' rejected args: missing required args path"),
         (r#"{"server":"peer","tool":"args","args":{"path":null}}"#, "tool 'peer.args' rejected args: missing required args path"),
+        (
+            r#"{"server":"peer","tool":"open","args":{"other":1,"pth":"x"}}"#,
+            "tool 'peer.open' rejected args: missing required args path. Did you mean 'path'?",
+        ),
         (
             r#"{"server":"peer","tool":"args","args":{"path":5}}"#,
             "tool 'peer.args' rejected args: 'path' must be string, got integer 5",
