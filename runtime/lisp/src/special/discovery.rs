@@ -156,25 +156,27 @@ impl Count {
                 } else {
                     format!("an integer {}..{}", self.least, self.most)
                 };
-                let message = format!("{of} :{} must be {wanted}, got {}", self.name, shown(other));
-                return Err(m.raise(ErrorKind::RuntimeError, message));
+                return Err(odd_option(m, of, format!("{of} :{} must be {wanted}, got {}", self.name, shown(other))));
             }
         };
         Ok(usize::try_from(value).unwrap_or(0))
     }
 }
 
+fn odd_option(m: &mut Machine, of: &str, message: String) -> Raised {
+    m.raise_with_hint(ErrorKind::RuntimeError, message, format!("(doc {of}) shows its options"))
+}
+
 fn options<'a>(m: &mut Machine, of: &str, args: &'a [Value], known: [&str; 2]) -> Result<&'a Value, Raised> {
     let options = at(args, 1);
     if !matches!(options, Value::Nil | Value::Map(_)) {
-        let message = format!("discovery options must be a map, got {}", shown(options));
-        return Err(m.raise(ErrorKind::RuntimeError, message));
+        return Err(odd_option(m, of, format!("discovery options must be a map, got {}", shown(options))));
     }
     for (key, _) in options.entries().into_iter().flatten() {
         if !key.as_name().is_some_and(|name| known.contains(&name)) {
             let [one, other] = known;
             let message = format!("{of} got unknown option {}; its options are :{one} and :{other}", shown(key));
-            return Err(m.raise(ErrorKind::RuntimeError, message));
+            return Err(odd_option(m, of, message));
         }
     }
     Ok(options)
@@ -274,8 +276,7 @@ pub(super) fn apropos(m: &mut Machine, args: &mut [Value]) -> Result<Value, Rais
     let limit = APROPOS_LIMIT.read(m, "apropos", options)?;
     let load = options.get("load").filter(|load| !load.is_nil());
     if let Some(other) = load.filter(|load| load.as_bool().is_none()) {
-        let message = format!("apropos :load must be a boolean, got {}", shown(other));
-        return Err(m.raise(ErrorKind::RuntimeError, message));
+        return Err(odd_option(m, "apropos", format!("apropos :load must be a boolean, got {}", shown(other))));
     }
     let load = load.and_then(Value::as_bool) == Some(true);
     let mut found: Vec<Value> = match ask(m, Discovery::Apropos { query, limit, load })? {
