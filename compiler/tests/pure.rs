@@ -17,7 +17,7 @@ const WORLD: &[&str] = &[
     "print!",
     "include_dir!",
     "tokio",
-    "reqwest",
+    "hyper",
     "ptc_runtime",
 ];
 

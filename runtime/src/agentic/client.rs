@@ -7,9 +7,10 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderValue};
-use reqwest::{Method, Url};
+use hyper::Method;
+use hyper::header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderValue};
 use serde_json::{Value, json};
+use url::Url;
 
 use super::completion::{self, Completion};
 use super::model::Model;
@@ -130,8 +131,7 @@ impl Client {
         }
         let json = HeaderValue::from_static("application/json");
         let headers = HeaderMap::from_iter([(CONTENT_TYPE, json.clone()), (ACCEPT, json)]);
-        let asking =
-            Asking { body: Some(body.to_string().into_bytes()), ..Asking::new(Method::POST, self.url.as_str(), headers) };
+        let asking = Asking { body: body.to_string().into(), ..Asking::new(Method::POST, &self.url, headers) };
         let mut response = self.http.send(asking, deadline).await.map_err(of_world)?;
         let status = response.status();
         let (head, pause) = (Head::of(&self.http, &response), retry_after(&response));

@@ -174,5 +174,5 @@ impl Upstreams {
 /// Whether a PEM text holds certificates; `Err` says what it lacks.
 #[cfg(feature = "http")]
 pub(crate) fn check_certificates(pem: &[u8]) -> Result<(), String> {
-    http::client::roots(pem).map(drop)
+    http::tls::roots(pem).map(drop)
 }

@@ -339,6 +339,19 @@ fn a_read_is_repeated_once_where_the_connection_was_reset_before_an_answer() {
         assert!(answer.starts_with(told), "{answer}");
         assert_eq!(web.requests().len(), sent);
     }
+    // On a connection that has carried an answer: what came then answered another request.
+    let count = std::sync::atomic::AtomicU32::new(0);
+    let web = Web::start(move |_| match count.fetch_add(1, std::sync::atomic::Ordering::SeqCst) {
+        1 => Answer::Raw(vec![], End::Reset),
+        _ => Answer::json(200, "{}"),
+    });
+    let fine = operation("fine", Operation { id: "fine", path: "/", params: Params::NONE, default_args: &[] });
+    let world = World::new(vec![upstream("api", Transport::OpenApi(OpenApi::new(web.url(""))), vec![fine])]);
+    let program = world.program();
+    for sent in [1, 3] {
+        assert!(program.call("api", "fine", "{}").starts_with("json "));
+        assert_eq!(web.requests().len(), sent);
+    }
     // Tools of an MCP server: only those that say that they read.
     for (read_only, sent) in [(None, 1), (Some(true), 2)] {
         let web = Web::start(mcp);
@@ -349,6 +362,30 @@ fn a_read_is_repeated_once_where_the_connection_was_reset_before_an_answer() {
         world.program().call("mcp", "reset", "{}");
         let calls = web.requests().iter().filter(|asked| asked.json()["method"] == "tools/call").count();
         assert_eq!(calls, sent, "{read_only:?}");
+    }
+}
+
+/// A server that began to answer has done what it was asked for, as far as anybody knows.
+#[test]
+fn what_was_answered_in_part_is_not_asked_for_again() {
+    for part in ["H", "HTTP/1.1 200 OK\r\nContent-Le", "HTTP/1.1 103 Early Hints\r\n\r\n"] {
+        for end in [End::Close, End::Reset] {
+            // On a new connection, and on one that has carried an answer.
+            let web = Web::start(move |asked| match asked.target.as_str() {
+                // Time for the part to be read before the connection is lost.
+                "/partly" => Answer::Raw(vec![(0, part.into()), (50, Vec::new())], end),
+                _ => Answer::json(200, "{}"),
+            });
+            let get = |path| Operation { id: "get", path, params: Params::NONE, default_args: &[] };
+            let tools = vec![operation("fine", get("/")), operation("partly", get("/partly"))];
+            let world = World::new(vec![upstream("api", Transport::OpenApi(OpenApi::new(web.url(""))), tools)]);
+            let program = world.program();
+            for tool in ["partly", "fine", "partly"] {
+                let answer = program.call("api", tool, "{}");
+                assert_eq!(answer.starts_with("upstream_unavailable: the request failed"), tool == "partly", "{part}: {answer}");
+            }
+            assert_eq!(web.requests().iter().map(|asked| asked.target.as_str()).collect::<Vec<_>>(), ["/partly", "/", "/partly"]);
+        }
     }
 }
 

@@ -1,7 +1,7 @@
 //! HTTPS: whom it trusts, and many calls over one HTTP/2 connection.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Mutex};
 
 use bytes::Bytes;
 use ptc_catalog::{OpenApi, Operation, Params, Transport};
@@ -14,10 +14,12 @@ use tokio_rustls::rustls::pki_types::PrivateKeyDer;
 use crate::world::{World, operation, upstream};
 
 /// A server with a certificate of its own making, which is its PEM. It speaks HTTP/2 alone, and answers each request with the
-/// number of connections that there were.
+/// number of connections that there were, unless its path says otherwise.
 struct Secure {
     url: &'static str,
     certificate: String,
+    /// Paths of the requests that came.
+    asked: Arc<Mutex<Vec<String>>>,
 }
 
 /// What speaks TLS for `localhost` with a certificate of its own making, and that as PEM.
@@ -39,16 +41,33 @@ fn serve(world: &World) -> Secure {
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("https://localhost:{}", listener.local_addr().unwrap().port()).leak();
     listener.set_nonblocking(true).unwrap();
+    let asked = Arc::<Mutex<Vec<String>>>::default();
+    let log = Arc::clone(&asked);
     world.handle.spawn(async move {
         let listener = tokio::net::TcpListener::from_std(listener).unwrap();
         let connections = Arc::new(AtomicU32::new(0));
         while let Ok((stream, _)) = listener.accept().await {
-            let (acceptor, connections) = (acceptor.clone(), Arc::clone(&connections));
+            let (acceptor, connections, log) = (acceptor.clone(), Arc::clone(&connections), Arc::clone(&log));
             tokio::spawn(async move {
                 let Ok(stream) = acceptor.accept(stream).await else { return };
                 connections.fetch_add(1, Ordering::SeqCst);
                 let mut connection = h2::server::handshake(stream).await.unwrap();
-                while let Some(Ok((_, mut respond))) = connection.accept().await {
+                while let Some(Ok((request, mut respond))) = connection.accept().await {
+                    let path = request.uri().path().to_owned();
+                    let before = log.lock().unwrap().iter().filter(|asked| **asked == path).count();
+                    log.lock().unwrap().push(path.clone());
+                    match path.as_str() {
+                        "/refused-once" if before == 0 => {
+                            respond.send_reset(h2::Reason::REFUSED_STREAM);
+                            continue;
+                        }
+                        "/given-up" => {
+                            respond.send_reset(h2::Reason::INTERNAL_ERROR);
+                            continue;
+                        }
+                        "/torn" => return,
+                        _ => {}
+                    }
                     let body = connections.load(Ordering::SeqCst).to_string();
                     let head = http::Response::builder().header("content-type", "application/json").body(()).unwrap();
                     let mut stream = respond.send_response(head, false).unwrap();
@@ -57,7 +76,7 @@ fn serve(world: &World) -> Secure {
             });
         }
     });
-    Secure { url, certificate }
+    Secure { url, certificate, asked }
 }
 
 #[test]
@@ -81,5 +100,25 @@ fn a_certificate_is_trusted_where_the_operator_says_so() {
     for ticket in tickets {
         let waited = ticket.wait(None);
         assert!(matches!(&waited, Waited::Reply(Reply::Json(json)) if json == b"1"), "one connection carries all: {waited:?}");
+    }
+}
+
+/// Requests share a connection: what came on it, or did not, says nothing of one of them.
+#[test]
+fn a_read_over_http2_is_repeated_where_the_server_says_that_it_did_not_begin() {
+    let home = World::new(Vec::new());
+    let server = serve(&home);
+    for (path, told, times) in [
+        ("/refused-once", "json ", 2),
+        ("/given-up", "upstream_unavailable: the request failed: ", 1),
+        ("/torn", "upstream_unavailable: the request failed: ", 1),
+    ] {
+        let fine = operation("fine", Operation { id: "fine", path, params: Params::NONE, default_args: &[] });
+        let roots = Arc::from(server.certificate.as_bytes());
+        let api = upstream("api", Transport::OpenApi(OpenApi::new(server.url)), vec![fine]);
+        let world = World::with(vec![api], Vec::new(), |settings| settings.extra_roots = Some(roots));
+        let answer = world.program().call("api", "fine", "{}");
+        assert!(answer.starts_with(told), "{path}: {answer}");
+        assert_eq!(server.asked.lock().unwrap().iter().filter(|asked| *asked == path).count(), times, "{path}");
     }
 }

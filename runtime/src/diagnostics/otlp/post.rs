@@ -3,10 +3,11 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
-use reqwest::{Method, Url};
+use hyper::Method;
+use hyper::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
 use serde::Deserialize;
 use tokio::runtime::Runtime;
+use url::Url;
 
 use crate::secrets::Secrets;
 use crate::settings::OtlpSettings;
@@ -95,8 +96,7 @@ impl Postman {
 
     async fn attempt(&self, body: &str) -> Result<(), Failed> {
         let deadline = Instant::now() + self.timeout;
-        let asking =
-            Asking { body: Some(body.as_bytes().to_vec()), ..Asking::new(Method::POST, self.url.as_str(), self.headers.clone()) };
+        let asking = Asking { body: body.to_owned().into(), ..Asking::new(Method::POST, &self.url, self.headers.clone()) };
         let mut response = self.http.send(asking, deadline).await.map_err(|fault| self.of_world(fault))?;
         let (status, head, pause) = (response.status(), Head::of(&self.http, &response), retry_after(&response));
         let said = self.http.read_body(&mut response, ERROR_BODY_BYTES, deadline).await;

@@ -7,13 +7,18 @@ use std::time::{Duration, Instant};
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
+use bytes::Bytes;
+use http_body_util::Full;
+use hyper::header::{ACCEPT, HeaderMap, HeaderName, HeaderValue, USER_AGENT};
+use hyper::{Method, Request, Uri};
+use hyper_util::client::legacy::{self, Client};
+use hyper_util::rt::{TokioExecutor, TokioTimer};
 use ptc_catalog::Auth;
-use reqwest::header::{HeaderMap, HeaderName, HeaderValue, USER_AGENT};
-use reqwest::redirect::{Action, Attempt, Policy};
-use reqwest::{Certificate, Method, Proxy, Response, Url};
-use rustls::{ClientConfig, RootCertStore};
+use url::Url;
 
-use super::connecting::ReportConnecting;
+use super::answer::Answer;
+use super::connector::{Connector, TookTooLong};
+use super::{repeat, tls};
 use crate::secrets::{Redactor, Secrets, basic_pair};
 use crate::upstream::fault::{Reason, WorldFault};
 use crate::upstream::incoming;
@@ -29,7 +34,7 @@ const IDLE_TIME: Duration = Duration::from_secs(60);
 /// A client whose headers and origin are fixed.
 #[derive(Clone)]
 pub(crate) struct HttpClient {
-    inner: reqwest::Client,
+    inner: Arc<Client<Connector, Full<Bytes>>>,
     headers: HeaderMap,
     connect_timeout: Duration,
     redactor: Redactor,
@@ -50,99 +55,107 @@ pub(crate) struct Endpoint {
 }
 
 /// A request.
-#[derive(Clone)]
 pub(crate) struct Asking<'u> {
     pub(crate) method: Method,
-    pub(crate) url: &'u str,
+    pub(crate) url: &'u Url,
     /// Headers besides those of the client.
     pub(crate) headers: HeaderMap,
-    pub(crate) body: Option<Vec<u8>>,
-    /// Whether it only reads, so that it may be sent once more where the connection was reset before an answer began.
+    pub(crate) body: Bytes,
+    /// Whether it only reads, so that it may be sent once more where the connection was lost before a byte of the answer came.
     pub(crate) repeatable: bool,
 }
 
 impl<'u> Asking<'u> {
     /// A request without a body that is sent once.
-    pub(crate) fn new(method: Method, url: &'u str, headers: HeaderMap) -> Asking<'u> {
-        Asking { method, url, headers, body: None, repeatable: false }
+    pub(crate) fn new(method: Method, url: &'u Url, headers: HeaderMap) -> Asking<'u> {
+        Asking { method, url, headers, body: Bytes::new(), repeatable: false }
     }
 }
 
 impl HttpClient {
     /// Builds the client; system roots are read only where TLS is used.
     pub(crate) fn new(endpoint: &Endpoint, secrets: &Secrets) -> Result<HttpClient, WorldFault> {
-        let posts = endpoint.posts;
-        let mut builder = reqwest::Client::builder()
-            .connect_timeout(endpoint.connect_timeout)
-            .tcp_nodelay(true)
-            .referer(false)
-            .redirect(Policy::custom(move |attempt| same_origin(attempt, posts)))
+        let plain = |url: &str| url.get(..7).is_some_and(|scheme| scheme.eq_ignore_ascii_case("http://"));
+        let tls = if plain(endpoint.url) && endpoint.proxy.is_none_or(plain) {
+            tls::without_roots()?
+        } else {
+            tls::with_roots(endpoint.extra_roots.as_deref())?
+        };
+        // Only what the config says: an environment of the server must not redirect credentials.
+        let proxy = endpoint.proxy.map(str::parse::<Uri>).transpose();
+        let proxy = proxy.map_err(|why| WorldFault::unavailable(format!("the proxy cannot be used: {why}")))?;
+        let inner = Client::builder(TokioExecutor::new())
+            .timer(TokioTimer::new())
+            .pool_timer(TokioTimer::new())
             .pool_max_idle_per_host(IDLE_CONNECTIONS)
             .pool_idle_timeout(IDLE_TIME)
-            .connector_layer(ReportConnecting)
-            // Only what the config says: an environment of the server must not redirect credentials.
-            .no_proxy();
-        if let Some(proxy) = endpoint.proxy {
-            let proxy = Proxy::all(proxy).map_err(|why| unavailable("the proxy cannot be used", &why))?;
-            builder = builder.proxy(proxy);
-        }
-        let plain = |url: &str| url.get(..7).is_some_and(|scheme| scheme.eq_ignore_ascii_case("http://"));
-        if plain(endpoint.url) && endpoint.proxy.is_none_or(plain) {
-            builder = builder.tls_backend_preconfigured(without_roots()?);
-        } else {
-            // Fails where a provider is installed already, which is as good.
-            let _ = rustls::crypto::ring::default_provider().install_default();
-            if let Some(pem) = &endpoint.extra_roots {
-                builder = builder.tls_certs_merge(roots(pem).map_err(WorldFault::unavailable)?);
-            }
-        }
-        let inner = builder.build().map_err(|why| unavailable("the HTTP client cannot be built", &why))?;
+            .build(Connector::new(tls, proxy, endpoint.connect_timeout));
         let headers = headers(endpoint, secrets)?;
-        Ok(HttpClient { inner, headers, connect_timeout: endpoint.connect_timeout, redactor: secrets.redactor(), posts })
+        let (connect_timeout, redactor, posts) = (endpoint.connect_timeout, secrets.redactor(), endpoint.posts);
+        Ok(HttpClient { inner: Arc::new(inner), headers, connect_timeout, redactor, posts })
     }
 
-    /// Sends a request and waits for the head of the answer.
-    pub(crate) async fn send(&self, asking: Asking<'_>, deadline: Instant) -> Result<Response, WorldFault> {
-        if asking.repeatable {
-            match self.send_once(asking.clone(), deadline).await {
-                Err(Unsent::Reset(_)) => {}
-                other => return other.map_err(Unsent::fault),
+    /// Sends a request and waits for the head of the answer. Redirects are followed within the origin that is asked, so that neither
+    /// credentials nor arguments leave it.
+    pub(crate) async fn send(&self, asking: Asking<'_>, deadline: Instant) -> Result<Answer, WorldFault> {
+        let mut url = asking.url.clone();
+        for followed in 0.. {
+            let answer = match self.send_once(&asking, &url, deadline).await {
+                Err(Unsent::Unheard(_)) if asking.repeatable => self.send_once(&asking, &url, deadline).await,
+                other => other,
+            };
+            let answer = answer.map_err(Unsent::fault)?;
+            match answer.redirects_to().filter(|next| next.origin() == asking.url.origin()) {
+                Some(next) if followed < MAX_REDIRECTS && self.keeps(&answer) => url = next,
+                _ => return Ok(answer),
             }
         }
-        self.send_once(asking, deadline).await.map_err(Unsent::fault)
+        unreachable!("the last redirect is not followed")
     }
 
-    async fn send_once(&self, asking: Asking<'_>, deadline: Instant) -> Result<Response, Unsent> {
-        let mut headers = self.headers.clone();
-        headers.extend(asking.headers);
-        let mut request = self.inner.request(asking.method, asking.url).headers(headers);
-        if let Some(body) = asking.body {
-            request = request.body(body);
-        }
+    /// Whether a redirect keeps method and body: 301, 302 and 303 would turn a `POST` into a `GET`.
+    fn keeps(&self, redirect: &Answer) -> bool {
+        !self.posts || matches!(redirect.status().as_u16(), 307 | 308)
+    }
+
+    fn request(&self, asking: &Asking<'_>, url: &Url) -> Result<Request<Full<Bytes>>, String> {
+        let mut request = Request::new(Full::new(asking.body.clone()));
+        *request.method_mut() = asking.method.clone();
+        *request.uri_mut() = url.as_str().parse().map_err(|why| format!("'{}' cannot be asked: {why}", for_people(url)))?;
+        let headers = request.headers_mut();
+        headers.insert(ACCEPT, HeaderValue::from_static("*/*"));
+        headers.extend(self.headers.clone());
+        headers.extend(asking.headers.clone());
+        Ok(request)
+    }
+
+    async fn send_once(&self, asking: &Asking<'_>, url: &Url, deadline: Instant) -> Result<Answer, Unsent> {
+        let request = self.request(asking, url).map_err(|why| Unsent::Fault(WorldFault::unavailable(why)))?;
         stage::enter(Stage::Waiting);
-        match stage::until(deadline, request.send()).await {
+        match stage::until(deadline, self.inner.request(request)).await {
             None => Err(Unsent::Fault(WorldFault::late())),
             Some(Ok(response)) => {
                 stage::enter(Stage::Reading);
-                Ok(response)
+                Ok(Answer::new(response, url.clone()))
             }
-            Some(Err(why)) if why.is_timeout() => {
-                let limit = self.connect_timeout.as_millis();
-                Err(Unsent::Fault(WorldFault::timeout(format!("no connection was made within {limit} ms (connect_timeout_ms)"))))
-            }
-            Some(Err(why)) if hyper_cause(&why).is_some_and(hyper::Error::is_parse) => {
-                let cause = hyper_cause(&why).map(ToString::to_string).unwrap_or_default();
-                Err(Unsent::Fault(WorldFault::upstream(format!("the answer is not HTTP: {cause}"))))
-            }
-            Some(Err(why)) => {
-                let fault = unavailable(if why.is_connect() { "cannot connect" } else { "the request failed" }, &why);
-                Err(if was_reset(&why) { Unsent::Reset(fault) } else { Unsent::Fault(fault) })
-            }
+            Some(Err(why)) if repeat::is_unheard(&why) => Err(Unsent::Unheard(unavailable("the request failed", &why))),
+            Some(Err(why)) => Err(Unsent::Fault(self.failed(&why))),
         }
     }
 
+    fn failed(&self, why: &legacy::Error) -> WorldFault {
+        if why.is_connect() && causes(why).any(is_late) {
+            let limit = self.connect_timeout.as_millis();
+            return WorldFault::timeout(format!("no connection was made within {limit} ms (connect_timeout_ms)"));
+        }
+        if let Some(cause) = causes(why).find_map(|cause| cause.downcast_ref::<hyper::Error>()).filter(|cause| cause.is_parse()) {
+            return WorldFault::upstream(format!("the answer is not HTTP: {cause}"));
+        }
+        unavailable(if why.is_connect() { "cannot connect" } else { "the request failed" }, why)
+    }
+
     /// Reads a body of at most `max` bytes. Secrets that it echoes are taken out before anything is cut from it or shown.
-    pub(crate) async fn read_body(&self, response: &mut Response, max: u64, deadline: Instant) -> Result<Vec<u8>, WorldFault> {
+    pub(crate) async fn read_body(&self, response: &mut Answer, max: u64, deadline: Instant) -> Result<Vec<u8>, WorldFault> {
         let status = response.status().as_u16();
         let too_large = |seen| WorldFault::too_large(max, seen).with_status(status);
         if let Some(length) = response.content_length().filter(|length| *length > max) {
@@ -186,70 +199,30 @@ impl HttpClient {
 
 /// Why a request has no answer.
 enum Unsent {
-    /// The connection was closed before an answer began.
-    Reset(WorldFault),
+    /// The connection was lost before a byte of the answer came.
+    Unheard(WorldFault),
     Fault(WorldFault),
 }
 
 impl Unsent {
     fn fault(self) -> WorldFault {
-        let (Unsent::Reset(fault) | Unsent::Fault(fault)) = self;
+        let (Unsent::Unheard(fault) | Unsent::Fault(fault)) = self;
         fault
     }
 }
 
-/// Also where the first bytes of a head came, which the HTTP client does not tell apart: a request that only reads loses nothing by it.
-fn was_reset(why: &reqwest::Error) -> bool {
-    if why.is_connect() || why.is_timeout() {
-        return false;
-    }
-    let reset = [io::ErrorKind::ConnectionReset, io::ErrorKind::ConnectionAborted, io::ErrorKind::BrokenPipe];
-    hyper_cause(why).is_some_and(hyper::Error::is_incomplete_message)
-        || causes(why).any(|cause| cause.downcast_ref::<io::Error>().is_some_and(|why| reset.contains(&why.kind())))
-}
-
-fn causes(why: &reqwest::Error) -> impl Iterator<Item = &(dyn Error + 'static)> {
+/// An error's causes, from the outside in.
+pub(super) fn causes<'e>(why: &'e (dyn Error + 'static)) -> impl Iterator<Item = &'e (dyn Error + 'static)> {
     std::iter::successors(why.source(), |cause| (*cause).source())
 }
 
-fn hyper_cause(why: &reqwest::Error) -> Option<&hyper::Error> {
-    causes(why).find_map(|cause| cause.downcast_ref::<hyper::Error>())
+fn is_late(cause: &(dyn Error + 'static)) -> bool {
+    cause.is::<TookTooLong>() || cause.downcast_ref::<io::Error>().is_some_and(|why| why.kind() == io::ErrorKind::TimedOut)
 }
 
-/// The certificates in a PEM text; `Err` says what it lacks.
-pub(crate) fn roots(pem: &[u8]) -> Result<Vec<Certificate>, String> {
-    match Certificate::from_pem_bundle(pem) {
-        Ok(found) if found.is_empty() => Err("it holds no certificate (expected PEM, -----BEGIN CERTIFICATE-----)".to_owned()),
-        Ok(found) => Ok(found),
-        Err(why) => Err(format!("its certificates cannot be read: {why}")),
-    }
-}
-
-/// The innermost cause, which names what the operator can change. Never the whole of it: an error of the HTTP client may
-/// hold a URL with its query.
-pub(crate) fn unavailable(what: &str, why: &reqwest::Error) -> WorldFault {
-    let mut cause: &dyn Error = why;
-    while let Some(deeper) = cause.source() {
-        cause = deeper;
-    }
-    let cause = if std::ptr::addr_eq(cause, why) { String::new() } else { format!(": {cause}") };
-    WorldFault::unavailable(format!("{what}{cause}"))
-}
-
-/// A redirect is followed within the origin that was asked, so that neither credentials nor arguments leave it. 301, 302 and
-/// 303 would turn a `POST` into a `GET`.
-fn same_origin(attempt: Attempt<'_>, posts: bool) -> Action {
-    let within = attempt.previous().first().is_some_and(|asked| asked.origin() == attempt.url().origin());
-    let keeps = !posts || matches!(attempt.status().as_u16(), 307 | 308);
-    if within && keeps && attempt.previous().len() <= MAX_REDIRECTS { attempt.follow() } else { attempt.stop() }
-}
-
-fn without_roots() -> Result<ClientConfig, WorldFault> {
-    let provider = Arc::new(rustls::crypto::ring::default_provider());
-    let config = ClientConfig::builder_with_provider(provider)
-        .with_safe_default_protocol_versions()
-        .map_err(|why| WorldFault::unavailable(format!("TLS cannot be set up: {why}")))?;
-    Ok(config.with_root_certificates(RootCertStore::empty()).with_no_client_auth())
+/// The innermost cause, which names what the operator can change.
+pub(super) fn unavailable(what: &str, why: &(dyn Error + 'static)) -> WorldFault {
+    WorldFault::unavailable(format!("{what}: {}", causes(why).last().unwrap_or(why)))
 }
 
 fn headers(endpoint: &Endpoint, secrets: &Secrets) -> Result<HeaderMap, WorldFault> {

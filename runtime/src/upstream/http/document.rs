@@ -2,9 +2,10 @@
 
 use std::time::{Duration, Instant};
 
+use hyper::Method;
+use hyper::header::{ACCEPT, HeaderMap, HeaderValue};
 use ptc_catalog::OpenApi;
-use reqwest::header::{ACCEPT, HeaderMap, HeaderValue};
-use reqwest::{Method, Url};
+use url::Url;
 
 use super::client::{Asking, Endpoint, HttpClient};
 use super::status::{ERROR_BODY_BYTES, Head};
@@ -16,7 +17,7 @@ pub(crate) async fn fetch(url: &'static str, max_bytes: u64, entry: &OpenApi, se
     let OpenApi { auth, static_headers, .. } = *entry;
     let connect_timeout = Duration::from_millis(entry.connect_timeout_ms);
     let request_timeout = Duration::from_millis(entry.request_timeout_ms);
-    Url::parse(url).map_err(|why| WorldFault::unavailable(format!("'{url}' is no URL: {why}")))?;
+    let address = Url::parse(url).map_err(|why| WorldFault::unavailable(format!("'{url}' is no URL: {why}")))?;
     let client = HttpClient::new(
         &Endpoint { url, auth, static_headers, connect_timeout, proxy: None, extra_roots: None, posts: false },
         secrets,
@@ -34,7 +35,7 @@ pub(crate) async fn fetch(url: &'static str, max_bytes: u64, entry: &OpenApi, se
         }
         _ => fault,
     };
-    let mut answer = client.send(Asking::new(Method::GET, url, headers), deadline).await.map_err(late)?;
+    let mut answer = client.send(Asking::new(Method::GET, &address, headers), deadline).await.map_err(late)?;
     if answer.status().is_success() {
         return client.read_body(&mut answer, max_bytes, deadline).await.map_err(late);
     }

@@ -1,16 +1,20 @@
-//! HTTP: the one place that knows of `reqwest` and TLS.
+//! HTTP: the one place that knows of connections and TLS.
 //!
-//! - [`client`]: a client for an upstream: headers, credentials, redirects, proxy, roots, caps.
-//! - [`connecting`]: how long a call waits for its connection.
-//! - [`status`]: what a status means to a program.
+//! - [`client`]: a client for an upstream: headers, credentials, redirects, caps.
+//! - [`connector`]: its connections, also through a proxy; [`tls`]: whom they trust.
+//! - [`repeat`]: when a request may be sent once more.
+//! - [`answer`]: what comes back; [`status`]: what its status means to a program.
 //! - [`sse`]: reading server-sent events; [`stream`]: an answer that comes as such.
 //! - [`session`]: MCP over Streamable HTTP.
 //! - [`document`]: fetching an OpenAPI document at build time.
 
+mod answer;
 pub(crate) mod client;
-mod connecting;
+mod connector;
 pub(crate) mod document;
+mod repeat;
 pub(crate) mod session;
 mod sse;
 pub(crate) mod status;
 mod stream;
+pub(crate) mod tls;

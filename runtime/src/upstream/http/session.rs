@@ -6,11 +6,13 @@ use std::time::{Duration, Instant};
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
+use hyper::header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
+use hyper::{Method, StatusCode};
 use ptc_catalog::{Era, McpHttp};
-use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
-use reqwest::{Method, Response as HttpResponse, StatusCode, Url};
 use tokio::sync::Semaphore;
+use url::Url;
 
+use super::answer::Answer;
 use super::client::{Asking, Endpoint, HttpClient};
 use super::status::{ERROR_BODY_BYTES, Head};
 use crate::secrets::Secrets;
@@ -106,7 +108,7 @@ impl Session {
             return;
         }
         let headers = self.wire.headers(None, None, Some((self.agreed.era, self.agreed.revision)));
-        let asking = Asking::new(Method::DELETE, self.wire.url.as_str(), headers);
+        let asking = Asking::new(Method::DELETE, &self.wire.url, headers);
         // A server that does not let sessions be ended answers 405, which is as good.
         let _ = self.wire.client.send(asking, Instant::now() + ASIDE).await;
     }
@@ -154,9 +156,9 @@ impl Wire {
     async fn post(&self, id: u64, ask: Ask<'_>, deadline: Instant) -> Result<Response, WorldFault> {
         let Ask { method, agreed, .. } = ask;
         let asking = Asking {
-            body: Some(wire::request(id, method, ask.params, agreed)),
+            body: wire::request(id, method, ask.params, agreed).into(),
             repeatable: ask.repeatable,
-            ..Asking::new(Method::POST, self.url.as_str(), self.headers(Some(method), ask.name, agreed))
+            ..Asking::new(Method::POST, &self.url, self.headers(Some(method), ask.name, agreed))
         };
         let mut answer = self.client.send(asking, deadline).await?;
         let status = answer.status();
@@ -197,7 +199,7 @@ impl Wire {
         let headers = self.headers(None, None, agreed);
         let (client, url) = (self.client.clone(), self.url.clone());
         async move {
-            let asking = Asking { body: Some(body), ..Asking::new(Method::POST, url.as_str(), headers) };
+            let asking = Asking { body: body.into(), ..Asking::new(Method::POST, &url, headers) };
             let _ = client.send(asking, Instant::now() + ASIDE).await;
         }
     }
@@ -229,7 +231,7 @@ fn says_session_is_over(status: StatusCode, body: &[u8], id: u64) -> bool {
 }
 
 /// Whether the body of an answer is a stream of events.
-pub(super) fn is_event_stream(answer: &HttpResponse) -> bool {
+pub(super) fn is_event_stream(answer: &Answer) -> bool {
     let kind = answer.headers().get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
     kind.is_some_and(|kind| kind.trim_start().get(..17).is_some_and(|k| k.eq_ignore_ascii_case("text/event-stream")))
 }
@@ -303,8 +305,8 @@ impl Channel for Wire {
     async fn notify(&self, method: &'static str) {
         let revision = *self.revision.lock().unwrap_or_else(PoisonError::into_inner);
         let headers = self.headers(None, None, revision.map(|revision| (Era::Handshake, revision)));
-        let body = Some(wire::notification(method));
-        let asking = Asking { body, ..Asking::new(Method::POST, self.url.as_str(), headers) };
+        let body = wire::notification(method).into();
+        let asking = Asking { body, ..Asking::new(Method::POST, &self.url, headers) };
         // Awaited, since servers may refuse requests that overtake `initialized`.
         let _ = self.client.send(asking, Instant::now() + ASIDE).await;
     }

@@ -3,12 +3,13 @@
 #[cfg(any(feature = "agentic", feature = "otlp"))]
 use std::time::Duration;
 
+use hyper::StatusCode;
+use hyper::header::{LOCATION, RETRY_AFTER};
 #[cfg(any(feature = "agentic", feature = "otlp"))]
 use jiff::{Timestamp, fmt::rfc2822::DateTimeParser};
-use reqwest::Response;
-use reqwest::header::{LOCATION, RETRY_AFTER};
-use reqwest::{StatusCode, Url};
+use url::Url;
 
+use super::answer::Answer;
 use super::client::{HttpClient, MAX_REDIRECTS, for_people};
 use crate::upstream::fault::{Reason, WorldFault, excerpt};
 
@@ -40,7 +41,7 @@ pub(crate) struct Head {
 }
 
 impl Head {
-    pub(crate) fn of(client: &HttpClient, response: &Response) -> Head {
+    pub(crate) fn of(client: &HttpClient, response: &Answer) -> Head {
         let header =
             |name| response.headers().get(name).and_then(|value| value.to_str().ok()).map(|text| client.redact_text(text));
         Head {
@@ -117,7 +118,7 @@ fn problem_text(body: &[u8]) -> String {
 
 #[cfg(any(feature = "agentic", feature = "otlp"))]
 /// How long whoever answers asks to be left alone: seconds, or a date.
-pub(crate) fn retry_after(response: &Response) -> Option<Duration> {
+pub(crate) fn retry_after(response: &Answer) -> Option<Duration> {
     pause(response.headers().get(RETRY_AFTER)?.to_str().ok()?, Timestamp::now())
 }
 

@@ -2,10 +2,11 @@
 
 use std::time::{Duration, Instant};
 
+use hyper::Method;
+use hyper::header::{ACCEPT, HeaderName, HeaderValue};
 use ptc_catalog::Era;
-use reqwest::header::{ACCEPT, HeaderName, HeaderValue};
-use reqwest::{Method, Response as HttpResponse};
 
+use super::answer::Answer;
 use super::client::{Asking, unavailable};
 use super::session::{ASIDE, Wire, find_response, is_event_stream};
 use super::sse::{Events, TooLarge};
@@ -33,7 +34,7 @@ impl Wire {
     pub(super) async fn read_events(
         &self,
         id: u64,
-        mut answer: HttpResponse,
+        mut answer: Answer,
         agreed: Option<(Era, &'static str)>,
         deadline: Instant,
     ) -> Result<Response, WorldFault> {
@@ -54,7 +55,7 @@ impl Wire {
         &self,
         events: &mut Events,
         id: u64,
-        mut answer: HttpResponse,
+        mut answer: Answer,
         agreed: Option<(Era, &'static str)>,
         deadline: Instant,
     ) -> Result<End, WorldFault> {
@@ -89,7 +90,7 @@ impl Wire {
         events: &mut Events,
         agreed: Option<(Era, &'static str)>,
         deadline: Instant,
-    ) -> Result<Option<HttpResponse>, WorldFault> {
+    ) -> Result<Option<Answer>, WorldFault> {
         let Some(last) = events.last_id().and_then(|id| HeaderValue::from_bytes(id).ok()) else { return Ok(None) };
         if agreed.is_some_and(|(era, _)| era == Era::Stateless) {
             return Ok(None);
@@ -103,7 +104,7 @@ impl Wire {
         let mut headers = self.headers(None, None, agreed);
         headers.insert(ACCEPT, HeaderValue::from_static("text/event-stream"));
         headers.insert(LAST_EVENT_ID, last);
-        match self.client.send(Asking::new(Method::GET, self.url.as_str(), headers), deadline).await {
+        match self.client.send(Asking::new(Method::GET, &self.url, headers), deadline).await {
             Ok(answer) if answer.status().is_success() && is_event_stream(&answer) => {
                 events.restart();
                 Ok(Some(answer))
@@ -127,7 +128,7 @@ impl Wire {
 }
 
 /// Reads on to the end, so that the connection can be used again; a server that goes on sending is cut off.
-fn finish_in_background(mut answer: HttpResponse) {
+fn finish_in_background(mut answer: Answer) {
     tokio::spawn(async move {
         let rest = async {
             let mut left = 64 * 1024usize;

@@ -6,9 +6,10 @@ pub(crate) mod address;
 
 use std::time::{Duration, Instant};
 
+use hyper::Method;
+use hyper::header::{ACCEPT, HeaderMap, HeaderValue};
 use ptc_catalog::OpenApi;
-use reqwest::header::{ACCEPT, HeaderMap, HeaderValue};
-use reqwest::{Method, Url};
+use url::Url;
 
 use super::fault::{WorldFault, excerpt};
 use super::http::client::{Asking, Endpoint, HttpClient};
@@ -42,8 +43,9 @@ impl Service {
     pub(crate) async fn get(&self, url: &str, deadline: Instant) -> Result<(Payload, u16), WorldFault> {
         let mut headers = HeaderMap::new();
         headers.insert(ACCEPT, HeaderValue::from_static("application/json"));
-        Url::parse(url).map_err(|why| WorldFault::unavailable(format!("the address of the operation is no URL: {why}")))?;
-        let asking = Asking { repeatable: true, ..Asking::new(Method::GET, url, headers) };
+        let no_url = |why| WorldFault::unavailable(format!("the address of the operation is no URL: {why}"));
+        let url = Url::parse(url).map_err(no_url)?;
+        let asking = Asking { repeatable: true, ..Asking::new(Method::GET, &url, headers) };
         let mut answer = self.client.send(asking, deadline).await?;
         let status = answer.status();
         if !status.is_success() {
