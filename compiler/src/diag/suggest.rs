@@ -4,19 +4,16 @@
 ///
 /// A third of its letters may be wrong, three at most. Case and the difference between `-`, `_` and nothing count for little. Among equals the first in order wins.
 pub fn nearest<'a>(wrong: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
-    let plain = folded(wrong);
-    let length = plain.chars().count();
-    let allowed = (length / 3).clamp(1, 3);
+    let plain: String = folded(wrong).collect();
+    let letters = Letters::of(wrong);
+    let allowed = (letters.count / 3).clamp(1, 3);
     candidates
         .into_iter()
         .filter(|candidate| *candidate != wrong)
+        // Comparing is dear: a document has thousands of names, and as many may be wrong.
+        .filter(|candidate| letters.least_distance(&Letters::of(candidate)) <= allowed)
         .filter_map(|candidate| {
-            let other = folded(candidate);
-            // Comparing is dear, and a document has hundreds of names.
-            if other.chars().count().abs_diff(length) > allowed {
-                return None;
-            }
-            let distance = strsim::osa_distance(&plain, &other);
+            let distance = strsim::osa_distance(&plain, &folded(candidate).collect::<String>());
             (distance <= allowed).then_some((distance, candidate))
         })
         .min_by_key(|(distance, candidate)| (*distance, *candidate))
@@ -50,8 +47,36 @@ pub fn list<'a>(what: &str, candidates: impl IntoIterator<Item = &'a str>) -> Op
     }
 }
 
-fn folded(name: &str) -> String {
-    name.chars().filter(|c| !matches!(c, '-' | '_' | ' ')).flat_map(char::to_lowercase).collect()
+fn folded(name: &str) -> impl Iterator<Item = char> {
+    name.chars().filter(|c| !is_between(*c)).flat_map(char::to_lowercase)
+}
+
+fn is_between(c: char) -> bool {
+    matches!(c, '-' | '_' | ' ')
+}
+
+/// How many letters a name has, and a bit for each kind.
+struct Letters {
+    count: usize,
+    kinds: u64,
+}
+
+impl Letters {
+    fn of(name: &str) -> Letters {
+        let none = Letters { count: 0, kinds: 0 };
+        let and = |all: Letters, c: u32| Letters { count: all.count + 1, kinds: all.kinds | 1 << (c % 64) };
+        if name.is_ascii() {
+            let letters = name.bytes().filter(|b| !is_between(char::from(*b)));
+            return letters.fold(none, |all, b| and(all, b.to_ascii_lowercase().into()));
+        }
+        folded(name).fold(none, |all, c| and(all, c.into()))
+    }
+
+    /// A bound of the distance: a letter more or less changes one kind at most, another letter two.
+    fn least_distance(&self, other: &Letters) -> usize {
+        let kinds = (self.kinds ^ other.kinds).count_ones() as usize;
+        self.count.abs_diff(other.count).max(kinds.div_ceil(2))
+    }
 }
 
 #[cfg(test)]

@@ -94,7 +94,7 @@ fn check_overrides(entry: &OpenApi, included: &[Chosen<'_, '_>], diagnostics: &m
         .filter_map(|chosen| select::override_of(entry, &chosen.candidate, &chosen.wanted.value))
         .map(std::ptr::from_ref)
         .collect();
-    let names: Vec<String> = included.iter().map(|chosen| chosen.candidate.name()).collect();
+    let names: Vec<_> = included.iter().map(|chosen| chosen.candidate.name()).collect();
     for (id, overriding) in &entry.operation_overrides {
         if used.contains(&std::ptr::from_ref(overriding)) {
             continue;
@@ -113,7 +113,7 @@ fn check_overrides(entry: &OpenApi, included: &[Chosen<'_, '_>], diagnostics: &m
             let message = format!("the operation {} is not included", quoted(id));
             let diagnostic =
                 Diagnostic::new(Code::OverrideNotIncluded, message).at(overriding.place.clone(), "an override without effect");
-            let near = suggest::nearest(id, names.iter().map(String::as_str));
+            let near = suggest::nearest(id, names.iter().map(AsRef::as_ref));
             diagnostics.push(match near {
                 Some(near) => diagnostic.hint(format!("did you mean {}?", quoted(near))),
                 None => diagnostic.hint("remove the override, or include the operation"),

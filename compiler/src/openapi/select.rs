@@ -3,6 +3,7 @@
 //! An entry of `include_operations` or `exclude_operations` is an `operationId`, `GET /path`, or a pattern: `*` stands for any
 //! characters in either, `tag:NAME` for the operations with a tag, and a path alone for the `GET` of it.
 
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::ops::Range;
 
@@ -29,8 +30,8 @@ pub(super) struct Candidate<'a> {
 
 impl<'a> Candidate<'a> {
     /// What people call it: its id, or method and path.
-    pub(super) fn name(&self) -> String {
-        self.id.map_or_else(|| format!("{} {}", self.method.to_ascii_uppercase(), self.path), str::to_owned)
+    pub(super) fn name(&self) -> Cow<'a, str> {
+        self.id.map_or_else(|| format!("{} {}", self.method.to_ascii_uppercase(), self.path).into(), Cow::Borrowed)
     }
 
     /// Its tags in order.
@@ -329,12 +330,12 @@ fn unknown(candidates: &[Candidate<'_>], wanted: &Spanned<String>, meant: Wanted
     let message = format!("the document has no operation `{}`", wanted.value);
     let mut diagnostic = Diagnostic::new(Code::UnknownOperation, message).at(wanted.place.clone(), "");
     let by_path = matches!(meant, Wanted::Path(..));
-    let names: Vec<String> = candidates
+    let names: Vec<Cow<'_, str>> = candidates
         .iter()
         .filter(|c| c.method == "get")
-        .map(|c| if by_path { format!("GET {}", c.path) } else { c.name() })
+        .map(|c| if by_path { format!("GET {}", c.path).into() } else { c.name() })
         .collect();
-    if let Some(hint) = suggest::hint(&wanted.value, "operation", names.iter().map(String::as_str)) {
+    if let Some(hint) = suggest::hint(&wanted.value, "operation", names.iter().map(Cow::as_ref)) {
         diagnostic = diagnostic.hint(hint);
     } else if names.is_empty() {
         diagnostic = diagnostic.hint("the document has no GET operation at all");
