@@ -2,10 +2,12 @@
 //!
 //! Of every form one piece is looked for, which has nothing that `\"`, `\\`, `\/`, `\n` and their like stand for. Where no escape of
 //! another kind, nor a joined line, makes such a byte or a new escape, the bytes of a piece come from the text as they are, side by
-//! side, however deep the view is in which the form reads so: a text without a piece has no form then. Only other texts are peeled.
+//! side, however deep the view is in which the form reads so: a text without a piece has no form then. Lines of base64 that are joined
+//! are looked through once more where they meet. Only other texts are peeled.
 
 use aho_corasick::{AhoCorasick, MatchKind, packed};
-use memchr::{memchr, memchr_iter, memchr2_iter, memmem};
+use memchr::{memchr, memchr_iter, memchr2, memmem};
+use ptc_lisp::sorting;
 
 use super::forms::Form;
 use super::view::{self, Plain};
@@ -19,6 +21,9 @@ const SHORTEST: usize = 4;
 /// So many, and no more, are searched with vector instructions.
 const FEW: usize = 64;
 
+/// Among which those are handed out.
+const GROUPS: usize = 16;
+
 /// What is in many secrets and seldom escaped.
 fn is_usual(b: u8) -> bool {
     b.is_ascii_alphanumeric() || matches!(b, b'-' | b'.' | b'_' | b'~')
@@ -28,6 +33,12 @@ fn is_usual(b: u8) -> bool {
 fn is_of_short_escape(b: u8) -> bool {
     matches!(b, b'"' | b'\\' | b'/' | b'\'' | b'\n' | b'\r' | b'\t' | 8 | 12)
 }
+
+/// Keeps the ends of lines apart that are searched together: no piece has it.
+const APART: u8 = b'\n';
+
+/// How far from an escape the next one is looked for byte by byte: where they are dense, that is faster than vector instructions.
+const NEAR: usize = 16;
 
 /// What an escape can be of, besides letters and digits.
 fn begins_escape(b: u8) -> bool {
@@ -93,7 +104,7 @@ impl Pieces {
         };
         let telling = whole.then(|| Box::new(std::array::from_fn(|b| tells(b as u8))));
         Pieces {
-            searches: pieces.chunks(FEW).map(Search::of).collect(),
+            searches: searches(pieces),
             telling,
             unicode: memmem::Finder::new(r"\u"),
             byte: memmem::Finder::new(r"\x"),
@@ -112,13 +123,28 @@ impl Pieces {
         let glance = Glance { text, telling };
         let backslash = memchr(b'\\', text).unwrap_or(text.len());
         let escaped = text.get(backslash..).unwrap_or_default();
-        let mut others = memchr2_iter(b'%', b'&', text);
-        others.all(|at| glance.keeps(at))
-            && memchr_iter(b'\n', text).all(|at| glance.ends_line(at))
+        // The ends of lines that are joined, as they read then.
+        let mut joined = Vec::new();
+        glance.keeps_others()
             && self.unicode.find_iter(escaped).all(|at| glance.keeps(backslash + at))
             && self.byte.find_iter(escaped).all(|at| glance.keeps(backslash + at))
-            && self.line.find_iter(escaped).all(|at| glance.ends_line(backslash + at))
+            && memchr_iter(b'\n', text).all(|at| glance.breaks(at, at + 1, &mut joined))
+            && self.line.find_iter(escaped).all(|at| glance.breaks(backslash + at, backslash + at + 2, &mut joined))
+            && !self.found(&joined)
     }
+}
+
+/// What vector instructions look for, they look for in sixteen groups, by the low halves of the first bytes; they hand out pieces to
+/// groups in turn. So those that are alike there come into one group: that has fewer false alarms.
+fn searches(mut pieces: Vec<&[u8]>) -> Vec<Search> {
+    let low = |piece: &[u8]| piece.iter().take(SHORTEST).fold(0u32, |all, b| all << 4 | u32::from(b & 15));
+    sorting::by(&mut pieces, |a, b| low(a).cmp(&low(b)));
+    let in_turn = |few: &[&[u8]]| {
+        let (each, more) = (few.len() / GROUPS, few.len() % GROUPS);
+        let place = |turn: usize| (turn % GROUPS) * each + (turn % GROUPS).min(more) + turn / GROUPS;
+        Search::of(&(0..few.len()).filter_map(|turn| few.get(place(turn)).copied()).collect::<Vec<_>>())
+    };
+    pieces.chunks(FEW).map(in_turn).collect()
 }
 
 /// The first run of usual bytes, better one with a digit or a capital, since words are in many texts; else the longest that there is.
@@ -141,6 +167,17 @@ fn lacks_brace(rest: &[u8]) -> bool {
     brace.is_some_and(|b| begins_escape(*b))
 }
 
+/// A text that a line break follows, without what belongs to that: backslashes of its escape, and a return.
+fn without_return(text: &[u8]) -> &[u8] {
+    let bare = |text: &[u8]| text.iter().rev().take_while(|b| **b == b'\\').count();
+    let text = text.get(..text.len() - bare(text)).unwrap_or_default();
+    if let Some(line) = text.strip_suffix(b"\r") {
+        return line;
+    }
+    let line = text.strip_suffix(b"r").unwrap_or_default();
+    if line.ends_with(b"\\") { line.get(..line.len() - bare(line)).unwrap_or_default() } else { text }
+}
+
 struct Glance<'t> {
     text: &'t [u8],
     telling: &'t [bool; 256],
@@ -149,6 +186,41 @@ struct Glance<'t> {
 impl Glance<'_> {
     fn tells(&self, plain: &Plain) -> bool {
         plain.bytes().iter().any(|b| self.telling.get(usize::from(*b)) == Some(&true))
+    }
+
+    /// Whether all escapes of URLs and of HTML are [kept](Glance::keeps).
+    fn keeps_others(&self) -> bool {
+        let text = self.text;
+        let mut from = 0;
+        while let Some(found) = text.get(from..).and_then(|rest| memchr2(b'%', b'&', rest)) {
+            from += found;
+            let mut near = from;
+            while near < text.len().min(from + NEAR) {
+                match text.get(near..) {
+                    Some([b'%', a, b, ..]) if self.is_quiet(*a, *b) => {
+                        near += 3;
+                        from = near;
+                    }
+                    Some([b'%' | b'&', ..]) => {
+                        if !self.keeps(near) {
+                            return false;
+                        }
+                        near += 1;
+                        from = near;
+                    }
+                    _ => near += 1,
+                }
+            }
+            from = near;
+        }
+        true
+    }
+
+    /// Of `%20` and the like, which most are.
+    fn is_quiet(&self, a: u8, b: u8) -> bool {
+        let digits = a.is_ascii_hexdigit() && b.is_ascii_hexdigit();
+        let made = view::hex(&[a, b]) as u8;
+        digits && made != b'\n' && self.telling.get(usize::from(made)) == Some(&false)
     }
 
     /// Whether the escape at a place, if it is one here or in a view, makes neither a byte of a piece nor another escape that does.
@@ -183,6 +255,32 @@ impl Glance<'_> {
         let before = before.strip_suffix(b"\r").unwrap_or(before);
         let wrapped = |line: &[u8]| line.iter().rev().all(|b| may_be_wrapped(*b));
         !before.len().checked_sub(view::WRAPPED).and_then(|from| before.get(from..)).is_some_and(wrapped)
+    }
+
+    /// Whether a line break, of which that is start and end, makes at most one line of two that have no escape where they meet. Then
+    /// adds to `joined` what a piece that lies in both has of them.
+    fn breaks(&self, at: usize, end: usize, joined: &mut Vec<u8>) -> bool {
+        if self.ends_line(at) {
+            return true;
+        }
+        let before = without_return(self.text.get(..at).unwrap_or_default());
+        let after = self.text.get(end..).unwrap_or_default();
+        let blank = after.iter().take_while(|b| matches!(b, b' ' | b'\t')).count();
+        let after = after.get(blank..).unwrap_or_default();
+        // An escape that goes on in the next line would start here.
+        let line = before.len().checked_sub(view::LONGEST_ESCAPE).and_then(|from| before.get(from..));
+        let Some(line) = line.filter(|line| line.iter().copied().all(view::is_base64)) else { return false };
+        // A short line that ends in a break may be joined on both sides, in a view that is deeper by one.
+        let next = after.get(..view::WRAPPED).unwrap_or(after);
+        let stop = next.iter().find(|b| !view::is_base64(**b));
+        if stop.is_some_and(|b| begins_escape(*b) || matches!(b, b'\r' | b'\n')) {
+            return false;
+        }
+        let clean = next.iter().take(LONGEST - 1).take_while(|b| !begins_escape(**b) && !matches!(b, b'\r' | b'\n'));
+        joined.extend_from_slice(line.get(line.len() - (LONGEST - 1)..).unwrap_or_default());
+        joined.extend(clean);
+        joined.push(APART);
+        true
     }
 }
 
@@ -269,6 +367,42 @@ mod tests {
     }
 
     #[test]
+    fn what_lines_hide_is_not_settled() {
+        let mut dice = Dice(11);
+        let secret = "s3cr3t/to\"ken+value-of-some-length";
+        let mut all = forms::of(secret);
+        forms::unique(&mut all);
+        let (patterns, pieces) = (Patterns::of(all.clone()), Pieces::of(&all));
+        let alphabet: Vec<char> = ('A'..='Z').chain('a'..='z').chain('0'..='9').chain("+/".chars()).collect();
+        let breaks = ["\n", "\r\n", "\n  ", "\r\n\t", "\n\n", "\r\r\n", "=\n", "%0A", "\\n", "&\n", "\n&#48;"];
+        let (mut settled, mut hidden) = (0, 0);
+        for _ in 0..12_000 {
+            let some = |dice: &mut Dice| (0..dice.below(120)).map(|_| alphabet[dice.below(64)]).collect::<String>();
+            let form = std::str::from_utf8(&all[dice.below(all.len())]).unwrap_or(secret).to_owned();
+            let form = if dice.below(2) == 0 { String::new() } else { form };
+            let whole = [some(&mut dice), form, some(&mut dice)].concat();
+            let (often, width) = (1 + dice.below(6), [33, 64, 76][dice.below(3)]);
+            let mut text = String::new();
+            for (at, c) in whole.chars().enumerate() {
+                if at % width == width - 1 || dice.below(30 * often) == 0 {
+                    text += if dice.below(often) == 0 { dice.of(&breaks) } else { breaks[0] };
+                }
+                text.push(c);
+            }
+            text += dice.of(&["", "\n", "==\n", "\n\"}"]);
+            for _ in 0..dice.below(4) {
+                text = serde_json::Value::from(text).to_string();
+            }
+            let holds = !patterns.find(text.as_bytes()).0.is_empty();
+            let glance = !pieces.found(text.as_bytes()) && pieces.settle(text.as_bytes());
+            assert!(!(holds && glance), "a secret is in {text}");
+            settled += usize::from(glance && text.contains('\n') | text.contains("\\n"));
+            hidden += usize::from(holds && !pieces.found(text.as_bytes()));
+        }
+        assert!(settled > 1_000 && hidden > 300, "{settled} settled, {hidden} hidden");
+    }
+
+    #[test]
     fn usual_text_is_settled() {
         let pieces = Pieces::of(&forms::of("s3cr3t/to\"ken+v"));
         for text in [
@@ -276,10 +410,12 @@ mod tests {
             "https://h/a%20b?q=%7B%22k%22%3A%22%C3%A9%22%7D&amp;r=%252F",
             "one &lt;b&gt;line&lt;/b&gt;\r\nand the next\n",
             "50 % & more",
+            &format!("{0}\\n{0}\\n{0}==\\n\"}}", "QWxhZGRp".repeat(9)),
+            &format!("{0}\r\n  {0}\n{0}", "QWxhZGRp".repeat(9)),
         ] {
             assert!(!pieces.found(text.as_bytes()) && pieces.settle(text.as_bytes()), "{text}");
         }
-        for text in [r"\\u0041", "%2541", "&amp;#65;", "%5cu0041", "&amp;#10;", &format!("{}\\nx", "x".repeat(32))] {
+        for text in [r"\\u0041", "%2541", "&amp;#65;", "%5cu0041", "&amp;#10;", "\\nx\\n", "\n\\u"] {
             let text = format!("{}{text}", "x".repeat(32));
             assert!(!pieces.settle(text.as_bytes()), "{text}");
         }

@@ -115,7 +115,7 @@ fn unicode(rest: &[u8]) -> Option<(usize, Plain)> {
 }
 
 /// Of digits alone: letters have a bit that numbers have not, and are nine less in their last four.
-fn hex(digits: &[u8]) -> u32 {
+pub(super) fn hex(digits: &[u8]) -> u32 {
     digits.iter().fold(0, |all, b| all << 4 | u32::from((b & 15) + 9 * (b >> 6)))
 }
 
