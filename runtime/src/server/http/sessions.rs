@@ -71,7 +71,9 @@ impl ProtocolSessions {
     /// Opens a session; its id.
     pub fn open(&self, owner: &Owner, calls: Arc<InFlight>, now: Instant) -> Result<(String, Entered), Full> {
         let id = format!("mcp_{}", crate::random::text::<24>().map_err(|_| Full::Random)?);
-        let mut state = self.lock();
+        let hash: Arc<str> = short(&id).into();
+        let session =
+            Session { owner: owner.clone(), hash: Arc::clone(&hash), calls: Arc::clone(&calls), dies: now + self.ttl, used: now };
         // Exactly at the caps: a session whose time is over takes nobody's place.
         let full = |state: &State| {
             let own = state.live.values().filter(|session| session.owner.id == owner.id).count();
@@ -81,32 +83,34 @@ impl ProtocolSessions {
                 () => None,
             }
         };
-        if full(&state).is_some() {
-            self.sweep(&mut state, now);
-            if let Some(full) = full(&state) {
-                return Err(full);
+        self.changed(|state, lost| {
+            if full(state).is_some() {
+                self.sweep(state, now, lost);
             }
-        }
-        let hash: Arc<str> = short(&id).into();
-        let session =
-            Session { owner: owner.clone(), hash: Arc::clone(&hash), calls: Arc::clone(&calls), dies: now + self.ttl, used: now };
-        state.live.insert(id.clone(), session);
-        Ok((id, Entered { hash, calls }))
+            match full(state) {
+                Some(full) => Err(full),
+                None => {
+                    state.live.insert(id.clone(), session);
+                    Ok((id, Entered { hash, calls }))
+                }
+            }
+        })
     }
 
     /// The owner's session of that id, used now.
     pub fn enter(&self, owner: &Owner, id: &str, now: Instant) -> Option<Entered> {
-        let mut state = self.lock();
-        if now >= state.swept + SWEEP {
-            self.sweep(&mut state, now);
-        }
-        // Whether a session of somebody else exists is nobody's business.
-        let session = state.live.get_mut(id).filter(|session| session.owner.id == owner.id)?;
-        if self.is_over(session, now) {
-            return None;
-        }
-        session.used = now;
-        Some(Entered { hash: Arc::clone(&session.hash), calls: Arc::clone(&session.calls) })
+        self.changed(|state, lost| {
+            if now >= state.swept + SWEEP {
+                self.sweep(state, now, lost);
+            }
+            // Whether a session of somebody else exists is nobody's business.
+            let session = state.live.get_mut(id).filter(|session| session.owner.id == owner.id)?;
+            if self.is_over(session, now) {
+                return None;
+            }
+            session.used = now;
+            Some(Entered { hash: Arc::clone(&session.hash), calls: Arc::clone(&session.calls) })
+        })
     }
 
     /// Ends the owner's session of that id and stops its calls; what log lines call it.
@@ -135,11 +139,23 @@ impl ProtocolSessions {
 
     /// Whether no owner could open another.
     pub fn is_full(&self, now: Instant) -> bool {
-        let mut state = self.lock();
-        if state.live.len() >= self.most {
-            self.sweep(&mut state, now);
+        self.changed(|state, lost| {
+            if state.live.len() >= self.most {
+                self.sweep(state, now, lost);
+            }
+            state.live.len() >= self.most
+        })
+    }
+
+    /// Runs `change` under the lock, and after it stops the calls of the sessions that were lost: a call that is told to stop may
+    /// take locks of its own.
+    fn changed<T>(&self, change: impl FnOnce(&mut State, &mut Vec<Arc<InFlight>>) -> T) -> T {
+        let mut lost = Vec::new();
+        let changed = change(&mut self.lock(), &mut lost);
+        for calls in lost {
+            calls.cancel_all();
         }
-        state.live.len() >= self.most
+        changed
     }
 
     fn is_over(&self, session: &Session, now: Instant) -> bool {
@@ -147,13 +163,12 @@ impl ProtocolSessions {
         now >= session.dies || now >= session.used + self.idle && session.calls.is_idle()
     }
 
-    fn sweep(&self, state: &mut State, now: Instant) {
+    /// Takes out the sessions whose time is over; their calls come to `lost`.
+    fn sweep(&self, state: &mut State, now: Instant, lost: &mut Vec<Arc<InFlight>>) {
         state.swept = now;
         state.live.retain(|_, session| {
             let over = self.is_over(session, now);
-            if over {
-                session.calls.cancel_all();
-            }
+            lost.extend(over.then(|| Arc::clone(&session.calls)));
             !over
         });
     }
@@ -208,5 +223,34 @@ mod tests {
         let third = open(&one, 106).expect("the dead take no place");
         assert!(sessions.close(&one, &third).is_some());
         assert_eq!(sessions.count(), 0);
+    }
+
+    #[test]
+    fn a_lost_session_loses_its_calls() {
+        let sessions = ProtocolSessions::new(&HttpSettings {
+            max_sessions: 1,
+            max_sessions_per_owner: 1,
+            session_ttl: Duration::from_secs(100),
+            session_idle: Duration::from_secs(10),
+            ..HttpSettings::default()
+        });
+        let start = Instant::now();
+        let permits = Permits::new(10);
+        let (one, two) = (owner("one"), owner("two"));
+        // However it is noticed that the time of a session is over.
+        let notices: [fn(&ProtocolSessions, &Owner, Arc<InFlight>, Instant); 3] = [
+            |sessions, owner, calls, now| drop(sessions.open(owner, calls, now).expect("the dead take no place")),
+            |sessions, owner, _, now| assert!(sessions.enter(owner, "mcp_x", now).is_none()),
+            |sessions, _, _, now| assert!(!sessions.is_full(now)),
+        ];
+        for (round, notice) in (0u32..).zip(notices) {
+            let opened = start + Duration::from_secs(1_000) * round;
+            let (_, entered) = sessions.open(&one, InFlight::new(&permits, 4), opened).expect("there is room");
+            let call = entered.calls.enter("1", Cancel::default()).expect("there is room");
+            assert!(sessions.is_full(opened + Duration::from_secs(99)), "a call keeps it");
+            assert!(!call.cancellation().is_cancelled());
+            notice(&sessions, &two, InFlight::new(&permits, 4), opened + Duration::from_secs(100));
+            assert!(call.cancellation().is_cancelled(), "{round}");
+        }
     }
 }
