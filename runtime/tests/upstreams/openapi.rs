@@ -106,6 +106,12 @@ fn operations_are_called_and_their_answers_mapped() {
 }
 
 #[test]
+fn a_url_with_a_password_is_refused() {
+    let answer = world("http://user:pass-word@127.0.0.1:9").program().call("api", "get-item", r#"{"id":"1"}"#);
+    assert!(answer.starts_with("upstream_unavailable: the URL http://127.0.0.1:9/ holds a user or password: "), "{answer}");
+}
+
+#[test]
 fn arguments_that_cannot_be_sent_are_faults_of_the_program() {
     let world = world("http://127.0.0.1:9");
     let program = world.program();

@@ -5,8 +5,9 @@ use std::sync::{Arc, Mutex};
 
 use ptc_catalog::{Era, McpHttp, Transport};
 use serde_json::json;
-use tokio::io::{AsyncReadExt, AsyncWriteExt, copy_bidirectional};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, copy_bidirectional};
 use tokio::net::TcpStream;
+use tokio_rustls::TlsAcceptor;
 
 use crate::http::handshaking;
 use crate::tls::acceptor;
@@ -30,19 +31,28 @@ fn listen<F: Future<Output = std::io::Result<()>> + Send + 'static>(
     address
 }
 
-/// A proxy that opens tunnels, or answers with another status. It notes the head of each request and the bytes that went through.
+/// A proxy that opens tunnels, or answers with another status. It notes the head of each request and how many tunnels were closed.
 struct Proxy {
     url: &'static str,
     heads: Arc<Mutex<Vec<String>>>,
-    carried: Arc<Mutex<u64>>,
+    closed: Arc<Mutex<u32>>,
 }
 
-fn proxy(world: &World, status: &'static str) -> Proxy {
-    let (heads, carried) = (Arc::<Mutex<Vec<String>>>::default(), Arc::<Mutex<u64>>::default());
-    let (noted, counted) = (Arc::clone(&heads), Arc::clone(&carried));
-    let address = listen(world, move |mut client| {
-        let (noted, counted) = (Arc::clone(&noted), Arc::clone(&counted));
+trait Both: AsyncRead + AsyncWrite + Send + Unpin {}
+impl<S: AsyncRead + AsyncWrite + Send + Unpin> Both for S {}
+
+/// A proxy that is reached by TLS where there is an acceptor.
+fn proxy(world: &World, status: &'static str, tls: Option<TlsAcceptor>) -> Proxy {
+    let (heads, closed) = (Arc::<Mutex<Vec<String>>>::default(), Arc::<Mutex<u32>>::default());
+    let (noted, counted) = (Arc::clone(&heads), Arc::clone(&closed));
+    let scheme = if tls.is_some() { "https" } else { "http" };
+    let address = listen(world, move |client| {
+        let (noted, counted, tls) = (Arc::clone(&noted), Arc::clone(&counted), tls.clone());
         async move {
+            let mut client: Box<dyn Both> = match tls {
+                Some(tls) => Box::new(tls.accept(client).await?),
+                None => Box::new(client),
+            };
             let mut head = Vec::new();
             while !head.ends_with(b"\r\n\r\n") {
                 head.push(client.read_u8().await?);
@@ -52,15 +62,16 @@ fn proxy(world: &World, status: &'static str) -> Proxy {
             noted.lock().unwrap().push(head);
             client.write_all(format!("HTTP/1.1 {status}\r\n\r\n").as_bytes()).await?;
             if !status.starts_with("200") {
-                return Ok(());
+                return client.shutdown().await;
             }
             let mut server = TcpStream::connect(target).await?;
-            let (sent, _) = copy_bidirectional(&mut client, &mut server).await.unwrap_or_default();
-            *counted.lock().unwrap() += sent;
+            // TLS that ends without a word is an error here, and an end like any other.
+            let _ = copy_bidirectional(&mut client, &mut server).await;
+            *counted.lock().unwrap() += 1;
             Ok(())
         }
     });
-    Proxy { url: format!("http://{address}").leak(), heads, carried }
+    Proxy { url: format!("{scheme}://localhost:{}", address.port()).leak(), heads, closed }
 }
 
 #[test]
@@ -83,27 +94,36 @@ fn a_proxy_carries_https_without_reading_it() {
         }
     });
     let url: &'static str = format!("https://localhost:{}/mcp", secure.port()).leak();
+    // Whoever carries the tunnel speaks HTTP/1, also where it could do more.
+    let (of_proxy, more) = crate::tls::acceptor(&[b"h2", b"http/1.1"]);
     let world = |proxy: &Proxy| {
         let spec = McpHttp { proxy: Some(proxy.url), era: Some(Era::Handshake), ..McpHttp::new(url) };
-        let roots = Arc::from(certificate.as_bytes());
+        let roots = Arc::from(format!("{certificate}{more}").as_bytes());
         World::with(vec![upstream("web", Transport::McpHttp(spec), vec![tool("echo")])], Vec::new(), |settings| {
             settings.extra_roots = Some(roots);
         })
     };
-    let open = proxy(&home, "200 OK");
-    let through = world(&open);
-    assert_eq!(through.program().call("web", "echo", r#"{"message":"for the server alone"}"#), "text through the tunnel");
-    let target = format!("localhost:{}", secure.port());
-    for head in &*open.heads.lock().unwrap() {
-        assert!(head.starts_with(&format!("CONNECT {target} HTTP/1.1\r\n")) && !head.contains("server alone"), "{head}");
+    for tls in [None, Some(of_proxy)] {
+        let open = proxy(&home, "200 OK", tls);
+        let through = world(&open);
+        let before = web.requests().len();
+        assert_eq!(through.program().call("web", "echo", r#"{"message":"for the server alone"}"#), "text through the tunnel");
+        let target = format!("localhost:{}", secure.port());
+        let heads = open.heads.lock().unwrap().clone();
+        assert!(!heads.is_empty());
+        for head in heads {
+            assert!(head.starts_with(&format!("CONNECT {target} HTTP/1.1\r\n")) && !head.contains("server alone"), "{head}");
+        }
+        let requests = web.requests().split_off(before);
+        assert!(requests.iter().any(|asked| asked.body.contains("for the server alone")));
+        assert!(requests.iter().all(|asked| asked.header("proxy-authorization").is_none()), "the proxy's alone");
+        through.shutdown();
+        drop(through);
+        crate::world::eventually("the tunnel is closed", || *open.closed.lock().unwrap() > 0);
     }
-    assert!(web.requests().iter().any(|asked| asked.body.contains("for the server alone")));
-    through.shutdown();
-    drop(through);
-    crate::world::eventually("the tunnel is closed", || *open.carried.lock().unwrap() > 0);
 
     let before = web.requests().len();
-    let closed = proxy(&home, "407 Proxy Authentication Required");
+    let closed = proxy(&home, "407 Proxy Authentication Required", None);
     let answer = world(&closed).program().call("web", "echo", "{}");
     assert!(answer.starts_with("upstream_unavailable: cannot connect"), "{answer}");
     assert_eq!(web.requests().len(), before, "nothing goes around the proxy");

@@ -75,6 +75,9 @@ impl<'u> Asking<'u> {
 impl HttpClient {
     /// Builds the client; system roots are read only where TLS is used.
     pub(crate) fn new(endpoint: &Endpoint, secrets: &Secrets) -> Result<HttpClient, WorldFault> {
+        for url in [Some(endpoint.url), endpoint.proxy].into_iter().flatten() {
+            refuse_user(url)?;
+        }
         let plain = |url: &str| url.get(..7).is_some_and(|scheme| scheme.eq_ignore_ascii_case("http://"));
         let tls = if plain(endpoint.url) && endpoint.proxy.is_none_or(plain) {
             tls::without_roots()?
@@ -98,10 +101,10 @@ impl HttpClient {
     /// Sends a request and waits for the head of the answer. Redirects are followed within the origin that is asked, so that neither
     /// credentials nor arguments leave it.
     pub(crate) async fn send(&self, asking: Asking<'_>, deadline: Instant) -> Result<Answer, WorldFault> {
-        let mut url = asking.url.clone();
+        let (mut url, mut repeatable) = (asking.url.clone(), asking.repeatable);
         for followed in 0.. {
             let answer = match self.send_once(&asking, &url, deadline).await {
-                Err(Unsent::Unheard(_)) if asking.repeatable => self.send_once(&asking, &url, deadline).await,
+                Err(Unsent::Unheard(_)) if std::mem::take(&mut repeatable) => self.send_once(&asking, &url, deadline).await,
                 other => other,
             };
             let answer = answer.map_err(Unsent::fault)?;
@@ -248,6 +251,17 @@ fn headers(endpoint: &Endpoint, secrets: &Secrets) -> Result<HeaderMap, WorldFau
         headers.insert(header_name(name)?, value);
     }
     Ok(headers)
+}
+
+/// Configs hold no such URL; a deployment that somebody wrote by hand may, and its credentials would not be sent.
+fn refuse_user(url: &str) -> Result<(), WorldFault> {
+    match Url::parse(url) {
+        Ok(url) if !url.username().is_empty() || url.password().is_some() => Err(WorldFault::unavailable(format!(
+            "the URL {} holds a user or password: credentials are bindings, which `auth` sends",
+            for_people(&url)
+        ))),
+        _ => Ok(()),
+    }
 }
 
 fn auth_fault(message: String) -> WorldFault {

@@ -21,7 +21,14 @@ pub(super) fn is_unheard(why: &legacy::Error) -> bool {
 }
 
 fn is_lost(cause: &(dyn std::error::Error + 'static)) -> bool {
-    let lost = [ErrorKind::ConnectionReset, ErrorKind::ConnectionAborted, ErrorKind::BrokenPipe, ErrorKind::NotConnected];
+    // TLS that ends without a word is an unexpected end.
+    let lost = [
+        ErrorKind::ConnectionReset,
+        ErrorKind::ConnectionAborted,
+        ErrorKind::BrokenPipe,
+        ErrorKind::NotConnected,
+        ErrorKind::UnexpectedEof,
+    ];
     let ended = |why: &hyper::Error| why.is_incomplete_message() || why.is_canceled() || why.is_closed();
     cause.downcast_ref().is_some_and(ended)
         || cause.downcast_ref::<std::io::Error>().is_some_and(|why| lost.contains(&why.kind()))
