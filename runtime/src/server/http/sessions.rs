@@ -87,13 +87,11 @@ impl ProtocolSessions {
             if full(state).is_some() {
                 self.sweep(state, now, lost);
             }
-            match full(state) {
-                Some(full) => Err(full),
-                None => {
-                    state.live.insert(id.clone(), session);
-                    Ok((id, Entered { hash, calls }))
-                }
+            if let Some(full) = full(state) {
+                return Err(full);
             }
+            state.live.insert(id.clone(), session);
+            Ok((id, Entered { hash, calls }))
         })
     }
 
@@ -225,6 +223,8 @@ mod tests {
         assert_eq!(sessions.count(), 0);
     }
 
+    type Notice = fn(&ProtocolSessions, &Owner, Arc<InFlight>, Instant);
+
     #[test]
     fn a_lost_session_loses_its_calls() {
         let sessions = ProtocolSessions::new(&HttpSettings {
@@ -238,7 +238,7 @@ mod tests {
         let permits = Permits::new(10);
         let (one, two) = (owner("one"), owner("two"));
         // However it is noticed that the time of a session is over.
-        let notices: [fn(&ProtocolSessions, &Owner, Arc<InFlight>, Instant); 3] = [
+        let notices: [Notice; 3] = [
             |sessions, owner, calls, now| drop(sessions.open(owner, calls, now).expect("the dead take no place")),
             |sessions, owner, _, now| assert!(sessions.enter(owner, "mcp_x", now).is_none()),
             |sessions, _, _, now| assert!(!sessions.is_full(now)),
