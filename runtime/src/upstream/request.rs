@@ -68,10 +68,10 @@ pub(crate) fn read<'v>(catalog: &'static Catalog, request: &'v Value) -> Result<
         .map(|arg| arg.name)
         .collect();
     if !missing.is_empty() {
-        let given = args.iter().map(|(name, _)| name.as_ref()).filter(|name| tool.arg(name).is_none());
-        let near = given.map(|name| near(name, &missing)).find(|near| !near.is_empty()).unwrap_or_default();
-        let why = format!("missing required args {}. {near}", missing.join(", "));
-        return Err(rejected(upstream, tool, why.trim_end_matches([' ', '.'])));
+        let mut given = args.iter().map(|(name, _)| name.as_ref()).filter(|name| tool.arg(name).is_none());
+        let meant = given.find_map(|name| near_name(name, missing.iter().copied()));
+        let near = meant.map_or_else(String::new, |meant| format!(". Did you mean '{meant}'?"));
+        return Err(rejected(upstream, tool, &format!("missing required args {}{near}", missing.join(", "))));
     }
     Ok(Call { upstream, tool, args })
 }

@@ -64,17 +64,21 @@ pub(super) mod java {
     }
 }
 
-/// A double without a fraction as an integer; infinities and NaN stay as they are.
 fn greatest(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
-    (0..args.len()).try_for_each(|index| number(m, "Math/max", args, index).map(drop))?;
+    all_numbers(m, "Math/max", args)?;
     max(m, args)
 }
 
 fn least(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
-    (0..args.len()).try_for_each(|index| number(m, "Math/min", args, index).map(drop))?;
+    all_numbers(m, "Math/min", args)?;
     min(m, args)
 }
 
+fn all_numbers(m: &mut Machine, name: &str, args: &[Value]) -> Result<(), Raised> {
+    (0..args.len()).try_for_each(|index| number(m, name, args, index).map(drop))
+}
+
+/// A double without a fraction as an integer; infinities and NaN stay as they are.
 fn integral(d: f64) -> Value {
     if d.abs() < 9e15 { Value::Int(d as i64) } else { BigInt::from_f64(d).map_or_else(|| Value::double(d), Value::big) }
 }

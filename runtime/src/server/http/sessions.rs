@@ -187,15 +187,20 @@ mod tests {
         Owner { id: name.into(), hash: short(name).into() }
     }
 
-    #[test]
-    fn caps_ownership_and_age() {
-        let sessions = ProtocolSessions::new(&HttpSettings {
-            max_sessions: 3,
-            max_sessions_per_owner: 2,
+    /// That many, of 100 seconds, and of 10 without use.
+    fn sessions(most: usize, most_per_owner: usize) -> ProtocolSessions {
+        ProtocolSessions::new(&HttpSettings {
+            max_sessions: most,
+            max_sessions_per_owner: most_per_owner,
             session_ttl: Duration::from_secs(100),
             session_idle: Duration::from_secs(10),
             ..HttpSettings::default()
-        });
+        })
+    }
+
+    #[test]
+    fn caps_ownership_and_age() {
+        let sessions = sessions(3, 2);
         let start = Instant::now();
         let at = |seconds| start + Duration::from_secs(seconds);
         let permits = Permits::new(10);
@@ -227,13 +232,7 @@ mod tests {
 
     #[test]
     fn a_lost_session_loses_its_calls() {
-        let sessions = ProtocolSessions::new(&HttpSettings {
-            max_sessions: 1,
-            max_sessions_per_owner: 1,
-            session_ttl: Duration::from_secs(100),
-            session_idle: Duration::from_secs(10),
-            ..HttpSettings::default()
-        });
+        let sessions = sessions(1, 1);
         let start = Instant::now();
         let permits = Permits::new(10);
         let (one, two) = (owner("one"), owner("two"));
