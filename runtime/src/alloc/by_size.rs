@@ -1,0 +1,65 @@
+//! Two allocators, each for what it is good at.
+//!
+//! mimalloc makes the small blocks that values consist of without a lock, and close together: a decoded document is there a fifth
+//! sooner. Large blocks it would keep for a second after they are freed, and copy when they grow; the system gives them back at once,
+//! so that a memory limit bounds the process too, and lets them grow where they are.
+
+use std::alloc::{GlobalAlloc, Layout, System};
+
+use mimalloc::MiMalloc;
+
+use super::MAPPED;
+
+/// Gives small blocks from mimalloc and large ones from the system.
+pub(super) struct BySize;
+
+#[expect(unsafe_code, reason = "an allocator cannot be written otherwise; every call is passed on")]
+// SAFETY: the size of a block tells whose it is, in every method alike; a block that grows or shrinks past the border is copied into
+// one of the other allocator. Neither allocator panics.
+unsafe impl GlobalAlloc for BySize {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        unsafe { if layout.size() < MAPPED { MiMalloc.alloc(layout) } else { System.alloc(layout) } }
+    }
+
+    unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
+        unsafe { if layout.size() < MAPPED { MiMalloc.alloc_zeroed(layout) } else { System.alloc_zeroed(layout) } }
+    }
+
+    unsafe fn dealloc(&self, at: *mut u8, layout: Layout) {
+        unsafe { if layout.size() < MAPPED { MiMalloc.dealloc(at, layout) } else { System.dealloc(at, layout) } }
+    }
+
+    unsafe fn realloc(&self, at: *mut u8, layout: Layout, size: usize) -> *mut u8 {
+        match (layout.size() < MAPPED, size < MAPPED) {
+            (true, true) => unsafe { MiMalloc.realloc(at, layout, size) },
+            (false, false) => unsafe { System.realloc(at, layout, size) },
+            _ => unsafe {
+                // The caller warrants that the new size makes a layout with the alignment of the old one.
+                let moved = self.alloc(Layout::from_size_align_unchecked(size, layout.align()));
+                if !moved.is_null() {
+                    moved.copy_from_nonoverlapping(at, size.min(layout.size()));
+                    self.dealloc(at, layout);
+                }
+                moved
+            },
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::MAPPED;
+
+    #[test]
+    fn blocks_keep_what_is_in_them_on_both_sides_of_the_border() {
+        let mut bytes: Vec<u8> = (0..=255).collect();
+        for size in [MAPPED - 1, MAPPED, MAPPED + 1, 4 * MAPPED, MAPPED, MAPPED - 1, 256] {
+            bytes.resize(size, 7);
+            bytes.shrink_to_fit();
+            assert!(bytes.iter().copied().eq((0..=255).chain(std::iter::repeat_n(7, size - 256))), "{size}");
+        }
+        for size in [MAPPED - 1, MAPPED] {
+            assert!(vec![0_u8; size].iter().all(|byte| *byte == 0), "{size}");
+        }
+    }
+}
