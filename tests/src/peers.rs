@@ -21,7 +21,8 @@ pub fn enabled(test: &str) -> bool {
 
 /// Where `.ci/peers` installed them.
 fn installed(path: &str) -> PathBuf {
-    let folder = std::env::var_os("PTC_PEERS_DIR").map_or_else(|| workspace().join("target/peers"), PathBuf::from);
+    let chosen = std::env::var_os("PTC_PEERS_DIR").filter(|folder| !folder.is_empty());
+    let folder = chosen.map_or_else(|| workspace().join("target/peers"), PathBuf::from);
     let path = folder.join(path);
     assert!(path.exists(), "{} is missing: run .ci/peers first", path.display());
     path

@@ -227,7 +227,7 @@ pub(crate) fn seq_of(m: &mut Machine, value: Value) -> Result<Result<Vector, Val
             // Each entry becomes a vector of two.
             m.charge(map.len() * (112 + 2 * ITEM))?;
             let pairs = bulk::entries(m, map)?;
-            pairs.into_iter().map(|(k, v)| Value::vector(vec![k, v])).collect()
+            pairs.into_iter().map(|(k, v)| Value::pair(k, v)).collect()
         }
         Value::Set(set) => {
             m.charge(set.len() * ITEM)?;

@@ -82,7 +82,7 @@ fn find(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
         Value::Vector(_) => look_up(at(args, 0), at(args, 1)).map(|v| (at(args, 1).clone(), v)),
         other => return Err(expected(m, "find", "a map or vector", 0, other)),
     };
-    Ok(found.map(|(k, v)| Value::vector(vec![k, v])).unwrap_or_default())
+    Ok(found.map(|(k, v)| Value::pair(k, v)).unwrap_or_default())
 }
 
 fn contains(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {

@@ -66,7 +66,7 @@ fn selected(m: &mut Machine, name: &str, args: &mut [Value]) -> Result<Vector, R
         Value::Nil => Vec::new(),
         Value::Map(map) => {
             m.charge(map.len() * 10 * ITEM)?;
-            bulk::entries(m, map)?.into_iter().map(|(k, v)| (k.clone(), Value::vector(vec![k, v]))).collect()
+            bulk::entries(m, map)?.into_iter().map(|(k, v)| (k.clone(), Value::pair(k, v))).collect()
         }
         Value::Set(set) => {
             m.charge(set.len() * 2 * ITEM)?;

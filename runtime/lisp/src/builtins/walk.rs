@@ -51,7 +51,7 @@ fn parts(m: &mut Machine, value: &Value) -> Result<Option<Open>, Raised> {
     m.charge(len * each)?;
     // The parts of a map are its entries, as vectors.
     let mut left: Vec<Value> = match value {
-        Value::Map(map) => map.iter().map(|(k, v)| Value::vector(vec![k.clone(), v.clone()])).collect(),
+        Value::Map(map) => map.iter().map(|(k, v)| Value::pair(k.clone(), v.clone())).collect(),
         other => Children::of(other).into_iter().flatten().cloned().collect(),
     };
     left.reverse();

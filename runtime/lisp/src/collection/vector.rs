@@ -2,7 +2,8 @@
 //!
 //! A small vector owns its buffer or looks into the buffer of another, so that `rest`, `subvec` and `take` cost nothing. An
 //! owned buffer may have a gap in front: taking the first item off leaves one, `cons` fills it, and both are O(1) in place. An
-//! update of a vector that is shared copies the buffer; where that would be long, there are [`Chunks`] instead.
+//! update of a vector that is shared copies the buffer; where that would be long, there are [`Chunks`] instead. One item or two, which
+//! entries of maps are, need no buffer: they lie where a buffer would be named.
 
 use std::sync::Arc;
 
@@ -19,6 +20,8 @@ pub(crate) struct Data {
 }
 
 enum Window {
+    /// The first `len` of these; what is behind them is nil.
+    Few { items: [Value; FEW], len: u8 },
     /// `items[start..]`; what is before `start` is nil.
     Own { items: Vec<Value>, start: usize },
     /// `base[start..end]` of an owned buffer, in positions of its whole buffer.
@@ -27,6 +30,8 @@ enum Window {
     Large(Chunks),
 }
 
+/// Most items without a buffer: as many as make no vector larger.
+const FEW: usize = 2;
 /// Most items of a buffer.
 const SMALL: usize = 256;
 
@@ -37,11 +42,23 @@ pub(crate) fn depth_over<'a>(items: impl IntoIterator<Item = &'a Value>) -> u32 
 
 impl Window {
     fn of(items: Vec<Value>) -> Window {
-        if items.len() <= SMALL { Window::Own { items, start: 0 } } else { Window::Large(Chunks::from_items(items)) }
+        match items.len() {
+            1..=FEW => Window::few(items),
+            ..=SMALL => Window::Own { items, start: 0 },
+            _ => Window::Large(Chunks::from_items(items)),
+        }
     }
-}
 
-impl Window {
+    /// Of at most [`FEW`] items.
+    fn few(items: impl IntoIterator<Item = Value>) -> Window {
+        let (mut few, mut len) = ([const { Value::Nil }; FEW], 0);
+        for (place, item) in few.iter_mut().zip(items) {
+            *place = item;
+            len += 1;
+        }
+        Window::Few { items: few, len }
+    }
+
     /// The chunks of a vector that is going to be large; of an owned window.
     fn large(&mut self) -> &mut Chunks {
         if let Window::Own { items, start } = self {
@@ -61,7 +78,7 @@ impl Data {
         match &self.window {
             Window::Own { items, .. } => items,
             Window::View { base, .. } => base.whole(),
-            Window::Large(_) => &[],
+            Window::Few { .. } | Window::Large(_) => &[],
         }
     }
 
@@ -69,6 +86,7 @@ impl Data {
     #[inline]
     fn slice(&self) -> &[Value] {
         match &self.window {
+            Window::Few { items, len } => items.get(..usize::from(*len)).unwrap_or_default(),
             Window::Own { items, start } => items.get(*start..).unwrap_or_default(),
             Window::View { base, start, end } => base.whole().get(*start..*end).unwrap_or_default(),
             Window::Large(_) => &[],
@@ -78,6 +96,7 @@ impl Data {
     /// Moves the items out that nobody else holds, leaving none.
     fn dismantle(&mut self, out: &mut Vec<Value>) {
         match std::mem::replace(&mut self.window, Window::Own { items: Vec::new(), start: 0 }) {
+            Window::Few { items, len } => out.extend(items.into_iter().take(len.into())),
             Window::Own { mut items, .. } => out.append(&mut items),
             Window::View { base, .. } => Vector(base).dismantle(out),
             Window::Large(chunks) => out.append(&mut chunks.into_items()),
@@ -108,7 +127,20 @@ impl From<Vec<Value>> for Vector {
     }
 }
 
+/// A pair, such as an entry of a map.
+impl From<[Value; 2]> for Vector {
+    fn from(items: [Value; 2]) -> Self {
+        Vector::of(Window::few(items))
+    }
+}
+
 impl Vector {
+    fn of(window: Window) -> Vector {
+        let mut data = Data { window, depth: 1 };
+        data.depth = depth_over(data.slice());
+        Vector(Arc::new(data))
+    }
+
     /// The items in order.
     #[inline]
     pub fn iter(&self) -> Iter<'_> {
@@ -161,6 +193,7 @@ impl Vector {
     /// The items as a buffer of their own; moved, not copied, where nobody else holds the vector.
     pub fn into_vec(mut self) -> Vec<Value> {
         match Arc::get_mut(&mut self.0).map(|data| &mut data.window) {
+            Some(Window::Few { items, len }) => items.iter_mut().take((*len).into()).map(std::mem::take).collect(),
             Some(Window::Own { items, start }) => {
                 let mut items = std::mem::take(items);
                 items.drain(..*start);
@@ -178,16 +211,23 @@ impl Vector {
     /// How many items an update has to copy: none where nobody else holds the vector, and never more than a small vector has.
     pub fn shared_items(&mut self) -> usize {
         match Arc::get_mut(&mut self.0).map(|data| &data.window) {
-            Some(Window::Own { .. } | Window::Large(_)) => 0,
+            Some(Window::Few { .. } | Window::Own { .. } | Window::Large(_)) => 0,
             _ => self.len().min(SMALL),
         }
     }
 
-    /// The window and the depth, for an update: a buffer is copied first if somebody else holds it. `room` items more are
-    /// expected at the end.
+    /// The window and the depth, for an update: a buffer is made or copied first unless there is one that nobody else holds. `room`
+    /// items more are expected at the end.
     fn owned(&mut self, room: usize) -> (&mut Window, &mut u32) {
         let shared = match Arc::get_mut(&mut self.0) {
-            Some(data) => matches!(data.window, Window::View { .. }),
+            Some(data) => {
+                if let Window::Few { items, len } = &mut data.window {
+                    let mut buffer = Vec::with_capacity(FEW + room.min(SMALL));
+                    buffer.extend(items.iter_mut().take((*len).into()).map(std::mem::take));
+                    data.window = Window::Own { items: buffer, start: 0 };
+                }
+                matches!(data.window, Window::View { .. })
+            }
             None => true,
         };
         if shared {
@@ -283,6 +323,7 @@ impl Vector {
     /// Takes the item at `index` out, leaving nil, if the vector is nobody else's; else clones it.
     pub fn take(&mut self, index: usize) -> Option<Value> {
         let taken = match Arc::get_mut(&mut self.0).map(|data| &mut data.window) {
+            Some(Window::Few { items, len }) => items.iter_mut().take((*len).into()).nth(index).map(std::mem::take),
             Some(Window::Own { items, start }) => items.get_mut(*start + index).map(std::mem::take),
             Some(Window::Large(chunks)) if index < chunks.len() => chunks.take(index),
             _ => None,
@@ -305,9 +346,17 @@ impl Vector {
         if from == 0 && to == len {
             return;
         }
-        if let Window::Large(_) = self.0.window {
-            self.narrow_large(from, to);
-            return;
+        match self.0.window {
+            Window::Few { .. } => {
+                let kept: Vec<Value> = (from..to).filter_map(|index| self.take(index)).collect();
+                *self = Vector::from(kept);
+                return;
+            }
+            Window::Large(_) => {
+                self.narrow_large(from, to);
+                return;
+            }
+            Window::Own { .. } | Window::View { .. } => {}
         }
         match Arc::get_mut(&mut self.0).map(|data| &mut data.window) {
             Some(Window::Own { items, start }) => {
@@ -325,7 +374,7 @@ impl Vector {
                 let (base, start) = match &self.0.window {
                     Window::Own { start, .. } => (&self.0, *start),
                     Window::View { base, start, .. } => (base, *start),
-                    Window::Large(_) => return,
+                    Window::Few { .. } | Window::Large(_) => return,
                 };
                 let window = Window::View { base: Arc::clone(base), start: start + from, end: start + to };
                 self.0 = Arc::new(Data { window, depth: self.0.depth });
@@ -453,7 +502,7 @@ impl IntoIter {
             self.run = run.into_iter();
             return self.run.next();
         }
-        let item = vector.get(*at)?.clone();
+        let item = vector.take(*at)?;
         *at += 1;
         Some(item)
     }
@@ -480,6 +529,10 @@ impl ExactSizeIterator for IntoIter {}
 
 impl FromIterator<Value> for Vector {
     fn from_iter<I: IntoIterator<Item = Value>>(items: I) -> Self {
-        Vector::from(items.into_iter().collect::<Vec<_>>())
+        let items = items.into_iter();
+        if let Some(1..=FEW) = items.size_hint().1 {
+            return Vector::of(Window::few(items));
+        }
+        Vector::from(items.collect::<Vec<_>>())
     }
 }

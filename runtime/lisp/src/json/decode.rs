@@ -238,7 +238,7 @@ impl<'a> Decoder<'a> {
                     }
                 }
                 done = match open.pop() {
-                    Some(Open::Array(start)) => Value::vector(self.items.drain(start..).collect()),
+                    Some(Open::Array(start)) => Value::Vector(self.items.drain(start..).collect()),
                     Some(Open::Object(object)) => Value::Map(self.map(&object, depth - 1)),
                     None => return Err(self.expected("a value")),
                 };

@@ -198,6 +198,11 @@ impl Value {
         Value::Vector(Vector::from(items))
     }
 
+    /// A vector of two, as which an entry of a map is seen.
+    pub(crate) fn pair(key: Value, value: Value) -> Value {
+        Value::Vector(Vector::from([key, value]))
+    }
+
     /// A map. The last of equal keys wins.
     pub fn map(entries: impl IntoIterator<Item = (Value, Value)>) -> Value {
         Value::Map(entries.into_iter().collect())
