@@ -304,6 +304,21 @@
 (let [n (loop [n 3 i 0] (if (< i 18) (recur (*' n n) (inc i)) n))] (loop [i 0] (quot n 7) (mod n 1234567) (str n) (recur i)))
 ;=! timeout arithmetic_error memory_exceeded
 
+(let [a (nth (iterate (fn [x] (* x x)) 3) 19) b (inc (nth (iterate (fn [x] (* x x)) 3) 18))] (loop [] (quot a b) (rem a b) (mod a b) (Math/floorDiv a b) (recur)))
+;=! timeout
+
+(let [a (nth (iterate (fn [x] (* x x)) 3) 19)] (loop [] (format "%d" a) (recur)))
+;=! timeout
+
+(let [a (nth (iterate (fn [x] (* x x)) 3) 19)] (apply / 1.0 (take 1000000 (cycle [a (+ 0 a)]))))
+;=*
+
+(let [a (nth (iterate (fn [x] (* x x)) 3) 19)] (count (str (apply bit-and (take 1000000 (cycle [a (+ 0 a)]))))))
+;=*
+
+(let [a (nth (iterate (fn [x] (* x x)) 3) 19)] (count (str (apply max (take 1000000 (cycle [a (+ 0 a)]))))))
+;=*
+
 (bit-shift-left 1 100000000000)
 ;=! memory_exceeded arithmetic_error type_error
 

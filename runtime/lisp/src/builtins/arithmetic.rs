@@ -55,26 +55,39 @@ pub(super) fn raise(m: &mut Machine, name: &str, why: Fault) -> Raised {
     }
 }
 
-/// Counts the work of an operation on large integers and refuses results that are too large.
-fn weigh(m: &mut Machine, name: &str, result: Value) -> Result<Value, Raised> {
-    if let Value::BigInt(big) = &result {
-        let bits = big.bits();
-        m.tick(u32::try_from(bits / 64).unwrap_or(u32::MAX))?;
-        if bits > MAX_BITS {
-            let raised = fault(m, ErrorKind::ArithmeticError, name, "the result has more than a million bits");
-            return Err(m.advise(raised, TOO_LARGE));
-        }
+/// Words of 64 bits that an integer takes.
+fn words(value: &Value) -> u64 {
+    match value {
+        Value::BigInt(big) => big.bits().div_ceil(64),
+        _ => 1,
     }
-    Ok(result)
 }
 
-/// The bits of a product, known before it is made.
-fn product_bits(a: &Value, b: &Value) -> u64 {
-    let bits = |v: &Value| match v {
-        Value::BigInt(big) => big.bits(),
-        _ => 64,
-    };
-    bits(a) + bits(b)
+/// Counts the work of going over a large integer once.
+fn pass(m: &mut Machine, value: &Value) -> Result<(), Raised> {
+    if let Value::BigInt(_) = value { m.tick(u32::try_from(words(value)).unwrap_or(u32::MAX)) } else { Ok(()) }
+}
+
+/// Counts the work of a product or a quotient that multiplies so many words by so many, which is quadratic at worst.
+fn multiplied(m: &mut Machine, a: u64, b: u64) -> Result<(), Raised> {
+    m.tick(u32::try_from(a.saturating_mul(b) / 64).unwrap_or(u32::MAX))
+}
+
+/// Counts the work of one division.
+pub(super) fn divided(m: &mut Machine, dividend: &Value, divisor: &Value) -> Result<(), Raised> {
+    let (all, by) = (words(dividend), words(divisor));
+    multiplied(m, (all + 1).saturating_sub(by), by)?;
+    pass(m, dividend)
+}
+
+/// Counts the work of an operation on large integers and refuses results that are too large.
+fn weigh(m: &mut Machine, name: &str, result: Value) -> Result<Value, Raised> {
+    pass(m, &result)?;
+    if words(&result) > MAX_BITS / 64 {
+        let raised = fault(m, ErrorKind::ArithmeticError, name, "the result has more than a million bits");
+        return Err(m.advise(raised, TOO_LARGE));
+    }
+    Ok(result)
 }
 
 fn fold(m: &mut Machine, name: &str, args: &[Value], from: usize, op: fn(&Value, &Value) -> Value) -> Result<Value, Raised> {
@@ -110,12 +123,10 @@ fn multiply(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
     let mut total = number(m, "*", args, 0)?.clone();
     for index in 1..args.len() {
         let next = number(m, "*", args, index)?;
-        let bits = product_bits(&total, next);
-        if bits > MAX_BITS {
+        if words(&total) + words(next) > MAX_BITS / 64 {
             return Err(fault(m, ErrorKind::ArithmeticError, "*", "the result has more than a million bits"));
         }
-        // Multiplication is quadratic at worst.
-        m.tick(u32::try_from((bits / 64).pow(2) / 64).unwrap_or(u32::MAX))?;
+        multiplied(m, words(&total), words(next))?;
         total = number::multiply(&total, next);
     }
     Ok(total)
@@ -130,6 +141,7 @@ fn divide(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
     let mut total = first.clone();
     for index in 1..args.len() {
         let next = number(m, "/", args, index)?;
+        pass(m, next)?;
         total = number::divide(&total, next).map_err(|why| raise(m, "/", why))?;
     }
     Ok(total)
@@ -141,16 +153,19 @@ fn pair<'a>(m: &mut Machine, name: &str, args: &'a [Value]) -> Result<(&'a Value
 
 fn quot(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
     let (x, y) = pair(m, "quot", args)?;
+    divided(m, x, y)?;
     number::quotient(x, y).map_err(|why| raise(m, "quot", why))
 }
 
 fn rem(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
     let (x, y) = pair(m, "rem", args)?;
+    divided(m, x, y)?;
     number::remainder(x, y).map_err(|why| raise(m, "rem", why))
 }
 
 pub(super) fn modulo(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
     let (x, y) = pair(m, "mod", args)?;
+    divided(m, x, y)?;
     number::floor_mod(x, y).map_err(|why| raise(m, "mod", why))
 }
 
@@ -172,30 +187,31 @@ pub(super) fn abs(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> 
     }
 }
 
-fn extreme(args: &mut [Value], better: fn(std::cmp::Ordering) -> bool) -> Value {
+fn extreme(m: &mut Machine, args: &mut [Value], better: fn(std::cmp::Ordering) -> bool) -> Result<Value, Raised> {
     let mut best = Value::Nil;
     for (index, arg) in args.iter_mut().enumerate() {
         let arg = std::mem::take(arg);
         if is_nan(&arg) {
-            return arg;
+            return Ok(arg);
         }
+        m.step()?;
         if index == 0 || better(crate::order::compare(&arg, &best)) {
             best = arg;
         }
     }
-    best
+    Ok(best)
 }
 
 pub(super) fn is_nan(value: &Value) -> bool {
     matches!(value, Value::Double(d) if d.get().is_nan())
 }
 
-pub(super) fn max(_: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
-    Ok(extreme(args, std::cmp::Ordering::is_gt))
+pub(super) fn max(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
+    extreme(m, args, std::cmp::Ordering::is_gt)
 }
 
-pub(super) fn min(_: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
-    Ok(extreme(args, std::cmp::Ordering::is_lt))
+pub(super) fn min(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
+    extreme(m, args, std::cmp::Ordering::is_lt)
 }
 
 fn integer(m: &mut Machine, name: &str, args: &[Value], index: usize) -> Result<BigInt, Raised> {
@@ -222,6 +238,7 @@ fn bits(
             (Value::Int(x), Value::Int(y)) => Value::Int(small(*x, *y)),
             (x, _) => {
                 let y = integer(m, name, args, index)?;
+                pass(m, x)?;
                 let x = integer(m, name, std::slice::from_ref(x), 0)?;
                 Value::big(large(x, y))
             }

@@ -167,7 +167,7 @@ pub(super) fn format(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raise
         };
         m.charge(text.len().max(place.width))?;
         pad(&place, &text, &mut out);
-        m.tick(1)?;
+        m.tick(crate::print::work_of(value))?;
     }
     Ok(Value::from(out))
 }

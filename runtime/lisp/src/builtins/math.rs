@@ -173,6 +173,8 @@ fn atan2(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
 /// `(x - (mod x y)) / y`
 fn floor_div(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
     let (x, y) = (number(m, "Math/floorDiv", args, 0)?.clone(), number(m, "Math/floorDiv", args, 1)?.clone());
+    super::arithmetic::divided(m, &x, &y)?;
+    super::arithmetic::divided(m, &x, &y)?;
     let left = number::floor_mod(&x, &y).map_err(|why| super::arithmetic::raise(m, "Math/floorDiv", why))?;
     number::quotient(&number::subtract(&x, &left), &y).map_err(|why| super::arithmetic::raise(m, "Math/floorDiv", why))
 }
