@@ -10,7 +10,7 @@ use tokio::sync::oneshot;
 use super::host::{Ended, Host};
 use super::live::{Tell, Watched};
 use super::show::{Display, View};
-use super::{Origin, unusable};
+use super::{Origin, ended_early, unusable};
 use crate::diagnostics::{Asked, Diagnostics, DiagnosticsSettings};
 use crate::evaluation::{Call, Evaluation, Evaluator, Failure, Past, Reason};
 use crate::pool::Pool;
@@ -31,8 +31,12 @@ pub(super) fn run(origin: &Origin, mut settings: Settings, program: &str, displa
         Ok(host) => host,
         Err(why) => return unusable(name, &why.sentences()),
     };
+    let mut desk = match Desk::new(&host, settings) {
+        Ok(desk) => desk,
+        Err(why) => return ended_early(name, host, &why),
+    };
     let mut evaluation = match Call::of_program(source, settings) {
-        Ok(call) => Desk::new(&host, settings).watched(&mut host, call, Past::default()),
+        Ok(call) => desk.watched(&mut host, call, Past::default()),
         Err(message) => Evaluation::refused(Failure::plain(Reason::ArgsError, message)),
     };
     let view = View::new(display, settings, host.redactor());
@@ -83,11 +87,12 @@ pub(super) struct Desk {
 }
 
 impl Desk {
-    pub(super) fn new(host: &Host, settings: &Settings) -> Desk {
+    /// The error is a sentence on what cannot be left.
+    pub(super) fn new(host: &Host, settings: &Settings) -> Result<Desk, String> {
         // Nobody could ask for the rest.
         let traced = DiagnosticsSettings { tool: false, counted: false, ..settings.diagnostics.clone() };
-        let traces = Diagnostics::new(&traced, !host.upstreams().catalog().upstreams.is_empty(), host.redactor()).wanted();
-        Desk { evaluator: Arc::new(host.evaluator(settings)), pool: Host::pool(1), tell: None, traces, evaluated: 0 }
+        let traces = Diagnostics::new(&traced, !host.upstreams().catalog().upstreams.is_empty(), host.redactor())?.wanted();
+        Ok(Desk { evaluator: Arc::new(host.evaluator(settings)), pool: Host::pool(1), tell: None, traces, evaluated: 0 })
     }
 
     /// Evaluates a program and leaves a trace of it, where one is wanted.

@@ -189,6 +189,12 @@ fn unusable(name: &str, faults: &[impl fmt::Display]) -> ExitCode {
     ExitCode::from(UNUSABLE)
 }
 
+/// Lets go of the host where what it was for cannot begin.
+fn ended_early(name: &str, host: host::Host, why: &str) -> ExitCode {
+    host.shut_down();
+    unusable(name, &[why])
+}
+
 /// Writes to standard output; a reader that went away is no fault.
 fn written(text: &str) -> ExitCode {
     let mut output = std::io::stdout().lock();

@@ -9,7 +9,7 @@ use ptc_catalog::Deployment;
 use tokio::sync::Notify;
 
 use super::host::{Ended, Host};
-use super::{Origin, unusable};
+use super::{Origin, ended_early, unusable};
 #[cfg(feature = "agentic")]
 use crate::agentic::{Plan, Planner, tool};
 use crate::diagnostics::Diagnostics;
@@ -49,28 +49,23 @@ pub(super) fn run(origin: &Origin, settings: Settings) -> ExitCode {
     };
     let sessions = match Sessions::open(&settings, deployment.name) {
         Ok(sessions) => sessions,
-        Err(why) => {
-            host.shut_down();
-            return unusable(deployment.name, &[why]);
-        }
+        Err(why) => return ended_early(deployment.name, host, &why),
     };
     #[cfg(feature = "agentic")]
     let planner = match plan.map(|plan| planner(&host, plan, &settings)).transpose() {
         Ok(planner) => planner,
-        Err(why) => {
-            host.shut_down();
-            return unusable(deployment.name, &[why]);
-        }
+        Err(why) => return ended_early(deployment.name, host, &why),
+    };
+    let diagnostics = Diagnostics::new(&settings.diagnostics, !deployment.catalog.upstreams.is_empty(), host.redactor());
+    let diagnostics = match diagnostics {
+        Ok(diagnostics) => diagnostics,
+        Err(why) => return ended_early(deployment.name, host, &why),
     };
     #[cfg(feature = "otlp")]
     let exporter = match host.exporter(&settings, deployment.name) {
         Ok(exporter) => exporter,
-        Err(why) => {
-            host.shut_down();
-            return unusable(deployment.name, &[why]);
-        }
+        Err(why) => return ended_early(deployment.name, host, &why),
     };
-    let diagnostics = Diagnostics::new(&settings.diagnostics, !deployment.catalog.upstreams.is_empty(), host.redactor());
     #[cfg(feature = "otlp")]
     let diagnostics = diagnostics.with_exporter(exporter.clone());
     let evaluator = host.evaluator(&settings);

@@ -39,9 +39,9 @@ use trace::{TraceFile, Traces};
 /// How much of programs, contexts and results is kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Payloads {
-    /// Sizes and digests.
+    /// Sizes, and digests of programs.
     None,
-    /// The beginning of programs, the shape of contexts.
+    /// Digests of the rest too. `lisp_debug` shows the beginning of programs and the shape of contexts; files do not.
     Summary,
     /// Everything.
     Full,
@@ -145,22 +145,28 @@ pub struct Watch {
     diagnostics: Arc<Diagnostics>,
     record: Record,
     file: Option<TraceFile>,
+    /// Whether a file was begun, be it in vain, which is logged once.
+    is_begun: bool,
 }
 
 impl Diagnostics {
-    /// Watches as the settings ask for.
-    pub fn new(settings: &DiagnosticsSettings, with_upstreams: bool, redactor: Redactor) -> Diagnostics {
+    /// Watches as the settings ask for; the error is a sentence on a folder of traces that cannot be made.
+    pub fn new(settings: &DiagnosticsSettings, with_upstreams: bool, redactor: Redactor) -> Result<Diagnostics, String> {
         let ring = Mutex::new(Ring::new(if settings.tool { settings.ring_size } else { 0 }));
-        Diagnostics {
+        let traces = settings.trace_dir.as_deref().map(|folder| {
+            let unmade = |fault| format!("--trace-dir: cannot make the folder {}: {fault}", folder.display());
+            Traces::new(folder, settings.trace_max_files, settings.payloads).map_err(unmade)
+        });
+        Ok(Diagnostics {
             settings: settings.clone(),
             with_upstreams,
             redactor,
             ring,
             counters: Mutex::default(),
-            traces: settings.trace_dir.as_deref().map(|folder| Traces::new(folder, settings.trace_max_files)),
+            traces: traces.transpose()?,
             #[cfg(feature = "otlp")]
             exporter: None,
-        }
+        })
     }
 
     /// The same with a collector that calls are told to.
@@ -182,7 +188,7 @@ impl Diagnostics {
     /// A call begins.
     pub fn begin(self: &Arc<Self>, tool: &'static str, request: &Asked<'_>) -> Watch {
         let record = Record::new(tool, request, Timestamp::now(), &self.redactor);
-        Watch { diagnostics: Arc::clone(self), record, file: None }
+        Watch { diagnostics: Arc::clone(self), record, file: None, is_begun: false }
     }
 
     /// Whether a call may have to wait for files, or for a look into a long context.
@@ -221,7 +227,14 @@ impl Watch {
         if settings.tool || traces.is_some() {
             self.record.arguments(call, settings.payloads, redactor);
         }
-        self.file = traces.as_ref().and_then(|traces| traces.open(&self.record));
+        self.begin_file();
+    }
+
+    fn begin_file(&mut self) {
+        if let Some(traces) = self.diagnostics.traces.as_ref().filter(|_| !self.is_begun) {
+            self.file = traces.open(&self.record);
+            self.is_begun = true;
+        }
     }
 
     /// It was evaluated; `shown` is the text of the answer, `prints` what it shows of printed lines.
@@ -241,8 +254,8 @@ impl Watch {
                 record.failed_at(failure, self.diagnostics.settings.payloads);
             }
         }
+        record.result(shown, self.diagnostics.settings.payloads);
         if self.diagnostics.settings.payloads == Payloads::Full {
-            record.result = Some(shown.to_owned());
             record.prints.clone_from(&evaluation.prints);
         }
         record.started = evaluation.started;
@@ -271,12 +284,9 @@ impl Watch {
 
     fn finish(mut self) {
         self.record.duration = self.record.arrived.elapsed();
-        if let Some(traces) = &self.diagnostics.traces {
-            let file = self.file.take().or_else(|| traces.open(&self.record));
-            let written = file.map(|mut file| file.close(&self.record));
-            if let Some(Err(fault)) = written {
-                log::line(Level::Warn, "trace not written", &[("reason", &fault.to_string())]);
-            }
+        self.begin_file();
+        if let Some(Err(fault)) = self.file.take().map(|mut file| file.close(&self.record)) {
+            log::line(Level::Warn, "trace not written", &[("reason", &fault.to_string())]);
         }
         #[cfg(feature = "otlp")]
         if let Some(exporter) = &self.diagnostics.exporter {

@@ -72,6 +72,8 @@ pub struct Record {
     pub truncated: bool,
     /// Its result, where the policy is `full`.
     pub result: Option<String>,
+    /// The SHA-256 of its result in hexadecimal, unless the policy is `none`.
+    pub result_sha256: Option<String>,
     /// Its calls of upstream tools.
     pub upstream_calls: Vec<CallRecord>,
     /// What they came to.
@@ -150,6 +152,7 @@ impl Record {
             result_bytes: None,
             truncated: false,
             result: None,
+            result_sha256: None,
             upstream_calls: Vec::new(),
             metrics: None,
             #[cfg(feature = "agentic")]
@@ -164,6 +167,12 @@ impl Record {
         self.context = call.context.as_deref().map(|raw| context(raw, payloads, redactor));
         let stored = call.stored.is_some_and(|program| !program.output_schema.is_empty());
         self.output_schema_present = stored || call.output_schema.is_some();
+    }
+
+    /// Takes over what it came to, without secrets, by the policy.
+    pub fn result(&mut self, shown: &str, payloads: Payloads) {
+        self.result_sha256 = (payloads != Payloads::None && !shown.is_empty()).then(|| hex(&sha256(shown.as_bytes())));
+        self.result = (payloads == Payloads::Full).then(|| shown.to_owned());
     }
 
     /// Takes over where it failed, and by the policy what helps.
@@ -206,8 +215,8 @@ impl Record {
     pub fn whole(&self) -> Map<String, Value> {
         let mut shown = self.common();
         shown.insert("upstream_calls".into(), json!(self.upstream_calls));
-        if let Some(result) = &self.result {
-            shown.insert("result".into(), result.as_str().into());
+        for (name, text) in [("result", &self.result), ("result_sha256", &self.result_sha256)] {
+            shown.extend(text.as_deref().map(|text| (name.to_owned(), text.into())));
         }
         if let Outcome::Error { message, .. } = &self.outcome {
             shown.insert("message".into(), message.as_str().into());
@@ -229,7 +238,7 @@ impl Record {
         let message = if let Outcome::Error { message, .. } = &self.outcome { message.len() } else { 0 };
         let calls = self.upstream_calls.iter().map(|call| size_of::<CallRecord>() + call.error.as_ref().map_or(0, String::len));
         let prints = self.prints.iter().map(|line| size_of::<String>() + line.len()).sum::<usize>();
-        let texts = [&self.result, &self.feedback].into_iter().flatten().map(String::len).sum::<usize>();
+        let texts = [&self.result, &self.result_sha256, &self.feedback].into_iter().flatten().map(String::len).sum::<usize>();
         let texts = self.request_id.len() + message + prints + texts;
         let payloads = self.program.iter().chain(&self.context);
         #[cfg(feature = "agentic")]
@@ -316,31 +325,29 @@ fn weight(value: &Value) -> usize {
 
 /// A text, by the policy.
 pub(super) fn text(text: &str, payloads: Payloads, redactor: &Redactor) -> Value {
-    let mut shown = json!({ "bytes": text.len(), "sha256": hex(&sha256(text.as_bytes())) });
-    // A digest of a text that holds a secret would let it be guessed at.
     let clean = redactor.redact_str(text);
-    if clean != text {
-        shown = json!({ "bytes": text.len() });
-    }
-    if let Some(members) = shown.as_object_mut() {
-        match payloads {
-            Payloads::None => {}
-            Payloads::Summary => {
-                members.insert("preview".into(), clean.chars().take(PREVIEW_CHARS).collect::<String>().into());
-            }
-            Payloads::Full => {
-                members.insert("text".into(), clean.into());
-            }
+    let mut shown = digest(text, &clean);
+    match payloads {
+        Payloads::None => {}
+        Payloads::Summary => {
+            shown.insert("preview".into(), clean.chars().take(PREVIEW_CHARS).collect::<String>().into());
+        }
+        Payloads::Full => {
+            shown.insert("text".into(), clean.into());
         }
     }
-    shown
+    shown.into()
 }
 
 /// A context, by the policy.
 pub(super) fn context(context: &str, payloads: Payloads, redactor: &Redactor) -> Value {
     match payloads {
         Payloads::None => json!({ "bytes": context.len() }),
-        Payloads::Summary => shape(context, redactor),
+        Payloads::Summary => {
+            let mut shown = digest(context, &redactor.redact_text(context.to_owned()));
+            shown.insert("keys".into(), shape(context, redactor));
+            shown.into()
+        }
         Payloads::Full => {
             let clean = redactor.redact_text(context.to_owned());
             serde_json::from_str(&clean).unwrap_or(Value::String(clean))
@@ -348,9 +355,18 @@ pub(super) fn context(context: &str, payloads: Payloads, redactor: &Redactor) ->
     }
 }
 
+/// The size of a text and its digest, unless it holds a secret, which a digest would let be guessed at.
+fn digest(text: &str, clean: &str) -> Map<String, Value> {
+    let mut shown = Map::from_iter([("bytes".to_owned(), text.len().into())]);
+    if clean == text {
+        shown.insert("sha256".into(), hex(&sha256(text.as_bytes())).into());
+    }
+    shown
+}
+
 /// The keys of a context, with the kind and size of what is under them.
 fn shape(context: &str, redactor: &Redactor) -> Value {
-    let Ok(Value::Object(members)) = serde_json::from_str(context) else { return json!({ "bytes": context.len() }) };
+    let Ok(Value::Object(members)) = serde_json::from_str(context) else { return Value::Null };
     let row = |(name, value): (&String, &Value)| {
         let (kind, count) = match value {
             Value::Null => ("null", None),

@@ -35,7 +35,7 @@ impl Watch {
         self.record.task =
             Some(Told { task: record::text(&task.text, payloads, redactor), spans: Vec::new(), calls: Vec::new() });
         self.record.context = task.context.as_deref().map(|raw| record::context(raw, payloads, redactor));
-        self.file = diagnostics.traces.as_ref().and_then(|traces| traces.open(&self.record));
+        self.begin_file();
     }
 
     /// It is over; `answered` are the members of its answer.
@@ -53,9 +53,7 @@ impl Watch {
             }
             Err(stop) => record.outcome = Outcome::error(stop.reason.name(), &redactor.redact_str(&stop.message)),
         }
-        if payloads == Payloads::Full {
-            record.result = Some(answer.to_owned());
-        }
+        record.result(answer, payloads);
         record.program = end.program.as_deref().map(|program| record::text(program, payloads, redactor));
         let last = end.turns.last().and_then(|turn| turn.program.as_ref()).filter(|_| end.outcome.is_err());
         if let Some((ran, failure)) = last.and_then(|ran| Some((ran, ran.failure.as_ref()?))) {

@@ -2,11 +2,14 @@
 //!
 //! The line of a call's beginning is written before it runs and the rest when it ends, each with one write: a process that dies
 //! leaves whole lines, and a beginning without an end is the call that it died in.
+//!
+//! Files outlive the process and are read by whoever gets hold of them: unless the policy is `full`, sizes and digests stand for
+//! programs, contexts, tasks and results, also where `lisp_debug` shows the beginning of them.
 
 use std::collections::VecDeque;
-use std::fs::{File, OpenOptions};
-use std::io::Write as _;
-use std::os::unix::fs::OpenOptionsExt as _;
+use std::fs::{DirBuilder, File, OpenOptions};
+use std::io::{ErrorKind, Write as _};
+use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -16,8 +19,8 @@ use jiff::Timestamp;
 use ptc_lisp::sorting;
 use serde_json::{Map, Value, json};
 
-use super::milliseconds;
 use super::record::{Outcome, Record};
+use super::{Payloads, milliseconds};
 use crate::log::{self, Level};
 
 /// How the names of trace files begin.
@@ -30,6 +33,7 @@ pub(crate) const SUFFIX: &str = ".jsonl";
 pub struct Traces {
     folder: PathBuf,
     most: usize,
+    payloads: Payloads,
     /// Names from the oldest to the newest.
     files: Mutex<VecDeque<String>>,
     next: AtomicU64,
@@ -37,17 +41,21 @@ pub struct Traces {
 
 /// The file of a call that runs.
 #[derive(Debug)]
-pub struct TraceFile(File);
+pub struct TraceFile {
+    file: File,
+    payloads: Payloads,
+}
 
 impl Traces {
-    /// Files go into that folder; those of earlier processes count.
-    pub fn new(folder: &Path, most: usize) -> Traces {
-        let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    /// Files go into that folder, which is made where it is missing; those of earlier processes count.
+    pub fn new(folder: &Path, most: usize, payloads: Payloads) -> std::io::Result<Traces> {
+        make(folder)?;
+        let entries = std::fs::read_dir(folder)?.flatten();
         let names = entries.filter_map(|entry| entry.file_name().into_string().ok());
         let mut names: Vec<String> = names.filter(|name| is_name(name)).collect();
         // They begin with their time.
         sorting::by(&mut names, Ord::cmp);
-        Traces { folder: folder.to_owned(), most, files: Mutex::new(names.into()), next: AtomicU64::new(0) }
+        Ok(Traces { folder: folder.to_owned(), most, payloads, files: Mutex::new(names.into()), next: AtomicU64::new(0) })
     }
 
     /// Begins a call's file; `None` where that fails, which is logged.
@@ -55,9 +63,15 @@ impl Traces {
         let number = self.next.fetch_add(1, Ordering::Relaxed);
         let pid = std::process::id();
         let name = format!("{PREFIX}{:016}-{pid}-{number}-{}{SUFFIX}", record.at.as_microsecond(), record.tool);
+        let path = self.folder.join(&name);
         // Programs and their data are for whoever runs the server.
-        let begun = OpenOptions::new().create_new(true).append(true).mode(0o600).open(self.folder.join(&name));
-        let begun = begun.map(TraceFile).and_then(|mut file| {
+        let create = || OpenOptions::new().create_new(true).append(true).mode(0o600).open(&path);
+        let begun = create().or_else(|fault| {
+            // Somebody tidied up.
+            if fault.kind() == ErrorKind::NotFound { make(&self.folder).and_then(|()| create()) } else { Err(fault) }
+        });
+        let begun = begun.and_then(|file| {
+            let mut file = TraceFile { file, payloads: self.payloads };
             let mut members = record.whole();
             members.retain(|name, _| !["duration_ms", "status", "reason", "upstream_calls"].contains(&name.as_str()));
             file.write([event("call.start", members)])?;
@@ -133,9 +147,30 @@ impl TraceFile {
     }
 
     fn write(&mut self, lines: impl IntoIterator<Item = Value>) -> std::io::Result<()> {
-        let text = lines.into_iter().fold(String::new(), |text, line| text + &line.to_string() + "\n");
-        self.0.write_all(text.as_bytes())
+        let mut text = String::new();
+        for mut line in lines {
+            if self.payloads != Payloads::Full {
+                digests_only(&mut line);
+            }
+            text += &line.to_string();
+            text.push('\n');
+        }
+        self.file.write_all(text.as_bytes())
     }
+}
+
+/// Takes what `lisp_debug` alone shows out of a line.
+fn digests_only(line: &mut Value) {
+    for name in ["program", "context", "task"] {
+        if let Some(payload) = line.get_mut(name).and_then(Value::as_object_mut) {
+            payload.retain(|part, _| ["bytes", "sha256"].contains(&part.as_str()));
+        }
+    }
+}
+
+/// Makes a folder, and those around it, for whoever runs the server alone.
+fn make(folder: &Path) -> std::io::Result<()> {
+    DirBuilder::new().recursive(true).mode(0o700).create(folder)
 }
 
 /// Whether a file of that name is a trace: one component of a path, of plain characters.

@@ -52,6 +52,8 @@ pub enum Kind {
     },
     /// A folder.
     Folder {
+        /// Whether one that is missing is made by whoever uses it.
+        made: bool,
         /// Stores it.
         set: fn(&mut Settings, PathBuf),
     },
@@ -224,7 +226,8 @@ impl Flag {
             Kind::Integer { min, max, unit, .. } => format!("an integer from {min} to {max} ({unit})"),
             Kind::Choice { words, .. } => format!("one of {}", words.join(", ")),
             Kind::Switch { .. } => "true or false".into(),
-            Kind::Folder { .. } => "an existing folder".into(),
+            Kind::Folder { made: false, .. } => "an existing folder".into(),
+            Kind::Folder { made: true, .. } => "a folder, or a path where one can be made".into(),
             Kind::File { .. } => "an existing file".into(),
             Kind::Text { expected, .. } | Kind::Secret { expected, .. } => expected.into(),
         }
@@ -270,9 +273,10 @@ impl Flag {
             Kind::Text { set, .. } | Kind::Secret { set, .. } => {
                 set(settings, word()?).ok_or_else(|| self.expected())?;
             }
-            Kind::Folder { set } => {
+            Kind::Folder { made, set } => {
                 let path = PathBuf::from(text);
-                if !path.is_dir() {
+                let missing = made && !path.as_os_str().is_empty() && !path.exists();
+                if !path.is_dir() && !missing {
                     return Err(self.expected());
                 }
                 set(settings, path);

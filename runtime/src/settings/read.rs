@@ -432,7 +432,11 @@ mod tests {
             !flag.is_of_config()
                 && matches!(
                     flag.kind,
-                    Kind::Integer { .. } | Kind::Choice { .. } | Kind::Switch { .. } | Kind::File { .. } | Kind::Folder { .. }
+                    Kind::Integer { .. }
+                        | Kind::Choice { .. }
+                        | Kind::Switch { .. }
+                        | Kind::File { .. }
+                        | Kind::Folder { made: false, .. }
                 )
         };
         let mut looked_at = 0;

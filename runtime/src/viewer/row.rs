@@ -9,7 +9,7 @@ const MOST_SERVERS: usize = 20;
 
 /// The row: an object of `id`, `ts`, `tool`, `request_id`, `status` (`ok`, `error`, `open` where no end was written, `unreadable`
 /// where no line is a record), `reason`,
-/// `message`, `preview` (of the program or task), `duration_us`, `result_bytes`, `fetched_bytes` and `answer_bytes` (what stands behind the
+/// `message`, `preview` (of the program or task, where the policy is `full`), `duration_us`, `result_bytes`, `fetched_bytes` and `answer_bytes` (what stands behind the
 /// reduction), `calls` (of upstreams), `servers` (`[name, calls, failed]` each). What is not known is null.
 pub fn of(id: &str, lines: &[Map<String, Value>]) -> Value {
     let event = |name: &str| lines.iter().rfind(|line| line.get("event").and_then(Value::as_str) == Some(name));
@@ -20,10 +20,7 @@ pub fn of(id: &str, lines: &[Map<String, Value>]) -> Value {
         (None, None) => (None, if lines.is_empty() { "unreadable" } else { "open" }),
     };
     let calls = || lines.iter().filter(|line| line.get("span").and_then(Value::as_str) == Some("upstream_call"));
-    let said = |subject: &str| {
-        let said = start?.get(subject)?;
-        ["text", "preview"].into_iter().find_map(|name| said.get(name)?.as_str())
-    };
+    let said = |subject: &str| start?.get(subject)?.get("text")?.as_str();
     let preview = said("task").or_else(|| said("program"));
     let metrics = |name: &str| end.and_then(|end| end.get("ptc_metrics")?.get(name)?.as_u64());
     let duration = number(end, "duration_us").or_else(|| number(end, "duration_ms").map(|ms| ms.saturating_mul(1000)));

@@ -391,9 +391,11 @@ fn prompts_are_in_traces_only_when_asked_for() {
             .collect();
         let what: Vec<_> = lines.iter().map(|line| line.get("span").unwrap_or(&line["event"]).clone()).collect();
         assert_eq!(what, ["call.start", "planner", "analyze", "eval", "planner", "analyze", "eval", "call.success"]);
-        assert_eq!((&lines[0]["tool"], &lines[0]["task"]["preview"]), (&json!("lisp_task"), &json!("a very special task")));
+        let task = json!({ "bytes": 19, "sha256": "72cb1d7ce4fe2efed954c7d70a362aa3dae471abbe08f339c94d1625a7cd01e0" });
+        assert_eq!((&lines[0]["tool"], &lines[0]["task"]), (&json!("lisp_task"), &task));
         assert_eq!((&lines[4]["turn"], &lines[4]["tokens"]["total"]), (&json!(2), &json!(7)));
-        assert_eq!(lines[7]["program"]["preview"], "(return 1)");
+        let program = json!({ "bytes": 10, "sha256": "8ba485777b25903b94b859b523337b7160fb89f9ddc8b5aacf2331c949bb418a" });
+        assert_eq!((&lines[6]["program"], &lines[7]["program"]), (&program, &program));
         let said = |line: &Value| {
             (line["prompt"][1]["content"].to_string().contains("a very special task"), line["completion"] == "(boom)")
         };

@@ -15,6 +15,7 @@ pub(crate) const TESTS: &[Test] = &[
     ("diagnostics::answers_stay_within_their_bytes", answers_stay_within_their_bytes),
     ("diagnostics::a_file_for_each_call", a_file_for_each_call),
     ("diagnostics::policies_of_payloads", policies_of_payloads),
+    ("diagnostics::the_folder_is_made", the_folder_is_made),
     ("diagnostics::upstream_calls_and_what_they_came_to", upstream_calls_and_what_they_came_to),
     ("diagnostics::times_of_a_timeline", times_of_a_timeline),
     ("diagnostics::where_a_program_failed", where_a_program_failed),
@@ -79,7 +80,8 @@ fn what_stats_recent_and_get_tell() {
     assert_eq!((&got["found"], &got["source"]), (&json!(true), &json!("ring_buffer")));
     assert_eq!(record["program"]["preview"], program);
     assert_eq!(record["program"]["sha256"], "9c6bb30db1f756e816b01069208fef1bf5c0ba9e6709114c1fe099411d54bb99");
-    assert_eq!(record["context"], json!({ "a": { "type": "array", "count": 2 } }));
+    let keys = json!({ "a": { "type": "array", "count": 2 } });
+    assert_eq!((&record["context"]["bytes"], &record["context"]["keys"]), (&json!(11), &keys));
     assert_eq!(record["protocol_version"], Value::Null, "it was never agreed on");
     assert_eq!((&record["result_bytes"], &record["prints_count"], &record["status"]), (&json!(8), &json!(1), &json!("ok")));
     let missing = debug(&mut server, &json!({ "op": "get", "request_id": "nope" }));
@@ -170,11 +172,15 @@ fn a_file_for_each_call() {
 }
 
 fn policies_of_payloads() {
+    // What `sha256sum` says of them.
+    const PROGRAM: &str = "6a69ec7664d719176fb18545267a0dcffcb0292b99d812fe957928d120d6ab03";
+    const CONTEXT: &str = "1d0681e4b12aeb3db2f80c5a5fd6fef31611779b311d6c7caa91afa250068b98";
+    const RESULT: &str = "c97aa6980b97b39d7844a8d0773de3f980907b8361040b4f81e496a120fcc9a1";
     let folder = folder("policies");
     let path = folder.to_str().expect("plain text");
     for (policy, program, context, result) in [
         ("none", json!(null), json!({ "bytes": 16 }), json!(null)),
-        ("summary", json!(null), json!({ "word": { "type": "string", "count": 5 } }), json!(null)),
+        ("summary", json!(null), json!({ "bytes": 16, "sha256": CONTEXT }), json!(null)),
         ("full", json!("[:seen data/word]"), json!({ "word": "plain" }), json!("user=> [:seen \"plain\"]")),
     ] {
         let mut server = Peer::start(&["--trace-dir", path, "--trace-payloads", policy, "--trace-max-files", "1"]);
@@ -182,13 +188,46 @@ fn policies_of_payloads() {
         call(&mut server, &json!(1), "lisp_eval", &arguments);
         let lines = traces(&folder).remove(0);
         assert_eq!((&lines[0]["program"]["bytes"], &lines[0]["program"]["text"]), (&json!(17), &program), "{policy}");
-        assert_eq!(lines[0]["program"].get("preview").is_some(), policy == "summary");
+        assert_eq!(lines[0]["program"]["sha256"], PROGRAM, "{policy}");
+        assert_eq!(lines[0]["program"].get("preview"), None, "{policy}");
         assert_eq!(lines[0]["context"], context, "{policy}");
-        assert_eq!(lines.last().expect("lines")["result"], result, "{policy}");
+        let end = lines.last().expect("lines");
+        let digest = if policy == "none" { json!(null) } else { json!(RESULT) };
+        assert_eq!((&end["result"], &end["result_sha256"]), (&result, &digest), "{policy}");
         let text = lines.iter().map(Value::to_string).collect::<String>();
-        assert!(policy == "full" || !text.contains("plain\""), "{policy}: {text}");
+        assert!(policy == "full" || !["plain", "seen", "word"].iter().any(|word| text.contains(word)), "{policy}: {text}");
     }
     let _ = std::fs::remove_dir_all(&folder);
+}
+
+fn the_folder_is_made() {
+    let around = folder("made");
+    let folder = around.join("a/b");
+    let mut server = Peer::start(&["--trace-dir", folder.to_str().expect("plain text")]);
+    eval(&mut server, 1, "1");
+    let mode = |path: &std::path::Path| std::fs::metadata(path).expect("it is there").permissions().mode() & 0o777;
+    assert_eq!((mode(&around.join("a")), mode(&folder)), (0o700, 0o700));
+    std::fs::remove_dir_all(&around).expect("it goes");
+    eval(&mut server, 2, "2");
+    assert_eq!((traces(&folder).len(), &traces(&folder)[0][0]["request_id"]), (1, &json!("2")));
+
+    // Nothing can be made there any more: each call is told of once.
+    std::fs::remove_dir_all(&around).expect("it goes");
+    std::fs::write(&around, "").expect("a file");
+    let answer = eval(&mut server, 3, "3");
+    assert_eq!(answer["content"][0]["text"], "user=> 3");
+    server.signal(rustix::process::Signal::TERM);
+    let (code, log) = server.end();
+    assert_eq!((code.code(), log.matches("trace not written").count()), (Some(0), 1), "{log}");
+
+    for (path, said) in [
+        (around.clone(), "expected a folder, or a path where one can be made, found"),
+        (around.join("below"), "cannot make the folder"),
+    ] {
+        let (code, log) = Peer::start(&["--trace-dir", path.to_str().expect("plain text")]).end();
+        assert!(code.code() == Some(2) && log.contains("--trace-dir: ") && log.contains(said), "{code:?} {log}");
+    }
+    let _ = std::fs::remove_file(&around);
 }
 
 fn upstream_calls_and_what_they_came_to() {

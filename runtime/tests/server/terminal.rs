@@ -92,8 +92,8 @@ fn programs_come_from_files() {
 
 fn scripts_leave_traces() {
     let folder = std::env::temp_dir().join(format!("ptc-traces-{}", std::process::id()));
-    std::fs::create_dir_all(&folder).expect("a folder");
-    let (code, out, err) = repl(&["--trace-dir", folder.to_str().expect("a plain path"), "-e", "(+ 40 2)", "-e", "(nope)"], "");
+    let path = folder.to_str().expect("a plain path");
+    let (code, out, err) = repl(&["--trace-dir", path, "--trace-payloads", "full", "-e", "(+ 40 2)", "-e", "(nope)"], "");
     assert_eq!((code, out.as_str()), (Some(1), "42\n"), "{err}");
     let mut texts: Vec<String> = std::fs::read_dir(&folder)
         .expect("a folder")

@@ -21,7 +21,7 @@ use super::host::Host;
 use super::line::{Script, Source};
 use super::live::Tell;
 use super::show::{Colors, Display, View, fault, for_output, object, painted, sentence, tame, whole};
-use super::{Origin, unusable, written};
+use super::{Origin, ended_early, unusable, written};
 use crate::describe;
 use crate::evaluation::{Call, Evaluation, Failure, Past, Reason};
 use crate::profile::Profile;
@@ -91,7 +91,10 @@ pub(super) fn run(origin: &Origin, mut settings: Settings, script: &Script, disp
         Ok(host) => host,
         Err(why) => return unusable(origin.deployment.name, &why.sentences()),
     };
-    let desk = Desk::new(&host, &settings);
+    let desk = match Desk::new(&host, &settings) {
+        Ok(desk) => desk,
+        Err(why) => return ended_early(origin.deployment.name, host, &why),
+    };
     let mut repl = Repl { host, desk, past: Past::default(), settings, display, timed: false };
     let code = repl.start(origin, script).unwrap_or_else(|code| code);
     repl.host.shut_down();

@@ -12,10 +12,10 @@ pub(super) static ROWS: &[Flag] = &[
     Flag {
         name: "trace-dir",
         env: "PTC_RUNNER_MCP_TRACE_DIR",
-        kind: Kind::Folder { set: |s, path| s.diagnostics.trace_dir = Some(path) },
+        kind: Kind::Folder { made: true, set: |s, path| s.diagnostics.trace_dir = Some(path) },
         default: Default::Unset("no traces"),
         group: Group::Diagnostics,
-        help: "Where each call leaves a file of JSON lines",
+        help: "Where each call leaves a file of JSON lines; made where it is missing",
     },
     Flag {
         name: "trace-payloads",

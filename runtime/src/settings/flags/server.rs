@@ -147,7 +147,7 @@ pub(super) static ROWS: &[Flag] = &[
     Flag {
         name: "config-dir",
         env: "PTC_RUNNER_MCP_CONFIG_DIR",
-        kind: Kind::Folder { set: |s, path| s.config_dir = Some(path) },
+        kind: Kind::Folder { made: false, set: |s, path| s.config_dir = Some(path) },
         default: Default::Unset("the binary's folder"),
         group: Group::Upstreams,
         help: "Where relative paths of the config lead to",

@@ -21,14 +21,13 @@ const source = (title, given, span) => {
   const whole = typeof said.text === "string" ? said.text : undefined;
   const size = is(said.bytes) ? bytes(said.bytes) : "";
   if (whole !== undefined) return block(title, program(whole.slice(0, MOST_TEXT), object(span)), size);
-  if (typeof said.preview === "string") return block(title, program(said.preview, object(span)), `${size}; traces of this server keep its beginning only`);
   const digest = is(said.sha256) && ` SHA-256 ${shown(said.sha256)}`;
-  return size && [el("h3", {}, title), el("p", { class: "soft" }, `${size}; traces of this server keep no programs.`, digest)];
+  return size && [el("h3", {}, title), el("p", { class: "soft" }, `${size}; its words are kept with --trace-payloads full.`, digest)];
 };
 
 const task = (start) => {
   const said = object(start.task);
-  return text("Task", said.text ?? said.preview, said.text === undefined && is(said.bytes) ? `${bytes(said.bytes)}; its beginning` : "");
+  return is(said.text) ? text("Task", said.text) : source("Task", said);
 };
 
 /** What is there for those who want to know: closed until then. */
