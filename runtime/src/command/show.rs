@@ -192,7 +192,7 @@ pub(super) fn object(evaluation: &Evaluation) -> String {
     }
     let error = evaluation.outcome.as_ref().err().map(sentence);
     let duration_ms = evaluation.duration.as_micros() as f64 / 1000.0;
-    let object = Object { payload: answer::payload(evaluation, Profile::Debug), error, duration_ms };
+    let object = Object { payload: answer::payload(evaluation, Profile::Debug, Profile::Debug.budget()), error, duration_ms };
     let mut text = serde_json::to_string(&object).unwrap_or_default();
     text.push('\n');
     text

@@ -42,10 +42,10 @@ pub(super) fn of_programs(profile: Profile, aggregator: bool, in_session: bool) 
         "status": { "const": "error" }, "reason": reason, "message": text(), "feedback": text(), "result": text(),
         "truncated": flag(), "output_truncated": flag(), "feedback_truncated": flag(),
     });
-    let calls = || json!({ "type": "array", "items": object() });
-    if full {
-        add(&mut ok, [("prints", json!({ "type": "array", "items": text() })), ("prints_truncated", flag())]);
+    for side in [&mut ok, &mut error] {
+        add(side, [("prints", json!({ "type": "array", "items": text() })), ("prints_truncated", flag())]);
     }
+    let calls = || json!({ "type": "array", "items": object() });
     if full || aggregator {
         add(&mut ok, [("feedback", text())]);
     }

@@ -110,16 +110,18 @@ fn is_false(flag: &bool) -> bool {
 
 /// The raw JSON of a tool result.
 pub fn tool_result(evaluation: &Evaluation, profile: Profile, era: Era) -> String {
-    let whole = render(evaluation, profile, era);
-    let most = profile.budget().envelope_bytes;
-    if whole.len() <= most { whole } else { reduced(evaluation, profile, era, most) }
+    let whole = profile.budget();
+    let most = whole.envelope_bytes;
+    let fits = |budget| Some(render(evaluation, profile, budget, era)).filter(|json| json.len() <= most);
+    // A value is worth more than what was printed on the way to it.
+    fits(whole).or_else(|| fits(Budget { print_entries: 0, ..whole })).unwrap_or_else(|| reduced(evaluation, profile, era, most))
 }
 
-fn render(evaluation: &Evaluation, profile: Profile, era: Era) -> String {
-    let payload = (profile != Profile::Slim).then(|| payload(evaluation, profile));
+fn render(evaluation: &Evaluation, profile: Profile, budget: Budget, era: Era) -> String {
+    let payload = (profile != Profile::Slim).then(|| payload(evaluation, profile, budget));
     let text = match (&payload, profile) {
         (Some(payload), Profile::Debug) => serde_json::to_string(payload).unwrap_or_default(),
-        _ => text(evaluation, profile),
+        _ => text(evaluation, budget),
     };
     envelope(evaluation, &text, payload.as_ref(), era)
 }
@@ -137,7 +139,7 @@ fn envelope(evaluation: &Evaluation, text: &str, payload: Option<&Payload<'_>>, 
 /// The last resort: every part was within its budget, and together, written as JSON, they are not.
 fn reduced(evaluation: &Evaluation, profile: Profile, era: Era, most: usize) -> String {
     // A byte of text takes six of JSON at most, and debug says it twice.
-    let text = text(evaluation, profile);
+    let text = text(evaluation, Budget { print_entries: 0, ..profile.budget() });
     let (text, _) = cut(&text, most / 16);
     let text = format!("{text}\n\n[truncated]");
     let mut payload = Payload { truncated: Some(true), output_truncated: true, ..Payload::default() };
@@ -150,6 +152,7 @@ fn reduced(evaluation: &Evaluation, profile: Profile, era: Era, most: usize) -> 
                 payload.validated_preview_truncated = validated.preview.truncated;
                 payload.validated_bytes = Some(validated.json.len());
             }
+            payload.prints_truncated = !evaluation.prints.is_empty();
             if profile == Profile::Debug {
                 payload.prints = Some(Vec::new());
                 payload.feedback = Some(Cow::Borrowed(""));
@@ -214,9 +217,8 @@ pub fn refusal(reason: Reason, message: impl Into<String>, feedback: &str, profi
 }
 
 /// An evaluation's data in a profile: everything in `debug`, what a client acts on otherwise.
-pub fn payload(evaluation: &Evaluation, profile: Profile) -> Payload<'_> {
+pub fn payload(evaluation: &Evaluation, profile: Profile, budget: Budget) -> Payload<'_> {
     let full = profile == Profile::Debug;
-    let budget = profile.budget();
     let (prints, prints_truncated) = printed(evaluation, budget);
     let mut payload = Payload { upstream_calls: calls(evaluation, full), ..Payload::default() };
     if let Some(session) = &evaluation.session {
@@ -229,7 +231,6 @@ pub fn payload(evaluation: &Evaluation, profile: Profile) -> Payload<'_> {
             payload.status = "ok";
             payload.result = (!value.nil).then(|| shown(value));
             payload.truncated = (full || value.truncated || prints_truncated).then_some(value.truncated || prints_truncated);
-            payload.prints_truncated = full && prints_truncated;
             payload.output_truncated = prints_truncated;
             let note = evaluation.note.as_deref();
             payload.feedback = note.or(full.then_some("")).map(Cow::Borrowed);
@@ -260,21 +261,25 @@ pub fn payload(evaluation: &Evaluation, profile: Profile) -> Payload<'_> {
     };
     if full {
         payload.ptc_metrics = evaluation.calls.as_ref().map(|calls| Metrics::of(&result, &prints, calls));
-        payload.prints = evaluation.outcome.is_ok().then_some(prints);
     }
+    payload.prints_truncated = prints_truncated;
+    let always = full && evaluation.outcome.is_ok();
+    payload.prints = Some(prints).filter(|prints| always || !prints.is_empty());
     payload
 }
 
 /// An evaluation as text for a model.
-pub fn text(evaluation: &Evaluation, profile: Profile) -> String {
-    let budget = profile.budget();
+fn text(evaluation: &Evaluation, budget: Budget) -> String {
+    let (mut prints, prints_truncated) = printed(evaluation, budget);
+    if prints_truncated {
+        prints.push("[prints truncated]".to_owned());
+    }
+    let prints = (!prints.is_empty()).then(|| format!("<prints>\n{}", prints.join("\n")));
     match &evaluation.outcome {
         Ok(value) => {
-            let (prints, prints_truncated) = printed(evaluation, budget);
             let mut text = String::with_capacity(value.text.len() + PREFIX.len());
-            if profile == Profile::Slim && !prints.is_empty() {
-                let mark = if prints_truncated { "\n[prints truncated]" } else { "" };
-                text = format!("<prints>\n{}{mark}\n\n<result>\n", prints.join("\n"));
+            if let Some(prints) = prints {
+                text = prints + "\n\n<result>\n";
             }
             text.push_str(&with_definitions(evaluation, value));
             if value.truncated {
@@ -294,6 +299,9 @@ pub fn text(evaluation: &Evaluation, profile: Profile) -> String {
             }
             if evaluation.session.is_some() {
                 text.push_str("\n[rolled back]");
+            }
+            if let Some(prints) = prints {
+                text.extend(["\n\n", &prints]);
             }
             text
         }
@@ -348,10 +356,12 @@ fn printed(evaluation: &Evaluation, budget: Budget) -> (Vec<String>, bool) {
     for line in evaluation.prints.iter().take(budget.print_entries) {
         let most = line.char_indices().nth(LINE_CHARS).map_or(line.len(), |(end, _)| end);
         let (begin, is_cut) = cut(line, most);
-        // Two quotes and a comma, as JSON has them.
-        let Some(rest) = left.checked_sub(begin.len() + 3) else { break };
+        let line = if is_cut { format!("{begin}…") } else { begin.to_owned() };
+        // With a comma, as a list in JSON has it.
+        let encoded = serde_json::to_string(&line).map_or(line.len(), |json| json.len()) + 1;
+        let Some(rest) = left.checked_sub(encoded) else { break };
         left = rest;
-        kept.push(if is_cut { format!("{begin}…") } else { begin.to_owned() });
+        kept.push(line);
         whole &= !is_cut;
     }
     let truncated = !whole || kept.len() < evaluation.prints.len();

@@ -24,7 +24,7 @@ pub struct Budget {
     pub preview_bytes: usize,
     /// Printed lines.
     pub print_entries: usize,
-    /// Bytes of printed lines.
+    /// Bytes of printed lines as JSON.
     pub print_bytes: usize,
     /// Bytes of feedback, and of an error's message.
     pub feedback_bytes: usize,

@@ -3,6 +3,7 @@
 use std::io::Write;
 
 use rustix::process::Signal;
+use serde_json::{Value, json};
 
 use crate::Test;
 use crate::peer::Peer;
@@ -56,7 +57,7 @@ fn concurrent_calls_do_not_see_each_other() {
             server.call(&own.to_string(), &format!("(def n {own}) (let [own {own}] {look})"));
         }
         for _ in 0..8 {
-            let answer: serde_json::Value = serde_json::from_str(&server.receive()).expect("every line is JSON");
+            let answer: Value = serde_json::from_str(&server.receive()).expect("every line is JSON");
             assert_eq!(answer["result"]["content"][0]["text"], format!("user=> {}", answer["id"]), "{answer}");
         }
     }
@@ -80,25 +81,39 @@ fn a_cancelled_call_stops_and_is_not_answered() {
 }
 
 fn no_result_is_longer_than_its_envelope() {
-    // Within the budget of printed text, and six times that as JSON.
-    let program = r#"(dotimes [i 7] (println (apply str (repeat 1000 "\u0001")))) 1"#;
-    for (profile, most) in [("slim", 32), ("structured", 96), ("debug", 512)] {
+    // A byte of text takes six of JSON, and of printed lines it is those that count.
+    let odd = r#"(apply str (repeat 1000 "\u0001"))"#;
+    for (profile, most, lines) in [("slim", 32, 1), ("structured", 96, 2), ("debug", 512, 7)] {
         let mut server = Peer::start(&["--response-profile", profile]);
-        let answer = server.ask("1", program);
-        assert!(answer.len() < most * 1024 + 100, "{profile}: {}", answer.len());
-        let answer: serde_json::Value = serde_json::from_str(&answer).expect("a whole line of JSON");
-        let text = answer["result"]["content"][0]["text"].as_str().expect("text");
+        let mut ask = |program: &str| {
+            let answer = server.ask("1", program);
+            assert!(answer.len() < most * 1024 + 100, "{profile}: {}", answer.len());
+            let answer: Value = serde_json::from_str(&answer).expect("a whole line of JSON");
+            let text = answer["result"]["content"][0]["text"].as_str().expect("text").to_owned();
+            (text, answer["result"]["structuredContent"].clone())
+        };
+        let (text, content) = ask(&format!("(dotimes [i 7] (println {odd})) 1"));
+        let shown = content["prints"].as_array().map_or(text.matches("\u{1}\n").count(), Vec::len);
+        assert_eq!((shown, text.contains("user=> 1")), (lines, true), "{profile}");
+        let (text, content) = ask(&format!("(vec (repeat 7 {odd}))"));
         assert_eq!(text.ends_with("[truncated]"), profile == "slim", "{profile}");
-        assert!(profile == "slim" || answer["result"]["structuredContent"]["status"] == "ok", "{answer}");
+        assert!(profile == "slim" || content["status"] == "ok", "{content}");
     }
-    // What was validated is told even where nothing else is.
     let mut server = Peer::start(&["--response-profile", "structured"]);
-    let program = r#"(vec (repeat 3000 "\u0001\u0001"))"#;
-    let arguments = serde_json::json!({ "program": program, "output_schema": { "type": "array" } });
-    let params = serde_json::json!({ "name": "lisp_eval", "arguments": arguments });
-    server.send(&serde_json::json!({ "jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": params }).to_string());
-    let answer: serde_json::Value = serde_json::from_str(&server.receive()).expect("a whole line of JSON");
-    let content = &answer["result"]["structuredContent"];
+    let mut validated = |program: &str| {
+        let arguments = json!({ "program": program, "output_schema": { "type": "array" } });
+        let params = json!({ "name": "lisp_eval", "arguments": arguments });
+        server.send(&json!({ "jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": params }).to_string());
+        let answer: Value = serde_json::from_str(&server.receive()).expect("a whole line of JSON");
+        answer["result"]["structuredContent"].clone()
+    };
+    // What was printed goes first, where that leaves the rest whole.
+    let content =
+        validated(r#"(dotimes [i 50] (println (apply str (repeat 300 "p")))) (vec (repeat 8 (apply str (repeat 1990 "\""))))"#);
+    assert_eq!((&content["prints"], &content["prints_truncated"]), (&Value::Null, &true.into()), "{content}");
+    assert_eq!(content["validated"].as_array().map(Vec::len), Some(8), "{content}");
+    // What was validated is told even where nothing else is.
+    let content = validated(r#"(vec (repeat 3000 "\u0001\u0001"))"#);
     assert_eq!((&content["output_truncated"], &content["validated_bytes"]), (&true.into(), &45_001.into()), "{content}");
     assert!(content["validated_preview"].as_str().is_some_and(|text| text.starts_with('[')), "{content}");
 }
@@ -148,7 +163,7 @@ fn ten_thousand_pipelined_calls_are_all_answered() {
     let mut seen = vec![false; CALLS];
     let mut values = 0;
     for _ in 0..CALLS {
-        let answer: serde_json::Value = serde_json::from_str(&server.receive()).expect("every line is JSON");
+        let answer: Value = serde_json::from_str(&server.receive()).expect("every line is JSON");
         let id = answer["id"].as_u64().expect("ids come back") as usize;
         assert!(!std::mem::replace(&mut seen[id], true), "{id} came twice");
         let text = answer["result"]["content"][0]["text"].as_str().expect("text");
@@ -192,9 +207,9 @@ fn payloads_are_in_no_log_above_debug() {
     for (level, is_told) in [("info", false), ("warn", false), ("debug", true)] {
         let mut server = Peer::start(&["--log-level", level]);
         for program in ["(str \"of-the-program\" data/k)", "(fail \"of-the-program\")", "(of-the-program"] {
-            let arguments = serde_json::json!({ "program": program, "context": { "k": "of-the-context" } });
-            let params = serde_json::json!({ "name": "lisp_eval", "arguments": arguments });
-            server.send(&serde_json::json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params }).to_string());
+            let arguments = json!({ "program": program, "context": { "k": "of-the-context" } });
+            let params = json!({ "name": "lisp_eval", "arguments": arguments });
+            server.send(&json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params }).to_string());
             server.receive();
         }
         drop(server.input.take());
@@ -212,6 +227,6 @@ fn nothing_but_answers_on_standard_output() {
     let (_, log) = server.end();
     assert!(log.lines().count() >= 3);
     for line in log.lines() {
-        assert!(serde_json::from_str::<serde_json::Value>(line).is_ok_and(|line| line.is_object()), "{line}");
+        assert!(serde_json::from_str::<Value>(line).is_ok_and(|line| line.is_object()), "{line}");
     }
 }
