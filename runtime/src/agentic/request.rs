@@ -22,6 +22,7 @@ pub struct Task {
 impl Task {
     /// Reads the arguments; the error is the message of an `args_error`.
     pub fn read(arguments: &Arguments<'_>, settings: &Settings) -> Result<Task, String> {
+        arguments.check()?;
         let text = arguments.get("task").ok_or("argument `task` is required")?;
         let text = match kind(text) {
             "string" => string(text).ok_or("argument `task` is not valid Unicode: it has a lone surrogate")?,

@@ -10,7 +10,7 @@ use lexopt::Arg;
 
 use super::help::COMMANDS;
 use super::show::Display;
-use crate::settings::{Fault, Purpose, Reading, Settings};
+use crate::settings::{Fault, Flag, Purpose, Reading, Settings};
 
 /// Whose command line it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -104,8 +104,10 @@ pub(super) fn read(
     let mut display = None;
     let mut program: Option<OsString> = None;
     let mut unknown = false;
+    let mut switch = None;
     loop {
         let after_unknown = std::mem::take(&mut unknown);
+        let after_switch: Option<String> = switch.take();
         match parser.next() {
             Ok(None) => break,
             Ok(Some(Arg::Long("help") | Arg::Short('h'))) => word = Some(Word::Help),
@@ -131,11 +133,16 @@ pub(super) fn read(
                 let name = name.to_owned();
                 let inline = parser.optional_value();
                 let alone = inline.is_none();
+                switch = Flag::find(&name).filter(|flag| alone && flag.is_switch()).map(|_| name.clone());
                 unknown = !reading.flag(&name, inline, || parser.value().ok()) && alone;
             }
             Ok(Some(Arg::Short(letter))) => reading.unknown(&format!("-{letter}")),
             // Perhaps the value of a flag that does not exist: one fault is enough.
             Ok(Some(Arg::Value(value))) if after_unknown && value.to_str().and_then(Word::of).is_none() => {}
+            Ok(Some(Arg::Value(value))) if after_switch.is_some() && is_truth(&value) => {
+                let (flag, value) = (after_switch.unwrap_or_default(), value.to_string_lossy().into_owned());
+                reading.refused(format!("--{flag}: a switch is joined to its value: --{flag}={value}"));
+            }
             Ok(Some(Arg::Value(value))) if word == Some(Word::Repl) && value == "-" => script.programs.push(Source::Input),
             Ok(Some(Arg::Value(value))) if word == Some(Word::Repl) && is_program(&value) => {
                 script.programs.push(Source::File(value.into()));
@@ -196,6 +203,11 @@ pub(super) fn read(
     }
     let (settings, warnings) = reading.finish(purpose)?;
     Ok(Line { command, settings, warnings })
+}
+
+/// Whether an argument is a value of switches.
+fn is_truth(argument: &OsStr) -> bool {
+    ["true", "false", "1", "0"].iter().any(|word| argument == *word)
 }
 
 /// Whether an argument names a program and not a config.
@@ -347,6 +359,7 @@ mod tests {
             (&["evil"][..], "unexpected argument 'evil'; did you mean eval?\neval: expected a program, or - for standard input"),
             (&["evl", "1"], "unexpected argument 'evl'; did you mean eval?"),
             (&["serve"], "unexpected argument 'serve'; --help shows the usage"),
+            (&["--sessions", "false"], "--sessions: a switch is joined to its value: --sessions=false"),
             (&["--display", "loud", "eval", "1"], "--display: expected one of text, envelope, json"),
             (&["eval", "1", "--json", "--display=json"], "--json is short for --display envelope: give one of them"),
             (&["start", "--display=json"], "--display goes with eval and repl only"),

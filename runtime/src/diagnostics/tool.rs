@@ -27,7 +27,7 @@ pub fn described() -> Value {
             "type": "object",
             "properties": {
                 "op": { "type": "string", "enum": OPERATIONS },
-                "request_id": { "type": "string", "maxLength": ID_BYTES, "description": "For get." },
+                "request_id": { "type": ["string", "integer"], "maxLength": ID_BYTES, "description": "For get." },
                 "limit": { "type": "integer", "minimum": 1, "maximum": MOST_RECENT, "description": "For recent; 20 by default." },
                 "errors_only": { "type": "boolean", "description": "For recent." },
                 "since_seconds": { "type": "integer", "minimum": 1, "maximum": MOST_SECONDS },
@@ -129,6 +129,7 @@ fn within(mut shown: Map<String, Value>, most: usize) -> Map<String, Value> {
 }
 
 fn check_names(arguments: &Arguments<'_>) -> Result<(), String> {
+    arguments.check()?;
     let Some((name, _)) = arguments.members.iter().find(|(name, _)| !ARGUMENTS.contains(&&**name)) else { return Ok(()) };
     Err(format!("unknown argument `{name}`: it takes {}", ARGUMENTS.join(", ")))
 }
@@ -158,7 +159,9 @@ fn boolean(arguments: &Arguments<'_>, name: &str) -> Result<bool, String> {
 }
 
 fn request_id(arguments: &Arguments<'_>) -> Result<String, String> {
-    let id = arguments.get("request_id").and_then(string);
-    let id = id.ok_or("argument `request_id` is required for op=get")?;
+    let raw = arguments.get("request_id").ok_or("argument `request_id` is required for op=get")?;
+    // The id of a request may be a number, and is looked up by its digits.
+    let id = if kind(raw) == "integer" { Some(raw.into()) } else { string(raw) };
+    let id = id.ok_or_else(|| format!("argument `request_id` must be a string or an integer (got: {})", kind(raw)))?;
     if id.len() > ID_BYTES { Err(format!("argument `request_id` exceeds {ID_BYTES} bytes")) } else { Ok(id.into_owned()) }
 }

@@ -8,7 +8,7 @@ use ptc_check::{Finding, own};
 use ptc_lisp::host::Host;
 use ptc_lisp::limits::Cancel;
 use ptc_lisp::signature::{Checked, Findings};
-use ptc_lisp::{Program, Value, print};
+use ptc_lisp::{Program, Value};
 use tokio::runtime::Handle;
 use tokio::sync::oneshot;
 
@@ -18,7 +18,7 @@ use super::event::Listener;
 use super::host::{AppHost, Calls};
 use super::request::Request;
 use super::tool::Tool;
-use crate::evaluation::{Around, Evaluation, Evaluator, Failure, Preview, Reason, Validated};
+use crate::evaluation::{Around, Evaluation, Evaluator, Failure, Reason, Validated};
 use crate::pool::Pool;
 use crate::secrets::Redactor;
 use crate::tool_protocol::to_json_value;
@@ -208,11 +208,7 @@ impl App {
             why
         });
         let checked = checked.map(|checked| self.noted("return", checked)).and_then(|value| match to_json_value(&value) {
-            Ok(json) => {
-                let print::Preview { text, truncated, .. } = print::preview(&value, 512);
-                let preview = Preview { text: redactor.redact_string(text), truncated, nil: value.is_nil() };
-                Ok(Validated { json: redactor.redact_text(json.get().to_owned()), preview })
-            }
+            Ok(json) => Ok(Validated::of(&value, json.get().to_owned(), value.depth(), redactor)),
             Err(why) => Err(Failure::plain(Reason::ValidationError, format!("return: {why}"))),
         });
         match checked {

@@ -38,6 +38,7 @@ impl Call {
 
     /// A call of a stored program with these arguments, which are checked when they are decoded, on the evaluation's thread.
     pub fn of_stored(program: &'static StoredProgram, arguments: &Arguments<'_>, settings: &Settings) -> Result<Call, String> {
+        arguments.check()?;
         let mut context = String::from("{");
         for (name, raw) in &arguments.members {
             if context.len() > 1 {
@@ -57,6 +58,7 @@ impl Call {
 
     /// Reads the arguments; the error is the message of an `args_error`.
     pub fn read(arguments: &Arguments<'_>, settings: &Settings) -> Result<Call, String> {
+        arguments.check()?;
         let program = arguments.get("program").ok_or("argument `program` is required")?;
         let text = match kind(program) {
             "string" => string(program).ok_or("argument `program` is not valid Unicode: it has a lone surrogate")?,

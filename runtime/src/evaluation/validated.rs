@@ -17,14 +17,27 @@ pub const MOST_SCHEMA_BYTES: usize = 256 * 1024;
 const MOST_RESULT_BYTES: usize = 4 * 1024 * 1024;
 /// Bytes of the preview that stands for a result too long to repeat.
 const PREVIEW_BYTES: usize = 512;
+/// How deep a result may nest to be structured content: parsers of clients give up at 128 levels and more, the whole message with them.
+const MOST_DEPTH: u32 = 100;
 
 /// A result that matches, as JSON.
 #[derive(Debug)]
 pub struct Validated {
     /// The whole JSON text; never a part of it.
     pub json: String,
+    /// Whether it nests too deep for parsers of clients.
+    pub is_deep: bool,
     /// What stands for it where it is too long for an answer.
     pub preview: Preview,
+}
+
+impl Validated {
+    /// A value that matches, as JSON that nests as deep as that.
+    pub(crate) fn of(value: &Value, json: String, depth: u32, redactor: &Redactor) -> Validated {
+        let print::Preview { text, truncated, .. } = print::preview(value, PREVIEW_BYTES);
+        let preview = Preview { text: redactor.redact_string(text), truncated, nil: value.is_nil() };
+        Validated { json: redactor.redact_text(json), is_deep: depth > MOST_DEPTH, preview }
+    }
 }
 
 /// When to give up.
@@ -113,7 +126,5 @@ pub(super) fn validate(schema: &Schema, value: &Value, bounds: &Bounds<'_>, reda
         failure.feedback = redactor.redact_str(&more.join("\n")).into_owned();
         return Err(failure);
     }
-    let print::Preview { text: shown, truncated, .. } = print::preview(value, PREVIEW_BYTES);
-    let preview = Preview { text: redactor.redact_str(&shown).into_owned(), truncated, nil: value.is_nil() };
-    Ok(Validated { json: redactor.redact_text(text), preview })
+    Ok(Validated::of(value, text, plain.depth(), redactor))
 }

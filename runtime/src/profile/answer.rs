@@ -184,8 +184,9 @@ pub fn stored_result(evaluation: &Evaluation, profile: Profile, era: Era) -> Str
         return tool_result(evaluation, profile, era);
     };
     // The protocol has objects only as structured content.
-    let structured_content =
-        Some(&validated.json).filter(|json| json.starts_with('{')).and_then(|json| serde_json::from_str(json).ok());
+    let structured_content = Some(&validated.json)
+        .filter(|json| json.starts_with('{') && !validated.is_deep)
+        .and_then(|json| serde_json::from_str(json).ok());
     let content = [Text { r#type: "text", text: &validated.json }];
     let result_type = (era == Era::Stateless).then_some("complete");
     serde_json::to_string(&StoredResult { content, structured_content, is_error: false, result_type }).unwrap_or_default()
@@ -235,7 +236,8 @@ pub fn payload(evaluation: &Evaluation, profile: Profile, budget: Budget) -> Pay
             let note = evaluation.note.as_deref();
             payload.feedback = note.or(full.then_some("")).map(Cow::Borrowed);
             if let Some(validated) = &evaluation.validated {
-                let whole = (validated.json.len() <= budget.validated_bytes).then_some(validated.json.as_str());
+                let fits = validated.json.len() <= budget.validated_bytes && !validated.is_deep;
+                let whole = fits.then_some(validated.json.as_str());
                 payload.validated = whole.and_then(|json| serde_json::from_str(json).ok());
                 if payload.validated.is_none() {
                     payload.validated_preview = Some(&validated.preview.text);

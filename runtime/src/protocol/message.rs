@@ -79,12 +79,19 @@ pub struct Params<'a> {
 pub struct Arguments<'a> {
     /// The members. A name that comes twice is a JSON fault elsewhere; here the last one counts.
     pub members: Vec<(Cow<'a, str>, &'a str)>,
+    /// What was given where an object belongs.
+    pub misgiven: Option<&'static str>,
 }
 
 impl<'a> Arguments<'a> {
     /// The raw JSON of that member.
     pub fn get(&self, name: &str) -> Option<&'a str> {
         self.members.iter().rev().find(|(n, _)| n == name).map(|(_, raw)| *raw)
+    }
+
+    /// That they are an object, or not given at all; the error is a sentence.
+    pub fn check(&self) -> Result<(), String> {
+        self.misgiven.map_or(Ok(()), |found| Err(format!("`arguments` must be an object, got {found}")))
     }
 }
 
@@ -174,16 +181,16 @@ impl<'a> Params<'a> {
 
 impl<'a> Arguments<'a> {
     fn read(walk: &mut Walk<'a>) -> Result<Arguments<'a>, DecodeError> {
-        let mut members = Vec::new();
+        let mut arguments = Arguments::default();
         if walk.peek() == Some(b'{') {
             walk.object(|walk, name| {
-                members.push((name, walk.pass()?));
+                arguments.members.push((name, walk.pass()?));
                 Ok(())
             })?;
         } else {
-            walk.pass()?;
+            arguments.misgiven = Some(kind(walk.pass()?)).filter(|found| *found != "null");
         }
-        Ok(Arguments { members })
+        Ok(arguments)
     }
 }
 

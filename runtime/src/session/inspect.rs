@@ -4,7 +4,8 @@ use ptc_lisp::{Kind, Value, print, sorting};
 use serde_json::{Map, Value as Json, json};
 
 use super::Kept;
-use super::limits::KeptLimits;
+use super::kept::bytes_of;
+use super::limits::SessionLimits;
 
 /// Bytes of the preview of one value.
 const PREVIEW_BYTES: usize = 120;
@@ -40,7 +41,7 @@ impl View {
     ];
 
     /// The members of an answer that show it. Strings in it are not yet redacted.
-    pub fn of(self, kept: &Kept, limits: &KeptLimits) -> Map<String, Json> {
+    pub fn of(self, kept: &Kept, limits: &SessionLimits) -> Map<String, Json> {
         let mut shown = Map::new();
         let mut put = |name: &str, value: Json| drop(shown.insert(name.to_owned(), value));
         let text = match self {
@@ -74,14 +75,13 @@ impl View {
                 history(kept)
             }
             View::Limits => {
-                put("limits", json!(limits));
+                put("limits", limits.told());
                 put("usage", json!(kept.usage()));
-                let mut largest: Vec<(usize, &str)> =
-                    kept.bindings.iter().map(|(name, value)| (value.heap_bytes(), name)).collect();
+                let mut largest: Vec<(usize, &str)> = kept.bindings.iter().map(|(name, value)| (bytes_of(value), name)).collect();
                 sorting::by(&mut largest, |a, b| b.0.cmp(&a.0).then_with(|| a.1.cmp(b.1)));
                 let largest = largest.into_iter().take(SHOWN).map(|(bytes, name)| json!({ "name": name, "bytes": bytes }));
                 put("top_bindings", largest.collect());
-                format!("{} of {} bytes of bindings", kept.bindings.bytes(), limits.max_memory_bytes)
+                format!("{} of {} bytes of bindings", kept.bindings.bytes(), limits.kept.max_memory_bytes)
             }
         };
         put("text", json!(text));
@@ -133,6 +133,9 @@ fn calls(kept: &Kept) -> String {
     if kept.upstream_calls.is_empty() {
         "no tool calls".to_owned()
     } else {
-        format!("{} upstream calls", kept.upstream_calls.iter().count())
+        match kept.upstream_calls.iter().count() {
+            1 => "1 upstream call".to_owned(),
+            calls => format!("{calls} upstream calls"),
+        }
     }
 }

@@ -55,7 +55,7 @@ impl Kept {
         let bindings = evaluation.bindings.clone();
         let changed: Vec<String> = bindings.changes(&self.bindings).map(|(name, _)| name.to_owned()).collect();
         for name in &changed {
-            let bytes = bindings.get(name).map_or(0, Value::heap_bytes);
+            let bytes = bindings.get(name).map_or(0, bytes_of);
             if bytes > limits.max_binding_bytes {
                 let most = limits.max_binding_bytes;
                 return Err(over(&format!("the binding `{name}` takes {bytes} bytes, one may take {most}")));
@@ -140,6 +140,11 @@ impl Log {
     pub fn is_empty(&self) -> bool {
         self.entries.is_empty()
     }
+}
+
+/// Bytes that the value of a binding takes.
+pub(super) fn bytes_of(value: &Value) -> usize {
+    size_of::<Value>() + value.heap_bytes()
 }
 
 fn over(what: &str) -> Fault {

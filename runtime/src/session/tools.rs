@@ -190,7 +190,7 @@ impl Order {
             Tool::Eval => Json::Null,
             Tool::Inspect => {
                 let (session, kept) = sessions.store().look(owner, &id)?;
-                let mut shown = view.of(&kept, &sessions.limits().kept);
+                let mut shown = view.of(&kept, sessions.limits());
                 let name = View::ALL.iter().find(|(_, known)| *known == view).map(|(name, _)| *name);
                 shown.extend([
                     ("view".to_owned(), json!(name)),
@@ -201,12 +201,16 @@ impl Order {
             }
             Tool::Forget => {
                 let (removed, kept) = sessions.change(owner, &id, |kept| {
+                    let before = kept.names();
                     for (_, clear) in &parts {
                         clear(kept);
                     }
-                    let removed: Vec<String> = names.into_iter().filter(|name| kept.bindings.forget(name).is_some()).collect();
+                    for name in &names {
+                        kept.bindings.forget(name);
+                    }
                     kept.bindings.compact(&kept.results);
-                    removed
+                    let left = kept.names();
+                    before.into_iter().filter(|name| !left.contains(name)).collect::<Vec<_>>()
                 })?;
                 let cleared: Vec<&str> = parts.iter().map(|(name, _)| *name).collect();
                 json!({
@@ -234,12 +238,14 @@ pub fn session_id(arguments: &Arguments<'_>) -> Result<String, Fault> {
     let raw = arguments.get("session_id").ok_or_else(missing)?;
     match string(raw) {
         Some(id) if !id.is_empty() => Ok(id.into_owned()),
-        _ => Err(Fault::Args(format!("`session_id` must be a non-empty string, got {}", kind(raw)))),
+        Some(_) => Err(Fault::Args("`session_id` must be a non-empty string, got an empty one".into())),
+        None => Err(Fault::Args(format!("`session_id` must be a string, got {}", kind(raw)))),
     }
 }
 
 /// That a tool gets no argument that it does not take.
 pub fn check_names(tool: Tool, arguments: &Arguments<'_>) -> Result<(), Fault> {
+    arguments.check().map_err(Fault::Args)?;
     let known = tool.arguments();
     let Some((name, _)) = arguments.members.iter().find(|(name, _)| !known.contains(&&**name)) else { return Ok(()) };
     let takes = if known.is_empty() { "it takes none".to_owned() } else { format!("it takes {}", known.join(", ")) };

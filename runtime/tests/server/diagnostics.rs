@@ -84,6 +84,7 @@ fn what_stats_recent_and_get_tell() {
     assert_eq!((&record["context"]["bytes"], &record["context"]["keys"]), (&json!(11), &keys));
     assert_eq!(record["protocol_version"], Value::Null, "it was never agreed on");
     assert_eq!((&record["result_bytes"], &record["prints_count"], &record["status"]), (&json!(8), &json!(1), &json!("ok")));
+    assert_eq!(debug(&mut server, &json!({ "op": "get", "request_id": 4 }))["record"], *record);
     let missing = debug(&mut server, &json!({ "op": "get", "request_id": "nope" }));
     assert_eq!((&missing["found"], missing.get("record")), (&json!(false), None));
 }
@@ -102,6 +103,8 @@ fn wrong_arguments_are_named() {
         (json!({ "op": "recent", "errors_only": "x" }), "argument `errors_only` must be a boolean (got: \"x\")"),
         (json!({ "op": "stats", "since_seconds": 90000 }), "argument `since_seconds` must be between 1 and 86400 (got: 90000)"),
         (json!({ "op": "get" }), "argument `request_id` is required for op=get"),
+        (json!({ "op": "get", "request_id": true }), "argument `request_id` must be a string or an integer (got: boolean)"),
+        (json!([1]), "`arguments` must be an object, got array"),
         (json!({ "op": "get", "request_id": "x".repeat(300) }), "argument `request_id` exceeds 256 bytes"),
     ] {
         let answer = call(&mut server, &json!(1), "lisp_debug", &arguments);

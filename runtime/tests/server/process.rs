@@ -116,6 +116,12 @@ fn no_result_is_longer_than_its_envelope() {
     let content = validated(r#"(vec (repeat 3000 "\u0001\u0001"))"#);
     assert_eq!((&content["output_truncated"], &content["validated_bytes"]), (&true.into(), &45_001.into()), "{content}");
     assert!(content["validated_preview"].as_str().is_some_and(|text| text.starts_with('[')), "{content}");
+    // Depth is a length too: a client's parser gives up on the whole message.
+    for (levels, is_there) in [(100, true), (101, false), (3_000, false)] {
+        let content = validated(&format!("(nth (iterate vector 1) {levels})"));
+        assert_eq!(content.get("validated").is_some(), is_there, "{levels}");
+        assert_eq!(content["validated_bytes"].as_u64(), (!is_there).then_some(2 * levels + 1), "{levels}");
+    }
 }
 
 fn an_id_in_flight_is_refused() {

@@ -251,7 +251,9 @@ fn inspection_and_forgetting() {
     assert_eq!(look("overview")["text"].as_str().map(|text| text.contains("cfg: {:a 1}\nf: function\nx: 10")), Some(true));
     assert_eq!(look("history")["history"][0]["truncated"], true);
     assert_eq!(look("limits")["limits"]["max_bindings"], 200);
-    assert_eq!(look("limits")["top_bindings"].as_array().map(Vec::len), Some(3));
+    assert_eq!(look("limits")["limits"]["max_idle_ms"], 900_000);
+    let largest = look("limits")["top_bindings"].clone();
+    assert_eq!((largest.as_array().map(Vec::len), &largest[2]), (Some(3), &json!({ "name": "x", "bytes": 16 })), "{largest}");
     assert_eq!(look("tool_calls")["upstream_calls"], json!([]));
     let forgot = client
         .data("lisp_session_forget", &json!({ "session_id": id, "bindings": ["x", "nope"], "clear": ["prints", "history"] }));
@@ -259,6 +261,8 @@ fn inspection_and_forgetting() {
     assert_eq!((&forgot["usage"]["print_entries"], &forgot["usage"]["history_count"]), (&json!(0), &json!(0)));
     assert_eq!(client.eval(&id, "x")["status"], "error");
     assert_eq!(client.eval(&id, "(f cfg)")["result"], "user=> {:a 1}");
+    let forgot = client.data("lisp_session_forget", &json!({ "session_id": id, "bindings": ["f", "f"], "clear": ["memory"] }));
+    assert_eq!((&forgot["removed_bindings"], &forgot["stored_keys"]), (&json!(["cfg", "f"]), &json!([])));
     let closed = client.data("lisp_session_close", &json!({ "session_id": id, "reason": "done" }));
     assert_eq!(closed, json!({ "status": "ok", "closed": true, "reason": "done", "session_id": id }));
     assert_eq!(client.data("lisp_session_close", &json!({ "session_id": id }))["reason"], "session_closed");
@@ -287,6 +291,10 @@ fn wrong_arguments_are_named() {
         ("lisp_session_start", json!({ "ttl_ms": -1 }), "`ttl_ms` must be an integer from 1 to 1800000, got -1"),
         ("lisp_session_start", json!({ "title": 5 }), "`title` must be a string, got integer"),
         ("lisp_session_list", json!({ "x": 1 }), "unknown argument `x`: it takes none"),
+        ("lisp_session_list", json!([]), "`arguments` must be an object, got array"),
+        ("lisp_session_start", json!("x"), "`arguments` must be an object, got string"),
+        ("lisp_session_close", json!({ "session_id": "" }), "`session_id` must be a non-empty string, got an empty one"),
+        ("lisp_session_close", json!({ "session_id": 7 }), "`session_id` must be a string, got integer"),
         ("lisp_session_inspect", json!({}), "`session_id` is required: the id that lisp_session_start gave"),
         (
             "lisp_session_inspect",
