@@ -28,7 +28,8 @@ pub(super) static FUNCTIONS: &[Builtin] = &[
         "pmap",
         2..None,
         ["[f coll]", "[f c1 c2 & more]"],
-        "Like map, with the calls of f under way at the same time; the results keep their order.",
+        "Like map, with the calls of f under way at the same time; the results keep their order. What a call \
+         defines it alone sees: give results back.",
         [("(pmap inc [1 2 3])", "[2 3 4]"), ("(pmap + [1 2 3] [10 20])", "[11 22]")],
         pmap
     ),
@@ -37,7 +38,7 @@ pub(super) static FUNCTIONS: &[Builtin] = &[
         "pcalls",
         0..None,
         ["[& fs]"],
-        "Calls functions without arguments at the same time and gives their results in order.",
+        "Calls functions without arguments at the same time and gives their results in order. What a call defines it alone sees.",
         [("(pcalls #(+ 1 1) #(* 2 3))", "[2 6]")],
         pcalls
     ),
