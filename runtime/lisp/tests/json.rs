@@ -211,4 +211,7 @@ fn previews_stay_in_their_budget_and_say_what_is_missing() {
         assert!(!whole.truncated);
         assert_eq!(whole.text, print::readable(value));
     }
+    let number = json::decode("7".repeat(4_000).as_bytes()).expect("digits");
+    let preview = print::preview(&number, 500);
+    assert!(preview.text.ends_with("left out. Return less: (count (str n)), (mod n 1000000)"), "{}", preview.text);
 }

@@ -218,6 +218,7 @@ impl Writer {
         self.out.push_str(match value {
             Value::Map(_) => "Return less: (select-keys m [...]), (get-in m [...]), (keys m)",
             Value::Str(_) => "Return less: (subs s from to)",
+            Value::BigInt(_) => "Return less: (count (str n)), (mod n 1000000)",
             _ => "Return less: (take n xs), (map #(select-keys % [...]) xs), (count xs)",
         });
     }
