@@ -99,8 +99,8 @@ impl Viewer {
         request: &Parts,
     ) -> (Reply, Option<Owner>) {
         let authority = request.uri.authority().map(Authority::as_str);
-        if guard::from_here(settings, authority, &request.headers).is_err() {
-            return (Reply::text(StatusCode::FORBIDDEN, "forbidden"), None);
+        if let Err(refused) = guard::from_here(settings, authority, &request.headers) {
+            return (Reply::text(StatusCode::FORBIDDEN, refused.sentence()), None);
         }
         if !matches!(request.method, Method::GET | Method::HEAD) {
             return (Reply::not_allowed("GET, HEAD"), None);

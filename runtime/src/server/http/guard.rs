@@ -3,7 +3,7 @@
 //! A browser on this machine can be led here by a page from anywhere: `Host` and `Origin` say where the page came from.
 
 use hyper::HeaderMap;
-use hyper::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HOST, HeaderName, ORIGIN};
+use hyper::header::{ACCEPT, AUTHORIZATION, CONTENT_ENCODING, CONTENT_TYPE, HOST, HeaderName, ORIGIN};
 
 use super::mirror;
 use super::post::SESSION_ID;
@@ -17,6 +17,18 @@ pub enum Refused {
     Host,
     /// A browser asks for a page that is not allowed to.
     Origin,
+}
+
+impl Refused {
+    /// What a client is told.
+    pub fn sentence(self) -> &'static str {
+        match self {
+            Refused::Host => {
+                "forbidden: this server listens on a loopback address, and is asked as localhost, 127.0.0.1 or [::1]"
+            }
+            Refused::Origin => "forbidden: the page of this Origin is not allowed to ask; --http-allowed-origin allows one",
+        }
+    }
 }
 
 /// Headers that may come once: who stands before this server may have looked at another of them than it would.
@@ -67,6 +79,11 @@ pub fn is_json(headers: &HeaderMap) -> bool {
     let Ok(value) = value.to_str() else { return false };
     let essence = value.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
     essence == "application/json" || essence.split_once('/').is_some_and(|(_, subtype)| subtype.ends_with("+json"))
+}
+
+/// Whether a body is sent as it is: nothing here takes one apart that is compressed.
+pub fn is_plain(headers: &HeaderMap) -> bool {
+    headers.get_all(CONTENT_ENCODING).iter().all(|value| value.as_bytes().eq_ignore_ascii_case(b"identity"))
 }
 
 /// Whether an answer in JSON is one that the client reads. A client that does not say takes anything.

@@ -8,7 +8,7 @@ use std::time::Instant;
 use bytes::Bytes;
 use http_body_util::Full;
 use hyper::body::Incoming;
-use hyper::header::{CONNECTION, HeaderName, RETRY_AFTER};
+use hyper::header::{ACCEPT_ENCODING, CONNECTION, HeaderName, RETRY_AFTER};
 use hyper::http::uri::Authority;
 use hyper::{Method, Request, Response, StatusCode};
 
@@ -67,8 +67,8 @@ async fn endpoint(site: &Arc<Site>, peer: IpAddr, request: Request<Incoming>, no
     let (head, body) = request.into_parts();
     let headers = &head.headers;
     noted.traceparent = text(headers, &TRACEPARENT).filter(|text| TraceParent::parse(text).is_some()).map(str::to_owned);
-    if guard::from_here(&site.settings, head.uri.authority().map(Authority::as_str), headers).is_err() {
-        return Reply::text(StatusCode::FORBIDDEN, "forbidden");
+    if let Err(refused) = guard::from_here(&site.settings, head.uri.authority().map(Authority::as_str), headers) {
+        return Reply::text(StatusCode::FORBIDDEN, refused.sentence());
     }
     let owner = match site.gate.pass(peer, headers, Instant::now()) {
         Ok(owner) => owner,
@@ -84,7 +84,11 @@ async fn endpoint(site: &Arc<Site>, peer: IpAddr, request: Request<Incoming>, no
         return unavailable("server draining");
     }
     if !guard::is_json(headers) {
-        return Reply::text(StatusCode::UNSUPPORTED_MEDIA_TYPE, "unsupported media type");
+        return Reply::text(StatusCode::UNSUPPORTED_MEDIA_TYPE, "unsupported media type: send application/json");
+    }
+    if !guard::is_plain(headers) {
+        let reply = Reply::text(StatusCode::UNSUPPORTED_MEDIA_TYPE, "unsupported content encoding: send the body as it is");
+        return reply.with(ACCEPT_ENCODING, "identity");
     }
     if !guard::takes_json(headers) {
         return Reply::text(StatusCode::NOT_ACCEPTABLE, "answers are application/json");
@@ -105,8 +109,8 @@ async fn endpoint(site: &Arc<Site>, peer: IpAddr, request: Request<Incoming>, no
 fn metrics(site: &Site, peer: IpAddr, request: &Request<Incoming>, noted: &mut Noted) -> Reply {
     let gauge = Gauge { name: "ptc_http_sessions", help: "Protocol sessions.", value: site.sessions.count() };
     let Some(text) = site.server.metrics(&[gauge]) else { return Reply::text(StatusCode::NOT_FOUND, "not found") };
-    if guard::from_here(&site.settings, request.uri().authority().map(Authority::as_str), request.headers()).is_err() {
-        return Reply::text(StatusCode::FORBIDDEN, "forbidden");
+    if let Err(refused) = guard::from_here(&site.settings, request.uri().authority().map(Authority::as_str), request.headers()) {
+        return Reply::text(StatusCode::FORBIDDEN, refused.sentence());
     }
     match site.gate.pass(peer, request.headers(), Instant::now()) {
         Ok(owner) => noted.owner = Some(owner.hash),
