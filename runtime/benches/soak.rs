@@ -248,6 +248,9 @@ fn soak(time: Duration) -> ExitCode {
         PROGRAMS.len(),
         started.elapsed()
     );
+    let tenths = samples.chunks(samples.len().div_ceil(10).max(1));
+    let tenths = tenths.map(|part| part.iter().map(|[resident, ..]| *resident).max().unwrap_or(0).to_string());
+    println!("resident KiB at most, by tenths of the time: {}", tenths.collect::<Vec<_>>().join(" "));
     let mut grown = false;
     for (at, (what, slack)) in
         [("resident KiB", 2048), ("descriptors", 8), ("threads", 4), ("children", 1)].into_iter().enumerate()

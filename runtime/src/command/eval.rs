@@ -106,7 +106,8 @@ impl Desk {
         });
         let evaluation = self.evaluate(host, call, past);
         if let Some(watch) = watch {
-            watch.evaluated(&evaluation, evaluation.outcome.as_ref().map_or("", |value| &value.text));
+            let shown = evaluation.outcome.as_ref().map_or("", |value| &value.text);
+            watch.evaluated(&evaluation, shown, Profile::Debug.budget());
         }
         evaluation
     }

@@ -29,7 +29,7 @@ use jiff::Timestamp;
 
 use crate::evaluation::{Call, Evaluation};
 use crate::log::{self, Level};
-use crate::profile::metrics::Metrics;
+use crate::profile::{Budget, answer};
 use crate::secrets::Redactor;
 use counters::{Counters, Gauge};
 use record::{Outcome, Record};
@@ -233,19 +233,20 @@ impl Watch {
     fn begin_file(&mut self) {
         if let Some(traces) = self.diagnostics.traces.as_ref().filter(|_| !self.is_begun) {
             self.file = traces.open(&self.record);
+            self.record.trace = self.file.as_ref().map(|file| file.name.clone());
             self.is_begun = true;
         }
     }
 
-    /// It was evaluated; `shown` is the text of the answer, `prints` what it shows of printed lines.
-    pub fn evaluated(mut self, evaluation: &Evaluation, shown: &str) {
+    /// It was evaluated; `shown` is the text of the answer, which keeps within `budget`.
+    pub fn evaluated(mut self, evaluation: &Evaluation, shown: &str, budget: Budget) {
         let record = &mut self.record;
         match &evaluation.outcome {
             Ok(value) => {
                 record.outcome = Outcome::Ok;
                 record.result_bytes = Some(shown.len());
                 record.prints_count = Some(evaluation.prints.len());
-                record.truncated = value.truncated;
+                record.truncated = answer::is_cut(evaluation, value, budget);
             }
             Err(failure) => {
                 let message = self.diagnostics.redactor.redact_str(&failure.message);
@@ -261,11 +262,8 @@ impl Watch {
         record.started = evaluation.started;
         record.analysis = Some(evaluation.analysis);
         record.evaluation = Some(evaluation.duration.saturating_sub(evaluation.analysis));
-        if let Some(calls) = &evaluation.calls {
-            let result = if evaluation.outcome.is_ok() { shown } else { "" };
-            record.metrics = Some(Metrics::of(result, &evaluation.prints, calls));
-            record.upstream_calls.clone_from(calls);
-        }
+        record.metrics = answer::metrics(evaluation, budget);
+        record.upstream_calls = evaluation.calls.clone().unwrap_or_default();
         self.finish();
     }
 

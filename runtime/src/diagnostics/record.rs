@@ -78,6 +78,8 @@ pub struct Record {
     pub upstream_calls: Vec<CallRecord>,
     /// What they came to.
     pub metrics: Option<Metrics>,
+    /// The name of its trace file.
+    pub trace: Option<String>,
     /// What a `lisp_task` adds.
     #[cfg(feature = "agentic")]
     pub task: Option<super::task::Told>,
@@ -155,6 +157,7 @@ impl Record {
             result_sha256: None,
             upstream_calls: Vec::new(),
             metrics: None,
+            trace: None,
             #[cfg(feature = "agentic")]
             task: None,
         }
@@ -238,7 +241,11 @@ impl Record {
         let message = if let Outcome::Error { message, .. } = &self.outcome { message.len() } else { 0 };
         let calls = self.upstream_calls.iter().map(|call| size_of::<CallRecord>() + call.error.as_ref().map_or(0, String::len));
         let prints = self.prints.iter().map(|line| size_of::<String>() + line.len()).sum::<usize>();
-        let texts = [&self.result, &self.result_sha256, &self.feedback].into_iter().flatten().map(String::len).sum::<usize>();
+        let texts = [&self.result, &self.result_sha256, &self.feedback, &self.trace]
+            .into_iter()
+            .flatten()
+            .map(String::len)
+            .sum::<usize>();
         let texts = self.request_id.len() + message + prints + texts;
         let payloads = self.program.iter().chain(&self.context);
         #[cfg(feature = "agentic")]

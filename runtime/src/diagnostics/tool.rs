@@ -87,10 +87,10 @@ pub fn answer(diagnostics: &Diagnostics, arguments: &Arguments<'_>) -> Result<Ma
             let found = {
                 let ring = diagnostics.ring();
                 let found = ring.newest(since).find(|record| record.request_id == id);
-                found.map(|record| (record.at, record.tool, record.whole()))
+                found.map(|record| (record.trace.clone(), record.whole()))
             };
             // Without the ring: calls that end meanwhile are not to wait for a file.
-            let trace = found.as_ref().and_then(|(at, tool, _)| diagnostics.traces.as_ref()?.find(*at, tool));
+            let trace = found.as_ref().and_then(|(name, _)| diagnostics.traces.as_ref()?.lines(name.as_deref()?));
             shown.insert("source".into(), if trace.is_some() { "trace_file" } else { "ring_buffer" }.into());
             shown.insert("found".into(), found.is_some().into());
             shown.insert("request_id".into(), id.into());

@@ -15,12 +15,12 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use jiff::Timestamp;
 use ptc_lisp::sorting;
 use serde_json::{Map, Value, json};
 
 use super::record::{Outcome, Record};
 use super::{Payloads, milliseconds};
+use crate::evaluation::Reason;
 use crate::log::{self, Level};
 
 /// How the names of trace files begin.
@@ -42,6 +42,8 @@ pub struct Traces {
 /// The file of a call that runs.
 #[derive(Debug)]
 pub struct TraceFile {
+    /// Its name in the folder, which no other call has.
+    pub name: String,
     file: File,
     payloads: Payloads,
 }
@@ -71,7 +73,7 @@ impl Traces {
             if fault.kind() == ErrorKind::NotFound { make(&self.folder).and_then(|()| create()) } else { Err(fault) }
         });
         let begun = begun.and_then(|file| {
-            let mut file = TraceFile { file, payloads: self.payloads };
+            let mut file = TraceFile { name: name.clone(), file, payloads: self.payloads };
             let mut members = record.whole();
             members.retain(|name, _| !["duration_ms", "status", "reason", "upstream_calls"].contains(&name.as_str()));
             file.write([event("call.start", members)])?;
@@ -89,15 +91,11 @@ impl Traces {
         }
     }
 
-    /// The lines of the newest file of a call of that tool at that time, as values.
-    pub fn find(&self, at: Timestamp, tool: &str) -> Option<Vec<Value>> {
-        let time = format!("{PREFIX}{:016}-{}-", at.as_microsecond(), std::process::id());
-        let name = {
-            let files = self.files.lock().unwrap_or_else(PoisonError::into_inner);
-            files.iter().rev().find(|name| name.starts_with(&time) && name.ends_with(&format!("-{tool}{SUFFIX}")))?.clone()
-        };
+    /// The lines of that file, as values; `None` where it is gone, or nothing can be read of it.
+    pub fn lines(&self, name: &str) -> Option<Vec<Value>> {
         let text = std::fs::read_to_string(self.folder.join(name)).ok()?;
-        Some(text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect())
+        let lines: Vec<Value> = text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect();
+        (!lines.is_empty()).then_some(lines)
     }
 
     fn keep(&self, name: String) {
@@ -166,6 +164,13 @@ fn digests_only(line: &mut Value) {
             payload.retain(|part, _| ["bytes", "sha256"].contains(&part.as_str()));
         }
     }
+    // What a program gives to `fail` is a result.
+    if line.get("reason").is_some_and(|reason| reason == Reason::Fail.name())
+        && let Some(line) = line.as_object_mut()
+        && let Some(message) = line.remove("message")
+    {
+        line.insert("message_bytes".into(), message.as_str().map_or(0, str::len).into());
+    }
 }
 
 /// Makes a folder, and those around it, for whoever runs the server alone.
@@ -173,10 +178,14 @@ fn make(folder: &Path) -> std::io::Result<()> {
     DirBuilder::new().recursive(true).mode(0o700).create(folder)
 }
 
-/// Whether a file of that name is a trace: one component of a path, of plain characters.
+/// Whether a file of that name is a trace: microseconds, process, number and tool. What somebody else put there is left alone.
 pub(crate) fn is_name(name: &str) -> bool {
     let inner = name.strip_prefix(PREFIX).and_then(|rest| rest.strip_suffix(SUFFIX));
-    inner.is_some_and(|inner| inner.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte)))
+    let parts: Vec<&str> = inner.unwrap_or_default().splitn(4, '-').collect();
+    let [time, process, number, tool] = parts[..] else { return false };
+    let is_number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    let is_tool = !tool.is_empty() && tool.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte));
+    time.len() >= 16 && [time, process, number].into_iter().all(is_number) && is_tool
 }
 
 fn event(name: &str, mut members: Map<String, Value>) -> Value {

@@ -250,6 +250,11 @@ impl Evaluator {
             Ok(prepared) => self.run(call, prepared, past, &bounds, around),
             Err(failure) => Evaluation::refused(self.clean(failure)),
         };
+        // The last step may have been too long a one to notice: who cancelled is not to find what it asked for done.
+        if cancel.is_cancelled() && evaluation.outcome.is_ok() {
+            evaluation.outcome = Err(Failure::plain(Reason::Cancelled, "the call was cancelled"));
+            evaluation.validated = None;
+        }
         evaluation.started = Some(started);
         evaluation.analysis = analysis;
         evaluation.duration = started.elapsed();

@@ -8,7 +8,7 @@ use serde_json::value::RawValue;
 
 use super::metrics::Metrics;
 use super::{Budget, Profile};
-use crate::evaluation::{Evaluation, Failure, Preview, Reason};
+use crate::evaluation::{Evaluation, Failure, Preview, Reason, Validated};
 use crate::protocol::revision::Era;
 use crate::upstream::CallRecord;
 
@@ -113,8 +113,14 @@ pub fn tool_result(evaluation: &Evaluation, profile: Profile, era: Era) -> Strin
     let whole = profile.budget();
     let most = whole.envelope_bytes;
     let fits = |budget| Some(render(evaluation, profile, budget, era)).filter(|json| json.len() <= most);
-    // A value is worth more than what was printed on the way to it.
-    fits(whole).or_else(|| fits(Budget { print_entries: 0, ..whole })).unwrap_or_else(|| reduced(evaluation, profile, era, most))
+    // A value is worth more than what was printed on the way to it, and a validated one more than its preview.
+    let without_prints = Budget { print_entries: 0, ..whole };
+    let short = Budget { preview_bytes: whole.preview_bytes / 8, ..without_prints };
+    fits(whole)
+        .or_else(|| fits(without_prints))
+        .or_else(|| fits(short))
+        .or_else(|| fits(Budget { validated_bytes: 0, ..short }))
+        .unwrap_or_else(|| reduced(evaluation, profile, era, most))
 }
 
 fn render(evaluation: &Evaluation, profile: Profile, budget: Budget, era: Era) -> String {
@@ -139,20 +145,21 @@ fn envelope(evaluation: &Evaluation, text: &str, payload: Option<&Payload<'_>>, 
 /// The last resort: every part was within its budget, and together, written as JSON, they are not.
 fn reduced(evaluation: &Evaluation, profile: Profile, era: Era, most: usize) -> String {
     // A byte of text takes six of JSON at most, and debug says it twice.
-    let text = text(evaluation, Budget { print_entries: 0, ..profile.budget() });
+    let text = text(evaluation, Budget { print_entries: 0, preview_bytes: most / 16, ..profile.budget() });
     let (text, _) = cut(&text, most / 16);
     let text = format!("{text}\n\n[truncated]");
-    let mut payload = Payload { truncated: Some(true), output_truncated: true, ..Payload::default() };
+    let prints_truncated = !evaluation.prints.is_empty();
+    let mut payload = Payload { truncated: Some(true), output_truncated: true, prints_truncated, ..Payload::default() };
+    payload.session = evaluation.session.as_ref().map(|session| &session.metadata);
     match &evaluation.outcome {
         Ok(_) => {
             payload.status = "ok";
-            payload.result = Some(Cow::Borrowed(&text));
+            payload.result = evaluation.outcome.as_ref().ok().map(|value| result(value, most / 16));
             if let Some(validated) = &evaluation.validated {
                 payload.validated_preview = Some(&validated.preview.text);
                 payload.validated_preview_truncated = validated.preview.truncated;
                 payload.validated_bytes = Some(validated.json.len());
             }
-            payload.prints_truncated = !evaluation.prints.is_empty();
             if profile == Profile::Debug {
                 payload.prints = Some(Vec::new());
                 payload.feedback = Some(Cow::Borrowed(""));
@@ -227,27 +234,25 @@ pub fn payload(evaluation: &Evaluation, profile: Profile, budget: Budget) -> Pay
         let keeps = evaluation.outcome.is_ok() && !session.stored.is_empty();
         payload.memory = keeps.then_some(Memory { changed_keys: &session.changed, stored_keys: &session.stored });
     }
-    let result = match &evaluation.outcome {
+    payload.output_truncated = prints_truncated;
+    match &evaluation.outcome {
         Ok(value) => {
             payload.status = "ok";
-            payload.result = (!value.nil).then(|| shown(value));
-            payload.truncated = (full || value.truncated || prints_truncated).then_some(value.truncated || prints_truncated);
-            payload.output_truncated = prints_truncated;
+            payload.result = (!value.nil).then(|| result(value, budget.preview_bytes));
+            let is_cut = is_cut(evaluation, value, budget);
+            payload.truncated = (full || is_cut).then_some(is_cut);
             let note = evaluation.note.as_deref();
             payload.feedback = note.or(full.then_some("")).map(Cow::Borrowed);
             if let Some(validated) = &evaluation.validated {
-                let fits = validated.json.len() <= budget.validated_bytes && !validated.is_deep;
-                let whole = fits.then_some(validated.json.as_str());
+                let whole = budget.holds(validated).then_some(validated.json.as_str());
                 payload.validated = whole.and_then(|json| serde_json::from_str(json).ok());
                 if payload.validated.is_none() {
                     payload.validated_preview = Some(&validated.preview.text);
                     payload.validated_preview_truncated = validated.preview.truncated;
                     payload.validated_bytes = Some(validated.json.len());
                     payload.output_truncated = true;
-                    payload.truncated = Some(true);
                 }
             }
-            payload.result.as_deref().unwrap_or_default().to_owned()
         }
         Err(failure) => {
             payload.status = "error";
@@ -257,17 +262,32 @@ pub fn payload(evaluation: &Evaluation, profile: Profile, budget: Budget) -> Pay
             let (feedback, feedback_truncated) = feedback(failure, budget.feedback_bytes);
             payload.feedback = Some(feedback);
             payload.feedback_truncated = feedback_truncated;
-            payload.truncated = failure.value.as_ref().is_some_and(|value| value.truncated).then_some(true);
-            String::new()
+            let is_cut = prints_truncated || failure.value.as_ref().is_some_and(|value| value.truncated);
+            payload.truncated = is_cut.then_some(true);
         }
-    };
-    if full {
-        payload.ptc_metrics = evaluation.calls.as_ref().map(|calls| Metrics::of(&result, &prints, calls));
     }
+    payload.ptc_metrics = full.then(|| metrics(evaluation, budget)).flatten();
     payload.prints_truncated = prints_truncated;
     let always = full && evaluation.outcome.is_ok();
     payload.prints = Some(prints).filter(|prints| always || !prints.is_empty());
     payload
+}
+
+/// What its upstream calls came to beside an answer within that budget.
+pub fn metrics(evaluation: &Evaluation, budget: Budget) -> Option<Metrics> {
+    let calls = evaluation.calls.as_ref()?;
+    let value = evaluation.outcome.as_ref().ok().filter(|value| !value.nil);
+    let result = value.map(|value| result(value, budget.preview_bytes));
+    Some(Metrics::of(&result.unwrap_or_default(), &printed(evaluation, budget).0, calls))
+}
+
+/// Whether an answer within that budget leaves anything out.
+pub fn is_cut(evaluation: &Evaluation, value: &Preview, budget: Budget) -> bool {
+    let is_there = |validated: &Validated| budget.holds(validated);
+    value.truncated
+        || value.text.len() > budget.preview_bytes
+        || printed(evaluation, budget).1
+        || !evaluation.validated.as_ref().is_none_or(is_there)
 }
 
 /// An evaluation as text for a model.
@@ -283,8 +303,8 @@ fn text(evaluation: &Evaluation, budget: Budget) -> String {
             if let Some(prints) = prints {
                 text = prints + "\n\n<result>\n";
             }
-            text.push_str(&with_definitions(evaluation, value));
-            if value.truncated {
+            text.push_str(&with_definitions(evaluation, value, budget));
+            if value.truncated || value.text.len() > budget.preview_bytes {
                 text.push_str("\n\n[truncated]");
             }
             if let Some(note) = &evaluation.note {
@@ -311,19 +331,25 @@ fn text(evaluation: &Evaluation, budget: Budget) -> String {
 }
 
 /// A value with the names that its session has new. A program that ends in `def` has said all with the name.
-fn with_definitions(evaluation: &Evaluation, value: &Preview) -> String {
+fn with_definitions(evaluation: &Evaluation, value: &Preview, budget: Budget) -> String {
     let stored = evaluation.session.as_ref().map(|session| session.changed.join(", ")).filter(|names| !names.is_empty());
     let is_definition = evaluation.value.as_ref().is_some_and(|value| value.kind() == Kind::Var);
     match stored {
         Some(names) if is_definition => format!("[stored: {names}]"),
-        Some(names) => format!("{}\n[stored: {names}]", shown(value)),
-        None => shown(value).into_owned(),
+        Some(names) => format!("{}\n[stored: {names}]", result(value, budget.preview_bytes)),
+        None => result(value, budget.preview_bytes).into_owned(),
     }
 }
 
 /// A value behind its prefix.
 pub fn shown(value: &Preview) -> Cow<'_, str> {
     Cow::Owned(format!("{PREFIX}{}", value.text))
+}
+
+/// The same, cut where it has more bytes than that.
+fn result(value: &Preview, most: usize) -> Cow<'_, str> {
+    let (text, is_cut) = cut(&value.text, most);
+    if is_cut { format!("{PREFIX}{text}…").into() } else { shown(value) }
 }
 
 fn feedback(failure: &Failure, most: usize) -> (Cow<'_, str>, bool) {

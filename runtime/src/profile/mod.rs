@@ -6,6 +6,8 @@
 pub mod answer;
 pub mod metrics;
 
+use crate::evaluation::Validated;
+
 /// A response profile.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Profile {
@@ -32,6 +34,13 @@ pub struct Budget {
     pub validated_bytes: usize,
     /// Bytes of a whole tool result: what is longer, which only odd texts are, is reduced to its outcome.
     pub envelope_bytes: usize,
+}
+
+impl Budget {
+    /// Whether a validated value is told exactly.
+    fn holds(&self, validated: &Validated) -> bool {
+        validated.json.len() <= self.validated_bytes && !validated.is_deep
+    }
 }
 
 impl Profile {

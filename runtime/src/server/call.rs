@@ -192,6 +192,7 @@ impl Server {
         let answers = Arc::clone(request.answers);
         let cancel = place.cancellation().clone();
         let redactor = self.redactor.clone();
+        let names = redactor.clone();
         // Written to files on the evaluation's thread: who reads the next request waits for no disk.
         let watch = Arc::new(Mutex::new(watch));
         let began = Arc::clone(&watch);
@@ -201,13 +202,16 @@ impl Server {
                     watch.arguments(&call);
                 }
                 let lease = ground.lease(&cancel)?;
+                let in_session = lease.is_some();
                 let past = lease.as_ref().map_or_else(Past::default, |lease| lease.kept.past());
                 let mut evaluation = evaluator.evaluate(&call, &cancel, past);
                 if let Some(lease) = lease {
                     lease.settle(&mut evaluation);
                 }
                 let answer = if call.stored.is_some() { answer::stored_result } else { answer::tool_result };
-                Ok((answer(&evaluation, profile, era), evaluation))
+                let answer = answer(&evaluation, profile, era);
+                // Titles and names are as their owner wrote them.
+                Ok((if in_session { names.redact_text(answer) } else { answer }, evaluation))
             },
             move |done| {
                 let watch = watch.lock().unwrap_or_else(PoisonError::into_inner).take();
@@ -221,7 +225,7 @@ impl Server {
                     Ok((result, evaluation)) => {
                         finish(watch, |watch| {
                             let shown = evaluation.outcome.as_ref().map_or_else(|_| "".into(), answer::shown);
-                            watch.evaluated(evaluation, &shown);
+                            watch.evaluated(evaluation, &shown, profile.budget());
                         });
                         result
                     }
@@ -247,7 +251,7 @@ impl Server {
         sessions.attend(move || {
             let result = match order.answer(&at, &owner) {
                 Ok(members) => {
-                    let result = answer::data_result(&members, false, era);
+                    let result = redactor.redact_text(answer::data_result(&members, false, era));
                     finish(watch, |watch| watch.answered(result.len()));
                     result
                 }

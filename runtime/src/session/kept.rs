@@ -8,6 +8,7 @@ use serde::Serialize;
 use super::Fault;
 use super::limits::KeptLimits;
 use crate::evaluation::{Evaluation, Past};
+use crate::profile::answer::cut;
 
 /// Recent results: `*1 *2 *3`.
 const RECENT: usize = 3;
@@ -151,13 +152,25 @@ fn over(what: &str) -> Fault {
     Fault::Limit(format!("{what}; nothing of this evaluation was kept. lisp_session_forget makes room"))
 }
 
+/// A result as a session keeps it: a map that says so stands for one that is too large, and nil where not even that has room.
 fn recent(value: &Value, most: usize) -> Value {
     let bytes = value.heap_bytes();
     if bytes <= most {
         return value.clone();
     }
-    let print::Preview { text, .. } = print::preview(value, PREVIEW_BYTES);
-    Value::string(format!("{text} ; {bytes} bytes, too large to keep"))
+    let marker = |shown: usize| {
+        let print::Preview { text, .. } = print::preview(value, PREVIEW_BYTES);
+        let (text, _) = cut(&text, shown);
+        let members = [
+            ("lisp_session_preview", Value::bool(true)),
+            ("bytes", Value::int(i64::try_from(bytes).unwrap_or(i64::MAX))),
+            ("max_bytes", Value::int(i64::try_from(most).unwrap_or(i64::MAX))),
+            ("preview", Value::string(text)),
+        ];
+        Value::map(members.map(|(name, value)| (Value::keyword(name), value)))
+    };
+    let fitting = [PREVIEW_BYTES, PREVIEW_BYTES / 4, 0].into_iter().map(marker).find(|marker| marker.heap_bytes() <= most);
+    fitting.unwrap_or_default()
 }
 
 #[cfg(test)]
@@ -172,5 +185,21 @@ mod tests {
         }
         assert_eq!(log.iter().collect::<Vec<_>>(), ["cc", "dddd"]);
         assert_eq!(log.bytes, 6);
+    }
+
+    #[test]
+    fn a_large_result_is_told_from_what_stands_for_it() {
+        let large = Value::string("x".repeat(5_000));
+        assert_eq!(recent(&large, 10_000), large);
+        let get = |marker: &Value, name: &str| match marker {
+            Value::Map(members) => members.get(&Value::keyword(name)).cloned(),
+            _ => None,
+        };
+        for most in [2_000, 600, 10] {
+            let marker = recent(&large, most);
+            assert!(marker.heap_bytes() <= most, "{most}: {}", marker.heap_bytes());
+            assert_eq!(get(&marker, "lisp_session_preview"), (most > 10).then(|| Value::bool(true)), "{most}");
+            assert_eq!(recent(&marker, most), marker, "it fits as it is");
+        }
     }
 }

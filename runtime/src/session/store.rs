@@ -192,9 +192,13 @@ impl Lease {
             let done = self.kept.after(evaluation, &self.sessions.limits.kept);
             let done = done.and_then(|(kept, changed)| Ok((self.end(Ending::Evaluated(&kept))?, changed, kept.names())));
             match done {
-                Ok((metadata, changed, stored)) => {
+                Ok((Some(metadata), changed, stored)) => {
                     evaluation.session = Some(InSession { metadata: json!(metadata), changed, stored });
                     return;
+                }
+                Ok((None, ..)) => {
+                    evaluation.outcome = Err(Failure::plain(Reason::Cancelled, CLOSED_MEANWHILE));
+                    evaluation.validated = None;
                 }
                 Err(fault) => {
                     evaluation.outcome = Err(Failure::plain(fault.of_evaluation(), fault.to_string()));

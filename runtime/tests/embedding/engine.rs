@@ -242,6 +242,18 @@ fn a_run_can_be_cancelled_from_outside() {
 }
 
 #[test]
+fn a_run_that_is_cancelled_in_its_last_step_is_cancelled() {
+    let cancel = Cancel::default();
+    let stop = cancel.clone();
+    let stop = Tool::new_async("stop", "() -> :int", move |_: Args| {
+        stop.cancel();
+        std::future::ready(Ok(1))
+    });
+    let engine = builder().tool(stop.unwrap()).build().unwrap();
+    assert_eq!(engine.run(Request::new("(tool/stop)").cancel(cancel)).preview(), Err("cancelled"));
+}
+
+#[test]
 fn the_memory_limit_holds_over_many_calls() {
     // Arguments are made on one thread and used on another: what is counted must not drift with them.
     let limits = Limits { wall_clock: Duration::from_secs(20), memory_bytes: 4 * 1024 * 1024, ..Limits::default() };

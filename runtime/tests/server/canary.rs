@@ -153,6 +153,25 @@ fn no_secret_leaves_the_process() {
         said.push_str(&server.receive());
         said.push('\n');
     }
+    // What a session is called and what it keeps.
+    let mut ask = |tool: &str, arguments: serde_json::Value| {
+        let params = json!({"name": tool, "arguments": arguments});
+        server.send(&json!({"jsonrpc": "2.0", "id": "s", "method": "tools/call", "params": params}).to_string());
+        let line = server.receive();
+        said.push_str(&line);
+        said.push('\n');
+        serde_json::from_str::<serde_json::Value>(&line).expect("a line of JSON")["result"]["structuredContent"].clone()
+    };
+    let id = ask("lisp_session_start", json!({"title": BEARER}))["session_id"].clone();
+    let program = format!("(def k {}) (def x-{ARGUMENT} 1) (println k) k", json!(known));
+    assert_eq!(ask("lisp_session_eval", json!({"session_id": id, "program": program}))["status"], "ok");
+    for view in ["overview", "memory", "prints", "tool_calls", "history", "limits"] {
+        assert_eq!(ask("lisp_session_inspect", json!({"session_id": id, "view": view}))["view"], view);
+    }
+    assert_eq!(ask("lisp_session_list", json!({}))["count"], 1);
+    let forgot = ask("lisp_session_forget", json!({"session_id": id, "bindings": [format!("x-{ARGUMENT}")]}));
+    assert_eq!(forgot["removed_bindings"], json!(["x-[REDACTED]"]));
+    ask("lisp_session_close", json!({"session_id": id, "reason": HEADER}));
     let shown = std::fs::read_to_string(format!("/proc/{}/cmdline", server.id())).unwrap_or_default();
     drop(server.input.take());
     said.extend(server.rest());

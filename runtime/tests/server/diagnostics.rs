@@ -16,6 +16,8 @@ pub(crate) const TESTS: &[Test] = &[
     ("diagnostics::a_file_for_each_call", a_file_for_each_call),
     ("diagnostics::policies_of_payloads", policies_of_payloads),
     ("diagnostics::the_folder_is_made", the_folder_is_made),
+    ("diagnostics::only_traces_are_taken_away", only_traces_are_taken_away),
+    ("diagnostics::metrics_are_those_of_the_answer", metrics_are_those_of_the_answer),
     ("diagnostics::upstream_calls_and_what_they_came_to", upstream_calls_and_what_they_came_to),
     ("diagnostics::times_of_a_timeline", times_of_a_timeline),
     ("diagnostics::where_a_program_failed", where_a_program_failed),
@@ -201,6 +203,45 @@ fn policies_of_payloads() {
         assert!(policy == "full" || !["plain", "seen", "word"].iter().any(|word| text.contains(word)), "{policy}: {text}");
     }
     let _ = std::fs::remove_dir_all(&folder);
+}
+
+fn only_traces_are_taken_away() {
+    let folder = folder("foreign");
+    let foreign = ["ptc-notes.jsonl", "ptc-report-2020.jsonl", "ptc-0.jsonl", "ptc-.jsonl", "ptc-00001-1-2-x.jsonl", "notes.txt"];
+    for name in foreign {
+        std::fs::write(folder.join(name), "{}\n").expect("a file");
+    }
+    let path = folder.to_str().expect("plain text");
+    let mut server = Peer::start(&["--trace-dir", path, "--trace-max-files", "2", "--debug-tool"]);
+    for id in 1..=5 {
+        eval(&mut server, id, "(fail [\"some\" \"rows\"])");
+    }
+    assert!(foreign.iter().all(|name| folder.join(name).exists()));
+    assert_eq!(std::fs::read_dir(&folder).expect("the folder is there").count(), foreign.len() + 2);
+    // What a program fails with is a result: files have its size.
+    let got = debug(&mut server, &json!({ "op": "get", "request_id": "5" }));
+    let end = got["record"].as_array().and_then(|lines| lines.last()).expect("an end");
+    assert_eq!((&end["reason"], end.get("message"), &end["message_bytes"]), (&json!("fail"), None, &json!(15)), "{end}");
+    // The ring has what a file has lost.
+    for entry in std::fs::read_dir(&folder).expect("the folder is there") {
+        std::fs::write(entry.expect("readable").path(), "").expect("emptied");
+    }
+    let got = debug(&mut server, &json!({ "op": "get", "request_id": "5" }));
+    assert_eq!((&got["source"], &got["record"]["message"]), (&json!("ring_buffer"), &json!("[\"some\" \"rows\"]")));
+    drop(server);
+    let _ = std::fs::remove_dir_all(&folder);
+}
+
+fn metrics_are_those_of_the_answer() {
+    let mut server = Peer::start_as("aggregator", &["--debug-tool"]);
+    let programs =
+        ["nil", "(doseq [i (range 300)] (println i))", "(println (apply str (repeat 5000 \"x\"))) 1", "(vec (range 20))"];
+    for (id, program) in (1..).zip(programs) {
+        let answer = eval(&mut server, id, program)["structuredContent"].clone();
+        let record = debug(&mut server, &json!({ "op": "get", "request_id": id }))["record"].clone();
+        assert_eq!((&record["ptc_metrics"], &record["truncated"]), (&answer["ptc_metrics"], &answer["truncated"]), "{program}");
+        assert!(answer["ptc_metrics"].is_object(), "{answer}");
+    }
 }
 
 fn the_folder_is_made() {

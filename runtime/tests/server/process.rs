@@ -116,6 +116,31 @@ fn no_result_is_longer_than_its_envelope() {
     let content = validated(r#"(vec (repeat 3000 "\u0001\u0001"))"#);
     assert_eq!((&content["output_truncated"], &content["validated_bytes"]), (&true.into(), &45_001.into()), "{content}");
     assert!(content["validated_preview"].as_str().is_some_and(|text| text.starts_with('[')), "{content}");
+    let mut server = Peer::start(&["--sessions", "--response-profile", "structured"]);
+    let mut ask = |tool: &str, arguments: Value| {
+        let params = json!({ "name": tool, "arguments": arguments });
+        server.send(&json!({ "jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": params }).to_string());
+        let answer: Value = serde_json::from_str(&server.receive()).expect("a whole line of JSON");
+        answer["result"]["structuredContent"].clone()
+    };
+    // A session is told of also where a value is cut short for the envelope.
+    let id = ask("lisp_session_start", json!({}))["session_id"].clone();
+    let program = r#"(def k 1) (println "hello") (apply str (repeat 100000 "\u0001"))"#;
+    let content = ask("lisp_session_eval", json!({ "session_id": id, "program": program }));
+    assert_eq!((&content["memory"]["changed_keys"], &content["session"]["turn"]), (&json!(["k"]), &json!(1)), "{content}");
+    assert!(content["result"].as_str().is_some_and(|text| text.starts_with("user=> \"")), "{content}");
+    // An exact value within its budget is told before its preview.
+    let mut server = Peer::start(&["--response-profile", "debug", "--program-memory-limit-bytes", "50000000"]);
+    let mut ask = |program: &str| {
+        let arguments = json!({ "program": program, "output_schema": { "type": "array" } });
+        let params = json!({ "name": "lisp_eval", "arguments": arguments });
+        server.send(&json!({ "jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": params }).to_string());
+        let line = server.receive();
+        assert!(line.len() <= 512 * 1024 + 100, "{}", line.len());
+        serde_json::from_str::<Value>(&line).expect("a whole line of JSON")["result"]["structuredContent"].clone()
+    };
+    let content = ask(r#"(vec (repeat 24000 "ab"))"#);
+    assert_eq!((content["validated"].as_array().map(Vec::len), &content["truncated"]), (Some(24_000), &json!(true)), "whole");
     // Depth is a length too: a client's parser gives up on the whole message.
     for (levels, is_there) in [(100, true), (101, false), (3_000, false)] {
         let content = validated(&format!("(nth (iterate vector 1) {levels})"));

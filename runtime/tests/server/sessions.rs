@@ -13,6 +13,7 @@ pub(crate) const TESTS: &[Test] = &[
     ("sessions::histories_keep_the_newest_within_their_caps", histories_keep_the_newest_within_their_caps),
     ("sessions::one_evaluation_at_a_time", one_evaluation_at_a_time),
     ("sessions::closing_ends_what_runs", closing_ends_what_runs),
+    ("sessions::what_was_closed_is_not_kept", what_was_closed_is_not_kept),
     ("sessions::sessions_end_by_age_and_by_idleness", sessions_end_by_age_and_by_idleness),
     ("sessions::inspection_and_forgetting", inspection_and_forgetting),
     ("sessions::forgotten_names_make_room", forgotten_names_make_room),
@@ -136,7 +137,7 @@ fn caps_hold_and_say_so() {
     }
     assert_eq!(client.eval(&id, "(count (range 1000))")["result"], "user=> 1000");
     client.eval(&id, big);
-    let kept = client.eval(&id, "(string? *1)");
+    let kept = client.eval(&id, "(:lisp_session_preview *1)");
     assert_eq!(kept["result"], "user=> true", "a preview stands for a large result");
     client.eval(&id, "(println 1) (println 2) (println 3)");
     let shown = client.data("lisp_session_inspect", &json!({ "session_id": id, "view": "prints" }));
@@ -191,6 +192,29 @@ fn one_evaluation_at_a_time() {
         }
     };
     assert_eq!(after["result"], "user=> 2");
+}
+
+fn what_was_closed_is_not_kept() {
+    let mut client = Client::start(STRUCTURED);
+    let mut late = 0;
+    for round in 0..300 {
+        let id = client.open();
+        // Its last step is one that looks at nothing else while it runs.
+        let program = format!("(def x 1) (let [v (vec (range {}))] (compare v (vec v)))", (round % 30) * 200);
+        let running = client.send("lisp_session_eval", &json!({ "session_id": id, "program": program }));
+        client.send("lisp_session_close", &json!({ "session_id": id }));
+        let (first, second) = (client.receive(), client.receive());
+        if first.0 == running {
+            continue;
+        }
+        late += 1;
+        assert_eq!(first.1["structuredContent"]["closed"], true);
+        let told = &second.1["structuredContent"];
+        // What ended before the session did was kept, and its answer was only slower.
+        let was_kept = told["status"] == "ok" && told["session"]["turn"] == 1;
+        assert!(was_kept || (told["reason"] == "cancelled" && told.get("memory").is_none()), "{told}");
+    }
+    assert!(late > 0, "no session was closed while something ran in it");
 }
 
 fn closing_ends_what_runs() {
@@ -259,6 +283,10 @@ fn inspection_and_forgetting() {
         .data("lisp_session_forget", &json!({ "session_id": id, "bindings": ["x", "nope"], "clear": ["prints", "history"] }));
     assert_eq!((&forgot["removed_bindings"], &forgot["stored_keys"]), (&json!(["x"]), &json!(["cfg", "f"])));
     assert_eq!((&forgot["usage"]["print_entries"], &forgot["usage"]["history_count"]), (&json!(0), &json!(0)));
+    // A number of another kind is another value.
+    let changed = client.eval(&id, "(def n 2)")["memory"]["changed_keys"].clone();
+    assert_eq!((changed, &client.eval(&id, "(def n 2.0)")["memory"]["changed_keys"]), (json!(["n"]), &json!(["n"])));
+    client.data("lisp_session_forget", &json!({ "session_id": id, "bindings": ["n"] }));
     assert_eq!(client.eval(&id, "x")["status"], "error");
     assert_eq!(client.eval(&id, "(f cfg)")["result"], "user=> {:a 1}");
     let forgot = client.data("lisp_session_forget", &json!({ "session_id": id, "bindings": ["f", "f"], "clear": ["memory"] }));

@@ -389,7 +389,11 @@ impl Value {
     /// Whether both are one block of memory, or equal and in need of none.
     pub(crate) fn is_same(&self, other: &Value) -> bool {
         match (self.address(), other.address()) {
-            (None, None) => self == other,
+            // Equal numbers of different kinds are different values.
+            (None, None) => match (self, other) {
+                (Value::Double(mine), Value::Double(theirs)) => mine.get().to_bits() == theirs.get().to_bits(),
+                _ => std::mem::discriminant(self) == std::mem::discriminant(other) && self == other,
+            },
             (mine, theirs) => mine == theirs,
         }
     }
