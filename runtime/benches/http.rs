@@ -75,7 +75,16 @@ struct Client {
 impl Site {
     fn start(role: &str) -> Site {
         let mut child = Command::new(std::env::current_exe().unwrap())
-            .args(["--http", "--http-port", "0", "--max-concurrent-calls", "8", "--http-max-in-flight-per-session", "8"])
+            .args([
+                "--http",
+                "--http-disable-auth",
+                "--http-port",
+                "0",
+                "--max-concurrent-calls",
+                "8",
+                "--http-max-in-flight-per-session",
+                "8",
+            ])
             .args(["--http-max-sessions", "10000", "--http-max-sessions-per-owner", "10000"])
             .env(ROLE, role)
             .stdout(Stdio::piped())

@@ -44,6 +44,8 @@ pub mod agentic;
 pub mod alloc;
 pub mod command;
 pub mod describe;
+#[cfg(feature = "http-server")]
+mod descriptors;
 pub mod diagnostics;
 pub mod digest;
 pub mod discovery;

@@ -73,19 +73,31 @@ pub fn line(level: Level, event: &str, fields: &[(&str, &str)]) {
     }
 }
 
+/// Writes a warning that shows a credential which this process has just generated: whatever the level, and past the redactor, since the
+/// operator has no other way to learn it.
+pub fn generated_credential(event: &str, fields: &[(&str, &str)]) {
+    let fields: Vec<_> = fields.iter().map(|(name, text)| (*name, Field::Text(text))).collect();
+    write(&render(now_ms(), Level::Warn, event, &fields, None));
+}
+
 /// The same with numbers among the fields.
 pub fn record(level: Level, event: &str, fields: &[(&str, Field<'_>)]) {
     if !enabled(level) {
         return;
     }
-    let time_ms = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |d| d.as_millis() as u64);
-    let mut text = render(time_ms, level, event, fields);
-    text.push('\n');
-    // Not `eprintln!`: it panics where standard error is closed or a full non-blocking pipe. A lost line is the lesser harm.
-    let _ = std::io::stderr().lock().write_all(text.as_bytes());
+    write(&render(now_ms(), level, event, fields, REDACTOR.get()));
 }
 
-fn render(time_ms: u64, level: Level, event: &str, fields: &[(&str, Field<'_>)]) -> String {
+fn now_ms() -> u64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |d| d.as_millis() as u64)
+}
+
+fn write(line: &str) {
+    // Not `eprintln!`: it panics where standard error is closed or a full non-blocking pipe. A lost line is the lesser harm.
+    let _ = std::io::stderr().lock().write_all(format!("{line}\n").as_bytes());
+}
+
+fn render(time_ms: u64, level: Level, event: &str, fields: &[(&str, Field<'_>)], redactor: Option<&Redactor>) -> String {
     #[derive(Serialize)]
     struct Head<'a> {
         time_ms: u64,
@@ -96,9 +108,7 @@ fn render(time_ms: u64, level: Level, event: &str, fields: &[(&str, Field<'_>)])
     text.pop();
     for (name, value) in fields {
         let value = match value {
-            Field::Text(text) => {
-                serde_json::to_string(&*REDACTOR.get().map_or((*text).into(), |redactor| redactor.redact_str(text)))
-            }
+            Field::Text(text) => serde_json::to_string(&*redactor.map_or((*text).into(), |redactor| redactor.redact_str(text))),
             Field::Number(number) => Ok(number.to_string()),
         };
         if let (Ok(name), Ok(value)) = (serde_json::to_string(name), value) {
@@ -123,6 +133,7 @@ mod tests {
             Level::Warn,
             "frame refused",
             &[("reason", Field::Text("bad \"quote\"\n")), ("status", Field::Number(400))],
+            None,
         );
         assert_eq!(text, r#"{"time_ms":5,"level":"warn","event":"frame refused","reason":"bad \"quote\"\n","status":400}"#);
     }

@@ -38,7 +38,7 @@ fn over_standard_input_and_output() {
 fn over_http() {
     let port = free_port();
     let mut server = Command::new(plain());
-    server.args(["--http", "--http-port", &port.to_string()]);
+    server.args(["--http", "--http-disable-auth", "--http-port", &port.to_string()]);
     let _server = Background::start(&mut server).ready_on(port);
     // The crate's HTTP client comes without one in this workspace. A second installation is no fault.
     let _ = rustls::crypto::ring::default_provider().install_default();

@@ -58,7 +58,17 @@ impl Replica {
 
 fn replica(port: u16, store: &str, options: &[&str]) -> Command {
     let mut command = Command::new(plain());
-    command.args(["--http", "--http-port", &port.to_string(), "--sessions", "--response-profile", "structured"]).args(options);
+    command
+        .args([
+            "--http",
+            "--http-disable-auth",
+            "--http-port",
+            &port.to_string(),
+            "--sessions",
+            "--response-profile",
+            "structured",
+        ])
+        .args(options);
     command.env("PTC_RUNNER_MCP_SESSION_STORE", store).stdin(Stdio::null()).stdout(Stdio::null());
     command
 }

@@ -23,6 +23,7 @@ use crate::server::outbox::Outbox;
 use crate::server::{Server, stdio};
 use crate::session::Sessions;
 use crate::settings::Settings;
+use crate::settings::http::AuthToken;
 
 /// How long answers on their way out are waited for at the end.
 const LAST_ANSWERS: Duration = Duration::from_secs(1);
@@ -32,8 +33,17 @@ const LAST_ANSWERS: Duration = Duration::from_secs(1);
 const LAST_SPANS: Duration = Duration::from_secs(5);
 
 /// Serves.
-pub(super) fn run(origin: &Origin, settings: Settings) -> ExitCode {
+pub(super) fn run(origin: &Origin, mut settings: Settings) -> ExitCode {
     let deployment = origin.deployment;
+    let token = match settings.http.generate_token() {
+        Ok(token) => token,
+        Err(fault) => return unusable(deployment.name, &[format!("no random bytes for a token: {fault}")]),
+    };
+    #[cfg(feature = "http-server")]
+    if settings.http.on {
+        // Before the first descriptor is opened for an upstream or a client.
+        crate::descriptors::raise_limit();
+    }
     #[cfg(feature = "agentic")]
     let plan = match settings.agentic.on.then(|| Plan::new(deployment, &settings)).transpose() {
         Ok(plan) => plan,
@@ -75,7 +85,7 @@ pub(super) fn run(origin: &Origin, settings: Settings) -> ExitCode {
     #[cfg(feature = "agentic")]
     let server = server.with_planner(planner);
     let server = Arc::new(server);
-    let ended = if over_http { http(deployment, server, host) } else { standard(deployment, &server, host) };
+    let ended = if over_http { http(deployment, server, host, token.as_ref()) } else { standard(deployment, &server, host) };
     #[cfg(feature = "otlp")]
     if let Some(exporter) = exporter {
         exporter.end(LAST_SPANS);
@@ -155,31 +165,48 @@ fn standard(deployment: &'static Deployment, server: &Arc<Server>, mut host: Hos
 
 /// Serves HTTP; what ended it.
 #[cfg(feature = "http-server")]
-fn http(deployment: &'static Deployment, server: Arc<Server>, mut host: Host) -> Result<&'static str, String> {
+fn http(
+    deployment: &'static Deployment,
+    server: Arc<Server>,
+    mut host: Host,
+    generated: Option<&AuthToken>,
+) -> Result<&'static str, String> {
     use crate::server::http::{Listener, Site};
 
     let settings = server.settings().http.clone();
     let site = Site::new(server).map_err(|fault| format!("cannot start: {fault}"))?;
-    let place = (settings.host, settings.port);
     let listener = match host.until(Listener::bind(site)) {
         Ended::Done(Ok(listener)) => listener,
         Ended::Done(Err(fault)) => {
             host.shut_down();
-            return Err(format!("--http-host {} --http-port {}: {fault}", place.0, place.1));
+            return Err(fault);
         }
         Ended::Signal(name) => return Ok(name),
     };
-    let address = listener.address().map_err(|fault| format!("cannot start: {fault}"))?;
-    if settings.auth_token.is_none() {
-        log::line(Level::Warn, "every program on this machine may call: there is no --http-auth-token", &[]);
+    let unknown = |fault: std::io::Error| format!("cannot start: {fault}");
+    let (base, admin) = (listener.url().map_err(unknown)?, listener.admin_url().map_err(unknown)?);
+    if settings.disable_auth {
+        log::line(Level::Warn, "every program on this machine may call: --http-disable-auth was given", &[]);
     }
-    let scheme = if settings.tls_cert.is_some() { "https" } else { "http" };
-    let url = format!("{scheme}://{address}{}", settings.path);
-    let fields = [("deployment", deployment.name), ("catalog", deployment.catalog.digest), ("url", &url)];
+    if let Some(token) = generated {
+        let fields = [
+            ("header", format!("Authorization: Bearer {}", token.text())),
+            (
+                "hint",
+                "clients send this header until the server ends; choose a token with --http-auth-token-file or \
+                 PTC_RUNNER_MCP_HTTP_AUTH_TOKEN, or let every program on this machine call with --http-disable-auth"
+                    .to_owned(),
+            ),
+        ];
+        log::generated_credential("token generated", &fields.each_ref().map(|(name, text)| (*name, text.as_str())));
+    }
+    let url = if settings.unix_socket.is_some() { base.clone() } else { format!("{base}{}", settings.path) };
+    let mut fields = vec![("deployment", deployment.name), ("catalog", deployment.catalog.digest), ("url", &url)];
+    fields.extend(admin.as_deref().map(|admin| ("admin_url", admin)));
     log::line(Level::Info, "serving", &fields);
     #[cfg(feature = "viewer")]
     if settings.viewer {
-        log::line(Level::Info, "viewer", &[("url", &format!("{scheme}://{address}{}/", crate::viewer::door::PATH))]);
+        log::line(Level::Info, "viewer", &[("url", &format!("{base}{}/", crate::viewer::door::PATH))]);
     }
     let Ended::Signal(name) = host.until(listener.serve());
     log::line(Level::Info, "draining", &[("reason", name)]);
@@ -190,7 +217,7 @@ fn http(deployment: &'static Deployment, server: Arc<Server>, mut host: Host) ->
 }
 
 #[cfg(not(feature = "http-server"))]
-fn http(_: &'static Deployment, _: Arc<Server>, host: Host) -> Result<&'static str, String> {
+fn http(_: &'static Deployment, _: Arc<Server>, host: Host, _: Option<&AuthToken>) -> Result<&'static str, String> {
     // The settings have refused `--http` before.
     host.shut_down();
     Err("--http: this binary was built without its HTTP server".into())

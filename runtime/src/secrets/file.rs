@@ -12,7 +12,7 @@ use super::resolve::Problem;
 pub(super) const MOST: usize = 64 * 1024;
 
 /// What a file holds. A pipe might never end and a device has no end: only regular files, and what links to one, are read.
-pub(super) fn read(path: &Path) -> Result<Zeroizing<Vec<u8>>, Problem> {
+pub(crate) fn read(path: &Path) -> Result<Zeroizing<Vec<u8>>, Problem> {
     let unreadable = |why: std::io::Error| Problem::Unreadable(why.to_string());
     // Before it is opened, which waits for somebody to write where it is a pipe.
     if !std::fs::metadata(path).map_err(unreadable)?.is_file() {

@@ -25,6 +25,7 @@ mod view;
 use litemap::LiteMap;
 use zeroize::Zeroizing;
 
+pub(crate) use file::read as read_file;
 pub use memory::seal;
 pub use redact::{REDACTED, Redactor};
 pub use resolve::{MissingSecret, Problem};

@@ -122,6 +122,11 @@ impl Server {
         InFlight::new(&self.permits, most)
     }
 
+    /// The calls of one request of an owner, which share `shared` with the owner's other requests.
+    pub fn calls_sharing(&self, shared: &Arc<Permits>) -> Arc<InFlight> {
+        InFlight::sharing(&self.permits, shared)
+    }
+
     /// Whether taking a call may involve files or a look into a long context.
     pub fn takes_time(&self) -> bool {
         self.diagnostics.as_ref().is_some_and(|diagnostics| diagnostics.takes_time())

@@ -23,6 +23,8 @@ struct Permit(Arc<Permits>);
 #[derive(Debug)]
 pub struct InFlight {
     permits: Arc<Permits>,
+    /// What these calls and others of the owner may run together.
+    shared: Option<Arc<Permits>>,
     most: usize,
     state: Mutex<State>,
 }
@@ -62,6 +64,7 @@ pub struct Place {
     owner: Arc<InFlight>,
     key: Key,
     _permit: Permit,
+    _shared: Option<Permit>,
     call: Running,
 }
 
@@ -109,7 +112,13 @@ impl Drop for Permit {
 impl InFlight {
     /// The calls of a client, of which `most` may run at a time and none without one of the process's permits.
     pub fn new(permits: &Arc<Permits>, most: usize) -> Arc<Self> {
-        Arc::new(InFlight { permits: Arc::clone(permits), most, state: Mutex::default() })
+        Arc::new(InFlight { permits: Arc::clone(permits), shared: None, most, state: Mutex::default() })
+    }
+
+    /// The calls of one request of an owner: each also takes one of the permits that all requests of the owner share.
+    pub fn sharing(permits: &Arc<Permits>, shared: &Arc<Permits>) -> Arc<Self> {
+        let (shared, most) = (Arc::clone(shared), shared.most());
+        Arc::new(InFlight { permits: Arc::clone(permits), shared: Some(shared), most, state: Mutex::default() })
     }
 
     /// How many of the client's may run.
@@ -133,6 +142,10 @@ impl InFlight {
         if state.by_id.len() + state.anonymous.len() >= self.most {
             return Err(Denied::ClientBusy);
         }
+        let shared = match &self.shared {
+            Some(shared) => Some(shared.take().ok_or(Denied::ClientBusy)?),
+            None => None,
+        };
         let permit = self.permits.take().ok_or(Denied::Busy)?;
         let call = Running { cancel, withdrawn: Arc::default() };
         let key = if let Some(key) = key {
@@ -144,7 +157,7 @@ impl InFlight {
             state.anonymous.insert(number, call.clone());
             Key::Anonymous(number)
         };
-        Ok(Place { owner: Arc::clone(self), key, _permit: permit, call })
+        Ok(Place { owner: Arc::clone(self), key, _permit: permit, _shared: shared, call })
     }
 
     /// Stops the call of that raw id, if it runs: its client waits for no answer.
@@ -230,6 +243,17 @@ impl Drop for Place {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn requests_of_one_owner_share_their_permits() {
+        let permits = Permits::new(10);
+        let shared = Permits::new(1);
+        let (one, other) = (InFlight::sharing(&permits, &shared), InFlight::sharing(&permits, &shared));
+        let first = one.enter("1", Cancel::default()).expect("there is room");
+        assert_eq!(other.enter("1", Cancel::default()).err(), Some(Denied::ClientBusy));
+        drop(first);
+        assert!(other.enter("1", Cancel::default()).is_ok());
+    }
 
     #[test]
     fn places_are_counted_and_given_back() {

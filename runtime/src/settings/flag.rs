@@ -253,6 +253,13 @@ impl Flag {
         }
     }
 
+    /// Whether a value on the command line shows a secret to everything that can read the arguments of a process.
+    pub fn reveals(&self, value: &OsStr) -> bool {
+        // An address of a store without a password is not a secret.
+        let is_secret = |text: &str| if text.contains("://") { text.contains('@') } else { text != "memory" };
+        matches!(self.kind, Kind::Secret { .. }) && value.to_str().is_some_and(is_secret)
+    }
+
     /// Stores a value; the error is what was expected instead.
     pub fn apply(&self, settings: &mut Settings, text: &OsStr) -> Result<(), String> {
         let word = || text.to_str().ok_or_else(|| self.expected());

@@ -26,8 +26,14 @@ pub struct HttpSettings {
     pub path: String,
     /// The token that clients have to show.
     pub auth_token: Option<AuthToken>,
-    /// Whether clients on this machine need none, said aloud.
+    /// Whether the server made the token itself, for this start alone.
+    pub token_is_generated: bool,
+    /// Whether clients on this machine need no token.
     pub disable_auth: bool,
+    /// A Unix socket to listen on in place of an address.
+    pub unix_socket: Option<PathBuf>,
+    /// The port of a second listener for `/health`, `/ready` and metrics; 0 takes a free one, which the log names.
+    pub admin_port: Option<u16>,
     /// Origins of browsers that may speak to it, `scheme://host[:port]`; with none, those of this machine on a loopback address.
     pub allowed_origins: Vec<String>,
     /// Time to send a whole request, and to take each 64 KiB of an answer.
@@ -42,8 +48,8 @@ pub struct HttpSettings {
     pub session_idle: Duration,
     /// Live protocol sessions.
     pub max_sessions: usize,
-    /// Live protocol sessions of one owner.
-    pub max_sessions_per_owner: usize,
+    /// Live protocol sessions of one owner; `None` is as many as there may be in all.
+    pub max_sessions_per_owner: Option<usize>,
     /// Calls at a time in one protocol session.
     pub max_in_flight_per_session: usize,
     /// Whether addresses other than loopback are allowed.
@@ -58,13 +64,13 @@ pub struct HttpSettings {
     pub tls_cert: Option<PathBuf>,
     /// Their private key (PEM).
     pub tls_key: Option<PathBuf>,
-    /// Whether addresses that show wrong tokens are blocked.
+    /// Whether replies to wrong tokens are slowed down.
     pub auth_rate_limit: bool,
-    /// How long a failure counts.
+    /// How long a wrong token counts.
     pub auth_rate_limit_window: Duration,
-    /// Failures of one address within the window before it is blocked.
+    /// Wrong tokens of one address within the window before replies to it are slowed down.
     pub auth_rate_limit_max_failures: u32,
-    /// How long it is blocked.
+    /// How long replies to wrong tokens of that address are slowed down.
     pub auth_rate_limit_block: Duration,
 }
 
@@ -128,6 +134,21 @@ impl HttpSettings {
         if self.disable_auth && self.allow_unsafe_network {
             wrong("--http-disable-auth does not go with --http-allow-unsafe-network");
         }
+        if self.viewer && self.disable_auth {
+            wrong("--http-viewer does not go with --http-disable-auth: other users of this machine could read the traces");
+        }
+        if self.unix_socket.is_some() {
+            for (is_on, flag) in
+                [(!loopback, "--http-host"), (self.tls_cert.is_some(), "--http-tls-cert"), (self.viewer, "--http-viewer")]
+            {
+                if is_on {
+                    wrong(&format!("--http-unix-socket does not go with {flag}"));
+                }
+            }
+        }
+        if self.admin_port.is_some_and(|port| port != 0 && port == self.port && self.unix_socket.is_none()) {
+            wrong("--http-admin-port: --http-port has that port; give another one");
+        }
         if self.disable_auth && self.auth_token.is_some() {
             wrong("--http-disable-auth does not go with --http-auth-token");
         }
@@ -146,6 +167,19 @@ impl HttpSettings {
     }
 }
 
+impl HttpSettings {
+    /// Makes a token where the operator gave none and did not switch authentication off: other users of a machine reach its loopback too.
+    /// The token, if one was made. On a Unix socket the permissions of the file are the authentication.
+    pub fn generate_token(&mut self) -> std::io::Result<Option<AuthToken>> {
+        if !self.on || self.disable_auth || self.auth_token.is_some() || self.unix_socket.is_some() {
+            return Ok(None);
+        }
+        self.auth_token = AuthToken::of(&crate::random::text::<24>()?);
+        self.token_is_generated = true;
+        Ok(self.auth_token.clone())
+    }
+}
+
 impl Default for HttpSettings {
     /// Nothing allowed: every value comes from the table of settings.
     fn default() -> Self {
@@ -155,7 +189,10 @@ impl Default for HttpSettings {
             port: 0,
             path: String::new(),
             auth_token: None,
+            token_is_generated: false,
             disable_auth: false,
+            unix_socket: None,
+            admin_port: None,
             allowed_origins: Vec::new(),
             request_timeout: Duration::ZERO,
             shutdown_grace: Duration::ZERO,
@@ -163,7 +200,7 @@ impl Default for HttpSettings {
             session_ttl: Duration::ZERO,
             session_idle: Duration::ZERO,
             max_sessions: 0,
-            max_sessions_per_owner: 0,
+            max_sessions_per_owner: None,
             max_in_flight_per_session: 0,
             allow_unsafe_network: false,
             metrics_path: String::new(),
@@ -272,7 +309,12 @@ mod tests {
         let token = AuthToken::of(&"x".repeat(32));
         let outside: IpAddr = [0, 0, 0, 0].into();
         assert_eq!(on().contradictions().len(), usize::from(!cfg!(feature = "http-server")));
-        let rows: [(HttpSettings, &[&str]); 8] = [
+        let socket = || HttpSettings { unix_socket: Some("/run/x.sock".into()), ..on() };
+        let rows: [(HttpSettings, &[&str]); 12] = [
+            (HttpSettings { viewer: true, disable_auth: true, ..on() }, &["--http-viewer does not go with"]),
+            (HttpSettings { viewer: true, ..socket() }, &["--http-unix-socket does not go with --http-viewer"]),
+            (HttpSettings { admin_port: Some(7332), port: 7332, ..on() }, &["--http-admin-port"]),
+            (HttpSettings { admin_port: Some(0), port: 0, ..on() }, &[]),
             (HttpSettings { host: outside, ..on() }, &["--http-allow-unsafe-network", "needs --http-auth-token"]),
             (HttpSettings { host: outside, auth_token: token.clone(), allow_unsafe_network: true, ..on() }, &[]),
             (HttpSettings { disable_auth: true, allow_unsafe_network: true, ..on() }, &["does not go with"]),

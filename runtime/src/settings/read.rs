@@ -134,6 +134,12 @@ impl Reading {
             self.faults.push(Fault::MissingValue { flag: place, expected: flag.expected() });
             return true;
         };
+        if flag.reveals(&value) {
+            self.warnings.push(format!(
+                "{place}: other users of this machine can read the arguments of a process; use {} or --{}-file",
+                flag.env, flag.name
+            ));
+        }
         self.set(flag, place, &value);
         true
     }
@@ -210,6 +216,11 @@ impl Reading {
     /// What does not go together, for a server.
     fn contradictions(&mut self) {
         self.faults.extend(self.settings.http.contradictions().into_iter().map(Fault::Refused));
+        for (text, file) in [("http-auth-token", "http-auth-token-file"), ("session-store", "session-store-file")] {
+            if let (Some(text), Some(file)) = (self.given.get(text), self.given.get(file)) {
+                self.faults.push(Fault::Refused(format!("{file} does not go with {text}: give one of them")));
+            }
+        }
         if let Some(url) = &self.settings.session_store {
             if let Some(remedy) = remedy("session-redis") {
                 let why = format!("--session-store: this binary keeps sessions in its memory only; {remedy}");

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use hyper::StatusCode;
 use tokio::net::TcpListener;
-use tokio::sync::watch;
+use tokio::sync::{Semaphore, watch};
 
 use super::door::{self, Viewer};
 use crate::server::http::auth::Gate;
@@ -17,6 +17,9 @@ use crate::server::http::listener::{OUT_OF_DESCRIPTORS, converse};
 use crate::server::http::reply::Reply;
 use crate::settings::HttpSettings;
 use crate::settings::http::AuthToken;
+
+/// Connections at a time: a browser opens six. Further ones wait in the system's queue.
+const MAX_CONNECTIONS: usize = 64;
 
 /// Time to send a whole request.
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(15);
@@ -61,11 +64,16 @@ impl Alone {
     /// Serves for ever.
     pub async fn serve(&self) -> Infallible {
         let end = watch::Sender::new(false);
+        let connections = Arc::new(Semaphore::new(MAX_CONNECTIONS));
         loop {
+            let Ok(permit) = Arc::clone(&connections).acquire_owned().await else { return std::future::pending().await };
             match self.socket.accept().await {
                 Ok((stream, peer)) => {
                     let (desk, end) = (Arc::clone(&self.desk), end.subscribe());
-                    tokio::spawn(async move { connection(desk, stream, peer, end).await });
+                    tokio::spawn(async move {
+                        connection(desk, stream, peer, end).await;
+                        drop(permit);
+                    });
                 }
                 Err(_) => tokio::time::sleep(OUT_OF_DESCRIPTORS).await,
             }

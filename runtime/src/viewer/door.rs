@@ -12,7 +12,6 @@
 use std::net::IpAddr;
 use std::path::Path;
 use std::sync::Arc;
-use std::time::Instant;
 
 use hyper::header::{
     CONTENT_SECURITY_POLICY, ETAG, HeaderMap, HeaderName, IF_NONE_MATCH, LOCATION, REFERRER_POLICY, X_CONTENT_TYPE_OPTIONS,
@@ -113,7 +112,7 @@ impl Viewer {
             return (Reply::of(StatusCode::OK, kind, *text), None);
         }
         let Some(rest) = rest.strip_prefix("/api/calls") else { return (not_found(), None) };
-        let owner = match gate.pass(peer, &request.headers, Instant::now()) {
+        let owner = match gate.authenticate(peer, &request.headers).await {
             Ok(owner) => owner,
             Err(denied) => return (Reply::unauthorized(peer, denied), None),
         };

@@ -1,4 +1,6 @@
-//! Bearer tokens, and addresses that guess at them.
+//! Bearer tokens. A valid token always passes; replies to wrong tokens are slowed down.
+//!
+//! Clients behind one proxy share an address, so nothing that one of them does may lock the others out.
 
 use std::net::IpAddr;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -7,19 +9,24 @@ use std::time::{Duration, Instant};
 use hyper::HeaderMap;
 use hyper::header::AUTHORIZATION;
 use litemap::LiteMap;
+use tokio::sync::Semaphore;
 
 use crate::digest::{hex, sha256, short};
 use crate::settings::HttpSettings;
 
-/// Addresses that are remembered for their failures. An attacker with more of them than that is for the network to stop.
-const MOST_ADDRESSES: usize = 10_000;
+/// Addresses whose wrong tokens are counted. Those of more addresses are refused without a delay.
+const MAX_ADDRESSES: usize = 10_000;
+/// How long the reply to a wrong token is held back, once its address has shown too many.
+const REPLY_DELAY: Duration = Duration::from_secs(1);
+/// Replies that are held back at a time. Further ones leave at once: a delay must not use up connections.
+const MAX_DELAYED: usize = 64;
 
 /// Checks tokens.
 pub struct Gate {
-    /// Digest of the token; `None` lets everybody pass.
+    /// Digest of the token; `None` where clients need none.
     expected: Option<[u8; 32]>,
     owner: Owner,
-    limiter: Option<Limiter>,
+    throttle: Option<Throttle>,
 }
 
 /// Whose sessions a request may use.
@@ -34,90 +41,100 @@ pub struct Owner {
 /// Why a request may not pass.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Denied {
-    /// It shows no token.
+    /// It shows no token. Clients that look for the challenge do that, so it is not counted.
     Missing,
     /// It shows a wrong one.
     Invalid,
-    /// Its address has shown too many wrong ones; whole seconds until it is heard again.
-    Blocked(u64),
+    /// It shows a wrong one, after too many others from its address; whole seconds until the next one is answered without a delay.
+    Throttled(u64),
 }
 
-struct Limiter {
+/// Counts the wrong tokens of each address.
+struct Throttle {
     window: Duration,
-    most: u32,
+    max_failures: u32,
     block: Duration,
     failures: Mutex<LiteMap<IpAddr, Failures>>,
+    delayed: Semaphore,
 }
 
 #[derive(Clone, Copy)]
 struct Failures {
     since: Instant,
     count: u32,
-    blocked_until: Option<Instant>,
+    throttled_until: Option<Instant>,
 }
 
 impl Gate {
     /// A gate for the token of the settings.
     pub fn new(settings: &HttpSettings) -> Gate {
         let expected = settings.auth_token.as_ref().map(|token| sha256(token.text().as_bytes()));
-        // One token is one owner: its sessions are found again after a restart, and by every replica that has the same token.
-        let id = expected.map_or_else(|| "loopback".to_owned(), |digest| format!("token:{}", hex(&digest)));
+        // One token is one owner: its sessions are found again after a restart, and by every replica that has the same token. A generated
+        // token changes with each start, so its owner is the machine, as it is without a token.
+        let id = match expected.filter(|_| !settings.token_is_generated) {
+            Some(digest) => format!("token:{}", hex(&digest)),
+            None => "loopback".to_owned(),
+        };
         let owner = Owner { hash: short(&id).into(), id: id.into() };
-        let limiter = (settings.auth_rate_limit && expected.is_some()).then(|| Limiter {
+        let throttle = (settings.auth_rate_limit && expected.is_some()).then(|| Throttle {
             window: settings.auth_rate_limit_window,
-            most: settings.auth_rate_limit_max_failures,
+            max_failures: settings.auth_rate_limit_max_failures,
             block: settings.auth_rate_limit_block,
             failures: Mutex::default(),
+            delayed: Semaphore::new(MAX_DELAYED),
         });
-        Gate { expected, owner, limiter }
+        Gate { expected, owner, throttle }
     }
 
-    /// Who asks.
-    pub fn pass(&self, peer: IpAddr, headers: &HeaderMap, now: Instant) -> Result<Owner, Denied> {
+    /// The owner of the request's token. Takes up to a second where a wrong token is one of many from its address.
+    pub async fn authenticate(&self, peer: IpAddr, headers: &HeaderMap) -> Result<Owner, Denied> {
+        let checked = self.check(peer, headers, Instant::now());
+        if let (Err(Denied::Throttled(_)), Some(throttle)) = (&checked, &self.throttle)
+            && let Ok(_held) = throttle.delayed.try_acquire()
+        {
+            tokio::time::sleep(REPLY_DELAY).await;
+        }
+        checked
+    }
+
+    /// [`Gate::authenticate`] without the delay.
+    fn check(&self, peer: IpAddr, headers: &HeaderMap, now: Instant) -> Result<Owner, Denied> {
         let Some(expected) = &self.expected else { return Ok(self.owner.clone()) };
-        if let Some(seconds) = self.limiter.as_ref().and_then(|limiter| limiter.blocked(peer, now)) {
-            return Err(Denied::Blocked(seconds));
+        let Some(shown) = headers.get(AUTHORIZATION) else { return Err(Denied::Missing) };
+        if bearer(shown.as_bytes()).is_some_and(|token| same(expected, &sha256(token))) {
+            return Ok(self.owner.clone());
         }
-        let shown = headers.get(AUTHORIZATION).map(|value| bearer(value.as_bytes()));
-        let passes = shown.flatten().is_some_and(|token| same(expected, &sha256(token)));
-        if let Some(limiter) = &self.limiter {
-            limiter.note(peer, passes, now);
-        }
-        match (passes, shown) {
-            (true, _) => Ok(self.owner.clone()),
-            (false, None) => Err(Denied::Missing),
-            (false, Some(_)) => Err(Denied::Invalid),
-        }
+        let throttled = self.throttle.as_ref().and_then(|throttle| throttle.note_failure(peer, now));
+        Err(throttled.map_or(Denied::Invalid, Denied::Throttled))
+    }
+
+    /// Whether a request shows a valid token, or needs none. Counts nothing.
+    pub fn knows(&self, headers: &HeaderMap) -> bool {
+        let shown = || headers.get(AUTHORIZATION).and_then(|value| bearer(value.as_bytes()));
+        self.expected.as_ref().is_none_or(|expected| shown().is_some_and(|token| same(expected, &sha256(token))))
     }
 }
 
-impl Limiter {
-    fn blocked(&self, peer: IpAddr, now: Instant) -> Option<u64> {
-        let failures = self.failures.lock().unwrap_or_else(PoisonError::into_inner);
-        let left = failures.get(&peer)?.blocked_until?.checked_duration_since(now)?;
-        Some(left.as_millis().div_ceil(1000) as u64).filter(|seconds| *seconds > 0)
-    }
-
-    fn note(&self, peer: IpAddr, passes: bool, now: Instant) {
+impl Throttle {
+    /// Counts a wrong token; whole seconds for which those of its address are slowed down, where they are.
+    fn note_failure(&self, peer: IpAddr, now: Instant) -> Option<u64> {
         let mut failures = self.failures.lock().unwrap_or_else(PoisonError::into_inner);
-        if passes {
-            failures.remove(&peer);
-            return;
-        }
-        if failures.len() >= MOST_ADDRESSES && !failures.contains_key(&peer) {
-            failures.retain(|_, seen| now < seen.since + self.window || seen.blocked_until.is_some_and(|until| now < until));
-            if failures.len() >= MOST_ADDRESSES {
-                return;
+        if failures.len() >= MAX_ADDRESSES && !failures.contains_key(&peer) {
+            failures.retain(|_, seen| now < seen.since + self.window || seen.throttled_until.is_some_and(|until| now < until));
+            if failures.len() >= MAX_ADDRESSES {
+                return None;
             }
         }
-        let seen = failures.entry(peer).or_insert(Failures { since: now, count: 0, blocked_until: None });
-        if now >= seen.since + self.window {
-            *seen = Failures { since: now, count: 0, blocked_until: None };
+        let seen = failures.entry(peer).or_insert(Failures { since: now, count: 0, throttled_until: None });
+        if now >= seen.since + self.window && seen.throttled_until.is_none_or(|until| now >= until) {
+            *seen = Failures { since: now, count: 0, throttled_until: None };
         }
         seen.count += 1;
-        if seen.count >= self.most {
-            seen.blocked_until = Some(now + self.block);
+        if seen.count > self.max_failures && seen.throttled_until.is_none_or(|until| now >= until) {
+            seen.throttled_until = Some(now + self.block);
         }
+        let left = seen.throttled_until?.checked_duration_since(now)?;
+        Some(left.as_millis().div_ceil(1000) as u64).filter(|seconds| *seconds > 0)
     }
 }
 
@@ -159,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn tokens() {
+    fn bearer_tokens_are_compared_whole() {
         let peer = IpAddr::from([127, 0, 0, 1]);
         let now = Instant::now();
         for (shown, expected) in [
@@ -170,31 +187,31 @@ mod tests {
             (Some("Bearer 0123456789abcdef0123456789abcdef"), None),
             (Some("bearer  0123456789abcdef0123456789abcdef "), None),
         ] {
-            assert_eq!(gate(Some(TOKEN)).pass(peer, &headers(shown), now).err(), expected, "{shown:?}");
+            let gate = gate(Some(TOKEN));
+            assert_eq!(gate.check(peer, &headers(shown), now).err(), expected, "{shown:?}");
+            assert_eq!(gate.knows(&headers(shown)), expected.is_none(), "{shown:?}");
         }
-        assert!(gate(None).pass(peer, &headers(None), now).is_ok());
+        assert!(gate(None).check(peer, &headers(None), now).is_ok());
     }
 
     #[test]
-    fn too_many_failures_block_an_address_for_a_while() {
+    fn wrong_tokens_are_throttled_and_the_valid_one_always_passes() {
         let gate = gate(Some(TOKEN));
         let (peer, other) = (IpAddr::from([10, 0, 0, 1]), IpAddr::from([10, 0, 0, 2]));
         let start = Instant::now();
         let at = |seconds| start + Duration::from_secs(seconds);
-        let right = headers(Some("Bearer 0123456789abcdef0123456789abcdef"));
-        // What went right in between forgets what went wrong.
-        for _ in 0..2 {
-            assert_eq!(gate.pass(peer, &headers(None), at(0)).err(), Some(Denied::Missing));
+        let (valid, wrong) = (headers(Some("Bearer 0123456789abcdef0123456789abcdef")), headers(Some("Bearer x")));
+        for _ in 0..100 {
+            assert_eq!(gate.check(peer, &headers(None), at(0)).err(), Some(Denied::Missing));
         }
-        assert!(gate.pass(peer, &right, at(0)).is_ok());
         for _ in 0..3 {
-            assert_eq!(gate.pass(peer, &headers(Some("Bearer x")), at(1)).err(), Some(Denied::Invalid));
+            assert_eq!(gate.check(peer, &wrong, at(1)).err(), Some(Denied::Invalid));
         }
-        assert_eq!(gate.pass(peer, &right, at(2)).err(), Some(Denied::Blocked(29)));
-        assert!(gate.pass(other, &right, at(2)).is_ok());
-        // Heard again, and blocked again at once: the window is longer than the block.
-        assert_eq!(gate.pass(peer, &headers(None), at(32)).err(), Some(Denied::Missing));
-        assert_eq!(gate.pass(peer, &right, at(33)).err(), Some(Denied::Blocked(29)));
-        assert!(gate.pass(peer, &right, at(70)).is_ok());
+        assert_eq!(gate.check(peer, &wrong, at(1)).err(), Some(Denied::Throttled(30)));
+        assert!(gate.check(peer, &valid, at(2)).is_ok());
+        assert_eq!(gate.check(peer, &wrong, at(2)).err(), Some(Denied::Throttled(29)));
+        assert_eq!(gate.check(other, &wrong, at(2)).err(), Some(Denied::Invalid));
+        // After the window and the throttle, the count begins again.
+        assert_eq!(gate.check(peer, &wrong, at(70)).err(), Some(Denied::Invalid));
     }
 }

@@ -1,10 +1,11 @@
 //! Sockets, connections, their end.
 
+use std::collections::HashMap;
 use std::convert::Infallible;
-use std::net::{IpAddr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::pin::pin;
-use std::sync::Arc;
-use std::time::Duration;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use http_body_util::Full;
@@ -14,94 +15,217 @@ use hyper::service::service_fn;
 use hyper::{Request, Response};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::io::{AsyncRead, AsyncWrite};
-use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::{Semaphore, watch};
+use tokio::net::{TcpListener, TcpStream, UnixListener};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 
 use super::outlet::Outlet;
+use super::route::Surface;
+use super::unix_socket::UnixSocket;
 use super::{Site, route};
-use crate::log::{self, Level};
+use crate::descriptors;
+use crate::log::{self, Field, Level};
 
-/// Connections at a time. Each costs a few kilobytes while nothing is asked.
-const MOST_CONNECTIONS: u32 = 8192;
+/// Connections at a time, where the limit of descriptors allows as many. Each costs a few kilobytes while nothing is asked.
+const MAX_CONNECTIONS: u64 = 8192;
+/// Connections of the admin listener at a time.
+const MAX_ADMIN_CONNECTIONS: u32 = 32;
 /// Bytes that are read ahead on a connection, and so the longest head of a request.
 const READ_AHEAD: usize = 32 * 1024;
+/// How long a new connection may say nothing.
+const FIRST_BYTE_TIMEOUT: Duration = Duration::from_secs(5);
 /// How long to wait where the system has no descriptor for another connection.
 pub(crate) const OUT_OF_DESCRIPTORS: Duration = Duration::from_millis(50);
+/// How often a refusal of connections is logged, with the number of those since.
+const REFUSALS_LOGGED_EVERY: Duration = Duration::from_secs(5);
 /// How long connections get to end when the last call has.
 const LAST_ANSWERS: Duration = Duration::from_secs(1);
 
 /// A bound listener.
 pub struct Listener {
-    socket: TcpListener,
-    site: Arc<Site>,
+    socket: Socket,
+    admin: Option<TcpListener>,
     connections: Arc<Semaphore>,
-    #[cfg(feature = "https-server")]
-    tls: Option<tokio_rustls::TlsAcceptor>,
+    max_connections: u32,
+    admin_connections: Arc<Semaphore>,
+    by_address: Arc<AddressShares>,
+    refusals: Refusals,
+    context: Context,
     /// Says that connections are to end.
     end: watch::Sender<bool>,
 }
 
+/// Where clients connect.
+enum Socket {
+    Tcp(TcpListener),
+    Unix(UnixSocket),
+}
+
+/// What every connection needs.
+#[derive(Clone)]
+struct Context {
+    site: Arc<Site>,
+    #[cfg(feature = "https-server")]
+    tls: Option<tokio_rustls::TlsAcceptor>,
+}
+
 impl Listener {
     /// Binds; nothing is served yet. Has to be called inside a Tokio runtime.
-    pub async fn bind(site: Arc<Site>) -> std::io::Result<Listener> {
-        let socket = TcpListener::bind((site.settings.host, site.settings.port)).await?;
-        let connections = Arc::new(Semaphore::new(MOST_CONNECTIONS as usize));
+    ///
+    /// # Errors
+    /// A sentence that names the flag whose address or path cannot be bound, or the certificate that cannot be read.
+    pub async fn bind(site: Arc<Site>) -> Result<Listener, String> {
+        let settings = &site.settings;
+        let socket = match &settings.unix_socket {
+            Some(path) => {
+                Socket::Unix(UnixSocket::bind(path).map_err(|fault| format!("--http-unix-socket {}: {fault}", path.display()))?)
+            }
+            None => Socket::Tcp(
+                TcpListener::bind((settings.host, settings.port))
+                    .await
+                    .map_err(|fault| format!("--http-host {} --http-port {}: {fault}", settings.host, settings.port))?,
+            ),
+        };
+        let admin = match settings.admin_port {
+            Some(port) => Some(
+                TcpListener::bind((settings.host, port))
+                    .await
+                    .map_err(|fault| format!("--http-admin-port {port} on {}: {fault}", settings.host))?,
+            ),
+            None => None,
+        };
+        #[cfg(feature = "https-server")]
+        let tls = match (&settings.tls_cert, &settings.tls_key) {
+            (Some(certificates), Some(key)) => Some(super::tls::acceptor(certificates, key).map_err(|fault| fault.to_string())?),
+            _ => None,
+        };
+        let max_connections = descriptors::connections_that_fit(MAX_CONNECTIONS) as u32;
         Ok(Listener {
             socket,
-            connections,
-            #[cfg(feature = "https-server")]
-            tls: match (&site.settings.tls_cert, &site.settings.tls_key) {
-                (Some(certificates), Some(key)) => Some(super::tls::acceptor(certificates, key)?),
-                _ => None,
+            admin,
+            connections: Arc::new(Semaphore::new(max_connections as usize)),
+            max_connections,
+            admin_connections: Arc::new(Semaphore::new(MAX_ADMIN_CONNECTIONS as usize)),
+            // A reverse proxy is one address: it may have half of all.
+            by_address: Arc::new(AddressShares { most: (max_connections / 2).max(1), open: Mutex::default() }),
+            refusals: Refusals::default(),
+            context: Context {
+                site,
+                #[cfg(feature = "https-server")]
+                tls,
             },
-            site,
             end: watch::Sender::new(false),
         })
     }
 
-    /// Where it listens.
-    pub fn address(&self) -> std::io::Result<SocketAddr> {
-        self.socket.local_addr()
+    /// Where clients connect, as a URL without a path; `unix:PATH` for a Unix socket.
+    ///
+    /// # Errors
+    /// The system does not tell the address.
+    pub fn url(&self) -> std::io::Result<String> {
+        Ok(match &self.socket {
+            Socket::Tcp(socket) => format!("{}://{}", self.scheme(), socket.local_addr()?),
+            Socket::Unix(socket) => format!("unix:{}", socket.path().display()),
+        })
+    }
+
+    /// The URL of the admin listener, where there is one.
+    ///
+    /// # Errors
+    /// The system does not tell the address.
+    pub fn admin_url(&self) -> std::io::Result<Option<String>> {
+        let admin = self.admin.as_ref().map(TcpListener::local_addr).transpose()?;
+        Ok(admin.map(|address| format!("{}://{address}", self.scheme())))
+    }
+
+    fn scheme(&self) -> &'static str {
+        if self.context.site.settings.tls_cert.is_some() { "https" } else { "http" }
     }
 
     /// Serves for ever.
     pub async fn serve(&self) -> Infallible {
+        let admin = async {
+            match &self.admin {
+                Some(socket) => self.serve_admin(socket).await,
+                None => std::future::pending().await,
+            }
+        };
+        match &self.socket {
+            Socket::Tcp(socket) => tokio::select! { never = self.serve_tcp(socket) => never, never = admin => never },
+            Socket::Unix(socket) => {
+                tokio::select! { never = self.serve_unix(socket.listener()) => never, never = admin => never }
+            }
+        }
+    }
+
+    async fn serve_tcp(&self, socket: &TcpListener) -> Infallible {
         loop {
             // Waits with accepting where there are as many connections as may be: the system's queue holds the rest.
-            let Ok(place) = Arc::clone(&self.connections).acquire_owned().await else { return std::future::pending().await };
-            let (stream, peer) = match accept(&self.socket).await {
-                Ok(accepted) => accepted,
-                Err(fault) => {
-                    log::line(Level::Warn, "connection not accepted", &[("reason", &fault.to_string())]);
-                    tokio::time::sleep(OUT_OF_DESCRIPTORS).await;
-                    continue;
-                }
-            };
-            let (site, end) = (Arc::clone(&self.site), self.end.subscribe());
-            #[cfg(feature = "https-server")]
-            if let Some(tls) = self.tls.clone() {
-                tokio::spawn(async move {
-                    let within = site.settings.request_timeout;
-                    if let Ok(Ok(stream)) = tokio::time::timeout(within, tls.accept(stream)).await {
-                        connection(site, stream, peer.ip(), end).await;
-                    }
-                    drop(place);
-                });
+            let Ok(permit) = Arc::clone(&self.connections).acquire_owned().await else { return std::future::pending().await };
+            let Some((stream, peer)) = self.accepted(accept(socket).await).await else { continue };
+            let Some(share) = self.by_address.enter(peer.ip()) else {
+                self.refusals.note("as many connections of one address as may be", Some(peer.ip()));
                 continue;
-            }
+            };
+            let (context, end) = (self.context.clone(), self.end.subscribe());
             tokio::spawn(async move {
-                connection(site, stream, peer.ip(), end).await;
-                drop(place);
+                if is_readable_soon(stream.readable()).await {
+                    context.converse(stream, peer.ip(), Surface::Clients, end).await;
+                }
+                drop((permit, share));
             });
+        }
+    }
+
+    async fn serve_unix(&self, socket: &UnixListener) -> Infallible {
+        loop {
+            let Ok(permit) = Arc::clone(&self.connections).acquire_owned().await else { return std::future::pending().await };
+            let Some((stream, _)) = self.accepted(socket.accept().await).await else { continue };
+            let (context, end) = (self.context.clone(), self.end.subscribe());
+            tokio::spawn(async move {
+                if is_readable_soon(stream.readable()).await {
+                    context.converse(stream, Ipv4Addr::LOCALHOST.into(), Surface::Clients, end).await;
+                }
+                drop(permit);
+            });
+        }
+    }
+
+    async fn serve_admin(&self, socket: &TcpListener) -> Infallible {
+        loop {
+            let permit: OwnedSemaphorePermit = match Arc::clone(&self.admin_connections).acquire_owned().await {
+                Ok(permit) => permit,
+                Err(_) => return std::future::pending().await,
+            };
+            let Some((stream, peer)) = self.accepted(accept(socket).await).await else { continue };
+            let (context, end) = (self.context.clone(), self.end.subscribe());
+            tokio::spawn(async move {
+                if is_readable_soon(stream.readable()).await {
+                    context.converse(stream, peer.ip(), Surface::Admin, end).await;
+                }
+                drop(permit);
+            });
+        }
+    }
+
+    /// A connection that was accepted. Where it was not, says so in the log and waits: a descriptor may be free again then.
+    async fn accepted<T>(&self, accepted: std::io::Result<T>) -> Option<T> {
+        match accepted {
+            Ok(accepted) => Some(accepted),
+            Err(fault) => {
+                self.refusals.note(&fault.to_string(), None);
+                tokio::time::sleep(OUT_OF_DESCRIPTORS).await;
+                None
+            }
         }
     }
 
     /// Lets calls in flight come to their end, for that long at most, and stops the rest. Meanwhile new ones are refused, and
     /// `/ready` says so.
     pub async fn drain(&self, grace: Duration) {
-        self.site.drain();
+        let site = &self.context.site;
+        site.drain();
         let idle = async {
-            while self.site.server.running() > 0 {
+            while site.server.running() > 0 {
                 tokio::time::sleep(Duration::from_millis(5)).await;
             }
         };
@@ -113,10 +237,80 @@ impl Listener {
                 }
             }
         }
-        self.site.cancel_all();
+        site.cancel_all();
         let _ = self.end.send(true);
-        // Every connection gives its place back.
-        let _ = tokio::time::timeout(LAST_ANSWERS, self.connections.acquire_many(MOST_CONNECTIONS)).await;
+        // Every connection gives its permit back.
+        let _ = tokio::time::timeout(LAST_ANSWERS, self.connections.acquire_many(self.max_connections)).await;
+    }
+}
+
+/// Whether a new connection has something to read within [`FIRST_BYTE_TIMEOUT`]: one that says nothing holds a descriptor.
+async fn is_readable_soon(readable: impl Future<Output = std::io::Result<()>>) -> bool {
+    matches!(tokio::time::timeout(FIRST_BYTE_TIMEOUT, readable).await, Ok(Ok(())))
+}
+
+/// Counts the connections of each address, so that one cannot take them all.
+struct AddressShares {
+    most: u32,
+    open: Mutex<HashMap<IpAddr, u32>>,
+}
+
+/// A connection's part of its address's share, given back when it is dropped.
+struct AddressShare {
+    shares: Arc<AddressShares>,
+    address: IpAddr,
+}
+
+impl AddressShares {
+    fn enter(self: &Arc<Self>, address: IpAddr) -> Option<AddressShare> {
+        let address = network_of(address);
+        let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
+        let count = open.entry(address).or_insert(0);
+        if *count >= self.most {
+            return None;
+        }
+        *count += 1;
+        Some(AddressShare { shares: Arc::clone(self), address })
+    }
+}
+
+impl Drop for AddressShare {
+    fn drop(&mut self) {
+        let mut open = self.shares.open.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(count) = open.get_mut(&self.address) {
+            *count -= 1;
+            if *count == 0 {
+                open.remove(&self.address);
+            }
+        }
+    }
+}
+
+/// The address, or the /64 network of an IPv6 address: one customer usually has a whole one.
+fn network_of(address: IpAddr) -> IpAddr {
+    match address {
+        IpAddr::V6(v6) => Ipv6Addr::from(u128::from(v6) >> 64 << 64).into(),
+        IpAddr::V4(_) => address,
+    }
+}
+
+/// Connections that were refused, logged now and then with their number: a flood of them must not be a flood of lines.
+#[derive(Default)]
+struct Refusals(Mutex<(Option<Instant>, u64)>);
+
+impl Refusals {
+    fn note(&self, reason: &str, peer: Option<IpAddr>) {
+        let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        state.1 += 1;
+        if state.0.is_some_and(|logged| logged.elapsed() < REFUSALS_LOGGED_EVERY) {
+            return;
+        }
+        let count = std::mem::take(&mut state.1);
+        state.0 = Some(Instant::now());
+        let source = peer.map(|peer| peer.to_string());
+        let mut fields = vec![("reason", Field::Text(reason)), ("count", Field::Number(count))];
+        fields.extend(source.as_deref().map(|source| ("source", Field::Text(source))));
+        log::record(Level::Warn, "connection not accepted", &fields);
     }
 }
 
@@ -128,13 +322,31 @@ async fn accept(socket: &TcpListener) -> std::io::Result<(TcpStream, SocketAddr)
     Ok((stream, peer))
 }
 
-async fn connection<S>(site: Arc<Site>, stream: S, peer: IpAddr, end: watch::Receiver<bool>)
+impl Context {
+    /// Answers the requests of one connection, behind TLS where that is configured.
+    async fn converse<S>(self, stream: S, peer: IpAddr, surface: Surface, end: watch::Receiver<bool>)
+    where
+        S: AsyncRead + AsyncWrite + Unpin,
+    {
+        #[cfg(feature = "https-server")]
+        if let Some(tls) = &self.tls {
+            let within = self.site.settings.request_timeout;
+            if let Ok(Ok(stream)) = tokio::time::timeout(within, tls.accept(stream)).await {
+                connection(self.site, stream, peer, surface, end).await;
+            }
+            return;
+        }
+        connection(self.site, stream, peer, surface, end).await;
+    }
+}
+
+async fn connection<S>(site: Arc<Site>, stream: S, peer: IpAddr, surface: Surface, end: watch::Receiver<bool>)
 where
     S: AsyncRead + AsyncWrite + Unpin,
 {
     converse(stream, site.settings.request_timeout, end, |request| {
         let site = Arc::clone(&site);
-        async move { route::respond(&site, peer, request).await }
+        async move { route::respond(&site, peer, surface, request).await }
     })
     .await;
 }
@@ -169,6 +381,19 @@ pub(crate) async fn converse<S, R>(
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn addresses_have_shares_of_their_own() {
+        let shares = Arc::new(AddressShares { most: 1, open: Mutex::default() });
+        let enter = |address: &str| shares.enter(address.parse().expect("an address"));
+        let (one, six) = (enter("10.0.0.1"), enter("2001:db8::1"));
+        assert!(one.is_some() && six.is_some());
+        assert!(enter("10.0.0.1").is_none() && enter("10.0.0.2").is_some());
+        assert!(enter("2001:db8::2").is_none(), "the same /64 network");
+        assert!(enter("2001:db8:0:1::2").is_some());
+        drop(one);
+        assert!(enter("10.0.0.1").is_some());
+    }
 
     #[tokio::test]
     async fn answers_are_not_held_back() {

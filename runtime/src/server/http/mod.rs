@@ -3,13 +3,14 @@
 //! - [`listener`]: sockets, connections, their end.
 //! - [`route`]: a request to its endpoint, and what is written of it.
 //! - [`guard`]: who may ask, in which form: `Host`, `Origin`, media types.
-//! - [`auth`]: bearer tokens, and addresses that guess at them.
+//! - [`auth`]: bearer tokens, and the throttle on wrong ones.
 //! - [`body`]: reading within bounds of size and time.
 //! - [`outlet`]: writing within a bound of time.
 //! - `reply`: an answer before it becomes hyper's.
 //! - [`post`]: a message to the dispatcher, its answer back.
 //! - [`mirror`]: headers of the stateless era that repeat what the body says.
 //! - `tls`: HTTPS, where the feature `https-server` is on.
+//! - `unix_socket`: a socket that only its owner can connect to.
 //! - [`sessions`]: protocol sessions of the era with `initialize`.
 //!
 //! Answers are JSON, never streams: nothing is ever told before an answer, so that `GET` has no stream to offer and says 405.
@@ -26,6 +27,7 @@ pub mod route;
 pub mod sessions;
 #[cfg(feature = "https-server")]
 mod tls;
+mod unix_socket;
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -35,9 +37,9 @@ use litemap::LiteMap;
 pub use listener::Listener;
 
 use super::Server;
-use super::in_flight::InFlight;
+use super::in_flight::{InFlight, Permits};
 use crate::settings::HttpSettings;
-use auth::Gate;
+use auth::{Gate, Owner};
 use body::Reading;
 use sessions::ProtocolSessions;
 
@@ -58,6 +60,8 @@ pub struct Site {
     sessions: ProtocolSessions,
     /// Requests of the stateless era that are not answered yet.
     loose: Mutex<LiteMap<u64, Arc<InFlight>>>,
+    /// What the requests of the stateless era of one owner may run together, by owner.
+    owner_permits: Mutex<LiteMap<Arc<str>, Arc<Permits>>>,
     draining: AtomicBool,
     /// The page of traces.
     #[cfg(feature = "viewer")]
@@ -79,6 +83,7 @@ impl Site {
             gate: Gate::new(&settings),
             sessions: ProtocolSessions::new(&settings),
             loose: Mutex::default(),
+            owner_permits: Mutex::default(),
             draining: AtomicBool::new(false),
             #[cfg(feature = "viewer")]
             viewer: server.settings().traces_to_view().map(crate::viewer::Viewer::new),
@@ -104,6 +109,18 @@ impl Site {
         for calls in loose {
             calls.cancel_all();
         }
+    }
+
+    /// The permits that all requests of the stateless era of an owner share.
+    fn owner_permits(&self, owner: &Owner) -> Arc<Permits> {
+        let mut all = self.owner_permits.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(permits) = all.get(&owner.id) {
+            return Arc::clone(permits);
+        }
+        all.retain(|_, permits| permits.running() > 0);
+        let permits = Permits::new(self.settings.max_in_flight_per_session);
+        all.insert(Arc::clone(&owner.id), Arc::clone(&permits));
+        permits
     }
 
     fn loose(&self) -> MutexGuard<'_, LiteMap<u64, Arc<InFlight>>> {

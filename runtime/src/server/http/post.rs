@@ -131,7 +131,7 @@ fn begin(site: &Arc<Site>, owner: &Owner, headers: &HeaderMap, body: &[u8], note
             };
             let (calls, opened, hangup) = match (era, &*method) {
                 (Era::Stateless, _) => {
-                    let hangup = hangup(site);
+                    let hangup = hangup(site, owner);
                     (Arc::clone(&hangup.calls), None, Some(hangup))
                 }
                 (Era::Handshake, "initialize") => match open(site, owner, headers, noted) {
@@ -192,8 +192,8 @@ fn origin(site: &Site, owner: &Owner, noted: &Noted) -> Option<Arc<Origin>> {
     })
 }
 
-fn hangup(site: &Arc<Site>) -> Hangup {
-    let calls = site.server.calls(usize::MAX);
+fn hangup(site: &Arc<Site>, owner: &Owner) -> Hangup {
+    let calls = site.server.calls_sharing(&site.owner_permits(owner));
     let number = site.next_id.fetch_add(1, Ordering::Relaxed);
     site.loose().insert(number, Arc::clone(&calls));
     Hangup { site: Arc::clone(site), number, calls }
@@ -219,9 +219,11 @@ fn open(
             let (status, sentence) = match full {
                 Full::Owner(most) => (
                     StatusCode::TOO_MANY_REQUESTS,
-                    format!("session owner limit exceeded: {most} sessions are open; DELETE ends one"),
+                    format!("session owner limit exceeded: {most} sessions have calls in flight; DELETE ends one"),
                 ),
-                Full::Server(most) => (StatusCode::SERVICE_UNAVAILABLE, format!("server saturated: {most} sessions are open")),
+                Full::Server(most) => {
+                    (StatusCode::SERVICE_UNAVAILABLE, format!("server saturated: {most} sessions have calls in flight"))
+                }
                 Full::Random => (StatusCode::SERVICE_UNAVAILABLE, "no random id for a session".to_owned()),
             };
             Err((status, ErrorBody::new(SERVER_ERROR, sentence)))

@@ -45,7 +45,7 @@ impl Reply {
         let challenge = match denied {
             Denied::Missing => "Bearer",
             Denied::Invalid => "Bearer error=\"invalid_token\"",
-            Denied::Blocked(seconds) => {
+            Denied::Throttled(seconds) => {
                 log::line(Level::Warn, "http_auth_rate_limited", &[("source", &peer.to_string())]);
                 return Reply::empty(StatusCode::TOO_MANY_REQUESTS).with(RETRY_AFTER, &seconds.to_string());
             }

@@ -36,8 +36,22 @@ pub(super) struct Noted {
     pub(super) traceparent: Option<String>,
 }
 
+/// What a listener offers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Surface {
+    /// Every endpoint.
+    Clients,
+    /// `/health`, `/ready` and metrics.
+    Admin,
+}
+
 /// Answers a request and logs it.
-pub(super) async fn respond(site: &Arc<Site>, peer: IpAddr, request: Request<Incoming>) -> Response<Full<Bytes>> {
+pub(super) async fn respond(
+    site: &Arc<Site>,
+    peer: IpAddr,
+    surface: Surface,
+    request: Request<Incoming>,
+) -> Response<Full<Bytes>> {
     let started = Instant::now();
     let number = site.next_id.fetch_add(1, Ordering::Relaxed);
     let mut noted = Noted { request_id: format!("{}-{number}", site.id_prefix), ..Noted::default() };
@@ -51,8 +65,11 @@ pub(super) async fn respond(site: &Arc<Site>, peer: IpAddr, request: Request<Inc
             Reply::of(StatusCode::BAD_REQUEST, "text/plain; charset=utf-8", sentence)
         }
         "/health" => only_get(&method).unwrap_or_else(|| Reply::json(StatusCode::OK, r#"{"status":"ok"}"#)),
-        "/ready" => only_get(&method).unwrap_or_else(|| ready(site)),
-        path if path == site.settings.metrics_path => metrics(site, peer, &request, &mut noted),
+        "/ready" => only_get(&method).unwrap_or_else(|| ready(site, &request)),
+        path if path == site.settings.metrics_path => metrics(site, peer, &request, &mut noted).await,
+        _ if surface == Surface::Admin => {
+            Reply::text(StatusCode::NOT_FOUND, "not found: this listener has /health, /ready and metrics")
+        }
         #[cfg(feature = "viewer")]
         path if is_viewer(site, path) => viewer(site, peer, request, &mut noted).await,
         path if path == site.settings.path => endpoint(site, peer, request, &mut noted).await,
@@ -70,7 +87,7 @@ async fn endpoint(site: &Arc<Site>, peer: IpAddr, request: Request<Incoming>, no
     if let Err(refused) = guard::from_here(&site.settings, head.uri.authority().map(Authority::as_str), headers) {
         return Reply::text(StatusCode::FORBIDDEN, refused.sentence());
     }
-    let owner = match site.gate.pass(peer, headers, Instant::now()) {
+    let owner = match site.gate.authenticate(peer, headers).await {
         Ok(owner) => owner,
         Err(denied) => return Reply::unauthorized(peer, denied),
     };
@@ -106,13 +123,13 @@ async fn endpoint(site: &Arc<Site>, peer: IpAddr, request: Request<Incoming>, no
 }
 
 /// What Prometheus reads; nothing is there unless it is asked for.
-fn metrics(site: &Site, peer: IpAddr, request: &Request<Incoming>, noted: &mut Noted) -> Reply {
+async fn metrics(site: &Site, peer: IpAddr, request: &Request<Incoming>, noted: &mut Noted) -> Reply {
     let gauge = Gauge { name: "ptc_http_sessions", help: "Protocol sessions.", value: site.sessions.count() };
     let Some(text) = site.server.metrics(&[gauge]) else { return Reply::text(StatusCode::NOT_FOUND, "not found") };
     if let Err(refused) = guard::from_here(&site.settings, request.uri().authority().map(Authority::as_str), request.headers()) {
         return Reply::text(StatusCode::FORBIDDEN, refused.sentence());
     }
-    match site.gate.pass(peer, request.headers(), Instant::now()) {
+    match site.gate.authenticate(peer, request.headers()).await {
         Ok(owner) => noted.owner = Some(owner.hash),
         Err(denied) => return Reply::unauthorized(peer, denied),
     }
@@ -147,7 +164,11 @@ fn delete(site: &Site, owner: &auth::Owner, headers: &hyper::HeaderMap, noted: &
     Reply::empty(if noted.session.is_some() { StatusCode::NO_CONTENT } else { StatusCode::NOT_FOUND })
 }
 
-fn ready(site: &Site) -> Reply {
+/// Whether calls are taken. The name of the process is for clients that show a token.
+fn ready(site: &Site, request: &Request<Incoming>) -> Reply {
+    if let Err(refused) = guard::from_here(&site.settings, request.uri().authority().map(Authority::as_str), request.headers()) {
+        return Reply::text(StatusCode::FORBIDDEN, refused.sentence());
+    }
     let (status, word) = match () {
         () if site.is_draining() => (StatusCode::SERVICE_UNAVAILABLE, "draining"),
         () if site.server.store_trouble().is_some() => (StatusCode::SERVICE_UNAVAILABLE, "session_store_unavailable"),
@@ -155,7 +176,9 @@ fn ready(site: &Site) -> Reply {
         () => (StatusCode::OK, "ready"),
     };
     let mut body = serde_json::json!({ "status": word });
-    if let (StatusCode::OK, Some(members)) = (status, body.as_object_mut()) {
+    if site.gate.knows(request.headers())
+        && let (StatusCode::OK, Some(members)) = (status, body.as_object_mut())
+    {
         members.insert("instance".into(), site.instance.as_str().into());
     }
     Reply::json(status, body.to_string())

@@ -61,20 +61,23 @@ impl ProtocolSessions {
     pub fn new(settings: &HttpSettings) -> ProtocolSessions {
         ProtocolSessions {
             most: settings.max_sessions,
-            most_per_owner: settings.max_sessions_per_owner,
+            most_per_owner: settings.max_sessions_per_owner.unwrap_or(settings.max_sessions),
             ttl: settings.session_ttl,
             idle: settings.session_idle,
             state: Mutex::new(State { live: LiteMap::new(), swept: Instant::now() }),
         }
     }
 
-    /// Opens a session; its id.
+    /// Opens a session; its id. Where there are as many as may be, the session that was idle longest is closed for it: clients that went
+    /// away without a word must not keep new ones out. Its client learns of it by the 404 of its next request.
+    ///
+    /// # Errors
+    /// Every session has a call in flight, or the system has no random bytes.
     pub fn open(&self, owner: &Owner, calls: Arc<InFlight>, now: Instant) -> Result<(String, Entered), Full> {
         let id = format!("mcp_{}", crate::random::text::<24>().map_err(|_| Full::Random)?);
         let hash: Arc<str> = short(&id).into();
         let session =
             Session { owner: owner.clone(), hash: Arc::clone(&hash), calls: Arc::clone(&calls), dies: now + self.ttl, used: now };
-        // Exactly at the caps: a session whose time is over takes nobody's place.
         let full = |state: &State| {
             let own = state.live.values().filter(|session| session.owner.id == owner.id).count();
             match () {
@@ -87,8 +90,10 @@ impl ProtocolSessions {
             if full(state).is_some() {
                 self.sweep(state, now, lost);
             }
-            if let Some(full) = full(state) {
-                return Err(full);
+            while let Some(full) = full(state) {
+                let of_owner = matches!(full, Full::Owner(_)).then_some(owner);
+                let evicted = longest_idle(state, of_owner).ok_or(full)?;
+                state.live.remove(&evicted);
             }
             state.live.insert(id.clone(), session);
             Ok((id, Entered { hash, calls }))
@@ -135,13 +140,13 @@ impl ProtocolSessions {
         self.lock().live.len()
     }
 
-    /// Whether no owner could open another.
+    /// Whether no client could open another: each has a call in flight.
     pub fn is_full(&self, now: Instant) -> bool {
         self.changed(|state, lost| {
             if state.live.len() >= self.most {
                 self.sweep(state, now, lost);
             }
-            state.live.len() >= self.most
+            state.live.len() >= self.most && longest_idle(state, None).is_none()
         })
     }
 
@@ -176,6 +181,15 @@ impl ProtocolSessions {
     }
 }
 
+/// The id of the session without a call in flight that was used least recently, of one owner or of all.
+fn longest_idle(state: &State, owner: Option<&Owner>) -> Option<String> {
+    let idle = state
+        .live
+        .iter()
+        .filter(|(_, session)| owner.is_none_or(|owner| session.owner.id == owner.id) && session.calls.is_idle());
+    idle.min_by_key(|(_, session)| session.used).map(|(id, _)| id.clone())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -191,11 +205,29 @@ mod tests {
     fn sessions(most: usize, most_per_owner: usize) -> ProtocolSessions {
         ProtocolSessions::new(&HttpSettings {
             max_sessions: most,
-            max_sessions_per_owner: most_per_owner,
+            max_sessions_per_owner: Some(most_per_owner),
             session_ttl: Duration::from_secs(100),
             session_idle: Duration::from_secs(10),
             ..HttpSettings::default()
         })
+    }
+
+    #[test]
+    fn session_idle_longest_is_evicted_for_a_new_client() {
+        let sessions = sessions(3, 3);
+        let start = Instant::now();
+        let at = |seconds| start + Duration::from_secs(seconds);
+        let permits = Permits::new(10);
+        let one = owner("one");
+        let open = |seconds| sessions.open(&one, InFlight::new(&permits, 4), at(seconds)).map(|(id, _)| id).expect("evicted");
+        let ids: Vec<_> = (0..3).map(open).collect();
+        let entered = sessions.enter(&one, &ids[0], at(4)).expect("it lives");
+        let call = sessions.enter(&one, &ids[1], at(1)).expect("it lives").calls.enter("1", Cancel::default()).expect("room");
+        open(5);
+        assert_eq!(sessions.count(), 3);
+        assert!(sessions.enter(&one, &ids[2], at(5)).is_none(), "idle since 2");
+        assert!(sessions.enter(&one, &ids[1], at(5)).is_some(), "it has a call in flight");
+        assert!(entered.calls.is_idle() && !call.cancellation().is_cancelled());
     }
 
     #[test]
@@ -209,16 +241,24 @@ mod tests {
         let open = |owner: &Owner, seconds| sessions.open(owner, calls(), at(seconds)).map(|(id, _)| id);
         let first = open(&one, 0).expect("there is room");
         let second = open(&one, 5).expect("there is room");
-        assert_eq!(open(&one, 5), Err(Full::Owner(2)));
-        assert!(open(&two, 5).is_ok());
-        assert_eq!(open(&two, 5), Err(Full::Server(3)));
-        assert!(sessions.is_full(at(5)));
+        let enter = |owner: &Owner, id: &str, seconds| sessions.enter(owner, id, at(seconds)).expect("it lives").calls;
+        let busy =
+            |owner: &Owner, id: &str, seconds| enter(owner, id, seconds).enter("1", Cancel::default()).expect("there is room");
+        {
+            let _calls = (busy(&one, &first, 5), busy(&one, &second, 5));
+            assert_eq!(open(&one, 5), Err(Full::Owner(2)));
+            let third = open(&two, 5).expect("there is room");
+            let _call = busy(&two, &third, 5);
+            assert_eq!(open(&two, 5), Err(Full::Server(3)));
+            assert!(sessions.is_full(at(5)));
+        }
+        assert!(!sessions.is_full(at(5)));
         assert!(sessions.enter(&two, &first, at(5)).is_none(), "it is another's");
         assert!(sessions.close(&two, &first).is_none());
         // The first one has been idle for too long; a call in flight keeps the second.
         let call =
             sessions.enter(&one, &second, at(9)).expect("it lives").calls.enter("1", Cancel::default()).expect("there is room");
-        assert!(sessions.enter(&one, &first, at(10)).is_none());
+        assert!(sessions.enter(&one, &first, at(15)).is_none());
         assert!(sessions.enter(&one, &second, at(60)).is_some());
         assert!(!call.cancellation().is_cancelled());
         assert!(sessions.enter(&one, &second, at(105)).is_none(), "nothing lives longer than that");

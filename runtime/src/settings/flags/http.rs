@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::super::flag::{Default, Flag, Group, Kind};
 use super::super::http;
-use super::{DAY_MS, GIB};
+use super::{DAY_MS, GIB, file_text};
 
 /// Every row of them.
 pub(super) static ROWS: &[Flag] = &[
@@ -37,6 +37,26 @@ pub(super) static ROWS: &[Flag] = &[
         help: "Where to listen; 0 takes a free port, which the log names",
     },
     Flag {
+        name: "http-unix-socket",
+        env: "PTC_RUNNER_MCP_HTTP_UNIX_SOCKET",
+        kind: Kind::Text {
+            shape: "<path>",
+            expected: "a path",
+            set: |s, path| (!path.is_empty()).then(|| s.http.unix_socket = Some(path.into())),
+        },
+        default: Default::Unset("--http-host and --http-port"),
+        group: Group::Http,
+        help: "Listen on a Unix socket (mode 0600) in place of an address; its permissions are the authentication",
+    },
+    Flag {
+        name: "http-admin-port",
+        env: "PTC_RUNNER_MCP_HTTP_ADMIN_PORT",
+        kind: Kind::Integer { unit: "port", min: 0, max: 65535, set: |s, n| s.http.admin_port = Some(n as u16) },
+        default: Default::Unset("no second listener"),
+        group: Group::Http,
+        help: "A second listener on --http-host for `/health`, `/ready` and metrics, which clients cannot saturate",
+    },
+    Flag {
         name: "http-path",
         env: "PTC_RUNNER_MCP_HTTP_PATH",
         kind: Kind::Text {
@@ -56,9 +76,21 @@ pub(super) static ROWS: &[Flag] = &[
             expected: "a token of at least 32 printable characters without spaces",
             set: |s, text| http::AuthToken::of(text).map(|token| s.http.auth_token = Some(token)),
         },
-        default: Default::Unset("none, on loopback"),
+        default: Default::Unset("generated at each start, on loopback"),
         group: Group::Http,
         help: "Bearer token of clients: 32 random bytes or more",
+    },
+    Flag {
+        name: "http-auth-token-file",
+        env: "PTC_RUNNER_MCP_HTTP_AUTH_TOKEN_FILE",
+        kind: Kind::Text {
+            shape: "<file>",
+            expected: "a readable file that holds a token of at least 32 printable characters without spaces",
+            set: |s, path| http::AuthToken::of(&file_text(path)?).map(|token| s.http.auth_token = Some(token)),
+        },
+        default: Default::Unset("--http-auth-token"),
+        group: Group::Http,
+        help: "File that holds the bearer token of clients",
     },
     Flag {
         name: "http-disable-auth",
@@ -66,7 +98,7 @@ pub(super) static ROWS: &[Flag] = &[
         kind: Kind::Switch { set: |s, on| s.http.disable_auth = on },
         default: Default::Fixed("false"),
         group: Group::Http,
-        help: "Say that clients on this machine need no token",
+        help: "Let every program on this machine call without a token",
     },
     Flag {
         name: "http-allowed-origin",
@@ -126,13 +158,18 @@ pub(super) static ROWS: &[Flag] = &[
         kind: Kind::Integer { unit: "sessions", min: 1, max: 1_000_000, set: |s, n| s.http.max_sessions = n as usize },
         default: Default::Fixed("256"),
         group: Group::Http,
-        help: "Live protocol sessions",
+        help: "Live protocol sessions; beyond it the one idle longest is closed",
     },
     Flag {
         name: "http-max-sessions-per-owner",
         env: "PTC_RUNNER_MCP_HTTP_MAX_SESSIONS_PER_OWNER",
-        kind: Kind::Integer { unit: "sessions", min: 1, max: 1_000_000, set: |s, n| s.http.max_sessions_per_owner = n as usize },
-        default: Default::Fixed("32"),
+        kind: Kind::Integer {
+            unit: "sessions",
+            min: 1,
+            max: 1_000_000,
+            set: |s, n| s.http.max_sessions_per_owner = Some(n as usize),
+        },
+        default: Default::Unset("--http-max-sessions"),
         group: Group::Http,
         help: "Live protocol sessions of one owner; one token is one owner",
     },
@@ -142,7 +179,7 @@ pub(super) static ROWS: &[Flag] = &[
         kind: Kind::Integer { unit: "calls", min: 1, max: 1_000, set: |s, n| s.http.max_in_flight_per_session = n as usize },
         default: Default::Fixed("4"),
         group: Group::Http,
-        help: "Evaluations at a time in one protocol session",
+        help: "Evaluations at a time in one protocol session, and of all requests of one owner without a session",
     },
     Flag {
         name: "http-allow-unsafe-network",
@@ -214,7 +251,7 @@ pub(super) static ROWS: &[Flag] = &[
         kind: Kind::Switch { set: |s, on| s.http.auth_rate_limit = on },
         default: Default::Fixed("true"),
         group: Group::Http,
-        help: "Block addresses that show wrong tokens",
+        help: "Slow down replies to wrong tokens",
     },
     Flag {
         name: "http-auth-rate-limit-window-ms",
@@ -240,7 +277,7 @@ pub(super) static ROWS: &[Flag] = &[
         },
         default: Default::Fixed("5"),
         group: Group::Http,
-        help: "Wrong tokens within that time before an address is blocked",
+        help: "Wrong tokens of one address within that time before replies to it are slowed down",
     },
     Flag {
         name: "http-auth-rate-limit-block-ms",
@@ -253,6 +290,6 @@ pub(super) static ROWS: &[Flag] = &[
         },
         default: Default::Fixed("60000"),
         group: Group::Http,
-        help: "How long it is blocked",
+        help: "How long replies to wrong tokens of that address are slowed down",
     },
 ];

@@ -18,11 +18,20 @@ mod session;
 #[cfg(feature = "line-editing")]
 mod terminal;
 
+use std::path::Path;
+
 use ptc_check::near_name;
 use ptc_lisp::sorting;
+use zeroize::Zeroizing;
 
 use super::ability::remedy;
 use super::flag::Flag;
+
+/// The text of a file that holds one secret, without white space at its end; `None` where the file cannot be read.
+fn file_text(path: &str) -> Option<Zeroizing<String>> {
+    let bytes = crate::secrets::read_file(Path::new(path)).ok()?;
+    std::str::from_utf8(&bytes).ok().map(|text| Zeroizing::new(text.trim_end().to_owned()))
+}
 
 const GIB: u64 = 1 << 30;
 const DAY_MS: u64 = 86_400_000;

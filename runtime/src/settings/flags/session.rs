@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::super::flag::{Default, Flag, Group, Kind};
-use super::{DAY_MS, GIB};
+use super::{DAY_MS, GIB, file_text};
 use crate::settings::StoreUrl;
 
 /// Every row of them.
@@ -30,6 +30,18 @@ pub(super) static ROWS: &[Flag] = &[
         default: Default::Fixed("memory"),
         group: Group::Sessions,
         help: "Where sessions live; replicas share those in Redis or Valkey",
+    },
+    Flag {
+        name: "session-store-file",
+        env: "PTC_RUNNER_MCP_SESSION_STORE_FILE",
+        kind: Kind::Text {
+            shape: "<file>",
+            expected: "a readable file that holds redis[s]://[[user]:password@]host[:port][/db]",
+            set: |s, path| StoreUrl::of(&file_text(path)?).map(|url| s.session_store = Some(url)),
+        },
+        default: Default::Unset("--session-store"),
+        group: Group::Sessions,
+        help: "File that holds the address of the session store, password included",
     },
     Flag {
         name: "max-sessions",

@@ -56,11 +56,13 @@ fn inherited(rule: InheritEnv) -> Vec<(OsString, OsString)> {
 fn die_with_parent(command: &mut Command) {
     let parent = rustix::process::getpid();
     let arm = move || {
+        #[cfg(feature = "http-server")]
+        crate::descriptors::restore_inherited_limit()?;
         rustix::process::set_parent_process_death_signal(Some(Signal::KILL))?;
         // The parent may have died before the signal was armed.
         if rustix::process::getppid() == Some(parent) { Ok(()) } else { Err(io::Error::other("the server is gone")) }
     };
-    #[expect(unsafe_code, reason = "runs between fork and exec; it makes two system calls and allocates only where it fails")]
+    #[expect(unsafe_code, reason = "runs between fork and exec; it makes three system calls and allocates only where it fails")]
     unsafe {
         command.pre_exec(arm);
     }

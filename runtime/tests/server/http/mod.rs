@@ -1,5 +1,6 @@
 //! MCP over HTTP: real sockets, real processes.
 
+mod access;
 mod life;
 mod requests;
 #[cfg(feature = "https-server")]
@@ -14,5 +15,5 @@ pub(crate) fn tests() -> Vec<Test> {
     let secure = secure::TESTS;
     #[cfg(not(feature = "https-server"))]
     let secure = &[];
-    [life::TESTS, requests::TESTS, secure].concat()
+    [access::TESTS, life::TESTS, requests::TESTS, secure].concat()
 }

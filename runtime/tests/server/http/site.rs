@@ -17,6 +17,8 @@ pub(crate) const TOKEN: &str = "0123456789abcdef-0123456789abcdef-0123456789abcd
 pub(crate) struct Site {
     child: Child,
     pub(crate) address: SocketAddr,
+    /// Where the admin listener is, where there is one.
+    pub(crate) admin: Option<SocketAddr>,
     log: Receiver<String>,
     seen: Vec<String>,
 }
@@ -39,7 +41,12 @@ pub(crate) struct Client {
 
 impl Site {
     pub(crate) fn start(args: &[&str]) -> Site {
-        Site::of(crate::peer::server("plain").args(["--http", "--http-port", "0"]).args(args))
+        let mut command = crate::peer::server("plain");
+        command.args(["--http", "--http-port", "0"]).args(args);
+        if !args.iter().any(|arg| arg.starts_with("--http-auth-token")) {
+            command.arg("--http-disable-auth");
+        }
+        Site::of(&mut command)
     }
 
     pub(crate) fn of(command: &mut Command) -> Site {
@@ -47,11 +54,15 @@ impl Site {
         let (send, log) = channel();
         let stderr = child.stderr.take().expect("it was piped");
         std::thread::spawn(move || BufReader::new(stderr).lines().map_while(Result::ok).try_for_each(|line| send.send(line)));
-        let mut site = Site { child, address: ([127, 0, 0, 1], 0).into(), log, seen: Vec::new() };
+        let mut site = Site { child, address: ([127, 0, 0, 1], 0).into(), admin: None, log, seen: Vec::new() };
         let serving = site.logged("serving");
-        let url = serving["url"].as_str().expect("it says where").to_owned();
-        let authority = url.trim_start_matches("https://").trim_start_matches("http://").split('/').next();
-        site.address = authority.and_then(|authority| authority.parse().ok()).expect("an address");
+        let address = |name: &str| {
+            let url = serving[name].as_str()?;
+            url.trim_start_matches("https://").trim_start_matches("http://").split('/').next()?.parse().ok()
+        };
+        // A Unix socket has none.
+        site.address = address("url").unwrap_or(site.address);
+        site.admin = address("admin_url");
         site
     }
 
@@ -68,10 +79,12 @@ impl Site {
     }
 
     pub(crate) fn client(&self) -> Client {
-        let stream = TcpStream::connect(self.address).expect("it listens");
-        stream.set_read_timeout(Some(PATIENCE)).expect("a socket takes a time limit");
-        stream.set_nodelay(true).expect("a socket takes it");
-        Client { stream: BufReader::new(stream), session: None, token: None }
+        Client::connect(self.address)
+    }
+
+    /// Every line of the log so far.
+    pub(crate) fn seen(&self) -> &[String] {
+        &self.seen
     }
 
     /// A client that has shaken hands.
@@ -126,6 +139,13 @@ impl Answer {
 }
 
 impl Client {
+    pub(crate) fn connect(address: SocketAddr) -> Client {
+        let stream = TcpStream::connect(address).expect("it listens");
+        stream.set_read_timeout(Some(PATIENCE)).expect("a socket takes a time limit");
+        stream.set_nodelay(true).expect("a socket takes it");
+        Client { stream: BufReader::new(stream), session: None, token: None }
+    }
+
     /// Writes a request; `headers` come before those that every request has, and replace them.
     pub(crate) fn send(&mut self, method: &str, path: &str, headers: &[(&str, &str)], body: &str) {
         let mut all: Vec<(String, String)> = headers.iter().map(|(n, v)| ((*n).to_owned(), (*v).to_owned())).collect();
