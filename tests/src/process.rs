@@ -26,6 +26,11 @@ impl Background {
         (Background(child), output)
     }
 
+    /// The id of the process.
+    pub fn id(&self) -> u32 {
+        self.0.id()
+    }
+
     /// Waits until `port` on loopback accepts, for a minute at most.
     #[must_use]
     pub fn ready_on(mut self, port: u16) -> Background {

@@ -322,6 +322,26 @@ fn says(answers: &[&str]) -> Web {
 }
 
 #[test]
+fn viewer_holds_at_most_64_connections() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (process, url) = viewer(folder.path());
+    let (address, token) = parts(&url);
+    let silent: Vec<TcpStream> = (0..200).map(|_| TcpStream::connect(address).expect("the system's queue takes it")).collect();
+    let open = || std::fs::read_dir(format!("/proc/{}/fd", process.id())).expect("it lives").count();
+    let until = std::time::Instant::now() + std::time::Duration::from_secs(30);
+    while open() < 64 && std::time::Instant::now() < until {
+        std::thread::sleep(std::time::Duration::from_millis(20));
+    }
+    std::thread::sleep(std::time::Duration::from_millis(200));
+    assert!((64..100).contains(&open()), "{} descriptors", open());
+    drop(silent);
+    let request = format!(
+        "GET /viewer/api/calls HTTP/1.1\r\nHost: {address}\r\nAuthorization: Bearer {token}\r\nConnection: close\r\n\r\n"
+    );
+    assert!(asked(address, &request).0.starts_with("HTTP/1.1 200"));
+}
+
+#[test]
 fn a_server_shows_its_calls_as_they_come() {
     if !enabled("a_server_shows_its_calls_as_they_come") {
         return;
