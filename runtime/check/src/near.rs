@@ -8,6 +8,10 @@ const LONGEST: usize = 100;
 /// nearest wins, then the first.
 pub fn near_name<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let plain = |text: &str| text.to_lowercase().replace(['-', '.', ' '], "_");
+    // Before the name is copied: it may be as long as a program's memory.
+    if name.len() > 4 * LONGEST {
+        return None;
+    }
     let name = plain(name);
     let length = name.chars().count();
     if length > LONGEST {

@@ -8,11 +8,18 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::ThreadId;
 use std::time::{Duration, Instant};
 
+use crate::machine::Meters;
 use crate::print::excerpt;
 use crate::{ErrorKind, Value};
 
 /// What a program can reach. Every method may be called from several threads at once (`pmap`).
 pub trait Host: Send + Sync {
+    /// Called once by each run, before its program starts, with the account of the run's memory. A host that keeps bytes for the program
+    /// outside of the evaluation's threads, such as the encoded arguments of calls under way, reserves them there.
+    fn begin_run(&self, account: &Account) {
+        let _ = account;
+    }
+
     /// Starts `(tool/call request)` and returns at once. `Err` is a fault of the program and ends it; a fault of the
     /// world is a [`Reply::Failed`] on the ticket.
     fn submit(&self, request: &Value) -> Result<Ticket, Fault>;
@@ -195,10 +202,79 @@ impl Reply {
     }
 }
 
+/// The memory account and the end of a run, for its host. Clones are the same account.
+#[derive(Clone)]
+pub struct Account {
+    meters: Arc<Meters>,
+}
+
+impl Account {
+    pub(crate) fn new(meters: Arc<Meters>) -> Account {
+        Account { meters }
+    }
+
+    /// Counts `bytes` as memory of the program until the reservation is dropped, on any thread. `Err` is the fault that ends the program
+    /// where its values and its reservations would pass its limit together.
+    pub fn reserve(&self, bytes: usize) -> Result<Reservation, Fault> {
+        // What is larger than any memory would overflow the sum of several such requests.
+        let bytes = i64::try_from(bytes).unwrap_or(i64::MAX).min(i64::MAX / 1024);
+        let limit = self.meters.limits.memory_bytes;
+        self.meters.report_bytes(bytes);
+        let reservation = Reservation { meters: Arc::clone(&self.meters), bytes };
+        if self.meters.reserve(0) <= i64::try_from(limit).unwrap_or(i64::MAX) && !self.meters.is_exhausted() {
+            return Ok(reservation);
+        }
+        self.meters.exhaust();
+        Err(out_of_memory(limit))
+    }
+
+    /// Bytes that the program may occupy.
+    pub fn limit(&self) -> u64 {
+        self.meters.limits.memory_bytes
+    }
+
+    /// Whether the time of the run is up, or the run was cancelled or has run out of memory.
+    pub fn is_over(&self) -> bool {
+        self.meters.cancel.is_cancelled() || self.meters.is_exhausted() || Instant::now() >= self.meters.deadline
+    }
+}
+
+/// The fault of a program that runs out of memory while it makes calls.
+pub(crate) fn out_of_memory(limit: u64) -> Fault {
+    let message = format!("the program's values and the arguments of its calls under way need more than {limit} bytes");
+    let hint = "send less with each call, or make fewer calls at once, such as with map instead of pmap";
+    Fault::new(ErrorKind::MemoryExceeded, message).with_hint(hint)
+}
+
+impl std::fmt::Debug for Account {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Account").field("limit", &self.limit()).finish_non_exhaustive()
+    }
+}
+
+/// Bytes that count as memory of a run's program until this is dropped.
+pub struct Reservation {
+    meters: Arc<Meters>,
+    bytes: i64,
+}
+
+impl std::fmt::Debug for Reservation {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Reservation").field("bytes", &self.bytes).finish_non_exhaustive()
+    }
+}
+
+impl Drop for Reservation {
+    fn drop(&mut self) {
+        self.meters.report_bytes(-self.bytes);
+    }
+}
+
 /// The waiting half of a call.
 pub struct Ticket {
     slot: Arc<Slot>,
     held: Value,
+    handed_over: usize,
 }
 
 /// The answering half of a call. Dropped without an answer, it answers `upstream_unavailable`.
@@ -242,7 +318,7 @@ impl Ticket {
     /// Both halves of a call.
     pub fn pair() -> (Answer, Ticket) {
         let slot = Arc::new(Slot::default());
-        (Answer { slot: Arc::clone(&slot) }, Ticket { slot, held: Value::Nil })
+        (Answer { slot: Arc::clone(&slot) }, Ticket { slot, held: Value::Nil, handed_over: 0 })
     }
 
     /// A ticket that is answered already.
@@ -263,6 +339,19 @@ impl Ticket {
     pub fn holding(mut self, args: Value) -> Ticket {
         self.held = args;
         self
+    }
+
+    /// The same ticket for a call to which the submitting thread has handed `bytes` that it allocated and another thread will free. They
+    /// are in a [`Reservation`], so that the gauge of the submitting thread must not count them as well.
+    #[must_use]
+    pub fn handing_over(mut self, bytes: usize) -> Ticket {
+        self.handed_over = bytes;
+        self
+    }
+
+    /// Bytes of [`Ticket::handing_over`].
+    pub(crate) fn handed_over(&self) -> usize {
+        self.handed_over
     }
 
     /// Blocks until the answer, the deadline or an interruption.

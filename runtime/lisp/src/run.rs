@@ -10,7 +10,7 @@ use crate::bindings::Bindings;
 use crate::convert::BOUND_IT;
 use crate::error::{Error, ErrorKind};
 use crate::eval::{Frame, Globals};
-use crate::host::{Host, NoHost};
+use crate::host::{Account, Host, NoHost};
 use crate::limits::{Cancel, Limits};
 use crate::machine::{Fault, Gauge, Journal, Machine, Meters, Surroundings};
 use crate::parallel::SLACK;
@@ -152,6 +152,7 @@ impl<'p> Run<'p> {
         let started = self.started.unwrap_or_else(Instant::now);
         let meters = Arc::new(Meters::new(self.limits, self.cancel, self.gauge, started));
         let host = self.host.unwrap_or_else(|| Arc::new(NoHost));
+        host.begin_run(&Account::new(Arc::clone(&meters)));
         let globals = Rc::new(globals(self.program, &self.bindings));
         let surroundings = Arc::new(self.surroundings);
         let mut machine = Machine::new(Arc::clone(&meters), host, Arc::clone(&surroundings), Rc::clone(&globals), self.stack);

@@ -215,3 +215,45 @@ fn previews_stay_in_their_budget_and_say_what_is_missing() {
     let preview = print::preview(&number, 500);
     assert!(preview.text.ends_with("left out. Return less: (count (str n)), (mod n 1000000)"), "{}", preview.text);
 }
+
+#[test]
+fn measured_bytes_are_those_of_the_text() {
+    let never = || false;
+    for (source, exact) in [
+        ("nil", true),
+        ("[]", true),
+        ("{}", true),
+        ("[nil true false 0 -1 1.5 1e300 :k \"a\"]", true),
+        ("{:a 1 \"b\" [] :c {} :d [[]] }", true),
+        ("{1 2 true 3 -5 #{1 2 3}}", true),
+        ("[\"\\\"\\\\\\n\\r\\t\" (str (char 1)) (str (char 31)) \"äöü€𝄞\" (str (char 8)) (str (char 12))]", true),
+        ("(vec (range 1000))", true),
+        ("(zipmap (map str (range 500)) (range 500))", true),
+        ("(reduce (fn [v _] [v v]) 1 (range 12))", true),
+        ("[(java.time.Instant/parse \"2026-05-03T11:14:00Z\")]", true),
+        ("[123456789012345678901234567890 -99999999999999999999 {18446744073709551616 1}]", false),
+    ] {
+        let program = ptc_lisp::Program::compile(source).unwrap();
+        let value = ptc_lisp::Run::new(&program).execute_on_thread().result.unwrap();
+        let text = json::encode(&value, usize::MAX).unwrap();
+        let size = json::measure(&value, usize::MAX, &never).unwrap();
+        if exact {
+            assert_eq!(size.bytes, text.len(), "{source}");
+        } else {
+            assert!((text.len()..text.len() + 9).contains(&size.bytes), "{source}: {} {}", size.bytes, text.len());
+        }
+        assert_eq!(json::measure(&value, size.bytes, &never), Ok(size), "{source}");
+        assert_eq!(json::measure(&value, size.bytes - 1, &never), Err(json::Unmeasured::TooLarge), "{source}");
+        let mut out = String::from("before ");
+        json::encode_to(&mut out, &value, text.len(), &never).unwrap();
+        assert_eq!(out, format!("before {text}"));
+        assert!(json::encode_to(&mut out, &value, text.len() - 1, &never).is_err(), "{source}");
+    }
+}
+
+#[test]
+fn measuring_shared_values_ends_at_the_limit_and_when_the_program_is_over() {
+    let shared = (0..200).fold(Value::int(1), |value, _| Value::vector(vec![value.clone(), value]));
+    assert_eq!(json::measure(&shared, 1 << 20, &|| false), Err(json::Unmeasured::TooLarge));
+    assert_eq!(json::measure(&shared, usize::MAX, &|| true), Err(json::Unmeasured::Stopped));
+}

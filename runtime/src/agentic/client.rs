@@ -137,7 +137,7 @@ impl Client {
         let (head, pause) = (Head::of(&self.http, &response), retry_after(&response));
         let streams = response.headers().get(CONTENT_TYPE).is_some_and(|kind| kind.as_bytes().starts_with(b"text/event-stream"));
         let most = if status.is_success() { ANSWER_BYTES } else { ERROR_BODY_BYTES };
-        let body = self.http.read_body(&mut response, most, deadline).await;
+        let body = self.http.read_body(&mut response, most.into(), deadline).await;
         if !status.is_success() {
             let said = head.fault(&body.unwrap_or_default()).message.into_owned();
             return Err(of_status(status.as_u16(), &said, pause));

@@ -2,7 +2,8 @@
 //!
 //! mimalloc makes the small blocks that values consist of without a lock, and close together: a decoded document is there a fifth
 //! sooner. Large blocks it would keep for a second after they are freed, and copy when they grow; the system gives them back at once,
-//! so that a memory limit bounds the process too, and lets them grow where they are.
+//! so that a memory limit bounds the process too, and lets them grow where they are. glibc does so only where it is told to: see
+//! [`fix_threshold`].
 
 use std::alloc::{GlobalAlloc, Layout, System};
 
@@ -13,16 +14,43 @@ use super::MAPPED;
 /// Gives small blocks from mimalloc and large ones from the system.
 pub(super) struct BySize;
 
+/// Has glibc give every block from [`MAPPED`] on pages of its own, once.
+///
+/// By default it raises that size to the largest block that was freed, up to 32 MB, and from then on keeps freed blocks in a heap for each
+/// thread. After a few programs with large strings the process then holds far more than the limit of any of them.
+#[cfg(target_env = "gnu")]
+#[expect(unsafe_code, reason = "the standard library has no call for it")]
+fn fix_threshold() {
+    use std::sync::atomic::{AtomicBool, Ordering};
+    static IS_FIXED: AtomicBool = AtomicBool::new(false);
+    if !IS_FIXED.load(Ordering::Relaxed) && !IS_FIXED.swap(true, Ordering::Relaxed) {
+        // SAFETY: it sets a parameter of the allocator under the allocator's own lock. It allocates nothing itself.
+        unsafe { libc::mallopt(libc::M_MMAP_THRESHOLD, MAPPED as libc::c_int) };
+    }
+}
+
+/// Other systems have a fixed size.
+#[cfg(not(target_env = "gnu"))]
+fn fix_threshold() {}
+
 #[expect(unsafe_code, reason = "an allocator cannot be written otherwise; every call is passed on")]
 // SAFETY: the size of a block tells whose it is, in every method alike; a block that grows or shrinks past the border is copied into
 // one of the other allocator. Neither allocator panics.
 unsafe impl GlobalAlloc for BySize {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        unsafe { if layout.size() < MAPPED { MiMalloc.alloc(layout) } else { System.alloc(layout) } }
+        if layout.size() < MAPPED {
+            return unsafe { MiMalloc.alloc(layout) };
+        }
+        fix_threshold();
+        unsafe { System.alloc(layout) }
     }
 
     unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
-        unsafe { if layout.size() < MAPPED { MiMalloc.alloc_zeroed(layout) } else { System.alloc_zeroed(layout) } }
+        if layout.size() < MAPPED {
+            return unsafe { MiMalloc.alloc_zeroed(layout) };
+        }
+        fix_threshold();
+        unsafe { System.alloc_zeroed(layout) }
     }
 
     unsafe fn dealloc(&self, at: *mut u8, layout: Layout) {

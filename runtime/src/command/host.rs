@@ -100,7 +100,7 @@ impl Host {
         };
         let upstream_settings = UpstreamSettings {
             call_timeout: settings.upstream_call_timeout,
-            max_response_bytes: Some(settings.max_upstream_response_bytes),
+            max_response_bytes: settings.max_upstream_response_bytes,
             max_calls_per_program: settings.max_upstream_calls_per_program,
             max_catalog_ops: settings.max_catalog_ops_per_program,
             max_catalog_result_bytes: settings.max_catalog_result_bytes,

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use ptc_lisp::Value;
-use ptc_lisp::host::{Discovery, Fault, Host, Ticket};
+use ptc_lisp::host::{Account, Discovery, Fault, Host, Ticket};
 
 use crate::evaluation::Around;
 use crate::secrets::Redactor;
@@ -31,6 +31,10 @@ struct Telling {
 }
 
 impl Host for Telling {
+    fn begin_run(&self, account: &Account) {
+        self.upstreams.begin_run(account);
+    }
+
     fn submit(&self, request: &Value) -> Result<Ticket, Fault> {
         self.upstreams.submit(request)
     }

@@ -4,16 +4,18 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
 use ptc_check::own;
-use ptc_lisp::host::{Answer, Discovery, Fault, Host, Reply, Ticket};
+use ptc_lisp::host::{Account, Answer, Discovery, Fault, Host, Reply, Reservation, Ticket};
+use ptc_lisp::json::{self, Unmeasured};
 use ptc_lisp::signature::{Signature, underscored};
 use ptc_lisp::{ErrorKind, Value};
 use serde::Serialize;
 use tokio::runtime::Handle;
 
 use super::event::{Event, Listener};
-use super::tool::{Args, Given, Run, Tool, ToolFailure};
+use super::tool::{Args, Given, MAX_BYTES, Run, Tool, ToolFailure};
 use crate::secrets::Redactor;
 use crate::upstream::ProgramHost;
+use crate::upstream::arguments::{Bounds, MAX_ARGUMENTS};
 
 /// A call of an own tool.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -34,6 +36,9 @@ pub struct ToolCall {
     pub warnings: Vec<String>,
 }
 
+/// Bytes of a copied value besides its text: itself, its place in a container, and its part of the container.
+const COPIED_VALUE_BYTES: usize = 64;
+
 /// Why a call failed that nobody waits for any more.
 const UNANSWERED: &str = "the program ended before the answer";
 
@@ -44,6 +49,8 @@ pub(super) struct AppHost {
     calls: Arc<Calls>,
     /// Who hears of lines, and what is taken out of them first.
     listener: Option<(Listener, Redactor)>,
+    /// What bounds the arguments of own tools, once the run has begun.
+    bounds: Mutex<Bounds>,
 }
 
 /// The record of calls, in order of start.
@@ -106,12 +113,16 @@ impl AppHost {
                 listener.tell(if ended { Event::UpstreamEnded(call) } else { Event::UpstreamStarted(call) });
             });
         }
-        AppHost { upstreams, tools, handle, calls, listener }
+        AppHost { upstreams, tools, handle, calls, listener, bounds: Mutex::default() }
     }
 
     fn tool(&self, name: &str) -> Option<&Tool> {
         let wanted = underscored(name);
         self.tools.iter().find(|tool| underscored(tool.name()) == wanted)
+    }
+
+    fn lock_bounds(&self) -> MutexGuard<'_, Bounds> {
+        self.bounds.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn known(&self, name: &str) -> Result<&Tool, Fault> {
@@ -121,6 +132,27 @@ impl AppHost {
     /// The own tool that a reference such as `tool/search` names.
     fn referred(&self, reference: &str) -> Option<&Tool> {
         self.tool(reference.strip_prefix("tool/")?)
+    }
+
+    /// Counts as memory of the program what the copy of the arguments takes that a tool gets: names are written anew, and parts that are
+    /// shared become as many as they are written.
+    fn reserve_copy(&self, tool: &Tool, args: &Value, bounds: &Bounds) -> Result<Option<Reservation>, Fault> {
+        let refused = |why: String| Fault::new(ErrorKind::ToolError, format!("tool/{} rejected args: {why}", tool.name()));
+        let count = args.len().unwrap_or(0);
+        if count > MAX_ARGUMENTS {
+            return Err(refused(format!("{count} arguments are given, and one call takes at most {MAX_ARGUMENTS}")));
+        }
+        let max_bytes = bounds.account.as_ref().map_or(MAX_BYTES, |account| {
+            usize::try_from(account.limit()).map_or(MAX_BYTES, |limit| limit.min(MAX_BYTES))
+        });
+        match json::measure(args, max_bytes, &|| bounds.is_over()) {
+            Ok(size) => bounds.reserve(size.bytes.saturating_add(size.values.saturating_mul(COPIED_VALUE_BYTES))),
+            Err(Unmeasured::Stopped) => Err(Bounds::stopped()),
+            Err(Unmeasured::TooLarge) => {
+                let hint = "send less with one call: a part of the data, or only the fields that the tool needs";
+                Err(refused(format!("they are longer than {max_bytes} bytes as JSON")).with_hint(hint))
+            }
+        }
     }
 
     /// Lines of the own tools that match a word of the query.
@@ -136,20 +168,29 @@ impl AppHost {
 }
 
 impl Host for AppHost {
+    fn begin_run(&self, account: &Account) {
+        self.lock_bounds().account = Some(account.clone());
+        self.upstreams.begin_run(account);
+    }
+
     fn submit(&self, request: &Value) -> Result<Ticket, Fault> {
         self.upstreams.submit(request)
     }
 
     fn submit_tool(&self, name: &str, args: &Value) -> Result<Ticket, Fault> {
         let tool = self.known(name)?;
+        let bounds = self.lock_bounds().clone();
+        // Until the copy is made; from then on this thread counts it.
+        let copy = self.reserve_copy(tool, args, &bounds)?;
         let checked = tool.signature().check_arguments(args, tool.mode()).map_err(|findings| {
             Fault::new(ErrorKind::ToolError, own::refused(tool.name(), "tool", &findings))
                 .with_hint(own::declared(tool.signature()))
         })?;
+        drop(copy);
         let warnings = checked.warnings.iter().map(ToString::to_string).collect();
         let call = self.calls.start(tool.name(), warnings);
         let (answer, ticket) = Ticket::pair();
-        let args = Args { value: checked.value.clone() };
+        let args = Args { value: checked.value.clone(), bounds };
         let started = Instant::now();
         // A panic of the tool is an error of its task.
         let under_way = match tool.run.clone() {

@@ -7,12 +7,14 @@ use std::sync::Arc;
 
 use ptc_check::OwnTool;
 use ptc_lisp::signature::{Mode, Signature};
-use ptc_lisp::{Value, json};
+use ptc_lisp::Value;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-/// Bytes of arguments as JSON: more than an evaluation may hold.
-const MOST_BYTES: usize = 256 * 1024 * 1024;
+use crate::upstream::arguments::{self, Bounds, Unsendable};
+
+/// Bytes of arguments as JSON, where the memory of the run is not less.
+pub(super) const MAX_BYTES: usize = 256 * 1024 * 1024;
 
 /// Names under `tool/` that the language has itself.
 const TAKEN: [&str; 2] = ["call", "servers"];
@@ -211,6 +213,7 @@ impl<E: std::error::Error> From<E> for ToolFailure {
 #[derive(Debug, Clone)]
 pub struct Args {
     pub(super) value: Value,
+    pub(super) bounds: Bounds,
 }
 
 impl Args {
@@ -236,7 +239,15 @@ impl Args {
 
     /// All of them as a type of yours, by way of JSON: keywords are strings, instants are ISO text.
     pub fn parse<T: DeserializeOwned>(&self) -> Result<T, ToolFailure> {
-        let text = json::encode(&self.value, MOST_BYTES)?;
+        let failure = |why| match why {
+            Unsendable::TooLarge => ToolFailure::new(format!("the arguments are longer than {MAX_BYTES} bytes as JSON")),
+            Unsendable::Invalid(why) => ToolFailure::new(why),
+            Unsendable::Fault(fault) => ToolFailure::new(fault.message),
+        };
+        let bytes = arguments::measure(&self.value, MAX_BYTES, &self.bounds).map_err(failure)?;
+        let _reservation = self.bounds.reserve(bytes).map_err(|fault| ToolFailure::new(fault.message))?;
+        let mut text = String::with_capacity(bytes);
+        arguments::encode(&mut text, &self.value, bytes, &self.bounds).map_err(failure)?;
         serde_json::from_str(&text).map_err(|why| ToolFailure::new(format!("unusable arguments: {why}")))
     }
 }

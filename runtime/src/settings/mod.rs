@@ -62,8 +62,8 @@ pub struct Settings {
     pub program_memory_limit_bytes: u64,
     /// One call on a connected upstream.
     pub upstream_call_timeout: Duration,
-    /// Bytes of one upstream answer, before decoding.
-    pub max_upstream_response_bytes: u64,
+    /// Bytes of one upstream answer, before decoding, where an operator lowers what the config says.
+    pub max_upstream_response_bytes: Option<u64>,
     /// `tool/call`s of one program.
     pub max_upstream_calls_per_program: u32,
     /// Discovery forms of one program.
@@ -161,7 +161,7 @@ impl Settings {
             program_timeout: Duration::ZERO,
             program_memory_limit_bytes: 0,
             upstream_call_timeout: Duration::ZERO,
-            max_upstream_response_bytes: 0,
+            max_upstream_response_bytes: None,
             max_upstream_calls_per_program: 0,
             max_catalog_ops_per_program: 0,
             max_catalog_result_bytes: 0,

@@ -340,7 +340,8 @@ mod tests {
         let program = |settings: &Settings| (settings.program_timeout.as_millis(), settings.program_memory_limit_bytes);
         assert_eq!((program(&plain), program(&aggregating)), ((1_000, 10 << 20), (10_000, 100 << 20)));
         let bytes = |s: &Settings| (s.max_frame_bytes, s.max_program_bytes, s.max_context_bytes, s.max_upstream_response_bytes);
-        assert_eq!(bytes(&aggregating), (8 << 20, 64 << 10, 4 << 20, 2 << 20));
+        // Without the flag, the entries of the config say it.
+        assert_eq!(bytes(&aggregating), (8 << 20, 64 << 10, 4 << 20, None));
         let calls = (aggregating.upstream_call_timeout.as_millis(), aggregating.max_upstream_calls_per_program);
         assert_eq!(calls, (5_000, 50));
         assert_eq!((aggregating.max_catalog_ops_per_program, aggregating.max_catalog_result_bytes), (25, 256 << 10));

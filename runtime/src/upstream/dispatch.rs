@@ -3,8 +3,11 @@
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use bytes::Bytes;
 use ptc_catalog::{Era, Transport, Upstream};
 
+#[cfg(feature = "http")]
+use super::arguments::Address;
 use super::contact::{self, Listing};
 use super::drift::{self, Drift};
 #[cfg(feature = "http")]
@@ -60,11 +63,22 @@ pub(crate) enum Order {
         /// The tool's name.
         tool: &'static str,
         /// JSON text of the arguments.
-        arguments: String,
+        arguments: Bytes,
     },
     /// The address of an operation.
     #[cfg(feature = "http")]
-    Get(String),
+    Get(Box<Address>),
+}
+
+impl Order {
+    /// Bytes that the submitting thread has allocated for it.
+    pub(crate) fn len(&self) -> usize {
+        match self {
+            Order::Mcp { arguments, .. } => arguments.len(),
+            #[cfg(feature = "http")]
+            Order::Get(address) => address.url().as_str().len(),
+        }
+    }
 }
 
 /// The payload of a call that succeeded.
@@ -193,7 +207,7 @@ impl Link {
                 let Transport::OpenApi(spec) = &self.upstream.transport else { return Err(mismatch()) };
                 let service = service.get_or_init(|| Service::new(spec, secrets, settings)).as_ref().map_err(Clone::clone)?;
                 let limit = Limit::of(settings, Some(spec.request_timeout_ms));
-                let answer = service.get(address, limit.deadline()).await;
+                let answer = service.get(address.url(), limit.deadline()).await;
                 let (payload, status) = answer.map_err(|fault| limit.explain(self.upstream.name, fault))?;
                 Ok(Answered { payload, http_status: Some(status) })
             }
@@ -281,13 +295,14 @@ async fn request(
     channel: &impl Channel,
     agreed: &Agreed,
     tool: &'static str,
-    arguments: &str,
+    arguments: &Bytes,
     repeatable: bool,
     deadline: Instant,
 ) -> Result<Response, WorldFault> {
-    let params = format!(r#"{{"name":{},"arguments":{arguments}}}"#, wire::quoted(tool));
+    let params = format!(r#"{{"name":{}}}"#, wire::quoted(tool));
     let agreed = Some((agreed.era, agreed.revision));
-    channel.request(Ask { name: Some(tool), agreed, repeatable, ..Ask::new("tools/call", &params) }, deadline).await
+    let ask = Ask { name: Some(tool), arguments: Some(arguments), agreed, repeatable, ..Ask::new("tools/call", &params) };
+    channel.request(ask, deadline).await
 }
 
 /// The time of one call, and whose it is.

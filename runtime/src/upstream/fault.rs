@@ -2,6 +2,8 @@
 
 use std::borrow::Cow;
 
+use super::settings::ResponseCap;
+
 /// The documented reasons of a failed call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Reason {
@@ -86,9 +88,9 @@ impl WorldFault {
     }
 
     /// `response_too_large`, of an answer of which `seen` bytes are known.
-    pub fn too_large(max_bytes: u64, seen: u64) -> Self {
-        let message =
-            format!("the answer is larger than {max_bytes} bytes (max_response_bytes); ask for less, such as a page or a filter");
+    pub fn too_large(cap: ResponseCap, seen: u64) -> Self {
+        let ResponseCap { bytes, setting } = cap;
+        let message = format!("the answer is larger than {bytes} bytes ({setting}); ask for less, such as a page or a filter");
         WorldFault { refused_bytes: seen, ..WorldFault::new(Reason::ResponseTooLarge, message) }
     }
 

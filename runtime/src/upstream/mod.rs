@@ -1,6 +1,7 @@
 //! Reaching upstreams: validated calls, connections that come and go, answers under caps and without secrets.
 //!
 //! - `program`: what one evaluation sees: [`ProgramHost`], its budgets and its record of calls.
+//! - `arguments`: what a call sends, measured and counted before it is encoded.
 //! - `request`: reading `(tool/call …)` against the catalog.
 //! - `dispatch`: one call, from the connection to the payload.
 //! - `lifecycle`: when connections are made, lost and made again; `stage`: how far a call has come.
@@ -10,6 +11,7 @@
 //! - `mcp`: the protocol; `stdio` and `http` carry it; `openapi` calls JSON services.
 //! - `contact`: what a compiler asks of an upstream: its tools, an OpenAPI document.
 
+pub(crate) mod arguments;
 mod contact;
 mod dispatch;
 mod drift;
@@ -40,7 +42,7 @@ pub use contact::{Listing, list_tools};
 pub use fault::{Reason, WorldFault};
 pub use program::{Patience, ProgramHost};
 pub use record::{AuthUsed, CallRecord};
-pub use settings::{OnDrift, UpstreamSettings};
+pub use settings::{OnDrift, ResponseCap, UpstreamSettings};
 pub use snapshot::Load;
 
 use crate::secrets::{Redactor, Secrets};

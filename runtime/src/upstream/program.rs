@@ -7,20 +7,28 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, mpsc};
 use std::time::{Duration, Instant};
 
 use ptc_catalog::{Auth, Transport, Upstream};
-use ptc_lisp::host::{Discovery, Fault, Host, Reply, Ticket};
+use ptc_lisp::host::{Account, Discovery, Fault, Host, Reply, Ticket};
 use ptc_lisp::limits::Cancel;
 use ptc_lisp::{ErrorKind, Value};
 use tokio::sync::oneshot;
 
 use super::Upstreams;
+#[cfg(feature = "http")]
+use super::arguments::Address;
+use super::arguments::Bounds;
 use super::dispatch::{Link, Order};
-use super::fault::{Reason, WorldFault};
+use super::fault::{Reason, WorldFault, excerpt};
 use super::incoming::Incoming;
 use super::mcp::outcome::{Payload, compact_len, string_len};
 use super::record::{AuthUsed, CallRecord};
 use super::request::{self, Call};
 use super::stage::{self, Progress, Stage};
 use crate::discovery;
+use crate::secrets::Redactor;
+
+/// Bytes that a record keeps of the name of a tool that may not exist, and bytes of it that are redacted.
+const MAX_RECORDED_NAME: usize = 200;
+const MAX_REDACTED_NAME: usize = 64 * 1024;
 
 /// How often a thread that waits for a list of tools looks whether it was cancelled.
 const LOOK: Duration = Duration::from_millis(20);
@@ -54,6 +62,8 @@ struct Shared {
     records: Records,
     incoming: Incoming,
     patience: Patience,
+    /// The memory of the run that the host belongs to, once it has begun.
+    account: Mutex<Option<Account>>,
 }
 
 /// A call that can be made.
@@ -83,6 +93,7 @@ impl ProgramHost {
             incoming: Incoming::of(patience.memory_bytes.unwrap_or(u64::MAX)),
             upstreams,
             patience,
+            account: Mutex::default(),
         }))
     }
 
@@ -140,23 +151,31 @@ impl Shared {
         WorldFault::new(Reason::CapExhausted, message)
     }
 
+    /// What bounds the encoding of arguments.
+    fn bounds(&self) -> Bounds {
+        let account = self.account.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        Bounds { deadline: self.patience.deadline, cancel: self.patience.cancel.clone(), account }
+    }
+
     /// The call, encoded for its transport.
-    fn order(&self, call: &Call<'_>) -> Result<Order, Fault> {
+    fn order(&self, call: &Call<'_>, bounds: &Bounds) -> Result<Order, Fault> {
         #[cfg(feature = "http")]
         if let (Transport::OpenApi(spec), Some(operation)) = (&call.upstream.transport, call.tool.operation) {
-            let args = call.args.iter().map(|(name, value)| (&**name, *value)).collect();
-            let address = super::openapi::address::of(spec.base_url, operation, &args);
-            return address.map(Order::Get).map_err(|why| request::rejected(call.upstream, call.tool, &why));
+            let args = call.args.iter().copied().collect();
+            let url = super::openapi::address::of(spec.base_url, operation, &args, bounds);
+            let url = url.map_err(|why| request::refused(call.upstream, call.tool, why))?;
+            return Ok(Order::Get(Box::new(Address::new(url, bounds)?)));
         }
-        Ok(Order::Mcp { tool: call.tool.name, arguments: request::encode(call, &|| self.patience.is_over())? })
+        Ok(Order::Mcp { tool: call.tool.name, arguments: request::encode(call, bounds)? })
     }
 }
 
 impl Shared {
     /// Reads a call; `begun` is its place in the record where it has one already.
     fn prepare(&self, request: &Value, progress: &Progress, begun: Option<usize>) -> Result<Ready, Refusal> {
-        let call = request::read(self.upstreams.catalog(), request).map_err(Refusal::Program)?;
-        let order = self.order(&call).map_err(Refusal::Program)?;
+        let bounds = self.bounds();
+        let call = request::read(self.upstreams.catalog(), request, &bounds).map_err(Refusal::Program)?;
+        let order = self.order(&call, &bounds).map_err(Refusal::Program)?;
         let start = || self.records.start(call.upstream, Cow::Borrowed(call.tool.name), progress.clone());
         let entry = begun.unwrap_or_else(start);
         let fail = |fault: WorldFault| {
@@ -244,11 +263,15 @@ fn unlisted(server: &str, reached: Stage) -> WorldFault {
 }
 
 impl Host for ProgramHost {
+    fn begin_run(&self, account: &Account) {
+        *self.0.account.lock().unwrap_or_else(PoisonError::into_inner) = Some(account.clone());
+    }
+
     fn submit(&self, request: &Value) -> Result<Ticket, Fault> {
         let shared = Arc::clone(&self.0);
         let progress = Progress::default();
         let start = |upstream, tool: &str| {
-            let tool = Cow::Owned(shared.upstreams.redactor.redact_str(tool).into_owned());
+            let tool = Cow::Owned(recorded(&shared.upstreams.redactor, tool));
             shared.records.start(upstream, tool, progress.clone())
         };
         let (answer, ticket) = Ticket::pair();
@@ -276,6 +299,7 @@ impl Host for ProgramHost {
         match shared.prepare(request, &progress, None) {
             Ok(ready) => {
                 let incoming = shared.incoming.clone();
+                let ticket = ticket.handing_over(ready.order.len());
                 runtime.spawn(stage::watched(progress.clone(), async move {
                     let reply = shared.make(ready, &mut abandoned);
                     answer.send(incoming.counts(reply).await);
@@ -327,6 +351,14 @@ impl Host for ProgramHost {
         let row = |name: &str, budget: &Budget| (Value::keyword(name), Value::int(i64::from(budget.left())));
         Value::map([row("tool-calls", &self.0.calls), row("catalog-ops", &self.0.discoveries)])
     }
+}
+
+/// A tool's name as a record keeps it before it is known to exist: without secrets, and cut where no tool has such a long name.
+fn recorded(redactor: &Redactor, tool: &str) -> String {
+    // What is redacted is longer than what is shown, so that a secret at the cut is recognised as well.
+    let end = (0..=tool.len().min(MAX_REDACTED_NAME)).rev().find(|at| tool.is_char_boundary(*at)).unwrap_or(0);
+    let redacted = redactor.redact_str(tool.get(..end).unwrap_or_default());
+    excerpt(&redacted, MAX_RECORDED_NAME).into_owned()
 }
 
 fn stopped_waiting() -> WorldFault {

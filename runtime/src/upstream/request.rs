@@ -3,19 +3,22 @@
 //! Whatever is wrong here is a fault of the program: the message says which call, what was expected, what was found, and
 //! names what exists.
 
-use std::borrow::Cow;
+use std::collections::HashSet;
 
-use ptc_catalog::{Catalog, Tool, Type, Upstream};
+use bytes::Bytes;
+use ptc_catalog::{Arg, Catalog, Tool, Type, Upstream};
 use ptc_check::argument::shown;
 use ptc_check::near_name;
 use ptc_lisp::host::Fault;
 use ptc_lisp::print::excerpt;
-use ptc_lisp::{ErrorKind, Kind, Value, json};
+use ptc_lisp::{ErrorKind, Kind, Value};
+
+use super::arguments::{self, Bounds, MAX_ARGUMENT_BYTES, MAX_ARGUMENTS, Unsendable};
 
 /// Names that a message lists before it says how many more there are.
 const LISTED: usize = 30;
-/// Bytes of the arguments of one call, as JSON.
-const MAX_ARGUMENT_BYTES: usize = 8 * 1024 * 1024;
+/// Bytes of the names of one call's arguments together.
+const MAX_NAME_BYTES: usize = 1024 * 1024;
 
 /// A call that the catalog allows.
 #[derive(Debug)]
@@ -23,11 +26,11 @@ pub(crate) struct Call<'v> {
     pub(crate) upstream: &'static Upstream,
     pub(crate) tool: &'static Tool,
     /// Arguments by name, without those that are left out by `nil`, in the order of their keys.
-    pub(crate) args: Vec<(Cow<'v, str>, &'v Value)>,
+    pub(crate) args: Vec<(&'v str, &'v Value)>,
 }
 
 /// Checks a request.
-pub(crate) fn read<'v>(catalog: &'static Catalog, request: &'v Value) -> Result<Call<'v>, Fault> {
+pub(crate) fn read<'v>(catalog: &'static Catalog, request: &'v Value, bounds: &Bounds) -> Result<Call<'v>, Fault> {
     let entries = request.entries();
     let Some(entries) = entries else {
         let hint = "write (tool/call {:server \"name\" :tool \"name\" :args {...}})";
@@ -56,19 +59,16 @@ pub(crate) fn read<'v>(catalog: &'static Catalog, request: &'v Value) -> Result<
     let tool = find_tool(upstream, tool)?;
     let args = match request.get("args") {
         None => Vec::new(),
-        Some(args) => match args.entries() {
-            Some(entries) => check(tool, entries).map_err(|why| rejected(upstream, tool, &why))?,
-            None => return Err(rejected(upstream, tool, &format!(":args must be a map, got {}", shown(args)))),
-        },
+        Some(args) => check(tool, args, bounds).map_err(|why| refused(upstream, tool, why))?,
     };
     let missing: Vec<&str> = tool
         .args
         .iter()
-        .filter(|arg| arg.required && !args.iter().any(|(name, _)| name == arg.name))
+        .filter(|arg| arg.required && !args.iter().any(|(name, _)| *name == arg.name))
         .map(|arg| arg.name)
         .collect();
     if !missing.is_empty() {
-        let mut given = args.iter().map(|(name, _)| name.as_ref()).filter(|name| tool.arg(name).is_none());
+        let mut given = args.iter().map(|(name, _)| *name).filter(|name| tool.arg(name).is_none());
         let meant = given.find_map(|name| near_name(name, missing.iter().copied()));
         let near = meant.map_or_else(String::new, |meant| format!(". Did you mean '{meant}'?"));
         return Err(rejected(upstream, tool, &format!("missing required args {}{near}", missing.join(", "))));
@@ -119,40 +119,60 @@ fn near(name: &str, names: &[&str]) -> String {
     near_name(name, names.iter().copied()).map_or_else(String::new, |near| format!("Did you mean '{near}'? "))
 }
 
-fn check<'v>(
-    tool: &'static Tool,
-    entries: impl Iterator<Item = (&'v Value, &'v Value)>,
-) -> Result<Vec<(Cow<'v, str>, &'v Value)>, String> {
-    let mut args: Vec<(Cow<'v, str>, &'v Value)> = Vec::new();
+fn check<'v>(tool: &'static Tool, args: &'v Value, bounds: &Bounds) -> Result<Vec<(&'v str, &'v Value)>, Unsendable> {
+    let invalid = |why: String| Err(Unsendable::Invalid(why));
+    let Some(entries) = args.entries() else {
+        return invalid(format!(":args must be a map, got {}", shown(args)));
+    };
+    let count = args.len().unwrap_or(0);
+    if count > MAX_ARGUMENTS {
+        return invalid(format!("{count} arguments are given, and one call takes at most {MAX_ARGUMENTS}"));
+    }
+    let mut checked: Vec<(&'v str, &'v Value)> = Vec::with_capacity(count);
+    let mut names: HashSet<&str> = HashSet::with_capacity(count);
+    let mut name_bytes = 0_usize;
     for (key, value) in entries {
-        let Some(written) = key.as_name() else {
-            return Err(format!("the name of an argument must be a keyword or string, got {}", shown(key)));
-        };
-        let arg = tool.arg(written);
-        // A keyword in Lisp's spelling finds the schema's: `:page-size` is `page_size`.
-        let (name, arg) = match arg {
-            None if key.kind() == Kind::Keyword && written.contains('-') => {
-                let snake = written.replace('-', "_");
-                match tool.arg(&snake) {
-                    Some(arg) => (Cow::Borrowed(arg.name), Some(arg)),
-                    None => (Cow::Borrowed(written), None),
-                }
-            }
-            arg => (Cow::Borrowed(written), arg),
-        };
-        if args.iter().any(|(other, _)| *other == name) {
-            return Err(format!("'{}' is given twice", excerpt(&name)));
+        if bounds.is_over() {
+            return Err(Unsendable::Fault(Bounds::stopped()));
         }
+        let Some(written) = key.as_name() else {
+            return invalid(format!("the name of an argument must be a keyword or string, got {}", shown(key)));
+        };
+        // Before names are compared, hashed and encoded, which takes time for each byte.
+        name_bytes += written.len();
+        if name_bytes > MAX_NAME_BYTES {
+            return invalid(format!("their names are longer than {MAX_NAME_BYTES} bytes together"));
+        }
+        // A keyword in Lisp's spelling finds the schema's: `:page-size` is `page_size`.
+        let arg = tool.arg(written).or_else(|| {
+            let rewritten = |arg: &&Arg| key.kind() == Kind::Keyword && is_underscored(written, arg.name);
+            tool.args.iter().find(rewritten)
+        });
         match arg {
-            None if tool.closed => return Err(unknown(tool, written)),
+            None if tool.closed => return invalid(unknown(tool, written)),
             None => {}
             // Optional and nil: left out.
             Some(arg) if value.is_nil() && !(arg.required && arg.types.admits(Type::Null)) => continue,
-            Some(arg) => ptc_check::argument::fault(arg, value).map_or(Ok(()), Err)?,
+            Some(arg) => {
+                if let Some(why) = ptc_check::argument::fault(arg, value) {
+                    return invalid(why);
+                }
+            }
         }
-        args.push((name, value));
+        let name = arg.map_or(written, |arg| arg.name);
+        // Keys of a map differ, and two of them can be one name all the same: `:a` and "a", `:a-b` and `:a_b`.
+        if !names.insert(name) {
+            return invalid(format!("'{}' is given twice", excerpt(name)));
+        }
+        checked.push((name, value));
     }
-    Ok(args)
+    Ok(checked)
+}
+
+/// Whether `written` is `name` once its hyphens are underscores.
+fn is_underscored(written: &str, name: &str) -> bool {
+    let same = |(w, n): (u8, u8)| w == n || (w == b'-' && n == b'_');
+    written.len() == name.len() && written.bytes().zip(name.bytes()).all(same)
 }
 
 fn unknown(tool: &'static Tool, name: &str) -> String {
@@ -161,20 +181,51 @@ fn unknown(tool: &'static Tool, name: &str) -> String {
     format!("unknown arg '{}'. {}{all}", excerpt(name), near(name, &names))
 }
 
-/// The arguments as the JSON text of an object.
-pub(crate) fn encode(call: &Call<'_>, is_over: &dyn Fn() -> bool) -> Result<String, Fault> {
-    let mut text = String::from("{");
+/// The arguments as the JSON text of an object, reserved in the memory of the program.
+pub(crate) fn encode(call: &Call<'_>, bounds: &Bounds) -> Result<Bytes, Fault> {
+    let of = |name: &str, why: Unsendable| match why {
+        Unsendable::Invalid(why) => Unsendable::Invalid(format!("not JSON-encodable (argument '{}': {why})", excerpt(name))),
+        other => other,
+    };
+    // Brackets, and for each argument its name with quotes and a colon, and a comma.
+    let mut names = Vec::with_capacity(call.args.len());
+    let (mut bytes, mut sizes) = (2_usize, Vec::with_capacity(call.args.len()));
     for (name, value) in &call.args {
+        let name = super::mcp::wire::quoted(name);
+        bytes = bytes.saturating_add(name.len() + 2);
+        let room = MAX_ARGUMENT_BYTES.saturating_sub(bytes);
+        let size = arguments::measure(value, room, bounds).map_err(|why| unsendable(call, of(&name, why)))?;
+        bytes = bytes.saturating_add(size);
+        names.push(name);
+        sizes.push(size);
+    }
+    let reservation = bounds.reserve(bytes)?;
+    let mut text = String::with_capacity(bytes);
+    text.push('{');
+    for (((arg, value), name), size) in call.args.iter().zip(&names).zip(&sizes) {
         if text.len() > 1 {
             text.push(',');
         }
-        text.push_str(&super::mcp::wire::quoted(name));
+        text.push_str(name);
         text.push(':');
-        let encoded = json::encode_until(value, MAX_ARGUMENT_BYTES.saturating_sub(text.len()), is_over);
-        text.push_str(&encoded.map_err(|why| {
-            rejected(call.upstream, call.tool, &format!("not JSON-encodable (argument '{}': {why})", excerpt(name)))
-        })?);
+        arguments::encode(&mut text, value, *size, bounds).map_err(|why| unsendable(call, of(arg, why)))?;
     }
     text.push('}');
-    Ok(text)
+    Ok(arguments::counted(text, reservation))
+}
+
+fn unsendable(call: &Call<'_>, why: Unsendable) -> Fault {
+    refused(call.upstream, call.tool, why)
+}
+
+/// The fault of a call whose arguments cannot be sent.
+pub(crate) fn refused(upstream: &Upstream, tool: &Tool, why: Unsendable) -> Fault {
+    match why {
+        Unsendable::Fault(fault) => fault,
+        Unsendable::Invalid(why) => rejected(upstream, tool, &why),
+        Unsendable::TooLarge => {
+            let why = format!("they are longer than {MAX_ARGUMENT_BYTES} bytes as JSON, the limit of one call");
+            rejected(upstream, tool, &why).with_hint("send less with one call: a part of the data, or only the fields that the tool needs")
+        }
+    }
 }

@@ -22,7 +22,8 @@ pub enum OnDrift {
 pub struct UpstreamSettings {
     /// Time of one call on a connected upstream; an entry's `request_timeout_ms` lowers it.
     pub call_timeout: Duration,
-    /// Largest answer in bytes for upstreams whose entry leaves it at the default of 2 MiB; `None` leaves it to the entries.
+    /// Largest answer in bytes of any upstream. It lowers an entry's `max_response_bytes` and never raises it; `None` leaves it to the
+    /// entries.
     pub max_response_bytes: Option<u64>,
     /// Calls of one program.
     pub max_calls_per_program: u32,
@@ -40,8 +41,21 @@ pub struct UpstreamSettings {
     pub handle: Handle,
 }
 
-/// What an entry's `max_response_bytes` is when the config says nothing.
-const DEFAULT_RESPONSE_BYTES: u64 = 2 * 1024 * 1024;
+/// Largest answer of an upstream, and the setting that says so.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ResponseCap {
+    /// Bytes of the answer, before it is decoded.
+    pub bytes: u64,
+    /// The setting that an operator changes, as messages name it.
+    pub setting: &'static str,
+}
+
+impl From<u64> for ResponseCap {
+    /// The cap of an entry.
+    fn from(bytes: u64) -> ResponseCap {
+        ResponseCap { bytes, setting: "max_response_bytes" }
+    }
+}
 
 impl UpstreamSettings {
     /// The documented defaults: 5 s, 50 calls, 25 discovery forms, 256 KiB of discovery.
@@ -59,8 +73,11 @@ impl UpstreamSettings {
         }
     }
 
-    /// The cap that holds for an upstream whose entry says `entry`.
-    pub(crate) fn response_cap(&self, entry: u64) -> u64 {
-        self.max_response_bytes.filter(|_| entry == DEFAULT_RESPONSE_BYTES).unwrap_or(entry)
+    /// The cap of an upstream whose entry says `entry`: the lower of the two.
+    pub(crate) fn response_cap(&self, entry: u64) -> ResponseCap {
+        match self.max_response_bytes {
+            Some(bytes) if bytes < entry => ResponseCap { bytes, setting: "--max-upstream-response-bytes" },
+            _ => entry.into(),
+        }
     }
 }

@@ -18,6 +18,7 @@ mod frames;
 mod http;
 #[cfg(feature = "otlp")]
 mod otlp;
+mod outgoing;
 mod peer;
 mod process;
 mod pty;
@@ -55,6 +56,8 @@ fn main() -> ExitCode {
         Ok("stored") => return ptc_runtime::main(&stored::DEPLOYMENT),
         Ok("aggregator") => return ptc_runtime::main(upstream::deployment()),
         Ok("upstream") => return upstream::serve(),
+        Ok("outgoing") => return ptc_runtime::main(outgoing::deployment()),
+        Ok("deaf") => return outgoing::serve_deaf(),
         Ok("canary") => return ptc_runtime::main(canary::deployment()),
         #[cfg(feature = "agentic")]
         Ok("tasks") => return ptc_runtime::main(agentic::deployment()),
@@ -83,6 +86,7 @@ fn main() -> ExitCode {
         diagnostics::TESTS,
         frames::TESTS,
         otlp,
+        outgoing::TESTS,
         process::TESTS,
         sessions::TESTS,
         stored::TESTS,

@@ -70,6 +70,12 @@ pub fn encode_until(value: &Value, max_bytes: usize, is_over: &dyn Fn() -> bool)
     encode_while(value, max_bytes, Keys::Any, |_| !is_over())
 }
 
+/// [`encode_until`] at the end of a text that exists, which grows by at most `max_bytes`. Where the text has room for what
+/// [`measure`](super::measure) has found, it is not allocated anew.
+pub fn encode_to(out: &mut String, value: &Value, max_bytes: usize, is_over: &dyn Fn() -> bool) -> Result<(), EncodeError> {
+    encode_into(out, value, max_bytes, Keys::Any, |_| !is_over())
+}
+
 /// What may be a key.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Keys {
@@ -89,21 +95,33 @@ pub(crate) fn encode_metered(m: &mut Machine, value: &Value, max_bytes: usize) -
 }
 
 /// Ends as if the text were too long where `go_on` says no, which is asked now and then with the work done since.
-fn encode_while(value: &Value, max_bytes: usize, keys: Keys, mut go_on: impl FnMut(u32) -> bool) -> Result<String, EncodeError> {
-    const OFTEN: u32 = 1024;
-    let mut steps = 0_u32;
+fn encode_while(value: &Value, max_bytes: usize, keys: Keys, go_on: impl FnMut(u32) -> bool) -> Result<String, EncodeError> {
     let mut out = String::new();
+    encode_into(&mut out, value, max_bytes, keys, go_on)?;
+    Ok(out)
+}
+
+fn encode_into(
+    out: &mut String,
+    value: &Value,
+    max_bytes: usize,
+    keys: Keys,
+    mut go_on: impl FnMut(u32) -> bool,
+) -> Result<(), EncodeError> {
+    const OFTEN: u32 = 1024;
+    let end = out.len().saturating_add(max_bytes);
+    let mut steps = 0_u32;
     let mut work: Vec<Frame<'_>> = Vec::new();
     let mut next = Some(value);
     loop {
         if let Some(value) = next.take() {
             steps = steps.saturating_add(work_of(value));
             let stop = steps >= OFTEN && !go_on(std::mem::take(&mut steps));
-            if stop || is_longer(value, max_bytes.saturating_sub(out.len())) {
+            if stop || is_longer(value, end.saturating_sub(out.len())) {
                 return Err(EncodeError::TooLarge { max_bytes });
             }
             match Children::of(value) {
-                None => leaf(value, &mut out).map_err(|found| EncodeError::Unsupported { path: path(&work), found })?,
+                None => leaf(value, out).map_err(|found| EncodeError::Unsupported { path: path(&work), found })?,
                 Some(children) => {
                     let map = matches!(value, Value::Map(_));
                     out.push(if map { '{' } else { '[' });
@@ -111,10 +129,10 @@ fn encode_while(value: &Value, max_bytes: usize, keys: Keys, mut go_on: impl FnM
                 }
             }
         }
-        if out.len() > max_bytes {
+        if out.len() > end {
             return Err(EncodeError::TooLarge { max_bytes });
         }
-        let Some(frame) = work.last_mut() else { return Ok(out) };
+        let Some(frame) = work.last_mut() else { return Ok(()) };
         let Some(child) = frame.children.next() else {
             out.push(if frame.map { '}' } else { ']' });
             work.pop();
@@ -128,11 +146,11 @@ fn encode_while(value: &Value, max_bytes: usize, keys: Keys, mut go_on: impl FnM
             frame.key = Some(child);
             next = frame.children.next();
             steps = steps.saturating_add(work_of(child));
-            if is_longer(child, max_bytes.saturating_sub(out.len())) {
+            if is_longer(child, end.saturating_sub(out.len())) {
                 return Err(EncodeError::TooLarge { max_bytes });
             }
             let other = frame.mixed.and_then(|map| same_text(map, child));
-            if let Err(found) = key(child, keys, &mut out) {
+            if let Err(found) = key(child, keys, out) {
                 work.pop();
                 return Err(EncodeError::Unsupported { path: path(&work), found });
             }
@@ -180,9 +198,18 @@ fn same_text(map: &Map, key: &Value) -> Option<Value> {
     names.into_iter().find(|name| name.kind() != key.kind() && map.get(name).is_some())
 }
 
+/// Bytes of a path in a message.
+const MAX_PATH: usize = 1_000;
+
 fn path(work: &[Frame<'_>]) -> String {
     let mut path = String::new();
     for frame in work {
+        if path.len() > MAX_PATH {
+            let end = (0..=MAX_PATH).rev().find(|at| path.is_char_boundary(*at));
+            path.truncate(end.unwrap_or(0));
+            path.push('…');
+            break;
+        }
         match frame.key {
             Some(key) => {
                 if !path.is_empty() {

@@ -2,6 +2,7 @@
 
 mod decode;
 mod encode;
+mod measure;
 mod plain;
 mod shape;
 mod walk;
@@ -9,5 +10,6 @@ mod walk;
 pub(crate) use decode::decode_metered;
 pub use decode::{DecodeError, decode, decode_exact};
 pub(crate) use encode::encode_metered;
-pub use encode::{EncodeError, encode, encode_named, encode_until};
+pub use encode::{EncodeError, encode, encode_named, encode_until, encode_to};
+pub use measure::{Size, Unmeasured, measure};
 pub use walk::Walk;

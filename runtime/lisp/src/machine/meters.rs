@@ -1,8 +1,10 @@
 //! What a run may still use, shared by all of its threads.
 
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use crate::host::Interrupt;
 use crate::limits::{Cancel, Limits};
 use crate::parallel::Places;
 
@@ -27,6 +29,8 @@ pub(crate) struct Meters {
     reserved: AtomicI64,
     /// Whether some thread was refused memory, which ends the run: what is given back then is for none of the others.
     exhausted: AtomicBool,
+    /// Waits for answers, which end when memory is exhausted.
+    waits: Mutex<Vec<Interrupt>>,
     /// Whether a sequence without an end was made, which must not leave the program.
     pub(crate) made_endless: AtomicBool,
     /// For threads that compute.
@@ -49,6 +53,7 @@ impl Meters {
             peak: AtomicI64::new(0),
             reserved: AtomicI64::new(0),
             exhausted: AtomicBool::new(false),
+            waits: Mutex::default(),
             made_endless: AtomicBool::new(false),
             places,
         }
@@ -73,13 +78,25 @@ impl Meters {
         self.live.load(Ordering::Relaxed).saturating_add(reserved)
     }
 
-    /// Ends the run for want of memory.
+    /// Ends the run for want of memory, on threads that wait for an answer too.
     pub(crate) fn exhaust(&self) {
-        self.exhausted.store(true, Ordering::Relaxed);
+        self.exhausted.store(true, Ordering::Release);
+        let waits = std::mem::take(&mut *self.waits.lock().unwrap_or_else(PoisonError::into_inner));
+        for wait in waits {
+            wait.interrupt();
+        }
+    }
+
+    /// Has `wait` ended when memory is exhausted; at once where it is.
+    pub(crate) fn watch(&self, wait: &Interrupt) {
+        self.waits.lock().unwrap_or_else(PoisonError::into_inner).push(wait.clone());
+        if self.is_exhausted() {
+            wait.interrupt();
+        }
     }
 
     pub(crate) fn is_exhausted(&self) -> bool {
-        self.exhausted.load(Ordering::Relaxed)
+        self.exhausted.load(Ordering::Acquire)
     }
 
     /// Records a growth that is about to happen, so that a refused one shows in the peak.

@@ -489,6 +489,16 @@ impl Machine {
         Ok(())
     }
 
+    /// Reports this thread's memory before the host reserves bytes, so that values that were dropped meanwhile do not count.
+    pub(crate) fn report_memory(&mut self) {
+        self.read_gauge(Asked::Forgotten);
+    }
+
+    /// Stops counting `bytes` that this thread has allocated: a reservation counts them, and another thread frees them.
+    pub(crate) fn hand_over(&mut self, bytes: usize) {
+        self.gauged = self.gauged.saturating_add(i64::try_from(bytes).unwrap_or(i64::MAX));
+    }
+
     fn memory_limit(&self) -> i64 {
         i64::try_from(self.meters.limits.memory_bytes).unwrap_or(i64::MAX)
     }

@@ -204,11 +204,14 @@ fn call_tool(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
         return Err(m.raise(ErrorKind::ToolError, message));
     }
     tool::spend(m)?;
+    m.report_memory();
     let ticket = match m.host().submit(request) {
         Ok(ticket) => ticket,
         Err(fault) => {
-            // Encoding the arguments takes its time.
-            m.look_now()?;
+            // Checking and encoding arguments takes time. A fault of memory says more than the machine knows.
+            if fault.kind != ErrorKind::MemoryExceeded {
+                m.look_now()?;
+            }
             return Err(m.raise_fault(fault.into()));
         }
     };

@@ -7,7 +7,7 @@ use crate::builtins::Builtin;
 use crate::convert::{described, take};
 use crate::error::{ErrorKind, Span};
 use crate::form::{Form, FormKind};
-use crate::host::{Reply, Ticket, Waited};
+use crate::host::{self, Reply, Ticket, Waited};
 use crate::ir::{Ir, Op};
 use crate::machine::{Machine, Raised};
 use crate::notes::notes;
@@ -43,10 +43,17 @@ fn call(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
     let name = name.as_str().unwrap_or_default();
     let args = named(m, name, args.get_mut(1..).unwrap_or_default())?;
     spend(m)?;
+    m.report_memory();
     let host = m.shared_host();
     let ticket = match host.submit_tool(name, &args) {
         Ok(ticket) => ticket,
-        Err(fault) => return Err(m.raise_fault(fault.into())),
+        Err(fault) => {
+            // Checking and encoding arguments takes time. A fault of memory says more than the machine knows.
+            if fault.kind != ErrorKind::MemoryExceeded {
+                m.look_now()?;
+            }
+            return Err(m.raise_fault(fault.into()));
+        }
     };
     let value = match wait(m, ticket)? {
         Reply::Json(bytes) => {
@@ -100,7 +107,9 @@ pub(super) fn spend(m: &mut Machine) -> Result<(), Raised> {
 
 /// Waits for the answer until the end of the run.
 pub(super) fn wait(m: &mut Machine, ticket: Ticket) -> Result<Reply, Raised> {
+    m.hand_over(ticket.handed_over());
     m.meters.cancel.watch(&ticket.interrupter());
+    m.meters.watch(&ticket.interrupter());
     if let Some(task) = &m.task {
         task.watch(ticket.interrupter());
     }
@@ -117,6 +126,10 @@ pub(super) fn wait(m: &mut Machine, ticket: Ticket) -> Result<Reply, Raised> {
     match parallel::waiting(m, wait) {
         Waited::Reply(reply) => Ok(reply),
         Waited::DeadlinePassed => Err(m.out_of_time()),
+        Waited::Interrupted if m.meters.is_exhausted() && !m.meters.cancel.is_cancelled() => {
+            let fault = host::out_of_memory(m.meters.limits.memory_bytes);
+            Err(m.raise_fault(fault.into()))
+        }
         Waited::Interrupted => Err(m.raise(ErrorKind::Cancelled, "the run was cancelled")),
     }
 }

@@ -99,7 +99,7 @@ impl Postman {
         let asking = Asking { body: body.to_owned().into(), ..Asking::new(Method::POST, &self.url, self.headers.clone()) };
         let mut response = self.http.send(asking, deadline).await.map_err(|fault| self.of_world(fault))?;
         let (status, head, pause) = (response.status(), Head::of(&self.http, &response), retry_after(&response));
-        let said = self.http.read_body(&mut response, ERROR_BODY_BYTES, deadline).await;
+        let said = self.http.read_body(&mut response, ERROR_BODY_BYTES.into(), deadline).await;
         if status.is_success() {
             // A success that cannot be read is one.
             return partial(&said.unwrap_or_default()).map_or(Ok(()), |lost| Err(Failed::Ended(lost)));

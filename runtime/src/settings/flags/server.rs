@@ -85,10 +85,10 @@ pub(super) static ROWS: &[Flag] = &[
     Flag {
         name: "max-upstream-response-bytes",
         env: "PTC_RUNNER_MCP_MAX_UPSTREAM_RESPONSE_BYTES",
-        kind: Kind::Integer { unit: "bytes", min: 1, max: GIB, set: |s, n| s.max_upstream_response_bytes = n },
-        default: Default::Fixed("2097152"),
+        kind: Kind::Integer { unit: "bytes", min: 1, max: GIB, set: |s, n| s.max_upstream_response_bytes = Some(n) },
+        default: Default::Unset("the `max_response_bytes` of each upstream, 2097152 unless the config says otherwise"),
         group: Group::Upstreams,
-        help: "Largest answer of an upstream, before decoding",
+        help: "Largest answer of any upstream, before decoding; lowers `max_response_bytes` of an upstream and never raises it",
     },
     Flag {
         name: "max-upstream-calls-per-program",

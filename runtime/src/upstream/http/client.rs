@@ -7,8 +7,6 @@ use std::time::{Duration, Instant};
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use bytes::Bytes;
-use http_body_util::Full;
 use hyper::header::{ACCEPT, HeaderMap, HeaderName, HeaderValue, USER_AGENT};
 use hyper::{Method, Request, Uri};
 use hyper_util::client::legacy::{self, Client};
@@ -17,12 +15,14 @@ use ptc_catalog::Auth;
 use url::Url;
 
 use super::answer::Answer;
+use super::body::RequestBody;
 use super::connector::{Connector, TookTooLong};
 use super::{repeat, tls};
 use crate::secrets::{Redactor, Secrets, basic_pair};
 use crate::upstream::fault::{Reason, WorldFault};
 use crate::upstream::incoming;
-use crate::upstream::mcp::wire::{CLIENT_NAME, CLIENT_VERSION};
+use crate::upstream::mcp::wire::{CLIENT_NAME, CLIENT_VERSION, OutgoingFrame};
+use crate::upstream::settings::ResponseCap;
 use crate::upstream::stage::{self, Stage};
 
 /// Redirects that are followed, all within one origin.
@@ -34,7 +34,7 @@ const IDLE_TIME: Duration = Duration::from_secs(60);
 /// A client whose headers and origin are fixed.
 #[derive(Clone)]
 pub(crate) struct HttpClient {
-    inner: Arc<Client<Connector, Full<Bytes>>>,
+    inner: Arc<Client<Connector, RequestBody>>,
     headers: HeaderMap,
     connect_timeout: Duration,
     redactor: Redactor,
@@ -60,7 +60,7 @@ pub(crate) struct Asking<'u> {
     pub(crate) url: &'u Url,
     /// Headers besides those of the client.
     pub(crate) headers: HeaderMap,
-    pub(crate) body: Bytes,
+    pub(crate) body: OutgoingFrame,
     /// Whether it only reads, so that it may be sent once more where the connection was lost before a byte of the answer came.
     pub(crate) repeatable: bool,
 }
@@ -68,7 +68,7 @@ pub(crate) struct Asking<'u> {
 impl<'u> Asking<'u> {
     /// A request without a body that is sent once.
     pub(crate) fn new(method: Method, url: &'u Url, headers: HeaderMap) -> Asking<'u> {
-        Asking { method, url, headers, body: Bytes::new(), repeatable: false }
+        Asking { method, url, headers, body: OutgoingFrame::default(), repeatable: false }
     }
 }
 
@@ -121,8 +121,8 @@ impl HttpClient {
         !self.posts || matches!(redirect.status().as_u16(), 307 | 308)
     }
 
-    fn request(&self, asking: &Asking<'_>, url: &Url) -> Result<Request<Full<Bytes>>, String> {
-        let mut request = Request::new(Full::new(asking.body.clone()));
+    fn request(&self, asking: &Asking<'_>, url: &Url) -> Result<Request<RequestBody>, String> {
+        let mut request = Request::new(RequestBody::from(&asking.body));
         *request.method_mut() = asking.method.clone();
         *request.uri_mut() = url.as_str().parse().map_err(|why| format!("'{}' cannot be asked: {why}", for_people(url)))?;
         let headers = request.headers_mut();
@@ -157,11 +157,11 @@ impl HttpClient {
         unavailable(if why.is_connect() { "cannot connect" } else { "the request failed" }, why)
     }
 
-    /// Reads a body of at most `max` bytes. Secrets that it echoes are taken out before anything is cut from it or shown.
-    pub(crate) async fn read_body(&self, response: &mut Answer, max: u64, deadline: Instant) -> Result<Vec<u8>, WorldFault> {
+    /// Reads a body under a cap. Secrets that it echoes are taken out before anything is cut from it or shown.
+    pub(crate) async fn read_body(&self, response: &mut Answer, cap: ResponseCap, deadline: Instant) -> Result<Vec<u8>, WorldFault> {
         let status = response.status().as_u16();
-        let too_large = |seen| WorldFault::too_large(max, seen).with_status(status);
-        if let Some(length) = response.content_length().filter(|length| *length > max) {
+        let too_large = |seen| WorldFault::too_large(cap, seen).with_status(status);
+        if let Some(length) = response.content_length().filter(|length| *length > cap.bytes) {
             return Err(too_large(length));
         }
         incoming::hold(response.content_length().unwrap_or(0)).map_err(|fault| fault.with_status(status))?;
@@ -173,7 +173,7 @@ impl HttpClient {
                 Ok(Ok(None)) => return Ok(self.redact(body)),
                 Ok(Ok(Some(chunk))) => {
                     let seen = body.len() as u64 + chunk.len() as u64;
-                    if seen > max {
+                    if seen > cap.bytes {
                         return Err(too_large(seen));
                     }
                     incoming::hold(seen.max(response.content_length().unwrap_or(0)))

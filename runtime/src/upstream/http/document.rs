@@ -37,9 +37,9 @@ pub(crate) async fn fetch(url: &'static str, max_bytes: u64, entry: &OpenApi, se
     };
     let mut answer = client.send(Asking::new(Method::GET, &address, headers), deadline).await.map_err(late)?;
     if answer.status().is_success() {
-        return client.read_body(&mut answer, max_bytes, deadline).await.map_err(late);
+        return client.read_body(&mut answer, max_bytes.into(), deadline).await.map_err(late);
     }
     let head = Head::of(&client, &answer);
-    let body = client.read_body(&mut answer, ERROR_BODY_BYTES, deadline).await.unwrap_or_default();
+    let body = client.read_body(&mut answer, ERROR_BODY_BYTES.into(), deadline).await.unwrap_or_default();
     Err(head.fault(&body))
 }

@@ -19,7 +19,7 @@ use crate::secrets::Secrets;
 use crate::upstream::fault::{Reason, WorldFault, excerpt};
 use crate::upstream::mcp::wire::{self, Frame, Incoming};
 use crate::upstream::mcp::{Agreed, Ask, Channel, HANDSHAKE_REVISIONS, Response, handshake};
-use crate::upstream::settings::UpstreamSettings;
+use crate::upstream::settings::{ResponseCap, UpstreamSettings};
 use crate::upstream::stage;
 
 const SESSION_ID: HeaderName = HeaderName::from_static("mcp-session-id");
@@ -43,7 +43,7 @@ pub(crate) struct Session {
 pub(super) struct Wire {
     pub(super) client: HttpClient,
     pub(super) url: Url,
-    pub(super) max_bytes: u64,
+    pub(super) cap: ResponseCap,
     next_id: AtomicU64,
     session: Mutex<Option<HeaderValue>>,
     /// The revision that notifications name, once it is agreed.
@@ -72,7 +72,7 @@ pub(crate) async fn connect(
     let wire = Wire {
         client: HttpClient::new(&endpoint, secrets)?,
         url,
-        max_bytes: settings.response_cap(spec.max_response_bytes),
+        cap: settings.response_cap(spec.max_response_bytes),
         next_id: AtomicU64::new(1),
         session: Mutex::default(),
         revision: Mutex::default(),
@@ -156,7 +156,7 @@ impl Wire {
     async fn post(&self, id: u64, ask: Ask<'_>, deadline: Instant) -> Result<Response, WorldFault> {
         let Ask { method, agreed, .. } = ask;
         let asking = Asking {
-            body: wire::request(id, method, ask.params, agreed).into(),
+            body: wire::request(id, method, ask.params, ask.arguments, agreed),
             repeatable: ask.repeatable,
             ..Asking::new(Method::POST, &self.url, self.headers(Some(method), ask.name, agreed))
         };
@@ -170,8 +170,8 @@ impl Wire {
             return self.read_events(id, answer, agreed, deadline).await.map_err(|fault| fault.with_status(status.as_u16()));
         }
         let head = Head::of(&self.client, &answer);
-        let max = if status.is_success() { self.max_bytes } else { ERROR_BODY_BYTES.min(self.max_bytes) };
-        let body = match self.client.read_body(&mut answer, max, deadline).await {
+        let cap = if status.is_success() { self.cap } else { self.cap.bytes.min(ERROR_BODY_BYTES).into() };
+        let body = match self.client.read_body(&mut answer, cap, deadline).await {
             Ok(body) => body,
             // What a refusal says in a body that is too long for it is not worth its reason.
             Err(fault) if !status.is_success() && fault.reason == Reason::ResponseTooLarge => Vec::new(),

@@ -59,7 +59,7 @@ impl Wire {
         agreed: Option<(Era, &'static str)>,
         deadline: Instant,
     ) -> Result<End, WorldFault> {
-        let max = usize::try_from(self.max_bytes).unwrap_or(usize::MAX);
+        let max = usize::try_from(self.cap.bytes).unwrap_or(usize::MAX);
         loop {
             let chunk = match tokio::time::timeout_at(deadline.into(), answer.chunk()).await {
                 Err(_) => return Err(WorldFault::late()),
@@ -71,7 +71,7 @@ impl Wire {
                 let without = || End::Broken(WorldFault::upstream("the stream of the answer ended without a response"));
                 return Ok(found.map_or_else(without, End::Response));
             };
-            let complete = events.feed(&chunk, max).map_err(|TooLarge(seen)| WorldFault::too_large(self.max_bytes, seen))?;
+            let complete = events.feed(&chunk, max).map_err(|TooLarge(seen)| WorldFault::too_large(self.cap, seen))?;
             incoming::hold(events.held() + complete.iter().map(|data| data.len() as u64).sum::<u64>())?;
             for data in complete.into_iter().map(|data| self.client.redact(data)) {
                 if let Some(response) = find_response(&data, id, false) {

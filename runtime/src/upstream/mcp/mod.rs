@@ -10,6 +10,7 @@ pub(crate) mod wire;
 
 use std::time::Instant;
 
+use bytes::Bytes;
 use ptc_catalog::Era;
 use serde_json::value::RawValue;
 
@@ -48,8 +49,10 @@ pub(crate) struct Ask<'a> {
     pub(crate) method: &'static str,
     /// `params.name`, where the method has one.
     pub(crate) name: Option<&'a str>,
-    /// JSON text of an object, without `_meta`.
+    /// JSON text of an object, without `_meta` and `arguments`.
     pub(crate) params: &'a str,
+    /// JSON text of the member `arguments` of the parameters, where the method has one.
+    pub(crate) arguments: Option<&'a Bytes>,
     /// Whose era the request is of; `None` for the handshake itself.
     pub(crate) agreed: Option<(Era, &'static str)>,
     /// Whether it only reads, so that it may be sent twice.
@@ -59,7 +62,7 @@ pub(crate) struct Ask<'a> {
 impl<'a> Ask<'a> {
     /// A request of the handshake.
     pub(crate) fn new(method: &'static str, params: &'a str) -> Ask<'a> {
-        Ask { method, name: None, params, agreed: None, repeatable: false }
+        Ask { method, name: None, params, arguments: None, agreed: None, repeatable: false }
     }
 }
 

@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 use std::fmt::Write;
 
+use bytes::Bytes;
 use ptc_catalog::Era;
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -118,8 +119,58 @@ impl RpcError {
     }
 }
 
-/// A request frame, without a line end. `params` is the JSON text of an object; in the stateless era `_meta` is put in.
-pub(crate) fn request(id: u64, method: &str, params: &str, agreed: Option<(Era, &str)>) -> Vec<u8> {
+/// A frame on its way to a server, without a line end. The arguments of a call, which may be large, are not copied into it.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct OutgoingFrame {
+    /// What comes before the arguments; the whole frame where there are none.
+    pub(crate) head: Bytes,
+    /// JSON text of the arguments.
+    pub(crate) arguments: Bytes,
+    /// What comes after the arguments.
+    pub(crate) tail: &'static [u8],
+}
+
+impl OutgoingFrame {
+    /// Its parts in order. None is copied.
+    pub(crate) fn parts(&self) -> [Bytes; 3] {
+        [self.head.clone(), self.arguments.clone(), Bytes::from_static(self.tail)]
+    }
+}
+
+impl From<Vec<u8>> for OutgoingFrame {
+    fn from(whole: Vec<u8>) -> OutgoingFrame {
+        OutgoingFrame { head: whole.into(), ..OutgoingFrame::default() }
+    }
+}
+
+impl From<String> for OutgoingFrame {
+    fn from(whole: String) -> OutgoingFrame {
+        whole.into_bytes().into()
+    }
+}
+
+/// A request frame. `params` is the JSON text of an object, to which `arguments` are added as its last member; in the stateless era `_meta`
+/// is put in as the first.
+pub(crate) fn request(
+    id: u64,
+    method: &str,
+    params: &str,
+    arguments: Option<&Bytes>,
+    agreed: Option<(Era, &str)>,
+) -> OutgoingFrame {
+    let mut head = request_head(id, method, params, agreed);
+    let Some(arguments) = arguments else {
+        head.push('}');
+        return head.into();
+    };
+    let open = head.trim_end().strip_suffix('}').unwrap_or(&head).trim_end().len();
+    head.truncate(open);
+    head.push_str(if head.ends_with('{') { r#""arguments":"# } else { r#","arguments":"# });
+    OutgoingFrame { head: head.into(), arguments: arguments.clone(), tail: b"}}" }
+}
+
+/// A request frame without its last bracket.
+fn request_head(id: u64, method: &str, params: &str, agreed: Option<(Era, &str)>) -> String {
     let mut frame = format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"{method}","params":"#);
     frame.reserve(params.len() + 256);
     match agreed {
@@ -133,8 +184,7 @@ pub(crate) fn request(id: u64, method: &str, params: &str, agreed: Option<(Era, 
         }
         _ => frame.push_str(params),
     }
-    frame.push('}');
-    frame.into_bytes()
+    frame
 }
 
 /// A notification frame without parameters.
@@ -174,13 +224,27 @@ mod tests {
 
     #[test]
     fn requests_carry_metadata_in_the_stateless_era_only() {
-        let stateless = |params| request(7, "tools/call", params, Some((Era::Stateless, "2026-07-28")));
+        let stateless = |params| request(7, "tools/call", params, None, Some((Era::Stateless, "2026-07-28")));
         for params in ["{}", r#"{"name":"x","arguments":{}}"#, " { } "] {
-            let value: serde_json::Value = serde_json::from_slice(&stateless(params)).unwrap();
+            let value: serde_json::Value = serde_json::from_slice(&stateless(params).head).unwrap();
             assert_eq!(value["params"]["_meta"]["io.modelcontextprotocol/protocolVersion"], "2026-07-28", "{params}");
         }
-        let plain = request(7, "ping", "{}", None);
-        assert_eq!(plain, br#"{"jsonrpc":"2.0","id":7,"method":"ping","params":{}}"#);
+        let plain = request(7, "ping", "{}", None, None);
+        assert_eq!(&plain.parts().concat(), br#"{"jsonrpc":"2.0","id":7,"method":"ping","params":{}}"#);
+    }
+
+    #[test]
+    fn arguments_are_the_last_member_of_params_and_are_not_copied() {
+        let arguments = Bytes::from_static(br#"{"a":[1]}"#);
+        for agreed in [None, Some((Era::Handshake, "2025-11-25")), Some((Era::Stateless, "2026-07-28"))] {
+            for params in ["{}", " { } ", r#"{"name":"x"}"#, r#"{"name":"x"} "#] {
+                let frame = request(7, "tools/call", params, Some(&arguments), agreed);
+                assert_eq!(frame.arguments.as_ptr(), arguments.as_ptr());
+                let value: serde_json::Value = serde_json::from_slice(&frame.parts().concat()).unwrap();
+                assert_eq!(value["params"]["arguments"]["a"][0], 1, "{params}");
+                assert_eq!(value["params"].get("name").is_some(), params.contains("name"), "{params}");
+            }
+        }
     }
 
     #[test]

@@ -1,51 +1,43 @@
 //! The address of an operation: its path template and query filled with arguments.
 //!
 //! Serialization follows OpenAPI's styles and, for them, RFC 6570. Whatever an argument holds, it stays inside its place: it
-//! cannot add a segment, a parameter or a fragment.
-
-use std::fmt::Write;
+//! cannot add a segment, a parameter or a fragment. All parts are written straight into the address, which has one budget of bytes:
+//! values that share their parts would else write the same text over and over.
+//!
+//! - [`text`]: text of a limited length, and how values are written into it.
+//! - [`path`]: what the finished path must not be.
 
 use litemap::LiteMap;
-use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use ptc_catalog::{Operation, Param, Place, Style};
 use ptc_check::argument::shown;
 use ptc_lisp::{Kind, Value, json};
+use url::Url;
 
-/// What RFC 3986 leaves as it is.
-const UNRESERVED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
-/// With `allowReserved`: reserved characters stay too, but for those that would end the value.
-const RESERVED: &AsciiSet = &UNRESERVED
-    .remove(b':')
-    .remove(b'/')
-    .remove(b'?')
-    .remove(b'@')
-    .remove(b'!')
-    .remove(b'$')
-    .remove(b'\'')
-    .remove(b'(')
-    .remove(b')')
-    .remove(b'*')
-    .remove(b'+')
-    .remove(b',')
-    .remove(b';')
-    .remove(b'=')
-    .remove(b'[')
-    .remove(b']');
+use super::path::{self, Placed};
+use super::text::{Full, Text, Unwritable};
+use crate::upstream::arguments::{Bounds, Unsendable};
 
-/// Bytes of one argument.
-const MAX_ARGUMENT_BYTES: usize = 64 * 1024;
+/// Bytes of an address, scheme and host included: the HTTP client takes no longer one.
+pub(crate) const MAX_ADDRESS_BYTES: usize = 65_534;
+
 /// Nesting of a `deepObject` beyond which JSON text stands for the rest.
-const DEEPEST: u32 = 4;
+const MAX_DEEP_LEVELS: u32 = 4;
 
 /// The address of `operation` under `base_url`. `Err` says which argument cannot be sent, and why.
-pub(crate) fn of(base_url: &str, operation: &Operation, args: &LiteMap<&str, &Value>) -> Result<String, String> {
+pub(crate) fn of(
+    base_url: &str,
+    operation: &Operation,
+    args: &LiteMap<&str, &Value>,
+    bounds: &Bounds,
+) -> Result<Url, Unsendable> {
     // `nil` leaves an argument out.
     let mut args = args.clone();
     args.retain(|_, value| !value.is_nil());
     let mut defaults = Vec::new();
     for (name, text) in operation.default_args {
         if !args.contains_key(name) {
-            let value = json::decode(text.as_bytes()).map_err(|why| format!("the default of '{name}' is not JSON: {why}"))?;
+            let value = json::decode(text.as_bytes())
+                .map_err(|why| Unsendable::Invalid(format!("the default of '{name}' is not JSON: {why}")))?;
             defaults.push((*name, value));
         }
     }
@@ -54,145 +46,230 @@ pub(crate) fn of(base_url: &str, operation: &Operation, args: &LiteMap<&str, &Va
         given.or_else(|| defaults.iter().find(|(n, _)| *n == name).map(|(_, v)| v))
     };
 
-    let mut address = base_url.trim_end_matches('/').to_owned();
+    let mut address = Address { text: Text::new(MAX_ADDRESS_BYTES, bounds), has_query: false, longest: None };
+    let base_url = base_url.trim_end_matches('/');
+    address.literal(base_url)?;
     if !operation.path.starts_with('/') {
         // Else the path would go on with the name of the host, and secrets would go there.
-        address.push('/');
+        address.literal("/")?;
     }
+    let mut placed = Vec::new();
     let mut template = operation.path;
     while let Some((before, rest)) = template.split_once('{') {
         let Some((name, after)) = rest.split_once('}') else { break };
-        address.push_str(before);
+        address.literal(before)?;
         let param = operation.params.iter().find(|p| p.place == Place::Path && p.name == name);
         let (Some(param), Some(value)) = (param, argument(name)) else {
-            return Err(format!("missing required args {name}"));
+            return Err(Unsendable::Invalid(format!("missing required args {name}")));
         };
-        let text = in_path(&param, &form(&param, value)?);
-        // A segment `.` or `..` is taken out of an address by every client and server, encoded or not.
-        let segment = before.ends_with('/') && after.chars().next().is_none_or(|c| c == '/');
-        if text.is_empty() || (segment && matches!(text.as_str(), "." | "..")) {
-            return Err(format!("'{name}' is part of the path and cannot be {}", shown(value)));
+        let start = address.text.len();
+        address.argument(name, |address| address.in_path(&param, value))?;
+        if address.text.len() == start {
+            return Err(Unsendable::Invalid(format!("'{name}' is part of the path and cannot be {}", shown(value))));
         }
-        address.push_str(&text);
+        placed.push(Placed { name, value, bytes: start..address.text.len() });
         template = after;
     }
-    address.push_str(template);
+    address.literal(template)?;
 
-    let mut first = !address.contains('?');
+    address.has_query = address.text.as_str().contains('?');
     for param in operation.params.iter().filter(|p| p.place == Place::Query) {
         let Some(value) = argument(param.arg) else { continue };
-        for (name, value) in in_query(&param, value)? {
-            address.push(if std::mem::take(&mut first) { '?' } else { '&' });
-            address.push_str(&name);
-            address.push('=');
-            address.push_str(&value);
-        }
+        address.argument(param.arg, |address| address.in_query(&param, value))?;
     }
-    Ok(address)
+    let url = path::checked(address.text.as_str(), base_url.len(), &placed).map_err(Unsendable::Invalid)?;
+    // The parser may have encoded more of it.
+    if url.as_str().len() > MAX_ADDRESS_BYTES { Err(address.too_long(None, 0)) } else { Ok(url) }
+}
+
+/// An address that is being written.
+struct Address<'b> {
+    text: Text<'b>,
+    /// Whether a parameter of the query is there already.
+    has_query: bool,
+    /// The argument that took most bytes so far.
+    longest: Option<(usize, String)>,
+}
+
+impl Address<'_> {
+    /// Writes a part of the template.
+    fn literal(&mut self, part: &str) -> Result<(), Unsendable> {
+        self.text.push(part).map_err(|Full| self.too_long(None, 0))
+    }
+
+    /// Writes the argument of that name.
+    fn argument(&mut self, name: &str, write: impl FnOnce(&mut Self) -> Result<(), Unwritable>) -> Result<(), Unsendable> {
+        let (start, room) = (self.text.len(), self.text.room());
+        write(self).map_err(|why| match why {
+            Unwritable::Full => self.too_long(Some(name), room),
+            Unwritable::Value(why) => why,
+        })?;
+        let bytes = self.text.len().saturating_sub(start);
+        if self.longest.as_ref().is_none_or(|(most, _)| bytes > *most) {
+            self.longest = Some((bytes, name.to_owned()));
+        }
+        Ok(())
+    }
+
+    /// The fault of an address without room for the argument `name`, which found `room` bytes. The argument at fault is the longest.
+    fn too_long(&self, name: Option<&str>, room: usize) -> Unsendable {
+        let before = self.longest.as_ref().filter(|(bytes, _)| *bytes > room).map(|(_, name)| name.as_str());
+        Unsendable::Invalid(match before.or(name) {
+            Some(name) => format!(
+                "'{name}' makes the address of the request longer than {MAX_ADDRESS_BYTES} bytes; send a shorter value, or fewer values with \
+                 each of several calls"
+            ),
+            None => format!("the address of the operation is longer than {MAX_ADDRESS_BYTES} bytes"),
+        })
+    }
+
+    fn in_path(&mut self, param: &Param<'_>, value: &Value) -> Result<(), Unwritable> {
+        let text = &mut self.text;
+        let shape = Shape::of(param, value);
+        let name = |text: &mut Text<'_>| {
+            text.push(";")?;
+            text.encoded(param.name, param)?;
+            text.push("=")
+        };
+        match (param.style, shape) {
+            (Style::Matrix, Shape::List) if param.explode => {
+                for item in value.items().into_iter().flatten() {
+                    if item.is_nil() {
+                        text.skip()?;
+                        continue;
+                    }
+                    name(text)?;
+                    text.value(item, param)?;
+                }
+            }
+            (Style::Matrix, Shape::Object) if param.explode => {
+                text.push(";")?;
+                text.pairs(value, param, "=", ";")?;
+            }
+            (Style::Matrix, _) => {
+                name(text)?;
+                text.joined(shape, value, param, ",")?;
+            }
+            (Style::Label, Shape::Object) if param.explode => {
+                text.push(".")?;
+                text.pairs(value, param, "=", ".")?;
+            }
+            (Style::Label, _) => {
+                text.push(".")?;
+                let separator = if param.explode { "." } else { "," };
+                text.joined(shape, value, param, separator)?;
+            }
+            (_, Shape::Object) if param.explode => {
+                text.pairs(value, param, "=", ",")?;
+            }
+            _ => {
+                text.joined(shape, value, param, ",")?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Writes the `name=value` pairs of a query parameter. An empty list or map is no parameter.
+    fn in_query(&mut self, param: &Param<'_>, value: &Value) -> Result<(), Unwritable> {
+        if param.style == Style::DeepObject && value.kind() == Kind::Map {
+            let mut name = Text::new(self.text.room(), self.text.bounds());
+            name.encoded(param.name, param)?;
+            return self.deep(param, &mut name, value, 0);
+        }
+        let shape = Shape::of(param, value);
+        match shape {
+            Shape::List if param.explode => {
+                for item in value.items().into_iter().flatten() {
+                    if item.is_nil() {
+                        self.text.skip()?;
+                        continue;
+                    }
+                    self.begin_pair()?;
+                    self.text.encoded(param.name, param)?;
+                    self.text.push("=")?;
+                    self.text.value(item, param)?;
+                }
+            }
+            Shape::Object if param.explode => {
+                for (key, value) in value.entries().into_iter().flatten() {
+                    if value.is_nil() {
+                        self.text.skip()?;
+                        continue;
+                    }
+                    self.begin_pair()?;
+                    self.text.value(key, param)?;
+                    self.text.push("=")?;
+                    self.text.value(value, param)?;
+                }
+            }
+            _ => {
+                let (start, had_query) = (self.text.len(), self.has_query);
+                self.begin_pair()?;
+                self.text.encoded(param.name, param)?;
+                self.text.push("=")?;
+                if !self.text.joined(shape, value, param, separator(param.style))? {
+                    self.text.truncate(start);
+                    self.has_query = had_query;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Writes the pairs of a `deepObject`; `name` is that of `value`, encoded.
+    fn deep(&mut self, param: &Param<'_>, name: &mut Text<'_>, value: &Value, level: u32) -> Result<(), Unwritable> {
+        // A container costs a byte of the budget even where it is empty: there may be any number of them.
+        match value.kind() {
+            Kind::Map if level < MAX_DEEP_LEVELS => {
+                self.text.skip()?;
+                for (key, value) in value.entries().into_iter().flatten() {
+                    let end = name.len();
+                    name.push("%5B")?;
+                    name.key(key)?;
+                    name.push("%5D")?;
+                    self.deep(param, name, value, level + 1)?;
+                    name.truncate(end);
+                }
+            }
+            Kind::Vector | Kind::Set if level < MAX_DEEP_LEVELS => {
+                self.text.skip()?;
+                for item in value.items().into_iter().flatten() {
+                    self.deep(param, name, item, level + 1)?;
+                }
+            }
+            Kind::Nil => self.text.skip()?,
+            _ => {
+                self.begin_pair()?;
+                self.text.push(name.as_str())?;
+                self.text.push("=")?;
+                self.text.value(value, param)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn begin_pair(&mut self) -> Result<(), Full> {
+        self.text.push(if std::mem::replace(&mut self.has_query, true) { "&" } else { "?" })
+    }
 }
 
 /// A value as the styles see it.
-enum Form {
-    Scalar(String),
-    List(Vec<String>),
-    Object(Vec<(String, String)>),
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Shape {
+    Scalar,
+    List,
+    Object,
 }
 
-impl Form {
-    fn of(value: &Value) -> Result<Form, String> {
-        Ok(match value.kind() {
-            Kind::Vector | Kind::Set => {
-                let items = value.items().into_iter().flatten().filter(|item| !item.is_nil());
-                Form::List(items.map(text).collect::<Result<_, _>>()?)
-            }
-            Kind::Map => {
-                let entries = value.entries().into_iter().flatten().filter(|(_, value)| !value.is_nil());
-                Form::Object(entries.map(|(key, value)| Ok((text(key)?, text(value)?))).collect::<Result<_, String>>()?)
-            }
-            _ => Form::Scalar(text(value)?),
-        })
-    }
-}
-
-/// A value as the style of its parameter sees it.
-fn form(param: &Param<'_>, value: &Value) -> Result<Form, String> {
-    if param.style == Style::Json { Ok(Form::Scalar(as_json(value)?)) } else { Form::of(value) }
-}
-
-fn as_json(value: &Value) -> Result<String, String> {
-    json::encode(value, MAX_ARGUMENT_BYTES).map_err(|why| format!("not JSON-encodable ({why})"))
-}
-
-/// A value as text: strings and keywords bare, numbers and booleans as in JSON, anything nested as JSON.
-fn text(value: &Value) -> Result<String, String> {
-    match value.as_name() {
-        Some(name) => Ok(name.to_owned()),
-        None => as_json(value),
-    }
-}
-
-fn encode(text: &str, param: &Param<'_>) -> String {
-    if !param.allow_reserved || param.place == Place::Path {
-        return utf8_percent_encode(text, UNRESERVED).to_string();
-    }
-    // Triplets that are encoded already stay.
-    let mut out = String::with_capacity(text.len());
-    for (at, part) in text.split('%').enumerate() {
-        if at > 0 {
-            let triplet = part.as_bytes().get(..2).is_some_and(|hex| hex.iter().all(u8::is_ascii_hexdigit));
-            out.push_str(if triplet { "%" } else { "%25" });
+impl Shape {
+    fn of(param: &Param<'_>, value: &Value) -> Shape {
+        match value.kind() {
+            _ if param.style == Style::Json => Shape::Scalar,
+            Kind::Vector | Kind::Set => Shape::List,
+            Kind::Map => Shape::Object,
+            _ => Shape::Scalar,
         }
-        let _ = write!(out, "{}", utf8_percent_encode(part, RESERVED));
     }
-    out
-}
-
-fn in_path(param: &Param<'_>, form: &Form) -> String {
-    let name = encode(param.name, param);
-    let enc = |text: &String| encode(text, param);
-    let list = |items: &[String], separator: &str| items.iter().map(enc).collect::<Vec<_>>().join(separator);
-    let pairs = |entries: &[(String, String)], between: &str, separator: &str| {
-        entries.iter().map(|(k, v)| format!("{}{between}{}", enc(k), enc(v))).collect::<Vec<_>>().join(separator)
-    };
-    match (param.style, form) {
-        (Style::Matrix, Form::Scalar(text)) => format!(";{name}={}", enc(text)),
-        (Style::Matrix, Form::List(items)) if param.explode => {
-            items.iter().flat_map(|item| [";", &*name, "=", &*enc(item)].map(str::to_owned)).collect()
-        }
-        (Style::Matrix, Form::List(items)) => format!(";{name}={}", list(items, ",")),
-        (Style::Matrix, Form::Object(entries)) if param.explode => format!(";{}", pairs(entries, "=", ";")),
-        (Style::Matrix, Form::Object(entries)) => format!(";{name}={}", pairs(entries, ",", ",")),
-        (Style::Label, Form::Scalar(text)) => format!(".{}", enc(text)),
-        (Style::Label, Form::List(items)) => format!(".{}", list(items, if param.explode { "." } else { "," })),
-        (Style::Label, Form::Object(entries)) if param.explode => format!(".{}", pairs(entries, "=", ".")),
-        (Style::Label, Form::Object(entries)) => format!(".{}", pairs(entries, ",", ",")),
-        (_, Form::Scalar(text)) => enc(text),
-        (_, Form::List(items)) => list(items, ","),
-        (_, Form::Object(entries)) => pairs(entries, if param.explode { "=" } else { "," }, ","),
-    }
-}
-
-/// The `name=value` pairs of a query parameter, encoded. An empty list or map is no parameter.
-fn in_query(param: &Param<'_>, value: &Value) -> Result<Vec<(String, String)>, String> {
-    if param.style == Style::DeepObject && value.kind() == Kind::Map {
-        let mut pairs = Vec::new();
-        deep(param, &encode(param.name, param), value, 0, &mut pairs)?;
-        return Ok(pairs);
-    }
-    let name = encode(param.name, param);
-    let enc = |text: &String| encode(text, param);
-    Ok(match (param.style, form(param, value)?) {
-        (_, Form::Scalar(text)) => vec![(name, enc(&text))],
-        (_, Form::List(items)) if items.is_empty() => Vec::new(),
-        (_, Form::Object(entries)) if entries.is_empty() => Vec::new(),
-        (_, Form::List(items)) if param.explode => items.iter().map(|item| (name.clone(), enc(item))).collect(),
-        (_, Form::Object(entries)) if param.explode => entries.iter().map(|(k, v)| (encode(k, param), enc(v))).collect(),
-        (style, Form::List(items)) => vec![(name, items.iter().map(enc).collect::<Vec<_>>().join(separator(style)))],
-        (style, Form::Object(entries)) => {
-            let flat = entries.iter().flat_map(|(k, v)| [enc(k), enc(v)]);
-            vec![(name, flat.collect::<Vec<_>>().join(separator(style)))]
-        }
-    })
 }
 
 fn separator(style: Style) -> &'static str {
@@ -203,25 +280,6 @@ fn separator(style: Style) -> &'static str {
     }
 }
 
-fn deep(param: &Param<'_>, prefix: &str, value: &Value, level: u32, pairs: &mut Vec<(String, String)>) -> Result<(), String> {
-    match value.kind() {
-        Kind::Map if level < DEEPEST => {
-            for (key, value) in value.entries().into_iter().flatten() {
-                let name = format!("{prefix}%5B{}%5D", utf8_percent_encode(&text(key)?, UNRESERVED));
-                deep(param, &name, value, level + 1, pairs)?;
-            }
-        }
-        Kind::Vector | Kind::Set if level < DEEPEST => {
-            for item in value.items().into_iter().flatten() {
-                deep(param, prefix, item, level + 1, pairs)?;
-            }
-        }
-        Kind::Nil => {}
-        _ => pairs.push((prefix.to_owned(), encode(&text(value)?, param))),
-    }
-    Ok(())
-}
-
 #[cfg(test)]
 mod tests {
     use ptc_catalog::Params;
@@ -230,6 +288,13 @@ mod tests {
 
     const fn param(place: Place, style: Style, explode: bool) -> Param<'static> {
         Param { name: "a", arg: "a", place, style, explode, allow_reserved: false }
+    }
+
+    fn of(base_url: &str, operation: &Operation, args: &LiteMap<&str, &Value>) -> Result<String, String> {
+        super::of(base_url, operation, args, &Bounds::default()).map(String::from).map_err(|why| match why {
+            Unsendable::Invalid(why) => why,
+            other => panic!("{other:?}"),
+        })
     }
 
     fn address(param: Param<'_>, value: &str) -> Result<String, String> {
@@ -308,8 +373,8 @@ mod tests {
     #[test]
     fn defaults_are_sent_where_a_program_leaves_them_out() {
         let operation = Operation { id: "op", path: "/x", params: Params("query form explode - a"), default_args: &[("a", "3")] };
-        assert_eq!(of("h", &operation, &LiteMap::new()).unwrap(), "h/x?a=3");
-        assert_eq!(of("h", &operation, &LiteMap::from_iter([("a", &Value::int(5))])).unwrap(), "h/x?a=5");
+        assert_eq!(of("https://h", &operation, &LiteMap::new()).unwrap(), "https://h/x?a=3");
+        assert_eq!(of("https://h", &operation, &LiteMap::from_iter([("a", &Value::int(5))])).unwrap(), "https://h/x?a=5");
     }
 
     #[test]
@@ -317,7 +382,7 @@ mod tests {
         let params = Params("path simple - - a\nquery form explode - a\ta_query");
         let operation = Operation { id: "op", path: "/x/{a}", params, default_args: &[] };
         let (one, two) = (Value::int(1), Value::int(2));
-        assert_eq!(of("h", &operation, &LiteMap::from_iter([("a", &one), ("a_query", &two)])).unwrap(), "h/x/1?a=2");
-        assert_eq!(of("h", &operation, &LiteMap::from_iter([("a", &one)])).unwrap(), "h/x/1");
+        assert_eq!(of("https://h", &operation, &LiteMap::from_iter([("a", &one), ("a_query", &two)])).unwrap(), "https://h/x/1?a=2");
+        assert_eq!(of("https://h", &operation, &LiteMap::from_iter([("a", &one)])).unwrap(), "https://h/x/1");
     }
 }

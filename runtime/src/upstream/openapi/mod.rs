@@ -1,8 +1,10 @@
 //! Calling `GET` operations of a JSON service.
 //!
-//! - [`address`]: path and query from arguments, in OpenAPI's styles.
+//! - [`address`]: path and query from arguments, in OpenAPI's styles; [`text`]: how they are written, [`path`]: what a path must not be.
 
 pub(crate) mod address;
+mod path;
+mod text;
 
 use std::time::{Duration, Instant};
 
@@ -15,13 +17,13 @@ use super::fault::{WorldFault, excerpt};
 use super::http::client::{Asking, Endpoint, HttpClient};
 use super::http::status::{ERROR_BODY_BYTES, Head};
 use super::mcp::outcome::Payload;
-use super::settings::UpstreamSettings;
+use super::settings::{ResponseCap, UpstreamSettings};
 use crate::secrets::Secrets;
 
 /// A service with its client.
 pub(crate) struct Service {
     client: HttpClient,
-    max_bytes: u64,
+    cap: ResponseCap,
 }
 
 impl Service {
@@ -36,24 +38,22 @@ impl Service {
             extra_roots: settings.extra_roots.clone(),
             posts: false,
         };
-        Ok(Service { client: HttpClient::new(&endpoint, secrets)?, max_bytes: settings.response_cap(spec.max_response_bytes) })
+        Ok(Service { client: HttpClient::new(&endpoint, secrets)?, cap: settings.response_cap(spec.max_response_bytes) })
     }
 
     /// Gets `url`; the payload is JSON or nothing. Gives the status too.
-    pub(crate) async fn get(&self, url: &str, deadline: Instant) -> Result<(Payload, u16), WorldFault> {
+    pub(crate) async fn get(&self, url: &Url, deadline: Instant) -> Result<(Payload, u16), WorldFault> {
         let mut headers = HeaderMap::new();
         headers.insert(ACCEPT, HeaderValue::from_static("application/json"));
-        let no_url = |why| WorldFault::unavailable(format!("the address of the operation is no URL: {why}"));
-        let url = Url::parse(url).map_err(no_url)?;
-        let asking = Asking { repeatable: true, ..Asking::new(Method::GET, &url, headers) };
+        let asking = Asking { repeatable: true, ..Asking::new(Method::GET, url, headers) };
         let mut answer = self.client.send(asking, deadline).await?;
         let status = answer.status();
         if !status.is_success() {
             let head = Head::of(&self.client, &answer);
-            let body = self.client.read_body(&mut answer, ERROR_BODY_BYTES, deadline).await.unwrap_or_default();
+            let body = self.client.read_body(&mut answer, ERROR_BODY_BYTES.into(), deadline).await.unwrap_or_default();
             return Err(head.fault(&body));
         }
-        let body = self.client.read_body(&mut answer, self.max_bytes, deadline).await?;
+        let body = self.client.read_body(&mut answer, self.cap, deadline).await?;
         let json = body.strip_prefix(b"\xef\xbb\xbf").unwrap_or(&body);
         if json.trim_ascii().is_empty() {
             return Ok((Payload::None, status.as_u16()));

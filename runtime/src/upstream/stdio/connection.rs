@@ -2,9 +2,10 @@
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
+use bytes::Buf;
 use litemap::LiteMap;
 use ptc_catalog::McpStdio;
 use tokio::io::{AsyncReadExt, AsyncWriteExt, BufReader};
@@ -14,9 +15,9 @@ use tokio::sync::{mpsc, oneshot, watch};
 use crate::log::{self, Level};
 use crate::secrets::{Redactor, Secrets, StreamRedactor};
 use crate::upstream::fault::{WorldFault, excerpt};
-use crate::upstream::mcp::wire::{self, Frame, Incoming};
+use crate::upstream::mcp::wire::{self, Frame, Incoming, OutgoingFrame};
 use crate::upstream::mcp::{Ask, Channel, Response};
-use crate::upstream::settings::UpstreamSettings;
+use crate::upstream::settings::{ResponseCap, UpstreamSettings};
 use crate::upstream::stage::{self, Progress, Stage};
 
 use super::lines::{self, Line};
@@ -36,10 +37,10 @@ type Waiter = oneshot::Sender<Result<Response, WorldFault>>;
 /// One running child's pipes.
 pub(crate) struct Connection {
     name: &'static str,
-    max_bytes: u64,
+    cap: ResponseCap,
     redactor: Redactor,
     next_id: AtomicU64,
-    outbox: mpsc::Sender<Outgoing>,
+    outbox: mpsc::Sender<Queued>,
     waiting: Mutex<Waiting>,
     /// Until then, unreadable output is a banner and not an answer.
     handshake_done: AtomicBool,
@@ -69,7 +70,7 @@ impl Child {
         spec: &'static McpStdio,
         secrets: &Secrets,
         settings: &UpstreamSettings,
-        max_bytes: u64,
+        cap: ResponseCap,
     ) -> Result<Child, WorldFault> {
         let command = process::command(spec, secrets.environment(name), &settings.config_dir);
         let mut child = process::spawn(command)
@@ -82,7 +83,7 @@ impl Child {
         let (outbox, frames) = mpsc::channel(OUTBOX);
         let connection = Arc::new(Connection {
             name,
-            max_bytes,
+            cap,
             redactor: secrets.redactor(),
             next_id: AtomicU64::new(1),
             outbox,
@@ -148,34 +149,51 @@ async fn supervise(
     drop(alive);
 }
 
-/// A frame on its way to the child.
-struct Outgoing {
-    /// Without a line end.
-    bytes: Vec<u8>,
-    /// The call that it belongs to, which begins to wait for its answer when this is written.
+/// A frame in the queue to the child.
+enum Queued {
+    /// A notification, or an answer to a request of the child.
+    Aside(Vec<u8>),
+    /// A request. Whoever waits for the answer owns it, so that the queue keeps nothing of a request that is given up.
+    Request(Weak<QueuedRequest>),
+}
+
+/// A request that waits to be written.
+struct QueuedRequest {
+    frame: OutgoingFrame,
+    /// Set by the writer before the first byte is written, or by the caller that gives the request up: the first of them wins.
+    is_claimed: AtomicBool,
+    /// The call begins to wait for its answer when the frame is written.
     progress: Option<Progress>,
 }
 
-impl Outgoing {
-    /// A frame of no call.
-    fn aside(bytes: Vec<u8>) -> Outgoing {
-        Outgoing { bytes, progress: None }
+impl QueuedRequest {
+    /// Whether the caller of this is the first to claim the request.
+    fn claim(&self) -> bool {
+        !self.is_claimed.swap(true, Ordering::AcqRel)
     }
 }
 
 /// Writes frames one after the other; a request that is given up in the middle of a write cannot tear a frame.
 async fn write_frames(
     mut stdin: ChildStdin,
-    mut frames: mpsc::Receiver<Outgoing>,
+    mut frames: mpsc::Receiver<Queued>,
     mut stopped: watch::Receiver<Option<Duration>>,
 ) {
     let write = async {
-        while let Some(Outgoing { mut bytes, progress }) = frames.recv().await {
-            bytes.push(b'\n');
-            if stdin.write_all(&bytes).await.is_err() || stdin.flush().await.is_err() {
+        while let Some(queued) = frames.recv().await {
+            let (frame, request) = match queued {
+                Queued::Aside(bytes) => (bytes.into(), None),
+                Queued::Request(request) => match request.upgrade().filter(|request| request.claim()) {
+                    Some(request) => (request.frame.clone(), Some(request)),
+                    None => continue,
+                },
+            };
+            let [head, arguments, tail] = frame.parts();
+            let mut line = head.chain(arguments).chain(tail).chain(&b"\n"[..]);
+            if stdin.write_all_buf(&mut line).await.is_err() || stdin.flush().await.is_err() {
                 return;
             }
-            if let Some(progress) = progress {
+            if let Some(progress) = request.and_then(|request| request.progress.clone()) {
                 progress.enter(Stage::Waiting);
             }
         }
@@ -273,13 +291,13 @@ impl Connection {
 
     async fn read_frames(&self, stdout: ChildStdout) {
         let mut source = BufReader::with_capacity(READ_CHUNK, stdout);
-        let cap = usize::try_from(self.max_bytes).unwrap_or(usize::MAX);
+        let cap = usize::try_from(self.cap.bytes).unwrap_or(usize::MAX);
         loop {
             match lines::next(&mut source, cap).await {
                 // Before anything is cut from it or shown.
                 Ok(Line::Whole(line)) => self.take_line(&self.redactor.redact_bytes(line)),
                 Ok(Line::TooLong { id, bytes }) => {
-                    let outcome = Err(WorldFault::too_large(self.max_bytes, bytes));
+                    let outcome = Err(WorldFault::too_large(self.cap, bytes));
                     match id {
                         Some(id) => self.answer(id, outcome),
                         None => self.answer_only(outcome),
@@ -310,14 +328,20 @@ impl Connection {
                 Incoming::Unaddressed(error) => self.answer_only(Ok(Response::Error(error))),
                 Incoming::Request(id, method) => {
                     // Not awaited: a child that asks without reading must not stop its own answers.
-                    let _ = self.outbox.try_send(Outgoing::aside(wire::answer(id, &method)));
+                    let _ = self.outbox.try_send(Queued::Aside(wire::answer(id, &method)));
                 }
                 Incoming::Other => {}
             }
         }
     }
 
-    async fn exchange(&self, id: u64, frame: Vec<u8>, cancellable: bool, deadline: Instant) -> Result<Response, WorldFault> {
+    async fn exchange(
+        &self,
+        id: u64,
+        frame: OutgoingFrame,
+        cancellable: bool,
+        deadline: Instant,
+    ) -> Result<Response, WorldFault> {
         let (waiter, mut answer) = oneshot::channel();
         {
             let mut waiting = self.lock();
@@ -326,18 +350,19 @@ impl Connection {
             }
             waiting.by_id.insert(id, waiter);
         }
-        let mut open = OpenRequest { connection: self, id, cancellable, sent: false };
+        let request = Arc::new(QueuedRequest { frame, is_claimed: AtomicBool::new(false), progress: stage::current() });
+        let queued = Queued::Request(Arc::downgrade(&request));
+        let _open = OpenRequest { connection: self, id, cancellable, request };
         let lost = || self.lost().unwrap_or_else(|| WorldFault::unavailable("the connection was lost"));
         stage::enter(Stage::Queueing);
-        let frame = Outgoing { bytes: frame, progress: stage::current() };
-        match tokio::time::timeout_at(deadline.into(), self.outbox.send(frame)).await {
+        match tokio::time::timeout_at(deadline.into(), self.outbox.send(queued)).await {
             Err(_) => return Err(WorldFault::late()),
             // The writer is gone; the supervisor is about to say why.
             Ok(Err(_)) => {
                 let outcome = tokio::time::timeout(LAST_WORDS * 2, &mut answer).await;
                 return outcome.ok().and_then(Result::ok).unwrap_or_else(|| Err(lost()));
             }
-            Ok(Ok(())) => open.sent = true,
+            Ok(Ok(())) => {}
         }
         match tokio::time::timeout_at(deadline.into(), answer).await {
             Ok(outcome) => outcome.unwrap_or_else(|_| Err(lost())),
@@ -346,19 +371,21 @@ impl Connection {
     }
 }
 
-/// A request that was registered. Dropped unanswered (a timeout, a program that stopped waiting), it tells the server.
+/// A request that was registered. Dropped unanswered (a timeout, a program that stopped waiting), it is not written any more, or the server
+/// is told.
 struct OpenRequest<'c> {
     connection: &'c Connection,
     id: u64,
     cancellable: bool,
-    sent: bool,
+    request: Arc<QueuedRequest>,
 }
 
 impl Drop for OpenRequest<'_> {
     fn drop(&mut self) {
         let unanswered = self.connection.lock().by_id.remove(&self.id).is_some();
-        if unanswered && self.sent && self.cancellable {
-            let _ = self.connection.outbox.try_send(Outgoing::aside(wire::cancelled(self.id)));
+        let is_written = !self.request.claim();
+        if unanswered && is_written && self.cancellable {
+            let _ = self.connection.outbox.try_send(Queued::Aside(wire::cancelled(self.id)));
         }
     }
 }
@@ -368,10 +395,11 @@ impl Channel for Connection {
         let id = self.next_id.fetch_add(1, Ordering::Relaxed);
         // A handshake must not be cancelled.
         let cancellable = ask.method != "initialize" && ask.method != "server/discover";
-        self.exchange(id, wire::request(id, ask.method, ask.params, ask.agreed), cancellable, deadline).await
+        let frame = wire::request(id, ask.method, ask.params, ask.arguments, ask.agreed);
+        self.exchange(id, frame, cancellable, deadline).await
     }
 
     async fn notify(&self, method: &'static str) {
-        let _ = self.outbox.send(Outgoing::aside(wire::notification(method))).await;
+        let _ = self.outbox.send(Queued::Aside(wire::notification(method))).await;
     }
 }

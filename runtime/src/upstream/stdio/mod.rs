@@ -29,8 +29,8 @@ pub(crate) async fn connect(
 ) -> Result<Connected, WorldFault> {
     let timeout = Duration::from_millis(spec.handshake_timeout_ms);
     let deadline = Instant::now() + timeout;
-    let max_bytes = settings.response_cap(spec.max_response_bytes);
-    let start = || Child::start(name, spec, secrets, settings, max_bytes);
+    let cap = settings.response_cap(spec.max_response_bytes);
+    let start = || Child::start(name, spec, secrets, settings, cap);
     let attempt = async {
         let child = start().await?;
         let agreed = match handshake::agree(&*child.connection, era, deadline).await {

@@ -1,0 +1,41 @@
+//! The body of a request.
+
+use std::convert::Infallible;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+use bytes::{Buf, Bytes};
+use hyper::body::{Body, Frame, SizeHint};
+
+use crate::upstream::mcp::wire::OutgoingFrame;
+
+/// Bytes that are handed to the connection at a time. Where it cannot write several buffers at once, it copies what it is handed before it
+/// writes it: in one piece, a large body would be in memory twice.
+const CHUNK: usize = 64 * 1024;
+
+/// The parts of a frame, one after the other. Its length is known.
+pub(super) struct RequestBody([Bytes; 3]);
+
+impl From<&OutgoingFrame> for RequestBody {
+    fn from(frame: &OutgoingFrame) -> RequestBody {
+        RequestBody(frame.parts())
+    }
+}
+
+impl Body for RequestBody {
+    type Data = Bytes;
+    type Error = Infallible;
+
+    fn poll_frame(mut self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+        let part = self.0.iter_mut().find(|part| part.has_remaining());
+        Poll::Ready(part.map(|part| Ok(Frame::data(part.split_to(part.len().min(CHUNK))))))
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.0.iter().all(Bytes::is_empty)
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        SizeHint::with_exact(self.0.iter().map(|part| part.len() as u64).sum())
+    }
+}

@@ -1,0 +1,106 @@
+//! What the finished path of a request must not be.
+//!
+//! A parameter is percent-encoded, so that it cannot end its segment. It can still make one that means something else: `.` and `..`
+//! are taken out of an address by every client and server, and a parameter that is only a part of a segment (`{a}{b}`, `.{x}`, `{x}?acl`)
+//! may complete them. So the path is checked as a whole.
+
+use std::ops::Range;
+
+use percent_encoding::percent_decode_str;
+use ptc_check::argument::shown;
+use ptc_lisp::Value;
+use ptc_lisp::print::excerpt;
+use url::Url;
+
+/// An argument in the path.
+pub(super) struct Placed<'v> {
+    pub(super) name: &'v str,
+    pub(super) value: &'v Value,
+    /// Where it is in the address.
+    pub(super) bytes: Range<usize>,
+}
+
+/// The address as a URL, where its path stays below what precedes its first argument. The first `base` bytes are the base URL.
+pub(super) fn checked(address: &str, base: usize, placed: &[Placed<'_>]) -> Result<Url, String> {
+    let parsed = |text: &str| Url::parse(text).map_err(|why| format!("the address of the operation is not a URL: {why}"));
+    let part = |range: Range<usize>| address.get(range).unwrap_or_default();
+    let end = part(base..address.len()).find(['?', '#']).map_or(address.len(), |at| base + at);
+    let mut start = base;
+    for segment in part(base..end).split(['/', '\\']) {
+        let range = start..start + segment.len();
+        if is_dots(segment) {
+            return Err(leaves(segment, &range, placed));
+        }
+        start = range.end + 1;
+    }
+    // Up to the last segment that no argument is a part of.
+    let fixed = placed.first().map_or(end, |first| first.bytes.start.min(end));
+    let own = part(base..fixed).rfind('/').map_or(base, |at| base + at + 1);
+    let (url, prefix) = (parsed(address)?, parsed(part(0..own))?);
+    let written = part(own..end).split('/');
+    let is_same = |rest: &str| {
+        let mut read = rest.split('/');
+        let decoded = |segment: &str| percent_decode_str(segment).collect::<Vec<u8>>();
+        written.clone().all(|segment| read.next().is_some_and(|read| decoded(read) == decoded(segment))) && read.next().is_none()
+    };
+    if url.origin() == prefix.origin() && url.path().strip_prefix(prefix.path()).is_some_and(is_same) {
+        return Ok(url);
+    }
+    Err(format!("the path '{}' would be read as '{}'", excerpt(part(base..end)), excerpt(url.path())))
+}
+
+/// Whether a segment is `.` or `..`, encoded or not.
+fn is_dots(segment: &str) -> bool {
+    let mut decoded = percent_decode_str(segment);
+    let dots = decoded.by_ref().take(3).take_while(|byte| *byte == b'.').count();
+    (1..=2).contains(&dots) && percent_decode_str(segment).count() == dots
+}
+
+fn leaves(segment: &str, range: &Range<usize>, placed: &[Placed<'_>]) -> String {
+    let parts: Vec<&Placed<'_>> =
+        placed.iter().filter(|arg| arg.bytes.start < range.end && range.start < arg.bytes.end).collect();
+    match parts.as_slice() {
+        [whole] if whole.bytes == *range => {
+            format!("'{}' is part of the path and cannot be {}", whole.name, shown(whole.value))
+        }
+        [] => format!("the path of the operation has the segment '{segment}', which leads out of it"),
+        parts => {
+            let names: Vec<String> = parts.iter().map(|part| format!("'{}'", part.name)).collect();
+            format!("{} would make the segment '{segment}' of the path, which leads out of the operation", names.join(" and "))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(template_path: &str, base: &str) -> Result<String, String> {
+        checked(&format!("{base}{template_path}"), base.len(), &[]).map(String::from)
+    }
+
+    #[test]
+    fn dot_segments_are_refused_in_every_spelling() {
+        for path in ["/a/..", "/a/./b", "/a/%2e%2E/b", "/a/.%2e", "/a/%2e", "/a\\..\\b", "/a\\b", "/..?x", "/a/..#x", "/a/\tb"] {
+            assert!(read(path, "https://h/v1").is_err(), "{path}");
+        }
+    }
+
+    #[test]
+    fn other_paths_are_sent_as_they_are_written() {
+        for (path, sent) in [
+            ("/a/...", "/a/..."),
+            ("/a/.b", "/a/.b"),
+            ("/a/b..", "/a/b.."),
+            ("/a/..%2Fb", "/a/..%2Fb"),
+            ("/a/%252e%252e", "/a/%252e%252e"),
+            ("/größe/{x}", "/gr%C3%B6%C3%9Fe/%7Bx%7D"),
+            ("/a//b/", "/a//b/"),
+            ("/a?x=../..", "/a?x=../.."),
+        ] {
+            assert_eq!(read(path, "https://h/v1"), Ok(format!("https://h/v1{sent}")), "{path}");
+        }
+        // What the config says is the operator's.
+        assert_eq!(read("/a", "https://h/v1/../v2"), Ok("https://h/v2/a".to_owned()));
+    }
+}

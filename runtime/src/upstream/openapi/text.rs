@@ -1,0 +1,210 @@
+//! Text of a limited length, and how the values of parameters are written into it.
+
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
+use ptc_catalog::{Param, Place, Style};
+use ptc_lisp::Value;
+
+use super::address::Shape;
+use crate::upstream::arguments::{self, Bounds, Unsendable};
+
+/// What RFC 3986 leaves as it is.
+const UNRESERVED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
+/// With `allowReserved`: reserved characters stay too, but for those that would end the value.
+const RESERVED: &AsciiSet = &UNRESERVED
+    .remove(b':')
+    .remove(b'/')
+    .remove(b'?')
+    .remove(b'@')
+    .remove(b'!')
+    .remove(b'$')
+    .remove(b'\'')
+    .remove(b'(')
+    .remove(b')')
+    .remove(b'*')
+    .remove(b'+')
+    .remove(b',')
+    .remove(b';')
+    .remove(b'=')
+    .remove(b'[')
+    .remove(b']');
+
+/// The text has no room for what was to be written.
+pub(super) struct Full;
+
+/// Why a value was not written.
+pub(super) enum Unwritable {
+    Full,
+    Value(Unsendable),
+}
+
+impl From<Full> for Unwritable {
+    fn from(_: Full) -> Unwritable {
+        Unwritable::Full
+    }
+}
+
+/// Text that is refused what would make it longer than its limit, before it is encoded.
+pub(super) struct Text<'b> {
+    text: String,
+    /// Bytes it may have. Values that write nothing lower it.
+    limit: usize,
+    bounds: &'b Bounds,
+}
+
+impl<'b> Text<'b> {
+    pub(super) fn new(limit: usize, bounds: &'b Bounds) -> Text<'b> {
+        Text { text: String::new(), limit, bounds }
+    }
+
+    pub(super) fn bounds(&self) -> &'b Bounds {
+        self.bounds
+    }
+
+    pub(super) fn as_str(&self) -> &str {
+        &self.text
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.text.len()
+    }
+
+    /// Bytes that can still be written.
+    pub(super) fn room(&self) -> usize {
+        self.limit.saturating_sub(self.text.len())
+    }
+
+    pub(super) fn truncate(&mut self, len: usize) {
+        self.text.truncate(len);
+    }
+
+    /// Counts a value that writes nothing as a byte, so that the time for any number of them is limited too.
+    pub(super) fn skip(&mut self) -> Result<(), Full> {
+        if self.room() == 0 {
+            return Err(Full);
+        }
+        self.limit -= 1;
+        Ok(())
+    }
+
+    /// Appends text as it is.
+    pub(super) fn push(&mut self, text: &str) -> Result<(), Full> {
+        if text.len() > self.room() {
+            return Err(Full);
+        }
+        self.text.push_str(text);
+        Ok(())
+    }
+
+    fn percent_encoded(&mut self, text: &str, set: &'static AsciiSet) -> Result<(), Full> {
+        // Encoding only lengthens a text: one that is too long as it is is not encoded.
+        if text.len() > self.room() {
+            return Err(Full);
+        }
+        utf8_percent_encode(text, set).try_for_each(|part| self.push(part))
+    }
+
+    /// Appends text as a parameter's `allowReserved` says.
+    pub(super) fn encoded(&mut self, text: &str, param: &Param<'_>) -> Result<(), Full> {
+        if !param.allow_reserved || param.place == Place::Path {
+            return self.percent_encoded(text, UNRESERVED);
+        }
+        if text.len() > self.room() {
+            return Err(Full);
+        }
+        // Triplets that are encoded already stay.
+        for (at, part) in text.split('%').enumerate() {
+            if at > 0 {
+                let triplet = part.as_bytes().get(..2).is_some_and(|hex| hex.iter().all(u8::is_ascii_hexdigit));
+                self.push(if triplet { "%" } else { "%25" })?;
+            }
+            self.percent_encoded(part, RESERVED)?;
+        }
+        Ok(())
+    }
+
+    /// Appends a value: strings and keywords bare, numbers and booleans as in JSON, anything nested as JSON.
+    pub(super) fn value(&mut self, value: &Value, param: &Param<'_>) -> Result<(), Unwritable> {
+        match value.as_name() {
+            Some(name) if param.style != Style::Json => Ok(self.encoded(name, param)?),
+            _ => {
+                let json = self.json(value)?;
+                Ok(self.encoded(&json, param)?)
+            }
+        }
+    }
+
+    /// Appends the key of a `deepObject`.
+    pub(super) fn key(&mut self, key: &Value) -> Result<(), Unwritable> {
+        match key.as_name() {
+            Some(name) => Ok(self.percent_encoded(name, UNRESERVED)?),
+            None => {
+                let json = self.json(key)?;
+                Ok(self.percent_encoded(&json, UNRESERVED)?)
+            }
+        }
+    }
+
+    fn json(&self, value: &Value) -> Result<String, Unwritable> {
+        let unwritable = |why: Unsendable| match why {
+            Unsendable::TooLarge => Unwritable::Full,
+            Unsendable::Invalid(why) => Unwritable::Value(Unsendable::Invalid(format!("not JSON-encodable ({why})"))),
+            fault @ Unsendable::Fault(_) => Unwritable::Value(fault),
+        };
+        let bytes = arguments::measure(value, self.room(), self.bounds).map_err(unwritable)?;
+        let mut text = String::with_capacity(bytes);
+        arguments::encode(&mut text, value, bytes, self.bounds).map_err(unwritable)?;
+        Ok(text)
+    }
+
+    /// Appends a scalar, the items of a list, or keys and values of a map in turn. Whether there was anything.
+    pub(super) fn joined(
+        &mut self,
+        shape: Shape,
+        value: &Value,
+        param: &Param<'_>,
+        separator: &str,
+    ) -> Result<bool, Unwritable> {
+        match shape {
+            Shape::Scalar => self.value(value, param).map(|()| true),
+            Shape::Object => self.pairs(value, param, separator, separator),
+            Shape::List => {
+                let mut any = false;
+                for item in value.items().into_iter().flatten() {
+                    if item.is_nil() {
+                        self.skip()?;
+                        continue;
+                    }
+                    if std::mem::replace(&mut any, true) {
+                        self.push(separator)?;
+                    }
+                    self.value(item, param)?;
+                }
+                Ok(any)
+            }
+        }
+    }
+
+    /// Appends the entries of a map: `between` a key and its value, a `separator` between two entries. Whether there was any.
+    pub(super) fn pairs(
+        &mut self,
+        value: &Value,
+        param: &Param<'_>,
+        between: &str,
+        separator: &str,
+    ) -> Result<bool, Unwritable> {
+        let mut any = false;
+        for (key, value) in value.entries().into_iter().flatten() {
+            if value.is_nil() {
+                self.skip()?;
+                continue;
+            }
+            if std::mem::replace(&mut any, true) {
+                self.push(separator)?;
+            }
+            self.value(key, param)?;
+            self.push(between)?;
+            self.value(value, param)?;
+        }
+        Ok(any)
+    }
+}

@@ -1,0 +1,408 @@
+//! What a program passes to `tool/call` stays within its limits of memory and time, over every transport.
+//!
+//! The server is a process of its own, so that its peak of resident memory is that of one program.
+
+use std::fmt::Write;
+use std::io::BufRead;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::time::{Duration, Instant};
+
+use ptc_catalog::{
+    Annotations, Catalog, Deployment, EnvPart, Era, McpHttp, McpStdio, OpenApi, Operation, Params, Tool, Transport, Upstream,
+};
+use serde_json::{Value, json};
+
+use crate::Test;
+use crate::peer::{Peer, server};
+use crate::web::{Answer, Asked, Web};
+
+/// The tests of this module.
+pub(crate) const TESTS: &[Test] = &[
+    ("outgoing::arguments_of_openapi_calls_stay_within_limits", arguments_of_openapi_calls_stay_within_limits),
+    ("outgoing::arguments_over_http_stay_within_limits", arguments_over_http_stay_within_limits),
+    ("outgoing::arguments_for_a_deaf_child_stay_within_limits", arguments_for_a_deaf_child_stay_within_limits),
+    ("outgoing::frames_of_ended_programs_are_not_kept", frames_of_ended_programs_are_not_kept),
+    ("outgoing::memory_of_answered_calls_is_given_back", memory_of_answered_calls_is_given_back),
+    ("outgoing::arguments_are_checked_in_linear_time", arguments_are_checked_in_linear_time),
+    ("outgoing::path_arguments_cannot_leave_the_operation", path_arguments_cannot_leave_the_operation),
+    ("outgoing::response_flag_lowers_the_cap_of_an_entry", response_flag_lowers_the_cap_of_an_entry),
+];
+
+/// The program's limits: 100 MB and 1.5 s. It has to end within 1.6 s, and the process stays below 130 MB.
+const LIMITS: [&str; 4] = ["--program-memory-limit-bytes", "104857600", "--program-timeout-ms", "1500"];
+const MAX_RESIDENT_KB: u64 = 130 * 1024;
+/// An unoptimised build computes longer between two looks at the clock, and shares its processors with other tests.
+const MAX_TIME: Duration = Duration::from_millis(if cfg!(debug_assertions) { 8_000 } else { 1_600 });
+
+/// Every style of every place, with the argument `v`.
+const OPERATIONS: &[(&str, &str, &str)] = &[
+    ("path_simple", "/x/{v}/y", "path simple - - v"),
+    ("path_simple_explode", "/x/{v}/y", "path simple explode - v"),
+    ("path_label", "/x/{v}/y", "path label - - v"),
+    ("path_label_explode", "/x/{v}/y", "path label explode - v"),
+    ("path_matrix", "/x/{v}/y", "path matrix - - v"),
+    ("path_matrix_explode", "/x/{v}/y", "path matrix explode - v"),
+    ("path_json", "/x/{v}/y", "path json - - v"),
+    ("query_form", "/x", "query form - - v"),
+    ("query_form_explode", "/x", "query form explode - v"),
+    ("query_form_reserved", "/x", "query form - reserved v"),
+    ("query_space", "/x", "query spaceDelimited - - v"),
+    ("query_pipe", "/x", "query pipeDelimited - - v"),
+    ("query_deep", "/x", "query deepObject explode - v"),
+    ("query_json", "/x", "query json - - v"),
+    // Where a parameter is only a part of a segment.
+    ("two", "/files/{a}{b}", "path simple - - a\npath simple - - b"),
+    ("hidden", "/dot/.{name}", "path simple - - name"),
+    ("acl", "/files/{name}?acl", "path simple - - name"),
+    ("format", "/pets/{id}.{format}", "path simple - - id\npath simple - - format"),
+    ("bare_format", "/pets/.{format}", "path simple - - format"),
+];
+
+fn tool(name: &'static str, operation: Option<Operation>) -> Tool {
+    Tool {
+        name,
+        description: "",
+        args: &[],
+        closed: false,
+        doc: "",
+        definition: "{}",
+        digest: "",
+        annotations: Annotations { read_only: Some(true), destructive: None, idempotent: None, open_world: None },
+        operation: operation.map(|operation| &*Box::leak(Box::new(operation))),
+    }
+}
+
+/// An API, an MCP server behind HTTP at the same address, and a child that does not read.
+pub(crate) fn deployment() -> &'static Deployment {
+    let base: &'static str = std::env::var("OUTGOING_WEB").unwrap_or_else(|_| "http://127.0.0.1:9".into()).leak();
+    let cap = std::env::var("OUTGOING_CAP").ok().and_then(|cap| cap.parse().ok()).unwrap_or(2 * 1024 * 1024);
+    let mut operations: Vec<Tool> = OPERATIONS
+        .iter()
+        .map(|&(id, path, params)| tool(id, Some(Operation { id, path, params: Params(params), default_args: &[] })))
+        .collect();
+    operations.sort_by_key(|tool| tool.name);
+    let exe: &'static str = std::env::current_exe().expect("a test has a file").to_string_lossy().into_owned().leak();
+    let child = McpStdio {
+        env: &[(crate::ROLE, &[EnvPart::Text("deaf")])],
+        era: Some(Era::Handshake),
+        ..McpStdio::new(exe)
+    };
+    let web = McpHttp { era: Some(Era::Handshake), ..McpHttp::new(format!("{base}/mcp").leak()) };
+    let api = OpenApi { max_response_bytes: cap, ..OpenApi::new(format!("{base}/api/v1/tenant7").leak()) };
+    let upstream = |name, transport, tools: Vec<Tool>| Upstream { name, description: "", transport, tools: tools.leak() };
+    let upstreams = vec![
+        upstream("api", Transport::OpenApi(api), operations),
+        upstream("child", Transport::McpStdio(child), vec![tool("take", None)]),
+        upstream("web", Transport::McpHttp(web), vec![tool("answer", None), tool("hang", None)]),
+    ];
+    let catalog = Box::leak(Box::new(Catalog { digest: "", upstreams: upstreams.leak() }));
+    Box::leak(Box::new(Deployment {
+        name: "outgoing",
+        compiler: "none",
+        config_digest: "",
+        credentials: &[],
+        catalog,
+        programs: &[],
+    }))
+}
+
+/// The child: shakes hands, and reads nothing after that.
+pub(crate) fn serve_deaf() -> ExitCode {
+    for line in std::io::stdin().lock().lines() {
+        let Ok(Ok(message)) = line.map(|line| serde_json::from_str::<Value>(&line)) else { break };
+        match message["method"].as_str() {
+            Some("initialize") => {
+                let result = json!({
+                    "protocolVersion": "2025-11-25", "capabilities": { "tools": {} }, "serverInfo": { "name": "deaf", "version": "1" },
+                });
+                println!("{}", json!({ "jsonrpc": "2.0", "id": message["id"], "result": result }));
+            }
+            _ => break,
+        }
+    }
+    // Its parent kills it.
+    loop {
+        std::thread::sleep(Duration::from_secs(600));
+    }
+}
+
+/// The API, which echoes the target, and the MCP server, whose tool `hang` is never answered.
+fn service() -> Web {
+    Web::start(|asked: &Asked| {
+        if asked.target != "/mcp" {
+            return Answer::json(200, json!({ "target": asked.target, "padding": "x".repeat(5_000) }));
+        }
+        // The bodies are large, and their beginning says enough.
+        let head = asked.body.get(..200).unwrap_or(&asked.body);
+        let digits = head.split("\"id\":").nth(1).unwrap_or_default();
+        let id: String = digits.chars().take_while(char::is_ascii_digit).collect();
+        if head.contains("\"initialize\"") {
+            let result = r#"{"protocolVersion":"2025-11-25","capabilities":{"tools":{}},"serverInfo":{"name":"w","version":"1"}}"#;
+            return Answer::json(200, format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{result}}}"#));
+        }
+        if id.is_empty() {
+            return Answer::Full(202, vec![], vec![]);
+        }
+        if head.contains("\"hang\"") {
+            return Answer::Hang;
+        }
+        let text = format!(r#"{{"content":[{{"type":"text","text":"{}"}}]}}"#, asked.body.len());
+        Answer::json(200, format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{text}}}"#))
+    })
+}
+
+fn start(web: &Web, args: &[&str]) -> Peer {
+    let mut command = server("outgoing");
+    command.env("OUTGOING_WEB", web.url("")).args(["--on-drift", "off"]).args(args);
+    Peer::of(&mut command)
+}
+
+/// Peak of the resident memory of a process.
+fn peak_kb(pid: u32) -> u64 {
+    let status = std::fs::read_to_string(PathBuf::from(format!("/proc/{pid}/status"))).expect("the server lives");
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).expect("a peak");
+    line.trim().trim_end_matches(" kB").parse().expect("a number")
+}
+
+/// What a program passes: its name, what comes before the call, the argument, and what encoders say of it: in an address, and as JSON.
+struct Shape {
+    name: &'static str,
+    before: &'static str,
+    value: &'static str,
+    in_address: &'static str,
+    as_json: &'static str,
+}
+
+const IN_ADDRESS: &str = "'v' makes the address of the request longer than 65534 bytes";
+const AS_JSON: &str = "they are longer than 8388608 bytes as JSON";
+const TIMEOUT: &str = "the program ran longer than 1500 ms";
+const TOO_DEEP: &str = "it nests more than 10000 levels deep";
+
+const SHAPES: &[Shape] = &[
+    Shape {
+        name: "a long string, shared",
+        before: r#"(def s (reduce (fn [s _] (str s s)) "€€€€€" (range 21)))"#,
+        value: "[s s s s s s s s s s s s s s s s]",
+        in_address: IN_ADDRESS,
+        as_json: AS_JSON,
+    },
+    Shape {
+        name: "a deeply shared list",
+        before: "(def v (reduce (fn [v _] [v v]) 1 (range 30)))",
+        value: "v",
+        in_address: IN_ADDRESS,
+        as_json: AS_JSON,
+    },
+    Shape {
+        name: "deeply shared maps",
+        before: "(def v (reduce (fn [v _] {:a v :b [v v]}) {:k 1} (range 30)))",
+        value: "v",
+        in_address: IN_ADDRESS,
+        as_json: AS_JSON,
+    },
+    Shape {
+        name: "shared lists of nil",
+        before: "(def a (vec (repeat 100000 nil))) (def b (vec (repeat 100000 a))) (def c (vec (repeat 100000 b)))",
+        value: "{:a c}",
+        in_address: IN_ADDRESS,
+        as_json: AS_JSON,
+    },
+    Shape {
+        name: "shared empty maps",
+        before: "(def a (vec (repeat 100000 {}))) (def b (vec (repeat 100000 a)))",
+        value: "{:a b :b b}",
+        in_address: IN_ADDRESS,
+        as_json: AS_JSON,
+    },
+    Shape {
+        name: "500,000 entries",
+        before: "(def v (vec (range 500000)))",
+        value: "v",
+        in_address: IN_ADDRESS,
+        // They fit, and are sent. Nobody answers.
+        as_json: TIMEOUT,
+    },
+    Shape {
+        name: "deep nesting",
+        before: "(def v (reduce (fn [v _] [v]) 1 (range 200000)))",
+        value: "v",
+        in_address: TOO_DEEP,
+        as_json: TOO_DEEP,
+    },
+    Shape {
+        name: "a map with a long key, shared",
+        before: r#"(def s (reduce (fn [s _] (str s s)) "€€€€€" (range 20)))"#,
+        value: "{:a {s 1} :b {s 1} :c {s [{s 1} {s 1}]}}",
+        in_address: IN_ADDRESS,
+        as_json: AS_JSON,
+    },
+];
+
+/// Runs `program` in a server of its own, and holds it to its limits.
+fn assert_within_limits(web: &Web, what: &str, program: &str, expected: &str) {
+    let mut server = start(web, &LIMITS);
+    // A server that has answered once has started.
+    assert!(server.ask("1", "(+ 1 2)").contains("user=> 3"), "{what}");
+    let began = Instant::now();
+    let answer = server.ask("2", program);
+    let (took, peak) = (began.elapsed(), peak_kb(server.id()));
+    println!("{what}: {} ms, {peak} kB", took.as_millis());
+    assert!(answer.contains(expected), "{what}: {}", answer.get(..2_000).unwrap_or(&answer));
+    assert!(took <= MAX_TIME, "{what}: {took:?}");
+    assert!(peak <= MAX_RESIDENT_KB, "{what}: {peak} kB");
+    assert!(server.ask_until_free("3", "(+ 1 2)").contains("user=> 3"), "{what}: the server goes on");
+}
+
+fn call(upstream: &str, tool: &str, args: &str) -> String {
+    format!("(tool/call {{:server \"{upstream}\" :tool \"{tool}\" :args {args}}})")
+}
+
+/// 50 calls at once, each with 7 MB.
+fn many_calls(upstream: &str, tool: &str) -> String {
+    let call = call(upstream, tool, "{:v s}");
+    format!(r#"(let [s (reduce (fn [s _] (str s s)) "abcdefg" (range 20))] (count (pmap (fn [_] {call}) (range 50))))"#)
+}
+
+fn arguments_of_openapi_calls_stay_within_limits() {
+    let web = service();
+    for (operation, ..) in OPERATIONS.iter().filter(|(id, ..)| id.starts_with("path_") || id.starts_with("query_")) {
+        for shape in SHAPES {
+            let program = format!("{} {}", shape.before, call("api", operation, &format!("{{:v {}}}", shape.value)));
+            assert_within_limits(&web, &format!("{operation}, {}", shape.name), &program, shape.in_address);
+        }
+    }
+    assert_within_limits(&web, "openapi, 50 calls", &many_calls("api", "query_form"), IN_ADDRESS);
+    assert_eq!(web.requests().len(), 0, "nothing is sent");
+}
+
+fn mcp_arguments_stay_within_limits(upstream: &str, tool: &str) {
+    let web = service();
+    for shape in SHAPES {
+        let program = format!("{} {}", shape.before, call(upstream, tool, &format!("{{:v {}}}", shape.value)));
+        assert_within_limits(&web, &format!("{upstream}, {}", shape.name), &program, shape.as_json);
+    }
+    assert_within_limits(&web, &format!("{upstream}, 50 calls"), &many_calls(upstream, tool), "the arguments of its calls under way need more than 104857600 bytes");
+}
+
+fn arguments_over_http_stay_within_limits() {
+    mcp_arguments_stay_within_limits("web", "hang");
+}
+
+fn arguments_for_a_deaf_child_stay_within_limits() {
+    mcp_arguments_stay_within_limits("child", "take");
+}
+
+fn frames_of_ended_programs_are_not_kept() {
+    let web = service();
+    let mut server = start(&web, &["--program-memory-limit-bytes", "104857600", "--program-timeout-ms", "400"]);
+    let ten = many_calls("child", "take").replace("(range 50)", "(range 10)");
+    for _ in 0..8 {
+        let answer = server.ask_until_free("1", &ten);
+        assert!(answer.contains("the program ran longer than 400 ms"), "{answer}");
+    }
+    // The child's pipe is full with the first frame; none of the others waits for it.
+    let peak = peak_kb(server.id());
+    assert!(peak <= MAX_RESIDENT_KB, "{peak} kB");
+}
+
+fn memory_of_answered_calls_is_given_back() {
+    let web = service();
+    let mut server = start(&web, &["--program-memory-limit-bytes", "104857600", "--program-timeout-ms", "60000"]);
+    let call = call("web", "answer", "{:v s}");
+    // 220 MB one after the other, each of them freed by the thread that sends.
+    let program = format!(
+        r#"(let [s (reduce (fn [s _] (str s s)) "abcdefg" (range 20))] (reduce + (map (fn [_] (if (< 7000000 (:value {call})) 1 0)) (range 30))))"#
+    );
+    let answer = server.ask("1", &program);
+    assert!(answer.contains("user=> 30"), "{answer}");
+    let peak = peak_kb(server.id());
+    assert!(peak <= MAX_RESIDENT_KB, "{peak} kB");
+}
+
+fn arguments_are_checked_in_linear_time() {
+    let web = service();
+    // Names come as data: making them takes a program longer than checking them.
+    let mut entries = String::from("{");
+    for index in 0..500_000 {
+        let comma = if index > 0 { "," } else { "" };
+        let _ = write!(entries, "{comma}\"a-b_{index}\":1");
+    }
+    entries.push('}');
+    let limits = ["--max-frame-bytes", "67108864", "--max-context-bytes", "33554432", "--program-memory-limit-bytes", "104857600"];
+    for (upstream, tool) in [("api", "query_form"), ("web", "hang"), ("child", "take")] {
+        let mut server = start(&web, &limits);
+        assert!(server.ask("1", "(+ 1 2)").contains("user=> 3"));
+        let program = serde_json::to_string(&call(upstream, tool, "data/m")).expect("text is JSON");
+        let began = Instant::now();
+        server.send(&format!(
+            r#"{{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{{"name":"lisp_eval","arguments":{{"program":{program},"context":{{"m":{entries}}}}}}}}}"#
+        ));
+        let answer = server.receive();
+        assert!(answer.contains("500000 arguments are given, and one call takes at most 1000"), "{upstream}: {answer}");
+        assert!(began.elapsed() <= MAX_TIME, "{upstream}: {:?}", began.elapsed());
+    }
+    // Names that differ in dash and underscore alone are different ones where no schema knows them.
+    let mut server = start(&web, &LIMITS);
+    let spelled = r#"(into {} (mapcat (fn [i] [[(keyword (str "a-" i)) i] [(keyword (str "a_" i)) i]]) (range 500)))"#;
+    let answer = server.ask("1", &format!("(:ok {})", call("web", "answer", spelled)));
+    assert!(answer.contains("user=> true"), "{answer}");
+    let twice = server.ask("2", &call("web", "answer", r#"{:a 1 "a" 2}"#));
+    assert!(twice.contains("rejected args: 'a' is given twice"), "{twice}");
+}
+
+fn path_arguments_cannot_leave_the_operation() {
+    let web = service();
+    let mut server = start(&web, &[]);
+    for (tool, args, expected) in [
+        ("two", r#"{:a "." :b "."}"#, "'a' and 'b' would make the segment '..' of the path"),
+        ("two", r#"{:a "." :b ""}"#, "'b' is part of the path and cannot be"),
+        ("hidden", r#"{:name "."}"#, "'name' would make the segment '..' of the path"),
+        ("acl", r#"{:name ".."}"#, "'name' is part of the path and cannot be"),
+        ("acl", r#"{:name "."}"#, "'name' is part of the path and cannot be"),
+        ("bare_format", r#"{:format "."}"#, "'format' would make the segment '..' of the path"),
+        ("path_label", r#"{:v "."}"#, "'v' is part of the path and cannot be"),
+        ("path_simple", r#"{:v ".."}"#, "'v' is part of the path and cannot be"),
+    ] {
+        let answer = server.ask("1", &call("api", tool, args));
+        assert!(answer.contains(expected), "{tool} {args}: {answer}");
+    }
+    assert_eq!(web.requests().len(), 0, "nothing is sent");
+    for (tool, args, target) in [
+        ("two", r#"{:a "." :b "x"}"#, "/files/.x"),
+        ("two", r#"{:a "../" :b "."}"#, "/files/..%2F."),
+        ("hidden", r#"{:name "profile"}"#, "/dot/.profile"),
+        ("hidden", r#"{:name "/../x"}"#, "/dot/.%2F..%2Fx"),
+        ("acl", r#"{:name "%2e%2e"}"#, "/files/%252e%252e?acl"),
+        ("acl", r#"{:name "a\\..\\b"}"#, "/files/a%5C..%5Cb?acl"),
+        ("format", r#"{:id "." :format "json"}"#, "/pets/..json"),
+        ("bare_format", r#"{:format "json"}"#, "/pets/.json"),
+    ] {
+        let answer = server.ask("1", &format!("(:target (:value {}))", call("api", tool, args)));
+        assert!(answer.contains(&format!("/api/v1/tenant7{target}")), "{tool} {args}: {answer}");
+    }
+}
+
+fn response_flag_lowers_the_cap_of_an_entry() {
+    let web = service();
+    let program = format!("(let [r {}] (or (:message r) (:ok r)))", call("api", "query_form", "{:v 1}"));
+    for (entry, flag, expected) in [
+        // Answers have 5,000 bytes.
+        ("2097152", None, "user=> true"),
+        ("4194304", Some("2097152"), "user=> true"),
+        ("2097152", Some("1000"), "the answer is larger than 1000 bytes (--max-upstream-response-bytes)"),
+        ("1048576", Some("1000"), "the answer is larger than 1000 bytes (--max-upstream-response-bytes)"),
+        ("1000", None, "the answer is larger than 1000 bytes (max_response_bytes)"),
+        ("1000", Some("8000000"), "the answer is larger than 1000 bytes (max_response_bytes)"),
+        ("1000", Some("2097152"), "the answer is larger than 1000 bytes (max_response_bytes)"),
+        ("1000", Some("1000"), "the answer is larger than 1000 bytes (max_response_bytes)"),
+    ] {
+        let mut command = server("outgoing");
+        command.env("OUTGOING_WEB", web.url("")).env("OUTGOING_CAP", entry);
+        if let Some(flag) = flag {
+            command.args(["--max-upstream-response-bytes", flag]);
+        }
+        let answer = Peer::of(&mut command).ask("1", &program);
+        assert!(answer.contains(expected), "entry {entry}, flag {flag:?}: {answer}");
+    }
+}
