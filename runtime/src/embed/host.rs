@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use ptc_check::own;
 use ptc_lisp::host::{Account, Answer, Discovery, Fault, Host, Reply, Reservation, Ticket};
-use ptc_lisp::json::{self, Unmeasured};
+use ptc_lisp::json::{self, Size, Unmeasured};
 use ptc_lisp::signature::{Signature, underscored};
 use ptc_lisp::{ErrorKind, Value};
 use serde::Serialize;
@@ -36,8 +36,10 @@ pub struct ToolCall {
     pub warnings: Vec<String>,
 }
 
-/// Bytes of a copied value besides its text: itself, its place in a container, and its part of the container.
-const COPIED_VALUE_BYTES: usize = 64;
+/// Bytes of a copied value besides its text: its place in the list that is filled, and in the container that is made of it.
+const COPIED_VALUE_BYTES: usize = 32;
+/// Bytes of a copied container besides its values.
+const COPIED_CONTAINER_BYTES: usize = 96;
 
 /// Why a call failed that nobody waits for any more.
 const UNANSWERED: &str = "the program ended before the answer";
@@ -134,27 +136,6 @@ impl AppHost {
         self.tool(reference.strip_prefix("tool/")?)
     }
 
-    /// Counts as memory of the program what the copy of the arguments takes that a tool gets: names are written anew, and parts that are
-    /// shared become as many as they are written.
-    fn reserve_copy(&self, tool: &Tool, args: &Value, bounds: &Bounds) -> Result<Option<Reservation>, Fault> {
-        let refused = |why: String| Fault::new(ErrorKind::ToolError, format!("tool/{} rejected args: {why}", tool.name()));
-        let count = args.len().unwrap_or(0);
-        if count > MAX_ARGUMENTS {
-            return Err(refused(format!("{count} arguments are given, and one call takes at most {MAX_ARGUMENTS}")));
-        }
-        let max_bytes = bounds.account.as_ref().map_or(MAX_BYTES, |account| {
-            usize::try_from(account.limit()).map_or(MAX_BYTES, |limit| limit.min(MAX_BYTES))
-        });
-        match json::measure(args, max_bytes, &|| bounds.is_over()) {
-            Ok(size) => bounds.reserve(size.bytes.saturating_add(size.values.saturating_mul(COPIED_VALUE_BYTES))),
-            Err(Unmeasured::Stopped) => Err(Bounds::stopped()),
-            Err(Unmeasured::TooLarge) => {
-                let hint = "send less with one call: a part of the data, or only the fields that the tool needs";
-                Err(refused(format!("they are longer than {max_bytes} bytes as JSON")).with_hint(hint))
-            }
-        }
-    }
-
     /// Lines of the own tools that match a word of the query.
     fn matching(&self, query: &str) -> Vec<Value> {
         let query = query.to_lowercase();
@@ -181,7 +162,7 @@ impl Host for AppHost {
         let tool = self.known(name)?;
         let bounds = self.lock_bounds().clone();
         // Until the copy is made; from then on this thread counts it.
-        let copy = self.reserve_copy(tool, args, &bounds)?;
+        let copy = reserve_copy(tool, args, &bounds)?;
         let checked = tool.signature().check_arguments(args, tool.mode()).map_err(|findings| {
             Fault::new(ErrorKind::ToolError, own::refused(tool.name(), "tool", &findings))
                 .with_hint(own::declared(tool.signature()))
@@ -258,6 +239,30 @@ impl Host for AppHost {
     fn printed(&self, line: &str) {
         if let Some((listener, redactor)) = &self.listener {
             listener.printed(line, redactor);
+        }
+    }
+}
+
+/// Counts as memory of the program what the copy of the arguments takes that a tool gets: names are written anew, and parts that are
+/// shared become as many as they are written.
+fn reserve_copy(tool: &Tool, args: &Value, bounds: &Bounds) -> Result<Option<Reservation>, Fault> {
+    let refused = |why: String| Fault::new(ErrorKind::ToolError, format!("tool/{} rejected args: {why}", tool.name()));
+    let count = args.len().unwrap_or(0);
+    if count > MAX_ARGUMENTS {
+        return Err(refused(format!("{count} arguments are given, and one call takes at most {MAX_ARGUMENTS}")));
+    }
+    let limit = bounds.account.as_ref().and_then(|account| usize::try_from(account.limit()).ok());
+    let max_bytes = limit.map_or(MAX_BYTES, |limit| limit.min(MAX_BYTES));
+    match json::measure(args, max_bytes, &|| bounds.is_over()) {
+        Ok(Size { bytes, values, containers }) => bounds.reserve(
+            bytes
+                .saturating_add(values.saturating_mul(COPIED_VALUE_BYTES))
+                .saturating_add(containers.saturating_mul(COPIED_CONTAINER_BYTES)),
+        ),
+        Err(Unmeasured::Stopped) => Err(Bounds::stopped()),
+        Err(Unmeasured::TooLarge) => {
+            let hint = "send less with one call: a part of the data, or only the fields that the tool needs";
+            Err(refused(format!("they are longer than {max_bytes} bytes as JSON")).with_hint(hint))
         }
     }
 }

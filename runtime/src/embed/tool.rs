@@ -6,8 +6,8 @@ use std::pin::Pin;
 use std::sync::Arc;
 
 use ptc_check::OwnTool;
-use ptc_lisp::signature::{Mode, Signature};
 use ptc_lisp::Value;
+use ptc_lisp::signature::{Mode, Signature};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 

@@ -156,18 +156,6 @@ impl Shared {
         let account = self.account.lock().unwrap_or_else(PoisonError::into_inner).clone();
         Bounds { deadline: self.patience.deadline, cancel: self.patience.cancel.clone(), account }
     }
-
-    /// The call, encoded for its transport.
-    fn order(&self, call: &Call<'_>, bounds: &Bounds) -> Result<Order, Fault> {
-        #[cfg(feature = "http")]
-        if let (Transport::OpenApi(spec), Some(operation)) = (&call.upstream.transport, call.tool.operation) {
-            let args = call.args.iter().copied().collect();
-            let url = super::openapi::address::of(spec.base_url, operation, &args, bounds);
-            let url = url.map_err(|why| request::refused(call.upstream, call.tool, why))?;
-            return Ok(Order::Get(Box::new(Address::new(url, bounds)?)));
-        }
-        Ok(Order::Mcp { tool: call.tool.name, arguments: request::encode(call, bounds)? })
-    }
 }
 
 impl Shared {
@@ -175,7 +163,7 @@ impl Shared {
     fn prepare(&self, request: &Value, progress: &Progress, begun: Option<usize>) -> Result<Ready, Refusal> {
         let bounds = self.bounds();
         let call = request::read(self.upstreams.catalog(), request, &bounds).map_err(Refusal::Program)?;
-        let order = self.order(&call, &bounds).map_err(Refusal::Program)?;
+        let order = order(&call, &bounds).map_err(Refusal::Program)?;
         let start = || self.records.start(call.upstream, Cow::Borrowed(call.tool.name), progress.clone());
         let entry = begun.unwrap_or_else(start);
         let fail = |fault: WorldFault| {
@@ -351,6 +339,18 @@ impl Host for ProgramHost {
         let row = |name: &str, budget: &Budget| (Value::keyword(name), Value::int(i64::from(budget.left())));
         Value::map([row("tool-calls", &self.0.calls), row("catalog-ops", &self.0.discoveries)])
     }
+}
+
+/// The call, encoded for its transport.
+fn order(call: &Call<'_>, bounds: &Bounds) -> Result<Order, Fault> {
+    #[cfg(feature = "http")]
+    if let (Transport::OpenApi(spec), Some(operation)) = (&call.upstream.transport, call.tool.operation) {
+        let args = call.args.iter().copied().collect();
+        let url = super::openapi::address::of(spec.base_url, operation, &args, bounds);
+        let url = url.map_err(|why| request::refused(call.upstream, call.tool, why))?;
+        return Ok(Order::Get(Box::new(Address::new(url, bounds)?)));
+    }
+    Ok(Order::Mcp { tool: call.tool.name, arguments: request::encode(call, bounds)? })
 }
 
 /// A tool's name as a record keeps it before it is known to exist: without secrets, and cut where no tool has such a long name.

@@ -225,7 +225,8 @@ pub(crate) fn refused(upstream: &Upstream, tool: &Tool, why: Unsendable) -> Faul
         Unsendable::Invalid(why) => rejected(upstream, tool, &why),
         Unsendable::TooLarge => {
             let why = format!("they are longer than {MAX_ARGUMENT_BYTES} bytes as JSON, the limit of one call");
-            rejected(upstream, tool, &why).with_hint("send less with one call: a part of the data, or only the fields that the tool needs")
+            rejected(upstream, tool, &why)
+                .with_hint("send less with one call: a part of the data, or only the fields that the tool needs")
         }
     }
 }

@@ -2,6 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test stops where an answer lacks what it looks at")]
 
+mod arguments;
 mod engine;
 mod examples;
 mod protocol;

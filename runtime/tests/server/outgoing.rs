@@ -83,11 +83,7 @@ pub(crate) fn deployment() -> &'static Deployment {
         .collect();
     operations.sort_by_key(|tool| tool.name);
     let exe: &'static str = std::env::current_exe().expect("a test has a file").to_string_lossy().into_owned().leak();
-    let child = McpStdio {
-        env: &[(crate::ROLE, &[EnvPart::Text("deaf")])],
-        era: Some(Era::Handshake),
-        ..McpStdio::new(exe)
-    };
+    let child = McpStdio { env: &[(crate::ROLE, &[EnvPart::Text("deaf")])], era: Some(Era::Handshake), ..McpStdio::new(exe) };
     let web = McpHttp { era: Some(Era::Handshake), ..McpHttp::new(format!("{base}/mcp").leak()) };
     let api = OpenApi { max_response_bytes: cap, ..OpenApi::new(format!("{base}/api/v1/tenant7").leak()) };
     let upstream = |name, transport, tools: Vec<Tool>| Upstream { name, description: "", transport, tools: tools.leak() };
@@ -138,7 +134,8 @@ fn service() -> Web {
         let digits = head.split("\"id\":").nth(1).unwrap_or_default();
         let id: String = digits.chars().take_while(char::is_ascii_digit).collect();
         if head.contains("\"initialize\"") {
-            let result = r#"{"protocolVersion":"2025-11-25","capabilities":{"tools":{}},"serverInfo":{"name":"w","version":"1"}}"#;
+            let result =
+                r#"{"protocolVersion":"2025-11-25","capabilities":{"tools":{}},"serverInfo":{"name":"w","version":"1"}}"#;
             return Answer::json(200, format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{result}}}"#));
         }
         if id.is_empty() {
@@ -282,7 +279,12 @@ fn mcp_arguments_stay_within_limits(upstream: &str, tool: &str) {
         let program = format!("{} {}", shape.before, call(upstream, tool, &format!("{{:v {}}}", shape.value)));
         assert_within_limits(&web, &format!("{upstream}, {}", shape.name), &program, shape.as_json);
     }
-    assert_within_limits(&web, &format!("{upstream}, 50 calls"), &many_calls(upstream, tool), "the arguments of its calls under way need more than 104857600 bytes");
+    assert_within_limits(
+        &web,
+        &format!("{upstream}, 50 calls"),
+        &many_calls(upstream, tool),
+        "the arguments of its calls under way need more than 104857600 bytes",
+    );
 }
 
 fn arguments_over_http_stay_within_limits() {
@@ -329,7 +331,8 @@ fn arguments_are_checked_in_linear_time() {
         let _ = write!(entries, "{comma}\"a-b_{index}\":1");
     }
     entries.push('}');
-    let limits = ["--max-frame-bytes", "67108864", "--max-context-bytes", "33554432", "--program-memory-limit-bytes", "104857600"];
+    let limits =
+        ["--max-frame-bytes", "67108864", "--max-context-bytes", "33554432", "--program-memory-limit-bytes", "104857600"];
     for (upstream, tool) in [("api", "query_form"), ("web", "hang"), ("child", "take")] {
         let mut server = start(&web, &limits);
         assert!(server.ask("1", "(+ 1 2)").contains("user=> 3"));

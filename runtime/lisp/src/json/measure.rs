@@ -20,6 +20,8 @@ pub struct Size {
     pub bytes: usize,
     /// Values in the text, containers and keys included. A value that is shared counts as often as it is written.
     pub values: usize,
+    /// Containers among the values.
+    pub containers: usize,
 }
 
 /// Why a value was not measured to its end.
@@ -37,7 +39,7 @@ pub enum Unmeasured {
 /// cancellation ends it. A value that has no JSON form is measured like `null`: the encoder reports it.
 pub fn measure(value: &Value, max_bytes: usize, is_over: &dyn Fn() -> bool) -> Result<Size, Unmeasured> {
     let mut counter = Counter { bytes: 0, max_bytes };
-    let (mut values, mut work) = (0_usize, 0_u32);
+    let (mut values, mut containers, mut work) = (0_usize, 0_usize, 0_u32);
     let mut open: Vec<Frame<'_>> = Vec::new();
     let (mut next, mut is_key) = (Some(value), false);
     while let Some(value) = next {
@@ -50,6 +52,7 @@ pub fn measure(value: &Value, max_bytes: usize, is_over: &dyn Fn() -> bool) -> R
             }
         }
         if let Some(children) = Children::of(value) {
+            containers += 1;
             let count = value.len().unwrap_or(0);
             let is_map = matches!(value, Value::Map(_));
             // Brackets and commas, and the colons of a map.
@@ -71,7 +74,7 @@ pub fn measure(value: &Value, max_bytes: usize, is_over: &dyn Fn() -> bool) -> R
             open.pop();
         }
     }
-    Ok(Size { bytes: counter.bytes, values })
+    Ok(Size { bytes: counter.bytes, values, containers })
 }
 
 /// An open container.
@@ -99,7 +102,9 @@ impl Counter {
             Value::False => self.add(5),
             Value::Int(i) => self.written(format_args!("{i}")),
             // A bit is 0.30103 digits. Counting the digits exactly costs as much as writing them.
-            Value::BigInt(big) => self.add(usize::try_from(big.bits().saturating_mul(30_103) / 100_000 + 2).unwrap_or(usize::MAX)),
+            Value::BigInt(big) => {
+                self.add(usize::try_from(big.bits().saturating_mul(30_103) / 100_000 + 2).unwrap_or(usize::MAX))
+            }
             Value::Double(d) if d.get().is_finite() => self.add(zmij::Buffer::new().format_finite(d.get()).len()),
             Value::Temporal(temporal) => self.written(format_args!("\"{temporal}\"")),
             // `nil`, `true`, and what has no JSON form.

@@ -4,7 +4,7 @@ use std::convert::Infallible;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
-use bytes::{Buf, Bytes};
+use bytes::Bytes;
 use hyper::body::{Body, Frame, SizeHint};
 
 use crate::upstream::mcp::wire::OutgoingFrame;
@@ -27,7 +27,7 @@ impl Body for RequestBody {
     type Error = Infallible;
 
     fn poll_frame(mut self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
-        let part = self.0.iter_mut().find(|part| part.has_remaining());
+        let part = self.0.iter_mut().find(|part| !part.is_empty());
         Poll::Ready(part.map(|part| Ok(Frame::data(part.split_to(part.len().min(CHUNK))))))
     }
 

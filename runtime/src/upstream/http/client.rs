@@ -158,7 +158,12 @@ impl HttpClient {
     }
 
     /// Reads a body under a cap. Secrets that it echoes are taken out before anything is cut from it or shown.
-    pub(crate) async fn read_body(&self, response: &mut Answer, cap: ResponseCap, deadline: Instant) -> Result<Vec<u8>, WorldFault> {
+    pub(crate) async fn read_body(
+        &self,
+        response: &mut Answer,
+        cap: ResponseCap,
+        deadline: Instant,
+    ) -> Result<Vec<u8>, WorldFault> {
         let status = response.status().as_u16();
         let too_large = |seen| WorldFault::too_large(cap, seen).with_status(status);
         if let Some(length) = response.content_length().filter(|length| *length > cap.bytes) {

@@ -382,7 +382,10 @@ mod tests {
         let params = Params("path simple - - a\nquery form explode - a\ta_query");
         let operation = Operation { id: "op", path: "/x/{a}", params, default_args: &[] };
         let (one, two) = (Value::int(1), Value::int(2));
-        assert_eq!(of("https://h", &operation, &LiteMap::from_iter([("a", &one), ("a_query", &two)])).unwrap(), "https://h/x/1?a=2");
+        assert_eq!(
+            of("https://h", &operation, &LiteMap::from_iter([("a", &one), ("a_query", &two)])).unwrap(),
+            "https://h/x/1?a=2"
+        );
         assert_eq!(of("https://h", &operation, &LiteMap::from_iter([("a", &one)])).unwrap(), "https://h/x/1");
     }
 }

@@ -45,7 +45,7 @@ impl From<Full> for Unwritable {
 
 /// Text that is refused what would make it longer than its limit, before it is encoded.
 pub(super) struct Text<'b> {
-    text: String,
+    written: String,
     /// Bytes it may have. Values that write nothing lower it.
     limit: usize,
     bounds: &'b Bounds,
@@ -53,7 +53,7 @@ pub(super) struct Text<'b> {
 
 impl<'b> Text<'b> {
     pub(super) fn new(limit: usize, bounds: &'b Bounds) -> Text<'b> {
-        Text { text: String::new(), limit, bounds }
+        Text { written: String::new(), limit, bounds }
     }
 
     pub(super) fn bounds(&self) -> &'b Bounds {
@@ -61,20 +61,20 @@ impl<'b> Text<'b> {
     }
 
     pub(super) fn as_str(&self) -> &str {
-        &self.text
+        &self.written
     }
 
     pub(super) fn len(&self) -> usize {
-        self.text.len()
+        self.written.len()
     }
 
     /// Bytes that can still be written.
     pub(super) fn room(&self) -> usize {
-        self.limit.saturating_sub(self.text.len())
+        self.limit.saturating_sub(self.written.len())
     }
 
     pub(super) fn truncate(&mut self, len: usize) {
-        self.text.truncate(len);
+        self.written.truncate(len);
     }
 
     /// Counts a value that writes nothing as a byte, so that the time for any number of them is limited too.
@@ -91,7 +91,7 @@ impl<'b> Text<'b> {
         if text.len() > self.room() {
             return Err(Full);
         }
-        self.text.push_str(text);
+        self.written.push_str(text);
         Ok(())
     }
 
@@ -135,13 +135,11 @@ impl<'b> Text<'b> {
 
     /// Appends the key of a `deepObject`.
     pub(super) fn key(&mut self, key: &Value) -> Result<(), Unwritable> {
-        match key.as_name() {
-            Some(name) => Ok(self.percent_encoded(name, UNRESERVED)?),
-            None => {
-                let json = self.json(key)?;
-                Ok(self.percent_encoded(&json, UNRESERVED)?)
-            }
+        if let Some(name) = key.as_name() {
+            return Ok(self.percent_encoded(name, UNRESERVED)?);
         }
+        let json = self.json(key)?;
+        Ok(self.percent_encoded(&json, UNRESERVED)?)
     }
 
     fn json(&self, value: &Value) -> Result<String, Unwritable> {
@@ -157,13 +155,7 @@ impl<'b> Text<'b> {
     }
 
     /// Appends a scalar, the items of a list, or keys and values of a map in turn. Whether there was anything.
-    pub(super) fn joined(
-        &mut self,
-        shape: Shape,
-        value: &Value,
-        param: &Param<'_>,
-        separator: &str,
-    ) -> Result<bool, Unwritable> {
+    pub(super) fn joined(&mut self, shape: Shape, value: &Value, param: &Param<'_>, separator: &str) -> Result<bool, Unwritable> {
         match shape {
             Shape::Scalar => self.value(value, param).map(|()| true),
             Shape::Object => self.pairs(value, param, separator, separator),
@@ -185,13 +177,7 @@ impl<'b> Text<'b> {
     }
 
     /// Appends the entries of a map: `between` a key and its value, a `separator` between two entries. Whether there was any.
-    pub(super) fn pairs(
-        &mut self,
-        value: &Value,
-        param: &Param<'_>,
-        between: &str,
-        separator: &str,
-    ) -> Result<bool, Unwritable> {
+    pub(super) fn pairs(&mut self, value: &Value, param: &Param<'_>, between: &str, separator: &str) -> Result<bool, Unwritable> {
         let mut any = false;
         for (key, value) in value.entries().into_iter().flatten() {
             if value.is_nil() {

@@ -174,11 +174,7 @@ impl QueuedRequest {
 }
 
 /// Writes frames one after the other; a request that is given up in the middle of a write cannot tear a frame.
-async fn write_frames(
-    mut stdin: ChildStdin,
-    mut frames: mpsc::Receiver<Queued>,
-    mut stopped: watch::Receiver<Option<Duration>>,
-) {
+async fn write_frames(mut stdin: ChildStdin, mut frames: mpsc::Receiver<Queued>, mut stopped: watch::Receiver<Option<Duration>>) {
     let write = async {
         while let Some(queued) = frames.recv().await {
             let (frame, request) = match queued {

@@ -1,0 +1,46 @@
+//! Arguments of own tools count as memory of the program before a tool gets its copy of them.
+
+use std::time::Duration;
+
+use ptc_lisp::limits::Limits;
+use ptc_lisp::print;
+use ptc_runtime::embed::{Args, Engine, Request, Tool, ToolFailure};
+
+fn engine() -> Engine {
+    let echo = |args: Args| -> Result<serde_json::Value, ToolFailure> { args.parse() };
+    let limits = Limits { wall_clock: Duration::from_secs(20), ..Limits::with_upstreams() };
+    Engine::builder().limits(limits).tool(Tool::new("echo", "(note :any) -> :any", echo).unwrap()).build().unwrap()
+}
+
+fn run(engine: &Engine, program: &str) -> String {
+    engine.run(Request::new(program)).value().map_or_else(ToString::to_string, print::readable)
+}
+
+#[test]
+fn shared_arguments_are_refused_within_the_limits_of_the_program() {
+    let engine = engine();
+    for (note, expected) in [
+        // What is shared 30 times over is two to the thirtieth parts to a tool.
+        ("(reduce (fn [v _] [v v]) 1 (range 30))", "rejected args: they are longer than 104857600 bytes as JSON"),
+        ("(reduce (fn [v _] {:a v :b v}) 1 (range 30))", "rejected args: they are longer than 104857600 bytes as JSON"),
+        // As text it would fit. The copy would not.
+        ("(reduce (fn [v _] [v v]) 1 (range 22))", "need more than 104857600 bytes"),
+    ] {
+        let said = run(&engine, &format!("(tool/echo {{:note {note}}})"));
+        assert!(said.contains(expected), "{note}: {said}");
+    }
+}
+
+#[test]
+fn more_than_a_thousand_arguments_are_refused() {
+    let said = run(&engine(), "(tool/echo (into {} (map (fn [i] [(str \"k\" i) i]) (range 2000))))");
+    assert!(said.contains("2000 arguments are given, and one call takes at most 1000"), "{said}");
+}
+
+#[test]
+fn memory_of_arguments_is_given_back_after_each_call() {
+    // 10 MB each time, of which 100 MB would not hold 12.
+    let program = "(count (map (fn [_] (count (:note (tool/echo {:note [s]})))) (range 12)))";
+    let program = format!("(let [s (reduce (fn [s _] (str s s)) \"abcdefghij\" (range 20))] {program})");
+    assert_eq!(run(&engine(), &program), "12");
+}
