@@ -113,3 +113,15 @@ fn fifty_calls_are_open_at_once() {
         assert_eq!(run(&world, &source, limits()), Value::int(50));
     }
 }
+
+#[test]
+fn arguments_of_calls_that_wait_for_a_list_count_as_memory_of_the_program() {
+    let spec = McpStdio { era: Some(Era::Handshake), ..peer::spec("plain") };
+    let world = World::live(vec![upstream("peer", Transport::McpStdio(spec), Vec::new())], |_| {});
+    let limits = Limits { wall_clock: std::time::Duration::from_secs(60), memory_bytes: 40 << 20, ..Limits::default() };
+    let program = r#"(let [s (reduce (fn [s _] (str s s)) "abcdefg" (range 20))]
+                       (count (pmap (fn [_] (tool/call {:server "peer" :tool "t0" :args {:v s}})) (range 50))))"#;
+    let fault = world.evaluate(program, limits).unwrap_err();
+    assert_eq!(fault.kind, ptc_lisp::ErrorKind::MemoryExceeded, "{fault}");
+    assert!(fault.to_string().contains("the arguments of its calls under way need more than 41943040 bytes"), "{fault}");
+}
