@@ -153,7 +153,7 @@ async fn supervise(
 enum Queued {
     /// A notification, or an answer to a request of the child.
     Aside(Vec<u8>),
-    /// A request. Whoever waits for the answer owns it, so that the queue keeps nothing of a request that is given up.
+    /// A request. The task that waits for the answer owns it, so that the queue keeps nothing of a request that is given up.
     Request(Weak<QueuedRequest>),
 }
 
