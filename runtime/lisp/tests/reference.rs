@@ -15,6 +15,7 @@ const SECTIONS: &[(&str, &str)] = &[
     ("clojure.walk", "`clojure.walk`, also written `walk/`"),
     ("clojure.edn", "`clojure.edn`, also written `edn/`"),
     ("json", "`json`"),
+    ("csv", "`csv`"),
     ("tool", "`tool`"),
     ("budget", "`budget`"),
     ("Math", "`Math`"),

@@ -222,6 +222,10 @@ static NAMESPACES: &[(&[&str], &str)] = &[
     (&["tools", "mcp", "upstream", "server", "servers"], "call tools with (tool/call {:server \"…\" :tool \"…\" :args {…}})"),
     (&["clojure.pprint", "pp", "pprint"], "pprint is there without a namespace"),
     (&["clojure.test", "clojure.spec.alpha", "spec", "malli.core", "schema.core"], "use assert, or (fail message)"),
+    (
+        &["clojure.data.csv", "data.csv", "clojure-csv.core", "semantic-csv.core"],
+        "CSV texts are read with (csv/parse-string text :header true) and written with (csv/generate-string rows)",
+    ),
     (&["medley.core", "medley"], "use update-vals, update-keys, (into {} (filter …) m) and distinct-by"),
 ];
 

@@ -26,6 +26,7 @@ const NAMESPACES: &[(&str, &str)] = &[
     ("edn", "clojure.edn"),
     ("regex", "clojure.core"),
     ("json", "json"),
+    ("csv", "csv"),
     ("ptc.core", "ptc.core"),
     ("java.lang.Math", "Math"),
     ("java.lang.System", "System"),
@@ -79,7 +80,18 @@ fn needs_namespace(namespace: &str) -> bool {
     namespace.starts_with("java.")
         || matches!(
             namespace,
-            "tool" | "budget" | "json" | "System" | "Integer" | "Long" | "Boolean" | "Double" | "Float" | "Character" | "String"
+            "tool"
+                | "budget"
+                | "json"
+                | "csv"
+                | "System"
+                | "Integer"
+                | "Long"
+                | "Boolean"
+                | "Double"
+                | "Float"
+                | "Character"
+                | "String"
         )
 }
 

@@ -12,6 +12,7 @@ mod arithmetic;
 mod build;
 mod compare;
 mod composed;
+mod csv;
 mod format;
 mod function;
 pub(crate) mod java;
@@ -74,6 +75,7 @@ static TABLES: &[&[Builtin]] = &[
     set::ROWS,
     walk::ROWS,
     parse::json_rows::ROWS,
+    csv::ROWS,
     math::java::ROWS,
     java::string::ROWS,
     java::string::class::ROWS,
