@@ -11,7 +11,7 @@ const SESSIONS: &[&str] = &[
     "(def big (* 9223372036854775807 9223372036854775807))
      (- big)
      [(- big *1) {big :k} #{big}]",
-    r#"(def days [(LocalDate/parse "2024-02-29") (LocalDateTime/parse "2024-02-29T10:00:00.000000001")])
+    r#"(def days [(LocalDate/parse "2024-02-29") (LocalDateTime/parse "2024-02-29T10:00:00.000000001") (OffsetDateTime/parse "2024-02-29T10:00:00.5+05:30")])
        (def amounts [(Instant/ofEpochMilli -1) (Duration/ofSeconds -5) (Period/parse "P1Y2M3D")])
        (def units [DayOfWeek/MONDAY Month/MAY ChronoUnit/DAYS])
        (map #(map str %) [days amounts units])"#,

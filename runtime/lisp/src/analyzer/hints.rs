@@ -186,13 +186,10 @@ static NAMESPACES: &[(&[&str], &str)] = &[
     (&["UUID"], "there are no UUIDs; they are strings like others"),
     (
         &[
-            "ZonedDateTime",
-            "OffsetDateTime",
             "LocalTime",
             "YearMonth",
             "MonthDay",
             "Year",
-            "ZoneId",
             "Clock",
             "ChronoField",
             "WeekFields",
@@ -202,8 +199,8 @@ static NAMESPACES: &[(&[&str], &str)] = &[
             "TimeZone",
             "SimpleDateFormat",
         ],
-        "dates and times are LocalDate, LocalDateTime and Instant, in UTC, amounts of time Duration and Period; (dir 'java.time) lists \
-         their methods",
+        "the classes of java.time are LocalDate, LocalDateTime, Instant, OffsetDateTime, ZonedDateTime, Duration, Period and \
+         DateTimeFormatter; (dir 'java.time) lists their methods",
     ),
     (&["Date"], "(java.util.Date. ms) makes one of a timestamp; else use Instant, as in (Instant/parse s)"),
     (&["BigDecimal", "BigInteger", "BigInt"], "integers have any size, and other numbers are doubles; use + - * / and quot"),
@@ -252,8 +249,8 @@ static METHODS: &[(&[&str], &str)] = &[
     (&["getClass", "hashCode", "getBytes", "clone", "notify", "wait"], "there are no objects to ask; see (type x)"),
     (&["getMessage", "printStackTrace", "getCause"], "errors cannot be caught: test for what may go wrong first"),
     (
-        &["atZone", "withZoneSameInstant", "toLocalTime", "toLocalDateTime", "atOffset", "atTime", "getZone"],
-        "there are no zones, times are UTC: (.toLocalDate x) gives a date, (.format x \"yyyy-MM-dd HH:mm\") a text",
+        &["toLocalTime", "atTime", "withZoneSameLocal"],
+        "a date has .atStartOfDay, a date-time .toLocalDate and .getHour; (.format x \"HH:mm\") gives the time as a text",
     ),
     (&["with"], "use .withDayOfMonth, .withMonth or .withYear"),
     (&["println", "print", "log"], "use println"),

@@ -5,7 +5,7 @@ use jiff::{SignedDuration, Timestamp};
 
 use super::Damaged;
 use super::wire::{Reader, Writer};
-use crate::temporal::{Period, Temporal, Unit};
+use crate::temporal::{OffsetDateTime, Period, Temporal, Unit};
 
 pub(super) fn write(out: &mut Writer, temporal: &Temporal) {
     let date = |date: Date| [i64::from(date.year()), date.month().into(), date.day().into()];
@@ -23,6 +23,10 @@ pub(super) fn write(out: &mut Writer, temporal: &Temporal) {
         Temporal::Unit(unit) => {
             let at = Unit::ALL.iter().position(|(known, _)| *known == unit).unwrap_or_default();
             (7, vec![at as i64])
+        }
+        Temporal::OffsetDateTime(held) => {
+            let at = held.instant();
+            (8, vec![at.as_second(), at.subsec_nanosecond().into(), held.offset_s().into()])
         }
     };
     out.byte(tag);
@@ -60,6 +64,10 @@ fn made(tag: u8, numbers: &[i64]) -> Option<Temporal> {
         (5, [_]) => Temporal::Weekday(i8::try_from(first).ok().filter(|day| (1..=7).contains(day))?),
         (6, [_]) => Temporal::Month(i8::try_from(first).ok().filter(|month| (1..=12).contains(month))?),
         (7, [_]) => Temporal::Unit(Unit::ALL.get(usize::try_from(first).ok()?)?.0),
+        (8, &[_, _, offset_s]) => {
+            let at = Timestamp::new(first, second?.try_into().ok()?).ok()?;
+            Temporal::OffsetDateTime(OffsetDateTime::new(at, offset_s.try_into().ok()?)?)
+        }
         _ => return None,
     })
 }

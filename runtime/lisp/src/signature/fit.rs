@@ -163,7 +163,7 @@ impl<'a> Fit<'a> {
 
     fn datetime(&mut self, value: &Value) -> Option<Value> {
         let text = match value {
-            Value::Temporal(at) if matches!(**at, Temporal::Instant(_)) => return None,
+            Value::Temporal(at) if matches!(**at, Temporal::Instant(_) | Temporal::OffsetDateTime(_)) => return None,
             Value::Str(text) if self.rules.coerce || self.rules.wire => text.as_str(),
             other => return self.mismatch("datetime", other),
         };
@@ -236,7 +236,7 @@ fn shown(value: &Value) -> String {
         Kind::Double => "float",
         Kind::Bool => "bool",
         Kind::Temporal => match value.as_temporal() {
-            Some(Temporal::Instant(_)) => "datetime",
+            Some(Temporal::Instant(_) | Temporal::OffsetDateTime(_)) => "datetime",
             Some(other) => return format!("{} {other}", other.described()),
             None => "time",
         },

@@ -57,15 +57,20 @@ fn proleptic_month(date: Date) -> i32 {
     i32::from(date.year()) * 12 + i32::from(date.month()) - 1
 }
 
-/// Whole months from one wall clock to another.
+/// Whole months from one wall clock to another, counted as `LocalDateTime.until` does: a last day that is not over is left out first,
+/// then whole months are counted between the dates.
 pub(super) fn months_between(start: DateTime, end: DateTime) -> i32 {
-    let months = proleptic_month(end.date()) - proleptic_month(start.date());
-    let within = |at: DateTime| (at.day(), at.time());
-    match months {
-        1.. if within(end) < within(start) => months - 1,
-        ..=-1 if within(end) > within(start) => months + 1,
-        _ => months,
-    }
+    let (from, mut to) = (start.date(), end.date());
+    let adjusted = if to > from && end.time() < start.time() {
+        to.yesterday()
+    } else if to < from && end.time() > start.time() {
+        to.tomorrow()
+    } else {
+        Ok(to)
+    };
+    to = adjusted.unwrap_or(to);
+    let packed = |date: Date| proleptic_month(date) * 32 + i32::from(date.day());
+    (packed(to) - packed(from)) / 32
 }
 
 /// Writes `2024-01-15T10:00`, with seconds where there are some or `seconds` asks for them; fractions in groups of three.

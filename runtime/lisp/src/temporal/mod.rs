@@ -1,9 +1,10 @@
 //! Dates and times: the values behind `java.time` and `java.util.Date`.
 //!
-//! There is no database of time zones: an instant is seen in UTC, and only "now" as a local date asks the host for its
-//! offset. A value prints, and is encoded in JSON, as its ISO 8601 text.
+//! There is no database of time zones: a zone is a fixed offset, an instant is seen in UTC, and only "now" as a local date asks
+//! the host for its offset. A value prints, and is encoded in JSON, as its ISO 8601 text.
 
 mod amount;
+mod offset;
 mod pattern;
 mod reading;
 
@@ -14,8 +15,10 @@ use jiff::{SignedDuration, Span, Timestamp};
 
 pub use amount::Period;
 pub(crate) use amount::{parse_duration, parse_period};
+pub use offset::OffsetDateTime;
+pub(crate) use offset::{offset_text, parse_zone};
 pub(crate) use pattern::{Style, format};
-pub(crate) use reading::{read_date, read_date_time};
+pub(crate) use reading::{read_date, read_date_time, read_offset_date_time};
 
 /// A date, a time, or an amount of either. Values of one variant are ordered by time or length.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -36,6 +39,8 @@ pub enum Temporal {
     Month(i8),
     /// `java.time.temporal.ChronoUnit`
     Unit(Unit),
+    /// `java.time.OffsetDateTime`, and `java.time.ZonedDateTime` with a fixed offset
+    OffsetDateTime(OffsetDateTime),
 }
 
 /// A unit of time.
@@ -122,6 +127,7 @@ impl Temporal {
             Temporal::Weekday(_) => "a day of the week",
             Temporal::Month(_) => "a month",
             Temporal::Unit(_) => "a unit of time",
+            Temporal::OffsetDateTime(_) => "a date-time with an offset",
         }
     }
 
@@ -139,12 +145,22 @@ impl Temporal {
         parse_instant(text).or_else(|| parse_date_time(text).and_then(utc)).map(Temporal::Instant)
     }
 
-    /// The wall clock that it shows, in UTC for an instant and at midnight for a date.
+    /// The wall clock that it shows: in UTC for an instant, with its offset where it has one, at midnight for a date.
     pub(crate) fn civil(&self) -> Option<civil::DateTime> {
         match self {
             Temporal::Date(date) => Some(date.at(0, 0, 0, 0)),
             Temporal::DateTime(at) => Some(*at),
             Temporal::Instant(at) => Some(in_utc(*at)),
+            Temporal::OffsetDateTime(held) => Some(held.local()),
+            _ => None,
+        }
+    }
+
+    /// The instant of what has one: an instant, or a date-time with an offset.
+    pub(crate) fn instant(&self) -> Option<Timestamp> {
+        match self {
+            Temporal::Instant(at) => Some(*at),
+            Temporal::OffsetDateTime(held) => Some(held.instant()),
             _ => None,
         }
     }
@@ -159,6 +175,9 @@ impl Temporal {
                 Temporal::DateTime(at) => Temporal::DateTime(at.checked_add(by).ok()?),
                 Temporal::Instant(at) => Temporal::Instant(at.checked_add(by).ok()?),
                 Temporal::Duration(held) => Temporal::Duration(held.checked_add(by)?),
+                Temporal::OffsetDateTime(held) => {
+                    Temporal::OffsetDateTime(OffsetDateTime::new(held.instant().checked_add(by).ok()?, held.offset_s())?)
+                }
                 _ => return None,
             });
         }
@@ -168,13 +187,23 @@ impl Temporal {
             Temporal::Date(date) => Temporal::Date(date.checked_add(by).ok()?),
             Temporal::DateTime(at) => Temporal::DateTime(at.checked_add(by).ok()?),
             Temporal::Instant(at) => Temporal::Instant(utc(in_utc(*at).checked_add(by).ok()?)?),
+            Temporal::OffsetDateTime(held) => {
+                let local = held.local().checked_add(by).ok()?;
+                Temporal::OffsetDateTime(OffsetDateTime::from_local(local, held.offset_s())?)
+            }
             _ => return None,
         })
     }
 
     /// Whole units from here to `end`, which is of the same kind.
     pub(crate) fn until(&self, end: &Temporal, unit: Unit) -> Option<i64> {
-        let (start, end) = (self.civil()?, end.civil()?);
+        let (start, end) = match (self, end) {
+            // Both clocks show the offset of the first one, as in Java.
+            (Temporal::OffsetDateTime(start), Temporal::OffsetDateTime(end)) => {
+                (start.local(), OffsetDateTime::new(end.instant(), start.offset_s())?.local())
+            }
+            _ => (self.civil()?, end.civil()?),
+        };
         let whole = if let Some(nanos) = unit.nanos() {
             start.duration_until(end).as_nanos() / nanos
         } else {
@@ -241,6 +270,7 @@ impl fmt::Display for Temporal {
             Temporal::Weekday(day) => f.write_str(name_of(&WEEKDAYS, *day)),
             Temporal::Month(month) => f.write_str(name_of(&MONTHS, *month)),
             Temporal::Unit(unit) => f.write_str(unit.name()),
+            Temporal::OffsetDateTime(held) => write!(f, "{held}"),
         }
     }
 }

@@ -4,6 +4,7 @@ use std::fmt::Write;
 
 use jiff::civil::DateTime;
 
+use super::offset::signed;
 use super::{MONTHS, Temporal, WEEKDAYS, name_of};
 
 /// A part of a pattern: a letter and how often it is repeated, or text.
@@ -67,6 +68,11 @@ impl<'p> Style<'p> {
 /// Writes a date or time; the error names what it has not.
 pub(crate) fn format(value: &Temporal, style: &Style<'_>) -> Result<String, String> {
     let Some(at) = value.civil() else { return Err(format!("{} has no date to format", value.described())) };
+    let offset_s = match value {
+        Temporal::OffsetDateTime(held) => Some(held.offset_s()),
+        Temporal::Instant(_) => Some(0),
+        _ => None,
+    };
     let mut out = String::new();
     for part in &style.parts {
         match part {
@@ -74,17 +80,32 @@ pub(crate) fn format(value: &Temporal, style: &Style<'_>) -> Result<String, Stri
             Part::Field(letter, count) => {
                 let lacking = match letter {
                     'H' | 'h' | 'K' | 'k' | 'a' | 'm' | 's' | 'S' | 'n' => matches!(value, Temporal::Date(_)),
-                    'X' | 'x' | 'Z' => !matches!(value, Temporal::Instant(_)),
+                    'X' | 'x' | 'Z' => offset_s.is_none(),
                     _ => false,
                 };
                 if lacking {
                     return Err(format!("{} has nothing for the pattern letter {letter}", value.described()));
                 }
-                field(at, *letter, *count, &mut out);
+                match letter {
+                    'X' | 'x' | 'Z' => out.push_str(&offset_field(offset_s.unwrap_or(0), *letter, *count)),
+                    _ => field(at, *letter, *count, &mut out),
+                }
             }
         }
     }
     Ok(out)
+}
+
+/// An offset as `X`, `x` or `Z` writes it: only `X` and `ZZZZZ` have `Z` for UTC.
+fn offset_field(offset_s: i32, letter: char, count: usize) -> String {
+    match (letter, count) {
+        ('X', _) | ('Z', 5) if offset_s == 0 => "Z".to_owned(),
+        ('Z', 4) if offset_s == 0 => "GMT".to_owned(),
+        ('Z', 4) => format!("GMT{}", signed(offset_s, ":", true)),
+        ('Z', ..=3) | (_, 2 | 4) => signed(offset_s, "", true),
+        ('X' | 'x', 1) => signed(offset_s, "", false),
+        _ => signed(offset_s, ":", true),
+    }
 }
 
 fn field(at: DateTime, letter: char, count: usize, out: &mut String) {
@@ -116,8 +137,7 @@ fn field(at: DateTime, letter: char, count: usize, out: &mut String) {
             let _ = write!(out, "{:0<count$}", digits.get(..count.min(9)).unwrap_or_default());
             return;
         }
-        'X' => return out.push('Z'),
-        _ => return out.push_str(if letter == 'x' && count == 3 { "+00:00" } else { "+0000" }),
+        _ => return,
     };
     let _ = write!(out, "{number:0count$}");
 }

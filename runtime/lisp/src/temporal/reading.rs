@@ -2,6 +2,7 @@
 
 use jiff::civil::{Date, DateTime, Time};
 
+use super::offset::{OffsetDateTime, parse_offset};
 use super::pattern::{Part, Style};
 use super::{MONTHS, WEEKDAYS};
 
@@ -21,6 +22,13 @@ pub(crate) fn read_date(text: &str, style: &Style<'_>) -> Option<Date> {
 pub(crate) fn read_date_time(text: &str, style: &Style<'_>) -> Option<DateTime> {
     let fields = fields(text, style.parts())?;
     Some(DateTime::from_parts(date(&fields)?, time(&fields)?))
+}
+
+/// The date-time with an offset; `None` where an offset is missing too.
+pub(crate) fn read_offset_date_time(text: &str, style: &Style<'_>) -> Option<OffsetDateTime> {
+    let fields = fields(text, style.parts())?;
+    let offset_s = ['X', 'x', 'Z'].iter().find_map(|letter| get(&fields, *letter))?;
+    OffsetDateTime::from_local(DateTime::from_parts(date(&fields)?, time(&fields)?), i32::try_from(offset_s).ok()?)
 }
 
 fn fields(text: &str, parts: &[Part<'_>]) -> Option<Fields> {
@@ -99,15 +107,15 @@ fn named<'t>(text: &'t str, names: &[&str], count: usize) -> Option<(i64, &'t st
     (1..).zip(names).find_map(|(number, name)| Some((number, text.strip_prefix(&*cased(name))?)))
 }
 
-/// An offset, which a local date or time leaves out.
+/// An offset in seconds, which a local date or time leaves out.
 fn offset(text: &str) -> Option<(i64, &str)> {
+    let text = text.strip_prefix("GMT").unwrap_or(text);
     if let Some(rest) = text.strip_prefix('Z') {
         return Some((0, rest));
     }
     let digits = text.strip_prefix(['+', '-'])?;
-    let end = digits.find(|c: char| !c.is_ascii_digit() && c != ':').unwrap_or(digits.len());
-    let number = digits.get(..end)?.replace(':', "").parse().ok()?;
-    Some((number, digits.get(end..)?))
+    let end = 1 + digits.find(|c: char| !c.is_ascii_digit() && c != ':').unwrap_or(digits.len());
+    Some((parse_offset(text.get(..end)?)?.into(), text.get(end..)?))
 }
 
 fn date(fields: &[(char, i64)]) -> Option<Date> {

@@ -88,3 +88,23 @@
 
 (apropos "uppercase" {:limit 1})
 ;=> ["local: clojure.string/upper-case - In upper case."]
+
+;; A zone whose offset changes would need a database.
+(ZonedDateTime/ofInstant (Instant/now) (ZoneId/of "Europe/Berlin"))
+;=! type_error 1:40 the zone "Europe/Berlin" has no fixed offset
+
+(ZonedDateTime/parse "2024-01-15T10:30:00+01:00[Europe/Paris]")
+;=! type_error 1:1 use UTC or a fixed offset
+
+(OffsetDateTime/parse "2024-01-15T10:30:00")
+;=! type_error 1:1 an ISO date-time with an offset
+
+(Duration/between "2024-01-01T00:00:00Z" "2024-01-02T00:00:00Z")
+;=! type_error 1:1 (Instant/parse s)
+
+;; Models mix instants and date-times with an offset.
+(.isBefore (Instant/parse "2024-01-01T00:00:00Z") (OffsetDateTime/parse "2024-01-01T00:00:00Z"))
+;=! type_error 1:1 an instant cannot be compared with a date-time with an offset
+
+(json/generate-string {"at" (OffsetDateTime/parse "2024-01-15T10:30:00+02:00")})
+;=> "{\"at\":\"2024-01-15T10:30+02:00\"}"

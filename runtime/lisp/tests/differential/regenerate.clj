@@ -28,7 +28,8 @@
     (binding [*ns* n]
       (refer-clojure)
       (require '[clojure.string :as str] '[clojure.set :as set] '[clojure.walk :as walk])
-      (import '[java.time DayOfWeek Duration Instant LocalDate LocalDateTime Month Period ZoneOffset]
+      (import '[java.time DayOfWeek Duration Instant LocalDate LocalDateTime Month OffsetDateTime Period ZoneId ZoneOffset
+                           ZonedDateTime]
               '[java.time.format DateTimeFormatter]
               '[java.time.temporal ChronoUnit]))
     n))

@@ -84,6 +84,10 @@ constants! {
         "ISO_LOCAL_TIME" Value::string("HH:mm:ss"), "The pattern HH:mm:ss.";
         "ISO_LOCAL_DATE_TIME" Value::string("yyyy-MM-dd'T'HH:mm:ss"), "The pattern yyyy-MM-dd'T'HH:mm:ss.";
         "ISO_INSTANT" Value::string("yyyy-MM-dd'T'HH:mm:ssX"), "The pattern yyyy-MM-dd'T'HH:mm:ssX.";
+        "ISO_OFFSET_DATE_TIME" Value::string("yyyy-MM-dd'T'HH:mm:ssXXX"), "The pattern yyyy-MM-dd'T'HH:mm:ssXXX.";
+        "ISO_ZONED_DATE_TIME" Value::string("yyyy-MM-dd'T'HH:mm:ssXXX"), "The pattern yyyy-MM-dd'T'HH:mm:ssXXX.";
+        "ISO_DATE_TIME" Value::string("yyyy-MM-dd'T'HH:mm:ss"), "The pattern yyyy-MM-dd'T'HH:mm:ss.";
+        "RFC_1123_DATE_TIME" Value::string("EEE, d MMM yyyy HH:mm:ss Z"), "The pattern EEE, d MMM yyyy HH:mm:ss Z.";
         "BASIC_ISO_DATE" Value::string("yyyyMMdd"), "The pattern yyyyMMdd.";
     }
     "java.time.DayOfWeek" {
@@ -122,7 +126,7 @@ constants! {
         "YEARS" Temporal::Unit(Unit::Years).into(), "Years of the calendar.";
     }
     "java.time.ZoneOffset" {
-        "UTC" Value::string("Z"), "The offset 0, the only zone.";
+        "UTC" Value::string("Z"), "The offset 0.";
     }
 }
 

@@ -1,9 +1,10 @@
 //! Making dates and times: the static methods of `java.time`, `java.util.Date.` and `parse`.
 
-use jiff::civil::{Date, DateTime};
+use jiff::civil::{Date, DateTime, Time};
 use jiff::{SignedDuration, Timestamp};
 
 use super::super::row::rows;
+use super::offset::shown_in_zone;
 use crate::convert::{at, expected, fault, int, take, text};
 use crate::machine::{Machine, Raised};
 use crate::print::excerpt;
@@ -20,21 +21,23 @@ pub(in crate::builtins) mod core {
 }
 
 pub(in crate::builtins) mod date {
-    use super::{date_now, date_of, of_epoch_day, parse_date, rows};
+    use super::{date_now, date_of, date_of_instant, of_epoch_day, parse_date, rows};
     rows! { "java.time.LocalDate":
         "parse" ["[s]", "[s pattern]"] parse_date, "The date of YYYY-MM-DD, or of a text as a pattern says; of a text with a time, the instant." { "(LocalDate/parse \"2024-02-29\")" => "\"2024-02-29\"", "(LocalDate/parse \"9 Feb 2024\" (DateTimeFormatter/ofPattern \"d MMM yyyy\"))" => "\"2024-02-09\"" };
         "now" ["[]"] date_now, "The date of today where the host is." { "(.isAfter (LocalDate/now) (LocalDate/parse \"1969-12-31\"))" => "true" };
         "of" ["[year month day]"] date_of, "A date; the month is a number or a Month." { "(LocalDate/of 2024 2 29)" => "\"2024-02-29\"" };
+        "ofInstant" ["[instant zone]"] date_of_instant, "The date on a calendar in that zone." { "(LocalDate/ofInstant (Instant/parse \"2024-01-15T23:30:00Z\") (ZoneOffset/ofHours 2))" => "\"2024-01-16\"" };
         "ofEpochDay" ["[n]"] of_epoch_day, "The date n days after 1970-01-01." { "(LocalDate/ofEpochDay 1)" => "\"1970-01-02\"" };
     }
 }
 
 pub(in crate::builtins) mod date_time {
-    use super::{date_time_now, date_time_of, parse_date_time, rows};
+    use super::{date_time_now, date_time_of, date_time_of_instant, parse_date_time, rows};
     rows! { "java.time.LocalDateTime":
         "parse" ["[s]", "[s pattern]"] parse_date_time, "The date and time of an ISO text without an offset, or of a text as a pattern says." { "(LocalDateTime/parse \"2024-01-15T10:30:00\")" => "\"2024-01-15T10:30\"" };
         "now" ["[]"] date_time_now, "The date and time where the host is." { "(.isAfter (LocalDateTime/now) (LocalDateTime/of 1969 12 31 0 0))" => "true" };
-        "of" ["[year month day hour minute]", "[year month day hour minute second]"] date_time_of, "A date and time." { "(LocalDateTime/of 2024 1 15 10 30)" => "\"2024-01-15T10:30\"" };
+        "ofInstant" ["[instant zone]"] date_time_of_instant, "The date and time that a clock in that zone shows." { "(LocalDateTime/ofInstant (Instant/ofEpochSecond 0) ZoneOffset/UTC)" => "\"1970-01-01T00:00\"" };
+        "of" ["[year month day hour minute]", "[year month day hour minute second]", "[year month day hour minute second nano]"] date_time_of, "A date and time." { "(LocalDateTime/of 2024 1 15 10 30)" => "\"2024-01-15T10:30\"" };
     }
 }
 
@@ -83,7 +86,7 @@ pub(in crate::builtins) mod formatter {
 }
 
 /// What is raised where a text is no date or time.
-fn unreadable(m: &mut Machine, name: &str, text: &str, wanted: &str) -> Raised {
+pub(super) fn unreadable(m: &mut Machine, name: &str, text: &str, wanted: &str) -> Raised {
     if let Some(days) = temporal::days_of_month(text) {
         let raised = fault(m, ErrorKind::TypeError, name, &format!("{:?} is no day: its month has {days} days", excerpt(text)));
         return m.advise(
@@ -121,7 +124,7 @@ fn parse_named(m: &mut Machine, name: &str, args: &[Value]) -> Result<Value, Rai
 }
 
 /// What a text says that is written as the pattern of the second argument says.
-fn by_pattern(
+pub(super) fn by_pattern(
     m: &mut Machine,
     name: &str,
     args: &[Value],
@@ -181,6 +184,7 @@ fn new_date(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
         }
         Value::Temporal(held) => match **held {
             Temporal::Instant(_) => return Ok(take(args, 0)),
+            Temporal::OffsetDateTime(held) => Some(held.instant()),
             Temporal::Date(_) | Temporal::DateTime(_) => held.civil().and_then(temporal::utc),
             _ => return Err(expected(m, NAME, "a timestamp, a date or its text", 0, at(args, 0))),
         },
@@ -190,7 +194,7 @@ fn new_date(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
 }
 
 /// The instant of the host's clock.
-fn clock(m: &mut Machine, name: &str) -> Result<Timestamp, Raised> {
+pub(super) fn clock(m: &mut Machine, name: &str) -> Result<Timestamp, Raised> {
     let now = m.host().now_ms();
     Timestamp::from_millisecond(now).map_err(|_| beyond(m, name))
 }
@@ -216,7 +220,7 @@ fn date_time_now(m: &mut Machine, _: &mut [Value]) -> Result<Value, Raised> {
 }
 
 /// The date of the first three arguments.
-fn date(m: &mut Machine, name: &str, args: &[Value]) -> Result<Date, Raised> {
+pub(super) fn date(m: &mut Machine, name: &str, args: &[Value]) -> Result<Date, Raised> {
     let year = int(m, name, args, 0)?;
     let month = match at(args, 1).as_temporal() {
         Some(Temporal::Month(month)) => i64::from(month),
@@ -237,17 +241,31 @@ fn date_of(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
 fn date_time_of(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
     const NAME: &str = "LocalDateTime/of";
     let date = date(m, NAME, args)?;
-    let (hour, minute) = (int(m, NAME, args, 3)?, int(m, NAME, args, 4)?);
-    let second = if args.len() > 5 { int(m, NAME, args, 5)? } else { 0 };
-    let time = match (i8::try_from(hour), i8::try_from(minute), i8::try_from(second)) {
-        (Ok(hour), Ok(minute), Ok(second)) => jiff::civil::Time::new(hour, minute, second, 0).ok(),
+    let time = time_of_day(m, NAME, args, 3)?;
+    Ok(Temporal::DateTime(DateTime::from_parts(date, time)).into())
+}
+
+/// The time of the arguments from `from` on: hour and minute, then second and nanosecond where they are given.
+pub(super) fn time_of_day(m: &mut Machine, name: &str, args: &[Value], from: usize) -> Result<Time, Raised> {
+    let (hour, minute) = (int(m, name, args, from)?, int(m, name, args, from + 1)?);
+    let second = if args.len() > from + 2 { int(m, name, args, from + 2)? } else { 0 };
+    let nano = if args.len() > from + 3 { int(m, name, args, from + 3)? } else { 0 };
+    let time = match (i8::try_from(hour), i8::try_from(minute), i8::try_from(second), i32::try_from(nano)) {
+        (Ok(hour), Ok(minute), Ok(second), Ok(nano)) => Time::new(hour, minute, second, nano).ok(),
         _ => None,
     };
-    let Some(time) = time else {
-        let text = format!("there is no time {hour:02}:{minute:02}:{second:02}");
-        return Err(fault(m, ErrorKind::TypeError, NAME, &text));
-    };
-    Ok(Temporal::DateTime(DateTime::from_parts(date, time)).into())
+    time.ok_or(()).map_err(|()| {
+        let fraction = if nano == 0 { String::new() } else { format!(".{nano:09}") };
+        fault(m, ErrorKind::TypeError, name, &format!("there is no time {hour:02}:{minute:02}:{second:02}{fraction}"))
+    })
+}
+
+fn date_of_instant(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
+    shown_in_zone(m, "LocalDate/ofInstant", args).map(|held| Temporal::Date(held.local().date()).into())
+}
+
+fn date_time_of_instant(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
+    shown_in_zone(m, "LocalDateTime/ofInstant", args).map(|held| Temporal::DateTime(held.local()).into())
 }
 
 fn of_epoch_day(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
@@ -290,15 +308,18 @@ amounts! {
 fn duration_between(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
     const NAME: &str = "Duration/between";
     let made = match (at(args, 0).as_temporal(), at(args, 1).as_temporal()) {
-        (Some(Temporal::Instant(start)), Some(Temporal::Instant(end))) => Some(start.duration_until(end)),
         (Some(Temporal::DateTime(start)), Some(Temporal::DateTime(end))) => Some(start.duration_until(end)),
+        (Some(start), Some(end)) => start.instant().zip(end.instant()).map(|(start, end)| start.duration_until(end)),
         _ => None,
     };
     let Some(made) = made else {
-        let timed = |value: &Value| matches!(value.as_temporal(), Some(Temporal::Instant(_) | Temporal::DateTime(_)));
+        let timed = |value: &Value| {
+            value.as_temporal().is_some_and(|held| held.instant().is_some() || matches!(held, Temporal::DateTime(_)))
+        };
         let wrong = usize::from(timed(at(args, 0)));
         let raised = expected(m, NAME, "an instant, as the other one", wrong, at(args, wrong));
-        if let Some(fault) = &mut m.fault {
+        // A text has the advice of every function of instants: parse it.
+        if let (Value::Temporal(_), Some(fault)) = (at(args, wrong), &mut m.fault) {
             fault.hint = Some("for dates use (.until a b ChronoUnit/DAYS), or subtract their .toEpochDay".to_owned());
         }
         return Err(raised);

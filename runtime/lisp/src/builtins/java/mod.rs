@@ -7,6 +7,7 @@ pub(super) mod amount;
 mod constant;
 pub(super) mod construct;
 pub(super) mod number;
+pub(super) mod offset;
 pub(super) mod string;
 pub(super) mod time;
 

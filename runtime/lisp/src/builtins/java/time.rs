@@ -2,9 +2,10 @@
 
 use super::super::row::rows;
 use super::construct::beyond;
+use super::offset::zone_argument;
 use crate::convert::{at, expected, fault, int, take, text};
 use crate::machine::{Machine, Raised};
-use crate::temporal::{self, Period, Style, Temporal, Unit};
+use crate::temporal::{self, OffsetDateTime, Period, Style, Temporal, Unit};
 use crate::{ErrorKind, Value};
 
 rows! { "java.time":
@@ -53,9 +54,9 @@ rows! { "java.time":
     ".toEpochMilli" ["[instant]"] to_epoch_milli, "Milliseconds since 1970." { "(.toEpochMilli (parse \"1970-01-01T00:00:01Z\"))" => "1000" };
     ".getTime" ["[instant]"] get_time, "Milliseconds since 1970." { "(.getTime (java.util.Date. \"1970-01-02\"))" => "86400000" };
     ".getEpochSecond" ["[instant]"] to_epoch_second, "Seconds since 1970, rounded down." { "(.getEpochSecond (parse \"1970-01-01T00:01:00Z\"))" => "60" };
-    ".toInstant" ["[x]", "[x offset]"] to_instant, "The instant itself, or that of a date-time in UTC." { "(.toInstant (Date. 0))" => "\"1970-01-01T00:00:00Z\"" };
+    ".toInstant" ["[x]", "[x offset]"] to_instant, "The instant itself, that of a date-time with an offset, or that of a local date-time at an offset." { "(.toInstant (Date. 0))" => "\"1970-01-01T00:00:00Z\"" };
     ".toLocalDate" ["[x]"] to_local_date, "The date of a date-time, or of an instant in UTC." { "(.toLocalDate (parse \"2024-01-15T23:00:00Z\"))" => "\"2024-01-15\"" };
-    ".atStartOfDay" ["[date]"] at_start_of_day, "The date-time of a date's midnight." { "(.atStartOfDay (LocalDate/of 2024 1 15))" => "\"2024-01-15T00:00\"" };
+    ".atStartOfDay" ["[date]", "[date zone]"] at_start_of_day, "The date-time of a date's midnight, with the offset of a zone where one is given." { "(.atStartOfDay (LocalDate/of 2024 1 15))" => "\"2024-01-15T00:00\"" };
     ".until" ["[a b]", "[a b unit]"] until, "The period from date a to date b, or whole units from a to b." { "(.until (LocalDate/of 2024 1 1) (LocalDate/of 2024 3 1) ChronoUnit/DAYS)" => "60", "(.until (LocalDate/of 2024 1 1) (LocalDate/of 2024 3 1))" => "\"P2M\"" };
     ".format" ["[date pattern]"] format, "A date or time as a pattern says." { "(.format (LocalDate/of 2024 2 9) \"dd/MM/yyyy\")" => "\"09/02/2024\"" };
     ".truncatedTo" ["[x unit]"] truncated_to, "An instant or date-time without what is smaller than a unit up to days." { "(.truncatedTo (parse \"2024-01-15T10:45:30Z\") ChronoUnit/HOURS)" => "\"2024-01-15T10:00:00Z\"" };
@@ -94,7 +95,7 @@ pub(in crate::builtins) mod core {
 fn moves_by(value: &Temporal, unit: Unit) -> bool {
     match value {
         Temporal::Date(_) => unit >= Unit::Days,
-        Temporal::DateTime(_) => true,
+        Temporal::DateTime(_) | Temporal::OffsetDateTime(_) => true,
         Temporal::Instant(_) => unit <= Unit::Seconds,
         Temporal::Duration(_) => unit <= Unit::Days,
         _ => false,
@@ -247,16 +248,25 @@ fn pair(m: &mut Machine, name: &str, args: &[Value], from: usize) -> Result<(Tem
     }
 }
 
+/// [`pair`] without the offsets, which decide neither what is earlier nor what is equal.
+fn moments(m: &mut Machine, name: &str, args: &[Value]) -> Result<(Temporal, Temporal), Raised> {
+    let without_offset = |held: Temporal| match held {
+        Temporal::OffsetDateTime(held) => Temporal::Instant(held.instant()),
+        other => other,
+    };
+    pair(m, name, args, 0).map(|(a, b)| (without_offset(a), without_offset(b)))
+}
+
 fn is_before(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
-    pair(m, ".isBefore", args, 0).map(|(a, b)| Value::bool(a < b))
+    moments(m, ".isBefore", args).map(|(a, b)| Value::bool(a < b))
 }
 
 fn is_after(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
-    pair(m, ".isAfter", args, 0).map(|(a, b)| Value::bool(a > b))
+    moments(m, ".isAfter", args).map(|(a, b)| Value::bool(a > b))
 }
 
 fn is_equal(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
-    pair(m, ".isEqual", args, 0).map(|(a, b)| Value::bool(a == b))
+    moments(m, ".isEqual", args).map(|(a, b)| Value::bool(a == b))
 }
 
 /// The wall clock of a date or date-time; of a date only where no `time` is asked for.
@@ -265,6 +275,7 @@ fn civil(m: &mut Machine, name: &str, args: &[Value], time: bool) -> Result<jiff
     let shown = match held {
         Some(Temporal::Date(_)) if !time => held.and_then(|held| held.civil()),
         Some(Temporal::DateTime(at)) => Some(at),
+        Some(Temporal::OffsetDateTime(held)) => Some(held.local()),
         _ => None,
     };
     shown.ok_or(()).map_err(|()| {
@@ -307,6 +318,7 @@ parts! {
 fn get_nano(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
     match at(args, 0).as_temporal() {
         Some(Temporal::DateTime(at)) => Ok(number(at.subsec_nanosecond())),
+        Some(Temporal::OffsetDateTime(held)) => Ok(number(held.local().subsec_nanosecond())),
         Some(Temporal::Instant(at)) => Ok(number(temporal::in_utc(at).subsec_nanosecond())),
         Some(Temporal::Duration(held)) => Ok(number(held.subsec_nanos().rem_euclid(1_000_000_000))),
         _ => Err(expected(m, ".getNano", "a date-time, instant or duration", 0, at(args, 0))),
@@ -333,6 +345,10 @@ fn with(
     };
     Ok(match at(args, 0).as_temporal() {
         Some(Temporal::DateTime(at)) => Temporal::DateTime(date.to_datetime(at.time())).into(),
+        Some(Temporal::OffsetDateTime(held)) => {
+            let made = OffsetDateTime::from_local(date.to_datetime(shown.time()), held.offset_s());
+            Temporal::OffsetDateTime(made.ok_or(()).map_err(|()| beyond(m, name))?).into()
+        }
         _ => Temporal::Date(date).into(),
     })
 }
@@ -391,16 +407,15 @@ fn is_inst(_: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
 }
 
 fn to_instant(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
-    if args.len() > 1 && at(args, 1).as_str() != Some("Z") {
-        return Err(expected(m, ".toInstant", "ZoneOffset/UTC", 1, at(args, 1)));
-    }
     match at(args, 0).as_temporal() {
         Some(Temporal::Instant(_)) => Ok(take(args, 0)),
-        Some(Temporal::DateTime(at)) if args.len() > 1 => match temporal::utc(at) {
-            Some(at) => Ok(Temporal::Instant(at).into()),
-            None => Err(beyond(m, ".toInstant")),
-        },
-        _ => Err(expected(m, ".toInstant", "an instant, or a date-time with ZoneOffset/UTC,", 0, at(args, 0))),
+        Some(Temporal::OffsetDateTime(held)) => Ok(Temporal::Instant(held.instant()).into()),
+        Some(Temporal::DateTime(local)) if args.len() > 1 => {
+            let offset = zone_argument(m, ".toInstant", args, 1)?;
+            let made = OffsetDateTime::from_local(local, offset).ok_or(()).map_err(|()| beyond(m, ".toInstant"))?;
+            Ok(Temporal::Instant(made.instant()).into())
+        }
+        _ => Err(expected(m, ".toInstant", "an instant, or a date-time with its offset such as ZoneOffset/UTC,", 0, at(args, 0))),
     }
 }
 
@@ -413,6 +428,12 @@ fn to_local_date(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
 
 fn at_start_of_day(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
     match at(args, 0).as_temporal() {
+        Some(Temporal::Date(date)) if args.len() > 1 => {
+            let offset = zone_argument(m, ".atStartOfDay", args, 1)?;
+            let made =
+                OffsetDateTime::from_local(date.at(0, 0, 0, 0), offset).ok_or(()).map_err(|()| beyond(m, ".atStartOfDay"))?;
+            Ok(Temporal::OffsetDateTime(made).into())
+        }
         Some(Temporal::Date(date)) => Ok(Temporal::DateTime(date.at(0, 0, 0, 0)).into()),
         _ => Err(expected(m, ".atStartOfDay", "a date", 0, at(args, 0))),
     }
@@ -461,11 +482,12 @@ fn truncated_to(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
             let kept = at.as_nanosecond().div_euclid(nanos) * nanos;
             jiff::Timestamp::from_nanosecond(kept).ok().map(Temporal::Instant)
         }
-        Some(Temporal::DateTime(at)) => {
-            let midnight = at.date().at(0, 0, 0, 0);
-            let past = midnight.duration_until(at).as_nanos() % nanos;
-            let back = i64::try_from(past).unwrap_or(0).checked_neg();
-            back.and_then(|back| Temporal::DateTime(at).plus(back, Unit::Nanos))
+        Some(held @ (Temporal::DateTime(_) | Temporal::OffsetDateTime(_))) => {
+            let back = held.civil().and_then(|at| {
+                let past = at.date().at(0, 0, 0, 0).duration_until(at).as_nanos() % nanos;
+                i64::try_from(past).unwrap_or(0).checked_neg()
+            });
+            back.and_then(|back| held.plus(back, Unit::Nanos))
         }
         _ => return Err(expected(m, NAME, "an instant or date-time", 0, at(args, 0))),
     };

@@ -1,0 +1,128 @@
+//! Date-times with a fixed offset from UTC: `java.time.OffsetDateTime`, and `ZonedDateTime` with such a zone.
+
+use std::fmt::{self, Write};
+
+use jiff::Timestamp;
+use jiff::civil::DateTime;
+use jiff::tz::Offset;
+
+/// Largest offset in either direction, as in Java: 18 hours.
+const MAX_OFFSET_S: i32 = 18 * 3600;
+
+/// An instant and the offset at which it is shown. As in Java, the instant decides the order first, then the offset.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct OffsetDateTime {
+    instant: Timestamp,
+    offset_s: i32,
+}
+
+impl OffsetDateTime {
+    /// The instant, shown `offset_s` seconds ahead of UTC; `None` beyond 18 hours.
+    pub fn new(instant: Timestamp, offset_s: i32) -> Option<Self> {
+        (offset_s.abs() <= MAX_OFFSET_S).then_some(OffsetDateTime { instant, offset_s })
+    }
+
+    /// The instant at which a clock that is `offset_s` seconds ahead of UTC shows `local`; `None` outside of the calendar.
+    pub fn from_local(local: DateTime, offset_s: i32) -> Option<Self> {
+        let offset = Offset::from_seconds(offset_s).ok()?;
+        OffsetDateTime::new(offset.to_timestamp(local).ok()?, offset_s)
+    }
+
+    /// The instant.
+    pub fn instant(self) -> Timestamp {
+        self.instant
+    }
+
+    /// Seconds ahead of UTC.
+    pub fn offset_s(self) -> i32 {
+        self.offset_s
+    }
+
+    /// What a clock with this offset shows.
+    pub fn local(self) -> DateTime {
+        Offset::from_seconds(self.offset_s).unwrap_or(Offset::UTC).to_datetime(self.instant)
+    }
+
+    /// Reads an ISO date-time with an offset. A zone in brackets may follow where it is fixed too: `2024-01-01T10:00+02:00[+02:00]`.
+    pub(crate) fn parse(text: &str) -> Option<Self> {
+        let (time, zone) = match text.strip_suffix(']') {
+            Some(text) => {
+                let (time, zone) = text.split_once('[')?;
+                (time, Some(parse_zone(zone)?))
+            }
+            None => (text, None),
+        };
+        let instant: Timestamp = time.parse().ok()?;
+        let after = time.find(['T', 't', ' '])? + 1;
+        let sign = after + time.get(after..)?.find(['Z', 'z', '+', '-'])?;
+        OffsetDateTime::new(instant, zone.or_else(|| parse_offset(time.get(sign..)?))?)
+    }
+}
+
+/// Seconds ahead of UTC of `Z`, `+2`, `+02`, `+0230`, `+02:30` or `+02:30:15`.
+pub(crate) fn parse_offset(text: &str) -> Option<i32> {
+    if text.eq_ignore_ascii_case("z") {
+        return Some(0);
+    }
+    let sign = match text.as_bytes().first()? {
+        b'+' => 1,
+        b'-' => -1,
+        _ => return None,
+    };
+    let digits = text.get(1..)?;
+    let parts: Vec<&str> = match digits.len() {
+        _ if digits.contains(':') => digits.split(':').collect(),
+        1 | 2 => vec![digits],
+        4 => vec![digits.get(..2)?, digits.get(2..)?],
+        6 => vec![digits.get(..2)?, digits.get(2..4)?, digits.get(4..)?],
+        _ => return None,
+    };
+    let well_formed = |part: &&str| matches!(part.len(), 1 | 2) && part.bytes().all(|byte| byte.is_ascii_digit());
+    if parts.len() > 3 || !parts.iter().all(well_formed) || parts.iter().skip(1).any(|part| part.len() != 2) {
+        return None;
+    }
+    let number = |at: usize| parts.get(at).map_or(Some(0), |part| part.parse::<i32>().ok());
+    let (hours, minutes, seconds) = (number(0)?, number(1)?, number(2)?);
+    let total = hours * 3600 + minutes * 60 + seconds;
+    (minutes < 60 && seconds < 60 && total <= MAX_OFFSET_S).then_some(sign * total)
+}
+
+/// Seconds ahead of UTC of a zone that is fixed: an offset, `UTC`, `GMT` or `UT`, or one of these with an offset.
+pub(crate) fn parse_zone(text: &str) -> Option<i32> {
+    let name = text.strip_prefix("Etc/").unwrap_or(text);
+    for prefix in ["UTC", "GMT", "UT"] {
+        match name.strip_prefix(prefix) {
+            Some("") => return Some(0),
+            // `Etc/GMT+2` counts the other way round.
+            Some(offset) if name.len() == text.len() => return parse_offset(offset),
+            _ => {}
+        }
+    }
+    parse_offset(text)
+}
+
+/// The text of an offset as Java writes it: `Z`, `+02:00`, `+02:00:15`.
+pub(crate) fn offset_text(offset_s: i32) -> String {
+    if offset_s == 0 { "Z".to_owned() } else { signed(offset_s, ":", true) }
+}
+
+/// An offset with its sign; its minutes may be left out where there are none.
+pub(super) fn signed(offset_s: i32, colon: &str, minutes: bool) -> String {
+    let (sign, total) = (if offset_s < 0 { '-' } else { '+' }, offset_s.unsigned_abs());
+    let mut out = format!("{sign}{:02}", total / 3600);
+    if minutes || total % 3600 != 0 {
+        let _ = write!(out, "{colon}{:02}", total / 60 % 60);
+    }
+    if total % 60 != 0 {
+        let _ = write!(out, "{colon}{:02}", total % 60);
+    }
+    out
+}
+
+/// ISO 8601, as `toString` writes it in Java.
+impl fmt::Display for OffsetDateTime {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        super::amount::write_date_time(self.local(), false, f)?;
+        f.write_str(&offset_text(self.offset_s))
+    }
+}
