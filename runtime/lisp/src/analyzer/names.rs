@@ -244,7 +244,9 @@ fn unknown_qualified(name: &str, written: &str, short: &str) -> (ErrorKind, Stri
     let members = members(namespace);
     if members.is_empty() {
         let hint = hints::namespace(written).unwrap_or(NAMESPACES_ARE);
-        return (ErrorKind::UnboundVar, format!("there is no namespace '{written}'"), Some(hint.to_owned()));
+        let class = written.rsplit('.').next().is_some_and(|last| last.starts_with(|c: char| c.is_ascii_uppercase()));
+        let noun = if class { "class" } else { "namespace" };
+        return (ErrorKind::UnboundVar, format!("there is no {noun} '{written}'"), Some(hint.to_owned()));
     }
     let starts = || members.iter().copied().find(|member| member.len() > short.len() && member.starts_with(short));
     // Other languages write `toUpperCase` and `replaceAll`.

@@ -119,11 +119,20 @@ impl<'s> Analyzer<'s> {
                 }
                 None => {
                     let key = match right.kind {
-                        FormKind::Keyword(_) | FormKind::String(_) | FormKind::Int(_) => self.constant(right.kind, right.span)?,
+                        FormKind::Nil
+                        | FormKind::Bool(_)
+                        | FormKind::Int(_)
+                        | FormKind::BigInt(_)
+                        | FormKind::Double(_)
+                        | FormKind::String(_)
+                        | FormKind::Keyword(_) => self.constant(right.kind, right.span)?,
+                        FormKind::Quote(form) => self.quoted_constant(*form)?,
                         other => {
                             let found = Form::new(right.span, other).description();
-                            let message = format!("expected a key such as :name or \"name\", found {found}");
-                            return Err(self.error(ErrorKind::UnsupportedPattern, right.span, message));
+                            let message =
+                                format!("expected a constant key such as :name, \"name\", true or 'name, found {found}");
+                            let error = self.error(ErrorKind::UnsupportedPattern, right.span, message);
+                            return Err(error.with_hint("a key that is computed is looked up with (get m key)"));
                         }
                     };
                     self.bind_key(&left, key, slot, &mut defaults, out)?;

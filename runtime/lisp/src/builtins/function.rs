@@ -32,13 +32,13 @@ fn apply(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
         return Err(expected(m, "apply", "a collection", last, at(args, last)));
     }
     let rest = seq(m, "apply", args, last)?;
+    let none = rest.is_empty();
     m.tick(steps(rest.len()))?;
     m.charge((last + rest.len()) * ITEM)?;
     let f = take(args, 0);
     let mut all = Vec::with_capacity(last - 1 + rest.len());
     all.extend(args.iter_mut().take(last).skip(1).map(std::mem::take));
     all.extend(rest);
-    let none = all.is_empty();
     m.call(&f, &mut all).map_err(|raised| {
         if none {
             m.advise_empty(

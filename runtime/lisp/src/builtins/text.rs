@@ -5,7 +5,6 @@ use crate::bulk;
 use crate::convert::{Walk, at, expected, int, located, placed, seq, steps, take, text};
 use crate::machine::{Machine, Raised};
 use crate::pattern::Pattern;
-use crate::print::excerpt;
 use crate::value::{Recent, Text};
 use crate::{ErrorKind, Value};
 
@@ -117,7 +116,12 @@ fn split(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
         other => {
             let raised = expected(m, "split", "a regex or a one-character string", 1, other);
             if let (Value::Str(text), Some(fault)) = (other, &mut m.fault) {
-                fault.hint = Some(format!("write #\"{}\" to split on it", excerpt(text.as_str())));
+                // A longer text would be a regex with an unknown meaning after the cut.
+                fault.hint = Some(if text.as_str().len() <= 40 {
+                    format!("write #\"{}\" to split on it", regex::escape(text.as_str()))
+                } else {
+                    "write a regex, as in #\"a+\", to split on it".to_owned()
+                });
             }
             return Err(raised);
         }

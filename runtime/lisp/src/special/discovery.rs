@@ -269,7 +269,8 @@ pub(super) fn apropos(m: &mut Machine, args: &mut [Value]) -> Result<Value, Rais
         Value::Str(text) | Value::Symbol(text) | Value::Keyword(text) if !text.as_str().trim().is_empty() => text.as_str(),
         other => {
             let message = format!("apropos requires query (non-empty string), got {}", shown(other));
-            return Err(m.raise(ErrorKind::RuntimeError, message));
+            let hint = "give words of what you look for, as in (apropos \"open issues\"); (tool/servers) lists all upstreams and (dir \"server\") the tools of one";
+            return Err(m.raise_with_hint(ErrorKind::RuntimeError, message, hint));
         }
     };
     let options = options(m, "apropos", args, ["limit", "load"])?;

@@ -288,3 +288,28 @@
 ;out a 1 :k [1 x]
 ;out 
 ;=> nil
+
+;; Any constant is a key of a map pattern.
+(let [{have true missing false} (group-by even? [1 2 4])] [have missing])
+;=> [[2 4] [1]]
+
+(let [{x nil y 1.5 z 'sym w '[1 2] :or {y 7}} {nil 1 'sym 3 [1 2] 4}] [x y z w])
+;=> [1 7 3 4]
+
+((fn [{big 100000000000000000000}] big) {100000000000000000000 :b})
+;=> :b
+
+(let [k :a {x k} {:a 1}] x)
+;=! unsupported_pattern 1:15 (get m key)
+
+(apply max-key :x [])
+;=! arity_error 1:1 the collection is empty
+
+(clojure.string/split "a||b" "||")
+;=! type_error 1:1 write #"\|\|" to split on it
+
+(require '[clojure.data.csv :as csv])
+;=! invalid_form 1:11 csv/parse-string
+
+(apropos "")
+;=! runtime_error 1:1 (tool/servers) lists all upstreams
