@@ -26,6 +26,7 @@ pub(crate) fn connections_that_fit(most: u64) -> u64 {
     (limit - RESERVE.min(limit / 2)).clamp(1, most)
 }
 
+#[cfg(target_os = "linux")]
 /// Sets the limit that this process was started with. For a child between `fork` and `exec`: one system call, no allocation.
 pub(crate) fn restore_inherited_limit() -> std::io::Result<()> {
     match INHERITED.get() {

@@ -169,12 +169,12 @@ fn color(_: &Settings) -> Option<bool> {
     None
 }
 
-/// Warns of settings that have no effect, and of variables that look like settings.
+/// Warns of settings that have no effect or show a secret, and of variables that look like settings.
 fn warn(warnings: &[String], command: &Command) {
     let reads = !matches!(command, Command::Help | Command::Version(_));
     let variables = std::env::vars_os().filter_map(|(name, _)| name.into_string().ok().filter(|_| reads));
     for warning in warnings.iter().chain(&strangers(variables)) {
-        log::line(log::Level::Warn, "setting ignored", &[("reason", warning)]);
+        log::line(log::Level::Warn, "settings", &[("reason", warning)]);
     }
 }
 

@@ -138,9 +138,13 @@ impl HttpSettings {
             wrong("--http-viewer does not go with --http-disable-auth: other users of this machine could read the traces");
         }
         if self.unix_socket.is_some() {
-            for (is_on, flag) in
-                [(!loopback, "--http-host"), (self.tls_cert.is_some(), "--http-tls-cert"), (self.viewer, "--http-viewer")]
-            {
+            for (is_on, flag) in [
+                (!loopback, "--http-host"),
+                (self.tls_cert.is_some(), "--http-tls-cert"),
+                (self.viewer, "--http-viewer"),
+                (self.disable_auth, "--http-disable-auth"),
+                (self.allow_unsafe_network, "--http-allow-unsafe-network"),
+            ] {
                 if is_on {
                     wrong(&format!("--http-unix-socket does not go with {flag}"));
                 }
@@ -310,9 +314,11 @@ mod tests {
         let outside: IpAddr = [0, 0, 0, 0].into();
         assert_eq!(on().contradictions().len(), usize::from(!cfg!(feature = "http-server")));
         let socket = || HttpSettings { unix_socket: Some("/run/x.sock".into()), ..on() };
-        let rows: [(HttpSettings, &[&str]); 12] = [
+        let rows: [(HttpSettings, &[&str]); 14] = [
             (HttpSettings { viewer: true, disable_auth: true, ..on() }, &["--http-viewer does not go with"]),
             (HttpSettings { viewer: true, ..socket() }, &["--http-unix-socket does not go with --http-viewer"]),
+            (HttpSettings { disable_auth: true, ..socket() }, &["--http-unix-socket does not go with --http-disable-auth"]),
+            (HttpSettings { admin_port: Some(7333), ..socket() }, &[]),
             (HttpSettings { admin_port: Some(7332), port: 7332, ..on() }, &["--http-admin-port"]),
             (HttpSettings { admin_port: Some(0), port: 0, ..on() }, &[]),
             (HttpSettings { host: outside, ..on() }, &["--http-allow-unsafe-network", "needs --http-auth-token"]),

@@ -221,6 +221,16 @@ impl Reading {
                 self.faults.push(Fault::Refused(format!("{file} does not go with {text}: give one of them")));
             }
         }
+        let http = &self.settings.http;
+        if http.on && http.unix_socket.is_some() {
+            if http.admin_port.is_some() && self.settings.diagnostics.counted && http.auth_token.is_none() {
+                let why = "--http-admin-port with --http-unix-socket and --http-metrics needs --http-auth-token: other users of this \
+                           machine reach that port";
+                self.faults.push(Fault::Refused(why.into()));
+            }
+            let port = self.given.get("http-port");
+            self.warnings.extend(port.map(|place| format!("{place} has no effect with --http-unix-socket")));
+        }
         if let Some(url) = &self.settings.session_store {
             if let Some(remedy) = remedy("session-redis") {
                 let why = format!("--session-store: this binary keeps sessions in its memory only; {remedy}");

@@ -117,7 +117,8 @@ impl Site {
         if let Some(permits) = all.get(&owner.id) {
             return Arc::clone(permits);
         }
-        all.retain(|_, permits| permits.running() > 0);
+        // Those of owners without a request: each request holds a reference from its beginning.
+        all.retain(|_, permits| Arc::strong_count(permits) > 1);
         let permits = Permits::new(self.settings.max_in_flight_per_session);
         all.insert(Arc::clone(&owner.id), Arc::clone(&permits));
         permits

@@ -65,7 +65,7 @@ pub(super) async fn respond(
             Reply::of(StatusCode::BAD_REQUEST, "text/plain; charset=utf-8", sentence)
         }
         "/health" => only_get(&method).unwrap_or_else(|| Reply::json(StatusCode::OK, r#"{"status":"ok"}"#)),
-        "/ready" => only_get(&method).unwrap_or_else(|| ready(site, &request)),
+        "/ready" => only_get(&method).unwrap_or_else(|| ready(site, surface, &request)),
         path if path == site.settings.metrics_path => metrics(site, peer, &request, &mut noted).await,
         _ if surface == Surface::Admin => {
             Reply::text(StatusCode::NOT_FOUND, "not found: this listener has /health, /ready and metrics")
@@ -165,7 +165,7 @@ fn delete(site: &Site, owner: &auth::Owner, headers: &hyper::HeaderMap, noted: &
 }
 
 /// Whether calls are taken. The name of the process is for clients that show a token.
-fn ready(site: &Site, request: &Request<Incoming>) -> Reply {
+fn ready(site: &Site, surface: Surface, request: &Request<Incoming>) -> Reply {
     if let Err(refused) = guard::from_here(&site.settings, request.uri().authority().map(Authority::as_str), request.headers()) {
         return Reply::text(StatusCode::FORBIDDEN, refused.sentence());
     }
@@ -176,7 +176,10 @@ fn ready(site: &Site, request: &Request<Incoming>) -> Reply {
         () => (StatusCode::OK, "ready"),
     };
     let mut body = serde_json::json!({ "status": word });
-    if site.gate.knows(request.headers())
+    // Without a token the permissions of a Unix socket protect its clients' listener, and not the admin listener beside it.
+    let protected = surface == Surface::Clients || site.settings.unix_socket.is_none() || site.settings.auth_token.is_some();
+    if protected
+        && site.gate.knows(request.headers())
         && let (StatusCode::OK, Some(members)) = (status, body.as_object_mut())
     {
         members.insert("instance".into(), site.instance.as_str().into());

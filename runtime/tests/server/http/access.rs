@@ -98,6 +98,15 @@ fn idle_session_is_evicted_for_a_new_client() {
     assert_eq!(first.eval("2"), "user=> 2", "it was used since");
 }
 
+/// Tries again until it is so, for half a minute.
+fn until(what: &str, mut is_so: impl FnMut() -> bool) {
+    let before = Instant::now();
+    while !is_so() {
+        assert!(before.elapsed() < Duration::from_secs(30), "never: {what}");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
 /// A server that starts under limits of open descriptors.
 fn limited(limits: &str, of: &Command, args: &[&str]) -> Command {
     let mut shell = Command::new("sh");
@@ -127,7 +136,7 @@ fn health_answers_on_admin_port_while_listener_is_saturated() {
         let mut answer = String::new();
         stream.read_to_string(&mut answer).map(|_| answer.starts_with("HTTP/1.1 200"))
     };
-    while !answers().is_ok_and(|answered| answered) {}
+    until("the listener answers again", || answers().is_ok_and(|answered| answered));
     assert_eq!(site.connected().eval("(+ 1 2)"), "user=> 3");
 }
 
@@ -181,6 +190,19 @@ fn unix_socket_serves_its_owner() {
         BufReader::new(stream).read_to_string(&mut answer).expect("it answers");
         answer
     };
+    for (more, part) in [
+        (&["--http-disable-auth"][..], "does not go with --http-disable-auth"),
+        (&["--http-admin-port", "0", "--http-metrics"], "needs --http-auth-token"),
+    ] {
+        let refused = server("plain").args(["--http", "--http-unix-socket", &text]).args(more).output().expect("it runs");
+        let said = String::from_utf8_lossy(&refused.stderr);
+        assert!(refused.status.code() == Some(2) && said.contains(part), "{said}");
+    }
+    let site = Site::of(server("plain").args(["--http", "--http-unix-socket", &text, "--http-admin-port", "0"]));
+    let ready = Client::connect(site.admin.expect("an admin listener")).ask("GET", "/ready", &[], "");
+    assert_eq!((ready.status, &*ready.body), (200, r#"{"status":"ready"}"#), "other users reach that port");
+    site.signal(Signal::TERM);
+    assert!(site.end().0.success());
     let site = start();
     let mode = std::fs::metadata(&path).expect("a socket").permissions().mode();
     assert_eq!(mode & 0o777, 0o600);
@@ -219,21 +241,15 @@ fn stateless_requests_share_the_limit_of_their_owner() {
     let mut running = site.client();
     post(&mut running, ENDLESS);
     let mut other = site.client();
-    loop {
-        post(&mut other, "1");
-        let text = other.receive().text();
-        if text.starts_with("busy: client busy: 1 concurrent") {
-            break;
-        }
-        assert_eq!(text, "user=> 1", "the endless one has not begun");
-    }
+    let mut answered = |begin: &str| {
+        until(begin, || {
+            post(&mut other, "1");
+            other.receive().text().starts_with(begin)
+        });
+    };
+    answered("busy: client busy: 1 concurrent");
     drop(running);
-    loop {
-        post(&mut other, "1");
-        if other.receive().text() == "user=> 1" {
-            break;
-        }
-    }
+    answered("user=> 1");
 }
 
 fn token_is_read_from_a_file() {
