@@ -118,6 +118,133 @@ fn secrets_come_from_outside_and_nothing_runs_as_root() {
     assert!(!manifests.contains("kind: Secret\n"), "{manifests}");
 }
 
+/// Texts that would be an instruction, a key, a directive or a command where they are written as they are.
+const HOSTILE: &[&str] = &[
+    "x\nRUN evil",
+    "x\r\nkind: Evil\n#",
+    "x\"\n  evil: \"y",
+    "syntax=evil/image",
+    "x: {evil: 1}",
+    "- evil\n---\nkind: Evil",
+    "{{ evil }} {% evil %} */ --> `evil` $(evil) ; evil",
+    "\u{2028}evil\u{202e}\\",
+];
+
+/// A config with a text where the config takes one of the operator's own.
+fn hostile_config(position: &str, text: &str) -> (String, Value, Vec<&'static str>) {
+    let at = |wanted: &str, plain: &str| if position == wanted { text.to_owned() } else { plain.to_owned() };
+    let config = json!({
+        "credentials": {
+            at("credential", "token"): { "source": "env", "var": at("variable", "WEB_TOKEN") },
+            "key": { "source": "file", "path": at("path", "secrets/key.txt") },
+        },
+        "upstreams": {
+            "own": { "transport": "mcp_stdio", "command": at("command", "own"), "args": [at("argument", "x")],
+                     "description": at("description", "x"), "env": { "A": at("value", "x") }, "inherit_env": [at("inherited", "LC_ALL")] },
+            "web": { "transport": "openapi", "base_url": "https://web.example", "schema_file": "api.json", "include_operations": ["x"],
+                     "static_headers": { "X-Own": at("header", "x") },
+                     "auth": [{ "scheme": "bearer", "binding": at("credential", "token") },
+                              { "scheme": "custom_header", "header": "X-Key", "binding": "key" }] },
+        },
+        "programs": { "due": { "file": "due.clj", "description": at("program", "x") } },
+    });
+    (at("config", "upstreams"), config, vec!["own"])
+}
+
+fn write_config(folder: &Path, name: &str, config: &Value, stdio: &[&str]) -> Option<PathBuf> {
+    let document = json!({
+        "openapi": "3.0.3",
+        "info": { "title": "x", "version": "1" },
+        "paths": { "/x": { "get": { "operationId": "x",
+            "responses": { "200": { "description": "x", "content": { "application/json": {} } } } } } },
+    });
+    std::fs::write(folder.join("api.json"), document.to_string()).expect("a document");
+    std::fs::write(folder.join("due.clj"), "(+ 1 2)").expect("a program");
+    let path = folder.join(format!("{name}.json"));
+    // A slash makes it a path of a folder that is not there.
+    std::fs::write(&path, config.to_string()).ok()?;
+    pin(&folder.join(format!("{name}.lock.json")), stdio);
+    Some(path)
+}
+
+/// The words with which instructions begin; a comment that is a directive is one too.
+fn instruction_words(dockerfile: &str) -> Vec<String> {
+    let mut continued = false;
+    let mut words = Vec::new();
+    for line in dockerfile.lines() {
+        let directive = line.strip_prefix('#').and_then(|rest| rest.split_once('=')).map(|(name, _)| name.trim());
+        if directive.is_some_and(|name| !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_alphanumeric())) {
+            words.push(format!("directive {line}"));
+        }
+        if !continued && !line.starts_with('#') && !line.is_empty() {
+            words.push(line.split_whitespace().next().unwrap_or_default().to_owned());
+        }
+        continued = line.ends_with('\\') && !line.starts_with('#');
+    }
+    words
+}
+
+/// Every key of the documents with its depth.
+fn yaml_keys(text: &str) -> Vec<(usize, String)> {
+    use saphyr::LoadableYamlNode as _;
+    fn walk(node: &saphyr::Yaml<'_>, depth: usize, keys: &mut Vec<(usize, String)>) {
+        for (key, value) in node.as_mapping().into_iter().flatten() {
+            keys.push((depth, key.as_str().unwrap_or_default().to_owned()));
+            walk(value, depth + 1, keys);
+        }
+        for value in node.as_sequence().into_iter().flatten() {
+            walk(value, depth + 1, keys);
+        }
+    }
+    let documents = saphyr::Yaml::load_from_str(text).unwrap_or_else(|fault| panic!("{fault}:\n{text}"));
+    let mut keys = Vec::new();
+    for document in &documents {
+        keys.push((0, "---".to_owned()));
+        walk(document, 1, &mut keys);
+    }
+    keys
+}
+
+#[test]
+fn texts_of_a_config_inject_nothing_into_emitted_files() {
+    let emit = |position: &str, text: &str| {
+        let folder = tempfile::tempdir().expect("a folder");
+        let (name, config, stdio) = hostile_config(position, text);
+        let path = write_config(folder.path(), &name, &config, &stdio)?;
+        let (container, manifests) = (emitted(&path, "container"), emitted(&path, "k8s"));
+        assert_eq!(container.code, manifests.code, "{position} {text:?}: {} {}", container.stderr, manifests.stderr);
+        assert!(matches!(container.code, Some(0..=2)), "{}", container.stderr);
+        (container.code == Some(0)).then_some((container.stdout, manifests.stdout))
+    };
+    let (container, manifests) = emit("none", "").expect("nothing is wrong with it");
+    let (words, keys) = (instruction_words(&container), yaml_keys(&manifests));
+    assert!(words.len() > 8 && keys.len() > 100, "{words:?} {keys:?}");
+    let positions = [
+        "config",
+        "credential",
+        "variable",
+        "path",
+        "command",
+        "argument",
+        "description",
+        "value",
+        "inherited",
+        "header",
+        "program",
+    ];
+    let mut accepted = 0;
+    for position in positions {
+        for text in HOSTILE {
+            let Some((container, manifests)) = emit(position, text) else { continue };
+            accepted += 1;
+            assert_eq!(instruction_words(&container), words, "{position} {text:?}:\n{container}");
+            assert_eq!(yaml_keys(&manifests), keys, "{position} {text:?}:\n{manifests}");
+        }
+        assert!(!matches!(position, "variable" | "inherited") || emit(position, HOSTILE[0]).is_none(), "{position}");
+    }
+    assert!(accepted > 30, "{accepted} were accepted");
+}
+
 #[test]
 fn linters_and_schemas_find_nothing() {
     if !enabled("linters_and_schemas_find_nothing") {

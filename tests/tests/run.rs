@@ -186,6 +186,35 @@ fn a_config_is_found_in_three_steps() {
 }
 
 #[test]
+fn plain_repl_starts_without_any_config() {
+    let secret =
+        json!({ "transport": "mcp_http", "url": "https://web.example/mcp", "auth": [{ "scheme": "bearer", "binding": "key" }] });
+    let folder = Folder::new(&[]);
+    let config =
+        json!({ "upstreams": { "web": secret }, "credentials": { "key": { "source": "env", "var": "NOT_SET_ANYWHERE" } } });
+    std::fs::create_dir(folder.0.path().join("ptc_runner_mcp")).expect("a folder");
+    std::fs::write(folder.0.path().join("ptc_runner_mcp/upstreams.json"), config.to_string()).expect("a config");
+    let ask = |command: &str, args: &[&str], variable: Option<&str>| {
+        let mut command = folder.command(command, args);
+        command.env("XDG_CONFIG_HOME", folder.0.path()).env_remove("NOT_SET_ANYWHERE");
+        if let Some(value) = variable {
+            command.env("PTC_RUNNER_MCP_UPSTREAMS", value);
+        }
+        run(&mut command)
+    };
+    let program = ["-e", "(+ 1 2)"];
+    let found = ask("repl", &program, None);
+    assert!(found.code != Some(0) && found.stderr.contains("'key'"), "the config is found otherwise: {}", found.stderr);
+    for variable in [None, Some("/no/such/file.json")] {
+        let plain = ask("repl", &[&["--plain"], &program[..]].concat(), variable);
+        assert_eq!((plain.code, plain.stdout.trim(), plain.stderr.trim()), (Some(0), "3", ""));
+    }
+    let both = ask("repl", &[&["--plain", "upstreams.json"], &program[..]].concat(), None);
+    assert_eq!(both.code, Some(2));
+    assert!(both.stderr.contains("--plain starts without upstreams and does not go with CONFIG"), "{}", both.stderr);
+}
+
+#[test]
 fn its_flags_are_those_of_a_pinned_binary() {
     let folder = Folder::new(&[]);
     let help = run(&mut folder.run(&["--help"])).success();

@@ -11,7 +11,7 @@ use ptc_compiler::diag::{Code, Diagnostics, Severity};
 use ptc_compiler::lock::{Lock, cover};
 use ptc_compiler::lower;
 use ptc_compiler::source::Sources;
-use ptc_runtime::command::{self, Front, Origin, Telling};
+use ptc_runtime::command::{self, ConfigChoice, Front, Origin, Telling};
 use ptc_runtime::settings::SnapshotMode;
 use ptc_runtime::upstream::Load;
 
@@ -32,14 +32,19 @@ pub(crate) fn repl(args: &Serve) -> ExitCode {
 }
 
 /// The deployment of a config, or without any upstreams where there is no config. What is wrong is told here.
-fn open(config: Option<&Path>, mode: SnapshotMode, telling: Telling) -> Result<Origin, ExitCode> {
+fn open(config: ConfigChoice<'_>, mode: SnapshotMode, telling: Telling) -> Result<Origin, ExitCode> {
     let color = match telling.color {
         Some(true) => Color::Always,
         Some(false) => Color::Never,
         None => Color::Auto,
     };
     let console = Console::new(Messages { json: telling.json, color, ..Messages::default() });
-    let origin = match config.map(Path::to_owned).or_else(default_config) {
+    let path = match config {
+        ConfigChoice::Named(path) => Some(path.to_owned()),
+        ConfigChoice::Default => default_config(),
+        ConfigChoice::Plain => None,
+    };
+    let origin = match path {
         Some(path) => of_config(&path, mode, &console),
         None => Ok(Some(Origin { deployment: &PLAIN, config_dir: None, load: None })),
     };

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::fields::{Fields, Subject};
 use super::keys;
 use super::model::{Binding, CredentialSource};
+use super::placeholder;
 use super::reading::Reading;
 use super::table::Table;
 use crate::diag::{Code, Diagnostic, quoted, suggest};
@@ -80,17 +81,15 @@ fn read_one(reading: &mut Reading<'_>, member: &Member) -> Option<Read> {
     let source = match fields.tag() {
         "env" => {
             let var = fields.spanned(reading, "var")?;
-            if var.value.contains(['=', '\0']) {
-                let message = format!("{} cannot be the name of an environment variable", quoted(&var.value));
-                let label = "has `=` or a NUL character";
-                reading.report(Diagnostic::new(Code::BadVariableName, message).at(var.place, label));
-            } else if var.value.starts_with('$') {
+            if var.value.starts_with('$') {
                 let plain = var.value.trim_start_matches('$').trim_matches(['{', '}']);
                 let message = format!("{} names the variable with a dollar sign", quoted(&var.value));
                 let hint = format!("write {}", quoted(plain));
                 reading.report(
-                    Diagnostic::new(Code::BadVariableName, message).at(var.place, "only the name stands here").hint(hint),
+                    Diagnostic::new(Code::BadVariableName, message).at(var.place, "only the name belongs here").hint(hint),
                 );
+            } else {
+                placeholder::check_variable(reading, &var.value, var.place);
             }
             CredentialSource::Env { var: var.value }
         }
@@ -144,7 +143,7 @@ fn literal(reading: &mut Reading<'_>, name: &str, fields: &Fields<'_>) -> Option
     };
     let message = format!("the secret {} is written into the config", quoted(name));
     let diagnostic = Diagnostic::new(Code::LiteralSecret, message)
-        .at(node.place(reading.file), "ends up in the binary, readable by whoever has it")
+        .at(node.place(reading.file), "readable by everyone who has the config, or a binary built from it")
         .hint("use \"source\": \"env\" or \"source\": \"file\"");
     reading.report(diagnostic);
     if value.chars().count() < SHORTEST {

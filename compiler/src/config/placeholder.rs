@@ -6,7 +6,7 @@ use super::keys;
 use super::model::EnvPart;
 use super::reading::Reading;
 use crate::diag::{Code, Diagnostic, quoted};
-use crate::tree::{Member, Node, Tree};
+use crate::tree::{Member, Node, Place, Tree};
 
 /// Why a value cannot be split.
 #[derive(Debug, PartialEq, Eq)]
@@ -41,6 +41,16 @@ pub(super) fn split(value: &str) -> Result<Vec<EnvPart>, Fault> {
 /// `[A-Za-z_][A-Za-z0-9_]*`, what a shell could set.
 pub(super) fn is_variable(name: &str) -> bool {
     name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_') && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
+}
+
+/// Reports the name of a variable that the server reads and no shell could set. Such names also reach comments and keys of the emitted
+/// Dockerfile and Kubernetes manifests, where a line break would become an instruction.
+pub(super) fn check_variable(reading: &mut Reading<'_>, name: &str, place: Place) {
+    if !is_variable(name) {
+        let message = format!("{} cannot be the name of an environment variable", quoted(name));
+        let label = if name.is_empty() { "empty" } else { "names are letters, digits and `_`, and do not begin with a digit" };
+        reading.report(Diagnostic::new(Code::BadVariableName, message).at(place, label));
+    }
 }
 
 /// Warns of every placeholder that stays as it is written.

@@ -31,7 +31,7 @@ pub(super) fn read(reading: &mut Reading<'_>, fields: &Fields<'_>) -> Option<Mcp
         }
     }
     for node in fields.nodes("inherit_env") {
-        check_variable(reading, node.as_str().unwrap_or(""), node.place(reading.file));
+        placeholder::check_variable(reading, node.as_str().unwrap_or(""), node.place(reading.file));
     }
     packages::warn(reading, fields);
     Some(McpStdio {

@@ -106,7 +106,7 @@ pub fn dockerfile(deployment: &Deployment, context: &Context) -> Result<String, 
         certificates: base != PLAIN,
         writes: base != PLAIN,
         others: others.join(", "),
-        variables: Needs::of(deployment).variables.into_keys().collect(),
+        variables: Needs::of(deployment).variables.into_keys().map(|name| comment(&name)).collect(),
         port: PORT,
         user: USER,
     };

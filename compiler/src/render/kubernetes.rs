@@ -28,8 +28,9 @@ struct View {
 
 #[derive(Debug, Serialize)]
 struct Variable {
-    name: String,
-    /// As it stands in YAML, which JSON is part of.
+    /// For a comment: on one line.
+    shown: String,
+    /// For YAML, of which JSON is a part.
     quoted: String,
     optional: &'static str,
 }
@@ -54,7 +55,11 @@ pub fn kubernetes(deployment: &Deployment) -> Result<String, RenderError> {
         variables: needs
             .variables
             .into_iter()
-            .map(|(name, required)| Variable { quoted: quoted(&name), optional: if required { "false" } else { "true" }, name })
+            .map(|(name, required)| Variable {
+                quoted: quoted(&name),
+                optional: if required { "false" } else { "true" },
+                shown: comment(&name),
+            })
             .collect(),
         files: needs.files.into_iter().map(|(key, place)| File { key, place: quoted(&place) }).collect(),
         port: PORT,

@@ -9,17 +9,17 @@ use crate::ir::Deployment;
 
 #[derive(Debug, Serialize)]
 struct View<'a> {
-    name: &'a str,
+    name: String,
     compiler: &'static str,
     catalog_digest: &'a str,
     config_digest: &'a str,
-    credentials: Vec<Credential<'a>>,
+    credentials: Vec<Credential>,
     upstreams: Vec<Upstream>,
 }
 
 #[derive(Debug, Serialize)]
-struct Credential<'a> {
-    name: &'a str,
+struct Credential {
+    name: String,
     source: String,
 }
 
@@ -53,15 +53,15 @@ pub(super) fn readme(deployment: &Deployment) -> Result<String, RenderError> {
             .collect(),
     });
     let credentials = deployment.credentials.iter().map(|credential| Credential {
-        name: &credential.name,
+        name: markdown::code(&credential.name),
         source: match &credential.source {
-            CredentialSource::Env { var } => format!("environment variable `{var}`"),
-            CredentialSource::File { path } => format!("file `{path}`"),
+            CredentialSource::Env { var } => format!("environment variable {}", markdown::code(var)),
+            CredentialSource::File { path } => format!("file {}", markdown::code(path)),
             CredentialSource::Literal { .. } => "compiled into the binary".to_owned(),
         },
     });
     let view = View {
-        name: &deployment.name,
+        name: super::container::comment(&deployment.name),
         compiler: crate::VERSION,
         catalog_digest: &deployment.catalog_digest,
         config_digest: &deployment.config_digest,

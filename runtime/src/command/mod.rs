@@ -90,6 +90,17 @@ pub struct Front<'a> {
     pub args: &'a [OsString],
 }
 
+/// The config of a command that reads one.
+#[derive(Debug, Clone, Copy)]
+pub enum ConfigChoice<'a> {
+    /// The file that a flag, an argument or a variable names.
+    Named(&'a Path),
+    /// The file where configs are by default, if it is there.
+    Default,
+    /// No config: no upstreams.
+    Plain,
+}
+
 /// How findings in a config are to be told.
 #[derive(Debug, Clone, Copy)]
 pub struct Telling {
@@ -101,12 +112,15 @@ pub struct Telling {
 
 /// Serves a config without a binary of its own: `ptc-compile run`. `open` makes the deployment of the config that flag, argument or
 /// environment name, if any; where it cannot, it has said why.
-pub fn run(front: Front<'_>, open: impl FnOnce(Option<&Path>, SnapshotMode, Telling) -> Result<Origin, ExitCode>) -> ExitCode {
+pub fn run(front: Front<'_>, open: impl FnOnce(ConfigChoice<'_>, SnapshotMode, Telling) -> Result<Origin, ExitCode>) -> ExitCode {
     unpinned(Grammar::Run, front, open)
 }
 
 /// The same for `ptc-compile repl`, whose catalog is live unless a flag says otherwise.
-pub fn repl(front: Front<'_>, open: impl FnOnce(Option<&Path>, SnapshotMode, Telling) -> Result<Origin, ExitCode>) -> ExitCode {
+pub fn repl(
+    front: Front<'_>,
+    open: impl FnOnce(ConfigChoice<'_>, SnapshotMode, Telling) -> Result<Origin, ExitCode>,
+) -> ExitCode {
     unpinned(Grammar::Repl, front, open)
 }
 
@@ -119,7 +133,7 @@ pub fn viewer(program: &str, folder: &Path, port: u16) -> ExitCode {
 fn unpinned(
     grammar: Grammar,
     front: Front<'_>,
-    open: impl FnOnce(Option<&Path>, SnapshotMode, Telling) -> Result<Origin, ExitCode>,
+    open: impl FnOnce(ConfigChoice<'_>, SnapshotMode, Telling) -> Result<Origin, ExitCode>,
 ) -> ExitCode {
     crate::secrets::seal();
     let Front { program, version, args } = front;
@@ -141,7 +155,12 @@ fn unpinned(
     };
     log::set_level(line.settings.log_level);
     let mode = line.settings.catalog_snapshot_mode.unwrap_or(usual);
-    let origin = match open(line.settings.upstreams_config.as_deref(), mode, Telling { color: color(&line.settings), json }) {
+    let config = match line.settings.upstreams_config.as_deref() {
+        _ if line.settings.plain => ConfigChoice::Plain,
+        Some(path) => ConfigChoice::Named(path),
+        None => ConfigChoice::Default,
+    };
+    let origin = match open(config, mode, Telling { color: color(&line.settings), json }) {
         Ok(origin) => origin,
         Err(code) => return code,
     };

@@ -104,6 +104,8 @@ pub struct Settings {
     pub terminal: TerminalSettings,
     /// The config, where it is not compiled in; `None` is for whoever serves it to find.
     pub upstreams_config: Option<PathBuf>,
+    /// Whether no config is looked for.
+    pub plain: bool,
     /// When the upstreams of such a config are asked for their tools; `None` leaves it to the command.
     pub catalog_snapshot_mode: Option<SnapshotMode>,
     /// Folder to which relative paths of the config refer; `None` is the binary's folder.
@@ -183,6 +185,7 @@ impl Settings {
             #[cfg(feature = "line-editing")]
             terminal: TerminalSettings::default(),
             upstreams_config: None,
+            plain: false,
             catalog_snapshot_mode: None,
             config_dir: None,
         };

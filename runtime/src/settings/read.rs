@@ -181,6 +181,9 @@ impl Reading {
             let of_repl = REPL_VARIABLES.iter().filter(|(_, env)| self.repl && *env == flag.env).map(|(name, _)| *name);
             let found = of_repl.chain([flag.env]).find_map(|name| Some((name, var(name)?)));
             let Some((name, value)) = found.filter(|_| !self.given.contains_key(flag.name)) else { continue };
+            if flag.name == "upstreams-config" && self.settings.plain {
+                continue;
+            }
             if flag.is_of_config() && !self.unpinned {
                 self.warnings.push(format!("{name} is ignored: the upstreams of this binary were fixed when it was built"));
             } else {
@@ -207,6 +210,10 @@ impl Reading {
     pub fn finish(mut self, purpose: Purpose) -> Result<(Settings, Vec<String>), Vec<Fault>> {
         let idle = flags().filter(|flag| !flag.matters_to(purpose)).filter_map(|flag| self.given.get(flag.name));
         self.warnings.extend(idle.map(|place| format!("{place} has no effect on {}", purpose.name())));
+        if let (true, Some(place)) = (self.settings.plain, self.given.get("upstreams-config")) {
+            let why = format!("--plain starts without upstreams and does not go with {place}: leave one of them out");
+            self.faults.push(Fault::Refused(why));
+        }
         if purpose == Purpose::Serve {
             self.contradictions();
         }

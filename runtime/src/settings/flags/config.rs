@@ -5,6 +5,15 @@ use super::super::flag::{Default, Flag, Group, Kind};
 
 /// Every row of them.
 pub(super) static ROWS: &[Flag] = &[
+    // Before the config, whose variable it makes to be ignored.
+    Flag {
+        name: "plain",
+        env: "PTC_RUNNER_MCP_PLAIN",
+        kind: Kind::Switch { set: |s, on| s.plain = on },
+        default: Default::Fixed("false"),
+        group: Group::Config,
+        help: "Start without upstreams: look for no config, and ignore the variable that names one",
+    },
     Flag {
         name: "upstreams-config",
         env: "PTC_RUNNER_MCP_UPSTREAMS",
