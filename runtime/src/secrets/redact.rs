@@ -9,7 +9,7 @@ use std::sync::Arc;
 use memchr::{memchr, memchr2};
 
 use super::MIN_SECRET_CHARS;
-use super::forms::{self, Form};
+use super::forms::Forms;
 use super::patterns::Patterns;
 
 pub use ptc_catalog::suspect::REDACTED;
@@ -28,15 +28,19 @@ impl Redactor {
     }
 
     /// Looks for these secrets: plain, in hexadecimal, in base64 at any offset, and all of them under some layers of what JSON, URLs and
-    /// HTML escape, and of wrapped lines. Secrets shorter than [`MIN_SECRET_CHARS`] characters are passed over.
+    /// HTML escape, and of wrapped lines. Of secrets of 24 bytes and more, the first and the last three quarters are found alone, too, for
+    /// upstreams that truncate what they echo. Secrets shorter than [`MIN_SECRET_CHARS`] characters are passed over.
     pub fn of<'a>(secrets: impl IntoIterator<Item = &'a str>) -> Redactor {
-        let all = secrets.into_iter().filter(|s| s.chars().count() >= MIN_SECRET_CHARS).flat_map(forms::of).collect();
-        Redactor::of_forms(all)
+        let mut forms = Forms::default();
+        for secret in secrets.into_iter().filter(|s| s.chars().count() >= MIN_SECRET_CHARS) {
+            forms.add(secret);
+        }
+        Redactor::of_forms(forms)
     }
 
-    fn of_forms(mut forms: Vec<Form>) -> Redactor {
-        forms::unique(&mut forms);
-        if forms.is_empty() {
+    fn of_forms(mut forms: Forms) -> Redactor {
+        forms.settle();
+        if forms.all.is_empty() {
             return Redactor::none();
         }
         Redactor(Some(Arc::new(Patterns::of(forms))))
@@ -45,9 +49,13 @@ impl Redactor {
     /// The same, looking for another secret too.
     #[must_use]
     pub fn with(&self, secret: &str) -> Redactor {
-        let mut all = forms::of(secret);
-        all.extend(self.0.iter().flat_map(|patterns| patterns.forms.iter().cloned()));
-        Redactor::of_forms(all)
+        let mut forms = Forms::default();
+        for known in self.0.iter().map(|patterns| &patterns.forms) {
+            forms.all.extend_from_slice(&known.all);
+            forms.cores.extend_from_slice(&known.cores);
+        }
+        forms.add(secret);
+        Redactor::of_forms(forms)
     }
 
     /// How much of a text that goes on can be redacted now: what follows may be the start of a secret.
@@ -346,6 +354,65 @@ mod tests {
         ] {
             assert_eq!(redactor.redact_str(text), text);
             assert_eq!(redactor.redact_bytes(text.as_bytes().to_vec()), text.as_bytes());
+        }
+    }
+
+    /// A text in base64, and how it is written at each offset into a group of three.
+    fn at_offsets(text: &str) -> Vec<String> {
+        use base64::Engine;
+        use base64::engine::general_purpose::{STANDARD, STANDARD_NO_PAD, URL_SAFE};
+        let prefixed = ["", "a", "ab"].map(|prefix| format!("{prefix}{text}"));
+        let standard = prefixed.iter().map(|text| STANDARD.encode(text));
+        let bare = prefixed.iter().map(|text| STANDARD_NO_PAD.encode(text));
+        standard.chain(bare).chain(prefixed.iter().map(|text| URL_SAFE.encode(text))).collect()
+    }
+
+    #[test]
+    fn base64_is_redacted_with_its_last_character_and_padding() {
+        for secret in ["fuser:fpassword77", "fuser:fpassword7", "fuser:fpassword", "fuser:fpassword77-and-twenty-more-bytes"] {
+            let redactor = Redactor::of([secret]);
+            for (at, text) in at_offsets(secret).iter().enumerate() {
+                let clean = redactor.redact_str(&format!("Basic {text}, more")).into_owned();
+                // What is left of the bytes before the secret are characters that have no bit of it.
+                let kept = clean.strip_prefix("Basic ").and_then(|rest| rest.strip_suffix("[REDACTED], more"));
+                assert!(kept.is_some_and(|kept| kept.len() <= at % 3), "{text} -> {clean}");
+                let json = redactor.redact_text(format!("{{\"authorization\":\"Basic {text}\"}}"));
+                assert!(json.ends_with("[REDACTED]\"}"), "{json}");
+            }
+        }
+    }
+
+    #[test]
+    fn truncated_secret_is_redacted_in_every_encoding() {
+        for secret in [
+            "ghp_0123456789abcdefABCDEF",
+            "s3cr3t/with+signs/and=more,of&it-all",
+            "w\u{f6}rter und \u{1f511} schl\u{fc}ssel, lang",
+        ] {
+            let redactor = Redactor::of([secret]);
+            let chars: Vec<char> = secret.chars().collect();
+            for cut in [1, 2, 3] {
+                let parts: [String; 2] = [chars[..chars.len() - cut].iter().collect(), chars[cut..].iter().collect()];
+                // Base64 within base64 is known where it begins with the secret, or a multiple of three bytes after that.
+                let is_aligned = [true, (secret.len() - parts[1].len()).is_multiple_of(3)];
+                for (part, is_aligned) in parts.iter().zip(is_aligned) {
+                    let forms = if is_aligned { spellings(part) } else { at_offsets(part) };
+                    for form in forms {
+                        let text = format!("before {form} after");
+                        let clean = redactor.redact_str(&text).into_owned();
+                        assert!(clean.contains(REDACTED), "{cut}: {form} -> {clean}");
+                    }
+                    assert_eq!(redactor.redact_str(&format!("<{part}\u{2026}>")), "<[REDACTED]\u{2026}>", "{part}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn truncated_short_secret_and_name_of_user_stay() {
+        let redactor = Redactor::of(["0123456789abcdefghijklm", "integration-service-user@example.com:hunter2-hunter2"]);
+        for text in ["0123456789abcdefghijkl", "integration-service-user@example.com", "integration-service-user@example.com:x"] {
+            assert_eq!(redactor.redact_str(text), text);
         }
     }
 
