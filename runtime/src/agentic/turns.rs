@@ -13,6 +13,7 @@ use super::answer::{Reason, Stop};
 use super::client::{Asked, Fault, Message};
 use super::completion::{Completion, Usage};
 use super::ledger::Ledger;
+use super::prompt::Marks;
 use super::request::Task;
 use super::{Planner, prompt};
 use crate::evaluation::{self, Call, Evaluation, Failure, Past};
@@ -76,6 +77,8 @@ pub struct Ran {
 pub struct Run<'p> {
     planner: &'p Planner,
     task: &'p Task,
+    /// Around data in what the planner reads.
+    marks: Marks,
     cancel: &'p Cancel,
     deadline: Instant,
     messages: Vec<Message>,
@@ -107,10 +110,19 @@ impl Planner {
     /// Runs a task on the calling thread, whose stack must be one that `ptc-lisp` names.
     pub fn run(&self, task: &Task, cancel: &Cancel) -> End {
         let started = Instant::now();
-        let messages = prompt::opening(task, &self.plan, self.evaluator.catalog());
+        let marks = match Marks::new() {
+            Ok(marks) => marks,
+            Err(why) => {
+                let stop = Stop::new(Reason::PlannerError, format!("the system has no random bytes: {why}"));
+                let (turns, ledger) = (Vec::new(), Ledger::default());
+                return End { outcome: Err(stop), turns, ledger, program: None, duration: started.elapsed() };
+            }
+        };
+        let messages = prompt::opening(task, &self.plan, self.evaluator.catalog(), &marks);
         let mut run = Run {
             planner: self,
             task,
+            marks,
             cancel,
             deadline: started + self.plan.settings.task_timeout,
             messages: messages.into_iter().map(|message| clean(message, &self.redactor)).collect(),
@@ -222,14 +234,14 @@ impl Run<'_> {
                     if let Some(ran) = self.turns.last_mut().and_then(|turn| turn.program.as_mut()) {
                         ran.failure = Some(failure);
                     }
-                    ControlFlow::Continue(format!("Your program returned what cannot be an answer: {why}."))
+                    ControlFlow::Continue(prompt::unusable_answer(&why.to_string(), &self.marks))
                 }
             },
             (Ok(_), value) => {
                 let mut results: VecDeque<_> = std::mem::take(&mut self.past.results).into();
                 results.push_front(value.clone().unwrap_or_default());
                 results.truncate(RESULTS);
-                let fault = prompt::went_on(&evaluation, must);
+                let fault = prompt::went_on(&evaluation, must, &self.marks);
                 self.past = Past { bindings: evaluation.bindings, results: results.into() };
                 ControlFlow::Continue(fault)
             }
@@ -242,7 +254,7 @@ impl Run<'_> {
                 evaluation::Reason::Timeout if self.left().is_err() && !self.ledger.may_have_changed() => {
                     ControlFlow::Break(Err(self.late()))
                 }
-                _ => ControlFlow::Continue(prompt::went_wrong(failure, &evaluation)),
+                _ => ControlFlow::Continue(prompt::went_wrong(failure, &evaluation, &self.marks)),
             },
         }
     }
