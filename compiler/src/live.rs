@@ -89,6 +89,7 @@ fn transport(upstream: &ir::Upstream) -> ptc::Transport {
             cd: t.cd.as_ref().map(|cd| text(&cd.value)),
             handshake_timeout_ms: t.handshake_timeout_ms,
             max_response_bytes: t.max_response_bytes,
+            listing: t.listing,
             era: upstream.era,
         }),
         Transport::McpHttp(t) => ptc::Transport::McpHttp(ptc::McpHttp {
@@ -99,6 +100,7 @@ fn transport(upstream: &ir::Upstream) -> ptc::Transport {
             request_timeout_ms: t.http.request_timeout_ms,
             connect_timeout_ms: t.http.connect_timeout_ms,
             max_response_bytes: t.http.max_response_bytes,
+            listing: t.listing,
             proxy: t.proxy.as_deref().map(text),
             era: upstream.era,
         }),

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use ptc_compiler::config::model::Transport;
 use ptc_compiler::config::{self, Config};
 use ptc_compiler::diag::{Code, Diagnostic, Diagnostics};
-use ptc_compiler::lock::{self, Lock, LockedUpstream, lint};
+use ptc_compiler::lock::{self, Lock, LockedUpstream};
 use ptc_compiler::source::{FileId, MOST_BYTES, Sources, decode};
 use ptc_compiler::tree::{Syntax, too_large};
 use ptc_compiler::{ir, lower, openapi, programs};
@@ -51,12 +51,9 @@ pub(crate) fn run(args: &Build, console: &Console) -> Result<Status, Failure> {
     Ok(status)
 }
 
-/// What upstreams say of themselves, and stored programs, against the lock; without one nobody knows what can be called.
+/// Checks stored programs against the lock; without one it is not known what can be called.
 fn pinned(checked: &mut Checked, lock: Option<&Lock>) {
     let Checked { config: Some(config), programs, diagnostics, .. } = checked else { return };
-    if let Some(lock) = lock {
-        lint::lint(config, lock, diagnostics);
-    }
     // Tables of many tools take a while, and only programs are held against them.
     let tables = lock.filter(|_| !programs.is_empty()).map(|lock| live::leak(&lower::deployment(config, lock, "check", "")));
     program::check_stored(config, programs, tables.map(|tables| tables.catalog), diagnostics);
@@ -121,11 +118,10 @@ pub(crate) fn environment(args: &Build, checked: &mut Checked) {
     }
 }
 
-/// The deployment of a config as a lock pins it, stored programs included. Warns of what upstreams say in their definitions, and reports
-/// what is wrong with the programs. With a planner every credential belongs to it, since its key may be any of them.
+/// The deployment of a config as a lock pins it, stored programs included. Reports what is wrong with the
+/// programs. With a planner every credential belongs to it, since its key may be any of them.
 pub(crate) fn deployment(checked: &mut Checked, lock: &Lock, name: &str, agentic: bool) -> Option<Live> {
     let Checked { config: Some(config), sources, diagnostics, programs, .. } = checked else { return None };
-    lint::lint(config, lock, diagnostics);
     let digest = lock::sha256(sources.get(config.file).text.as_bytes());
     let mut deployment = lower::deployment(config, lock, name, &digest);
     deployment.compiler = format!("{}+{}", ptc_compiler::VERSION, source::COMPILER_DIGEST);

@@ -1,9 +1,10 @@
 //! Asks upstreams for what the lock file does not have.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::time::Duration;
 
+use ptc_catalog::Deployment;
 use ptc_compiler::config::Config;
 use ptc_compiler::config::model::{SchemaSource, Transport};
 use ptc_compiler::diag::{Code, Diagnostic, Diagnostics};
@@ -14,9 +15,9 @@ use ptc_compiler::lower;
 use ptc_compiler::openapi;
 use ptc_compiler::source::{Sources, decode};
 use ptc_compiler::tree::{self, Syntax};
-use ptc_runtime::command::Endings;
+use ptc_runtime::command::{Endings, Preparation};
 use ptc_runtime::secrets::{self, Secrets};
-use ptc_runtime::upstream::{self, UpstreamSettings};
+use ptc_runtime::upstream::{self, Contacts, UpstreamSettings};
 
 use crate::console::Console;
 use crate::progress::SideBySide;
@@ -32,28 +33,45 @@ enum Answer {
     Document(Vec<u8>),
 }
 
-/// Asks all at once. An upstream that does not answer, or answers nonsense, is one finding; the others are asked all the same.
+/// The upstreams of a config, to be asked by [`ask`] for a server that goes on with their connections.
+pub(crate) fn open(config: &Config, folder: &Path, preparation: Preparation<'_>) -> Result<Contacts, Failure> {
+    let deployment = bare(config, config);
+    secrets::seal();
+    preparation.contacts(deployment, folder).map_err(|missing| without_secrets(&missing))
+}
+
+/// Some upstreams of a config without tools, and all of its credentials: no child may inherit one.
+fn bare(config: &Config, asked: &Config) -> &'static Deployment {
+    let mut deployment = lower::deployment(asked, &Lock::default(), "ptc-compile", "");
+    deployment.credentials = lower::credentials(config, |_| true);
+    live::leak(&deployment)
+}
+
+fn without_secrets(missing: &[String]) -> Failure {
+    Failure::new(format!("the upstreams cannot be asked without their secrets:\n  {}", missing.join("\n  ")))
+}
+
+/// Asks all at once. An upstream that does not answer, or answers nonsense, is one finding; the others are asked all the same. Connections
+/// are ended, except those of `kept`.
 pub(crate) fn ask(
     config: &Config,
     folder: &Path,
     needs: &[Need],
+    kept: Option<&Contacts>,
     sources: &mut Sources,
     diagnostics: &mut Diagnostics,
     console: &Console,
 ) -> Result<BTreeMap<String, LockedUpstream>, Failure> {
     let names: Vec<&str> = needs.iter().map(|need| need.upstream.as_str()).collect();
-    // Without tools, and with no secrets but those that are needed.
-    let deployment = live::leak(&lower::deployment(&only(config, &names), &Lock::default(), "ptc-compile", ""));
+    let deployment = bare(config, &only(config, &names));
     secrets::seal();
-    let secrets = Secrets::resolve(deployment, folder).map_err(|missing| {
-        let list: Vec<String> = missing.iter().map(ToString::to_string).collect();
-        Failure::new(format!("the upstreams cannot be asked without their secrets:\n  {}", list.join("\n  ")))
-    })?;
-    let runtime = tokio::runtime::Builder::new_current_thread()
+    let secrets = Secrets::resolve(deployment, folder)
+        .map_err(|missing| without_secrets(&missing.iter().map(ToString::to_string).collect::<Vec<_>>()))?;
+    let own = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
         .map_err(|error| Failure::new(format!("cannot start the runtime that talks to upstreams: {error}")))?;
-    let settings = UpstreamSettings::new(folder, runtime.handle().clone());
+    let settings = UpstreamSettings::new(folder, own.handle().clone());
     let secrets: &'static Secrets = Box::leak(Box::new(secrets));
     let settings: &'static UpstreamSettings = Box::leak(Box::new(settings));
     let lines = SideBySide::new();
@@ -62,13 +80,19 @@ pub(crate) fn ask(
         for need in needs {
             let Some(upstream) = deployment.catalog.upstream(&need.upstream) else { continue };
             let document = document_of(config, &need.upstream);
+            let granted = config.upstreams.get(&need.upstream).and_then(|entry| entry.include_tools.as_ref());
+            let granted = granted.map(|list| list.iter().map(|tool| tool.value.clone()).collect::<BTreeSet<String>>());
+            let contacted = kept.and_then(Contacts::upstreams);
             let line = lines.start(console, &format!("asking {} for {}", need.upstream, wanted(need)));
             let task = tokio::spawn(async move {
                 let answer = match need_of(upstream, document) {
-                    None => upstream::list_tools(upstream, secrets, settings)
-                        .await
-                        .map(Answer::Tools)
-                        .map_err(|fault| fault.to_string()),
+                    None => {
+                        let listed = match contacted {
+                            Some(upstreams) => upstreams.list_granted_tools(upstream.name, granted).await,
+                            None => upstream::list_granted_tools(upstream, granted, secrets, settings).await,
+                        };
+                        listed.map(Answer::Tools).map_err(|fault| fault.to_string())
+                    }
                     Some(document) => fetch(upstream, document, secrets).await.map(Answer::Document),
                 };
                 line.end(if answer.is_ok() { "done" } else { "failed" });
@@ -83,16 +107,20 @@ pub(crate) fn ask(
         answers
     };
     // A child in the middle of its start, and what it started, would outlive a process that a signal ends.
-    let answers = runtime.block_on(async {
+    let work = async {
         let mut endings = Endings::listen(true)
             .map_err(|error| Failure::new(format!("cannot take over the signals that end a process: {error}")))?;
         tokio::select! {
             answers = asking => Ok(answers),
             name = endings.come() => Err(Failure::new(format!("{name} came while upstreams were asked; nothing was written"))),
         }
-    });
+    };
+    let answers = match kept {
+        Some(contacts) => contacts.block_on(work).unwrap_or_else(|| Ok(Vec::new())),
+        None => own.block_on(work),
+    };
     if answers.is_err() {
-        runtime.shutdown_timeout(SHUTDOWN);
+        own.shutdown_timeout(SHUTDOWN);
     }
     let answers = answers?;
     drop(lines);
@@ -125,6 +153,9 @@ fn remedy(transport: &Transport, reason: &str) -> &'static str {
     match transport {
         Transport::McpStdio(_) | Transport::McpHttp(_) if reason.contains("(max_response_bytes)") => {
             "give the entry a larger `max_response_bytes`: the list of its tools is one answer"
+        }
+        Transport::McpStdio(_) | Transport::McpHttp(_) if reason.contains("(max_listing_") => {
+            "see what the upstream lists before you allow more of it"
         }
         Transport::McpStdio(_) => {
             "run its command by hand to see what it says; with a lock file that has its tools, builds need not start it"

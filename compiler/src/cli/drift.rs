@@ -34,7 +34,7 @@ pub(crate) fn diff(args: &Diff, console: &Console) -> Result<Status, Failure> {
         let changed = drift::compare(config, &old, &new, &places, &mut drift);
         drifted = drift.worst();
         checked.diagnostics.append(drift);
-        lint::lint(config, &new, &mut checked.diagnostics);
+        lint::lint(config, &old, &new, &mut checked.diagnostics);
         Some(changed)
     });
     let status = console.findings(&checked.sources, &checked.diagnostics);
@@ -59,8 +59,14 @@ pub(crate) fn update(args: &Update, console: &Console) -> Result<Status, Failure
     else {
         return Ok(console.findings(&checked.sources, &checked.diagnostics).at_least_findings());
     };
+    let mut found = Diagnostics::default();
+    lint::lint(config, &old, &new, &mut found);
+    let is_refused = found.has_errors();
+    checked.diagnostics.append(found);
     let changed = drift::compare(config, &old, &new, &places, &mut checked.diagnostics);
-    lint::lint(config, &new, &mut checked.diagnostics);
+    if is_refused {
+        return Ok(console.findings(&checked.sources, &checked.diagnostics).at_least_findings());
+    }
     console.findings(&checked.sources, &checked.diagnostics);
     console.message(&told(changed));
     let path = pin::path(&args.config);
@@ -109,7 +115,7 @@ fn locks(path: &Path, names: &[String], checked: &mut Checked, console: &Console
     fresh.retain(|name, _| names.contains(name.as_str()));
     if !needs.is_empty() {
         let folder = checked.folder.clone();
-        fresh.extend(contact::ask(config, &folder, &needs, &mut checked.sources, &mut checked.diagnostics, console)?);
+        fresh.extend(contact::ask(config, &folder, &needs, None, &mut checked.sources, &mut checked.diagnostics, console)?);
     }
     let new = cover::cover(config, &old, fresh);
     Ok(Some(Locks { old, places, new }))

@@ -4,11 +4,13 @@ use std::path::{Path, PathBuf};
 
 use ptc_compiler::config::Config;
 use ptc_compiler::config::model::{Transport, Upstream};
-use ptc_compiler::diag::{Code, Diagnostic, Severity};
+use ptc_compiler::diag::{Code, Diagnostic, Diagnostics, Severity};
 use ptc_compiler::lock::cover::{self, Ask, Need};
-use ptc_compiler::lock::{self, Lock};
+use ptc_compiler::lock::{self, Lock, lint};
 use ptc_compiler::pinned;
+use ptc_runtime::command::Preparation;
 use ptc_runtime::settings::SnapshotMode;
+use ptc_runtime::upstream::Contacts;
 
 use crate::args::Build;
 use crate::check::{self, Checked};
@@ -44,13 +46,22 @@ pub(crate) fn lock(args: &Build, config_path: &Path, checked: &mut Checked, cons
             return Ok(None);
         }
     } else if !needs.is_empty() {
-        let answers = contact::ask(config, &checked.folder, &needs, &mut checked.sources, &mut checked.diagnostics, console)?;
+        let answers =
+            contact::ask(config, &checked.folder, &needs, None, &mut checked.sources, &mut checked.diagnostics, console)?;
         fresh.extend(answers);
         if checked.diagnostics.has_errors() {
             return Ok(None);
         }
     }
     let lock = cover::cover(config, &known, fresh);
+    // Before it is written: what is in the file counts as looked at.
+    let mut found = Diagnostics::default();
+    lint::lint(config, &known, &lock, &mut found);
+    let is_refused = found.has_errors();
+    checked.diagnostics.append(found);
+    if is_refused {
+        return Ok(None);
+    }
     if old.as_ref() == Some(&lock) {
         return Ok(Some(lock));
     }
@@ -75,6 +86,7 @@ pub(crate) fn known(args: &Build, config_path: &Path, checked: &mut Checked) -> 
     let (Some(config), false) = (&checked.config, checked.diagnostics.has_errors()) else { return Ok(None) };
     let known = old.clone().unwrap_or_default();
     let lock = cover::cover(config, &known, std::mem::take(&mut checked.documents));
+    lint::lint(config, &known, &lock, &mut checked.diagnostics);
     let (severity, option) = if args.locked { (Severity::Error, "--locked") } else { (Severity::Warning, "--check") };
     let mut stale = Vec::new();
     if old.is_some() {
@@ -96,23 +108,38 @@ pub(crate) fn known(args: &Build, config_path: &Path, checked: &mut Checked) -> 
 }
 
 /// The lock that a server without a binary goes by: what the lock file covers, and for the rest what the upstreams say now. A live
-/// one leaves MCP upstreams alone, and their tools out. `None` where there is none; then the findings say why.
+/// one leaves MCP upstreams alone, and their tools out. Connections that were made stay open for the server. `None` where there is none; then the findings say why.
 pub(crate) fn unwritten(
     config_path: &Path,
     checked: &mut Checked,
     mode: SnapshotMode,
+    preparation: Preparation<'_>,
     console: &Console,
-) -> Result<Option<Lock>, Failure> {
+) -> Result<Option<(Lock, Option<Contacts>)>, Failure> {
     let Ok(old) = read(&path(config_path), checked)? else { return Ok(None) };
     let Some(config) = &checked.config else { return Ok(None) };
     let known = old.unwrap_or_default();
     let is_live = mode == SnapshotMode::Live;
     let needs: Vec<Need> = cover::needs(config, &known).into_iter().filter(|need| !is_live || need.what != Ask::Tools).collect();
     let mut fresh = checked.documents.clone();
+    let mut contacts = None;
+    if needs.iter().any(|need| need.what == Ask::Tools) {
+        contacts = Some(contact::open(config, &checked.folder, preparation)?);
+    }
     if !needs.is_empty() {
-        fresh.extend(contact::ask(config, &checked.folder, &needs, &mut checked.sources, &mut checked.diagnostics, console)?);
+        let kept = contacts.as_ref();
+        fresh.extend(contact::ask(
+            config,
+            &checked.folder,
+            &needs,
+            kept,
+            &mut checked.sources,
+            &mut checked.diagnostics,
+            console,
+        )?);
     }
     let mut lock = cover::cover(config, &known, fresh);
+    lint::lint(config, &known, &lock, &mut checked.diagnostics);
     if is_live {
         for (name, locked) in &mut lock.upstreams {
             if config.upstreams.get(name).is_some_and(|entry| !matches!(entry.transport, Transport::OpenApi(_))) {
@@ -120,7 +147,7 @@ pub(crate) fn unwritten(
             }
         }
     }
-    Ok((!checked.diagnostics.has_errors()).then_some(lock))
+    Ok((!checked.diagnostics.has_errors()).then_some((lock, contacts)))
 }
 
 /// The lock file, where there is one. The inner `Err` is a file with faults, which are among the findings then.

@@ -1,5 +1,6 @@
 //! `run [CONFIG]`, `repl [CONFIG]`: serve a config, or try programs on it, without building. Everything but the catalog comes from the runtime, flags included.
 
+use std::cell::Cell;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -8,10 +9,10 @@ use std::sync::Arc;
 use ptc_catalog::{Catalog, Deployment};
 use ptc_compiler::config::Config;
 use ptc_compiler::diag::{Code, Diagnostics, Severity};
-use ptc_compiler::lock::{Lock, cover};
+use ptc_compiler::lock::{Lock, cover, lint};
 use ptc_compiler::lower;
 use ptc_compiler::source::Sources;
-use ptc_runtime::command::{self, ConfigChoice, Front, Origin, Telling};
+use ptc_runtime::command::{self, ConfigChoice, Front, Origin, Preparation, Telling};
 use ptc_runtime::settings::SnapshotMode;
 use ptc_runtime::upstream::Load;
 
@@ -32,7 +33,12 @@ pub(crate) fn repl(args: &Serve) -> ExitCode {
 }
 
 /// The deployment of a config, or without any upstreams where there is no config. What is wrong is told here.
-fn open(config: ConfigChoice<'_>, mode: SnapshotMode, telling: Telling) -> Result<Origin, ExitCode> {
+fn open(
+    config: ConfigChoice<'_>,
+    mode: SnapshotMode,
+    telling: Telling,
+    preparation: Preparation<'_>,
+) -> Result<Origin, ExitCode> {
     let color = match telling.color {
         Some(true) => Color::Always,
         Some(false) => Color::Never,
@@ -45,8 +51,8 @@ fn open(config: ConfigChoice<'_>, mode: SnapshotMode, telling: Telling) -> Resul
         ConfigChoice::Plain => None,
     };
     let origin = match path {
-        Some(path) => of_config(&path, mode, &console),
-        None => Ok(Some(Origin { deployment: &PLAIN, config_dir: None, load: None })),
+        Some(path) => of_config(&path, mode, preparation, &console),
+        None => Ok(Some(Origin { deployment: &PLAIN, config_dir: None, load: None, contacts: Cell::default() })),
     };
     match origin {
         Ok(Some(origin)) => Ok(origin),
@@ -76,20 +82,34 @@ static PLAIN: Deployment = Deployment {
 };
 
 /// `None` where there are faults, which are shown then.
-fn of_config(path: &Path, mode: SnapshotMode, console: &Console) -> Result<Option<Origin>, Failure> {
+fn of_config(
+    path: &Path,
+    mode: SnapshotMode,
+    preparation: Preparation<'_>,
+    console: &Console,
+) -> Result<Option<Origin>, Failure> {
     let mut checked = check::load(path, ptc_compiler::tree::Syntax::CONFIG)?;
     if let Checked { config: Some(config), folder, diagnostics, .. } = &mut checked {
         commands::check_self(config, folder, None, diagnostics);
         // The key of a planner, perhaps: its flags are read later.
         diagnostics.forget(Code::UnusedBinding);
     }
-    let lock = if checked.diagnostics.has_errors() { None } else { pin::unwritten(path, &mut checked, mode, console)? };
+    let found =
+        if checked.diagnostics.has_errors() { None } else { pin::unwritten(path, &mut checked, mode, preparation, console)? };
+    let (lock, contacts) = found.map_or((None, None), |(lock, contacts)| (Some(lock), contacts));
     let deployment = lock.and_then(|lock| check::deployment(&mut checked, &lock, &generate::name(path, None), true));
     let status = console.findings(&checked.sources, &checked.diagnostics);
     let (Status::Clean, Some(config), Some(deployment)) = (status, checked.config, deployment) else { return Ok(None) };
     let deployment = deployment.tables;
     let load = (mode == SnapshotMode::Live).then(|| loader(config));
-    Ok(Some(Origin { deployment, config_dir: Some(checked.folder), load }))
+    Ok(Some(Origin { deployment, config_dir: Some(checked.folder), load, contacts: Cell::new(contacts) }))
+}
+
+/// The messages of all errors.
+fn errors(diagnostics: &Diagnostics) -> String {
+    let sorted = diagnostics.sorted();
+    let errors = sorted.into_iter().filter(|found| found.severity == Severity::Error);
+    errors.map(|found| found.message.clone()).collect::<Vec<_>>().join("; ")
 }
 
 /// Lowers what an upstream says of its tools as a build would.
@@ -102,12 +122,16 @@ fn loader(config: Config) -> Arc<Load> {
         let locked = contact::listing_of(name, listing, &mut sources, &mut diagnostics)
             .map(|listing| cover::grant(name, entry, listing, &mut diagnostics));
         let (Some(locked), false) = (locked, diagnostics.has_errors()) else {
-            let errors = diagnostics.sorted().into_iter().filter(|found| found.severity == Severity::Error);
-            return Err(errors.map(|found| found.message.clone()).collect::<Vec<_>>().join("; "));
+            return Err(errors(&diagnostics));
         };
         let mut lock = Lock::default();
         lock.upstreams.insert(name.to_owned(), locked);
-        let lowered = live::leak(&lower::deployment(&contact::only(&config, &[name]), &lock, "", ""));
+        let config = contact::only(&config, &[name]);
+        lint::lint(&config, &Lock::default(), &lock, &mut diagnostics);
+        if diagnostics.has_errors() {
+            return Err(errors(&diagnostics));
+        }
+        let lowered = live::leak(&lower::deployment(&config, &lock, "", ""));
         lowered.catalog.upstream(name).cloned().ok_or_else(|| "it was left out".to_owned())
     })
 }

@@ -33,6 +33,12 @@ impl Bindings {
         self.names.contains(name)
     }
 
+    /// The sound binding whose secret is in the environment variable `name`.
+    pub(super) fn of_variable(&self, name: &str) -> Option<&str> {
+        let is_it = |read: &Read| matches!(&read.binding.source, CredentialSource::Env { var } if var == name);
+        self.sound.iter().find(|(_, read)| is_it(read)).map(|(binding, _)| binding.as_str())
+    }
+
     /// All names.
     pub(super) fn names(&self) -> impl Iterator<Item = &str> + Clone {
         self.names.iter().map(String::as_str)

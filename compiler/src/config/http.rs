@@ -1,5 +1,7 @@
 //! What both HTTP transports share, and the entries of `mcp_http`.
 
+use ptc_catalog::ListingLimits;
+
 use super::auth;
 use super::credentials::Bindings;
 use super::fields::Fields;
@@ -17,8 +19,14 @@ pub(super) fn read(reading: &mut Reading<'_>, owner: &str, fields: &Fields<'_>, 
         http: options(reading, owner, fields, bindings),
         url: fields.spanned(reading, "url")?,
         handshake_timeout_ms: fields.number("handshake_timeout_ms"),
+        listing: listing_limits(fields),
         proxy: fields.text("proxy"),
     })
+}
+
+/// Reads the caps on the list of tools of an MCP entry.
+pub(super) fn listing_limits(fields: &Fields<'_>) -> ListingLimits {
+    ListingLimits { max_bytes: fields.number("max_listing_bytes"), max_tools: fields.number("max_listing_tools") }
 }
 
 /// Reads headers, timeouts and the response cap.

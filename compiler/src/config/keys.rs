@@ -1,5 +1,7 @@
 //! Every key of `upstreams.json`, as rows.
 
+use ptc_catalog::ListingLimits;
+
 use super::table::Presence::{self, Default, Optional, Required};
 use super::table::{Key, Kind, Table, Variants};
 use crate::diag::suggest;
@@ -48,16 +50,40 @@ pub(super) fn upstreams(root: &Node) -> impl Iterator<Item = &Member> {
 }
 
 /// What every entry of `upstreams` may hold.
-const ENTRY: &[Key] = &[TRANSPORT, key("description", Kind::AnyText, Optional, "one line on what the upstream is for")];
+const ENTRY: &[Key] = &[
+    TRANSPORT,
+    key("description", Kind::AnyText, Optional, "one line on what the upstream is for"),
+    key(
+        "accept_definitions",
+        Kind::Names,
+        Optional,
+        "tools that are pinned although their definitions speak to models or hide characters; `instructions` for the upstream's own words",
+    )
+    .or(&["accept", "accepted_definitions", "trusted_tools"]),
+];
 
 const TRANSPORT: Key = key("transport", Kind::AnyText, Required, "how the upstream is reached").or(&["type", "kind"]);
 
 /// What every MCP entry may hold.
-const MCP: &[Key] = &[key("include_tools", Kind::Names, Optional, "the tools that programs may call; all where left out").or(&[
-    "tools",
-    "allowed_tools",
-    "allowedTools",
-])];
+const MCP: &[Key] = &[
+    key("include_tools", Kind::Names, Optional, "the tools that programs may call; all where left out").or(&[
+        "tools",
+        "allowed_tools",
+        "allowedTools",
+    ]),
+    key(
+        "max_listing_bytes",
+        BYTES,
+        Default(ListingLimits::DEFAULT.max_bytes),
+        "largest `tools/list` that is read, all pages together",
+    ),
+    key(
+        "max_listing_tools",
+        Kind::Number { min: 1, max: 1_000_000, unit: "tools" },
+        Default(ListingLimits::DEFAULT.max_tools),
+        "most tools of a `tools/list`, granted or not",
+    ),
+];
 
 /// What every entry that speaks HTTP may hold.
 const HTTP: &[Key] = &[

@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use ptc_catalog::ListingLimits;
+
 use crate::ir::Json;
 use crate::source::FileId;
 use crate::tree::Place;
@@ -55,6 +57,8 @@ pub struct Upstream {
     pub description: Option<String>,
     /// `include_tools` of an MCP entry; `None` grants all.
     pub include_tools: Option<Vec<Spanned<String>>>,
+    /// `accept_definitions`
+    pub accept_definitions: Vec<Spanned<String>>,
     /// The rest, by transport.
     pub transport: Transport,
 }
@@ -100,6 +104,8 @@ pub struct McpStdio {
     pub handshake_timeout_ms: u64,
     /// `max_response_bytes`
     pub max_response_bytes: u64,
+    /// `max_listing_bytes` and `max_listing_tools`
+    pub listing: ListingLimits,
 }
 
 /// A part of an `env` value.
@@ -146,6 +152,8 @@ pub struct McpHttp {
     pub http: HttpOptions,
     /// `handshake_timeout_ms`
     pub handshake_timeout_ms: u64,
+    /// `max_listing_bytes` and `max_listing_tools`
+    pub listing: ListingLimits,
     /// `proxy`
     pub proxy: Option<String>,
 }

@@ -2,9 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use ptc_catalog::suspect;
+use ptc_catalog::{RESERVED_PREFIX, suspect};
 
+use super::credentials::Bindings;
 use super::fields::Fields;
+use super::http;
 use super::model::{InheritEnv, McpStdio};
 use super::packages;
 use super::placeholder::{self, Fault};
@@ -13,7 +15,7 @@ use crate::diag::{Code, Diagnostic, quoted};
 use crate::tree::{Node, Tree};
 
 /// Reads what an `mcp_stdio` entry holds beside the keys of every entry.
-pub(super) fn read(reading: &mut Reading<'_>, fields: &Fields<'_>) -> Option<McpStdio> {
+pub(super) fn read(reading: &mut Reading<'_>, fields: &Fields<'_>, bindings: &Bindings) -> Option<McpStdio> {
     for node in [fields.node("command"), fields.node("cd")].into_iter().flatten().chain(fields.nodes("args")) {
         check_nul(reading, node);
     }
@@ -32,6 +34,12 @@ pub(super) fn read(reading: &mut Reading<'_>, fields: &Fields<'_>) -> Option<Mcp
     }
     for node in fields.nodes("inherit_env") {
         placeholder::check_variable(reading, node.as_str().unwrap_or(""), node.place(reading.file));
+        check_inherited(reading, node, bindings);
+    }
+    if let Some(node) = fields.node("inherit_env").filter(|node| node.as_bool() == Some(true)) {
+        let message = "`inherit_env: true` gives the child every variable of the server's environment";
+        let hint = "name the variables that the child needs: \"inherit_env\": [\"CARGO_HOME\"]; secrets of other programs may be among the rest";
+        reading.fault(Code::InheritsEverything, node, message, "all but settings of the server and credentials", hint);
     }
     packages::warn(reading, fields);
     Some(McpStdio {
@@ -47,6 +55,7 @@ pub(super) fn read(reading: &mut Reading<'_>, fields: &Fields<'_>) -> Option<Mcp
         cd: fields.spanned(reading, "cd"),
         handshake_timeout_ms: fields.number("handshake_timeout_ms"),
         max_response_bytes: fields.number("max_response_bytes"),
+        listing: http::listing_limits(fields),
     })
 }
 
@@ -76,6 +85,21 @@ fn check_variable(reading: &mut Reading<'_>, name: &str, place: crate::tree::Pla
         let label = if name.is_empty() { "empty" } else { "has `=` or a NUL character" };
         reading.report(Diagnostic::new(Code::BadVariableName, message).at(place, label));
     }
+}
+
+/// Settings of the server and credentials are withheld from every child that is not given them by `env`.
+fn check_inherited(reading: &mut Reading<'_>, node: &Node, bindings: &Bindings) {
+    let name = node.as_str().unwrap_or_default();
+    let (what, label) = if name.starts_with(RESERVED_PREFIX) {
+        ("is a setting of the server, which no child inherits".to_owned(), "the server's own")
+    } else if let Some(binding) = bindings.of_variable(name) {
+        (format!("holds the credential {}, which no child inherits", quoted(binding)), "a credential")
+    } else {
+        return;
+    };
+    let hint = format!("if the child needs it, give it: \"env\": {{ \"{name}\": \"${{{name}}}\" }}");
+    let message = format!("the variable {} {what}", quoted(name));
+    reading.fault(Code::WithheldVariable, node, message, label, &hint);
 }
 
 fn check_nul(reading: &mut Reading<'_>, node: &Node) {

@@ -15,7 +15,7 @@ pub(super) fn read(reading: &mut Reading<'_>, member: &Member, bindings: &Bindin
     let subject = Subject { name: format!("upstream {}", quoted(&member.key)), place: place.clone() };
     let fields = Fields::read_variant(reading, &subject, &keys::UPSTREAM, &member.value, unknown_transport)?;
     let transport = match fields.tag() {
-        "mcp_stdio" => Transport::McpStdio(stdio::read(reading, &fields)?),
+        "mcp_stdio" => Transport::McpStdio(stdio::read(reading, &fields, bindings)?),
         "mcp_http" => Transport::McpHttp(http::read(reading, &subject.name, &fields, bindings)?),
         _ => Transport::OpenApi(openapi::read(reading, &subject, &fields, bindings)?),
     };
@@ -27,6 +27,7 @@ pub(super) fn read(reading: &mut Reading<'_>, member: &Member, bindings: &Bindin
         place,
         description: fields.text("description").map(|text| one_line(&text)).filter(|text| !text.is_empty()),
         include_tools: if is_mcp { fields.spanned_texts(reading, "include_tools") } else { None },
+        accept_definitions: fields.spanned_texts(reading, "accept_definitions").unwrap_or_default(),
         transport,
     })
 }

@@ -59,6 +59,8 @@ codes! {
     CommandNotFound = "PTC0215" Warning "a command or folder that is not on this machine";
     UnpinnedPackage = "PTC0216" Warning "a package that is fetched without a fixed version";
     CommandLine = "PTC0217" Warning "a command line where the name of a program belongs";
+    InheritsEverything = "PTC0218" Warning "a child that gets the server's whole environment";
+    WithheldVariable = "PTC0219" Error "a variable that no child inherits";
 
     UnknownSource = "PTC0301" Error "a credential source that does not exist";
     ReservedSource = "PTC0302" Error "a credential source that is reserved";
@@ -129,11 +131,12 @@ codes! {
     BecameDestructive = "PTC0618" Error "a pinned tool that is no longer harmless";
     RequestChanged = "PTC0619" Warning "a pinned operation that is requested differently";
     DefinitionChanged = "PTC0620" Note "a pinned definition that differs in something else";
-    HiddenCharacters = "PTC0621" Warning "a definition with characters that nobody sees";
-    AddressesModels = "PTC0622" Warning "a definition that speaks to models";
+    HiddenCharacters = "PTC0621" Error "a definition with characters that nobody sees";
+    AddressesModels = "PTC0622" Error "a definition that speaks to models";
     LargeDefinition = "PTC0623" Warning "a definition of a size that nobody reads";
     NamesUnknownTool = "PTC0624" Warning "a definition that names a tool which programs cannot call";
     SecretInDefinition = "PTC0625" Warning "a definition that holds a secret, or what looks like one";
+    AcceptsNothing = "PTC0626" Warning "an acceptance that no definition needs";
 
     UpstreamName = "PTC0701" Error "not a name that an upstream can have";
     UpstreamLikeNamespace = "PTC0702" Warning "an upstream named like a namespace";

@@ -109,13 +109,15 @@ pub fn grant(name: &str, upstream: &Upstream, listing: Listing, diagnostics: &mu
         let message = format!("the upstream `{name}` offers no tools");
         diagnostics.push(Diagnostic::new(Code::NoTools, message).at(upstream.place.clone(), "nothing to call"));
     }
+    let wanted: Option<BTreeSet<&str>> =
+        upstream.include_tools.as_ref().map(|list| list.iter().map(|tool| tool.value.as_str()).collect());
     let mut offered: BTreeMap<String, Json> = BTreeMap::new();
     // It is told of them already.
     let mut broken = BTreeSet::new();
     for (at, tool) in listing.tools.into_iter().enumerate() {
         // A tool that is not granted harms nobody; two of one name may be the same that is.
-        if let (Some(list), Some(tool_name)) = (&upstream.include_tools, tool.get("name").and_then(Json::as_str))
-            && !list.iter().any(|wanted| wanted.value == tool_name)
+        if let (Some(wanted), Some(tool_name)) = (&wanted, tool.get("name").and_then(Json::as_str))
+            && !wanted.contains(tool_name)
         {
             offered.entry(tool_name.to_owned()).or_insert(tool);
             continue;
@@ -142,7 +144,7 @@ pub fn grant(name: &str, upstream: &Upstream, listing: Listing, diagnostics: &mu
             diagnostics.push(not_offered(name, wanted, &offered));
         }
     }
-    let granted = |tool: &str| upstream.include_tools.as_ref().is_none_or(|list| list.iter().any(|w| w.value == tool));
+    let granted = |tool: &str| wanted.as_ref().is_none_or(|wanted| wanted.contains(tool));
     LockedUpstream {
         transport: upstream.transport.name().to_owned(),
         era: Some(listing.era),

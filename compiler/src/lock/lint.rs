@@ -1,4 +1,8 @@
-//! What upstreams say in their definitions, looked at as the words of strangers: models read it, and people rarely do.
+//! Checks the definitions of upstreams, which models read and people rarely do, for text that may be an attack.
+//!
+//! Hidden characters and text that addresses models are errors where a definition is pinned for the first time or has changed, so that a
+//! person looks at it before a model does. What the lock file holds already stays a warning. `accept_definitions` of an entry makes a note
+//! of it.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -6,7 +10,7 @@ use ptc_catalog::suspect::{self, REDACTED};
 
 use super::{Lock, LockedUpstream};
 use crate::config::model::{Config, CredentialSource, Transport, Upstream};
-use crate::diag::{Code, Diagnostic, Diagnostics, quoted, quoted_list, text::is_hidden};
+use crate::diag::{Code, Diagnostic, Diagnostics, Severity, quoted, quoted_list, text::is_hidden};
 use crate::ir::Json;
 use crate::tool_name;
 
@@ -48,9 +52,24 @@ struct Known<'a> {
     secrets: Vec<&'a str>,
 }
 
-/// Warns of definitions, and of what upstreams say of themselves, that hide characters, speak to models, name tools that programs cannot
-/// call, hold secrets, or are of a size that nobody reads; each tool and each upstream once for each.
-pub fn lint(config: &Config, lock: &Lock, diagnostics: &mut Diagnostics) {
+/// The name in `accept_definitions` that stands for an upstream's own words.
+const OWN_WORDS: &str = "instructions";
+
+/// How far a definition has been looked at by a person.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Review {
+    /// The old lock does not have it as it is now.
+    New,
+    /// The old lock has it.
+    Pinned,
+    /// The config accepts it by name.
+    Accepted,
+}
+
+/// Reports definitions, and what upstreams say of themselves, that hide characters, speak to models, name tools that programs cannot
+/// call, hold secrets, or are very large; each tool and each upstream once for each. `old` is what is pinned so far, `lock` what is about
+/// to be.
+pub fn lint(config: &Config, old: &Lock, lock: &Lock, diagnostics: &mut Diagnostics) {
     let secrets = config.credentials.values().filter_map(|binding| match &binding.source {
         CredentialSource::Literal { value } => Some(value.as_str()),
         CredentialSource::Env { .. } | CredentialSource::File { .. } => None,
@@ -61,27 +80,84 @@ pub fn lint(config: &Config, lock: &Lock, diagnostics: &mut Diagnostics) {
     };
     for (name, upstream) in &config.upstreams {
         let Some(locked) = lock.upstreams.get(name) else { continue };
-        let mut report = |who: &str, found: Vec<(Code, String)>| {
+        let pinned = old.upstreams.get(name);
+        let accepted: BTreeSet<&str> = upstream.accept_definitions.iter().map(|tool| tool.value.as_str()).collect();
+        let mut needed: BTreeSet<&str> = BTreeSet::new();
+        let mut report = |subject: &str, key: &str, is_pinned: bool, found: Vec<(Code, String)>| {
+            let review = match (accepted.get(key), is_pinned) {
+                (Some(key), _) => {
+                    needed.extend(found.iter().any(|(code, _)| needs_review(*code)).then_some(*key));
+                    Review::Accepted
+                }
+                (None, true) => Review::Pinned,
+                (None, false) => Review::New,
+            };
             for (code, what) in found {
-                diagnostics.push(Diagnostic::new(code, format!("{who} {what}")).at(upstream.place.clone(), ""));
+                let finding = Diagnostic::new(code, format!("{subject} {what}")).at(upstream.place.clone(), "");
+                diagnostics.push(if needs_review(code) { reviewed(finding, review, key) } else { finding });
             }
         };
-        report(&quoted(name), names(upstream, locked));
+        report(&quoted(name), OWN_WORDS, true, names(upstream, locked));
         let said = own_words(upstream, locked);
-        report(&quoted(name), findings(&said, said.canonical().len(), &known));
+        let is_pinned = pinned.is_some_and(|pinned| own_words(upstream, pinned) == said);
+        report(&quoted(name), OWN_WORDS, is_pinned, findings(&said, said.canonical().len(), &known));
         for (tool, locked) in &locked.tools {
-            report(
-                &format!("{} of {}", quoted(tool), quoted(name)),
-                findings(&locked.definition, locked.canonical.len(), &known),
-            );
+            let is_pinned = pinned.and_then(|pinned| pinned.tools.get(tool)).is_some_and(|pinned| pinned.digest == locked.digest);
+            let found = findings(&locked.definition, locked.canonical.len(), &known);
+            report(&format!("{} of {}", quoted(tool), quoted(name)), tool, is_pinned, found);
         }
+        warn_of_needless(name, upstream, locked, &needed, diagnostics);
+    }
+}
+
+/// Whether a person must have looked at what a finding of this code is about.
+fn needs_review(code: Code) -> bool {
+    matches!(code, Code::HiddenCharacters | Code::AddressesModels)
+}
+
+/// A finding with the severity that a review leaves it. `key` is the name that accepts the definition.
+fn reviewed(finding: Diagnostic, review: Review, key: &str) -> Diagnostic {
+    match review {
+        Review::New => finding.hint(format!(
+            "read its text; leave it out if you do not trust it, or add \"accept_definitions\": [\"{key}\"] to the entry to pin it as it is"
+        )),
+        Review::Pinned => Diagnostic { severity: Severity::Warning, ..finding },
+        Review::Accepted => Diagnostic { severity: Severity::Note, ..finding },
+    }
+}
+
+/// Warns of accepted names without a finding: what they would accept later has not been looked at.
+fn warn_of_needless(
+    name: &str,
+    upstream: &Upstream,
+    locked: &LockedUpstream,
+    needed: &BTreeSet<&str>,
+    diagnostics: &mut Diagnostics,
+) {
+    // A tool that is granted and not yet listed may need it.
+    let is_unlisted = |tool: &str| {
+        !locked.tools.contains_key(tool) && upstream.include_tools.iter().flatten().any(|wanted| wanted.value == tool)
+    };
+    for tool in &upstream.accept_definitions {
+        let key = tool.value.as_str();
+        if needed.contains(key) || is_unlisted(key) {
+            continue;
+        }
+        let message = if key == OWN_WORDS || locked.tools.contains_key(key) {
+            format!("`accept_definitions` names {}, in which nothing needs to be accepted", quoted(key))
+        } else {
+            format!("`accept_definitions` names {}, which is not a tool of {}", quoted(key), quoted(name))
+        };
+        let finding = Diagnostic::new(Code::AcceptsNothing, message).at(tool.place.clone(), "accepts nothing");
+        diagnostics.push(finding.hint("remove it: it would accept whatever the upstream writes there later"));
     }
 }
 
 /// Names that are hard to write, or to tell from each other. Those that the config grants one by one have been looked at with it.
 fn names(upstream: &Upstream, locked: &LockedUpstream) -> Vec<(Code, String)> {
     let mut out = Vec::new();
-    let is_listed = |name: &str| upstream.include_tools.iter().flatten().any(|tool| tool.value == name);
+    let granted: BTreeSet<&str> = upstream.include_tools.iter().flatten().map(|tool| tool.value.as_str()).collect();
+    let is_listed = |name: &str| granted.contains(name);
     let odd: Vec<&str> =
         locked.tools.keys().map(String::as_str).filter(|name| tool_name::fault(name).is_some() && !is_listed(name)).collect();
     if !odd.is_empty() {

@@ -4,7 +4,7 @@
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use minijinja::AutoEscape;
-use ptc_catalog::suspect;
+use ptc_catalog::{ListingLimits, suspect};
 use serde::Serialize;
 use sha2::{Digest, Sha256};
 
@@ -113,11 +113,13 @@ fn facts(upstream: &ir::Upstream) -> Vec<Fact> {
             fact("command", stdio.command.value.clone());
             fact("first connection", milliseconds(stdio.handshake_timeout_ms));
             fact("largest answer", bytes(stdio.max_response_bytes));
+            listing_limits(stdio.listing, &mut fact);
         }
         Transport::McpHttp(mcp) => {
             fact("address", suspect::without_query(&mcp.url.value).to_owned());
             fact("first connection", milliseconds(mcp.handshake_timeout_ms));
             http(&mcp.http, &mut fact);
+            listing_limits(mcp.listing, &mut fact);
         }
         Transport::OpenApi(api) => {
             fact("address", suspect::without_query(&api.base_url.value).to_owned());
@@ -133,6 +135,10 @@ fn facts(upstream: &ir::Upstream) -> Vec<Fact> {
         fact("auth", format!("{scheme} from binding {}", lower::binding(auth)));
     }
     facts
+}
+
+fn listing_limits(limits: ListingLimits, fact: &mut impl FnMut(&'static str, String)) {
+    fact("largest list of tools", format!("{}, {} tools", bytes(limits.max_bytes), limits.max_tools));
 }
 
 fn http(options: &HttpOptions, fact: &mut impl FnMut(&'static str, String)) {

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
 
-use ptc_catalog::{Annotations, Era};
+use ptc_catalog::{Annotations, Era, ListingLimits};
 
 use super::literal::{boolean, option, string, strings};
 use crate::config::model::{Auth, CredentialSource, EnvPart, HttpOptions, InheritEnv, Transport};
@@ -142,7 +142,7 @@ fn transport(upstream: &ir::Upstream) -> String {
                 t.env.iter().map(|(name, parts)| format!("({}, &[{}])", string(name), env_parts(parts))).collect();
             format!(
                 "ptc::Transport::McpStdio(ptc::McpStdio {{ command: {}, args: &[{}], env: &[{}], inherit_env: {}, cd: {}, \
-                 handshake_timeout_ms: {}, max_response_bytes: {}, era: {era} }})",
+                 handshake_timeout_ms: {}, max_response_bytes: {}, listing: {}, era: {era} }})",
                 string(&t.command.value),
                 strings(t.args.iter().map(String::as_str)),
                 env.join(", "),
@@ -150,19 +150,28 @@ fn transport(upstream: &ir::Upstream) -> String {
                 option(t.cd.as_ref().map(|cd| string(&cd.value))),
                 t.handshake_timeout_ms,
                 t.max_response_bytes,
+                listing_limits(t.listing),
             )
         }
         Transport::McpHttp(t) => format!(
-            "ptc::Transport::McpHttp(ptc::McpHttp {{ url: {}, {}, handshake_timeout_ms: {}, proxy: {}, era: {era} }})",
+            "ptc::Transport::McpHttp(ptc::McpHttp {{ url: {}, {}, handshake_timeout_ms: {}, listing: {}, proxy: {}, era: {era} }})",
             string(&t.url.value),
             http(&t.http),
             t.handshake_timeout_ms,
+            listing_limits(t.listing),
             option(t.proxy.as_deref().map(string)),
         ),
         Transport::OpenApi(t) => {
             format!("ptc::Transport::OpenApi(ptc::OpenApi {{ base_url: {}, {} }})", string(&t.base_url.value), http(&t.http))
         }
     }
+}
+
+fn listing_limits(limits: ListingLimits) -> String {
+    if limits == ListingLimits::DEFAULT {
+        return "ptc::ListingLimits::DEFAULT".to_owned();
+    }
+    format!("ptc::ListingLimits {{ max_bytes: {}, max_tools: {} }}", limits.max_bytes, limits.max_tools)
 }
 
 /// The fields that both HTTP transports have.

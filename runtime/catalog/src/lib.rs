@@ -36,4 +36,6 @@ pub mod upstream;
 
 pub use deployment::{Binding, Catalog, Deployment, Source, StoredProgram};
 pub use tool::{Annotations, Arg, Operation, Param, Params, Place, Style, Tool, Type, Types};
-pub use upstream::{Auth, EnvPart, Era, InheritEnv, McpHttp, McpStdio, OpenApi, Transport, Upstream};
+pub use upstream::{
+    Auth, EnvPart, Era, InheritEnv, ListingLimits, McpHttp, McpStdio, OpenApi, RESERVED_PREFIX, Transport, Upstream,
+};

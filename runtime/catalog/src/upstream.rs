@@ -73,8 +73,24 @@ pub struct McpStdio {
     pub handshake_timeout_ms: u64,
     /// Bytes of one answer.
     pub max_response_bytes: u64,
+    /// Caps on the list of its tools.
+    pub listing: ListingLimits,
     /// The protocol era seen when the catalog was frozen.
     pub era: Option<Era>,
+}
+
+/// Caps on the tools that an MCP server lists, over all pages of `tools/list`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ListingLimits {
+    /// Bytes of all pages together.
+    pub max_bytes: u64,
+    /// Tools on all pages together, granted or not.
+    pub max_tools: u64,
+}
+
+impl ListingLimits {
+    /// 16 MiB and 10,000 tools.
+    pub const DEFAULT: ListingLimits = ListingLimits { max_bytes: 16 * 1024 * 1024, max_tools: 10_000 };
 }
 
 impl McpStdio {
@@ -88,6 +104,7 @@ impl McpStdio {
             cd: None,
             handshake_timeout_ms: 10_000,
             max_response_bytes: 2 * 1024 * 1024,
+            listing: ListingLimits::DEFAULT,
             era: None,
         }
     }
@@ -102,14 +119,18 @@ pub enum EnvPart {
     Var(&'static str),
 }
 
-/// What a child sees of the server's environment, beside `PATH HOME USER LANG LC_* TMPDIR TERM SHELL`.
+/// What the names of the server's own settings start with in its environment.
+pub const RESERVED_PREFIX: &str = "PTC_RUNNER_";
+
+/// What a child sees of the server's environment, beside `PATH HOME USER LANG LC_* TMPDIR TERM SHELL`. Variables of the server's own
+/// settings and those that a credential names are never among it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum InheritEnv {
     /// Nothing more.
     Base,
     /// These variables where set.
     Names(&'static [&'static str]),
-    /// Everything.
+    /// Every other variable.
     All,
 }
 
@@ -130,6 +151,8 @@ pub struct McpHttp {
     pub connect_timeout_ms: u64,
     /// Bytes of one answer.
     pub max_response_bytes: u64,
+    /// Caps on the list of its tools.
+    pub listing: ListingLimits,
     /// Proxy URL.
     pub proxy: Option<&'static str>,
     /// The protocol era seen when the catalog was frozen.
@@ -147,6 +170,7 @@ impl McpHttp {
             request_timeout_ms: 30_000,
             connect_timeout_ms: 5_000,
             max_response_bytes: 2 * 1024 * 1024,
+            listing: ListingLimits::DEFAULT,
             proxy: None,
             era: None,
         }

@@ -83,6 +83,11 @@ impl Plan {
         is_private(&self.model.base_url)
     }
 
+    /// Where the planner's key comes from; `None` where there is no planner, or one that needs no key.
+    pub fn key_of(deployment: &'static Deployment, settings: &Settings) -> Option<&'static Binding> {
+        settings.agentic.on.then(|| planner(deployment, &settings.agentic).ok()?.1).flatten()
+    }
+
     /// What the endpoint is sent to prove who asks.
     pub fn auth(&self) -> Vec<Auth> {
         self.key.map(|key| Auth::Bearer { binding: key.name }).into_iter().collect()

@@ -2,12 +2,12 @@
 
 use std::future::Future;
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use ptc_catalog::{Binding, StoredProgram};
-use tokio::runtime::Runtime;
+use ptc_catalog::{Binding, Deployment, StoredProgram};
+use tokio::runtime::{Handle, Runtime};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use super::Origin;
@@ -24,7 +24,7 @@ use crate::secrets::{MissingSecret, Redactor, Secrets};
 #[cfg(feature = "otlp")]
 use crate::settings::OtlpSettings;
 use crate::settings::{Connect, Settings, StoreUrl};
-use crate::upstream::{UpstreamSettings, Upstreams};
+use crate::upstream::{Contacts, UpstreamSettings, Upstreams};
 
 /// How long child processes and connections get to end.
 const SHUTDOWN: Duration = Duration::from_secs(5);
@@ -91,27 +91,21 @@ impl Host {
             redactor = redactor.with(secret);
         }
         log::set_redactor(redactor.clone());
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(NoHost::System)?;
+        let (runtime, earlier) = match origin.contacts.take().and_then(Contacts::into_parts) {
+            Some((runtime, upstreams)) => (runtime, Some(upstreams)),
+            None => (runtime()?, None),
+        };
         // Before anything is served: until then a signal ends the process without its children.
         let (interrupt, endings) = {
             let _inside = runtime.enter();
             let interrupt = signal(SignalKind::interrupt()).map_err(NoHost::System)?;
             (interrupt, Endings::listen(false).map_err(NoHost::System)?)
         };
-        let upstream_settings = UpstreamSettings {
-            call_timeout: settings.upstream_call_timeout,
-            max_response_bytes: settings.max_upstream_response_bytes,
-            max_calls_per_program: settings.max_upstream_calls_per_program,
-            max_catalog_ops: settings.max_catalog_ops_per_program,
-            max_catalog_result_bytes: settings.max_catalog_result_bytes,
-            on_drift: settings.on_drift,
-            extra_roots: settings.ca_file.as_deref().map(certificates).transpose()?,
-            config_dir,
-            handle: runtime.handle().clone(),
-        };
-        let upstreams = match &origin.load {
-            Some(load) => Upstreams::live(deployment, secrets, upstream_settings, Arc::clone(load)),
-            None => Upstreams::new(deployment, secrets, upstream_settings),
+        let upstream_settings = upstream_settings(settings, config_dir, runtime.handle().clone())?;
+        let upstreams = match (&origin.load, &earlier) {
+            (Some(load), _) => Upstreams::live(deployment, secrets, upstream_settings, Arc::clone(load)),
+            (None, Some(earlier)) => Upstreams::taking_over(deployment, secrets, upstream_settings, earlier),
+            (None, None) => Upstreams::new(deployment, secrets, upstream_settings),
         };
         let host = Host { runtime, upstreams, programs: deployment.programs, redactor, interrupt, endings };
         if settings.connect == Connect::Eager { host.connected() } else { Ok(host) }
@@ -200,6 +194,49 @@ impl Host {
             log::line(Level::Warn, "upstreams did not end in time", &[]);
         }
         self.runtime.shutdown_background();
+    }
+}
+
+fn runtime() -> Result<Runtime, NoHost> {
+    tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(NoHost::System)
+}
+
+fn upstream_settings(settings: &Settings, config_dir: PathBuf, handle: Handle) -> Result<UpstreamSettings, NoHost> {
+    Ok(UpstreamSettings {
+        call_timeout: settings.upstream_call_timeout,
+        max_response_bytes: settings.max_upstream_response_bytes,
+        max_calls_per_program: settings.max_upstream_calls_per_program,
+        max_catalog_ops: settings.max_catalog_ops_per_program,
+        max_catalog_result_bytes: settings.max_catalog_result_bytes,
+        on_drift: settings.on_drift,
+        extra_roots: settings.ca_file.as_deref().map(certificates).transpose()?,
+        config_dir,
+        handle,
+    })
+}
+
+/// What a server that is about to start gives the code that makes its catalog, so that connections made for that are the server's.
+#[derive(Clone, Copy)]
+pub struct Preparation<'s> {
+    pub(super) settings: &'s Settings,
+}
+
+impl Preparation<'_> {
+    /// The upstreams of a deployment without tools, under the settings of the server. `Err` names each reason, such as a secret that is not
+    /// set.
+    pub fn contacts(&self, deployment: &'static Deployment, config_dir: &Path) -> Result<Contacts, Vec<String>> {
+        let open = || {
+            let config_dir = self.settings.config_dir.clone().unwrap_or_else(|| config_dir.to_owned());
+            #[cfg(feature = "agentic")]
+            let own = Plan::key_of(deployment, self.settings);
+            #[cfg(not(feature = "agentic"))]
+            let own = None;
+            let secrets = Secrets::resolve_with(deployment, own, &config_dir).map_err(NoHost::Secrets)?;
+            let runtime = runtime()?;
+            let settings = upstream_settings(self.settings, config_dir, runtime.handle().clone())?;
+            Ok(Contacts::new(runtime, deployment, secrets, settings))
+        };
+        open().map_err(|why: NoHost| why.sentences())
     }
 }
 

@@ -26,6 +26,7 @@ pub(crate) mod version;
 #[cfg(feature = "viewer")]
 mod viewer;
 
+use std::cell::Cell;
 use std::ffi::OsString;
 use std::fmt::{self, Write as _};
 use std::io::Write as _;
@@ -37,8 +38,9 @@ use ptc_catalog::Deployment;
 
 use crate::log;
 use crate::settings::{Settings, SnapshotMode, strangers};
-use crate::upstream::Load;
+use crate::upstream::{Contacts, Load};
 pub use help::{COMMANDS, EVALUATING, Evaluating, Usage};
+pub use host::Preparation;
 use line::{Command, Grammar, Line};
 use show::Display;
 pub use signals::Endings;
@@ -56,6 +58,8 @@ pub struct Origin {
     pub config_dir: Option<PathBuf>,
     /// How upstreams that were not asked for their tools yet are taken into the catalog; `None` where all were.
     pub load: Option<Arc<Load>>,
+    /// Upstreams that were contacted to make the deployment, and whose connections the server takes over.
+    pub contacts: Cell<Option<Contacts>>,
 }
 
 /// Runs a pinned binary: the only thing that its `main` calls.
@@ -66,7 +70,7 @@ pub fn main(deployment: &'static Deployment) -> ExitCode {
         Ok(line) => line,
         Err(faults) => return unusable(deployment.name, &faults),
     };
-    let origin = Origin { deployment, config_dir: None, load: None };
+    let origin = Origin { deployment, config_dir: None, load: None, contacts: Cell::default() };
     let Line { command, settings, warnings } = line;
     log::set_level(settings.log_level);
     warn(&warnings, &command);
@@ -112,14 +116,17 @@ pub struct Telling {
 
 /// Serves a config without a binary of its own: `ptc-compile run`. `open` makes the deployment of the config that flag, argument or
 /// environment name, if any; where it cannot, it has said why.
-pub fn run(front: Front<'_>, open: impl FnOnce(ConfigChoice<'_>, SnapshotMode, Telling) -> Result<Origin, ExitCode>) -> ExitCode {
+pub fn run(
+    front: Front<'_>,
+    open: impl FnOnce(ConfigChoice<'_>, SnapshotMode, Telling, Preparation<'_>) -> Result<Origin, ExitCode>,
+) -> ExitCode {
     unpinned(Grammar::Run, front, open)
 }
 
 /// The same for `ptc-compile repl`, whose catalog is live unless a flag says otherwise.
 pub fn repl(
     front: Front<'_>,
-    open: impl FnOnce(ConfigChoice<'_>, SnapshotMode, Telling) -> Result<Origin, ExitCode>,
+    open: impl FnOnce(ConfigChoice<'_>, SnapshotMode, Telling, Preparation<'_>) -> Result<Origin, ExitCode>,
 ) -> ExitCode {
     unpinned(Grammar::Repl, front, open)
 }
@@ -133,7 +140,7 @@ pub fn viewer(program: &str, folder: &Path, port: u16) -> ExitCode {
 fn unpinned(
     grammar: Grammar,
     front: Front<'_>,
-    open: impl FnOnce(ConfigChoice<'_>, SnapshotMode, Telling) -> Result<Origin, ExitCode>,
+    open: impl FnOnce(ConfigChoice<'_>, SnapshotMode, Telling, Preparation<'_>) -> Result<Origin, ExitCode>,
 ) -> ExitCode {
     crate::secrets::seal();
     let Front { program, version, args } = front;
@@ -160,7 +167,9 @@ fn unpinned(
         Some(path) => ConfigChoice::Named(path),
         None => ConfigChoice::Default,
     };
-    let origin = match open(config, mode, Telling { color: color(&line.settings), json }) {
+    let telling = Telling { color: color(&line.settings), json };
+    let preparation = Preparation { settings: &line.settings };
+    let origin = match open(config, mode, telling, preparation) {
         Ok(origin) => origin,
         Err(code) => return code,
     };

@@ -23,6 +23,7 @@ mod stream;
 mod view;
 
 use litemap::LiteMap;
+use ptc_catalog::RESERVED_PREFIX;
 use zeroize::Zeroizing;
 
 pub(crate) use file::read as read_file;
@@ -60,6 +61,8 @@ pub struct Secrets {
     bindings: LiteMap<&'static str, Zeroizing<String>>,
     /// Upstream → variables of its child process, in the order of the config.
     environments: LiteMap<&'static str, Vec<(&'static str, Zeroizing<String>)>>,
+    /// Variables of this process that a credential names, sorted.
+    variables: Vec<&'static str>,
     redactor: Redactor,
 }
 
@@ -73,6 +76,11 @@ impl Secrets {
     #[cfg_attr(not(any(feature = "http", test)), expect(dead_code, reason = "only HTTP upstreams send credentials"))]
     pub(crate) fn binding(&self, name: &str) -> Option<&str> {
         self.bindings.get(name).map(|value| value.as_str())
+    }
+
+    /// Whether no child inherits this variable: it is a setting of the server, or a credential names it.
+    pub(crate) fn withholds(&self, variable: &str) -> bool {
+        variable.starts_with(RESERVED_PREFIX) || self.variables.binary_search(&variable).is_ok()
     }
 
     /// The resolved `env` of a stdio upstream.

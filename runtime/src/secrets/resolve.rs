@@ -6,6 +6,7 @@ use std::path::Path;
 use litemap::LiteMap;
 use ptc_catalog::suspect::names_a_secret;
 use ptc_catalog::{Auth, Binding, Deployment, EnvPart, InheritEnv, Source, Transport, Upstream};
+use ptc_lisp::sorting;
 use zeroize::Zeroizing;
 
 use super::{MIN_SECRET_CHARS, Redactor, Secrets, basic_pair, file, plain_sight};
@@ -228,10 +229,22 @@ fn resolve(
 
     if missing.is_empty() {
         let redactor = Redactor::of(sensitive.iter().map(|s| s.as_str()));
-        Ok(Secrets { bindings: values, environments, redactor })
+        Ok(Secrets { bindings: values, environments, variables: variables(bindings.iter().chain(own)), redactor })
     } else {
         Err(missing)
     }
+}
+
+/// The variables that bindings name, sorted.
+fn variables(bindings: impl Iterator<Item = &'static Binding>) -> Vec<&'static str> {
+    let mut variables: Vec<&'static str> = bindings
+        .filter_map(|binding| match binding.source {
+            Source::Env { var } => Some(var),
+            Source::File { .. } | Source::Literal { .. } => None,
+        })
+        .collect();
+    sorting::by(&mut variables, Ord::cmp);
+    variables
 }
 
 /// The value of a variable for the child's variable `name`, and whether their names say that it is a secret.

@@ -1,16 +1,20 @@
 //! What a compiler asks of an upstream while it freezes a catalog.
 
+use std::collections::BTreeSet;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use ptc_catalog::{Era, Transport, Upstream};
+use ptc_catalog::{Deployment, Era, ListingLimits, Transport, Upstream};
 use serde_json::value::RawValue;
+use tokio::runtime::Runtime;
 
-use super::GRACE;
 use super::fault::WorldFault;
-use super::mcp::{Agreed, Channel, listing};
+use super::mcp::listing::{Keep, Query};
+use super::mcp::{Agreed, Channel};
 use super::settings::UpstreamSettings;
 use super::stage;
 use super::stdio;
+use super::{GRACE, Upstreams};
 use crate::secrets::Secrets;
 
 /// Time for all pages of a list, where the handshake's own is not longer.
@@ -29,7 +33,7 @@ pub struct Listing {
     pub server_version: String,
     /// What it tells models about itself.
     pub instructions: Option<String>,
-    /// Definitions of its tools, verbatim, in its order, over all pages.
+    /// Definitions of its tools, verbatim, in its order, over all pages. Of a tool that is not granted it may be its name alone.
     pub tools: Vec<Box<RawValue>>,
 }
 
@@ -40,17 +44,40 @@ pub async fn list_tools(
     secrets: &Secrets,
     settings: &UpstreamSettings,
 ) -> Result<Listing, WorldFault> {
-    stage::followed(Box::pin(listed(upstream, secrets, settings))).await.map_err(|fault| {
+    list_granted_tools(upstream, None, secrets, settings).await
+}
+
+/// As [`list_tools`], where the definitions of `granted` tools are all that is needed: of every other tool only the name is kept. `None`
+/// grants all.
+pub async fn list_granted_tools(
+    upstream: &'static Upstream,
+    granted: Option<BTreeSet<String>>,
+    secrets: &Secrets,
+    settings: &UpstreamSettings,
+) -> Result<Listing, WorldFault> {
+    let keep = keep(granted);
+    stage::followed(Box::pin(listed(upstream, keep, secrets, settings))).await.map_err(|fault| {
         let message = secrets.redactor().redact_string(fault.message.into_owned());
         WorldFault { message: message.into(), ..fault }
     })
 }
 
-async fn listed(upstream: &'static Upstream, secrets: &Secrets, settings: &UpstreamSettings) -> Result<Listing, WorldFault> {
+/// `None` keeps every definition.
+pub(super) fn keep(granted: Option<BTreeSet<String>>) -> Keep {
+    granted.map_or(Keep::All, |granted| Keep::Granted(Arc::new(granted)))
+}
+
+async fn listed(
+    upstream: &'static Upstream,
+    keep: Keep,
+    secrets: &Secrets,
+    settings: &UpstreamSettings,
+) -> Result<Listing, WorldFault> {
+    let query = |limits: ListingLimits| Query { upstream: upstream.name, limits, keep };
     match &upstream.transport {
         Transport::McpStdio(spec) => match stdio::connect(upstream.name, spec, spec.era, secrets, settings).await {
             Ok(connected) => {
-                let found = list(connected.channel(), &connected.agreed, spec.handshake_timeout_ms).await;
+                let found = list(connected.channel(), &connected.agreed, &query(spec.listing), spec.handshake_timeout_ms).await;
                 connected.child.stop(GRACE).await;
                 found
             }
@@ -59,7 +86,7 @@ async fn listed(upstream: &'static Upstream, secrets: &Secrets, settings: &Upstr
         #[cfg(feature = "http")]
         Transport::McpHttp(spec) => match super::http::session::connect(upstream.name, spec, secrets, settings).await {
             Ok(session) => {
-                let found = list(session.channel(), &session.agreed, spec.handshake_timeout_ms).await;
+                let found = list(session.channel(), &session.agreed, &query(spec.listing), spec.handshake_timeout_ms).await;
                 session.end().await;
                 found
             }
@@ -74,9 +101,14 @@ async fn listed(upstream: &'static Upstream, secrets: &Secrets, settings: &Upstr
 }
 
 /// Lists the tools over a connection that is there.
-pub(super) async fn list(channel: &impl Channel, agreed: &Agreed, handshake_timeout_ms: u64) -> Result<Listing, WorldFault> {
+pub(super) async fn list(
+    channel: &impl Channel,
+    agreed: &Agreed,
+    query: &Query,
+    handshake_timeout_ms: u64,
+) -> Result<Listing, WorldFault> {
     let time = LISTING_TIME.max(Duration::from_millis(handshake_timeout_ms));
-    let tools = listing::tools(channel, agreed, Instant::now() + time).await.map_err(|fault| {
+    let tools = query.run(channel, agreed, Instant::now() + time).await.map_err(|fault| {
         if fault.is_late() {
             WorldFault::timeout(format!(
                 "the tools were not listed within {} ms: the time ran out while {}",
@@ -89,6 +121,45 @@ pub(super) async fn list(channel: &impl Channel, agreed: &Agreed, handshake_time
     })?;
     let Agreed { era, revision, server_name, server_version, instructions } = agreed.clone();
     Ok(Listing { era, revision, server_name, server_version, instructions, tools })
+}
+
+/// Upstreams that are asked for their tools before there is a catalog, with the runtime that drives their connections. A server that is
+/// made of the answers goes on with both; otherwise the connections are ended when this is dropped.
+pub struct Contacts(Option<(Runtime, Arc<Upstreams>)>);
+
+impl Contacts {
+    /// The upstreams of a deployment without tools. `runtime` is where `settings` have their handle from. Nothing is started or sent.
+    pub(crate) fn new(
+        runtime: Runtime,
+        deployment: &'static Deployment,
+        secrets: Secrets,
+        settings: UpstreamSettings,
+    ) -> Contacts {
+        Contacts(Some((runtime, Upstreams::new(deployment, secrets, settings))))
+    }
+
+    /// The upstreams.
+    pub fn upstreams(&self) -> Option<Arc<Upstreams>> {
+        self.0.as_ref().map(|(_, upstreams)| Arc::clone(upstreams))
+    }
+
+    /// Drives connections on this thread until `work` is done. `None` once they were handed over.
+    pub fn block_on<T>(&self, work: impl Future<Output = T>) -> Option<T> {
+        self.0.as_ref().map(|(runtime, _)| runtime.block_on(work))
+    }
+
+    /// Hands the runtime and the open connections over.
+    pub(crate) fn into_parts(mut self) -> Option<(Runtime, Arc<Upstreams>)> {
+        self.0.take()
+    }
+}
+
+impl Drop for Contacts {
+    fn drop(&mut self) {
+        if let Some((runtime, upstreams)) = self.0.take() {
+            let _ = runtime.block_on(async { tokio::time::timeout(GRACE * 2, upstreams.shutdown()).await });
+        }
+    }
 }
 
 /// Fetches an OpenAPI document of at most `max_bytes` with an entry's own `auth`, `static_headers` and timeouts. Must run inside a

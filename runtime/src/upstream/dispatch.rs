@@ -14,6 +14,7 @@ use super::drift::{self, Drift};
 use super::fault::Reason;
 use super::fault::WorldFault;
 use super::lifecycle::{Lifecycle, Live};
+use super::mcp::listing::{Keep, Query};
 use super::mcp::outcome::{self, Payload};
 use super::mcp::{Agreed, Ask, Channel, Response, wire};
 use super::settings::UpstreamSettings;
@@ -101,6 +102,17 @@ impl Link {
         Link { upstream, kind, spoken: Arc::default() }
     }
 
+    /// A link of `upstream` that takes over the connection of an earlier one.
+    pub(crate) fn taking_over(upstream: &'static Upstream, earlier: &Link) -> Link {
+        let kind = match (&upstream.transport, &earlier.kind) {
+            (Transport::McpStdio(_), Kind::Stdio(lifecycle)) => Kind::Stdio(Arc::clone(lifecycle)),
+            #[cfg(feature = "http")]
+            (Transport::McpHttp(_), Kind::Http(lifecycle)) => Kind::Http(Arc::clone(lifecycle)),
+            _ => return Link::new(upstream),
+        };
+        Link { upstream, kind, spoken: Arc::clone(&earlier.spoken) }
+    }
+
     pub(crate) fn upstream(&self) -> &'static Upstream {
         self.upstream
     }
@@ -118,21 +130,28 @@ impl Link {
         }
     }
 
-    /// Connects and asks an MCP upstream for its tools.
-    pub(crate) async fn list(&self, secrets: &Arc<Secrets>, settings: &UpstreamSettings) -> Result<Listing, WorldFault> {
+    /// Connects and asks an MCP upstream for its tools; `keep` says which definitions are needed.
+    pub(crate) async fn list(
+        &self,
+        keep: Keep,
+        secrets: &Arc<Secrets>,
+        settings: &UpstreamSettings,
+    ) -> Result<Listing, WorldFault> {
+        let query = |limits| Query { upstream: self.upstream.name, limits, keep };
         match (&self.kind, &self.upstream.transport) {
             (Kind::Stdio(lifecycle), Transport::McpStdio(spec)) => {
                 let checked = self.stdio(lifecycle, self.upstream, secrets, settings).await?;
                 let connected = &checked.connection;
-                contact::list(connected.channel(), &connected.agreed, spec.handshake_timeout_ms).await
+                contact::list(connected.channel(), &connected.agreed, &query(spec.listing), spec.handshake_timeout_ms).await
             }
             #[cfg(feature = "http")]
             (Kind::Http(lifecycle), Transport::McpHttp(spec)) => {
                 let mut renewed = false;
+                let query = query(spec.listing);
                 loop {
                     let checked = self.http(lifecycle, self.upstream, secrets, settings).await?;
                     let session = &checked.connection;
-                    match contact::list(session.channel(), &session.agreed, spec.handshake_timeout_ms).await {
+                    match contact::list(session.channel(), &session.agreed, &query, spec.handshake_timeout_ms).await {
                         Err(fault) if fault.session_over && !renewed => {
                             lifecycle.renew(&checked);
                             renewed = true;
@@ -237,7 +256,9 @@ impl Link {
                     let deadline = Instant::now() + Duration::from_millis(spec.handshake_timeout_ms);
                     let connection = stdio::connect(upstream.name, spec, era, &secrets, &settings).await?;
                     *last() = Some(connection.agreed.era);
-                    let drift = drift::look(connection.channel(), &connection.agreed, known, settings.on_drift, deadline).await?;
+                    let drift =
+                        drift::look(connection.channel(), &connection.agreed, known, spec.listing, settings.on_drift, deadline)
+                            .await?;
                     Ok(Checked { connection, drift })
                 }
             })
@@ -261,7 +282,9 @@ impl Link {
                     // One time for both: a listing is a part of getting to know the server.
                     let deadline = Instant::now() + Duration::from_millis(spec.handshake_timeout_ms);
                     let connection = session::connect(upstream.name, spec, &secrets, &settings).await?;
-                    let drift = drift::look(connection.channel(), &connection.agreed, known, settings.on_drift, deadline).await?;
+                    let drift =
+                        drift::look(connection.channel(), &connection.agreed, known, spec.listing, settings.on_drift, deadline)
+                            .await?;
                     Ok(Checked { connection, drift })
                 }
             })

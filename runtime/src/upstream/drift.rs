@@ -5,17 +5,21 @@
 //! may now be refused or misread: the tool or an argument is gone, an argument is newly required, a type or a set of values is
 //! narrower, a constraint is new. A schema is read as far as its arguments go; what is not understood counts as a constraint.
 
+use std::collections::BTreeSet;
+use std::sync::Arc;
 use std::time::Instant;
 
 use litemap::LiteMap;
-use ptc_catalog::{Tool, Upstream};
+use ptc_catalog::{ListingLimits, Tool, Upstream};
 use ptc_lisp::{Value, json, sorting};
 use serde_json::value::RawValue;
 
 use crate::log::{self, Level};
 
 use super::fault::WorldFault;
-use super::mcp::{Agreed, Channel, listing};
+use super::mcp::listing::{Keep, Query, name_of};
+use super::mcp::{Agreed, Channel};
+use super::offload::offload;
 use super::settings::OnDrift;
 
 /// Keywords that tell people something and change no call.
@@ -58,13 +62,16 @@ pub(crate) async fn look(
     channel: &impl Channel,
     agreed: &Agreed,
     upstream: &'static Upstream,
+    limits: ListingLimits,
     policy: OnDrift,
     deadline: Instant,
 ) -> Result<Drift, WorldFault> {
     if policy == OnDrift::Off || upstream.tools.is_empty() {
         return Ok(Drift::default());
     }
-    let listed = match listing::tools(channel, agreed, deadline).await {
+    let granted: BTreeSet<String> = upstream.tools.iter().map(|tool| tool.name.to_owned()).collect();
+    let query = Query { upstream: upstream.name, limits, keep: Keep::Granted(Arc::new(granted)) };
+    let listed = match query.run(channel, agreed, deadline).await {
         Ok(listed) => listed,
         Err(fault) => {
             let why = if fault.is_late() { "no answer in time" } else { &*fault.message };
@@ -79,7 +86,9 @@ pub(crate) async fn look(
             return Ok(Drift::default());
         }
     };
-    let (drift, changes) = judge(upstream.tools, &listed, policy);
+    let frozen: usize = upstream.tools.iter().map(|tool| tool.definition.len()).sum();
+    let bytes = frozen + listed.iter().map(|definition| definition.get().len()).sum::<usize>();
+    let (drift, changes) = offload(bytes, move || judge(upstream.tools, &listed, policy)).await?;
     if !changes.is_empty() {
         let denied = drift.denied.keys().copied().collect::<Vec<_>>().join(", ");
         let fields = [("upstream", upstream.name), ("changes", &*changes.join("; ")), ("denied", &*denied)];
@@ -89,18 +98,19 @@ pub(crate) async fn look(
 }
 
 fn judge(tools: &'static [Tool], listed: &[Box<RawValue>], policy: OnDrift) -> (Drift, Vec<String>) {
-    let mut live: LiteMap<String, Value> = LiteMap::new();
+    // By the tool's place in the catalog, which is sorted by name. Of two definitions of one name the last counts.
+    let mut live: Vec<Option<&RawValue>> = vec![None; tools.len()];
     for raw in listed {
-        if let Ok(definition) = json::decode(raw.get().as_bytes())
-            && let Some(name) = definition.get("name").and_then(Value::as_str)
-        {
-            live.insert(name.to_owned(), definition);
+        let at = name_of(raw).and_then(|name| tools.binary_search_by(|tool| tool.name.cmp(&*name)).ok());
+        if let Some(slot) = at.and_then(|at| live.get_mut(at)) {
+            *slot = Some(raw);
         }
     }
     let mut drift = Drift::default();
     let mut changes = Vec::new();
-    for tool in tools {
-        let Some((breaking, what)) = changed(tool, live.get(tool.name)) else { continue };
+    for (tool, raw) in tools.iter().zip(live) {
+        let definition = raw.and_then(|raw| json::decode(raw.get().as_bytes()).ok());
+        let Some((breaking, what)) = changed(tool, definition.as_ref()) else { continue };
         if breaking && policy == OnDrift::Deny {
             drift.denied.insert(tool.name, what.clone());
         }
@@ -180,9 +190,16 @@ fn properties(old: Option<&Value>, new: &Value, depth: u32) -> Result<(), String
     Ok(())
 }
 
+/// For search in less than linear time: both sides may be long.
+fn sorted<'v>(values: impl Iterator<Item = &'v Value>) -> Vec<&'v Value> {
+    let mut values: Vec<&Value> = values.collect();
+    sorting::by(&mut values, Ord::cmp);
+    values
+}
+
 fn newly_required(old: Option<&Value>, new: &Value) -> Result<(), String> {
-    let before: Vec<&Value> = old.and_then(Value::items).into_iter().flatten().collect();
-    match new.items().into_iter().flatten().find(|name| !before.contains(name)) {
+    let before = sorted(old.and_then(Value::items).into_iter().flatten());
+    match new.items().into_iter().flatten().find(|name| before.binary_search(name).is_err()) {
         Some(name) => Err(format!("argument '{}' is newly required", name.as_name().unwrap_or_default())),
         None => Ok(()),
     }
@@ -206,7 +223,10 @@ fn narrower(old: Option<Vec<Value>>, new: Option<Vec<Value>>, what: &str) -> Res
     let holds = match (old, new) {
         (_, None) => true,
         (None, Some(_)) => false,
-        (Some(old), Some(new)) => old.iter().all(|value| new.contains(value)),
+        (Some(old), Some(new)) => {
+            let new = sorted(new.iter());
+            old.iter().all(|value| new.binary_search(&value).is_ok())
+        }
     };
     if holds { Ok(()) } else { Err(format!("its {what} is narrower")) }
 }
@@ -272,6 +292,28 @@ mod tests {
             how(r#"{"type":"object","properties":{"n":{}}}"#, r#"{"type":"object"}"#).unwrap().1,
             "tool 't' has changed: argument 'n' is gone"
         );
+    }
+
+    #[test]
+    fn many_tools_in_falling_order_are_judged_in_linear_time() {
+        let tool = |at: usize| Tool {
+            name: format!("t{at:06}").leak(),
+            description: "",
+            args: &[],
+            closed: false,
+            doc: "",
+            definition: format!(r#"{{"name":"t{at:06}","inputSchema":{{}}}}"#).leak(),
+            digest: "",
+            annotations: ptc_catalog::Annotations::default(),
+            operation: None,
+        };
+        let tools: &'static [Tool] = (0..20_000).map(tool).collect::<Vec<_>>().leak();
+        let listed: Vec<Box<RawValue>> =
+            tools.iter().rev().map(|tool| RawValue::from_string(tool.definition.to_owned()).unwrap()).collect();
+        let start = Instant::now();
+        assert_eq!(judge(tools, &listed, OnDrift::Deny), (Drift::default(), Vec::new()));
+        // About 50 ms unoptimised; a quadratic insert takes seconds.
+        assert!(start.elapsed() < std::time::Duration::from_secs(2), "{:?}", start.elapsed());
     }
 
     #[test]

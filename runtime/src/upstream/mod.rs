@@ -9,6 +9,7 @@
 //! - `snapshot`: the catalog as it is now: frozen, or filled when it is asked for.
 //! - `drift`: what a server's tools have become since the catalog was frozen.
 //! - `mcp`: the protocol; `stdio` and `http` carry it; `openapi` calls JSON services.
+//! - `offload`: work that would hold up the event loop.
 //! - `contact`: what a compiler asks of an upstream: its tools, an OpenAPI document.
 
 pub(crate) mod arguments;
@@ -21,6 +22,7 @@ pub(crate) mod http;
 pub(crate) mod incoming;
 mod lifecycle;
 mod mcp;
+mod offload;
 #[cfg(feature = "http")]
 mod openapi;
 mod program;
@@ -31,14 +33,15 @@ mod snapshot;
 pub(crate) mod stage;
 mod stdio;
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-use ptc_catalog::{Catalog, Deployment};
+use ptc_catalog::{Catalog, Deployment, Upstream};
 
 #[cfg(feature = "http")]
 pub use contact::fetch_document;
-pub use contact::{Listing, list_tools};
+pub use contact::{Contacts, Listing, list_granted_tools, list_tools};
 pub use fault::{Reason, WorldFault};
 pub use program::{Patience, ProgramHost};
 pub use record::{AuthUsed, CallRecord};
@@ -47,6 +50,7 @@ pub use snapshot::Load;
 
 use crate::secrets::{Redactor, Secrets};
 use dispatch::Link;
+use mcp::listing::Keep;
 pub(crate) use request::{find_tool, find_upstream};
 use snapshot::Snapshot;
 
@@ -66,7 +70,7 @@ pub struct Upstreams {
 impl Upstreams {
     /// The upstreams of a deployment; nothing is started or sent.
     pub fn new(deployment: &'static Deployment, secrets: Secrets, settings: UpstreamSettings) -> Arc<Upstreams> {
-        Upstreams::over(Snapshot::frozen(deployment.catalog), deployment, secrets, settings)
+        Upstreams::over(Snapshot::frozen(deployment.catalog), deployment, secrets, settings, None)
     }
 
     /// The same with MCP upstreams that are asked for their tools by the first form or call that needs them; `load` makes of the
@@ -77,12 +81,33 @@ impl Upstreams {
         settings: UpstreamSettings,
         load: Arc<Load>,
     ) -> Arc<Upstreams> {
-        Upstreams::over(Snapshot::live(deployment.catalog, load), deployment, secrets, settings)
+        Upstreams::over(Snapshot::live(deployment.catalog, load), deployment, secrets, settings, None)
     }
 
-    fn over(snapshot: Snapshot, deployment: &'static Deployment, secrets: Secrets, settings: UpstreamSettings) -> Arc<Upstreams> {
+    /// The upstreams of a deployment whose catalog was made of what `earlier` ones said: connections that are still open are taken over, so
+    /// that no child is started twice.
+    pub(crate) fn taking_over(
+        deployment: &'static Deployment,
+        secrets: Secrets,
+        settings: UpstreamSettings,
+        earlier: &Upstreams,
+    ) -> Arc<Upstreams> {
+        Upstreams::over(Snapshot::frozen(deployment.catalog), deployment, secrets, settings, Some(earlier))
+    }
+
+    fn over(
+        snapshot: Snapshot,
+        deployment: &'static Deployment,
+        secrets: Secrets,
+        settings: UpstreamSettings,
+        earlier: Option<&Upstreams>,
+    ) -> Arc<Upstreams> {
         let redactor = secrets.redactor();
-        let links = deployment.catalog.upstreams.iter().map(|upstream| Arc::new(Link::new(upstream))).collect();
+        let link = |upstream: &'static Upstream| match earlier.and_then(|earlier| earlier.link(upstream.name)) {
+            Some(earlier) => Link::taking_over(upstream, earlier),
+            None => Link::new(upstream),
+        };
+        let links = deployment.catalog.upstreams.iter().map(|upstream| Arc::new(link(upstream))).collect();
         Arc::new(Upstreams { secrets: Arc::new(secrets), redactor, settings, links, snapshot })
     }
 
@@ -102,10 +127,18 @@ impl Upstreams {
         self.snapshot.is_unlisted(name)
     }
 
+    /// Connects to an MCP upstream, lists its tools and keeps the connection. `granted` are the tools whose definitions are needed: of every
+    /// other tool only the name is kept. `None` grants all. Must run inside a tokio runtime. Messages are redacted.
+    pub async fn list_granted_tools(&self, name: &str, granted: Option<BTreeSet<String>>) -> Result<Listing, WorldFault> {
+        let link = self.link(name).ok_or_else(|| WorldFault::unavailable("there is no such upstream"))?;
+        let listed = stage::followed(Box::pin(link.list(contact::keep(granted), &self.secrets, &self.settings))).await;
+        listed.map_err(|fault| self.clean(fault))
+    }
+
     /// Asks an upstream for its tools where that was not done yet.
     async fn list(&self, name: &str) -> Result<(), WorldFault> {
         let Some(link) = self.link(name) else { return Ok(()) };
-        let listed = self.snapshot.list(name, || link.list(&self.secrets, &self.settings)).await;
+        let listed = self.snapshot.list(name, || link.list(Keep::All, &self.secrets, &self.settings)).await;
         listed.map_err(|fault| self.clean(fault))
     }
 

@@ -13,6 +13,7 @@ use tokio::sync::Mutex;
 
 use super::contact::Listing;
 use super::fault::WorldFault;
+use super::offload::offload;
 
 /// Makes the upstream that a catalog holds, tools included, of what the server said; or says why that cannot be.
 pub type Load = dyn Fn(&'static Upstream, Listing) -> Result<Upstream, String> + Send + Sync;
@@ -89,7 +90,9 @@ impl Snapshot {
         }
         let listing = ask().await?;
         let Some(bare) = self.catalog().upstream(name) else { return Ok(()) };
-        let loaded = (live.load)(bare, listing).map_err(|why| {
+        // Lowering a list may take as long as parsing it.
+        let (load, bytes) = (Arc::clone(&live.load), listing.tools.iter().map(|tool| tool.get().len()).sum());
+        let loaded = offload(bytes, move || load(bare, listing)).await?.map_err(|why| {
             // A server says the same again until somebody has changed it.
             let fault = WorldFault::upstream(format!("the list of tools cannot be used: {why}"));
             *state.refused() = Some((Instant::now() + REST, fault.clone()));

@@ -22,6 +22,7 @@ use crate::secrets::{Redactor, Secrets, basic_pair};
 use crate::upstream::fault::{Reason, WorldFault};
 use crate::upstream::incoming;
 use crate::upstream::mcp::wire::{CLIENT_NAME, CLIENT_VERSION, OutgoingFrame};
+use crate::upstream::offload::offload;
 use crate::upstream::settings::ResponseCap;
 use crate::upstream::stage::{self, Stage};
 
@@ -175,7 +176,10 @@ impl HttpClient {
             match tokio::time::timeout_at(deadline.into(), response.chunk()).await {
                 Err(_) => return Err(WorldFault::late().with_status(status)),
                 Ok(Err(why)) => return Err(unavailable("the answer was cut off", &why).with_status(status)),
-                Ok(Ok(None)) => return Ok(self.redact(body)),
+                Ok(Ok(None)) => {
+                    let redactor = self.redactor.clone();
+                    return offload(body.len(), move || redactor.redact_bytes(body)).await;
+                }
                 Ok(Ok(Some(chunk))) => {
                     let seen = body.len() as u64 + chunk.len() as u64;
                     if seen > cap.bytes {

@@ -19,6 +19,7 @@ use crate::secrets::Secrets;
 use crate::upstream::fault::{Reason, WorldFault, excerpt};
 use crate::upstream::mcp::wire::{self, Frame, Incoming};
 use crate::upstream::mcp::{Agreed, Ask, Channel, HANDSHAKE_REVISIONS, Response, handshake};
+use crate::upstream::offload::offload;
 use crate::upstream::settings::{ResponseCap, UpstreamSettings};
 use crate::upstream::stage;
 
@@ -177,10 +178,16 @@ impl Wire {
             Err(fault) if !status.is_success() && fault.reason == Reason::ResponseTooLarge => Vec::new(),
             Err(fault) => return Err(fault),
         };
-        if method != "initialize" && self.session().is_some() && says_session_is_over(status, &body, id) {
+        let (body, session_over, response) = offload(body.len(), move || {
+            let session_over = says_session_is_over(status, &body, id);
+            let response = find_response(&body, id, !status.is_success());
+            (body, session_over, response)
+        })
+        .await?;
+        if method != "initialize" && self.session().is_some() && session_over {
             return Err(WorldFault { session_over: true, ..head.fault(&body) });
         }
-        if let Some(response) = find_response(&body, id, !status.is_success()) {
+        if let Some(response) = response {
             // A refusal by status may carry a JSON-RPC error; the status alone decides where it is about access.
             if status.is_success() || matches!(status.as_u16(), 400 | 404 | 405 | 406 | 415 | 422 | 500) {
                 return Ok(response);

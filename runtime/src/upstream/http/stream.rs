@@ -14,6 +14,7 @@ use crate::upstream::fault::WorldFault;
 use crate::upstream::incoming;
 use crate::upstream::mcp::Response;
 use crate::upstream::mcp::wire::{self, Frame, Incoming};
+use crate::upstream::offload::offload;
 
 const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
 
@@ -73,8 +74,15 @@ impl Wire {
             };
             let complete = events.feed(&chunk, max).map_err(|TooLarge(seen)| WorldFault::too_large(self.cap, seen))?;
             incoming::hold(events.held() + complete.iter().map(|data| data.len() as u64).sum::<u64>())?;
-            for data in complete.into_iter().map(|data| self.client.redact(data)) {
-                if let Some(response) = find_response(&data, id, false) {
+            for data in complete {
+                let client = self.client.clone();
+                let (data, response) = offload(data.len(), move || {
+                    let data = client.redact(data);
+                    let response = find_response(&data, id, false);
+                    (data, response)
+                })
+                .await?;
+                if let Some(response) = response {
                     finish_in_background(answer);
                     return Ok(End::Response(response));
                 }

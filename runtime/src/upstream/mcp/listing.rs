@@ -1,47 +1,167 @@
-//! `tools/list`, page by page, definitions verbatim.
+//! `tools/list`, page by page, under caps on all pages together.
+//!
+//! A server is not trusted with its list: it may send pages without end, tools without number, or pages that take long to parse. Pages are
+//! parsed off the event loop, and of tools that are not granted only the name is kept.
 
+use std::borrow::Cow;
+use std::collections::BTreeSet;
+use std::sync::Arc;
 use std::time::Instant;
 
+use ptc_catalog::ListingLimits;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::wire::quoted;
 use super::{Agreed, Ask, Channel, Response};
 use crate::upstream::fault::WorldFault;
+use crate::upstream::offload::offload;
 
-/// Most pages that are followed: a server whose cursors never end must not hold a build for ever.
+/// Pages that are followed: a server whose cursors never end must not hold a build for ever.
 const MAX_PAGES: usize = 1_000;
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Page {
-    tools: Vec<Box<RawValue>>,
+struct Page<'a> {
+    #[serde(borrow)]
+    tools: Vec<&'a RawValue>,
     #[serde(default)]
     next_cursor: Option<String>,
 }
 
-/// Every tool of the server, in its order. Past the deadline the fault is [`WorldFault::late`].
-pub(crate) async fn tools(channel: &impl Channel, agreed: &Agreed, deadline: Instant) -> Result<Vec<Box<RawValue>>, WorldFault> {
-    let mut tools = Vec::new();
-    let mut seen: Vec<String> = Vec::new();
-    let mut params = "{}".to_owned();
-    for _ in 0..MAX_PAGES {
-        let ask = Ask { agreed: Some((agreed.era, agreed.revision)), repeatable: true, ..Ask::new("tools/list", &params) };
-        let response = channel.request(ask, deadline).await?;
-        let raw = match response {
-            Response::Result(raw) => raw,
-            Response::Error(error) => return Err(WorldFault::upstream(format!("tools/list: {}", error.describe()))),
-        };
-        let page: Page = serde_json::from_str(raw.get())
-            .map_err(|why| WorldFault::upstream(format!("the answer to 'tools/list' is not a list of tools: {why}")))?;
-        tools.extend(page.tools);
-        // An empty cursor is what some servers send for "no more".
-        let Some(cursor) = page.next_cursor.filter(|c| !c.is_empty()) else { return Ok(tools) };
-        params = format!(r#"{{"cursor":{}}}"#, quoted(&cursor));
-        if seen.contains(&cursor) {
-            return Err(WorldFault::upstream("tools/list gives the same nextCursor twice: its pages never end"));
-        }
-        seen.push(cursor);
+/// The name of a definition; `None` where it is not an object with a name.
+pub(crate) fn name_of(definition: &RawValue) -> Option<Cow<'_, str>> {
+    #[derive(Deserialize)]
+    struct Named<'a> {
+        #[serde(borrow)]
+        name: Cow<'a, str>,
     }
-    Err(WorldFault::upstream(format!("tools/list has more than {MAX_PAGES} pages")))
+    serde_json::from_str::<Named<'_>>(definition.get()).ok().map(|named| named.name)
+}
+
+/// Which definitions a listing keeps.
+#[derive(Debug, Clone)]
+pub(crate) enum Keep {
+    /// Every one.
+    All,
+    /// Those of these tools. Of every other tool a definition that holds its name alone takes the place.
+    Granted(Arc<BTreeSet<String>>),
+}
+
+impl Keep {
+    fn definition(&self, definition: &RawValue) -> Box<RawValue> {
+        if let Keep::Granted(granted) = self
+            && let Some(name) = name_of(definition)
+            && !granted.contains(&*name)
+            && let Ok(stub) = RawValue::from_string(format!(r#"{{"name":{}}}"#, quoted(&name)))
+        {
+            return stub;
+        }
+        definition.to_owned()
+    }
+}
+
+/// What is asked for.
+pub(crate) struct Query {
+    /// The upstream's name, for messages.
+    pub(crate) upstream: &'static str,
+    /// Caps of its entry.
+    pub(crate) limits: ListingLimits,
+    /// What is kept.
+    pub(crate) keep: Keep,
+}
+
+/// A page of which only what is wanted is left.
+struct Kept {
+    tools: Vec<Box<RawValue>>,
+    next_cursor: Option<String>,
+}
+
+impl Query {
+    /// Every tool of the server, in its order, with the definitions that are to be kept. Past the deadline the fault is
+    /// [`WorldFault::late`].
+    pub(crate) async fn run(
+        &self,
+        channel: &impl Channel,
+        agreed: &Agreed,
+        deadline: Instant,
+    ) -> Result<Vec<Box<RawValue>>, WorldFault> {
+        let mut tools = Vec::new();
+        let mut bytes = 0;
+        let mut seen = BTreeSet::new();
+        let mut params = "{}".to_owned();
+        for page in 1..=MAX_PAGES {
+            let ask = Ask { agreed: Some((agreed.era, agreed.revision)), repeatable: true, ..Ask::new("tools/list", &params) };
+            let raw = match channel.request(ask, deadline).await? {
+                Response::Result(raw) => raw,
+                Response::Error(error) => return Err(WorldFault::upstream(format!("tools/list: {}", error.describe()))),
+            };
+            bytes += raw.get().len() as u64;
+            if bytes > self.limits.max_bytes {
+                return Err(self.too_large(page, &format!("{bytes} bytes"), "max_listing_bytes", self.limits.max_bytes));
+            }
+            let (keep, room) = (self.keep.clone(), self.limits.max_tools.saturating_sub(tools.len() as u64));
+            let kept = match offload(raw.get().len(), move || read_page(&raw, &keep, room)).await?? {
+                Ok(kept) => kept,
+                Err(found) => {
+                    let found = tools.len() + found;
+                    return Err(self.too_large(page, &format!("{found} tools"), "max_listing_tools", self.limits.max_tools));
+                }
+            };
+            tools.extend(kept.tools);
+            // An empty cursor is what some servers send for "no more".
+            let Some(cursor) = kept.next_cursor.filter(|c| !c.is_empty()) else { return Ok(tools) };
+            params = format!(r#"{{"cursor":{}}}"#, quoted(&cursor));
+            if !seen.insert(cursor) {
+                return Err(WorldFault::upstream("tools/list gives the same nextCursor twice: its pages never end"));
+            }
+        }
+        Err(WorldFault::upstream(format!("tools/list has more than {MAX_PAGES} pages")))
+    }
+
+    fn too_large(&self, page: usize, found: &str, setting: &str, limit: u64) -> WorldFault {
+        let pages = if page == 1 { "on its first page" } else { "on its pages so far" };
+        WorldFault::upstream(format!(
+            "the list of tools of '{}' is too large: {found} {pages}, and {limit} are allowed ({setting}); raise {setting} of the entry if \
+             the server is trusted, or have the server list fewer tools",
+            self.upstream
+        ))
+    }
+}
+
+/// Takes a page apart. The inner `Err` is how many tools it has where that is more than `room`.
+fn read_page(raw: &RawValue, keep: &Keep, room: u64) -> Result<Result<Kept, usize>, WorldFault> {
+    let page: Page<'_> = serde_json::from_str(raw.get())
+        .map_err(|why| WorldFault::upstream(format!("the answer to 'tools/list' is not a list of tools: {why}")))?;
+    if page.tools.len() as u64 > room {
+        return Ok(Err(page.tools.len()));
+    }
+    let tools = page.tools.into_iter().map(|definition| keep.definition(definition)).collect();
+    Ok(Ok(Kept { tools, next_cursor: page.next_cursor }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn raw(text: &str) -> Box<RawValue> {
+        RawValue::from_string(text.to_owned()).unwrap()
+    }
+
+    #[test]
+    fn definition_of_ungranted_tool_is_reduced_to_its_name() {
+        let keep = Keep::Granted(Arc::new(BTreeSet::from(["a".to_owned()])));
+        let page = raw(r#"{"tools":[{"name":"a","x":1},{"x":2,"name":"\u0062"},{"x":3},7],"nextCursor":"n"}"#);
+        let kept = read_page(&page, &keep, 10).unwrap().unwrap_or_else(|found| panic!("{found}"));
+        let texts: Vec<&str> = kept.tools.iter().map(|tool| tool.get()).collect();
+        assert_eq!(texts, [r#"{"name":"a","x":1}"#, r#"{"name":"b"}"#, r#"{"x":3}"#, "7"]);
+        assert_eq!(kept.next_cursor.as_deref(), Some("n"));
+    }
+
+    #[test]
+    fn page_with_more_tools_than_room_is_refused() {
+        let page = raw(r#"{"tools":[{},{},{}]}"#);
+        assert_eq!(read_page(&page, &Keep::All, 2).unwrap().err(), Some(3));
+        assert!(read_page(&page, &Keep::All, 3).unwrap().is_ok());
+    }
 }

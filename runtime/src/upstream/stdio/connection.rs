@@ -17,6 +17,7 @@ use crate::secrets::{Redactor, Secrets, StreamRedactor};
 use crate::upstream::fault::{WorldFault, excerpt};
 use crate::upstream::mcp::wire::{self, Frame, Incoming, OutgoingFrame};
 use crate::upstream::mcp::{Ask, Channel, Response};
+use crate::upstream::offload::offload;
 use crate::upstream::settings::{ResponseCap, UpstreamSettings};
 use crate::upstream::stage::{self, Progress, Stage};
 
@@ -72,7 +73,7 @@ impl Child {
         settings: &UpstreamSettings,
         cap: ResponseCap,
     ) -> Result<Child, WorldFault> {
-        let command = process::command(spec, secrets.environment(name), &settings.config_dir);
+        let command = process::command(name, spec, secrets, &settings.config_dir);
         let mut child = process::spawn(command)
             .await
             .map_err(|why| WorldFault::unavailable(format!("cannot start '{}': {why}", spec.command)))?;
@@ -285,13 +286,18 @@ impl Connection {
         excerpt(text.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or_default(), 300).into_owned()
     }
 
-    async fn read_frames(&self, stdout: ChildStdout) {
+    async fn read_frames(self: Arc<Self>, stdout: ChildStdout) {
         let mut source = BufReader::with_capacity(READ_CHUNK, stdout);
         let cap = usize::try_from(self.cap.bytes).unwrap_or(usize::MAX);
         loop {
             match lines::next(&mut source, cap).await {
                 // Before anything is cut from it or shown.
-                Ok(Line::Whole(line)) => self.take_line(&self.redactor.redact_bytes(line)),
+                Ok(Line::Whole(line)) => {
+                    let this = Arc::clone(&self);
+                    if offload(line.len(), move || this.take_line(&this.redactor.redact_bytes(line))).await.is_err() {
+                        return;
+                    }
+                }
                 Ok(Line::TooLong { id, bytes }) => {
                     let outcome = Err(WorldFault::too_large(self.cap, bytes));
                     match id {

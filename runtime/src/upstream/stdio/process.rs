@@ -12,7 +12,8 @@ use rustix::process::{Pid, Signal, kill_process_group, test_kill_process_group};
 use tokio::process::{Child, Command};
 use tokio::runtime::Handle;
 use tokio::sync::oneshot;
-use zeroize::Zeroizing;
+
+use crate::secrets::Secrets;
 
 /// Variables of the server that every child gets, where set; and every `LC_*`.
 const BASE_ENVIRONMENT: [&str; 7] = ["PATH", "HOME", "USER", "LANG", "TMPDIR", "TERM", "SHELL"];
@@ -20,14 +21,15 @@ const BASE_ENVIRONMENT: [&str; 7] = ["PATH", "HOME", "USER", "LANG", "TMPDIR", "
 /// How often a group is looked at while it ends.
 const POLL: Duration = Duration::from_millis(5);
 
-/// The command of an entry, with nothing in its environment that the entry does not ask for.
-pub(super) fn command(spec: &McpStdio, env: &[(&'static str, Zeroizing<String>)], config_dir: &Path) -> Command {
+/// The command of an entry, with nothing in its environment that the entry does not ask for, and nothing that `secrets` withholds but what
+/// its `env` gives. `name` is the upstream's.
+pub(super) fn command(name: &str, spec: &McpStdio, secrets: &Secrets, config_dir: &Path) -> Command {
     let program = Path::new(spec.command);
     // Without a slash it is looked up in `PATH`; a relative path is one of the config's folder, not of `cd`.
     let program = if spec.command.contains('/') { config_dir.join(program) } else { program.to_owned() };
     let mut command = Command::new(program);
-    command.args(spec.args).env_clear().envs(inherited(spec.inherit_env));
-    for (name, value) in env {
+    command.args(spec.args).env_clear().envs(inherited(spec.inherit_env, secrets));
+    for (name, value) in secrets.environment(name) {
         command.env(name, value.as_str());
     }
     if let Some(cd) = spec.cd {
@@ -38,17 +40,19 @@ pub(super) fn command(spec: &McpStdio, env: &[(&'static str, Zeroizing<String>)]
     command
 }
 
-fn inherited(rule: InheritEnv) -> Vec<(OsString, OsString)> {
-    let wanted = |name: &str| {
-        BASE_ENVIRONMENT.contains(&name)
-            || name.starts_with("LC_")
-            || match rule {
-                InheritEnv::Base => false,
-                InheritEnv::Names(names) => names.contains(&name),
-                InheritEnv::All => true,
-            }
+fn inherited(rule: InheritEnv, secrets: &Secrets) -> Vec<(OsString, OsString)> {
+    let is_wanted = |name: &OsString| {
+        // A name that is not UTF-8 is neither a setting nor one that a config can name.
+        let Some(name) = name.to_str() else { return rule == InheritEnv::All };
+        let is_base = BASE_ENVIRONMENT.contains(&name) || name.starts_with("LC_");
+        let is_asked_for = match rule {
+            InheritEnv::Base => false,
+            InheritEnv::Names(names) => names.contains(&name),
+            InheritEnv::All => true,
+        };
+        is_base || (is_asked_for && !secrets.withholds(name))
     };
-    std::env::vars_os().filter(|(name, _)| rule == InheritEnv::All || name.to_str().is_some_and(wanted)).collect()
+    std::env::vars_os().filter(|(name, _)| is_wanted(name)).collect()
 }
 
 /// Has the kernel kill the child when this process dies without a chance to do so itself.
