@@ -1,8 +1,9 @@
 //! Log lines: one JSON object each, on standard error.
 //!
 //! Standard output belongs to the protocol. Everything that is logged passes the redactor, and payloads (programs, contexts,
-//! results) are logged at `debug` only.
+//! results) are logged at `debug` only. So are panics, in place of the standard hook, which prints their messages as they are.
 
+use std::borrow::Cow;
 use std::io::Write;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU8, Ordering};
@@ -10,6 +11,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use serde::Serialize;
 
+use crate::profile::answer::cut;
 use crate::secrets::Redactor;
 
 /// How much a line matters.
@@ -40,6 +42,18 @@ impl Level {
 static THRESHOLD: AtomicU8 = AtomicU8::new(Level::Info as u8);
 static REDACTOR: OnceLock<Redactor> = OnceLock::new();
 
+/// Bytes of a payload in a log line.
+pub const MAX_PAYLOAD_BYTES: usize = 16 * 1024;
+
+/// Has panics written as log lines, through the redactor. For the process that serves; an embedding program has its own hook.
+pub fn report_panics() {
+    std::panic::set_hook(Box::new(|info| {
+        let place = info.location().map(ToString::to_string).unwrap_or_default();
+        let message = info.payload_as_str().unwrap_or("no message");
+        record(Level::Error, "panic", &[("message", Field::Payload(message)), ("place", Field::Text(&place))]);
+    }));
+}
+
 /// Sets the lowest level that is written.
 pub fn set_level(level: Level) {
     THRESHOLD.store(level as u8, Ordering::Relaxed);
@@ -61,6 +75,8 @@ pub fn enabled(level: Level) -> bool {
 pub enum Field<'a> {
     /// A text, which is redacted.
     Text(&'a str),
+    /// A text of any length, which is redacted and then cut to [`MAX_PAYLOAD_BYTES`].
+    Payload(&'a str),
     /// A number.
     Number(u64),
 }
@@ -108,7 +124,14 @@ fn render(time_ms: u64, level: Level, event: &str, fields: &[(&str, Field<'_>)],
     text.pop();
     for (name, value) in fields {
         let value = match value {
-            Field::Text(text) => serde_json::to_string(&*redactor.map_or((*text).into(), |redactor| redactor.redact_str(text))),
+            Field::Text(text) => serde_json::to_string(&*redacted(text, redactor)),
+            Field::Payload(text) => {
+                let text = redacted(text, redactor);
+                match cut(&text, MAX_PAYLOAD_BYTES) {
+                    (_, false) => serde_json::to_string(&*text),
+                    (head, true) => serde_json::to_string(&format!("{head}… and {} more bytes", text.len() - head.len())),
+                }
+            }
             Field::Number(number) => Ok(number.to_string()),
         };
         if let (Ok(name), Ok(value)) = (serde_json::to_string(name), value) {
@@ -122,9 +145,21 @@ fn render(time_ms: u64, level: Level, event: &str, fields: &[(&str, Field<'_>)],
     text
 }
 
+fn redacted<'t>(text: &'t str, redactor: Option<&Redactor>) -> Cow<'t, str> {
+    redactor.map_or(text.into(), |redactor| redactor.redact_str(text))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn long_payload_is_cut() {
+        let long = "x".repeat(MAX_PAYLOAD_BYTES + 10);
+        let text = render(5, Level::Debug, "call", &[("program", Field::Payload(&long)), ("id", Field::Payload("1"))], None);
+        assert!(text.ends_with("x… and 10 more bytes\",\"id\":\"1\"}"), "{}", text.len());
+        assert!(text.len() < MAX_PAYLOAD_BYTES + 200, "{}", text.len());
+    }
 
     #[test]
     fn a_line_is_one_json_object() {

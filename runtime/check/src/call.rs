@@ -1,10 +1,13 @@
 //! One call in the text against the catalog. Wording and rules are those of the runtime, which checks every call again with
 //! the values that it then has.
 
+use std::cell::OnceCell;
+use std::collections::BTreeSet;
+
 use ptc_catalog::{Arg, Catalog, Tool, Upstream};
 use ptc_lisp::{ErrorKind, Program, Span, ToolCallSite, Value};
 
-use crate::{Concern, Finding, argument, near_name};
+use crate::{Concern, Finding, MAX_FINDINGS, argument, near_name};
 
 /// Names that a hint lists before it says how many more there are.
 const LISTED: usize = 30;
@@ -12,13 +15,18 @@ const LISTED: usize = 30;
 /// How a call is written.
 const WRITTEN: &str = "write (tool/call {:server \"name\" :tool \"name\" :args {...}})";
 
+/// Names of one call that are compared with those that its tool knows.
+const MAX_COMPARED: usize = 100;
+
 pub(crate) fn check(program: &Program, site: &ToolCallSite, catalog: &Catalog, findings: &mut Vec<Finding>) {
     let request = site.request.unwrap_or(site.span);
-    let whole =
-        |path: &[&str]| path.get(..1).and_then(|first| program.entry(request, first)).map_or(request, |entry| entry.value);
+    // Read where there is something to report, and once only.
+    let written = OnceCell::new();
+    let entry = |path: &[&str]| written.get_or_init(|| program.written_map(request)).as_ref()?.entry(path);
+    let whole = |path: &[&str]| path.get(..1).and_then(entry).map_or(request, |entry| entry.value);
     // What a name stands for is written somewhere else: then the name is the place.
-    let key = |path: &[&str]| program.entry(request, path).map_or_else(|| whole(path), |entry| entry.key);
-    let value = |path: &[&str]| program.entry(request, path).map_or_else(|| whole(path), |entry| entry.value);
+    let key = |path: &[&str]| entry(path).map_or_else(|| whole(path), |entry| entry.key);
+    let value = |path: &[&str]| entry(path).map_or_else(|| whole(path), |entry| entry.value);
     let finding = |concern, message, hint, span: Span| Finding { concern, message, hint, span };
     let (unknown, rejects) = (Concern::Fails(ErrorKind::UnknownTool), Concern::Fails(ErrorKind::ToolError));
     if let Some(message) = site.arity.clone() {
@@ -32,12 +40,21 @@ pub(crate) fn check(program: &Program, site: &ToolCallSite, catalog: &Catalog, f
         let span = stray.map_or(request, |name| key(&[name]));
         return findings.push(finding(rejects, message, Some(hint), span));
     }
-    let Some(server) = &site.server else { return };
-    let Some(upstream) = catalog.upstream(server) else {
+    if let Some(found) = &site.bad_server {
+        let message = requires_server(found, catalog);
+        return findings.push(finding(rejects, message, Some(WRITTEN.to_owned()), value(&["server"])));
+    }
+    let upstream = site.server.as_deref().map(|server| (server, catalog.upstream(server)));
+    if let Some((server, None)) = upstream {
         let hint = exists(server, "configured upstreams", catalog.upstreams.iter().map(|upstream| upstream.name));
         let message = format!("no upstream '{server}' configured");
         return findings.push(finding(unknown, message, Some(hint), value(&["server"])));
-    };
+    }
+    if let Some(found) = &site.bad_tool {
+        let message = requires_tool(site.server.as_deref(), found);
+        return findings.push(finding(rejects, message, Some(WRITTEN.to_owned()), value(&["tool"])));
+    }
+    let Some((server, Some(upstream))) = upstream else { return };
     let Some(name) = &site.tool else { return };
     if upstream.tools.is_empty() {
         // Its tools may not have been asked for yet: the run will tell.
@@ -53,13 +70,17 @@ pub(crate) fn check(program: &Program, site: &ToolCallSite, catalog: &Catalog, f
         return findings.push(finding(rejects, message, Some(documented(upstream, tool)), value(&["args"])));
     }
     let Some(args) = &site.args else { return };
-    let missing: Vec<&str> = tool.args.iter().filter(|arg| arg.required && !is_given(arg, args)).map(|arg| arg.name).collect();
+    let missing = missing(tool, args);
     if !missing.is_empty() {
         let message = rejected(upstream, tool, &format!("missing required args {}", missing.join(", ")));
         let hint = misspelt(tool, args, &missing).unwrap_or_else(|| documented(upstream, tool));
         findings.push(finding(rejects, message, Some(hint), value(&["args"])));
     }
+    let mut compared = 0;
     for (name, given) in args {
+        if findings.len() >= MAX_FINDINGS {
+            return;
+        }
         if let Some(arg) = find(tool, name) {
             let literal = given.as_ref().filter(|value| !value.is_nil());
             if let Some(why) = literal.and_then(|value| argument::fault(arg, value)) {
@@ -68,7 +89,8 @@ pub(crate) fn check(program: &Program, site: &ToolCallSite, catalog: &Catalog, f
             }
             continue;
         }
-        let near = near_name(name, tool.args.iter().map(|arg| arg.name));
+        compared += 1;
+        let near = if compared > MAX_COMPARED { None } else { near_name(name, tool.args.iter().map(|arg| arg.name)) };
         if !tool.closed && near.is_none() {
             // An open object takes any name; without a near one there is nothing to say.
             continue;
@@ -79,23 +101,32 @@ pub(crate) fn check(program: &Program, site: &ToolCallSite, catalog: &Catalog, f
     }
 }
 
+/// What a request without a name at `:server` is refused with, before the run and in it.
+pub fn requires_server(found: &Value, catalog: &Catalog) -> String {
+    let names = listed(catalog.upstreams.iter().map(|upstream| upstream.name));
+    format!("tool/call requires :server (string), got {}. Configured upstreams: {names}", argument::shown(found))
+}
+
+/// What a request without a name at `:tool` is refused with, before the run and in it. `server` is unknown where it is computed and the
+/// program has not run yet.
+pub fn requires_tool(server: Option<&str>, found: &Value) -> String {
+    let upstream = server.map_or_else(String::new, |server| format!(" on upstream '{server}'"));
+    format!("tool/call{upstream} requires :tool (string), got {}", argument::shown(found))
+}
+
 /// What is wrong with the keys of a request, whatever their values: message, hint, and the key that should not be there.
 fn malformed(site: &ToolCallSite) -> Option<(String, String, Option<&str>)> {
     const KEYS: [&str; 3] = ["server", "tool", "args"];
-    let keys = site.keys.as_ref()?;
     let is_known = |key: &Value| key.as_name().is_some_and(|name| KEYS.contains(&name));
-    if let Some(stray) = keys.iter().find(|key| !is_known(key)) {
-        let name = stray.as_name();
-        let near = name.and_then(|name| near_name(name, KEYS));
-        let hint = match near {
-            Some(near) => format!("did you mean :{near}?"),
-            None => "its keys are :server, :tool and :args; arguments of the tool go into :args".to_owned(),
-        };
-        let shown = name.map_or_else(|| argument::shown(stray), |name| format!("\"{name}\""));
-        return Some((format!("tool/call got unknown key {shown}"), hint, name));
-    }
-    let lacking = KEYS.iter().take(2).find(|wanted| !keys.iter().any(|key| key.as_name() == Some(**wanted)))?;
-    Some((format!("tool/call requires :{lacking} (string), got nil"), WRITTEN.to_owned(), None))
+    let stray = site.keys.as_ref()?.iter().find(|key| !is_known(key))?;
+    let name = stray.as_name();
+    let near = name.and_then(|name| near_name(name, KEYS));
+    let hint = match near {
+        Some(near) => format!("did you mean :{near}?"),
+        None => "its keys are :server, :tool and :args; arguments of the tool go into :args".to_owned(),
+    };
+    let shown = name.map_or_else(|| argument::shown(stray), |name| format!("\"{name}\""));
+    Some((format!("tool/call got unknown key {shown}"), hint, name))
 }
 
 /// A keyword in Lisp's spelling finds the schema's: `:page-size` is `page_size`.
@@ -103,18 +134,22 @@ fn find(tool: &Tool, name: &str) -> Option<&'static Arg> {
     tool.arg(name).or_else(|| tool.arg(&name.replace('-', "_")))
 }
 
-/// `nil` leaves an argument out, unless the schema has a use for it.
-fn is_given(arg: &Arg, args: &[(String, Option<Value>)]) -> bool {
-    args.iter().any(|(name, value)| {
-        let named = name == arg.name || name.replace('-', "_") == arg.name;
+/// The required arguments that are not given. `nil` leaves an argument out, unless the schema has a use for it.
+fn missing(tool: &Tool, args: &[(String, Option<Value>)]) -> Vec<&'static str> {
+    let mut given = BTreeSet::new();
+    for (name, value) in args {
+        let Some(arg) = find(tool, name) else { continue };
         let left_out = value.as_ref().is_some_and(Value::is_nil) && !arg.types.admits(ptc_catalog::Type::Null);
-        named && !left_out
-    })
+        if !left_out {
+            given.insert(arg.name);
+        }
+    }
+    tool.args.iter().filter(|arg| arg.required && !given.contains(arg.name)).map(|arg| arg.name).collect()
 }
 
 /// That a missing argument is given under a name near its own.
 fn misspelt(tool: &Tool, args: &[(String, Option<Value>)], missing: &[&str]) -> Option<String> {
-    let mut unknown = args.iter().map(|(name, _)| name).filter(|name| find(tool, name).is_none());
+    let mut unknown = args.iter().map(|(name, _)| name).filter(|name| find(tool, name).is_none()).take(MAX_COMPARED);
     let (given, near) = unknown.find_map(|name| Some((name, near_name(name, missing.iter().copied())?)))?;
     Some(format!("did you mean '{near}' instead of '{given}'?"))
 }
@@ -132,11 +167,16 @@ fn exists<'a>(wanted: &str, what: &str, names: impl ExactSizeIterator<Item = &'a
     if let Some(near) = near_name(wanted, names.clone()) {
         return format!("did you mean '{near}'?");
     }
+    format!("{what}: {}", listed(names))
+}
+
+/// The names, up to [`LISTED`].
+fn listed<'a>(names: impl ExactSizeIterator<Item = &'a str>) -> String {
     let total = names.len();
     let listed = names.take(LISTED).collect::<Vec<_>>().join(", ");
     match total {
-        0 => format!("{what}: none"),
-        n if n > LISTED => format!("{what}: {listed}, … and {} more", n - LISTED),
-        _ => format!("{what}: {listed}"),
+        0 => "none".to_owned(),
+        n if n > LISTED => format!("{listed}, … and {} more", n - LISTED),
+        _ => listed,
     }
 }

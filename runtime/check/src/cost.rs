@@ -60,7 +60,8 @@ pub(crate) fn of(program: &Program, catalog: &Catalog) -> Cost {
         _ => Effects::Unknown,
     };
     let mut effects = sites.iter().map(of_site).max().unwrap_or(Effects::None);
-    let mut count = Count { definitions: LiteMap::new(), under_way: Vec::new(), met: Vec::new() };
+    let mut count =
+        Count { definitions: LiteMap::new(), under_way: Vec::new(), met: Vec::new(), expressions_left: MAX_EXPRESSIONS };
     count.collect(program.ir());
     let calls = count.expr(program.ir(), &mut LiteMap::new());
     if finds(program.ir(), &is_tool_call) {
@@ -83,6 +84,7 @@ struct Count<'a> {
     under_way: Vec<*const GroupIr>,
     /// Those that were met again inside: recursion.
     met: Vec<*const GroupIr>,
+    expressions_left: u32,
 }
 
 /// What the program defines a name as.
@@ -93,6 +95,10 @@ enum Definition<'a> {
     /// Something that is no function literal, or now this and now that: it is counted where it is defined.
     Other,
 }
+
+/// Expressions that are counted. A function's body is counted for each of its calls, which multiplies where functions call each other; past
+/// this there is no bound.
+const MAX_EXPRESSIONS: u32 = 1_000_000;
 
 type Bound = Option<u64>;
 
@@ -119,6 +125,7 @@ impl<'a> Count<'a> {
 
     /// Calls of one evaluation of an expression.
     fn expr(&mut self, ir: &'a Ir, locals: &mut Locals<'a>) -> Bound {
+        self.expressions_left = self.expressions_left.checked_sub(1)?;
         match &ir.op {
             op if is_tool_call(op) => None,
             Op::If(parts) => {

@@ -3,10 +3,14 @@
 //! An expression is known to be a place in a result, or nothing is known of it. Places go through `let`, destructuring, captures,
 //! look-ups and the functions that hand items to a function literal. Anything else that gets a whole result may look at its `:ok`.
 
+use std::collections::{BTreeSet, HashMap};
+use std::hash::RandomState;
+use std::rc::Rc;
+
 use litemap::LiteMap;
 use ptc_catalog::{Catalog, Tool};
 use ptc_lisp::ir::{Capture, GroupIr, Ir, Op, Step as Turn};
-use ptc_lisp::{Program, Span, ToolCallSite, Value};
+use ptc_lisp::{Deadline, Program, Span, ToolCallSite, Value};
 
 use crate::output::{self, Step};
 use crate::{Concern, EACH, EACH_SECOND, Finding, tool_of};
@@ -28,6 +32,9 @@ const ASKS: &[&str] = &["nil?", "some?", "not", "boolean", "empty?", "not-empty"
 
 /// What a result can have.
 const RESULT: &[&str] = &["ok", "value", "value_kind", "reason", "message"];
+
+/// Steps into a result that are followed: each name that a program gives to a part of a part has a path one step longer.
+const MAX_PATH: usize = 64;
 
 /// A place in the result of a call, or a list of such places.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -70,7 +77,7 @@ struct Site {
 #[derive(Default)]
 struct Frame {
     slots: LiteMap<u32, Place>,
-    captures: Vec<Option<Place>>,
+    captures: Rc<[Option<Place>]>,
 }
 
 /// A walk that finds `ALL`, or only what holds whatever upstreams answer; no schema is read for that. Two kinds of code, so that a binary
@@ -78,14 +85,21 @@ struct Frame {
 struct Walk<'a, const ALL: bool> {
     /// Names that the program defines once, and what as.
     globals: LiteMap<u32, Option<Place>>,
-    known: LiteMap<Span, (Option<&'static Tool>, String)>,
+    known: HashMap<Span, (Option<&'static Tool>, String), RandomState>,
     sites: Vec<Site>,
+    deadline: &'a Deadline,
     findings: &'a mut Vec<Finding>,
 }
 
 /// Adds what is found about the results of a program's calls.
-pub(crate) fn follow<const ALL: bool>(program: &Program, catalog: &Catalog, sites: &[ToolCallSite], findings: &mut Vec<Finding>) {
-    let sites = sites_of::<ALL>(program, catalog, sites, findings);
+pub(crate) fn follow<const ALL: bool>(
+    program: &Program,
+    catalog: &Catalog,
+    sites: &[ToolCallSite],
+    findings: &mut Vec<Finding>,
+    deadline: &Deadline,
+) {
+    let sites = sites_of::<ALL>(program, catalog, sites, findings, deadline);
     for site in &sites {
         let Some((what, span)) = &site.misread else { continue };
         // Who also reads what results have knows what they are.
@@ -121,18 +135,17 @@ pub(crate) fn follow<const ALL: bool>(program: &Program, catalog: &Catalog, site
     }
 }
 
-/// Names of tools whose value is used and that no call of them asks for its `:ok`.
-pub(crate) fn unchecked(program: &Program, catalog: &Catalog, sites: &[ToolCallSite]) -> Vec<String> {
-    let sites = sites_of::<false>(program, catalog, sites, &mut Vec::new());
-    let is_unchecked = |site: &&Site| !site.checked && site.used.is_some();
-    let asked = |name: &str| sites.iter().any(|site| site.name == name && !is_unchecked(&site));
-    let mut names: Vec<String> = Vec::new();
-    for site in sites.iter().filter(is_unchecked).filter(|site| !asked(&site.name)) {
-        if !names.contains(&site.name) {
-            names.push(site.name.clone());
-        }
+/// Names of tools whose value is used and that no call of them asks for its `:ok`. None once the deadline has passed.
+pub(crate) fn unchecked(program: &Program, catalog: &Catalog, sites: &[ToolCallSite], deadline: &Deadline) -> Vec<String> {
+    let sites = sites_of::<false>(program, catalog, sites, &mut Vec::new(), deadline);
+    if deadline.is_passed() {
+        return Vec::new();
     }
-    names
+    let is_unchecked = |site: &&Site| !site.checked && site.used.is_some();
+    let mut named: BTreeSet<&str> = sites.iter().filter(|site| !is_unchecked(site)).map(|site| site.name.as_str()).collect();
+    // In the order of the text, each once.
+    let unchecked = sites.iter().filter(is_unchecked).filter(|site| named.insert(&site.name));
+    unchecked.map(|site| site.name.clone()).collect()
 }
 
 /// The calls of a program, and what is seen of their results.
@@ -141,13 +154,14 @@ fn sites_of<const ALL: bool>(
     catalog: &Catalog,
     sites: &[ToolCallSite],
     findings: &mut Vec<Finding>,
+    deadline: &Deadline,
 ) -> Vec<Site> {
     let name = |site: &ToolCallSite| match (&site.server, &site.tool) {
         (Some(server), Some(tool)) => format!("{server}/{tool}"),
         _ => "the call".to_owned(),
     };
     let known = sites.iter().map(|site| (site.span, (tool_of(site, catalog), name(site)))).collect();
-    let mut walk = Walk::<ALL> { globals: LiteMap::new(), known, sites: Vec::new(), findings };
+    let mut walk = Walk::<ALL> { globals: LiteMap::new(), known, sites: Vec::new(), deadline, findings };
     let mut frame = Frame::default();
     let value = walk.expr(program.ir(), &mut frame);
     // Whoever reads the program's value sees all of it.
@@ -158,6 +172,9 @@ fn sites_of<const ALL: bool>(
 impl<const ALL: bool> Walk<'_, ALL> {
     /// What an expression is known to be.
     fn expr(&mut self, ir: &Ir, frame: &mut Frame) -> Option<Place> {
+        if self.deadline.step() {
+            return None;
+        }
         match &ir.op {
             Op::Local(local) => frame.slots.get(&local.slot).cloned(),
             Op::Capture(at) => frame.captures.get(*at as usize).cloned().flatten(),
@@ -398,7 +415,8 @@ impl<const ALL: bool> Walk<'_, ALL> {
 
     /// A function literal; `last` is what the last of its parameters, `at`, gets, where that is known. Tells what it gives.
     fn function(&mut self, group: &GroupIr, frame: &Frame, at: u32, last: Option<&Place>) -> Option<Place> {
-        let captures: Vec<Option<Place>> = group
+        // Shared: a `letfn` has as many functions and captures as it likes.
+        let captures: Rc<[Option<Place>]> = group
             .captures
             .iter()
             .map(|capture| match capture {
@@ -410,7 +428,7 @@ impl<const ALL: bool> Walk<'_, ALL> {
         let arities: Vec<_> = group.members.iter().flat_map(|member| &member.arities).collect();
         let mut given = Vec::new();
         for arity in arities {
-            let mut inner = Frame { slots: LiteMap::new(), captures: captures.clone() };
+            let mut inner = Frame { slots: LiteMap::new(), captures: Rc::clone(&captures) };
             if arity.fixed == at + 1 && !arity.variadic {
                 set(&mut inner, at, last.cloned());
             }
@@ -447,6 +465,9 @@ impl<const ALL: bool> Walk<'_, ALL> {
                     site.misread.get_or_insert((what, span));
                 }
             }
+        }
+        if place.path.len() >= MAX_PATH {
+            return None;
         }
         place.path.push(Step::Key(name.to_owned()));
         if ALL
@@ -534,6 +555,8 @@ fn set(frame: &mut Frame, slot: u32, place: Option<Place>) {
 fn item(mut place: Place) -> Place {
     match place.lists.checked_sub(1) {
         Some(lists) => place.lists = lists,
+        // A longer path is as good as one of this length: no schema is looked at so deep.
+        None if place.path.len() >= MAX_PATH => {}
         None => place.path.push(Step::Item),
     }
     place

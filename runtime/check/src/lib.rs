@@ -35,8 +35,9 @@ mod output;
 pub mod own;
 
 use ptc_catalog::{Catalog, Tool};
-use ptc_lisp::{Error, ErrorKind, Program, Span, ToolCallSite, sorting};
+use ptc_lisp::{Deadline, Error, ErrorKind, Program, Span, ToolCallSite, sorting};
 
+pub use call::{requires_server, requires_tool};
 pub use cost::{Cost, Effects};
 pub use meant::with_call;
 pub use near::near_name;
@@ -63,6 +64,9 @@ const EACH: &[&str] = &[
 
 /// Functions that call their first argument once for each item of their last, as its second argument.
 const EACH_SECOND: &[&str] = &["keep-indexed", "map-indexed", "reduce", "reductions"];
+
+/// Findings about one program. With more than these the program is to be written anew, and each of them costs a search for near names.
+pub const MAX_FINDINGS: usize = 100;
 
 /// Something that is, or seems, wrong with a program.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -125,31 +129,49 @@ pub struct Review {
 /// What is wrong with the upstream calls of a program, in the order of its text. Only what is written out is looked at: a name
 /// that is computed is left to the run.
 pub fn check(program: &Program, catalog: &Catalog) -> Vec<Finding> {
-    look::<false>(program, catalog)
+    look::<false>(program, catalog, &Deadline::none())
+}
+
+/// [`check`] within a time limit.
+///
+/// # Errors
+///
+/// [`ErrorKind::Timeout`] or [`ErrorKind::Cancelled`] once the deadline has passed.
+pub fn check_until(program: &Program, catalog: &Catalog, deadline: &Deadline) -> Result<Vec<Finding>, Error> {
+    let findings = look::<false>(program, catalog, deadline);
+    deadline.check()?;
+    Ok(findings)
 }
 
 /// The same, and what becomes of the results: places that output schemas do not have, values that are used without a look at `:ok`,
 /// and what the program costs.
 pub fn review(program: &Program, catalog: &Catalog) -> Review {
-    Review { findings: look::<true>(program, catalog), cost: cost::of(program, catalog) }
+    Review { findings: look::<true>(program, catalog, &Deadline::none()), cost: cost::of(program, catalog) }
 }
 
 /// Tools, as `upstream/tool`, whose `:value` a program uses without a look at `:ok`, in every one of its calls: when one fails,
-/// the program goes on with nil.
-pub fn unchecked(program: &Program, catalog: &Catalog) -> Vec<String> {
-    flow::unchecked(program, catalog, &program.tool_calls())
+/// the program goes on with nil. None once the deadline has passed.
+pub fn unchecked(program: &Program, catalog: &Catalog, deadline: &Deadline) -> Vec<String> {
+    flow::unchecked(program, catalog, &program.tool_calls(), deadline)
 }
 
-fn look<const ALL: bool>(program: &Program, catalog: &Catalog) -> Vec<Finding> {
+/// The findings, at most [`MAX_FINDINGS`] about calls; any part of them once the deadline has passed.
+fn look<const ALL: bool>(program: &Program, catalog: &Catalog, deadline: &Deadline) -> Vec<Finding> {
     let mut sites = program.tool_calls();
     let mut findings = Vec::new();
     for site in &sites {
+        if deadline.is_passed() || findings.len() >= MAX_FINDINGS {
+            break;
+        }
         call::check(program, site, catalog, &mut findings);
     }
     if ALL {
         sites = program.tool_calls_by_name();
         let mut by_name = Vec::new();
         for site in &sites {
+            if by_name.len() >= MAX_FINDINGS {
+                break;
+            }
             call::check(program, site, catalog, &mut by_name);
         }
         by_name.retain(|finding| !findings.contains(finding));
@@ -157,7 +179,7 @@ fn look<const ALL: bool>(program: &Program, catalog: &Catalog) -> Vec<Finding> {
         findings.extend(by_name.into_iter().map(|finding| Finding { concern: Concern::Doubtful, ..finding }));
     }
     if !sites.is_empty() {
-        flow::follow::<ALL>(program, catalog, &sites, &mut findings);
+        flow::follow::<ALL>(program, catalog, &sites, &mut findings, deadline);
         sorting::by_key(&mut findings, |finding| finding.span);
     }
     findings

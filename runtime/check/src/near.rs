@@ -1,33 +1,24 @@
 //! Near names, for suggestions.
 
-/// Names longer than this are not compared: the cost is the product of the lengths.
-const LONGEST: usize = 100;
+use ptc_lisp::suggest::Wanted;
 
 /// The candidate that `name` was most likely meant to be; `None` where none is near. Case, `-`, `_`, `.` and spaces count for
 /// little; a third of the characters may be wrong, three at most; a beginning of at least three stands for the whole. The
-/// nearest wins, then the first.
+/// nearest wins, then the first. [`Wanted`] bounds the cost.
 pub fn near_name<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    // Before the name is copied: it may have megabytes.
+    Wanted::new(name)?;
     let plain = |text: &str| text.to_lowercase().replace(['-', '.', ' '], "_");
-    // Before the name is copied: it may be as long as a program's memory.
-    if name.len() > 4 * LONGEST {
-        return None;
-    }
     let name = plain(name);
-    let length = name.chars().count();
-    if length > LONGEST {
-        return None;
-    }
-    // One edit in three characters, so that short names do not match everything.
-    let most = (length / 3).clamp(1, 3);
-    let distance = |candidate: &str| {
+    let mut wanted = Wanted::new(&name)?;
+    let (length, max_distance) = (wanted.length(), wanted.max_distance());
+    let mut distance = |candidate: &str| {
         let candidate = plain(candidate);
         if length >= 3 && candidate.starts_with(&name) {
             // After all that differ by letters, the shortest first.
-            return Some(most + candidate.len() - name.len());
+            return Some(max_distance + candidate.len() - name.len());
         }
-        (candidate.chars().count().abs_diff(length) <= most)
-            .then(|| strsim::damerau_levenshtein(&name, &candidate))
-            .filter(|distance| *distance <= most)
+        wanted.distance(&candidate)
     };
     candidates
         .into_iter()

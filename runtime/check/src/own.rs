@@ -6,7 +6,7 @@
 use ptc_lisp::signature::{Findings, Mode, Signature, underscored};
 use ptc_lisp::{ErrorKind, OwnCallSite, Program};
 
-use crate::{Concern, Finding};
+use crate::{Concern, Finding, MAX_FINDINGS};
 
 /// A tool of the embedding program, `(tool/NAME …)`.
 #[derive(Debug, Clone, Copy)]
@@ -23,6 +23,9 @@ pub struct OwnTool<'a> {
 pub fn check(program: &Program, tools: &[OwnTool<'_>]) -> Vec<Finding> {
     let mut findings = Vec::new();
     for site in program.own_calls() {
+        if findings.len() >= MAX_FINDINGS {
+            break;
+        }
         look(&site, tools, &mut findings);
     }
     findings

@@ -95,7 +95,33 @@ const CASES: &[(&str, &[&str])] = &[
     ),
     (
         r#"(tool/call {:server "files"})"#,
-        &["certain: tool/call requires :tool (string), got nil; write (tool/call {:server \"name\" :tool \"name\" :args {...}})"],
+        &[
+            "certain: tool/call on upstream 'files' requires :tool (string), got nil; write (tool/call {:server \"name\" :tool \"name\" :args {...}})",
+        ],
+    ),
+    (
+        r#"(tool/call {:server "" :tool "read"})"#,
+        &[
+            "certain: tool/call requires :server (string), got \"\". Configured upstreams: files; write (tool/call {:server \"name\" :tool \"name\" :args {...}})",
+        ],
+    ),
+    (
+        r#"(fn [x] (tool/call {:tool x}))"#,
+        &[
+            "certain: tool/call requires :server (string), got nil. Configured upstreams: files; write (tool/call {:server \"name\" :tool \"name\" :args {...}})",
+        ],
+    ),
+    (
+        r#"(fn [x] (tool/call {:server "files" :tool 5 :args x}))"#,
+        &[
+            "certain: tool/call on upstream 'files' requires :tool (string), got 5; write (tool/call {:server \"name\" :tool \"name\" :args {...}})",
+        ],
+    ),
+    (
+        r#"(fn [x] (tool/call {:server x :tool ""}))"#,
+        &[
+            "certain: tool/call requires :tool (string), got \"\"; write (tool/call {:server \"name\" :tool \"name\" :args {...}})",
+        ],
     ),
     (
         r#"(tool/call "files" "read" {:path "a"})"#,
@@ -253,7 +279,7 @@ const UNCHECKED: &[(&str, &[&str])] = &[
 fn values_that_are_taken_unasked_are_known() {
     for (source, expected) in UNCHECKED {
         let program = Program::compile(source).unwrap_or_else(|fault| panic!("{source}: {fault}"));
-        assert_eq!(&ptc_check::unchecked(&program, &CATALOG), expected, "{source}");
+        assert_eq!(&ptc_check::unchecked(&program, &CATALOG, &ptc_lisp::Deadline::none()), expected, "{source}");
     }
 }
 

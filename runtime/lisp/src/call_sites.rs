@@ -3,6 +3,8 @@
 //! Where that is wanted, a name counts as the literal that it stands for if it can be nothing else: what `let` binds in the same function
 //! or one around, and what the program defines once and nothing before it did.
 
+use std::rc::Rc;
+
 use crate::builtins::Builtin;
 use crate::error::Span;
 use crate::ir::{Capture, GroupIr, Ir, Op, Step, Unit};
@@ -21,6 +23,10 @@ pub struct ToolCallSite {
     pub server: Option<String>,
     /// `:tool`, where it is written as a string or keyword.
     pub tool: Option<String>,
+    /// The constant at `:server` that is not a name; nil where the keys are known and lack it.
+    pub bad_server: Option<Value>,
+    /// The constant at `:tool` that is not a name; nil where the keys are known and lack it.
+    pub bad_tool: Option<Value>,
     /// `:args`: its keys and the values that are constants; `None` where it is not written as a map. Empty without `:args`.
     pub args: Option<Vec<(String, Option<Value>)>>,
     /// What is wrong with the number of its arguments: it takes one.
@@ -48,18 +54,21 @@ pub(crate) fn upstream_calls<const BY_NAME: bool>(unit: &Unit) -> Vec<ToolCallSi
     if BY_NAME {
         calls.define(&unit.body);
     }
-    calls.find(&unit.body, &mut Names::default());
+    calls.find(&unit.body, &mut Names::new(Rc::default()));
     calls.sites
 }
 
 /// What names of the function under way stand for, where that is written out.
-#[derive(Default)]
 struct Names<'a> {
     slots: Vec<Option<&'a Ir>>,
-    captures: Vec<Option<&'a Ir>>,
+    captures: Rc<[Option<&'a Ir>]>,
 }
 
 impl<'a> Names<'a> {
+    fn new(captures: Rc<[Option<&'a Ir>]>) -> Names<'a> {
+        Names { slots: Vec::new(), captures }
+    }
+
     fn slot(&self, slot: u32) -> Option<&'a Ir> {
         self.slots.get(slot as usize).copied().flatten()
     }
@@ -161,9 +170,10 @@ impl<'a, const BY_NAME: bool> Calls<'a, BY_NAME> {
             Capture::Capture(at) => names.captures.get(*at as usize).copied().flatten(),
             Capture::This | Capture::Sibling(_) => None,
         };
-        let captures: Vec<Option<&Ir>> = group.captures.iter().map(captured).collect();
+        // Shared: a `letfn` has as many functions and captures as it likes.
+        let captures: Rc<[Option<&Ir>]> = group.captures.iter().map(captured).collect();
         for arity in group.members.iter().flat_map(|member| &member.arities) {
-            self.find(&arity.body, &mut Names { slots: Vec::new(), captures: captures.clone() });
+            self.find(&arity.body, &mut Names::new(Rc::clone(&captures)));
         }
     }
 
@@ -196,6 +206,8 @@ impl<'a, const BY_NAME: bool> Calls<'a, BY_NAME> {
             keys: None,
             server: None,
             tool: None,
+            bad_server: None,
+            bad_tool: None,
             args: None,
             arity: None,
             other_request: None,
@@ -207,8 +219,8 @@ impl<'a, const BY_NAME: bool> Calls<'a, BY_NAME> {
             Op::Const(map @ Value::Map(_)) => {
                 site.request = Some(request.span);
                 site.keys = map.entries().map(|entries| entries.map(|(key, _)| key.clone()).collect());
-                site.server = map.get("server").and_then(Value::as_name).map(str::to_owned);
-                site.tool = map.get("tool").and_then(Value::as_name).map(str::to_owned);
+                (site.server, site.bad_server) = name_at(Some(map.get("server").unwrap_or(&Value::Nil)));
+                (site.tool, site.bad_tool) = name_at(Some(map.get("tool").unwrap_or(&Value::Nil)));
                 let args = map.get("args");
                 site.args = match args {
                     None => Some(Vec::new()),
@@ -224,12 +236,14 @@ impl<'a, const BY_NAME: bool> Calls<'a, BY_NAME> {
                     _ => None,
                 });
                 site.keys = keys.collect();
+                if site.keys.is_some() {
+                    (site.bad_server, site.bad_tool) = (Some(Value::Nil), Some(Value::Nil));
+                }
                 for pair in parts.chunks_exact(2) {
                     let [Ir { op: Op::Const(key), .. }, value] = pair else { continue };
-                    let name = || self.constant(value, names).and_then(Value::as_name).map(str::to_owned);
                     match key.as_name() {
-                        Some("server") => site.server = name(),
-                        Some("tool") => site.tool = name(),
+                        Some("server") => (site.server, site.bad_server) = name_at(self.constant(value, names)),
+                        Some("tool") => (site.tool, site.bad_tool) = name_at(self.constant(value, names)),
                         Some("args") => {
                             let literal = self.literal(value, names);
                             site.args = literal.and_then(|args| self.named(args, names));
@@ -275,6 +289,15 @@ fn place<T: Default>(list: &mut Vec<T>, at: u32) -> &mut T {
     }
     #[expect(clippy::indexing_slicing, reason = "the list has just been made long enough")]
     &mut list[at]
+}
+
+/// The name that a constant is, or the constant where it is not a name. Neither for a value that is computed.
+fn name_at(constant: Option<&Value>) -> (Option<String>, Option<Value>) {
+    let Some(value) = constant else { return (None, None) };
+    match value.as_name().filter(|name| !name.is_empty()) {
+        Some(name) => (Some(name.to_owned()), None),
+        None => (None, Some(value.clone())),
+    }
 }
 
 /// What a literal is, where it is no map.

@@ -32,6 +32,7 @@ mod bulk;
 mod call_sites;
 pub mod collection;
 mod convert;
+mod deadline;
 mod effort;
 mod endless;
 pub mod error;
@@ -56,16 +57,18 @@ pub mod signature;
 #[doc(hidden)]
 pub mod sorting;
 pub mod special;
+pub mod suggest;
 pub mod temporal;
 pub mod value;
 
 pub use bindings::Bindings;
 pub use call_sites::{OwnCallSite, ToolCallSite};
+pub use deadline::Deadline;
 pub use endless::Endless;
 pub use error::{Error, ErrorKind, Position, Span};
 pub use host::Host;
 pub use limits::{Cancel, Limits};
-pub use program::{EntrySpans, Program};
+pub use program::{EntrySpans, Program, WrittenMap};
 pub use run::{Outcome, Run, STACK_BYTES, STACK_SLACK_BYTES};
 pub use value::{Kind, Value};
 

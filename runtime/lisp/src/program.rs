@@ -5,6 +5,7 @@ use std::sync::Arc;
 use crate::analyzer::{Tools, analyze};
 use crate::bindings::Bindings;
 use crate::call_sites::{OwnCallSite, ToolCallSite};
+use crate::deadline::Deadline;
 use crate::error::{Error, Span};
 use crate::eval::{Closure, Code, Group, compile};
 use crate::form::{Form, FormKind};
@@ -44,10 +45,23 @@ impl Program {
     /// The same with tools of the embedding program: `tool/NAME` calls the one of that name, hyphens and underscores being the same,
     /// through [`Host::submit_tool`](crate::Host::submit_tool).
     pub fn compile_for(source: &str, known: &Bindings, tools: &[&str]) -> Result<Program, Error> {
-        let forms = reader::read(source)?;
+        Program::compile_until(source, known, tools, &Deadline::none())
+    }
+
+    /// [`Program::compile_for`] within a time limit.
+    ///
+    /// # Errors
+    ///
+    /// The first fault of the text, or [`ErrorKind::Timeout`](crate::ErrorKind::Timeout) or
+    /// [`ErrorKind::Cancelled`](crate::ErrorKind::Cancelled) once the deadline has passed.
+    pub fn compile_until(source: &str, known: &Bindings, tools: &[&str], deadline: &Deadline) -> Result<Program, Error> {
+        deadline.check()?;
+        let forms = reader::read_until(source, deadline)?;
         let source = Arc::new(known.before(Arc::from(source)));
-        let unit = analyze(&source, known, Tools::Named(tools), forms)?;
+        let unit = analyze(&source, known, Tools::Named(tools), forms, deadline)?;
+        deadline.check()?;
         let code = compile(&unit.body);
+        deadline.check()?;
         let group = Arc::new(Group::top_level(&source));
         let top = Arc::new(Closure::new(group, 0, None));
         Ok(Program { source: Arc::clone(&source.text), unit, code, top })
@@ -85,18 +99,38 @@ impl Program {
     }
 
     /// An entry of the map that is written at `map`, by its keys from the outside in, as in `["args", "limit"]`. `None` where no such
-    /// entry is written. The text is read again, since constants know nothing of their parts' places.
+    /// entry is written. Reads the map each time: [`Program::written_map`] is for several entries of one map.
     pub fn entry(&self, map: Span, path: &[&str]) -> Option<EntrySpans> {
+        self.written_map(map)?.entry(path)
+    }
+
+    /// The map that is written at `map`. Its text is read again, since constants know nothing of their parts' places.
+    pub fn written_map(&self, map: Span) -> Option<WrittenMap<'_>> {
         let text = self.source.get(map.start as usize..map.end as usize)?;
-        let forms = reader::read(text).ok()?;
-        let (mut form, mut found) = (forms.first()?, None);
+        let form = reader::read(text).ok()?.into_iter().next()?;
+        Some(WrittenMap { form, start: map.start })
+    }
+}
+
+/// A map in the text of a program.
+#[derive(Debug)]
+pub struct WrittenMap<'p> {
+    form: Form<'p>,
+    /// Its first byte.
+    start: u32,
+}
+
+impl WrittenMap<'_> {
+    /// An entry, by its keys from the outside in; `None` where no such entry is written.
+    pub fn entry(&self, path: &[&str]) -> Option<EntrySpans> {
+        let (mut form, mut found) = (&self.form, None);
         for name in path {
             let FormKind::Map(parts) = &form.kind else { return None };
             let (key, value) = parts.chunks_exact(2).find_map(|pair| match pair {
                 [key, value] if key_name(key) == Some(*name) => Some((key, value)),
                 _ => None,
             })?;
-            let place = |span: Span| Span::new(map.start + span.start, map.start + span.end);
+            let place = |span: Span| Span::new(self.start + span.start, self.start + span.end);
             found = Some(EntrySpans { key: place(key.span), value: place(value.span) });
             form = value;
         }

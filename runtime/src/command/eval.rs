@@ -118,6 +118,7 @@ impl Desk {
         let cancel = Cancel::default();
         let stop = cancel.clone();
         let (send, mut receive) = oneshot::channel();
+        let redactor = host.redactor();
         let watched = self.tell.map(|tell| Watched { tell, redactor: host.redactor() });
         self.pool.spawn(
             move || match watched {
@@ -126,7 +127,7 @@ impl Desk {
             },
             move |result| {
                 // Nobody waits any more after a second signal.
-                let _ = send.send(result.unwrap_or_else(|panicked| Evaluation::panicked(&panicked)));
+                let _ = send.send(result.unwrap_or_else(|panicked| Evaluation::panicked(&panicked, &redactor)));
             },
         );
         let done = match host.until(&mut receive) {

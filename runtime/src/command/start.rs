@@ -1,8 +1,8 @@
 //! `start`: MCP on standard input and output or over HTTP, until the input ends or a signal comes.
 
 use std::process::ExitCode;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use ptc_catalog::Deployment;
@@ -139,12 +139,14 @@ fn standard(deployment: &'static Deployment, server: &Arc<Server>, mut host: Hos
         broken.notify_one();
     }));
     let caller = stdio::caller(server);
+    let read_end = Arc::new(OnceLock::new());
     {
-        let (server, end, caller) = (Arc::clone(server), Arc::clone(&end), caller.clone());
+        let (server, end, caller, read_end) = (Arc::clone(server), Arc::clone(&end), caller.clone(), Arc::clone(&read_end));
         let answers: Arc<dyn Answers> = Arc::<Outbox<_>>::clone(&outbox);
         let reader = std::thread::Builder::new().name("client".into()).spawn(move || {
-            if let Err(fault) = stdio::serve(&server, input, &caller, &answers) {
-                log::line(Level::Error, "standard input failed", &[("reason", &fault.to_string())]);
+            match stdio::serve(&server, input, &caller, &answers) {
+                Ok(end) => drop(read_end.set(end)),
+                Err(fault) => log::line(Level::Error, "standard input failed", &[("reason", &fault.to_string())]),
             }
             end.notify_one();
         });
@@ -158,7 +160,7 @@ fn standard(deployment: &'static Deployment, server: &Arc<Server>, mut host: Hos
     host.shut_down();
     Ok(match ended {
         Ended::Done(()) if unread.load(Ordering::Relaxed) => "nobody reads standard output",
-        Ended::Done(()) => "end of input",
+        Ended::Done(()) => read_end.get().copied().unwrap_or(stdio::End::Input).reason(),
         Ended::Signal(name) => name,
     })
 }

@@ -35,7 +35,8 @@ impl Question {
     pub(crate) fn read(catalog: &'static Catalog, form: Discovery<'_>) -> Result<Question, Fault> {
         match form {
             Discovery::Servers if catalog.upstreams.is_empty() => {
-                Err(fault("tool/servers is not available: no upstreams are configured"))
+                let hint = "this server has no upstreams to call: compute with the language's functions and the data of the context, data/NAME";
+                Err(fault("tool/servers is not available: no upstreams are configured").with_hint(hint))
             }
             Discovery::Servers => Ok(Question::Servers),
             Discovery::Dir { reference, limit, offset } => {

@@ -131,7 +131,7 @@ impl Engine {
             },
             move |result| {
                 let (evaluation, results, warnings) =
-                    result.unwrap_or_else(|panicked| (Evaluation::panicked(&panicked), Vec::new(), Vec::new()));
+                    result.unwrap_or_else(|panicked| (Evaluation::panicked(&panicked, &kept), Vec::new(), Vec::new()));
                 let tool_calls = calls.list();
                 done(Answer { evaluation, tool_calls, warnings, results, redactor: Some(kept) });
             },

@@ -10,13 +10,14 @@ pub mod reason;
 mod stored;
 pub mod validated;
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use ptc_catalog::{Catalog, StoredProgram};
 use ptc_lisp::host::Host;
 use ptc_lisp::limits::{Cancel, Limits};
-use ptc_lisp::{Bindings, Kind, Program, Run, Span, Value, json, print};
+use ptc_lisp::{Bindings, Deadline, ErrorKind, Kind, Program, Run, Span, Value, json, print};
 
 pub use call::Call;
 pub use reason::Reason;
@@ -196,9 +197,11 @@ impl Evaluation {
         }
     }
 
-    /// An evaluation that hit a bug of ours.
-    pub fn panicked(Panicked(message): &Panicked) -> Self {
-        let message = format!("internal_error: the evaluation stopped on a bug of the server: {message}");
+    /// An evaluation that hit a bug of ours. The message of a panic may quote anything, secrets included.
+    pub fn panicked(Panicked(message): &Panicked, redactor: &Redactor) -> Self {
+        // Cut last: half a secret is not found.
+        let message = redactor.redact_str(message);
+        let message = format!("internal_error: the evaluation stopped on a bug of the server: {}", cut(&message, PANIC_BYTES).0);
         Evaluation::refused(Failure::plain(Reason::RuntimeError, message))
     }
 }
@@ -262,21 +265,25 @@ impl Evaluator {
     }
 
     fn prepare(&self, call: &Call, known: &Bindings, bounds: &Bounds<'_>, around: &dyn Around) -> Result<Prepared, Failure> {
-        let explain = |error: ptc_lisp::Error| {
-            self.failure(&ptc_check::with_call(error, &call.program, self.upstreams.catalog()), &call.program)
+        let deadline = bounds.deadline();
+        let explain = |error: ptc_lisp::Error| match error.kind {
+            ErrorKind::Timeout | ErrorKind::Cancelled => bounds.stopped("the program was read and checked"),
+            _ => self.failure(&ptc_check::with_call(error, &call.program, self.upstreams.catalog()), &call.program),
         };
         let context = around.context(call.context.as_deref().map(context).transpose()?)?;
         let schema = call.output_schema.as_deref().map(|raw| validated::schema(raw).map(Arc::new)).transpose()?;
+        bounds.check("the arguments were read")?;
         let (program, schema) = if let Some(stored) = call.stored {
-            let ready = self.stored.get(stored, &around.tools(), explain)?;
+            let ready = self.stored.get(stored, &around.tools(), &deadline, explain)?;
             validated::arguments(&ready.args, context.as_ref().unwrap_or(&Value::nil()), bounds)?;
             (Arc::clone(&ready.program), schema.or_else(|| ready.output.clone()))
         } else {
-            let program = Program::compile_for(&call.program, known, &around.tools()).map_err(explain)?;
+            let program = Program::compile_until(&call.program, known, &around.tools(), &deadline).map_err(explain)?;
             (Arc::new(program), schema)
         };
-        let mut findings = ptc_check::check(&program, self.upstreams.catalog());
+        let mut findings = ptc_check::check_until(&program, self.upstreams.catalog(), &deadline).map_err(explain)?;
         findings.extend(around.check(&program));
+        bounds.check("the program was read and checked")?;
         match findings.into_iter().filter(ptc_check::Finding::is_certain).min_by_key(|finding| finding.span) {
             None => Ok(Prepared { program, context, schema }),
             Some(finding) => Err(self.failure(&finding.into_error(&call.program), &call.program)),
@@ -313,8 +320,9 @@ impl Evaluator {
             Err(failure) => (Err(failure), None),
         };
         let calls = (!self.upstreams.catalog().upstreams.is_empty()).then(|| host.calls());
-        let note =
-            calls.as_deref().filter(|_| preview.is_ok()).and_then(|calls| overlooked(&program, self.upstreams.catalog(), calls));
+        let catalog = self.upstreams.catalog();
+        let note = calls.as_deref().filter(|_| preview.is_ok());
+        let note = note.and_then(|calls| overlooked(&program, catalog, calls, &bounds.deadline()));
         Evaluation {
             outcome: preview,
             validated,
@@ -368,19 +376,25 @@ impl Evaluator {
     }
 }
 
+/// Bytes of a panic's message in an answer.
+const PANIC_BYTES: usize = 4096;
 /// Bytes of an upstream's error in a note.
 const ERROR_BYTES: usize = 200;
 /// Tools that a note names.
 const NOTED: usize = 3;
 
 /// What to say of upstream calls that failed where the program uses their values without a look at `:ok`: its own value seems whole.
-fn overlooked(program: &Program, catalog: &Catalog, calls: &[CallRecord]) -> Option<String> {
+fn overlooked(program: &Program, catalog: &Catalog, calls: &[CallRecord], deadline: &Deadline) -> Option<String> {
     if calls.iter().all(|call| call.status == "ok") {
         return None;
     }
+    let mut by_tool: BTreeMap<String, Vec<&CallRecord>> = BTreeMap::new();
+    for call in calls {
+        by_tool.entry(format!("{}/{}", call.server, call.tool)).or_default().push(call);
+    }
     let mut notes = Vec::new();
-    for name in ptc_check::unchecked(program, catalog) {
-        let of_tool: Vec<&CallRecord> = calls.iter().filter(|call| format!("{}/{}", call.server, call.tool) == name).collect();
+    for name in ptc_check::unchecked(program, catalog, deadline) {
+        let of_tool = by_tool.remove(&name).unwrap_or_default();
         let failed: Vec<&CallRecord> = of_tool.iter().copied().filter(|call| call.status != "ok").collect();
         let Some(first) = failed.first() else { continue };
         // Quoted: what an upstream says must not pass for what the server says.
@@ -418,4 +432,17 @@ pub(crate) fn context(raw: &str) -> Result<Value, Failure> {
         }
     }
     Ok(value)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn panic_message_in_an_answer_is_redacted() {
+        let redactor = Redactor::none().with("s3cr3t-token-value");
+        let panicked = Panicked("index of s3cr3t-token-value".to_owned());
+        let failure = Evaluation::panicked(&panicked, &redactor).outcome.unwrap_err();
+        assert!(failure.message.ends_with("a bug of the server: index of [REDACTED]"), "{}", failure.message);
+    }
 }

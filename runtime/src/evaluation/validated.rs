@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use ptc_catalog::StoredProgram;
 use ptc_lisp::json::{self, EncodeError};
 use ptc_lisp::limits::Cancel;
-use ptc_lisp::{Value, print};
+use ptc_lisp::{Deadline, Value, print};
 
 use super::{Failure, Preview, Reason};
 use crate::schema::{Interrupted, Schema};
@@ -52,7 +52,17 @@ impl Bounds<'_> {
         self.cancel.is_cancelled() || self.started.elapsed() > self.wall_clock
     }
 
-    fn stopped(&self, during: &str) -> Failure {
+    /// The same for what happens before the run.
+    pub(super) fn deadline(&self) -> Deadline {
+        Deadline::new(self.started.checked_add(self.wall_clock), self.cancel)
+    }
+
+    /// Fails once the time is over or the call was cancelled.
+    pub(super) fn check(&self, during: &str) -> Result<(), Failure> {
+        if self.over() { Err(self.stopped(during)) } else { Ok(()) }
+    }
+
+    pub(super) fn stopped(&self, during: &str) -> Failure {
         if self.cancel.is_cancelled() {
             return Failure::plain(Reason::Cancelled, "the call was cancelled");
         }
@@ -94,11 +104,12 @@ pub(super) fn arguments(schema: &Schema, context: &Value, bounds: &Bounds<'_>) -
     }
 }
 
-/// The value as JSON that matches the schema.
+/// The value as JSON that matches the schema. It is encoded as [`to_json_value`](crate::tool_protocol::to_json_value) encodes, which is the
+/// contract of `validated`: keys are names.
 pub(super) fn validate(schema: &Schema, value: &Value, bounds: &Bounds<'_>, redactor: &Redactor) -> Result<Validated, Failure> {
     let invalid = |message: String| Failure::plain(Reason::ValidationError, message);
     let at = |path: &str| format!("return{}{path}", if path.is_empty() || path.starts_with('[') { "" } else { "." });
-    let text = json::encode_until(value, MOST_RESULT_BYTES, &|| bounds.over()).map_err(|why| match why {
+    let text = json::encode_named_until(value, MOST_RESULT_BYTES, &|| bounds.over()).map_err(|why| match why {
         _ if bounds.over() => bounds.stopped("the result was validated"),
         EncodeError::TooLarge { max_bytes } => {
             invalid(format!("return: longer than {max_bytes} bytes as JSON, too long to validate; return less of it"))

@@ -12,6 +12,7 @@ use super::in_flight::{Denied, Place};
 use crate::agentic::{self, Planner};
 use crate::diagnostics::{self, Asked, Watch};
 use crate::evaluation::{Call, Evaluation, Past, Reason};
+use crate::log::Field::{Payload, Text};
 use crate::log::{self, Level};
 use crate::profile::answer;
 use crate::protocol::message::{self, Arguments};
@@ -184,9 +185,6 @@ impl Server {
 
     /// Has the pool evaluate.
     fn start(&self, request: Request<'_>, call: Call, ground: Ground, place: Place, watch: Option<Watch>) {
-        if log::enabled(Level::Debug) {
-            log::line(Level::Debug, "call", &[("id", request.id), ("program", &call.program)]);
-        }
         let (id, era, profile) = (request.id.to_owned(), request.era, self.settings.response_profile);
         let evaluator = Arc::clone(&self.evaluator);
         let answers = Arc::clone(request.answers);
@@ -196,8 +194,15 @@ impl Server {
         // Written to files on the evaluation's thread: who reads the next request waits for no disk.
         let watch = Arc::new(Mutex::new(watch));
         let began = Arc::clone(&watch);
+        let call_id = id.clone();
         self.pool.spawn(
             move || {
+                // On this thread, since redacting a large payload takes its time.
+                if log::enabled(Level::Debug) {
+                    let context = call.context.as_deref().unwrap_or("null");
+                    let fields = [("id", Text(&call_id)), ("program", Payload(&call.program)), ("context", Payload(context))];
+                    log::record(Level::Debug, "call", &fields);
+                }
                 if let Some(watch) = &mut *began.lock().unwrap_or_else(PoisonError::into_inner) {
                     watch.arguments(&call);
                 }
@@ -217,7 +222,7 @@ impl Server {
                 let watch = watch.lock().unwrap_or_else(PoisonError::into_inner).take();
                 let done = done.unwrap_or_else(|panicked| {
                     log::line(Level::Error, "evaluation panicked", &[("message", &panicked.0)]);
-                    let evaluation = Evaluation::panicked(&panicked);
+                    let evaluation = Evaluation::panicked(&panicked, &redactor);
                     Ok((answer::tool_result(&evaluation, profile, era), evaluation))
                 });
                 // Before the answer: whoever has it may ask about it.
@@ -231,6 +236,9 @@ impl Server {
                     }
                     Err(fault) => &refused_by_session(&redactor, watch, fault, era),
                 };
+                if log::enabled(Level::Debug) {
+                    log::record(Level::Debug, "result", &[("id", Text(&id)), ("result", Payload(result))]);
+                }
                 // A request that its client cancelled is not answered; where the answer came first, the client drops it.
                 if !place.is_withdrawn() {
                     answers.send(Answer::result(&id, result), Some(place));

@@ -28,8 +28,27 @@ pub fn caller(server: &Server) -> Caller {
     Caller { owner: "stdio".into(), calls: server.calls(usize::MAX), origin: None }
 }
 
-/// Serves until the input ends, or the client says `exit`.
-pub fn serve(server: &Server, input: impl Read, caller: &Caller, answers: &Arc<dyn Answers>) -> std::io::Result<()> {
+/// Why serving ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum End {
+    /// The input ended.
+    Input,
+    /// The client sent the notification `exit`.
+    ExitNotification,
+}
+
+impl End {
+    /// The reason in the log.
+    pub fn reason(self) -> &'static str {
+        match self {
+            End::Input => "end of input",
+            End::ExitNotification => "notification exit",
+        }
+    }
+}
+
+/// Serves until the input ends, or the client sends `exit`.
+pub fn serve(server: &Server, input: impl Read, caller: &Caller, answers: &Arc<dyn Answers>) -> std::io::Result<End> {
     let mut frames = Frames::new(input, server.settings().max_frame_bytes);
     while let Some(frame) = frames.next_frame()? {
         let next = match frame {
@@ -40,8 +59,8 @@ pub fn serve(server: &Server, input: impl Read, caller: &Caller, answers: &Arc<d
             }
         };
         if next == Next::Exit {
-            break;
+            return Ok(End::ExitNotification);
         }
     }
-    Ok(())
+    Ok(End::Input)
 }

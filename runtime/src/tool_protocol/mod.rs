@@ -163,7 +163,7 @@ impl std::error::Error for NotJson {}
 /// ```
 pub fn to_json_value(value: &Value) -> Result<Box<RawValue>, NotJson> {
     let at = |path: String| if path.is_empty() { "<root>".to_owned() } else { path };
-    let text = json::encode_named(value, MOST_JSON).map_err(|why| match why {
+    let text = json::encode_named_until(value, MOST_JSON, &|| false).map_err(|why| match why {
         EncodeError::Unsupported { path, found } => NotJson { path: at(path), why: format!("{found} has no JSON form") },
         EncodeError::OneKey { path, keys: [one, other] } => {
             NotJson { path: at(path), why: format!("the keys {one} and {other} are one in JSON") }

@@ -46,15 +46,12 @@ pub(crate) fn read<'v>(catalog: &'static Catalog, request: &'v Value, bounds: &B
     let nil = Value::nil();
     let server = request.get("server").unwrap_or(&nil);
     let Some(server) = server.as_name().filter(|name| !name.is_empty()) else {
-        let names = listed(&names(catalog));
-        let message = format!("tool/call requires :server (string), got {}. Configured upstreams: {names}", shown(server));
-        return Err(Fault::new(ErrorKind::ToolError, message));
+        return Err(Fault::new(ErrorKind::ToolError, ptc_check::requires_server(server, catalog)));
     };
     let upstream = find_upstream(catalog, server)?;
     let tool = request.get("tool").unwrap_or(&nil);
     let Some(tool) = tool.as_name().filter(|name| !name.is_empty()) else {
-        let message = format!("tool/call on upstream '{server}' requires :tool (string), got {}", shown(tool));
-        return Err(Fault::new(ErrorKind::ToolError, message));
+        return Err(Fault::new(ErrorKind::ToolError, ptc_check::requires_tool(Some(server), tool)));
     };
     let tool = find_tool(upstream, tool)?;
     let args = match request.get("args") {

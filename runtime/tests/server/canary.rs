@@ -22,7 +22,7 @@ pub(crate) const TESTS: &[Test] = &[
 ];
 
 // Each has what needs an escape: in JSON, in a URL.
-const BEARER: &str = "b3arer/c4nary+\"one\"";
+pub(crate) const BEARER: &str = "b3arer/c4nary+\"one\"";
 const HEADER: &str = "h3ader c4nary&two";
 const BASIC: &str = "ann:b4sic/c4nary?three";
 const PASSWORD: &str = "b4sic/c4nary?three";
@@ -94,7 +94,7 @@ pub(crate) fn serve() -> ExitCode {
     crate::echoing::serve(&secrets)
 }
 
-fn start(command: &str) -> (std::process::Command, PathBuf) {
+pub(crate) fn start(command: &str) -> (std::process::Command, PathBuf) {
     let web = Web::start(web);
     let file = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("canary-{command}"));
     std::fs::write(&file, format!("{HEADER}\n")).expect("a file");

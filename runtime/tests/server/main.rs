@@ -59,6 +59,10 @@ fn main() -> ExitCode {
         Ok("outgoing") => return ptc_runtime::main(outgoing::deployment()),
         Ok("deaf") => return outgoing::serve_deaf(),
         Ok("canary") => return ptc_runtime::main(canary::deployment()),
+        Ok("panicking") => {
+            process::panic_when_triggered();
+            return ptc_runtime::main(canary::deployment());
+        }
         #[cfg(feature = "agentic")]
         Ok("tasks") => return ptc_runtime::main(agentic::deployment()),
         Ok("echoing") => return canary::serve(),

@@ -5,8 +5,8 @@ use std::io::Write;
 use rustix::process::Signal;
 use serde_json::{Value, json};
 
-use crate::Test;
 use crate::peer::Peer;
+use crate::{Test, canary};
 
 /// The tests of this module.
 pub(crate) const TESTS: &[Test] = &[
@@ -23,6 +23,17 @@ pub(crate) const TESTS: &[Test] = &[
     ("process::the_end_of_input_ends_calls_and_process", the_end_of_input_ends_calls_and_process),
     ("process::exit_and_signals_end_calls_and_process", exit_and_signals_end_calls_and_process),
     ("process::payloads_are_in_no_log_above_debug", payloads_are_in_no_log_above_debug),
+    (
+        "process::debug_log_has_program_context_and_result_of_bounded_size",
+        debug_log_has_program_context_and_result_of_bounded_size,
+    ),
+    ("process::panic_is_logged_through_the_redactor", panic_is_logged_through_the_redactor),
+    ("process::time_limit_includes_reading_and_checking", time_limit_includes_reading_and_checking),
+    ("process::cancellation_stops_reading_and_checking", cancellation_stops_reading_and_checking),
+    ("process::long_unknown_name_is_refused_quickly", long_unknown_name_is_refused_quickly),
+    ("process::servers_without_upstreams_has_a_hint_that_helps", servers_without_upstreams_has_a_hint_that_helps),
+    ("process::validated_refuses_keys_that_are_not_names", validated_refuses_keys_that_are_not_names),
+    ("process::special_form_is_not_hidden_by_a_local", special_form_is_not_hidden_by_a_local),
     ("process::nothing_but_answers_on_standard_output", nothing_but_answers_on_standard_output),
 ];
 
@@ -230,7 +241,9 @@ fn exit_and_signals_end_calls_and_process() {
             None => server.send(r#"{"jsonrpc":"2.0","method":"exit"}"#),
             Some(signal) => server.signal(signal),
         }
-        assert!(server.end().0.success(), "{end:?}");
+        let (status, log) = server.end();
+        assert!(status.success(), "{end:?}");
+        assert_eq!(end.is_none(), log.contains(r#""ended","reason":"notification exit""#), "{log}");
     }
 }
 
@@ -246,8 +259,146 @@ fn payloads_are_in_no_log_above_debug() {
         drop(server.input.take());
         let (_, log) = server.end();
         assert_eq!(log.contains("of-the-program"), is_told, "{level}: {log}");
-        assert!(is_told || !log.contains("of-the-context"), "{level}: {log}");
+        assert_eq!(log.contains("of-the-context"), is_told, "{level}: {log}");
     }
+}
+
+fn debug_log_has_program_context_and_result_of_bounded_size() {
+    let mut server = Peer::start(&["--log-level", "debug"]);
+    let long = "y".repeat(50_000);
+    let program = format!("(str (count \"{long}\") data/k)");
+    let params = json!({ "name": "lisp_eval", "arguments": { "program": program, "context": { "k": "of-the-context" } } });
+    server.send(&json!({ "jsonrpc": "2.0", "id": 7, "method": "tools/call", "params": params }).to_string());
+    server.receive();
+    drop(server.input.take());
+    let (_, log) = server.end();
+    let lines: Vec<Value> = log.lines().map(|line| serde_json::from_str(line).expect("a line of JSON")).collect();
+    let of = |event: &str| lines.iter().find(|line| line["event"] == event).unwrap_or_else(|| panic!("no {event}: {log}"));
+    let text = |line: &Value, field: &str| line[field].as_str().unwrap_or_else(|| panic!("no {field}: {line}")).to_owned();
+    let call = of("call");
+    assert_eq!(call["id"], "7");
+    let logged = text(call, "program");
+    assert!(logged.starts_with("(str (count \"yyy") && logged.ends_with(" more bytes"), "{} bytes", logged.len());
+    assert!(logged.len() < 20_000, "{} bytes", logged.len());
+    assert_eq!(text(call, "context"), r#"{"k":"of-the-context"}"#);
+    assert!(text(of("result"), "result").contains("50000of-the-context"), "{log}");
+}
+
+fn panic_is_logged_through_the_redactor() {
+    let (mut command, _) = canary::start("panicking");
+    let trigger = std::path::PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("panic-{}", std::process::id()));
+    let _ = std::fs::remove_file(&trigger);
+    command.env(crate::ROLE, "panicking").env(PANIC_TRIGGER, &trigger);
+    let mut server = Peer::of(&mut command);
+    assert!(server.ask("1", "(+ 1 2)").contains('3'));
+    std::fs::write(&trigger, "").expect("a file");
+    while trigger.exists() {
+        std::thread::sleep(std::time::Duration::from_millis(10));
+    }
+    assert!(server.ask("2", "(+ 1 3)").contains('4'));
+    drop(server.input.take());
+    let (status, log) = server.end();
+    let _ = std::fs::remove_file(&trigger);
+    assert!(status.success(), "{status}");
+    assert!(!log.contains("b3arer"), "{log}");
+    let lines: Vec<Value> = log.lines().map(|line| serde_json::from_str(line).expect("a line of JSON")).collect();
+    let panics: Vec<&Value> = lines.iter().filter(|line| line["event"] == "panic").collect();
+    let [panic] = *panics else { panic!("{log}") };
+    assert_eq!((&panic["level"], &panic["message"]), (&json!("error"), &json!("found [REDACTED] where nothing was expected")));
+    assert!(panic["place"].as_str().is_some_and(|place| place.contains("process.rs")), "{panic}");
+}
+
+/// A program of some 12 MB that takes seconds to read and check.
+fn large_program() -> String {
+    format!("(do {} 1)", "(let [a 1 b (+ a 1)] (if a b {:k [a b]}))\n".repeat(300_000))
+}
+
+const LARGE: [&str; 4] = ["--max-program-bytes", "20000000", "--max-frame-bytes", "40000000"];
+
+/// Seconds of processor time that a process has used.
+fn cpu_seconds(server: &Peer) -> f64 {
+    let stat = std::fs::read_to_string(format!("/proc/{}/stat", server.id())).expect("the server lives");
+    let fields = stat.rsplit(')').next().expect("it has a name").split_whitespace();
+    let ticks: Vec<f64> = fields.skip(11).take(2).map(|field| field.parse().expect("a number")).collect();
+    ticks.iter().sum::<f64>() / 100.0
+}
+
+fn time_limit_includes_reading_and_checking() {
+    let mut server = Peer::start(&[&LARGE[..], &["--program-timeout-ms", "300"]].concat());
+    let answer = server.ask("1", &large_program());
+    assert!(answer.contains("timeout"), "{answer}");
+    assert!(answer.contains("the wall clock ran out while the program was read and checked"), "{answer}");
+    assert!(server.ask("2", "(+ 1 2)").contains("user=> 3"));
+}
+
+fn cancellation_stops_reading_and_checking() {
+    let mut server = Peer::start(&[&LARGE[..], PATIENT].concat());
+    // What it takes to receive and decode the message, without the program's analysis.
+    server.ask("0", &format!("; {}\n1", "x".repeat(12_000_000)));
+    let before = cpu_seconds(&server);
+    server.call("1", &large_program());
+    server.send(r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}"#);
+    // Its thread has ended once the server shuts down.
+    assert!(server.ask("2", "(+ 1 2)").contains("user=> 3"));
+    std::thread::sleep(std::time::Duration::from_millis(1500));
+    let first = cpu_seconds(&server);
+    std::thread::sleep(std::time::Duration::from_millis(500));
+    let rest = cpu_seconds(&server) - first;
+    assert!(rest < 0.1, "still at work: {rest} s of 0.5 s, {} s before", first - before);
+}
+
+fn long_unknown_name_is_refused_quickly() {
+    let mut server = Peer::start(&[]);
+    server.ask("0", "(+ 1 2)");
+    let before = cpu_seconds(&server);
+    let answer = server.ask("1", &format!("({} 1)", "abcdefghij".repeat(6_000)));
+    assert!(answer.contains("nothing is bound to"), "{answer}");
+    let used = cpu_seconds(&server) - before;
+    // Comparing it with every builtin takes ten times as much and more.
+    assert!(used < 0.5, "{used} s");
+}
+
+fn servers_without_upstreams_has_a_hint_that_helps() {
+    let mut server = Peer::start(&[]);
+    let answer = server.ask("1", "(tool/servers)");
+    assert!(answer.contains("no upstreams are configured"), "{answer}");
+    assert!(answer.contains("compute with the language's functions") && !answer.contains("println"), "{answer}");
+}
+
+fn validated_refuses_keys_that_are_not_names() {
+    let mut server = Peer::start(&["--response-profile", "structured"]);
+    for (program, expected) in [
+        ("{1 2}", "return: an integer as a key has no JSON form"),
+        ("{:a {true 2}}", "return.a: a boolean as a key has no JSON form"),
+        ("{:a 1 \"b\" 2}", r#""validated":{"a":1,"b":2}"#),
+    ] {
+        let params = json!({ "name": "lisp_eval", "arguments": { "program": program, "output_schema": {} } });
+        server.send(&json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params }).to_string());
+        let answer = server.receive();
+        assert!(answer.contains(expected), "{program}: {answer}");
+    }
+}
+
+fn special_form_is_not_hidden_by_a_local() {
+    let mut server = Peer::start(&[]);
+    assert!(server.ask("1", "(let [if inc] (if true 1 2))").contains("user=> 1"));
+    assert!(server.ask("2", "(let [when vector] (when 1 2))").contains("user=> [1 2]"));
+}
+
+/// In the environment of a process that is to panic: the file at whose sight it does.
+const PANIC_TRIGGER: &str = "PTC_TEST_PANIC";
+
+/// A thread that panics with a secret in its message, and then removes the file.
+pub(crate) fn panic_when_triggered() {
+    let Some(trigger) = std::env::var_os(PANIC_TRIGGER) else { return };
+    std::thread::spawn(move || {
+        while !std::path::Path::new(&trigger).exists() {
+            std::thread::sleep(std::time::Duration::from_millis(10));
+        }
+        let panicking = std::thread::spawn(|| panic!("found {} where nothing was expected", canary::BEARER));
+        let _ = panicking.join();
+        let _ = std::fs::remove_file(&trigger);
+    });
 }
 
 fn nothing_but_answers_on_standard_output() {

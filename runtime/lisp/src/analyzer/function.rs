@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::scope::Scope;
+use super::scope::{Captures, Scope, Siblings};
 use super::{Analysed, Analyzer, Target};
 use crate::error::{Error, ErrorKind, Span};
 use crate::form::{Form, FormKind};
@@ -83,14 +83,14 @@ impl<'s> Analyzer<'s> {
 
     /// Functions that capture the same values and, under `letfn`, know each other.
     pub(crate) fn group(&mut self, written: Vec<Written<'s>>, together: bool) -> Result<GroupIr, Error> {
-        let names: Vec<&'s str> = if together { written.iter().filter_map(|w| w.name).collect() } else { Vec::new() };
-        let mut captures = Vec::new();
+        let siblings = Siblings::new(written.iter().filter(|_| together).filter_map(|w| w.name));
+        let mut captures = Captures::default();
         let mut members = Vec::with_capacity(written.len());
         for function in written {
             let mut arities: Vec<ArityIr> = Vec::with_capacity(function.arities.len());
             for (params, body) in function.arities {
                 let own_name = if together { None } else { function.name };
-                let mut scope = Scope::new(own_name, names.clone());
+                let mut scope = Scope::new(own_name, siblings.clone());
                 scope.set_captures(std::mem::take(&mut captures));
                 self.scopes.push(scope);
                 let arity = self.arity(&params, body);
@@ -109,7 +109,7 @@ impl<'s> Analyzer<'s> {
             sorting::by_key(&mut arities, |arity| (arity.variadic, arity.fixed));
             members.push(MemberIr { name: function.name.map(Arc::from), span: function.span, doc: function.doc, arities });
         }
-        Ok(self.numbered(captures, members))
+        Ok(self.numbered(captures.into_list(), members))
     }
 
     /// The next group of the program.
@@ -179,7 +179,7 @@ impl<'s> Analyzer<'s> {
                 error.with_hint("placeholders are %, %1 to %20 and %&")
             })?;
         }
-        self.scopes.push(Scope::new(None, Vec::new()));
+        self.scopes.push(Scope::new(None, Siblings::default()));
         for name in NAMES.iter().take(used.highest as usize) {
             let slot = self.slot();
             self.scope().name(name, slot);
@@ -195,7 +195,7 @@ impl<'s> Analyzer<'s> {
         self.retarget(Some(Target { first: 0, count, function: true }));
         let call = if parts.is_empty() { Ok(Ir::new(span, Op::Const(crate::Value::Nil))) } else { self.short_body(parts, span) };
         let scope = self.scopes.pop();
-        let (slots, captures) = scope.map_or((0, Vec::new()), |scope| (scope.size(), scope.into_captures()));
+        let (slots, captures) = scope.map_or((0, Vec::new()), |scope| (scope.size(), scope.into_captures().into_list()));
         let mut body = call?;
         if recurs(&body) {
             body = Ir::new(span, Op::Loop { first: 0, inits: Vec::new(), body: Box::new(body) });

@@ -3,11 +3,12 @@
 //! Each function is walked backwards through its order of evaluation with the set of slots that are still read
 //! afterwards. What a loop reads from around it stays live in its body, since the body may run again.
 
+use crate::deadline::Deadline;
 use crate::ir::{Capture, GroupIr, Ir, Local, Op, Step, Unit};
 
-/// Marks the last reads of a program.
-pub(super) fn mark(unit: &mut Unit) {
-    Walk::default().visit(&mut unit.body, &mut Live::default());
+/// Marks the last reads of a program. Leaves the work unfinished once the deadline has passed; the caller asks it.
+pub(super) fn mark(unit: &mut Unit, deadline: &Deadline) {
+    Walk::new(deadline).visit(&mut unit.body, &mut Live::default());
 }
 
 /// A set of slots.
@@ -58,15 +59,22 @@ impl Live {
     }
 }
 
-#[derive(Default)]
-struct Walk {
+struct Walk<'d> {
+    deadline: &'d Deadline,
     /// What is live where the loops under way start over, innermost last.
     again: Vec<Live>,
 }
 
-impl Walk {
+impl<'d> Walk<'d> {
+    fn new(deadline: &'d Deadline) -> Walk<'d> {
+        Walk { deadline, again: Vec::new() }
+    }
+
     /// `live` is what is read after `ir` and becomes what is read from `ir` on.
     fn visit(&mut self, ir: &mut Ir, live: &mut Live) {
+        if self.deadline.step() {
+            return;
+        }
         match &mut ir.op {
             Op::Const(_)
             | Op::Capture(_)
@@ -120,13 +128,13 @@ impl Walk {
                 *live = self.again.last().cloned().unwrap_or_default();
                 self.backwards(args, live);
             }
-            Op::Fn(group) => mark_group(group, live),
+            Op::Fn(group) => self.group(group, live),
             Op::LetFn { slots, group, body } => {
                 self.visit(body, live);
                 for slot in slots {
                     live.remove(*slot);
                 }
-                mark_group(group, live);
+                self.group(group, live);
             }
             Op::Def { value, .. } => {
                 if let Some(value) = value {
@@ -160,6 +168,19 @@ impl Walk {
         }
     }
 
+    fn group(&self, group: &mut GroupIr, live: &mut Live) {
+        for capture in group.captures.iter_mut().rev() {
+            if let Capture::Local(local) = capture {
+                read(local, live);
+            }
+        }
+        for member in &mut group.members {
+            for arity in &mut member.arities {
+                Walk::new(self.deadline).visit(&mut arity.body, &mut Live::default());
+            }
+        }
+    }
+
     fn steps(&mut self, steps: &mut [Step], live: &mut Live) {
         let Some((step, rest)) = steps.split_first_mut() else { return };
         match step {
@@ -183,19 +204,6 @@ impl Walk {
                 self.visit(test, live);
             }
             Step::Body(body) => self.visit(body, live),
-        }
-    }
-}
-
-fn mark_group(group: &mut GroupIr, live: &mut Live) {
-    for capture in group.captures.iter_mut().rev() {
-        if let Capture::Local(local) = capture {
-            read(local, live);
-        }
-    }
-    for member in &mut group.members {
-        for arity in &mut member.arities {
-            Walk::default().visit(&mut arity.body, &mut Live::default());
         }
     }
 }

@@ -15,6 +15,7 @@ use foldhash::fast::RandomState;
 
 use crate::bindings::Bindings;
 use crate::builtins::Builtin;
+use crate::deadline::Deadline;
 use crate::error::{Error, ErrorKind, Span};
 use crate::form::{Form, FormKind};
 use crate::ir::{Ir, Local, Op, Source, Unit};
@@ -27,10 +28,15 @@ pub(crate) use function::Written;
 pub(crate) use hints::namespace as namespace_hint;
 pub(crate) use names::{aliases, builtin, namespace, near_builtin, plain, qualified};
 pub(crate) use scope::{Mark, Target};
-use scope::{Place, Scope};
+use scope::{Place, Scope, Siblings};
 
 /// Expressions inside one another, after macros are taken apart.
 const MAX_DEPTH: u32 = 600;
+
+/// Expressions and patterns that analysis may make of a program: this many for each byte of its text, and [`FREE_EXPRESSIONS`]. A form
+/// takes two bytes or more. `as->` and `loop` analyse a pattern several times, which multiplies where such forms are in one another.
+const EXPRESSIONS_PER_BYTE: usize = 4;
+const FREE_EXPRESSIONS: usize = 10_000;
 
 /// Native stack that analysis may use, where the thread that compiles has at least twice as much.
 const STACK: usize = 900 * 1024;
@@ -49,10 +55,13 @@ pub(crate) fn analyze<'s>(
     known: &'s Bindings,
     tools: Tools<'s>,
     forms: Vec<Form<'s>>,
+    deadline: &'s Deadline,
 ) -> Result<Unit, Error> {
     let mut analyzer = Analyzer {
         source: &source.text,
         shared_source: source,
+        deadline,
+        expressions_left: source.text.len().saturating_mul(EXPRESSIONS_PER_BYTE).saturating_add(FREE_EXPRESSIONS),
         tools,
         groups: 0,
         globals: HashMap::default(),
@@ -61,7 +70,7 @@ pub(crate) fn analyze<'s>(
         first: 0,
         definitions: Vec::new(),
         defined: HashSet::new(),
-        scopes: vec![Scope::new(None, Vec::new())],
+        scopes: vec![Scope::new(None, Siblings::default())],
         depth: 0,
         floor: stack::here().saturating_sub(STACK),
         aliases: HashMap::default(),
@@ -80,6 +89,7 @@ pub(crate) fn analyze<'s>(
     for form in &forms {
         analyzer.find_definitions(form);
     }
+    deadline.check()?;
     let span = Span::new(0, source.text.len() as u32);
     let body = analyzer.body(span, forms, false)?;
     let mut unit = Unit {
@@ -89,7 +99,8 @@ pub(crate) fn analyze<'s>(
         slots: analyzer.scopes.first().map_or(0, Scope::size),
         body,
     };
-    liveness::mark(&mut unit);
+    liveness::mark(&mut unit, deadline);
+    deadline.check()?;
     source.own.get_or_init(|| unit.globals.len() as u32 - unit.known);
     Ok(unit)
 }
@@ -98,6 +109,8 @@ pub(crate) fn analyze<'s>(
 pub(crate) struct Analyzer<'s> {
     pub(crate) source: &'s str,
     shared_source: &'s Arc<Source>,
+    deadline: &'s Deadline,
+    expressions_left: usize,
     tools: Tools<'s>,
     /// Groups of functions so far.
     groups: u32,
@@ -131,6 +144,7 @@ impl<'s> Analyzer<'s> {
     /// Resolves one form. `tail`: its value is that of the innermost loop or function, so that `recur` may stand there.
     pub(crate) fn expr(&mut self, form: Form<'s>, tail: bool) -> Analysed {
         let span = form.span;
+        self.step(span)?;
         let op = match form.kind {
             FormKind::Symbol(name) => return self.symbol(name, span),
             FormKind::List(parts) => {
@@ -155,6 +169,19 @@ impl<'s> Analyzer<'s> {
             other => Op::Const(self.constant(other, span)?),
         };
         Ok(Ir::new(span, op))
+    }
+
+    /// Counts an expression or a pattern.
+    fn step(&mut self, span: Span) -> Result<(), Error> {
+        if self.deadline.step() {
+            self.deadline.check()?;
+        }
+        if let Some(left) = self.expressions_left.checked_sub(1) {
+            self.expressions_left = left;
+            return Ok(());
+        }
+        let error = self.error(ErrorKind::InvalidForm, span, "the program is too large once its patterns are taken apart");
+        Err(error.with_hint("take values apart with let inside the body instead of in as-> or loop"))
     }
 
     /// Several forms in order, as the body of `do`, `let`, `fn`…
@@ -282,7 +309,7 @@ impl<'s> Analyzer<'s> {
         };
         if let Some(name) = head.symbol()
             && let Some(row) = special::find(names::plain(name))
-            && !self.is_local(name)
+            && (row.is_reserved || !self.is_local(name))
         {
             let head = parts.remove(0);
             return self.special(row, head.span, span, parts, tail);
@@ -404,7 +431,7 @@ impl<'s> Analyzer<'s> {
 
     fn scope(&mut self) -> &mut Scope<'s> {
         if self.scopes.is_empty() {
-            self.scopes.push(Scope::new(None, Vec::new()));
+            self.scopes.push(Scope::new(None, Siblings::default()));
         }
         let last = self.scopes.len() - 1;
         #[expect(clippy::indexing_slicing, reason = "the line above makes it non-empty")]

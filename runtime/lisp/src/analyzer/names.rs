@@ -8,6 +8,7 @@ use foldhash::fast::RandomState;
 use super::hints;
 use crate::builtins::{self, Builtin};
 use crate::error::ErrorKind;
+use crate::suggest::Wanted;
 use crate::{Value, sorting, special};
 
 /// Namespaces as programs may write them, and the namespace of the rows that they stand for.
@@ -182,10 +183,10 @@ pub(super) fn unknown(name: &str, known: &[&str]) -> (ErrorKind, String, Option<
         return (ErrorKind::InvalidPlaceholder, format!("{name} can only stand inside #(…)"), None);
     }
     let hint = hints::hint(name).map(str::to_owned).or_else(|| member(name)).or_else(|| {
-        let mut candidates: Vec<&str> = known.to_vec();
-        for name in special::names().chain(INDEX.rows.keys().copied().filter(|name| !name.starts_with('.'))) {
-            candidates.push(name);
-        }
+        // The program's own names come last: there may be more of them than are compared.
+        let builtins = special::names().chain(INDEX.rows.keys().copied().filter(|name| !name.starts_with('.')));
+        let mut candidates: Vec<&str> = builtins.collect();
+        candidates.extend(known);
         near(name, candidates.into_iter()).map(|near| format!("did you mean {near}?"))
     });
     (ErrorKind::UnboundVar, format!("nothing is bound to '{name}'"), hint)
@@ -282,11 +283,6 @@ fn members(namespace: &str) -> Vec<&'static str> {
 
 /// The builtin or form that is spelled most like an unknown name, whose namespace is a local one if it has one.
 pub(crate) fn near_builtin(name: &str) -> Option<String> {
-    /// Longer ones are texts, and the cost of comparing is the product of the lengths.
-    const LONGEST: usize = 60;
-    if name.len() > LONGEST {
-        return None;
-    }
     match split(name) {
         None => near(name, special::names().chain(INDEX.rows.keys().copied())).map(str::to_owned),
         Some((written, short)) => near(short, members(namespace(written)).into_iter()).map(|near| format!("{written}/{near}")),
@@ -295,19 +291,19 @@ pub(crate) fn near_builtin(name: &str) -> Option<String> {
 
 /// The candidate that is spelled most like `name`, if any is close enough. Ties go to the first in alphabetical order.
 fn near<'a>(name: &str, candidates: impl Iterator<Item = &'a str>) -> Option<&'a str> {
-    let length = name.chars().count();
-    let allowed = (length / 3).clamp(1, 3);
+    let mut wanted = Wanted::new(name)?;
+    let length = wanted.length();
     // So few letters are soon the letters of something else: then only their order may be wrong, or one of three is missing.
     let letters = |text: &str| text.bytes().fold(0u32, |sum, byte| sum + u32::from(byte));
+    let first = name.chars().next();
     let likely = |candidate: &&str| {
         length > 3
             || candidate.len() == name.len() && letters(candidate) == letters(name)
-            || length == 3 && candidate.len() > length && candidate.starts_with(name.chars().take(1).collect::<String>().as_str())
+            || length == 3 && candidate.len() > length && candidate.chars().next() == first
     };
     candidates
         .filter(likely)
-        .map(|candidate| (strsim::damerau_levenshtein(name, candidate), candidate))
-        .filter(|(distance, _)| *distance <= allowed)
+        .filter_map(|candidate| Some((wanted.distance(candidate)?, candidate)))
         .min()
         .map(|(_, candidate)| candidate)
 }

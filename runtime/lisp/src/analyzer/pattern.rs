@@ -1,5 +1,9 @@
 //! Destructuring: a pattern becomes slots that are filled one after the other.
 
+use std::collections::HashMap;
+
+use foldhash::fast::RandomState;
+
 use super::{Analyzer, read};
 use crate::Value;
 use crate::error::{Error, ErrorKind, Span};
@@ -20,6 +24,7 @@ impl<'s> Analyzer<'s> {
     /// Binds the names of `pattern` to what is in `slot`.
     pub(crate) fn bind_slot(&mut self, pattern: Form<'s>, slot: u32, out: &mut Bindings) -> Result<(), Error> {
         let span = pattern.span;
+        self.step(span)?;
         match pattern.kind {
             FormKind::Symbol(name) => self.bind_name(name, slot, span),
             FormKind::Vector(parts) => self.bind_items(parts, slot, out),
@@ -87,11 +92,10 @@ impl<'s> Analyzer<'s> {
 
     fn bind_keys(&mut self, parts: Vec<Form<'s>>, slot: u32, span: Span, out: &mut Bindings) -> Result<(), Error> {
         let mut entries = pairs(parts);
-        let defaults = match entries.iter().position(|(key, _)| key.keyword() == Some("or")) {
+        let mut defaults = match entries.iter().position(|(key, _)| key.keyword() == Some("or")) {
             Some(at) => self.defaults(entries.remove(at).1)?,
-            None => Vec::new(),
+            None => Defaults::default(),
         };
-        let mut defaults = defaults;
         for (left, right) in entries {
             let place = left.span;
             match left.keyword() {
@@ -139,7 +143,7 @@ impl<'s> Analyzer<'s> {
                 }
             }
         }
-        if let Some((name, _)) = defaults.first() {
+        if let Some(name) = defaults.unused() {
             let message = format!(":or gives a default to {name}, which the pattern does not bind");
             return Err(self.invalid(span, message));
         }
@@ -151,12 +155,11 @@ impl<'s> Analyzer<'s> {
         pattern: &Form<'s>,
         key: Value,
         slot: u32,
-        defaults: &mut Vec<(&'s str, Form<'s>)>,
+        defaults: &mut Defaults<'s>,
         out: &mut Bindings,
     ) -> Result<(), Error> {
-        let default = pattern.symbol().and_then(|name| defaults.iter().position(|(bound, _)| *bound == name));
-        let default = match default {
-            Some(at) => Some(Box::new(self.expr(defaults.remove(at).1, false)?)),
+        let default = match pattern.symbol().and_then(|name| defaults.take(name)) {
+            Some(form) => Some(Box::new(self.expr(form, false)?)),
             None => None,
         };
         let op = Op::Key { from: Local::of(slot), key, default };
@@ -164,17 +167,18 @@ impl<'s> Analyzer<'s> {
     }
 
     /// The defaults of `:or`.
-    fn defaults(&mut self, form: Form<'s>) -> Result<Vec<(&'s str, Form<'s>)>, Error> {
+    fn defaults(&mut self, form: Form<'s>) -> Result<Defaults<'s>, Error> {
         let FormKind::Map(parts) = form.kind else {
             return Err(self.invalid(form.span, ":or must be followed by a map of names and defaults"));
         };
-        pairs(parts)
-            .into_iter()
-            .map(|(name, default)| match name.symbol().or_else(|| name.keyword()) {
-                Some(text) => Ok((text, default)),
-                None => Err(self.invalid(name.span, format!("expected a name, found {}", name.description()))),
-            })
-            .collect()
+        let mut defaults = Defaults::default();
+        for (name, default) in pairs(parts) {
+            let Some(text) = name.symbol().or_else(|| name.keyword()) else {
+                return Err(self.invalid(name.span, format!("expected a name, found {}", name.description())));
+            };
+            defaults.insert(text, default);
+        }
+        Ok(defaults)
     }
 
     /// The pairs of a binding vector.
@@ -202,6 +206,31 @@ impl<'s> Analyzer<'s> {
     pub(crate) fn fresh(&mut self, span: Span) -> (u32, Ir) {
         let slot = self.slot();
         (slot, read(span, slot))
+    }
+}
+
+/// The defaults of a pattern that no name has taken yet.
+#[derive(Default)]
+struct Defaults<'s> {
+    /// In the order of the text.
+    entries: Vec<(&'s str, Option<Form<'s>>)>,
+    /// Index in `entries` of each name: a pattern may have thousands.
+    index: HashMap<&'s str, usize, RandomState>,
+}
+
+impl<'s> Defaults<'s> {
+    fn insert(&mut self, name: &'s str, default: Form<'s>) {
+        self.index.entry(name).or_insert(self.entries.len());
+        self.entries.push((name, Some(default)));
+    }
+
+    fn take(&mut self, name: &str) -> Option<Form<'s>> {
+        let at = *self.index.get(name)?;
+        self.entries.get_mut(at)?.1.take()
+    }
+
+    fn unused(&self) -> Option<&'s str> {
+        self.entries.iter().find(|(_, default)| default.is_some()).map(|(name, _)| *name)
     }
 }
 

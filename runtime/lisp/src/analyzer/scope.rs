@@ -1,20 +1,65 @@
 //! Names in scope: slots of a function's frame, captures, and the function itself.
 
+use std::collections::HashMap;
+use std::rc::Rc;
+
+use foldhash::fast::RandomState;
+
 use crate::ir::{Capture, Local};
 
-/// The scope of one function while it is analysed.
+/// A program chooses how many names a scope has, so none of them is found by a search through all others.
+type Index<K> = HashMap<K, u32, RandomState>;
+
+/// Scope of one function while it is analysed.
 pub(super) struct Scope<'s> {
     /// Names bound at this point, innermost last.
-    locals: Vec<(&'s str, u32)>,
+    locals: Vec<Binding<'s>>,
+    /// Index in `locals` of the innermost binding of each name.
+    innermost: Index<&'s str>,
     next: u32,
     size: u32,
-    captures: Vec<Capture>,
+    captures: Captures,
     /// The name by which the function calls itself.
     pub(super) own_name: Option<&'s str>,
     /// The names of its `letfn`.
-    pub(super) siblings: Vec<&'s str>,
+    siblings: Siblings<'s>,
     /// Where `recur` goes.
     pub(super) target: Option<Target>,
+}
+
+struct Binding<'s> {
+    name: &'s str,
+    slot: u32,
+    /// Index of the binding that this one hides.
+    hidden: Option<u32>,
+}
+
+/// The functions of a `letfn` by name, shared by all of them.
+#[derive(Clone, Default)]
+pub(super) struct Siblings<'s>(Rc<Index<&'s str>>);
+
+impl<'s> Siblings<'s> {
+    /// Of two functions of one name the first is the one that the name means.
+    pub(super) fn new(names: impl Iterator<Item = &'s str>) -> Siblings<'s> {
+        let mut index = Index::default();
+        for (at, name) in (0..).zip(names) {
+            index.entry(name).or_insert(at);
+        }
+        Siblings(Rc::new(index))
+    }
+}
+
+/// What a function captures, in order.
+#[derive(Default)]
+pub(super) struct Captures {
+    list: Vec<Capture>,
+    index: Index<Place>,
+}
+
+impl Captures {
+    pub(super) fn into_list(self) -> Vec<Capture> {
+        self.list
+    }
 }
 
 /// A place that `recur` goes to.
@@ -29,7 +74,7 @@ pub(crate) struct Target {
 }
 
 /// What a name is bound to, seen from inside a function.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) enum Place {
     Local(u32),
     Capture(u32),
@@ -45,8 +90,17 @@ pub(crate) struct Mark {
 }
 
 impl<'s> Scope<'s> {
-    pub(super) fn new(own_name: Option<&'s str>, siblings: Vec<&'s str>) -> Self {
-        Scope { locals: Vec::new(), next: 0, size: 0, captures: Vec::new(), own_name, siblings, target: None }
+    pub(super) fn new(own_name: Option<&'s str>, siblings: Siblings<'s>) -> Self {
+        Scope {
+            locals: Vec::new(),
+            innermost: Index::default(),
+            next: 0,
+            size: 0,
+            captures: Captures::default(),
+            own_name,
+            siblings,
+            target: None,
+        }
     }
 
     pub(super) fn mark(&self) -> Mark {
@@ -55,7 +109,13 @@ impl<'s> Scope<'s> {
 
     /// Forgets the names bound since `mark` and frees their slots.
     pub(super) fn reset(&mut self, mark: Mark) {
-        self.locals.truncate(mark.locals);
+        while self.locals.len() > mark.locals {
+            let Some(Binding { name, hidden, .. }) = self.locals.pop() else { break };
+            match hidden {
+                Some(at) => self.innermost.insert(name, at),
+                None => self.innermost.remove(name),
+            };
+        }
         self.next = mark.next;
     }
 
@@ -68,7 +128,8 @@ impl<'s> Scope<'s> {
     }
 
     pub(super) fn name(&mut self, name: &'s str, slot: u32) {
-        self.locals.push((name, slot));
+        let hidden = self.innermost.insert(name, self.locals.len() as u32);
+        self.locals.push(Binding { name, slot, hidden });
     }
 
     /// Size of the frame.
@@ -76,50 +137,42 @@ impl<'s> Scope<'s> {
         self.size
     }
 
-    pub(super) fn into_captures(self) -> Vec<Capture> {
+    pub(super) fn into_captures(self) -> Captures {
         self.captures
     }
 
     /// The captures of several arities of a function are one list.
-    pub(super) fn set_captures(&mut self, captures: Vec<Capture>) {
+    pub(super) fn set_captures(&mut self, captures: Captures) {
         self.captures = captures;
     }
 
     fn find(&self, name: &str) -> Option<Place> {
-        if let Some((_, slot)) = self.locals.iter().rev().find(|(bound, _)| *bound == name) {
-            return Some(Place::Local(*slot));
+        if let Some(binding) = self.innermost.get(name).and_then(|at| self.locals.get(*at as usize)) {
+            return Some(Place::Local(binding.slot));
         }
-        if let Some(index) = self.siblings.iter().position(|sibling| *sibling == name) {
-            return Some(Place::Sibling(index as u32));
+        if let Some(index) = self.siblings.0.get(name) {
+            return Some(Place::Sibling(*index));
         }
         (self.own_name == Some(name)).then_some(Place::This)
     }
 
     fn capture(&mut self, outer: Place) -> Place {
-        let index = self.captures.iter().position(|held| place_of(*held) == outer).unwrap_or_else(|| {
-            self.captures.push(match outer {
+        let Captures { list, index } = &mut self.captures;
+        let index = *index.entry(outer).or_insert_with(|| {
+            list.push(match outer {
                 Place::Local(slot) => Capture::Local(Local::of(slot)),
                 Place::Capture(index) => Capture::Capture(index),
                 Place::This => Capture::This,
                 Place::Sibling(index) => Capture::Sibling(index),
             });
-            self.captures.len() - 1
+            list.len() as u32 - 1
         });
-        Place::Capture(index as u32)
+        Place::Capture(index)
     }
 
     /// Names in scope, for did-you-mean.
     pub(super) fn names(&self) -> impl Iterator<Item = &'s str> {
-        self.locals.iter().map(|(name, _)| *name)
-    }
-}
-
-fn place_of(capture: Capture) -> Place {
-    match capture {
-        Capture::Local(local) => Place::Local(local.slot),
-        Capture::Capture(index) => Place::Capture(index),
-        Capture::This => Place::This,
-        Capture::Sibling(index) => Place::Sibling(index),
+        self.locals.iter().map(|binding| binding.name)
     }
 }
 

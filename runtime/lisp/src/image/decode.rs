@@ -11,6 +11,7 @@ use crate::Value;
 use crate::analyzer::{Tools, analyze, qualified};
 use crate::bindings::Bindings;
 use crate::builtins::{Composed, How};
+use crate::deadline::Deadline;
 use crate::eval::{Closure, Group, group};
 use crate::ir::{GroupIr, Ir, Op, Unit};
 use crate::pattern::Pattern;
@@ -60,7 +61,7 @@ impl Remade {
         let other = |_| Damaged("a function's program is no longer one");
         let forms = reader::read(text).map_err(other)?;
         let source = Arc::new(known.before(Arc::from(text)));
-        let unit = analyze(&source, &known, Tools::Any, forms).map_err(other)?;
+        let unit = analyze(&source, &known, Tools::Any, forms, &Deadline::none()).map_err(other)?;
         // Its own names have to stand where they stood.
         if !unit.globals.iter().zip(names).all(|(now, then)| now == then) || unit.globals.len() > names.len() {
             return Err(Damaged("a program's definitions are not where they were"));

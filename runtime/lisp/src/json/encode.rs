@@ -59,9 +59,10 @@ pub fn encode(value: &Value, max_bytes: usize) -> Result<String, EncodeError> {
     encode_while(value, max_bytes, Keys::Any, |_| true)
 }
 
-/// The same where only names are keys: a number or a boolean as a key has no JSON form either, since its text might be another key's.
-pub fn encode_named(value: &Value, max_bytes: usize) -> Result<String, EncodeError> {
-    encode_while(value, max_bytes, Keys::Names, |_| true)
+/// [`encode_until`] where only names are keys: a number or a boolean as a key has no JSON form either, since its text might be another
+/// key's. Typed results are encoded with it.
+pub fn encode_named_until(value: &Value, max_bytes: usize, is_over: &dyn Fn() -> bool) -> Result<String, EncodeError> {
+    encode_while(value, max_bytes, Keys::Names, |_| !is_over())
 }
 
 /// [`encode`] that ends where `is_over` says so, as if the text were too long: digits of many large integers take their time. It is

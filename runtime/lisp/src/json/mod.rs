@@ -10,6 +10,6 @@ mod walk;
 pub(crate) use decode::decode_metered;
 pub use decode::{DecodeError, decode, decode_exact};
 pub(crate) use encode::encode_metered;
-pub use encode::{EncodeError, encode, encode_named, encode_to, encode_until};
+pub use encode::{EncodeError, encode, encode_named_until, encode_to, encode_until};
 pub use measure::{Size, Unmeasured, measure};
 pub use walk::Walk;

@@ -8,6 +8,7 @@ mod scan;
 mod string;
 mod token;
 
+use crate::deadline::Deadline;
 use crate::error::{Error, ErrorKind, Position, Span};
 use crate::form::{Form, FormKind};
 use scan::Scanner;
@@ -19,11 +20,16 @@ pub const MAX_NESTING: usize = 256;
 
 /// Reads every form of a program.
 pub fn read(source: &str) -> Result<Vec<Form<'_>>, Error> {
+    read_until(source, &Deadline::none())
+}
+
+/// Reads every form of a program. Once the deadline has passed, that is the error.
+pub fn read_until<'s>(source: &'s str, deadline: &Deadline) -> Result<Vec<Form<'s>>, Error> {
     if u32::try_from(source.len()).is_err() {
         let span = Span::new(0, 0);
         return Err(Error::at(ErrorKind::ParseError, "the program is larger than 4 GiB", source, span));
     }
-    Reader { scan: Scanner::new(source), open: Vec::new(), forms: Vec::new() }.program()
+    Reader { scan: Scanner::new(source), open: Vec::new(), forms: Vec::new() }.program(deadline)
 }
 
 /// What is open and waits for its forms.
@@ -82,8 +88,11 @@ struct Reader<'s> {
 }
 
 impl<'s> Reader<'s> {
-    fn program(mut self) -> Result<Vec<Form<'s>>, Error> {
+    fn program(mut self, deadline: &Deadline) -> Result<Vec<Form<'s>>, Error> {
         loop {
+            if deadline.step() {
+                deadline.check()?;
+            }
             self.scan.skip_blank();
             let Some(byte) = self.scan.peek() else { break };
             let start = self.scan.at;

@@ -231,11 +231,13 @@ pub(super) fn condp<'s>(a: &mut Analyzer<'s>, span: Span, parts: Parts<'s>, tail
     Ok(Ir::new(span, Op::Let { bindings: vec![(pred_slot, pred), (subject_slot, subject)], body: Box::new(out) }))
 }
 
+#[expect(clippy::mutable_key_type, reason = "what may change in a function is no part of its order")]
 pub(super) fn case<'s>(a: &mut Analyzer<'s>, span: Span, parts: Parts<'s>, tail: bool) -> Analysed {
     let mut parts = parts.into_iter();
     let subject = next(a, span, &mut parts)?;
     let subject = a.expr(subject, false)?;
     let mut table: Vec<(Value, u32)> = Vec::new();
+    let mut tested = std::collections::BTreeSet::new();
     let mut arms = Vec::new();
     let mut default = None;
     while let Some(test) = parts.next() {
@@ -251,7 +253,7 @@ pub(super) fn case<'s>(a: &mut Analyzer<'s>, span: Span, parts: Parts<'s>, tail:
         for test in tests {
             let place = test.span;
             let constant = a.quoted_constant(test)?;
-            if table.iter().any(|(held, _)| *held == constant) {
+            if !tested.insert(constant.clone()) {
                 let text = crate::print::readable(&constant);
                 return Err(a.invalid(place, format!("case tests {text} twice")));
             }

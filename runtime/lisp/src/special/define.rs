@@ -50,7 +50,7 @@ fn bind<'s>(a: &mut Analyzer<'s>, span: Span, mut parts: Parts<'s>, of: &str, on
     let value = match parts.pop() {
         None => None,
         // A function learns the name that it is bound to, for messages and traces.
-        Some(form) => Some(Box::new(match anonymous_fn(&form) {
+        Some(form) => Some(Box::new(match anonymous_fn(&form).filter(|_| !a.is_local("fn")) {
             Some(parts) => {
                 let arities = a.arities("fn", form.span, parts)?;
                 a.defined(Written { name: Some(name), doc, span: form.span, arities })?

@@ -1,6 +1,6 @@
 //! Going over collections: `for`, `doseq`, `dotimes`.
 
-use super::control::nil;
+use super::control::{bounded, nil};
 use crate::Value;
 use crate::analyzer::{Analysed, Analyzer, builtin_call};
 use crate::error::Span;
@@ -65,6 +65,8 @@ fn comprehension<'s>(a: &mut Analyzer<'s>, span: Span, mut parts: Parts<'s>, of:
             }
         }
     }
+    // Each step is evaluated inside the one before it.
+    bounded(a, place, steps.len())?;
     let body = a.body(span, parts, false)?;
     steps.push(Step::Body(body));
     a.leave(mark);

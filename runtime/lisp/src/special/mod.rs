@@ -34,6 +34,8 @@ pub struct Special {
     pub max: Option<usize>,
     /// What it does, its parts as documentation shows them, and examples.
     pub notes: Notes,
+    /// Whether a call of its name means it even where a local has that name: so it is with Clojure's special forms, not with its macros.
+    pub(crate) is_reserved: bool,
     pub(crate) expand: Expand,
 }
 

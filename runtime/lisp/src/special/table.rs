@@ -5,8 +5,18 @@ use crate::notes::notes;
 use super::{Expand, Special, binding, control, define, iteration, namespaces, task, threading};
 
 macro_rules! special {
+    (reserved $($row:tt)*) => {
+        Special { is_reserved: true, ..special!($($row)*) }
+    };
     ($name:literal, $min:literal .. $max:expr, [$($args:literal),*], $doc:literal, [$($example:tt),*], $expand:expr) => {
-        Special { name: $name, min: $min, max: $max, notes: notes!($doc, [$($args),*], [$($example),*]), expand: $expand }
+        Special {
+            name: $name,
+            min: $min,
+            max: $max,
+            notes: notes!($doc, [$($args),*], [$($example),*]),
+            is_reserved: false,
+            expand: $expand,
+        }
     };
 }
 
@@ -15,7 +25,7 @@ const ANY: Option<usize> = None;
 
 pub(super) static SPECIALS: &[Special] = &[
     special!(
-        "if",
+        reserved "if",
         2..Some(3),
         ["test then else?"],
         "Evaluates then if test is truthy, else the other branch.",
@@ -111,7 +121,7 @@ pub(super) static SPECIALS: &[Special] = &[
         Expand::Form(control::case)
     ),
     special!(
-        "do",
+        reserved "do",
         0..ANY,
         ["form*"],
         "Evaluates the forms in order and gives the value of the last.",
@@ -151,7 +161,7 @@ pub(super) static SPECIALS: &[Special] = &[
         Expand::Form(control::comment)
     ),
     special!(
-        "quote",
+        reserved "quote",
         1..Some(1),
         ["form"],
         "Gives the form as data.",
@@ -175,7 +185,7 @@ pub(super) static SPECIALS: &[Special] = &[
         Expand::Form(binding::loop_)
     ),
     special!(
-        "recur",
+        reserved "recur",
         0..ANY,
         ["value*"],
         "Starts the innermost loop or function over with new values.",
@@ -199,7 +209,7 @@ pub(super) static SPECIALS: &[Special] = &[
         Expand::Form(binding::letfn)
     ),
     special!(
-        "def",
+        reserved "def",
         1..Some(3),
         ["name doc? value"],
         "Binds a name for the rest of the program and gives its var.",

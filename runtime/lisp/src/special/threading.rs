@@ -29,12 +29,12 @@ fn thread<'s>(step: Form<'s>, value: Form<'s>, place: Place) -> Form<'s> {
     Form::new(span, kind)
 }
 
-fn threaded<'s>(a: &Analyzer<'s>, span: Span, parts: Parts<'s>, place: Place) -> Result<Form<'s>, Error> {
+fn threaded<'s>(a: &mut Analyzer<'s>, span: Span, parts: Parts<'s>, place: Place) -> Result<Form<'s>, Error> {
     bounded(a, span, parts.len())?;
     let mut parts = parts.into_iter();
     let first = next(a, span, &mut parts)?;
     parts.try_fold(first, |value, step| {
-        if place == Place::First && is_function(&step) {
+        if place == Place::First && is_function(&step) && !a.is_local("fn") {
             let hint = "put brackets around it, so that it is called: (-> x ((fn [a] …)))";
             return Err(a.invalid(step.span, "-> puts its value in behind fn, where no value can stand").with_hint(hint));
         }

@@ -56,7 +56,7 @@ pub(super) static ROWS: &[Flag] = &[
         },
         default: Default::Fixed("info"),
         group: Group::Server,
-        help: "What goes to standard error; payloads only at `debug`",
+        help: "What goes to standard error; program, context and result of each call only at `debug`",
     },
     Flag {
         name: "program-timeout-ms",
