@@ -11,6 +11,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use serde::Serialize;
 
+use crate::pool::panic_message;
 use crate::profile::answer::cut;
 use crate::secrets::Redactor;
 
@@ -49,8 +50,8 @@ pub const MAX_PAYLOAD_BYTES: usize = 16 * 1024;
 pub fn report_panics() {
     std::panic::set_hook(Box::new(|info| {
         let place = info.location().map(ToString::to_string).unwrap_or_default();
-        let message = info.payload_as_str().unwrap_or("no message");
-        record(Level::Error, "panic", &[("message", Field::Payload(message)), ("place", Field::Text(&place))]);
+        let message = panic_message(info.payload());
+        record(Level::Error, "panic", &[("message", Field::Payload(&message)), ("place", Field::Text(&place))]);
     }));
 }
 

@@ -55,7 +55,8 @@ impl Pool {
         done: impl FnOnce(Result<T, Panicked>) + Send + 'static,
     ) {
         // Unwind safety: `work` is consumed, and what it shares with others sits behind locks that recover from poisoning.
-        let job: Job = Box::new(move || done(catch_unwind(AssertUnwindSafe(work)).map_err(|panic| Panicked(message(&*panic)))));
+        let job: Job =
+            Box::new(move || done(catch_unwind(AssertUnwindSafe(work)).map_err(|panic| Panicked(panic_message(&*panic)))));
         let mut state = self.shared.lock();
         state.jobs.push_back(job);
         let start = state.idle < state.jobs.len() && state.threads < self.max_threads;
@@ -114,7 +115,8 @@ impl Shared {
     }
 }
 
-fn message(panic: &(dyn Any + Send)) -> String {
+/// What a panic says; empty where its payload is not a text.
+pub(crate) fn panic_message(panic: &(dyn Any + Send)) -> String {
     panic
         .downcast_ref::<&str>()
         .map(|text| (*text).to_owned())

@@ -106,7 +106,7 @@ const CASES: &[(&str, &[&str])] = &[
         ],
     ),
     (
-        r#"(fn [x] (tool/call {:tool x}))"#,
+        "(fn [x] (tool/call {:tool x}))",
         &[
             "certain: tool/call requires :server (string), got nil. Configured upstreams: files; write (tool/call {:server \"name\" :tool \"name\" :args {...}})",
         ],

@@ -274,7 +274,7 @@ impl Evaluator {
         let schema = call.output_schema.as_deref().map(|raw| validated::schema(raw).map(Arc::new)).transpose()?;
         bounds.check("the arguments were read")?;
         let (program, schema) = if let Some(stored) = call.stored {
-            let ready = self.stored.get(stored, &around.tools(), &deadline, explain)?;
+            let ready = self.stored.get(stored, &around.tools(), explain)?;
             validated::arguments(&ready.args, context.as_ref().unwrap_or(&Value::nil()), bounds)?;
             (Arc::clone(&ready.program), schema.or_else(|| ready.output.clone()))
         } else {

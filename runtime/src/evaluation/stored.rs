@@ -4,7 +4,7 @@ use std::sync::{Arc, OnceLock};
 
 use litemap::LiteMap;
 use ptc_catalog::StoredProgram;
-use ptc_lisp::{Bindings, Deadline, Error, Program};
+use ptc_lisp::{Bindings, Error, Program};
 
 use super::{Failure, validated};
 use crate::schema::Schema;
@@ -28,45 +28,27 @@ impl StoredPrograms {
     }
 
     /// The program, made ready where it is not, over own tools of these names, which are the same in every call; `explain` says what is
-    /// wrong with its text.
+    /// wrong with its text. The first call is not interrupted by its time limit, which would have the next one begin anew: the text is the
+    /// operator's, and this is done once.
     pub(super) fn get(
         &self,
         program: &'static StoredProgram,
         tools: &[&str],
-        deadline: &Deadline,
         explain: impl FnOnce(Error) -> Failure,
     ) -> Result<&Ready, Failure> {
         let unknown = || Failure::plain(super::Reason::ArgsError, format!("there is no program {}", program.name));
         let place = self.0.get(program.name).ok_or_else(unknown)?;
-        let ready = match place.get() {
-            Some(ready) => ready,
-            None => {
-                let ready = prepare(program, tools, deadline, explain);
-                // Says nothing of the program: the next call has its own time.
-                if deadline.is_passed() {
-                    return Err(ready.err().unwrap_or_else(|| Failure::plain(super::Reason::Timeout, "the wall clock ran out")));
-                }
-                place.get_or_init(|| ready)
-            }
-        };
+        let ready = place.get_or_init(|| {
+            let output = Some(program.output_schema).filter(|text| !text.is_empty());
+            let output = output.map(|text| validated::stored_schema(program, "results", text).map(Arc::new));
+            Ok(Ready {
+                args: validated::stored_schema(program, "arguments", program.args)?,
+                output: output.transpose()?,
+                program: Arc::new(Program::compile_for(program.source, &Bindings::default(), tools).map_err(explain)?),
+            })
+        });
         ready.as_ref().map_err(Clone::clone)
     }
-}
-
-fn prepare(
-    program: &'static StoredProgram,
-    tools: &[&str],
-    deadline: &Deadline,
-    explain: impl FnOnce(Error) -> Failure,
-) -> Result<Ready, Failure> {
-    let output = Some(program.output_schema).filter(|text| !text.is_empty());
-    let output = output.map(|text| validated::stored_schema(program, "results", text).map(Arc::new));
-    let compiled = Program::compile_until(program.source, &Bindings::default(), tools, deadline);
-    Ok(Ready {
-        args: validated::stored_schema(program, "arguments", program.args)?,
-        output: output.transpose()?,
-        program: Arc::new(compiled.map_err(explain)?),
-    })
 }
 
 #[cfg(test)]
@@ -80,24 +62,11 @@ mod tests {
             StoredProgram { name, description: "", source: "(+ 1 2)", digest: "", args, output_schema: "{}" }
         }
         let programs = StoredPrograms::new(&PROGRAMS);
-        let deadline = Deadline::none();
         let explain = |error: Error| Failure::plain(super::super::Reason::ParseError, error.message.clone());
         let [good, bad] = &PROGRAMS;
-        let first: *const Ready = programs.get(good, &[], &deadline, explain).unwrap();
-        assert!(std::ptr::eq(first, programs.get(good, &[], &deadline, explain).unwrap()));
-        let refused = programs.get(bad, &[], &deadline, explain).unwrap_err();
+        let first: *const Ready = programs.get(good, &[], explain).unwrap();
+        assert!(std::ptr::eq(first, programs.get(good, &[], explain).unwrap()));
+        let refused = programs.get(bad, &[], explain).unwrap_err();
         assert!(refused.message.starts_with("the program bad has an unusable schema of arguments: "), "{}", refused.message);
-    }
-
-    #[test]
-    fn interrupted_preparation_is_not_kept() {
-        static PROGRAMS: [StoredProgram; 1] =
-            [StoredProgram { name: "good", description: "", source: "(+ 1 2)", digest: "", args: "{}", output_schema: "{}" }];
-        let programs = StoredPrograms::new(&PROGRAMS);
-        let explain = |error: Error| Failure::plain(super::super::Reason::of(error.kind), error.message.clone());
-        let past = Deadline::new(Some(std::time::Instant::now()), &ptc_lisp::Cancel::default());
-        let late = programs.get(&PROGRAMS[0], &[], &past, explain).unwrap_err();
-        assert_eq!(late.reason, super::super::Reason::Timeout);
-        assert!(programs.get(&PROGRAMS[0], &[], &Deadline::none(), explain).is_ok());
     }
 }

@@ -114,7 +114,10 @@ pub(super) fn validate(schema: &Schema, value: &Value, bounds: &Bounds<'_>, reda
         EncodeError::TooLarge { max_bytes } => {
             invalid(format!("return: longer than {max_bytes} bytes as JSON, too long to validate; return less of it"))
         }
-        EncodeError::Unsupported { path, found } => invalid(format!("{}: {found} has no JSON form", at(&path))),
+        EncodeError::Unsupported { path, found } => {
+            let hint = if found.ends_with(" as a key") { "; make the keys strings or keywords" } else { "" };
+            invalid(format!("{}: {found} has no JSON form{hint}", at(&path)))
+        }
         EncodeError::OneKey { path, keys: [one, other] } => {
             let why = format!("{}: the keys {one} and {other} are one in JSON; leave one of them out", at(&path));
             invalid(redactor.redact_str(&why).into_owned())

@@ -368,7 +368,7 @@ fn servers_without_upstreams_has_a_hint_that_helps() {
 fn validated_refuses_keys_that_are_not_names() {
     let mut server = Peer::start(&["--response-profile", "structured"]);
     for (program, expected) in [
-        ("{1 2}", "return: an integer as a key has no JSON form"),
+        ("{1 2}", "return: an integer as a key has no JSON form; make the keys strings or keywords"),
         ("{:a {true 2}}", "return.a: a boolean as a key has no JSON form"),
         ("{:a 1 \"b\" 2}", r#""validated":{"a":1,"b":2}"#),
     ] {

@@ -27,6 +27,8 @@ pub(crate) const TESTS: &[Test] = &[
     ("upstream::certificates_are_read_at_start", certificates_are_read_at_start),
     ("upstream::a_wrong_call_runs_nothing", a_wrong_call_runs_nothing),
     ("upstream::a_tool_that_is_called_by_its_name_is_told_as_its_call", a_tool_that_is_called_by_its_name_is_told_as_its_call),
+    ("upstream::literal_and_computed_requests_are_refused_alike", literal_and_computed_requests_are_refused_alike),
+    ("upstream::many_wrong_calls_are_refused_quickly", many_wrong_calls_are_refused_quickly),
     ("upstream::a_failure_that_nothing_asks_for_is_noted", a_failure_that_nothing_asks_for_is_noted),
 ];
 
@@ -315,6 +317,40 @@ fn a_tool_that_is_called_by_its_name_is_told_as_its_call() {
         answer.contains(r#"hint: call the tool with (tool/call {:server \"child\" :tool \"echo\" :args {:text …}})"#),
         "{answer}"
     );
+}
+
+fn literal_and_computed_requests_are_refused_alike() {
+    let mut server = Peer::start_as("aggregator", &[]);
+    for (request, expected) in [
+        (r#"{:server "" :tool "echo"}"#, r#"tool/call requires :server (string), got \"\". Configured upstreams: child"#),
+        (r#"{:tool "echo"}"#, "tool/call requires :server (string), got nil. Configured upstreams: child"),
+        (r#"{:server 5 :tool "echo"}"#, "tool/call requires :server (string), got 5. Configured upstreams: child"),
+        (r#"{:server "child"}"#, "tool/call on upstream 'child' requires :tool (string), got nil"),
+        (r#"{:server "child" :tool ""}"#, r#"tool/call on upstream 'child' requires :tool (string), got \"\""#),
+        (r#"{:server "child" :tool [1]}"#, "tool/call on upstream 'child' requires :tool (string), got [1]"),
+    ] {
+        // The first is refused before it runs, the second in the run.
+        for program in [format!("(tool/call {request})"), format!("(tool/call (merge {{}} {request}))")] {
+            let answer = server.ask("1", &program);
+            assert!(answer.contains(&format!("tool_error: {expected}\\n")), "{program}: {answer}");
+        }
+    }
+}
+
+fn many_wrong_calls_are_refused_quickly() {
+    let mut server = Peer::start_as("aggregator", &["--max-program-bytes", "2000000"]);
+    // Each of them was compared with all tools, and its place was searched in all of the text again.
+    let calls: String = (0..10_000).map(|at| format!("(tool/call {{:server \"child\" :tool \"ecko{at}\"}})")).collect();
+    let arguments: String = (0..20_000).map(|at| format!(":txt{at} 1 ")).collect();
+    let call = format!("(tool/call {{:server \"child\" :tool \"echo\" :args {{:text \"a\" {arguments}}}}})");
+    for program in [format!("(do {calls})"), call] {
+        let answer = server.ask("1", &program);
+        assert!(
+            answer.contains("no tool 'ecko0'") || answer.contains("unknown arg 'txt"),
+            "{}",
+            answer.get(..300).unwrap_or(&answer)
+        );
+    }
 }
 
 fn a_failure_that_nothing_asks_for_is_noted() {
