@@ -46,11 +46,15 @@ static REDACTOR: OnceLock<Redactor> = OnceLock::new();
 /// Bytes of a payload in a log line.
 pub const MAX_PAYLOAD_BYTES: usize = 16 * 1024;
 
-/// Has panics written as log lines, through the redactor. For the process that serves; an embedding program has its own hook.
+/// Has panics written as log lines, through the redactor; without their messages as long as there is no redactor. For a process of its
+/// own: an embedding program has its own hook.
 pub fn report_panics() {
     std::panic::set_hook(Box::new(|info| {
         let place = info.location().map(ToString::to_string).unwrap_or_default();
-        let message = panic_message(info.payload());
+        let message = match REDACTOR.get() {
+            Some(_) => panic_message(info.payload()),
+            None => "withheld, since it is not known yet what is secret".to_owned(),
+        };
         record(Level::Error, "panic", &[("message", Field::Payload(&message)), ("place", Field::Text(&place))]);
     }));
 }

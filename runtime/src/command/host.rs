@@ -91,7 +91,6 @@ impl Host {
             redactor = redactor.with(secret);
         }
         log::set_redactor(redactor.clone());
-        log::report_panics();
         let (runtime, earlier) = match origin.contacts.take().and_then(Contacts::into_parts) {
             Some((runtime, upstreams)) => (runtime, Some(upstreams)),
             None => (runtime()?, None),

@@ -65,6 +65,7 @@ pub struct Origin {
 /// Runs a pinned binary: the only thing that its `main` calls.
 pub fn main(deployment: &'static Deployment) -> ExitCode {
     crate::secrets::seal();
+    log::report_panics();
     let with_upstreams = !deployment.catalog.upstreams.is_empty();
     let line = match line::read(std::env::args_os().skip(1), |name| std::env::var_os(name), with_upstreams, Grammar::Pinned) {
         Ok(line) => line,
@@ -143,6 +144,7 @@ fn unpinned(
     open: impl FnOnce(ConfigChoice<'_>, SnapshotMode, Telling, Preparation<'_>) -> Result<Origin, ExitCode>,
 ) -> ExitCode {
     crate::secrets::seal();
+    log::report_panics();
     let Front { program, version, args } = front;
     let read = |with_upstreams| line::read(args.iter().cloned(), |name| std::env::var_os(name), with_upstreams, grammar);
     let (help, usual): (fn(&str) -> String, _) = match grammar {

@@ -64,7 +64,7 @@ impl Bounds<'_> {
 
     pub(super) fn stopped(&self, during: &str) -> Failure {
         if self.cancel.is_cancelled() {
-            return Failure::plain(Reason::Cancelled, "the call was cancelled");
+            return Failure::plain(Reason::Cancelled, "the run was cancelled");
         }
         Failure::plain(Reason::Timeout, format!("the wall clock ran out while {during}"))
     }
