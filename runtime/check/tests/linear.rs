@@ -39,9 +39,9 @@ static CATALOG: Catalog = Catalog {
 const SMALL: usize = 1_500;
 const GROWTH: usize = 4;
 /// How much longer a large program may take. Linear is [`GROWTH`], quadratic its square.
-const MOST: f64 = 9.0;
-/// Below this, measuring is noise.
-const LEAST_SECONDS: f64 = 0.02;
+const MAX_RATIO: f64 = 9.0;
+/// Processor time over which a program is measured.
+const MEASURED_SECONDS: f64 = 0.08;
 
 /// What a shape repeats, joined with its frame: `$` is the number of the part, `%` that of the part before.
 struct Shape {
@@ -170,14 +170,18 @@ fn prepare(source: &str, deadline: &Deadline) {
     }
 }
 
-/// The least of several, since others use the processor's caches too.
+/// Processor time of one preparation: the mean of as many as the clock, which counts in steps of milliseconds, needs.
 fn seconds(source: &str) -> f64 {
-    let once = || {
-        let before = cpu_seconds();
+    prepare(source, &Deadline::none());
+    let before = cpu_seconds();
+    for times in 1.. {
         prepare(source, &Deadline::none());
-        cpu_seconds() - before
-    };
-    (0..3).map(|_| once()).fold(f64::INFINITY, f64::min)
+        let used = cpu_seconds() - before;
+        if used > MEASURED_SECONDS {
+            return used / f64::from(times);
+        }
+    }
+    f64::NAN
 }
 
 fn with_stack(work: impl FnOnce() + Send + 'static) {
@@ -194,7 +198,7 @@ fn time_before_the_run_grows_with_the_size_of_the_program() {
         for shape in SHAPES {
             let (small, large) = (shape.program(SMALL), shape.program(SMALL * GROWTH));
             let (before, after) = (seconds(&small), seconds(&large));
-            if after > LEAST_SECONDS && after > before * MOST {
+            if after > before * MAX_RATIO {
                 worse.push(format!("{}: {before:.4} s for {} bytes, {after:.4} s for {}", shape.name, small.len(), large.len()));
             }
         }

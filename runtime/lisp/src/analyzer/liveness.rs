@@ -3,6 +3,8 @@
 //! Each function is walked backwards through its order of evaluation with the set of slots that are still read
 //! afterwards. What a loop reads from around it stays live in its body, since the body may run again.
 
+use std::rc::Rc;
+
 use crate::deadline::Deadline;
 use crate::ir::{Capture, GroupIr, Ir, Local, Op, Step, Unit};
 
@@ -11,12 +13,16 @@ pub(super) fn mark(unit: &mut Unit, deadline: &Deadline) {
     Walk::new(deadline).visit(&mut unit.body, &mut Live::default());
 }
 
-/// A set of slots.
+/// Slots of a chunk of a [`Live`] set: 1,024.
+const WORDS_PER_CHUNK: usize = 16;
+
+/// A set of slots. Every branch takes a copy, and a program may have as many branches as slots: copies share the chunks that they do not
+/// change.
 #[derive(Clone, Default)]
 struct Live {
     low: u64,
     /// Slots from 64 on.
-    high: Vec<u64>,
+    high: Vec<Rc<[u64; WORDS_PER_CHUNK]>>,
 }
 
 impl Live {
@@ -24,7 +30,9 @@ impl Live {
         if slot < 64 {
             return self.low >> slot & 1 == 1;
         }
-        self.high.get(slot as usize / 64 - 1).is_some_and(|word| word >> (slot % 64) & 1 == 1)
+        let index = slot as usize / 64 - 1;
+        let chunk = self.high.get(index / WORDS_PER_CHUNK);
+        chunk.and_then(|chunk| chunk.get(index % WORDS_PER_CHUNK)).is_some_and(|word| word >> (slot % 64) & 1 == 1)
     }
 
     fn word(&mut self, slot: u32) -> &mut u64 {
@@ -32,14 +40,18 @@ impl Live {
             return &mut self.low;
         }
         let index = slot as usize / 64 - 1;
-        if self.high.len() <= index {
-            self.high.resize(index + 1, 0);
+        let chunk = index / WORDS_PER_CHUNK;
+        if self.high.len() <= chunk {
+            self.high.resize(chunk + 1, Rc::default());
         }
-        self.high.get_mut(index).unwrap_or(&mut self.low)
+        let chunk = self.high.get_mut(chunk).map(Rc::make_mut);
+        chunk.and_then(|chunk| chunk.get_mut(index % WORDS_PER_CHUNK)).unwrap_or(&mut self.low)
     }
 
     fn insert(&mut self, slot: u32) {
-        *self.word(slot) |= 1 << (slot % 64);
+        if !self.contains(slot) {
+            *self.word(slot) |= 1 << (slot % 64);
+        }
     }
 
     fn remove(&mut self, slot: u32) {
@@ -50,12 +62,16 @@ impl Live {
 
     fn union(&mut self, other: &Live) {
         self.low |= other.low;
-        if self.high.len() < other.high.len() {
-            self.high.resize(other.high.len(), 0);
-        }
+        let shared = self.high.len();
         for (mine, theirs) in self.high.iter_mut().zip(&other.high) {
-            *mine |= theirs;
+            let lacks = |(mine, theirs): (&u64, &u64)| theirs & !mine != 0;
+            if !Rc::ptr_eq(mine, theirs) && mine.iter().zip(theirs.iter()).any(lacks) {
+                for (mine, theirs) in Rc::make_mut(mine).iter_mut().zip(theirs.iter()) {
+                    *mine |= theirs;
+                }
+            }
         }
+        self.high.extend(other.high.iter().skip(shared).cloned());
     }
 }
 
