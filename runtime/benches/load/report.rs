@@ -1,0 +1,101 @@
+//! Figures as text: a table of streams, bounds beside them.
+
+use std::time::Duration;
+
+use crate::record::{Class, Record};
+use crate::server::Usage;
+
+/// A bound of a run, and whether it is met.
+pub(crate) struct Bound {
+    pub(crate) what: String,
+    pub(crate) met: bool,
+}
+
+/// One line of a table: a stream and what it came to.
+pub(crate) struct Row {
+    pub(crate) run: &'static str,
+    pub(crate) server: &'static str,
+    pub(crate) record: Record,
+    pub(crate) usage: Usage,
+}
+
+/// The table, with the reasons of what was not answered below each line.
+pub(crate) fn print(rows: &[Row]) {
+    println!(
+        "{:<5} {:<21} {:<38} {:>7} {:>8} {:>7} {:>6} {:>6} {:>8} {:>8} {:>8} {:>8} {:>8} {:>8} {:>6}",
+        "run",
+        "server",
+        "stream",
+        "sent",
+        "answered",
+        "refused",
+        "ended",
+        "failed",
+        "p50 ms",
+        "p90 ms",
+        "p99 ms",
+        "max ms",
+        "peak MB",
+        "RSS MB",
+        "CPU s"
+    );
+    for Row { run, server, record, usage } in rows {
+        let [p50, p90, p99, max] = record.quantiles([0.5, 0.9, 0.99, 1.0]).map(millis);
+        println!(
+            "{run:<5} {server:<21} {:<38} {:>7} {:>8} {:>7} {:>6} {:>6} {p50:>8} {p90:>8} {p99:>8} {max:>8} {:>8.1} {:>8.1} {:>6.1}",
+            record.name,
+            record.sent,
+            record.count(Class::Answered),
+            record.count(Class::Refused),
+            record.count(Class::Ended),
+            record.count(Class::Failed),
+            megabytes(usage.peak_kib),
+            megabytes(usage.resident_kib),
+            usage.processor.as_secs_f64(),
+        );
+        for (class, word) in [(Class::Refused, "refused"), (Class::Ended, "ended"), (Class::Failed, "failed")] {
+            let reasons: Vec<String> = record.reasons(class).map(|(reason, count)| format!("{count} {reason}")).collect();
+            if !reasons.is_empty() {
+                println!("{:<27} {word}: {}", "", reasons.join(", "));
+            }
+        }
+    }
+}
+
+/// Prints bounds; whether all are met.
+pub(crate) fn print_bounds(bounds: &[Bound]) -> bool {
+    for Bound { what, met } in bounds {
+        println!("{:<27} {}: {what}", "", if *met { "met" } else { "NOT MET" });
+    }
+    bounds.iter().all(|bound| bound.met)
+}
+
+/// The latency at a share of all requests, such as 0.99. Where some were not answered, no latency meets the bound.
+pub(crate) fn at_most(run: &str, record: &Record, share: f64, most: Duration) -> Bound {
+    let [found] = record.quantiles([share]);
+    let which = if share < 1.0 { format!("p{:.0}", share * 100.0) } else { "last answer".into() };
+    let what = format!("run {run}, {}: {which} {} ms, at most {} ms", record.name, millis(found), most.as_millis());
+    Bound { what, met: found <= most && record.count(Class::Answered) == record.sent }
+}
+
+/// No request may be refused or fail, nor end otherwise.
+pub(crate) fn all_answered(run: &str, record: &Record) -> Bound {
+    let answered = record.count(Class::Answered);
+    let what = format!("run {run}, {}: {answered} of {} answered, all expected", record.name, record.sent);
+    Bound { what, met: answered == record.sent }
+}
+
+/// The process may not have had more resident than that, in bytes.
+pub(crate) fn memory(run: &str, usage: Usage, most: u64) -> Bound {
+    let peak = megabytes(usage.peak_kib);
+    Bound { what: format!("run {run}: peak of {peak:.0} MB, at most {} MB", most / 1_000_000), met: peak * 1e6 <= most as f64 }
+}
+
+/// Megabytes of a million bytes.
+pub(crate) fn megabytes(kib: u64) -> f64 {
+    kib as f64 * 1024.0 / 1e6
+}
+
+fn millis(time: Duration) -> String {
+    format!("{:.1}", time.as_secs_f64() * 1e3)
+}
