@@ -10,10 +10,10 @@ use std::time::{Duration, Instant};
 use rustix::time::{Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, Timespec, timerfd_create, timerfd_settime};
 use tokio::io::unix::AsyncFd;
 use tokio::sync::Notify;
-use tokio::task::spawn_local;
+use tokio::task::{JoinSet, spawn_local};
 
 use crate::connection::Connection;
-use crate::mcp::{Outcome, Request};
+use crate::mcp::{Outcome, Request, next_number};
 use crate::record::{Class, Record};
 
 /// Connections at a time, below what servers accept of one address. Requests beyond them wait here, and their latency counts that.
@@ -59,7 +59,8 @@ struct Generator {
     open: Cell<usize>,
     /// Requests without an outcome, and plans that go on.
     pending: Cell<usize>,
-    number: Cell<u32>,
+    /// Connections and plans, which the end of a run ends.
+    tasks: RefCell<JoinSet<()>>,
     work: Notify,
     done: Notify,
 }
@@ -89,26 +90,24 @@ pub(crate) async fn run(address: SocketAddr, warm: usize, streams: Vec<Stream>) 
         idle: Cell::new(0),
         open: Cell::new(connections.len()),
         pending: Cell::new(plans.len()),
-        number: Cell::new(0),
+        tasks: RefCell::default(),
         work: Notify::new(),
         done: Notify::new(),
     });
-    let mut tasks: Vec<_> =
-        connections.into_iter().map(|connection| spawn_local(Rc::clone(&generator).serve(Some(connection)))).collect();
+    for connection in connections {
+        generator.spawn(Rc::clone(&generator).serve(Some(connection)));
+    }
     let mut longest = Duration::ZERO;
     for (stream, plan) in plans.into_iter().enumerate() {
-        let generator = Rc::clone(&generator);
         longest = longest.max(match plan {
             Plan::Rate { lasts, .. } => lasts,
             Plan::AtOnce { again, .. } => again.unwrap_or_default(),
         });
-        tasks.push(spawn_local(async move {
-            generator.follow(stream, plan).await;
-            generator.settle();
-        }));
+        generator.spawn(Rc::clone(&generator).follow(stream, plan));
     }
     let _ = tokio::time::timeout(longest + DRAIN, generator.done.notified()).await;
-    tasks.iter().for_each(tokio::task::JoinHandle::abort);
+    let mut tasks = generator.tasks.take();
+    tasks.shutdown().await;
     let waited = generator.started.elapsed();
     let take = |requests: &RefCell<Requests>| {
         let mut record = std::mem::replace(&mut requests.borrow_mut().record, Record::new(String::new()));
@@ -119,7 +118,11 @@ pub(crate) async fn run(address: SocketAddr, warm: usize, streams: Vec<Stream>) 
 }
 
 impl Generator {
-    async fn follow(self: &Rc<Self>, stream: usize, plan: Plan) {
+    fn spawn(&self, task: impl Future<Output = ()> + 'static) {
+        self.tasks.borrow_mut().spawn_local(task);
+    }
+
+    async fn follow(self: Rc<Self>, stream: usize, plan: Plan) {
         match plan {
             Plan::AtOnce { programs, .. } => (0..programs).for_each(|_| self.submit(stream, self.started)),
             Plan::Rate { per_second, lasts } => {
@@ -133,6 +136,7 @@ impl Generator {
                 }
             }
         }
+        self.settle();
     }
 
     /// Gives a request to an idle connection, to a new one, or to the first that becomes idle.
@@ -145,8 +149,7 @@ impl Generator {
             self.work.notify_one();
         } else if self.open.get() < MAX_CONNECTIONS {
             self.open.set(self.open.get() + 1);
-            // Not awaited: connections end with the run.
-            drop(spawn_local(Rc::clone(self).serve(None)));
+            self.spawn(Rc::clone(self).serve(None));
         }
     }
 
@@ -160,7 +163,7 @@ impl Generator {
                 self.work.notified().await;
                 continue;
             };
-            let number = self.number.replace(self.number.get() + 1);
+            let number = next_number();
             let at = self.take_request(job.stream, number, &mut request);
             if let Err(error) = self.exchange(&mut connection, job, at, number, &request).await {
                 connection = None;

@@ -1,6 +1,7 @@
 //! MCP over HTTP as bytes: sessions, requests that are built once, answers by outcome.
 
 use std::net::SocketAddr;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use memchr::memmem;
 
@@ -20,10 +21,18 @@ const INITIALIZED: &str = r#"{"jsonrpc":"2.0","method":"notifications/initialize
 const FIRST_ID: u32 = 1_000_000_000;
 const ID_DIGITS: usize = 10;
 
+/// Numbers of requests; no id is used twice in a session.
+static NEXT: AtomicU32 = AtomicU32::new(0);
+
 /// Reasons of a server that did not take a request.
 const REFUSALS: [&str; 4] = ["busy", "session_busy", "shutting_down", "upstream_busy"];
 /// Longest reason that is kept of an answer, in bytes.
 const MAX_REASON: usize = 60;
+
+/// The number of a request that is to leave.
+pub(crate) fn next_number() -> u32 {
+    NEXT.fetch_add(1, Ordering::Relaxed)
+}
 
 /// A protocol session of a server.
 pub(crate) struct Session {

@@ -74,8 +74,10 @@ pub(crate) fn print_bounds(bounds: &[Bound]) -> bool {
 pub(crate) fn at_most(run: &str, record: &Record, share: f64, most: Duration) -> Bound {
     let [found] = record.quantiles([share]);
     let which = if share < 1.0 { format!("p{:.0}", share * 100.0) } else { "last answer".into() };
-    let what = format!("run {run}, {}: {which} {} ms, at most {} ms", record.name, millis(found), most.as_millis());
-    Bound { what, met: found <= most && record.count(Class::Answered) == record.sent }
+    let complete = record.count(Class::Answered) == record.sent;
+    let share = if complete { "" } else { " of those answered" };
+    let what = format!("run {run}, {}: {which}{share} {} ms, at most {} ms of all", record.name, millis(found), most.as_millis());
+    Bound { what, met: complete && found <= most }
 }
 
 /// No request may be refused or fail, nor end otherwise.

@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use crate::connection::Connection;
 use crate::generator::{self, Plan, Stream};
-use crate::mcp::{Call, Session};
+use crate::mcp::{Call, Session, next_number};
 use crate::options::{Options, Peers};
 use crate::record::{Class, Record};
 use crate::report::{self, Bound, Row, all_answered, at_most};
@@ -283,8 +283,8 @@ async fn busy_loop(server: &Server, session: &Session, target: Duration) -> Stri
         let call = arguments(turns);
         let mut request = session.request(eval(&call, "user=> "));
         let mut best = Duration::MAX;
-        for number in 0..5 {
-            let started = Instant::now();
+        for _ in 0..5 {
+            let (number, started) = (next_number(), Instant::now());
             let reply = connection.exchange(request.bytes(number)).await.unwrap();
             let outcome = request.classify(number, reply.status, reply.body);
             assert!(outcome.class == Class::Answered, "the loop of {turns} turns ended with {}", outcome.reason);
