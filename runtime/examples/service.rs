@@ -94,7 +94,7 @@ fn request(arguments: &Value) -> Result<Request, ArgsFault> {
     let program = tool_protocol::validate_program(arguments.get("program"))?;
     match arguments.get("context") {
         None | Some(Value::Null) => Ok(Request::new(program)),
-        Some(context) => Request::new(program).context(context).map_err(|why| ArgsFault(why.to_string())),
+        Some(context) => Request::new(program).context(context).map_err(|why| ArgsFault::new(why.to_string())),
     }
 }
 

@@ -27,8 +27,8 @@ impl World {
     fn freeze(entries: Vec<(&'static str, Transport, Vec<Tool>)>) -> World {
         let (stop, stopped) = tokio::sync::oneshot::channel();
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
-        let settings =
-            UpstreamSettings { call_timeout: Duration::from_secs(60), ..UpstreamSettings::new("/", runtime.handle().clone()) };
+        let mut settings = UpstreamSettings::new("/", runtime.handle().clone());
+        settings.call_timeout = Duration::from_secs(60);
         let mut upstreams = Vec::new();
         for (name, transport, tools) in entries {
             let bare: &'static Upstream = Box::leak(Box::new(Upstream { name, description: "", transport, tools: &[] }));

@@ -85,15 +85,13 @@ fn stored(
 /// A tool of sessions. `lisp_session_eval` takes what `lisp_eval` takes and answers as it does.
 fn session(name: &str, tool: SessionTool, deployment: &'static Deployment, settings: &Settings) -> Value {
     let (description, mut schema) = tool.described();
-    let mut annotated = annotations(deployment, settings);
+    let annotated = session_annotations(tool, deployment, settings);
     if tool == SessionTool::Eval {
         let mut shared = input_schema();
         let shared = shared.get_mut("properties").and_then(Value::as_object_mut).map(std::mem::take).unwrap_or_default();
         if let Some(properties) = schema.get_mut("properties").and_then(Value::as_object_mut) {
             properties.extend(shared);
         }
-    } else {
-        annotated = json!({ "readOnlyHint": matches!(tool, SessionTool::List | SessionTool::Inspect), "openWorldHint": false });
     }
     let mut told = json!({ "name": name, "description": description, "inputSchema": schema, "annotations": annotated });
     let aggregator = !deployment.catalog.upstreams.is_empty();
@@ -142,16 +140,38 @@ pub(crate) fn is_read_only(deployment: &Deployment, settings: &Settings) -> bool
     settings.aggregator_read_only || all_say(deployment.catalog, |annotations| annotations.read_only == Some(true))
 }
 
+/// Whether a program may destroy something outside of this server.
+fn is_destructive(deployment: &Deployment, settings: &Settings) -> bool {
+    !is_read_only(deployment, settings)
+        && !all_say(deployment.catalog, |says| says.read_only == Some(true) || says.destructive == Some(false))
+}
+
 fn annotations(deployment: &'static Deployment, settings: &Settings) -> Value {
-    let catalog = deployment.catalog;
-    let closed = catalog.upstreams.is_empty();
-    let all = |says| all_say(catalog, says);
-    let read_only = is_read_only(deployment, settings);
-    let harmless = read_only || all(|a| a.read_only == Some(true) || a.destructive == Some(false));
+    let closed = deployment.catalog.upstreams.is_empty();
     json!({
-        "readOnlyHint": read_only,
-        "destructiveHint": !harmless,
+        "readOnlyHint": is_read_only(deployment, settings),
+        "destructiveHint": is_destructive(deployment, settings),
         "idempotentHint": closed,
         "openWorldHint": !closed,
     })
+}
+
+/// The annotations of a session tool. The protocol's defaults for a tool that is not read-only are destructive and not idempotent; the
+/// two hints mean nothing for a read-only tool and are left out there.
+fn session_annotations(tool: SessionTool, deployment: &'static Deployment, settings: &Settings) -> Value {
+    match tool {
+        SessionTool::List | SessionTool::Inspect => json!({ "readOnlyHint": true, "openWorldHint": false }),
+        SessionTool::Start => json!({ "readOnlyHint": false, "destructiveHint": false, "openWorldHint": false }),
+        // A second call of these changes nothing more.
+        SessionTool::Forget | SessionTool::Close => {
+            json!({ "readOnlyHint": false, "destructiveHint": true, "idempotentHint": true, "openWorldHint": false })
+        }
+        // `def` changes the session, and `(def n (inc n))` changes it again with every call, whatever the upstreams allow.
+        SessionTool::Eval => json!({
+            "readOnlyHint": false,
+            "destructiveHint": is_destructive(deployment, settings),
+            "idempotentHint": false,
+            "openWorldHint": !deployment.catalog.upstreams.is_empty(),
+        }),
+    }
 }

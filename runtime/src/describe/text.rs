@@ -1,15 +1,34 @@
-//! How to write a program, for a model.
+//! The description of `lisp_eval` that a model reads: what the tool does and how to write a program.
 
 use crate::settings::Settings;
 
-/// Without upstreams: a calculator for data.
+/// The lines about the language. A macro, because `concat!` takes no constants.
+macro_rules! language {
+    () => {
+        "- clojure.core, clojure.string (str/), clojure.set (set/), walk/, Math/, regex and java.time as in Clojure; \
+         json/parse-string, json/generate-string. Not there: I/O, macros, atoms, try, lazy-seq.\n\
+         - Keys of JSON objects are strings; (:k m) and (get m \"k\") both find them.\n\
+         - (println x) shows a line beside the value; (fail \"why\") ends with an error."
+    };
+}
+
+/// The lines about the language, for every description of a tool that takes programs.
+pub(crate) const LANGUAGE: &str = language!();
+
+/// The description of `lisp_eval` without upstreams and without application tools. The server appends its limits to it;
+/// [`Capability::McpNoTools`](crate::tool_protocol::Capability::McpNoTools) gives it to embedding programs as it is.
+pub const MCP_NO_TOOLS: &str = concat!(
+    "Runs a PTC-Lisp program and answers with its last value. PTC-Lisp is a small, eager Clojure without side effects or tools. \
+     Use it when an answer must be exact: counting, sums, dates, filtering, grouping, sorting, reshaping.\n\n\
+     (->> data/orders (filter #(= (:status %) \"paid\")) (map :total) (reduce +)) with context {\"orders\": [...]}\n\n",
+    language!(),
+    "\n- Each call starts afresh."
+);
+
+/// Without upstreams: [`MCP_NO_TOOLS`] and the limits of this server.
 pub fn plain(settings: &Settings) -> String {
     format!(
-        "Runs a PTC-Lisp program and answers with its last value. PTC-Lisp is a small, eager, side-effect-free Clojure. Use it \
-         whenever the answer must be exact: counting, sums, dates, filtering, grouping, sorting or reshaping data.\n\n\
-         (->> data/orders (filter #(= (:status %) \"paid\")) (map :total) (reduce +)) with context {{\"orders\": [...]}}\n\n\
-         {LANGUAGE}\n\
-         - Each call starts afresh, with {} s and {} MB.{}",
+        "{MCP_NO_TOOLS} Limits: {} s, {} MB.{}",
         settings.program_timeout.as_secs_f64(),
         settings.program_memory_limit_bytes / (1024 * 1024),
         cut(settings),
@@ -34,11 +53,6 @@ pub fn with_upstreams(settings: &Settings) -> String {
         cut(settings),
     )
 }
-
-pub(crate) const LANGUAGE: &str = "- clojure.core, clojure.string (str/), clojure.set (set/), walk/, Math/, regex and java.time as in Clojure; \
-     json/parse-string, json/generate-string. Not there: I/O, macros, atoms, try, lazy-seq.\n\
-     - Keys of JSON objects are strings; (:k m) and (get m \"k\") both find them.\n\
-     - (println x) shows a line beside the value; (fail \"why\") ends with an error.";
 
 fn cut(settings: &Settings) -> String {
     format!(" A result beyond {} KiB is cut.", settings.response_profile.budget().preview_bytes / 1024)

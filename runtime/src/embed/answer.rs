@@ -11,6 +11,7 @@ use crate::secrets::Redactor;
 use crate::upstream::CallRecord;
 
 /// What a run gave.
+#[non_exhaustive]
 pub struct Answer {
     /// All that is known of it. Its texts are redacted.
     pub evaluation: Evaluation,

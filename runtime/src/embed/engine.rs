@@ -196,20 +196,21 @@ impl App {
         checked.value
     }
 
-    /// Holds the result to the signature of the request.
+    /// Checks the result against the signature of the request. A mismatch is a `runtime_error`, as the tool protocol documents it:
+    /// `validation_error` is for JSON Schemas.
     fn check_result(&self, evaluation: &mut Evaluation, redactor: &Redactor) {
         let (Some((signature, mode)), Some(value), Ok(_)) = (&self.request.signature, &evaluation.value, &evaluation.outcome)
         else {
             return;
         };
         let checked = signature.check_result(value, *mode).map_err(|findings| {
-            let mut why = failure(Reason::ValidationError, "return", &findings);
+            let mut why = failure(Reason::RuntimeError, "return", &findings);
             why.message = redactor.redact_string(why.message);
             why
         });
         let checked = checked.map(|checked| self.noted("return", checked)).and_then(|value| match to_json_value(&value) {
             Ok(json) => Ok(Validated::of(&value, json.get().to_owned(), value.depth(), redactor)),
-            Err(why) => Err(Failure::plain(Reason::ValidationError, format!("return: {why}"))),
+            Err(why) => Err(Failure::plain(Reason::RuntimeError, format!("return: {why}"))),
         });
         match checked {
             Ok(validated) => evaluation.validated = Some(validated),

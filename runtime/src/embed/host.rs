@@ -19,6 +19,7 @@ use crate::upstream::arguments::{Bounds, MAX_ARGUMENTS};
 
 /// A call of an own tool.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
 pub struct ToolCall {
     /// The tool.
     pub tool: String,

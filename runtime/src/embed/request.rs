@@ -34,8 +34,10 @@ impl Request {
     }
 
     /// A stored program of the engine's deployment. Its arguments are the context, which has to match their schema; its result has to
-    /// match the schema of its results, where it has one, and is then part of the answer as JSON. A name that the deployment does not
-    /// have is an `args_error`, and so are other arguments.
+    /// match the schema of its results, where it has one, and is then part of the answer as JSON.
+    ///
+    /// A name that the deployment does not have is an `args_error`, and so are arguments that do not match. A result that does not
+    /// match its schema is a `validation_error`.
     pub fn stored(name: impl Into<String>) -> Request {
         Request { stored: Some(name.into()), ..Request::new("") }
     }
@@ -45,7 +47,8 @@ impl Request {
         Ok(self.context_json(serde_json::to_string(context)?))
     }
 
-    /// The same as JSON text. It is read on the thread that runs the program, and what is wrong with it is an `args_error`.
+    /// As [`Request::context`], from JSON text. The text is parsed on the thread that runs the program; text that is not a JSON object
+    /// is an `args_error`.
     #[must_use]
     pub fn context_json(mut self, context: impl Into<String>) -> Request {
         self.call.context = Some(context.into());
@@ -54,6 +57,8 @@ impl Request {
 
     /// What the program takes and gives. Its parameters are the keys of the context, which are coerced as [`Mode`] says; the result is
     /// checked against its type, and is then part of the answer as JSON.
+    ///
+    /// A context that does not match is an `args_error`; a result that does not match, or that has no JSON form, is a `runtime_error`.
     #[must_use]
     pub fn signature(mut self, signature: Signature, mode: Mode) -> Request {
         self.signature = Some((signature, mode));
@@ -61,6 +66,7 @@ impl Request {
     }
 
     /// JSON Schema (2020-12) that the result has to match, instead of that of a stored program; it is then part of the answer as JSON.
+    /// A result that does not match is a `validation_error`, as in the server; a schema that cannot be compiled is an `args_error`.
     #[must_use]
     pub fn output_schema(mut self, schema: impl Into<String>) -> Request {
         self.call.output_schema = Some(schema.into());

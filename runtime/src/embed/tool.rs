@@ -160,6 +160,7 @@ fn given<T: Serialize>(value: &T) -> Given {
 
 /// Why a tool cannot be offered.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum BadTool {
     /// Not a letter and then letters, digits, `-` and `_`; or `call` or `servers`, which the language has itself.
     Name(String),

@@ -89,6 +89,7 @@ struct Prepared {
 
 /// Everything that is known of an evaluation. Every text in it has passed the redactor.
 #[derive(Debug)]
+#[non_exhaustive]
 pub struct Evaluation {
     /// The value's preview, or why there is none.
     pub outcome: Result<Preview, Failure>,
@@ -124,6 +125,7 @@ pub struct Evaluation {
 
 /// What a session has of an evaluation.
 #[derive(Debug)]
+#[non_exhaustive]
 pub struct InSession {
     /// Its metadata afterwards; nothing where it was closed meanwhile.
     pub metadata: serde_json::Value,
@@ -135,6 +137,7 @@ pub struct InSession {
 
 /// A value as readable text.
 #[derive(Debug, Clone)]
+#[non_exhaustive]
 pub struct Preview {
     /// EDN, cut structurally where it was too long.
     pub text: String,
@@ -146,6 +149,7 @@ pub struct Preview {
 
 /// Why there is no value.
 #[derive(Debug, Clone)]
+#[non_exhaustive]
 pub struct Failure {
     /// What goes over the wire.
     pub reason: Reason,

@@ -4,6 +4,7 @@ use ptc_lisp::ErrorKind;
 
 /// Why a call has no value, as clients see it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Reason {
     /// The text is not a program.
     ParseError,

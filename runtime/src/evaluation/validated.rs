@@ -22,6 +22,7 @@ const MOST_DEPTH: u32 = 100;
 
 /// A result that matches, as JSON.
 #[derive(Debug)]
+#[non_exhaustive]
 pub struct Validated {
     /// The whole JSON text; never a part of it.
     pub json: String,

@@ -7,6 +7,7 @@ use crate::upstream::CallRecord;
 
 /// The block, in its documented form.
 #[derive(Debug, Serialize)]
+#[non_exhaustive]
 pub struct Metrics {
     schema_version: u32,
     /// Bytes of the answer's `result`; 0 on an error.

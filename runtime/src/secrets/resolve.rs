@@ -13,6 +13,7 @@ use super::{MIN_SECRET_CHARS, Redactor, Secrets, basic_pair, file, plain_sight};
 
 /// A secret that could not be had. Its text names where it comes from and who needs it, never a value.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct MissingSecret {
     /// The credential binding; `None` for a `${VAR}` of a child's environment.
     pub binding: Option<&'static str>,
@@ -28,6 +29,7 @@ pub struct MissingSecret {
 
 /// What is wrong with a secret.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Problem {
     /// Not set, or empty.
     Unset,

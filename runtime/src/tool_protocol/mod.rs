@@ -9,7 +9,7 @@
 //!
 //! let engine = Engine::builder().build()?;
 //! // What the model is told of the tool, and what it sends:
-//! assert!(Capability::McpNoTools.description().contains("`context`"));
+//! assert!(Capability::McpNoTools.description().contains("with context"));
 //! let arguments = serde_json::json!({ "program": "(+ 1 2)" });
 //! let answered = match tool_protocol::validate_program(arguments.get("program")) {
 //!     Ok(program) => tool_protocol::render(&engine.run(Request::new(program)), &SuccessOptions::ONE_SHOT),
@@ -23,6 +23,9 @@
 //! - [`validate_program`]: the one required argument.
 //! - [`render`], or [`render_success`] and [`render_error`] for parts that come from elsewhere: the payloads.
 //! - [`to_json_value`], [`parse_signature`], [`atomize_value`], [`validate_return`]: typed results.
+//!
+//! The structs with options have constructors and setters, and the enums that may grow are `#[non_exhaustive]`: a later version can add
+//! to both without breaking a caller.
 
 mod payload;
 
@@ -35,6 +38,7 @@ use serde_json::value::RawValue;
 
 pub use payload::{ErrorOptions, ErrorReason, Execution, Memory, SuccessOptions, render, render_error, render_success};
 
+pub use crate::describe::text::MCP_NO_TOOLS;
 use crate::profile::answer::cut;
 
 /// The tool among the engine's own: [`Capability::InProcessWithAppTools`].
@@ -47,25 +51,22 @@ pub const IN_PROCESS_TEXT_MODE: &str = "Runs a PTC-Lisp program in a bounded int
      computation: filtering, aggregating, reshaping data in several steps. Tools that are exposed as `:both` can be called inside a program \
      as `(tool/name {:argument value})`, and natively too, but not natively in the same turn as `lisp_eval`.";
 
-/// The tool alone: [`Capability::McpNoTools`].
-pub const MCP_NO_TOOLS: &str = "Runs a PTC-Lisp program in a bounded interpreter and answers with its last value. Use it for exact \
-     computation: filtering, aggregating, reshaping data in several steps. There are no application tools inside a program. Data comes in \
-     through the `context` argument, whose key k a program reads as data/k. Each call stands alone and remembers nothing of earlier ones.";
-
 /// What a program can do where the tool is offered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Capability {
     /// `lisp_eval` is the only native function; the application's tools exist inside programs only.
     InProcessWithAppTools,
     /// `lisp_eval` stands beside the application's tools, which both programs and the model can call.
     InProcessTextMode,
-    /// A server without tools inside programs.
+    /// No tools inside programs. The MCP server of this crate begins its own description with the same text where it has no upstreams.
     McpNoTools,
 }
 
 impl Capability {
-    /// Every way.
-    pub const ALL: [Capability; 3] = [Capability::InProcessWithAppTools, Capability::InProcessTextMode, Capability::McpNoTools];
+    /// All of them.
+    pub const ALL: &'static [Capability] =
+        &[Capability::InProcessWithAppTools, Capability::InProcessTextMode, Capability::McpNoTools];
 
     /// The description of `lisp_eval` for a model: what it can do and what not. Which tools there are, and how to write a program, is for
     /// the prompt to say.
@@ -80,12 +81,22 @@ impl Capability {
 
 /// What is wrong with the arguments of a call: the message of an `args_error`.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ArgsFault(pub String);
+pub struct ArgsFault(String);
 
 impl ArgsFault {
+    /// A fault with this message, for arguments that the embedding program checks itself.
+    pub fn new(message: impl Into<String>) -> ArgsFault {
+        ArgsFault(message.into())
+    }
+
+    /// What is wrong, in one sentence.
+    pub fn message(&self) -> &str {
+        &self.0
+    }
+
     /// The payload that answers the call.
     pub fn render(&self) -> String {
-        render_error(ErrorReason::ArgsError, &self.0, ErrorOptions::default())
+        render_error(ErrorReason::ArgsError, &self.0, ErrorOptions::new())
     }
 }
 
@@ -132,6 +143,7 @@ const MOST_JSON: usize = 64 * 1024 * 1024;
 
 /// A value that JSON cannot hold.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct NotJson {
     /// Where it stands, such as `rows[0].ts`; `<root>` where it is all there is.
     pub path: String,

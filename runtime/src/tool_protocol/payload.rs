@@ -13,28 +13,46 @@ use crate::profile::answer::shown;
 /// Bytes of the preview of a definition.
 const DEFINITION_BYTES: usize = 512;
 
-/// Why a call has no value: the closed list of payloads.
+/// Why a call has no value: the `reason` of an error payload.
+///
+/// An [`Engine`](crate::embed::Engine) gives these reasons for the following failures:
+///
+/// | reason | failures |
+/// |---|---|
+/// | `parse_error` | the program cannot be parsed |
+/// | `runtime_error` | the evaluation failed, or the result does not match the signature of [`Request::signature`] |
+/// | `timeout`, `memory_limit` | a limit of the engine was reached |
+/// | `args_error` | the context is not a JSON object or does not match the signature or the schema of a stored program; the stored program or its output schema is unusable |
+/// | `fail` | the program called `(fail v)` |
+/// | `validation_error` | the result does not match the JSON Schema of [`Request::output_schema`] or of a stored program |
+///
+/// PtcRunner v0.12.0 reserves `args_error` and `validation_error` for its MCP server, because its in-process surfaces take neither
+/// JSON arguments nor a JSON Schema. An engine takes both, and gives the reasons that the server gives for them.
+///
+/// [`Request::signature`]: crate::embed::Request::signature
+/// [`Request::output_schema`]: crate::embed::Request::output_schema
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum ErrorReason {
     /// The text is not a program.
     ParseError,
-    /// The program went wrong.
+    /// The evaluation failed, or the result does not match the signature of the request.
     RuntimeError,
     /// The wall clock ran out.
     Timeout,
     /// The memory limit was reached.
     MemoryLimit,
-    /// The arguments of the call are wrong.
+    /// The arguments of the call are wrong: `program`, the context, or the name of a stored program.
     ArgsError,
     /// The program called `(fail v)`: the only reason with a `result`.
     Fail,
-    /// The result does not match the signature or schema that it should.
+    /// The result does not match the JSON Schema of the request or of the stored program.
     ValidationError,
 }
 
 impl ErrorReason {
     /// Every reason.
-    pub const ALL: [ErrorReason; 7] = [
+    pub const ALL: &'static [ErrorReason] = &[
         ErrorReason::ParseError,
         ErrorReason::RuntimeError,
         ErrorReason::Timeout,
@@ -67,12 +85,32 @@ impl From<ErrorReason> for Reason {
 /// What only a server can say, such as `busy` or `cancelled`, is a `runtime_error` here, with the reason in the message.
 impl From<Reason> for ErrorReason {
     fn from(reason: Reason) -> ErrorReason {
-        ErrorReason::ALL.into_iter().find(|known| Reason::from(*known) == reason).unwrap_or(ErrorReason::RuntimeError)
+        ErrorReason::ALL.iter().copied().find(|known| Reason::from(*known) == reason).unwrap_or(ErrorReason::RuntimeError)
     }
 }
 
-/// What a payload of a success is made of.
+/// What a payload of a success is made of. [`Execution::of`] takes the parts from an answer; [`Execution::new`] and the setters are for
+/// parts that come from elsewhere.
+///
+/// ```
+/// use ptc_runtime::tool_protocol::{Execution, SuccessOptions, render_success};
+///
+/// let execution = Execution::new().result("user=> 42").print("computed");
+/// assert_eq!(
+///     render_success(&execution, &SuccessOptions::ONE_SHOT),
+///     r#"{"status":"ok","result":"user=> 42","prints":["computed"],"feedback":"","truncated":false}"#
+/// );
+/// ```
+///
+/// A literal does not compile outside of this crate, so that a later version can add a part:
+///
+/// ```compile_fail,E0639
+/// use ptc_runtime::tool_protocol::Execution;
+///
+/// let execution = Execution { returned_nil: true, ..Execution::new() };
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[non_exhaustive]
 pub struct Execution {
     /// The value as text, where there is one to show.
     pub result: Option<String>,
@@ -91,7 +129,21 @@ pub struct Execution {
 }
 
 /// What is kept for later calls.
+///
+/// ```
+/// use ptc_runtime::tool_protocol::Memory;
+///
+/// let memory = Memory::new().changed("total", "12.5").stored_keys(["orders", "total"]);
+/// assert_eq!(memory.changed["total"], "12.5");
+/// ```
+///
+/// ```compile_fail,E0639
+/// use ptc_runtime::tool_protocol::Memory;
+///
+/// let memory = Memory { truncated: true, ..Memory::new() };
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
+#[non_exhaustive]
 pub struct Memory {
     /// Names that are new or changed, with their values as text.
     pub changed: BTreeMap<String, String>,
@@ -101,7 +153,90 @@ pub struct Memory {
     pub truncated: bool,
 }
 
+impl Memory {
+    /// Nothing kept, nothing truncated.
+    pub fn new() -> Memory {
+        Memory::default()
+    }
+
+    /// Adds a name that is new or changed, with its value as text.
+    #[must_use]
+    pub fn changed(mut self, name: impl Into<String>, value: impl Into<String>) -> Memory {
+        self.changed.insert(name.into(), value.into());
+        self
+    }
+
+    /// Sets every name that is kept. They are sorted here.
+    #[must_use]
+    pub fn stored_keys<S: Into<String>>(mut self, names: impl IntoIterator<Item = S>) -> Memory {
+        self.stored_keys = names.into_iter().map(Into::into).collect();
+        self.stored_keys.sort_unstable();
+        self
+    }
+
+    /// Sets whether a value was truncated.
+    #[must_use]
+    pub fn truncated(mut self, truncated: bool) -> Memory {
+        self.truncated = truncated;
+        self
+    }
+}
+
 impl Execution {
+    /// No value, no prints, nothing kept, nothing truncated.
+    pub fn new() -> Execution {
+        Execution::default()
+    }
+
+    /// Sets the value as text.
+    #[must_use]
+    pub fn result(mut self, text: impl Into<String>) -> Execution {
+        self.result = Some(text.into());
+        self
+    }
+
+    /// Sets whether the program's value is nil.
+    #[must_use]
+    pub fn returned_nil(mut self, is_nil: bool) -> Execution {
+        self.returned_nil = is_nil;
+        self
+    }
+
+    /// Adds a printed line.
+    #[must_use]
+    pub fn print(mut self, line: impl Into<String>) -> Execution {
+        self.prints.push(line.into());
+        self
+    }
+
+    /// Sets what the model reads beside the value.
+    #[must_use]
+    pub fn feedback(mut self, text: impl Into<String>) -> Execution {
+        self.feedback = text.into();
+        self
+    }
+
+    /// Sets what is kept for later calls.
+    #[must_use]
+    pub fn memory(mut self, memory: Memory) -> Execution {
+        self.memory = memory;
+        self
+    }
+
+    /// Sets whether anything was truncated.
+    #[must_use]
+    pub fn truncated(mut self, truncated: bool) -> Execution {
+        self.truncated = truncated;
+        self
+    }
+
+    /// Sets whether anything but the memory was truncated.
+    #[must_use]
+    pub fn visible_truncated(mut self, truncated: bool) -> Execution {
+        self.visible_truncated = truncated;
+        self
+    }
+
     /// The parts of an answer, `before` being the definitions that its program began with. `None` where it has no value.
     pub fn of(answer: &Answer, before: &Bindings) -> Option<Execution> {
         let value = answer.evaluation.outcome.as_ref().ok()?;
@@ -128,8 +263,23 @@ impl Execution {
     }
 }
 
-/// What a payload of a success shows.
+/// What a payload of a success shows: one of the two presets, and setters.
+///
+/// ```
+/// use ptc_runtime::tool_protocol::SuccessOptions;
+///
+/// let known = ptc_lisp::Bindings::default();
+/// let options = SuccessOptions::STATEFUL.before(&known);
+/// assert!(options.include_memory);
+/// ```
+///
+/// ```compile_fail,E0639
+/// use ptc_runtime::tool_protocol::SuccessOptions;
+///
+/// let options = SuccessOptions { include_memory: true, ..SuccessOptions::STATEFUL };
+/// ```
 #[derive(Debug, Clone, Copy)]
+#[non_exhaustive]
 pub struct SuccessOptions<'a> {
     /// Whether `memory` is there. Where it is not, `truncated` speaks of what is.
     pub include_memory: bool,
@@ -144,6 +294,29 @@ impl SuccessOptions<'_> {
     pub const STATEFUL: SuccessOptions<'static> = SuccessOptions { include_memory: true, validated: None, before: None };
     /// Where each call stands alone.
     pub const ONE_SHOT: SuccessOptions<'static> = SuccessOptions { include_memory: false, validated: None, before: None };
+}
+
+impl<'a> SuccessOptions<'a> {
+    /// Sets whether `memory` is part of the payload.
+    #[must_use]
+    pub fn include_memory(mut self, include: bool) -> Self {
+        self.include_memory = include;
+        self
+    }
+
+    /// Sets the value as JSON, after it was validated.
+    #[must_use]
+    pub fn validated(mut self, json: &'a RawValue) -> Self {
+        self.validated = Some(json);
+        self
+    }
+
+    /// For [`render`]: sets the definitions that the program began with.
+    #[must_use]
+    pub fn before(mut self, bindings: &'a Bindings) -> Self {
+        self.before = Some(bindings);
+        self
+    }
 }
 
 /// Stateful, nothing validated.
@@ -197,12 +370,49 @@ pub fn render_success(execution: &Execution, options: &SuccessOptions<'_>) -> St
 }
 
 /// Parts of a payload of an error that have a default.
+///
+/// ```
+/// use ptc_runtime::tool_protocol::{ErrorOptions, ErrorReason, render_error};
+///
+/// assert_eq!(
+///     render_error(ErrorReason::Fail, "no stock", ErrorOptions::new().result("{:sku 7}")),
+///     r#"{"status":"error","reason":"fail","message":"no stock","feedback":"no stock","result":"{:sku 7}"}"#
+/// );
+/// ```
+///
+/// ```compile_fail,E0639
+/// use ptc_runtime::tool_protocol::ErrorOptions;
+///
+/// let options = ErrorOptions { result: None, feedback: None };
+/// ```
 #[derive(Debug, Clone, Copy, Default)]
+#[non_exhaustive]
 pub struct ErrorOptions<'a> {
     /// The value of `(fail v)` as text; other reasons have none.
     pub result: Option<&'a str>,
     /// What helps; the message unless set.
     pub feedback: Option<&'a str>,
+}
+
+impl<'a> ErrorOptions<'a> {
+    /// No result; the feedback is the message.
+    pub fn new() -> Self {
+        ErrorOptions::default()
+    }
+
+    /// Sets the value of `(fail v)` as text.
+    #[must_use]
+    pub fn result(mut self, text: &'a str) -> Self {
+        self.result = Some(text);
+        self
+    }
+
+    /// Sets what helps to repair the call, instead of the message.
+    #[must_use]
+    pub fn feedback(mut self, text: &'a str) -> Self {
+        self.feedback = Some(text);
+        self
+    }
 }
 
 /// The payload of an error: `status`, `reason`, `message`, `feedback`, and for [`ErrorReason::Fail`] alone `result`.

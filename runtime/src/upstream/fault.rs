@@ -6,6 +6,7 @@ use super::settings::ResponseCap;
 
 /// The documented reasons of a failed call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Reason {
     /// It could not be started or reached, or it went away.
     UpstreamUnavailable,
@@ -43,6 +44,7 @@ impl Reason {
 
 /// A failed call: its reason and what happened, for people and models. The message is redacted before anyone sees it.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct WorldFault {
     /// The documented reason.
     pub reason: Reason,

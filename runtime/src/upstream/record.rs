@@ -7,6 +7,7 @@ use serde::Serialize;
 
 /// One entry of `upstream_calls`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
 pub struct CallRecord {
     /// The upstream.
     pub server: &'static str,
@@ -43,6 +44,7 @@ pub struct CallRecord {
 
 /// A credential, by name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
 pub struct AuthUsed {
     /// `bearer`, `basic` or `custom_header`.
     pub scheme: &'static str,

@@ -8,6 +8,7 @@ use tokio::runtime::Handle;
 
 /// What becomes of tools that are not what they were when the catalog was frozen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum OnDrift {
     /// A call to a tool that is missing, or that may refuse what it took, fails; other changes are logged.
     Deny,
@@ -19,6 +20,7 @@ pub enum OnDrift {
 
 /// Limits and surroundings of upstream calls.
 #[derive(Debug, Clone)]
+#[non_exhaustive]
 pub struct UpstreamSettings {
     /// Time of one call on a connected upstream; an entry's `request_timeout_ms` lowers it.
     pub call_timeout: Duration,

@@ -295,11 +295,11 @@ fn requests_with_a_signature_are_refused_where_they_do_not_match() {
     assert_eq!(run("1", json!({})), "args_error: context validation errors:\n- limit: expected int, got nil");
     assert_eq!(
         run("{:count \"x\"}", json!({ "limit": 1 })),
-        "validation_error: return validation errors:\n- count: expected int, got string \"x\""
+        "runtime_error: return validation errors:\n- count: expected int, got string \"x\""
     );
     assert_eq!(
         run("{:count 1 :f inc}", json!({ "limit": 1 })),
-        "validation_error: return: non-JSON-encodable value at f: a function has no JSON form"
+        "runtime_error: return: non-JSON-encodable value at f: a function has no JSON form"
     );
 }
 

@@ -1,6 +1,6 @@
 //! The protocol of `lisp_eval`: descriptions, arguments, payloads, values as JSON.
 
-use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 
 use ptc_lisp::{Bindings, Program, Run, Value};
 use ptc_runtime::embed::{Engine, Request};
@@ -19,21 +19,20 @@ fn each_description_says_what_programs_can_do() {
     for (capability, says) in [
         (Capability::InProcessWithAppTools, &["`(tool/name ", "only `lisp_eval`"][..]),
         (Capability::InProcessTextMode, &["`(tool/name ", "`:both`", "not natively in the same turn as `lisp_eval`"]),
-        (Capability::McpNoTools, &["no application tools", "`context`", "remembers nothing"]),
+        (Capability::McpNoTools, &["without side effects or tools", "with context {", "Each call starts afresh"]),
     ] {
         let description = capability.description();
         assert!(says.iter().all(|says| description.contains(says)) && !description.contains("  "), "{description}");
     }
-    let mut all = Capability::ALL.map(Capability::description).to_vec();
-    all.dedup();
-    assert_eq!(all.len(), 3);
+    let all: BTreeSet<&str> = Capability::ALL.iter().map(|capability| capability.description()).collect();
+    assert_eq!(all.len(), Capability::ALL.len());
 }
 
 #[test]
 fn the_program_argument() {
     let fault = |program: serde_json::Value| validate_program(Some(&program)).unwrap_err().to_string();
     assert_eq!(validate_program(Some(&json!("(+ 1 2)"))), Ok("(+ 1 2)"));
-    assert_eq!(validate_program(None).unwrap_err().0, "lisp_eval requires a non-empty `program` string argument.");
+    assert_eq!(validate_program(None).unwrap_err().message(), "lisp_eval requires a non-empty `program` string argument.");
     assert_eq!(fault(json!(null)), "lisp_eval requires a non-empty `program` string argument.");
     assert_eq!(fault(json!("  \n")), "lisp_eval `program` must be a non-empty string.");
     assert_eq!(fault(json!(42)), "lisp_eval `program` must be a string, got 42.");
@@ -51,23 +50,17 @@ fn the_program_argument() {
 
 #[test]
 fn what_a_success_leaves_out() {
-    let memory = Memory {
-        changed: BTreeMap::from([("a".into(), "1".into())]),
-        stored_keys: vec!["a".into(), "b".into()],
-        truncated: true,
-    };
-    let full = Execution {
-        result: Some("user=> 42".into()),
-        returned_nil: false,
-        prints: vec!["hi".into()],
-        feedback: "computed".into(),
-        memory,
-        truncated: true,
-        visible_truncated: false,
-    };
+    let memory = Memory::new().changed("a", "1").stored_keys(["b", "a"]).truncated(true);
+    let full = Execution::new()
+        .result("user=> 42")
+        .print("hi")
+        .feedback("computed")
+        .memory(memory)
+        .truncated(true)
+        .visible_truncated(false);
     let validated = RawValue::from_string(r#"{"count":7}"#.into()).unwrap();
     assert_eq!(
-        render_success(&full, &SuccessOptions { validated: Some(&validated), ..SuccessOptions::default() }),
+        render_success(&full, &SuccessOptions::default().validated(&validated)),
         r#"{"status":"ok","result":"user=> 42","prints":["hi"],"feedback":"computed","truncated":true,"memory":{"changed":{"a":"1"},"stored_keys":["a","b"],"truncated":true},"validated":{"count":7}}"#
     );
     // Without memory nobody is told that some of it was cut.
@@ -76,7 +69,11 @@ fn what_a_success_leaves_out() {
         json!({"status": "ok", "result": "user=> 42", "prints": ["hi"], "feedback": "computed", "truncated": false})
     );
     let result = |result: Option<&str>, returned_nil| {
-        let execution = Execution { result: result.map(str::to_owned), returned_nil, ..Execution::default() };
+        let execution = Execution::new().returned_nil(returned_nil);
+        let execution = match result {
+            Some(text) => execution.result(text),
+            None => execution,
+        };
         parsed(&render_success(&execution, &SuccessOptions::ONE_SHOT)).get("result").cloned()
     };
     assert_eq!(result(None, true), None);
@@ -86,8 +83,8 @@ fn what_a_success_leaves_out() {
 
 #[test]
 fn only_fail_has_a_result() {
-    let options = ErrorOptions { result: Some("{:bad 42}"), feedback: None };
-    for reason in ErrorReason::ALL {
+    let options = ErrorOptions::new().result("{:bad 42}");
+    for reason in ErrorReason::ALL.iter().copied() {
         let payload = parsed(&render_error(reason, "boom", options));
         let mut expected = json!({"status": "error", "reason": reason.name(), "message": "boom", "feedback": "boom"});
         if reason == ErrorReason::Fail {
@@ -95,9 +92,9 @@ fn only_fail_has_a_result() {
         }
         assert_eq!(payload, expected);
     }
-    let names = ErrorReason::ALL.map(ErrorReason::name);
+    let names: Vec<&str> = ErrorReason::ALL.iter().map(|reason| reason.name()).collect();
     assert_eq!(names, ["parse_error", "runtime_error", "timeout", "memory_limit", "args_error", "fail", "validation_error"]);
-    let payload = parsed(&render_error(ErrorReason::Fail, "raw", ErrorOptions { result: None, feedback: Some("polished") }));
+    let payload = parsed(&render_error(ErrorReason::Fail, "raw", ErrorOptions::new().feedback("polished")));
     assert_eq!((&payload["feedback"], &payload["result"]), (&json!("polished"), &json!(null)));
     assert!(payload.as_object().unwrap().contains_key("result"));
 }
@@ -118,7 +115,7 @@ fn answers_become_payloads() {
 
     let first = engine.run(Request::new("(def kept 1)"));
     let second = engine.run(Request::new("(def kept 2) (def other [kept]) kept").after(&first));
-    let options = SuccessOptions { before: Some(first.bindings()), ..SuccessOptions::STATEFUL };
+    let options = SuccessOptions::STATEFUL.before(first.bindings());
     let payload = parsed(&render(&second, &options));
     assert_eq!(
         payload["memory"],
@@ -136,6 +133,36 @@ fn answers_become_payloads() {
     let signature = parse_signature("() -> {count :int}").unwrap();
     let request = Request::new("{:count 3}").signature(signature, ptc_lisp::signature::Mode::Enabled);
     assert_eq!(parsed(&render(&engine.run(request), &SuccessOptions::ONE_SHOT))["validated"], json!({"count": 3}));
+}
+
+#[test]
+fn reasons_of_engine_failures_match_the_documented_table() {
+    let engine = Engine::builder().build().unwrap();
+    let signature = || parse_signature("(limit :int?) -> {count :int}").unwrap();
+    let enabled = ptc_lisp::signature::Mode::Enabled;
+    let request = |program: &str| Request::new(program);
+    let schema = r#"{"type": "integer"}"#;
+    for (request, reason, message) in [
+        (
+            request("{:count \"x\"}").signature(signature(), enabled),
+            "runtime_error",
+            "return validation errors:\n- count: expected int",
+        ),
+        (request("{:count 1 :f inc}").signature(signature(), enabled), "runtime_error", "return: non-JSON-encodable value at f"),
+        (request("\"x\"").output_schema(schema), "validation_error", "return: expected integer"),
+        (request("1").context_json("[1]"), "args_error", "`context` must be a JSON object"),
+        (
+            request("1").context_json(r#"{"limit": "x"}"#).signature(signature(), enabled),
+            "args_error",
+            "context validation errors",
+        ),
+        (request("1").output_schema("{"), "args_error", "`output_schema` is invalid"),
+        (Request::stored("absent"), "args_error", "there is no stored program absent"),
+    ] {
+        let payload = parsed(&render(&engine.run(request), &SuccessOptions::ONE_SHOT));
+        assert_eq!(payload["reason"], reason, "{payload}");
+        assert!(payload["message"].as_str().unwrap().contains(message), "{payload}");
+    }
 }
 
 fn value(source: &str) -> Value {

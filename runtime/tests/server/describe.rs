@@ -1,14 +1,20 @@
 //! What clients pay for the tool's description. The bounds are those of the server that this one follows.
 
+use crate::peer::Peer;
 use crate::{PLAIN, Test};
 use ptc_catalog::{Annotations, Arg, Catalog, Deployment, McpStdio, Tool, Transport, Type, Types, Upstream};
 use ptc_runtime::describe::tools_list_json;
 use ptc_runtime::profile::Profile;
 use ptc_runtime::settings::{CatalogMode, Settings};
+use ptc_runtime::tool_protocol::Capability;
 
 /// The tests of this module.
-pub(crate) const TESTS: &[Test] =
-    &[("describe::sizes", sizes), ("describe::annotations_say_what_the_tools_may_do", annotations_say_what_the_tools_may_do)];
+pub(crate) const TESTS: &[Test] = &[
+    ("describe::sizes", sizes),
+    ("describe::annotations_say_what_the_tools_may_do", annotations_say_what_the_tools_may_do),
+    ("describe::session_eval_is_not_announced_as_read_only", session_eval_is_not_announced_as_read_only),
+    ("describe::server_without_upstreams_uses_the_embedders_text", server_without_upstreams_uses_the_embedders_text),
+];
 
 const fn arg(name: &'static str, required: bool) -> Arg {
     Arg { name, required, types: Types::of(&[Type::String]), label: "string", allowed: "" }
@@ -108,4 +114,44 @@ fn annotations_say_what_the_tools_may_do() {
     assert_eq!(hints(&PLAIN, |_| ()), [true, false, true, false]);
     assert_eq!(hints(&AGGREGATOR, |_| ()), [false, true, false, true]);
     assert_eq!(hints(&AGGREGATOR, |s| s.aggregator_read_only = true), [true, false, false, true]);
+}
+
+/// The tools of a running server without upstreams, by name.
+fn listed(role: &str, args: &[&str]) -> std::collections::BTreeMap<String, serde_json::Value> {
+    let mut server = Peer::start_as(role, args);
+    server.send(r#"{"jsonrpc":"2.0","id":7,"method":"tools/list"}"#);
+    let list: serde_json::Value = serde_json::from_str(&server.receive()).expect("an answer is JSON");
+    let tools = list["result"]["tools"].as_array().expect("a list").clone();
+    tools.into_iter().map(|tool| (tool["name"].as_str().expect("a name").to_owned(), tool)).collect()
+}
+
+fn session_eval_is_not_announced_as_read_only() {
+    let hints = |tool: &serde_json::Value| {
+        ["readOnlyHint", "destructiveHint", "idempotentHint", "openWorldHint"].map(|name| tool["annotations"][name].as_bool())
+    };
+    let (yes, no) = (Some(true), Some(false));
+    let plain = listed("plain", &["--sessions"]);
+    for (name, expected) in [
+        ("lisp_eval", [yes, no, yes, no]),
+        ("lisp_session_eval", [no, no, no, no]),
+        ("lisp_session_list", [yes, None, None, no]),
+        ("lisp_session_inspect", [yes, None, None, no]),
+        ("lisp_session_start", [no, no, None, no]),
+        ("lisp_session_forget", [no, yes, yes, no]),
+        ("lisp_session_close", [no, yes, yes, no]),
+    ] {
+        assert_eq!(hints(&plain[name]), expected, "{name}");
+    }
+    assert_eq!(plain.len(), 7, "every tool is in the table: {:?}", plain.keys());
+    // Upstreams that change nothing do not make the session read-only.
+    let read_only = listed("aggregator", &["--sessions", "--aggregator-read-only"]);
+    assert_eq!(hints(&read_only["lisp_eval"]), [yes, no, no, yes]);
+    assert_eq!(hints(&read_only["lisp_session_eval"]), [no, no, no, yes]);
+}
+
+fn server_without_upstreams_uses_the_embedders_text() {
+    let served = listed("plain", &["--program-timeout-ms", "2500"]);
+    let description = served["lisp_eval"]["description"].as_str().expect("a text");
+    let limits = description.strip_prefix(Capability::McpNoTools.description());
+    assert_eq!(limits, Some(" Limits: 2.5 s, 10 MB. A result beyond 8 KiB is cut."), "{description}");
 }
