@@ -1,4 +1,4 @@
-//! The compiler of `upstreams.json`: pure, without files, processes or network.
+//! The compiler of `upstreams.json`: pure, without files, processes or network, except for `serve`, which has a feature of its own.
 
 #![forbid(unsafe_code)]
 
@@ -13,6 +13,8 @@ pub mod openapi;
 pub mod pinned;
 pub mod programs;
 pub mod render;
+#[cfg(feature = "serve")]
+pub mod serve;
 pub mod source;
 pub mod tool_name;
 pub mod tree;

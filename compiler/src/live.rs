@@ -8,6 +8,7 @@ use crate::config::model::{self, CredentialSource, Transport};
 use crate::ir;
 
 /// A deployment as the compiler knows it, and as the runtime does.
+#[non_exhaustive]
 pub struct Live {
     /// What text is rendered from.
     pub model: ir::Deployment,

@@ -1,9 +1,11 @@
 //! A deployment from files alone: config, OpenAPI documents, lock file. Nothing is contacted and nothing is written.
 
-use crate::config;
+use std::collections::BTreeMap;
+
+use crate::config::{self, Config};
 use crate::diag::{Code, Diagnostic, Diagnostics};
-use crate::ir::Deployment;
-use crate::lock::{self, Lock, cover};
+use crate::ir::{Deployment, Program};
+use crate::lock::{self, Lock, LockedUpstream, cover};
 use crate::lower;
 use crate::openapi::{self, Text};
 use crate::programs;
@@ -12,15 +14,25 @@ use crate::source::Sources;
 /// Reads a file beside the config: its path, relative to the config's folder, and the most bytes that it may have.
 pub type Reader<'a> = openapi::Reader<'a>;
 
-/// The deployment of the config file `name` (such as `upstreams.json`), called `deployment`, exactly as the lock file beside it
-/// pins it. `None` where there are faults; then `diagnostics` has them.
-pub fn read(
-    name: &str,
-    deployment: &str,
-    sources: &mut Sources,
-    diagnostics: &mut Diagnostics,
-    reader: &mut Reader<'_>,
-) -> Option<Deployment> {
+/// A config and the files beside it.
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct Loaded {
+    /// The config. Entries with faults are left out.
+    pub config: Config,
+    /// SHA-256 of its text.
+    pub digest: String,
+    /// What it includes of the OpenAPI documents that are files, by upstream.
+    pub documents: BTreeMap<String, LockedUpstream>,
+    /// Its stored programs.
+    pub programs: Vec<Program>,
+    /// The lock file; empty where there is none.
+    pub known: Lock,
+}
+
+/// Reads the config file `name`, such as `upstreams.json`, and the files beside it. `None` where the config or the lock file cannot be
+/// used at all. Faults that leave something to read are among `diagnostics` too, so look at [`Diagnostics::has_errors`].
+pub fn load(name: &str, sources: &mut Sources, diagnostics: &mut Diagnostics, reader: &mut Reader<'_>) -> Option<Loaded> {
     let text = match reader(name, u64::MAX) {
         Ok(text) => text,
         Err(reason) => {
@@ -32,15 +44,28 @@ pub fn read(
     let file = sources.add(text.path, text.text);
     let config = config::read(sources, file, diagnostics)?;
     let documents = openapi::read(sources, &config, diagnostics, reader);
-    let stored = programs::read(sources, &config, diagnostics, reader);
-    let lock_name = lock_name(name);
-    let known = match reader(&lock_name, u64::MAX) {
-        Ok(Text { path, text }) => {
+    let programs = programs::read(sources, &config, diagnostics, reader);
+    let known = match reader(&lock_name(name), u64::MAX) {
+        Ok(Text { path, text, .. }) => {
             let file = sources.add(path, text);
             lock::read::read(sources, file, diagnostics)?
         }
         Err(_) => Lock::default(),
     };
+    Some(Loaded { config, digest, documents, programs, known })
+}
+
+/// The deployment of the config file `name` (such as `upstreams.json`), called `deployment`, exactly as the lock file beside it
+/// pins it. `None` where there are faults; then `diagnostics` has them.
+pub fn read(
+    name: &str,
+    deployment: &str,
+    sources: &mut Sources,
+    diagnostics: &mut Diagnostics,
+    reader: &mut Reader<'_>,
+) -> Option<Deployment> {
+    let Loaded { config, digest, documents, programs, known } = load(name, sources, diagnostics, reader)?;
+    let lock_name = lock_name(name);
     for need in cover::needs(&config, &known) {
         let message = format!("the upstream `{}` {}", need.upstream, need.why);
         let mut diagnostic = Diagnostic::new(Code::LockStale, message)
@@ -57,7 +82,7 @@ pub fn read(
     diagnostics.extend(cover::changes(&config, &known, &lock));
     (!diagnostics.has_errors()).then(|| {
         let mut deployment = lower::deployment(&config, &lock, deployment, &digest);
-        deployment.programs = stored;
+        deployment.programs = programs;
         deployment
     })
 }

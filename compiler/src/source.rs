@@ -12,6 +12,7 @@ pub struct FileId(u32);
 
 /// Why bytes are no text that can be read.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct NotText {
     /// What they are, as the rest of a sentence: "it is UTF-16".
     pub what: String,

@@ -22,7 +22,7 @@ fn answer(file: &Path) -> String {
     let name = file.file_name().unwrap().to_str().unwrap();
     let id = sources.add("upstreams.json", CONFIG.replace("FILE", name));
     let config = config::read(&sources, id, &mut diagnostics).unwrap();
-    let mut read = |path: &str, _| Ok(Text { path: path.to_owned(), text: fs::read_to_string(file).unwrap() });
+    let mut read = |path: &str, _| Ok(Text::new(path, fs::read_to_string(file).unwrap()));
     let documents = openapi::read(&mut sources, &config, &mut diagnostics, &mut read);
     let mut out = render::short(&sources, &diagnostics, render::Style::Plain);
     for (name, locked) in &documents.get("api").unwrap().tools {

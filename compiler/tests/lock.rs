@@ -56,7 +56,7 @@ fn listing(names: &[&str]) -> Listing {
 
 fn documents(config: &Config) -> BTreeMap<String, LockedUpstream> {
     let mut diagnostics = Diagnostics::default();
-    let read = |_: &str, _| Ok(Text { path: "pets.json".into(), text: DOCUMENT.into() });
+    let read = |_: &str, _| Ok(Text::new("pets.json", DOCUMENT));
     ptc_compiler::openapi::read(&mut Sources::default(), config, &mut diagnostics, &mut { read })
 }
 
@@ -178,7 +178,7 @@ fn a_deployment_is_read_from_files_alone() {
                 "pets.json" => document.to_owned(),
                 _ => lock.clone().ok_or("no such file")?,
             };
-            Ok(Text { path: path.to_owned(), text })
+            Ok(Text::new(path, text))
         });
         deployment.ok_or_else(|| diagnostics.sorted().iter().map(|d| d.code).collect::<Vec<_>>())
     };

@@ -1,9 +1,10 @@
-//! The library turns texts into texts: files, processes, network, clocks and the terminal are the command line's alone.
+//! The library turns texts into texts. Files, processes, network, clocks and the terminal belong to the command line and to `serve`, which
+//! is behind a feature.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// What a module outside of `src/cli` has no use for.
+/// What a module outside of `src/cli` and `src/serve` must not use.
 const WORLD: &[&str] = &[
     "std::fs",
     "std::net",
@@ -25,7 +26,7 @@ fn sources(folder: &Path, found: &mut Vec<PathBuf>) {
     for entry in fs::read_dir(folder).expect("the sources can be listed") {
         let path = entry.expect("an entry can be read").path();
         if path.is_dir() {
-            if !path.ends_with("src/cli") {
+            if !path.ends_with("src/cli") && !path.ends_with("src/serve") {
                 sources(&path, found);
             }
         } else if path.extension().is_some_and(|extension| extension == "rs") {

@@ -29,7 +29,7 @@ pub(crate) fn expand(literal: &LitStr, with_args: bool) -> syn::Result<TokenStre
         // People know the file by its path in the crate.
         let path = file.strip_prefix(absolute(Path::new(&crate_folder))).unwrap_or(&file).display().to_string();
         inputs.push(file);
-        Ok(Text { path, text })
+        Ok(Text::new(path, text))
     });
     let Some(deployment) = deployment else {
         return Err(fault(format!("\n{}", messages::full(&sources, &diagnostics, Style::Plain).trim_end())));

@@ -39,7 +39,7 @@ fn the_written_text_is_up_to_date() {
     let (mut sources, mut diagnostics) = (Sources::default(), Diagnostics::default());
     let deployment = pinned::read("petstore.json", "petstore", &mut sources, &mut diagnostics, &mut |name, _| {
         let text = std::fs::read_to_string(folder.join(name)).map_err(|error| error.to_string())?;
-        Ok(Text { path: name.to_owned(), text })
+        Ok(Text::new(name, text))
     });
     let text = render::catalog(&deployment.expect("the config is sound")).expect("the catalog renders");
     let written = folder.join("petstore.catalog.rs");

@@ -34,7 +34,7 @@ pub(crate) fn run(args: &Build, console: &Console) -> Result<Status, Failure> {
     else {
         return Ok(console.findings(&checked.sources, &checked.diagnostics).at_least_findings());
     };
-    let Live { model, tables } = &deployment;
+    let Live { model, tables, .. } = &deployment;
     if let Some(what) = args.emit {
         let status = console.findings(&checked.sources, &checked.diagnostics);
         if status == Status::Clean {

@@ -8,6 +8,7 @@ use ptc_compiler::config::model::Transport;
 use ptc_compiler::config::{self, Config};
 use ptc_compiler::diag::{Code, Diagnostic, Diagnostics};
 use ptc_compiler::lock::{self, Lock, LockedUpstream};
+use ptc_compiler::serve::files;
 use ptc_compiler::source::{FileId, MOST_BYTES, Sources, decode};
 use ptc_compiler::tree::{Syntax, too_large};
 use ptc_compiler::{ir, lower, openapi, programs};
@@ -72,9 +73,9 @@ pub(crate) fn load(path: &Path, syntax: Syntax) -> Result<Checked, Failure> {
     let mut diagnostics = Diagnostics::default();
     let file = read_source(path, &mut sources, &mut diagnostics)?;
     let config = file.and_then(|file| config::read_as(&sources, file, syntax, &mut diagnostics));
-    let folder = folder(path);
-    let mut schema = |path: &str, most: u64| read_document(&folder, path, most, "the limit of `schema_max_bytes`");
-    let mut program = |path: &str, most: u64| read_document(&folder, path, most, "the most that is read");
+    let folder = files::folder(path);
+    let mut schema = |path: &str, most: u64| files::read(&folder, path, most, "the limit of `schema_max_bytes`");
+    let mut program = |path: &str, most: u64| files::read(&folder, path, most, "the most that is read");
     let (documents, programs) = match &config {
         Some(config) => (
             openapi::read(&mut sources, config, &mut diagnostics, &mut schema),
@@ -88,14 +89,6 @@ pub(crate) fn load(path: &Path, syntax: Syntax) -> Result<Checked, Failure> {
         }
     }
     Ok(Checked { sources, diagnostics, config, documents, programs, folder })
-}
-
-/// The folder of a config, which relative paths in it start from.
-pub(crate) fn folder(path: &Path) -> PathBuf {
-    match path.parent() {
-        Some(parent) if !parent.as_os_str().is_empty() => parent.to_owned(),
-        _ => PathBuf::from("."),
-    }
 }
 
 /// What a config may hold beside strict JSON.
@@ -153,19 +146,6 @@ fn secrets(checked: &mut Checked) {
         }
         checked.diagnostics.push(diagnostic);
     }
-}
-
-/// Reads a file beside the config, such as a `schema_file`, of at most `most` bytes, which `limit` says more of.
-pub(crate) fn read_document(folder: &Path, path: &str, most: u64, limit: &str) -> Result<openapi::Text, String> {
-    let path = if folder == Path::new(".") { PathBuf::from(path) } else { folder.join(path) };
-    let file = std::fs::File::open(&path).map_err(|error| error.to_string())?;
-    let mut bytes = Vec::new();
-    file.take(most.saturating_add(1)).read_to_end(&mut bytes).map_err(|error| error.to_string())?;
-    if bytes.len() as u64 > most {
-        return Err(format!("it is larger than {most} bytes, {limit}"));
-    }
-    let text = decode(bytes).map_err(|fault| fault.to_string())?;
-    Ok(openapi::Text { path: path.display().to_string(), text })
 }
 
 /// Takes in a config or a lock file. `None` where it is larger than any text that is read; the findings say so.

@@ -17,7 +17,7 @@ use crate::{Failure, Status, check};
 pub(crate) fn run(args: &Operations, console: &Console) -> Result<Status, Failure> {
     let mut sources = Sources::default();
     let mut diagnostics = Diagnostics::default();
-    let text = Text { path: args.document.display().to_string(), text: check::read_text(Path::new(&args.document))? };
+    let text = Text::new(args.document.display().to_string(), check::read_text(Path::new(&args.document))?);
     let listed = openapi::list(&mut sources, text, args.base_url.as_deref(), &mut diagnostics);
     let Some(listed) = listed else {
         return Ok(console.findings(&sources, &diagnostics).at_least_findings());

@@ -3,11 +3,12 @@
 use std::path::{Path, PathBuf};
 
 use ptc_compiler::config::Config;
-use ptc_compiler::config::model::{Transport, Upstream};
+use ptc_compiler::config::model::Upstream;
 use ptc_compiler::diag::{Code, Diagnostic, Diagnostics, Severity};
 use ptc_compiler::lock::cover::{self, Ask, Need};
 use ptc_compiler::lock::{self, Lock, lint};
 use ptc_compiler::pinned;
+use ptc_compiler::serve::catalog;
 use ptc_runtime::command::Preparation;
 use ptc_runtime::settings::SnapshotMode;
 use ptc_runtime::upstream::Contacts;
@@ -108,7 +109,8 @@ pub(crate) fn known(args: &Build, config_path: &Path, checked: &mut Checked) -> 
 }
 
 /// The lock that a server without a binary goes by: what the lock file covers, and for the rest what the upstreams say now. A live
-/// one leaves MCP upstreams alone, and their tools out. Connections that were made stay open for the server. `None` where there is none; then the findings say why.
+/// one leaves MCP upstreams alone, and their tools out. Connections that were made stay open for the server. `None` where there is none;
+/// then the findings say why.
 pub(crate) fn unwritten(
     config_path: &Path,
     checked: &mut Checked,
@@ -119,8 +121,7 @@ pub(crate) fn unwritten(
     let Ok(old) = read(&path(config_path), checked)? else { return Ok(None) };
     let Some(config) = &checked.config else { return Ok(None) };
     let known = old.unwrap_or_default();
-    let is_live = mode == SnapshotMode::Live;
-    let needs: Vec<Need> = cover::needs(config, &known).into_iter().filter(|need| !is_live || need.what != Ask::Tools).collect();
+    let needs = catalog::needs(config, &known, mode);
     let mut fresh = checked.documents.clone();
     let mut contacts = None;
     if needs.iter().any(|need| need.what == Ask::Tools) {
@@ -138,15 +139,7 @@ pub(crate) fn unwritten(
             console,
         )?);
     }
-    let mut lock = cover::cover(config, &known, fresh);
-    lint::lint(config, &known, &lock, &mut checked.diagnostics);
-    if is_live {
-        for (name, locked) in &mut lock.upstreams {
-            if config.upstreams.get(name).is_some_and(|entry| !matches!(entry.transport, Transport::OpenApi(_))) {
-                locked.tools.clear();
-            }
-        }
-    }
+    let lock = catalog::lock(config, &known, fresh, mode, &mut checked.diagnostics);
     Ok((!checked.diagnostics.has_errors()).then_some((lock, contacts)))
 }
 

@@ -14,6 +14,7 @@ use crate::args::CheckProgram;
 use crate::console::Console;
 use crate::{Failure, Status, check, literals};
 use ptc_compiler::live;
+use ptc_compiler::serve::files;
 
 /// Reports what is wrong with each program.
 pub(crate) fn run(args: &CheckProgram, console: &Console) -> Result<Status, Failure> {
@@ -25,10 +26,10 @@ pub(crate) fn run(args: &CheckProgram, console: &Console) -> Result<Status, Fail
         .iter()
         .map(|path| Ok((path.display().to_string(), check::read_text(path)?)))
         .collect::<Result<_, Failure>>()?;
-    let folder = check::folder(&args.config);
+    let folder = files::folder(&args.config);
     let name = args.config.file_name().unwrap_or_default().to_string_lossy().into_owned();
     let deployment = pinned::read(&name, "check-program", &mut sources, &mut diagnostics, &mut |path, most| {
-        check::read_document(&folder, path, most, "the limit of `schema_max_bytes`")
+        files::read(&folder, path, most, "the limit of `schema_max_bytes`")
     });
     let Some(deployment) = deployment else {
         return Ok(console.findings(&sources, &diagnostics).at_least_findings());

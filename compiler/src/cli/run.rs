@@ -4,23 +4,17 @@ use std::cell::Cell;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use std::sync::Arc;
 
 use ptc_catalog::{Catalog, Deployment};
-use ptc_compiler::config::Config;
-use ptc_compiler::diag::{Code, Diagnostics, Severity};
-use ptc_compiler::lock::{Lock, cover, lint};
-use ptc_compiler::lower;
-use ptc_compiler::source::Sources;
+use ptc_compiler::diag::Code;
+use ptc_compiler::serve::catalog;
 use ptc_runtime::command::{self, ConfigChoice, Front, Origin, Preparation, Telling};
 use ptc_runtime::settings::SnapshotMode;
-use ptc_runtime::upstream::Load;
 
 use crate::args::{Color, Messages, Serve};
 use crate::check::{self, Checked};
 use crate::console::Console;
-use crate::{Failure, Status, commands, contact, generate, pin, version};
-use ptc_compiler::live;
+use crate::{Failure, Status, commands, generate, pin, version};
 
 /// Serves until the client is done.
 pub(crate) fn run(args: &Serve) -> ExitCode {
@@ -101,37 +95,6 @@ fn of_config(
     let status = console.findings(&checked.sources, &checked.diagnostics);
     let (Status::Clean, Some(config), Some(deployment)) = (status, checked.config, deployment) else { return Ok(None) };
     let deployment = deployment.tables;
-    let load = (mode == SnapshotMode::Live).then(|| loader(config));
+    let load = (mode == SnapshotMode::Live).then(|| catalog::loader(config));
     Ok(Some(Origin { deployment, config_dir: Some(checked.folder), load, contacts: Cell::new(contacts) }))
-}
-
-/// The messages of all errors.
-fn errors(diagnostics: &Diagnostics) -> String {
-    let sorted = diagnostics.sorted();
-    let errors = sorted.into_iter().filter(|found| found.severity == Severity::Error);
-    errors.map(|found| found.message.clone()).collect::<Vec<_>>().join("; ")
-}
-
-/// Lowers what an upstream says of its tools as a build would.
-fn loader(config: Config) -> Arc<Load> {
-    Arc::new(move |upstream, listing| {
-        let name = upstream.name;
-        let mut sources = Sources::default();
-        let mut diagnostics = Diagnostics::default();
-        let entry = config.upstreams.get(name).ok_or("the config has no such upstream")?;
-        let locked = contact::listing_of(name, listing, &mut sources, &mut diagnostics)
-            .map(|listing| cover::grant(name, entry, listing, &mut diagnostics));
-        let (Some(locked), false) = (locked, diagnostics.has_errors()) else {
-            return Err(errors(&diagnostics));
-        };
-        let mut lock = Lock::default();
-        lock.upstreams.insert(name.to_owned(), locked);
-        let config = contact::only(&config, &[name]);
-        lint::lint(&config, &Lock::default(), &lock, &mut diagnostics);
-        if diagnostics.has_errors() {
-            return Err(errors(&diagnostics));
-        }
-        let lowered = live::leak(&lower::deployment(&config, &lock, "", ""));
-        lowered.catalog.upstream(name).cloned().ok_or_else(|| "it was left out".to_owned())
-    })
 }

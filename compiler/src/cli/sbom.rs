@@ -29,7 +29,7 @@ pub(crate) fn document(deployment: &Live, metadata: &Value, cargo_lock: &str) ->
     let packages = packages(metadata).ok_or_else(|| Failure::new("cargo does not say what the deployment is made of"))?;
     let root = text(metadata.get("resolve").and_then(|resolve| resolve.get("root")));
     let checksums = checksums(cargo_lock);
-    let Live { model: deployment, tables } = deployment;
+    let Live { model: deployment, tables, .. } = deployment;
     let catalog = tables.catalog;
     let services: Vec<Value> = catalog.upstreams.iter().map(service).collect();
     let mut components = Vec::new();

@@ -36,11 +36,19 @@ pub use select::{is_path, is_pattern, names_path};
 
 /// A document as it was read.
 #[derive(Debug, Clone)]
+#[non_exhaustive]
 pub struct Text {
     /// The path or URL that people know it by.
     pub path: String,
     /// All of it.
     pub text: String,
+}
+
+impl Text {
+    /// The document `text` under the path or URL that diagnostics show.
+    pub fn new(path: impl Into<String>, text: impl Into<String>) -> Text {
+        Text { path: path.into(), text: text.into() }
+    }
 }
 
 /// Reads a `schema_file`: path as configured, largest size in bytes; the document, or why there is none.

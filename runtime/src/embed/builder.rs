@@ -17,7 +17,7 @@ use crate::evaluation::Evaluator;
 use crate::pool::Pool;
 use crate::secrets::{MissingSecret, Secrets};
 use crate::settings::Settings;
-use crate::upstream::{UpstreamSettings, Upstreams};
+use crate::upstream::{Load, UpstreamSettings, Upstreams};
 
 /// What an engine is made of.
 #[derive(Default)]
@@ -30,7 +30,9 @@ pub struct Builder {
     concurrent: Option<usize>,
     config_dir: Option<PathBuf>,
     handle: Option<Handle>,
-    upstreams: Option<Adjust>,
+    upstreams: Vec<Adjust>,
+    load: Option<Arc<Load>>,
+    connections: Option<Arc<Upstreams>>,
 }
 
 /// What an embedding program changes about the settings of its upstreams.
@@ -38,6 +40,7 @@ type Adjust = Box<dyn FnOnce(&mut UpstreamSettings) + Send>;
 
 /// Why there is no engine.
 #[derive(Debug)]
+#[non_exhaustive]
 pub enum BuildError {
     /// A tool that cannot be offered.
     Tool(BadTool),
@@ -115,7 +118,22 @@ impl Builder {
         self
     }
 
+    /// Lists the tools of the deployment's MCP upstreams when a program first needs them; `load` makes of each list what the catalog
+    /// holds. Tools of MCP upstreams that the deployment has are ignored until then. `ptc_compiler::serve` provides `load` for a config.
+    pub fn live(mut self, load: Arc<Load>) -> Builder {
+        self.load = Some(load);
+        self
+    }
+
+    /// Takes over open connections of upstreams that were asked for their tools, so that no child process is started twice. They have to run
+    /// on the engine's runtime. Ignored where the catalog is [live](Builder::live).
+    pub fn connections_of(mut self, upstreams: Arc<Upstreams>) -> Builder {
+        self.connections = Some(upstreams);
+        self
+    }
+
     /// Changes the settings of upstreams, which are the documented defaults of a server. Folder and runtime are those of the engine.
+    /// Several changes are made in the order of the calls.
     ///
     /// ```
     /// # use ptc_runtime::embed::Engine;
@@ -127,7 +145,7 @@ impl Builder {
     /// # let _ = engine;
     /// ```
     pub fn upstreams(mut self, change: impl FnOnce(&mut UpstreamSettings) + Send + 'static) -> Builder {
-        self.upstreams = Some(Box::new(change));
+        self.upstreams.push(Box::new(change));
         self
     }
 
@@ -154,14 +172,18 @@ impl Builder {
             (driver.handle.clone(), Some(driver))
         };
         let mut upstream_settings = UpstreamSettings::new(settings.config_dir(), handle.clone());
-        if let Some(change) = self.upstreams {
+        for change in self.upstreams {
             change(&mut upstream_settings);
         }
         #[cfg(feature = "http")]
         if let Some(pem) = &upstream_settings.extra_roots {
             crate::upstream::check_certificates(pem).map_err(BuildError::Certificates)?;
         }
-        let upstreams = Upstreams::new(deployment, secrets, upstream_settings);
+        let upstreams = match (self.load, self.connections) {
+            (Some(load), _) => Upstreams::live(deployment, secrets, upstream_settings, load),
+            (None, Some(earlier)) => Upstreams::taking_over(deployment, secrets, upstream_settings, &earlier),
+            (None, None) => Upstreams::new(deployment, secrets, upstream_settings),
+        };
         let mut evaluator = Evaluator::new(&settings, Arc::clone(&upstreams), deployment.programs, redactor.clone());
         evaluator.adjust(self.limits, self.preview_bytes);
         let processors = || std::thread::available_parallelism().map_or(2, usize::from);

@@ -28,7 +28,7 @@
 //! counted by the allocator of this crate, which a program that links it must not replace by one of its own.
 //!
 //! **Upstreams** come with a deployment: what `ptc_macros::catalog!` defines, or `ptc_catalog` types that your program makes and leaks
-//! when it starts. Programs reach them with `tool/call`; credentials are resolved by [`Builder::build`], and nothing that leaves the
+//! when it starts; `ptc_compiler::serve` makes one of a config and lists the tools of MCP upstreams itself. Programs reach them with `tool/call`; credentials are resolved by [`Builder::build`], and nothing that leaves the
 //! engine holds them. Their time, sizes and counts are set by [`Builder::upstreams`]; [`Engine::connect`] connects before the first call.
 //!
 //! **Stored programs** of the deployment run with [`Request::stored`]: arguments and result are held to their schemas.

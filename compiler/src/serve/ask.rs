@@ -1,0 +1,214 @@
+//! Asks upstreams for their tools, and hosts for the documents behind a `schema_url`.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+use std::sync::Arc;
+
+use ptc_catalog::{Deployment, OpenApi, Upstream};
+use ptc_runtime::secrets::{MissingSecret, Secrets};
+use ptc_runtime::upstream::{self, UpstreamSettings, Upstreams};
+
+use super::catalog::listing_of;
+use crate::config::model::{self, Config, SchemaSource, Transport};
+use crate::diag::{Code, Diagnostic, Diagnostics};
+use crate::lock::cover::{self, Ask, Need};
+use crate::lock::{Lock, LockedUpstream};
+use crate::source::{Sources, decode};
+use crate::{live, lower, openapi};
+
+/// What one upstream answered.
+enum Reply {
+    Tools(upstream::Listing),
+    Document(Vec<u8>),
+}
+
+/// The answer to one [`Need`], not yet read.
+pub struct Answer {
+    upstream: String,
+    what: Ask,
+    reply: Result<Reply, String>,
+}
+
+/// Called when an upstream has answered (`true`) or failed (`false`).
+pub type Done = Box<dyn FnOnce(bool) + Send>;
+
+/// Asks some upstreams of a config.
+pub struct Asker {
+    deployment: &'static Deployment,
+    secrets: Arc<Secrets>,
+    settings: Arc<UpstreamSettings>,
+    kept: Option<Arc<Upstreams>>,
+}
+
+impl Asker {
+    /// Prepares to ask the upstreams of `needs`. Relative paths of credentials start from `folder`.
+    ///
+    /// # Errors
+    ///
+    /// Every secret of these upstreams that cannot be read.
+    pub fn new(config: &Config, needs: &[Need], folder: &Path, settings: UpstreamSettings) -> Result<Asker, Vec<MissingSecret>> {
+        let names: Vec<&str> = needs.iter().map(|need| need.upstream.as_str()).collect();
+        let deployment = bare(config, &only(config, &names));
+        let secrets = Secrets::resolve(deployment, folder)?;
+        Ok(Asker { deployment, secrets: Arc::new(secrets), settings: Arc::new(settings), kept: None })
+    }
+
+    /// Lists tools over the connections of `upstreams`, which stay open. Without it each connection ends with its listing.
+    #[must_use]
+    pub fn keeping(mut self, upstreams: Option<Arc<Upstreams>>) -> Asker {
+        self.kept = upstreams;
+        self
+    }
+
+    /// Asks all upstreams at the same time; one that fails does not stop the others. `started` is called for each as its request begins.
+    /// Must run inside a tokio runtime.
+    pub async fn ask(&self, config: &Config, needs: &[Need], started: &mut dyn FnMut(&Need) -> Done) -> Vec<Answer> {
+        let mut tasks = Vec::new();
+        for need in needs {
+            let (Some(upstream), Some(entry)) =
+                (self.deployment.catalog.upstream(&need.upstream), config.upstreams.get(&need.upstream))
+            else {
+                continue;
+            };
+            let (document, granted) = (Document::of(entry, upstream), granted(entry));
+            let (kept, secrets, settings) = (self.kept.clone(), Arc::clone(&self.secrets), Arc::clone(&self.settings));
+            let done = started(need);
+            let task = tokio::spawn(async move {
+                let reply = match (document, kept) {
+                    (Some(document), _) => document.fetch(&secrets).await.map(Reply::Document),
+                    (None, Some(kept)) => kept.list_granted_tools(upstream.name, granted).await.map(Reply::Tools),
+                    (None, None) => upstream::list_granted_tools(upstream, granted, &secrets, &settings).await.map(Reply::Tools),
+                };
+                done(reply.is_ok());
+                reply.map_err(|fault| fault.to_string())
+            });
+            tasks.push((need, task));
+        }
+        let mut answers = Vec::new();
+        for (Need { upstream, what, .. }, task) in tasks {
+            let reply = task.await.unwrap_or_else(|error| Err(error.to_string()));
+            answers.push(Answer { upstream: upstream.clone(), what: *what, reply });
+        }
+        answers
+    }
+}
+
+/// What the lock holds of the answers. An upstream that failed, or whose answer cannot be used, is left out and reported.
+pub fn locked(
+    config: &Config,
+    answers: Vec<Answer>,
+    sources: &mut Sources,
+    diagnostics: &mut Diagnostics,
+) -> BTreeMap<String, LockedUpstream> {
+    let mut out = BTreeMap::new();
+    for Answer { upstream: name, what, reply } in answers {
+        let Some(entry) = config.upstreams.get(&name) else { continue };
+        let locked = match reply {
+            Ok(Reply::Tools(listing)) => {
+                listing_of(&name, listing, sources, diagnostics).map(|listing| cover::grant(&name, entry, listing, diagnostics))
+            }
+            Ok(Reply::Document(bytes)) => document(entry, bytes, sources, diagnostics),
+            Err(reason) => {
+                let message = format!("the upstream `{name}` could not be asked for {}: {reason}", wanted(what));
+                diagnostics.push(
+                    Diagnostic::new(Code::UpstreamUnreachable, message)
+                        .at(entry.place.clone(), "")
+                        .hint(remedy(&entry.transport, &reason)),
+                );
+                None
+            }
+        };
+        out.extend(locked.map(|locked| (name, locked)));
+    }
+    out
+}
+
+/// The upstreams of `asked` without tools, and all credentials of `config`, so that no child process inherits a variable that holds one.
+pub fn bare(config: &Config, asked: &Config) -> &'static Deployment {
+    let mut deployment = lower::deployment(asked, &Lock::default(), "ptc-compile", "");
+    deployment.credentials = lower::credentials(config, |_| true);
+    live::leak(&deployment)
+}
+
+/// What is asked for, in words: "its tools".
+pub fn wanted(what: Ask) -> &'static str {
+    match what {
+        Ask::Tools => "its tools",
+        Ask::Document => "its OpenAPI document",
+    }
+}
+
+/// A config with some of its upstreams only.
+pub(super) fn only(config: &Config, names: &[&str]) -> Config {
+    let mut config = config.clone();
+    config.upstreams.retain(|name, _| names.contains(&name.as_str()));
+    config
+}
+
+/// The tools that an entry grants; `None` where it grants all.
+fn granted(entry: &model::Upstream) -> Option<BTreeSet<String>> {
+    Some(entry.include_tools.as_ref()?.iter().map(|tool| tool.value.clone()).collect())
+}
+
+/// What helps where an upstream does not answer.
+fn remedy(transport: &Transport, reason: &str) -> &'static str {
+    match transport {
+        Transport::McpStdio(_) | Transport::McpHttp(_) if reason.contains("(max_response_bytes)") => {
+            "give the entry a larger `max_response_bytes`: the list of its tools is one answer"
+        }
+        Transport::McpStdio(_) | Transport::McpHttp(_) if reason.contains("(max_listing_") => {
+            "see what the upstream lists before you allow more of it"
+        }
+        Transport::McpStdio(_) => {
+            "run its command by hand to see what it says; with a lock file that has its tools, builds need not start it"
+        }
+        Transport::McpHttp(_) => {
+            "start it and run ptc-compile again; with a lock file that has its tools, builds need not reach it"
+        }
+        Transport::OpenApi(_) => {
+            "see that `schema_url`, its credentials and its limits are right, and that its host can be reached; with a lock file that has its \
+             operations, builds need not reach it"
+        }
+    }
+}
+
+/// An OpenAPI document that is fetched.
+struct Document {
+    url: &'static str,
+    max_bytes: u64,
+    api: &'static OpenApi,
+}
+
+impl Document {
+    /// `None` where the upstream is asked for tools, or its document is a file.
+    fn of(entry: &model::Upstream, upstream: &'static Upstream) -> Option<Document> {
+        let (Transport::OpenApi(config), ptc_catalog::Transport::OpenApi(api)) = (&entry.transport, &upstream.transport) else {
+            return None;
+        };
+        let SchemaSource::Url(url) = &config.schema.value else { return None };
+        Some(Document { url: url.clone().leak(), max_bytes: config.schema_max_bytes, api })
+    }
+
+    async fn fetch(&self, secrets: &Secrets) -> Result<Vec<u8>, upstream::WorldFault> {
+        upstream::fetch_document(self.url, self.max_bytes, self.api, secrets).await
+    }
+}
+
+/// Lowers a document that was fetched.
+fn document(
+    entry: &model::Upstream,
+    bytes: Vec<u8>,
+    sources: &mut Sources,
+    diagnostics: &mut Diagnostics,
+) -> Option<LockedUpstream> {
+    let Transport::OpenApi(api) = &entry.transport else { return None };
+    let SchemaSource::Url(url) = &api.schema.value else { return None };
+    match decode(bytes) {
+        Ok(text) => openapi::lower(sources, openapi::Text::new(url.clone(), text), api, diagnostics),
+        Err(fault) => {
+            let message = format!("`{url}` cannot be read: {fault}");
+            diagnostics.push(Diagnostic::new(Code::SchemaUnreadable, message).at(api.schema.place.clone(), ""));
+            None
+        }
+    }
+}

@@ -1,0 +1,93 @@
+//! From a config and what its upstreams say to the tables of a server.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use ptc_runtime::settings::SnapshotMode;
+use ptc_runtime::upstream::{self, Load};
+
+use super::ask::only;
+use crate::config::model::{Config, Transport};
+use crate::diag::{Diagnostics, Severity};
+use crate::ir::Json;
+use crate::lock::cover::{self, Ask, Listing, Need};
+use crate::lock::{Lock, LockedUpstream, Server, lint};
+use crate::source::Sources;
+use crate::tree::{self, Syntax};
+use crate::{live, lower};
+
+/// What must be asked at the start of a server. In live mode no MCP upstream is asked.
+pub fn needs(config: &Config, known: &Lock, mode: SnapshotMode) -> Vec<Need> {
+    let is_live = mode == SnapshotMode::Live;
+    cover::needs(config, known).into_iter().filter(|need| !is_live || need.what != Ask::Tools).collect()
+}
+
+/// The lock that a server goes by: `fresh` definitions, and `known` ones for the other upstreams. In live mode it has no tools of MCP
+/// upstreams. Definitions that may attack a model are reported; look at [`Diagnostics::has_errors`] before serving it.
+pub fn lock(
+    config: &Config,
+    known: &Lock,
+    fresh: BTreeMap<String, LockedUpstream>,
+    mode: SnapshotMode,
+    diagnostics: &mut Diagnostics,
+) -> Lock {
+    let mut lock = cover::cover(config, known, fresh);
+    lint::lint(config, known, &lock, diagnostics);
+    if mode == SnapshotMode::Live {
+        for (name, locked) in &mut lock.upstreams {
+            if config.upstreams.get(name).is_some_and(|entry| !matches!(entry.transport, Transport::OpenApi(_))) {
+                locked.tools.clear();
+            }
+        }
+    }
+    lock
+}
+
+/// How a live catalog takes in an upstream: its list of tools is lowered as a build would lower it.
+pub fn loader(config: Config) -> Arc<Load> {
+    Arc::new(move |upstream, listing| {
+        let name = upstream.name;
+        let mut sources = Sources::default();
+        let mut diagnostics = Diagnostics::default();
+        let entry = config.upstreams.get(name).ok_or("the config has no such upstream")?;
+        let locked = listing_of(name, listing, &mut sources, &mut diagnostics)
+            .map(|listing| cover::grant(name, entry, listing, &mut diagnostics));
+        let (Some(locked), false) = (locked, diagnostics.has_errors()) else { return Err(errors(&diagnostics)) };
+        let mut lock = Lock::default();
+        lock.upstreams.insert(name.to_owned(), locked);
+        let config = only(&config, &[name]);
+        lint::lint(&config, &Lock::default(), &lock, &mut diagnostics);
+        if diagnostics.has_errors() {
+            return Err(errors(&diagnostics));
+        }
+        let lowered = live::leak(&lower::deployment(&config, &lock, "", ""));
+        lowered.catalog.upstream(name).cloned().ok_or_else(|| "it was left out".to_owned())
+    })
+}
+
+/// The messages of all errors.
+fn errors(diagnostics: &Diagnostics) -> String {
+    let sorted = diagnostics.sorted();
+    let errors = sorted.into_iter().filter(|found| found.severity == Severity::Error);
+    errors.map(|found| found.message.clone()).collect::<Vec<_>>().join("; ")
+}
+
+/// A listing as the lock takes it. Every definition becomes a source of its own, so that a fault in it has a place.
+pub(super) fn listing_of(
+    name: &str,
+    listing: upstream::Listing,
+    sources: &mut Sources,
+    diagnostics: &mut Diagnostics,
+) -> Option<Listing> {
+    let mut tools = Vec::new();
+    for (at, raw) in listing.tools.iter().enumerate() {
+        let file = sources.add(format!("tools/list of {name}, tool {}", at + 1), raw.get());
+        tools.push(Json::from(&tree::parse_as(sources, file, Syntax::DOCUMENT, diagnostics)?));
+    }
+    Some(Listing {
+        era: listing.era,
+        server: Some(Server { name: listing.server_name, version: listing.server_version }),
+        instructions: listing.instructions,
+        tools,
+    })
+}
