@@ -40,7 +40,10 @@ fn rows() -> Vec<Row> {
 fn listening(options: &[&str]) -> (Background, String) {
     let port = free_port();
     let mut server = Command::new(plain());
-    server.args(["--http", "--http-disable-auth", "--http-port", &port.to_string()]).args(options);
+    server.args(["--http", "--http-port", &port.to_string()]).args(options);
+    if !options.contains(&"--http-auth-token") {
+        server.arg("--http-disable-auth");
+    }
     (Background::start(&mut server).ready_on(port), format!("http://127.0.0.1:{port}/mcp"))
 }
 

@@ -84,7 +84,7 @@ fn what_upstreams_say_is_text_on_the_page() {
     std::fs::write(folder.path().join("api.json"), document.to_string()).expect("a document");
     let config = folder.path().join("upstreams.json");
     let entry = json!({ "transport": "openapi", "base_url": "https://api.example", "schema_file": "api.json",
-                        "include_operations": ["getX"], "description": hostile, "max_response_bytes": 54_321,
+                        "include_operations": ["getX"], "accept_definitions": ["instructions", "get-x"], "description": hostile, "max_response_bytes": 54_321,
                         "auth": [{ "scheme": "bearer", "binding": "pet-key" }] });
     let credentials = json!({ "pet-key": { "source": "env", "var": "PTC_TEST_PET_KEY" } });
     std::fs::write(&config, json!({ "credentials": credentials, "upstreams": { "petstore": entry } }).to_string())
