@@ -110,7 +110,7 @@ fn overlap(handle: &tokio::runtime::Handle) {
         let thread = std::thread::Builder::new().stack_size(STACK_BYTES + STACK_SLACK_BYTES);
         let work = thread.spawn(move || {
             let program = Program::compile(&source).unwrap();
-            let limits = Limits { wall_clock: Duration::from_secs(10), ..Limits::default() };
+            let limits = Limits::default().wall_clock(Duration::from_secs(10));
             Run::new(&program).host(host).limits(limits).execute().result.unwrap()
         });
         assert_eq!(work.unwrap().join().unwrap(), Value::int(i64::from(calls)));

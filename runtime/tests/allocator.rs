@@ -36,7 +36,7 @@ fn an_engine_wants_a_count() {
     let why = Engine::builder().build().map_err(|why| why.to_string());
     assert_eq!(why.err().as_deref(), Some(NOT_COUNTING), "nothing counts yet");
     ALLOCATOR.wrapped.store(true, Ordering::Relaxed);
-    let limits = Limits { memory_bytes: 16 << 20, ..Limits::default() };
+    let limits = Limits::default().memory_bytes(16 << 20);
     let engine = Engine::builder().limits(limits).build().expect("the allocator counts");
     let answer = engine.run(Request::new("(reduce conj [] (range 10000000))"));
     assert_eq!(answer.preview(), Err("memory_limit"), "{answer:?}");

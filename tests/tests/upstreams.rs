@@ -63,7 +63,7 @@ impl World {
         let thread = std::thread::Builder::new().stack_size(STACK_BYTES + STACK_SLACK_BYTES);
         let work = thread.spawn(move || {
             let program = Program::compile(&source).expect("a program");
-            let limits = Limits { wall_clock: Duration::from_secs(120), ..Limits::default() };
+            let limits = Limits::default().wall_clock(Duration::from_secs(120));
             match Run::new(&program).host(host).limits(limits).execute().result {
                 Ok(value) => print::preview(&value, 4000).text,
                 Err(error) => error.render(&source),

@@ -7,7 +7,18 @@ use std::time::Duration;
 use crate::host::Interrupt;
 
 /// Limits of one run. The default is that of a library: 1 s and 10 MB.
+///
+/// A later version can add a limit, so there are setters in place of literals:
+///
+/// ```
+/// use std::time::Duration;
+/// use ptc_lisp::Limits;
+///
+/// let limits = Limits::default().wall_clock(Duration::from_secs(5)).memory_bytes(64 << 20);
+/// assert_eq!(limits.call_depth, Limits::default().call_depth);
+/// ```
 #[derive(Debug, Clone)]
+#[non_exhaustive]
 pub struct Limits {
     /// Wall clock of the whole run, parsing included.
     pub wall_clock: Duration,
@@ -47,6 +58,39 @@ impl Limits {
     pub fn with_upstreams() -> Self {
         Limits { wall_clock: Duration::from_secs(10), memory_bytes: 100 * 1024 * 1024, ..Limits::default() }
     }
+}
+
+/// Writes a setter for each limit.
+macro_rules! setters {
+    ($($(#[doc = $doc:literal])+ $name:ident: $kind:ty;)*) => {
+        impl Limits {
+            $($(#[doc = $doc])+
+            #[must_use]
+            pub fn $name(mut self, $name: $kind) -> Self {
+                self.$name = $name;
+                self
+            })*
+        }
+    };
+}
+
+setters! {
+    /// Sets the wall clock of the whole run, parsing included.
+    wall_clock: Duration;
+    /// Sets the bytes that the program's values may occupy.
+    memory_bytes: u64;
+    /// Sets the number of nested calls.
+    call_depth: u32;
+    /// Sets the steps of evaluation; `None` leaves them to the wall clock.
+    steps: Option<u64>;
+    /// Sets the turns of one `loop`; `None` leaves them to the wall clock.
+    loop_iterations: Option<u64>;
+    /// Sets the CPU-bound workers of `pmap` and `pcalls`, over the whole program.
+    parallel_workers: usize;
+    /// Sets the calls of `tool/call` over the whole program; `None` leaves them to the host.
+    tool_calls: Option<u64>;
+    /// Sets the bytes that `println` and its family may collect.
+    print_bytes: usize;
 }
 
 /// Stops a run from another thread. Clones stop the same run.

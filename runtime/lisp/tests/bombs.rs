@@ -179,11 +179,9 @@ fn observe(process: &mut Child, may: May) -> Result<Report, Failed> {
 #[expect(clippy::print_stdout, reason = "the pipe to the watching process")]
 fn child(arguments: &[String]) -> ! {
     let [_, _, wall, memory, source] = arguments else { std::process::exit(2) };
-    let limits = Limits {
-        wall_clock: Duration::from_millis(wall.parse().unwrap_or(1000)),
-        memory_bytes: memory.parse().unwrap_or(32 << 20),
-        ..Limits::default()
-    };
+    let limits = Limits::default()
+        .wall_clock(Duration::from_millis(wall.parse().unwrap_or(1000)))
+        .memory_bytes(memory.parse().unwrap_or(32 << 20));
     // What an ordinary program needs is no growth.
     ordinary();
     let mut lines = std::io::stdin().lines();

@@ -114,7 +114,7 @@ fn check(source: &str, expectation: &str, prints: &[&str], limits: &Limits) -> O
 
 fn limits_of(line: &str) -> Limits {
     // Generous where not said otherwise: machines that run tests are slow at times.
-    let mut limits = Limits { wall_clock: Duration::from_secs(20), memory_bytes: 100 << 20, ..Limits::default() };
+    let mut limits = Limits::default().wall_clock(Duration::from_secs(20)).memory_bytes(100 << 20);
     for setting in line.split_whitespace() {
         let (name, value) = setting.split_once('=').expect("name=value");
         let number: u64 = value.parse().expect("a number");

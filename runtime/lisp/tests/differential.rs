@@ -24,7 +24,7 @@ fn answer(program: &str) -> Answer {
         Ok(compiled) => compiled,
         Err(fault) => return Answer::Fault(fault.kind.name()),
     };
-    let limits = Limits { wall_clock: std::time::Duration::from_secs(30), ..Limits::default() };
+    let limits = Limits::default().wall_clock(std::time::Duration::from_secs(30));
     match Run::new(&compiled).limits(limits).execute().result {
         Ok(value) => Answer::Value(value),
         Err(fault) => Answer::Fault(fault.kind.name()),

@@ -8,7 +8,7 @@ use ptc_lisp::{Bindings, Cancel, Error, ErrorKind, Limits, Outcome, Program, Run
 
 /// Limits that no machine is too slow for.
 fn roomy() -> Limits {
-    Limits { wall_clock: Duration::from_secs(20), ..Limits::default() }
+    Limits::default().wall_clock(Duration::from_secs(20))
 }
 
 fn compile(source: &str, bindings: &Bindings) -> Result<Program, Error> {
@@ -227,7 +227,7 @@ fn tool_calls_are_counted_against_their_limit() {
     let program = Program::compile(source).unwrap();
     let run = |n: i64| {
         let context = Value::map([(Value::keyword("n"), Value::int(n))]);
-        let limits = Limits { tool_calls: Some(12), ..roomy() };
+        let limits = roomy().tool_calls(Some(12));
         Run::new(&program).limits(limits).host(Arc::new(Slow)).context(context).execute_on_thread().result
     };
     assert_eq!(run(12).unwrap(), Value::int(12));

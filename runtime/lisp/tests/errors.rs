@@ -39,14 +39,12 @@ impl Host for Shop {
 
 fn fault(source: &str) -> Result<Value, Error> {
     let program = Program::compile(source)?;
-    let limits = Limits {
-        wall_clock: Duration::from_secs(1),
-        memory_bytes: 8 << 20,
-        call_depth: 100,
-        loop_iterations: Some(20_000),
-        tool_calls: Some(3),
-        ..Limits::default()
-    };
+    let limits = Limits::default()
+        .wall_clock(Duration::from_secs(1))
+        .memory_bytes(8 << 20)
+        .call_depth(100)
+        .loop_iterations(Some(20_000))
+        .tool_calls(Some(3));
     let context = Value::map([
         (Value::keyword("items"), Value::vector(vec![Value::nil(), Value::int(2)])),
         (Value::keyword("long"), Value::string("((x \u{e9}\"".repeat(LONG / 8))),

@@ -9,7 +9,7 @@ use counting::gauge;
 use ptc_lisp::{Cancel, Error, ErrorKind, Limits, Outcome, Program, Run, Value};
 
 fn limits() -> Limits {
-    Limits { wall_clock: Duration::from_millis(1500), memory_bytes: 32 << 20, ..Limits::default() }
+    Limits::default().wall_clock(Duration::from_millis(1500)).memory_bytes(32 << 20)
 }
 
 fn run(source: &str, limits: Limits) -> Result<Outcome, Error> {
@@ -63,7 +63,7 @@ fn what_is_nested_within_bounds_works() {
 fn deep_values_are_built_compared_printed_and_dropped() {
     let source = "(defn deep [n] (loop [v [] i 0] (if (< i n) (recur [v i] (inc i)) v)))
                   (let [a (deep 30000) b (deep 30000)] [(= a b) (count (pr-str a)) (count #{a b}) (hash-map a 1)])";
-    let outcome = run(source, Limits { wall_clock: Duration::from_secs(20), ..limits() }).unwrap();
+    let outcome = run(source, limits().wall_clock(Duration::from_secs(20))).unwrap();
     let value = outcome.result.unwrap();
     assert_eq!(value.items().and_then(|mut items| items.next().cloned()), Some(Value::bool(true)));
     assert!(outcome.peak_bytes > 0);
@@ -73,7 +73,7 @@ fn deep_values_are_built_compared_printed_and_dropped() {
 fn memory_is_given_back() {
     // Fifty times the limit in all, but little of it at once.
     let source = "(loop [i 0] (if (< i 400) (do (count (range 200000)) (recur (inc i))) i))";
-    let outcome = run(source, Limits { wall_clock: Duration::from_secs(60), ..limits() }).unwrap();
+    let outcome = run(source, limits().wall_clock(Duration::from_secs(60))).unwrap();
     assert_eq!(outcome.result.unwrap(), Value::int(400));
 }
 
@@ -106,7 +106,7 @@ fn another_thread_can_stop_a_run() {
             std::thread::sleep(Duration::from_millis(50));
             stop.cancel();
         });
-        let limits = Limits { wall_clock: Duration::from_secs(600), ..Limits::default() };
+        let limits = Limits::default().wall_clock(Duration::from_secs(600));
         Run::new(&program).limits(limits).cancel(cancel).execute_on_thread()
     });
     assert_eq!(outcome.result.unwrap_err().kind, ErrorKind::Cancelled);
@@ -123,7 +123,7 @@ fn builtins_look_up_on_their_way() {
             LOOKS.fetch_add(1, Ordering::Relaxed);
             gauge()
         };
-        let limits = Limits { wall_clock: Duration::from_secs(600), memory_bytes: 1 << 30, ..Limits::default() };
+        let limits = Limits::default().wall_clock(Duration::from_secs(600)).memory_bytes(1 << 30);
         Run::new(&program).limits(limits).gauge(counted).execute_on_thread().result.unwrap();
         LOOKS.load(Ordering::Relaxed)
     };

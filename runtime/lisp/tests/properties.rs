@@ -42,7 +42,7 @@ fn values(u: &mut Unstructured<'_>, count: usize) -> Vec<Value> {
 /// Reads a literal by running it.
 fn read(text: &str) -> Value {
     let program = Program::compile(text).unwrap_or_else(|error| panic!("{}", error.render(text)));
-    let limits = Limits { wall_clock: Duration::from_secs(20), ..Limits::default() };
+    let limits = Limits::default().wall_clock(Duration::from_secs(20));
     Run::new(&program).limits(limits).execute().result.unwrap_or_else(|error| panic!("{}", error.render(text)))
 }
 
@@ -158,8 +158,7 @@ fn no_program_breaks_the_evaluator() {
             Err(error) => return assert_ne!(error.kind, ErrorKind::InternalError, "seed {seed}: {source}"),
         };
         compiled.set(compiled.get() + 1);
-        let limits =
-            Limits { wall_clock: Duration::from_secs(2), memory_bytes: 16 << 20, steps: Some(300_000), ..Limits::default() };
+        let limits = Limits::default().wall_clock(Duration::from_secs(2)).memory_bytes(16 << 20).steps(Some(300_000));
         let context =
             Value::map([(Value::keyword("items"), Value::vector(vec![Value::int(1), Value::nil(), Value::string("x")]))]);
         let outcome = Run::new(&program).limits(limits).context(context).gauge(counting::gauge).execute_on_thread();
@@ -191,7 +190,7 @@ fn a_run_gives_the_same_each_time() {
             return;
         }
         let run = || {
-            let limits = Limits { wall_clock: Duration::from_secs(20), steps: Some(100_000), ..Limits::default() };
+            let limits = Limits::default().wall_clock(Duration::from_secs(20)).steps(Some(100_000));
             let outcome = Run::new(&program).limits(limits).execute_on_thread();
             outcome.result.map_or_else(|error| error.render(&source), |value| print::preview(&value, 2000).text)
         };

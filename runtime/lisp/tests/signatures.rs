@@ -13,7 +13,7 @@ fn parsed(text: &str) -> Signature {
 /// The value of a program.
 fn value(source: &str) -> Value {
     let program = Program::compile(source).unwrap_or_else(|error| panic!("{}", error.render(source)));
-    let limits = Limits { wall_clock: Duration::from_secs(20), ..Limits::default() };
+    let limits = Limits::default().wall_clock(Duration::from_secs(20));
     Run::new(&program).limits(limits).execute_on_thread().result.unwrap_or_else(|error| panic!("{}", error.render(source)))
 }
 

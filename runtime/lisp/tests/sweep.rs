@@ -208,13 +208,11 @@ fn answer() {
 
 fn run(line: &str, context: &Value) -> String {
     let (wall, program) = line.split_once(' ').unwrap_or_default();
-    let limits = Limits {
-        wall_clock: Duration::from_millis(wall.parse().unwrap_or(0)),
-        memory_bytes: MEMORY,
-        parallel_workers: WORKERS,
-        tool_calls: Some(4),
-        ..Limits::default()
-    };
+    let limits = Limits::default()
+        .wall_clock(Duration::from_millis(wall.parse().unwrap_or(0)))
+        .memory_bytes(MEMORY)
+        .parallel_workers(WORKERS)
+        .tool_calls(Some(4));
     let program = match Program::compile(program) {
         Ok(program) => program,
         Err(error) => return error.kind.to_string(),

@@ -61,7 +61,7 @@ fn run(source: &str, limits: Limits) -> String {
 }
 
 fn roomy() -> Limits {
-    Limits { wall_clock: Duration::from_secs(20), ..Limits::default() }
+    Limits::default().wall_clock(Duration::from_secs(20))
 }
 
 #[test]
@@ -108,9 +108,9 @@ fn what_is_wrong_with_a_call_is_said() {
 
 #[test]
 fn calls_count_and_waits_end() {
-    let three = Limits { tool_calls: Some(3), ..roomy() };
+    let three = roomy().tool_calls(Some(3));
     assert!(run("(map tool/echo [{} {} {} {}])", three).starts_with("tool_error: the program made more than 3 calls of tools"));
-    let short = Limits { wall_clock: Duration::from_millis(50), ..Limits::default() };
+    let short = Limits::default().wall_clock(Duration::from_millis(50));
     assert!(run("(tool/silent)", short).starts_with("timeout"));
 }
 

@@ -201,13 +201,11 @@ impl Settings {
 
     /// The limits of one evaluation.
     pub fn limits(&self) -> Limits {
-        Limits {
-            wall_clock: self.program_timeout,
-            memory_bytes: self.program_memory_limit_bytes,
+        Limits::default()
+            .wall_clock(self.program_timeout)
+            .memory_bytes(self.program_memory_limit_bytes)
             // Twice what an answer shows: whatever the run cuts, the answer has cut as well, and says so.
-            print_bytes: 2 * self.response_profile.budget().print_bytes,
-            ..Limits::default()
-        }
+            .print_bytes(2 * self.response_profile.budget().print_bytes)
     }
 
     /// The folder whose traces the listener shows to people, where it does.

@@ -8,7 +8,7 @@ use ptc_runtime::embed::{Args, Engine, Request, Tool, ToolFailure};
 
 fn engine() -> Engine {
     let echo = |args: Args| -> Result<serde_json::Value, ToolFailure> { args.parse() };
-    let limits = Limits { wall_clock: Duration::from_secs(20), ..Limits::with_upstreams() };
+    let limits = Limits::with_upstreams().wall_clock(Duration::from_secs(20));
     Engine::builder().limits(limits).tool(Tool::new("echo", "(note :any) -> :any", echo).unwrap()).build().unwrap()
 }
 

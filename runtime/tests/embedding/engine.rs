@@ -11,7 +11,7 @@ use ptc_runtime::tool_protocol::parse_signature;
 use serde_json::json;
 
 fn roomy() -> Limits {
-    Limits { wall_clock: Duration::from_secs(20), ..Limits::default() }
+    Limits::default().wall_clock(Duration::from_secs(20))
 }
 
 fn sync(name: &str, signature: &str, run: fn(Args) -> Result<serde_json::Value, ToolFailure>) -> Tool {
@@ -187,7 +187,7 @@ fn calls_of_upstreams_are_told_without_secrets() {
 
 #[test]
 fn calls_end_with_the_program() {
-    let short = Limits { wall_clock: Duration::from_millis(100), ..Limits::default() };
+    let short = Limits::default().wall_clock(Duration::from_millis(100));
     let answer = builder().limits(short).build().unwrap().run(Request::new("(tool/slow {:ms 60000})"));
     assert_eq!(answer.preview(), Err("timeout"));
     assert_eq!(answer.tool_calls[0].error.as_deref(), Some("the program ended before the answer"));
@@ -256,7 +256,7 @@ fn a_run_that_is_cancelled_in_its_last_step_is_cancelled() {
 #[test]
 fn the_memory_limit_holds_over_many_calls() {
     // Arguments are made on one thread and used on another: what is counted must not drift with them.
-    let limits = Limits { wall_clock: Duration::from_secs(20), memory_bytes: 4 * 1024 * 1024, ..Limits::default() };
+    let limits = Limits::default().wall_clock(Duration::from_secs(20)).memory_bytes(4 * 1024 * 1024);
     let engine = builder().limits(limits).build().unwrap();
     let text = "x".repeat(4_000);
     let program =

@@ -271,7 +271,7 @@ fn nesting_as_deep_as_an_answer_may_be_long_harms_nobody() {
     for server in ["mcp", "api"] {
         let call = format!(r#"(tool/call {{:server "{server}" :tool "deep"}})"#);
         let program = format!("(let [r {call}] (println r) [(:ok r) (< 400000 (count (pr-str r))) (= r {call})])");
-        let limits = Limits { wall_clock: Duration::from_secs(60), ..Limits::with_upstreams() };
+        let limits = Limits::with_upstreams().wall_clock(Duration::from_secs(60));
         let found = world.evaluate(&program, limits);
         let told = found.map(|value| ptc_lisp::print::preview(&value, 1000).text);
         assert_eq!(told.unwrap(), "[true true true]", "{server}");
@@ -414,7 +414,7 @@ fn answers_that_are_being_read_count_toward_the_memory_of_a_program() {
             let source = format!(
                 r#"(frequencies (map :reason (pmap (fn [_] (tool/call {{:server "{server}" :tool "read"}})) (range {calls}))))"#
             );
-            let limits = ptc_lisp::Limits { wall_clock: Duration::from_secs(20), ..ptc_lisp::Limits::default() };
+            let limits = ptc_lisp::Limits::default().wall_clock(Duration::from_secs(20));
             world.evaluate(&source, limits)
         };
         let fault = program(20).unwrap_err();

@@ -16,14 +16,7 @@ const STEP: Duration = Duration::from_micros(50);
 
 pub fn run(source: &str) {
     let Ok(program) = Program::compile(source) else { return };
-    let limits = Limits {
-        wall_clock: Duration::from_millis(500),
-        memory_bytes: 16 << 20,
-        steps: Some(200_000),
-        call_depth: 200,
-        parallel_workers: 2,
-        ..Limits::default()
-    };
+    let limits = Limits::default().wall_clock(Duration::from_millis(500)).memory_bytes(16 << 20).steps(Some(200_000)).call_depth(200).parallel_workers(2);
     let most = Duration::from_secs(1) + limits.wall_clock * limits.parallel_workers as u32;
     let memory = limits.memory_bytes as i64;
     counting::take_peak();

@@ -28,7 +28,7 @@ fn ptc_lisp(source: &str, name: &str, input: &str) -> Result<String, String> {
     };
     let source = if input.is_empty() { source.to_owned() } else { format!("(let [data data/data]\n{source})") };
     let program = Program::compile(&source).map_err(|error| error.to_string())?;
-    let limits = Limits { wall_clock: Duration::from_secs(60), memory_bytes: 1 << 30, ..Limits::default() };
+    let limits = Limits::default().wall_clock(Duration::from_secs(60)).memory_bytes(1 << 30);
     let context = Value::map([(Value::keyword("data"), data)]);
     let outcome = Run::new(&program).limits(limits).context(context).stack_bytes(4 << 20).execute();
     let value = outcome.result.map_err(|error| error.to_string())?;
