@@ -255,14 +255,16 @@ fn continuous_integration() {
     guide("ci.md");
 }
 
+/// The value of a key, where the map has it.
+fn get<'y>(map: &saphyr::Yaml<'y>, key: &str) -> Option<saphyr::Yaml<'y>> {
+    map.as_mapping_get(key).cloned()
+}
+
 /// The shell steps of a pipeline by job, in order; steps that use an action have none.
 fn shell_steps(pipeline: &str) -> Vec<(String, Vec<String>)> {
     use saphyr::LoadableYamlNode as _;
     let documents = saphyr::Yaml::load_from_str(pipeline).expect("it is YAML");
     let root = documents[0].as_mapping().expect("a mapping");
-    fn get<'y>(map: &saphyr::Yaml<'y>, key: &str) -> Option<saphyr::Yaml<'y>> {
-        map.as_mapping_get(key).cloned()
-    }
     let text = |value: &saphyr::Yaml<'_>| value.as_str().expect("a text").to_owned();
     let jobs: Vec<_> = match documents[0].as_mapping_get("jobs") {
         Some(jobs) => jobs.as_mapping().expect("jobs by name").iter().collect(),

@@ -22,7 +22,7 @@ use crate::{Failure, defaults};
 /// How long what is under way has to end when a signal came.
 const SHUTDOWN: Duration = Duration::from_secs(5);
 
-/// The upstreams of a config, to be asked by [`ask`] for a server that goes on with their connections.
+/// The upstreams of a config, to be asked by [`ask()`] for a server that goes on with their connections.
 pub(crate) fn open(config: &Config, folder: &Path, preparation: Preparation<'_>) -> Result<Contacts, Failure> {
     secrets::seal();
     preparation.contacts(ask::bare(config, config), folder).map_err(|missing| without_secrets(&missing))

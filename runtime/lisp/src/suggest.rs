@@ -1,7 +1,7 @@
 //! Edit distance for "did you mean": one bounded comparison for every place that suggests a name.
 //!
 //! The distance (Damerau-Levenshtein) costs the product of the lengths, and a program chooses both the name and many of the candidates.
-//! So long names are not compared, and neither are more than [`MAX_COMPARISONS`] candidates for one name.
+//! So long names are not compared, and neither are more than 2,000 candidates for one name.
 
 /// Characters of a name. A longer one is a text.
 const MAX_LENGTH: usize = 60;
