@@ -489,4 +489,27 @@ fn wrong_credentials_end_the_start_and_show_nothing() {
         assert_eq!(ended.code, Some(2), "{url}");
         assert!(ended.stderr.contains(complaint) && !ended.stderr.contains("not-a-secret"), "{}", ended.stderr);
     }
+    // The address can come from a file, where no list of processes shows its password.
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("store");
+    let from_file = |address: &str| {
+        std::fs::write(&file, format!("{address}\n")).expect("a file");
+        let mut command = replica(free_port(), "", &["--session-store-file", file.to_str().expect("plain text")]);
+        run(command.env_remove("PTC_RUNNER_MCP_SESSION_STORE"))
+    };
+    let refused = from_file(&redis.url(":another-not-a-secret@"));
+    assert_eq!(refused.code, Some(2));
+    assert!(
+        refused.stderr.contains("--session-store redis://127.0.0.1") && refused.stderr.contains("refuse"),
+        "{}",
+        refused.stderr
+    );
+    assert!(!refused.stderr.contains("another-not-a-secret"), "{}", refused.stderr);
+    let unreadable = from_file("not an address of a store");
+    assert_eq!(unreadable.code, Some(2));
+    assert!(
+        unreadable.stderr.contains("--session-store-file: expected a readable file that holds redis"),
+        "{}",
+        unreadable.stderr
+    );
 }
