@@ -356,6 +356,11 @@ fn path_arguments_cannot_leave_the_operation() {
         ("bare_format", r#"{:format "."}"#, "'format' would make the segment '..' of the path"),
         ("path_label", r#"{:v "."}"#, "'v' is part of the path and cannot be"),
         ("path_simple", r#"{:v ".."}"#, "'v' is part of the path and cannot be"),
+        // Servers that decode a path before they split it read `..` in these.
+        ("two", r#"{:a "../" :b "."}"#, "'a' and 'b' would make the segment '..%2F.' of the path"),
+        ("hidden", r#"{:name "/../x"}"#, "'name' would make the segment '.%2F..%2Fx' of the path"),
+        ("path_simple", r#"{:v "../x"}"#, "'v' is part of the path and cannot be"),
+        ("acl", r#"{:name "a\\..\\b"}"#, "'name' is part of the path and cannot be"),
     ] {
         let answer = server.ask("1", &call("api", tool, args));
         assert!(answer.contains(expected), "{tool} {args}: {answer}");
@@ -363,11 +368,9 @@ fn path_arguments_cannot_leave_the_operation() {
     assert_eq!(web.requests().len(), 0, "nothing is sent");
     for (tool, args, target) in [
         ("two", r#"{:a "." :b "x"}"#, "/files/.x"),
-        ("two", r#"{:a "../" :b "."}"#, "/files/..%2F."),
+        ("two", r#"{:a "x/" :b "..y"}"#, "/files/x%2F..y"),
         ("hidden", r#"{:name "profile"}"#, "/dot/.profile"),
-        ("hidden", r#"{:name "/../x"}"#, "/dot/.%2F..%2Fx"),
         ("acl", r#"{:name "%2e%2e"}"#, "/files/%252e%252e?acl"),
-        ("acl", r#"{:name "a\\..\\b"}"#, "/files/a%5C..%5Cb?acl"),
         ("format", r#"{:id "." :format "json"}"#, "/pets/..json"),
         ("bare_format", r#"{:format "json"}"#, "/pets/.json"),
     ] {

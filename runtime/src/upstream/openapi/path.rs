@@ -2,7 +2,8 @@
 //!
 //! A parameter is percent-encoded, so that it cannot end its segment. It can still make one that means something else: `.` and `..`
 //! are taken out of an address by every client and server, and a parameter that is only a part of a segment (`{a}{b}`, `.{x}`, `{x}?acl`)
-//! may complete them. So the path is checked as a whole.
+//! may complete them. Many servers decode a path before they split it, so that `..%2Fx` is `../x` to them. So the path is checked as a
+//! whole, and as it reads after decoding.
 
 use std::ops::Range;
 
@@ -28,7 +29,7 @@ pub(super) fn checked(address: &str, base: usize, placed: &[Placed<'_>]) -> Resu
     let mut start = base;
     for segment in part(base..end).split(['/', '\\']) {
         let range = start..start + segment.len();
-        if is_dots(segment) {
+        if has_dots(segment) {
             return Err(leaves(segment, &range, placed));
         }
         start = range.end + 1;
@@ -49,24 +50,27 @@ pub(super) fn checked(address: &str, base: usize, placed: &[Placed<'_>]) -> Resu
     Err(format!("the path '{}' would be read as '{}'", excerpt(part(base..end)), excerpt(url.path())))
 }
 
-/// Whether a segment is `.` or `..`, encoded or not.
-fn is_dots(segment: &str) -> bool {
-    let mut decoded = percent_decode_str(segment);
-    let dots = decoded.by_ref().take(3).take_while(|byte| *byte == b'.').count();
-    (1..=2).contains(&dots) && percent_decode_str(segment).count() == dots
+/// Whether a segment is `.` or `..`, or holds one of them between encoded slashes.
+fn has_dots(segment: &str) -> bool {
+    let decoded: Vec<u8> = percent_decode_str(segment).collect();
+    decoded.split(|byte| matches!(byte, b'/' | b'\\')).any(|part| matches!(part, b"." | b".."))
 }
 
 fn leaves(segment: &str, range: &Range<usize>, placed: &[Placed<'_>]) -> String {
+    let shown_segment = excerpt(segment);
     let parts: Vec<&Placed<'_>> =
         placed.iter().filter(|arg| arg.bytes.start < range.end && range.start < arg.bytes.end).collect();
     match parts.as_slice() {
         [whole] if whole.bytes == *range => {
             format!("'{}' is part of the path and cannot be {}", whole.name, shown(whole.value))
         }
-        [] => format!("the path of the operation has the segment '{segment}', which leads out of it"),
+        [] => format!("the path of the operation has the segment '{shown_segment}', which leads out of it"),
         parts => {
             let names: Vec<String> = parts.iter().map(|part| format!("'{}'", part.name)).collect();
-            format!("{} would make the segment '{segment}' of the path, which leads out of the operation", names.join(" and "))
+            format!(
+                "{} would make the segment '{shown_segment}' of the path, which leads out of the operation",
+                names.join(" and ")
+            )
         }
     }
 }
@@ -84,6 +88,10 @@ mod tests {
         for path in ["/a/..", "/a/./b", "/a/%2e%2E/b", "/a/.%2e", "/a/%2e", "/a\\..\\b", "/a\\b", "/..?x", "/a/..#x", "/a/\tb"] {
             assert!(read(path, "https://h/v1").is_err(), "{path}");
         }
+        // A server that decodes before it splits sees `..` here.
+        for path in ["/a/..%2Fb", "/a/b%2f..", "/a/b%2F%2e%2e%2Fc", "/a/..%5Cb", "/a/b%5c.", "/a/.%2F"] {
+            assert!(read(path, "https://h/v1").is_err(), "{path}");
+        }
     }
 
     #[test]
@@ -92,7 +100,8 @@ mod tests {
             ("/a/...", "/a/..."),
             ("/a/.b", "/a/.b"),
             ("/a/b..", "/a/b.."),
-            ("/a/..%2Fb", "/a/..%2Fb"),
+            ("/a/b%2Fc", "/a/b%2Fc"),
+            ("/a/..b%2Fc..", "/a/..b%2Fc.."),
             ("/a/%252e%252e", "/a/%252e%252e"),
             ("/größe/{x}", "/gr%C3%B6%C3%9Fe/%7Bx%7D"),
             ("/a//b/", "/a//b/"),
