@@ -40,11 +40,11 @@ impl Later {
     }
 }
 
-/// How much a program may compute past its time: 50 ms, and what the system's clock leaves open at either end. Threads of one program
-/// compute at the same time. Code that is not optimised takes ten times as long between two looks at the clock, and another machine
-/// may be half as fast, so only the optimised run holds the figure; the other one still finds what does not look at the clock at all.
+/// How much processor time a program may use after its deadline: 50 ms, and what the resolution of the system's clock adds at both ends.
+/// Threads of one program run at the same time. The optimised run (`.ci/limits`) asserts this figure. Unoptimised code is slower between
+/// two checks of the deadline: one program took from 170 to 440 ms there. That bound only finds programs that do not check the deadline.
 pub(crate) fn most_late(program: &str) -> Duration {
-    let once = Duration::from_millis(if cfg!(debug_assertions) { 2_000 } else { 60 });
+    let once = Duration::from_millis(if cfg!(debug_assertions) { 1_000 } else { 60 });
     let cores = std::thread::available_parallelism().map_or(1, |cores| cores.get() as u32);
     once * if program.contains("pmap") || program.contains("pcalls") { cores } else { 1 }
 }

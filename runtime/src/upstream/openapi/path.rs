@@ -29,7 +29,7 @@ pub(super) fn checked(address: &str, base: usize, placed: &[Placed<'_>]) -> Resu
     let mut start = base;
     for segment in part(base..end).split(['/', '\\']) {
         let range = start..start + segment.len();
-        if has_dots(segment) {
+        if has_dot_segment(segment) {
             return Err(leaves(segment, &range, placed));
         }
         start = range.end + 1;
@@ -50,27 +50,25 @@ pub(super) fn checked(address: &str, base: usize, placed: &[Placed<'_>]) -> Resu
     Err(format!("the path '{}' would be read as '{}'", excerpt(part(base..end)), excerpt(url.path())))
 }
 
-/// Whether a segment is `.` or `..`, or holds one of them between encoded slashes.
-fn has_dots(segment: &str) -> bool {
+/// Whether a segment contains a dot segment (`.` or `..`, RFC 3986 section 3.3) after percent-decoding. An encoded slash or backslash
+/// separates segments too.
+fn has_dot_segment(segment: &str) -> bool {
     let decoded: Vec<u8> = percent_decode_str(segment).collect();
     decoded.split(|byte| matches!(byte, b'/' | b'\\')).any(|part| matches!(part, b"." | b".."))
 }
 
 fn leaves(segment: &str, range: &Range<usize>, placed: &[Placed<'_>]) -> String {
-    let shown_segment = excerpt(segment);
+    let segment = excerpt(segment);
     let parts: Vec<&Placed<'_>> =
         placed.iter().filter(|arg| arg.bytes.start < range.end && range.start < arg.bytes.end).collect();
     match parts.as_slice() {
         [whole] if whole.bytes == *range => {
             format!("'{}' is part of the path and cannot be {}", whole.name, shown(whole.value))
         }
-        [] => format!("the path of the operation has the segment '{shown_segment}', which leads out of it"),
+        [] => format!("the path of the operation has the segment '{segment}', which leads out of it"),
         parts => {
             let names: Vec<String> = parts.iter().map(|part| format!("'{}'", part.name)).collect();
-            format!(
-                "{} would make the segment '{shown_segment}' of the path, which leads out of the operation",
-                names.join(" and ")
-            )
+            format!("{} would make the segment '{segment}' of the path, which leads out of the operation", names.join(" and "))
         }
     }
 }
