@@ -234,6 +234,13 @@ const SHAPES: &[Shape] = &[
         in_address: IN_ADDRESS,
         as_json: AS_JSON,
     },
+    Shape {
+        name: "a key that fits, shared by many empty entries",
+        before: r#"(def k (apply str (repeat 20000 " "))) (def m {k nil})"#,
+        value: "{:x (vec (repeat 60000 m))}",
+        in_address: IN_ADDRESS,
+        as_json: AS_JSON,
+    },
 ];
 
 /// Runs `program` in a server of its own, and holds it to its limits.

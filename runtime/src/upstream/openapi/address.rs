@@ -172,9 +172,7 @@ impl Address<'_> {
     /// Writes the `name=value` pairs of a query parameter. An empty list or map is no parameter.
     fn in_query(&mut self, param: &Param<'_>, value: &Value) -> Result<(), Unwritable> {
         if param.style == Style::DeepObject && value.kind() == Kind::Map {
-            let mut name = Text::new(self.text.room(), self.text.bounds());
-            name.encoded(param.name, param)?;
-            return self.deep(param, &mut name, value, 0);
+            return self.deep(param, &mut Vec::new(), value, 0);
         }
         let shape = Shape::of(param, value);
         match shape {
@@ -216,31 +214,34 @@ impl Address<'_> {
         Ok(())
     }
 
-    /// Writes the pairs of a `deepObject`; `name` is that of `value`, encoded.
-    fn deep(&mut self, param: &Param<'_>, name: &mut Text<'_>, value: &Value, level: u32) -> Result<(), Unwritable> {
+    /// Writes the pairs of a `deepObject`; `keys` lead to `value`. A key is encoded only where a pair is written, so that each encoded
+    /// byte counts: a key that many maps share would else be encoded any number of times for pairs that are never written.
+    fn deep<'v>(&mut self, param: &Param<'_>, keys: &mut Vec<&'v Value>, value: &'v Value, level: u32) -> Result<(), Unwritable> {
         // A container costs a byte of the budget even where it is empty: there may be any number of them.
         match value.kind() {
             Kind::Map if level < MAX_DEEP_LEVELS => {
                 self.text.skip()?;
                 for (key, value) in value.entries().into_iter().flatten() {
-                    let end = name.len();
-                    name.push("%5B")?;
-                    name.key(key)?;
-                    name.push("%5D")?;
-                    self.deep(param, name, value, level + 1)?;
-                    name.truncate(end);
+                    keys.push(key);
+                    self.deep(param, keys, value, level + 1)?;
+                    keys.pop();
                 }
             }
             Kind::Vector | Kind::Set if level < MAX_DEEP_LEVELS => {
                 self.text.skip()?;
                 for item in value.items().into_iter().flatten() {
-                    self.deep(param, name, item, level + 1)?;
+                    self.deep(param, keys, item, level + 1)?;
                 }
             }
             Kind::Nil => self.text.skip()?,
             _ => {
                 self.begin_pair()?;
-                self.text.push(name.as_str())?;
+                self.text.encoded(param.name, param)?;
+                for key in keys.iter() {
+                    self.text.push("%5B")?;
+                    self.text.key(key)?;
+                    self.text.push("%5D")?;
+                }
                 self.text.push("=")?;
                 self.text.value(value, param)?;
             }

@@ -51,10 +51,11 @@ pub(super) fn checked(address: &str, base: usize, placed: &[Placed<'_>]) -> Resu
 }
 
 /// Whether a segment contains a dot segment (`.` or `..`, RFC 3986 section 3.3) after percent-decoding. An encoded slash or backslash
-/// separates segments too.
+/// separates segments too. Some servers remove parameters (`;v=1`) before they resolve dot segments, so they do not count.
 fn has_dot_segment(segment: &str) -> bool {
     let decoded: Vec<u8> = percent_decode_str(segment).collect();
-    decoded.split(|byte| matches!(byte, b'/' | b'\\')).any(|part| matches!(part, b"." | b".."))
+    let name = |part: &[u8]| part.split(|byte| *byte == b';').next().is_some_and(|name| matches!(name, b"." | b".."));
+    decoded.split(|byte| matches!(byte, b'/' | b'\\')).any(name)
 }
 
 fn leaves(segment: &str, range: &Range<usize>, placed: &[Placed<'_>]) -> String {
@@ -87,7 +88,9 @@ mod tests {
             assert!(read(path, "https://h/v1").is_err(), "{path}");
         }
         // A server that decodes before it splits sees `..` here.
-        for path in ["/a/..%2Fb", "/a/b%2f..", "/a/b%2F%2e%2e%2Fc", "/a/..%5Cb", "/a/b%5c.", "/a/.%2F"] {
+        for path in
+            ["/a/..%2Fb", "/a/b%2f..", "/a/b%2F%2e%2e%2Fc", "/a/..%5Cb", "/a/b%5c.", "/a/.%2F", "/a/..;v=1", "/a/..%3Bx/b"]
+        {
             assert!(read(path, "https://h/v1").is_err(), "{path}");
         }
     }
@@ -99,6 +102,7 @@ mod tests {
             ("/a/.b", "/a/.b"),
             ("/a/b..", "/a/b.."),
             ("/a/b%2Fc", "/a/b%2Fc"),
+            ("/a/b;v=..", "/a/b;v=.."),
             ("/a/..b%2Fc..", "/a/..b%2Fc.."),
             ("/a/%252e%252e", "/a/%252e%252e"),
             ("/größe/{x}", "/gr%C3%B6%C3%9Fe/%7Bx%7D"),

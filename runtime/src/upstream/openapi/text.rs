@@ -56,10 +56,6 @@ impl<'b> Text<'b> {
         Text { written: String::new(), limit, bounds }
     }
 
-    pub(super) fn bounds(&self) -> &'b Bounds {
-        self.bounds
-    }
-
     pub(super) fn as_str(&self) -> &str {
         &self.written
     }
