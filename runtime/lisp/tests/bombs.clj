@@ -1041,3 +1041,11 @@
 
 (count (map (fn [j] (vec (range 1000))) (range 10000)))
 ;=! memory_exceeded
+
+;; A long record of a CSV text before many short ones.
+
+(let [s (reduce (fn [s _] (str s s)) "x" (range 21))] (csv/parse-string (str s "\n" (apply str (repeat 200000 "a\n")))))
+;=*
+
+(csv/parse-string (str (apply str (repeat 300000 ",")) "\n" (apply str (repeat 200000 "a\n"))))
+;=*

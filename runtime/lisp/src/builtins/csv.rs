@@ -61,17 +61,16 @@ fn separator(m: &mut Machine, name: &str, value: &Value) -> Result<u8, Raised> {
 }
 
 /// One row of a CSV text: its fields one after the other, and where each ends.
-#[derive(Default)]
-struct Record {
-    bytes: Vec<u8>,
-    ends: Vec<usize>,
+struct Record<'b> {
+    bytes: &'b [u8],
+    ends: &'b [usize],
 }
 
-impl Record {
+impl Record<'_> {
     fn fields(&self) -> impl Iterator<Item = &str> {
         let starts = std::iter::once(0).chain(self.ends.iter().copied());
         // A separator, a quote and a line end are ASCII, so a field of a text is a text.
-        starts.zip(&self.ends).map(|(start, end)| {
+        starts.zip(self.ends).map(|(start, end)| {
             let field = self.bytes.get(start..*end).unwrap_or_default();
             std::str::from_utf8(field).unwrap_or_default()
         })
@@ -83,7 +82,7 @@ fn each_record(
     m: &mut Machine,
     text: &str,
     separator: u8,
-    mut row: impl FnMut(&mut Machine, &Record, u64) -> Result<(), Raised>,
+    mut row: impl FnMut(&mut Machine, &Record<'_>, u64) -> Result<(), Raised>,
 ) -> Result<(), Raised> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     // Each quote of a well-formed text has its counterpart. csv-core would take the rest of the text for one field.
@@ -94,14 +93,14 @@ fn each_record(
     }
     let mut reader = ReaderBuilder::new().delimiter(separator).build();
     let mut input = text.as_bytes();
-    let mut buffers = Record { bytes: vec![0; 1024], ends: vec![0; 64] };
+    // They grow to the longest record and stay: to clear them after each record would cost its length for every short one.
+    let (mut bytes, mut ends) = (vec![0; 1024], vec![0; 64]);
     loop {
         let line = reader.line();
         let (mut written, mut fields) = (0, 0);
         loop {
-            let bytes = buffers.bytes.get_mut(written..).unwrap_or_default();
-            let ends = buffers.ends.get_mut(fields..).unwrap_or_default();
-            let (result, read, wrote, ended) = reader.read_record(input, bytes, ends);
+            let (free, free_ends) = (bytes.get_mut(written..).unwrap_or_default(), ends.get_mut(fields..).unwrap_or_default());
+            let (result, read, wrote, ended) = reader.read_record(input, free, free_ends);
             m.tick(steps(read / 16) + steps(ended))?;
             input = input.get(read..).unwrap_or_default();
             written += wrote;
@@ -110,24 +109,20 @@ fn each_record(
                 // The next call sees the empty input and ends the last record.
                 ReadRecordResult::InputEmpty => {}
                 ReadRecordResult::OutputFull => {
-                    m.charge(buffers.bytes.len() * 2)?;
-                    buffers.bytes.resize(buffers.bytes.len() * 2, 0);
+                    m.charge(bytes.len() * 2)?;
+                    bytes.resize(bytes.len() * 2, 0);
                 }
                 ReadRecordResult::OutputEndsFull => {
-                    m.charge(buffers.ends.len() * 2 * size_of::<usize>())?;
-                    buffers.ends.resize(buffers.ends.len() * 2, 0);
+                    m.charge(ends.len() * 2 * size_of::<usize>())?;
+                    ends.resize(ends.len() * 2, 0);
                 }
                 ReadRecordResult::Record => break,
                 ReadRecordResult::End => return Ok(()),
             }
         }
         m.charge(written + fields * ITEM)?;
-        let (bytes, ends) = (buffers.bytes.len(), buffers.ends.len());
-        buffers.bytes.truncate(written);
-        buffers.ends.truncate(fields);
-        row(m, &buffers, line)?;
-        buffers.bytes.resize(bytes, 0);
-        buffers.ends.resize(ends, 0);
+        let record = Record { bytes: bytes.get(..written).unwrap_or_default(), ends: ends.get(..fields).unwrap_or_default() };
+        row(m, &record, line)?;
     }
 }
 
@@ -166,7 +161,7 @@ fn parse_csv(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
 }
 
 /// The names of the columns. A name that comes twice would hide a column.
-fn header(m: &mut Machine, record: &Record) -> Result<Vec<Value>, Raised> {
+fn header(m: &mut Machine, record: &Record<'_>) -> Result<Vec<Value>, Raised> {
     let columns: Vec<Value> = record.fields().map(Value::from).collect();
     let unique = bulk::set(m, columns.clone())?;
     if unique.len() < columns.len() {
