@@ -19,7 +19,7 @@ pub struct OffsetDateTime {
 impl OffsetDateTime {
     /// The instant, shown `offset_s` seconds ahead of UTC; `None` beyond 18 hours.
     pub fn new(instant: Timestamp, offset_s: i32) -> Option<Self> {
-        (offset_s.abs() <= MAX_OFFSET_S).then_some(OffsetDateTime { instant, offset_s })
+        (-MAX_OFFSET_S..=MAX_OFFSET_S).contains(&offset_s).then_some(OffsetDateTime { instant, offset_s })
     }
 
     /// The instant at which a clock that is `offset_s` seconds ahead of UTC shows `local`; `None` outside of the calendar.

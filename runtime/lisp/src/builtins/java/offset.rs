@@ -165,7 +165,7 @@ fn offset_of(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
 
 /// The text of an offset, which Java bounds by 18 hours.
 fn offset(m: &mut Machine, name: &str, seconds: Option<i64>) -> Result<Value, Raised> {
-    let seconds = seconds.and_then(|seconds| i32::try_from(seconds).ok()).filter(|seconds| seconds.abs() <= 18 * 3600);
+    let seconds = seconds.and_then(|seconds| i32::try_from(seconds).ok()).filter(|seconds| seconds.unsigned_abs() <= 18 * 3600);
     match seconds {
         Some(seconds) => Ok(Value::from(temporal::offset_text(seconds))),
         None => Err(fault(m, ErrorKind::TypeError, name, "an offset is between -18:00 and +18:00")),
@@ -180,7 +180,7 @@ fn offset_hours(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
 fn offset_hours_minutes(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
     const NAME: &str = "ZoneOffset/ofHoursMinutes";
     let (hours, minutes) = (int(m, NAME, args, 0)?, int(m, NAME, args, 1)?);
-    if minutes.abs() > 59 || hours.signum() * minutes.signum() < 0 {
+    if minutes.unsigned_abs() > 59 || hours.signum() * minutes.signum() < 0 {
         return Err(fault(m, ErrorKind::TypeError, NAME, "hours and minutes have one sign, and there are at most 59 minutes"));
     }
     offset(m, NAME, hours.checked_mul(3600).and_then(|seconds| seconds.checked_add(minutes * 60)))
