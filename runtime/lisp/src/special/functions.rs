@@ -207,13 +207,7 @@ fn call_tool(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
     m.report_memory();
     let ticket = match m.host().submit(request) {
         Ok(ticket) => ticket,
-        Err(fault) => {
-            // Checking and encoding arguments takes time. A fault of memory says more than the machine knows.
-            if fault.kind != ErrorKind::MemoryExceeded {
-                m.look_now()?;
-            }
-            return Err(m.raise_fault(fault.into()));
-        }
+        Err(fault) => return Err(tool::refused(m, fault)),
     };
     let reply = tool::wait(m, ticket)?;
     answer(m, reply)
@@ -242,7 +236,7 @@ fn answer(m: &mut Machine, reply: Reply) -> Result<Value, Raised> {
         }
         Reply::None => Ok(success(Value::Nil, "none")),
         Reply::Failed { reason, message } => Ok(failure(reason, &message)),
-        Reply::Refused(fault) => Err(m.raise_fault(fault.into())),
+        Reply::Refused(fault) => Err(tool::refused(m, fault)),
     }
 }
 

@@ -37,6 +37,17 @@ pub(crate) fn as_value<'s>(a: &mut Analyzer<'s>, name: &'s str, span: Span) -> A
     a.function(Written { name: None, doc: None, span, arities: vec![arity(&[]), arity(&["args"])] })
 }
 
+/// Ends the program with the host's fault, or with the limit that ended it meanwhile: checking and encoding arguments takes time, and
+/// another branch may have used up the memory. A fault of memory says more than the machine knows.
+pub(super) fn refused(m: &mut Machine, fault: host::Fault) -> Raised {
+    if fault.kind != ErrorKind::MemoryExceeded
+        && let Err(raised) = m.look_now()
+    {
+        return raised;
+    }
+    m.raise_fault(fault.into())
+}
+
 fn call(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
     m.tick(100)?;
     let name = take(args, 0);
@@ -47,13 +58,7 @@ fn call(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
     let host = m.shared_host();
     let ticket = match host.submit_tool(name, &args) {
         Ok(ticket) => ticket,
-        Err(fault) => {
-            // Checking and encoding arguments takes time. A fault of memory says more than the machine knows.
-            if fault.kind != ErrorKind::MemoryExceeded {
-                m.look_now()?;
-            }
-            return Err(m.raise_fault(fault.into()));
-        }
+        Err(fault) => return Err(refused(m, fault)),
     };
     let value = match wait(m, ticket)? {
         Reply::Json(bytes) => {
@@ -68,7 +73,7 @@ fn call(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
         }
         Reply::None => Value::Nil,
         Reply::Failed { message, .. } => return Err(m.raise(ErrorKind::ToolError, format!("tool/{name}: {message}"))),
-        Reply::Refused(fault) => return Err(m.raise_fault(fault.into())),
+        Reply::Refused(fault) => return Err(refused(m, fault)),
     };
     host.receive_tool(name, value).map_err(|fault| m.raise_fault(fault.into()))
 }
