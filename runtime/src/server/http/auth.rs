@@ -14,6 +14,8 @@ use tokio::sync::Semaphore;
 use crate::digest::{hex, sha256, short};
 use crate::settings::HttpSettings;
 
+use super::listener::network_of;
+
 /// Addresses whose wrong tokens are counted. Those of more addresses are refused without a delay.
 const MAX_ADDRESSES: usize = 10_000;
 /// How long the reply to a wrong token is held back, once its address has shown too many.
@@ -118,6 +120,7 @@ impl Gate {
 impl Throttle {
     /// Counts a wrong token; whole seconds for which those of its address are slowed down, where they are.
     fn note_failure(&self, peer: IpAddr, now: Instant) -> Option<u64> {
+        let peer = network_of(peer);
         let mut failures = self.failures.lock().unwrap_or_else(PoisonError::into_inner);
         if failures.len() >= MAX_ADDRESSES && !failures.contains_key(&peer) {
             failures.retain(|_, seen| now < seen.since + self.window || seen.throttled_until.is_some_and(|until| now < until));

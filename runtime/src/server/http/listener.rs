@@ -286,11 +286,12 @@ impl Drop for AddressShare {
     }
 }
 
-/// The address, or the /64 network of an IPv6 address: one customer usually has a whole one.
-fn network_of(address: IpAddr) -> IpAddr {
-    match address {
+/// The address, or the /64 network of an IPv6 address: one customer usually has a whole one. A listener for both families sees IPv4
+/// addresses as IPv6 ones, which would all be of one network.
+pub(super) fn network_of(address: IpAddr) -> IpAddr {
+    match address.to_canonical() {
         IpAddr::V6(v6) => Ipv6Addr::from(u128::from(v6) >> 64 << 64).into(),
-        IpAddr::V4(_) => address,
+        v4 @ IpAddr::V4(_) => v4,
     }
 }
 
@@ -391,6 +392,7 @@ mod tests {
         assert!(enter("10.0.0.1").is_none() && enter("10.0.0.2").is_some());
         assert!(enter("2001:db8::2").is_none(), "the same /64 network");
         assert!(enter("2001:db8:0:1::2").is_some());
+        assert!(enter("::ffff:10.0.0.1").is_none() && enter("::ffff:10.0.0.3").is_some(), "IPv4 on a listener for both families");
         drop(one);
         assert!(enter("10.0.0.1").is_some());
     }
