@@ -335,11 +335,12 @@ fn child_inherits_neither_settings_nor_credentials() {
             "lab": { "transport": "mcp_http", "url": "https://lab.invalid/mcp", "auth": [
                 { "scheme": "bearer", "binding": "lab" },
                 { "scheme": "custom_header", "header": "X-Other", "binding": "other" }
-            ] }
+            ] },
+            "neighbour": { "transport": "mcp_stdio", "command": "true", "env": { "API_TOKEN": "${NEIGHBOUR_TOKEN}" } }
         }
     }));
     let with_env = |mut command: Command| {
-        for name in ["LAB_TOKEN", "OTHER_TOKEN", "HARMLESS", "PTC_RUNNER_MCP_HTTP_AUTH_TOKEN"] {
+        for name in ["LAB_TOKEN", "OTHER_TOKEN", "NEIGHBOUR_TOKEN", "HARMLESS", "PTC_RUNNER_MCP_HTTP_AUTH_TOKEN"] {
             command.env(name, format!("value-of-{name}-value-of"));
         }
         command
@@ -349,6 +350,8 @@ fn child_inherits_neither_settings_nor_credentials() {
         let has = |name: &str| names.iter().any(|found| found == name);
         assert!(has("HARMLESS") && has("GIVEN") && has("PATH"), "{who}: {names:?}");
         assert!(!has("LAB_TOKEN") && !has("OTHER_TOKEN"), "{who}: {names:?}");
+        // `update` reads only the entry that it asks.
+        assert!(who == "update" || !has("NEIGHBOUR_TOKEN"), "{who}: {names:?}");
         assert!(names.iter().all(|name| !name.starts_with("PTC_RUNNER_")), "{who}: {names:?}");
         std::fs::remove_file(folder.path("env.txt")).expect("a file");
     };

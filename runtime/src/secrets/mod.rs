@@ -63,6 +63,8 @@ pub struct Secrets {
     environments: LiteMap<&'static str, Vec<(&'static str, Zeroizing<String>)>>,
     /// Variables of this process that a credential names, sorted.
     variables: Vec<&'static str>,
+    /// Variables of this process that some entry's `env` gives its child as a secret, sorted.
+    passed: Vec<&'static str>,
     redactor: Redactor,
 }
 
@@ -81,6 +83,11 @@ impl Secrets {
     /// Whether no child inherits this variable: it is a setting of the server, or a credential names it.
     pub(crate) fn withholds(&self, variable: &str) -> bool {
         variable.starts_with(RESERVED_PREFIX) || self.variables.binary_search(&variable).is_ok()
+    }
+
+    /// Whether this variable is a secret of some child. Another child inherits it only where its entry names it.
+    pub(crate) fn is_of_a_child(&self, variable: &str) -> bool {
+        self.passed.binary_search(&variable).is_ok()
     }
 
     /// The resolved `env` of a stdio upstream.

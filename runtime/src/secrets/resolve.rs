@@ -169,6 +169,7 @@ fn resolve(
     }
 
     let mut environments = LiteMap::new();
+    let mut passed = Vec::new();
     for upstream in upstreams {
         sensitive.extend(plain_sight::of(upstream));
         let Transport::McpStdio(stdio) = &upstream.transport else { continue };
@@ -182,6 +183,8 @@ fn resolve(
                         Ok((text, secret)) => {
                             value.push_str(&text);
                             sensitive.extend(secret.then_some(text));
+                            // Another child that inherits everything must not see it.
+                            passed.extend(secret.then_some(*var));
                         }
                         Err(problem) => missing.push(MissingSecret {
                             binding: None,
@@ -231,7 +234,9 @@ fn resolve(
 
     if missing.is_empty() {
         let redactor = Redactor::of(sensitive.iter().map(|s| s.as_str()));
-        Ok(Secrets { bindings: values, environments, variables: variables(bindings.iter().chain(own)), redactor })
+        sorting::by(&mut passed, Ord::cmp);
+        let variables = variables(bindings.iter().chain(own));
+        Ok(Secrets { bindings: values, environments, variables, passed, redactor })
     } else {
         Err(missing)
     }

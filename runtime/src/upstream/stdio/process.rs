@@ -48,7 +48,7 @@ fn inherited(rule: InheritEnv, secrets: &Secrets) -> Vec<(OsString, OsString)> {
         let is_asked_for = match rule {
             InheritEnv::Base => false,
             InheritEnv::Names(names) => names.contains(&name),
-            InheritEnv::All => true,
+            InheritEnv::All => !secrets.is_of_a_child(name),
         };
         is_base || (is_asked_for && !secrets.withholds(name))
     };
