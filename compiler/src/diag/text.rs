@@ -46,8 +46,11 @@ pub fn on_one_line(text: &str) -> Cow<'_, str> {
 /// Characters that are not seen, or that change the direction of what follows.
 pub fn is_hidden(c: char) -> bool {
     matches!(c,
-        '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{2064}'
-        | '\u{2066}'..='\u{206f}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e007f}')
+        '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}' | '\u{1160}' | '\u{180e}' | '\u{200b}'..='\u{200f}'
+        | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{2064}' | '\u{2066}'..='\u{206f}' | '\u{3164}' | '\u{feff}'
+        | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e01ef}'
+        // The last two variation selectors choose between text and emoji, and are common.
+        | '\u{fe00}'..='\u{fe0d}')
         || (c.is_control() && !matches!(c, '\n' | '\r' | '\t'))
 }
 
