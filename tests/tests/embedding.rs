@@ -194,6 +194,11 @@ fn config_that_cannot_be_served_is_an_error_with_its_findings() {
     .expect("a config");
     let dead = open("dead.json").to_string();
     assert!(dead.contains("the upstream `d` could not be asked for its tools"), "{dead}");
+    // What a lock file pins must not be trusted anew because the file cannot be read.
+    fs::copy(config(shop.path()), shop.path().join("pinned.json")).expect("a config");
+    fs::write(shop.path().join("pinned.lock.json"), b"\xff\xfe\xff").expect("a lock file");
+    let unread = open("pinned.json").to_string();
+    assert!(unread.contains("`pinned.lock.json` cannot be read"), "{unread}");
     let secret = r#"{"upstreams": {"s": {"transport": "mcp_http", "url": "https://s.example/mcp", "auth":
         [{"scheme": "bearer", "binding": "key"}]}}, "credentials": {"key": {"source": "env", "var": "PTC_TEST_UNSET"}}}"#;
     fs::write(shop.path().join("secret.json"), secret).expect("a config");

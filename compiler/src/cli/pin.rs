@@ -145,7 +145,8 @@ pub(crate) fn unwritten(
 
 /// The lock file, where there is one. The inner `Err` is a file with faults, which are among the findings then.
 fn read(path: &Path, checked: &mut Checked) -> Result<Result<Option<Lock>, ()>, Failure> {
-    if !path.exists() {
+    // A file that is there and cannot be read must not count as none: what it pins would be trusted anew.
+    if matches!(path.try_exists(), Ok(false)) {
         return Ok(Ok(None));
     }
     let Some(file) = check::read_source(path, &mut checked.sources, &mut checked.diagnostics)? else { return Ok(Err(())) };

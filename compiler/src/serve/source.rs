@@ -14,8 +14,8 @@ use tokio::runtime::Handle;
 
 use super::ask::{self, Asker};
 use super::{catalog, files};
-use crate::diag::Diagnostics;
 use crate::diag::render::{self, Style};
+use crate::diag::{Code, Diagnostic, Diagnostics};
 use crate::lock::cover::Ask;
 use crate::pinned::{self, Loaded};
 use crate::source::{MOST_BYTES, Sources};
@@ -88,9 +88,17 @@ impl Source {
         let name = self.config.file_name().unwrap_or_default().to_string_lossy().into_owned();
         let mut findings = Findings::default();
         let Findings { sources, diagnostics } = &mut findings;
+        let lock_name = pinned::lock_name(&name);
+        let mut lock_fault = None;
         let loaded = pinned::load(&name, sources, diagnostics, &mut |path, max_bytes| {
-            files::read(&folder, path, max_bytes.min(MOST_BYTES as u64), "the limit of what is read")
+            let read = files::read(&folder, path, max_bytes.min(MOST_BYTES as u64), "the limit of what is read");
+            // Without a lock file upstreams are asked. One that is there and cannot be read must not count as none.
+            if let (true, Err(reason)) = (path == lock_name && !matches!(folder.join(path).try_exists(), Ok(false)), &read) {
+                lock_fault = Some(Diagnostic::new(Code::ConfigUnreadable, format!("`{path}` cannot be read: {reason}")));
+            }
+            read
         });
+        diagnostics.extend(lock_fault);
         let (Some(loaded), false) = (loaded, diagnostics.has_errors()) else { return Err(OpenError::Findings(findings)) };
         let Loaded { config, digest, documents, programs, known, .. } = loaded;
         let needs = catalog::needs(&config, &known, self.mode);
@@ -140,7 +148,7 @@ impl fmt::Debug for Source {
 pub struct Served {
     deployment: &'static Deployment,
     folder: PathBuf,
-    load: Option<Arc<Load>>,
+    load: Option<Arc<dyn Load>>,
     kept: Option<Arc<Upstreams>>,
     adjust: Option<Adjust>,
     findings: Findings,
