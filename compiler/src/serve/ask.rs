@@ -146,7 +146,7 @@ pub(super) fn only(config: &Config, names: &[&str]) -> Config {
 }
 
 /// The tools that an entry grants; `None` where it grants all.
-fn granted(entry: &model::Upstream) -> Option<BTreeSet<String>> {
+pub(super) fn granted(entry: &model::Upstream) -> Option<BTreeSet<String>> {
     Some(entry.include_tools.as_ref()?.iter().map(|tool| tool.value.clone()).collect())
 }
 

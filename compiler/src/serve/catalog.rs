@@ -1,12 +1,13 @@
 //! From a config and what its upstreams say to the tables of a server.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use ptc_catalog::Upstream;
 use ptc_runtime::settings::SnapshotMode;
 use ptc_runtime::upstream::{self, Load};
 
-use super::ask::only;
+use super::ask::{granted, only};
 use crate::config::model::{Config, Transport};
 use crate::diag::{Diagnostics, Severity};
 use crate::ir::Json;
@@ -44,9 +45,19 @@ pub fn lock(
 }
 
 /// How a live catalog takes in an upstream: its list of tools is lowered as a build would lower it.
-pub fn loader(config: Config) -> Arc<Load> {
-    Arc::new(move |upstream, listing| {
-        let name = upstream.name;
+pub fn loader(config: Config) -> Arc<dyn Load> {
+    Arc::new(Loader(config))
+}
+
+struct Loader(Config);
+
+impl Load for Loader {
+    fn granted(&self, upstream: &str) -> Option<BTreeSet<String>> {
+        granted(self.0.upstreams.get(upstream)?)
+    }
+
+    fn load(&self, upstream: &'static Upstream, listing: upstream::Listing) -> Result<Upstream, String> {
+        let (config, name) = (&self.0, upstream.name);
         let mut sources = Sources::default();
         let mut diagnostics = Diagnostics::default();
         let entry = config.upstreams.get(name).ok_or("the config has no such upstream")?;
@@ -55,21 +66,25 @@ pub fn loader(config: Config) -> Arc<Load> {
         let (Some(locked), false) = (locked, diagnostics.has_errors()) else { return Err(errors(&diagnostics)) };
         let mut lock = Lock::default();
         lock.upstreams.insert(name.to_owned(), locked);
-        let config = only(&config, &[name]);
+        let config = only(config, &[name]);
         lint::lint(&config, &Lock::default(), &lock, &mut diagnostics);
         if diagnostics.has_errors() {
             return Err(errors(&diagnostics));
         }
         let lowered = live::leak(&lower::deployment(&config, &lock, "", ""));
         lowered.catalog.upstream(name).cloned().ok_or_else(|| "it was left out".to_owned())
-    })
+    }
 }
 
-/// The messages of all errors.
+/// The messages of the first errors. A list may have as many as tools, and each call to the upstream shows them.
 fn errors(diagnostics: &Diagnostics) -> String {
+    const SHOWN: usize = 10;
     let sorted = diagnostics.sorted();
-    let errors = sorted.into_iter().filter(|found| found.severity == Severity::Error);
-    errors.map(|found| found.message.clone()).collect::<Vec<_>>().join("; ")
+    let errors: Vec<&str> =
+        sorted.into_iter().filter(|found| found.severity == Severity::Error).map(|found| found.message.as_str()).collect();
+    let more = errors.len().saturating_sub(SHOWN);
+    let shown = errors.into_iter().take(SHOWN).collect::<Vec<_>>().join("; ");
+    if more == 0 { shown } else { format!("{shown}; and {more} more") }
 }
 
 /// A listing as the lock takes it. Every definition becomes a source of its own, so that a fault in it has a place.

@@ -57,7 +57,7 @@ pub struct Origin {
     /// The folder from which relative paths of a config start; `None` is the binary's.
     pub config_dir: Option<PathBuf>,
     /// How upstreams that were not asked for their tools yet are taken into the catalog; `None` where all were.
-    pub load: Option<Arc<Load>>,
+    pub load: Option<Arc<dyn Load>>,
     /// Upstreams that were contacted to make the deployment, and whose connections the server takes over.
     pub contacts: Cell<Option<Contacts>>,
 }

@@ -31,7 +31,7 @@ pub struct Builder {
     config_dir: Option<PathBuf>,
     handle: Option<Handle>,
     upstreams: Vec<Adjust>,
-    load: Option<Arc<Load>>,
+    load: Option<Arc<dyn Load>>,
     connections: Option<Arc<Upstreams>>,
 }
 
@@ -120,7 +120,7 @@ impl Builder {
 
     /// Lists the tools of the deployment's MCP upstreams when a program first needs them; `load` makes of each list what the catalog
     /// holds. Tools of MCP upstreams that the deployment has are ignored until then. `ptc_compiler::serve` provides `load` for a config.
-    pub fn live(mut self, load: Arc<Load>) -> Builder {
+    pub fn live(mut self, load: Arc<dyn Load>) -> Builder {
         self.load = Some(load);
         self
     }

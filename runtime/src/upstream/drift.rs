@@ -11,6 +11,7 @@ use std::time::Instant;
 
 use litemap::LiteMap;
 use ptc_catalog::{ListingLimits, Tool, Upstream};
+use ptc_lisp::print::excerpt;
 use ptc_lisp::{Value, json, sorting};
 use serde_json::value::RawValue;
 
@@ -24,6 +25,8 @@ use super::settings::OnDrift;
 
 /// Keywords that tell people something and change no call.
 const PROSE: [&str; 8] = ["$schema", "$comment", "title", "description", "default", "examples", "deprecated", "readOnly"];
+/// Changes that a message lists. An upstream may have changed any number of its tools.
+const MAX_LISTED: usize = 20;
 /// Nesting of a schema that is looked into.
 const DEEPEST: u32 = 16;
 
@@ -44,9 +47,15 @@ impl Drift {
         if self.denied.is_empty() {
             return Ok(());
         }
-        let all: Vec<&str> = self.denied.values().map(String::as_str).collect();
-        Err(fault(&all.join("; ")))
+        Err(fault(&listing(self.denied.values().map(String::as_str))))
     }
+}
+
+/// The first of `changes`, and how many more there are.
+fn listing<'c>(changes: impl ExactSizeIterator<Item = &'c str>) -> String {
+    let more = changes.len().saturating_sub(MAX_LISTED);
+    let text = changes.take(MAX_LISTED).collect::<Vec<_>>().join("; ");
+    if more == 0 { text } else { format!("{text}; and {more} more") }
 }
 
 fn fault(why: &str) -> WorldFault {
@@ -90,8 +99,9 @@ pub(crate) async fn look(
     let bytes = frozen + listed.iter().map(|definition| definition.get().len()).sum::<usize>();
     let (drift, changes) = offload(bytes, move || judge(upstream.tools, &listed, policy)).await?;
     if !changes.is_empty() {
-        let denied = drift.denied.keys().copied().collect::<Vec<_>>().join(", ");
-        let fields = [("upstream", upstream.name), ("changes", &*changes.join("; ")), ("denied", &*denied)];
+        let (denied, changes) = (drift.denied.keys().copied().collect::<Vec<_>>(), listing(changes.iter().map(String::as_str)));
+        let denied = listing(denied.into_iter());
+        let fields = [("upstream", upstream.name), ("changes", &*changes), ("denied", &*denied)];
         log::line(Level::Warn, "tools have changed", &fields);
     }
     Ok(drift)
@@ -133,7 +143,7 @@ fn changed(tool: &Tool, live: Option<&Value>) -> Option<(bool, String)> {
         return Some((true, format!("tool '{name}' has changed: {how}")));
     }
     let keys: Vec<&str> = differing(&frozen, live);
-    Some((false, format!("tool '{name}' has another {}", keys.join(", "))))
+    Some((false, format!("tool '{name}' has another {}", excerpt(&keys.join(", ")))))
 }
 
 fn differing<'v>(a: &'v Value, b: &'v Value) -> Vec<&'v str> {
@@ -169,7 +179,7 @@ fn accepts(old: &Value, new: &Value, depth: u32) -> Result<(), String> {
             },
             // Arguments that were known are looked at one by one; others were never promised.
             "additionalProperties" => {}
-            _ => return Err(format!("'{key}' is another")),
+            _ => return Err(format!("'{}' is another", excerpt(key))),
         }
     }
     // Properties that are gone altogether.
@@ -183,8 +193,8 @@ fn properties(old: Option<&Value>, new: &Value, depth: u32) -> Result<(), String
     for (name, schema) in old.into_iter().filter_map(Value::entries).flatten() {
         let name = name.as_name().unwrap_or_default();
         match new.get(name) {
-            None => return Err(format!("argument '{name}' is gone")),
-            Some(now) => accepts(schema, now, depth + 1).map_err(|how| format!("argument '{name}': {how}"))?,
+            None => return Err(format!("argument '{}' is gone", excerpt(name))),
+            Some(now) => accepts(schema, now, depth + 1).map_err(|how| format!("argument '{}': {how}", excerpt(name)))?,
         }
     }
     Ok(())
@@ -200,7 +210,7 @@ fn sorted<'v>(values: impl Iterator<Item = &'v Value>) -> Vec<&'v Value> {
 fn newly_required(old: Option<&Value>, new: &Value) -> Result<(), String> {
     let before = sorted(old.and_then(Value::items).into_iter().flatten());
     match new.items().into_iter().flatten().find(|name| before.binary_search(name).is_err()) {
-        Some(name) => Err(format!("argument '{}' is newly required", name.as_name().unwrap_or_default())),
+        Some(name) => Err(format!("argument '{}' is newly required", excerpt(name.as_name().unwrap_or_default()))),
         None => Ok(()),
     }
 }
@@ -292,6 +302,16 @@ mod tests {
             how(r#"{"type":"object","properties":{"n":{}}}"#, r#"{"type":"object"}"#).unwrap().1,
             "tool 't' has changed: argument 'n' is gone"
         );
+    }
+
+    #[test]
+    fn messages_are_short_whatever_an_upstream_says() {
+        let long = "x".repeat(1_000_000);
+        for new in [format!(r#"{{"required":["{long}"]}}"#), format!(r#"{{"{long}":1}}"#)] {
+            assert!(how("{}", &new).unwrap().1.len() < 300, "{}", new.len());
+        }
+        let changes = vec!["tool 'a' is gone"; MAX_LISTED + 7];
+        assert!(listing(changes.into_iter()).ends_with("; and 7 more"));
     }
 
     #[test]

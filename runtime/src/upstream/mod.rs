@@ -50,7 +50,6 @@ pub use snapshot::Load;
 
 use crate::secrets::{Redactor, Secrets};
 use dispatch::Link;
-use mcp::listing::Keep;
 pub(crate) use request::{find_tool, find_upstream};
 use snapshot::Snapshot;
 
@@ -79,7 +78,7 @@ impl Upstreams {
         deployment: &'static Deployment,
         secrets: Secrets,
         settings: UpstreamSettings,
-        load: Arc<Load>,
+        load: Arc<dyn Load>,
     ) -> Arc<Upstreams> {
         Upstreams::over(Snapshot::live(deployment.catalog, load), deployment, secrets, settings, None)
     }
@@ -138,7 +137,7 @@ impl Upstreams {
     /// Asks an upstream for its tools where that was not done yet.
     async fn list(&self, name: &str) -> Result<(), WorldFault> {
         let Some(link) = self.link(name) else { return Ok(()) };
-        let listed = self.snapshot.list(name, || link.list(Keep::All, &self.secrets, &self.settings)).await;
+        let listed = self.snapshot.list(name, |granted| link.list(contact::keep(granted), &self.secrets, &self.settings)).await;
         listed.map_err(|fault| self.clean(fault))
     }
 

@@ -3,6 +3,7 @@
 //! Catalogs are `'static` data. What a live one learns is leaked into a new catalog that replaces the old one; that happens once for
 //! each upstream.
 
+use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, MutexGuard, PoisonError, RwLock};
 use std::time::{Duration, Instant};
@@ -15,8 +16,32 @@ use super::contact::Listing;
 use super::fault::WorldFault;
 use super::offload::offload;
 
-/// Makes the upstream that a catalog holds, tools included, of what the server said; or says why that cannot be.
-pub type Load = dyn Fn(&'static Upstream, Listing) -> Result<Upstream, String> + Send + Sync;
+/// What a live catalog takes of the tools that an upstream lists.
+pub trait Load: Send + Sync {
+    /// The tools of that upstream whose definitions are needed; of every other tool only the name is kept. `None` needs all.
+    fn granted(&self, upstream: &str) -> Option<BTreeSet<String>>;
+
+    /// The upstream as the catalog holds it, tools included.
+    ///
+    /// # Errors
+    ///
+    /// One sentence that says why the list cannot be used.
+    fn load(&self, upstream: &'static Upstream, listing: Listing) -> Result<Upstream, String>;
+}
+
+/// A function that loads every tool of a list.
+impl<F> Load for F
+where
+    F: Fn(&'static Upstream, Listing) -> Result<Upstream, String> + Send + Sync,
+{
+    fn granted(&self, _: &str) -> Option<BTreeSet<String>> {
+        None
+    }
+
+    fn load(&self, upstream: &'static Upstream, listing: Listing) -> Result<Upstream, String> {
+        self(upstream, listing)
+    }
+}
 
 /// How long a list that could not be used stands for the next one.
 const REST: Duration = Duration::from_secs(15);
@@ -28,7 +53,7 @@ pub(crate) struct Snapshot {
 }
 
 struct Live {
-    load: Arc<Load>,
+    load: Arc<dyn Load>,
     upstreams: LiteMap<&'static str, State>,
 }
 
@@ -54,7 +79,7 @@ impl Snapshot {
     }
 
     /// A catalog whose MCP upstreams are still to be asked. The operations of OpenAPI upstreams are in it from the start.
-    pub(crate) fn live(catalog: &'static Catalog, load: Arc<Load>) -> Snapshot {
+    pub(crate) fn live(catalog: &'static Catalog, load: Arc<dyn Load>) -> Snapshot {
         let mcp = catalog.upstreams.iter().filter(|upstream| !matches!(upstream.transport, Transport::OpenApi(_)));
         let upstreams = mcp.map(|upstream| (upstream.name, State::default())).collect();
         Snapshot { catalog: RwLock::new(catalog), live: Some(Live { load, upstreams }) }
@@ -73,8 +98,8 @@ impl Snapshot {
         Some((live, live.upstreams.get(name)?))
     }
 
-    /// Takes an upstream's tools into the catalog where they are not there yet; `ask` gets them.
-    pub(crate) async fn list<F>(&self, name: &str, ask: impl FnOnce() -> F) -> Result<(), WorldFault>
+    /// Takes an upstream's tools into the catalog where they are not there yet; `ask` gets them, with the definitions of the given ones.
+    pub(crate) async fn list<F>(&self, name: &str, ask: impl FnOnce(Option<BTreeSet<String>>) -> F) -> Result<(), WorldFault>
     where
         F: Future<Output = Result<Listing, WorldFault>>,
     {
@@ -88,11 +113,11 @@ impl Snapshot {
         {
             return Err(fault.clone());
         }
-        let listing = ask().await?;
+        let listing = ask(live.load.granted(name)).await?;
         let Some(bare) = self.catalog().upstream(name) else { return Ok(()) };
         // Lowering a list may take as long as parsing it.
         let (load, bytes) = (Arc::clone(&live.load), listing.tools.iter().map(|tool| tool.get().len()).sum());
-        let loaded = offload(bytes, move || load(bare, listing)).await?.map_err(|why| {
+        let loaded = offload(bytes, move || load.load(bare, listing)).await?.map_err(|why| {
             // A server says the same again until somebody has changed it.
             let fault = WorldFault::upstream(format!("the list of tools cannot be used: {why}"));
             *state.refused() = Some((Instant::now() + REST, fault.clone()));
@@ -126,9 +151,10 @@ mod tests {
         static UPSTREAMS: [Upstream; 1] =
             [Upstream { name: "u", description: "", transport: Transport::McpStdio(McpStdio::new("x")), tools: &[] }];
         static CATALOG: Catalog = Catalog { digest: "", upstreams: &UPSTREAMS };
-        let snapshot = Snapshot::live(&CATALOG, Arc::new(|_, _| Err("it is odd".to_owned())));
+        let refuse = |_: &'static Upstream, _: Listing| Err("it is odd".to_owned());
+        let snapshot = Snapshot::live(&CATALOG, Arc::new(refuse));
         let asked = AtomicU32::new(0);
-        let ask = || async {
+        let ask = |_| async {
             asked.fetch_add(1, Ordering::Relaxed);
             Ok(Listing {
                 era: ptc_catalog::Era::Handshake,
