@@ -20,6 +20,7 @@ use super::dispatch::{Link, Order};
 use super::fault::{Reason, WorldFault, excerpt};
 use super::incoming::Incoming;
 use super::mcp::outcome::{Payload, compact_len, string_len};
+use super::offload::offload;
 use super::record::{AuthUsed, CallRecord};
 use super::request::{self, Call};
 use super::stage::{self, Progress, Stage};
@@ -188,7 +189,11 @@ impl Shared {
         };
         match outcome {
             Ok(answered) => {
-                let (reply, bytes) = clean(upstreams, answered.payload);
+                let (of, payload) = (Arc::clone(upstreams), answered.payload);
+                let (reply, bytes) = match offload(payload.len(), move || clean(&of, payload)).await {
+                    Ok(cleaned) => cleaned,
+                    Err(fault) => (failed(fault), 0),
+                };
                 self.records.succeed(entry, bytes, answered.http_status);
                 reply
             }
@@ -208,7 +213,13 @@ impl Shared {
     }
 
     /// Asks an upstream for its tools first, and makes the call then.
-    async fn list_and_make(&self, server: &str, request: Value, entry: usize, abandoned: &mut oneshot::Receiver<()>) -> Reply {
+    async fn list_and_make(
+        self: &Arc<Self>,
+        server: &str,
+        request: Value,
+        entry: usize,
+        abandoned: &mut oneshot::Receiver<()>,
+    ) -> Reply {
         let over = async {
             match self.patience.deadline {
                 Some(deadline) => tokio::time::sleep_until(deadline.into()).await,
@@ -226,7 +237,10 @@ impl Shared {
             self.records.fail(entry, &fault);
             return failed(fault);
         }
-        match self.prepare(&request, &Progress::default(), Some(entry)) {
+        // Long arguments take their time, which the event loop does not have.
+        let (shared, bytes) = (Arc::clone(self), request.heap_bytes());
+        let prepared = offload(bytes, move || shared.prepare(&request, &Progress::default(), Some(entry))).await;
+        match prepared.unwrap_or_else(|fault| Err(Refusal::World(failed(fault)))) {
             Ok(ready) => self.make(ready, abandoned).await,
             Err(Refusal::World(reply)) => reply,
             Err(Refusal::Program(fault)) => {

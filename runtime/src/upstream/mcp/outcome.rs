@@ -17,6 +17,17 @@ pub(crate) enum Payload {
     None,
 }
 
+impl Payload {
+    /// Its bytes.
+    pub(crate) fn len(&self) -> usize {
+        match self {
+            Payload::Json(json) => json.len(),
+            Payload::Text(text) => text.len(),
+            Payload::None => 0,
+        }
+    }
+}
+
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct CallResult<'a> {
