@@ -22,7 +22,7 @@
 //!
 //! - [`command`]: the command line: `start`, `eval`, `repl`, `version`; and that of `ptc-compile run` and `ptc-compile repl`.
 //! - [`settings`]: flags and environment, one table.
-//! - [`protocol`], [`server`]: MCP on the wire; methods, permits, answers.
+//! - [`protocol`], [`server`]: MCP on the wire; methods and answers. [`schedule`]: which programs run, and how much memory they have together.
 //! - [`evaluation`], [`pool`], [`alloc`]: programs, their threads, their memory.
 //! - [`schema`]: results against the JSON Schema that a call gives.
 //! - [`session`]: definitions and results that outlive a call.
@@ -56,6 +56,7 @@ pub mod pool;
 pub mod profile;
 pub mod protocol;
 pub mod random;
+pub mod schedule;
 pub mod schema;
 pub mod secrets;
 pub mod server;

@@ -225,7 +225,13 @@ impl Account {
             return Ok(reservation);
         }
         self.meters.exhaust();
-        Err(out_of_memory(limit))
+        Err(self.meters.ended().map_or_else(|| out_of_memory(limit), |why| Fault::new(ErrorKind::MemoryExceeded, why)))
+    }
+
+    /// Ends the run with [`ErrorKind::MemoryExceeded`]; `why` is its message. The run notices at its next check, and at once where it
+    /// waits.
+    pub fn end(&self, why: String) {
+        self.meters.end(why);
     }
 
     /// Bytes that the program may occupy.
@@ -330,7 +336,11 @@ impl Ticket {
 
     /// A handle that ends the wait from another thread.
     pub fn interrupter(&self) -> Interrupt {
-        Interrupt { slot: Arc::clone(&self.slot) }
+        let slot = Arc::clone(&self.slot);
+        Interrupt::by(move || {
+            slot.lock().interrupted = true;
+            slot.changed.notify_all();
+        })
     }
 
     /// The same ticket, which keeps `args` until the wait is over: who counts the bytes of an evaluation counts them by thread, so
@@ -444,13 +454,17 @@ impl Drop for Answer {
 /// Ends a wait from another thread.
 #[derive(Clone)]
 pub struct Interrupt {
-    slot: Arc<Slot>,
+    wait: Arc<dyn Fn() + Send + Sync>,
 }
 
 impl Interrupt {
-    /// Wakes the waiting evaluation.
+    /// Ends a wait by calling this.
+    pub fn by(end: impl Fn() + Send + Sync + 'static) -> Interrupt {
+        Interrupt { wait: Arc::new(end) }
+    }
+
+    /// Wakes whoever waits.
     pub fn interrupt(&self) {
-        self.slot.lock().interrupted = true;
-        self.slot.changed.notify_all();
+        (self.wait)();
     }
 }

@@ -20,7 +20,7 @@
 //!   equality and sorting; [`temporal`] has dates and times. [`builtins`] are the functions of the language, as rows of data; [`pattern`] is their regular
 //!   expressions.
 //! - A [`Program`] is compiled once and run many times; a [`Run`] takes limits, a host, data and the [`Bindings`] of earlier programs,
-//!   and gives an [`Outcome`]. [`Cancel`] stops it from another thread.
+//!   and gives an [`Outcome`]. [`Cancel`] stops it from another thread. [`share`] is how a scheduler divides processors and memory among runs.
 //! - [`json`] and [`print`](mod@print) carry values in and out; an [`image`] carries bindings, functions included, to another process.
 //!   [`host`] is the only door to the world. [`signature`] says what a tool takes and gives, and checks it.
 #![forbid(unsafe_code)]
@@ -53,6 +53,7 @@ pub mod print;
 mod program;
 pub mod reader;
 mod run;
+pub mod share;
 pub mod signature;
 #[doc(hidden)]
 pub mod sorting;
@@ -70,6 +71,7 @@ pub use host::Host;
 pub use limits::{Cancel, Limits};
 pub use program::{EntrySpans, Program, WrittenMap};
 pub use run::{Outcome, Run, STACK_BYTES, STACK_SLACK_BYTES};
+pub use share::Share;
 pub use value::{Kind, Value};
 
 /// What goes from one thread to another.

@@ -121,7 +121,7 @@ impl Cancel {
     }
 
     /// Has `wait` ended by a later [`Cancel::cancel`]; at once if that has happened.
-    pub(crate) fn watch(&self, wait: &Interrupt) {
+    pub fn watch(&self, wait: &Interrupt) {
         self.inner.waits.lock().unwrap_or_else(PoisonError::into_inner).push(wait.clone());
         if self.is_cancelled() {
             wait.interrupt();

@@ -1,6 +1,6 @@
 //! `pmap` and `pcalls`: items of a job, taken in order by threads that share the run's meters.
 //!
-//! Every thread that evaluates holds one of the run's places. A thread that waits for an upstream gives its place up and
+//! Every thread that evaluates holds one of the run's places, and a processor where a scheduler divides them among runs. A thread that waits for an upstream gives its place up and
 //! sees to it that another takes the job's next item, so that many calls overlap while few threads compute. Where there
 //! is no place, the caller does all the work itself. The fault of the lowest item wins, so that the outcome does not
 //! depend on timing; items after it are stopped.
@@ -205,6 +205,10 @@ impl Job {
         if !self.has_more() || !m.meters.places.take_for_helper() {
             return false;
         }
+        if m.meters.share.as_ref().is_some_and(|share| !share.begin_thread()) {
+            m.meters.places.helper_gone();
+            return false;
+        }
         self.lock().helpers += 1;
         let leaving = Leaving { job: Arc::clone(self), meters: Arc::clone(&m.meters) };
         let (meters, host, surroundings) = (Arc::clone(&m.meters), m.shared_host(), Arc::clone(&m.surroundings));
@@ -212,6 +216,9 @@ impl Job {
         // Where the system has no thread left, the closure is dropped, `Leaving` with it, and the caller does the work.
         let started = thread.spawn(move || {
             let leaving = leaving;
+            if let Some(share) = &meters.share {
+                share.acquire(meters.deadline);
+            }
             let globals = Globals::restore(Arc::clone(&leaving.job.names), &leaving.job.definitions);
             let mut machine = Machine::new(meters, host, surroundings, Rc::new(globals), STACK_BYTES);
             machine.mute();
@@ -237,6 +244,10 @@ struct Leaving {
 
 impl Drop for Leaving {
     fn drop(&mut self) {
+        if let Some(share) = &self.meters.share {
+            share.release();
+            share.end_thread();
+        }
         self.meters.places.helper_gone();
         self.job.lock().helpers -= 1;
         self.job.changed.notify_all();
@@ -297,22 +308,22 @@ fn wait_for_helpers(m: &Machine, job: &Arc<Job>) {
         return;
     }
     // Helpers end by themselves at the run's limits, so that this wait does.
-    m.meters.places.release();
+    m.meters.release();
     while state.helpers > 0 {
         state = job.changed.wait_timeout(state, Duration::from_millis(100)).unwrap_or_else(PoisonError::into_inner).0;
     }
     drop(state);
-    m.meters.places.acquire(m.meters.deadline);
+    m.meters.acquire();
 }
 
 /// Runs `wait` without a place, so that another thread can compute meanwhile.
 pub(crate) fn waiting<T>(m: &mut Machine, wait: impl FnOnce() -> T) -> T {
-    m.meters.places.release();
+    m.meters.release();
     if let Some(task) = &m.task {
         let job = Arc::clone(&task.job);
         job.help(m);
     }
     let result = wait();
-    m.meters.places.acquire(m.meters.deadline);
+    m.meters.acquire();
     result
 }

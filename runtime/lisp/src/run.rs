@@ -15,6 +15,7 @@ use crate::limits::{Cancel, Limits};
 use crate::machine::{Fault, Gauge, Journal, Machine, Meters, Surroundings};
 use crate::parallel::SLACK;
 use crate::program::Program;
+use crate::share::Share;
 use crate::value::each_distinct;
 
 /// Native stack that a run may use. A thread for [`Run::execute`] needs this much and [`STACK_SLACK_BYTES`] more.
@@ -45,6 +46,7 @@ pub struct Run<'p> {
     cancel: Cancel,
     started: Option<Instant>,
     stack: usize,
+    share: Option<Arc<dyn Share>>,
 }
 
 /// What a run came to.
@@ -83,6 +85,7 @@ impl<'p> Run<'p> {
             cancel: Cancel::default(),
             started: None,
             stack: STACK_BYTES,
+            share: None,
         }
     }
 
@@ -141,6 +144,13 @@ impl<'p> Run<'p> {
         self
     }
 
+    /// What the run has of the processors and the memory of the process. The calling thread of [`Run::execute`] must have acquired a
+    /// processor already.
+    pub fn share(mut self, share: Arc<dyn Share>) -> Self {
+        self.share = Some(share);
+        self
+    }
+
     /// Native stack that the run may use on its thread, instead of [`STACK_BYTES`]; it bounds how deep calls can nest.
     pub fn stack_bytes(mut self, bytes: usize) -> Self {
         self.stack = bytes;
@@ -150,9 +160,13 @@ impl<'p> Run<'p> {
     /// Runs on the calling thread, which must have the native stack that [`STACK_BYTES`] speaks of.
     pub fn execute(self) -> Outcome {
         let started = self.started.unwrap_or_else(Instant::now);
-        let meters = Arc::new(Meters::new(self.limits, self.cancel, self.gauge, started));
+        let meters = Arc::new(Meters::new(self.limits, self.cancel, self.gauge, started, self.share));
         let host = self.host.unwrap_or_else(|| Arc::new(NoHost));
-        host.begin_run(&Account::new(Arc::clone(&meters)));
+        let account = Account::new(Arc::clone(&meters));
+        host.begin_run(&account);
+        if let Some(share) = &meters.share {
+            share.begin_run(&account);
+        }
         let globals = Rc::new(globals(self.program, &self.bindings));
         let surroundings = Arc::new(self.surroundings);
         let mut machine = Machine::new(Arc::clone(&meters), host, Arc::clone(&surroundings), Rc::clone(&globals), self.stack);

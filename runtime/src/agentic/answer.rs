@@ -6,6 +6,7 @@ use super::milliseconds;
 use super::plan::Plan;
 use super::request::Task;
 use super::turns::{End, Question};
+use crate::evaluation::Failure;
 use crate::profile::metrics::{Metrics, tokens};
 use crate::upstream::fault::excerpt;
 
@@ -37,6 +38,8 @@ pub enum Reason {
     RetriesExhausted,
     /// The client stopped the call.
     Cancelled,
+    /// The server has no room for the task.
+    Busy,
 }
 
 impl Reason {
@@ -53,6 +56,7 @@ impl Reason {
             Reason::MaxTurns => "ptc_max_turns_exceeded",
             Reason::RetriesExhausted => "ptc_budget_exhausted",
             Reason::Cancelled => "cancelled",
+            Reason::Busy => "busy",
         }
     }
 }
@@ -66,12 +70,20 @@ pub struct Stop {
     pub message: String,
     /// What the last program came to, where that says more.
     pub detail: String,
+    /// Where the server has no room: milliseconds after which the same task may be sent again.
+    pub retry_after_ms: Option<u64>,
 }
 
 impl Stop {
     /// An end of which one line says all.
     pub fn new(reason: Reason, message: impl Into<String>) -> Stop {
-        Stop { reason, message: message.into(), detail: String::new() }
+        Stop { reason, message: message.into(), detail: String::new(), retry_after_ms: None }
+    }
+
+    /// The end of a task that got no place.
+    pub fn turned_away(failure: Failure) -> Stop {
+        let reason = if failure.retry_after_ms.is_some() { Reason::Busy } else { Reason::Cancelled };
+        Stop { detail: failure.feedback, retry_after_ms: failure.retry_after_ms, ..Stop::new(reason, failure.message) }
     }
 
     /// The same with what the last program came to.
@@ -107,7 +119,12 @@ pub fn members(end: &End, task: &Task, plan: &Plan) -> Map<String, Value> {
         Err(stop) => {
             let message = excerpt(&stop.message, MESSAGE_BYTES);
             let feedback = if stop.detail.is_empty() { message.clone() } else { excerpt(&stop.detail, DETAIL_BYTES) };
-            json!({ "status": "error", "reason": stop.reason.name(), "message": message, "feedback": feedback })
+            let mut members =
+                json!({ "status": "error", "reason": stop.reason.name(), "message": message, "feedback": feedback });
+            if let (Some(ms), Some(members)) = (stop.retry_after_ms, members.as_object_mut()) {
+                members.insert("retry_after_ms".into(), ms.into());
+            }
+            members
         }
     };
     let calls = end.ledger.calls();

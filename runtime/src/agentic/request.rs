@@ -20,6 +20,11 @@ pub struct Task {
 }
 
 impl Task {
+    /// Bytes of what the caller sent.
+    pub fn bytes(&self) -> usize {
+        self.text.len() + self.context.as_deref().map_or(0, str::len)
+    }
+
     /// Reads the arguments; the error is the message of an `args_error`.
     pub fn read(arguments: &Arguments<'_>, settings: &Settings) -> Result<Task, String> {
         arguments.check()?;

@@ -17,6 +17,7 @@ use super::prompt::Marks;
 use super::request::Task;
 use super::{Planner, prompt};
 use crate::evaluation::{self, Call, Evaluation, Failure, Past};
+use crate::schedule::Turns;
 use crate::secrets::Redactor;
 
 /// How often a thread that waits for the planner looks whether it was cancelled.
@@ -80,6 +81,7 @@ pub struct Run<'p> {
     /// Around data in what the planner reads.
     marks: Marks,
     cancel: &'p Cancel,
+    schedule: &'p Turns,
     deadline: Instant,
     messages: Vec<Message>,
     past: Past,
@@ -103,19 +105,25 @@ pub struct End {
     pub duration: Duration,
 }
 
+impl End {
+    /// A task that came to no turn.
+    pub fn before(stop: Stop) -> End {
+        let (turns, ledger) = (Vec::new(), Ledger::default());
+        End { outcome: Err(stop), turns, ledger, program: None, duration: Duration::ZERO }
+    }
+}
+
 /// What a turn leads to: the end, or what the planner is told before the next.
 type Step = ControlFlow<Result<Value, Stop>, String>;
 
 impl Planner {
     /// Runs a task on the calling thread, whose stack must be one that `ptc-lisp` names.
-    pub fn run(&self, task: &Task, cancel: &Cancel) -> End {
+    pub fn run(&self, task: &Task, cancel: &Cancel, schedule: &Turns) -> End {
         let started = Instant::now();
         let marks = match Marks::new() {
             Ok(marks) => marks,
             Err(why) => {
-                let stop = Stop::new(Reason::PlannerError, format!("the system has no random bytes: {why}"));
-                let (turns, ledger) = (Vec::new(), Ledger::default());
-                return End { outcome: Err(stop), turns, ledger, program: None, duration: started.elapsed() };
+                return End::before(Stop::new(Reason::PlannerError, format!("the system has no random bytes: {why}")));
             }
         };
         let messages = prompt::opening(task, &self.plan, self.evaluator.catalog(), &marks);
@@ -124,6 +132,7 @@ impl Planner {
             task,
             marks,
             cancel,
+            schedule,
             deadline: started + self.plan.settings.task_timeout,
             messages: messages.into_iter().map(|message| clean(message, &self.redactor)).collect(),
             past: Past::default(),
@@ -198,7 +207,10 @@ impl Run<'_> {
         };
         let evaluator = self.planner.evaluator.within(left);
         let began = Instant::now();
-        let evaluation = evaluator.evaluate(&call, self.cancel, self.past.clone());
+        let place = self.schedule.next(self.cancel, self.deadline);
+        let mut evaluation = evaluator.evaluate(&call, self.cancel, self.past.clone(), Some(place));
+        // Its memory no longer counts while the planner thinks: what is kept of it is bounded.
+        evaluation.turn = None;
         self.ledger.add(evaluation.calls.as_deref().unwrap_or_default(), turn, evaluator.catalog());
         if let Some(turn) = self.turns.last_mut() {
             turn.program = Some(Ran {

@@ -122,8 +122,8 @@ impl Desk {
         let watched = self.tell.map(|tell| Watched { tell, redactor: host.redactor() });
         self.pool.spawn(
             move || match watched {
-                Some(watched) => evaluator.evaluate_within(&call, &cancel, past, &watched),
-                None => evaluator.evaluate(&call, &cancel, past),
+                Some(watched) => evaluator.evaluate_within(&call, &cancel, past, None, &watched),
+                None => evaluator.evaluate(&call, &cancel, past, None),
             },
             move |result| {
                 // Nobody waits any more after a second signal.

@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use ptc_catalog::Deployment;
 use tokio::sync::Notify;
@@ -18,6 +18,7 @@ use crate::digest::{hex, sha256};
 #[cfg(feature = "agentic")]
 use crate::log::Field;
 use crate::log::{self, Level};
+use crate::schedule::Scheduler;
 use crate::server::caller::Answers;
 use crate::server::outbox::Outbox;
 use crate::server::{Server, stdio};
@@ -27,6 +28,9 @@ use crate::settings::http::AuthToken;
 
 /// How long answers on their way out are waited for at the end.
 const LAST_ANSWERS: Duration = Duration::from_secs(1);
+
+/// How often calls that end are looked at meanwhile.
+const LOOK: Duration = Duration::from_millis(2);
 
 /// How long spans on their way out are waited for at the end.
 #[cfg(feature = "otlp")]
@@ -79,9 +83,10 @@ pub(super) fn run(origin: &Origin, mut settings: Settings) -> ExitCode {
     #[cfg(feature = "otlp")]
     let diagnostics = diagnostics.with_exporter(exporter.clone());
     let evaluator = host.evaluator(&settings);
-    let pool = Host::pool(settings.max_concurrent_calls);
+    let scheduler = Scheduler::new(settings.schedule.clone());
+    let pool = Host::pool(settings.schedule.in_flight.value);
     let over_http = settings.http.on;
-    let server = Server::new(deployment, settings, evaluator, sessions, host.redactor(), pool, diagnostics.wanted());
+    let server = Server::new(deployment, settings, evaluator, sessions, host.redactor(), pool, scheduler, diagnostics.wanted());
     #[cfg(feature = "agentic")]
     let server = server.with_planner(planner);
     let server = Arc::new(server);
@@ -138,7 +143,7 @@ fn standard(deployment: &'static Deployment, server: &Arc<Server>, mut host: Hos
         gone.store(true, Ordering::Relaxed);
         broken.notify_one();
     }));
-    let caller = stdio::caller(server);
+    let caller = stdio::caller();
     let read_end = Arc::new(OnceLock::new());
     {
         let (server, end, caller, read_end) = (Arc::clone(server), Arc::clone(&end), caller.clone(), Arc::clone(&read_end));
@@ -155,7 +160,12 @@ fn standard(deployment: &'static Deployment, server: &Arc<Server>, mut host: Hos
     log::line(Level::Info, "serving", &[("deployment", deployment.name), ("catalog", deployment.catalog.digest)]);
     let ended = host.until(end.notified());
     // The reading thread may sit in a read that never returns; the process ends with this one.
-    caller.calls.cancel_all();
+    // What is not answered yet is answered as cancelled.
+    caller.calls.stop_all();
+    let until = Instant::now() + LAST_ANSWERS;
+    while !caller.calls.is_idle() && Instant::now() < until {
+        std::thread::sleep(LOOK);
+    }
     outbox.settle(LAST_ANSWERS);
     host.shut_down();
     Ok(match ended {

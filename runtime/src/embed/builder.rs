@@ -15,6 +15,7 @@ use super::engine::Engine;
 use super::tool::{BadTool, Tool};
 use crate::evaluation::Evaluator;
 use crate::pool::Pool;
+use crate::schedule::{Limit, ScheduleLimits, Scheduler, Source};
 use crate::secrets::{MissingSecret, Secrets};
 use crate::settings::Settings;
 use crate::upstream::{Load, UpstreamSettings, Upstreams};
@@ -27,7 +28,7 @@ pub struct Builder {
     deployment: Option<&'static Deployment>,
     limits: Option<Limits>,
     preview_bytes: Option<usize>,
-    concurrent: Option<usize>,
+    schedule: Vec<Change>,
     config_dir: Option<PathBuf>,
     handle: Option<Handle>,
     upstreams: Vec<Adjust>,
@@ -37,6 +38,9 @@ pub struct Builder {
 
 /// What an embedding program changes about the settings of its upstreams.
 type Adjust = Box<dyn FnOnce(&mut UpstreamSettings) + Send>;
+
+/// What an embedding program changes about the scheduler.
+type Change = Box<dyn FnOnce(&mut ScheduleLimits) + Send>;
 
 /// Why there is no engine.
 #[derive(Debug)]
@@ -99,10 +103,26 @@ impl Builder {
         self
     }
 
-    /// Programs that run at a time; others wait for their turn. As many as the machine has processors unless set.
-    pub fn concurrent(mut self, programs: usize) -> Builder {
-        self.concurrent = Some(programs);
+    /// Changes what the scheduler allows: how many programs may be in flight, how long others wait, how much memory all of them have. Several
+    /// changes are made in the order of the calls.
+    ///
+    /// ```
+    /// # use ptc_runtime::embed::Engine;
+    /// # use std::time::Duration;
+    /// let engine = Engine::builder().schedule(|limits| {
+    ///     limits.in_flight.value = 100;
+    ///     limits.queue_timeout = Duration::from_secs(10);
+    /// });
+    /// # let _ = engine;
+    /// ```
+    pub fn schedule(mut self, change: impl FnOnce(&mut ScheduleLimits) + Send + 'static) -> Builder {
+        self.schedule.push(Box::new(change));
         self
+    }
+
+    /// Programs that may be in flight; others wait for a place. 1,000 unless set.
+    pub fn concurrent(self, programs: usize) -> Builder {
+        self.schedule(move |limits| limits.in_flight = Limit { value: programs.max(1), source: Source::Set("concurrent".into()) })
     }
 
     /// Where relative paths of the deployment's credentials start; the folder of the executable unless set.
@@ -186,8 +206,11 @@ impl Builder {
         };
         let mut evaluator = Evaluator::new(&settings, Arc::clone(&upstreams), deployment.programs, redactor.clone());
         evaluator.adjust(self.limits, self.preview_bytes);
-        let processors = || std::thread::available_parallelism().map_or(2, usize::from);
-        let threads = self.concurrent.unwrap_or_else(processors);
+        let mut limits = settings.schedule;
+        for change in self.schedule {
+            change(&mut limits);
+        }
+        let threads = limits.in_flight.value + 1;
         Ok(Engine {
             deployment,
             evaluator: Arc::new(evaluator),
@@ -195,7 +218,8 @@ impl Builder {
             tools: self.tools.into(),
             upstreams,
             handle,
-            pool: Pool::new(ptc_lisp::STACK_BYTES + ptc_lisp::STACK_SLACK_BYTES, threads),
+            pool: Arc::new(Pool::new(ptc_lisp::STACK_BYTES + ptc_lisp::STACK_SLACK_BYTES, threads)),
+            scheduler: Scheduler::new(limits),
             _driver: driver,
         })
     }

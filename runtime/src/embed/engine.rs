@@ -20,6 +20,7 @@ use super::request::Request;
 use super::tool::Tool;
 use crate::evaluation::{Around, Evaluation, Evaluator, Failure, Reason, Validated};
 use crate::pool::Pool;
+use crate::schedule::{Place, Scheduler};
 use crate::secrets::Redactor;
 use crate::tool_protocol::to_json_value;
 use crate::upstream::{ProgramHost, Upstreams, WorldFault};
@@ -32,7 +33,8 @@ pub struct Engine {
     pub(super) tools: Arc<[Tool]>,
     pub(super) upstreams: Arc<Upstreams>,
     pub(super) handle: Handle,
-    pub(super) pool: Pool,
+    pub(super) pool: Arc<Pool>,
+    pub(super) scheduler: Arc<Scheduler>,
     // Last, so that it outlives what runs on it.
     pub(super) _driver: Option<Driver>,
 }
@@ -105,7 +107,7 @@ impl Engine {
         Ok(())
     }
 
-    fn start(&self, mut request: Request, done: impl FnOnce(Answer) + Send + 'static) {
+    fn start<F: FnOnce(Answer) + Send + 'static>(&self, mut request: Request, done: F) {
         if let Err(failure) = self.resolve(&mut request) {
             return done(Answer::refused(failure));
         }
@@ -114,28 +116,41 @@ impl Engine {
         let calls = Arc::new(Calls::new(request.listener.clone()));
         let (tools, handle) = (Arc::clone(&self.tools), self.handle.clone());
         let listener = request.listener.clone().map(|listener| (listener, self.redactor.clone()));
+        let party = request.party.clone();
+        let (cancel, bytes) = (request.cancel.clone(), request.call.bytes());
         let app = App { tools, handle, calls: Arc::clone(&calls), listener, warnings: Mutex::default(), request };
-        self.pool.spawn(
-            move || {
-                let Request { call, past, cancel, .. } = &app.request;
-                let results = past.results.clone();
-                let mut evaluation = evaluator.evaluate_within(call, cancel, past.clone(), &app);
-                app.check_result(&mut evaluation, &redactor);
-                if evaluation.outcome.is_err() {
-                    // Nothing of a program that failed is kept.
-                    evaluation.bindings = past.bindings.clone();
-                    evaluation.value = None;
-                }
-                let warnings = std::mem::take(&mut *app.warnings.lock().unwrap_or_else(PoisonError::into_inner));
-                (evaluation, results, warnings)
-            },
-            move |result| {
-                let (evaluation, results, warnings) =
-                    result.unwrap_or_else(|panicked| (Evaluation::panicked(&panicked, &kept), Vec::new(), Vec::new()));
-                let tool_calls = calls.list();
-                done(Answer { evaluation, tool_calls, warnings, results, redactor: Some(kept) });
-            },
-        );
+        let (pool, retry_after_ms, entering) = (Arc::clone(&self.pool), self.scheduler.retry_after_ms(), cancel.clone());
+        let run = move |place: Place, done: F| {
+            let turn = place.turn(&cancel);
+            pool.spawn(
+                move || {
+                    let Request { call, past, cancel, .. } = &app.request;
+                    let results = past.results.clone();
+                    let mut evaluation = evaluator.evaluate_within(call, cancel, past.clone(), Some(turn), &app);
+                    app.check_result(&mut evaluation, &redactor);
+                    if evaluation.outcome.is_err() {
+                        // Nothing of a program that failed is kept.
+                        evaluation.bindings = past.bindings.clone();
+                        evaluation.value = None;
+                    }
+                    let warnings = std::mem::take(&mut *app.warnings.lock().unwrap_or_else(PoisonError::into_inner));
+                    (evaluation, results, warnings)
+                },
+                move |result| {
+                    let (mut evaluation, results, warnings) =
+                        result.unwrap_or_else(|panicked| (Evaluation::panicked(&panicked, &kept), Vec::new(), Vec::new()));
+                    let tool_calls = calls.list();
+                    // The value is the embedding program's from here on.
+                    evaluation.turn = None;
+                    drop(place);
+                    done(Answer { evaluation, tool_calls, warnings, results, redactor: Some(kept) });
+                },
+            );
+        };
+        self.scheduler.enter(&party, bytes, &entering, move |place| match place {
+            Ok(place) => run(place, done),
+            Err(why) => done(Answer::refused(Failure::turned_away(why, retry_after_ms))),
+        });
     }
 }
 

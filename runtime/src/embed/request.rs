@@ -7,6 +7,7 @@ use serde::Serialize;
 use super::Answer;
 use super::event::{Event, Listener};
 use crate::evaluation::{Call, Past};
+use crate::schedule::Party;
 
 /// A program with its data.
 #[derive(Debug)]
@@ -18,6 +19,7 @@ pub struct Request {
     pub(super) cancel: Cancel,
     pub(super) signature: Option<(Signature, Mode)>,
     pub(super) listener: Option<Listener>,
+    pub(super) party: Party,
 }
 
 impl Request {
@@ -30,6 +32,7 @@ impl Request {
             cancel: Cancel::default(),
             signature: None,
             listener: None,
+            party: Party { owner: "".into(), session: 0 },
         }
     }
 
@@ -102,6 +105,14 @@ impl Request {
     #[must_use]
     pub fn on_event(mut self, listen: impl Fn(Event<'_>) + Send + Sync + 'static) -> Request {
         self.listener = Some(Listener::new(listen));
+        self
+    }
+
+    /// For whom the program runs. Callers of different owners share the engine in equal parts while some of them wait, and so do the
+    /// sessions of an owner.
+    #[must_use]
+    pub fn on_behalf_of(mut self, owner: &str, session: u64) -> Request {
+        self.party = Party { owner: owner.into(), session };
         self
     }
 

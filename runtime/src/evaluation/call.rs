@@ -24,6 +24,12 @@ pub struct Call {
 }
 
 impl Call {
+    /// Bytes of what the caller sent.
+    pub fn bytes(&self) -> usize {
+        let optional = [&self.context, &self.output_schema].into_iter().flatten().map(String::len);
+        self.program.len() + optional.sum::<usize>()
+    }
+
     /// A call without context.
     pub fn of_program(program: String, settings: &Settings) -> Result<Call, String> {
         if program.trim().is_empty() {

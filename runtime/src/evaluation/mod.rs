@@ -2,11 +2,13 @@
 //!
 //! - [`call`]: the arguments of `lisp_eval`, checked.
 //! - [`reason`]: the reasons that go over the wire.
+//! - `room`: calls for which the server has none.
 //! - `stored`: stored programs, made ready once.
 //! - [`validated`]: results against `output_schema`.
 
 pub mod call;
 pub mod reason;
+mod room;
 mod stored;
 pub mod validated;
 
@@ -28,6 +30,7 @@ use self::validated::Bounds;
 use crate::alloc;
 use crate::pool::Panicked;
 use crate::profile::answer::cut;
+use crate::schedule::Turn;
 use crate::schema::Schema;
 use crate::secrets::Redactor;
 use crate::settings::Settings;
@@ -119,6 +122,12 @@ pub struct Evaluation {
     pub analysis: Duration,
     /// From the start of the evaluation to its end.
     pub duration: Duration,
+    /// From its arrival to its place in flight.
+    pub queued: Duration,
+    /// How long its threads waited for a processor.
+    pub processor_wait: Duration,
+    /// Its memory counts until it is dropped.
+    pub(crate) turn: Option<Turn>,
     /// The context, kept so that it is taken apart after the answer has gone: a large one takes milliseconds.
     pub context: Option<Value>,
 }
@@ -161,6 +170,8 @@ pub struct Failure {
     pub value: Option<Preview>,
     /// The form at fault, where that is in the program of the call.
     pub span: Option<Span>,
+    /// Where the server had no room: milliseconds after which the same call may be sent again.
+    pub retry_after_ms: Option<u64>,
 }
 
 /// The reason and what happened; not the feedback.
@@ -175,7 +186,7 @@ impl std::error::Error for Failure {}
 impl Failure {
     /// A failure of which one line says all.
     pub fn plain(reason: Reason, message: impl Into<String>) -> Self {
-        Failure { reason, message: message.into(), feedback: String::new(), value: None, span: None }
+        Failure { reason, message: message.into(), feedback: String::new(), value: None, span: None, retry_after_ms: None }
     }
 }
 
@@ -197,6 +208,9 @@ impl Evaluation {
             started: None,
             analysis: Duration::ZERO,
             duration: Duration::ZERO,
+            queued: Duration::ZERO,
+            processor_wait: Duration::ZERO,
+            turn: None,
             context: None,
         }
     }
@@ -242,19 +256,34 @@ impl Evaluator {
         self.preview_bytes = preview_bytes.unwrap_or(self.preview_bytes);
     }
 
-    /// Evaluates on the calling thread, whose stack must be one that `ptc-lisp` names.
-    pub fn evaluate(&self, call: &Call, cancel: &Cancel, past: Past) -> Evaluation {
-        self.evaluate_within(call, cancel, past, &Bare)
+    /// Evaluates on the calling thread, whose stack must be one that `ptc-lisp` names, when its turn comes. Without a turn it is alone.
+    pub fn evaluate(&self, call: &Call, cancel: &Cancel, past: Past, turn: Option<Turn>) -> Evaluation {
+        self.evaluate_within(call, cancel, past, turn, &Bare)
     }
 
     /// The same with something around it.
-    pub(crate) fn evaluate_within(&self, call: &Call, cancel: &Cancel, past: Past, around: &dyn Around) -> Evaluation {
+    pub(crate) fn evaluate_within(
+        &self,
+        call: &Call,
+        cancel: &Cancel,
+        past: Past,
+        turn: Option<Turn>,
+        around: &dyn Around,
+    ) -> Evaluation {
+        let computing = match &turn {
+            Some(turn) => match turn.begin() {
+                None if !cancel.is_cancelled() => return Evaluation::refused(Failure::not_begun(turn)),
+                computing => computing,
+            },
+            None => None,
+        };
+        // The clock of the program starts when it has a processor.
         let started = Instant::now();
         let bounds = Bounds { started, wall_clock: self.limits.wall_clock, cancel };
         let prepared = self.prepare(call, &past.bindings, &bounds, around);
         let analysis = started.elapsed();
         let mut evaluation = match prepared {
-            Ok(prepared) => self.run(call, prepared, past, &bounds, around),
+            Ok(prepared) => self.run(call, prepared, past, turn.as_ref(), &bounds, around),
             Err(failure) => Evaluation::refused(self.clean(failure)),
         };
         // The last step may have been too long a one to notice: who cancelled is not to find what it asked for done.
@@ -265,6 +294,11 @@ impl Evaluator {
         evaluation.started = Some(started);
         evaluation.analysis = analysis;
         evaluation.duration = started.elapsed();
+        drop(computing);
+        if let Some(turn) = turn {
+            (evaluation.queued, evaluation.processor_wait) = (turn.queued(), turn.processor_wait());
+            evaluation.turn = Some(turn);
+        }
         evaluation
     }
 
@@ -294,7 +328,15 @@ impl Evaluator {
         }
     }
 
-    fn run(&self, call: &Call, prepared: Prepared, past: Past, bounds: &Bounds<'_>, around: &dyn Around) -> Evaluation {
+    fn run(
+        &self,
+        call: &Call,
+        prepared: Prepared,
+        past: Past,
+        turn: Option<&Turn>,
+        bounds: &Bounds<'_>,
+        around: &dyn Around,
+    ) -> Evaluation {
         let Prepared { program, context, schema } = prepared;
         let (started, cancel) = (bounds.started, bounds.cancel);
         let patience = Patience {
@@ -310,6 +352,9 @@ impl Evaluator {
             .gauge(alloc::live_bytes)
             .cancel(cancel.clone())
             .started(started);
+        if let Some(turn) = turn {
+            run = run.share(turn.share());
+        }
         run = run.bindings(past.bindings).history(past.results);
         if let Some(context) = &context {
             run = run.context(context.clone());
@@ -342,6 +387,9 @@ impl Evaluator {
             started: None,
             analysis: Duration::ZERO,
             duration: Duration::ZERO,
+            queued: Duration::ZERO,
+            processor_wait: Duration::ZERO,
+            turn: None,
             context,
         }
     }
@@ -356,7 +404,7 @@ impl Evaluator {
         let value = error.value.as_ref().map(|value| self.preview(value));
         let span = error.span.filter(|_| error.trace.earlier.is_none());
         if let (Reason::Fail, Some(value)) = (reason, value) {
-            return Failure { reason, message: value.text.clone(), feedback: String::new(), value: Some(value), span };
+            return Failure { value: Some(value.clone()), span, ..Failure::plain(reason, value.text) };
         }
         let message = if reason.says_kind(error.kind) {
             error.message.clone()
@@ -367,7 +415,7 @@ impl Evaluator {
         let rendered = error.render(source);
         let head = format!("{}: {}", error.kind.name(), error.message);
         let place = rendered.strip_prefix(&head).unwrap_or(&rendered).trim_start_matches('\n');
-        Failure { reason, message: self.redact(&message), feedback: self.redact(place), value: None, span }
+        Failure { feedback: self.redact(place), span, ..Failure::plain(reason, self.redact(&message)) }
     }
 
     /// What is wrong with arguments shows them.

@@ -28,6 +28,8 @@ pub struct Payload<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     message: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    retry_after_ms: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     result: Option<Cow<'a, str>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     prints: Option<Vec<String>>,
@@ -258,6 +260,7 @@ pub fn payload(evaluation: &Evaluation, profile: Profile, budget: Budget) -> Pay
             payload.status = "error";
             payload.reason = Some(failure.reason.name());
             payload.message = Some(cut(&failure.message, budget.feedback_bytes).0);
+            payload.retry_after_ms = failure.retry_after_ms;
             payload.result = failure.value.as_ref().map(|value| Cow::Borrowed(value.text.as_str()));
             let (feedback, feedback_truncated) = feedback(failure, budget.feedback_bytes);
             payload.feedback = Some(feedback);

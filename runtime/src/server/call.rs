@@ -7,17 +7,19 @@ use ptc_lisp::limits::Cancel;
 
 use super::caller::Answer;
 use super::dispatch::{Request, Server, TOOL_NAME};
-use super::in_flight::{Denied, Place};
+use super::in_flight::{Denied, Registration};
 #[cfg(feature = "agentic")]
 use crate::agentic::{self, Planner};
 use crate::diagnostics::{self, Asked, Watch};
-use crate::evaluation::{Call, Evaluation, Past, Reason};
+use crate::evaluation::{Call, Evaluation, Failure, Past, Reason};
 use crate::log::Field::{Payload, Text};
 use crate::log::{self, Level};
+use crate::pool::Panicked;
 use crate::profile::answer;
 use crate::protocol::message::{self, Arguments};
 use crate::protocol::reply::{ErrorBody, INVALID_PARAMS, INVALID_REQUEST};
 use crate::protocol::revision::{self, Era, STATELESS};
+use crate::schedule::Turn;
 use crate::secrets::Redactor;
 use crate::session::tools::Tool as SessionTool;
 use crate::session::{self, Lease, Sessions};
@@ -47,11 +49,7 @@ enum Ground {
 }
 
 /// Why a call does not run, with what helps.
-pub(super) struct Refused {
-    reason: Reason,
-    message: String,
-    feedback: String,
-}
+pub(super) struct Refused(Failure);
 
 impl Server {
     pub(super) fn call(&self, request: Request<'_>) {
@@ -110,16 +108,21 @@ impl Server {
             Ok(call) => call,
             Err(message) => return self.refuse(request, watch, Refused::arguments(message)),
         };
-        if let Some((place, watch)) = self.enter(request, watch, cancel) {
-            self.start(request, call, ground, place, watch);
+        if let Some((registration, watch)) = self.enter(request, watch, cancel) {
+            self.start(request, call, ground, registration, watch);
         }
     }
 
-    /// A place for the call, and who watches it; where there is none, the client has been told.
-    pub(super) fn enter(&self, request: Request<'_>, watch: Option<Watch>, cancel: Cancel) -> Option<(Place, Option<Watch>)> {
+    /// The call among those of its client, and who watches it; where it cannot be, the client has been told.
+    pub(super) fn enter(
+        &self,
+        request: Request<'_>,
+        watch: Option<Watch>,
+        cancel: Cancel,
+    ) -> Option<(Registration, Option<Watch>)> {
         let calls = &request.caller.calls;
         let refused = match calls.enter(request.id, cancel) {
-            Ok(place) => return Some((place, watch)),
+            Ok(registration) => return Some((registration, watch)),
             Err(Denied::DuplicateId) => {
                 let message = format!("Invalid Request: id {} is already in flight", request.id);
                 finish(watch, |watch| watch.refused(Reason::ArgsError.name(), &message));
@@ -127,8 +130,6 @@ impl Server {
                 return None;
             }
             Err(Denied::ShutDown) => Refused::shut_down(),
-            Err(Denied::Busy) => Refused::busy("server", self.permits.most()),
-            Err(Denied::ClientBusy) => Refused::busy("client", calls.most()),
         };
         self.refuse(request, watch, refused);
         None
@@ -155,7 +156,7 @@ impl Server {
                     (agentic::NAME, _) => "It is off: the server has to be started with --agentic.".to_owned(),
                     _ => self.offered(name),
                 };
-                Err(Refused { reason: Reason::UnknownTool, message: format!("unknown tool: {name}"), feedback })
+                Err(Refused(Failure { feedback, ..Failure::plain(Reason::UnknownTool, format!("unknown tool: {name}")) }))
             }
         }
     }
@@ -183,69 +184,85 @@ impl Server {
         }
     }
 
-    /// Has the pool evaluate.
-    fn start(&self, request: Request<'_>, call: Call, ground: Ground, place: Place, watch: Option<Watch>) {
+    /// Has the pool evaluate, when there is a place.
+    fn start(&self, request: Request<'_>, call: Call, ground: Ground, registration: Registration, watch: Option<Watch>) {
         let (id, era, profile) = (request.id.to_owned(), request.era, self.settings.response_profile);
         let evaluator = Arc::clone(&self.evaluator);
         let answers = Arc::clone(request.answers);
-        let cancel = place.cancellation().clone();
+        let cancel = registration.cancellation().clone();
         let redactor = self.redactor.clone();
         let names = redactor.clone();
         // Written to files on the evaluation's thread: who reads the next request waits for no disk.
         let watch = Arc::new(Mutex::new(watch));
         let began = Arc::clone(&watch);
         let call_id = id.clone();
-        self.pool.spawn(
-            move || {
-                // On this thread, since redacting a large payload takes its time.
-                if log::enabled(Level::Debug) {
-                    let context = call.context.as_deref().unwrap_or("null");
-                    let fields = [("id", Text(&call_id)), ("program", Payload(&call.program)), ("context", Payload(context))];
-                    log::record(Level::Debug, "call", &fields);
+        let (party, bytes, entering) = (registration.party().clone(), call.bytes(), cancel.clone());
+        let work = move |turn: Turn| {
+            // On this thread, since redacting a large payload takes its time.
+            if log::enabled(Level::Debug) {
+                let context = call.context.as_deref().unwrap_or("null");
+                let fields = [("id", Text(&call_id)), ("program", Payload(&call.program)), ("context", Payload(context))];
+                log::record(Level::Debug, "call", &fields);
+            }
+            if let Some(watch) = &mut *began.lock().unwrap_or_else(PoisonError::into_inner) {
+                watch.arguments(&call);
+            }
+            let lease = ground.lease(&cancel)?;
+            let in_session = lease.is_some();
+            let past = lease.as_ref().map_or_else(Past::default, |lease| lease.kept.past());
+            let mut evaluation = evaluator.evaluate(&call, &cancel, past, Some(turn));
+            if let Some(lease) = lease {
+                lease.settle(&mut evaluation);
+            }
+            let answer = if call.stored.is_some() { answer::stored_result } else { answer::tool_result };
+            let answer = answer(&evaluation, profile, era);
+            // Titles and names are as their owner wrote them.
+            Ok((if in_session { names.redact_text(answer) } else { answer }, evaluation))
+        };
+        let done = move |registration: Registration, done: Result<Result<(String, Evaluation), session::Fault>, Panicked>| {
+            let watch = watch.lock().unwrap_or_else(PoisonError::into_inner).take();
+            let done = done.unwrap_or_else(|panicked| {
+                log::line(Level::Error, "evaluation panicked", &[("message", &panicked.0)]);
+                let evaluation = Evaluation::panicked(&panicked, &redactor);
+                Ok((answer::tool_result(&evaluation, profile, era), evaluation))
+            });
+            // Before the answer: whoever has it may ask about it.
+            let result = match &done {
+                Ok((result, evaluation)) => {
+                    finish(watch, |watch| {
+                        let shown = evaluation.outcome.as_ref().map_or_else(|_| "".into(), answer::shown);
+                        watch.evaluated(evaluation, &shown, profile.budget());
+                    });
+                    result
                 }
-                if let Some(watch) = &mut *began.lock().unwrap_or_else(PoisonError::into_inner) {
-                    watch.arguments(&call);
+                Err(fault) => &refused_by_session(&redactor, watch, fault, era),
+            };
+            if log::enabled(Level::Debug) {
+                log::record(Level::Debug, "result", &[("id", Text(&id)), ("result", Payload(result))]);
+            }
+            // A request that its client cancelled is not answered; where the answer came first, the client drops it.
+            if !registration.is_withdrawn() {
+                answers.send(Answer::result(&id, result), Some(registration));
+            }
+            drop(done);
+        };
+        let (pool, retry_after_ms) = (Arc::clone(&self.pool), self.scheduler.retry_after_ms());
+        self.scheduler.enter(&party, bytes, &entering.clone(), move |place| {
+            let mut registration = registration;
+            match place {
+                Ok(place) => {
+                    let turn = place.turn(&entering);
+                    registration.hold(place);
+                    pool.spawn(move || work(turn), move |outcome| done(registration, outcome));
                 }
-                let lease = ground.lease(&cancel)?;
-                let in_session = lease.is_some();
-                let past = lease.as_ref().map_or_else(Past::default, |lease| lease.kept.past());
-                let mut evaluation = evaluator.evaluate(&call, &cancel, past);
-                if let Some(lease) = lease {
-                    lease.settle(&mut evaluation);
+                Err(why) => {
+                    // Whoever reads the answer finds its session free.
+                    drop(work);
+                    let evaluation = Evaluation::refused(Failure::turned_away(why, retry_after_ms));
+                    done(registration, Ok(Ok((answer::tool_result(&evaluation, profile, era), evaluation))));
                 }
-                let answer = if call.stored.is_some() { answer::stored_result } else { answer::tool_result };
-                let answer = answer(&evaluation, profile, era);
-                // Titles and names are as their owner wrote them.
-                Ok((if in_session { names.redact_text(answer) } else { answer }, evaluation))
-            },
-            move |done| {
-                let watch = watch.lock().unwrap_or_else(PoisonError::into_inner).take();
-                let done = done.unwrap_or_else(|panicked| {
-                    log::line(Level::Error, "evaluation panicked", &[("message", &panicked.0)]);
-                    let evaluation = Evaluation::panicked(&panicked, &redactor);
-                    Ok((answer::tool_result(&evaluation, profile, era), evaluation))
-                });
-                // Before the answer: whoever has it may ask about it.
-                let result = match &done {
-                    Ok((result, evaluation)) => {
-                        finish(watch, |watch| {
-                            let shown = evaluation.outcome.as_ref().map_or_else(|_| "".into(), answer::shown);
-                            watch.evaluated(evaluation, &shown, profile.budget());
-                        });
-                        result
-                    }
-                    Err(fault) => &refused_by_session(&redactor, watch, fault, era),
-                };
-                if log::enabled(Level::Debug) {
-                    log::record(Level::Debug, "result", &[("id", Text(&id)), ("result", Payload(result))]);
-                }
-                // A request that its client cancelled is not answered; where the answer came first, the client drops it.
-                if !place.is_withdrawn() {
-                    answers.send(Answer::result(&id, result), Some(place));
-                }
-                drop(done);
-            },
-        );
+            }
+        });
     }
 
     /// Answers a tool of sessions that runs no program, now or when the store has answered.
@@ -270,10 +287,11 @@ impl Server {
     }
 
     pub(super) fn refuse(&self, request: Request<'_>, watch: Option<Watch>, refused: Refused) {
-        let Refused { reason, message, feedback } = refused;
-        let message = self.redactor.redact_string(message);
-        finish(watch, |watch| watch.refused(reason.name(), &message));
-        request.result(&answer::refusal(reason, message, &feedback, self.settings.response_profile, request.era));
+        let Refused(failure) = refused;
+        let failure = Failure { message: self.redactor.redact_string(failure.message), ..failure };
+        finish(watch, |watch| watch.refused(failure.reason.name(), &failure.message));
+        let evaluation = Evaluation::refused(failure);
+        request.result(&answer::tool_result(&evaluation, self.settings.response_profile, request.era));
     }
 
     fn session_fault(&self, request: Request<'_>, watch: Option<Watch>, fault: &session::Fault) {
@@ -341,17 +359,12 @@ impl Tool<'_> {
 impl Refused {
     /// Wrong arguments.
     pub(super) fn arguments(message: String) -> Refused {
-        Refused { reason: Reason::ArgsError, message, feedback: String::new() }
+        Refused(Failure::plain(Reason::ArgsError, message))
     }
 
     fn shut_down() -> Refused {
-        let message = "the server was shut down and takes no more calls".into();
-        Refused { reason: Reason::ShuttingDown, message, feedback: "Start a new server process for further calls.".into() }
-    }
-
-    fn busy(who: &str, most: usize) -> Refused {
-        let feedback = "Wait for an earlier call to finish, then send the same call again.".to_owned();
-        Refused { reason: Reason::Busy, message: format!("{who} busy: {most} concurrent calls in flight"), feedback }
+        let failure = Failure::plain(Reason::ShuttingDown, "the server was shut down and takes no more calls");
+        Refused(Failure { feedback: "Start a new server process for further calls.".into(), ..failure })
     }
 }
 

@@ -3,7 +3,7 @@
 use std::io::Write;
 use std::sync::Arc;
 
-use super::in_flight::{InFlight, Place};
+use super::in_flight::{InFlight, Registration};
 use super::outbox::Outbox;
 use crate::diagnostics::Origin;
 use crate::protocol::reply::{self, ErrorBody};
@@ -30,9 +30,9 @@ pub struct Answer {
 
 /// Where answers go.
 pub trait Answers: Send + Sync {
-    /// Sends an answer. `placed` is the place of the call that it belongs to: it is given back before the client can see the
-    /// answer, and not before the answer is bounded where it waits.
-    fn send(&self, answer: Answer, placed: Option<Place>);
+    /// Sends an answer. `call` is the one that it belongs to: its place is given back before the client can see the answer, and
+    /// not before the answer is bounded where it waits.
+    fn send(&self, answer: Answer, call: Option<Registration>);
 }
 
 impl Answer {
@@ -48,7 +48,7 @@ impl Answer {
 }
 
 impl<W: Write + Send> Answers for Outbox<W> {
-    fn send(&self, answer: Answer, placed: Option<Place>) {
-        Outbox::send(self, &answer.line, placed);
+    fn send(&self, answer: Answer, call: Option<Registration>) {
+        Outbox::send(self, &answer.line, call);
     }
 }

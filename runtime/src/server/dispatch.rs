@@ -6,7 +6,6 @@ use std::sync::{Arc, OnceLock};
 use ptc_catalog::Deployment;
 
 use super::caller::{Answer, Answers, Caller};
-use super::in_flight::{InFlight, Permits};
 #[cfg(feature = "agentic")]
 use crate::agentic::{self, Planner};
 use crate::command::version;
@@ -19,6 +18,7 @@ use crate::profile::answer::cut;
 use crate::protocol::message::{self, Message, Params};
 use crate::protocol::reply::{ErrorBody, METHOD_NOT_FOUND, PARSE_ERROR};
 use crate::protocol::revision::{self, Era, SERVER_INFO_KEY, STATELESS};
+use crate::schedule::Scheduler;
 use crate::secrets::Redactor;
 use crate::session::Sessions;
 use crate::settings::Settings;
@@ -41,8 +41,8 @@ pub struct Server {
     pub(super) settings: Settings,
     pub(super) evaluator: Arc<Evaluator>,
     pub(super) redactor: Redactor,
-    pub(super) pool: Pool,
-    pub(super) permits: Arc<Permits>,
+    pub(super) pool: Arc<Pool>,
+    pub(super) scheduler: Arc<Scheduler>,
     tools: OnceLock<String>,
     pub(super) sessions: Option<Arc<Sessions>>,
     pub(super) diagnostics: Option<Arc<Diagnostics>>,
@@ -77,7 +77,9 @@ pub struct Request<'a> {
 }
 
 impl Server {
-    /// A server whose evaluations run on `pool`, in `sessions` where there are any, and are watched where that is asked for.
+    /// A server whose evaluations run on `pool` when `scheduler` lets them, in `sessions` where there are any, and are watched where that is
+    /// asked for.
+    #[expect(clippy::too_many_arguments, reason = "each is a part that somebody else has made")]
     pub fn new(
         deployment: &'static Deployment,
         settings: Settings,
@@ -85,17 +87,17 @@ impl Server {
         sessions: Option<Arc<Sessions>>,
         redactor: Redactor,
         pool: Pool,
+        scheduler: Arc<Scheduler>,
         diagnostics: Option<Arc<Diagnostics>>,
     ) -> Self {
-        let permits = Permits::new(settings.max_concurrent_calls);
         let (evaluator, tools) = (Arc::new(evaluator), OnceLock::new());
         Server {
             deployment,
             settings,
             evaluator,
             redactor,
-            pool,
-            permits,
+            pool: Arc::new(pool),
+            scheduler,
             tools,
             sessions,
             diagnostics,
@@ -117,14 +119,9 @@ impl Server {
         &self.settings
     }
 
-    /// The calls of a new client, of which `most` may run at a time.
-    pub fn calls(&self, most: usize) -> Arc<InFlight> {
-        InFlight::new(&self.permits, most)
-    }
-
-    /// The calls of one request of an owner, which share `shared` with the owner's other requests.
-    pub fn calls_sharing(&self, shared: &Arc<Permits>) -> Arc<InFlight> {
-        InFlight::sharing(&self.permits, shared)
+    /// What divides processors, places and memory among calls.
+    pub fn scheduler(&self) -> &Arc<Scheduler> {
+        &self.scheduler
     }
 
     /// Whether taking a call may involve files or a look into a long context.
@@ -141,9 +138,23 @@ impl Server {
     pub fn metrics(&self, transport: &[Gauge]) -> Option<String> {
         let diagnostics = self.diagnostics.as_ref().filter(|_| self.settings.diagnostics.counted)?;
         let sessions = self.sessions.as_ref().map_or(0, |sessions| sessions.store().count());
+        let (load, limits) = (self.scheduler.load(), self.scheduler.limits());
+        let saturated = |bytes: u64| usize::try_from(bytes).unwrap_or(usize::MAX);
         let mut gauges = vec![
-            Gauge { name: "ptc_permits", help: "Evaluations that may run at a time.", value: self.permits.most() },
-            Gauge { name: "ptc_permits_in_use", help: "Evaluations that run.", value: self.permits.running() },
+            Gauge { name: "ptc_programs_running", help: "Programs that use a processor.", value: load.running },
+            Gauge { name: "ptc_programs_waiting", help: "Programs in flight that use none.", value: load.waiting },
+            Gauge { name: "ptc_programs_queued", help: "Calls that wait for a place.", value: load.queued },
+            Gauge {
+                name: "ptc_programs_in_flight_limit",
+                help: "Programs that may be in flight.",
+                value: limits.in_flight.value,
+            },
+            Gauge {
+                name: "ptc_memory_budget_bytes",
+                help: "Memory that programs, sessions and requests may use together.",
+                value: saturated(limits.memory_budget_bytes.value),
+            },
+            Gauge { name: "ptc_memory_used_bytes", help: "What they use.", value: saturated(load.used_bytes) },
             Gauge { name: "ptc_sessions", help: "Sessions of programs.", value: sessions },
         ];
         gauges.extend(transport);
@@ -155,9 +166,9 @@ impl Server {
         self.sessions.as_ref()?.store().trouble()
     }
 
-    /// How many evaluations run.
-    pub fn running(&self) -> usize {
-        self.permits.running()
+    /// Whether every call is answered.
+    pub fn is_idle(&self) -> bool {
+        self.scheduler.is_idle()
     }
 
     /// Takes one line. Blocks while the client does not read its answers.

@@ -1,31 +1,18 @@
-//! Calls that run: how many may, and how to stop them.
+//! Calls of a client that are not answered yet, and how to stop them.
 
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use litemap::LiteMap;
 use ptc_lisp::limits::Cancel;
 
 use crate::protocol::message::string;
+use crate::schedule::{self, Party};
 
-/// How many calls may run in the whole process.
-#[derive(Debug)]
-pub struct Permits {
-    most: usize,
-    running: AtomicUsize,
-}
-
-/// One of them, given back when it is dropped.
-#[derive(Debug)]
-struct Permit(Arc<Permits>);
-
-/// The calls of one client that run now.
+/// The calls of one client that are not answered yet.
 #[derive(Debug)]
 pub struct InFlight {
-    permits: Arc<Permits>,
-    /// What these calls and others of the owner may run together.
-    shared: Option<Arc<Permits>>,
-    most: usize,
+    party: Party,
     state: Mutex<State>,
 }
 
@@ -48,24 +35,19 @@ struct Running {
 /// Why a call may not start.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Denied {
-    /// As many run in the process as may.
-    Busy,
-    /// As many run for this client as may.
-    ClientBusy,
-    /// A call of that id runs.
+    /// A call of that id is not answered yet.
     DuplicateId,
     /// The client said `shutdown`.
     ShutDown,
 }
 
-/// A running call's place. Dropped, it gives the place to the next call.
+/// A call that is not answered yet, with its place once it has one. Dropped, it gives the place to the next call.
 #[derive(Debug)]
-pub struct Place {
+pub struct Registration {
     owner: Arc<InFlight>,
     key: Key,
-    _permit: Permit,
-    _shared: Option<Permit>,
     call: Running,
+    place: Option<schedule::Place>,
 }
 
 #[derive(Debug)]
@@ -80,54 +62,19 @@ fn key(id: &str) -> String {
     string(id).map_or_else(|| id.to_owned(), |text| format!("\"{text}"))
 }
 
-impl Permits {
-    /// Room for `most` calls at a time.
-    pub fn new(most: usize) -> Arc<Self> {
-        Arc::new(Permits { most, running: AtomicUsize::new(0) })
-    }
-
-    /// How many may run.
-    pub fn most(&self) -> usize {
-        self.most
-    }
-
-    /// How many run.
-    pub fn running(&self) -> usize {
-        self.running.load(Ordering::Relaxed)
-    }
-
-    fn take(self: &Arc<Self>) -> Option<Permit> {
-        let next = |running: usize| (running < self.most).then_some(running + 1);
-        self.running.fetch_update(Ordering::AcqRel, Ordering::Relaxed, next).ok()?;
-        Some(Permit(Arc::clone(self)))
-    }
-}
-
-impl Drop for Permit {
-    fn drop(&mut self) {
-        self.0.running.fetch_sub(1, Ordering::AcqRel);
-    }
-}
-
 impl InFlight {
-    /// The calls of a client, of which `most` may run at a time and none without one of the process's permits.
-    pub fn new(permits: &Arc<Permits>, most: usize) -> Arc<Self> {
-        Arc::new(InFlight { permits: Arc::clone(permits), shared: None, most, state: Mutex::default() })
+    /// The calls of a client, which share what the scheduler gives this party.
+    pub fn new(party: Party) -> Arc<Self> {
+        Arc::new(InFlight { party, state: Mutex::default() })
     }
 
-    /// The calls of one request of an owner: each also takes one of the permits that all requests of the owner share.
-    pub fn sharing(permits: &Arc<Permits>, shared: &Arc<Permits>) -> Arc<Self> {
-        let (shared, most) = (Arc::clone(shared), shared.most());
-        Arc::new(InFlight { permits: Arc::clone(permits), shared: Some(shared), most, state: Mutex::default() })
+    /// Who the client is for the scheduler.
+    pub fn party(&self) -> &Party {
+        &self.party
     }
 
-    /// How many of the client's may run.
-    pub fn most(&self) -> usize {
-        self.most
-    }
-
-    /// A place for the call of that raw id, which `cancel` stops.
-    pub fn enter(self: &Arc<Self>, id: &str, cancel: Cancel) -> Result<Place, Denied> {
+    /// Registers the call of that raw id, which `cancel` stops.
+    pub fn enter(self: &Arc<Self>, id: &str, cancel: Cancel) -> Result<Registration, Denied> {
         let mut state = self.lock();
         let key = match id {
             "null" => None,
@@ -139,14 +86,6 @@ impl InFlight {
         if key.as_ref().is_some_and(|key| state.by_id.contains_key(key)) {
             return Err(Denied::DuplicateId);
         }
-        if state.by_id.len() + state.anonymous.len() >= self.most {
-            return Err(Denied::ClientBusy);
-        }
-        let shared = match &self.shared {
-            Some(shared) => Some(shared.take().ok_or(Denied::ClientBusy)?),
-            None => None,
-        };
-        let permit = self.permits.take().ok_or(Denied::Busy)?;
         let call = Running { cancel, withdrawn: Arc::default() };
         let key = if let Some(key) = key {
             state.by_id.insert(key.clone(), call.clone());
@@ -157,7 +96,7 @@ impl InFlight {
             state.anonymous.insert(number, call.clone());
             Key::Anonymous(number)
         };
-        Ok(Place { owner: Arc::clone(self), key, _permit: permit, _shared: shared, call })
+        Ok(Registration { owner: Arc::clone(self), key, call, place: None })
     }
 
     /// Stops the call of that raw id, if it runs: its client waits for no answer.
@@ -169,18 +108,26 @@ impl InFlight {
         }
     }
 
-    /// Stops every call.
+    /// Stops every call, whose client waits for no answer.
     pub fn cancel_all(&self) {
-        let all: Vec<Running> = {
-            let state = self.lock();
-            state.by_id.values().chain(state.anonymous.values()).cloned().collect()
-        };
-        for call in all {
+        for call in self.all() {
             call.withdraw();
         }
     }
 
-    /// Whether none of the client's runs.
+    /// Stops every call. Unlike with [`InFlight::cancel_all`], each is answered: it was cancelled.
+    pub fn stop_all(&self) {
+        for call in self.all() {
+            call.cancel.cancel();
+        }
+    }
+
+    fn all(&self) -> Vec<Running> {
+        let state = self.lock();
+        state.by_id.values().chain(state.anonymous.values()).cloned().collect()
+    }
+
+    /// Whether each of the client's is answered.
     pub fn is_idle(&self) -> bool {
         let state = self.lock();
         state.by_id.is_empty() && state.anonymous.is_empty()
@@ -218,7 +165,17 @@ impl Running {
     }
 }
 
-impl Place {
+impl Registration {
+    /// Whose it is, for the scheduler.
+    pub fn party(&self) -> &Party {
+        &self.owner.party
+    }
+
+    /// Keeps the place of the call until it is answered.
+    pub fn hold(&mut self, place: schedule::Place) {
+        self.place = Some(place);
+    }
+
     /// What stops the call, and tells whether it was stopped.
     pub fn cancellation(&self) -> &Cancel {
         &self.call.cancel
@@ -230,8 +187,10 @@ impl Place {
     }
 }
 
-impl Drop for Place {
+impl Drop for Registration {
     fn drop(&mut self) {
+        // First: whoever finds the client idle finds the place free.
+        drop(self.place.take());
         let mut state = self.owner.lock();
         match &self.key {
             Key::Id(id) => state.by_id.remove(id),
@@ -245,39 +204,24 @@ mod tests {
     use super::*;
 
     #[test]
-    fn requests_of_one_owner_share_their_permits() {
-        let permits = Permits::new(10);
-        let shared = Permits::new(1);
-        let (one, other) = (InFlight::sharing(&permits, &shared), InFlight::sharing(&permits, &shared));
-        let first = one.enter("1", Cancel::default()).expect("there is room");
-        assert_eq!(other.enter("1", Cancel::default()).err(), Some(Denied::ClientBusy));
-        drop(first);
-        assert!(other.enter("1", Cancel::default()).is_ok());
-    }
-
-    #[test]
-    fn places_are_counted_and_given_back() {
-        let permits = Permits::new(2);
-        let calls = InFlight::new(&permits, 2);
-        let other = InFlight::new(&permits, 1);
-        let first = calls.enter("1", Cancel::default()).expect("there is room");
+    fn calls_are_told_apart_and_stopped() {
+        let calls = InFlight::new(Party { owner: "one".into(), session: 1 });
+        let first = calls.enter("1", Cancel::default()).expect("nothing runs");
         assert_eq!(calls.enter("1", Cancel::default()).err(), Some(Denied::DuplicateId));
         let second = calls.enter("\"1\"", Cancel::default()).expect("a string is another id");
-        assert_eq!(calls.enter("2", Cancel::default()).err(), Some(Denied::ClientBusy));
-        assert_eq!(other.enter("1", Cancel::default()).err(), Some(Denied::Busy));
         calls.cancel("\"\\u0031\"");
         assert!(second.is_withdrawn() && second.cancellation().is_cancelled() && !first.cancellation().is_cancelled());
         drop(second);
-        let nameless = calls.enter("null", Cancel::default()).expect("there is room again");
+        let nameless = calls.enter("null", Cancel::default()).expect("the client may send more");
         calls.cancel("null");
         assert!(!nameless.cancellation().is_cancelled());
         calls.shut_down();
         assert_eq!(calls.enter("3", Cancel::default()).err(), Some(Denied::ShutDown));
+        calls.stop_all();
+        assert!(first.cancellation().is_cancelled() && !first.is_withdrawn());
         calls.cancel_all();
-        assert!(first.cancellation().is_cancelled() && nameless.is_withdrawn());
-        assert_eq!(permits.running(), 2);
+        assert!(nameless.is_withdrawn() && !calls.is_idle());
         drop((first, nameless));
-        assert!(other.enter("1", Cancel::default()).is_ok());
-        assert_eq!(permits.running(), 0);
+        assert!(calls.is_idle());
     }
 }

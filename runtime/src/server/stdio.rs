@@ -11,7 +11,9 @@ use std::sync::Arc;
 
 use super::caller::{Answers, Caller};
 use super::dispatch::{Next, Server};
+use super::in_flight::InFlight;
 use crate::protocol::frame::{Frame, Frames};
+use crate::schedule::{Party, session_number};
 
 /// Standard input without the standard library's buffer and lock.
 pub fn input() -> std::io::Result<File> {
@@ -24,8 +26,10 @@ pub fn output() -> std::io::Result<File> {
 }
 
 /// The one client there is.
-pub fn caller(server: &Server) -> Caller {
-    Caller { owner: "stdio".into(), calls: server.calls(usize::MAX), origin: None }
+pub fn caller() -> Caller {
+    let owner: Arc<str> = "stdio".into();
+    let party = Party { owner: Arc::clone(&owner), session: session_number() };
+    Caller { owner, calls: InFlight::new(party), origin: None }
 }
 
 /// Why serving ended.

@@ -7,57 +7,68 @@ use ptc_lisp::limits::Cancel;
 use super::call::{Refused, finish};
 use super::caller::Answer;
 use super::dispatch::{Request, Server};
+use super::in_flight::Registration;
 use crate::agentic::answer::{Reason, Stop, members};
-use crate::agentic::ledger::Ledger;
 use crate::agentic::{End, Planner, Task};
 use crate::diagnostics::Watch;
+use crate::evaluation::Failure;
 use crate::log::{self, Level};
 use crate::profile::answer;
+use crate::schedule::Turns;
 
 impl Server {
-    /// Has the pool run a task, on a place as any evaluation has it: the planner's thinking counts as running.
+    /// Has the pool run a task, on a place as any program has it. While its planner thinks it uses no processor.
     pub(super) fn task(&self, request: Request<'_>, planner: &Arc<Planner>, watch: Option<Watch>) {
         let task = match Task::read(&request.params.arguments, &self.settings) {
             Ok(task) => Arc::new(task),
             Err(message) => return self.refuse(request, watch, Refused::arguments(message)),
         };
-        let Some((place, watch)) = self.enter(request, watch, Cancel::default()) else { return };
+        let Some((registration, watch)) = self.enter(request, watch, Cancel::default()) else { return };
         let (id, era) = (request.id.to_owned(), request.era);
-        let (planner, answers, cancel) = (Arc::clone(planner), Arc::clone(request.answers), place.cancellation().clone());
+        let (planner, answers, cancel) = (Arc::clone(planner), Arc::clone(request.answers), registration.cancellation().clone());
         let redactor = self.redactor.clone();
         let (runner, running) = (Arc::clone(&planner), Arc::clone(&task));
         let watch = Arc::new(Mutex::new(watch));
         let began = Arc::clone(&watch);
-        self.pool.spawn(
-            move || {
-                if let Some(watch) = &mut *began.lock().unwrap_or_else(PoisonError::into_inner) {
-                    watch.task(&running);
+        let (party, bytes, entering) = (registration.party().clone(), task.bytes(), cancel.clone());
+        let work = move |turns: Turns| {
+            if let Some(watch) = &mut *began.lock().unwrap_or_else(PoisonError::into_inner) {
+                watch.task(&running);
+            }
+            runner.run(&running, &cancel, &turns)
+        };
+        let done = move |registration: Registration, end: End| {
+            let watch = watch.lock().unwrap_or_else(PoisonError::into_inner).take();
+            let members = members(&end, &task, planner.plan());
+            // Before the answer: whoever has it may ask about it.
+            finish(watch, |watch| watch.task_ended(&end, &members));
+            if !registration.is_withdrawn() {
+                // Its parts are clean already, but for what the client itself said.
+                let result = redactor.redact_text(answer::data_result(&members, end.outcome.is_err(), era));
+                answers.send(Answer::result(&id, &result), Some(registration));
+            }
+        };
+        let (pool, retry_after_ms) = (Arc::clone(&self.pool), self.scheduler.retry_after_ms());
+        self.scheduler.enter(&party, bytes, &entering, move |place| {
+            let mut registration = registration;
+            match place {
+                Ok(place) => {
+                    let turns = place.turns();
+                    registration.hold(place);
+                    pool.spawn(
+                        move || work(turns),
+                        move |end| {
+                            let end = end.unwrap_or_else(|panicked| {
+                                log::line(Level::Error, "task panicked", &[("message", &panicked.0)]);
+                                let message = format!("the task stopped on a bug of the server: {}", panicked.0);
+                                End::before(Stop::new(Reason::PlannerError, message))
+                            });
+                            done(registration, end);
+                        },
+                    );
                 }
-                runner.run(&running, &cancel)
-            },
-            move |done| {
-                let watch = watch.lock().unwrap_or_else(PoisonError::into_inner).take();
-                let end = done.unwrap_or_else(|panicked| {
-                    log::line(Level::Error, "task panicked", &[("message", &panicked.0)]);
-                    let message = format!("the task stopped on a bug of the server: {}", panicked.0);
-                    let outcome = Err(Stop::new(Reason::PlannerError, message));
-                    End {
-                        outcome,
-                        turns: Vec::new(),
-                        ledger: Ledger::default(),
-                        program: None,
-                        duration: std::time::Duration::ZERO,
-                    }
-                });
-                let members = members(&end, &task, planner.plan());
-                // Before the answer: whoever has it may ask about it.
-                finish(watch, |watch| watch.task_ended(&end, &members));
-                if !place.is_withdrawn() {
-                    // Its parts are clean already, but for what the client itself said.
-                    let result = redactor.redact_text(answer::data_result(&members, end.outcome.is_err(), era));
-                    answers.send(Answer::result(&id, &result), Some(place));
-                }
-            },
-        );
+                Err(why) => done(registration, End::before(Stop::turned_away(Failure::turned_away(why, retry_after_ms)))),
+            }
+        });
     }
 }

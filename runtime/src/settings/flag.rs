@@ -89,8 +89,6 @@ pub enum Default {
     Fixed(&'static str),
     /// One without upstreams, one with.
     Split(&'static str, &'static str),
-    /// `min(8, logical processors)`, at least 2.
-    Processors,
     /// Unset; the text says what happens then.
     Unset(&'static str),
 }
@@ -192,7 +190,10 @@ impl Flag {
         let serves = purpose == Purpose::Serve;
         match (self.group, self.name) {
             (Group::Sessions | Group::Http | Group::Agentic, _)
-            | (Group::Server, "max-frame-bytes" | "max-context-bytes" | "max-concurrent-calls")
+            | (
+                Group::Server,
+                "max-frame-bytes" | "max-context-bytes" | "max-concurrent-calls" | "queue-timeout-ms" | "memory-budget-bytes",
+            )
             | (Group::Answers, "response-profile" | "aggregator-read-only") => serves,
             (Group::Diagnostics, name) => serves || name.starts_with("trace-"),
             // How `:tools` lists them.
@@ -212,10 +213,6 @@ impl Flag {
         match self.default {
             Default::Fixed(text) => Some(text.into()),
             Default::Split(plain, upstreams) => Some(if with_upstreams { upstreams } else { plain }.into()),
-            Default::Processors => {
-                let processors = std::thread::available_parallelism().map_or(2, usize::from);
-                Some(processors.clamp(2, 8).to_string().into())
-            }
             Default::Unset(_) => None,
         }
     }

@@ -50,8 +50,6 @@ pub struct HttpSettings {
     pub max_sessions: usize,
     /// Live protocol sessions of one owner; `None` is as many as there may be in all.
     pub max_sessions_per_owner: Option<usize>,
-    /// Calls at a time in one protocol session.
-    pub max_in_flight_per_session: usize,
     /// Whether addresses other than loopback are allowed.
     pub allow_unsafe_network: bool,
     /// Where Prometheus reads, where it may.
@@ -205,7 +203,6 @@ impl Default for HttpSettings {
             session_idle: Duration::ZERO,
             max_sessions: 0,
             max_sessions_per_owner: None,
-            max_in_flight_per_session: 0,
             allow_unsafe_network: false,
             metrics_path: String::new(),
             viewer: false,

@@ -40,6 +40,7 @@ pub use store::StoreUrl;
 use crate::diagnostics::DiagnosticsSettings;
 use crate::log::Level;
 use crate::profile::Profile;
+use crate::schedule::ScheduleLimits;
 use crate::session::SessionLimits;
 use crate::upstream::OnDrift;
 
@@ -52,8 +53,8 @@ pub struct Settings {
     pub max_program_bytes: usize,
     /// Bytes of the `context` argument, as JSON.
     pub max_context_bytes: usize,
-    /// Evaluations at a time; beyond it a call is answered `busy`.
-    pub max_concurrent_calls: usize,
+    /// What the scheduler allows.
+    pub schedule: ScheduleLimits,
     /// What is logged.
     pub log_level: Level,
     /// Wall clock of one program.
@@ -158,7 +159,7 @@ impl Settings {
             max_frame_bytes: 0,
             max_program_bytes: 0,
             max_context_bytes: 0,
-            max_concurrent_calls: 0,
+            schedule: ScheduleLimits::detect(),
             log_level: Level::Info,
             program_timeout: Duration::ZERO,
             program_memory_limit_bytes: 0,

@@ -10,6 +10,7 @@ use super::ability::remedy;
 use super::flag::{Flag, Group, Purpose};
 use super::flags::{Optional, REPL_NAMES, REPL_VARIABLES, flags, unbuilt};
 use crate::profile::Profile;
+use crate::schedule::Source;
 
 /// A reading of flags and environment in progress.
 pub struct Reading {
@@ -259,6 +260,16 @@ impl Reading {
         if self.settings.diagnostics.tool && !self.given.contains_key("response-profile") {
             self.settings.response_profile = Profile::Debug;
         }
+        let schedule = &mut self.settings.schedule;
+        for (name, source) in [
+            ("max-concurrent-calls", &mut schedule.in_flight.source),
+            ("memory-budget-bytes", &mut schedule.memory_budget_bytes.source),
+        ] {
+            if let Some(place) = self.given.get(name) {
+                *source = Source::Set(place.clone());
+            }
+        }
+        schedule.fit_threads();
         self.idle(Group::Http, "http", self.settings.http.on);
         #[cfg(feature = "agentic")]
         {
@@ -362,8 +373,7 @@ mod tests {
         let calls = (aggregating.upstream_call_timeout.as_millis(), aggregating.max_upstream_calls_per_program);
         assert_eq!(calls, (5_000, 50));
         assert_eq!((aggregating.max_catalog_ops_per_program, aggregating.max_catalog_result_bytes), (25, 256 << 10));
-        let processors = std::thread::available_parallelism().map_or(2, usize::from);
-        assert_eq!(aggregating.max_concurrent_calls, processors.clamp(2, 8));
+        assert_eq!(aggregating.schedule.in_flight.value, 1_000);
     }
 
     #[test]

@@ -1,12 +1,13 @@
 //! What a run may still use, shared by all of its threads.
 
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
 use crate::host::Interrupt;
 use crate::limits::{Cancel, Limits};
 use crate::parallel::Places;
+use crate::share::Share;
 
 /// Reads the calling thread's net allocated bytes. The host installs the allocator that counts them.
 pub type Gauge = fn() -> i64;
@@ -35,10 +36,20 @@ pub(crate) struct Meters {
     pub(crate) made_endless: AtomicBool,
     /// For threads that compute.
     pub(crate) places: Places,
+    /// What the run has of the process, where somebody schedules its runs.
+    pub(crate) share: Option<Arc<dyn Share>>,
+    /// Why a scheduler has ended the run.
+    ended: OnceLock<String>,
 }
 
 impl Meters {
-    pub(crate) fn new(limits: Limits, cancel: Cancel, gauge: Option<Gauge>, started: Instant) -> Self {
+    pub(crate) fn new(
+        limits: Limits,
+        cancel: Cancel,
+        gauge: Option<Gauge>,
+        started: Instant,
+        share: Option<Arc<dyn Share>>,
+    ) -> Self {
         let deadline = started.checked_add(limits.wall_clock).unwrap_or_else(|| started + Duration::from_secs(86_400));
         let places = Places::new(limits.parallel_workers);
         Meters {
@@ -56,6 +67,8 @@ impl Meters {
             waits: Mutex::default(),
             made_endless: AtomicBool::new(false),
             places,
+            share,
+            ended: OnceLock::new(),
         }
     }
 
@@ -63,6 +76,9 @@ impl Meters {
     pub(crate) fn report_bytes(&self, delta: i64) -> i64 {
         let live = self.live.fetch_add(delta, Ordering::Relaxed) + delta;
         self.peak.fetch_max(live, Ordering::Relaxed);
+        if let Some(share) = self.share.as_ref().filter(|_| delta != 0) {
+            share.report_bytes(delta);
+        }
         live
     }
 
@@ -85,6 +101,43 @@ impl Meters {
         for wait in waits {
             wait.interrupt();
         }
+        if let Some(share) = &self.share {
+            share.interrupt();
+        }
+    }
+
+    /// Ends the run as if its memory were exhausted; `why` is what it reports.
+    pub(crate) fn end(&self, why: String) {
+        let _ = self.ended.set(why);
+        self.exhaust();
+    }
+
+    /// Why a scheduler has ended the run, if one has.
+    pub(crate) fn ended(&self) -> Option<&str> {
+        self.ended.get().map(String::as_str)
+    }
+
+    /// Waits for room in the memory that the runs of the process share.
+    pub(crate) fn make_room(&self, bytes: i64) {
+        if let Some(share) = &self.share {
+            share.make_room(bytes, self.deadline);
+        }
+    }
+
+    /// Waits for a processor.
+    pub(crate) fn acquire(&self) {
+        self.places.acquire(self.deadline);
+        if let Some(share) = &self.share {
+            share.acquire(self.deadline);
+        }
+    }
+
+    /// Lets another thread compute.
+    pub(crate) fn release(&self) {
+        if let Some(share) = &self.share {
+            share.release();
+        }
+        self.places.release();
     }
 
     /// Has `wait` ended when memory is exhausted; at once where it is.

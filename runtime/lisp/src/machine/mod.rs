@@ -38,6 +38,9 @@ const FREE_STACK: usize = 64 * 1024;
 /// What a thread takes before it does anything: that stack, and what the allocator keeps for it.
 const THREAD: usize = 2 * FREE_STACK;
 
+/// What helps a program that was ended for the sake of others.
+const ENDED_HINT: &str = "send the same program again later, or hold less at once: filter or aggregate earlier";
+
 /// By so many bytes at a time.
 const STACK_CHUNK: usize = 128 * 1024;
 
@@ -476,7 +479,8 @@ impl Machine {
         let limit = self.memory_limit();
         self.pending += bytes;
         if self.meters.reserve(bytes) <= limit {
-            return Ok(());
+            self.meters.make_room(bytes);
+            return if self.meters.is_exhausted() { Err(self.out_of_memory()) } else { Ok(()) };
         }
         // What was charged before may be counted by the gauge now, or freed again.
         self.read_gauge(Asked::Forgotten);
@@ -486,7 +490,8 @@ impl Machine {
             self.meters.note_peak(live);
             return Err(self.out_of_memory());
         }
-        Ok(())
+        self.meters.make_room(bytes);
+        if self.meters.is_exhausted() { Err(self.out_of_memory()) } else { Ok(()) }
     }
 
     /// Reports this thread's memory before the host reserves bytes, so that values that were dropped meanwhile do not count.
@@ -526,6 +531,13 @@ impl Machine {
             return Err(self.out_of_time());
         }
         let live = self.read_gauge(Asked::Kept);
+        if let Some(share) = &self.meters.share {
+            share.make_room(0, self.meters.deadline);
+            if share.is_slice_over() {
+                share.release();
+                share.acquire(self.meters.deadline);
+            }
+        }
         if live > self.memory_limit() || self.meters.is_exhausted() {
             return Err(self.out_of_memory());
         }
@@ -556,10 +568,14 @@ impl Machine {
     }
 
     #[cold]
-    fn out_of_memory(&mut self) -> Raised {
+    pub(crate) fn out_of_memory(&mut self) -> Raised {
         // Before anything is dropped on the way out.
         self.meters.exhaust();
         let limit = self.meters.limits.memory_bytes;
+        if let Some(why) = self.meters.ended() {
+            let why = why.to_owned();
+            return self.raise_with_hint(ErrorKind::MemoryExceeded, why, ENDED_HINT);
+        }
         self.raise_with_hint(
             ErrorKind::MemoryExceeded,
             format!("the program's values need more than {limit} bytes"),

@@ -132,6 +132,9 @@ pub(super) fn wait(m: &mut Machine, ticket: Ticket) -> Result<Reply, Raised> {
         Waited::Reply(reply) => Ok(reply),
         Waited::DeadlinePassed => Err(m.out_of_time()),
         Waited::Interrupted if m.meters.is_exhausted() && !m.meters.cancel.is_cancelled() => {
+            if m.meters.ended().is_some() {
+                return Err(m.out_of_memory());
+            }
             let fault = host::out_of_memory(m.meters.limits.memory_bytes);
             Err(m.raise_fault(fault.into()))
         }

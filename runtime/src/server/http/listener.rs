@@ -15,18 +15,21 @@ use hyper::service::service_fn;
 use hyper::{Request, Response};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::io::{AsyncRead, AsyncWrite};
-use tokio::net::{TcpListener, TcpStream, UnixListener};
+use tokio::net::{TcpListener, TcpSocket, TcpStream, UnixListener};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 
 use super::outlet::Outlet;
-use super::route::Surface;
+use super::route::{Source, Surface};
 use super::unix_socket::UnixSocket;
 use super::{Site, route};
 use crate::descriptors;
 use crate::log::{self, Field, Level};
+use crate::schedule::session_number;
 
 /// Connections at a time, where the limit of descriptors allows as many. Each costs a few kilobytes while nothing is asked.
 const MAX_CONNECTIONS: u64 = 8192;
+/// Connections that may wait to be accepted, where the system allows as many.
+const BACKLOG: u32 = 4096;
 /// Connections of the admin listener at a time.
 const MAX_ADMIN_CONNECTIONS: u32 = 32;
 /// Bytes that are read ahead on a connection, and so the longest head of a request.
@@ -80,16 +83,13 @@ impl Listener {
                 Socket::Unix(UnixSocket::bind(path).map_err(|fault| format!("--http-unix-socket {}: {fault}", path.display()))?)
             }
             None => Socket::Tcp(
-                TcpListener::bind((settings.host, settings.port))
-                    .await
+                listen(settings.host, settings.port)
                     .map_err(|fault| format!("--http-host {} --http-port {}: {fault}", settings.host, settings.port))?,
             ),
         };
         let admin = match settings.admin_port {
             Some(port) => Some(
-                TcpListener::bind((settings.host, port))
-                    .await
-                    .map_err(|fault| format!("--http-admin-port {port} on {}: {fault}", settings.host))?,
+                listen(settings.host, port).map_err(|fault| format!("--http-admin-port {port} on {}: {fault}", settings.host))?,
             ),
             None => None,
         };
@@ -225,7 +225,7 @@ impl Listener {
         let site = &self.context.site;
         site.drain();
         let idle = async {
-            while site.server.running() > 0 {
+            while !site.server.is_idle() {
                 tokio::time::sleep(Duration::from_millis(5)).await;
             }
         };
@@ -242,6 +242,15 @@ impl Listener {
         // Every connection gives its permit back.
         let _ = tokio::time::timeout(LAST_ANSWERS, self.connections.acquire_many(self.max_connections)).await;
     }
+}
+
+/// A socket that listens. Tokio's own has room for 1,024 connections that wait to be accepted: of more that come at once, the others would
+/// try again after a second.
+fn listen(host: IpAddr, port: u16) -> std::io::Result<TcpListener> {
+    let socket = if host.is_ipv4() { TcpSocket::new_v4() } else { TcpSocket::new_v6() }?;
+    socket.set_reuseaddr(true)?;
+    socket.bind((host, port).into())?;
+    socket.listen(BACKLOG)
 }
 
 /// Whether a new connection has something to read within [`FIRST_BYTE_TIMEOUT`]: one that says nothing holds a descriptor.
@@ -345,9 +354,10 @@ async fn connection<S>(site: Arc<Site>, stream: S, peer: IpAddr, surface: Surfac
 where
     S: AsyncRead + AsyncWrite + Unpin,
 {
+    let source = Source { peer, connection: session_number(), surface };
     converse(stream, site.settings.request_timeout, end, |request| {
         let site = Arc::clone(&site);
-        async move { route::respond(&site, peer, surface, request).await }
+        async move { route::respond(&site, source, request).await }
     })
     .await;
 }

@@ -37,9 +37,9 @@ use litemap::LiteMap;
 pub use listener::Listener;
 
 use super::Server;
-use super::in_flight::{InFlight, Permits};
+use super::in_flight::InFlight;
 use crate::settings::HttpSettings;
-use auth::{Gate, Owner};
+use auth::Gate;
 use body::Reading;
 use sessions::ProtocolSessions;
 
@@ -60,8 +60,6 @@ pub struct Site {
     sessions: ProtocolSessions,
     /// Requests of the stateless era that are not answered yet.
     loose: Mutex<LiteMap<u64, Arc<InFlight>>>,
-    /// What the requests of the stateless era of one owner may run together, by owner.
-    owner_permits: Mutex<LiteMap<Arc<str>, Arc<Permits>>>,
     draining: AtomicBool,
     /// The page of traces.
     #[cfg(feature = "viewer")]
@@ -83,7 +81,6 @@ impl Site {
             gate: Gate::new(&settings),
             sessions: ProtocolSessions::new(&settings),
             loose: Mutex::default(),
-            owner_permits: Mutex::default(),
             draining: AtomicBool::new(false),
             #[cfg(feature = "viewer")]
             viewer: server.settings().traces_to_view().map(crate::viewer::Viewer::new),
@@ -109,19 +106,6 @@ impl Site {
         for calls in loose {
             calls.cancel_all();
         }
-    }
-
-    /// The permits that all requests of the stateless era of an owner share.
-    fn owner_permits(&self, owner: &Owner) -> Arc<Permits> {
-        let mut all = self.owner_permits.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(permits) = all.get(&owner.id) {
-            return Arc::clone(permits);
-        }
-        // Those of owners without a request: each request holds a reference from its beginning.
-        all.retain(|_, permits| Arc::strong_count(permits) > 1);
-        let permits = Permits::new(self.settings.max_in_flight_per_session);
-        all.insert(Arc::clone(&owner.id), Arc::clone(&permits));
-        permits
     }
 
     fn loose(&self) -> MutexGuard<'_, LiteMap<u64, Arc<InFlight>>> {

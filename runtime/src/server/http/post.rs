@@ -21,10 +21,11 @@ use crate::profile::answer;
 use crate::protocol::message::{self, Message, Params};
 use crate::protocol::reply::{ErrorBody, METHOD_NOT_FOUND, SERVER_ERROR, UNSUPPORTED_PROTOCOL_VERSION};
 use crate::protocol::revision::Era;
+use crate::schedule::{Party, session_number};
 use crate::server::Caller;
 use crate::server::caller::{Answer, Answers};
 use crate::server::dispatch::Request;
-use crate::server::in_flight::{InFlight, Place};
+use crate::server::in_flight::{InFlight, Registration};
 
 /// The session of the era with `initialize`.
 pub static SESSION_ID: HeaderName = HeaderName::from_static("mcp-session-id");
@@ -33,9 +34,9 @@ pub static SESSION_ID: HeaderName = HeaderName::from_static("mcp-session-id");
 struct Pending(Mutex<Option<oneshot::Sender<Answer>>>);
 
 impl Answers for Pending {
-    fn send(&self, answer: Answer, placed: Option<Place>) {
+    fn send(&self, answer: Answer, call: Option<Registration>) {
         // Before the client can see the answer and send its next call.
-        drop(placed);
+        drop(call);
         if let Some(sender) = self.0.lock().unwrap_or_else(PoisonError::into_inner).take() {
             // A client that went away misses nothing.
             let _ = sender.send(answer);
@@ -131,7 +132,7 @@ fn begin(site: &Arc<Site>, owner: &Owner, headers: &HeaderMap, body: &[u8], note
             };
             let (calls, opened, hangup) = match (era, &*method) {
                 (Era::Stateless, _) => {
-                    let hangup = hangup(site, owner);
+                    let hangup = hangup(site, owner, noted);
                     (Arc::clone(&hangup.calls), None, Some(hangup))
                 }
                 (Era::Handshake, "initialize") => match open(site, owner, headers, noted) {
@@ -192,8 +193,8 @@ fn origin(site: &Site, owner: &Owner, noted: &Noted) -> Option<Arc<Origin>> {
     })
 }
 
-fn hangup(site: &Arc<Site>, owner: &Owner) -> Hangup {
-    let calls = site.server.calls_sharing(&site.owner_permits(owner));
+fn hangup(site: &Arc<Site>, owner: &Owner, noted: &Noted) -> Hangup {
+    let calls = InFlight::new(Party { owner: Arc::clone(&owner.id), session: noted.connection });
     let number = site.next_id.fetch_add(1, Ordering::Relaxed);
     site.loose().insert(number, Arc::clone(&calls));
     Hangup { site: Arc::clone(site), number, calls }
@@ -209,7 +210,7 @@ fn open(
         let body = ErrorBody::new(SERVER_ERROR, "Bad Request: initialize opens a session and must not name one");
         return Err((StatusCode::BAD_REQUEST, body));
     }
-    let calls = site.server.calls(site.settings.max_in_flight_per_session);
+    let calls = InFlight::new(Party { owner: Arc::clone(&owner.id), session: session_number() });
     match site.sessions.open(owner, calls, Instant::now()) {
         Ok((id, entered)) => {
             noted.session = Some(entered.hash);

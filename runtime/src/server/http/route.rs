@@ -30,10 +30,21 @@ static TRACEPARENT: HeaderName = HeaderName::from_static("traceparent");
 #[derive(Debug, Clone, Default)]
 pub(super) struct Noted {
     pub(super) request_id: String,
+    /// The number of its connection.
+    pub(super) connection: u64,
     pub(super) owner: Option<Arc<str>>,
     pub(super) session: Option<Arc<str>>,
     /// The trace that the request is a part of, as its client wrote it.
     pub(super) traceparent: Option<String>,
+}
+
+/// Where a request comes from.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Source {
+    pub(super) peer: IpAddr,
+    /// The number of the connection.
+    pub(super) connection: u64,
+    pub(super) surface: Surface,
 }
 
 /// What a listener offers.
@@ -46,15 +57,12 @@ pub(super) enum Surface {
 }
 
 /// Answers a request and logs it.
-pub(super) async fn respond(
-    site: &Arc<Site>,
-    peer: IpAddr,
-    surface: Surface,
-    request: Request<Incoming>,
-) -> Response<Full<Bytes>> {
+pub(super) async fn respond(site: &Arc<Site>, source: Source, request: Request<Incoming>) -> Response<Full<Bytes>> {
+    let Source { peer, surface, .. } = source;
     let started = Instant::now();
     let number = site.next_id.fetch_add(1, Ordering::Relaxed);
-    let mut noted = Noted { request_id: format!("{}-{number}", site.id_prefix), ..Noted::default() };
+    let request_id = format!("{}-{number}", site.id_prefix);
+    let mut noted = Noted { request_id, connection: source.connection, ..Noted::default() };
     let (method, path) = (request.method().clone(), request.uri().path().to_owned());
     // What is asked every few seconds would hide the rest.
     let quiet = matches!(path.as_str(), "/health" | "/ready") || is_viewer(site, &path);
@@ -172,6 +180,7 @@ fn ready(site: &Site, surface: Surface, request: &Request<Incoming>) -> Reply {
     let (status, word) = match () {
         () if site.is_draining() => (StatusCode::SERVICE_UNAVAILABLE, "draining"),
         () if site.server.store_trouble().is_some() => (StatusCode::SERVICE_UNAVAILABLE, "session_store_unavailable"),
+        () if site.server.scheduler().is_full() => (StatusCode::SERVICE_UNAVAILABLE, "queue_full"),
         () if site.sessions.is_full(Instant::now()) => (StatusCode::SERVICE_UNAVAILABLE, "saturated"),
         () => (StatusCode::OK, "ready"),
     };

@@ -195,7 +195,7 @@ mod tests {
     use super::*;
     use ptc_lisp::limits::Cancel;
 
-    use crate::server::in_flight::Permits;
+    use crate::schedule::Party;
 
     fn owner(name: &str) -> Owner {
         Owner { id: name.into(), hash: short(name).into() }
@@ -212,14 +212,17 @@ mod tests {
         })
     }
 
+    fn calls() -> Arc<InFlight> {
+        InFlight::new(Party { owner: "one".into(), session: 1 })
+    }
+
     #[test]
     fn session_idle_longest_is_evicted_for_a_new_client() {
         let sessions = sessions(3, 3);
         let start = Instant::now();
         let at = |seconds| start + Duration::from_secs(seconds);
-        let permits = Permits::new(10);
         let one = owner("one");
-        let open = |seconds| sessions.open(&one, InFlight::new(&permits, 4), at(seconds)).map(|(id, _)| id).expect("evicted");
+        let open = |seconds| sessions.open(&one, calls(), at(seconds)).map(|(id, _)| id).expect("evicted");
         let ids: Vec<_> = (0..3).map(open).collect();
         let entered = sessions.enter(&one, &ids[0], at(4)).expect("it lives");
         let call = sessions.enter(&one, &ids[1], at(1)).expect("it lives").calls.enter("1", Cancel::default()).expect("room");
@@ -235,8 +238,6 @@ mod tests {
         let sessions = sessions(3, 2);
         let start = Instant::now();
         let at = |seconds| start + Duration::from_secs(seconds);
-        let permits = Permits::new(10);
-        let calls = || InFlight::new(&permits, 4);
         let (one, two) = (owner("one"), owner("two"));
         let open = |owner: &Owner, seconds| sessions.open(owner, calls(), at(seconds)).map(|(id, _)| id);
         let first = open(&one, 0).expect("there is room");
@@ -274,7 +275,6 @@ mod tests {
     fn a_lost_session_loses_its_calls() {
         let sessions = sessions(1, 1);
         let start = Instant::now();
-        let permits = Permits::new(10);
         let (one, two) = (owner("one"), owner("two"));
         // However it is noticed that the time of a session is over.
         let notices: [Notice; 3] = [
@@ -284,11 +284,11 @@ mod tests {
         ];
         for (round, notice) in (0u32..).zip(notices) {
             let opened = start + Duration::from_secs(1_000) * round;
-            let (_, entered) = sessions.open(&one, InFlight::new(&permits, 4), opened).expect("there is room");
+            let (_, entered) = sessions.open(&one, calls(), opened).expect("there is room");
             let call = entered.calls.enter("1", Cancel::default()).expect("there is room");
             assert!(sessions.is_full(opened + Duration::from_secs(99)), "a call keeps it");
             assert!(!call.cancellation().is_cancelled());
-            notice(&sessions, &two, InFlight::new(&permits, 4), opened + Duration::from_secs(100));
+            notice(&sessions, &two, calls(), opened + Duration::from_secs(100));
             assert!(call.cancellation().is_cancelled(), "{round}");
         }
     }

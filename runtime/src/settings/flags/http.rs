@@ -176,10 +176,15 @@ pub(super) static ROWS: &[Flag] = &[
     Flag {
         name: "http-max-in-flight-per-session",
         env: "PTC_RUNNER_MCP_HTTP_MAX_IN_FLIGHT_PER_SESSION",
-        kind: Kind::Integer { unit: "calls", min: 1, max: 1_000, set: |s, n| s.http.max_in_flight_per_session = n as usize },
-        default: Default::Fixed("4"),
+        kind: Kind::Integer {
+            unit: "calls",
+            min: 1,
+            max: 1_000,
+            set: |s, n| s.schedule.in_flight_per_session = Some(n as usize),
+        },
+        default: Default::Unset("no limit of its own"),
         group: Group::Http,
-        help: "Evaluations at a time in one protocol session, and of all requests of one owner without a session",
+        help: "Programs in flight of one protocol session, or of one connection without a session; others wait for a place",
     },
     Flag {
         name: "http-allow-unsafe-network",

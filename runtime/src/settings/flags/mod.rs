@@ -33,6 +33,7 @@ fn file_text(path: &str) -> Option<Zeroizing<String>> {
     std::str::from_utf8(&bytes).ok().map(|text| Zeroizing::new(text.trim_end().to_owned()))
 }
 
+const MIB: u64 = 1 << 20;
 const GIB: u64 = 1 << 30;
 const DAY_MS: u64 = 86_400_000;
 

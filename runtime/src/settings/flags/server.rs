@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::super::flag::{Default, Flag, Group, Kind};
 use super::super::{CatalogMode, Connect};
-use super::{DAY_MS, GIB};
+use super::{DAY_MS, GIB, MIB};
 use crate::log::Level;
 use crate::profile::Profile;
 use crate::upstream::OnDrift;
@@ -42,10 +42,31 @@ pub(super) static ROWS: &[Flag] = &[
     Flag {
         name: "max-concurrent-calls",
         env: "PTC_RUNNER_MCP_MAX_CONCURRENT_CALLS",
-        kind: Kind::Integer { unit: "calls", min: 1, max: 256, set: |s, n| s.max_concurrent_calls = n as usize },
-        default: Default::Processors,
+        kind: Kind::Integer { unit: "calls", min: 1, max: 10_000, set: |s, n| s.schedule.in_flight.value = n as usize },
+        default: Default::Fixed("1000"),
         group: Group::Server,
-        help: "Evaluations at a time; beyond it a call is answered `busy`",
+        help: "Programs in flight, whether they run or wait; a call beyond it waits for a place",
+    },
+    Flag {
+        name: "queue-timeout-ms",
+        env: "PTC_RUNNER_MCP_QUEUE_TIMEOUT_MS",
+        kind: Kind::Integer { unit: "ms", min: 0, max: DAY_MS, set: |s, n| s.schedule.queue_timeout = Duration::from_millis(n) },
+        default: Default::Fixed("2000"),
+        group: Group::Server,
+        help: "How long a call may wait for a place; after that it is answered `busy`",
+    },
+    Flag {
+        name: "memory-budget-bytes",
+        env: "PTC_RUNNER_MCP_MEMORY_BUDGET_BYTES",
+        kind: Kind::Integer {
+            unit: "bytes",
+            min: 16 * MIB,
+            max: 1024 * GIB,
+            set: |s, n| s.schedule.memory_budget_bytes.value = n,
+        },
+        default: Default::Unset("half of the container's memory, or of the machine's"),
+        group: Group::Server,
+        help: "Memory of all programs, sessions and queued requests together",
     },
     Flag {
         name: "log-level",

@@ -1,0 +1,31 @@
+//! Calls for which the server has no room.
+
+use super::{Failure, Reason};
+use crate::schedule::{Turn, Turned};
+
+impl Failure {
+    /// The server has no room for the call now.
+    fn busy(message: impl Into<String>, retry_after_ms: u64) -> Self {
+        let feedback = format!("Wait {retry_after_ms} ms, then send the same call again.");
+        Failure { feedback, retry_after_ms: Some(retry_after_ms), ..Failure::plain(Reason::Busy, message) }
+    }
+
+    /// A call that asked for a place got none.
+    pub(crate) fn turned_away(why: Turned, retry_after_ms: u64) -> Self {
+        match why {
+            Turned::Cancelled => Failure::plain(Reason::Cancelled, "the call was cancelled"),
+            Turned::TimedOut => Failure::busy(
+                "server busy: no place was free for as long as a call may wait (--queue-timeout-ms)",
+                retry_after_ms,
+            ),
+            Turned::QueueFull => Failure::busy("server busy: as many calls wait for a place as may", retry_after_ms),
+        }
+    }
+
+    /// A program with a place could not begin in time.
+    pub(super) fn not_begun(turn: &Turn) -> Self {
+        let waited = turn.queued() + turn.processor_wait();
+        let message = format!("server busy: no processor was free within {} ms (--queue-timeout-ms)", waited.as_millis());
+        Failure::busy(message, turn.retry_after_ms())
+    }
+}

@@ -1,0 +1,135 @@
+//! Memory of the process: one budget for programs, sessions and requests.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicI64, AtomicUsize, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
+use std::time::{Duration, Instant};
+
+use super::run::RunShare;
+
+/// How long a thread waits at a time for memory that others are giving back.
+const LOOK: Duration = Duration::from_millis(10);
+
+/// The budget and who uses it.
+pub(super) struct Budget {
+    limit: u64,
+    used: AtomicI64,
+    runs: Mutex<Runs>,
+    /// Somebody has given bytes back.
+    freed: Condvar,
+    /// Threads that wait for it.
+    waiting: AtomicUsize,
+}
+
+#[derive(Default)]
+struct Runs {
+    all: HashMap<u64, Weak<RunShare>>,
+    next: u64,
+}
+
+/// Bytes that count until this is dropped.
+pub(super) struct Claim {
+    budget: Arc<Budget>,
+    bytes: i64,
+}
+
+impl Drop for Claim {
+    fn drop(&mut self) {
+        self.budget.report(-self.bytes);
+    }
+}
+
+impl Budget {
+    pub(super) fn new(limit: u64) -> Arc<Self> {
+        let used = AtomicI64::new(0);
+        Arc::new(Budget { limit, used, runs: Mutex::default(), freed: Condvar::new(), waiting: AtomicUsize::new(0) })
+    }
+
+    pub(super) fn used(&self) -> u64 {
+        u64::try_from(self.used.load(Ordering::Relaxed)).unwrap_or(0)
+    }
+
+    pub(super) fn free(&self) -> u64 {
+        self.limit.saturating_sub(self.used())
+    }
+
+    pub(super) fn claim(self: &Arc<Self>, bytes: usize) -> Claim {
+        let bytes = i64::try_from(bytes).unwrap_or(i64::MAX);
+        self.report(bytes);
+        Claim { budget: Arc::clone(self), bytes }
+    }
+
+    /// Counts a change that has happened.
+    pub(super) fn report(&self, change: i64) {
+        self.used.fetch_add(change, Ordering::Relaxed);
+        if change < 0 && self.waiting.load(Ordering::Relaxed) > 0 {
+            self.freed.notify_all();
+        }
+    }
+
+    /// A number for a run that may be ended for the sake of others.
+    pub(super) fn register(&self, run: &Arc<RunShare>) -> u64 {
+        let mut runs = self.lock();
+        runs.next += 1;
+        let number = runs.next;
+        runs.all.insert(number, Arc::downgrade(run));
+        number
+    }
+
+    pub(super) fn unregister(&self, number: u64) {
+        self.lock().all.remove(&number);
+    }
+
+    /// Whether `bytes` more fit.
+    pub(super) fn fits(&self, bytes: i64) -> bool {
+        let limit = i64::try_from(self.limit).unwrap_or(i64::MAX);
+        self.used.load(Ordering::Relaxed).saturating_add(bytes) <= limit
+    }
+
+    /// Makes room for `bytes` more of `run` by ending other runs, the largest of the owner that holds most first, and waits until they have
+    /// given their memory back. Where `run` itself is the one, or `deadline` has passed, it returns without.
+    pub(super) fn make_room(&self, run: &RunShare, bytes: i64, deadline: Instant) {
+        self.waiting.fetch_add(1, Ordering::Relaxed);
+        while !self.fits(bytes) && !run.is_over() && Instant::now() < deadline {
+            match self.victim(bytes) {
+                Victim::Run(victim) => victim.end(self.limit),
+                Victim::Wait => {
+                    let runs = self.lock();
+                    drop(self.freed.wait_timeout(runs, LOOK).unwrap_or_else(PoisonError::into_inner));
+                }
+                // What is left is held by sessions and requests.
+                Victim::None => run.end(self.limit),
+            }
+        }
+        self.waiting.fetch_sub(1, Ordering::Relaxed);
+    }
+
+    /// What to do for `bytes` more.
+    fn victim(&self, bytes: i64) -> Victim {
+        let runs: Vec<Arc<RunShare>> = self.lock().all.values().filter_map(Weak::upgrade).collect();
+        let dying: i64 = runs.iter().filter(|run| run.is_over()).map(|run| run.live()).sum();
+        let limit = i64::try_from(self.limit).unwrap_or(i64::MAX);
+        if self.used.load(Ordering::Relaxed).saturating_sub(dying).saturating_add(bytes) <= limit {
+            return Victim::Wait;
+        }
+        let living = || runs.iter().filter(|run| !run.is_over() && run.has_begun());
+        let mut by_owner: HashMap<&str, i64> = HashMap::new();
+        for run in living() {
+            *by_owner.entry(run.owner()).or_default() += run.live();
+        }
+        let most = by_owner.iter().max_by_key(|(_, bytes)| **bytes).map(|(owner, _)| *owner);
+        let largest = living().filter(|run| Some(run.owner()) == most).max_by_key(|run| run.live());
+        largest.map_or(Victim::None, |run| Victim::Run(Arc::clone(run)))
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Runs> {
+        self.runs.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+enum Victim {
+    Run(Arc<RunShare>),
+    /// Enough is about to be given back.
+    Wait,
+    None,
+}

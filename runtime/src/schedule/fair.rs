@@ -1,0 +1,361 @@
+//! Who goes next: owners share by what they have used, and the sessions of an owner share its part in the same way.
+//!
+//! `tokio::sync::Semaphore` is first come, first served, so that one caller with many requests starves the others; crates for weighted
+//! fair queueing order packets by size and know neither two levels nor entries that leave the queue. The standard library's ordered set
+//! does what is needed here.
+
+use std::collections::{BTreeSet, HashMap, VecDeque};
+use std::hash::Hash;
+use std::sync::Arc;
+
+/// Who asks: shares are kept by owner, and inside an owner by session.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Party {
+    /// The owner's name, such as that of a token.
+    pub owner: Arc<str>,
+    /// A number for the protocol session, or for the connection where there are no sessions.
+    pub session: u64,
+}
+
+/// What `used` of a party means.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Basis {
+    /// What it holds now, such as places. It is given back.
+    Held,
+    /// What it was served, such as processor time. Who did not wait for a while has no claim to what it did not use meanwhile: it
+    /// starts level with whoever has least.
+    Served,
+}
+
+/// Keys with what each has used, and those that wait in the order of it.
+#[derive(Debug)]
+struct Level<K> {
+    basis: Basis,
+    keys: HashMap<K, Entry>,
+    /// By use, then by the time since when they wait.
+    waiting: BTreeSet<(u64, u64, K)>,
+    /// What the last one served had used before.
+    floor: u64,
+    turn: u64,
+}
+
+#[derive(Debug, Default)]
+struct Entry {
+    used: u64,
+    /// Since which turn it waits.
+    since: Option<u64>,
+}
+
+impl<K: Clone + Eq + Hash + Ord> Level<K> {
+    fn new(basis: Basis) -> Self {
+        Level { basis, keys: HashMap::new(), waiting: BTreeSet::new(), floor: 0, turn: 0 }
+    }
+
+    fn used(&self, key: &K) -> u64 {
+        self.keys.get(key).map_or(0, |entry| entry.used)
+    }
+
+    /// Something of `key` waits from now on, if nothing did.
+    fn wait(&mut self, key: &K) {
+        let entry = self.keys.entry(key.clone()).or_default();
+        if entry.since.is_none() {
+            self.turn += 1;
+            entry.used = entry.used.max(self.floor);
+            entry.since = Some(self.turn);
+            self.waiting.insert((entry.used, self.turn, key.clone()));
+        }
+    }
+
+    /// Nothing of `key` waits any more.
+    fn leave(&mut self, key: &K) {
+        if let Some(entry) = self.keys.get_mut(key)
+            && let Some(since) = entry.since.take()
+        {
+            self.waiting.remove(&(entry.used, since, key.clone()));
+        }
+        self.tidy(key);
+    }
+
+    /// `key` was served: where more of it waits, it comes after those that waited as long with the same use.
+    fn served(&mut self, key: &K) {
+        if self.basis == Basis::Served {
+            self.floor = self.floor.max(self.used(key));
+        }
+        self.change(key, |used| used, true);
+    }
+
+    /// Changes what `key` has used.
+    fn change(&mut self, key: &K, change: impl FnOnce(u64) -> u64, to_the_end: bool) {
+        // Who is not remembered has used as much as whoever was served last, or holds nothing.
+        let floor = self.floor;
+        let entry = self.keys.entry(key.clone()).or_insert(Entry { used: floor, since: None });
+        let used = change(entry.used);
+        if let Some(since) = entry.since {
+            self.waiting.remove(&(entry.used, since, key.clone()));
+            let since = if to_the_end { self.turn + 1 } else { since };
+            self.turn = self.turn.max(since);
+            entry.since = Some(since);
+            self.waiting.insert((used, since, key.clone()));
+        }
+        entry.used = used;
+        self.tidy(key);
+    }
+
+    /// Forgets keys that wait for nothing and have used nothing that counts.
+    fn tidy(&mut self, key: &K) {
+        let floor = self.floor;
+        if self.keys.get(key).is_some_and(|entry| entry.since.is_none() && entry.used <= floor) {
+            self.keys.remove(key);
+        }
+        // Callers that came once, each a little above the floor: what they owe is not worth the memory.
+        if self.basis == Basis::Served && self.keys.len() > 2 * self.waiting.len() + MOST_IDLE {
+            self.keys.retain(|_, entry| entry.since.is_some());
+        }
+    }
+}
+
+/// The sessions of an owner.
+#[derive(Debug)]
+struct Sessions<T> {
+    level: Level<u64>,
+    queues: HashMap<u64, VecDeque<T>>,
+    len: usize,
+}
+
+/// What waits, by owner and session.
+#[derive(Debug)]
+pub(super) struct FairQueue<T> {
+    basis: Basis,
+    owners: Level<Arc<str>>,
+    sessions: HashMap<Arc<str>, Sessions<T>>,
+    len: usize,
+}
+
+/// Keys that wait for nothing and are remembered all the same.
+const MOST_IDLE: usize = 1_000;
+
+/// What becomes of a newcomer to a full queue.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Displaced<T> {
+    /// This entry leaves the queue for it.
+    Entry(T),
+    /// Its own party has most already.
+    Newcomer,
+}
+
+impl<T> FairQueue<T> {
+    pub(super) fn new(basis: Basis) -> Self {
+        FairQueue { basis, owners: Level::new(basis), sessions: HashMap::new(), len: 0 }
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.len
+    }
+
+    pub(super) fn push(&mut self, party: &Party, item: T) {
+        let sessions = self.sessions.entry(Arc::clone(&party.owner)).or_insert_with(|| Sessions::new(self.basis));
+        sessions.queues.entry(party.session).or_default().push_back(item);
+        sessions.level.wait(&party.session);
+        sessions.len += 1;
+        self.owners.wait(&party.owner);
+        self.len += 1;
+    }
+
+    /// The entry of whoever has used least.
+    pub(super) fn pop(&mut self) -> Option<T> {
+        self.pop_where(|_| true).map(|(_, item)| item)
+    }
+
+    /// The same among sessions whose use is accepted.
+    pub(super) fn pop_where(&mut self, accepts: impl Fn(u64) -> bool) -> Option<(Party, T)> {
+        let least = |owner: &Arc<str>| {
+            let (used, _, session) = self.sessions.get(owner)?.level.waiting.first()?;
+            accepts(*used).then(|| Party { owner: Arc::clone(owner), session: *session })
+        };
+        let party = self.owners.waiting.iter().find_map(|(_, _, owner)| least(owner))?;
+        let item = self.sessions.get_mut(&party.owner)?.queues.get_mut(&party.session)?.pop_front()?;
+        self.owners.served(&party.owner);
+        if let Some(sessions) = self.sessions.get_mut(&party.owner) {
+            sessions.level.served(&party.session);
+        }
+        self.left(&party);
+        Some((party, item))
+    }
+
+    /// Takes the first entry of a party out for which `is_it` holds.
+    pub(super) fn remove(&mut self, party: &Party, is_it: impl Fn(&T) -> bool) -> Option<T> {
+        let queue = self.sessions.get_mut(&party.owner)?.queues.get_mut(&party.session)?;
+        let item = queue.iter().position(is_it).and_then(|at| queue.remove(at))?;
+        self.left(party);
+        Some(item)
+    }
+
+    /// What a newcomer of `party` displaces in a full queue: the newest entry of the owner that has most entries, and among the sessions
+    /// of that owner of the one that has most.
+    pub(super) fn displaced_by(&mut self, party: &Party) -> Displaced<T> {
+        let own = self.sessions.get(&party.owner).map_or(0, |sessions| sessions.len) + 1;
+        let most = self.sessions.iter().max_by_key(|(_, sessions)| sessions.len);
+        let Some((owner, sessions)) = most.filter(|(_, sessions)| sessions.len > 0) else { return Displaced::Newcomer };
+        let (owner, own) = if sessions.len > own {
+            (Arc::clone(owner), 0)
+        } else {
+            let of_session = self.sessions.get(&party.owner).and_then(|sessions| sessions.queues.get(&party.session));
+            (Arc::clone(&party.owner), of_session.map_or(0, VecDeque::len) + 1)
+        };
+        let Some(sessions) = self.sessions.get_mut(&owner) else { return Displaced::Newcomer };
+        let most = sessions.queues.iter_mut().max_by_key(|(_, queue)| queue.len()).filter(|(_, queue)| queue.len() > own);
+        let Some((session, newest)) = most.and_then(|(session, queue)| Some((*session, queue.pop_back()?))) else {
+            return Displaced::Newcomer;
+        };
+        self.left(&Party { owner, session });
+        Displaced::Entry(newest)
+    }
+
+    /// Everything that waits.
+    pub(super) fn drain(&mut self) -> Vec<T> {
+        let all: Vec<Party> = self
+            .sessions
+            .iter()
+            .flat_map(|(owner, sessions)| {
+                sessions.queues.keys().map(|session| Party { owner: Arc::clone(owner), session: *session })
+            })
+            .collect();
+        let mut items = Vec::with_capacity(self.len);
+        for party in all {
+            while let Some(item) = self.remove(&party, |_| true) {
+                items.push(item);
+            }
+        }
+        items
+    }
+
+    /// What the session of a party has used.
+    pub(super) fn used(&self, party: &Party) -> u64 {
+        self.sessions.get(&party.owner).map_or(0, |sessions| sessions.level.used(&party.session))
+    }
+
+    /// Adds to what a party has used.
+    pub(super) fn add(&mut self, party: &Party, amount: u64) {
+        self.owners.change(&party.owner, |used| used.saturating_add(amount), false);
+        let sessions = self.sessions.entry(Arc::clone(&party.owner)).or_insert_with(|| Sessions::new(self.basis));
+        sessions.level.change(&party.session, |used| used.saturating_add(amount), false);
+        self.tidy(&party.owner);
+    }
+
+    /// Takes back what a party held.
+    pub(super) fn subtract(&mut self, party: &Party, amount: u64) {
+        self.owners.change(&party.owner, |used| used.saturating_sub(amount), false);
+        if let Some(sessions) = self.sessions.get_mut(&party.owner) {
+            sessions.level.change(&party.session, |used| used.saturating_sub(amount), false);
+        }
+        self.tidy(&party.owner);
+    }
+
+    /// An entry of a party has left its queue.
+    fn left(&mut self, party: &Party) {
+        self.len -= 1;
+        let Some(sessions) = self.sessions.get_mut(&party.owner) else { return };
+        sessions.len -= 1;
+        if sessions.queues.get(&party.session).is_some_and(VecDeque::is_empty) {
+            sessions.queues.remove(&party.session);
+            sessions.level.leave(&party.session);
+        }
+        if sessions.len == 0 {
+            self.owners.leave(&party.owner);
+        }
+        self.tidy(&party.owner);
+    }
+
+    fn tidy(&mut self, owner: &Arc<str>) {
+        if self.sessions.get(owner).is_some_and(|sessions| sessions.len == 0 && sessions.level.keys.is_empty()) {
+            self.sessions.remove(owner);
+        }
+    }
+}
+
+impl<T> Sessions<T> {
+    fn new(basis: Basis) -> Self {
+        Sessions { level: Level::new(basis), queues: HashMap::new(), len: 0 }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn party(owner: &str, session: u64) -> Party {
+        Party { owner: owner.into(), session }
+    }
+
+    fn all(queue: &mut FairQueue<&'static str>) -> Vec<&'static str> {
+        std::iter::from_fn(|| queue.pop()).collect()
+    }
+
+    #[test]
+    fn owners_take_turns_and_so_do_their_sessions() {
+        let mut queue = FairQueue::new(Basis::Held);
+        for (owner, session, item) in [("a", 1, "a1"), ("a", 1, "a1+"), ("a", 2, "a2"), ("b", 3, "b3"), ("b", 3, "b3+")] {
+            queue.push(&party(owner, session), item);
+        }
+        assert_eq!(all(&mut queue), ["a1", "b3", "a2", "b3+", "a1+"]);
+        assert!(queue.sessions.is_empty() && queue.owners.keys.is_empty(), "nothing is left of who waits for nothing");
+    }
+
+    #[test]
+    fn who_holds_least_goes_first() {
+        let mut queue = FairQueue::new(Basis::Held);
+        queue.add(&party("a", 1), 3);
+        queue.add(&party("b", 2), 1);
+        for (owner, session, item) in [("a", 1, "a"), ("a", 9, "a9"), ("b", 2, "b"), ("c", 3, "c")] {
+            queue.push(&party(owner, session), item);
+        }
+        assert_eq!(all(&mut queue), ["c", "b", "a9", "a"]);
+        queue.subtract(&party("a", 1), 3);
+        queue.subtract(&party("b", 2), 1);
+        assert!(queue.sessions.is_empty() && queue.owners.keys.is_empty());
+    }
+
+    #[test]
+    fn time_without_a_wait_is_no_claim() {
+        let mut queue = FairQueue::new(Basis::Served);
+        for _ in 0..10 {
+            queue.push(&party("a", 1), "a");
+            assert_eq!(queue.pop(), Some("a"));
+            queue.add(&party("a", 1), 100);
+        }
+        // `b` was away: it goes first once, and is then level with `a`.
+        queue.push(&party("a", 1), "a");
+        queue.push(&party("b", 2), "b");
+        assert_eq!(queue.pop(), Some("b"));
+        queue.add(&party("b", 2), 150);
+        queue.push(&party("b", 2), "b");
+        assert_eq!(all(&mut queue), ["a", "b"]);
+    }
+
+    #[test]
+    fn sessions_at_their_cap_wait() {
+        let mut queue = FairQueue::new(Basis::Held);
+        queue.add(&party("a", 1), 2);
+        queue.push(&party("a", 1), "a");
+        let next = |queue: &mut FairQueue<&'static str>| queue.pop_where(|held| held < 2).map(|(_, item)| item);
+        assert_eq!(next(&mut queue), None);
+        queue.push(&party("a", 2), "other");
+        assert_eq!(next(&mut queue), Some("other"));
+        queue.subtract(&party("a", 1), 1);
+        assert_eq!(next(&mut queue), Some("a"));
+    }
+
+    #[test]
+    fn newcomers_displace_the_newest_of_who_has_most() {
+        let mut queue = FairQueue::new(Basis::Held);
+        for (owner, session, item) in [("a", 1, "1"), ("a", 1, "2"), ("a", 1, "3"), ("a", 2, "4"), ("b", 3, "5")] {
+            queue.push(&party(owner, session), item);
+        }
+        assert_eq!(queue.displaced_by(&party("a", 1)), Displaced::Newcomer);
+        assert_eq!(queue.displaced_by(&party("a", 2)), Displaced::Entry("3"));
+        assert_eq!(queue.displaced_by(&party("b", 3)), Displaced::Entry("2"));
+        assert_eq!(queue.len(), 3);
+        assert_eq!(queue.remove(&party("b", 3), |item| *item == "5"), Some("5"));
+        assert_eq!(all(&mut queue), ["1", "4"]);
+    }
+}

@@ -1,0 +1,211 @@
+//! Processors for programs: as many threads compute at a time as the machine has processors.
+//!
+//! Who waits is in one of two queues. Programs that have begun and used little are first, in the order of their coming: their clock runs,
+//! and they will soon be done. Programs that begin, and those that compute for long, are behind them in a [`FairQueue`] by processor time,
+//! so that one caller's loops do not keep another's programs out.
+
+use std::cell::Cell;
+use std::collections::VecDeque;
+use std::sync::atomic::{AtomicU8, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread::Thread;
+use std::time::{Duration, Instant};
+
+use super::fair::{Basis, FairQueue, Party};
+
+/// A thread that has computed for so long lets others go first.
+const SLICE: Duration = Duration::from_millis(10);
+
+/// Processor time up to which a program that has begun goes before those that have not.
+const SHORT: Duration = Duration::from_millis(30);
+
+/// The processors.
+#[derive(Debug)]
+pub(super) struct Processors {
+    most: usize,
+    state: Mutex<State>,
+    /// Threads that wait, readable without the lock.
+    waiting: AtomicUsize,
+}
+
+#[derive(Debug)]
+struct State {
+    free: usize,
+    short: VecDeque<Arc<Waiter>>,
+    fair: FairQueue<Arc<Waiter>>,
+}
+
+/// A thread that waits for a processor.
+#[derive(Debug)]
+pub(super) struct Waiter {
+    thread: Thread,
+    state: AtomicU8,
+}
+
+const WAITS: u8 = 0;
+const GRANTED: u8 = 1;
+const GONE: u8 = 2;
+
+thread_local! {
+    /// Since when the thread has a processor.
+    static SINCE: Cell<Option<Instant>> = const { Cell::new(None) };
+}
+
+impl Waiter {
+    /// Ends the wait unless a processor came first; false where one did.
+    pub(super) fn give_up(&self) -> bool {
+        let gone = self.state.compare_exchange(WAITS, GONE, Ordering::AcqRel, Ordering::Acquire).is_ok();
+        self.thread.unpark();
+        gone
+    }
+
+    fn grant(&self) -> bool {
+        let granted = self.state.compare_exchange(WAITS, GRANTED, Ordering::AcqRel, Ordering::Acquire).is_ok();
+        self.thread.unpark();
+        granted
+    }
+}
+
+impl Processors {
+    pub(super) fn new(most: usize) -> Self {
+        let state = State { free: most, short: VecDeque::new(), fair: FairQueue::new(Basis::Served) };
+        Processors { most, state: Mutex::new(state), waiting: AtomicUsize::new(0) }
+    }
+
+    /// Threads that compute, and threads that wait to.
+    pub(super) fn counts(&self) -> (usize, usize) {
+        (self.most - self.lock().free.min(self.most), self.waiting.load(Ordering::Relaxed))
+    }
+
+    /// Takes a processor for the calling thread if one is free and nobody waits. Otherwise the thread is queued, and the caller
+    /// [waits](Processors::wait).
+    pub(super) fn take(&self, party: &Party, begun: bool, used: Duration) -> Option<Arc<Waiter>> {
+        let mut state = self.lock();
+        if state.free > 0 && self.waiting.load(Ordering::Relaxed) == 0 {
+            state.free -= 1;
+            drop(state);
+            SINCE.set(Some(Instant::now()));
+            return None;
+        }
+        let waiter = Arc::new(Waiter { thread: std::thread::current(), state: AtomicU8::new(WAITS) });
+        if begun && used < SHORT {
+            state.short.push_back(Arc::clone(&waiter));
+        } else {
+            state.fair.push(party, Arc::clone(&waiter));
+        }
+        self.waiting.fetch_add(1, Ordering::Relaxed);
+        self.next(&mut state);
+        Some(waiter)
+    }
+
+    /// Waits until the thread has a processor, or `deadline`, or [`Waiter::give_up`]; whether it has one.
+    pub(super) fn wait(waiter: &Waiter, deadline: Instant) -> bool {
+        loop {
+            match waiter.state.load(Ordering::Acquire) {
+                WAITS => {}
+                granted => {
+                    let has = granted == GRANTED;
+                    if has {
+                        SINCE.set(Some(Instant::now()));
+                    }
+                    return has;
+                }
+            }
+            let left = deadline.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                waiter.give_up();
+            } else {
+                std::thread::park_timeout(left);
+            }
+        }
+    }
+
+    /// Gives the calling thread's processor to whoever is next; how long the thread had it.
+    pub(super) fn release(&self, party: &Party) -> Duration {
+        let Some(since) = SINCE.take() else { return Duration::ZERO };
+        let held = since.elapsed();
+        let mut state = self.lock();
+        state.free += 1;
+        if self.waiting.load(Ordering::Relaxed) > 0 {
+            // What it computed while nobody waited was nobody else's.
+            let counted = held.min(2 * SLICE);
+            state.fair.add(party, u64::try_from(counted.as_nanos()).unwrap_or(u64::MAX));
+            self.next(&mut state);
+        }
+        held
+    }
+
+    /// Whether the calling thread has computed for a time slice while others wait.
+    pub(super) fn is_slice_over(&self) -> bool {
+        self.waiting.load(Ordering::Relaxed) > 0 && SINCE.get().is_some_and(|since| since.elapsed() >= SLICE)
+    }
+
+    /// Hands free processors to those that wait.
+    fn next(&self, state: &mut State) {
+        while state.free > 0 {
+            let Some(waiter) = state.short.pop_front().or_else(|| state.fair.pop()) else { return };
+            self.waiting.fetch_sub(1, Ordering::Relaxed);
+            if waiter.grant() {
+                state.free -= 1;
+            }
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc;
+
+    use super::*;
+
+    fn party(owner: &str) -> Party {
+        Party { owner: owner.into(), session: 1 }
+    }
+
+    fn acquire(processors: &Processors, owner: &str, begun: bool) -> bool {
+        let waiter = processors.take(&party(owner), begun, Duration::ZERO);
+        waiter.is_none_or(|waiter| Processors::wait(&waiter, Instant::now() + Duration::from_secs(10)))
+    }
+
+    #[test]
+    fn programs_that_have_begun_go_first_and_owners_take_turns() {
+        let processors = Arc::new(Processors::new(1));
+        assert!(acquire(&processors, "a", false));
+        let (send, order) = mpsc::channel();
+        for (at, (owner, begun)) in [("a", false), ("a", false), ("b", false), ("c", true)].into_iter().enumerate() {
+            let (of, send) = (Arc::clone(&processors), send.clone());
+            std::thread::spawn(move || {
+                assert!(acquire(&of, owner, begun));
+                send.send(at).unwrap();
+                of.release(&party(owner));
+            });
+            while processors.counts().1 <= at {
+                std::thread::yield_now();
+            }
+        }
+        processors.release(&party("a"));
+        // `a` had the processor before.
+        assert_eq!(order.iter().take(4).collect::<Vec<_>>(), [3, 2, 0, 1]);
+        assert_eq!(processors.counts(), (0, 0));
+    }
+
+    #[test]
+    fn waits_end_in_time_and_leave_no_trace() {
+        let processors = Processors::new(1);
+        assert!(acquire(&processors, "a", false));
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                let waiter = processors.take(&party("b"), true, Duration::ZERO).expect("none is free");
+                assert!(!Processors::wait(&waiter, Instant::now() + Duration::from_millis(5)));
+            });
+        });
+        assert!(!processors.is_slice_over());
+        processors.release(&party("a"));
+        assert_eq!(processors.counts(), (0, 0));
+        assert!(acquire(&processors, "b", false));
+    }
+}

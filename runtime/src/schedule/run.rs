@@ -1,0 +1,219 @@
+//! One program's part of the processors and of the memory.
+
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use ptc_lisp::Share;
+use ptc_lisp::host::{Account, Interrupt};
+use ptc_lisp::limits::Cancel;
+
+use super::Scheduler;
+use super::fair::Party;
+use super::processors::{Processors, Waiter};
+
+/// What a run holds and waits for, on all of its threads.
+pub(crate) struct RunShare {
+    scheduler: Arc<Scheduler>,
+    party: Party,
+    number: AtomicU64,
+    has_begun: AtomicBool,
+    /// Its live bytes.
+    live: AtomicI64,
+    /// Nanoseconds of processor time, and of waits for it.
+    used: AtomicU64,
+    waited: AtomicU64,
+    is_over: AtomicBool,
+    waits: Mutex<Vec<Arc<Waiter>>>,
+    account: Mutex<Option<Account>>,
+}
+
+/// A program's turn. Dropped when the program has been answered: until then its memory counts.
+pub struct Turn {
+    run: Arc<RunShare>,
+    begin_by: Instant,
+    queued: Duration,
+}
+
+/// A thread that has a processor, until this is dropped on it.
+pub struct Computing<'t>(&'t Turn);
+
+impl Turn {
+    pub(super) fn new(scheduler: &Arc<Scheduler>, party: Party, cancel: &Cancel, begin_by: Instant, queued: Duration) -> Turn {
+        let run = Arc::new(RunShare {
+            scheduler: Arc::clone(scheduler),
+            party,
+            number: AtomicU64::new(0),
+            has_begun: AtomicBool::new(false),
+            live: AtomicI64::new(0),
+            used: AtomicU64::new(0),
+            waited: AtomicU64::new(0),
+            is_over: AtomicBool::new(false),
+            waits: Mutex::default(),
+            account: Mutex::default(),
+        });
+        run.number.store(scheduler.budget.register(&run), Ordering::Relaxed);
+        let interrupted = Arc::downgrade(&run);
+        cancel.watch(&Interrupt::by(move || {
+            if let Some(run) = interrupted.upgrade() {
+                run.interrupt();
+            }
+        }));
+        Turn { run, begin_by, queued }
+    }
+
+    /// Waits for a processor for the first time; `None` where the time for that is over, or the call was cancelled.
+    pub fn begin(&self) -> Option<Computing<'_>> {
+        let has = self.run.take(false, self.begin_by);
+        self.run.has_begun.store(true, Ordering::Release);
+        has.then_some(Computing(self))
+    }
+
+    /// Milliseconds that a caller had better wait whose program could not begin.
+    pub fn retry_after_ms(&self) -> u64 {
+        self.run.scheduler.retry_after_ms()
+    }
+
+    /// What the run is given.
+    pub fn share(&self) -> Arc<dyn Share> {
+        Arc::<RunShare>::clone(&self.run)
+    }
+
+    /// How long the call waited for a place.
+    pub fn queued(&self) -> Duration {
+        self.queued
+    }
+
+    /// How long its threads waited for a processor.
+    pub fn processor_wait(&self) -> Duration {
+        Duration::from_nanos(self.run.waited.load(Ordering::Relaxed))
+    }
+}
+
+impl Drop for Computing<'_> {
+    fn drop(&mut self) {
+        self.0.run.release();
+    }
+}
+
+impl Drop for Turn {
+    fn drop(&mut self) {
+        let run = &self.run;
+        run.scheduler.budget.unregister(run.number.load(Ordering::Relaxed));
+        // The account holds the run's meters, and these the share.
+        *run.account() = None;
+        run.scheduler.budget.report(-run.live.swap(0, Ordering::Relaxed));
+    }
+}
+
+impl std::fmt::Debug for Turn {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Turn").field("party", &self.run.party).finish_non_exhaustive()
+    }
+}
+
+impl RunShare {
+    pub(super) fn owner(&self) -> &str {
+        &self.party.owner
+    }
+
+    pub(super) fn live(&self) -> i64 {
+        self.live.load(Ordering::Relaxed)
+    }
+
+    pub(super) fn has_begun(&self) -> bool {
+        self.account().is_some()
+    }
+
+    pub(super) fn is_over(&self) -> bool {
+        self.is_over.load(Ordering::Acquire)
+    }
+
+    /// Ends the run so that others have memory.
+    pub(super) fn end(&self, budget: u64) {
+        let account = self.account().clone();
+        if let Some(account) = account {
+            account.end(format!(
+                "the server ended this program because all programs together need more than its memory budget of {budget} bytes \
+                 (--memory-budget-bytes)"
+            ));
+        }
+        self.interrupt();
+    }
+
+    fn take(&self, begun: bool, deadline: Instant) -> bool {
+        let processors = &self.scheduler.processors;
+        let used = Duration::from_nanos(self.used.load(Ordering::Relaxed));
+        let Some(waiter) = processors.take(&self.party, begun, used) else { return true };
+        let began = Instant::now();
+        self.waits().push(Arc::clone(&waiter));
+        if self.is_over() {
+            waiter.give_up();
+        }
+        let has = Processors::wait(&waiter, deadline);
+        self.waits().retain(|other| !Arc::ptr_eq(other, &waiter));
+        self.waited.fetch_add(nanoseconds(began.elapsed()), Ordering::Relaxed);
+        has
+    }
+
+    fn waits(&self) -> MutexGuard<'_, Vec<Arc<Waiter>>> {
+        self.waits.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn account(&self) -> MutexGuard<'_, Option<Account>> {
+        self.account.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Share for RunShare {
+    fn begin_run(&self, account: &Account) {
+        *self.account() = Some(account.clone());
+    }
+
+    fn acquire(&self, deadline: Instant) {
+        self.take(self.has_begun.load(Ordering::Acquire), deadline);
+    }
+
+    fn release(&self) {
+        let held = self.scheduler.processors.release(&self.party);
+        self.used.fetch_add(nanoseconds(held), Ordering::Relaxed);
+    }
+
+    fn is_slice_over(&self) -> bool {
+        self.scheduler.processors.is_slice_over()
+    }
+
+    fn begin_thread(&self) -> bool {
+        self.scheduler.threads.begin()
+    }
+
+    fn end_thread(&self) {
+        self.scheduler.threads.end();
+    }
+
+    fn report_bytes(&self, change: i64) {
+        self.live.fetch_add(change, Ordering::Relaxed);
+        self.scheduler.budget.report(change);
+    }
+
+    fn make_room(&self, bytes: i64, deadline: Instant) {
+        let budget = &self.scheduler.budget;
+        if !budget.fits(bytes) {
+            // Whoever is to give memory back may need the processor for it.
+            self.release();
+            budget.make_room(self, bytes, deadline);
+            self.acquire(deadline);
+        }
+    }
+
+    fn interrupt(&self) {
+        self.is_over.store(true, Ordering::Release);
+        for waiter in &*self.waits() {
+            waiter.give_up();
+        }
+    }
+}
+
+fn nanoseconds(duration: Duration) -> u64 {
+    u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
+}

@@ -1,0 +1,139 @@
+//! Places, processors and memory together.
+
+use std::sync::mpsc;
+
+use ptc_lisp::limits::Limits;
+use ptc_lisp::{Program, Run, Value};
+
+use super::*;
+use crate::alloc;
+
+const OWNER: &str = "one";
+
+fn limits() -> ScheduleLimits {
+    let mut limits = ScheduleLimits::detect();
+    limits.processors.value = 1;
+    limits.in_flight.value = 1;
+    limits.queued = 2;
+    limits.queue_timeout = Duration::from_secs(20);
+    limits
+}
+
+fn party(session: u64) -> Party {
+    Party { owner: OWNER.into(), session }
+}
+
+/// What a call came to, when it has.
+fn enter(scheduler: &Arc<Scheduler>, session: u64, cancel: &Cancel) -> mpsc::Receiver<Result<Place, Turned>> {
+    let (send, receive) = mpsc::channel();
+    scheduler.enter(&party(session), 0, cancel, move |outcome| {
+        let _ = send.send(outcome);
+    });
+    receive
+}
+
+fn place(outcome: &mpsc::Receiver<Result<Place, Turned>>) -> Place {
+    outcome.recv_timeout(Duration::from_secs(10)).expect("an outcome").expect("a place")
+}
+
+#[test]
+fn calls_beyond_the_limit_wait_and_the_queue_is_bounded() {
+    let (scheduler, cancel) = (Scheduler::new(limits()), Cancel::default());
+    let first = place(&enter(&scheduler, 1, &cancel));
+    let (second, third) = (enter(&scheduler, 1, &cancel), enter(&scheduler, 1, &cancel));
+    assert!(scheduler.is_full());
+    // The same session has most entries already; another one takes the place of its newest.
+    assert_eq!(enter(&scheduler, 1, &cancel).recv().unwrap().err(), Some(Turned::QueueFull));
+    let other = enter(&scheduler, 2, &cancel);
+    assert_eq!(third.recv().unwrap().err(), Some(Turned::QueueFull));
+    drop(first);
+    // Each holds its place for as long as the outcome is kept.
+    let next = [&second, &other].map(|call| call.recv_timeout(Duration::from_millis(100)));
+    assert_eq!(next.iter().filter(|outcome| outcome.is_ok()).count(), 1, "{next:?}");
+}
+
+#[test]
+fn waits_end_by_time_by_cancellation_and_at_the_end() {
+    let mut limits = limits();
+    limits.queue_timeout = Duration::from_millis(30);
+    let (scheduler, cancel) = (Scheduler::new(limits), Cancel::default());
+    let held = place(&enter(&scheduler, 1, &cancel));
+    let began = Instant::now();
+    assert_eq!(enter(&scheduler, 2, &cancel).recv().unwrap().err(), Some(Turned::TimedOut));
+    assert!(began.elapsed() >= Duration::from_millis(30));
+    let mine = Cancel::default();
+    let waiting = enter(&scheduler, 2, &mine);
+    mine.cancel();
+    assert_eq!(waiting.recv().unwrap().err(), Some(Turned::Cancelled));
+    let waiting = enter(&scheduler, 2, &cancel);
+    scheduler.close();
+    assert_eq!(waiting.recv().unwrap().err(), Some(Turned::Cancelled));
+    assert!(!scheduler.is_idle());
+    drop(held);
+    assert!(scheduler.is_idle());
+}
+
+#[test]
+fn a_program_needs_memory_to_begin() {
+    let mut limits = limits();
+    (limits.in_flight.value, limits.memory_budget_bytes.value) = (10, 4 << 20);
+    let (scheduler, cancel) = (Scheduler::new(limits), Cancel::default());
+    let held = scheduler.hold(4 << 20);
+    let waiting = enter(&scheduler, 1, &cancel);
+    assert!(waiting.recv_timeout(Duration::from_millis(50)).is_err());
+    drop(held);
+    place(&waiting);
+}
+
+/// Runs a program of a session on a thread of its own.
+fn run(scheduler: &Arc<Scheduler>, session: u64, source: &'static str) -> mpsc::Receiver<Result<Value, ptc_lisp::Error>> {
+    let place = place(&enter(scheduler, session, &Cancel::default()));
+    let (send, receive) = mpsc::channel();
+    let stack = ptc_lisp::STACK_BYTES + ptc_lisp::STACK_SLACK_BYTES;
+    let thread = std::thread::Builder::new().stack_size(stack);
+    let work = move || {
+        let turn = place.turn(&Cancel::default());
+        let computing = turn.begin().expect("a processor");
+        let program = Program::compile(source).expect("it is right");
+        let limits = Limits::default().memory_bytes(1 << 30).wall_clock(Duration::from_secs(30));
+        let run = Run::new(&program).limits(limits).gauge(alloc::live_bytes).share(turn.share());
+        let outcome = run.execute();
+        drop(computing);
+        send.send(outcome.result).expect("the test waits");
+    };
+    thread.spawn(work).expect("a thread");
+    receive
+}
+
+#[test]
+fn short_programs_pass_long_ones() {
+    let mut limits = limits();
+    limits.in_flight.value = 10;
+    let scheduler = Scheduler::new(limits);
+    let long = run(&scheduler, 1, "(loop [i 0] (if (< i 3000000) (recur (inc i)) i))");
+    let short = run(&scheduler, 2, "(+ 1 2)");
+    assert_eq!(short.recv().unwrap().unwrap(), Value::int(3));
+    assert!(long.try_recv().is_err(), "it ended first");
+    assert_eq!(long.recv().unwrap().unwrap(), Value::int(3_000_000));
+    assert_eq!(scheduler.load().running, 0);
+}
+
+#[test]
+fn the_largest_program_ends_where_the_budget_is_used_up() {
+    let mut limits = limits();
+    (limits.in_flight.value, limits.processors.value) = (10, 2);
+    limits.memory_budget_bytes.value = 64 << 20;
+    let scheduler = Scheduler::new(limits);
+    let greedy = "(count (mapv (fn [i] (vec (range 6250))) (range 5000)))";
+    let outcomes = [1, 2, 3].map(|session| run(&scheduler, session, greedy)).map(|program| program.recv().unwrap());
+    for outcome in outcomes {
+        let fault = outcome.expect_err("each needs more than there is");
+        assert!(fault.message.contains("memory budget of 67108864 bytes"), "{}", fault.message);
+    }
+    let modest = run(&scheduler, 4, "(count (range 1000))").recv().unwrap();
+    assert_eq!(modest.unwrap(), Value::int(1_000));
+    while !scheduler.is_idle() {
+        std::thread::yield_now();
+    }
+    assert_eq!(scheduler.load().used_bytes, 0);
+}
