@@ -23,7 +23,7 @@
 //! - [`command`]: the command line: `start`, `eval`, `repl`, `version`; and that of `ptc-compile run` and `ptc-compile repl`.
 //! - [`settings`]: flags and environment, one table.
 //! - [`protocol`], [`server`]: MCP on the wire; methods and answers. [`schedule`]: which programs run, and how much memory they have together.
-//! - [`evaluation`], [`pool`], [`alloc`]: programs, their threads, their memory.
+//! - [`evaluation`], [`fibers`], [`pool`], [`alloc`]: programs, their threads, their memory.
 //! - [`schema`]: results against the JSON Schema that a call gives.
 //! - [`session`]: definitions and results that outlive a call.
 //! - [`profile`], [`describe`]: what comes back; what the tool says of itself.
@@ -51,6 +51,7 @@ pub mod digest;
 pub mod discovery;
 pub mod embed;
 pub mod evaluation;
+pub mod fibers;
 pub mod log;
 pub mod pool;
 pub mod profile;

@@ -37,6 +37,27 @@ thread_local! {
     static WATCHED: RefCell<Option<(Instant, Cancel)>> = const { RefCell::new(None) };
 }
 
+/// What a thread notes for a run, kept here while another fiber of the thread runs.
+#[derive(Default)]
+pub(crate) struct State {
+    parts: u32,
+    look_at: Option<u32>,
+    given_up: bool,
+    watched: Option<(Instant, Cancel)>,
+}
+
+impl State {
+    /// Puts this in the place of what the thread has, and keeps that.
+    pub(crate) fn exchange(&mut self) {
+        EFFORT.with(|effort| {
+            self.parts = effort.parts.replace(self.parts);
+            self.look_at = Some(effort.look_at.replace(self.look_at.unwrap_or(EVERY)));
+            self.given_up = effort.given_up.replace(self.given_up);
+        });
+        self.watched = WATCHED.replace(self.watched.take());
+    }
+}
+
 /// Comparisons of this thread are given up once a run is over, until this is dropped.
 pub(crate) struct Watch {
     before: Option<(Instant, Cancel)>,

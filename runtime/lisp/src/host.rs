@@ -4,10 +4,12 @@
 //! thread and with its own deadline. Whoever answers holds the other half, an [`Answer`]. When an evaluation stops waiting
 //! (deadline, cancellation), the ticket is dropped and the answering side learns of it.
 
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::Waker;
 use std::thread::ThreadId;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
+use crate::fiber;
 use crate::machine::Meters;
 use crate::print::excerpt;
 use crate::{ErrorKind, Value};
@@ -291,12 +293,13 @@ pub struct Answer {
 #[derive(Default)]
 struct Slot {
     state: Mutex<State>,
-    changed: Condvar,
 }
 
 #[derive(Default)]
 struct State {
     reply: Option<Reply>,
+    /// Who waits.
+    waiting: Option<Waker>,
     answered_by: Option<ThreadId>,
     interrupted: bool,
     abandoned: bool,
@@ -306,6 +309,14 @@ struct State {
 impl Slot {
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Wakes who waits; outside of the lock.
+    fn wake(&self) {
+        let waiting = self.lock().waiting.take();
+        if let Some(waker) = waiting {
+            waker.wake();
+        }
     }
 }
 
@@ -339,7 +350,7 @@ impl Ticket {
         let slot = Arc::clone(&self.slot);
         Interrupt::by(move || {
             slot.lock().interrupted = true;
-            slot.changed.notify_all();
+            slot.wake();
         })
     }
 
@@ -371,8 +382,8 @@ impl Ticket {
 
     /// The same, with the bytes of an answer that another thread has made.
     pub(crate) fn wait_weighed(self, deadline: Option<Instant>) -> (Waited, usize) {
-        let mut state = self.slot.lock();
         loop {
+            let mut state = self.slot.lock();
             if let Some(reply) = state.reply.take() {
                 let is_foreign = state.answered_by != Some(std::thread::current().id());
                 let bytes = if is_foreign { reply.len() } else { 0 };
@@ -381,14 +392,14 @@ impl Ticket {
             if state.interrupted {
                 return (Waited::Interrupted, 0);
             }
-            let left = match deadline {
-                None => Duration::from_secs(3600),
-                Some(at) => match at.checked_duration_since(Instant::now()) {
-                    Some(left) if !left.is_zero() => left,
-                    _ => return (Waited::DeadlinePassed, 0),
-                },
-            };
-            state = self.slot.changed.wait_timeout(state, left).unwrap_or_else(PoisonError::into_inner).0;
+            if deadline.is_some_and(|deadline| deadline <= Instant::now()) {
+                return (Waited::DeadlinePassed, 0);
+            }
+            if state.waiting.is_none() {
+                state.waiting = Some(fiber::waker());
+            }
+            drop(state);
+            fiber::park(deadline);
         }
     }
 }
@@ -435,7 +446,8 @@ impl Answer {
             state.answered_by = Some(std::thread::current().id());
         }
         state.on_abandon = None;
-        self.slot.changed.notify_all();
+        drop(state);
+        self.slot.wake();
     }
 }
 

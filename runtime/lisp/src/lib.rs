@@ -20,7 +20,8 @@
 //!   equality and sorting; [`temporal`] has dates and times. [`builtins`] are the functions of the language, as rows of data; [`pattern`] is their regular
 //!   expressions.
 //! - A [`Program`] is compiled once and run many times; a [`Run`] takes limits, a host, data and the [`Bindings`] of earlier programs,
-//!   and gives an [`Outcome`]. [`Cancel`] stops it from another thread. [`share`] is how a scheduler divides processors and memory among runs.
+//!   and gives an [`Outcome`]. [`Cancel`] stops it from another thread. [`share`] is how a scheduler divides processors and memory among runs,
+//!   [`fiber`] how many of them wait on few threads.
 //! - [`json`] and [`print`](mod@print) carry values in and out; an [`image`] carries bindings, functions included, to another process.
 //!   [`host`] is the only door to the world. [`signature`] says what a tool takes and gives, and checks it.
 #![forbid(unsafe_code)]
@@ -37,6 +38,7 @@ mod effort;
 mod endless;
 pub mod error;
 pub mod eval;
+pub mod fiber;
 pub mod form;
 pub mod host;
 pub mod image;

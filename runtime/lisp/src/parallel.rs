@@ -7,7 +7,8 @@
 
 use std::rc::Rc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::Waker;
 use std::time::{Duration, Instant};
 
 use crate::Value;
@@ -15,6 +16,7 @@ use crate::collection::Vector;
 use crate::convert::steps;
 use crate::error::ErrorKind;
 use crate::eval::Globals;
+use crate::fiber;
 use crate::host::Interrupt;
 use crate::machine::{Fault, Machine, Raised};
 use crate::run::STACK_BYTES;
@@ -28,18 +30,18 @@ const MAX_HELPERS: usize = 50;
 /// Places for threads that compute.
 pub(crate) struct Places {
     state: Mutex<Free>,
-    changed: Condvar,
 }
 
 struct Free {
     places: usize,
     helpers: usize,
+    waiting: Vec<Waker>,
 }
 
 impl Places {
     /// `workers` places, of which the run's first thread holds one.
     pub(crate) fn new(workers: usize) -> Self {
-        Places { state: Mutex::new(Free { places: workers.saturating_sub(1), helpers: 0 }), changed: Condvar::new() }
+        Places { state: Mutex::new(Free { places: workers.saturating_sub(1), helpers: 0, waiting: Vec::new() }) }
     }
 
     fn lock(&self) -> MutexGuard<'_, Free> {
@@ -59,16 +61,16 @@ impl Places {
 
     /// Gives a place up.
     pub(crate) fn release(&self) {
-        self.lock().places += 1;
-        self.changed.notify_one();
+        let mut free = self.lock();
+        free.places += 1;
+        wake(free);
     }
 
     fn helper_gone(&self) {
         let mut free = self.lock();
         free.places += 1;
         free.helpers -= 1;
-        drop(free);
-        self.changed.notify_one();
+        wake(free);
     }
 
     /// Waits for a place until `deadline`; after that goes on without one, since the thread is about to end anyway.
@@ -79,10 +81,20 @@ impl Places {
             if left.is_zero() {
                 return;
             }
-            free = self.changed.wait_timeout(free, left).unwrap_or_else(PoisonError::into_inner).0;
+            free.waiting.push(fiber::waker());
+            drop(free);
+            fiber::park(Some(deadline));
+            free = self.lock();
         }
         free.places -= 1;
     }
+}
+
+/// Wakes all that wait for a place: some may have given up, and the others look again.
+fn wake(mut free: MutexGuard<'_, Free>) {
+    let waiting = std::mem::take(&mut free.waiting);
+    drop(free);
+    waiting.into_iter().for_each(Waker::wake);
 }
 
 /// What is to be done for each item.
@@ -123,7 +135,6 @@ pub(crate) struct Job {
     /// The lowest item that failed; `usize::MAX` while none has.
     failed: AtomicUsize,
     state: Mutex<State>,
-    changed: Condvar,
     /// How a helper starts: what the caller's definitions were.
     names: Arc<[Arc<str>]>,
     definitions: Vec<Option<Value>>,
@@ -134,6 +145,8 @@ struct State {
     results: Vec<Option<Value>>,
     fault: Option<Box<Fault>>,
     helpers: usize,
+    /// The caller, which waits for the helpers.
+    caller: Option<Waker>,
     waits: Vec<(usize, Interrupt)>,
 }
 
@@ -212,9 +225,8 @@ impl Job {
         self.lock().helpers += 1;
         let leaving = Leaving { job: Arc::clone(self), meters: Arc::clone(&m.meters) };
         let (meters, host, surroundings) = (Arc::clone(&m.meters), m.shared_host(), Arc::clone(&m.surroundings));
-        let thread = std::thread::Builder::new().name("ptc-pmap".into()).stack_size(STACK_BYTES + SLACK);
         // Where the system has no thread left, the closure is dropped, `Leaving` with it, and the caller does the work.
-        let started = thread.spawn(move || {
+        fiber::spawn(STACK_BYTES + SLACK, move || {
             let leaving = leaving;
             if let Some(share) = &meters.share {
                 share.acquire(meters.deadline);
@@ -228,8 +240,7 @@ impl Job {
             machine.finish();
             drop(machine);
             drop(leaving);
-        });
-        started.is_ok()
+        })
     }
 }
 
@@ -249,8 +260,12 @@ impl Drop for Leaving {
             share.end_thread();
         }
         self.meters.places.helper_gone();
-        self.job.lock().helpers -= 1;
-        self.job.changed.notify_all();
+        let caller = {
+            let mut state = self.job.lock();
+            state.helpers -= 1;
+            state.caller.take()
+        };
+        caller.into_iter().for_each(Waker::wake);
     }
 }
 
@@ -271,7 +286,6 @@ pub(crate) fn run(m: &mut Machine, work: Work) -> Result<Value, Raised> {
         next: AtomicUsize::new(0),
         failed: AtomicUsize::new(usize::MAX),
         state: Mutex::new(state),
-        changed: Condvar::new(),
         names: globals.names(),
         definitions: globals.snapshot(),
     });
@@ -310,7 +324,10 @@ fn wait_for_helpers(m: &Machine, job: &Arc<Job>) {
     // Helpers end by themselves at the run's limits, so that this wait does.
     m.meters.release();
     while state.helpers > 0 {
-        state = job.changed.wait_timeout(state, Duration::from_millis(100)).unwrap_or_else(PoisonError::into_inner).0;
+        state.caller = Some(fiber::waker());
+        drop(state);
+        fiber::park(Some(Instant::now() + Duration::from_millis(100)));
+        state = job.lock();
     }
     drop(state);
     m.meters.acquire();

@@ -34,6 +34,11 @@ pub fn live_bytes() -> i64 {
     LIVE.with(Cell::get)
 }
 
+/// Puts another count in the place of the calling thread's and gives that: while a thread runs a fiber, it counts for the fiber.
+pub(crate) fn exchange_live_bytes(bytes: i64) -> i64 {
+    LIVE.with(|live| live.replace(bytes))
+}
+
 /// Whether the process's allocator counts: what is said where it does not is [`NOT_COUNTING`].
 pub fn counts() -> bool {
     let before = live_bytes();

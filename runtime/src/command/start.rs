@@ -187,7 +187,7 @@ fn http(
 
     let settings = server.settings().http.clone();
     let site = Site::new(server).map_err(|fault| format!("cannot start: {fault}"))?;
-    let listener = match host.until(Listener::bind(site)) {
+    let listener = match host.until(async { Listener::bind(site) }) {
         Ended::Done(Ok(listener)) => listener,
         Ended::Done(Err(fault)) => {
             host.shut_down();

@@ -14,7 +14,7 @@ use tokio::sync::oneshot;
 use super::engine::Engine;
 use super::tool::{BadTool, Tool};
 use crate::evaluation::Evaluator;
-use crate::pool::Pool;
+use crate::fibers::Fibers;
 use crate::schedule::{Limit, ScheduleLimits, Scheduler, Source};
 use crate::secrets::{MissingSecret, Secrets};
 use crate::settings::Settings;
@@ -210,7 +210,6 @@ impl Builder {
         for change in self.schedule {
             change(&mut limits);
         }
-        let threads = limits.in_flight.value + 1;
         Ok(Engine {
             deployment,
             evaluator: Arc::new(evaluator),
@@ -218,7 +217,7 @@ impl Builder {
             tools: self.tools.into(),
             upstreams,
             handle,
-            pool: Arc::new(Pool::new(ptc_lisp::STACK_BYTES + ptc_lisp::STACK_SLACK_BYTES, threads)),
+            fibers: Arc::new(Fibers::new(limits.processors.value)),
             scheduler: Scheduler::new(limits),
             _driver: driver,
         })

@@ -19,7 +19,7 @@ use super::host::{AppHost, Calls};
 use super::request::Request;
 use super::tool::Tool;
 use crate::evaluation::{Around, Evaluation, Evaluator, Failure, Reason, Validated};
-use crate::pool::Pool;
+use crate::fibers::Fibers;
 use crate::schedule::{Place, Scheduler};
 use crate::secrets::Redactor;
 use crate::tool_protocol::to_json_value;
@@ -33,7 +33,7 @@ pub struct Engine {
     pub(super) tools: Arc<[Tool]>,
     pub(super) upstreams: Arc<Upstreams>,
     pub(super) handle: Handle,
-    pub(super) pool: Arc<Pool>,
+    pub(super) fibers: Arc<Fibers>,
     pub(super) scheduler: Arc<Scheduler>,
     // Last, so that it outlives what runs on it.
     pub(super) _driver: Option<Driver>,
@@ -119,10 +119,10 @@ impl Engine {
         let party = request.party.clone();
         let (cancel, bytes) = (request.cancel.clone(), request.call.bytes());
         let app = App { tools, handle, calls: Arc::clone(&calls), listener, warnings: Mutex::default(), request };
-        let (pool, retry_after_ms, entering) = (Arc::clone(&self.pool), self.scheduler.retry_after_ms(), cancel.clone());
+        let (fibers, retry_after_ms, entering) = (Arc::clone(&self.fibers), self.scheduler.retry_after_ms(), cancel.clone());
         let run = move |place: Place, done: F| {
             let turn = place.turn(&cancel);
-            pool.spawn(
+            fibers.spawn(
                 move || {
                     let Request { call, past, cancel, .. } = &app.request;
                     let results = past.results.clone();

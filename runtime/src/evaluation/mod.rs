@@ -19,7 +19,7 @@ use std::time::{Duration, Instant};
 use ptc_catalog::{Catalog, StoredProgram};
 use ptc_lisp::host::Host;
 use ptc_lisp::limits::{Cancel, Limits};
-use ptc_lisp::{Bindings, Deadline, ErrorKind, Kind, Program, Run, Span, Value, json, print};
+use ptc_lisp::{Bindings, Deadline, ErrorKind, Kind, Program, Run, Span, Value, fiber, json, print};
 
 pub use call::Call;
 pub use reason::Reason;
@@ -47,7 +47,7 @@ pub struct Evaluator {
 }
 
 /// What stands around an evaluation: tools and checks that an embedding program brings.
-pub(crate) trait Around {
+pub(crate) trait Around: Sync {
     /// Names of its own tools.
     fn tools(&self) -> Vec<&str> {
         Vec::new()
@@ -280,7 +280,8 @@ impl Evaluator {
         // The clock of the program starts when it has a processor.
         let started = Instant::now();
         let bounds = Bounds { started, wall_clock: self.limits.wall_clock, cancel };
-        let prepared = self.prepare(call, &past.bindings, &bounds, around);
+        // Reading a program takes stack that a program which waits had better not hold.
+        let prepared = fiber::on_thread_stack(|| self.prepare(call, &past.bindings, &bounds, around));
         let analysis = started.elapsed();
         let mut evaluation = match prepared {
             Ok(prepared) => self.run(call, prepared, past, turn.as_ref(), &bounds, around),

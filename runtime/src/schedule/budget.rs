@@ -1,24 +1,22 @@
 //! Memory of the process: one budget for programs, sessions and requests.
 
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicI64, AtomicUsize, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::atomic::{AtomicI64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::{Duration, Instant};
+
+use ptc_lisp::fiber;
 
 use super::run::RunShare;
 
 /// How long a thread waits at a time for memory that others are giving back.
-const LOOK: Duration = Duration::from_millis(10);
+const LOOK: Duration = Duration::from_millis(2);
 
 /// The budget and who uses it.
 pub(super) struct Budget {
     limit: u64,
     used: AtomicI64,
     runs: Mutex<Runs>,
-    /// Somebody has given bytes back.
-    freed: Condvar,
-    /// Threads that wait for it.
-    waiting: AtomicUsize,
 }
 
 #[derive(Default)]
@@ -42,7 +40,7 @@ impl Drop for Claim {
 impl Budget {
     pub(super) fn new(limit: u64) -> Arc<Self> {
         let used = AtomicI64::new(0);
-        Arc::new(Budget { limit, used, runs: Mutex::default(), freed: Condvar::new(), waiting: AtomicUsize::new(0) })
+        Arc::new(Budget { limit, used, runs: Mutex::default() })
     }
 
     pub(super) fn used(&self) -> u64 {
@@ -62,9 +60,6 @@ impl Budget {
     /// Counts a change that has happened.
     pub(super) fn report(&self, change: i64) {
         self.used.fetch_add(change, Ordering::Relaxed);
-        if change < 0 && self.waiting.load(Ordering::Relaxed) > 0 {
-            self.freed.notify_all();
-        }
     }
 
     /// A number for a run that may be ended for the sake of others.
@@ -89,19 +84,14 @@ impl Budget {
     /// Makes room for `bytes` more of `run` by ending other runs, the largest of the owner that holds most first, and waits until they have
     /// given their memory back. Where `run` itself is the one, or `deadline` has passed, it returns without.
     pub(super) fn make_room(&self, run: &RunShare, bytes: i64, deadline: Instant) {
-        self.waiting.fetch_add(1, Ordering::Relaxed);
         while !self.fits(bytes) && !run.is_over() && Instant::now() < deadline {
             match self.victim(bytes) {
                 Victim::Run(victim) => victim.end(self.limit),
-                Victim::Wait => {
-                    let runs = self.lock();
-                    drop(self.freed.wait_timeout(runs, LOOK).unwrap_or_else(PoisonError::into_inner));
-                }
+                Victim::Wait => fiber::park(Some(Instant::now() + LOOK)),
                 // What is left is held by sessions and requests.
                 Victim::None => run.end(self.limit),
             }
         }
-        self.waiting.fetch_sub(1, Ordering::Relaxed);
     }
 
     /// What to do for `bytes` more.

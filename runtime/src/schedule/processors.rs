@@ -8,8 +8,10 @@ use std::cell::Cell;
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU8, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::thread::Thread;
+use std::task::Waker;
 use std::time::{Duration, Instant};
+
+use ptc_lisp::fiber;
 
 use super::fair::{Basis, FairQueue, Party};
 
@@ -38,7 +40,7 @@ struct State {
 /// A thread that waits for a processor.
 #[derive(Debug)]
 pub(super) struct Waiter {
-    thread: Thread,
+    waker: Waker,
     state: AtomicU8,
 }
 
@@ -55,13 +57,13 @@ impl Waiter {
     /// Ends the wait unless a processor came first; false where one did.
     pub(super) fn give_up(&self) -> bool {
         let gone = self.state.compare_exchange(WAITS, GONE, Ordering::AcqRel, Ordering::Acquire).is_ok();
-        self.thread.unpark();
+        self.waker.wake_by_ref();
         gone
     }
 
     fn grant(&self) -> bool {
         let granted = self.state.compare_exchange(WAITS, GRANTED, Ordering::AcqRel, Ordering::Acquire).is_ok();
-        self.thread.unpark();
+        self.waker.wake_by_ref();
         granted
     }
 }
@@ -87,7 +89,7 @@ impl Processors {
             SINCE.set(Some(Instant::now()));
             return None;
         }
-        let waiter = Arc::new(Waiter { thread: std::thread::current(), state: AtomicU8::new(WAITS) });
+        let waiter = Arc::new(Waiter { waker: fiber::waker(), state: AtomicU8::new(WAITS) });
         if begun && used < SHORT {
             state.short.push_back(Arc::clone(&waiter));
         } else {
@@ -111,11 +113,10 @@ impl Processors {
                     return has;
                 }
             }
-            let left = deadline.saturating_duration_since(Instant::now());
-            if left.is_zero() {
+            if deadline <= Instant::now() {
                 waiter.give_up();
             } else {
-                std::thread::park_timeout(left);
+                fiber::park(Some(deadline));
             }
         }
     }

@@ -197,6 +197,7 @@ impl Server {
         let began = Arc::clone(&watch);
         let call_id = id.clone();
         let (party, bytes, entering) = (registration.party().clone(), call.bytes(), cancel.clone());
+        let waits_for_store = matches!(ground, Ground::Wanted(..));
         let work = move |turn: Turn| {
             // On this thread, since redacting a large payload takes its time.
             if log::enabled(Level::Debug) {
@@ -246,14 +247,19 @@ impl Server {
             }
             drop(done);
         };
-        let (pool, retry_after_ms) = (Arc::clone(&self.pool), self.scheduler.retry_after_ms());
+        let (fibers, pool, retry_after_ms) = (Arc::clone(&self.fibers), Arc::clone(&self.pool), self.scheduler.retry_after_ms());
         self.scheduler.enter(&party, bytes, &entering.clone(), move |place| {
             let mut registration = registration;
             match place {
                 Ok(place) => {
                     let turn = place.turn(&entering);
                     registration.hold(place);
-                    pool.spawn(move || work(turn), move |outcome| done(registration, outcome));
+                    let (work, done) = (move || work(turn), move |outcome| done(registration, outcome));
+                    if waits_for_store {
+                        pool.spawn(work, done);
+                    } else {
+                        fibers.spawn(work, done);
+                    }
                 }
                 Err(why) => {
                     // Whoever reads the answer finds its session free.

@@ -13,6 +13,7 @@ use crate::describe;
 use crate::diagnostics::Diagnostics;
 use crate::diagnostics::counters::Gauge;
 use crate::evaluation::Evaluator;
+use crate::fibers::Fibers;
 use crate::pool::Pool;
 use crate::profile::answer::cut;
 use crate::protocol::message::{self, Message, Params};
@@ -41,6 +42,9 @@ pub struct Server {
     pub(super) settings: Settings,
     pub(super) evaluator: Arc<Evaluator>,
     pub(super) redactor: Redactor,
+    /// For programs.
+    pub(super) fibers: Arc<Fibers>,
+    /// For programs around which something else waits: a store of sessions, a planner.
     pub(super) pool: Arc<Pool>,
     pub(super) scheduler: Arc<Scheduler>,
     tools: OnceLock<String>,
@@ -96,6 +100,7 @@ impl Server {
             settings,
             evaluator,
             redactor,
+            fibers: Arc::new(Fibers::new(scheduler.limits().processors.value)),
             pool: Arc::new(pool),
             scheduler,
             tools,

@@ -36,8 +36,8 @@ impl Incoming {
     }
 
     /// Runs a call of the program.
-    pub(super) async fn counts<T>(&self, work: impl Future<Output = T>) -> T {
-        HELD.scope(Held { bytes: AtomicU64::new(0), of: self.clone() }, work).await
+    pub(super) fn counts<T>(&self, work: impl Future<Output = T>) -> impl Future<Output = T> {
+        HELD.scope(Held { bytes: AtomicU64::new(0), of: self.clone() }, work)
     }
 
     /// The bound, where calls would have held more.

@@ -9,7 +9,8 @@ use std::time::{Duration, Instant};
 use ptc_catalog::{Auth, Transport, Upstream};
 use ptc_lisp::host::{Account, Discovery, Fault, Host, Reply, Ticket};
 use ptc_lisp::limits::Cancel;
-use ptc_lisp::{ErrorKind, Value};
+use ptc_lisp::{ErrorKind, Value, fiber};
+use tokio::runtime::Handle;
 use tokio::sync::oneshot;
 
 use super::Upstreams;
@@ -115,29 +116,34 @@ impl Shared {
     fn list(&self, names: &[&str]) -> Result<(), WorldFault> {
         let names = names.iter().filter(|name| self.upstreams.is_unlisted(name));
         let (send, receive) = mpsc::channel();
+        let waker = fiber::waker();
         let mut waiting: Vec<(String, Progress)> = Vec::new();
         for name in names {
             let (upstreams, name, send) = (Arc::clone(&self.upstreams), (*name).to_owned(), send.clone());
+            let waker = waker.clone();
             let progress = Progress::default();
             waiting.push((name.clone(), progress.clone()));
             self.upstreams.settings.handle.spawn(stage::watched(progress, async move {
                 let listed = upstreams.list(&name).await;
                 // Nobody waits any more once the evaluation has ended; the next one finds the list.
                 let _ = send.send((name, listed));
+                drop(send);
+                waker.wake();
             }));
         }
         drop(send);
         let mut outcome = Ok(());
         loop {
-            match receive.recv_timeout(LOOK) {
+            match receive.try_recv() {
                 Ok((name, listed)) => {
                     waiting.retain(|(other, _)| *other != name);
                     if listed.is_err() {
                         outcome = listed;
                     }
                 }
-                Err(mpsc::RecvTimeoutError::Disconnected) => return outcome,
-                Err(mpsc::RecvTimeoutError::Timeout) => {
+                Err(mpsc::TryRecvError::Disconnected) => return outcome,
+                Err(mpsc::TryRecvError::Empty) => {
+                    fiber::park(Some(Instant::now() + LOOK));
                     if self.patience.is_over() {
                         let late = waiting.iter().map(|(name, progress)| unlisted(name, progress.reached()).message);
                         return Err(WorldFault::timeout(late.collect::<Vec<_>>().join("; ")));
@@ -292,20 +298,24 @@ impl Host for ProgramHost {
             let ticket = ticket.holding(request.clone());
             let request = request.clone();
             let incoming = shared.incoming.clone();
-            runtime.spawn(stage::watched(progress.clone(), async move {
-                let reply = shared.list_and_make(upstream.name, request, entry, &mut abandoned);
-                answer.send(incoming.counts(reply).await);
-            }));
+            spawn(&runtime, move || {
+                stage::watched(progress, async move {
+                    let reply = incoming.counts(shared.list_and_make(upstream.name, request, entry, &mut abandoned)).await;
+                    answer.send(reply);
+                })
+            });
             return Ok(ticket);
         }
         match shared.prepare(request, &progress, None) {
             Ok(ready) => {
                 let incoming = shared.incoming.clone();
                 let ticket = ticket.handing_over(ready.order.len());
-                runtime.spawn(stage::watched(progress.clone(), async move {
-                    let reply = shared.make(ready, &mut abandoned);
-                    answer.send(incoming.counts(reply).await);
-                }));
+                spawn(&runtime, move || {
+                    stage::watched(progress, async move {
+                        let reply = incoming.counts(shared.make(ready, &mut abandoned)).await;
+                        answer.send(reply);
+                    })
+                });
                 Ok(ticket)
             }
             Err(Refusal::World(reply)) => Ok(Ticket::ready(reply)),
@@ -353,6 +363,12 @@ impl Host for ProgramHost {
         let row = |name: &str, budget: &Budget| (Value::keyword(name), Value::int(i64::from(budget.left())));
         Value::map([row("tool-calls", &self.0.calls), row("catalog-ops", &self.0.discoveries)])
     }
+}
+
+/// Runs a task that is made on the runtime's thread: a future of some kilobytes would take as much of the stack of a program, which holds
+/// what it once touched for as long as it waits.
+fn spawn<F: Future<Output = ()> + Send + 'static>(runtime: &Handle, task: impl FnOnce() -> F + Send + 'static) {
+    runtime.spawn(async move { Box::pin(task()).await });
 }
 
 /// The call, encoded for its transport.

@@ -75,13 +75,13 @@ tokio::task_local! {
 }
 
 /// Runs `work` with a stage of its own.
-pub(crate) async fn followed<T>(work: impl Future<Output = T>) -> T {
-    watched(Progress::default(), work).await
+pub(crate) fn followed<T>(work: impl Future<Output = T>) -> impl Future<Output = T> {
+    watched(Progress::default(), work)
 }
 
 /// The same with a stage that others look at too.
-pub(crate) async fn watched<T>(progress: Progress, work: impl Future<Output = T>) -> T {
-    PROGRESS.scope(progress, work).await
+pub(crate) fn watched<T>(progress: Progress, work: impl Future<Output = T>) -> impl Future<Output = T> {
+    PROGRESS.scope(progress, work)
 }
 
 /// The progress of the call that this task makes; `None` outside [`followed`].

@@ -25,6 +25,7 @@ pub(crate) use meters::Meters;
 
 use crate::error::Span;
 use crate::eval::{Closure, Globals, call_value, discard};
+use crate::fiber;
 use crate::host::Host;
 use crate::parallel::Task;
 use crate::{ErrorKind, Value, effort};
@@ -281,6 +282,7 @@ impl Machine {
         if self.depth > self.max_depth || stack::here() < self.floor {
             return Err(self.too_deep());
         }
+        fiber::uses_much_stack();
         self.counted = self.counted.saturating_sub(STACK_CHUNK).max(self.floor);
         self.stack_bytes += STACK_CHUNK as i64;
         if self.meters.report_bytes(STACK_CHUNK as i64) > self.memory_limit() { Err(self.out_of_memory()) } else { Ok(()) }

@@ -76,7 +76,7 @@ impl Listener {
     ///
     /// # Errors
     /// A sentence that names the flag whose address or path cannot be bound, or the certificate that cannot be read.
-    pub async fn bind(site: Arc<Site>) -> Result<Listener, String> {
+    pub fn bind(site: Arc<Site>) -> Result<Listener, String> {
         let settings = &site.settings;
         let socket = match &settings.unix_socket {
             Some(path) => {
