@@ -198,8 +198,10 @@ pub(super) fn read(
             (Command::Eval(program, display), Purpose::Eval)
         }
     };
-    if !matches!(word, Word::Version | Word::Help) {
-        reading.environment(purpose, var);
+    match word {
+        Word::Version => reading.limits_of_environment(var),
+        Word::Help => {}
+        _ => reading.environment(purpose, var),
     }
     let (settings, warnings) = reading.finish(purpose)?;
     Ok(Line { command, settings, warnings })

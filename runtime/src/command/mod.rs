@@ -77,7 +77,7 @@ pub fn main(deployment: &'static Deployment) -> ExitCode {
     warn(&warnings, &command);
     match command {
         Command::Help => written(&help::pinned(deployment)),
-        Command::Version(json) => written(&version::render(deployment, json)),
+        Command::Version(json) => written(&version::render(deployment, &settings.schedule, json)),
         Command::Start => start::run(&origin, settings),
         Command::Eval(program, display) => eval::run(&origin, settings, &program, display),
         Command::Repl(script, display) => repl::run(&origin, settings, &script, display),

@@ -85,6 +85,8 @@ pub(super) fn run(origin: &Origin, mut settings: Settings) -> ExitCode {
     let evaluator = host.evaluator(&settings);
     let scheduler = Scheduler::new(settings.schedule.clone());
     let pool = Host::pool(settings.schedule.in_flight.value);
+    let limits = scheduler.limits().in_force().map(|(name, value, source)| (name, format!("{value} ({source})")));
+    log::line(Level::Info, "limits", &limits.each_ref().map(|(name, limit)| (*name, limit.as_str())));
     let over_http = settings.http.on;
     let server = Server::new(deployment, settings, evaluator, sessions, host.redactor(), pool, scheduler, diagnostics.wanted());
     #[cfg(feature = "agentic")]

@@ -3,13 +3,14 @@
 use ptc_catalog::Deployment;
 use serde_json::{Map, Value, json};
 
+use crate::schedule::ScheduleLimits;
 use crate::settings::ABILITIES;
 
 /// The key of [`digests`] in `_meta` of an answer.
 pub(crate) const META_KEY: &str = "ptc-compile/build";
 
 /// One line for people, or one JSON object.
-pub(super) fn render(deployment: &'static Deployment, json: bool) -> String {
+pub(super) fn render(deployment: &'static Deployment, limits: &ScheduleLimits, json: bool) -> String {
     let version = env!("CARGO_PKG_VERSION");
     if !json {
         return format!("{} {version}\n", deployment.name);
@@ -21,11 +22,20 @@ pub(super) fn render(deployment: &'static Deployment, json: bool) -> String {
         "upstreams": deployment.catalog.upstreams.len(),
         "tools": deployment.catalog.tool_count(),
         "abilities": abilities().collect::<Vec<_>>(),
+        "limits": limits_in_force(limits),
     });
     if let (Some(object), Value::Object(digests)) = (object.as_object_mut(), digests(deployment)) {
         object.extend(digests);
     }
     format!("{object}\n")
+}
+
+/// The limits of a server that is started in the same way, each with where it comes from.
+fn limits_in_force(limits: &ScheduleLimits) -> Value {
+    let row = |(name, value, source): (&str, u64, String)| (name.to_owned(), json!({ "value": value, "source": source }));
+    let mut told = Map::new();
+    told.extend(limits.in_force().map(row));
+    told.into()
 }
 
 /// Features of the runtime that it was built with.

@@ -19,6 +19,8 @@ pub struct Counters {
     errors: LiteMap<(&'static str, &'static str), u64>,
     /// By tool.
     durations: LiteMap<&'static str, Durations>,
+    queued: Durations,
+    processor_waits: Durations,
     /// By upstream and `ok` or the reason.
     upstream_calls: LiteMap<(String, &'static str), u64>,
     fetched_bytes: u64,
@@ -51,6 +53,10 @@ impl Counters {
             *self.errors.entry((record.tool, reason)).or_default() += 1;
         }
         self.durations.entry(record.tool).or_default().add(record.duration);
+        if record.started.is_some() {
+            self.queued.add(record.queued);
+            self.processor_waits.add(record.processor_wait);
+        }
         for call in &record.upstream_calls {
             *self.upstream_calls.entry((call.server.to_string(), call.reason.unwrap_or("ok"))).or_default() += 1;
         }
@@ -61,7 +67,7 @@ impl Counters {
     }
 
     /// The text that Prometheus reads, with `gauges` before it.
-    pub fn render(&self, gauges: &[Gauge]) -> String {
+    pub fn render(&self, gauges: &[Gauge], refusals: &[(&'static str, u64)]) -> String {
         let mut text = String::new();
         for Gauge { name, help, value } in gauges {
             head(&mut text, name, help, "gauge");
@@ -73,12 +79,23 @@ impl Counters {
         let name = "ptc_call_duration_seconds";
         head(&mut text, name, "From the arrival of a call to its answer.", "histogram");
         for (tool, durations) in &self.durations {
-            for (bound, below) in BOUNDS.iter().zip(durations.below) {
-                let _ = writeln!(text, "{name}_bucket{{tool=\"{tool}\",le=\"{bound}\"}} {below}");
-            }
-            let (count, sum) = (durations.count, durations.sum.as_secs_f64());
-            let _ = writeln!(text, "{name}_bucket{{tool=\"{tool}\",le=\"+Inf\"}} {count}");
-            let _ = writeln!(text, "{name}_sum{{tool=\"{tool}\"}} {sum}\n{name}_count{{tool=\"{tool}\"}} {count}");
+            durations.render(&mut text, name, &format!("tool=\"{tool}\""));
+        }
+        for (name, help, durations) in [
+            ("ptc_queue_seconds", "Time of programs in the queue.", &self.queued),
+            (
+                "ptc_processor_wait_seconds",
+                "Time of programs without a processor while they could have computed.",
+                &self.processor_waits,
+            ),
+        ] {
+            head(&mut text, name, help, "histogram");
+            durations.render(&mut text, name, "");
+        }
+        let name = "ptc_refusals_total";
+        head(&mut text, name, "Calls for which there was no room, and programs that were ended to make room.", "counter");
+        for (reason, count) in refusals {
+            let _ = writeln!(text, "{name}{{reason=\"{reason}\"}} {count}");
         }
         let help = "Calls of upstream tools, by what came of them.";
         pairs(&mut text, "ptc_upstream_calls_total", help, ["server", "outcome"], &self.upstream_calls);
@@ -93,6 +110,17 @@ impl Counters {
 }
 
 impl Durations {
+    /// Writes the samples; `label` is one that all of them have, or empty.
+    fn render(&self, text: &mut String, name: &str, label: &str) {
+        let (comma, braced) = if label.is_empty() { ("", String::new()) } else { (",", format!("{{{label}}}")) };
+        for (bound, below) in BOUNDS.iter().zip(self.below) {
+            let _ = writeln!(text, "{name}_bucket{{{label}{comma}le=\"{bound}\"}} {below}");
+        }
+        let (count, sum) = (self.count, self.sum.as_secs_f64());
+        let _ = writeln!(text, "{name}_bucket{{{label}{comma}le=\"+Inf\"}} {count}");
+        let _ = writeln!(text, "{name}_sum{braced} {sum}\n{name}_count{braced} {count}");
+    }
+
     fn add(&mut self, duration: Duration) {
         for (below, bound) in self.below.iter_mut().zip(BOUNDS) {
             *below += u64::from(duration.as_secs_f64() <= bound);

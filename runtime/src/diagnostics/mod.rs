@@ -196,9 +196,9 @@ impl Diagnostics {
         self.settings.tool || self.traces.is_some()
     }
 
-    /// What Prometheus reads.
-    pub fn metrics(&self, gauges: &[Gauge]) -> String {
-        let text = self.counters().render(gauges);
+    /// What Prometheus reads; `refusals` are the calls for which the server had no room, by reason.
+    pub fn metrics(&self, gauges: &[Gauge], refusals: &[(&'static str, u64)]) -> String {
+        let text = self.counters().render(gauges, refusals);
         #[cfg(feature = "otlp")]
         let mut text = text;
         #[cfg(feature = "otlp")]
@@ -259,6 +259,7 @@ impl Watch {
         if self.diagnostics.settings.payloads == Payloads::Full {
             record.prints.clone_from(&evaluation.prints);
         }
+        (record.queued, record.processor_wait) = (evaluation.queued, evaluation.processor_wait);
         record.started = evaluation.started;
         record.analysis = Some(evaluation.analysis);
         record.evaluation = Some(evaluation.duration.saturating_sub(evaluation.analysis));

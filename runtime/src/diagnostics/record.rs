@@ -44,6 +44,10 @@ pub struct Record {
     pub outcome: Outcome,
     /// From its arrival to its answer.
     pub duration: Duration,
+    /// In the queue, before its evaluation began.
+    pub queued: Duration,
+    /// Without a processor while it could have computed.
+    pub processor_wait: Duration,
     /// When its evaluation began.
     pub started: Option<Instant>,
     /// Reading, analyzing and checking its program.
@@ -140,6 +144,8 @@ impl Record {
             traceparent: asked.meta.and_then(trace_context::of_meta).map(Cow::into_owned).or_else(of_headers),
             outcome: Outcome::Open,
             duration: Duration::ZERO,
+            queued: Duration::ZERO,
+            processor_wait: Duration::ZERO,
             started: None,
             analysis: None,
             evaluation: None,
@@ -293,6 +299,10 @@ impl Record {
             "truncated": self.truncated,
         });
         let mut shown = if let Value::Object(shown) = shown { shown } else { Map::new() };
+        for (name, waited) in [("queued_ms", self.queued), ("processor_wait_ms", self.processor_wait)] {
+            let waited = milliseconds(waited);
+            shown.extend((waited > 0).then(|| (name.to_owned(), waited.into())));
+        }
         if let Some(origin) = &self.origin
             && let Ok(Value::Object(origin)) = serde_json::to_value(origin)
         {

@@ -108,10 +108,9 @@ impl Builder {
     ///
     /// ```
     /// # use ptc_runtime::embed::Engine;
-    /// # use std::time::Duration;
     /// let engine = Engine::builder().schedule(|limits| {
     ///     limits.in_flight.value = 100;
-    ///     limits.queue_timeout = Duration::from_secs(10);
+    ///     limits.queue_timeout_ms.value = 10_000;
     /// });
     /// # let _ = engine;
     /// ```

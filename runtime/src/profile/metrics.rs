@@ -1,6 +1,8 @@
 //! The `ptc_metrics` block: how much upstream payload a program turned into how small an answer. Bytes are exact, tokens are
 //! estimates and say so, and what cannot be known is `null` or marked unavailable.
 
+use std::time::Duration;
+
 use serde::Serialize;
 
 use crate::upstream::CallRecord;
@@ -29,6 +31,10 @@ pub struct Metrics {
     estimated_final_result_tokens: u64,
     estimated_upstream_result_tokens: u64,
     token_estimate_method: &'static str,
+    #[serde(skip_serializing_if = "is_zero")]
+    queued_ms: u64,
+    #[serde(skip_serializing_if = "is_zero")]
+    processor_wait_ms: u64,
     baseline: Baseline,
 }
 
@@ -72,6 +78,8 @@ impl Metrics {
             estimated_final_result_tokens: tokens(final_result_bytes),
             estimated_upstream_result_tokens: 0,
             token_estimate_method: "utf8_bytes_div_4",
+            queued_ms: 0,
+            processor_wait_ms: 0,
             baseline: Baseline {
                 conservative: Conservative {
                     name: "successful_upstream_results_only",
@@ -106,6 +114,19 @@ impl Metrics {
         metrics.baseline.conservative.ratio = ratio;
         metrics
     }
+
+    /// The same with how long the program waited for its place and for processors.
+    #[must_use]
+    pub fn waited(mut self, queued: Duration, processor: Duration) -> Metrics {
+        let milliseconds = |time: Duration| u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
+        (self.queued_ms, self.processor_wait_ms) = (milliseconds(queued), milliseconds(processor));
+        self
+    }
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "the shape that serde calls")]
+fn is_zero(number: &u64) -> bool {
+    *number == 0
 }
 
 pub(crate) fn tokens(bytes: u64) -> u64 {

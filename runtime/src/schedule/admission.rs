@@ -71,17 +71,6 @@ pub enum Turned {
     Cancelled,
 }
 
-impl Turned {
-    /// Its label in metrics.
-    pub fn name(self) -> &'static str {
-        match self {
-            Turned::QueueFull => "queue_full",
-            Turned::TimedOut => "queue_timeout",
-            Turned::Cancelled => "cancelled",
-        }
-    }
-}
-
 impl std::fmt::Debug for Admitted {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Admitted").field("party", &self.party).finish_non_exhaustive()

@@ -1,7 +1,6 @@
 //! The numbers of the scheduler, and where each comes from.
 
 use std::fmt;
-use std::time::Duration;
 
 use super::container;
 
@@ -22,8 +21,8 @@ pub struct ScheduleLimits {
     pub in_flight_per_session: Option<usize>,
     /// Calls that may wait for a place.
     pub queued: usize,
-    /// How long each may wait.
-    pub queue_timeout: Duration,
+    /// Milliseconds that each may wait.
+    pub queue_timeout_ms: Limit<u64>,
     /// Bytes of programs, sessions and requests.
     pub memory_budget_bytes: Limit<u64>,
     /// Threads of branches of `pmap` and `pcalls`.
@@ -71,6 +70,21 @@ impl<T> Limit<T> {
 }
 
 impl ScheduleLimits {
+    /// The limits in force: name, value and where it comes from.
+    pub fn in_force(&self) -> [(&'static str, u64, String); 6] {
+        fn row<T: TryInto<u64> + Copy>(name: &'static str, limit: &Limit<T>) -> (&'static str, u64, String) {
+            (name, limit.value.try_into().unwrap_or(u64::MAX), limit.source.to_string())
+        }
+        [
+            row("processors", &self.processors),
+            row("in_flight", &self.in_flight),
+            row("queued", &Limit::default_of(self.queued)),
+            row("queue_timeout_ms", &self.queue_timeout_ms),
+            row("memory_budget_bytes", &self.memory_budget_bytes),
+            row("branch_threads", &self.branch_threads),
+        ]
+    }
+
     /// What is allowed where nobody sets anything: 1,000 programs in flight, 1,024 queued for 2 s, as many that compute as there are
     /// processors, and half of the memory.
     pub fn detect() -> ScheduleLimits {
@@ -81,7 +95,7 @@ impl ScheduleLimits {
             in_flight: Limit::default_of(1_000),
             in_flight_per_session: None,
             queued: 1_024,
-            queue_timeout: Duration::from_secs(2),
+            queue_timeout_ms: Limit::default_of(2_000),
             memory_budget_bytes: Limit { value: memory / 2, source },
             branch_threads: Limit::default_of(BRANCH_THREADS),
         };

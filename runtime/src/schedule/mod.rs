@@ -41,6 +41,30 @@ pub struct Scheduler {
     admission: Arc<Admission>,
     budget: Arc<Budget>,
     threads: Threads,
+    refusals: [AtomicU64; Refusal::ALL.len()],
+}
+
+/// Why there was no room.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Refusal {
+    /// The queue was full.
+    QueueFull,
+    /// The time in the queue was over.
+    QueueTimeout,
+    /// No processor was free in time.
+    NoProcessor,
+    /// A program was ended so that others have memory.
+    MemoryBudget,
+}
+
+impl Refusal {
+    /// Each with its label in metrics, in the order of the list.
+    const ALL: [(Refusal, &str); 4] = [
+        (Refusal::QueueFull, "queue_full"),
+        (Refusal::QueueTimeout, "queue_timeout"),
+        (Refusal::NoProcessor, "no_processor"),
+        (Refusal::MemoryBudget, "memory_budget"),
+    ];
 }
 
 /// The place of a program in flight, given back when it is dropped.
@@ -106,12 +130,12 @@ impl Scheduler {
             limits.in_flight.value,
             limits.queued,
             limits.in_flight_per_session,
-            limits.queue_timeout,
+            Duration::from_millis(limits.queue_timeout_ms.value),
             Arc::clone(&budget),
         );
         let threads = Threads { most: limits.branch_threads.value, running: AtomicUsize::new(0) };
         let processors = Processors::new(limits.processors.value);
-        Arc::new(Scheduler { limits, processors, admission, budget, threads })
+        Arc::new(Scheduler { limits, processors, admission, budget, threads, refusals: Default::default() })
     }
 
     /// The limits in force.
@@ -130,8 +154,15 @@ impl Scheduler {
     ) {
         let scheduler = Arc::clone(self);
         let begin_by = Instant::now() + self.admission.timeout();
-        let place = move |admitted| Place { scheduler, admitted, begin_by };
-        self.admission.enter(party, bytes, cancel, Box::new(move |admitted| then(admitted.map(place))));
+        let told = move |admitted: Result<Admitted, Turned>| {
+            match admitted {
+                Err(Turned::QueueFull) => scheduler.count(Refusal::QueueFull),
+                Err(Turned::TimedOut) => scheduler.count(Refusal::QueueTimeout),
+                Ok(_) | Err(Turned::Cancelled) => {}
+            }
+            then(admitted.map(|admitted| Place { scheduler, admitted, begin_by }));
+        };
+        self.admission.enter(party, bytes, cancel, Box::new(told));
     }
 
     /// Turns away whatever waits for a place.
@@ -158,6 +189,18 @@ impl Scheduler {
     pub fn load(&self) -> Load {
         let ((running, _), (in_flight, queued)) = (self.processors.counts(), self.admission.counts());
         Load { running, waiting: in_flight.saturating_sub(running), queued, used_bytes: self.budget.used() }
+    }
+
+    /// How often there was no room, by reason.
+    pub fn refusals(&self) -> [(&'static str, u64); Refusal::ALL.len()] {
+        let count = |at: usize| self.refusals.get(at).map_or(0, |count| count.load(Ordering::Relaxed));
+        std::array::from_fn(|at| (Refusal::ALL.get(at).map_or("", |(_, label)| label), count(at)))
+    }
+
+    fn count(&self, why: Refusal) {
+        if let Some(count) = self.refusals.get(why as usize) {
+            count.fetch_add(1, Ordering::Relaxed);
+        }
     }
 
     /// Milliseconds that a caller that was turned away had better wait.

@@ -8,9 +8,9 @@ use ptc_lisp::Share;
 use ptc_lisp::host::{Account, Interrupt};
 use ptc_lisp::limits::Cancel;
 
-use super::Scheduler;
 use super::fair::Party;
 use super::processors::{Processors, Waiter};
+use super::{Refusal, Scheduler};
 
 /// What a run holds and waits for, on all of its threads.
 pub(crate) struct RunShare {
@@ -66,6 +66,9 @@ impl Turn {
     pub fn begin(&self) -> Option<Computing<'_>> {
         let has = self.run.take(false, self.begin_by);
         self.run.has_begun.store(true, Ordering::Release);
+        if !has && !self.run.is_over() {
+            self.run.scheduler.count(Refusal::NoProcessor);
+        }
         has.then_some(Computing(self))
     }
 
@@ -133,6 +136,7 @@ impl RunShare {
     pub(super) fn end(&self, budget: u64) {
         let account = self.account().clone();
         if let Some(account) = account {
+            self.scheduler.count(Refusal::MemoryBudget);
             account.end(format!(
                 "the server ended this program because all programs together need more than its memory budget of {budget} bytes \
                  (--memory-budget-bytes)"

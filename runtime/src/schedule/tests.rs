@@ -15,7 +15,7 @@ fn limits() -> ScheduleLimits {
     limits.processors.value = 1;
     limits.in_flight.value = 1;
     limits.queued = 2;
-    limits.queue_timeout = Duration::from_secs(20);
+    limits.queue_timeout_ms.value = 20_000;
     limits
 }
 
@@ -55,7 +55,7 @@ fn calls_beyond_the_limit_wait_and_the_queue_is_bounded() {
 #[test]
 fn waits_end_by_time_by_cancellation_and_at_the_end() {
     let mut limits = limits();
-    limits.queue_timeout = Duration::from_millis(30);
+    limits.queue_timeout_ms.value = 30;
     let (scheduler, cancel) = (Scheduler::new(limits), Cancel::default());
     let held = place(&enter(&scheduler, 1, &cancel));
     let began = Instant::now();

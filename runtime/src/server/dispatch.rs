@@ -163,7 +163,7 @@ impl Server {
             Gauge { name: "ptc_sessions", help: "Sessions of programs.", value: sessions },
         ];
         gauges.extend(transport);
-        Some(diagnostics.metrics(&gauges))
+        Some(diagnostics.metrics(&gauges, &self.scheduler.refusals()))
     }
 
     /// Why the sessions' store cannot be used at present, where that is known.

@@ -12,6 +12,9 @@ use super::flags::{Optional, REPL_NAMES, REPL_VARIABLES, flags, unbuilt};
 use crate::profile::Profile;
 use crate::schedule::Source;
 
+/// The flags of the scheduler's limits that say where they come from.
+const LIMITS: [&str; 3] = ["max-concurrent-calls", "queue-timeout-ms", "memory-budget-bytes"];
+
 /// A reading of flags and environment in progress.
 pub struct Reading {
     settings: Settings,
@@ -206,6 +209,17 @@ impl Reading {
         }
     }
 
+    /// Takes the limits of the scheduler from the environment, for a command that only tells them: what is wrong there is the server's to
+    /// refuse.
+    pub fn limits_of_environment(&mut self, var: impl Fn(&str) -> Option<OsString>) {
+        for flag in LIMITS.into_iter().filter_map(Flag::find) {
+            let value = var(flag.env).filter(|value| !value.is_empty() && !self.given.contains_key(flag.name));
+            if value.is_some_and(|value| flag.apply(&mut self.settings, &value).is_ok()) {
+                self.given.insert(flag.name, flag.env.to_owned());
+            }
+        }
+    }
+
     /// The settings with warnings, or all faults. Flags that have no effect where a command is for that are warned of and not looked at
     /// further.
     pub fn finish(mut self, purpose: Purpose) -> Result<(Settings, Vec<String>), Vec<Fault>> {
@@ -261,10 +275,9 @@ impl Reading {
             self.settings.response_profile = Profile::Debug;
         }
         let schedule = &mut self.settings.schedule;
-        for (name, source) in [
-            ("max-concurrent-calls", &mut schedule.in_flight.source),
-            ("memory-budget-bytes", &mut schedule.memory_budget_bytes.source),
-        ] {
+        let sources =
+            [&mut schedule.in_flight.source, &mut schedule.queue_timeout_ms.source, &mut schedule.memory_budget_bytes.source];
+        for (name, source) in LIMITS.into_iter().zip(sources) {
             if let Some(place) = self.given.get(name) {
                 *source = Source::Set(place.clone());
             }

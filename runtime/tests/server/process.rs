@@ -225,7 +225,10 @@ fn the_end_of_input_ends_calls_and_process() {
         }
         ping(&mut server, 2);
         drop(server.input.take());
-        assert_eq!(server.rest(), [] as [&str; 0]);
+        // What is not answered by then is answered as cancelled.
+        let rest = server.rest();
+        assert_eq!(rest.len(), call.iter().count(), "{rest:?}");
+        assert!(rest.iter().all(|answer| answer.contains("cancelled: the run was cancelled")), "{rest:?}");
         let (status, log) = server.end();
         assert!(status.success(), "{status}");
         assert!(log.contains("end of input"), "{log}");

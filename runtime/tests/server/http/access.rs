@@ -9,9 +9,8 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 
 use rustix::process::Signal;
-use serde_json::json;
 
-use super::site::{Client, Site, TOKEN, stateless};
+use super::site::{Client, Site, TOKEN};
 use crate::Test;
 use crate::peer::server;
 
@@ -26,13 +25,11 @@ pub(super) const TESTS: &[Test] = &[
     ),
     ("http::token_is_generated_without_one", token_is_generated_without_one),
     ("http::unix_socket_serves_its_owner", unix_socket_serves_its_owner),
-    ("http::stateless_requests_share_the_limit_of_their_owner", stateless_requests_share_the_limit_of_their_owner),
     ("http::token_is_read_from_a_file", token_is_read_from_a_file),
     #[cfg(feature = "viewer")]
     ("http::viewer_needs_a_token", viewer_needs_a_token),
 ];
 
-const ENDLESS: &str = "(loop [i 0] (recur (inc i)))";
 const WRONG: &str = "a-wrong-token-0123456789-0123456789-0123456789";
 
 fn client_with(site: &Site, token: Option<&'static str>) -> Client {
@@ -228,28 +225,6 @@ fn unix_socket_serves_its_owner() {
     assert!(refused.status.code() == Some(2) && said.contains("is not a socket"), "{said}");
     assert_eq!(std::fs::read_to_string(&path).expect("a file"), "somebody's notes");
     std::fs::remove_file(&path).expect("it is there");
-}
-
-fn stateless_requests_share_the_limit_of_their_owner() {
-    let args = ["--program-timeout-ms", "600000", "--max-concurrent-calls", "8", "--http-max-in-flight-per-session", "1"];
-    let site = Site::start(&args);
-    let post = |client: &mut Client, program: &str| {
-        let (headers, body) = stateless(1, "tools/call", json!({ "name": "lisp_eval", "arguments": { "program": program } }));
-        let headers: Vec<(&str, &str)> = headers.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
-        client.send("POST", "/mcp", &headers, &body);
-    };
-    let mut running = site.client();
-    post(&mut running, ENDLESS);
-    let mut other = site.client();
-    let mut answered = |begin: &str| {
-        until(begin, || {
-            post(&mut other, "1");
-            other.receive().text().starts_with(begin)
-        });
-    };
-    answered("busy: client busy: 1 concurrent");
-    drop(running);
-    answered("user=> 1");
 }
 
 fn token_is_read_from_a_file() {

@@ -123,7 +123,7 @@ fn cancellation_by_notification_delete_and_hanging_up() {
         site.beside(&client)
     };
     std::thread::sleep(Duration::from_millis(50));
-    assert!(other.eval("1").starts_with("busy: server busy: 1 concurrent"));
+    assert!(other.eval("1").starts_with("busy: server busy: no place"));
     let mut client = client;
     assert_eq!(client.ask("DELETE", "/mcp", &[], "").status, 204);
     place(&mut other);
@@ -155,7 +155,8 @@ fn caps_of_sessions_and_calls() {
     for (id, client) in running.iter_mut().enumerate() {
         hold(client, |client| client.send_eval(id as u64 + 10, ENDLESS));
     }
-    assert!(second.eval("1").starts_with("busy: client busy: 2 concurrent calls"));
+    // A third call of the session waits for as long as calls wait; nobody else does.
+    assert!(second.eval("1").starts_with("busy: server busy: no place"));
     assert_eq!(late.eval("(+ 1 2)"), "user=> 3");
     // A session is gone when nobody has used it for its time.
     let site = Site::start(&["--http-session-idle-timeout-ms", "50"]);
@@ -460,7 +461,12 @@ fn prometheus_reads_what_calls_came_to() {
         "ptc_call_duration_seconds_bucket{tool=\"lisp_eval\",le=\"+Inf\"} 3",
         "ptc_call_duration_seconds_count{tool=\"lisp_eval\"} 3",
         "ptc_http_sessions 1",
-        "ptc_permits_in_use 0",
+        "ptc_programs_running 0",
+        "ptc_programs_waiting 0",
+        "ptc_programs_queued 0",
+        "ptc_queue_seconds_count 3",
+        "ptc_processor_wait_seconds_bucket{le=\"+Inf\"} 3",
+        "ptc_refusals_total{reason=\"queue_timeout\"} 0",
         "# TYPE ptc_call_duration_seconds histogram",
     ] {
         assert!(text.lines().any(|found| found == line), "{line} is not in\n{text}");
@@ -487,7 +493,7 @@ fn prometheus_reads_what_upstreams_gave() {
         r#"ptc_upstream_calls_total{server="child",outcome="timeout"} 1"#,
         "ptc_upstream_result_bytes_total 10",
         "ptc_sessions 1",
-        "ptc_permits 3",
+        "ptc_programs_in_flight_limit 3",
     ] {
         assert!(text.lines().any(|found| found == line), "{line} is not in\n{text}");
     }

@@ -2,6 +2,7 @@
 
 mod access;
 mod life;
+mod queue;
 mod requests;
 #[cfg(feature = "https-server")]
 mod secure;
@@ -15,5 +16,5 @@ pub(crate) fn tests() -> Vec<Test> {
     let secure = secure::TESTS;
     #[cfg(not(feature = "https-server"))]
     let secure = &[];
-    [access::TESTS, life::TESTS, requests::TESTS, secure].concat()
+    [access::TESTS, life::TESTS, queue::TESTS, requests::TESTS, secure].concat()
 }

@@ -1,0 +1,223 @@
+//! Many callers at once: the queue, fairness, memory.
+
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use rustix::process::Signal;
+use serde_json::{Value, json};
+
+use super::site::{Client, Site, TOKEN, call, stateless};
+use crate::Test;
+use crate::peer::server;
+
+pub(super) const TESTS: &[Test] = &[
+    ("http::calls_wait_for_their_time_in_the_queue", calls_wait_for_their_time_in_the_queue),
+    ("http::who_gives_up_leaves_the_queue", who_gives_up_leaves_the_queue),
+    ("http::a_full_queue_ends_in_an_answer_for_each", a_full_queue_ends_in_an_answer_for_each),
+    ("http::programs_that_wait_hold_up_nobody", programs_that_wait_hold_up_nobody),
+    ("http::endless_loops_of_one_session_hold_up_no_other", endless_loops_of_one_session_hold_up_no_other),
+    ("http::the_memory_budget_is_one_for_all", the_memory_budget_is_one_for_all),
+    ("http::limits_name_where_they_come_from", limits_name_where_they_come_from),
+];
+
+const ENDLESS: &str = "(loop [i 0] (recur (inc i)))";
+const ONE_PLACE: &[&str] =
+    &["--max-concurrent-calls", "1", "--program-timeout-ms", "600000", "--http-metrics", "--response-profile", "structured"];
+
+fn with<'a>(more: &[&'a str]) -> Vec<&'a str> {
+    [ONE_PLACE, more].concat()
+}
+
+/// A sample of the metrics.
+fn metric(client: &mut Client, name: &str) -> f64 {
+    let text = client.ask("GET", "/metrics", &[], "").body;
+    let value = text.lines().find_map(|line| line.strip_prefix(name)?.trim().parse().ok());
+    value.unwrap_or_else(|| panic!("{name} is not in\n{text}"))
+}
+
+/// A sample that is a number of something.
+fn count(client: &mut Client, name: &str) -> u64 {
+    metric(client, name) as u64
+}
+
+/// Waits until a metric has that value.
+fn until(site: &Site, name: &str, value: u64) {
+    let (mut client, began) = (site.client(), Instant::now());
+    while count(&mut client, name) != value {
+        assert!(began.elapsed() < Duration::from_secs(30), "{name} is never {value}");
+        std::thread::sleep(Duration::from_millis(2));
+    }
+}
+
+/// A client whose call has the only place.
+fn holder(site: &Site) -> Client {
+    let mut client = site.connected();
+    client.send_eval(1, ENDLESS);
+    until(site, "ptc_programs_running", 1);
+    client
+}
+
+/// Ends the session of a client, with its calls.
+fn delete(site: &Site, client: &Client) {
+    assert_eq!(site.beside(client).ask("DELETE", "/mcp", &[], "").status, 204);
+}
+
+fn calls_wait_for_their_time_in_the_queue() {
+    let site = Site::start(&with(&["--queue-timeout-ms", "300"]));
+    let holding = holder(&site);
+    let mut waiting = site.connected();
+    let began = Instant::now();
+    waiting.send_eval(1, "(+ 1 2)");
+    // What runs no program never waits.
+    let mut other = site.connected();
+    for method in ["ping", "tools/list"] {
+        assert_eq!(other.post(&json!({ "jsonrpc": "2.0", "id": 1, "method": method })).status, 200);
+    }
+    let refused = waiting.receive().json();
+    assert!(began.elapsed() >= Duration::from_millis(300), "{:?}", began.elapsed());
+    let told = &refused["result"]["structuredContent"];
+    assert_eq!((&told["reason"], &told["retry_after_ms"]), (&json!("busy"), &json!(300)), "{refused}");
+    assert_eq!(count(&mut waiting, r#"ptc_refusals_total{reason="queue_timeout"}"#), 1);
+    // One that waits is answered when there is a place.
+    waiting.send_eval(2, "(+ 1 2)");
+    until(&site, "ptc_programs_queued", 1);
+    delete(&site, &holding);
+    assert_eq!(waiting.receive().json()["result"]["structuredContent"]["result"], "user=> 3");
+    assert!(metric(&mut waiting, "ptc_queue_seconds_sum") > 0.0);
+}
+
+fn who_gives_up_leaves_the_queue() {
+    let site = Site::start(&with(&["--queue-timeout-ms", "600000"]));
+    let holding = holder(&site);
+    let mut waiting = site.connected();
+    waiting.send_eval(5, "1");
+    until(&site, "ptc_programs_queued", 1);
+    let cancel = json!({ "jsonrpc": "2.0", "method": "notifications/cancelled", "params": { "requestId": 5 } });
+    assert_eq!(site.beside(&waiting).post(&cancel).status, 202);
+    assert!(waiting.receive().text().starts_with("cancelled"));
+    until(&site, "ptc_programs_queued", 0);
+    // The stateless era has no other way to say it: the connection ends.
+    let mut client = site.client();
+    let (headers, body) = stateless(1, "tools/call", json!({ "name": "lisp_eval", "arguments": { "program": "1" } }));
+    let headers: Vec<(&str, &str)> = headers.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
+    client.send("POST", "/mcp", &headers, &body);
+    until(&site, "ptc_programs_queued", 1);
+    drop(client);
+    until(&site, "ptc_programs_queued", 0);
+    delete(&site, &holding);
+    assert!(waiting.eval("(+ 1 2)").contains("user=> 3"));
+}
+
+fn a_full_queue_ends_in_an_answer_for_each() {
+    const QUEUE: usize = 1_024;
+    let args = with(&["--queue-timeout-ms", "600000", "--http-max-sessions", "2000", "--http-shutdown-grace-ms", "200"]);
+    let site = Site::start(&args);
+    let holding = holder(&site);
+    let session = site.connected();
+    let mut waiting: Vec<Client> = (0..QUEUE).map(|_| site.beside(&session)).collect();
+    for (id, client) in waiting.iter_mut().enumerate() {
+        client.send_eval(id as u64, "1");
+    }
+    until(&site, "ptc_programs_queued", QUEUE as u64);
+    let mut probe = site.client();
+    let ready = probe.ask("GET", "/ready", &[], "");
+    assert!(ready.status == 503 && ready.body.contains("queue_full"), "{ready:?}");
+    // The session that has all of it is refused; another one displaces its newest entry.
+    let mut more = site.beside(&session);
+    assert!(more.post(&call(9_999, "1")).body.contains("as many calls wait"), "a full queue takes more of the same");
+    let mut newcomer = site.connected();
+    newcomer.send_eval(1, "1");
+    let last = waiting.pop().expect("it is there").receive();
+    assert!(last.body.contains("as many calls wait"), "{last:?}");
+    waiting.push(newcomer);
+    site.signal(Signal::TERM);
+    for client in &mut waiting {
+        let answer = client.receive();
+        assert!(answer.body.contains("the call was cancelled"), "{answer:?}");
+    }
+    drop(holding);
+    let (status, log) = site.end();
+    assert!(status.success(), "{log:?}");
+}
+
+fn programs_that_wait_hold_up_nobody() {
+    let args = ["--http", "--http-disable-auth", "--http-port", "0", "--http-metrics", "--upstream-call-timeout-ms", "60000"];
+    let site = Site::of(server("aggregator").args(args).args(["--program-timeout-ms", "60000"]));
+    let hang = r#"(tool/call {:server "child" :tool "hang" :args {}})"#;
+    let mut waiting: Vec<Client> = (0..40).map(|_| site.connected()).collect();
+    for client in &mut waiting {
+        client.send_eval(1, hang);
+    }
+    until(&site, "ptc_programs_waiting", 40);
+    let mut other = site.connected();
+    let began = Instant::now();
+    for _ in 0..100 {
+        assert_eq!(other.eval("(+ 1 2)"), "user=> 3");
+    }
+    assert!(began.elapsed() < Duration::from_secs(20), "{:?}", began.elapsed());
+    assert_eq!(count(&mut other, "ptc_programs_running"), 0);
+}
+
+fn endless_loops_of_one_session_hold_up_no_other() {
+    let site = Site::start(&["--program-timeout-ms", "600000", "--http-metrics"]);
+    let session = site.connected();
+    let mut looping: Vec<Client> = (0..50).map(|_| site.beside(&session)).collect();
+    for (id, client) in looping.iter_mut().enumerate() {
+        client.send_eval(id as u64, ENDLESS);
+    }
+    let mut other = site.connected();
+    for _ in 0..50 {
+        let began = Instant::now();
+        assert_eq!(other.eval("(+ 1 2)"), "user=> 3");
+        assert!(began.elapsed() < Duration::from_secs(5), "{:?}", began.elapsed());
+    }
+    assert!(metric(&mut other, "ptc_processor_wait_seconds_sum") > 0.0);
+}
+
+fn the_memory_budget_is_one_for_all() {
+    let site = Site::start(&[
+        "--memory-budget-bytes",
+        "67108864",
+        "--program-memory-limit-bytes",
+        "1000000000",
+        "--program-timeout-ms",
+        "60000",
+        "--http-metrics",
+    ]);
+    let large = "(count (mapv (fn [i] (vec (range 6250))) (range 5000)))";
+    let mut clients: Vec<Client> = (0..4).map(|_| site.connected()).collect();
+    for client in &mut clients {
+        client.send_eval(1, large);
+    }
+    let mut other = site.connected();
+    for _ in 0..20 {
+        assert_eq!(other.eval("(count (range 1000))"), "user=> 1000");
+    }
+    for client in &mut clients {
+        let answer = client.receive().text();
+        assert!(answer.starts_with("memory_limit: ") && answer.contains("budget of 67108864 bytes"), "{answer}");
+    }
+    until(&site, "ptc_memory_used_bytes", 0);
+    assert!(count(&mut other, r#"ptc_refusals_total{reason="memory_budget"}"#) >= 4);
+}
+
+fn limits_name_where_they_come_from() {
+    let mut command = server("plain");
+    let told = |command: &mut Command| -> Value {
+        let said = command.args(["version", "--json"]).output().expect("it runs").stdout;
+        serde_json::from_slice::<Value>(&said).expect("an object")["limits"].clone()
+    };
+    let limits = told(&mut command);
+    assert_eq!(limits["in_flight"], json!({ "value": 1_000, "source": "default" }));
+    assert_eq!(limits["queue_timeout_ms"], json!({ "value": 2_000, "source": "default" }));
+    let source = limits["memory_budget_bytes"]["source"].as_str().unwrap_or_default();
+    assert!(source == "machine" || source.starts_with("cgroup "), "{limits}");
+    let limits = told(server("plain").env("PTC_RUNNER_MCP_MAX_CONCURRENT_CALLS", "7"));
+    assert_eq!(limits["in_flight"], json!({ "value": 7, "source": "PTC_RUNNER_MCP_MAX_CONCURRENT_CALLS" }));
+    let args = ["--http-auth-token", TOKEN, "--memory-budget-bytes", "100000000", "--queue-timeout-ms", "50"];
+    let site = Site::start(&args);
+    let line = site.seen().iter().find(|line| line.contains(r#""event":"limits""#)).cloned().unwrap_or_default();
+    for limit in ["100000000 (--memory-budget-bytes)", "50 (--queue-timeout-ms)", "1000 (default)", "(machine)"] {
+        assert!(line.contains(limit), "{limit} is not in {line}");
+    }
+}
