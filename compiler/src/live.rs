@@ -90,6 +90,7 @@ fn transport(upstream: &ir::Upstream) -> ptc::Transport {
             cd: t.cd.as_ref().map(|cd| text(&cd.value)),
             handshake_timeout_ms: t.handshake_timeout_ms,
             max_response_bytes: t.max_response_bytes,
+            max_concurrent_calls: t.max_concurrent_calls,
             listing: t.listing,
             era: upstream.era,
         }),
@@ -101,6 +102,7 @@ fn transport(upstream: &ir::Upstream) -> ptc::Transport {
             request_timeout_ms: t.http.request_timeout_ms,
             connect_timeout_ms: t.http.connect_timeout_ms,
             max_response_bytes: t.http.max_response_bytes,
+            max_concurrent_calls: t.http.max_concurrent_calls,
             listing: t.listing,
             proxy: t.proxy.as_deref().map(text),
             era: upstream.era,
@@ -112,6 +114,7 @@ fn transport(upstream: &ir::Upstream) -> ptc::Transport {
             request_timeout_ms: t.http.request_timeout_ms,
             connect_timeout_ms: t.http.connect_timeout_ms,
             max_response_bytes: t.http.max_response_bytes,
+            max_concurrent_calls: t.http.max_concurrent_calls,
         }),
     }
 }

@@ -51,5 +51,6 @@ pub(super) fn options(reading: &mut Reading<'_>, owner: &str, fields: &Fields<'_
         request_timeout_ms: fields.number("request_timeout_ms"),
         connect_timeout_ms: fields.number("connect_timeout_ms"),
         max_response_bytes: fields.number("max_response_bytes"),
+        max_concurrent_calls: fields.number("max_concurrent_calls"),
     }
 }

@@ -92,11 +92,18 @@ const HTTP: &[Key] = &[
     key("request_timeout_ms", MILLISECONDS, Default(30_000), "time for one request").or(&["timeout", "timeout_ms"]),
     key("connect_timeout_ms", MILLISECONDS, Default(5_000), "time to connect"),
     MAX_RESPONSE_BYTES,
+    max_concurrent_calls(1_000),
     key("allow_insecure_http", Kind::Flag, Optional, "permits a URL without TLS").or(&["insecure", "allow_http"]),
     key("allow_insecure_auth", Kind::Flag, Optional, "permits `auth` without TLS; needs `allow_insecure_http` too"),
 ];
 
 const MAX_RESPONSE_BYTES: Key = key("max_response_bytes", BYTES, Default(2 * 1024 * 1024), "largest answer that is read");
+const fn max_concurrent_calls(default: u64) -> Key {
+    let kind = Kind::Number { min: 1, max: 100_000, unit: "calls" };
+    key("max_concurrent_calls", kind, Default(default), "calls in flight; others wait for their turn within their own time")
+        .or(&["max_concurrency", "concurrency"])
+}
+
 const HANDSHAKE_TIMEOUT: Key =
     key("handshake_timeout_ms", MILLISECONDS, Default(10_000), "time for the first connection and its handshake")
         .or(&["startup_timeout_ms"]);
@@ -120,6 +127,7 @@ pub static UPSTREAM: Variants = Variants {
                     key("cd", Kind::Text, Optional, "its working directory").or(&["cwd", "dir", "working_directory"]),
                     HANDSHAKE_TIMEOUT,
                     MAX_RESPONSE_BYTES,
+                    max_concurrent_calls(100),
                 ],
                 MCP,
             ],

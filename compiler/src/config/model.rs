@@ -104,6 +104,8 @@ pub struct McpStdio {
     pub handshake_timeout_ms: u64,
     /// `max_response_bytes`
     pub max_response_bytes: u64,
+    /// `max_concurrent_calls`
+    pub max_concurrent_calls: u64,
     /// `max_listing_bytes` and `max_listing_tools`
     pub listing: ListingLimits,
 }
@@ -141,6 +143,8 @@ pub struct HttpOptions {
     pub connect_timeout_ms: u64,
     /// `max_response_bytes`
     pub max_response_bytes: u64,
+    /// `max_concurrent_calls`
+    pub max_concurrent_calls: u64,
 }
 
 /// `mcp_http`

@@ -113,6 +113,7 @@ fn facts(upstream: &ir::Upstream) -> Vec<Fact> {
             fact("command", stdio.command.value.clone());
             fact("first connection", milliseconds(stdio.handshake_timeout_ms));
             fact("largest answer", bytes(stdio.max_response_bytes));
+            fact("calls at a time", stdio.max_concurrent_calls.to_string());
             listing_limits(stdio.listing, &mut fact);
         }
         Transport::McpHttp(mcp) => {
@@ -145,6 +146,7 @@ fn http(options: &HttpOptions, fact: &mut impl FnMut(&'static str, String)) {
     fact("to connect", milliseconds(options.connect_timeout_ms));
     fact("one request", milliseconds(options.request_timeout_ms));
     fact("largest answer", bytes(options.max_response_bytes));
+    fact("calls at a time", options.max_concurrent_calls.to_string());
 }
 
 fn tool(server: &str, tool: &ir::Tool) -> Tool {

@@ -142,7 +142,7 @@ fn transport(upstream: &ir::Upstream) -> String {
                 t.env.iter().map(|(name, parts)| format!("({}, &[{}])", string(name), env_parts(parts))).collect();
             format!(
                 "ptc::Transport::McpStdio(ptc::McpStdio {{ command: {}, args: &[{}], env: &[{}], inherit_env: {}, cd: {}, \
-                 handshake_timeout_ms: {}, max_response_bytes: {}, listing: {}, era: {era} }})",
+                 handshake_timeout_ms: {}, max_response_bytes: {}, max_concurrent_calls: {}, listing: {}, era: {era} }})",
                 string(&t.command.value),
                 strings(t.args.iter().map(String::as_str)),
                 env.join(", "),
@@ -150,6 +150,7 @@ fn transport(upstream: &ir::Upstream) -> String {
                 option(t.cd.as_ref().map(|cd| string(&cd.value))),
                 t.handshake_timeout_ms,
                 t.max_response_bytes,
+                t.max_concurrent_calls,
                 listing_limits(t.listing),
             )
         }
@@ -180,12 +181,14 @@ fn http(options: &HttpOptions) -> String {
     let headers: Vec<String> =
         options.static_headers.iter().map(|(name, value)| format!("({}, {})", string(name), string(value))).collect();
     format!(
-        "auth: &[{}], static_headers: &[{}], request_timeout_ms: {}, connect_timeout_ms: {}, max_response_bytes: {}",
+        "auth: &[{}], static_headers: &[{}], request_timeout_ms: {}, connect_timeout_ms: {}, max_response_bytes: {}, \
+         max_concurrent_calls: {}",
         auth.join(", "),
         headers.join(", "),
         options.request_timeout_ms,
         options.connect_timeout_ms,
         options.max_response_bytes,
+        options.max_concurrent_calls,
     )
 }
 

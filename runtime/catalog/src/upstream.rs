@@ -54,6 +54,15 @@ impl Transport {
             Transport::OpenApi(_) => "openapi",
         }
     }
+
+    /// Calls in flight; others wait for their turn.
+    pub fn max_concurrent_calls(&self) -> u64 {
+        match self {
+            Transport::McpStdio(spec) => spec.max_concurrent_calls,
+            Transport::McpHttp(spec) => spec.max_concurrent_calls,
+            Transport::OpenApi(spec) => spec.max_concurrent_calls,
+        }
+    }
 }
 
 /// A child process that speaks MCP on its standard input and output.
@@ -73,6 +82,8 @@ pub struct McpStdio {
     pub handshake_timeout_ms: u64,
     /// Bytes of one answer.
     pub max_response_bytes: u64,
+    /// Calls in flight; others wait for their turn.
+    pub max_concurrent_calls: u64,
     /// Caps on the list of its tools.
     pub listing: ListingLimits,
     /// The protocol era seen when the catalog was frozen.
@@ -104,6 +115,7 @@ impl McpStdio {
             cd: None,
             handshake_timeout_ms: 10_000,
             max_response_bytes: 2 * 1024 * 1024,
+            max_concurrent_calls: 100,
             listing: ListingLimits::DEFAULT,
             era: None,
         }
@@ -151,6 +163,8 @@ pub struct McpHttp {
     pub connect_timeout_ms: u64,
     /// Bytes of one answer.
     pub max_response_bytes: u64,
+    /// Calls in flight; others wait for their turn.
+    pub max_concurrent_calls: u64,
     /// Caps on the list of its tools.
     pub listing: ListingLimits,
     /// Proxy URL.
@@ -170,6 +184,7 @@ impl McpHttp {
             request_timeout_ms: 30_000,
             connect_timeout_ms: 5_000,
             max_response_bytes: 2 * 1024 * 1024,
+            max_concurrent_calls: 1_000,
             listing: ListingLimits::DEFAULT,
             proxy: None,
             era: None,
@@ -192,6 +207,8 @@ pub struct OpenApi {
     pub connect_timeout_ms: u64,
     /// Bytes of one answer.
     pub max_response_bytes: u64,
+    /// Calls in flight; others wait for their turn.
+    pub max_concurrent_calls: u64,
 }
 
 impl OpenApi {
@@ -204,6 +221,7 @@ impl OpenApi {
             request_timeout_ms: 30_000,
             connect_timeout_ms: 5_000,
             max_response_bytes: 2 * 1024 * 1024,
+            max_concurrent_calls: 1_000,
         }
     }
 }

@@ -32,7 +32,7 @@ impl Request {
             cancel: Cancel::default(),
             signature: None,
             listener: None,
-            party: Party { owner: "".into(), session: 0 },
+            party: Party::default(),
         }
     }
 

@@ -344,6 +344,8 @@ impl Evaluator {
             deadline: started.checked_add(self.limits.wall_clock),
             cancel: cancel.clone(),
             memory_bytes: Some(self.limits.memory_bytes),
+            party: turn.map(|turn| turn.party().clone()).unwrap_or_default(),
+            most_in_flight: turn.map(Turn::most_in_flight),
         };
         let host = self.upstreams.program(patience);
         let limits = self.limits.clone();

@@ -19,7 +19,7 @@ pub struct Party {
 
 /// What `used` of a party means.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Basis {
+pub(crate) enum Basis {
     /// What it holds now, such as places. It is given back.
     Held,
     /// What it was served, such as processor time. Who did not wait for a while has no claim to what it did not use meanwhile: it
@@ -44,6 +44,13 @@ struct Entry {
     used: u64,
     /// Since which turn it waits.
     since: Option<u64>,
+}
+
+impl Default for Party {
+    /// The only one there is.
+    fn default() -> Self {
+        Party { owner: "".into(), session: 0 }
+    }
 }
 
 impl<K: Clone + Eq + Hash + Ord> Level<K> {
@@ -124,7 +131,7 @@ struct Sessions<T> {
 
 /// What waits, by owner and session.
 #[derive(Debug)]
-pub(super) struct FairQueue<T> {
+pub(crate) struct FairQueue<T> {
     basis: Basis,
     owners: Level<Arc<str>>,
     sessions: HashMap<Arc<str>, Sessions<T>>,
@@ -144,15 +151,15 @@ pub(super) enum Displaced<T> {
 }
 
 impl<T> FairQueue<T> {
-    pub(super) fn new(basis: Basis) -> Self {
+    pub(crate) fn new(basis: Basis) -> Self {
         FairQueue { basis, owners: Level::new(basis), sessions: HashMap::new(), len: 0 }
     }
 
-    pub(super) fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.len
     }
 
-    pub(super) fn push(&mut self, party: &Party, item: T) {
+    pub(crate) fn push(&mut self, party: &Party, item: T) {
         let sessions = self.sessions.entry(Arc::clone(&party.owner)).or_insert_with(|| Sessions::new(self.basis));
         sessions.queues.entry(party.session).or_default().push_back(item);
         sessions.level.wait(&party.session);
@@ -167,7 +174,7 @@ impl<T> FairQueue<T> {
     }
 
     /// The same among sessions whose use is accepted.
-    pub(super) fn pop_where(&mut self, accepts: impl Fn(u64) -> bool) -> Option<(Party, T)> {
+    pub(crate) fn pop_where(&mut self, accepts: impl Fn(u64) -> bool) -> Option<(Party, T)> {
         let least = |owner: &Arc<str>| {
             let (used, _, session) = self.sessions.get(owner)?.level.waiting.first()?;
             accepts(*used).then(|| Party { owner: Arc::clone(owner), session: *session })
@@ -183,7 +190,7 @@ impl<T> FairQueue<T> {
     }
 
     /// Takes the first entry of a party out for which `is_it` holds.
-    pub(super) fn remove(&mut self, party: &Party, is_it: impl Fn(&T) -> bool) -> Option<T> {
+    pub(crate) fn remove(&mut self, party: &Party, is_it: impl Fn(&T) -> bool) -> Option<T> {
         let queue = self.sessions.get_mut(&party.owner)?.queues.get_mut(&party.session)?;
         let item = queue.iter().position(is_it).and_then(|at| queue.remove(at))?;
         self.left(party);
@@ -235,7 +242,7 @@ impl<T> FairQueue<T> {
     }
 
     /// Adds to what a party has used.
-    pub(super) fn add(&mut self, party: &Party, amount: u64) {
+    pub(crate) fn add(&mut self, party: &Party, amount: u64) {
         self.owners.change(&party.owner, |used| used.saturating_add(amount), false);
         let sessions = self.sessions.entry(Arc::clone(&party.owner)).or_insert_with(|| Sessions::new(self.basis));
         sessions.level.change(&party.session, |used| used.saturating_add(amount), false);
@@ -243,7 +250,7 @@ impl<T> FairQueue<T> {
     }
 
     /// Takes back what a party held.
-    pub(super) fn subtract(&mut self, party: &Party, amount: u64) {
+    pub(crate) fn subtract(&mut self, party: &Party, amount: u64) {
         self.owners.change(&party.owner, |used| used.saturating_sub(amount), false);
         if let Some(sessions) = self.sessions.get_mut(&party.owner) {
             sessions.level.change(&party.session, |used| used.saturating_sub(amount), false);

@@ -15,7 +15,7 @@
 mod admission;
 mod budget;
 pub mod container;
-mod fair;
+pub(crate) mod fair;
 pub mod limits;
 mod processors;
 mod run;

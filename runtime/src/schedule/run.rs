@@ -82,6 +82,16 @@ impl Turn {
         Arc::<RunShare>::clone(&self.run)
     }
 
+    /// Whose program it is.
+    pub fn party(&self) -> &Party {
+        &self.run.party
+    }
+
+    /// How many programs may be in flight.
+    pub fn most_in_flight(&self) -> usize {
+        self.run.scheduler.limits().in_flight.value
+    }
+
     /// How long the call waited for a place.
     pub fn queued(&self) -> Duration {
         self.queued

@@ -17,9 +17,11 @@ use super::lifecycle::{Lifecycle, Live};
 use super::mcp::listing::{Keep, Query};
 use super::mcp::outcome::{self, Payload};
 use super::mcp::{Agreed, Ask, Channel, Response, wire};
+use super::places::{Place, Places};
 use super::settings::UpstreamSettings;
 use super::stage;
 use super::stdio::{self, Connected};
+use crate::schedule::Party;
 use crate::secrets::Secrets;
 
 #[cfg(feature = "http")]
@@ -33,6 +35,7 @@ pub(crate) struct Link {
     kind: Kind,
     /// What the last child spoke, so that the next one is not asked again: some stay silent to a probe.
     spoken: Arc<Mutex<Option<Era>>>,
+    places: Arc<Places>,
 }
 
 enum Kind {
@@ -99,7 +102,7 @@ impl Link {
             #[cfg(not(feature = "http"))]
             Transport::McpHttp(_) | Transport::OpenApi(_) => Kind::NoHttp,
         };
-        Link { upstream, kind, spoken: Arc::default() }
+        Link { upstream, kind, spoken: Arc::default(), places: Places::new(upstream.transport.max_concurrent_calls()) }
     }
 
     /// A link of `upstream` that takes over the connection of an earlier one.
@@ -110,7 +113,12 @@ impl Link {
             (Transport::McpHttp(_), Kind::Http(lifecycle)) => Kind::Http(Arc::clone(lifecycle)),
             _ => return Link::new(upstream),
         };
-        Link { upstream, kind, spoken: Arc::clone(&earlier.spoken) }
+        Link { kind, spoken: Arc::clone(&earlier.spoken), ..Link::new(upstream) }
+    }
+
+    /// For its calls.
+    pub(super) fn places(&self) -> &Arc<Places> {
+        &self.places
     }
 
     pub(crate) fn upstream(&self) -> &'static Upstream {
@@ -173,6 +181,7 @@ impl Link {
         known: &'static Upstream,
         order: &Order,
         repeatable: bool,
+        party: &Party,
         secrets: &Arc<Secrets>,
         settings: &UpstreamSettings,
     ) -> Result<Answered, WorldFault> {
@@ -181,9 +190,9 @@ impl Link {
                 let checked = self.stdio(lifecycle, known, secrets, settings).await?;
                 checked.drift.admit(tool)?;
                 let limit = Limit::of(settings, None);
+                let (_place, deadline) = self.turn(party, &limit).await?;
                 let connected = &checked.connection;
-                let response =
-                    request(connected.channel(), &connected.agreed, tool, arguments, repeatable, limit.deadline()).await;
+                let response = request(connected.channel(), &connected.agreed, tool, arguments, repeatable, deadline).await;
                 let response = response.map_err(|fault| limit.explain(self.upstream.name, fault))?;
                 lifecycle.answered();
                 Ok(Answered { payload: outcome::unwrap(response)?, http_status: None })
@@ -193,11 +202,18 @@ impl Link {
                 let Transport::McpHttp(spec) = &self.upstream.transport else { return Err(mismatch()) };
                 let limit = Limit::of(settings, Some(spec.request_timeout_ms));
                 let mut renewed = false;
+                let mut place = None;
                 loop {
                     let checked = self.http(lifecycle, known, secrets, settings).await?;
                     checked.drift.admit(tool)?;
+                    let deadline = if place.is_some() {
+                        limit.deadline()
+                    } else {
+                        let (given, deadline) = self.turn(party, &limit).await?;
+                        place = Some(given);
+                        deadline
+                    };
                     let session = &checked.connection;
-                    let deadline = limit.deadline();
                     match request(session.channel(), &session.agreed, tool, arguments, repeatable, deadline).await {
                         // The request was not carried out: once more, with a new session. Who says so of that one too means it.
                         Err(fault) if fault.session_over && !renewed => {
@@ -226,7 +242,8 @@ impl Link {
                 let Transport::OpenApi(spec) = &self.upstream.transport else { return Err(mismatch()) };
                 let service = service.get_or_init(|| Service::new(spec, secrets, settings)).as_ref().map_err(Clone::clone)?;
                 let limit = Limit::of(settings, Some(spec.request_timeout_ms));
-                let answer = service.get(address.url(), limit.deadline()).await;
+                let (_place, deadline) = self.turn(party, &limit).await?;
+                let answer = service.get(address.url(), deadline).await;
                 let (payload, status) = answer.map_err(|fault| limit.explain(self.upstream.name, fault))?;
                 Ok(Answered { payload, http_status: Some(status) })
             }
@@ -235,6 +252,13 @@ impl Link {
             #[cfg(feature = "http")]
             _ => Err(mismatch()),
         }
+    }
+
+    /// Waits for a place, in the time of the call; until when that is.
+    async fn turn(&self, party: &Party, limit: &Limit) -> Result<(Place, Instant), WorldFault> {
+        let deadline = limit.deadline();
+        let place = self.places.enter(party, deadline).await.map_err(|fault| limit.explain(self.upstream.name, fault))?;
+        Ok((place, deadline))
     }
 
     async fn stdio(

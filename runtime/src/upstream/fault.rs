@@ -24,6 +24,8 @@ pub enum Reason {
     ResponseTooLarge,
     /// The program has used its calls.
     CapExhausted,
+    /// As many programs wait for it as may.
+    UpstreamBusy,
 }
 
 impl Reason {
@@ -38,6 +40,7 @@ impl Reason {
             Reason::Timeout => "timeout",
             Reason::ResponseTooLarge => "response_too_large",
             Reason::CapExhausted => "cap_exhausted",
+            Reason::UpstreamBusy => "upstream_busy",
         }
     }
 }

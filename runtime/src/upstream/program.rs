@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, mpsc};
 use std::time::{Duration, Instant};
 
+use litemap::LiteMap;
 use ptc_catalog::{Auth, Transport, Upstream};
 use ptc_lisp::host::{Account, Discovery, Fault, Host, Reply, Ticket};
 use ptc_lisp::limits::Cancel;
@@ -22,10 +23,12 @@ use super::fault::{Reason, WorldFault, excerpt};
 use super::incoming::Incoming;
 use super::mcp::outcome::{Payload, compact_len, string_len};
 use super::offload::offload;
+use super::places::Present;
 use super::record::{AuthUsed, CallRecord};
 use super::request::{self, Call};
 use super::stage::{self, Progress, Stage};
 use crate::discovery;
+use crate::schedule::Party;
 use crate::secrets::Redactor;
 
 /// Bytes that a record keeps of the name of a tool that may not exist, and bytes of it that are redacted.
@@ -45,6 +48,10 @@ pub struct Patience {
     /// The memory of the evaluation in bytes, which bounds what is held of answers that are still being read; `None` leaves the caps of
     /// the upstreams.
     pub memory_bytes: Option<u64>,
+    /// For whom it runs; owners have equal parts of an upstream that takes no more calls.
+    pub party: Party,
+    /// Programs that may be in flight in the process; `None` where nobody else is.
+    pub most_in_flight: Option<usize>,
 }
 
 impl Patience {
@@ -66,6 +73,26 @@ struct Shared {
     patience: Patience,
     /// The memory of the run that the host belongs to, once it has begun.
     account: Mutex<Option<Account>>,
+    /// The upstreams that it has calls under way to, by name, with their number.
+    present: Mutex<LiteMap<&'static str, (usize, Present)>>,
+}
+
+/// A call under way, for the count of programs that wait for its upstream.
+struct UnderWay<'s> {
+    shared: &'s Shared,
+    upstream: &'static str,
+}
+
+impl Drop for UnderWay<'_> {
+    fn drop(&mut self) {
+        let mut present = self.shared.present();
+        if let Some((calls, _)) = present.get_mut(self.upstream) {
+            *calls -= 1;
+            if *calls == 0 {
+                present.remove(self.upstream);
+            }
+        }
+    }
 }
 
 /// A call that can be made.
@@ -96,6 +123,7 @@ impl ProgramHost {
             upstreams,
             patience,
             account: Mutex::default(),
+            present: Mutex::default(),
         }))
     }
 
@@ -166,6 +194,24 @@ impl Shared {
 }
 
 impl Shared {
+    fn present(&self) -> MutexGuard<'_, LiteMap<&'static str, (usize, Present)>> {
+        self.present.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Counts a call to an upstream. Programs that wait for one upstream hold at most 80 % of the places in flight where there are others.
+    fn under_way(&self, link: &Link) -> Result<UnderWay<'_>, WorldFault> {
+        let upstream = link.upstream().name;
+        let share = self.patience.most_in_flight.filter(|_| self.upstreams.links.len() > 1);
+        let mut present = self.present();
+        if let Some((calls, _)) = present.get_mut(upstream) {
+            *calls += 1;
+        } else {
+            let most = share.map_or(usize::MAX, |most| (most * 4 / 5).max(1));
+            present.insert(upstream, (1, link.places().join(upstream, most)?));
+        }
+        Ok(UnderWay { shared: self, upstream })
+    }
+
     /// Reads a call; `begun` is its place in the record where it has one already.
     fn prepare(&self, request: &Value, progress: &Progress, begun: Option<usize>) -> Result<Ready, Refusal> {
         let bounds = self.bounds();
@@ -188,10 +234,16 @@ impl Shared {
 
     async fn make(&self, ready: Ready, abandoned: &mut oneshot::Receiver<()>) -> Reply {
         let (upstreams, entry) = (&self.upstreams, ready.entry);
+        let Patience { party, .. } = &self.patience;
+        let call = async {
+            let _under_way = self.under_way(&ready.link)?;
+            let Ready { link, known, order, repeatable, .. } = &ready;
+            link.call(known, order, *repeatable, party, &upstreams.secrets, &upstreams.settings).await
+        };
         let outcome = tokio::select! {
             // Dropping the call withdraws it at the upstream.
             Ok(()) = abandoned => Err(stopped_waiting()),
-            outcome = ready.link.call(ready.known, &ready.order, ready.repeatable, &upstreams.secrets, &upstreams.settings) => outcome,
+            outcome = call => outcome,
         };
         match outcome {
             Ok(answered) => {

@@ -16,6 +16,8 @@ pub(crate) enum Stage {
     Handshake,
     /// A network connection is made.
     Connecting,
+    /// As many calls are in flight as may be.
+    Turn,
     /// The request waits to be written.
     Queueing,
     /// The request is written; no byte of the answer has come.
@@ -25,8 +27,8 @@ pub(crate) enum Stage {
 }
 
 impl Stage {
-    const ALL: [Stage; 6] =
-        [Stage::Starting, Stage::Handshake, Stage::Connecting, Stage::Queueing, Stage::Waiting, Stage::Reading];
+    const ALL: [Stage; 7] =
+        [Stage::Starting, Stage::Handshake, Stage::Connecting, Stage::Turn, Stage::Queueing, Stage::Waiting, Stage::Reading];
 
     /// What was going on, to follow `the time ran out while`.
     pub(crate) fn described(self) -> &'static str {
@@ -34,6 +36,9 @@ impl Stage {
             Stage::Starting => "the call was prepared",
             Stage::Handshake => "waiting for the server's handshake",
             Stage::Connecting => "connecting",
+            Stage::Turn => {
+                "the call waited for its turn, because as many are in flight as the upstream takes (max_concurrent_calls)"
+            }
             Stage::Queueing => "the request was queued, because the server does not read its input",
             Stage::Waiting => "waiting for an answer",
             Stage::Reading => "reading the answer",

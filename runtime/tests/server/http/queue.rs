@@ -132,8 +132,9 @@ fn a_full_queue_ends_in_an_answer_for_each() {
     waiting.push(newcomer);
     site.signal(Signal::TERM);
     for client in &mut waiting {
+        // The end of the first gives its place to another, which may be done before it is stopped.
         let answer = client.receive();
-        assert!(answer.body.contains("the call was cancelled"), "{answer:?}");
+        assert!(["the call was cancelled", "user=> 1"].iter().any(|end| answer.body.contains(end)), "{answer:?}");
     }
     drop(holding);
     let (status, log) = site.end();
