@@ -46,20 +46,25 @@ static TOOLS: [Tool; 4] = [
 
 /// A deployment whose one upstream is this binary again.
 pub(crate) fn deployment() -> &'static Deployment {
+    deployed("aggregator", vec![child("child", 100)])
+}
+
+/// One with two upstreams, of which the first takes one call at a time.
+pub(crate) fn crowd() -> &'static Deployment {
+    deployed("crowd", vec![child("narrow", 1), child("wide", 100)])
+}
+
+fn child(name: &'static str, max_concurrent_calls: u64) -> Upstream {
     let exe: PathBuf = std::env::current_exe().expect("a test has a file");
     let command = std::env::var("PTC_TEST_UPSTREAM").unwrap_or_else(|_| exe.to_string_lossy().into_owned()).leak();
-    let transport =
-        Transport::McpStdio(McpStdio { env: &[(crate::ROLE, &[EnvPart::Text("upstream")])], ..McpStdio::new(command) });
-    let upstream = Upstream { name: "child", description: "A child process.", transport, tools: &TOOLS };
-    let catalog = Box::leak(Box::new(Catalog { digest: "", upstreams: Box::leak(Box::new([upstream])) }));
-    Box::leak(Box::new(Deployment {
-        name: "aggregator",
-        compiler: "none",
-        config_digest: "",
-        credentials: &[],
-        catalog,
-        programs: &[],
-    }))
+    let env = &[(crate::ROLE, &[EnvPart::Text("upstream")] as &[_])];
+    let transport = Transport::McpStdio(McpStdio { env, max_concurrent_calls, ..McpStdio::new(command) });
+    Upstream { name, description: "A child process.", transport, tools: &TOOLS }
+}
+
+fn deployed(name: &'static str, upstreams: Vec<Upstream>) -> &'static Deployment {
+    let catalog = Box::leak(Box::new(Catalog { digest: "", upstreams: upstreams.leak() }));
+    Box::leak(Box::new(Deployment { name, compiler: "none", config_digest: "", credentials: &[], catalog, programs: &[] }))
 }
 
 /// The upstream: answers what it is asked, except `hang`; to `heard`, what it heard of `hang`.

@@ -17,6 +17,8 @@ pub(super) const TESTS: &[Test] = &[
     ("http::programs_that_wait_hold_up_nobody", programs_that_wait_hold_up_nobody),
     ("http::endless_loops_of_one_session_hold_up_no_other", endless_loops_of_one_session_hold_up_no_other),
     ("http::the_memory_budget_is_one_for_all", the_memory_budget_is_one_for_all),
+    ("http::an_upstream_takes_calls_one_after_the_other", an_upstream_takes_calls_one_after_the_other),
+    ("http::an_upstream_that_hangs_leaves_places_to_others", an_upstream_that_hangs_leaves_places_to_others),
     ("http::limits_name_where_they_come_from", limits_name_where_they_come_from),
 ];
 
@@ -200,6 +202,51 @@ fn the_memory_budget_is_one_for_all() {
     }
     until(&site, "ptc_memory_used_bytes", 0);
     assert!(count(&mut other, r#"ptc_refusals_total{reason="memory_budget"}"#) >= 4);
+}
+
+/// A server with two upstreams, of which `narrow` takes one call at a time.
+fn crowd(args: &[&str]) -> Site {
+    let always = ["--http", "--http-disable-auth", "--http-port", "0", "--http-metrics", "--upstream-call-timeout-ms", "60000"];
+    Site::of(server("crowd").args(always).args(["--program-timeout-ms", "60000"]).args(args))
+}
+
+fn tool(upstream: &str, tool: &str) -> String {
+    let args = if tool == "echo" { r#"{:text "hi"}"# } else { "{}" };
+    format!(r#"(let [r (tool/call {{:server "{upstream}" :tool "{tool}" :args {args}}})] (or (:reason r) (:value r)))"#)
+}
+
+fn an_upstream_takes_calls_one_after_the_other() {
+    let site = crowd(&[]);
+    let mut holding = site.connected();
+    holding.send_eval(1, &tool("narrow", "hang"));
+    until(&site, "ptc_programs_waiting", 1);
+    // Children of both are asked what they speak before the first call.
+    assert!(site.connected().eval(&tool("wide", "echo")).ends_with("\"hi\""));
+    let mut waiting = site.connected();
+    waiting.send_eval(1, &tool("narrow", "echo"));
+    assert!(!waiting.is_answered_within(Duration::from_millis(300)));
+    delete(&site, &holding);
+    let answer = waiting.receive().text();
+    assert!(answer.ends_with("\"hi\""), "{answer}");
+}
+
+fn an_upstream_that_hangs_leaves_places_to_others() {
+    let site = crowd(&["--max-concurrent-calls", "10"]);
+    let mut hanging: Vec<Client> = (0..8).map(|_| site.connected()).collect();
+    for client in &mut hanging {
+        client.send_eval(1, &tool("wide", "hang"));
+    }
+    until(&site, "ptc_programs_waiting", 8);
+    let mut other = site.connected();
+    let began = Instant::now();
+    while other.eval(&tool("wide", "hang")) != "user=> :upstream_busy" {
+        assert!(began.elapsed() < Duration::from_secs(30), "it is never refused");
+    }
+    assert_eq!(other.eval(&tool("narrow", "echo")), "user=> \"hi\"");
+    delete(&site, &hanging[0]);
+    until(&site, "ptc_programs_waiting", 7);
+    other.send_eval(1, &tool("wide", "hang"));
+    until(&site, "ptc_programs_waiting", 8);
 }
 
 fn limits_name_where_they_come_from() {
