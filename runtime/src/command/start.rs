@@ -61,7 +61,8 @@ pub(super) fn run(origin: &Origin, mut settings: Settings) -> ExitCode {
         Ok(host) => host,
         Err(why) => return unusable(deployment.name, &why.sentences()),
     };
-    let sessions = match Sessions::open(&settings, deployment.name) {
+    let scheduler = Scheduler::new(settings.schedule.clone());
+    let sessions = match Sessions::open(&settings, deployment.name, &scheduler) {
         Ok(sessions) => sessions,
         Err(why) => return ended_early(deployment.name, host, &why),
     };
@@ -83,7 +84,6 @@ pub(super) fn run(origin: &Origin, mut settings: Settings) -> ExitCode {
     #[cfg(feature = "otlp")]
     let diagnostics = diagnostics.with_exporter(exporter.clone());
     let evaluator = host.evaluator(&settings);
-    let scheduler = Scheduler::new(settings.schedule.clone());
     let pool = Host::pool(settings.schedule.in_flight.value);
     let limits = scheduler.limits().in_force().map(|(name, value, source)| (name, format!("{value} ({source})")));
     log::line(Level::Info, "limits", &limits.each_ref().map(|(name, limit)| (*name, limit.as_str())));

@@ -84,6 +84,12 @@ impl Kept {
         Ok((kept, changed))
     }
 
+    /// Bytes that it takes.
+    pub fn bytes(&self) -> usize {
+        let results: usize = self.results.iter().map(Value::heap_bytes).sum();
+        self.bindings.bytes() + results + self.prints.bytes + self.upstream_calls.bytes
+    }
+
     /// What the next evaluation starts from.
     pub fn past(&self) -> Past {
         Past { bindings: self.bindings.clone(), results: self.results.clone() }

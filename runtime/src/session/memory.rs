@@ -12,6 +12,7 @@ use ptc_lisp::sorting;
 
 use super::store::{Ending, Metadata, Store, Turn};
 use super::{Fault, Kept, SessionLimits};
+use crate::schedule::{Held, Scheduler};
 
 /// Ids of closed sessions that are remembered, so that their owner is told what became of them.
 const REMEMBERED: usize = 1_000;
@@ -41,6 +42,10 @@ struct State {
     stopping: Vec<Cancel>,
     /// Whether nobody uses the store any more.
     given_up: bool,
+    /// Whose memory budget sessions count in.
+    scheduler: Option<Arc<Scheduler>>,
+    /// Bytes that all sessions keep.
+    bytes: usize,
 }
 
 #[derive(Debug)]
@@ -57,13 +62,31 @@ struct Session {
     /// Stops the evaluation that runs.
     running: Option<Cancel>,
     kept: Kept,
+    bytes: usize,
+    /// Those bytes in the budget.
+    held: Option<Held>,
 }
 
 impl Memory {
     /// No sessions yet.
     pub fn new(limits: SessionLimits) -> Memory {
-        let state = State { limits, live: LiteMap::new(), closed: VecDeque::new(), stopping: Vec::new(), given_up: false };
+        let state = State {
+            limits,
+            live: LiteMap::new(),
+            closed: VecDeque::new(),
+            stopping: Vec::new(),
+            given_up: false,
+            scheduler: None,
+            bytes: 0,
+        };
         Memory { shared: Arc::new(Shared { state: Mutex::new(state), changed: Condvar::new() }), watched: Once::new() }
+    }
+
+    /// The same with sessions that count in the memory budget of `scheduler`, and hold half of it at most.
+    #[must_use]
+    pub fn within(self, scheduler: Arc<Scheduler>) -> Memory {
+        self.shared.lock().scheduler = Some(scheduler);
+        self
     }
 
     /// Has what runs stopped when the time of its session is over, whether or not anybody uses the store then.
@@ -160,7 +183,7 @@ impl Store for Memory {
 
     fn end(&self, turn: &Turn, ending: Ending<'_>) -> Result<Option<Metadata>, Fault> {
         let now = Instant::now();
-        Ok(self.at(now, |state| state.end(turn, ending, now)))
+        self.at(now, |state| state.end(turn, ending, now))
     }
 }
 
@@ -193,6 +216,8 @@ impl State {
             turn: 0,
             running: None,
             kept: Kept::default(),
+            bytes: 0,
+            held: None,
         };
         let metadata = session.metadata(id);
         self.live.insert(id.to_owned(), session);
@@ -228,16 +253,30 @@ impl State {
         Ok((Turn { owner: owner.to_owned(), id: id.to_owned(), fence: 0 }, session.kept.clone()))
     }
 
-    fn end(&mut self, turn: &Turn, ending: Ending<'_>, now: Instant) -> Option<Metadata> {
-        let session = self.live.get_mut(&turn.id)?;
+    fn end(&mut self, turn: &Turn, ending: Ending<'_>, now: Instant) -> Result<Option<Metadata>, Fault> {
+        let Some(session) = self.live.get_mut(&turn.id) else { return Ok(None) };
         if let Ending::Evaluated(kept) | Ending::Changed(kept) = ending {
+            let (bytes, before) = (kept.bytes(), session.bytes);
+            let all = self.bytes - before + bytes;
+            if let Some(scheduler) = &self.scheduler {
+                let most = usize::try_from(scheduler.limits().memory_budget_bytes.value / 2).unwrap_or(usize::MAX);
+                if bytes > before && all > most {
+                    return Err(Fault::Limit(format!(
+                        "the sessions of this server would take {all} bytes together, they may keep {most} (half of \
+                         --memory-budget-bytes); nothing of this evaluation was kept. lisp_session_forget and lisp_session_close make room"
+                    )));
+                }
+                // Whatever was held before counts until the new is there.
+                session.held = Some(scheduler.hold(bytes));
+            }
+            (self.bytes, session.bytes) = (all, bytes);
             session.kept = kept.clone();
             session.updated = time_of_day();
             session.turn += u64::from(matches!(ending, Ending::Evaluated(_)));
         }
         session.running = None;
         session.used = now;
-        Some(session.metadata(&turn.id))
+        Ok(Some(session.metadata(&turn.id)))
     }
 
     fn find(&mut self, owner: &str, id: &str) -> Result<&mut Session, Fault> {
@@ -251,6 +290,7 @@ impl State {
 
     fn bury(&mut self, id: &str) {
         let Some(session) = self.live.remove(id) else { return };
+        self.bytes -= session.bytes;
         self.stopping.extend(session.running);
         self.closed.push_back((session.owner, id.to_owned()));
         if self.closed.len() > REMEMBERED {
@@ -313,12 +353,12 @@ mod tests {
         assert!(!cancel.is_cancelled());
         assert_eq!(listed(100), 0);
         assert!(cancel.is_cancelled());
-        assert!(memory.at(at(100), |state| state.end(&turn, Ending::Unchanged, at(100))).is_none());
+        assert!(memory.at(at(100), |state| state.end(&turn, Ending::Unchanged, at(100))).expect("nothing grows").is_none());
         assert!(matches!(look("used", 100), Err(Fault::Closed)));
         // The end of an evaluation is a use.
         open("turned", 200);
         let (turn, _) = memory.at(at(201), |state| state.begin(OWNER, "turned", &cancel, at(201))).expect("it lives");
-        assert!(memory.at(at(220), |state| state.end(&turn, Ending::Unchanged, at(220))).is_some());
+        assert!(memory.at(at(220), |state| state.end(&turn, Ending::Unchanged, at(220))).expect("nothing grows").is_some());
         assert_eq!((listed(229), listed(230)), (1, 0));
         assert!(matches!(look("unknown", 230), Err(Fault::NotFound)));
     }

@@ -13,6 +13,7 @@ use super::{Fault, Kept, SessionLimits};
 use crate::evaluation::{Evaluation, Failure, InSession, Reason};
 use crate::pool::Pool;
 use crate::random;
+use crate::schedule::Scheduler;
 use crate::settings::Settings;
 
 /// A place for sessions. An owner sees its own alone: whether a session of somebody else exists is nobody's business.
@@ -130,14 +131,15 @@ pub struct Lease {
 }
 
 impl Sessions {
-    /// The sessions that the settings ask for, if they do, of the deployment of that name. The error is a sentence.
-    pub fn open(settings: &Settings, deployment: &str) -> Result<Option<Arc<Sessions>>, String> {
+    /// The sessions that the settings ask for, if they do, of the deployment of that name. Those in the memory of the process count in the
+    /// budget of `scheduler`. The error is a sentence.
+    pub fn open(settings: &Settings, deployment: &str, scheduler: &Arc<Scheduler>) -> Result<Option<Arc<Sessions>>, String> {
         if !settings.sessions {
             return Ok(None);
         }
         let limits = settings.session_limits.clone();
         let store: Box<dyn Store> = match &settings.session_store {
-            None => Box::new(Memory::new(limits.clone())),
+            None => Box::new(Memory::new(limits.clone()).within(Arc::clone(scheduler))),
             Some(url) => super::remote(url, deployment, &limits, settings.ca_file.as_deref())?,
         };
         let waiting = store.is_remote().then(|| Pool::new(WAITING_STACK, WAITING_THREADS));
@@ -229,7 +231,7 @@ impl Lease {
         }
         let ended = self.sessions.store.end(&self.turn, ending);
         // What cannot be kept leaves the session in our hands; what the store did not take is its matter from now on.
-        self.ended = !matches!(ended, Err(Fault::NotStorable(_)));
+        self.ended = !matches!(ended, Err(Fault::NotStorable(_) | Fault::Limit(_)));
         ended
     }
 }

@@ -11,6 +11,7 @@ pub(crate) const TESTS: &[Test] = &[
     ("sessions::a_fault_changes_nothing", a_fault_changes_nothing),
     ("sessions::caps_hold_and_say_so", caps_hold_and_say_so),
     ("sessions::histories_keep_the_newest_within_their_caps", histories_keep_the_newest_within_their_caps),
+    ("sessions::all_sessions_keep_half_of_the_budget", all_sessions_keep_half_of_the_budget),
     ("sessions::one_evaluation_at_a_time", one_evaluation_at_a_time),
     ("sessions::closing_ends_what_runs", closing_ends_what_runs),
     ("sessions::what_was_closed_is_not_kept", what_was_closed_is_not_kept),
@@ -171,6 +172,25 @@ fn histories_keep_the_newest_within_their_caps() {
     let id = client.open();
     let metrics = client.eval(&id, calls)["ptc_metrics"].clone();
     assert_eq!(metrics["upstream_call_count"], 3, "an evaluation in a session is measured too: {metrics}");
+}
+
+fn all_sessions_keep_half_of_the_budget() {
+    let mut args = STRUCTURED.to_vec();
+    args.extend(["--memory-budget-bytes", "134217728", "--program-memory-limit-bytes", "100000000"]);
+    args.extend(["--max-session-memory-bytes", "50000000", "--max-session-binding-bytes", "50000000"]);
+    let mut client = Client::start(&args);
+    let keep = r#"(def text (apply str (repeat 24 (apply str (repeat 1000000 "a"))))) (count text)"#;
+    let sessions = [client.open(), client.open(), client.open()];
+    for id in &sessions[..2] {
+        assert_eq!(client.eval(id, keep)["result"], "user=> 24000000");
+    }
+    let refused = client.eval(&sessions[2], keep);
+    assert_eq!(refused["reason"], "session_limit_exceeded", "{refused}");
+    assert!(refused["message"].as_str().is_some_and(|text| text.contains("--memory-budget-bytes")), "{refused}");
+    // It is as it was, and goes on; what another one lets go is free again.
+    assert!(client.eval(&sessions[2], "text")["message"].as_str().is_some_and(|text| text.contains("text")));
+    client.data("lisp_session_close", &json!({ "session_id": sessions[0] }));
+    assert_eq!(client.eval(&sessions[2], keep)["result"], "user=> 24000000");
 }
 
 fn one_evaluation_at_a_time() {
