@@ -59,6 +59,8 @@ struct Host {
 struct Inbox {
     jobs: Vec<Job>,
     woken: Vec<u64>,
+    /// Whether the thread waits for something to come.
+    sleeps: bool,
     closed: bool,
 }
 
@@ -118,8 +120,7 @@ impl Fibers {
 impl Drop for Fibers {
     fn drop(&mut self) {
         for host in &*self.threads.lock() {
-            host.lock().closed = true;
-            host.changed.notify_one();
+            host.put(|inbox| inbox.closed = true);
         }
     }
 }
@@ -152,8 +153,7 @@ impl Threads {
         };
         host.hosted.fetch_add(1, Ordering::Relaxed);
         drop(all);
-        host.lock().jobs.push(job);
-        host.changed.notify_one();
+        host.put(|inbox| inbox.jobs.push(job));
     }
 }
 
@@ -164,6 +164,17 @@ impl Host {
         let this = Arc::clone(&host);
         thread.spawn(move || Fleet { host: this, threads, ..Fleet::default() }.run())?;
         Ok(host)
+    }
+
+    /// Puts something in the inbox, and wakes the thread where it sleeps: a wake is a call of the system.
+    fn put(&self, change: impl FnOnce(&mut Inbox)) {
+        let mut inbox = self.lock();
+        change(&mut inbox);
+        let sleeps = std::mem::take(&mut inbox.sleeps);
+        drop(inbox);
+        if sleeps {
+            self.changed.notify_one();
+        }
     }
 
     fn lock(&self) -> MutexGuard<'_, Inbox> {
@@ -218,6 +229,7 @@ impl Fleet {
                 return None;
             }
             let changed = &self.host.changed;
+            inbox.sleeps = true;
             inbox = match self.times.peek() {
                 None => changed.wait(inbox).unwrap_or_else(PoisonError::into_inner),
                 Some(Reverse((time, _))) => {
@@ -229,6 +241,7 @@ impl Fleet {
                 }
             };
         }
+        inbox.sleeps = false;
         Some((std::mem::take(&mut inbox.jobs), std::mem::take(&mut inbox.woken)))
     }
 
@@ -335,8 +348,7 @@ impl Fiber for Own {
 
 impl Wake for Wakeup {
     fn wake(self: Arc<Self>) {
-        self.host.lock().woken.push(self.number);
-        self.host.changed.notify_one();
+        self.host.put(|inbox| inbox.woken.push(self.number));
     }
 }
 

@@ -76,7 +76,7 @@ impl Call {
             return Err("argument `signature` is not supported".into());
         }
         // As does a name that is nearly right; other names are ignored, as clients may send their own.
-        let near = |name: &str| near_name(name, ARGUMENTS).filter(|_| !ARGUMENTS.contains(&name));
+        let near = |name: &str| if ARGUMENTS.contains(&name) { None } else { near_name(name, ARGUMENTS) };
         if let Some((name, near)) = arguments.members.iter().find_map(|(name, _)| Some((name, near(name)?))) {
             return Err(format!("unknown argument `{name}`: did you mean `{near}`?"));
         }

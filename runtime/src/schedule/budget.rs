@@ -21,8 +21,9 @@ pub(super) struct Budget {
 
 #[derive(Default)]
 struct Runs {
-    all: HashMap<u64, Weak<RunShare>>,
-    next: u64,
+    all: Vec<Option<Weak<RunShare>>>,
+    /// Numbers that are free again.
+    free: Vec<usize>,
 }
 
 /// Bytes that count until this is dropped.
@@ -63,16 +64,24 @@ impl Budget {
     }
 
     /// A number for a run that may be ended for the sake of others.
-    pub(super) fn register(&self, run: &Arc<RunShare>) -> u64 {
+    pub(super) fn register(&self, run: Weak<RunShare>) -> usize {
         let mut runs = self.lock();
-        runs.next += 1;
-        let number = runs.next;
-        runs.all.insert(number, Arc::downgrade(run));
-        number
+        if let Some(number) = runs.free.pop()
+            && let Some(slot) = runs.all.get_mut(number)
+        {
+            *slot = Some(run);
+            return number;
+        }
+        runs.all.push(Some(run));
+        runs.all.len() - 1
     }
 
-    pub(super) fn unregister(&self, number: u64) {
-        self.lock().all.remove(&number);
+    pub(super) fn unregister(&self, number: usize) {
+        let mut runs = self.lock();
+        if let Some(slot) = runs.all.get_mut(number) {
+            *slot = None;
+            runs.free.push(number);
+        }
     }
 
     /// Whether `bytes` more fit.
@@ -96,7 +105,7 @@ impl Budget {
 
     /// What to do for `bytes` more.
     fn victim(&self, bytes: i64) -> Victim {
-        let runs: Vec<Arc<RunShare>> = self.lock().all.values().filter_map(Weak::upgrade).collect();
+        let runs: Vec<Arc<RunShare>> = self.lock().all.iter().flatten().filter_map(Weak::upgrade).collect();
         let dying: i64 = runs.iter().filter(|run| run.is_over()).map(|run| run.live()).sum();
         let limit = i64::try_from(self.limit).unwrap_or(i64::MAX);
         if self.used.load(Ordering::Relaxed).saturating_sub(dying).saturating_add(bytes) <= limit {

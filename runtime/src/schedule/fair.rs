@@ -4,8 +4,7 @@
 //! fair queueing order packets by size and know neither two levels nor entries that leave the queue. The standard library's ordered set
 //! does what is needed here.
 
-use std::collections::{BTreeSet, HashMap, VecDeque};
-use std::hash::Hash;
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
 /// Who asks: shares are kept by owner, and inside an owner by session.
@@ -31,7 +30,7 @@ pub(crate) enum Basis {
 #[derive(Debug)]
 struct Level<K> {
     basis: Basis,
-    keys: HashMap<K, Entry>,
+    keys: BTreeMap<K, Entry>,
     /// By use, then by the time since when they wait.
     waiting: BTreeSet<(u64, u64, K)>,
     /// What the last one served had used before.
@@ -53,9 +52,9 @@ impl Default for Party {
     }
 }
 
-impl<K: Clone + Eq + Hash + Ord> Level<K> {
+impl<K: Clone + Ord> Level<K> {
     fn new(basis: Basis) -> Self {
-        Level { basis, keys: HashMap::new(), waiting: BTreeSet::new(), floor: 0, turn: 0 }
+        Level { basis, keys: BTreeMap::new(), waiting: BTreeSet::new(), floor: 0, turn: 0 }
     }
 
     fn used(&self, key: &K) -> u64 {
@@ -80,7 +79,7 @@ impl<K: Clone + Eq + Hash + Ord> Level<K> {
         {
             self.waiting.remove(&(entry.used, since, key.clone()));
         }
-        self.tidy(key);
+        self.tidy();
     }
 
     /// `key` was served: where more of it waits, it comes after those that waited as long with the same use.
@@ -105,18 +104,15 @@ impl<K: Clone + Eq + Hash + Ord> Level<K> {
             self.waiting.insert((used, since, key.clone()));
         }
         entry.used = used;
-        self.tidy(key);
+        self.tidy();
     }
 
-    /// Forgets keys that wait for nothing and have used nothing that counts.
-    fn tidy(&mut self, key: &K) {
-        let floor = self.floor;
-        if self.keys.get(key).is_some_and(|entry| entry.since.is_none() && entry.used <= floor) {
-            self.keys.remove(key);
-        }
-        // Callers that came once, each a little above the floor: what they owe is not worth the memory.
-        if self.basis == Basis::Served && self.keys.len() > 2 * self.waiting.len() + MOST_IDLE {
-            self.keys.retain(|_, entry| entry.since.is_some());
+    /// Forgets keys that wait for nothing, once there are many: whoever comes again and again is not made anew each time.
+    fn tidy(&mut self) {
+        if self.keys.len() > 2 * self.waiting.len() + MOST_IDLE {
+            let (basis, floor) = (self.basis, self.floor);
+            // Callers that came once, each a little above the floor: what they owe is not worth the memory.
+            self.keys.retain(|_, entry| entry.since.is_some() || basis == Basis::Held && entry.used > floor);
         }
     }
 }
@@ -125,7 +121,7 @@ impl<K: Clone + Eq + Hash + Ord> Level<K> {
 #[derive(Debug)]
 struct Sessions<T> {
     level: Level<u64>,
-    queues: HashMap<u64, VecDeque<T>>,
+    queues: BTreeMap<u64, VecDeque<T>>,
     len: usize,
 }
 
@@ -134,7 +130,7 @@ struct Sessions<T> {
 pub(crate) struct FairQueue<T> {
     basis: Basis,
     owners: Level<Arc<str>>,
-    sessions: HashMap<Arc<str>, Sessions<T>>,
+    sessions: BTreeMap<Arc<str>, Sessions<T>>,
     len: usize,
 }
 
@@ -152,7 +148,7 @@ pub(super) enum Displaced<T> {
 
 impl<T> FairQueue<T> {
     pub(crate) fn new(basis: Basis) -> Self {
-        FairQueue { basis, owners: Level::new(basis), sessions: HashMap::new(), len: 0 }
+        FairQueue { basis, owners: Level::new(basis), sessions: BTreeMap::new(), len: 0 }
     }
 
     pub(crate) fn len(&self) -> usize {
@@ -246,7 +242,7 @@ impl<T> FairQueue<T> {
         self.owners.change(&party.owner, |used| used.saturating_add(amount), false);
         let sessions = self.sessions.entry(Arc::clone(&party.owner)).or_insert_with(|| Sessions::new(self.basis));
         sessions.level.change(&party.session, |used| used.saturating_add(amount), false);
-        self.tidy(&party.owner);
+        self.tidy();
     }
 
     /// Takes back what a party held.
@@ -255,7 +251,7 @@ impl<T> FairQueue<T> {
         if let Some(sessions) = self.sessions.get_mut(&party.owner) {
             sessions.level.change(&party.session, |used| used.saturating_sub(amount), false);
         }
-        self.tidy(&party.owner);
+        self.tidy();
     }
 
     /// An entry of a party has left its queue.
@@ -270,19 +266,21 @@ impl<T> FairQueue<T> {
         if sessions.len == 0 {
             self.owners.leave(&party.owner);
         }
-        self.tidy(&party.owner);
+        self.tidy();
     }
 
-    fn tidy(&mut self, owner: &Arc<str>) {
-        if self.sessions.get(owner).is_some_and(|sessions| sessions.len == 0 && sessions.level.keys.is_empty()) {
-            self.sessions.remove(owner);
+    fn tidy(&mut self) {
+        if self.sessions.len() > 2 * self.owners.waiting.len() + MOST_IDLE {
+            let is_idle = |sessions: &Sessions<T>| sessions.len == 0 && sessions.level.keys.values().all(|entry| entry.used == 0);
+            let basis = self.basis;
+            self.sessions.retain(|_, sessions| sessions.len > 0 || basis == Basis::Held && !is_idle(sessions));
         }
     }
 }
 
 impl<T> Sessions<T> {
     fn new(basis: Basis) -> Self {
-        Sessions { level: Level::new(basis), queues: HashMap::new(), len: 0 }
+        Sessions { level: Level::new(basis), queues: BTreeMap::new(), len: 0 }
     }
 }
 
@@ -305,7 +303,12 @@ mod tests {
             queue.push(&party(owner, session), item);
         }
         assert_eq!(all(&mut queue), ["a1", "b3", "a2", "b3+", "a1+"]);
-        assert!(queue.sessions.is_empty() && queue.owners.keys.is_empty(), "nothing is left of who waits for nothing");
+        // Of many that came once, few are remembered.
+        for number in 0..5_000 {
+            queue.push(&party(&number.to_string(), number), "x");
+            queue.pop();
+        }
+        assert!(queue.sessions.len() <= MOST_IDLE + 1 && queue.owners.keys.len() <= MOST_IDLE + 1);
     }
 
     #[test]
@@ -319,7 +322,7 @@ mod tests {
         assert_eq!(all(&mut queue), ["c", "b", "a9", "a"]);
         queue.subtract(&party("a", 1), 3);
         queue.subtract(&party("b", 2), 1);
-        assert!(queue.sessions.is_empty() && queue.owners.keys.is_empty());
+        assert!(queue.owners.keys.values().all(|entry| entry.used == 0));
     }
 
     #[test]

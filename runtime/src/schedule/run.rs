@@ -1,7 +1,7 @@
 //! One program's part of the processors and of the memory.
 
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
 use ptc_lisp::Share;
@@ -16,7 +16,7 @@ use super::{Refusal, Scheduler};
 pub(crate) struct RunShare {
     scheduler: Arc<Scheduler>,
     party: Party,
-    number: AtomicU64,
+    number: usize,
     has_begun: AtomicBool,
     /// Its live bytes.
     live: AtomicI64,
@@ -40,10 +40,10 @@ pub struct Computing<'t>(&'t Turn);
 
 impl Turn {
     pub(super) fn new(scheduler: &Arc<Scheduler>, party: Party, cancel: &Cancel, begin_by: Instant, queued: Duration) -> Turn {
-        let run = Arc::new(RunShare {
+        let run = Arc::new_cyclic(|run| RunShare {
             scheduler: Arc::clone(scheduler),
             party,
-            number: AtomicU64::new(0),
+            number: scheduler.budget.register(Weak::clone(run)),
             has_begun: AtomicBool::new(false),
             live: AtomicI64::new(0),
             used: AtomicU64::new(0),
@@ -52,7 +52,6 @@ impl Turn {
             waits: Mutex::default(),
             account: Mutex::default(),
         });
-        run.number.store(scheduler.budget.register(&run), Ordering::Relaxed);
         let interrupted = Arc::downgrade(&run);
         cancel.watch(&Interrupt::by(move || {
             if let Some(run) = interrupted.upgrade() {
@@ -112,7 +111,7 @@ impl Drop for Computing<'_> {
 impl Drop for Turn {
     fn drop(&mut self) {
         let run = &self.run;
-        run.scheduler.budget.unregister(run.number.load(Ordering::Relaxed));
+        run.scheduler.budget.unregister(run.number);
         // The account holds the run's meters, and these the share.
         *run.account() = None;
         run.scheduler.budget.report(-run.live.swap(0, Ordering::Relaxed));
