@@ -35,6 +35,7 @@ pub static CATALOG: ptc::Catalog = ptc::Catalog {
                 request_timeout_ms: 30000,
                 connect_timeout_ms: 5000,
                 max_response_bytes: 2097152,
+                max_concurrent_calls: 1000,
             }),
             tools: &TOOLS_0,
         },

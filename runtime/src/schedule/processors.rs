@@ -1,8 +1,8 @@
 //! Processors for programs: as many threads compute at a time as the machine has processors.
 //!
-//! Who waits is in one of two queues. Programs that have begun and used little are first, in the order of their coming: their clock runs,
-//! and they will soon be done. Programs that begin, and those that compute for long, are behind them in a [`FairQueue`] by processor time,
-//! so that one caller's loops do not keep another's programs out.
+//! Who waits is in one of two queues, which take turns. In one are programs that have begun and used little, in the order of their coming:
+//! their clock runs, and they will soon be done. In the other are programs that begin, and those that compute for long: a [`FairQueue`] by
+//! processor time, so that one caller's loops do not keep another's programs out.
 
 use std::cell::Cell;
 use std::collections::VecDeque;
@@ -35,6 +35,8 @@ struct State {
     free: usize,
     short: VecDeque<Arc<Waiter>>,
     fair: FairQueue<Arc<Waiter>>,
+    /// Whether the last one came from `short`: the queues take turns.
+    was_short: bool,
 }
 
 /// A thread that waits for a processor.
@@ -70,7 +72,7 @@ impl Waiter {
 
 impl Processors {
     pub(super) fn new(most: usize) -> Self {
-        let state = State { free: most, short: VecDeque::new(), fair: FairQueue::new(Basis::Served) };
+        let state = State { free: most, short: VecDeque::new(), fair: FairQueue::new(Basis::Served), was_short: false };
         Processors { most, state: Mutex::new(state), waiting: AtomicUsize::new(0) }
     }
 
@@ -144,7 +146,9 @@ impl Processors {
     /// Hands free processors to those that wait.
     fn next(&self, state: &mut State) {
         while state.free > 0 {
-            let Some(waiter) = state.short.pop_front().or_else(|| state.fair.pop()) else { return };
+            let of_short = if state.was_short { None } else { state.short.pop_front() };
+            state.was_short = of_short.is_some();
+            let Some(waiter) = of_short.or_else(|| state.fair.pop()).or_else(|| state.short.pop_front()) else { return };
             self.waiting.fetch_sub(1, Ordering::Relaxed);
             if waiter.grant() {
                 state.free -= 1;
