@@ -9,7 +9,7 @@ use std::collections::{HashMap, HashSet};
 use std::hash::Hash;
 
 use crate::builtins::{Keyed, sort_naturally};
-use crate::collection::{Map, Set};
+use crate::collection::{Map, NameKinds, Set};
 use crate::convert::{ITEM, steps};
 use crate::machine::{Machine, Raised};
 use crate::{Value, effort, order};
@@ -41,8 +41,27 @@ pub(crate) fn members(m: &mut Machine, set: Set) -> Result<Vec<Value>, Raised> {
     Ok(set.into_members())
 }
 
-/// A map of entries in any order. The last of equal keys wins; the spelling of the first stays.
-pub(crate) fn map(m: &mut Machine, mut entries: Vec<(Value, Value)>) -> Result<Map, Raised> {
+/// A map of entries in any order. The last of equal keys wins, and the spelling of the first stays, also where a keyword and a
+/// string are one name.
+pub(crate) fn map(m: &mut Machine, entries: Vec<(Value, Value)>) -> Result<Map, Raised> {
+    let mut names = NameKinds::default();
+    for (key, _) in &entries {
+        names.add(NameKinds::of(key));
+    }
+    if !names.are_both() {
+        return map_of_exact_keys(m, entries);
+    }
+    m.charge(entries.len() * ENTRY)?;
+    let mut map = Map::default();
+    for (key, value) in entries {
+        m.step()?;
+        map.put(key, value);
+    }
+    Ok(map)
+}
+
+/// [`map`] in which a keyword and a string are two keys, as in a literal.
+pub(crate) fn map_of_exact_keys(m: &mut Machine, mut entries: Vec<(Value, Value)>) -> Result<Map, Raised> {
     m.tick(steps(entries.len()))?;
     m.charge(entries.len() * ENTRY)?;
     if is_quick(m, &entries)? {
@@ -138,6 +157,22 @@ fn grow<K, V>(m: &mut Machine, len: usize, capacity: usize) -> Result<(), Raised
 pub(crate) fn see(m: &mut Machine, seen: &mut HashSet<Value, Hasher>, value: Value) -> Result<bool, Raised> {
     grow::<Value, ()>(m, seen.len(), seen.capacity())?;
     Ok(seen.insert(value))
+}
+
+/// The key of a table that `key` names: `key`, or the other spelling of that name where the table has only that. `names` are the
+/// kinds of names in the table.
+#[inline]
+pub(crate) fn held_key<V>(table: &HashMap<Value, V, Hasher>, names: &mut NameKinds, key: Value) -> Value {
+    let kind = NameKinds::of(&key);
+    if names.may_hold_other_spelling(kind)
+        && !table.contains_key(&key)
+        && let Some(other) = key.other_spelling()
+        && table.contains_key(&other)
+    {
+        return other;
+    }
+    names.add(kind);
+    key
 }
 
 /// Room for one more key of a table.

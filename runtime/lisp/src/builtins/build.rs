@@ -103,12 +103,12 @@ fn conj_entry(m: &mut Machine, name: &str, map: &mut Map, index: usize, item: Va
         Value::Map(other) => {
             for (k, v) in bulk::entries(m, other)? {
                 m.step()?;
-                map.insert(k, v);
+                map.put(k, v);
             }
         }
         Value::Vector(mut pair) if pair.len() == 2 => {
             let (k, v) = (pair.take(0).unwrap_or_default(), pair.take(1).unwrap_or_default());
-            map.insert(k, v);
+            map.put(k, v);
         }
         other => return Err(expected(m, name, "[key value] or a map to add to a map", index, &other)),
     }

@@ -13,9 +13,9 @@ rows! { "clojure.core":
     "get-in" ["[coll path]", "[coll path not-found]"] get_in, "The value at the end of a path of keys and indices." { "(get-in {:a [{:b 1}]} [:a 0 :b])" => "1", "(get-in {} [:a :b] 0)" => "0" };
     "find" ["[coll key]"] find, "The entry [key value], or nil." { "(find {:a nil} :a)" => "[:a nil]", "(find [10 20] 1)" => "[1 20]" };
     "contains?" ["[coll key]"] contains, "Whether a map has the key, a set or vector the item, or a string the position." { "(contains? {:a nil} :a)" => "true", "(contains? [10 20] 20)" => "true" };
-    "assoc" ["[m key value & kvs]"] assoc, "m with values at keys, or items at indices of a vector." { "(assoc {:a 1} :b 2)" => "{:a 1 :b 2}", "(assoc [1 2] 1 5)" => "[1 5]" };
+    "assoc" ["[m key value & kvs]"] assoc, "m with values at keys, or items at indices of a vector. A key that m has in the other spelling, as a keyword or a string, changes that entry." { "(assoc {:a 1} :b 2)" => "{:a 1 :b 2}", "(assoc [1 2] 1 5)" => "[1 5]" };
     "assoc-in" ["[m path value]"] assoc_in, "m with a value at the end of a path; maps are made where they are missing." { "(assoc-in {} [:a :b] 1)" => "{:a {:b 1}}" };
-    "dissoc" ["[m & keys]"] dissoc, "m without the keys." { "(dissoc {:a 1 :b 2} :a)" => "{:b 2}" };
+    "dissoc" ["[m & keys]"] dissoc, "m without the keys, which are keywords or strings alike." { "(dissoc {:a 1 :b 2} :a)" => "{:b 2}" };
     "update" ["[m key f & args]"] update, "m with the result of f on the value at key and args in its place." { "(update {:n 1} :n + 5)" => "{:n 6}", "(update {} :n (fnil inc 0))" => "{:n 1}" };
     "update-in" ["[m path f & args]"] update_in, "m with the result of f at the end of a path." { "(update-in {:a {:n 1}} [:a :n] inc)" => "{:a {:n 2}}" };
     "update-vals" ["[m f]"] update_vals, "m with the result of f in place of each value." { "(update-vals {:a 1 :b 2} inc)" => "{:a 2 :b 3}" };
@@ -112,7 +112,7 @@ fn contains(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
 fn put(m: &mut Machine, name: &str, coll: Value, key: Value, value: Value) -> Result<Value, Raised> {
     match coll {
         Value::Map(mut map) => {
-            map.insert(key, value);
+            map.put(key, value);
             Ok(Value::Map(map))
         }
         Value::Nil => Ok(Value::Map(Map::from_sorted(vec![(key, value)]))),
@@ -158,10 +158,7 @@ fn take_out(coll: &mut Value, key: &Value) -> Value {
 /// The key under which a map holds what `key` looks up, so that an update changes what a look-up finds.
 fn held_key(coll: &Value, key: Value) -> Value {
     match coll {
-        Value::Map(map) => match map.lookup_entry(&key) {
-            Some((held, _)) => held.clone(),
-            None => key,
-        },
+        Value::Map(map) => map.named_key(key),
         _ => key,
     }
 }
@@ -248,7 +245,7 @@ fn dissoc(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
     let mut map = map_arg(m, "dissoc", args, 0)?;
     for key in args.iter().skip(1) {
         m.step()?;
-        map.remove(key);
+        map.remove_named(key);
     }
     Ok(Value::Map(map))
 }
@@ -294,7 +291,7 @@ fn merge(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
         if let Value::Vector(pair) = at(args, index)
             && let [key, value] = pair.iter().collect::<Vec<_>>().as_slice()
         {
-            out.insert((*key).clone(), (*value).clone());
+            out.put((*key).clone(), (*value).clone());
             continue;
         }
         let more = map_arg(m, "merge", args, index)?;
@@ -304,7 +301,7 @@ fn merge(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
         }
         for (k, v) in bulk::entries(m, more)? {
             m.step()?;
-            out.insert(k, v);
+            out.put(k, v);
         }
     }
     Ok(Value::Map(out))
@@ -320,6 +317,7 @@ fn merge_with(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
         let more = map_arg(m, "merge-with", args, index)?;
         for (k, v) in bulk::entries(m, more)? {
             m.step()?;
+            let k = out.held_key(k);
             let value = match out.take(&k).or_else(|| out.get(&k).cloned()) {
                 Some(old) => m.call(&f, &mut [old, v])?,
                 None => v,
@@ -427,7 +425,7 @@ fn replace(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
     let (mut walk, mut out) = (Walk::of(items), Vec::new());
     while let Some(item) = walk.next(m)? {
         let found = match &by {
-            Value::Map(smap) => smap.get(&item).cloned(),
+            Value::Map(smap) => smap.lookup(&item).cloned(),
             by => look_up(by, &item),
         };
         out.push(found.unwrap_or(item));

@@ -5,7 +5,6 @@ use num_bigint::BigInt;
 use super::row::rows;
 use crate::convert::{at, steps};
 use crate::machine::{Machine, Raised};
-use crate::value::each_distinct;
 use crate::{Value, json};
 
 rows! { "clojure.core":
@@ -25,7 +24,7 @@ pub(super) mod json_rows {
     use super::{generate_json, parse_json, rows};
     rows! { "json":
         "parse-string" ["[s]"] parse_json, "The value of a JSON text, with string keys; nil if it is no JSON." { "(json/parse-string \"{\\\"a\\\": [1, 2.5]}\")" => "{\"a\" [1 2.5]}", "(json/parse-string \"{\")" => "nil" };
-        "generate-string" ["[x]"] generate_json, "A value as compact JSON; nil for keywords, sets, functions and infinite numbers, wherever they stand." { "(json/generate-string {\"a\" [1 nil]})" => "\"{\\\"a\\\":[1,null]}\"", "(json/generate-string inc)" => "nil" };
+        "generate-string" ["[x]"] generate_json, "A value as compact JSON: keywords and symbols as their names, sets as arrays, dates as ISO texts. A function, NaN or an infinite number, and a map with two keys of one name, end the program." { "(json/generate-string {:a [1 nil] \"b\" #{:x}})" => "\"{\\\"a\\\":[1,null],\\\"b\\\":[\\\"x\\\"]}\"", "(json/generate-string nil)" => "\"null\"" };
     }
 }
 
@@ -81,26 +80,18 @@ fn parse_json(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
 /// Longest JSON text that a program may make.
 const MAX_JSON: usize = 64 << 20;
 
-/// Whether a value is JSON as it stands: a keyword would come back as a string, so a program writes `(name k)` itself.
-fn is_json(m: &mut Machine, value: &Value) -> Result<bool, Raised> {
-    let (mut raised, mut good) = (None, true);
-    each_distinct([value], |part| {
-        // What is inside is listed before it is looked at.
-        raised = m.tick(1 + steps(part.len().unwrap_or(0)) / 16).err();
-        good = match part {
-            Value::Map(map) => map.iter().all(|(key, _)| matches!(key, Value::Str(_) | Value::Int(_) | Value::BigInt(_))),
-            Value::Keyword(_) | Value::Symbol(_) | Value::Set(_) => false,
-            _ => true,
-        };
-        good && raised.is_none()
-    });
-    raised.map_or(Ok(good), Err)
+/// What to do about a value without a JSON form.
+fn json_hint(error: &json::EncodeError) -> &'static str {
+    match error {
+        json::EncodeError::OneKey { .. } => "an object has one entry for a name: remove one of the keys with dissoc",
+        json::EncodeError::Unsupported { found, .. } if found.ends_with("as a key") || found.starts_with("the key") => {
+            "names of an object are texts: make them with (update-keys m str)"
+        }
+        _ => "take it out, or put a text, a number or nil in its place",
+    }
 }
 
 fn generate_json(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
-    if !is_json(m, at(args, 0))? {
-        return Ok(Value::Nil);
-    }
     m.charge(at(args, 0).depth() as usize * super::output::OPEN)?;
     let room = (m.room() / 2).min(MAX_JSON);
     match json::encode_metered(m, at(args, 0), room)? {
@@ -108,7 +99,12 @@ fn generate_json(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
             m.tick(steps(text.len() / 32))?;
             Ok(Value::from(text))
         }
-        Err(json::EncodeError::Unsupported { .. } | json::EncodeError::OneKey { .. }) => Ok(Value::Nil),
-        Err(too_large) => Err(m.raise(crate::ErrorKind::MemoryExceeded, too_large.to_string())),
+        Err(too_large @ json::EncodeError::TooLarge { .. }) => {
+            Err(m.raise(crate::ErrorKind::MemoryExceeded, too_large.to_string()))
+        }
+        Err(error) => {
+            let message = format!("(json/generate-string x): {error}");
+            Err(m.raise_with_hint(crate::ErrorKind::TypeError, message, json_hint(&error)))
+        }
     }
 }

@@ -5,6 +5,7 @@ use std::collections::hash_map::Entry;
 
 use super::row::rows;
 use crate::bulk::{self, Hasher};
+use crate::collection::NameKinds;
 use crate::convert::{ITEM, Walk, at, described, expected, take};
 use crate::endless::{Cursor, Endless};
 use crate::machine::{Machine, Raised};
@@ -141,8 +142,10 @@ fn group_by(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
     let f = key_function(args);
     let mut places: HashMap<Value, usize, Hasher> = HashMap::default();
     let mut groups: Vec<(Value, Vec<Value>)> = Vec::new();
+    let mut names = NameKinds::default();
     while let Some(item) = walk.next(m)? {
         let key = m.call_with(&f, [item.clone()])?;
+        let key = bulk::held_key(&places, &mut names, key);
         bulk::room_for_key(m, &places)?;
         match places.entry(key) {
             Entry::Occupied(place) => {
@@ -160,7 +163,7 @@ fn group_by(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
     // A vector has a head of its own beside its items.
     m.charge(groups.len() * 4 * ITEM)?;
     let groups = groups.into_iter().map(|(key, group)| (key, Value::vector(group))).collect();
-    Ok(Value::Map(bulk::map(m, groups)?))
+    Ok(Value::Map(bulk::map_of_exact_keys(m, groups)?))
 }
 
 fn frequencies(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
@@ -169,7 +172,9 @@ fn frequencies(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
     let mut places: HashMap<Value, usize, Hasher> =
         HashMap::with_capacity_and_hasher((walk.len() / 8).min(4096), Hasher::default());
     let mut counts: Vec<i64> = Vec::new();
+    let mut names = NameKinds::default();
     while let Some(item) = walk.next(m)? {
+        let item = bulk::held_key(&places, &mut names, item);
         bulk::room_for_key(m, &places)?;
         match places.entry(item) {
             Entry::Occupied(place) => {
@@ -187,7 +192,7 @@ fn frequencies(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
     // The map sorts its entries, so that the order of the hash table does not show.
     m.charge(places.len() * 2 * ITEM)?;
     let totals = places.into_iter().map(total).collect();
-    Ok(Value::Map(bulk::map(m, totals)?))
+    Ok(Value::Map(bulk::map_of_exact_keys(m, totals)?))
 }
 
 fn best_key(m: &mut Machine, args: &mut [Value], better: fn(std::cmp::Ordering) -> bool) -> Result<Value, Raised> {

@@ -159,13 +159,13 @@ fn renamed(m: &mut Machine, map: Map, names: &Map) -> Result<Map, Raised> {
     let mut out = map;
     for (old, new) in names {
         m.step()?;
-        if let Some(value) = out.remove(old) {
+        if let Some(value) = out.remove_named(old) {
             taken.push((new.clone(), value));
         }
     }
     for (key, value) in taken {
         m.step()?;
-        out.insert(key, value);
+        out.put(key, value);
     }
     Ok(out)
 }
@@ -257,13 +257,17 @@ fn join(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
     } else {
         let (Some(a), Some(b)) = (left.first(), right.first()) else { return Ok(Value::Set(Set::default())) };
         m.tick(steps(a.len()))?;
-        a.iter().filter(|(k, _)| b.get(k).is_some()).map(|(k, _)| (k.clone(), k.clone())).collect()
+        let named = |key: &Value| {
+            let other = b.named_key(key.clone());
+            b.find(&other).is_some().then(|| (key.clone(), other))
+        };
+        a.iter().filter_map(|(key, _)| named(key)).collect()
     };
     let keys = |m: &mut Machine, map: &Map, side: fn(&(Value, Value)) -> &Value| {
         m.tick(steps(pairs.len()))?;
         m.charge(pairs.len() * ITEM)?;
         m.step()?;
-        Ok(Value::vector(pairs.iter().map(|pair| map.get(side(pair)).cloned().unwrap_or_default()).collect()))
+        Ok(Value::vector(pairs.iter().map(|pair| map.lookup(side(pair)).cloned().unwrap_or_default()).collect()))
     };
     // The right side by its values at the keys, so that the work is the size of the result.
     let mut by_key: Map = Map::default();
@@ -284,7 +288,7 @@ fn join(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
             let mut merged = map.clone();
             for (k, v) in other {
                 m.step()?;
-                merged.insert(k.clone(), v.clone());
+                merged.put(k.clone(), v.clone());
             }
             bulk::push(m, &mut out, Value::Map(merged))?;
         }

@@ -159,7 +159,7 @@ fn replacements(m: &mut Machine, name: &str, args: &mut [Value]) -> Result<(Valu
 
 fn replaced(smap: &Value, part: Value) -> Value {
     match smap {
-        Value::Map(map) => map.get(&part).cloned().unwrap_or(part),
+        Value::Map(map) => map.lookup(&part).cloned().unwrap_or(part),
         _ => part,
     }
 }

@@ -14,6 +14,41 @@ pub struct Map(Arc<Data>);
 pub(crate) struct Data {
     entries: Entries,
     depth: u32,
+    names: NameKinds,
+}
+
+/// Which kinds of names are among the keys of a map. A removal leaves it as it is, so that it may say too much.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct NameKinds(u8);
+
+impl NameKinds {
+    const BOTH: NameKinds = NameKinds(3);
+
+    #[inline]
+    pub(crate) fn of(key: &Value) -> NameKinds {
+        NameKinds(match key {
+            Value::Keyword(_) => 1,
+            Value::Str(_) => 2,
+            _ => 0,
+        })
+    }
+
+    #[inline]
+    pub(crate) fn add(&mut self, other: NameKinds) {
+        self.0 |= other.0;
+    }
+
+    /// Whether there are names of the kind that a name of kind `one` is not. Other keys than names have one spelling.
+    #[inline]
+    pub(crate) fn may_hold_other_spelling(self, one: NameKinds) -> bool {
+        one.0 != 0 && self.0 & !one.0 != 0
+    }
+
+    /// Whether keywords and strings are among the keys.
+    #[inline]
+    pub(crate) fn are_both(self) -> bool {
+        self == NameKinds::BOTH
+    }
 }
 
 impl Drop for Data {
@@ -28,7 +63,7 @@ impl Drop for Data {
 
 impl Default for Map {
     fn default() -> Self {
-        Map(Arc::new(Data { entries: Entries::Small(Vec::new()), depth: 1 }))
+        Map(Arc::new(Data { entries: Entries::Small(Vec::new()), depth: 1, names: NameKinds::default() }))
     }
 }
 
@@ -59,15 +94,24 @@ impl Map {
 
     /// A map of entries that are sorted by key, each key once.
     pub(crate) fn from_sorted(entries: Vec<(Value, Value)>) -> Map {
-        let depth = entries.iter().map(|(k, v)| k.depth().max(v.depth())).max().unwrap_or(0) + 1;
-        Map(Arc::new(Data { entries: Entries::from_sorted(entries), depth }))
+        let (mut depth, mut names) = (0, NameKinds::default());
+        for (key, value) in &entries {
+            depth = depth.max(key.depth()).max(value.depth());
+            names.add(NameKinds::of(key));
+        }
+        Map(Arc::new(Data { entries: Entries::from_sorted(entries), depth: depth + 1, names }))
     }
 
     /// A map of values under names that it shares with others: at most [`super::SMALL`], in the order of the names.
     pub(crate) fn from_row(names: Names, values: Vec<Value>) -> Map {
         debug_assert_eq!(names.len(), values.len());
         let depth = super::vector::depth_over(&values);
-        Map(Arc::new(Data { entries: Entries::Row { names, values }, depth }))
+        // Names of one kind are next to each other.
+        let mut kinds = NameKinds::default();
+        for name in [names.first(), names.last()].into_iter().flatten() {
+            kinds.add(NameKinds::of(name));
+        }
+        Map(Arc::new(Data { entries: Entries::Row { names, values }, depth, names: kinds }))
     }
 
     /// Number of entries.
@@ -128,11 +172,59 @@ impl Map {
         self.find(&under).or_else(|| self.find(&under.other_spelling()?)).map(|(_, v)| v)
     }
 
-    /// Puts `value` under `key`, in place where nobody else holds the map; gives the old value back.
+    /// Inserts `value` under exactly `key`, in place where the map has one holder; returns the old value.
     pub fn insert(&mut self, key: Value, value: Value) -> Option<Value> {
         let data = Arc::make_mut(&mut self.0);
         data.depth = data.depth.max(key.depth() + 1).max(value.depth() + 1);
+        data.names.add(NameKinds::of(&key));
         data.entries.insert(key, value)
+    }
+
+    /// Inserts `value` as programs do: where an entry has the name of `key` in the other spelling, and none has `key` itself, that
+    /// entry changes and keeps its key.
+    #[inline]
+    pub(crate) fn put(&mut self, key: Value, value: Value) {
+        let key = self.held_key(key);
+        self.insert(key, value);
+    }
+
+    /// The key under which [`Map::put`] inserts a value.
+    #[inline]
+    pub(crate) fn held_key(&self, key: Value) -> Value {
+        if self.0.names.may_hold_other_spelling(NameKinds::of(&key)) { self.other_spelling_of(key) } else { key }
+    }
+
+    #[inline(never)]
+    fn other_spelling_of(&self, key: Value) -> Value {
+        if self.find(&key).is_some() {
+            return key;
+        }
+        let Some(other) = key.other_spelling() else { return key };
+        let held = self.find(&other).or_else(|| match &key {
+            // A keyword with hyphens stands for the name that JSON writes with underscores. A string is data.
+            Value::Keyword(_) => self.find(&key.underscored()?.other_spelling()?),
+            _ => None,
+        });
+        match held {
+            Some((held, _)) => held.clone(),
+            None => key,
+        }
+    }
+
+    /// The key of the entry that an update or a removal by `key` is about: `key` where the map has none for it. A string
+    /// with hyphens never stands for one with underscores, since both may be data.
+    pub(crate) fn named_key(&self, key: Value) -> Value {
+        if self.find(&key).is_some() {
+            return key;
+        }
+        let held = match &key {
+            Value::Keyword(_) => self.loose(&key),
+            _ => key.other_spelling().and_then(|other| self.find(&other)),
+        };
+        match held {
+            Some((held, _)) => held.clone(),
+            None => key,
+        }
     }
 
     /// Takes the value under `key` out for an update in place, leaving nil there. `None`, and nothing changed, where
@@ -141,10 +233,18 @@ impl Map {
         Arc::get_mut(&mut self.0)?.entries.get_mut(key).map(std::mem::take)
     }
 
-    /// Removes `key`, in place where nobody else holds the map.
+    /// Removes exactly `key`, in place where the map has one holder.
     pub fn remove(&mut self, key: &Value) -> Option<Value> {
         self.find(key)?;
         Arc::make_mut(&mut self.0).entries.remove(key)
+    }
+
+    /// Removes the entry that `key` names, in place where the map has one holder.
+    pub(crate) fn remove_named(&mut self, key: &Value) -> Option<Value> {
+        if self.find(key).is_some() {
+            return Arc::make_mut(&mut self.0).entries.remove(key);
+        }
+        self.remove(&self.named_key(key.clone()))
     }
 
     /// The entries, sorted by key.

@@ -12,6 +12,7 @@ mod tree;
 mod vector;
 
 pub use map::Map;
+pub(crate) use map::NameKinds;
 pub use set::Set;
 pub use vector::{IntoIter, Vector};
 

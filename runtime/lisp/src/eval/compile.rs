@@ -45,7 +45,10 @@ pub(crate) fn compile(ir: &Ir) -> Code {
             let parts = all(parts);
             Box::new(move |m, f| Ok(Value::vector(evaluate(&parts, m, f)?)))
         }
-        Op::Map(parts) => map_literal(all(parts)),
+        Op::Map(parts) => {
+            let written = parts.iter().step_by(2).all(|key| matches!(key.op, Op::Const(_)));
+            map_literal(all(parts), written)
+        }
         Op::Set(parts) => {
             let parts = all(parts);
             Box::new(move |m, f| {
@@ -151,14 +154,16 @@ fn lookup(m: &mut Machine, f: &Frame<'_>, index: u32, fallback: Option<&'static 
     Err(m.at(raised, span))
 }
 
-fn map_literal(parts: Box<[Code]>) -> Code {
+/// A literal. A keyword and a string of one name are two keys where all keys are `written` out.
+fn map_literal(parts: Box<[Code]>, written: bool) -> Code {
     Box::new(move |m, f| {
         let mut entries = Vec::with_capacity(parts.len() / 2);
         let mut parts = parts.iter();
         while let (Some(key), Some(value)) = (parts.next(), parts.next()) {
             entries.push((key(m, f)?, value(m, f)?));
         }
-        bulk::map(m, entries).map(Value::Map)
+        let map = if written { bulk::map_of_exact_keys(m, entries) } else { bulk::map(m, entries) };
+        map.map(Value::Map)
     })
 }
 

@@ -188,7 +188,7 @@ fn mixed(value: &Value) -> Option<&Map> {
 fn same_text(map: &Map, key: &Value) -> Option<Value> {
     let text = match key {
         Value::Str(text) | Value::Keyword(text) | Value::Symbol(text) => text.clone(),
-        Value::Int(_) | Value::BigInt(_) | Value::False | Value::True | Value::Temporal(_) => {
+        Value::Int(_) | Value::BigInt(_) | Value::Double(_) | Value::False | Value::True | Value::Temporal(_) => {
             let mut text = String::new();
             leaf(key, &mut text).ok()?;
             text.trim_matches('"').into()
@@ -256,7 +256,7 @@ fn integer(i: i64, out: &mut String) {
 fn key(key: &Value, keys: Keys, out: &mut String) -> Result<(), &'static str> {
     match key {
         Value::Str(_) | Value::Keyword(_) | Value::Symbol(_) | Value::Temporal(_) => leaf(key, out),
-        Value::Int(_) | Value::BigInt(_) | Value::False | Value::True if keys == Keys::Any => {
+        Value::Int(_) | Value::BigInt(_) | Value::Double(_) | Value::False | Value::True if keys == Keys::Any => {
             out.push('"');
             leaf(key, out)?;
             out.push('"');

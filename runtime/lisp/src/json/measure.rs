@@ -60,7 +60,7 @@ pub fn measure(value: &Value, max_bytes: usize, is_over: &dyn Fn() -> bool) -> R
             open.push(Frame { children, is_map, is_key: is_map });
         } else {
             counter.leaf(value)?;
-            if is_key && matches!(value, Value::Int(_) | Value::BigInt(_) | Value::True | Value::False) {
+            if is_key && matches!(value, Value::Int(_) | Value::BigInt(_) | Value::Double(_) | Value::True | Value::False) {
                 counter.add(2)?;
             }
         }

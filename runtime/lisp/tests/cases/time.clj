@@ -45,7 +45,7 @@
 
 ; two keys of one text are one in JSON
 (json/generate-string {1 2 "1" 3})
-;=> nil
+;=! type_error 2:1 the keys 1 and "1" are one in JSON
 
 (group-by #(.getMonthValue %) (map #(LocalDate/parse %) ["2024-01-05" "2024-02-01" "2024-01-09"]))
 ;=> {1 ["2024-01-05" "2024-01-09"] 2 ["2024-02-01"]}
