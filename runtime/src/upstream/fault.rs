@@ -1,6 +1,7 @@
 //! Faults of the world: why an upstream did not answer a call as hoped.
 
 use std::borrow::Cow;
+use std::time::Duration;
 
 use super::settings::ResponseCap;
 
@@ -57,6 +58,8 @@ pub struct WorldFault {
     pub http_status: Option<u16>,
     /// Bytes of an answer that was refused for its size, as far as they were seen.
     pub refused_bytes: u64,
+    /// The delay that an answer 429 asks for.
+    pub(crate) retry_after: Option<Duration>,
     /// Whether it may be that the server has forgotten the session, and so carried nothing out.
     pub(crate) session_over: bool,
 }
@@ -64,7 +67,14 @@ pub struct WorldFault {
 impl WorldFault {
     /// A fault without an HTTP status.
     pub fn new(reason: Reason, message: impl Into<Cow<'static, str>>) -> Self {
-        WorldFault { reason, message: message.into(), http_status: None, refused_bytes: 0, session_over: false }
+        WorldFault {
+            reason,
+            message: message.into(),
+            http_status: None,
+            refused_bytes: 0,
+            retry_after: None,
+            session_over: false,
+        }
     }
 
     /// `upstream_unavailable`

@@ -33,6 +33,8 @@ use crate::secrets::Redactor;
 
 /// Bytes that a record keeps of the name of a tool that may not exist, and bytes of it that are redacted.
 const MAX_RECORDED_NAME: usize = 200;
+/// The longest delay after which a call that was answered with 429 is sent again.
+const MAX_RETRY_DELAY: Duration = Duration::from_secs(2);
 const MAX_REDACTED_NAME: usize = 64 * 1024;
 
 /// How often a thread that waits for a list of tools looks whether it was cancelled.
@@ -102,6 +104,17 @@ struct Ready {
     order: Order,
     repeatable: bool,
     entry: usize,
+}
+
+impl Ready {
+    /// Whether the call changes nothing: the tool says so, or it is a `GET` of an OpenAPI operation.
+    fn only_reads(&self) -> bool {
+        match self.order {
+            #[cfg(feature = "http")]
+            Order::Get(_) => true,
+            Order::Mcp { .. } => self.repeatable,
+        }
+    }
 }
 
 /// Why a call cannot be made.
@@ -238,7 +251,13 @@ impl Shared {
         let call = async {
             let _under_way = self.under_way(&ready.link)?;
             let Ready { link, known, order, repeatable, .. } = &ready;
-            link.call(known, order, *repeatable, party, &upstreams.secrets, &upstreams.settings).await
+            let send = || link.call(known, order, *repeatable, party, &upstreams.secrets, &upstreams.settings);
+            let answer = send().await;
+            let Some(delay) = answer.as_ref().err().and_then(|fault| self.delay_before_retry(&ready, fault)) else {
+                return answer;
+            };
+            tokio::time::sleep(delay).await;
+            send().await.map_err(|fault| retried(fault, delay))
         };
         let outcome = tokio::select! {
             // Dropping the call withdraws it at the upstream.
@@ -268,6 +287,14 @@ impl Shared {
                 }
             }
         }
+    }
+
+    /// The delay after which a call that was answered with 429 is sent again: where it only reads, the answer asks for a short one, and
+    /// the program goes on for longer.
+    fn delay_before_retry(&self, ready: &Ready, fault: &WorldFault) -> Option<Duration> {
+        let delay = fault.retry_after.filter(|delay| *delay <= MAX_RETRY_DELAY && ready.only_reads())?;
+        let is_in_time = |deadline: Instant| Instant::now().checked_add(delay).is_some_and(|then| then < deadline);
+        self.patience.deadline.is_none_or(is_in_time).then_some(delay)
     }
 
     /// Asks an upstream for its tools first, and makes the call then.
@@ -441,6 +468,12 @@ fn recorded(redactor: &Redactor, tool: &str) -> String {
     let end = (0..=tool.len().min(MAX_REDACTED_NAME)).rev().find(|at| tool.is_char_boundary(*at)).unwrap_or(0);
     let redacted = redactor.redact_str(tool.get(..end).unwrap_or_default());
     excerpt(&redacted, MAX_RECORDED_NAME).into_owned()
+}
+
+/// The fault of a call that was sent twice.
+fn retried(fault: WorldFault, delay: Duration) -> WorldFault {
+    let message = format!("{} (sent again after {} ms, as the answer 429 before it asked for)", fault.message, delay.as_millis());
+    WorldFault { message: message.into(), ..fault }
 }
 
 fn stopped_waiting() -> WorldFault {

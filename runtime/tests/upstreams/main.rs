@@ -11,6 +11,7 @@ mod http;
 mod openapi;
 mod parallel;
 mod peer;
+mod rate_limit;
 mod stdio;
 mod tls;
 mod tunnel;

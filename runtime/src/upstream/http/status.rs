@@ -1,17 +1,16 @@
 //! What the status of an answer means to a program.
 
-#[cfg(any(feature = "agentic", feature = "otlp"))]
 use std::time::Duration;
 
 use hyper::StatusCode;
 use hyper::header::{LOCATION, RETRY_AFTER};
-#[cfg(any(feature = "agentic", feature = "otlp"))]
 use jiff::{Timestamp, fmt::rfc2822::DateTimeParser};
 use url::Url;
 
 use super::answer::Answer;
 use super::client::{HttpClient, MAX_REDIRECTS, for_people};
 use crate::upstream::fault::{Reason, WorldFault, excerpt};
+use crate::upstream::mcp::wire;
 
 /// Bytes of an error body that are read; more than is shown of it.
 pub(crate) const ERROR_BODY_BYTES: u64 = 64 * 1024;
@@ -34,6 +33,8 @@ pub(crate) struct Head {
     status: StatusCode,
     /// Without secrets: it is cut when it is shown.
     retry_after: Option<String>,
+    /// The delay of `retry_after`.
+    delay: Option<Duration>,
     location: Option<String>,
     /// What answered, after redirects that were followed.
     from: Url,
@@ -47,6 +48,7 @@ impl Head {
         Head {
             status: response.status(),
             retry_after: header(RETRY_AFTER),
+            delay: retry_after(response),
             location: header(LOCATION),
             from: response.url().clone(),
             posts: client.posts(),
@@ -74,7 +76,9 @@ impl Head {
             message.push_str(": ");
             message.push_str(&text);
         }
-        WorldFault::new(reason(self.status), message).with_status(self.status.as_u16())
+        let fault = WorldFault::new(reason(self.status), message).with_status(self.status.as_u16());
+        let retry_after = self.delay.filter(|_| fault.reason == Reason::RateLimited);
+        WorldFault { retry_after, ..fault }
     }
 
     /// Where a redirect leads, and why it was not followed.
@@ -97,7 +101,8 @@ fn is_number(text: &str) -> bool {
     text.bytes().all(|byte| byte.is_ascii_digit())
 }
 
-/// The text of an error body: problem JSON in its reading order, other bodies as they are, on one line where they are HTML.
+/// The text of an error body: problem JSON in its reading order, the message of a JSON-RPC error, other bodies as they are, on one
+/// line where they are HTML.
 fn problem_text(body: &[u8]) -> String {
     #[derive(serde::Deserialize)]
     struct Problem {
@@ -110,19 +115,20 @@ fn problem_text(body: &[u8]) -> String {
         // The rest (`errors`, `invalid-params`, …) says what to change, so that the whole follows.
         return excerpt(&format!("{title}: {detail} {text}"), SHOWN_BYTES).into_owned();
     }
+    if let Some(error) = wire::error_in(text) {
+        return error.describe();
+    }
     if text.starts_with('<') {
         return excerpt(text, 200).split_whitespace().collect::<Vec<_>>().join(" ");
     }
     excerpt(text, SHOWN_BYTES).into_owned()
 }
 
-#[cfg(any(feature = "agentic", feature = "otlp"))]
-/// How long whoever answers asks to be left alone: seconds, or a date.
+/// The delay of a `Retry-After` header: seconds, or a date (RFC 9110, 10.2.3).
 pub(crate) fn retry_after(response: &Answer) -> Option<Duration> {
     pause(response.headers().get(RETRY_AFTER)?.to_str().ok()?, Timestamp::now())
 }
 
-#[cfg(any(feature = "agentic", feature = "otlp"))]
 fn pause(text: &str, now: Timestamp) -> Option<Duration> {
     let text = text.trim();
     if let Ok(seconds) = text.parse::<u32>() {
@@ -139,7 +145,7 @@ mod tests {
     #[test]
     fn statuses_have_their_documented_reasons() {
         let asked = Url::parse("https://api.example/items?key=secret").unwrap();
-        let cases: [(u16, Reason, &str, &str); 9] = [
+        let cases: [(u16, Reason, &str, &str); 11] = [
             (400, Reason::ToolError, r#"{"error":"bad id"}"#, r#"HTTP 400 Bad Request: {"error":"bad id"}"#),
             (401, Reason::AuthFailed, "", "HTTP 401 Unauthorized: the upstream refuses the credential"),
             (403, Reason::ToolError, "", "HTTP 403 Forbidden"),
@@ -147,6 +153,18 @@ mod tests {
             (409, Reason::UpstreamError, "", "HTTP 409 Conflict"),
             (422, Reason::ToolError, "x", "HTTP 422 Unprocessable Entity: x"),
             (429, Reason::RateLimited, "", "HTTP 429 Too Many Requests (retry after 30 s)"),
+            (
+                429,
+                Reason::RateLimited,
+                r#"{"jsonrpc":"2.0","id":null,"error":{"code":-32000,"message":"slow down","data":"quota of one minute"}}"#,
+                "HTTP 429 Too Many Requests (retry after 30 s): slow down (JSON-RPC error -32000): \"quota of one minute\"",
+            ),
+            (
+                503,
+                Reason::UpstreamUnavailable,
+                r#"[{"jsonrpc":"2.0","id":7,"error":{"code":-1,"message":"down"}}]"#,
+                "HTTP 503 Service Unavailable: down (JSON-RPC error -1)",
+            ),
             (302, Reason::UpstreamError, "", "HTTP 302 Found: it redirects to https://other.example/x, which is not followed"),
             (503, Reason::UpstreamUnavailable, "<html>\n <b>down</b>", "HTTP 503 Service Unavailable: <html> <b>down</b>"),
         ];
@@ -154,6 +172,7 @@ mod tests {
             let head = Head {
                 status: StatusCode::from_u16(status).unwrap(),
                 retry_after: (status == 429).then(|| "30".to_owned()),
+                delay: Some(Duration::from_secs(30)),
                 location: (status == 302).then(|| "https://u:p@other.example/x?token=1".to_owned()),
                 from: asked.clone(),
                 posts: false,
@@ -161,11 +180,11 @@ mod tests {
             let fault = head.fault(body.as_bytes());
             assert_eq!((fault.reason, fault.http_status), (reason, Some(status)));
             assert!(fault.message.starts_with(message), "{}", fault.message);
+            assert_eq!(fault.retry_after, (status == 429).then_some(Duration::from_secs(30)));
         }
     }
 
     #[test]
-    #[cfg(any(feature = "agentic", feature = "otlp"))]
     fn pauses_are_seconds_or_dates() {
         let now = "2026-01-01T00:00:00Z".parse().unwrap();
         assert_eq!(pause("7", now), Some(Duration::from_secs(7)));

@@ -73,6 +73,23 @@ impl<'a> Frame<'a> {
     }
 }
 
+/// The JSON-RPC error that a body is, whatever request it answers.
+#[cfg(feature = "http")]
+pub(crate) fn error_in(body: &str) -> Option<RpcError> {
+    #[derive(Deserialize)]
+    struct Version<'a> {
+        #[serde(borrow)]
+        jsonrpc: Cow<'a, str>,
+    }
+    let single = body.trim_start().strip_prefix('[').is_none();
+    if single && serde_json::from_str::<Version<'_>>(body).ok()?.jsonrpc != "2.0" {
+        return None;
+    }
+    let frames = Frame::parse(body.as_bytes()).ok()?;
+    let errors = frames.into_iter().filter_map(|frame| Some(RpcError::read(frame.error?)));
+    errors.into_iter().find(|error| error.code != 0)
+}
+
 /// Our ids are numbers; some servers send them back as strings.
 fn number(id: &RawValue) -> Option<u64> {
     id.get().trim_matches('"').parse().ok()

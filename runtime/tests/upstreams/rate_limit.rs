@@ -1,0 +1,100 @@
+//! A call that only reads and is answered with 429 and a short delay is sent once more after that delay.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+use ptc_catalog::{Annotations, Era, McpHttp, OpenApi, Operation, Params, Tool, Transport};
+use ptc_runtime::upstream::Patience;
+use serde_json::json;
+
+use crate::http::handshaking;
+use crate::web::{Answer, Web};
+use crate::world::{Program, World, operation, tool, upstream};
+
+const REFUSAL: &str =
+    r#"{"jsonrpc":"2.0","id":null,"error":{"code":-32029,"message":"slow down","data":{"limit":"2 calls in a second"}}}"#;
+
+/// An upstream over MCP and one over OpenAPI that answer the first `refusals` calls with 429 and `retry_after`, and the number of
+/// calls that they get.
+fn world(refusals: usize, retry_after: &'static str) -> (World, Arc<AtomicUsize>) {
+    let calls = Arc::new(AtomicUsize::new(0));
+    let seen = Arc::clone(&calls);
+    let web = Web::start(move |asked| {
+        let mut headers = vec!["Content-Type: application/json".to_owned()];
+        if !retry_after.is_empty() {
+            headers.push(format!("Retry-After: {retry_after}"));
+        }
+        let answer = |body: String| {
+            let number = seen.fetch_add(1, Ordering::SeqCst);
+            if number < refusals { Answer::Full(429, headers, REFUSAL.into()) } else { Answer::json(200, body) }
+        };
+        if asked.method == "GET" {
+            return answer("{\"a\":1}".to_owned());
+        }
+        handshaking(asked, |frame| {
+            let result = json!({"content": [{"type": "text", "text": "done"}]});
+            answer(json!({"jsonrpc": "2.0", "id": frame["id"], "result": result}).to_string())
+        })
+    });
+    let reads = Tool { annotations: Annotations { read_only: Some(true), ..Annotations::default() }, ..tool("read") };
+    let get = operation("get", Operation { id: "get", path: "/a", params: Params::NONE, default_args: &[] });
+    let mcp = Transport::McpHttp(McpHttp { era: Some(Era::Handshake), ..McpHttp::new(web.url("/mcp")) });
+    let world = World::new(vec![
+        upstream("mcp", mcp, vec![reads, tool("write")]),
+        upstream("api", Transport::OpenApi(OpenApi::new(web.url("/api"))), vec![get]),
+    ]);
+    (world, calls)
+}
+
+#[test]
+fn a_call_that_only_reads_is_sent_again_after_the_delay() {
+    for (server, name, expected) in [("mcp", "read", "text done"), ("api", "get", "json {\"a\":1}")] {
+        let (world, calls) = world(1, "1");
+        let begun = Instant::now();
+        let program = world.program();
+        assert_eq!(program.call(server, name, "{}"), expected);
+        assert!(begun.elapsed() >= Duration::from_secs(1), "{:?}", begun.elapsed());
+        assert_eq!(calls.load(Ordering::SeqCst), 2);
+        assert_eq!(program.0.calls().len(), 1, "both are one call of the program");
+        assert_eq!(program.last().http_status, Some(200));
+    }
+}
+
+#[test]
+fn a_call_is_sent_again_once_only() {
+    let (world, calls) = world(9, "0");
+    assert_eq!(
+        world.program().call("api", "get", "{}"),
+        "rate_limited: HTTP 429 Too Many Requests (retry after 0 s): slow down (JSON-RPC error -32029): {\"limit\":\"2 calls in \
+         a second\"} (sent again after 0 ms, as the answer 429 before it asked for)"
+    );
+    assert_eq!(calls.load(Ordering::SeqCst), 2);
+}
+
+#[test]
+fn other_calls_are_not_sent_again() {
+    for (tool, retry_after, shown) in [
+        ("write", "0", " (retry after 0 s)"),
+        ("read", "3", " (retry after 3 s)"),
+        ("read", "soon", " (retry after soon)"),
+        ("read", "", ""),
+    ] {
+        let (world, calls) = world(1, retry_after);
+        let answer = world.program().call("mcp", tool, "{}");
+        let expected = format!("rate_limited: HTTP 429 Too Many Requests{shown}: slow down (JSON-RPC error -32029)");
+        assert!(answer.starts_with(&expected), "{tool} {retry_after}: {answer}");
+        assert_eq!(calls.load(Ordering::SeqCst), 1, "{tool} {retry_after}");
+    }
+}
+
+#[test]
+fn no_call_is_sent_again_when_the_program_is_over_by_then() {
+    let (world, calls) = world(1, "2");
+    let patience = Patience { deadline: Some(Instant::now() + Duration::from_millis(1_500)), ..Patience::default() };
+    let begun = Instant::now();
+    let answer = Program(world.upstreams.program(patience)).call("mcp", "read", "{}");
+    assert!(answer.starts_with("rate_limited: HTTP 429 Too Many Requests (retry after 2 s)"), "{answer}");
+    assert!(begun.elapsed() < Duration::from_millis(1_500), "{:?}", begun.elapsed());
+    assert_eq!(calls.load(Ordering::SeqCst), 1);
+}
