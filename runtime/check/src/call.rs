@@ -27,7 +27,13 @@ pub(crate) fn check(program: &Program, site: &ToolCallSite, catalog: &Catalog, f
     // What a name stands for is written somewhere else: then the name is the place.
     let key = |path: &[&str]| entry(path).map_or_else(|| whole(path), |entry| entry.key);
     let value = |path: &[&str]| entry(path).map_or_else(|| whole(path), |entry| entry.value);
-    let finding = |concern, message, hint, span: Span| Finding { concern, message, hint, span };
+    let named = |text: String| of_function(text, site.function);
+    let finding = |concern, message, hint: Option<String>, span: Span| Finding {
+        concern,
+        message: named(message),
+        hint: hint.map(named),
+        span,
+    };
     let (unknown, rejects) = (Concern::Fails(ErrorKind::UnknownTool), Concern::Fails(ErrorKind::ToolError));
     if let Some(message) = site.arity.clone() {
         return findings.push(finding(Concern::Fails(ErrorKind::ArityError), message, Some(WRITTEN.to_owned()), site.span));
@@ -98,6 +104,18 @@ pub(crate) fn check(program: &Program, site: &ToolCallSite, catalog: &Catalog, f
         let message = rejected(upstream, tool, &format!("unknown arg '{name}'"));
         let hint = exists(name, "its args", tool.args.iter().map(|arg| arg.name));
         findings.push(finding(if tool.closed { rejects } else { Concern::Doubtful }, message, Some(hint), key(&["args", name])));
+    }
+}
+
+/// A text about `tool/call` as the text about the function that the program calls.
+fn of_function(text: String, function: &str) -> String {
+    const CALL: &str = "tool/call";
+    const WRITTEN: &str = "write (tool/call ";
+    match (text.strip_prefix(CALL), text.strip_prefix(WRITTEN)) {
+        _ if function == "call" => text,
+        (Some(rest), _) => format!("tool/{function}{rest}"),
+        (_, Some(rest)) => format!("write (tool/{function} {rest}"),
+        _ => text,
     }
 }
 

@@ -8,7 +8,7 @@ use std::fmt;
 use litemap::LiteMap;
 use ptc_catalog::Catalog;
 use ptc_lisp::ir::{Capture, GroupIr, Ir, MemberIr, Op, Step};
-use ptc_lisp::{Program, Value};
+use ptc_lisp::{Program, Value, is_upstream_call};
 
 use crate::{EACH, EACH_SECOND, tool_of};
 
@@ -205,7 +205,7 @@ impl<'a> Count<'a> {
 
     fn builtin(&mut self, namespace: &str, name: &str, args: &'a [Ir], locals: &mut Locals<'a>) -> Bound {
         match (name, args) {
-            _ if (namespace, name) == ("tool", "call") => sum(self.all(args, locals), Some(1)),
+            _ if is_upstream_call(namespace, name) => sum(self.all(args, locals), Some(1)),
             (name, [f, items]) if EACH.contains(&name) => {
                 let once = self.called(f, locals);
                 sum(self.expr(items, locals), for_each(once, size(items)))
@@ -340,9 +340,9 @@ fn is_of(ir: &Ir, name: &str, slots: &[u32]) -> bool {
     row.name == name && args.len() == slots.len() && args.iter().zip(slots).all(same)
 }
 
-/// `tool/call` as a value.
+/// A function that calls tools of upstreams, such as `tool/call`, as a value.
 fn is_tool_call(op: &Op) -> bool {
-    matches!(op, Op::Const(Value::Builtin(row)) if (row.namespace, row.name) == ("tool", "call"))
+    matches!(op, Op::Const(Value::Builtin(row)) if is_upstream_call(row.namespace, row.name))
 }
 
 fn has_recur(ir: &Ir) -> bool {

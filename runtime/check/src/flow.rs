@@ -10,7 +10,7 @@ use std::rc::Rc;
 use litemap::LiteMap;
 use ptc_catalog::{Catalog, Tool};
 use ptc_lisp::ir::{Capture, GroupIr, Ir, Op, Step as Turn};
-use ptc_lisp::{Deadline, Program, Span, ToolCallSite, Value};
+use ptc_lisp::{Deadline, Program, Span, ToolCallSite, Value, is_upstream_call};
 
 use crate::output::{self, Step};
 use crate::{Concern, EACH, EACH_SECOND, Finding, tool_of};
@@ -314,11 +314,15 @@ impl<const ALL: bool> Walk<'_, ALL> {
     }
 
     fn builtin(&mut self, namespace: &str, name: &str, args: &[Ir], span: Span, frame: &mut Frame) -> Option<Place> {
-        if (namespace, name) == ("tool", "call") {
+        if is_upstream_call(namespace, name) {
             self.each_escapes(args, frame);
-            let (tool, name) = self.known.get(&span).cloned().unwrap_or((None, "the call".to_owned()));
-            self.sites.push(Site { tool, name, checked: false, used: None, misread: None, misused: false, listed: None });
-            return Some(Place { site: self.sites.len() - 1, path: Vec::new(), lists: 0 });
+            let (tool, called) = self.known.get(&span).cloned().unwrap_or((None, "the call".to_owned()));
+            // Any other function than `tool/call` gives the value of a call that went well, and ends the program otherwise.
+            let is_result = name == "call";
+            let path = if is_result { Vec::new() } else { vec![Step::Key("value".to_owned())] };
+            let site = Site { tool, name: called, checked: !is_result, used: None, misread: None, misused: false, listed: None };
+            self.sites.push(site);
+            return Some(Place { site: self.sites.len() - 1, path, lists: 0 });
         }
         match (name, args) {
             ("get", [from, Ir { op: Op::Const(key), .. }, rest @ ..]) => {

@@ -152,6 +152,18 @@ const CASES: &[(&str, &[&str])] = &[
     (r#"(let [s (str "x")] (tool/call {:server s :tool "read"}))"#, &[]),
     (r#"(let [m (assoc {} :path 1)] (tool/call {:server "files" :tool "read" :args m}))"#, &[]),
     (r#"(map tool/call [{:server "x" :tool "y"}])"#, &[]),
+    (r#"(map :name (tool/value {:server "files" :tool "list"}))"#, &[]),
+    (
+        r#"(tool/value {:server "files" :tool "list" :max 5})"#,
+        &[
+            "certain: tool/value got unknown key \"max\"; its keys are :server, :tool and :args; arguments of the tool go into :args",
+        ],
+    ),
+    (r#"(tool/value {:server "file" :tool "read"})"#, &["certain: no upstream 'file' configured; did you mean 'files'?"]),
+    (
+        "(tool/value)",
+        &["certain: tool/value takes 1 argument, got 0; write (tool/value {:server \"name\" :tool \"name\" :args {...}})"],
+    ),
 ];
 
 /// The same by a review, to which a name counts as the literal that it stands for.
@@ -270,6 +282,7 @@ const UNCHECKED: &[(&str, &[&str])] = &[
     (r#"(let [{:keys [ok value]} (tool/call {:server "files" :tool "list"})] (if ok value 0))"#, &[]),
     (r#"(let [r (tool/call {:server "files" :tool "list"})] (if (nil? (:value r)) "none" r))"#, &[]),
     (r#"(tool/call {:server "files" :tool "list"})"#, &[]),
+    (r#"(map :name (tool/value {:server "files" :tool "list"}))"#, &[]),
     // One of two calls asks: which one failed is not known.
     (r#"[(:value (tool/call {:server "files" :tool "list"})) (:ok (tool/call {:server "files" :tool "list"}))]"#, &[]),
     (r#"(defn value-of [r] (:value r)) (value-of (tool/call {:server "files" :tool "list"}))"#, &[]),

@@ -40,6 +40,11 @@ const UNCHECKED: &str = "unchecked: the value of shop/mystery is used without a 
 
 /// Programs with `$t` for a call of the tool t, and what is found.
 const FINDINGS: &[(&str, &[&str])] = &[
+    (r#"(map :id (:orders (tool/value {:server "shop" :tool "orders"})))"#, &[]),
+    (
+        r#"(:totl (tool/value {:server "shop" :tool "orders"}))"#,
+        &["path: shop/orders: the value has no 'totl', by its output schema; did you mean 'total'?"],
+    ),
     ("(let [r $orders] (if (:ok r) (:total (:value r)) (:message r)))", &[]),
     ("(let [r $orders] (when (:ok r) (map :id (:orders (:value r)))))", &[]),
     (
@@ -231,6 +236,8 @@ const COSTS: &[(&str, &str)] = &[
     ("(let [f (fn [] $orders)] (letfn [(g [] (f))] (g)))", "any number of upstream calls, read-only"),
     ("(letfn [(g [] 1)] [(g) $orders])", "at most 1 upstream call, read-only"),
     ("(map tool/call data/requests)", "any number of upstream calls, with effects that its tools do not tell"),
+    ("(map tool/value data/requests)", "any number of upstream calls, with effects that its tools do not tell"),
+    (r#"(map (fn [n] (tool/value {:server "shop" :tool "orders"})) [1 2 3])"#, "at most 3 upstream calls, read-only"),
     (
         "(let [t data/tool] (tool/call {:server \"shop\" :tool t}))",
         "at most 1 upstream call, with effects that its tools do not tell",

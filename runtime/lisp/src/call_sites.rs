@@ -5,16 +5,25 @@
 
 use std::rc::Rc;
 
-use crate::builtins::Builtin;
 use crate::error::Span;
 use crate::ir::{Capture, GroupIr, Ir, Op, Step, Unit};
 use crate::{Kind, Value, special};
+
+/// Names in the namespace `tool` of the functions that call a tool of an upstream. All of them take one request.
+const UPSTREAM_CALLS: [&str; 2] = ["call", "value"];
+
+/// Whether a function calls tools of upstreams, such as `tool/call`.
+pub fn is_upstream_call(namespace: &str, name: &str) -> bool {
+    namespace == "tool" && UPSTREAM_CALLS.contains(&name)
+}
 
 /// A call of an upstream tool in the text of a program.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ToolCallSite {
     /// The call.
     pub span: Span,
+    /// The name of the called function without its namespace: `call` or `value`.
+    pub function: &'static str,
     /// The request, where it is written as a map.
     pub request: Option<Span>,
     /// The keys of the request; `None` where it is not written as a map, or where one of them is computed.
@@ -109,12 +118,12 @@ impl<'a, const BY_NAME: bool> Calls<'a, BY_NAME> {
 
     fn find(&mut self, ir: &'a Ir, names: &mut Names<'a>) {
         match &ir.op {
-            Op::Builtin { row, args } if is_upstream_call(row) => {
-                let site = self.site(ir.span, args, names);
+            Op::Builtin { row, args } if is_upstream_call(row.namespace, row.name) => {
+                let site = self.site(ir.span, row.name, args, names);
                 self.sites.push(site);
             }
-            Op::Fault { row, fault } if is_upstream_call(row) => {
-                let site = self.site(ir.span, &[], names);
+            Op::Fault { row, fault } if is_upstream_call(row.namespace, row.name) => {
+                let site = self.site(ir.span, row.name, &[], names);
                 self.sites.push(ToolCallSite { arity: Some(fault.message.clone()), ..site });
             }
             Op::Let { bindings, body } if BY_NAME => {
@@ -199,9 +208,10 @@ impl<'a, const BY_NAME: bool> Calls<'a, BY_NAME> {
         }
     }
 
-    fn site(&self, span: Span, args: &'a [Ir], names: &Names<'a>) -> ToolCallSite {
+    fn site(&self, span: Span, function: &'static str, args: &'a [Ir], names: &Names<'a>) -> ToolCallSite {
         let mut site = ToolCallSite {
             span,
+            function,
             request: None,
             keys: None,
             server: None,
@@ -271,10 +281,6 @@ impl<'a, const BY_NAME: bool> Calls<'a, BY_NAME> {
             _ => arguments(map),
         }
     }
-}
-
-fn is_upstream_call(row: &Builtin) -> bool {
-    (row.namespace, row.name) == ("tool", "call")
 }
 
 fn bind<'a>(names: &mut Names<'a>, slot: u32, literal: Option<&'a Ir>) {

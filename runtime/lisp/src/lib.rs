@@ -65,7 +65,7 @@ pub mod temporal;
 pub mod value;
 
 pub use bindings::Bindings;
-pub use call_sites::{OwnCallSite, ToolCallSite};
+pub use call_sites::{OwnCallSite, ToolCallSite, is_upstream_call};
 pub use deadline::Deadline;
 pub use endless::Endless;
 pub use error::{Error, ErrorKind, Position, Span};

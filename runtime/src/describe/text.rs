@@ -40,9 +40,9 @@ pub fn with_upstreams(settings: &Settings) -> String {
     format!(
         "Runs a PTC-Lisp program that may call the upstream tools below, and answers with its last value only. PTC-Lisp is a small, \
          eager Clojure. Let one program fetch, join, filter and reduce; end it in the few values that you need.\n\n\
-         (let [r (tool/call {{:server \"s\" :tool \"t\" :args {{:id 1}}}})]\n  (if (:ok r) (map :name (:value r)) (fail (:message r))))\n\n\
-         - tool/call gives {{:ok true :value v}}, v being JSON data or text, or {{:ok false :reason r :message m}}. (pmap tool/call \
-         [...]) calls in parallel; at most {} calls a program.\n\
+         (map :name (tool/value {{:server \"s\" :tool \"t\" :args {{:id 1}}}}))\n\n\
+         - tool/value gives JSON data or text; a failed call ends the program. To handle failures: tool/call gives {{:ok true \
+         :value v}} or {{:ok false :reason r :message m}}. (pmap tool/value [...]) calls in parallel; at most {} calls a program.\n\
          - Find tools by (apropos \"words\") or (dir \"server\"); (doc \"server/tool\") shows arguments and result. Look before the \
          first call of a tool.\n\
          {LANGUAGE}\n\

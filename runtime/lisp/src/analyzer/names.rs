@@ -226,7 +226,7 @@ fn member(name: &str) -> Option<String> {
 
 /// A tool that the embedding program does not have.
 pub(super) fn unknown_tool(name: &str, tools: &[&str]) -> (ErrorKind, String, Option<String>) {
-    let meant = near(name, tools.iter().copied().chain(["call", "servers"]));
+    let meant = near(name, tools.iter().copied().chain(["call", "servers", "value"]));
     let meant = meant.map_or_else(String::new, |meant| format!("did you mean tool/{meant}? "));
     let all: Vec<String> = tools.iter().map(|tool| format!("tool/{tool}")).collect();
     (ErrorKind::UnknownTool, format!("there is no tool/{name}"), Some(format!("{meant}the tools are {}", all.join(", "))))
@@ -235,8 +235,10 @@ pub(super) fn unknown_tool(name: &str, tools: &[&str]) -> (ErrorKind, String, Op
 fn unknown_qualified(name: &str, written: &str, short: &str) -> (ErrorKind, String, Option<String>) {
     match written {
         "tool" => {
+            let meant = near(short, members(written).iter().copied());
+            let meant = meant.map_or_else(String::new, |meant| format!("did you mean tool/{meant}? "));
             let hint = "call upstream tools with (tool/call {:server \"…\" :tool \"…\" :args {…}}); (tool/servers) lists servers";
-            return (ErrorKind::UnknownTool, format!("there is no {name}"), Some(hint.to_owned()));
+            return (ErrorKind::UnknownTool, format!("there is no {name}"), Some(format!("{meant}{hint}")));
         }
         "data" => return (ErrorKind::UnboundVar, format!("'{name}' names no key of the context"), None),
         _ => {}

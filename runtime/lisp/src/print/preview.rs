@@ -58,8 +58,12 @@ pub(crate) fn preview_line(value: &Value, budget: usize) -> String {
 
 /// What a message quotes of a name or a text: all of a short one, the beginning of a long one.
 pub fn excerpt(text: &str) -> Cow<'_, str> {
-    const MOST: usize = 80;
-    if text.len() <= MOST { Cow::Borrowed(text) } else { Cow::Owned(format!("{}…", head(text, MOST))) }
+    cut(text, 80)
+}
+
+/// A text, cut after at most `most` bytes.
+pub(crate) fn cut(text: &str, most: usize) -> Cow<'_, str> {
+    if text.len() <= most { Cow::Borrowed(text) } else { Cow::Owned(format!("{}…", head(text, most))) }
 }
 
 #[derive(Default)]

@@ -1,7 +1,7 @@
 //! Functions that need the evaluator or the host: parallel work, ends of a program, tools, discovery.
 
 use crate::builtins::Builtin;
-use crate::convert::{at, described, take};
+use crate::convert::{at, take};
 use crate::error::ErrorKind;
 use crate::host::Reply;
 use crate::machine::{Fault, Machine, Raised};
@@ -74,6 +74,18 @@ pub(super) static FUNCTIONS: &[Builtin] = &[
             )
         ],
         call_tool
+    ),
+    function!(
+        "tool",
+        "value",
+        1..Some(1),
+        ["[{:server s :tool t :args m}]"],
+        "Calls a tool of an upstream and gives its value. A failed call ends the program with its reason, message and arguments.",
+        [
+            ("(tool/value {:server \"store\" :tool \"get\" :args {:id 1}})", "{\"id\" 1 \"name\" \"item-1\"}"),
+            ("(tool/value {:server \"store\" :tool \"get\" :args {:id 105}})", "!tool_error")
+        ],
+        call_tool_for_value
     ),
     function!(
         "tool",
@@ -197,20 +209,17 @@ fn budget(m: &mut Machine, _: &mut [Value]) -> Result<Value, Raised> {
 }
 
 fn call_tool(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
-    m.tick(100)?;
-    let request = at(args, 0);
-    if !matches!(request, Value::Map(_)) {
-        let message = format!("tool/call takes a map {{:server … :tool … :args {{…}}}}, got {}", described(request));
-        return Err(m.raise(ErrorKind::ToolError, message));
-    }
-    tool::spend(m)?;
-    m.report_memory();
-    let ticket = match m.host().submit(request) {
-        Ok(ticket) => ticket,
-        Err(fault) => return Err(tool::refused(m, fault)),
-    };
-    let reply = tool::wait(m, ticket)?;
+    let reply = tool::request(m, "tool/call", at(args, 0))?;
     answer(m, reply)
+}
+
+fn call_tool_for_value(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
+    const NAME: &str = "tool/value";
+    let request = at(args, 0);
+    match tool::request(m, NAME, request)? {
+        Reply::Failed { reason, message } => Err(tool::failed(m, NAME, request, reason, &message)),
+        reply => tool::value(m, NAME, request, reply),
+    }
 }
 
 fn answer(m: &mut Machine, reply: Reply) -> Result<Value, Raised> {

@@ -11,7 +11,11 @@ use crate::host::{self, Reply, Ticket, Waited};
 use crate::ir::{Ir, Op};
 use crate::machine::{Machine, Raised};
 use crate::notes::notes;
-use crate::{Value, json, parallel};
+use crate::{Value, json, parallel, print};
+
+/// Bytes of an upstream's message, and of a call's arguments, in the fault of that call.
+const MAX_MESSAGE_BYTES: usize = 1000;
+const MAX_ARGS_BYTES: usize = 400;
 
 /// Namespace and name of the function that stands for every own tool, for those who look for its calls.
 pub(crate) const OWN_TOOL: (&str, &str) = ("tool", "NAME");
@@ -46,6 +50,69 @@ pub(super) fn refused(m: &mut Machine, fault: host::Fault) -> Raised {
         return raised;
     }
     m.raise_fault(fault.into())
+}
+
+/// Calls a tool of an upstream with a request `{:server … :tool … :args {…}}`. `function` is the function that the program called.
+pub(super) fn request(m: &mut Machine, function: &str, request: &Value) -> Result<Reply, Raised> {
+    m.tick(100)?;
+    if !matches!(request, Value::Map(_)) {
+        let message = format!("{function} takes a map {{:server … :tool … :args {{…}}}}, got {}", described(request));
+        return Err(m.raise(ErrorKind::ToolError, message));
+    }
+    spend(m)?;
+    m.report_memory();
+    match m.host().submit(request) {
+        Ok(ticket) => wait(m, ticket),
+        Err(fault) => Err(refused(m, of_function(fault, function))),
+    }
+}
+
+/// The value of a successful call of an upstream's tool.
+pub(super) fn value(m: &mut Machine, function: &str, request: &Value, reply: Reply) -> Result<Value, Raised> {
+    match reply {
+        Reply::Json(bytes) => {
+            m.charge(bytes.len().saturating_mul(2))?;
+            let decoded = json::decode_metered(m, &bytes)?;
+            drop(bytes);
+            m.look_now()?;
+            decoded.map_err(|error| {
+                let message = format!("the answer is not JSON: {error}");
+                failed(m, function, request, "upstream_error", &message)
+            })
+        }
+        Reply::Text(text) => {
+            m.charge(text.len().saturating_mul(2))?;
+            let decoded = json::decode_metered(m, text.as_bytes())?;
+            m.look_now()?;
+            Ok(decoded.unwrap_or_else(|_| Value::from(text)))
+        }
+        Reply::None => Ok(Value::Nil),
+        Reply::Failed { reason, message } => Err(failed(m, function, request, reason, &message)),
+        Reply::Refused(fault) => Err(refused(m, of_function(fault, function))),
+    }
+}
+
+/// Ends the program with the fault of a call: the tool, the reason, the message and the arguments.
+pub(super) fn failed(m: &mut Machine, function: &str, request: &Value, reason: &str, message: &str) -> Raised {
+    let message = format!("{function}: {} failed ({reason}): {}", called(request), print::cut(message, MAX_MESSAGE_BYTES));
+    let args = request.get("args").filter(|args| args.len() != Some(0));
+    let args = args.map_or_else(|| "none".to_owned(), |args| print::preview_line(args, MAX_ARGS_BYTES));
+    let hint = format!("its arguments: {args}; tool/call gives a failure as {{:ok false :reason r :message m}}");
+    m.raise_with_hint(ErrorKind::ToolError, message, hint)
+}
+
+/// `server/tool` of a request.
+pub(super) fn called(request: &Value) -> String {
+    let name = |key| request.get(key).and_then(Value::as_name).unwrap_or("?");
+    format!("{}/{}", print::excerpt(name("server")), print::excerpt(name("tool")))
+}
+
+/// A fault of the host, which is worded for `tool/call`, with the name of the function that the program called.
+fn of_function(fault: host::Fault, function: &str) -> host::Fault {
+    match fault.message.strip_prefix("tool/call ") {
+        Some(rest) => host::Fault { message: format!("{function} {rest}"), ..fault },
+        None => fault,
+    }
 }
 
 fn call(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {

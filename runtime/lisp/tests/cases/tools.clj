@@ -51,6 +51,24 @@
 (:value_kind (tool/call {:server "store" :tool "get" :args {:id 1}}))
 ;=> :json
 
+(tool/value {:server "store" :tool "get" :args {:id 1}})
+;=> {"id" 1 "name" "item-1"}
+
+(map :name (pmap #(tool/value {:server "store" :tool "get" :args {:id %}}) [1 2]))
+;=> ["item-1" "item-2"]
+
+(tool/value {"server" "store" "tool" "get"})
+;=> nil
+
+(pmap tool/value [{:server "store" :tool "get" :args {:id 1}} {:server "store" :tool "get" :args {:id 105}}])
+;=! tool_error 1:1 tool/value: store/get failed (tool_error): no item 105
+
+(tool/value {:server "nope" :tool "x"})
+;=! unknown_tool 1:1 no upstream 'nope' configured
+
+(tool/value "fs")
+;=! tool_error 1:1 tool/value takes a map
+
 (tool/call {:server "nope" :tool "x"})
 ;=! unknown_tool 1:1 no upstream 'nope' configured
 

@@ -1,5 +1,6 @@
 //! Where a cursor stands in a program that is being written: the open forms around it, and the word at it.
 
+use ptc_lisp::is_upstream_call;
 use ptc_lisp::reader::{TokenKind, tokens};
 
 /// The place of a cursor.
@@ -46,6 +47,11 @@ pub(super) struct ToolCall<'t> {
     pub(super) server: Option<&'t str>,
     pub(super) tool: Option<&'t str>,
     pub(super) at: At<'t>,
+}
+
+/// Whether a function takes the request of a call, such as `tool/call`.
+fn is_call(name: &str) -> bool {
+    name.split_once('/').is_some_and(|(namespace, name)| is_upstream_call(namespace, name))
 }
 
 /// Forms whose first argument may be the map of a call.
@@ -99,7 +105,7 @@ impl<'t> Place<'t> {
 
     /// The innermost `tool/call` around the cursor, or the map that is going to be one's.
     pub(super) fn tool_call(&self) -> Option<ToolCall<'t>> {
-        let called = self.open.iter().rposition(|open| open.items.first() == Some(&"tool/call")).map(|call| call + 1);
+        let called = self.open.iter().rposition(|open| open.items.first().is_some_and(|head| is_call(head))).map(|call| call + 1);
         let at = called.or_else(|| (0..self.open.len()).rev().find(|at| self.is_request(*at)))?;
         let map = self.open.get(at);
         let value = |key: &str| {
@@ -223,6 +229,7 @@ mod tests {
     fn a_tool_call_is_known_as_far_as_it_is_written() {
         assert_eq!(at("(tool/call "), Some((None, None, At::Map)));
         assert_eq!(at("(tool/call {"), Some((None, None, At::Key(vec![]))));
+        assert_eq!(at("(tool/value {"), Some((None, None, At::Key(vec![]))));
         assert_eq!(at("(tool/call {:server \"a"), Some((None, None, At::Server)));
         assert_eq!(at("(tool/call {:server \"a\" :to"), Some((Some("a"), None, At::Key(vec![":server"]))));
         assert_eq!(at("(tool/call {:server \"a\", :tool "), Some((Some("a"), None, At::Tool)));
