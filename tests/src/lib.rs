@@ -8,5 +8,6 @@
 
 pub mod deployment;
 pub mod mcp;
+pub mod mock;
 pub mod peers;
 pub mod process;

@@ -1,0 +1,42 @@
+//! Upstreams that are data: a JSON file has their tables and tools, and each tool names the kind of its answer.
+//!
+//! - [`table`]: rows that are computed from columns, the same in every run.
+//! - [`answer`]: what a tool answers.
+//! - [`mcp`]: an MCP server over standard input and output, or over HTTP.
+//! - [`openapi`]: a service as its OpenAPI document describes it.
+//! - [`http`]: the HTTP server of both.
+
+pub mod answer;
+pub mod http;
+pub mod mcp;
+pub mod openapi;
+pub mod table;
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use serde_json::{Map, Value};
+
+/// Tables by name; a table is its rows.
+pub type Tables = BTreeMap<String, Vec<Value>>;
+
+/// A JSON file.
+pub fn read(path: &Path) -> Value {
+    let text = std::fs::read_to_string(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+    serde_json::from_str(&text).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+}
+
+/// The tables that `columns` of each name describe.
+pub fn tables(described: &Value) -> Tables {
+    let described = described.as_object().cloned().unwrap_or_default();
+    described.into_iter().map(|(name, description)| (name, table::rows(&description))).collect()
+}
+
+/// The member of an object, which must be there.
+fn member<'v>(object: &'v Value, name: &str) -> &'v Value {
+    object.get(name).unwrap_or_else(|| panic!("no member {name:?} in {object}"))
+}
+
+fn entries(value: &Value) -> impl Iterator<Item = (&String, &Value)> {
+    value.as_object().into_iter().flat_map(Map::iter)
+}

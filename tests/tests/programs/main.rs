@@ -1,0 +1,109 @@
+//! Programs as language models write them, over upstreams that are data: mistakes must not pass for answers, and correct programs must
+//! not be warned about.
+//!
+//! `tests/programs` of this package has the upstreams and two corpora:
+//!
+//! - `mistakes/CLASS.clj`: each program has one deliberate mistake, and must end in a fault or a note that has the words of its `;!` line.
+//! - `correct/*.clj`: each program must give a value, and neither a warning nor a note.
+//!
+//! `PTC_PROGRAMS=print` prints what each program answers.
+
+#![expect(clippy::print_stdout, clippy::panic, reason = "the report, and failed steps")]
+
+mod corpus;
+mod world;
+
+use corpus::{Expectation, Program};
+use world::Outcome;
+
+/// Programs that each corpus has at least.
+const MIN_PROGRAMS: usize = 300;
+/// Of a hundred programs with a mistake, those that may pass for correct ones.
+const MAX_SILENT_PERCENT: usize = 49;
+/// Of a hundred programs with a mistake, those that may fail without a word on the mistake.
+const MAX_UNNAMED_PERCENT: usize = 3;
+/// Of a hundred programs with a mistake, those that may be listed as not detectable.
+const MAX_NOT_DETECTABLE_PERCENT: usize = 5;
+
+/// What a program with a mistake came to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Verdict {
+    /// A fault or a note names the mistake.
+    Named,
+    /// The program fails, and nothing names the mistake.
+    Unnamed,
+    /// The program gives a value and nothing else.
+    Silent,
+    /// Listed as not detectable, and it is not detected.
+    NotDetectable,
+    /// Listed as not detectable, and it is detected.
+    Listed,
+}
+
+fn verdict(program: &Program, outcome: &Outcome) -> Verdict {
+    let said = match (&outcome.failure, &outcome.note) {
+        (Some(failure), _) => Some(failure),
+        (None, note) => note.as_ref(),
+    };
+    match (&program.expectation, said) {
+        (Expectation::NotDetectable(_), None) => Verdict::NotDetectable,
+        (Expectation::NotDetectable(_), Some(_)) => Verdict::Listed,
+        (_, None) => Verdict::Silent,
+        (Expectation::Says(words), Some(said)) if words.iter().all(|word| said.contains(word)) => Verdict::Named,
+        (_, Some(_)) => Verdict::Unnamed,
+    }
+}
+
+#[test]
+fn mistaken_programs_end_in_a_fault_or_a_note_that_names_the_mistake() {
+    let programs = corpus::read("mistakes");
+    let world = world::World::start();
+    let mut bad = Vec::new();
+    let mut counts = std::collections::BTreeMap::<(&str, Verdict), usize>::new();
+    for program in &programs {
+        let outcome = world.run(&program.text);
+        let verdict = verdict(program, &outcome);
+        *counts.entry((&program.class, verdict)).or_default() += 1;
+        if !matches!(verdict, Verdict::Named | Verdict::NotDetectable) {
+            bad.push(format!("{verdict:?} {}: {:?}\n  {outcome}", program.place, program.expectation));
+        }
+        world::report(program, &outcome);
+    }
+    for ((class, verdict), count) in &counts {
+        println!("{class:16} {verdict:?}: {count}");
+    }
+    let of = |wanted| counts.iter().filter(|((_, verdict), _)| *verdict == wanted).map(|(_, count)| count).sum::<usize>();
+    let total = programs.len();
+    let report = format!(
+        "of {total} programs {} are named, {} fail without a name, {} are silent, {} are not detectable, {} are listed so and are detected:\n{}",
+        of(Verdict::Named),
+        of(Verdict::Unnamed),
+        of(Verdict::Silent),
+        of(Verdict::NotDetectable),
+        of(Verdict::Listed),
+        bad.join("\n")
+    );
+    println!("{report}");
+    assert!(total >= MIN_PROGRAMS, "{total} programs");
+    assert!(of(Verdict::Silent) * 100 <= total * MAX_SILENT_PERCENT, "{report}");
+    assert!(of(Verdict::Unnamed) * 100 <= total * MAX_UNNAMED_PERCENT, "{report}");
+    assert!(of(Verdict::NotDetectable) * 100 <= total * MAX_NOT_DETECTABLE_PERCENT, "{report}");
+    assert_eq!(of(Verdict::Listed), 0, "{report}");
+}
+
+#[test]
+fn correct_programs_give_a_value_and_neither_a_warning_nor_a_note() {
+    let programs = corpus::read("correct");
+    let world = world::World::start();
+    let mut bad = Vec::new();
+    for program in &programs {
+        let outcome = world.run(&program.text);
+        if outcome.failure.is_some() || outcome.note.is_some() || matches!(outcome.value.as_str(), "nil" | "[]" | "{}") {
+            bad.push(format!("{}\n  {outcome}", program.place));
+        }
+        world::report(program, &outcome);
+    }
+    println!("{} of {} correct programs give a value without a note", programs.len() - bad.len(), programs.len());
+    assert!(programs.len() >= MIN_PROGRAMS, "{} programs", programs.len());
+    assert!(bad.is_empty(), "{} programs:\n{}", bad.len(), bad.join("\n"));
+}
