@@ -34,6 +34,16 @@ pub(crate) fn entries(m: &mut Machine, map: Map) -> Result<Vec<(Value, Value)>, 
     Ok(map.into_entries())
 }
 
+/// The entries of a map, without a record that the program has read them.
+pub(crate) fn untracked_entries(m: &mut Machine, map: Map) -> Result<Vec<(Value, Value)>, Raised> {
+    if map.failed_call().is_none() {
+        return entries(m, map);
+    }
+    m.tick(steps(map.len()))?;
+    m.charge(map.len() * 2 * ITEM)?;
+    Ok(map.untracked_iter().map(|(k, v)| (k.clone(), v.clone())).collect())
+}
+
 /// The members of a set.
 pub(crate) fn members(m: &mut Machine, set: Set) -> Result<Vec<Value>, Raised> {
     m.tick(steps(set.len()))?;

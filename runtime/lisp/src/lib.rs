@@ -38,6 +38,7 @@ mod effort;
 mod endless;
 pub mod error;
 pub mod eval;
+pub mod failed_calls;
 pub mod fiber;
 pub mod form;
 pub mod host;

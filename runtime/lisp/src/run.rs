@@ -10,6 +10,7 @@ use crate::bindings::Bindings;
 use crate::convert::BOUND_IT;
 use crate::error::{Error, ErrorKind};
 use crate::eval::{Frame, Globals};
+use crate::failed_calls::FailedCalls;
 use crate::host::{Account, Host, NoHost};
 use crate::limits::{Cancel, Limits};
 use crate::machine::{Fault, Gauge, Journal, Machine, Meters, Surroundings};
@@ -64,6 +65,8 @@ pub struct Outcome {
     pub journal: Value,
     /// Summaries of `(step-done id summary)` by id, in order of the ids; none where the run failed.
     pub progress: Vec<(String, String)>,
+    /// Calls that failed and whether the program has looked at their status. What shows the value later counts as a look, too.
+    pub failed_calls: FailedCalls,
     /// Steps taken, over all threads.
     pub steps: u64,
     /// Most live bytes that were seen or asked for; 0 without a gauge.
@@ -198,6 +201,7 @@ impl<'p> Run<'p> {
             bindings,
             journal,
             progress,
+            failed_calls: meters.failed_calls.clone(),
             steps: meters.steps.load(Ordering::Relaxed),
             peak_bytes: meters.peak(),
             duration: meters.started.elapsed(),
@@ -259,6 +263,7 @@ fn lost(started: Instant, bindings: Bindings) -> Outcome {
         bindings,
         journal: Value::Nil,
         progress: Vec::new(),
+        failed_calls: FailedCalls::default(),
         steps: 0,
         peak_bytes: 0,
         duration: started.elapsed(),

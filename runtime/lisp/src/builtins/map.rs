@@ -1,5 +1,7 @@
 //! Maps and what is looked up and put like in maps.
 
+use std::sync::Arc;
+
 use super::row::rows;
 use crate::bulk;
 use crate::collection::Map;
@@ -299,7 +301,11 @@ fn merge(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
             out = more;
             continue;
         }
-        for (k, v) in bulk::entries(m, more)? {
+        // The merged map has the status of a failed call's result: reading it there counts.
+        if let Some(call) = more.failed_call() {
+            out.track(Arc::clone(call));
+        }
+        for (k, v) in bulk::untracked_entries(m, more)? {
             m.step()?;
             out.put(k, v);
         }

@@ -15,13 +15,22 @@ pub enum Children<'a> {
 }
 
 impl<'a> Children<'a> {
-    /// The children of `value`; `None` if it is no container.
+    /// The children of `value`; `None` if it is not a container. For the interpreter's own walks: the status of a failed call's result does
+    /// not count as read by the program.
     pub fn of(value: &'a Value) -> Option<Children<'a>> {
         match value {
             Value::Vector(v) => Some(Children::Items(v.iter())),
             Value::Set(s) => Some(Children::Members(s.iter())),
-            Value::Map(m) => Some(Children::Entries(m.iter(), None)),
+            Value::Map(m) => Some(Children::Entries(m.untracked_iter(), None)),
             _ => None,
+        }
+    }
+
+    /// [`Children::of`] for what shows the children to the program or to the reader of its answer.
+    pub fn shown(value: &'a Value) -> Option<Children<'a>> {
+        match value {
+            Value::Map(m) => Some(Children::Entries(m.iter(), None)),
+            other => Children::of(other),
         }
     }
 }

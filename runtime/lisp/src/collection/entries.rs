@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use super::tree::{self, Tree};
 use crate::Value;
+use crate::failed_calls::FailedCall;
 use crate::order::compare;
 
 /// Up to this many entries a map is no tree.
@@ -27,6 +28,25 @@ pub(super) enum Entries {
         values: Vec<Value>,
     },
     Tree(Tree<Value>),
+    /// The result of a failed call.
+    Tracked(Box<Tracked>),
+}
+
+/// Entries of the result of a failed call, which record when the program reads its status.
+#[derive(Clone)]
+pub(super) struct Tracked {
+    /// Never tracked themselves.
+    entries: Entries,
+    call: Arc<FailedCall>,
+}
+
+impl Tracked {
+    /// Records that the entry at `key` is read.
+    fn read(&self, key: &Value) {
+        if matches!(key.as_name(), Some("ok" | "reason" | "message")) {
+            self.call.check();
+        }
+    }
 }
 
 impl Entries {
@@ -40,6 +60,7 @@ impl Entries {
             Entries::Small(entries) => entries.len(),
             Entries::Row { values, .. } => values.len(),
             Entries::Tree(tree) => tree.len(),
+            Entries::Tracked(tracked) => tracked.entries.len(),
         }
     }
 
@@ -61,6 +82,11 @@ impl Entries {
                 names.get(at).zip(values.get(at))
             }
             Entries::Tree(tree) => tree.get(key),
+            Entries::Tracked(tracked) => {
+                let found = tracked.entries.find(key)?;
+                tracked.read(found.0);
+                Some(found)
+            }
         }
     }
 
@@ -84,6 +110,10 @@ impl Entries {
             }
             Entries::Row { names, values } => values.get_mut(place(names, key)?),
             Entries::Tree(tree) => tree.get_mut(key),
+            Entries::Tracked(tracked) => {
+                tracked.read(key);
+                tracked.entries.get_mut(key)
+            }
         }
     }
 
@@ -108,6 +138,7 @@ impl Entries {
             },
             Entries::Tree(tree) => tree.insert(key, value),
             Entries::Row { .. } => unreachable!("it has names of its own by now"),
+            Entries::Tracked(tracked) => tracked.entries.insert(key, value),
         }
     }
 
@@ -118,6 +149,7 @@ impl Entries {
             Entries::Small(entries) => tree::find(entries, key).ok().map(|at| entries.remove(at).1),
             Entries::Tree(tree) => tree.remove(key).map(|(_, v)| v),
             Entries::Row { .. } => unreachable!("it has names of its own by now"),
+            Entries::Tracked(tracked) => tracked.entries.remove(key),
         }
     }
 
@@ -128,6 +160,7 @@ impl Entries {
             Entries::Small(entries) => entries,
             Entries::Tree(tree) => tree.into_entries(),
             Entries::Row { .. } => unreachable!("it has names of its own by now"),
+            Entries::Tracked(mut tracked) => tracked.entries.take(),
         }
     }
 
@@ -139,6 +172,7 @@ impl Entries {
             // Names hold nothing.
             Entries::Row { values, .. } => out.append(values),
             Entries::Tree(tree) => tree.dismantle(&mut entries),
+            Entries::Tracked(tracked) => return tracked.entries.dismantle(out),
         }
         out.extend(entries.into_iter().flat_map(|(k, v)| [k, v]));
     }
@@ -155,6 +189,23 @@ impl Entries {
             Entries::Small(entries) => Iter::Small(entries.iter()),
             Entries::Row { names, values } => Iter::Row(names.iter(), values.iter()),
             Entries::Tree(tree) => Iter::Tree(tree.iter()),
+            Entries::Tracked(tracked) => tracked.entries.iter(),
+        }
+    }
+
+    /// The failed call that these are the result of.
+    pub(super) fn failed_call(&self) -> Option<&Arc<FailedCall>> {
+        match self {
+            Entries::Tracked(tracked) => Some(&tracked.call),
+            _ => None,
+        }
+    }
+
+    /// Makes these the result of a failed call, unless they are that of another one.
+    pub(super) fn track(&mut self, call: Arc<FailedCall>) {
+        if self.failed_call().is_none() {
+            let entries = std::mem::replace(self, Entries::Small(Vec::new()));
+            *self = Entries::Tracked(Box::new(Tracked { entries, call }));
         }
     }
 }

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use super::entries::{self, Entries, Names};
 use crate::Value;
+use crate::failed_calls::FailedCall;
 use crate::order::compare;
 
 /// A persistent map, one pointer wide.
@@ -247,13 +248,35 @@ impl Map {
         self.remove(&self.named_key(key.clone()))
     }
 
-    /// The entries, sorted by key.
+    /// The entries, sorted by key. The program counts as having read the status of a failed call's result.
     pub fn iter(&self) -> MapIter<'_> {
+        if let Some(call) = self.failed_call() {
+            call.check();
+        }
+        self.untracked_iter()
+    }
+
+    /// The entries, sorted by key, without a record that the program has read them.
+    pub(crate) fn untracked_iter(&self) -> MapIter<'_> {
         MapIter(self.0.entries.iter())
     }
 
-    /// The entries as a buffer, sorted by key; moved where nobody else holds the map.
+    /// The failed call that the map is the result of.
+    pub(crate) fn failed_call(&self) -> Option<&Arc<FailedCall>> {
+        self.0.entries.failed_call()
+    }
+
+    /// Makes the map the result of a failed call, unless it is that of another one: reading its status is recorded from now on, also
+    /// through copies and changed copies.
+    pub(crate) fn track(&mut self, call: Arc<FailedCall>) {
+        Arc::make_mut(&mut self.0).entries.track(call);
+    }
+
+    /// The entries as a buffer, sorted by key; moved where nobody else holds the map. Counts as reading them, as [`Map::iter`] does.
     pub fn into_entries(mut self) -> Vec<(Value, Value)> {
+        if let Some(call) = self.failed_call() {
+            call.check();
+        }
         match Arc::get_mut(&mut self.0) {
             Some(data) => data.entries.take(),
             None => self.iter().map(|(k, v)| (k.clone(), v.clone())).collect(),

@@ -121,7 +121,7 @@ fn encode_into(
             if stop || is_longer(value, end.saturating_sub(out.len())) {
                 return Err(EncodeError::TooLarge { max_bytes });
             }
-            match Children::of(value) {
+            match Children::shown(value) {
                 None => leaf(value, out).map_err(|found| EncodeError::Unsupported { path: path(&work), found })?,
                 Some(children) => {
                     let map = matches!(value, Value::Map(_));

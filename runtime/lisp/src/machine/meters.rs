@@ -4,6 +4,7 @@ use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
+use crate::failed_calls::FailedCalls;
 use crate::host::Interrupt;
 use crate::limits::{Cancel, Limits};
 use crate::parallel::Places;
@@ -23,6 +24,7 @@ pub(crate) struct Meters {
     pub(crate) steps: AtomicU64,
     /// Calls of tools, refused ones included.
     tool_calls: AtomicU64,
+    pub(crate) failed_calls: FailedCalls,
     /// Live bytes over all threads, as far as they have reported.
     live: AtomicI64,
     peak: AtomicI64,
@@ -60,6 +62,7 @@ impl Meters {
             deadline,
             steps: AtomicU64::new(0),
             tool_calls: AtomicU64::new(0),
+            failed_calls: FailedCalls::default(),
             live: AtomicI64::new(0),
             peak: AtomicI64::new(0),
             reserved: AtomicI64::new(0),

@@ -104,7 +104,7 @@ impl Writer {
         self.out.push_str(opening);
         let end = self.out.len() + room.saturating_sub(MARK);
         let map = matches!(value, Value::Map(_));
-        let mut children = Children::of(value).into_iter().flatten();
+        let mut children = Children::shown(value).into_iter().flatten();
         let mut done = 0;
         while done < total && levels > 0 && self.tried < MOST_TRIED {
             let (Some(first), second) = (children.next(), if map { children.next() } else { None }) else { break };

@@ -76,7 +76,7 @@ pub(crate) fn write_while(
                 out.push(' ');
             }
             first = false;
-            if let Some(children) = Children::of(value) {
+            if let Some(children) = Children::shown(value) {
                 let close = match value {
                     Value::Vector(_) => {
                         out.push('[');

@@ -1,6 +1,7 @@
 //! Functions that need the evaluator or the host: parallel work, ends of a program, tools, discovery.
 
 use crate::builtins::Builtin;
+use crate::collection::Map;
 use crate::convert::{at, take};
 use crate::error::ErrorKind;
 use crate::host::Reply;
@@ -209,8 +210,9 @@ fn budget(m: &mut Machine, _: &mut [Value]) -> Result<Value, Raised> {
 }
 
 fn call_tool(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
-    let reply = tool::request(m, "tool/call", at(args, 0))?;
-    answer(m, reply)
+    let request = at(args, 0);
+    let reply = tool::request(m, "tool/call", request)?;
+    answer(m, request, reply)
 }
 
 fn call_tool_for_value(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
@@ -222,7 +224,7 @@ fn call_tool_for_value(m: &mut Machine, args: &mut [Value]) -> Result<Value, Rai
     }
 }
 
-fn answer(m: &mut Machine, reply: Reply) -> Result<Value, Raised> {
+fn answer(m: &mut Machine, request: &Value, reply: Reply) -> Result<Value, Raised> {
     match reply {
         Reply::Json(bytes) => {
             m.charge(bytes.len().saturating_mul(2))?;
@@ -231,7 +233,7 @@ fn answer(m: &mut Machine, reply: Reply) -> Result<Value, Raised> {
             m.look_now()?;
             match decoded {
                 Ok(value) => Ok(success(value, "json")),
-                Err(error) => Ok(failure("upstream_error", &format!("the answer is not JSON: {error}"))),
+                Err(error) => Ok(failure(m, request, "upstream_error", &format!("the answer is not JSON: {error}"))),
             }
         }
         Reply::Text(text) => {
@@ -244,7 +246,7 @@ fn answer(m: &mut Machine, reply: Reply) -> Result<Value, Raised> {
             }
         }
         Reply::None => Ok(success(Value::Nil, "none")),
-        Reply::Failed { reason, message } => Ok(failure(reason, &message)),
+        Reply::Failed { reason, message } => Ok(failure(m, request, reason, &message)),
         Reply::Refused(fault) => Err(tool::refused(m, fault)),
     }
 }
@@ -257,10 +259,12 @@ fn success(value: Value, kind: &str) -> Value {
     ])
 }
 
-fn failure(reason: &str, message: &str) -> Value {
-    Value::map([
+fn failure(m: &Machine, request: &Value, reason: &str, message: &str) -> Value {
+    let result = Map::from_iter([
         (Value::keyword("ok"), Value::False),
         (Value::keyword("reason"), Value::keyword(reason)),
         (Value::keyword("message"), Value::string(message)),
-    ])
+    ]);
+    let named = |key| request.get(key).and_then(Value::as_name).unwrap_or_default();
+    Value::Map(m.meters.failed_calls.track(result, [named("server"), named("tool"), reason, message]))
 }

@@ -1,0 +1,100 @@
+//! Failed calls of `tool/call`, and whether the program has read what they failed with.
+//!
+//! The result of a failed call is a map that holds a [`FailedCall`], as all of its copies do, wherever they go: locals, vectors, other
+//! threads, definitions of a session. The program has read the status of the result once it has looked up `:ok`, `:reason` or `:message`
+//! (also by `contains?`, destructuring or `select-keys`), or has gone over all entries: printing, encoding, `keys`, `seq`, or the answer that
+//! shows the map. Looking up `:value`, comparing and hashing do not count, and neither does a test whether the map is nil. A map that
+//! `assoc`, `dissoc`, `update` or `merge` make of the result has the status, too.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use crate::collection::Map;
+use crate::error::head;
+
+/// Tools and reasons that are told apart. The calls of further ones are counted together, so that computed names take bounded memory.
+const MAX_GROUPS: usize = 100;
+
+/// Bytes that are kept of a name and of a message.
+const MAX_TEXT_BYTES: usize = 500;
+
+/// The failed calls of a run. Clones are the same list.
+#[derive(Debug, Clone, Default)]
+pub struct FailedCalls(Arc<Mutex<Groups>>);
+
+/// Groups by server, tool and reason.
+type Groups = BTreeMap<[String; 3], Arc<Group>>;
+
+/// Calls of one tool that failed for one reason.
+#[derive(Debug)]
+struct Group {
+    /// The message of the first.
+    message: String,
+    failed: AtomicU64,
+    checked: AtomicU64,
+}
+
+/// One failed call.
+#[derive(Debug)]
+pub(crate) struct FailedCall {
+    group: Arc<Group>,
+    checked: AtomicBool,
+}
+
+impl FailedCall {
+    /// Records that the program has read the status.
+    #[cold]
+    pub(crate) fn check(&self) {
+        if !self.checked.swap(true, Ordering::Relaxed) {
+            self.group.checked.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+}
+
+/// Calls of one tool that failed for one reason, and whose status the program has not read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct UncheckedCalls {
+    /// The upstream.
+    pub server: String,
+    /// The tool; empty, as the upstream is, where there are too many to be told apart.
+    pub tool: String,
+    /// The documented reason.
+    pub reason: String,
+    /// The message of one that failed for this reason.
+    pub message: String,
+    /// How many.
+    pub count: u64,
+}
+
+impl FailedCalls {
+    /// Counts a failed call; `result` as the result of it.
+    pub(crate) fn track(&self, mut result: Map, [server, tool, reason, message]: [&str; 4]) -> Map {
+        let mut groups = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut key = [server, tool, reason].map(|text| head(text, MAX_TEXT_BYTES).to_owned());
+        if groups.len() >= MAX_GROUPS && !groups.contains_key(&key) {
+            key = ["", "", reason].map(str::to_owned);
+        }
+        let group = groups.entry(key).or_insert_with(|| {
+            let message = head(message, MAX_TEXT_BYTES).to_owned();
+            Arc::new(Group { message, failed: AtomicU64::new(0), checked: AtomicU64::new(0) })
+        });
+        group.failed.fetch_add(1, Ordering::Relaxed);
+        result.track(Arc::new(FailedCall { group: Arc::clone(group), checked: AtomicBool::new(false) }));
+        result
+    }
+
+    /// The calls whose status nothing has read so far, by upstream, tool and reason.
+    pub fn unchecked(&self) -> Vec<UncheckedCalls> {
+        let groups = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let unchecked = groups.iter().map(|([server, tool, reason], group)| UncheckedCalls {
+            server: server.clone(),
+            tool: tool.clone(),
+            reason: reason.clone(),
+            message: group.message.clone(),
+            count: group.failed.load(Ordering::Relaxed).saturating_sub(group.checked.load(Ordering::Relaxed)),
+        });
+        unchecked.filter(|calls| calls.count > 0).collect()
+    }
+}
