@@ -3,7 +3,7 @@
 //! An expression is known to be a place in a result, or nothing is known of it. Places go through `let`, destructuring, captures,
 //! look-ups and the functions that hand items to a function literal. Anything else that gets a whole result may look at its `:ok`.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::HashMap;
 use std::hash::RandomState;
 use std::rc::Rc;
 
@@ -133,19 +133,6 @@ pub(crate) fn follow<const ALL: bool>(
             span,
         });
     }
-}
-
-/// Names of tools whose value is used and that no call of them asks for its `:ok`. None once the deadline has passed.
-pub(crate) fn unchecked(program: &Program, catalog: &Catalog, sites: &[ToolCallSite], deadline: &Deadline) -> Vec<String> {
-    let sites = sites_of::<false>(program, catalog, sites, &mut Vec::new(), deadline);
-    if deadline.is_passed() {
-        return Vec::new();
-    }
-    let is_unchecked = |site: &&Site| !site.checked && site.used.is_some();
-    let mut named: BTreeSet<&str> = sites.iter().filter(|site| !is_unchecked(site)).map(|site| site.name.as_str()).collect();
-    // In the order of the text, each once.
-    let unchecked = sites.iter().filter(is_unchecked).filter(|site| named.insert(&site.name));
-    unchecked.map(|site| site.name.clone()).collect()
 }
 
 /// The calls of a program, and what is seen of their results.

@@ -149,12 +149,6 @@ pub fn review(program: &Program, catalog: &Catalog) -> Review {
     Review { findings: look::<true>(program, catalog, &Deadline::none()), cost: cost::of(program, catalog) }
 }
 
-/// Tools, as `upstream/tool`, whose `:value` a program uses without a look at `:ok`, in every one of its calls: when one fails,
-/// the program goes on with nil. None once the deadline has passed.
-pub fn unchecked(program: &Program, catalog: &Catalog, deadline: &Deadline) -> Vec<String> {
-    flow::unchecked(program, catalog, &program.tool_calls(), deadline)
-}
-
 /// The findings, at most [`MAX_FINDINGS`] about calls; any part of them once the deadline has passed.
 fn look<const ALL: bool>(program: &Program, catalog: &Catalog, deadline: &Deadline) -> Vec<Finding> {
     let mut sites = program.tool_calls();

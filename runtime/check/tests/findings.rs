@@ -274,28 +274,6 @@ fn a_name_of_a_tool_is_told_as_its_call() {
     }
 }
 
-/// Programs, and the tools whose values they take without asking for `:ok`.
-const UNCHECKED: &[(&str, &[&str])] = &[
-    (r#"(map :name (:value (tool/call {:server "files" :tool "list"})))"#, &["files/list"]),
-    (r#"(pmap (fn [p] (:value (tool/call {:server "files" :tool "read" :args {:path p}}))) ["a" "b"])"#, &["files/read"]),
-    (r#"(let [{:keys [value]} (tool/call {:server "files" :tool "list"})] (count value))"#, &["files/list"]),
-    (r#"(let [{:keys [ok value]} (tool/call {:server "files" :tool "list"})] (if ok value 0))"#, &[]),
-    (r#"(let [r (tool/call {:server "files" :tool "list"})] (if (nil? (:value r)) "none" r))"#, &[]),
-    (r#"(tool/call {:server "files" :tool "list"})"#, &[]),
-    (r#"(map :name (tool/value {:server "files" :tool "list"}))"#, &[]),
-    // One of two calls asks: which one failed is not known.
-    (r#"[(:value (tool/call {:server "files" :tool "list"})) (:ok (tool/call {:server "files" :tool "list"}))]"#, &[]),
-    (r#"(defn value-of [r] (:value r)) (value-of (tool/call {:server "files" :tool "list"}))"#, &[]),
-];
-
-#[test]
-fn values_that_are_taken_unasked_are_known() {
-    for (source, expected) in UNCHECKED {
-        let program = Program::compile(source).unwrap_or_else(|fault| panic!("{source}: {fault}"));
-        assert_eq!(&ptc_check::unchecked(&program, &CATALOG, &ptc_lisp::Deadline::none()), expected, "{source}");
-    }
-}
-
 #[test]
 fn a_finding_is_an_error_at_its_place() {
     let source = "(+ 1\n   (tool/call {:server \"x\" :tool \"y\"}))";

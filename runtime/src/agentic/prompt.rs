@@ -206,6 +206,9 @@ fn with_traces(head: &str, body: &str, evaluation: &Evaluation, marks: &Marks) -
         let lines: Vec<String> = calls.iter().take(CALLS).map(call).collect();
         let _ = write!(text, "\nIts calls:\n{}", marks.around(&lines.join("\n")));
     }
+    if !evaluation.notes.is_empty() {
+        let _ = write!(text, "\nNotes:\n{}", marks.around(&excerpt(&evaluation.notes.join("\n"), FEEDBACK_BYTES)));
+    }
     text
 }
 

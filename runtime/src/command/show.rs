@@ -105,6 +105,7 @@ impl View {
                 None => {}
             },
         }
+        messages += &notes(evaluation);
         let shown = told(&output, &messages);
         if failed { ExitCode::from(FAILED) } else { shown }
     }
@@ -114,7 +115,8 @@ impl View {
         if evaluation.outcome.is_err() {
             return Err(self.program(evaluation));
         }
-        let (output, messages) = self.printed(evaluation);
+        let (output, mut messages) = self.printed(evaluation);
+        messages += &notes(evaluation);
         told(&output, &messages);
         Ok(())
     }
@@ -196,6 +198,11 @@ pub(super) fn object(evaluation: &Evaluation) -> String {
     let mut text = serde_json::to_string(&object).unwrap_or_default();
     text.push('\n');
     text
+}
+
+/// The notes of an evaluation, a line each.
+pub(super) fn notes(evaluation: &Evaluation) -> String {
+    tame(evaluation.notes.iter().flat_map(|note| ["note: ", note, "\n"]).collect())
 }
 
 /// A failure as people read it.

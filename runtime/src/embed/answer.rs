@@ -60,6 +60,11 @@ impl Answer {
         &self.evaluation.prints
     }
 
+    /// What the value or the failure does not show: failed calls that the program did not check, and budgets that refused something.
+    pub fn notes(&self) -> &[String] {
+        &self.evaluation.notes
+    }
+
     /// Calls of upstreams, in order of their start.
     pub fn calls(&self) -> &[CallRecord] {
         self.evaluation.calls.as_deref().unwrap_or_default()

@@ -1,25 +1,26 @@
 //! One evaluation, from source text to everything that is known of it. Runs on a thread of the [`Pool`](crate::pool::Pool).
 //!
 //! - [`call`]: the arguments of `lisp_eval`, checked.
+//! - `notes`: notes of an answer.
 //! - [`reason`]: the reasons that go over the wire.
 //! - `room`: calls for which the server has none.
 //! - `stored`: stored programs, made ready once.
 //! - [`validated`]: results against `output_schema`.
 
 pub mod call;
+pub(crate) mod notes;
 pub mod reason;
 mod room;
 mod stored;
 pub mod validated;
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use ptc_catalog::{Catalog, StoredProgram};
 use ptc_lisp::host::Host;
 use ptc_lisp::limits::{Cancel, Limits};
-use ptc_lisp::{Bindings, Deadline, ErrorKind, Kind, Program, Run, Span, Value, fiber, json, print};
+use ptc_lisp::{Bindings, ErrorKind, Kind, Program, Run, Span, Value, fiber, json, print};
 
 pub use call::Call;
 pub use reason::Reason;
@@ -104,8 +105,8 @@ pub struct Evaluation {
     pub returned: bool,
     /// The definitions after the evaluation; those from before it where it failed.
     pub bindings: Bindings,
-    /// What its value does not show: failures of upstreams that the program takes for nil.
-    pub note: Option<String>,
+    /// What its value or its failure does not show: failed calls that the program did not check, and budgets that refused something.
+    pub notes: Vec<String>,
     /// What its session has of it, where it ran in one.
     pub session: Option<InSession>,
     /// What the program printed, a line each.
@@ -199,7 +200,7 @@ impl Evaluation {
             value: None,
             returned: false,
             bindings: Bindings::default(),
-            note: None,
+            notes: Vec::new(),
             session: None,
             prints: Vec::new(),
             calls: None,
@@ -372,13 +373,13 @@ impl Evaluator {
             Err(failure) => (Err(failure), None),
         };
         let calls = (!self.upstreams.catalog().upstreams.is_empty()).then(|| host.calls());
-        let catalog = self.upstreams.catalog();
-        let note = calls.as_deref().filter(|_| preview.is_ok());
-        let note = note.and_then(|calls| overlooked(&program, catalog, calls, &bounds.deadline()));
+        // After the preview, which shows the status of what it shows.
+        let unchecked = notes::failed_calls(&outcome.failed_calls, calls.as_ref().map_or(0, Vec::len));
+        let notes = unchecked.into_iter().chain(host.budget_notes()).map(|note| self.redact(&note)).collect();
         Evaluation {
             outcome: preview,
             validated,
-            note,
+            notes,
             returned: outcome.returned,
             value: outcome.result.ok(),
             bindings: outcome.bindings,
@@ -433,39 +434,6 @@ impl Evaluator {
 
 /// Bytes of a panic's message in an answer.
 const PANIC_BYTES: usize = 4096;
-/// Bytes of an upstream's error in a note.
-const ERROR_BYTES: usize = 200;
-/// Tools that a note names.
-const NOTED: usize = 3;
-
-/// What to say of upstream calls that failed where the program uses their values without a look at `:ok`: its own value seems whole.
-fn overlooked(program: &Program, catalog: &Catalog, calls: &[CallRecord], deadline: &Deadline) -> Option<String> {
-    if calls.iter().all(|call| call.status == "ok") {
-        return None;
-    }
-    let mut by_tool: BTreeMap<String, Vec<&CallRecord>> = BTreeMap::new();
-    for call in calls {
-        by_tool.entry(format!("{}/{}", call.server, call.tool)).or_default().push(call);
-    }
-    let mut notes = Vec::new();
-    for name in ptc_check::unchecked(program, catalog, deadline) {
-        let of_tool = by_tool.remove(&name).unwrap_or_default();
-        let failed: Vec<&CallRecord> = of_tool.iter().copied().filter(|call| call.status != "ok").collect();
-        let Some(first) = failed.first() else { continue };
-        // Quoted: what an upstream says must not pass for what the server says.
-        let why = first.error.as_deref().map(|error| format!(": {:?}", cut(error, ERROR_BYTES).0)).unwrap_or_default();
-        let (reason, failed, all) = (first.reason.unwrap_or("error"), failed.len(), of_tool.len());
-        notes.push(format!(
-            "{failed} of {all} calls of {name} failed ({reason}{why}): :value is nil then, and the program takes it without a look at :ok"
-        ));
-    }
-    let more = notes.len().saturating_sub(NOTED);
-    notes.truncate(NOTED);
-    if more > 0 {
-        notes.push(format!("the same of {more} more tools"));
-    }
-    (!notes.is_empty()).then(|| notes.join("\n"))
-}
 
 /// Decodes `context` and checks its keys, which become names under `data/`.
 pub(crate) fn context(raw: &str) -> Result<Value, Failure> {

@@ -149,7 +149,11 @@ fn reduced(evaluation: &Evaluation, profile: Profile, era: Era, most: usize) -> 
     // A byte of text takes six of JSON at most, and debug says it twice.
     let text = text(evaluation, Budget { print_entries: 0, preview_bytes: most / 16, ..profile.budget() });
     let (text, _) = cut(&text, most / 16);
-    let text = format!("{text}\n\n[truncated]");
+    // Notes end the text, where a cut falls first.
+    let notes = evaluation.notes.join("\n");
+    let notes = cut(&notes, most / 32).0;
+    let note = if notes.is_empty() { String::new() } else { format!("\n\n[{notes}]") };
+    let text = format!("{text}\n\n[truncated]{note}");
     let prints_truncated = !evaluation.prints.is_empty();
     let mut payload = Payload { truncated: Some(true), output_truncated: true, prints_truncated, ..Payload::default() };
     payload.session = evaluation.session.as_ref().map(|session| &session.metadata);
@@ -164,24 +168,24 @@ fn reduced(evaluation: &Evaluation, profile: Profile, era: Era, most: usize) -> 
             }
             if profile == Profile::Debug {
                 payload.prints = Some(Vec::new());
-                payload.feedback = Some(Cow::Borrowed(""));
             }
+            payload.feedback = (profile == Profile::Debug || !notes.is_empty()).then_some(Cow::Borrowed(notes));
         }
         Err(failure) => {
             payload.status = "error";
             payload.reason = Some(failure.reason.name());
             payload.message = Some(cut(&failure.message, most / 32).0);
-            payload.feedback = Some(Cow::Borrowed(""));
+            payload.feedback = Some(Cow::Borrowed(notes));
         }
     }
     envelope(evaluation, &text, (profile != Profile::Slim).then_some(&payload), era)
 }
 
-/// The same for a call of a stored program: a result that its schema vouches for is the answer, in every profile.
+/// The same for a call of a stored program: a result that its schema vouches for is the answer, in every profile. Notes follow it.
 pub fn stored_result(evaluation: &Evaluation, profile: Profile, era: Era) -> String {
     #[derive(Serialize)]
     struct StoredResult<'a> {
-        content: [Text<'a>; 1],
+        content: Vec<Text<'a>>,
         #[serde(rename = "structuredContent", skip_serializing_if = "Option::is_none")]
         structured_content: Option<&'a RawValue>,
         #[serde(rename = "isError")]
@@ -196,7 +200,10 @@ pub fn stored_result(evaluation: &Evaluation, profile: Profile, era: Era) -> Str
     let structured_content = Some(&validated.json)
         .filter(|json| json.starts_with('{') && !validated.is_deep)
         .and_then(|json| serde_json::from_str(json).ok());
-    let content = [Text { r#type: "text", text: &validated.json }];
+    // Notes are a text of their own: the first is JSON for those that read it as such.
+    let notes = bracketed(&evaluation.notes);
+    let texts = [validated.json.as_str(), notes.trim_start()];
+    let content = texts.into_iter().filter(|text| !text.is_empty()).map(|text| Text { r#type: "text", text }).collect();
     let result_type = (era == Era::Stateless).then_some("complete");
     serde_json::to_string(&StoredResult { content, structured_content, is_error: false, result_type }).unwrap_or_default()
 }
@@ -243,8 +250,8 @@ pub fn payload(evaluation: &Evaluation, profile: Profile, budget: Budget) -> Pay
             payload.result = (!value.nil).then(|| result(value, budget.preview_bytes));
             let is_cut = is_cut(evaluation, value, budget);
             payload.truncated = (full || is_cut).then_some(is_cut);
-            let note = evaluation.note.as_deref();
-            payload.feedback = note.or(full.then_some("")).map(Cow::Borrowed);
+            let notes = evaluation.notes.join("\n");
+            payload.feedback = (full || !notes.is_empty()).then_some(Cow::Owned(notes));
             if let Some(validated) = &evaluation.validated {
                 let whole = budget.holds(validated).then_some(validated.json.as_str());
                 payload.validated = whole.and_then(|json| serde_json::from_str(json).ok());
@@ -262,7 +269,10 @@ pub fn payload(evaluation: &Evaluation, profile: Profile, budget: Budget) -> Pay
             payload.message = Some(cut(&failure.message, budget.feedback_bytes).0);
             payload.retry_after_ms = failure.retry_after_ms;
             payload.result = failure.value.as_ref().map(|value| Cow::Borrowed(value.text.as_str()));
-            let (feedback, feedback_truncated) = feedback(failure, budget.feedback_bytes);
+            let (mut feedback, feedback_truncated) = feedback(failure, budget.feedback_bytes);
+            for note in &evaluation.notes {
+                feedback.to_mut().extend(["\n", note]);
+            }
             payload.feedback = Some(feedback);
             payload.feedback_truncated = feedback_truncated;
             let is_cut = prints_truncated || failure.value.as_ref().is_some_and(|value| value.truncated);
@@ -311,10 +321,7 @@ fn text(evaluation: &Evaluation, budget: Budget) -> String {
             if value.truncated || value.text.len() > budget.preview_bytes {
                 text.push_str("\n\n[truncated]");
             }
-            if let Some(note) = &evaluation.note {
-                text.extend(["\n\n[", note, "]"]);
-            }
-            text
+            text + &bracketed(&evaluation.notes)
         }
         Err(failure) => {
             let (message, _) = cut(&failure.message, budget.feedback_bytes);
@@ -329,9 +336,14 @@ fn text(evaluation: &Evaluation, budget: Budget) -> String {
             if let Some(prints) = prints {
                 text.extend(["\n\n", &prints]);
             }
-            text
+            text + &bracketed(&evaluation.notes)
         }
     }
+}
+
+/// Notes in the text of an answer: each in brackets after an empty line.
+fn bracketed(notes: &[String]) -> String {
+    notes.iter().map(|note| format!("\n\n[{note}]")).collect()
 }
 
 /// A value with the names that its session has new. A program that ends in `def` has said all with the name.

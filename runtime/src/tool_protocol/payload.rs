@@ -440,25 +440,37 @@ pub fn render_error(reason: ErrorReason, message: &str, options: ErrorOptions<'_
 /// as `validated` without being asked for.
 pub fn render(answer: &Answer, options: &SuccessOptions<'_>) -> String {
     if let Err(failure) = &answer.evaluation.outcome {
-        return error(failure);
+        return error(failure, answer.notes());
     }
     let none = Bindings::default();
     let mut execution = Execution::of(answer, options.before.unwrap_or(&none)).unwrap_or_default();
     if !options.include_memory {
         execution.feedback.clear();
     }
+    append(&mut execution.feedback, answer.notes());
     let validated: Option<&RawValue> = answer.validated().and_then(|json| serde_json::from_str(json).ok());
     render_success(&execution, &SuccessOptions { validated: options.validated.or(validated), ..*options })
 }
 
-fn error(failure: &Failure) -> String {
+/// Appends notes, a line each.
+fn append(feedback: &mut String, notes: &[String]) {
+    for note in notes {
+        if !feedback.is_empty() {
+            feedback.push('\n');
+        }
+        feedback.push_str(note);
+    }
+}
+
+fn error(failure: &Failure, notes: &[String]) -> String {
     let reason = ErrorReason::from(failure.reason);
     let message = if reason.name() == failure.reason.name() {
         failure.message.clone()
     } else {
         format!("{}: {}", failure.reason.name(), failure.message)
     };
-    let feedback = if failure.feedback.is_empty() { message.clone() } else { format!("{message}\n{}", failure.feedback) };
+    let mut feedback = if failure.feedback.is_empty() { message.clone() } else { format!("{message}\n{}", failure.feedback) };
+    append(&mut feedback, notes);
     let result = failure.value.as_ref().map(|value| value.text.as_str());
     render_error(reason, &message, ErrorOptions { result, feedback: Some(&feedback) })
 }

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 use std::hash::{BuildHasher, Hasher, RandomState};
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, mpsc};
 use std::time::{Duration, Instant};
 
@@ -28,6 +28,7 @@ use super::record::{AuthUsed, CallRecord};
 use super::request::{self, Call};
 use super::stage::{self, Progress, Stage};
 use crate::discovery;
+use crate::evaluation::notes;
 use crate::schedule::Party;
 use crate::secrets::Redactor;
 
@@ -144,6 +145,16 @@ impl ProgramHost {
     /// upstreams' runtime. Only the first one given watches.
     pub(crate) fn watch(&self, watch: impl Fn(&CallRecord, bool) + Send + Sync + 'static) {
         let _ = self.0.records.watch.set(Box::new(watch));
+    }
+
+    /// Notes on budgets that refused something.
+    pub(crate) fn budget_notes(&self) -> impl Iterator<Item = String> {
+        let note = |what, budget: &Budget, outcome| notes::budget(what, budget.total, budget.refused(), outcome);
+        let calls =
+            "A refused call is {:ok false :reason :cap_exhausted}: fetch more with each call, or split the work over programs";
+        let discoveries = "A refused form gives nil: look up fewer things, or split the work over programs";
+        let notes = [note("upstream calls", &self.0.calls, calls), note("discovery forms", &self.0.discoveries, discoveries)];
+        notes.into_iter().flatten()
     }
 
     /// Every call so far, in order of start. A call that is not answered yet counts as timed out.
@@ -369,7 +380,7 @@ impl Host for ProgramHost {
         let runtime = shared.upstreams.settings.handle.clone();
         if let Some((upstream, tool)) = shared.unlisted(request) {
             let entry = start(upstream, tool);
-            if shared.calls.left() == 0 {
+            if shared.calls.left() == 0 && !shared.calls.take() {
                 let fault = shared.exhausted();
                 shared.records.fail(entry, &fault);
                 return Ok(Ticket::ready(failed(fault)));
@@ -506,16 +517,26 @@ fn clean(upstreams: &Upstreams, payload: Payload) -> (Reply, u64) {
 struct Budget {
     total: u32,
     used: AtomicU32,
+    refused: AtomicU64,
 }
 
 impl Budget {
     fn of(total: u32) -> Budget {
-        Budget { total, used: AtomicU32::new(0) }
+        Budget { total, used: AtomicU32::new(0), refused: AtomicU64::new(0) }
     }
 
     fn take(&self) -> bool {
         let next = |used: u32| if used < self.total { Some(used + 1) } else { None };
-        self.used.fetch_update(Ordering::Relaxed, Ordering::Relaxed, next).is_ok()
+        let is_taken = self.used.fetch_update(Ordering::Relaxed, Ordering::Relaxed, next).is_ok();
+        if !is_taken {
+            self.refused.fetch_add(1, Ordering::Relaxed);
+        }
+        is_taken
+    }
+
+    /// Uses that were asked for beyond the total.
+    fn refused(&self) -> u64 {
+        self.refused.load(Ordering::Relaxed)
     }
 
     fn left(&self) -> u32 {

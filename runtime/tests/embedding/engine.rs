@@ -335,18 +335,20 @@ fn tools_that_cannot_be_offered_are_refused() {
     assert!(matches!(twice, BuildError::Tool(BadTool::Twice(_))), "{twice}");
 }
 
-/// A deployment with one service of one tool, which `service` answers.
+/// A deployment with one service of one tool, which `service` answers. The tool takes `page` and `limit`.
 #[cfg(feature = "http")]
 fn made(service: &crate::web::Web) -> &'static ptc_catalog::Deployment {
     use ptc_catalog::{Annotations, Auth, Binding, Catalog, Deployment, OpenApi, Operation, Params, Source, Transport, Upstream};
 
+    const PAGES: Params = Params("query form explode - page\nquery form explode - limit");
+
     let spec = OpenApi { auth: &[Auth::Bearer { binding: "tok" }], ..OpenApi::new(service.url("/v1")) };
-    let operation = Operation { id: "items", path: "/items", params: Params::NONE, default_args: &[] };
+    let operation = Operation { id: "items", path: "/items", params: PAGES, default_args: &[] };
     let tool = ptc_catalog::Tool {
         name: "items",
         description: "",
         args: &[],
-        closed: true,
+        closed: false,
         doc: "items",
         definition: "{}",
         digest: "",
@@ -377,6 +379,75 @@ fn upstreams_made_at_run_time_stand_beside_own_tools() {
     assert_eq!((answer.calls().len(), answer.calls()[0].status, answer.tool_calls.len()), (1, "ok", 1));
     assert!(answer.metrics().upstream_result_bytes > 0);
     assert_eq!(service.requests()[0].header("authorization"), Some("Bearer s3cr3t-token-value"));
+}
+
+/// A list of 520 records in pages of ten, of which a program may read 50, and a loop that asks of none whether it came.
+#[cfg(feature = "http")]
+#[test]
+fn loop_over_more_pages_than_calls_ends_with_notes_in_every_profile() {
+    use crate::web::{Answer, Web};
+    use ptc_runtime::profile::{Profile, answer};
+    use ptc_runtime::protocol::revision::Era;
+
+    const RECORDS: usize = 520;
+    let service = Web::start(|asked| {
+        let query = asked.target.split_once('?').map_or("", |(_, query)| query);
+        let number = |name: &str| query.split('&').find_map(|part| part.strip_prefix(name)?.parse::<usize>().ok()).expect(name);
+        let (page, limit) = (number("page="), number("limit="));
+        let items: Vec<usize> = (0..RECORDS).skip((page - 1) * limit).take(limit).collect();
+        let next = (page * limit < RECORDS).then_some(page + 1);
+        Answer::json(200, json!({ "items": items, "next": next }))
+    });
+    let engine = builder().deployment(made(&service)).build().unwrap();
+    let call = r#"(tool/call {:server "api" :tool "items" :args {:page p :limit 10}})"#;
+    let looped = |call: &str| {
+        format!(
+            "(loop [p 1 acc []] (let [v (:value {call}) acc (into acc (:items v))] (if (:next v) (recur (:next v) acc) (count acc))))"
+        )
+    };
+    let silent = engine.run(Request::new(looped(call)));
+    assert_eq!((shown(&silent).as_str(), silent.calls().len()), ("500", 51));
+    let notes = [
+        "1 of 51 upstream calls failed and was not checked: 1 × api/items cap_exhausted \"this program has made its 50 upstream calls; \
+         fetch more with each call\". A failed call has no :value, so data may be missing. Check :ok of each result, such as \
+         (if (:ok r) (:value r) (fail (:message r))), or call with tool/value, which ends the program when a call fails",
+        "budget of upstream calls: 50 for each program, 1 was refused. A refused call is {:ok false :reason :cap_exhausted}: fetch more \
+         with each call, or split the work over programs",
+    ];
+    assert_eq!(silent.notes(), notes);
+    for profile in [Profile::Slim, Profile::Structured, Profile::Debug] {
+        let result: serde_json::Value =
+            serde_json::from_str(&answer::tool_result(&silent.evaluation, profile, Era::Stateless)).unwrap();
+        let (text, feedback) = (&result["content"][0]["text"], &result["structuredContent"]["feedback"]);
+        // Debug has JSON as its text, in which quotes are escaped.
+        let text = text.as_str().unwrap_or_default().replace("\\\"", "\"");
+        assert!(notes.iter().all(|note| text.contains(note)), "{}: {text}", profile.name());
+        assert_eq!(feedback.as_str(), (profile != Profile::Slim).then_some(notes.join("\n").as_str()), "{}", profile.name());
+    }
+
+    // A program that checks each call, and one that is within its budget.
+    let checked = engine.run(Request::new(looped(&format!("(let [r {call}] (if (:ok r) r nil))"))));
+    assert_eq!(
+        (shown(&checked).as_str(), checked.notes()),
+        ("500", &notes[1..].iter().map(|note| (*note).to_owned()).collect::<Vec<_>>()[..])
+    );
+    let within = engine.run(Request::new(looped(&call.replace("10", "20"))));
+    assert_eq!((shown(&within).as_str(), within.notes()), ("520", &[][..]));
+
+    // Forms of discovery have a budget of their own.
+    let looked_up = engine.run(Request::new(r#"(count (remove nil? (map (fn [_] (dir "api")) (range 28))))"#));
+    assert_eq!(shown(&looked_up), "25");
+    let note = "budget of discovery forms: 25 for each program, 3 were refused. A refused form gives nil: look up fewer things, or split \
+                the work over programs";
+    assert_eq!(looked_up.notes(), [note]);
+    // A program that fails says so as well.
+    let failed = engine.run(Request::new(format!(
+        "(let [p 1] (dotimes [_ 50] (tool/value {})) (+ 1 (:value {call})))",
+        &call["(tool/call ".len()..call.len() - 1]
+    )));
+    assert_eq!(failed.notes(), notes);
+    let result = answer::tool_result(&failed.evaluation, Profile::Slim, Era::Stateless);
+    assert!(result.contains("type_error") && result.contains("1 of 51 upstream calls failed"), "{result}");
 }
 
 #[cfg(feature = "http")]

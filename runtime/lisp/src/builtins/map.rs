@@ -1,7 +1,5 @@
 //! Maps and what is looked up and put like in maps.
 
-use std::sync::Arc;
-
 use super::row::rows;
 use crate::bulk;
 use crate::collection::Map;
@@ -301,13 +299,14 @@ fn merge(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
             out = more;
             continue;
         }
-        // The merged map has the status of a failed call's result: reading it there counts.
-        if let Some(call) = more.failed_call() {
-            out.track(Arc::clone(call));
-        }
+        let failed_call = more.failed_call().cloned();
         for (k, v) in bulk::untracked_entries(m, more)? {
             m.step()?;
             out.put(k, v);
+        }
+        // The merged map has the status of a failed call's result: reading it there counts.
+        if let Some(call) = failed_call {
+            out.track(call);
         }
     }
     Ok(Value::Map(out))

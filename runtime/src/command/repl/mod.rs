@@ -20,7 +20,7 @@ use super::eval::{self, Desk};
 use super::host::Host;
 use super::line::{Script, Source};
 use super::live::Tell;
-use super::show::{Colors, Display, View, fault, for_output, object, painted, sentence, tame, whole};
+use super::show::{Colors, Display, View, fault, for_output, notes, object, painted, sentence, tame, whole};
 use super::{Origin, ended_early, unusable, written};
 use crate::describe;
 use crate::evaluation::{Call, Evaluation, Failure, Past, Reason};
@@ -323,6 +323,9 @@ impl Repl {
                 Some(Err(why)) => text += &(fault(&why, colored) + "\n"),
                 None => {}
             },
+        }
+        if self.display != Display::Envelope {
+            text += &notes(&evaluation);
         }
         if self.timed {
             let _ = writeln!(text, "{:.1?}", Duration::from_micros(evaluation.duration.as_micros() as u64));

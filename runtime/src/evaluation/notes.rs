@@ -1,0 +1,48 @@
+//! Notes of an answer: what is wrong with an evaluation although its value may seem whole.
+
+use ptc_lisp::failed_calls::{FailedCalls, UncheckedCalls};
+
+use crate::profile::answer::cut;
+
+/// Bytes of an upstream's message in a note.
+const MESSAGE_BYTES: usize = 200;
+/// Tools and reasons that a note names.
+const MAX_NAMED: usize = 3;
+
+/// What to do about calls that nothing checked.
+const REMEDY: &str = "A failed call has no :value, so data may be missing. Check :ok of each result, such as \
+                      (if (:ok r) (:value r) (fail (:message r))), or call with tool/value, which ends the program when a call fails";
+
+/// The note on failed calls of which the program has read neither `:ok` nor `:reason` nor `:message`; `calls` is how many were made.
+pub(super) fn failed_calls(failed: &FailedCalls, calls: usize) -> Option<String> {
+    let mut unchecked = failed.unchecked();
+    let total: u64 = unchecked.iter().map(|calls| calls.count).sum();
+    if total == 0 {
+        return None;
+    }
+    // Most calls first; the order of the names otherwise.
+    unchecked.sort_by_key(|calls| std::cmp::Reverse(calls.count));
+    let mut named: Vec<String> = unchecked.iter().take(MAX_NAMED).map(described).collect();
+    let more: u64 = unchecked.iter().skip(MAX_NAMED).map(|calls| calls.count).sum();
+    if more > 0 {
+        named.push(format!("and {more} more"));
+    }
+    let (made, were) = (calls.max(usize::try_from(total).unwrap_or(usize::MAX)), if total == 1 { "was" } else { "were" });
+    let each = named.join(", ");
+    Some(format!("{total} of {made} upstream calls failed and {were} not checked: {each}. {REMEDY}"))
+}
+
+/// `3 × crm/list: timeout "…"`. The message is quoted, so that an upstream's text does not pass for the server's.
+fn described(calls: &UncheckedCalls) -> String {
+    let UncheckedCalls { server, tool, reason, message, count, .. } = calls;
+    let name = if tool.is_empty() { "other tools".to_owned() } else { format!("{server}/{tool}") };
+    let (message, is_cut) = cut(message, MESSAGE_BYTES);
+    let end = if is_cut { "…" } else { "" };
+    format!("{count} × {name} {reason} {:?}", format!("{message}{end}"))
+}
+
+/// The note on a budget: what it bounds, such as `upstream calls`, its size, how many were refused, and what to do.
+pub(crate) fn budget(what: &str, size: u32, refused: u64, outcome: &str) -> Option<String> {
+    let were = if refused == 1 { "1 was" } else { &format!("{refused} were") };
+    (refused > 0).then(|| format!("budget of {what}: {size} for each program, {were} refused. {outcome}"))
+}
