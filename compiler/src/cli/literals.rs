@@ -31,7 +31,7 @@ pub(crate) fn misfits(program: &Program, catalog: &Catalog) -> Vec<Misfit> {
         for (written, value) in constants {
             // A keyword in Lisp's spelling finds the schema's.
             let Some(arg) = tool.arg(written).or_else(|| tool.arg(&written.replace('-', "_"))) else { continue };
-            if argument::fault(arg, value).is_some() {
+            if argument::fault(tool, arg, value).is_some() {
                 continue;
             }
             let Some(misfit) = misfit(tool, arg.name, value) else { continue };

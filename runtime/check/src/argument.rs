@@ -1,17 +1,35 @@
 //! One argument of a call against its row in the catalog: what the runtime refuses, and what a literal is refused for before it runs.
 
-use ptc_catalog::{Arg, Type};
+use ptc_catalog::{Arg, Tool, Type};
 use ptc_lisp::{Kind, Value, json, print};
 
-use crate::near_name;
+use crate::{bounds, near_name};
 
 /// Values that a message lists before it says how many more there are.
 const LISTED: usize = 30;
 /// Bytes of a value in a message.
 const SHOWN_BYTES: usize = 240;
 
-/// What is wrong with a value for an argument, as the rest of a sentence: `'limit' must be integer, got string "ten"`.
-pub fn fault(arg: &Arg, value: &Value) -> Option<String> {
+/// What is wrong with a value for an argument of a tool, as the rest of a sentence: `'limit' must be integer, got string "ten"`,
+/// `'limit' must be at least 1, got 0`. Calls in the text and calls that are made go by the same rule.
+pub fn fault(tool: &Tool, arg: &Arg, value: &Value) -> Option<String> {
+    mismatch(arg, value).or_else(|| bounds::violation(tool, arg.name, value))
+}
+
+/// The value with integers for the doubles without a fraction where the argument's schema takes integers and no other numbers;
+/// `None` where it is sent as it is.
+pub fn with_integers(tool: &Tool, arg: &Arg, value: &Value) -> Option<Value> {
+    if arg.types.admits(Type::Integer)
+        && !arg.types.admits(Type::Number)
+        && let Some(integer) = bounds::whole(value)
+    {
+        return Some(Value::int(integer));
+    }
+    bounds::with_integers(tool, arg.name, value)
+}
+
+/// What is wrong with a value by the types and the values that its row admits.
+fn mismatch(arg: &Arg, value: &Value) -> Option<String> {
     let Some(found) = json_type(value) else {
         return Some(format!("not JSON-encodable ('{}' is {})", arg.name, value.kind().described()));
     };

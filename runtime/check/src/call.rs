@@ -89,7 +89,7 @@ pub(crate) fn check(program: &Program, site: &ToolCallSite, catalog: &Catalog, f
         }
         if let Some(arg) = find(tool, name) {
             let literal = given.as_ref().filter(|value| !value.is_nil());
-            if let Some(why) = literal.and_then(|value| argument::fault(arg, value)) {
+            if let Some(why) = literal.and_then(|value| argument::fault(tool, arg, value)) {
                 let message = rejected(upstream, tool, &why);
                 findings.push(finding(rejects, message, Some(documented(upstream, tool)), value(&["args", name])));
             }

@@ -15,7 +15,8 @@
 //! also compares what is done with results with their schemas, and is for people.
 //!
 //! - `call`: one call in the text against the catalog.
-//! - [`argument`]: one argument against its row.
+//! - [`argument`]: one argument against its row and its schema.
+//! - `bounds`: the bounds that an argument's schema sets.
 //! - `flow`: where results go, and what is taken out of them.
 //! - `output`: paths into results against output schemas.
 //! - [`cost`]: how many calls there can be, and what they may change.
@@ -26,6 +27,7 @@
 #![forbid(unsafe_code)]
 
 pub mod argument;
+mod bounds;
 mod call;
 pub mod cost;
 mod flow;
@@ -37,6 +39,7 @@ pub mod own;
 use ptc_catalog::{Catalog, Tool};
 use ptc_lisp::{Deadline, Error, ErrorKind, Program, Span, ToolCallSite, sorting};
 
+pub use bounds::pattern_of;
 pub use call::{requires_server, requires_tool};
 pub use cost::{Cost, Effects};
 pub use meant::with_call;

@@ -6,7 +6,7 @@ use litemap::LiteMap;
 use ptc_catalog::{Type, Types};
 use ptc_check::near_name;
 use ptc_lisp::{Kind, Value, sorting};
-use regex::{Regex, RegexBuilder};
+use regex::Regex;
 
 use super::check::{Bound, Check, Id, Node, Properties, Size};
 use super::exact::Exact;
@@ -15,8 +15,6 @@ use super::{MOST_DEPTH, Refused, Schema};
 
 /// Subschemas that one schema may reach.
 const MOST_NODES: usize = 10_000;
-/// Bytes that a compiled pattern may take.
-const PATTERN_BYTES: usize = 1 << 20;
 
 /// Reads a keyword's value. `None` where it asserts nothing by itself.
 type Read = fn(&mut Compiler<'_>, &Place<'_>, &Value) -> Result<Option<Check>, Refused>;
@@ -448,35 +446,11 @@ fn anchor(root: &Value, name: &str) -> Option<String> {
 
 /// A pattern of ECMA-262, which finds its match anywhere.
 fn pattern(at: &Place<'_>, text: &str) -> Result<Regex, Refused> {
-    let built = RegexBuilder::new(&translated(text)).size_limit(PATTERN_BYTES).build();
-    built.map_err(|error| {
+    ptc_check::pattern_of(text).map_err(|error| {
         let why = error.to_string();
         let why = why.lines().last().unwrap_or_default().trim_start_matches("error: ");
         at.refuse(format!("not a pattern that is supported: {why}"))
     })
-}
-
-/// In ECMA-262 digits and word characters are ASCII.
-fn translated(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    let mut chars = text.chars();
-    while let Some(c) = chars.next() {
-        if c != '\\' {
-            out.push(c);
-            continue;
-        }
-        match chars.next() {
-            Some('d') => out.push_str("[0-9]"),
-            Some('D') => out.push_str("[^0-9]"),
-            Some('w') => out.push_str("[0-9A-Za-z_]"),
-            Some('W') => out.push_str("[^0-9A-Za-z_]"),
-            // An escaped letter that means itself to the one, and something to the other.
-            Some('/') => out.push('/'),
-            Some(other) => out.extend(['\\', other]),
-            None => out.push('\\'),
-        }
-    }
-    out
 }
 
 /// A schema that leads to itself without going into the value would never end.

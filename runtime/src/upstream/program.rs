@@ -465,7 +465,7 @@ fn spawn<F: Future<Output = ()> + Send + 'static>(runtime: &Handle, task: impl F
 fn order(call: &Call<'_>, bounds: &Bounds) -> Result<Order, Fault> {
     #[cfg(feature = "http")]
     if let (Transport::OpenApi(spec), Some(operation)) = (&call.upstream.transport, call.tool.operation) {
-        let args = call.args.iter().copied().collect();
+        let args = call.args.iter().map(|(name, value)| (*name, &**value)).collect();
         let url = super::openapi::address::of(spec.base_url, operation, &args, bounds);
         let url = url.map_err(|why| request::refused(call.upstream, call.tool, why))?;
         return Ok(Order::Get(Box::new(Address::new(url, bounds)?)));

@@ -3,6 +3,7 @@
 //! Whatever is wrong here is a fault of the program: the message says which call, what was expected, what was found, and
 //! names what exists.
 
+use std::borrow::Cow;
 use std::collections::HashSet;
 
 use bytes::Bytes;
@@ -26,7 +27,7 @@ pub(crate) struct Call<'v> {
     pub(crate) upstream: &'static Upstream,
     pub(crate) tool: &'static Tool,
     /// Arguments by name, without those that are left out by `nil`, in the order of their keys.
-    pub(crate) args: Vec<(&'v str, &'v Value)>,
+    pub(crate) args: Vec<(&'v str, Cow<'v, Value>)>,
 }
 
 /// Checks a request.
@@ -116,7 +117,7 @@ fn near(name: &str, names: &[&str]) -> String {
     near_name(name, names.iter().copied()).map_or_else(String::new, |near| format!("Did you mean '{near}'? "))
 }
 
-fn check<'v>(tool: &'static Tool, args: &'v Value, bounds: &Bounds) -> Result<Vec<(&'v str, &'v Value)>, Unsendable> {
+fn check<'v>(tool: &'static Tool, args: &'v Value, bounds: &Bounds) -> Result<Vec<(&'v str, Cow<'v, Value>)>, Unsendable> {
     let invalid = |why: String| Err(Unsendable::Invalid(why));
     let Some(entries) = args.entries() else {
         return invalid(format!(":args must be a map, got {}", shown(args)));
@@ -125,7 +126,7 @@ fn check<'v>(tool: &'static Tool, args: &'v Value, bounds: &Bounds) -> Result<Ve
     if count > MAX_ARGUMENTS {
         return invalid(format!("{count} arguments are given, and one call takes at most {MAX_ARGUMENTS}"));
     }
-    let mut checked: Vec<(&'v str, &'v Value)> = Vec::with_capacity(count);
+    let mut checked: Vec<(&'v str, Cow<'v, Value>)> = Vec::with_capacity(count);
     let mut names: HashSet<&str> = HashSet::with_capacity(count);
     let mut name_bytes = 0_usize;
     for (key, value) in entries {
@@ -151,7 +152,7 @@ fn check<'v>(tool: &'static Tool, args: &'v Value, bounds: &Bounds) -> Result<Ve
             // Optional and nil: left out.
             Some(arg) if value.is_nil() && !(arg.required && arg.types.admits(Type::Null)) => continue,
             Some(arg) => {
-                if let Some(why) = ptc_check::argument::fault(arg, value) {
+                if let Some(why) = ptc_check::argument::fault(tool, arg, value) {
                     return invalid(why);
                 }
             }
@@ -161,7 +162,8 @@ fn check<'v>(tool: &'static Tool, args: &'v Value, bounds: &Bounds) -> Result<Ve
         if !names.insert(name) {
             return invalid(format!("'{}' is given twice", excerpt(name)));
         }
-        checked.push((name, value));
+        let integers = arg.and_then(|arg| ptc_check::argument::with_integers(tool, arg, value));
+        checked.push((name, integers.map_or(Cow::Borrowed(value), Cow::Owned)));
     }
     Ok(checked)
 }

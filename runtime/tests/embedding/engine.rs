@@ -338,19 +338,23 @@ fn tools_that_cannot_be_offered_are_refused() {
 /// A deployment with one service of one tool, which `service` answers. The tool takes `page` and `limit`.
 #[cfg(feature = "http")]
 fn made(service: &crate::web::Web) -> &'static ptc_catalog::Deployment {
-    use ptc_catalog::{Annotations, Auth, Binding, Catalog, Deployment, OpenApi, Operation, Params, Source, Transport, Upstream};
+    use ptc_catalog::{
+        Annotations, Arg, Auth, Binding, Catalog, Deployment, OpenApi, Operation, Params, Source, Transport, Type, Types,
+        Upstream,
+    };
 
     const PAGES: Params = Params("query form explode - page\nquery form explode - limit");
 
     let spec = OpenApi { auth: &[Auth::Bearer { binding: "tok" }], ..OpenApi::new(service.url("/v1")) };
     let operation = Operation { id: "items", path: "/items", params: PAGES, default_args: &[] };
+    let arg = |name| Arg { name, required: false, types: Types::of(&[Type::Integer]), label: "integer", allowed: "" };
     let tool = ptc_catalog::Tool {
         name: "items",
         description: "",
-        args: &[],
-        closed: false,
+        args: vec![arg("limit"), arg("page")].leak(),
+        closed: true,
         doc: "items",
-        definition: "{}",
+        definition: r#"{"inputSchema":{"properties":{"limit":{"maximum":100,"type":"integer"},"page":{"minimum":1,"type":"integer"}}}}"#,
         digest: "",
         annotations: Annotations::default(),
         operation: Some(Box::leak(Box::new(operation))),
@@ -448,6 +452,27 @@ fn loop_over_more_pages_than_calls_ends_with_notes_in_every_profile() {
     assert_eq!(failed.notes(), notes);
     let result = answer::tool_result(&failed.evaluation, Profile::Slim, Era::Stateless);
     assert!(result.contains("type_error") && result.contains("1 of 51 upstream calls failed"), "{result}");
+}
+
+/// In the text a literal is refused before the program runs, and a computed value before anything is sent.
+#[cfg(feature = "http")]
+#[test]
+fn arguments_are_held_to_their_bounds_and_integers_are_sent_as_such() {
+    use crate::web::{Answer, Web};
+
+    let service = Web::start(|_| Answer::json(200, "{}"));
+    let engine = builder().deployment(made(&service)).build().unwrap();
+    let run = |args: &str| {
+        let answer = engine.run(Request::new(format!(r#"(:ok (tool/call {{:server "api" :tool "items" :args {args}}}))"#)));
+        answer.value().map_or_else(|failure| failure.message.clone(), ptc_lisp::print::readable)
+    };
+    for args in ["{:limit 101}", "{:limit (+ 100 1)}"] {
+        assert_eq!(run(args), "tool_error: tool 'api.items' rejected args: 'limit' must be at most 100, got 101", "{args}");
+    }
+    assert_eq!(run("{:page (- 1 1)}"), "tool_error: tool 'api.items' rejected args: 'page' must be at least 1, got 0");
+    assert_eq!(service.requests().len(), 0, "a call that is refused sends nothing");
+    assert_eq!(run("{:page (/ 4 2) :limit 100.0}"), "true");
+    assert!(service.requests()[0].target.contains("page=2&limit=100"), "{}", service.requests()[0].target);
 }
 
 #[cfg(feature = "http")]

@@ -230,6 +230,16 @@ pub(crate) fn parse_date(text: &str) -> Option<civil::Date> {
     if text.len() == 10 && shape { text.parse().ok() } else { None }
 }
 
+/// Whether a text is a date as RFC 3339 has it: `YYYY-MM-DD`.
+pub fn is_date(text: &str) -> bool {
+    parse_date(text).is_some()
+}
+
+/// Whether a text is a date and time with an offset, as RFC 3339 has it. Seconds may be left out.
+pub fn is_date_time(text: &str) -> bool {
+    parse_instant(text).is_some()
+}
+
 /// How many days the month of `YYYY-MM-…` has, where the text goes on with a day that it has not.
 pub(crate) fn days_of_month(text: &str) -> Option<i8> {
     let first = parse_date(&format!("{}-01", text.get(..7)?))?;
