@@ -53,7 +53,8 @@ fn write(schema: &Schema<'_>, node: &Json, depth: usize, inside: usize, out: &mu
     }
     for alternatives in ["anyOf", "oneOf"] {
         let branches = schema.keyword(node, alternatives).map(Json::elements).unwrap_or_default();
-        if !branches.is_empty() && schema.keyword(node, "properties").is_none() {
+        // Below the deepest level the label names the types: a branch is at least one level deep, and may lead back here.
+        if depth > 0 && !branches.is_empty() && schema.keyword(node, "properties").is_none() {
             let mut texts: Vec<String> = Vec::new();
             for branch in branches {
                 let mut text = String::new();
