@@ -28,8 +28,11 @@ impl Live {
 /// the model of a config, as its lock file pins it.
 pub fn leak(deployment: &ir::Deployment) -> &'static ptc::Deployment {
     let credentials = deployment.credentials.iter().map(|c| ptc::Binding { name: text(&c.name), source: source(&c.source) });
-    let catalog =
-        ptc::Catalog { digest: text(&deployment.catalog_digest), upstreams: list(deployment.upstreams.iter().map(upstream)) };
+    let catalog = ptc::Catalog {
+        digest: text(&deployment.catalog_digest),
+        search_index: &[],
+        upstreams: list(deployment.upstreams.iter().map(upstream)),
+    };
     Box::leak(Box::new(ptc::Deployment {
         name: text(&deployment.name),
         compiler: text(&deployment.compiler),

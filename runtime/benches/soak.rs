@@ -73,7 +73,7 @@ fn deployment() -> &'static Deployment {
             tools: Vec::from(["echo", "events", "hang", "reset"].map(|name| tool(name, None))).leak(),
         },
     ];
-    let catalog = Box::leak(Box::new(Catalog { digest: "", upstreams: upstreams.leak() }));
+    let catalog = Box::leak(Box::new(Catalog { digest: "", search_index: &[], upstreams: upstreams.leak() }));
     Box::leak(Box::new(Deployment { name: "soak", compiler: "", config_digest: "", credentials: &[], catalog, programs: &[] }))
 }
 

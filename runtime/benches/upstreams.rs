@@ -70,7 +70,7 @@ fn tool(name: &'static str, description: &'static str) -> Tool {
 fn upstreams(transport: Transport, mut tools: Vec<Tool>, handle: &tokio::runtime::Handle) -> Arc<Upstreams> {
     tools.sort_by_key(|tool| tool.name);
     let upstream = Upstream { name: "peer", description: "", transport, tools: tools.leak() };
-    let catalog = Box::leak(Box::new(Catalog { digest: "", upstreams: vec![upstream].leak() }));
+    let catalog = Box::leak(Box::new(Catalog { digest: "", search_index: &[], upstreams: vec![upstream].leak() }));
     let deployment = Box::leak(Box::new(Deployment {
         name: "bench",
         compiler: "",

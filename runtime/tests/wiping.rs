@@ -49,7 +49,7 @@ fn secrets_are_overwritten_before_they_are_freed() {
         compiler: "",
         config_digest: "",
         credentials: vec![Binding { name: "file", source: Source::File { path: "wiped" } }].leak(),
-        catalog: Box::leak(Box::new(Catalog { digest: "", upstreams: vec![upstream].leak() })),
+        catalog: Box::leak(Box::new(Catalog { digest: "", search_index: &[], upstreams: vec![upstream].leak() })),
         programs: &[],
     }));
     // That of the text which was written.

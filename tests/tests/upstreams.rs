@@ -79,7 +79,7 @@ fn resolve(deployment: &'static Deployment) -> Secrets {
 
 fn deployment(mut upstreams: Vec<Upstream>) -> &'static Deployment {
     upstreams.sort_by_key(|upstream| upstream.name);
-    let catalog = Box::leak(Box::new(Catalog { digest: "", upstreams: upstreams.leak() }));
+    let catalog = Box::leak(Box::new(Catalog { digest: "", search_index: &[], upstreams: upstreams.leak() }));
     Box::leak(Box::new(Deployment { name: "peers", compiler: "", config_digest: "", credentials: &[], catalog, programs: &[] }))
 }
 

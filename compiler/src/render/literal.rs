@@ -29,6 +29,11 @@ pub(super) fn strings<'a>(texts: impl IntoIterator<Item = &'a str>) -> String {
     texts.into_iter().map(string).collect::<Vec<_>>().join(", ")
 }
 
+/// A byte string literal.
+pub(super) fn bytes(bytes: &[u8]) -> String {
+    format!("b\"{}\"", bytes.escape_ascii())
+}
+
 /// `true` or `false`.
 pub(super) fn boolean(value: bool) -> &'static str {
     if value { "true" } else { "false" }

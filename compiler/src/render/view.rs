@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use ptc_catalog::{Annotations, Era, ListingLimits};
 
-use super::literal::{boolean, option, string, strings};
+use super::literal::{boolean, bytes, option, string, strings};
 use crate::config::model::{Auth, CredentialSource, EnvPart, HttpOptions, InheritEnv, Transport};
 use crate::ir;
 
@@ -19,6 +19,7 @@ pub(super) struct Catalog {
     config_digest: String,
     credentials: Vec<Binding>,
     digest: String,
+    search_index: String,
     upstreams: Vec<Upstream>,
     programs: Vec<Program>,
     constants: Vec<Constant>,
@@ -91,6 +92,7 @@ impl Catalog {
             config_digest: string(&deployment.config_digest),
             credentials: credentials.map(|c| Binding { name: string(&c.name), source: source(&c.source) }).collect(),
             digest: string(&deployment.catalog_digest),
+            search_index: bytes(&ptc_search::index_of(crate::live::leak(deployment).catalog)),
             upstreams,
             programs: deployment.programs.iter().map(program).collect(),
             constants,

@@ -27,6 +27,6 @@ pub(crate) fn deployment() -> &'static Deployment {
         };
         Upstream { name, description: "", transport: Transport::OpenApi(OpenApi::new(base)), tools: vec![tool].leak() }
     });
-    let catalog = Box::leak(Box::new(Catalog { digest: "", upstreams: Vec::from(upstreams).leak() }));
+    let catalog = Box::leak(Box::new(Catalog { digest: "", search_index: &[], upstreams: Vec::from(upstreams).leak() }));
     Box::leak(Box::new(Deployment { name: "load", compiler: "", config_digest: "", credentials: &[], catalog, programs: &[] }))
 }

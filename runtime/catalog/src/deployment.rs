@@ -51,11 +51,13 @@ pub struct Catalog {
     pub digest: &'static str,
     /// Sorted by name.
     pub upstreams: &'static [Upstream],
+    /// The full-text index over the tools, in their order, as `ptc-search` writes it; empty where it is built at the first search.
+    pub search_index: &'static [u8],
 }
 
 impl Catalog {
     /// A catalog without upstreams: the plain, closed-world evaluator.
-    pub const EMPTY: Catalog = Catalog { digest: "", upstreams: &[] };
+    pub const EMPTY: Catalog = Catalog { digest: "", upstreams: &[], search_index: &[] };
 
     /// The upstream of that exact name.
     pub fn upstream(&self, name: &str) -> Option<&'static Upstream> {

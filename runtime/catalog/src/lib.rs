@@ -11,6 +11,7 @@
 //!
 //! static CATALOG: Catalog = Catalog {
 //!     digest: "sha256:0000",
+//!     search_index: &[],
 //!     upstreams: &[Upstream {
 //!         name: "notes",
 //!         description: "Notes on disk.",

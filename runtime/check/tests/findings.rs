@@ -22,6 +22,7 @@ const fn tool(name: &'static str, args: &'static [Arg], closed: bool) -> Tool {
 
 static CATALOG: Catalog = Catalog {
     digest: "",
+    search_index: &[],
     upstreams: &[Upstream {
         name: "files",
         description: "",

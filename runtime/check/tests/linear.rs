@@ -27,6 +27,7 @@ const fn tool(name: &'static str, closed: bool) -> Tool {
 
 static CATALOG: Catalog = Catalog {
     digest: "",
+    search_index: &[],
     upstreams: &[Upstream {
         name: "files",
         description: "",

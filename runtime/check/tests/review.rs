@@ -22,6 +22,7 @@ const ORDERS: &str = r##"{"outputSchema":{"type":"object","additionalProperties"
 
 static CATALOG: Catalog = Catalog {
     digest: "",
+    search_index: &[],
     upstreams: &[Upstream {
         name: "shop",
         description: "",

@@ -90,6 +90,7 @@ mod tests {
 
     static CATALOG: Catalog = Catalog {
         digest: "",
+        search_index: &[],
         upstreams: &[
             upstream("alpha", &[tool("ping", r#"{"outputSchema":{"type":"string"}}"#)]),
             upstream("beta", &[tool("search", r#"{"outputSchema":{"type":"array"}}"#), tool("fetch", "{}")]),

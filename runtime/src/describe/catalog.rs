@@ -107,6 +107,7 @@ mod tests {
 
     static CATALOG: Catalog = Catalog {
         digest: "",
+        search_index: &[],
         upstreams: &[Upstream {
             name: "fs",
             description: "Files.",

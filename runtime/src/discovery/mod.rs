@@ -9,6 +9,7 @@ mod question;
 mod search;
 
 pub(crate) use question::{Question, subjects};
+pub(crate) use search::LazyIndex;
 
 use std::borrow::Cow;
 
@@ -23,6 +24,7 @@ pub(crate) struct View<'v> {
     /// Whether the tools of an upstream are still to be asked for.
     pub(crate) is_unlisted: &'v dyn Fn(&str) -> bool,
     pub(crate) redactor: &'v Redactor,
+    pub(crate) index: &'v LazyIndex,
     /// Bytes of an answer, as JSON.
     pub(crate) max_bytes: usize,
 }
@@ -30,7 +32,7 @@ pub(crate) struct View<'v> {
 impl Question {
     /// The answer.
     pub(crate) fn answer(&self, view: &View<'_>) -> Value {
-        let &View { catalog, is_unlisted, redactor, max_bytes } = view;
+        let &View { catalog, is_unlisted, redactor, index, max_bytes } = view;
         match self {
             Question::Servers => servers(view),
             Question::Dir { upstream, limit, offset } => {
@@ -38,7 +40,7 @@ impl Question {
                 list(tools.map(|tool| line(upstream, tool)), redactor, max_bytes)
             }
             Question::Apropos { words, limit, load } => {
-                let found = search::search(catalog, words, *limit);
+                let found = search::search(catalog, index, words, *limit);
                 // An upstream whose tools nobody knows yet may have what is looked for.
                 let unlisted =
                     search::upstreams(catalog, words).into_iter().filter(|upstream| !load && is_unlisted(upstream.name));

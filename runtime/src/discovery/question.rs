@@ -5,7 +5,9 @@ use ptc_lisp::ErrorKind;
 use ptc_lisp::host::{Discovery, Fault};
 use ptc_lisp::print::excerpt;
 
-use super::search::{TooMany, Words};
+use ptc_search::{Query, TooManyWords};
+
+use super::search::MAX_WORDS;
 use crate::upstream::{find_tool, find_upstream};
 
 /// A form whose reference is right.
@@ -14,7 +16,7 @@ pub(crate) enum Question {
     Dir { upstream: &'static Upstream, limit: usize, offset: usize },
     Doc { tool: &'static Tool },
     Meta { upstream: &'static Upstream, tool: &'static Tool },
-    Apropos { words: Words, limit: usize, load: bool },
+    Apropos { words: Query, limit: usize, load: bool },
 }
 
 /// The upstreams whose tools a form is about, as far as there are such upstreams.
@@ -47,8 +49,8 @@ impl Question {
                 find("meta", catalog, reference).map(|(upstream, tool)| Question::Meta { upstream, tool })
             }
             Discovery::Apropos { query, limit, load } => {
-                let words = Words::of(query).map_err(|TooMany { most, found }| {
-                    fault(format!("apropos looks for at most {most} different words, got {found}"))
+                let words = Query::parse(query, MAX_WORDS).map_err(|TooManyWords { found }| {
+                    fault(format!("apropos looks for at most {MAX_WORDS} different words, got {found}"))
                 })?;
                 Ok(Question::Apropos { words, limit, load })
             }

@@ -50,6 +50,7 @@ pub use record::{AuthUsed, CallRecord};
 pub use settings::{OnDrift, ResponseCap, UpstreamSettings};
 pub use snapshot::Load;
 
+use crate::discovery::LazyIndex;
 use crate::secrets::{Redactor, Secrets};
 use dispatch::Link;
 pub(crate) use request::{find_tool, find_upstream};
@@ -66,6 +67,8 @@ pub struct Upstreams {
     /// In the order of the catalog.
     links: Vec<Arc<Link>>,
     snapshot: Snapshot,
+    /// The index that `apropos` builds where the catalog has none.
+    search_index: LazyIndex,
 }
 
 impl Upstreams {
@@ -109,7 +112,14 @@ impl Upstreams {
             None => Link::new(upstream),
         };
         let links = deployment.catalog.upstreams.iter().map(|upstream| Arc::new(link(upstream))).collect();
-        Arc::new(Upstreams { secrets: Arc::new(secrets), redactor, settings, links, snapshot })
+        Arc::new(Upstreams {
+            secrets: Arc::new(secrets),
+            redactor,
+            settings,
+            links,
+            snapshot,
+            search_index: LazyIndex::default(),
+        })
     }
 
     /// The host of one evaluation, with fresh budgets and an empty record. `patience` bounds what it waits for on the

@@ -440,6 +440,7 @@ impl Host for ProgramHost {
             catalog,
             is_unlisted: &|name| upstreams.is_unlisted(name),
             redactor: &upstreams.redactor,
+            index: &upstreams.search_index,
             max_bytes: upstreams.settings.max_catalog_result_bytes,
         };
         Ok(question.answer(&view))

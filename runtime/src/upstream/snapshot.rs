@@ -134,7 +134,7 @@ impl Snapshot {
         if let Some(old) = upstreams.iter_mut().find(|upstream| upstream.name == loaded.name) {
             *old = loaded;
         }
-        *catalog = Box::leak(Box::new(Catalog { digest: catalog.digest, upstreams: upstreams.leak() }));
+        *catalog = Box::leak(Box::new(Catalog { digest: catalog.digest, search_index: &[], upstreams: upstreams.leak() }));
     }
 }
 
@@ -150,7 +150,7 @@ mod tests {
     fn a_list_that_cannot_be_used_is_not_asked_for_at_every_call() {
         static UPSTREAMS: [Upstream; 1] =
             [Upstream { name: "u", description: "", transport: Transport::McpStdio(McpStdio::new("x")), tools: &[] }];
-        static CATALOG: Catalog = Catalog { digest: "", upstreams: &UPSTREAMS };
+        static CATALOG: Catalog = Catalog { digest: "", search_index: &[], upstreams: &UPSTREAMS };
         let refuse = |_: &'static Upstream, _: Listing| Err("it is odd".to_owned());
         let snapshot = Snapshot::live(&CATALOG, Arc::new(refuse));
         let asked = AtomicU32::new(0);

@@ -365,7 +365,7 @@ fn made(service: &crate::web::Web) -> &'static ptc_catalog::Deployment {
         compiler: "",
         config_digest: "",
         credentials: vec![Binding { name: "tok", source: Source::Literal { value: "s3cr3t-token-value" } }].leak(),
-        catalog: Box::leak(Box::new(Catalog { digest: "", upstreams: vec![upstream].leak() })),
+        catalog: Box::leak(Box::new(Catalog { digest: "", search_index: &[], upstreams: vec![upstream].leak() })),
         programs: &[],
     }))
 }
@@ -503,6 +503,7 @@ fn connecting_and_ending_need_no_runtime_of_the_callers() {
         credentials: &[],
         catalog: &Catalog {
             digest: "",
+            search_index: &[],
             upstreams: &[Upstream {
                 name: "nobody",
                 description: "",

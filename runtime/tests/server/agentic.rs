@@ -52,7 +52,7 @@ pub(crate) fn deployment() -> &'static Deployment {
     let transport =
         Transport::McpStdio(McpStdio { env: &[(crate::ROLE, &[EnvPart::Text("upstream")])], ..McpStdio::new(command) });
     let upstream = Upstream { name: "child", description: "A child process.", transport, tools: &TOOLS };
-    let catalog = Box::leak(Box::new(Catalog { digest: "", upstreams: Box::leak(Box::new([upstream])) }));
+    let catalog = Box::leak(Box::new(Catalog { digest: "", search_index: &[], upstreams: Box::leak(Box::new([upstream])) }));
     let credentials = &[Binding { name: "planner-key", source: Source::Env { var: VARIABLE } }];
     Box::leak(Box::new(Deployment { name: "tasks", compiler: "none", config_digest: "", credentials, catalog, programs: &[] }))
 }

@@ -83,7 +83,7 @@ pub(crate) fn deployment() -> &'static Deployment {
         Binding { name: "bearer", source: Source::Env { var: "CANARY_BEARER" } },
         Binding { name: "header", source: Source::File { path: variable("CANARY_FILE") } },
     ];
-    let catalog = Box::leak(Box::new(Catalog { digest: "", upstreams: upstreams.to_vec_leaked() }));
+    let catalog = Box::leak(Box::new(Catalog { digest: "", search_index: &[], upstreams: upstreams.to_vec_leaked() }));
     let credentials = credentials.to_vec_leaked();
     Box::leak(Box::new(Deployment { name: "canary", compiler: "none", config_digest: "", credentials, catalog, programs: &[] }))
 }

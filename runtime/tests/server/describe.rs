@@ -70,6 +70,7 @@ static AGGREGATOR: Deployment = Deployment {
     programs: &[],
     catalog: &Catalog {
         digest: "",
+        search_index: &[],
         upstreams: &[Upstream {
             name: "fs",
             description: "Filesystem MCP server.",

@@ -91,7 +91,7 @@ pub(crate) fn deployment() -> &'static Deployment {
         upstream("child", Transport::McpStdio(child), vec![tool("take", None)]),
         upstream("web", Transport::McpHttp(web), vec![tool("answer", None), tool("hang", None)]),
     ];
-    let catalog = Box::leak(Box::new(Catalog { digest: "", upstreams: upstreams.leak() }));
+    let catalog = Box::leak(Box::new(Catalog { digest: "", search_index: &[], upstreams: upstreams.leak() }));
     Box::leak(Box::new(Deployment {
         name: "outgoing",
         compiler: "none",

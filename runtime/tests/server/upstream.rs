@@ -63,7 +63,7 @@ fn child(name: &'static str, max_concurrent_calls: u64) -> Upstream {
 }
 
 fn deployed(name: &'static str, upstreams: Vec<Upstream>) -> &'static Deployment {
-    let catalog = Box::leak(Box::new(Catalog { digest: "", upstreams: upstreams.leak() }));
+    let catalog = Box::leak(Box::new(Catalog { digest: "", search_index: &[], upstreams: upstreams.leak() }));
     Box::leak(Box::new(Deployment { name, compiler: "none", config_digest: "", credentials: &[], catalog, programs: &[] }))
 }
 

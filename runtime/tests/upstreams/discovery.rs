@@ -69,11 +69,16 @@ fn forms_answer_as_documented() {
         (r#"(dir "")"#, r#"dir requires a quoted symbol or string ref, got """#),
         ("(dir 5)", "dir requires a quoted symbol or string ref, got 5"),
         ("(dir nil)", "dir requires a quoted symbol or string ref, got nil"),
-        // Name (12) + description (10); the annotation's word (10); inside a name (4). What is known here comes after.
-        (
-            "(take 3 (apropos \"read\"))",
-            r#"["fs/read_file - Read the contents of a file","fs/get_info - Metadata of one","fs/thread_dump"]"#,
-        ),
+        // The name of one, a synonym in the name of the other; the language's functions come after.
+        ("(take 2 (apropos \"read\"))", r#"["fs/read_file - Read the contents of a file","fs/get_info - Metadata of one"]"#),
+        (r#"(clojure.string/starts-with? (nth (apropos "read") 2) "local: ")"#, "true"),
+        // A name comes first in every spelling, also among other words.
+        ("(take 1 (apropos \"thread-dump\"))", r#"["fs/thread_dump"]"#),
+        ("(take 1 (apropos \"read with ThreadDump\"))", r#"["fs/thread_dump"]"#),
+        ("(take 1 (apropos \"fs/get_info\"))", r#"["fs/get_info - Metadata of one"]"#),
+        // An annotation is a word too, and stems join forms.
+        ("(take 1 (apropos \"readonly\"))", r#"["fs/get_info - Metadata of one"]"#),
+        ("(take 1 (apropos \"pulled request\"))", r#"["fs/camelCaseTool - List pull requests"]"#),
         ("(count (apropos \"read\" {:limit 2}))", "2"),
         ("(apropos \"camel case\" {:limit 1 :load true})", r#"["fs/camelCaseTool - List pull requests"]"#),
         ("(apropos \"zzzqqq\")", "[]"),

@@ -48,7 +48,7 @@ pub(crate) fn upstream(name: &'static str, transport: Transport, mut tools: Vec<
 
 pub(crate) fn deployment(mut upstreams: Vec<Upstream>, credentials: Vec<Binding>) -> &'static Deployment {
     upstreams.sort_by_key(|upstream| upstream.name);
-    let catalog = Box::leak(Box::new(Catalog { digest: "", upstreams: upstreams.leak() }));
+    let catalog = Box::leak(Box::new(Catalog { digest: "", search_index: &[], upstreams: upstreams.leak() }));
     Box::leak(Box::new(Deployment {
         name: "test",
         compiler: "",

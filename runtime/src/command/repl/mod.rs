@@ -297,7 +297,7 @@ impl Repl {
             (Ok(_), None) => format!("there is no upstream '{name}'\n"),
             (Ok(_), Some(_)) if self.host.upstreams().is_unlisted(name) => format!("{name} cannot be asked for its tools now\n"),
             (Ok(_), Some(upstream)) => {
-                let one = Catalog { digest: "", upstreams: std::slice::from_ref(upstream) };
+                let one = Catalog { digest: "", search_index: &[], upstreams: std::slice::from_ref(upstream) };
                 describe::catalog::list(&one, describe::catalog::Detail::Described, &|_| String::new()) + "\n"
             }
         }

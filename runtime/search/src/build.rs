@@ -1,0 +1,205 @@
+//! Writing an index.
+//!
+//! Layout, all numbers little-endian: the magic, the number of documents and of terms (`u32` each); for each term the end of its text and the
+//! end of its postings (`u32` each), then all texts, sorted, then all postings. A posting is the distance to the document before
+//! (LEB128) and its BM25F score in 255ths of the highest (one byte).
+
+use std::collections::HashMap;
+
+use crate::words;
+
+/// First bytes of an index: its name and the version of its layout.
+pub(crate) const MAGIC: &[u8; 8] = b"PTCSRCH1";
+
+/// Before a term that is the name of a document without its separators.
+pub(crate) const NAME_MARK: char = '=';
+
+/// Before a term that is the name of an upstream without its separators: all its tools have it.
+pub(crate) const GROUP_MARK: char = '@';
+
+/// The part of a document that a text belongs to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Field {
+    /// The name of the tool.
+    Name,
+    /// The name of its upstream.
+    Group,
+    /// What the tool does.
+    Description,
+    /// What the upstream does.
+    GroupDescription,
+    /// Names of arguments.
+    Arguments,
+    /// What arguments mean, and their values.
+    ArgumentTexts,
+}
+
+const FIELDS: usize = 6;
+
+/// Weight and length normalisation of each field: `w` and `b` of BM25F.
+const WEIGHTS: [(f32, f32); FIELDS] = [(5.0, 0.3), (2.5, 0.0), (1.6, 0.4), (0.6, 0.3), (0.9, 0.5), (0.45, 0.6)];
+
+/// How fast the score of a term saturates with its frequency: `k1` of BM25F.
+pub(crate) const SATURATION: f32 = 2.0;
+
+/// Collects documents and writes their index.
+#[derive(Debug, Default)]
+pub struct Builder {
+    /// Term numbers of words as they are written; `None` for stop words.
+    known: HashMap<Box<str>, (u32, bool), foldhash::fast::FixedState>,
+    terms: HashMap<Box<str>, u32, foldhash::fast::FixedState>,
+    texts: Vec<Box<str>>,
+    /// Terms of the document that is being added, with their fields.
+    current: Vec<(u32, Field)>,
+    /// Of all documents, in order: the term, the document, and how often each field has it.
+    occurrences: Vec<(u32, u32, [u8; FIELDS])>,
+    lengths: Vec<[u16; FIELDS]>,
+}
+
+impl Builder {
+    /// Without documents.
+    pub fn new() -> Builder {
+        Builder::default()
+    }
+
+    /// Begins the next document, which has this name, inside of this upstream.
+    pub fn document(&mut self, group: Option<&str>, name: &str) {
+        self.end_document();
+        self.lengths.push([0; FIELDS]);
+        if let Some(group) = group {
+            self.add(Field::Group, group);
+            self.add_mark(GROUP_MARK, group);
+            self.add_mark(NAME_MARK, &format!("{group}{name}"));
+        }
+        self.add(Field::Name, name);
+        self.add_mark(NAME_MARK, name);
+    }
+
+    fn add_mark(&mut self, mark: char, name: &str) {
+        let term = self.term(&format!("{mark}{}", words::plain(name)));
+        self.current.push((term, Field::Name));
+    }
+
+    /// Adds a text to the document that was begun last.
+    pub fn add(&mut self, field: Field, text: &str) {
+        let keeps_stop_words = matches!(field, Field::Name | Field::Group);
+        let mut count = 0_u16;
+        words::each_word(text, |word| {
+            let known = self.known.get(word).copied();
+            let (term, is_stop_word) = known.unwrap_or_else(|| {
+                let known = (self.term(&words::stem(word)), words::is_stop_word(word));
+                self.known.insert(word.into(), known);
+                known
+            });
+            if keeps_stop_words || !is_stop_word {
+                count = count.saturating_add(1);
+                self.current.push((term, field));
+            }
+        });
+        if let Some(length) = self.lengths.last_mut().and_then(|lengths| lengths.get_mut(field as usize)) {
+            *length = length.saturating_add(count);
+        }
+    }
+
+    fn term(&mut self, text: &str) -> u32 {
+        if let Some(term) = self.terms.get(text) {
+            return *term;
+        }
+        let term = self.texts.len() as u32;
+        self.terms.insert(text.into(), term);
+        self.texts.push(text.into());
+        term
+    }
+
+    fn end_document(&mut self) {
+        let Some(document) = self.lengths.len().checked_sub(1) else { return };
+        self.current.sort_unstable_by_key(|(term, _)| *term);
+        for same in self.current.chunk_by(|a, b| a.0 == b.0) {
+            let mut counts = [0_u8; FIELDS];
+            for (_, field) in same {
+                if let Some(count) = counts.get_mut(*field as usize) {
+                    *count = count.saturating_add(1);
+                }
+            }
+            if let Some((term, _)) = same.first() {
+                self.occurrences.push((*term, document as u32, counts));
+            }
+        }
+        self.current.clear();
+    }
+
+    /// The index.
+    pub fn finish(mut self) -> Vec<u8> {
+        self.end_document();
+        let documents = self.lengths.len();
+        let averages: [f32; FIELDS] = std::array::from_fn(|field| {
+            let total: f32 = self.lengths.iter().filter_map(|lengths| lengths.get(field)).map(|length| f32::from(*length)).sum();
+            (total / documents.max(1) as f32).max(1.0)
+        });
+        // Numbers of terms in the order of their texts.
+        let mut order: Vec<u32> = (0..self.texts.len() as u32).collect();
+        order.sort_unstable_by(|a, b| self.texts.get(*a as usize).cmp(&self.texts.get(*b as usize)));
+        let mut starts = vec![0_u32; self.texts.len() + 1];
+        for (term, ..) in &self.occurrences {
+            if let Some(start) = starts.get_mut(*term as usize + 1) {
+                *start += 1;
+            }
+        }
+        for at in 1..starts.len() {
+            let before = starts.get(at - 1).copied().unwrap_or(0);
+            if let Some(start) = starts.get_mut(at) {
+                *start += before;
+            }
+        }
+        // Documents of a term, in order: occurrences come by document.
+        let mut sorted = vec![(0_u32, 0_u8); self.occurrences.len()];
+        let mut next = starts.clone();
+        for (term, document, counts) in &self.occurrences {
+            let lengths = self.lengths.get(*document as usize).copied().unwrap_or_default();
+            let score = score(*counts, &lengths, &averages);
+            if let Some(slot) = next.get_mut(*term as usize) {
+                if let Some(posting) = sorted.get_mut(*slot as usize) {
+                    *posting = (*document, score);
+                }
+                *slot += 1;
+            }
+        }
+        let (mut texts, mut postings, mut ends) = (Vec::new(), Vec::new(), Vec::with_capacity(8 * order.len()));
+        for term in &order {
+            let at = *term as usize;
+            texts.extend_from_slice(self.texts.get(at).map(|text| text.as_bytes()).unwrap_or_default());
+            let range = starts.get(at).copied().unwrap_or(0) as usize..starts.get(at + 1).copied().unwrap_or(0) as usize;
+            let mut before = 0;
+            for (document, score) in sorted.get(range).unwrap_or_default() {
+                let mut distance = document - before;
+                before = *document;
+                while distance >= 0x80 {
+                    postings.push(distance as u8 | 0x80);
+                    distance >>= 7;
+                }
+                postings.extend([distance as u8, *score]);
+            }
+            ends.extend_from_slice(&(texts.len() as u32).to_le_bytes());
+            ends.extend_from_slice(&(postings.len() as u32).to_le_bytes());
+        }
+        let mut index = Vec::with_capacity(16 + ends.len() + texts.len() + postings.len());
+        index.extend_from_slice(MAGIC);
+        index.extend_from_slice(&(documents as u32).to_le_bytes());
+        index.extend_from_slice(&(order.len() as u32).to_le_bytes());
+        index.append(&mut ends);
+        index.append(&mut texts);
+        index.append(&mut postings);
+        index
+    }
+}
+
+/// The saturated, weighted frequency of a term in a document, in 255ths of the highest.
+fn score(counts: [u8; FIELDS], lengths: &[u16; FIELDS], averages: &[f32; FIELDS]) -> u8 {
+    let fields = counts.into_iter().zip(lengths).zip(averages).zip(WEIGHTS);
+    let frequency: f32 = fields
+        .filter(|(((count, _), _), _)| *count > 0)
+        .map(|(((count, length), average), (weight, b))| weight * f32::from(count) / (1.0 - b + b * f32::from(*length) / average))
+        .sum();
+    (frequency / (SATURATION + frequency) * 255.0).round().max(1.0) as u8
+}

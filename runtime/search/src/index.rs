@@ -1,0 +1,319 @@
+//! Reading an index in place.
+
+use crate::build::{GROUP_MARK, MAGIC, NAME_MARK};
+use crate::synonyms;
+use crate::words::{Query, stem};
+
+/// Factors of terms that are not the word of the query itself: a synonym, a longer word that begins with it, a part of it.
+const SYNONYM: f32 = 0.45;
+const PREFIX: f32 = 0.5;
+const PART: f32 = 0.8;
+
+/// Terms with one beginning that are looked at.
+const MAX_PREFIXED: usize = 24;
+
+/// Bytes of a beginning that stands for longer words.
+const MIN_PREFIX: usize = 3;
+
+/// What a document gets whose name is the query or a word of it.
+const NAMED: f32 = 1_000.0;
+
+/// What a document gets whose name is a run of words of the query, as a share of the most that the words can give.
+const RUN: f32 = 0.3;
+
+/// Factor of documents of an upstream that the query names.
+const GROUP: f32 = 1.8;
+
+/// How much a document loses that has only some of the words, as a power of the share of those it has.
+const COVERAGE: f32 = 0.6;
+
+/// An index over documents.
+#[derive(Debug, Clone, Copy)]
+pub struct Index<'a> {
+    documents: u32,
+    terms: u32,
+    ends: &'a [u8],
+    texts: &'a [u8],
+    postings: &'a [u8],
+}
+
+/// A term that counts for a word of the query, with its factor.
+type Variant = (u32, f32);
+
+impl<'a> Index<'a> {
+    /// Reads what [`Builder::finish`](crate::Builder::finish) wrote; `None` for anything else.
+    pub fn new(bytes: &'a [u8]) -> Option<Index<'a>> {
+        let rest = bytes.strip_prefix(MAGIC)?;
+        let (documents, rest) = rest.split_first_chunk::<4>()?;
+        let (terms, rest) = rest.split_first_chunk::<4>()?;
+        let terms = u32::from_le_bytes(*terms);
+        let (ends, rest) = rest.split_at_checked((terms as usize).checked_mul(8)?)?;
+        let last = ends.last_chunk::<8>().map_or(0, |last| u32::from_le_bytes([last[0], last[1], last[2], last[3]]));
+        let (texts, postings) = rest.split_at_checked(last as usize)?;
+        Some(Index { documents: u32::from_le_bytes(*documents), terms, ends, texts, postings })
+    }
+
+    /// Number of documents.
+    pub fn documents(&self) -> usize {
+        self.documents as usize
+    }
+
+    /// Ends of the text and of the postings of a term.
+    fn ends(&self, term: u32) -> (usize, usize) {
+        let at = term as usize * 8;
+        let number = |at: usize| self.ends.get(at..at + 4).and_then(|bytes| bytes.try_into().ok()).map_or(0, u32::from_le_bytes);
+        (number(at) as usize, number(at + 4) as usize)
+    }
+
+    fn starts(&self, term: u32) -> (usize, usize) {
+        term.checked_sub(1).map_or((0, 0), |before| self.ends(before))
+    }
+
+    fn text(&self, term: u32) -> &'a [u8] {
+        self.texts.get(self.starts(term).0..self.ends(term).0).unwrap_or_default()
+    }
+
+    /// The first term that is not before `text`.
+    fn lower_bound(&self, text: &[u8]) -> u32 {
+        let (mut low, mut high) = (0, self.terms);
+        while low < high {
+            let middle = low + (high - low) / 2;
+            if self.text(middle) < text {
+                low = middle + 1;
+            } else {
+                high = middle;
+            }
+        }
+        low
+    }
+
+    fn term(&self, text: &str) -> Option<u32> {
+        let at = self.lower_bound(text.as_bytes());
+        (at < self.terms && self.text(at) == text.as_bytes()).then_some(at)
+    }
+
+    /// Terms that begin with `text` and are longer.
+    fn prefixed(&self, text: &str) -> impl Iterator<Item = u32> {
+        let first = self.lower_bound(text.as_bytes());
+        (first..self.terms)
+            .take_while(move |term| self.text(*term).starts_with(text.as_bytes()))
+            .filter(move |term| self.text(*term).len() > text.len())
+            .take(MAX_PREFIXED)
+    }
+
+    /// Documents and scores of a term.
+    fn postings(&self, term: u32) -> impl Iterator<Item = (u32, u8)> {
+        let mut rest = self.postings.get(self.starts(term).1..self.ends(term).1).unwrap_or_default().iter();
+        let mut document = 0_u32;
+        std::iter::from_fn(move || {
+            let (mut distance, mut shift) = (0_u32, 0);
+            loop {
+                let byte = *rest.next()?;
+                distance |= u32::from(byte & 0x7f) << shift;
+                if byte < 0x80 {
+                    break;
+                }
+                shift = (shift + 7).min(28);
+            }
+            document = document.saturating_add(distance);
+            Some((document, *rest.next()?))
+        })
+    }
+
+    /// Documents with that name, or of an upstream with that name or one that begins with it.
+    fn marked(&self, mark: char, name: &str) -> impl Iterator<Item = u32> {
+        let text = format!("{mark}{name}");
+        let exact = self.term(&text);
+        let longer =
+            (mark == GROUP_MARK && exact.is_none() && name.len() > MIN_PREFIX).then(|| self.prefixed(&text).next()).flatten();
+        exact.or(longer).into_iter().flat_map(|term| self.postings(term)).map(|(document, _)| document)
+    }
+
+    /// What counts for one word of the query, the word itself first.
+    fn variants(&self, query: &Query, at: usize) -> Vec<Variant> {
+        let Some((word, stemmed)) = query.words.get(at) else { return Vec::new() };
+        let own = self.term(stemmed);
+        let mut variants: Vec<Variant> = own.map(|term| (term, 1.0)).into_iter().collect();
+        // Two words may be one in a name, and one may be two: `file system`, `filesystem`.
+        for (left, right) in [(at.checked_sub(1), Some(at)), (Some(at), Some(at + 1))] {
+            let words = left.zip(right).and_then(|(left, right)| query.words.get(left).zip(query.words.get(right)));
+            if let Some(joined) = words.and_then(|((left, _), (right, _))| self.term(&stem(&format!("{left}{right}")))) {
+                variants.push((joined, 1.0));
+            }
+        }
+        variants.extend(synonyms::of(stemmed).filter_map(|other| self.term(other)).map(|term| (term, SYNONYM)));
+        if stemmed.len() >= MIN_PREFIX && (own.is_none() || stemmed.len() > MIN_PREFIX) {
+            let factor = if own.is_none() { PREFIX + 0.3 } else { PREFIX };
+            variants.extend(self.prefixed(stemmed).map(|term| (term, factor)));
+        }
+        if own.is_none() {
+            let cuts = (3..word.len().saturating_sub(2)).filter(|cut| word.is_char_boundary(*cut));
+            let parts = cuts.filter_map(|cut| {
+                let (left, right) = word.split_at_checked(cut)?;
+                Some([self.term(&stem(left))?, self.term(&stem(right))?])
+            });
+            variants.extend(parts.take(1).flatten().map(|term| (term, PART)));
+        }
+        variants
+    }
+
+    /// At most `limit` documents that match any word, best first; of equals the first document.
+    pub fn search(&self, query: &Query, limit: usize) -> Vec<usize> {
+        let total = self.documents as usize;
+        let mut scores = vec![0.0_f32; total];
+        let mut covered = vec![0.0_f32; total];
+        let mut best = vec![0.0_f32; total];
+        let mut touched: Vec<u32> = Vec::new();
+        let mut weight_of_all = 0.0_f32;
+        for at in 0..query.words.len() {
+            let variants = self.variants(query, at);
+            // A word that no document has says nothing about which is meant.
+            if variants.is_empty() {
+                continue;
+            }
+            touched.clear();
+            let rarity_of = |documents: usize| {
+                let documents = documents.min(total) as f32;
+                (1.0 + (total as f32 - documents + 0.5) / (documents + 0.5)).ln()
+            };
+            let sizes: Vec<usize> = variants.iter().map(|(term, _)| self.postings(*term).count()).collect();
+            // The word itself, or all that stand for it.
+            let own = variants.iter().zip(&sizes).take_while(|((_, factor), _)| *factor >= 1.0).map(|(_, size)| *size).max();
+            let weight = rarity_of(own.unwrap_or_else(|| sizes.iter().sum()));
+            weight_of_all += weight;
+            for ((term, factor), size) in variants.iter().zip(&sizes) {
+                let factor = factor * rarity_of(*size).min(weight) / 255.0;
+                for (document, score) in self.postings(*term) {
+                    let Some(best) = best.get_mut(document as usize) else { continue };
+                    if *best == 0.0 {
+                        touched.push(document);
+                    }
+                    *best = best.max(factor * f32::from(score));
+                }
+            }
+            for document in &touched {
+                let at = *document as usize;
+                let (Some(best), Some(score), Some(covered)) = (best.get_mut(at), scores.get_mut(at), covered.get_mut(at)) else {
+                    continue;
+                };
+                let own = std::mem::take(best);
+                *score += own;
+                *covered += (weight * own).sqrt();
+            }
+        }
+        if weight_of_all > 0.0 {
+            for (score, covered) in scores.iter_mut().zip(&covered).filter(|(score, _)| **score > 0.0) {
+                *score *= (covered / weight_of_all).powf(COVERAGE);
+            }
+        }
+        for run in &query.runs {
+            for document in self.marked(NAME_MARK, run) {
+                if let Some(score) = scores.get_mut(document as usize) {
+                    *score += RUN * weight_of_all;
+                }
+            }
+            for document in self.marked(GROUP_MARK, run) {
+                if let Some(score) = scores.get_mut(document as usize) {
+                    *score *= GROUP;
+                }
+            }
+        }
+        for (at, name) in query.names.iter().rev().enumerate() {
+            // The whole query counts more than a word of it.
+            let bonus = if at == 0 { 2.0 * NAMED } else { NAMED };
+            for document in self.marked(NAME_MARK, name) {
+                if let Some(score) = scores.get_mut(document as usize) {
+                    *score += bonus;
+                }
+            }
+        }
+        top(&scores, limit)
+    }
+}
+
+/// Places of the highest scores above 0, best first.
+fn top(scores: &[f32], limit: usize) -> Vec<usize> {
+    let mut found: Vec<(f32, usize)> =
+        scores.iter().enumerate().filter(|(_, score)| **score > 0.0).map(|(at, score)| (*score, at)).collect();
+    let order = |a: &(f32, usize), b: &(f32, usize)| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1));
+    if limit < found.len() {
+        found.select_nth_unstable_by(limit, order);
+        found.truncate(limit);
+    }
+    found.sort_unstable_by(order);
+    found.into_iter().map(|(_, at)| at).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Builder, Field};
+
+    fn index() -> Vec<u8> {
+        let mut builder = Builder::new();
+        for (group, name, description) in [
+            ("files", "list_directory", "Names of what a folder holds."),
+            ("files", "read_file", "The text of one file, to be shown in a list."),
+            ("github", "listIssues", "Tickets of a repository."),
+            ("github", "whoami", "The account in use."),
+            ("github", "search-code", "Looks for code in all repositories."),
+            ("weather", "天気予報", "明日の天気を調べる"),
+        ] {
+            builder.document(Some(group), name);
+            builder.add(Field::Description, description);
+        }
+        builder.finish()
+    }
+
+    fn first(query: &str) -> Option<usize> {
+        let bytes = index();
+        Index::new(&bytes).unwrap().search(&Query::parse(query, 64).unwrap(), 3).first().copied()
+    }
+
+    #[test]
+    fn the_best_document_comes_first() {
+        for (query, expected) in [
+            ("list", Some(0)),
+            ("files", Some(1)),
+            ("list issues", Some(2)),
+            ("LIST_ISSUES", Some(2)),
+            ("github/listIssues", Some(2)),
+            ("read a list with list-directory", Some(0)),
+            ("who am I", Some(3)),
+            ("searching repository code", Some(4)),
+            ("git hub tickets", Some(2)),
+            ("dir", Some(0)),
+            ("repos", Some(2)),
+            ("天気", Some(5)),
+            ("予報", Some(5)),
+            ("zebra", None),
+            ("", None),
+        ] {
+            assert_eq!(first(query), expected, "{query}");
+        }
+    }
+
+    #[test]
+    fn an_index_is_the_same_bytes_each_time() {
+        assert_eq!(index(), index());
+    }
+
+    #[test]
+    fn damaged_bytes_neither_panic_nor_count_as_an_index() {
+        let bytes = index();
+        assert!(Index::new(b"").is_none());
+        assert!(Index::new(bytes.get(1..).unwrap()).is_none());
+        let query = Query::parse("list github issues dir 天気 zebra", 64).unwrap();
+        for at in 0..bytes.len() {
+            if let Some(cut) = Index::new(&bytes[..at]) {
+                cut.search(&query, 10);
+            }
+            let mut changed = bytes.clone();
+            changed[at] ^= 0x55;
+            // A huge number of documents is memory, which only the compiler's own bytes decide.
+            if let Some(changed) = Index::new(&changed).filter(|index| index.documents() < 10_000) {
+                changed.search(&query, 10);
+            }
+        }
+    }
+}

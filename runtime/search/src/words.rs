@@ -1,0 +1,261 @@
+//! Texts to terms: words in lower case, without their endings.
+
+use std::borrow::Cow;
+
+/// Words that a query and a text have for grammar alone. Names keep them.
+const STOP_WORDS: &str = "a about all also am an and any are as at be been being but by can could did do does for from had has have \
+    he her his how i if in into is it its just like may me might my need of on or our out she should so some such than that the their \
+    them then there these they this those to us via want was we were what when where which while who whom whose why will with would \
+    you your please let one s t d ll re ve make me something somebody anything everything";
+
+/// Words that may be one name together.
+const MAX_RUN: usize = 4;
+
+/// Bytes of a word that is kept; longer ones are cut.
+const MAX_WORD: usize = 48;
+
+/// Calls `take` with each lower-case word of `text`: split at characters that are neither letters nor digits and where lower case turns
+/// upper (`readFile`, `HTTPServer`). A run of characters of a script without spaces gives its pairs of neighbours.
+pub(crate) fn each_word(text: &str, mut take: impl FnMut(&str)) {
+    if text.is_ascii() {
+        return each_ascii_word(text, take);
+    }
+    let mut word = String::new();
+    let mut run: Vec<char> = Vec::new();
+    let mut chars = text.chars().peekable();
+    let mut before: Option<char> = None;
+    while let Some(c) = chars.next() {
+        if !run.is_empty() && !is_without_spaces(c) {
+            pairs(&mut run, &mut take);
+        }
+        if !c.is_alphanumeric() && !is_without_spaces(c) {
+            flush(&mut word, &mut take);
+            before = None;
+            continue;
+        }
+        if is_without_spaces(c) {
+            flush(&mut word, &mut take);
+            before = None;
+            run.push(c);
+            continue;
+        }
+        let is_start = c.is_uppercase()
+            && before.is_some_and(|before| !before.is_uppercase() || chars.peek().is_some_and(|next| next.is_lowercase()));
+        if is_start {
+            flush(&mut word, &mut take);
+        }
+        if c.is_ascii() {
+            word.push(c.to_ascii_lowercase());
+        } else {
+            word.extend(c.to_lowercase());
+        }
+        before = Some(c);
+    }
+    pairs(&mut run, &mut take);
+    flush(&mut word, &mut take);
+}
+
+/// [`each_word`] for ASCII, which nearly all texts are: words without capitals are parts of the text.
+fn each_ascii_word(text: &str, mut take: impl FnMut(&str)) {
+    let bytes = text.as_bytes();
+    let byte = |at: usize| bytes.get(at).copied().unwrap_or(b' ');
+    let mut lower = String::new();
+    let mut at = 0;
+    while at < bytes.len() {
+        if !byte(at).is_ascii_alphanumeric() {
+            at += 1;
+            continue;
+        }
+        let start = at;
+        let mut has_capitals = false;
+        loop {
+            has_capitals |= byte(at).is_ascii_uppercase();
+            at += 1;
+            let (before, here) = (byte(at - 1), byte(at));
+            let is_start = here.is_ascii_uppercase() && (!before.is_ascii_uppercase() || byte(at + 1).is_ascii_lowercase());
+            if !here.is_ascii_alphanumeric() || is_start {
+                break;
+            }
+        }
+        let word = text.get(start..at.min(start + MAX_WORD)).unwrap_or_default();
+        if has_capitals {
+            lower.clear();
+            lower.push_str(word);
+            lower.make_ascii_lowercase();
+            take(&lower);
+        } else {
+            take(word);
+        }
+    }
+}
+
+fn flush(word: &mut String, take: &mut impl FnMut(&str)) {
+    if !word.is_empty() {
+        let end = (0..=word.len().min(MAX_WORD)).rev().find(|at| word.is_char_boundary(*at)).unwrap_or(0);
+        take(word.get(..end).unwrap_or_default());
+        word.clear();
+    }
+}
+
+fn pairs(run: &mut Vec<char>, take: &mut impl FnMut(&str)) {
+    let mut buffer = String::new();
+    let width = run.len().min(2);
+    if width > 0 {
+        for pair in run.windows(width) {
+            buffer.clear();
+            buffer.extend(pair);
+            take(&buffer);
+        }
+    }
+    run.clear();
+}
+
+/// Scripts whose words are not separated: Thai, Lao, Myanmar, Khmer, kana, ideographs. Hangul has spaces, but joins endings to its words.
+fn is_without_spaces(c: char) -> bool {
+    matches!(c,
+        '\u{e00}'..='\u{eff}' | '\u{1000}'..='\u{109f}' | '\u{1780}'..='\u{17ff}' | '\u{3040}'..='\u{30ff}'
+        | '\u{3400}'..='\u{4dbf}' | '\u{4e00}'..='\u{9fff}' | '\u{ac00}'..='\u{d7af}' | '\u{f900}'..='\u{faff}'
+        | '\u{20000}'..='\u{3ffff}')
+}
+
+pub(crate) fn is_stop_word(word: &str) -> bool {
+    STOP_WORDS.split_ascii_whitespace().any(|stop| stop == word)
+}
+
+/// The word without its English ending; words of other scripts stay as they are.
+pub(crate) fn stem(word: &str) -> Cow<'_, str> {
+    if word.len() < 3 || !word.bytes().all(|byte| byte.is_ascii_lowercase()) {
+        return Cow::Borrowed(word);
+    }
+    let mut state = waken_snowball::SnowballEnv::create(word);
+    waken_snowball::algorithms::english_stemmer::stem(&mut state);
+    state.get_current()
+}
+
+/// A name without its separators and case: `List-Pets` and `listPets` are both `listpets`.
+pub(crate) fn plain(name: &str) -> String {
+    if name.is_ascii() {
+        return name.bytes().filter(u8::is_ascii_alphanumeric).map(|byte| char::from(byte.to_ascii_lowercase())).collect();
+    }
+    name.chars().filter(|c| c.is_alphanumeric()).flat_map(char::to_lowercase).collect()
+}
+
+/// A query has more different words than are looked for: the time of a search grows with them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TooManyWords {
+    /// Words that it has.
+    pub found: usize,
+}
+
+/// What is looked for.
+#[derive(Debug)]
+pub struct Query {
+    /// Different words with their stems, in order, without stop words.
+    pub(crate) words: Vec<(String, String)>,
+    /// Parts of the text that are written as names, without separators: `list_pets` is `listpets`. The last is the whole query.
+    pub(crate) names: Vec<String>,
+    /// All different words in order, and each run of up to four, as one: `who am i` is `whoami`.
+    pub(crate) runs: Vec<String>,
+}
+
+impl Query {
+    /// The words of a text.
+    ///
+    /// # Errors
+    ///
+    /// More than `max_words` different words.
+    pub fn parse(text: &str, max_words: usize) -> Result<Query, TooManyWords> {
+        let mut all: Vec<String> = Vec::new();
+        let mut seen = std::collections::HashSet::new();
+        each_word(text, |word| {
+            if seen.insert(word.to_owned()) {
+                all.push(word.to_owned());
+            }
+        });
+        if all.len() > max_words {
+            return Err(TooManyWords { found: all.len() });
+        }
+        let kept: Vec<&String> = all.iter().filter(|word| !is_stop_word(word)).collect();
+        let kept = if kept.is_empty() { all.iter().collect() } else { kept };
+        let words = kept.into_iter().map(|word| (word.clone(), stem(word).into_owned())).collect();
+        let parts =
+            text.split_whitespace().filter(|part| part.contains(['_', '-', '/', '.']) || part.chars().any(char::is_uppercase));
+        let mut names: Vec<String> = parts.take(max_words).map(plain).collect();
+        names.push(plain(text));
+        names.retain(|name| !name.is_empty() && name.len() <= 4 * MAX_WORD);
+        let runs =
+            (1..=MAX_RUN).flat_map(|count| all.windows(count)).map(<[String]>::concat).filter(|run| run.len() <= 4 * MAX_WORD);
+        Ok(Query { words, names, runs: runs.collect() })
+    }
+
+    /// Whether there is anything to look for.
+    pub fn is_empty(&self) -> bool {
+        self.words.is_empty()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn words(text: &str) -> String {
+        let mut words = Vec::new();
+        each_word(text, |word| words.push(word.to_owned()));
+        words.join(" ")
+    }
+
+    #[test]
+    fn names_and_texts_fall_into_words() {
+        for (text, expected) in [
+            ("camelCaseTool", "camel case tool"),
+            ("snake_case_tool", "snake case tool"),
+            ("kebab-case", "kebab case"),
+            ("HTTPServer2xx", "http server2xx"),
+            ("parseJSON", "parse json"),
+            ("aB2C d", "a b2 c d"),
+            ("Größe der Datei", "größe der datei"),
+            ("天気予報を見る", "天気 気予 予報 報を を見 見る"),
+            ("GitHubの課題list", "git hub の課 課題 list"),
+            ("本", "本"),
+            (" ", ""),
+        ] {
+            assert_eq!(words(text), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn ascii_texts_fall_into_the_same_words() {
+        let texts = ["camelCaseTool", "HTTPServer2xx", "parseJSON", "aB2C d", "a", "A", "x-Y_z9", "ABCdef GHI", "", "a-"];
+        for text in texts {
+            let mut found = Vec::new();
+            each_ascii_word(text, |word| found.push(word.to_owned()));
+            // A letter beyond ASCII as a word of its own takes the other way.
+            assert_eq!(format!("{} é", found.join(" ")).trim(), words(&format!("{text} é")), "{text}");
+        }
+    }
+
+    #[test]
+    fn stems_join_forms_of_a_word() {
+        for (word, expected) in [
+            ("repositories", "repositori"),
+            ("repository", "repositori"),
+            ("closing", "close"),
+            ("closed", "close"),
+            ("dateien", "dateien"),
+            ("größen", "größen"),
+            ("id", "id"),
+            ("v2s", "v2s"),
+        ] {
+            assert_eq!(stem(word), expected, "{word}");
+        }
+    }
+
+    #[test]
+    fn stop_words_are_dropped_unless_there_is_nothing_else() {
+        let words = |text: &str| Query::parse(text, 64).unwrap().words.into_iter().map(|(word, _)| word).collect::<Vec<_>>();
+        assert_eq!(words("who is the owner of it"), ["owner"]);
+        assert_eq!(words("who is it"), ["who", "is", "it"]);
+        assert!(Query::parse(" -- ", 64).unwrap().is_empty());
+        assert_eq!(Query::parse("a b c", 2).unwrap_err(), TooManyWords { found: 3 });
+    }
+}

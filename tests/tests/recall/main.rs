@@ -1,0 +1,251 @@
+//! How often `apropos` finds a tool that answers a question, beside plain BM25 over the same texts, on catalogs of published servers and
+//! documents. A quarter of the questions, chosen by a hash, is never looked at when the ranking changes, and is counted apart.
+
+use std::collections::HashMap;
+use std::fmt::Write as _;
+use std::path::Path;
+use std::process::Command;
+
+use ptc_tests::deployment::ptc_compile;
+use ptc_tests::mcp::Client;
+use ptc_tests::peers;
+use ptc_tests::process::run;
+use serde_json::{Value, json};
+
+const QUESTIONS: &str = include_str!("questions.tsv");
+
+/// Places in the list of results up to which a tool counts as found, and the least share of questions, in percent, for all sets.
+const DEPTHS: [(usize, f64); 3] = [(3, 0.0), (5, 90.0), (10, 96.0)];
+
+/// MCP servers from npm: name, file of the package, arguments, and a variable that must be set for the server to start.
+const NPM: [(&str, &str, &[&str], &str); 13] = [
+    ("devtools", "chrome-devtools-mcp/build/src/bin/chrome-devtools-mcp.js", &[], ""),
+    ("everything", "@modelcontextprotocol/server-everything/dist/index.js", &[], ""),
+    ("filesystem", "@modelcontextprotocol/server-filesystem/dist/index.js", &["."], ""),
+    ("firecrawl", "firecrawl-mcp/dist/index.js", &[], "FIRECRAWL_API_KEY"),
+    ("github", "@modelcontextprotocol/server-github/dist/index.js", &[], "GITHUB_PERSONAL_ACCESS_TOKEN"),
+    ("gitlab", "@zereight/mcp-gitlab/build/index.js", &[], "GITLAB_PERSONAL_ACCESS_TOKEN"),
+    ("maps", "@modelcontextprotocol/server-google-maps/dist/index.js", &[], "GOOGLE_MAPS_API_KEY"),
+    ("memory", "@modelcontextprotocol/server-memory/dist/index.js", &[], ""),
+    ("notion", "@notionhq/notion-mcp-server/bin/cli.mjs", &[], "NOTION_TOKEN"),
+    ("playwright", "@playwright/mcp/cli.js", &[], ""),
+    ("slack", "@modelcontextprotocol/server-slack/dist/index.js", &[], "SLACK_BOT_TOKEN"),
+    ("tavily", "tavily-mcp/build/index.js", &[], "TAVILY_API_KEY"),
+    ("thinking", "@modelcontextprotocol/server-sequential-thinking/dist/index.js", &[], ""),
+];
+
+/// MCP servers from PyPI: name and module.
+const PYTHON: [(&str, &str); 2] = [("git", "mcp_server_git"), ("time", "mcp_server_time")];
+
+/// OpenAPI documents: name and file of the npm package.
+const DOCUMENTS: [(&str, &str); 3] = [
+    ("directus", "@directus/specs/dist/openapi.json"),
+    ("readme", "@readme/oas-examples/3.1/json/readme.json"),
+    ("startrek", "@readme/oas-examples/3.0/json/star-trek.json"),
+];
+
+fn upstreams() -> Value {
+    let mut all = serde_json::Map::new();
+    for (name, file, args, variable) in NPM {
+        let mut command = vec![peers::npm_file(file).display().to_string()];
+        command.extend(args.iter().map(|arg| (*arg).to_owned()));
+        let mut entry = json!({ "transport": "mcp_stdio", "command": "node", "args": command, "handshake_timeout_ms": 120_000 });
+        if !variable.is_empty() {
+            entry["env"] = json!({ variable: "unused", "SLACK_TEAM_ID": "unused" });
+        }
+        all.insert(name.to_owned(), entry);
+    }
+    for (name, module) in PYTHON {
+        let python = peers::python_program("python").get_program().to_string_lossy().into_owned();
+        let args = ["-m", module];
+        let entry = json!({ "transport": "mcp_stdio", "command": python, "args": args, "handshake_timeout_ms": 120_000 });
+        all.insert(name.to_owned(), entry);
+    }
+    for (name, file) in DOCUMENTS {
+        let document = peers::npm_file(file);
+        let entry = json!({
+            "transport": "openapi", "schema_file": document, "include_operations": ["*"],
+            "base_url": "http://127.0.0.1:9", "allow_insecure_http": true,
+        });
+        all.insert(name.to_owned(), entry);
+    }
+    json!({ "upstreams": all })
+}
+
+struct Question {
+    text: &'static str,
+    answers: Vec<&'static str>,
+}
+
+impl Question {
+    fn all() -> Vec<Question> {
+        let lines = QUESTIONS.lines().filter(|line| !line.starts_with('#'));
+        lines
+            .map(|line| {
+                let (text, answers) = line.split_once('\t').unwrap_or_else(|| panic!("no tab in {line:?}"));
+                Question { text, answers: answers.split(' ').collect() }
+            })
+            .collect()
+    }
+
+    /// Whether the question is one of the quarter that no ranking is tuned on: by its FNV-1a hash.
+    fn is_held_out(&self) -> bool {
+        let hash = self
+            .text
+            .bytes()
+            .fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3));
+        hash.is_multiple_of(4)
+    }
+
+    fn is_answered(&self, found: &[String], depth: usize) -> bool {
+        found.iter().take(depth).any(|tool| self.answers.contains(&tool.as_str()))
+    }
+}
+
+/// Lower-case words; names are split where an upper-case letter follows a lower-case one.
+fn words(text: &str) -> Vec<String> {
+    let (mut words, mut word, mut before) = (Vec::new(), String::new(), ' ');
+    for c in text.chars().chain([' ']) {
+        if !c.is_alphanumeric() || (c.is_uppercase() && before.is_lowercase()) {
+            words.extend(Some(std::mem::take(&mut word)).filter(|word| !word.is_empty()));
+        }
+        if c.is_alphanumeric() {
+            word.extend(c.to_lowercase());
+        }
+        before = c;
+    }
+    words
+}
+
+/// Okapi BM25 with the usual constants over all words of a document.
+struct Bm25 {
+    names: Vec<String>,
+    documents: Vec<HashMap<String, f64>>,
+    frequencies: HashMap<String, f64>,
+    average: f64,
+}
+
+impl Bm25 {
+    /// Over the texts that `--emit docs` prints: a heading for each upstream, a paragraph for each tool.
+    fn of(docs: &str) -> Bm25 {
+        let (mut names, mut documents, mut frequencies, mut about) = (Vec::new(), Vec::new(), HashMap::new(), String::new());
+        for paragraph in docs.split("\n\n").map(str::trim).filter(|paragraph| !paragraph.is_empty()) {
+            let Some((name, rest)) =
+                paragraph.split_once("\nargs: ").map(|(head, rest)| (head.lines().next().unwrap_or(head), (head, rest)))
+            else {
+                match paragraph.strip_prefix("# ") {
+                    Some(upstream) => about = upstream.to_owned(),
+                    None => about = format!("{about} {paragraph}"),
+                }
+                continue;
+            };
+            let notes: Vec<&str> = rest.1.lines().filter(|line| line.starts_with("  ")).collect();
+            let text = format!("{about} {} {} {}", rest.0, rest.1.lines().next().unwrap_or_default(), notes.join(" "));
+            let mut document: HashMap<String, f64> = HashMap::new();
+            for word in words(&text) {
+                *document.entry(word).or_default() += 1.0;
+            }
+            for word in document.keys() {
+                *frequencies.entry(word.clone()).or_default() += 1.0;
+            }
+            names.push(name.to_owned());
+            documents.push(document);
+        }
+        let length: f64 = documents.iter().flat_map(HashMap::values).sum();
+        Bm25 { average: length / documents.len() as f64, names, documents, frequencies }
+    }
+
+    fn search(&self, query: &str) -> Vec<String> {
+        let count = self.documents.len() as f64;
+        let mut found: Vec<(f64, &String)> = Vec::new();
+        for (document, name) in self.documents.iter().zip(&self.names) {
+            let length: f64 = document.values().sum();
+            let score: f64 = words(query)
+                .iter()
+                .filter_map(|word| {
+                    let (often, documents) = (document.get(word)?, self.frequencies.get(word)?);
+                    let rarity = (1.0 + (count - documents + 0.5) / (documents + 0.5)).ln();
+                    Some(rarity * often * 2.2 / (often + 1.2 * (0.25 + 0.75 * length / self.average)))
+                })
+                .sum();
+            found.push((score, name));
+        }
+        found.sort_by(|a, b| b.0.total_cmp(&a.0));
+        found.into_iter().filter(|(score, _)| *score > 0.0).take(10).map(|(_, name)| name.clone()).collect()
+    }
+}
+
+/// The names of the tools that `apropos` finds for each question, asked of a server over the frozen catalog.
+fn ask(folder: &Path, questions: &[Question]) -> Vec<Vec<String>> {
+    let mut command = Command::new(ptc_compile());
+    command.args(["run"]).arg(folder.join("upstreams.json")).current_dir(folder);
+    let mut server = Client::of(&mut command);
+    server.initialize();
+    let mut answers = Vec::new();
+    for question in questions {
+        // One line: the names with spaces between. A line of `apropos` is `upstream/tool - description`.
+        let program = format!(
+            r#"(clojure.string/join " " (map (fn [line] (first (clojure.string/split line #" "))) (apropos {} {{:limit 10}})))"#,
+            json!(question.text)
+        );
+        let answer = server.eval(&program);
+        let text = answer.trim_start_matches("user=> ").trim_matches('"');
+        answers.push(text.split(' ').map(str::to_owned).collect());
+    }
+    server.finish();
+    answers
+}
+
+#[test]
+fn apropos_finds_tools_more_often_than_bm25() {
+    if !peers::enabled("apropos_finds_tools_more_often_than_bm25") {
+        return;
+    }
+    let folder = tempfile::tempdir().expect("a folder");
+    let config = folder.path().join("upstreams.json");
+    std::fs::write(&config, upstreams().to_string()).expect("a config");
+    run(Command::new("git").args(["init", "--quiet"]).current_dir(folder.path())).success();
+    run(Command::new(ptc_compile()).arg("update").arg(&config).current_dir(folder.path())).success();
+    let docs =
+        run(Command::new(ptc_compile()).arg(&config).args(["--locked", "--emit", "docs"]).current_dir(folder.path())).success();
+    let baseline = Bm25::of(&docs);
+    assert!(baseline.names.len() > 400, "{} tools", baseline.names.len());
+
+    let questions = Question::all();
+    assert!(questions.len() >= 200, "{} questions", questions.len());
+    for question in &questions {
+        for answer in &question.answers {
+            assert!(baseline.names.iter().any(|name| name == answer), "{answer} answers {:?} and does not exist", question.text);
+        }
+    }
+    let catalogs: std::collections::BTreeSet<&str> =
+        questions.iter().flat_map(|question| &question.answers).filter_map(|answer| answer.split('/').next()).collect();
+    assert!(catalogs.len() >= 10, "{catalogs:?}");
+
+    let ours = ask(folder.path(), &questions);
+    let theirs: Vec<Vec<String>> = questions.iter().map(|question| baseline.search(question.text)).collect();
+    let mut report = String::new();
+    let mut misses = String::new();
+    for (set, of_set) in [("tuned", false), ("held out", true)] {
+        let members: Vec<usize> = (0..questions.len()).filter(|at| questions[*at].is_held_out() == of_set).collect();
+        for (depth, least) in DEPTHS {
+            let share = |found: &[Vec<String>]| {
+                let answered = members.iter().filter(|at| questions[**at].is_answered(&found[**at], depth)).count();
+                100.0 * answered as f64 / members.len() as f64
+            };
+            let (of_ours, of_theirs) = (share(&ours), share(&theirs));
+            let _ = writeln!(report, "{set}, {} questions, at {depth}: {of_ours:.1} %, BM25 {of_theirs:.1} %", members.len());
+            if of_ours < least || of_ours <= of_theirs {
+                let _ = writeln!(misses, "{set} at {depth}: {of_ours:.1} % (least {least} %, above {of_theirs:.1} %)");
+            }
+        }
+    }
+    println!("{report}");
+    // Only what may be tuned on is shown.
+    for (question, found) in
+        questions.iter().zip(&ours).filter(|(question, found)| !question.is_held_out() && !question.is_answered(found, 5))
+    {
+        println!("not among five: {} -> {}", question.text, found.join(" "));
+    }
+    assert!(misses.is_empty(), "{misses}\n{report}");
+}
