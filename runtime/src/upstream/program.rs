@@ -268,7 +268,7 @@ impl Shared {
                 return answer;
             };
             tokio::time::sleep(delay).await;
-            send().await.map_err(|fault| retried(fault, delay))
+            send().await.map_err(|fault| retried(&fault, delay))
         };
         let outcome = tokio::select! {
             // Dropping the call withdraws it at the upstream.
@@ -483,9 +483,9 @@ fn recorded(redactor: &Redactor, tool: &str) -> String {
 }
 
 /// The fault of a call that was sent twice.
-fn retried(fault: WorldFault, delay: Duration) -> WorldFault {
+fn retried(fault: &WorldFault, delay: Duration) -> WorldFault {
     let message = format!("{} (sent again after {} ms, as the answer 429 before it asked for)", fault.message, delay.as_millis());
-    WorldFault { message: message.into(), ..fault }
+    WorldFault { message: message.into(), ..fault.clone() }
 }
 
 fn stopped_waiting() -> WorldFault {

@@ -4,6 +4,10 @@
 const READERS: &str =
     "texts are read by what they hold: (parse-long s), (parse-double s), (parse-boolean s), (json/parse-string s)";
 
+/// What to do without a class of `java.time`.
+const TIME_CLASSES: &str = "the classes of java.time are LocalDate, LocalDateTime, Instant, OffsetDateTime, ZonedDateTime, ZoneId, \
+     ZoneOffset, Duration, Period, ChronoUnit, DayOfWeek, Month and DateTimeFormatter; (dir 'java.time) lists what they have";
+
 /// Names, and what to do without them.
 static HINTS: &[(&[&str], &str)] = &[
     (&["data"], "the whole context is not a value; read one key as data/name"),
@@ -199,8 +203,7 @@ static NAMESPACES: &[(&[&str], &str)] = &[
             "TimeZone",
             "SimpleDateFormat",
         ],
-        "the classes of java.time are LocalDate, LocalDateTime, Instant, OffsetDateTime, ZonedDateTime, Duration, Period and \
-         DateTimeFormatter; (dir 'java.time) lists their methods",
+        TIME_CLASSES,
     ),
     (&["Date"], "(java.util.Date. ms) makes one of a timestamp; else use Instant, as in (Instant/parse s)"),
     (&["BigDecimal", "BigInteger", "BigInt"], "integers have any size, and other numbers are doubles; use + - * / and quot"),
@@ -249,7 +252,7 @@ static METHODS: &[(&[&str], &str)] = &[
     (&["getClass", "hashCode", "getBytes", "clone", "notify", "wait"], "there are no objects to ask; see (type x)"),
     (&["getMessage", "printStackTrace", "getCause"], "errors cannot be caught: test for what may go wrong first"),
     (
-        &["toLocalTime", "atTime", "withZoneSameLocal"],
+        &["toLocalTime", "atTime"],
         "a date has .atStartOfDay, a date-time .toLocalDate and .getHour; (.format x \"HH:mm\") gives the time as a text",
     ),
     (&["with"], "use .withDayOfMonth, .withMonth or .withYear"),
@@ -291,7 +294,8 @@ pub(super) fn hint(name: &str) -> Option<&'static str> {
 /// What to do without a namespace or a class, with or without its package.
 pub(crate) fn namespace(written: &str) -> Option<&'static str> {
     let class = written.rsplit('.').next().filter(|class| class.starts_with(|c: char| c.is_ascii_uppercase()));
-    instead(NAMESPACES, class.unwrap_or(written))
+    let known = instead(NAMESPACES, class.unwrap_or(written));
+    known.or_else(|| written.starts_with("java.time.").then_some(TIME_CLASSES))
 }
 
 /// What to do without a method, which is given without its dot.

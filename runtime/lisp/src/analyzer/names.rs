@@ -182,6 +182,18 @@ pub(super) fn unknown(name: &str, known: &[&str]) -> (ErrorKind, String, Option<
     if name.starts_with('%') {
         return (ErrorKind::InvalidPlaceholder, format!("{name} can only stand inside #(…)"), None);
     }
+    if let Some(class) = known_namespace(name).filter(|class| class.starts_with("java.")) {
+        let short = builtins::short_class(class);
+        let members = members(class);
+        let usual = ["parse", "of"].into_iter().find(|name| members.contains(name));
+        let first = usual.or(members.first().copied()).unwrap_or_default();
+        let message = format!("'{name}' is a class, which is not a value");
+        return (
+            ErrorKind::UnboundVar,
+            message,
+            Some(format!("write what is wanted of it, such as {short}/{first}; (dir '{short}) lists it all")),
+        );
+    }
     let hint = hints::hint(name).map(str::to_owned).or_else(|| member(name)).or_else(|| {
         // The program's own names come last: there may be more of them than are compared.
         let builtins = special::names().chain(INDEX.rows.keys().copied().filter(|name| !name.starts_with('.')));

@@ -131,6 +131,10 @@ impl<'s> Analyzer<'s> {
                         | FormKind::String(_)
                         | FormKind::Keyword(_) => self.constant(right.kind, right.span)?,
                         FormKind::Quote(form) => self.quoted_constant(*form)?,
+                        FormKind::List(mut parts) if is_quote(&parts) => self.quoted_constant(parts.remove(1))?,
+                        kind @ (FormKind::Vector(_) | FormKind::Map(_) | FormKind::Set(_)) if is_constant(&kind) => {
+                            self.quoted_constant(Form::new(right.span, kind))?
+                        }
                         other => {
                             let found = Form::new(right.span, other).description();
                             let message =
@@ -206,6 +210,27 @@ impl<'s> Analyzer<'s> {
     pub(crate) fn fresh(&mut self, span: Span) -> (u32, Ir) {
         let slot = self.slot();
         (slot, read(span, slot))
+    }
+}
+
+/// Whether a list is `(quote x)`.
+fn is_quote(parts: &[Form<'_>]) -> bool {
+    parts.len() == 2 && parts.first().and_then(Form::symbol) == Some("quote")
+}
+
+/// Whether a form is a constant: nothing in it is computed.
+fn is_constant(kind: &FormKind<'_>) -> bool {
+    match kind {
+        FormKind::Vector(parts) | FormKind::Map(parts) | FormKind::Set(parts) => parts.iter().all(|part| is_constant(&part.kind)),
+        FormKind::Nil
+        | FormKind::Bool(_)
+        | FormKind::Int(_)
+        | FormKind::BigInt(_)
+        | FormKind::Double(_)
+        | FormKind::String(_)
+        | FormKind::Keyword(_)
+        | FormKind::Quote(_) => true,
+        _ => false,
     }
 }
 

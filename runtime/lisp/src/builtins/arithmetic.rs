@@ -15,7 +15,7 @@ rows! { "clojure.core":
     "-'" ["[x]", "[x & ys]"] subtract, "The same as -, which does not overflow." { "(-' 5 3)" => "2" };
     "*" ["[& xs]"] multiply, "Product." { "(* 2 3 4)" => "24", "(*)" => "1" };
     "*'" ["[& xs]"] multiply, "The same as *, which does not overflow." { "(*' 3000000000 4000000000)" => "12000000000000000000" };
-    "/" ["[x]", "[x & ys]"] divide, "Quotient, always a double; quot gives an integer." { "(/ 10 4)" => "2.5", "(/ 2)" => "0.5", "(/ 1.0 0.0)" => "##Inf" };
+    "/" ["[x]", "[x & ys]"] divide, "Quotient, always a double, also of integers that divide evenly; quot gives an integer." { "(/ 10 4)" => "2.5", "(/ 6 3)" => "2.0", "(/ 2)" => "0.5", "(/ 1.0 0.0)" => "##Inf" };
     "quot" ["[x y]"] quot, "Quotient rounded towards zero." { "(quot 10 3)" => "3", "(quot -7 2)" => "-3" };
     "rem" ["[x y]"] rem, "Remainder with the sign of x." { "(rem -10 3)" => "-1" };
     "mod" ["[x y]"] modulo, "Remainder with the sign of y." { "(mod -10 3)" => "2" };

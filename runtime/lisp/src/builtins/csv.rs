@@ -5,15 +5,15 @@ use csv_core::{ReadRecordResult, ReaderBuilder, WriteResult, WriterBuilder};
 use super::output::write_str;
 use super::row::rows;
 use crate::bulk;
-use crate::collection::Vector;
+use crate::collection::{Map, Vector};
 use crate::convert::{ITEM, at, described, fault, seq, steps, text};
 use crate::machine::{Machine, Raised};
-use crate::print::excerpt;
+use crate::print::{excerpt, preview_line};
 use crate::{ErrorKind, Value};
 
 rows! { "csv":
     "parse-string" ["[s & options]"] parse_csv, "The rows of a CSV text, as vectors of strings. With :header true the first row names the columns and the others are maps with string keys. :separator is a character other than the comma." { "(csv/parse-string \"id,name\\n1,\\\"Ann, B.\\\"\\n\")" => "[[\"id\" \"name\"] [\"1\" \"Ann, B.\"]]", "(csv/parse-string \"id;name\\n1;Ann\" :header true :separator \";\")" => "[{\"id\" \"1\" \"name\" \"Ann\"}]", "(map :name (csv/parse-string \"id,name\\n1,Ann\" {:header true}))" => "[\"Ann\"]" };
-    "generate-string" ["[rows & options]"] generate_csv, "Rows as CSV text, a line each. Rows are vectors of cells, or maps: then the first line names the columns. :header is a vector of column names, :separator a character other than the comma." { "(csv/generate-string [[\"id\" \"name\"] [1 \"Ann, B.\"]])" => "\"id,name\\n1,\\\"Ann, B.\\\"\\n\"", "(csv/generate-string [{:id 1 :name nil}])" => "\"id,name\\n1,\\n\"", "(csv/generate-string [{:id 1 :name \"Ann\"}] :header [:name :id])" => "\"name,id\\nAnn,1\\n\"" };
+    "generate-string" ["[rows & options]"] generate_csv, "Rows as CSV text, a line each. Rows are vectors of cells, or maps: then the first line names the columns. :header is a vector of column names, or false for no such line, :separator a character other than the comma." { "(csv/generate-string [[\"id\" \"name\"] [1 \"Ann, B.\"]])" => "\"id,name\\n1,\\\"Ann, B.\\\"\\n\"", "(csv/generate-string [{:id 1 :name nil}])" => "\"id,name\\n1,\\n\"", "(csv/generate-string [{:id 1 :name \"Ann\"}] :header [:name :id])" => "\"name,id\\nAnn,1\\n\"" };
 }
 
 const PARSE: &str = "csv/parse-string";
@@ -42,7 +42,7 @@ fn options(m: &mut Machine, name: &str, args: &mut [Value]) -> Result<Options, R
             Some("header") => options.header = value,
             Some("separator") => options.separator = separator(m, name, &value)?,
             _ => {
-                let what = format!("unknown option {}; the options are :header and :separator", described(&key));
+                let what = format!("unknown option {}; the options are :header and :separator", preview_line(&key, 60));
                 return Err(fault(m, ErrorKind::TypeError, name, &what));
             }
         }
@@ -178,16 +178,13 @@ fn header(m: &mut Machine, record: &Record<'_>) -> Result<Vec<Value>, Raised> {
 fn generate_csv(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
     let options = options(m, GENERATE, args)?;
     let rows = seq(m, GENERATE, args, 0)?;
-    let mut columns = match options.header {
-        Value::Nil => None,
-        given => {
-            let columns = seq(m, GENERATE, &mut [given], 0)?;
-            Some(columns)
-        }
+    let has_maps = rows.iter().any(|row| matches!(row, Value::Map(_)));
+    let (mut columns, with_header) = match options.header {
+        Value::Nil | Value::True => (None, has_maps),
+        Value::False => (None, false),
+        given => (Some(seq(m, GENERATE, &mut [given], 0)?), true),
     };
-    let is_map = |row: &Value| matches!(row, Value::Map(_));
-    let with_header = columns.is_some() || rows.iter().any(is_map);
-    if columns.is_none() && with_header {
+    if columns.is_none() && has_maps {
         columns = Some(keys(m, &rows)?);
     }
     let mut writer = Writer::new(options.separator);
@@ -223,7 +220,13 @@ fn keys(m: &mut Machine, rows: &Vector) -> Result<Vector, Raised> {
         }
     }
     let unique = bulk::set(m, all)?;
-    Ok(bulk::members(m, unique)?.into_iter().collect())
+    // A keyword and a string of one name are one column.
+    let mut columns = Map::default();
+    for key in bulk::members(m, unique)? {
+        m.step()?;
+        columns.put(key, Value::Nil);
+    }
+    Ok(columns.iter().map(|(key, _)| key.clone()).collect())
 }
 
 /// CSV text that grows by cells.

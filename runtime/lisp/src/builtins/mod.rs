@@ -110,6 +110,12 @@ pub fn is_core(namespace: &str) -> bool {
     matches!(namespace, "clojure.core" | "ptc.core" | "java.lang.String" | "java.time")
 }
 
+/// A class of `java.time` as programs write it, without its package; any other namespace as it is.
+pub(crate) fn short_class(namespace: &str) -> &str {
+    let class = namespace.strip_prefix("java.time.").and_then(|rest| rest.rsplit('.').next());
+    class.unwrap_or(namespace)
+}
+
 /// Every builtin, in the order of the tables.
 pub fn all() -> impl Iterator<Item = &'static Builtin> {
     TABLES.iter().copied().flatten()

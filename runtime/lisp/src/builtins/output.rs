@@ -13,7 +13,7 @@ rows! { "clojure.core":
     "prn-str" ["[& xs]"] prn_str, "pr-str with a line end." { "(prn-str 1)" => "\"1\\n\"" };
     "print-str" ["[& xs]"] print_str, "The arguments as text, with spaces between; strings are not quoted at any depth." { "(print-str \"a\" 1 [\"b\"])" => "\"a 1 [b]\"" };
     "println-str" ["[& xs]"] println_str, "print-str with a line end." { "(println-str \"a\")" => "\"a\\n\"" };
-    "println" ["[& xs]"] println, "Prints the arguments as text, with spaces between and strings without quotes; nil." { "(println \"a\" 1)" => "nil" };
+    "println" ["[& xs]"] println, "Prints the arguments as text, with spaces between and strings without quotes; nil. What is printed has one budget in the answer: the longest lines are cut first, so that a value, which has its own, holds more." { "(println \"a\" 1)" => "nil" };
     "print" ["[& xs]"] println, "The same as println: output is kept in lines." { "(print \"a\")" => "nil" };
     "prn" ["[& xs]"] prn, "Prints the arguments as they are written in programs; nil." { "(prn \"a\")" => "nil" };
     "pr" ["[& xs]"] prn, "The same as prn: output is kept in lines." { "(pr \"a\")" => "nil" };

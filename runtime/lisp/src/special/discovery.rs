@@ -106,6 +106,22 @@ impl Entry {
         ])
     }
 
+    /// One call form, with the class alone where that is enough: `(LocalDate/parse s)`.
+    fn call_form(&self) -> String {
+        let namespace = builtins::short_class(self.namespace());
+        let name = match self {
+            Entry::Form(_) => self.short_name().to_owned(),
+            _ if self.short_name().starts_with('.') || builtins::is_core(namespace) => self.short_name().to_owned(),
+            _ => format!("{namespace}/{}", self.short_name()),
+        };
+        let first = match self {
+            Entry::Function(row) => row.notes.arglists().next(),
+            Entry::Form(form) => form.notes.arglists().next(),
+            Entry::Constant(_) => return name,
+        };
+        call_shape(&name, first.unwrap_or_default())
+    }
+
     fn line(&self, prefix: &str) -> String {
         format!("{prefix}{} - {}", self.name(), self.description())
     }
@@ -222,6 +238,11 @@ pub(super) fn doc(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> 
         let description = closure.doc().map_or_else(String::new, |doc| format!("\nDescription: {doc}"));
         return Ok(Value::from(format!("{reference}{description}\nKind: definition\nSignatures: {}", lists.join(", "))));
     }
+    if namespace(reference).starts_with("java.")
+        && let Some(lines) = listed(reference)
+    {
+        return Ok(Value::from(format!("{}\nKind: class\n{}", namespace(reference), lines.join("\n"))));
+    }
     ask(m, Discovery::Doc { reference })
 }
 
@@ -236,9 +257,35 @@ pub(super) fn meta(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised>
 /// The entries of a local namespace, sorted by name; `None` if there is no such namespace.
 fn members(reference: &str) -> Option<Vec<Entry>> {
     let wanted = namespace(reference);
-    let mut entries: Vec<Entry> = Entry::all().filter(|entry| entry.namespace() == wanted).collect();
+    // `java.lang.String` has functions and methods.
+    let is_member = |entry: &Entry| entry.namespace() == wanted || wanted == "String" && entry.namespace() == "java.lang.String";
+    let mut entries: Vec<Entry> = Entry::all().filter(is_member).collect();
     sorting::by_key(&mut entries, Entry::short_name);
     (!entries.is_empty()).then_some(entries)
+}
+
+/// What `dir` says of a local namespace, a line for each entry; `None` if there is no such namespace. A package has the constants
+/// and functions of its classes before its methods.
+fn listed(reference: &str) -> Option<Vec<String>> {
+    let line = |entry: &Entry| format!("{} - {}", entry.call_form(), entry.description());
+    let entries = members(reference)?;
+    let package = format!("{}.", namespace(reference));
+    let mut of_classes: Vec<Entry> = Entry::all().filter(|entry| entry.namespace().starts_with(&package)).collect();
+    sorting::by_key(&mut of_classes, |entry| (!matches!(entry, Entry::Constant(_)), builtins::short_class(entry.namespace())));
+    let mut lines: Vec<String> = Vec::new();
+    for of_class in of_classes.chunk_by(|a, b| a.namespace() == b.namespace()) {
+        match of_class {
+            // The members of an enumeration are one line.
+            [Entry::Constant(first), _, ..] => {
+                let class = builtins::short_class(first.namespace);
+                let names: Vec<&str> = of_class.iter().map(Entry::short_name).collect();
+                lines.push(format!("{class}/{} - Constants, each of which is written like the first.", names.join(" ")));
+            }
+            _ => lines.extend(of_class.iter().map(line)),
+        }
+    }
+    lines.extend(entries.iter().map(line));
+    Some(lines)
 }
 
 pub(super) fn dir(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
@@ -246,10 +293,17 @@ pub(super) fn dir(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> 
     let options = options(m, "dir", args, ["limit", "offset"])?;
     let limit = DIR_LIMIT.read(m, "dir", options)?;
     let offset = DIR_OFFSET.read(m, "dir", options)?;
-    let Some(entries) = members(reference) else { return ask(m, Discovery::Dir { reference, limit, offset }) };
-    let own = if namespace(reference) == "tool" { m.host().tool_lines() } else { Vec::new() };
-    let lines = entries.iter().map(|entry| format!("{} - {}", entry.short_name(), entry.description())).chain(own);
-    Ok(Value::vector(lines.skip(offset).take(limit).map(Value::from).collect()))
+    let Some(mut all) = listed(reference) else { return ask(m, Discovery::Dir { reference, limit, offset }) };
+    if namespace(reference) == "tool" {
+        all.extend(m.host().tool_lines());
+    }
+    let left = all.len().saturating_sub(offset).saturating_sub(limit);
+    let mut lines: Vec<Value> = all.into_iter().skip(offset).take(limit).map(Value::from).collect();
+    if left > 0 {
+        let next = offset.saturating_add(limit);
+        lines.push(Value::from(format!("… {left} more: (dir '{reference} {{:offset {next}}})")));
+    }
+    Ok(Value::vector(lines))
 }
 
 pub(super) fn ns_publics(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {

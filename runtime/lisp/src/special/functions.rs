@@ -66,7 +66,7 @@ pub(super) static FUNCTIONS: &[Builtin] = &[
         "call",
         1..Some(1),
         ["[{:server s :tool t :args m}]"],
-        "Calls a tool of an upstream: {:ok true :value v :value_kind k}, or {:ok false :reason r :message m}.",
+        "Calls a tool of an upstream: {:ok true :value v :value_kind k}, where k is :json, :text or :none, or {:ok false :reason r :message m}.",
         [
             ("(:value (tool/call {:server \"store\" :tool \"get\" :args {:id 1}}))", "{\"id\" 1 \"name\" \"item-1\"}"),
             (
@@ -120,8 +120,11 @@ pub(super) static FUNCTIONS: &[Builtin] = &[
         "dir",
         1..Some(2),
         ["[ref]", "[ref {:keys [limit offset]}]"],
-        "What a namespace or an upstream has.",
-        [("(count (dir 'clojure.set {:limit 1}))", "1")],
+        "What a namespace or an upstream has, a line each; where there is more, the last line says how to see it.",
+        [(
+            "(take 1 (dir 'json))",
+            "[\"(json/generate-string x) - A value as compact JSON: keywords and symbols as their names, sets as arrays, dates as ISO texts. A function, NaN or an infinite number, and a map with two keys of one name, end the program.\"]"
+        )],
         discovery::dir
     ),
     function!(
@@ -129,7 +132,7 @@ pub(super) static FUNCTIONS: &[Builtin] = &[
         "doc",
         1..Some(1),
         ["[ref]"],
-        "What a function or a tool does and how to call it.",
+        "What a function or a tool does and how to call it. One program may print several: (println (doc \"a/x\") (doc \"a/y\")).",
         [("(string? (doc 'map))", "true")],
         discovery::doc
     ),

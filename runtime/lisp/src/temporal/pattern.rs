@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use jiff::civil::DateTime;
 
-use super::offset::signed;
+use super::offset::{offset_text, signed};
 use super::{MONTHS, Temporal, WEEKDAYS, name_of};
 
 /// A part of a pattern: a letter and how often it is repeated, or text.
@@ -13,9 +13,109 @@ pub(super) enum Part<'p> {
     Text(&'p str),
 }
 
-/// How a date or time is written.
+/// How a date or time is written: as a pattern says, or in a form that `DateTimeFormatter` has a constant for.
 pub(crate) struct Style<'p> {
     parts: Vec<Part<'p>>,
+    iso: Option<Iso>,
+}
+
+/// The forms of the constants of `DateTimeFormatter`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Iso {
+    Date,
+    LocalDate,
+    BasicDate,
+    LocalTime,
+    LocalDateTime,
+    DateTime,
+    OffsetDateTime,
+    Instant,
+    Rfc1123,
+}
+
+impl Iso {
+    /// The form of a constant, by its name.
+    fn named(name: &str) -> Option<Iso> {
+        Some(match name {
+            "ISO_DATE" => Iso::Date,
+            "ISO_LOCAL_DATE" => Iso::LocalDate,
+            "BASIC_ISO_DATE" => Iso::BasicDate,
+            "ISO_LOCAL_TIME" => Iso::LocalTime,
+            "ISO_LOCAL_DATE_TIME" => Iso::LocalDateTime,
+            "ISO_DATE_TIME" => Iso::DateTime,
+            "ISO_OFFSET_DATE_TIME" | "ISO_ZONED_DATE_TIME" => Iso::OffsetDateTime,
+            "ISO_INSTANT" => Iso::Instant,
+            "RFC_1123_DATE_TIME" => Iso::Rfc1123,
+            _ => return None,
+        })
+    }
+
+    /// Patterns that read the form; a text follows one of them.
+    pub(super) fn patterns(self) -> Vec<String> {
+        let date = match self {
+            Iso::Rfc1123 => {
+                return ["EEE, d MMM yyyy HH:mm:ss Z", "d MMM yyyy HH:mm:ss Z"].map(str::to_owned).into();
+            }
+            Iso::BasicDate => return ["yyyyMMdd", "yyyyMMddX"].map(str::to_owned).into(),
+            Iso::LocalDate => return vec!["yyyy-MM-dd".to_owned()],
+            Iso::Date => return ["yyyy-MM-dd", "yyyy-MM-ddXXX"].map(str::to_owned).into(),
+            Iso::LocalTime => "",
+            _ => "yyyy-MM-dd'T'",
+        };
+        let offsets: &[&str] = match self {
+            Iso::LocalTime | Iso::LocalDateTime => &[""],
+            Iso::DateTime => &["XXX", ""],
+            _ => &["XXX"],
+        };
+        let fractions = (1..=9).map(|digits| format!("HH:mm:ss.{}", "S".repeat(digits)));
+        let times: Vec<String> = ["HH:mm:ss", "HH:mm"].map(str::to_owned).into_iter().chain(fractions).collect();
+        times.iter().flat_map(|time| offsets.iter().map(move |offset| format!("{date}{time}{offset}"))).collect()
+    }
+
+    /// Writes a date or time as the constant of Java does; the error names what it lacks.
+    fn format(self, value: &Temporal) -> Result<String, String> {
+        let lacks = |what: &str| format!("{} has no {what}", value.described());
+        let at = value.civil().ok_or_else(|| lacks("date to format"))?;
+        let held_offset_s = match value {
+            Temporal::OffsetDateTime(held) => Some(held.offset_s()),
+            _ => None,
+        };
+        let offset_s = if matches!(value, Temporal::Instant(_)) { Some(0) } else { held_offset_s };
+        let needs_time = !matches!(self, Iso::Date | Iso::LocalDate | Iso::BasicDate);
+        if needs_time && matches!(value, Temporal::Date(_)) {
+            return Err(lacks("time, which the formatter writes"));
+        }
+        let text = |pattern: &str| Style::parse(pattern).and_then(|style| format(value, &style));
+        let time = || {
+            let fraction = format!("{:09}", at.subsec_nanosecond());
+            match fraction.trim_end_matches('0') {
+                "" => text("HH:mm:ss"),
+                digits => Ok(format!("{}.{digits}", text("HH:mm:ss")?)),
+            }
+        };
+        let date_time = |offset_s: Option<i32>| {
+            Ok(format!("{}T{}{}", text("yyyy-MM-dd")?, time()?, offset_s.map(offset_text).unwrap_or_default()))
+        };
+        match self {
+            Iso::LocalDate => text("yyyy-MM-dd"),
+            Iso::Date => Ok(text("yyyy-MM-dd")? + &held_offset_s.map(offset_text).unwrap_or_default()),
+            Iso::BasicDate => text(if held_offset_s.is_some() { "yyyyMMddXX" } else { "yyyyMMdd" }),
+            Iso::LocalTime => time(),
+            Iso::LocalDateTime => date_time(None),
+            Iso::DateTime => date_time(offset_s),
+            Iso::OffsetDateTime => date_time(Some(offset_s.ok_or_else(|| lacks("offset, which the formatter writes"))?)),
+            Iso::Rfc1123 => match offset_s {
+                None => Err(lacks("offset, which the formatter writes")),
+                Some(0) => text("EEE, d MMM yyyy HH:mm:ss 'GMT'"),
+                Some(_) => text("EEE, d MMM yyyy HH:mm:ss Z"),
+            },
+            Iso::Instant => match value {
+                Temporal::Instant(_) => Ok(value.to_string()),
+                Temporal::OffsetDateTime(held) => Ok(Temporal::Instant(held.instant()).to_string()),
+                _ => Err(lacks("offset, which the formatter needs")),
+            },
+        }
+    }
 }
 
 /// Most repetitions of a letter, as in Java.
@@ -33,6 +133,9 @@ impl<'p> Style<'p> {
     pub(crate) fn parse(pattern: &'p str) -> Result<Style<'p>, String> {
         if pattern.len() > LONGEST {
             return Err(format!("a date pattern has at most {LONGEST} bytes, this one has {}", pattern.len()));
+        }
+        if let Some(iso) = Iso::named(pattern) {
+            return Ok(Style { parts: Vec::new(), iso: Some(iso) });
         }
         let mut parts = Vec::new();
         let mut rest = pattern;
@@ -57,7 +160,11 @@ impl<'p> Style<'p> {
                 rest = rest.get(end..).unwrap_or_default();
             }
         }
-        Ok(Style { parts })
+        Ok(Style { parts, iso: None })
+    }
+
+    pub(super) fn iso(&self) -> Option<Iso> {
+        self.iso
     }
 
     pub(super) fn parts(&self) -> &[Part<'p>] {
@@ -67,6 +174,9 @@ impl<'p> Style<'p> {
 
 /// Writes a date or time; the error names what it has not.
 pub(crate) fn format(value: &Temporal, style: &Style<'_>) -> Result<String, String> {
+    if let Some(iso) = style.iso {
+        return iso.format(value);
+    }
     let Some(at) = value.civil() else { return Err(format!("{} has no date to format", value.described())) };
     let offset_s = match value {
         Temporal::OffsetDateTime(held) => Some(held.offset_s()),

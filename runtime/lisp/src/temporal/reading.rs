@@ -15,23 +15,30 @@ fn get(fields: &[(char, i64)], letter: char) -> Option<i64> {
 
 /// The date that all of `text` says; `None` where it does not follow the pattern, or lacks a part of a date.
 pub(crate) fn read_date(text: &str, style: &Style<'_>) -> Option<Date> {
-    date(&fields(text, style.parts())?)
+    date(&fields(text, style)?)
 }
 
 /// The same with a time.
 pub(crate) fn read_date_time(text: &str, style: &Style<'_>) -> Option<DateTime> {
-    let fields = fields(text, style.parts())?;
+    let fields = fields(text, style)?;
     Some(DateTime::from_parts(date(&fields)?, time(&fields)?))
 }
 
 /// The date-time with an offset; `None` where an offset is missing too.
 pub(crate) fn read_offset_date_time(text: &str, style: &Style<'_>) -> Option<OffsetDateTime> {
-    let fields = fields(text, style.parts())?;
+    let fields = fields(text, style)?;
     let offset_s = ['X', 'x', 'Z'].iter().find_map(|letter| get(&fields, *letter))?;
     OffsetDateTime::from_local(DateTime::from_parts(date(&fields)?, time(&fields)?), i32::try_from(offset_s).ok()?)
 }
 
-fn fields(text: &str, parts: &[Part<'_>]) -> Option<Fields> {
+fn fields(text: &str, style: &Style<'_>) -> Option<Fields> {
+    match style.iso() {
+        None => fields_of(text, style.parts()),
+        Some(iso) => iso.patterns().iter().find_map(|pattern| fields_of(text, Style::parse(pattern).ok()?.parts())),
+    }
+}
+
+fn fields_of(text: &str, parts: &[Part<'_>]) -> Option<Fields> {
     let mut fields = Fields::new();
     let mut rest = text;
     for (at, part) in parts.iter().enumerate() {
@@ -109,7 +116,11 @@ fn named<'t>(text: &'t str, names: &[&str], count: usize) -> Option<(i64, &'t st
 
 /// An offset in seconds, which a local date or time leaves out.
 fn offset(text: &str) -> Option<(i64, &str)> {
-    let text = text.strip_prefix("GMT").unwrap_or(text);
+    let text = match text.strip_prefix("GMT") {
+        Some(rest) if !rest.starts_with(['+', '-', 'Z']) => return Some((0, rest)),
+        Some(rest) => rest,
+        None => text,
+    };
     if let Some(rest) = text.strip_prefix('Z') {
         return Some((0, rest));
     }

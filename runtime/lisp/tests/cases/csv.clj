@@ -69,3 +69,16 @@
 
 (clojure.data.csv/read-csv "a")
 ;=! unbound_var 1:2 csv/parse-string
+
+; a keyword and a string of one name are one column
+(csv/generate-string [{:a 1} {"a" 2 "b" 3}])
+;=> "a,b\n1,\n2,3\n"
+
+(csv/generate-string [{:a 1}] :header true)
+;=> "a\n1\n"
+
+(csv/generate-string [{:a 1} {:a 2}] {:header false})
+;=> "1\n2\n"
+
+(csv/parse-string "a" {:headers true})
+;=! type_error 1:1 unknown option :headers; the options are :header and :separator

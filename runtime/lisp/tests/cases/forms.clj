@@ -313,3 +313,15 @@
 
 (apropos "")
 ;=! runtime_error 1:1 (tool/servers) lists all upstreams
+
+;; Any constant is a key of a map pattern.
+(let [{x nil y true} {nil 1 true 2}] [x y])
+;=> [1 2]
+(let [{a 'foo b '[x y]} {'foo 1 '[x y] 2}] [a b])
+;=> [1 2]
+(let [{a (quote foo) b [1 2] c #{3} d {:k [nil]}} {'foo 1 [1 2] 2 #{3} 3 {:k [nil]} 4}] [a b c d])
+;=> [1 2 3 4]
+(let [x 1 {a [x]} {[1] 3}] a)
+;=! unsupported_pattern 1:14 a key that is computed is looked up with (get m key)
+(let [{a (first [1])} {1 3}] a)
+;=! unsupported_pattern 1:10 expected a constant key

@@ -94,7 +94,7 @@
 ;=! type_error 1:40 the zone "Europe/Berlin" has no fixed offset
 
 (ZonedDateTime/parse "2024-01-15T10:30:00+01:00[Europe/Paris]")
-;=! type_error 1:1 use UTC or a fixed offset
+;=! type_error 1:1 read the part in front of the [
 
 (OffsetDateTime/parse "2024-01-15T10:30:00")
 ;=! type_error 1:1 an ISO date-time with an offset
@@ -108,3 +108,48 @@
 
 (json/generate-string {"at" (OffsetDateTime/parse "2024-01-15T10:30:00+02:00")})
 ;=> "{\"at\":\"2024-01-15T10:30+02:00\"}"
+
+;; A class is not a value, and other classes are named.
+java.time.OffsetDateTime
+;=! unbound_var 1:1 such as OffsetDateTime/parse; (dir 'OffsetDateTime) lists it all
+
+ChronoUnit
+;=! unbound_var 1:1 such as ChronoUnit/NANOS
+
+(java.time.Foo/bar)
+;=! unbound_var 1:2 there is no class 'java.time.Foo'
+
+(YearMonth/parse "2024-01")
+;=! unbound_var 1:2 ZoneOffset, Duration, Period, ChronoUnit
+
+(ZonedDateTime/parse "2024-01-15T10:30[Europe/Berlin]")
+;=! type_error 1:1 use UTC or a fixed offset
+
+(.atZone (Instant/parse "2024-01-15T23:30:00Z") "America/New_York")
+;=! type_error 1:1 there is no database of time zones
+
+(.format (LocalDate/parse "2024-01-15") DateTimeFormatter/ISO_DATE_TIME)
+;=! type_error 1:1 a date has no time, which the formatter writes
+
+(.format (LocalDateTime/of 2024 1 15 10 30) DateTimeFormatter/ISO_INSTANT)
+;=! type_error 1:1 which the formatter needs
+
+(LocalDate/parse "2024-01-15x" DateTimeFormatter/ISO_DATE)
+;=! type_error 1:1 "2024-01-15x" is not a date or time that is written as ISO_DATE
+
+;; dir lists call forms and constants, and says how much more there is.
+(first (dir 'java.time))
+;=> "ChronoUnit/NANOS MICROS MILLIS SECONDS MINUTES HOURS DAYS WEEKS MONTHS YEARS - Constants, each of which is written like the first."
+
+(filter (fn [line] (re-find #"^\(LocalDate/parse s\)|^Instant/EPOCH|^\(.between unit a b\)" line)) (dir 'java.time {:limit 200}))
+;=> ["Instant/EPOCH - The start of 1970 in UTC, from which timestamps count." "(LocalDate/parse s) - The date of YYYY-MM-DD, or of a text as a pattern says; of a text with a time, the instant." "(.between unit a b) - Whole units from a to b, as in (.between ChronoUnit/DAYS a b)."]
+
+(let [all (dir 'java.time {:limit 200}) page (dir 'java.time)]
+  [(= (butlast page) (take 50 all)) (= (last page) (str "… " (- (count all) 50) " more: (dir 'java.time {:offset 50})"))])
+;=> [true true]
+
+(dir 'Math {:limit 1 :offset 1})
+;=~ ["Math/PI - The ratio of a circle's circumference to its diameter." "…
+
+(subs (doc java.time.ZoneId) 0 62)
+;=> "java.time.ZoneId\nKind: class\n(ZoneId/of s) - The offset of a f"

@@ -79,16 +79,16 @@ constants! {
         "EPOCH" Temporal::Instant(jiff::Timestamp::UNIX_EPOCH).into(), "The start of 1970 in UTC, from which timestamps count.";
     }
     "java.time.format.DateTimeFormatter" {
-        "ISO_DATE" Value::string("yyyy-MM-dd"), "The pattern yyyy-MM-dd.";
-        "ISO_LOCAL_DATE" Value::string("yyyy-MM-dd"), "The pattern yyyy-MM-dd.";
-        "ISO_LOCAL_TIME" Value::string("HH:mm:ss"), "The pattern HH:mm:ss.";
-        "ISO_LOCAL_DATE_TIME" Value::string("yyyy-MM-dd'T'HH:mm:ss"), "The pattern yyyy-MM-dd'T'HH:mm:ss.";
-        "ISO_INSTANT" Value::string("yyyy-MM-dd'T'HH:mm:ssX"), "The pattern yyyy-MM-dd'T'HH:mm:ssX.";
-        "ISO_OFFSET_DATE_TIME" Value::string("yyyy-MM-dd'T'HH:mm:ssXXX"), "The pattern yyyy-MM-dd'T'HH:mm:ssXXX.";
-        "ISO_ZONED_DATE_TIME" Value::string("yyyy-MM-dd'T'HH:mm:ssXXX"), "The pattern yyyy-MM-dd'T'HH:mm:ssXXX.";
-        "ISO_DATE_TIME" Value::string("yyyy-MM-dd'T'HH:mm:ss"), "The pattern yyyy-MM-dd'T'HH:mm:ss.";
-        "RFC_1123_DATE_TIME" Value::string("EEE, d MMM yyyy HH:mm:ss Z"), "The pattern EEE, d MMM yyyy HH:mm:ss Z.";
-        "BASIC_ISO_DATE" Value::string("yyyyMMdd"), "The pattern yyyyMMdd.";
+        "ISO_DATE" Value::string("ISO_DATE"), "The formatter of 2024-01-31, and the offset where there is one.";
+        "ISO_LOCAL_DATE" Value::string("ISO_LOCAL_DATE"), "The formatter of 2024-01-31.";
+        "ISO_LOCAL_TIME" Value::string("ISO_LOCAL_TIME"), "The formatter of 10:15:30.";
+        "ISO_LOCAL_DATE_TIME" Value::string("ISO_LOCAL_DATE_TIME"), "The formatter of 2024-01-31T10:15:30.";
+        "ISO_INSTANT" Value::string("ISO_INSTANT"), "The formatter of 2024-01-31T10:15:30Z, in UTC.";
+        "ISO_OFFSET_DATE_TIME" Value::string("ISO_OFFSET_DATE_TIME"), "The formatter of 2024-01-31T10:15:30+02:00.";
+        "ISO_ZONED_DATE_TIME" Value::string("ISO_ZONED_DATE_TIME"), "The formatter of 2024-01-31T10:15:30+02:00.";
+        "ISO_DATE_TIME" Value::string("ISO_DATE_TIME"), "The formatter of 2024-01-31T10:15:30, and the offset where there is one.";
+        "RFC_1123_DATE_TIME" Value::string("RFC_1123_DATE_TIME"), "The formatter of Wed, 31 Jan 2024 10:15:30 GMT.";
+        "BASIC_ISO_DATE" Value::string("BASIC_ISO_DATE"), "The formatter of 20240131, and the offset where there is one.";
     }
     "java.time.DayOfWeek" {
         "MONDAY" Temporal::Weekday(1).into(), "The first day of the week.";

@@ -44,7 +44,7 @@ pub(in crate::builtins) mod date_time {
 pub(in crate::builtins) mod instant {
     use super::{instant_now, of_epoch_milli, of_epoch_second, parse_instant, rows};
     rows! { "java.time.Instant":
-        "parse" ["[s]"] parse_instant, "The instant of an ISO date-time; in UTC without an offset, and a date of a text without a time." { "(Instant/parse \"2024-01-01T00:00:00Z\")" => "\"2024-01-01T00:00:00Z\"" };
+        "parse" ["[s]"] parse_instant, "The instant of an ISO date-time with any offset; in UTC without one, and a date of a text without a time." { "(Instant/parse \"2024-01-01T00:00:00Z\")" => "\"2024-01-01T00:00:00Z\"", "(Instant/parse \"2024-01-01T02:00:00+02:00\")" => "\"2024-01-01T00:00:00Z\"" };
         "now" ["[]"] instant_now, "The instant of the host's clock." { "(pos? (.toEpochMilli (Instant/now)))" => "true" };
         "ofEpochMilli" ["[ms]"] of_epoch_milli, "The instant so many milliseconds after 1970." { "(Instant/ofEpochMilli 1500)" => "\"1970-01-01T00:00:01.500Z\"" };
         "ofEpochSecond" ["[s]"] of_epoch_second, "The instant so many seconds after 1970." { "(Instant/ofEpochSecond 60)" => "\"1970-01-01T00:01:00Z\"" };

@@ -11,10 +11,10 @@ use crate::temporal::{self, OffsetDateTime, Temporal};
 use crate::{ErrorKind, Value};
 
 pub(in crate::builtins) mod offset_date_time {
-    use super::{now, of, of_instant, parse, rows};
+    use super::{now, of_instant, of_zone, parse, rows};
     rows! { "java.time.OffsetDateTime":
         "parse" ["[s]", "[s pattern]"] parse, "The date-time of an ISO text with an offset, or of a text as a pattern says." { "(OffsetDateTime/parse \"2024-01-15T10:30:00+02:00\")" => "\"2024-01-15T10:30+02:00\"" };
-        "of" ["[year month day hour minute second nano offset]"] of, "A date-time with an offset." { "(OffsetDateTime/of 2024 1 15 10 30 0 0 (ZoneOffset/ofHours 2))" => "\"2024-01-15T10:30+02:00\"" };
+        "of" ["[date-time offset]", "[year month day hour minute second nano offset]"] of_zone, "A date-time with an offset." { "(OffsetDateTime/of 2024 1 15 10 30 0 0 (ZoneOffset/ofHours 2))" => "\"2024-01-15T10:30+02:00\"" };
         "ofInstant" ["[instant zone]"] of_instant, "An instant as a clock with that offset shows it." { "(OffsetDateTime/ofInstant (Instant/parse \"2024-01-15T08:30:00Z\") \"+02:00\")" => "\"2024-01-15T10:30+02:00\"" };
         "now" ["[]", "[zone]"] now, "The date-time of the host's clock, in UTC or with an offset." { "(.isAfter (OffsetDateTime/now) (OffsetDateTime/parse \"1970-01-01T00:00:00Z\"))" => "true" };
     }
@@ -48,12 +48,15 @@ pub(in crate::builtins) mod zone_offset {
 }
 
 pub(in crate::builtins) mod methods {
-    use super::{at_zone, get_offset, rows, same, same_instant, to_epoch_second, to_local_date_time};
+    use super::{at_zone, get_offset, rows, same, same_instant, same_local, to_epoch_second, to_local_date_time};
     rows! { "java.time":
         ".atZone" ["[x zone]"] at_zone, "An instant as a clock of a zone shows it, or a local date-time with the offset of a zone." { "(.atZone (Instant/parse \"2024-01-15T23:30:00Z\") (ZoneId/of \"+02:00\"))" => "\"2024-01-16T01:30+02:00\"" };
         ".atOffset" ["[x offset]"] at_zone, "The same as .atZone, for an offset." { "(.atOffset (LocalDateTime/of 2024 1 15 10 30) (ZoneOffset/ofHours 2))" => "\"2024-01-15T10:30+02:00\"" };
         ".withOffsetSameInstant" ["[x offset]"] same_instant, "The same instant with another offset." { "(.withOffsetSameInstant (OffsetDateTime/parse \"2024-01-15T10:30+02:00\") ZoneOffset/UTC)" => "\"2024-01-15T08:30Z\"" };
         ".withZoneSameInstant" ["[x zone]"] same_instant, "The same instant in another zone." { "(.withZoneSameInstant (ZonedDateTime/parse \"2024-01-15T10:30+02:00\") (ZoneId/of \"UTC\"))" => "\"2024-01-15T08:30Z\"" };
+        ".atZoneSameInstant" ["[x zone]"] same_instant, "The same as .withZoneSameInstant." { "(.atZoneSameInstant (OffsetDateTime/parse \"2024-01-15T10:30+02:00\") (ZoneId/of \"UTC\"))" => "\"2024-01-15T08:30Z\"" };
+        ".withOffsetSameLocal" ["[x offset]"] same_local, "The same date and time with another offset, which is another instant." { "(.withOffsetSameLocal (OffsetDateTime/parse \"2024-01-15T10:30+02:00\") ZoneOffset/UTC)" => "\"2024-01-15T10:30Z\"" };
+        ".withZoneSameLocal" ["[x zone]"] same_local, "The same as .withOffsetSameLocal, for a zone." { "(.withZoneSameLocal (ZonedDateTime/parse \"2024-01-15T10:30+02:00\") (ZoneId/of \"UTC\"))" => "\"2024-01-15T10:30Z\"" };
         ".getOffset" ["[x]"] get_offset, "The offset of a date-time that has one." { "(.getOffset (OffsetDateTime/parse \"2024-01-15T10:30+02:00\"))" => "\"+02:00\"" };
         ".getZone" ["[x]"] get_offset, "The zone of a date-time with an offset, which is that offset." { "(.getZone (ZonedDateTime/parse \"2024-01-15T10:30Z\"))" => "\"Z\"" };
         ".toLocalDateTime" ["[x]"] to_local_date_time, "The date and time that a date-time with an offset shows." { "(.toLocalDateTime (OffsetDateTime/parse \"2024-01-15T10:30+02:00\"))" => "\"2024-01-15T10:30\"" };
@@ -63,15 +66,18 @@ pub(in crate::builtins) mod methods {
     }
 }
 
+/// What to do without a zone that is not fixed.
+const FIXED_ZONES: &str = "use UTC or a fixed offset, as in (ZoneOffset/of \"+02:00\")";
+
 /// Seconds ahead of UTC that the argument at `index` stands for.
 pub(super) fn zone_argument(m: &mut Machine, name: &str, args: &[Value], index: usize) -> Result<i32, Raised> {
     let Some(zone) = at(args, index).as_str() else {
         return Err(expected(m, name, "a zone such as (ZoneId/of \"UTC\") or (ZoneOffset/ofHours 2)", index, at(args, index)));
     };
-    temporal::parse_zone(zone).ok_or(()).map_err(|()| unknown_zone(m, name, zone))
+    temporal::parse_zone(zone).ok_or(()).map_err(|()| unknown_zone(m, name, zone, FIXED_ZONES))
 }
 
-fn unknown_zone(m: &mut Machine, name: &str, zone: &str) -> Raised {
+fn unknown_zone(m: &mut Machine, name: &str, zone: &str, hint: &'static str) -> Raised {
     let shown = excerpt(zone);
     let what = if zone.bytes().any(|byte| byte.is_ascii_alphabetic()) {
         format!("the zone {shown:?} has no fixed offset, and there is no database of time zones")
@@ -79,7 +85,7 @@ fn unknown_zone(m: &mut Machine, name: &str, zone: &str) -> Raised {
         format!("{shown:?} is not an offset between -18:00 and +18:00")
     };
     let raised = fault(m, ErrorKind::TypeError, name, &what);
-    m.advise(raised, "use UTC or a fixed offset, as in (ZoneOffset/of \"+02:00\")")
+    m.advise(raised, hint)
 }
 
 /// A date-time with an offset.
@@ -108,7 +114,10 @@ fn parse(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
     if let Some(zone) = text.strip_suffix(']').and_then(|text| Some(text.split_once('[')?.1))
         && temporal::parse_zone(zone).is_none()
     {
-        return Err(unknown_zone(m, NAME, zone));
+        let written = text.split_once('[').map_or(text, |(written, _)| written);
+        let has_offset = OffsetDateTime::parse(written).is_some();
+        let hint = if has_offset { "the text has an offset too: read the part in front of the [" } else { FIXED_ZONES };
+        return Err(unknown_zone(m, NAME, zone, hint));
     }
     Err(unreadable(m, NAME, text, "an ISO date-time with an offset, such as 2024-01-31T12:00:00+02:00"))
 }
@@ -140,6 +149,12 @@ fn instant(m: &mut Machine, name: &str, args: &[Value]) -> Result<Timestamp, Rai
 pub(super) fn shown_in_zone(m: &mut Machine, name: &str, args: &[Value]) -> Result<OffsetDateTime, Raised> {
     let (instant, offset) = (instant(m, name, args)?, zone_argument(m, name, args, 1)?);
     OffsetDateTime::new(instant, offset).ok_or(()).map_err(|()| beyond(m, name))
+}
+
+fn same_local(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
+    const NAME: &str = ".withOffsetSameLocal";
+    let (held, offset) = (with_offset(m, NAME, args)?, zone_argument(m, NAME, args, 1)?);
+    made(m, NAME, OffsetDateTime::from_local(held.local(), offset))
 }
 
 fn of_instant(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {

@@ -79,7 +79,7 @@ rows! { "java.time":
 pub(in crate::builtins) mod unit {
     use super::{between, rows};
     rows! { "java.time":
-        ".between" ["[unit a b]"] between, "Whole units from a to b." { "(.between ChronoUnit/DAYS (LocalDate/of 2024 1 1) (LocalDate/of 2024 12 31))" => "365" };
+        ".between" ["[unit a b]"] between, "Whole units from a to b, as in (.between ChronoUnit/DAYS a b)." { "(.between ChronoUnit/DAYS (LocalDate/of 2024 1 1) (LocalDate/of 2024 12 31))" => "365" };
     }
 }
 
