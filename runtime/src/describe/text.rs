@@ -5,10 +5,11 @@ use crate::settings::Settings;
 /// The lines about the language. A macro, because `concat!` takes no constants.
 macro_rules! language {
     () => {
-        "- clojure.core, clojure.string (str/), clojure.set (set/), walk/, Math/, regex and java.time as in Clojure; \
-         json/parse-string, json/generate-string. Not there: I/O, macros, atoms, try, lazy-seq.\n\
-         - Keys of JSON objects are strings; (:k m) and (get m \"k\") both find them.\n\
-         - (println x) shows a line beside the value; (fail \"why\") ends with an error."
+        "- clojure.core, str/, set/, walk/, Math/, regex as in Clojure; json/ and csv/ parse-string, generate-string; of java.time \
+         LocalDate, Instant, (Local|Offset|Zoned)DateTime, Duration, Period, ChronoUnit, DateTimeFormatter, with fixed offsets. \
+         No I/O, macros, atoms, try, lazy-seq.\n\
+         - Write several forms, defn too. Integers are unbounded, (/ 6 3) is 2.0, (seq \"ab\") gives strings, :k and \"k\" are one key.\n\
+         - (println x) shows a line beside the value, also several docs; (fail \"why\") ends with an error."
     };
 }
 
@@ -42,7 +43,8 @@ pub fn with_upstreams(settings: &Settings) -> String {
          eager Clojure. Let one program fetch, join, filter and reduce; end it in the few values that you need.\n\n\
          (map :name (tool/value {{:server \"s\" :tool \"t\" :args {{:id 1}}}}))\n\n\
          - tool/value gives JSON data or text; a failed call ends the program. To handle failures: tool/call gives {{:ok true \
-         :value v}} or {{:ok false :reason r :message m}}. (pmap tool/value [...]) calls in parallel; at most {} calls a program.\n\
+         :value v :value_kind k}}, k :json, :text or :none, or {{:ok false :reason r :message m}}. (pmap tool/value [...]) calls in \
+         parallel; at most {} calls a program.\n\
          - Find tools by (apropos \"words\") or (dir \"server\"); (doc \"server/tool\") shows arguments and result. Look before the \
          first call of a tool.\n\
          {LANGUAGE}\n\

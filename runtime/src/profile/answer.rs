@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 
 use ptc_lisp::Kind;
+use ptc_lisp::print::{MAX_CUT_MARK, push_cut_mark, split_cut_mark};
 use serde::Serialize;
 use serde_json::value::RawValue;
 
@@ -12,8 +13,8 @@ use crate::evaluation::{Evaluation, Failure, Preview, Reason, Validated};
 use crate::protocol::revision::Era;
 use crate::upstream::CallRecord;
 
-/// Characters of a printed line; the rest of a longer one is left out.
-const LINE_CHARS: usize = 2_000;
+/// Bytes of a printed line that are kept at least where it is cut, with its mark.
+const SHORTEST_CUT: usize = 2 * MAX_CUT_MARK;
 
 /// What stands before a value, as in a REPL.
 pub const PREFIX: &str = "user=> ";
@@ -307,8 +308,10 @@ pub fn is_cut(evaluation: &Evaluation, value: &Preview, budget: Budget) -> bool 
 /// An evaluation as text for a model.
 fn text(evaluation: &Evaluation, budget: Budget) -> String {
     let (mut prints, prints_truncated) = printed(evaluation, budget);
-    if prints_truncated {
-        prints.push("[prints truncated]".to_owned());
+    match evaluation.prints.len() - prints.len() {
+        0 if prints_truncated => prints.push("[prints truncated]".to_owned()),
+        0 => {}
+        more => prints.push(format!("[prints truncated: {more} more lines]")),
     }
     let prints = (!prints.is_empty()).then(|| format!("<prints>\n{}", prints.join("\n")));
     match &evaluation.outcome {
@@ -325,16 +328,17 @@ fn text(evaluation: &Evaluation, budget: Budget) -> String {
         }
         Err(failure) => {
             let (message, _) = cut(&failure.message, budget.feedback_bytes);
-            let mut text = format!("{}: {message}", failure.reason.name());
+            let mut text = String::new();
+            if let Some(prints) = prints {
+                text = prints + "\n\n<error>\n";
+            }
+            text.extend([failure.reason.name(), ": ", message]);
             if !failure.feedback.is_empty() {
                 text.push('\n');
                 text.push_str(cut(&failure.feedback, budget.feedback_bytes).0);
             }
             if evaluation.session.is_some() {
                 text.push_str("\n[rolled back]");
-            }
-            if let Some(prints) = prints {
-                text.extend(["\n\n", &prints]);
             }
             text + &bracketed(&evaluation.notes)
         }
@@ -393,23 +397,63 @@ fn calls(evaluation: &Evaluation, full: bool) -> Option<Calls<'_>> {
     (!failed.is_empty()).then_some(Calls::Failed(failed))
 }
 
-/// The printed lines that a budget lets through, and whether any was left out.
+/// The printed lines that a budget lets through, and whether anything was left out. Lines share the budget; where it is too small, the
+/// longest ones are cut, all to one length, with a mark that counts what is left out. Where there are too many for that, the last ones
+/// are left out.
 fn printed(evaluation: &Evaluation, budget: Budget) -> (Vec<String>, bool) {
-    let mut left = budget.print_bytes;
-    let (mut kept, mut whole) = (Vec::new(), true);
-    for line in evaluation.prints.iter().take(budget.print_entries) {
-        let most = line.char_indices().nth(LINE_CHARS).map_or(line.len(), |(end, _)| end);
-        let (begin, is_cut) = cut(line, most);
-        let line = if is_cut { format!("{begin}…") } else { begin.to_owned() };
-        // With a comma, as a list in JSON has it.
-        let encoded = serde_json::to_string(&line).map_or(line.len(), |json| json.len()) + 1;
-        let Some(rest) = left.checked_sub(encoded) else { break };
+    let lines = evaluation.prints.get(..budget.print_entries).unwrap_or(&evaluation.prints);
+    // With quotes and a comma, as a list in JSON has them.
+    let sizes: Vec<usize> = lines.iter().map(|line| line.chars().map(json_bytes).sum::<usize>() + 3).collect();
+    let longest = longest_line(&sizes, budget.print_bytes).max(SHORTEST_CUT);
+    let (mut kept, mut left, mut truncated) = (Vec::new(), budget.print_bytes, false);
+    for (line, size) in lines.iter().zip(sizes) {
+        let Some(rest) = left.checked_sub(size.min(longest)) else { break };
         left = rest;
-        kept.push(line);
-        whole &= !is_cut;
+        let (body, gone) = split_cut_mark(line);
+        truncated |= gone > 0 || size > longest;
+        kept.push(if size > longest { shortened(body, gone, longest) } else { line.clone() });
     }
-    let truncated = !whole || kept.len() < evaluation.prints.len();
+    truncated |= kept.len() < evaluation.prints.len();
     (kept, truncated)
+}
+
+/// The size to which the longest of `sizes` have to be cut so that all together are at most `budget`.
+fn longest_line(sizes: &[usize], budget: usize) -> usize {
+    let mut sorted = sizes.to_vec();
+    sorted.sort_unstable();
+    let mut left = budget;
+    for (at, size) in sorted.iter().enumerate() {
+        let share = left / (sorted.len() - at);
+        if *size > share {
+            return share;
+        }
+        left -= size;
+    }
+    usize::MAX
+}
+
+/// The beginning of `body` that has room in `size` bytes of JSON beside a mark of what is left out, `gone` characters more than here.
+fn shortened(body: &str, gone: usize, size: usize) -> String {
+    let mut left = size.saturating_sub(MAX_CUT_MARK + 3);
+    let mut end = 0;
+    for c in body.chars() {
+        let Some(rest) = left.checked_sub(json_bytes(c)) else { break };
+        left = rest;
+        end += c.len_utf8();
+    }
+    let (kept, rest) = body.split_at(end);
+    let mut line = kept.to_owned();
+    push_cut_mark(&mut line, gone + rest.chars().count());
+    line
+}
+
+/// The bytes of a character in a string of JSON.
+fn json_bytes(c: char) -> usize {
+    match c {
+        '"' | '\\' | '\n' | '\r' | '\t' | '\u{8}' | '\u{c}' => 2,
+        '\0'..='\u{1f}' => 6,
+        c => c.len_utf8(),
+    }
 }
 
 /// The longest prefix of at most that many bytes that ends between characters, and whether anything was cut.
@@ -419,4 +463,62 @@ pub(crate) fn cut(text: &str, most: usize) -> (&str, bool) {
         end -= 1;
     }
     (text.get(..end).unwrap_or(text), end < text.len())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn printing(prints: &[String], failed: bool) -> Evaluation {
+        let failure = Failure::plain(Reason::RuntimeError, "no such key");
+        let mut evaluation = Evaluation::refused(failure);
+        evaluation.prints = prints.to_vec();
+        if !failed {
+            let preview = Preview { text: "1".to_owned(), truncated: false, nil: false };
+            evaluation.outcome = Ok(preview);
+        }
+        evaluation
+    }
+
+    #[test]
+    fn the_longest_printed_lines_are_cut_first() {
+        let budget = Profile::Slim.budget();
+        let lines = ["a".to_owned(), "x".repeat(30_000), "b".repeat(2_000), "é\"".repeat(20_000)];
+        let (kept, truncated) = printed(&printing(&lines, false), budget);
+        assert!(truncated);
+        assert_eq!((&kept[0], &kept[2]), (&lines[0], &lines[2]));
+        for (line, whole) in [(&kept[1], &lines[1]), (&kept[3], &lines[3])] {
+            let (body, gone) = split_cut_mark(line);
+            assert_eq!(body.chars().count() + gone, whole.chars().count());
+            assert!(whole.starts_with(body) && body.len() > 1_000, "{}", body.len());
+        }
+        let json = serde_json::to_string(&kept).unwrap();
+        assert!(json.len() <= budget.print_bytes + 2 && json.len() > budget.print_bytes - 200, "{}", json.len());
+        // A line that the run has cut counts what both have left out.
+        let mut long = "y".repeat(20_000);
+        push_cut_mark(&mut long, 5);
+        let (kept, truncated) = printed(&printing(&[long], false), budget);
+        let (body, gone) = split_cut_mark(&kept[0]);
+        assert_eq!((body.len() + gone, truncated), (20_005, true));
+    }
+
+    #[test]
+    fn printed_lines_that_fit_are_whole() {
+        let line = "x".repeat(7_000);
+        assert_eq!(printed(&printing(std::slice::from_ref(&line), false), Profile::Slim.budget()), (vec![line], false));
+        let short = vec!["l".to_owned(); 500];
+        assert_eq!(printed(&printing(&short, false), Profile::Slim.budget()), (short, false));
+        let many = vec!["l".repeat(200); 1_000];
+        let shown = text(&printing(&many, false), Profile::Slim.budget());
+        let lines = shown.matches(" characters cut;").count();
+        assert!((40..80).contains(&lines), "{lines}");
+        assert!(shown.contains(&format!("\n[prints truncated: {} more lines]\n\n<result>\nuser=> 1", 1_000 - lines)), "{shown}");
+    }
+
+    #[test]
+    fn printed_lines_stand_before_an_error() {
+        let shown = text(&printing(&["one".to_owned(), "two".to_owned()], true), Profile::Slim.budget());
+        assert_eq!(shown, "<prints>\none\ntwo\n\n<error>\nruntime_error: no such key");
+        assert_eq!(text(&printing(&[], true), Profile::Slim.budget()), "runtime_error: no such key");
+    }
 }

@@ -55,14 +55,14 @@ impl Profile {
 
     /// What it lets through.
     pub fn budget(self) -> Budget {
-        let (text, print_entries, validated, envelope) = match self {
-            Profile::Slim => (8, 20, 0, 32),
-            Profile::Structured => (16, 50, 32, 96),
-            Profile::Debug => (64, 200, 128, 512),
+        let (text, validated, envelope) = match self {
+            Profile::Slim => (8, 0, 32),
+            Profile::Structured => (16, 32, 96),
+            Profile::Debug => (64, 128, 512),
         };
         Budget {
             preview_bytes: text * 1024,
-            print_entries,
+            print_entries: 5_000,
             print_bytes: text * 1024,
             feedback_bytes: text * 1024,
             validated_bytes: validated * 1024,

@@ -205,8 +205,8 @@ impl Settings {
         Limits::default()
             .wall_clock(self.program_timeout)
             .memory_bytes(self.program_memory_limit_bytes)
-            // Twice what an answer shows: whatever the run cuts, the answer has cut as well, and says so.
-            .print_bytes(2 * self.response_profile.budget().print_bytes)
+            // Several times what an answer shows, which decides what is cut when it has all lines.
+            .print_bytes(16 * self.response_profile.budget().print_bytes)
     }
 
     /// The folder whose traces the listener shows to people, where it does.

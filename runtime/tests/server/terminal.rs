@@ -120,7 +120,7 @@ fn values_are_shown_as_asked() {
     assert!(err.contains("cannot be shown as JSON"), "{err}");
     let (code, out, _) = repl(&["--display", "envelope", "-e", "(+ 1 2)"], "");
     assert!(code == Some(0) && out.contains("\"result\":\"user=> 3\""), "{out}");
-    let (_, _, err) = repl(&["-e", "(dotimes [_ 200] (println (apply str (repeat 1000 \"x\"))))"], "");
+    let (_, _, err) = repl(&["-e", "(dotimes [_ 2000] (println (apply str (repeat 1000 \"x\"))))"], "");
     assert!(err.contains("what the program printed was cut"), "{err}");
 }
 

@@ -28,6 +28,7 @@ use crate::eval::{Closure, Globals, call_value, discard};
 use crate::fiber;
 use crate::host::Host;
 use crate::parallel::Task;
+use crate::print::{MAX_CUT_MARK, push_cut_mark};
 use crate::{ErrorKind, Value, effort};
 
 /// Ticks between two looks at the clock, the gauge and the cancel flag.
@@ -440,6 +441,14 @@ impl Machine {
         self.settle()?;
         self.charge(line.len())?;
         let limit = self.meters.limits.print_bytes;
+        // One long line leaves room for others.
+        let longest = limit / 4;
+        if line.len() > longest && longest > 2 * MAX_CUT_MARK {
+            let end = (0..=longest - MAX_CUT_MARK).rev().find(|at| line.is_char_boundary(*at)).unwrap_or(0);
+            let gone = line.get(end..).map_or(0, |rest| rest.chars().count());
+            line.truncate(end);
+            push_cut_mark(&mut line, gone);
+        }
         let left = limit.saturating_sub(self.printed);
         self.printed = self.printed.saturating_add(line.len()).saturating_add(1);
         if left == 0 {

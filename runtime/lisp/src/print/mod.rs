@@ -1,8 +1,10 @@
 //! Values as text.
 
+mod cut_mark;
 mod preview;
 mod readable;
 
+pub use cut_mark::{MAX_CUT_MARK, push_cut_mark, split_cut_mark};
 pub use preview::{Preview, excerpt, preview};
 pub(crate) use preview::{cut, preview_line};
 pub use readable::readable;

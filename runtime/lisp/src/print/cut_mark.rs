@@ -1,0 +1,40 @@
+//! Printed lines that are too long: what is left out is counted in a mark at their end.
+
+use std::fmt::Write;
+
+const BEGIN: &str = "… ";
+const END: &str = " characters cut; a value that is returned can hold more";
+
+/// The bytes that a mark takes at most.
+pub const MAX_CUT_MARK: usize = BEGIN.len() + END.len() + 20;
+
+/// Appends the mark of a line of which `chars` characters are left out.
+pub fn push_cut_mark(line: &mut String, chars: usize) {
+    let _ = write!(line, "{BEGIN}{chars}{END}");
+}
+
+/// What is kept of a line that may end in a mark, and how many characters the mark says are left out.
+pub fn split_cut_mark(line: &str) -> (&str, usize) {
+    let parts = line.strip_suffix(END).and_then(|line| line.rsplit_once(BEGIN));
+    match parts.and_then(|(kept, chars)| Some((kept, chars.parse().ok()?))) {
+        Some(parts) => parts,
+        None => (line, 0),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_mark_is_read_back() {
+        let mut line = "a… b".to_owned();
+        assert_eq!(split_cut_mark(&line), ("a… b", 0));
+        push_cut_mark(&mut line, 1_234);
+        assert_eq!(line, "a… b… 1234 characters cut; a value that is returned can hold more");
+        assert_eq!(split_cut_mark(&line), ("a… b", 1_234));
+        let mut longest = String::new();
+        push_cut_mark(&mut longest, usize::MAX);
+        assert!(longest.len() <= MAX_CUT_MARK);
+    }
+}
