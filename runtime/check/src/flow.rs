@@ -13,7 +13,7 @@ use ptc_lisp::ir::{Capture, GroupIr, Ir, Op, Step as Turn};
 use ptc_lisp::{Deadline, Program, Span, ToolCallSite, Value, is_upstream_call};
 
 use crate::output::{self, Step};
-use crate::{Concern, EACH, EACH_SECOND, Finding, tool_of};
+use crate::{Concern, EACH, EACH_SECOND, Finding, MAX_FINDINGS, MissingKey, tool_of};
 
 /// Functions that give each item of their last argument to their first, or some of them twice or not at all; besides [`EACH`].
 const SOME_ITEMS: &[&str] = &["max-by", "min-by", "partition-by", "split-with", "sum-by", "take-while", "drop-while"];
@@ -32,6 +32,10 @@ const ASKS: &[&str] = &["nil?", "some?", "not", "boolean", "empty?", "not-empty"
 
 /// What a result can have.
 const RESULT: &[&str] = &["ok", "value", "value_kind", "reason", "message"];
+
+/// Calls of a program's own functions that are followed inside each other, and expressions that are looked at inside of all.
+const MAX_HELPER_DEPTH: u32 = 8;
+const MAX_HELPER_STEPS: u32 = 100_000;
 
 /// Steps into a result that are followed: each name that a program gives to a part of a part has a path one step longer.
 const MAX_PATH: usize = 64;
@@ -82,11 +86,20 @@ struct Frame {
 
 /// A walk that finds `ALL`, or only what holds whatever upstreams answer; no schema is read for that. Two kinds of code, so that a binary
 /// that reviews nothing has nothing of the other.
-struct Walk<'a, const ALL: bool> {
+struct Walk<'a, 'p, const ALL: bool> {
     /// Names that the program defines once, and what as.
     globals: LiteMap<u32, Option<Place>>,
     known: HashMap<Span, (Option<&'static Tool>, String), RandomState>,
     sites: Vec<Site>,
+    /// Output schemas, decoded once each, by the address of their tool's definition.
+    schemas: HashMap<usize, Option<Rc<Value>>, RandomState>,
+    /// Functions that the program defines, `None` where a name is defined twice. Calls of them are followed where this is there.
+    helpers: Option<HashMap<u32, Option<&'p GroupIr>, RandomState>>,
+    /// Calls of helpers that are under way, and expressions that were looked at inside of all.
+    depth: u32,
+    helper_steps: u32,
+    /// Places of keys that a closed schema does not have.
+    closed: Vec<Span>,
     deadline: &'a Deadline,
     findings: &'a mut Vec<Finding>,
 }
@@ -135,6 +148,26 @@ pub(crate) fn follow<const ALL: bool>(
     }
 }
 
+/// The literal keys that output schemas do not have, with whether the schema is closed; also behind calls of functions that the program
+/// defines.
+pub(crate) fn missing_keys(program: &Program, catalog: &Catalog, sites: &[ToolCallSite], deadline: &Deadline) -> Vec<MissingKey> {
+    let name = |site: &ToolCallSite| format!("{}/{}", site.server.as_deref().unwrap_or("?"), site.tool.as_deref().unwrap_or("?"));
+    let known = sites.iter().map(|site| (site.span, (tool_of(site, catalog), name(site)))).collect();
+    let mut findings = Vec::new();
+    let mut walk = Walk::<true>::new(known, &mut findings, deadline);
+    walk.helpers = Some(HashMap::default());
+    walk.expr(program.ir(), &mut Frame::default());
+    let closed = std::mem::take(&mut walk.closed);
+    let mut missing: Vec<MissingKey> = Vec::new();
+    for finding in findings {
+        // What a helper does is found for each of its calls.
+        if missing.len() < MAX_FINDINGS && !missing.iter().any(|known| known.finding == finding) {
+            missing.push(MissingKey { is_closed: closed.contains(&finding.span), finding });
+        }
+    }
+    missing
+}
+
 /// The calls of a program, and what is seen of their results.
 fn sites_of<const ALL: bool>(
     program: &Program,
@@ -148,7 +181,7 @@ fn sites_of<const ALL: bool>(
         _ => "the call".to_owned(),
     };
     let known = sites.iter().map(|site| (site.span, (tool_of(site, catalog), name(site)))).collect();
-    let mut walk = Walk::<ALL> { globals: LiteMap::new(), known, sites: Vec::new(), deadline, findings };
+    let mut walk = Walk::<ALL>::new(known, findings, deadline);
     let mut frame = Frame::default();
     let value = walk.expr(program.ir(), &mut frame);
     // Whoever reads the program's value sees all of it.
@@ -156,10 +189,40 @@ fn sites_of<const ALL: bool>(
     walk.sites
 }
 
-impl<const ALL: bool> Walk<'_, ALL> {
+impl<'a, const ALL: bool> Walk<'a, '_, ALL> {
+    fn new(
+        known: HashMap<Span, (Option<&'static Tool>, String), RandomState>,
+        findings: &'a mut Vec<Finding>,
+        deadline: &'a Deadline,
+    ) -> Self {
+        Walk {
+            globals: LiteMap::new(),
+            known,
+            sites: Vec::new(),
+            schemas: HashMap::default(),
+            helpers: None,
+            depth: 0,
+            helper_steps: 0,
+            closed: Vec::new(),
+            deadline,
+            findings,
+        }
+    }
+
+    /// The output schema of a tool.
+    fn schema(&mut self, tool: &Tool) -> Option<Rc<Value>> {
+        let address = tool.definition.as_ptr().addr();
+        self.schemas.entry(address).or_insert_with(|| output::schema(tool).map(Rc::new)).clone()
+    }
+}
+
+impl<'p, const ALL: bool> Walk<'_, 'p, ALL> {
     /// What an expression is known to be.
-    fn expr(&mut self, ir: &Ir, frame: &mut Frame) -> Option<Place> {
-        if self.deadline.step() {
+    fn expr(&mut self, ir: &'p Ir, frame: &mut Frame) -> Option<Place> {
+        if self.depth > 0 {
+            self.helper_steps += 1;
+        }
+        if self.deadline.step() || self.helper_steps > MAX_HELPER_STEPS {
             return None;
         }
         match &ir.op {
@@ -204,6 +267,10 @@ impl<const ALL: bool> Walk<'_, ALL> {
                 self.either(places)
             }
             Op::Def { index, value: Some(value), .. } if ALL => {
+                if let (Some(helpers), Op::Fn(group)) = (&mut self.helpers, &value.op) {
+                    let function = if helpers.contains_key(index) { None } else { Some(&**group) };
+                    helpers.insert(*index, function);
+                }
                 let place = self.expr(value, frame);
                 let place = if self.globals.contains_key(index) { self.either(vec![place, None]) } else { place };
                 self.globals.insert(*index, place);
@@ -283,13 +350,18 @@ impl<const ALL: bool> Walk<'_, ALL> {
         }
     }
 
-    fn call(&mut self, f: &Ir, args: &[Ir], span: Span, frame: &mut Frame) -> Option<Place> {
+    fn call(&mut self, f: &'p Ir, args: &'p [Ir], span: Span, frame: &mut Frame) -> Option<Place> {
         if let (Op::Const(key), [from, rest @ ..]) = (&f.op, args)
             && matches!(key, Value::Keyword(_))
         {
             let place = self.expr(from, frame);
             self.each_escapes(rest, frame);
             return self.key(place?, key, span);
+        }
+        if let Op::Global { index, .. } = &f.op
+            && let Some(group) = self.helpers.as_ref().and_then(|helpers| helpers.get(index).copied().flatten())
+        {
+            return self.helper(group, args, frame);
         }
         let place = self.expr(f, frame);
         if let (Some(place), [Ir { op: Op::Const(key), .. }]) = (place.clone(), args) {
@@ -300,7 +372,7 @@ impl<const ALL: bool> Walk<'_, ALL> {
         None
     }
 
-    fn builtin(&mut self, namespace: &str, name: &str, args: &[Ir], span: Span, frame: &mut Frame) -> Option<Place> {
+    fn builtin(&mut self, namespace: &str, name: &str, args: &'p [Ir], span: Span, frame: &mut Frame) -> Option<Place> {
         if is_upstream_call(namespace, name) {
             self.each_escapes(args, frame);
             let (tool, called) = self.known.get(&span).cloned().unwrap_or((None, "the call".to_owned()));
@@ -405,7 +477,7 @@ impl<const ALL: bool> Walk<'_, ALL> {
     }
 
     /// A function literal; `last` is what the last of its parameters, `at`, gets, where that is known. Tells what it gives.
-    fn function(&mut self, group: &GroupIr, frame: &Frame, at: u32, last: Option<&Place>) -> Option<Place> {
+    fn function(&mut self, group: &'p GroupIr, frame: &Frame, at: u32, last: Option<&Place>) -> Option<Place> {
         // Shared: a `letfn` has as many functions and captures as it likes.
         let captures: Rc<[Option<Place>]> = group
             .captures
@@ -426,6 +498,24 @@ impl<const ALL: bool> Walk<'_, ALL> {
             given.push(self.expr(&arity.body, &mut inner));
         }
         if given.len() == 1 { given.pop().flatten() } else { self.either(given) }
+    }
+
+    /// A call of a function that the program defines, with what its arguments are known to be.
+    fn helper(&mut self, group: &'p GroupIr, args: &'p [Ir], frame: &mut Frame) -> Option<Place> {
+        let places: Vec<Option<Place>> = args.iter().map(|arg| self.expr(arg, frame)).collect();
+        let mut arities = group.members.iter().flat_map(|member| &member.arities);
+        let arity = arities.find(|arity| !arity.variadic && arity.fixed as usize == args.len())?;
+        if !group.captures.is_empty() || self.depth >= MAX_HELPER_DEPTH {
+            return None;
+        }
+        self.depth += 1;
+        let mut inner = Frame::default();
+        for (slot, place) in places.into_iter().enumerate() {
+            set(&mut inner, slot as u32, place);
+        }
+        let given = self.expr(&arity.body, &mut inner);
+        self.depth -= 1;
+        given
     }
 
     /// The place at a key of a place.
@@ -465,11 +555,15 @@ impl<const ALL: bool> Walk<'_, ALL> {
             && let Some((Step::Key(first), rest)) = place.path.split_first()
             && first == "value"
             && !rest.is_empty()
-            && let Some(missing) = site.tool.and_then(|tool| output::missing(tool, rest))
+            && let (Some(tool), site_name) = (site.tool, site.name.clone())
+            && let Some(missing) = self.schema(tool).and_then(|schema| output::missing(&schema, rest))
         {
+            if missing.is_closed {
+                self.closed.push(span);
+            }
             self.findings.push(Finding {
                 concern: Concern::Path,
-                message: format!("{}: {}, by its output schema", site.name, missing.message),
+                message: format!("{site_name}: {}, by its output schema", missing.message),
                 hint: missing.hint,
                 span,
             });
@@ -509,7 +603,7 @@ impl<const ALL: bool> Walk<'_, ALL> {
         }
     }
 
-    fn each_escapes(&mut self, args: &[Ir], frame: &mut Frame) {
+    fn each_escapes(&mut self, args: &'p [Ir], frame: &mut Frame) {
         for arg in args {
             let place = self.expr(arg, frame);
             self.escapes(place);

@@ -152,6 +152,26 @@ pub fn review(program: &Program, catalog: &Catalog) -> Review {
     Review { findings: look::<true>(program, catalog, &Deadline::none()), cost: cost::of(program, catalog) }
 }
 
+/// A literal key that the output schema of a tool does not have.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct MissingKey {
+    /// What is wrong, with the nearest key.
+    pub finding: Finding,
+    /// Whether the schema refuses keys that it does not name: then the key cannot be there.
+    pub is_closed: bool,
+}
+
+/// The literal keys that a program reads and that the output schemas of its tools do not have: also behind `let`, destructuring,
+/// threading and functions that it defines. None where no tool that it names declares an output schema; any part of them once the
+/// deadline has passed.
+pub fn missing_keys(program: &Program, catalog: &Catalog, deadline: &Deadline) -> Vec<MissingKey> {
+    let sites = program.tool_calls();
+    if !sites.iter().any(|site| tool_of(site, catalog).is_some_and(output::has_schema)) {
+        return Vec::new();
+    }
+    flow::missing_keys(program, catalog, &sites, deadline)
+}
+
 /// The findings, at most [`MAX_FINDINGS`] about calls; any part of them once the deadline has passed.
 fn look<const ALL: bool>(program: &Program, catalog: &Catalog, deadline: &Deadline) -> Vec<Finding> {
     let mut sites = program.tool_calls();

@@ -23,6 +23,8 @@ pub(crate) enum Step {
 pub(crate) struct Missing {
     pub(crate) message: String,
     pub(crate) hint: Option<String>,
+    /// Whether the schema refuses keys that it does not name.
+    pub(crate) is_closed: bool,
 }
 
 /// Schemas behind a `$ref` chain or in nested alternatives that are looked at.
@@ -30,15 +32,32 @@ const MOST: usize = 64;
 /// Names that a hint lists.
 const LISTED: usize = 20;
 
-/// What a tool's output schema says of a path from `:value` on; `None` where it has nothing against it.
-pub(crate) fn missing(tool: &Tool, path: &[Step]) -> Option<Missing> {
-    let (last, before) = path.split_last()?;
+/// The output schema of a tool, where it has one.
+pub(crate) fn schema(tool: &Tool) -> Option<Value> {
     // Cheaper than reading a definition that has none.
-    if !tool.definition.contains("\"outputSchema\"") {
+    if !has_schema(tool) {
         return None;
     }
-    let definition = json::decode(tool.definition.as_bytes()).ok()?;
-    let root = definition.get("outputSchema")?;
+    json::decode(tool.definition.as_bytes()).ok()?.get("outputSchema").cloned()
+}
+
+/// Whether a tool seems to have an output schema.
+pub(crate) fn has_schema(tool: &Tool) -> bool {
+    tool.definition.contains("\"outputSchema\"")
+}
+
+/// What an output schema says of a path from `:value` on; `None` where it has nothing against it.
+pub(crate) fn missing(root: &Value, path: &[Step]) -> Option<Missing> {
+    let (last, before) = path.split_last()?;
+    if let (Step::Key(key), Some((Step::Item, whole))) = (last, before.split_last()) {
+        let mut at = alternatives(root, vec![root])?;
+        for step in whole {
+            at = alternatives(root, inside(&at, step).ok()?)?;
+        }
+        if at.iter().all(|schema| is_only(schema, "object")) {
+            return Some(entries_have_no_keys(root, &at, whole, key));
+        }
+    }
     let mut at = alternatives(root, vec![root])?;
     for step in before {
         at = alternatives(root, inside(&at, step).ok()?)?;
@@ -62,10 +81,28 @@ pub(crate) fn missing(tool: &Tool, path: &[Step]) -> Option<Missing> {
                 None if kinds.iter().any(|kind| kind == "array") => Some("take an item first, or map over it".to_owned()),
                 None => (!listed.is_empty()).then(|| format!("its keys: {}", listed.join(", "))),
             };
-            Some(Missing { message, hint })
+            Some(Missing { message, hint, is_closed: closed && kinds.is_empty() })
         }
         _ => None,
     }
+}
+
+/// The finding on a function that goes over an object as if it were a list: its items are pairs of a key and a value.
+fn entries_have_no_keys(root: &Value, objects: &[&Value], path: &[Step], key: &str) -> Missing {
+    let whose = if path.is_empty() { "the value".to_owned() } else { format!("what is at {}", written(path)) };
+    let mut lists: Vec<&str> = Vec::new();
+    for (name, schema) in objects.iter().filter_map(|schema| schema.get("properties")?.entries()).flatten() {
+        let is_list = alternatives(root, vec![schema]).is_some_and(|at| at.iter().all(|schema| is_only(schema, "array")));
+        lists.extend(name.as_str().filter(|_| is_list));
+    }
+    let hint = match lists.as_slice() {
+        [] => None,
+        [list] => Some(format!("its list is :{list}")),
+        many => {
+            Some(format!("its lists: {}", many.iter().take(LISTED).map(|name| format!(":{name}")).collect::<Vec<_>>().join(", ")))
+        }
+    };
+    Missing { message: format!("{whose} is an object, whose entries [key value] have no '{key}'"), hint, is_closed: false }
 }
 
 /// What no alternative has.

@@ -39,6 +39,60 @@ const SLIPPED: &str = "path: the items of the result of shop/orders are its keys
 const TOTAL: &str = "taken: the result of shop/orders has no 'total'; it has :ok and :value, or :reason and :message; what the tool gives is under :value";
 const UNCHECKED: &str = "unchecked: the value of shop/mystery is used without a look at :ok; when the call fails, :value is nil and :message says why";
 
+/// Programs, and the keys that they read in vain; `closed` where the schema refuses other keys.
+const MISSING_KEYS: &[(&str, &[&str])] = &[
+    ("(:totl (:value $orders))", &["closed: shop/orders: the value has no 'totl', by its output schema; did you mean 'total'?"]),
+    (
+        r#"(->> (tool/value {:server "shop" :tool "orders"}) :orders (map :idd))"#,
+        &["open: shop/orders: what is at [:orders item] has no 'idd', by its output schema; did you mean 'id'?"],
+    ),
+    (
+        "(let [{:keys [ok value]} $orders {:keys [totl]} value] (if ok totl 0))",
+        &["closed: shop/orders: the value has no 'totl', by its output schema; did you mean 'total'?"],
+    ),
+    // Behind a function of the program, on the way in and on the way out, and found once.
+    (
+        "(defn value-of [r] (if (:ok r) (:value r) (fail (:message r)))) [(:totl (value-of $orders)) (:total (value-of $orders))]",
+        &["closed: shop/orders: the value has no 'totl', by its output schema; did you mean 'total'?"],
+    ),
+    (
+        "(defn fetch [] (:value $orders)) (defn show [o] (:idd o)) (show (first (:orders (fetch)))) (show (first (:orders (fetch))))",
+        &["open: shop/orders: what is at [:orders item] has no 'idd', by its output schema; did you mean 'id'?"],
+    ),
+    (
+        "(defn again [r n] (if (zero? n) (:totl (:value r)) (again r (dec n)))) (again $orders 3)",
+        &["closed: shop/orders: the value has no 'totl', by its output schema; did you mean 'total'?"],
+    ),
+    // An object is not a list of its lists.
+    (
+        "(map :id (:value $orders))",
+        &[
+            "open: shop/orders: the value is an object, whose entries [key value] have no 'id', by its output schema; its list is :orders",
+        ],
+    ),
+    ("(map (fn [[k v]] (:id v)) (:value $orders))", &[]),
+    ("(map :id (:orders (:value $orders)))", &[]),
+    ("(defn value-of [r] (:value r)) (map :id (:orders (value-of $orders)))", &[]),
+    // A name that is defined twice may be either.
+    ("(defn f [r] (:value r)) (defn f [r] {:totl 1}) (:totl (f $orders))", &[]),
+    ("(:x (:value $mystery))", &[]),
+];
+
+#[test]
+fn keys_that_output_schemas_do_not_have_are_found() {
+    for (source, expected) in MISSING_KEYS {
+        let missing = ptc_check::missing_keys(&compiled(source), &CATALOG, &ptc_lisp::Deadline::none());
+        let found: Vec<String> = missing
+            .into_iter()
+            .map(|key| {
+                let how = if key.is_closed { "closed" } else { "open" };
+                format!("{how}: {}{}", key.finding.message, key.finding.hint.map_or_else(String::new, |hint| format!("; {hint}")))
+            })
+            .collect();
+        assert_eq!(found, *expected, "{source}");
+    }
+}
+
 /// Programs with `$t` for a call of the tool t, and what is found.
 const FINDINGS: &[(&str, &[&str])] = &[
     (r#"(map :id (:orders (tool/value {:server "shop" :tool "orders"})))"#, &[]),

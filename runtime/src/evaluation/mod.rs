@@ -18,6 +18,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use ptc_catalog::{Catalog, StoredProgram};
+use ptc_check::{Concern, Finding};
 use ptc_lisp::host::Host;
 use ptc_lisp::limits::{Cancel, Limits};
 use ptc_lisp::{Bindings, ErrorKind, Kind, Program, Run, Span, Value, fiber, json, print};
@@ -55,7 +56,7 @@ pub(crate) trait Around: Sync {
     }
 
     /// What is wrong with calls of these, as far as the text of a program shows it.
-    fn check(&self, _: &Program) -> Vec<ptc_check::Finding> {
+    fn check(&self, _: &Program) -> Vec<Finding> {
         Vec::new()
     }
 
@@ -89,6 +90,8 @@ struct Prepared {
     program: Arc<Program>,
     context: Option<Value>,
     schema: Option<Arc<Schema>>,
+    /// Notes on what the program reads of results and their output schemas do not have.
+    notes: Vec<String>,
 }
 
 /// Everything that is known of an evaluation. Every text in it has passed the redactor.
@@ -105,7 +108,8 @@ pub struct Evaluation {
     pub returned: bool,
     /// The definitions after the evaluation; those from before it where it failed.
     pub bindings: Bindings,
-    /// What its value or its failure does not show: failed calls that the program did not check, and budgets that refused something.
+    /// What its value or its failure does not show: keys that output schemas do not have, failed calls that the program did not check,
+    /// and budgets that refused something.
     pub notes: Vec<String>,
     /// What its session has of it, where it ran in one.
     pub session: Option<InSession>,
@@ -323,9 +327,15 @@ impl Evaluator {
         };
         let mut findings = ptc_check::check_until(&program, self.upstreams.catalog(), &deadline).map_err(explain)?;
         findings.extend(around.check(&program));
+        let missing = ptc_check::missing_keys(&program, self.upstreams.catalog(), &deadline);
+        let (closed, open): (Vec<_>, Vec<_>) = missing.into_iter().partition(|missing| missing.is_closed);
+        findings.extend(
+            closed.into_iter().map(|missing| Finding { concern: Concern::Fails(ErrorKind::ToolError), ..missing.finding }),
+        );
+        let notes = notes::missing_keys(open.into_iter().map(|missing| missing.finding), &call.program);
         bounds.check("the program was read and checked")?;
-        match findings.into_iter().filter(ptc_check::Finding::is_certain).min_by_key(|finding| finding.span) {
-            None => Ok(Prepared { program, context, schema }),
+        match findings.into_iter().filter(Finding::is_certain).min_by_key(|finding| finding.span) {
+            None => Ok(Prepared { program, context, schema, notes }),
             Some(finding) => Err(self.failure(&finding.into_error(&call.program), &call.program)),
         }
     }
@@ -339,7 +349,7 @@ impl Evaluator {
         bounds: &Bounds<'_>,
         around: &dyn Around,
     ) -> Evaluation {
-        let Prepared { program, context, schema } = prepared;
+        let Prepared { program, context, schema, notes: on_keys } = prepared;
         let (started, cancel) = (bounds.started, bounds.cancel);
         let patience = Patience {
             deadline: started.checked_add(self.limits.wall_clock),
@@ -375,7 +385,7 @@ impl Evaluator {
         let calls = (!self.upstreams.catalog().upstreams.is_empty()).then(|| host.calls());
         // After the preview, which shows the status of what it shows.
         let unchecked = notes::failed_calls(&outcome.failed_calls, calls.as_ref().map_or(0, Vec::len));
-        let notes = unchecked.into_iter().chain(host.budget_notes()).map(|note| self.redact(&note)).collect();
+        let notes = on_keys.into_iter().chain(unchecked).chain(host.budget_notes()).map(|note| self.redact(&note)).collect();
         Evaluation {
             outcome: preview,
             validated,

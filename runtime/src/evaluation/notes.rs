@@ -1,12 +1,15 @@
 //! Notes of an answer: what is wrong with an evaluation although its value may seem whole.
 
+use ptc_check::Finding;
 use ptc_lisp::failed_calls::{FailedCalls, UncheckedCalls};
 
 use crate::profile::answer::cut;
 
 /// Bytes of an upstream's message in a note.
 const MESSAGE_BYTES: usize = 200;
-/// Tools and reasons that a note names.
+/// Bytes of a form in a note.
+const FORM_BYTES: usize = 80;
+/// Tools and reasons that a note names, and notes on keys.
 const MAX_NAMED: usize = 3;
 
 /// What to do about calls that nothing checked.
@@ -30,6 +33,22 @@ pub(super) fn failed_calls(failed: &FailedCalls, calls: usize) -> Option<String>
     let (made, were) = (calls.max(usize::try_from(total).unwrap_or(usize::MAX)), if total == 1 { "was" } else { "were" });
     let each = named.join(", ");
     Some(format!("{total} of {made} upstream calls failed and {were} not checked: {each}. {REMEDY}"))
+}
+
+/// Notes on keys that an open output schema does not have, each with the form that reads the key.
+pub(super) fn missing_keys(findings: impl ExactSizeIterator<Item = Finding>, source: &str) -> Vec<String> {
+    let more = findings.len().saturating_sub(MAX_NAMED);
+    let note = |finding: Finding| {
+        let form = source.get(finding.span.start as usize..finding.span.end as usize).unwrap_or_default();
+        let (form, is_cut) = cut(form.lines().next().unwrap_or_default(), FORM_BYTES);
+        let (end, hint) = (if is_cut { "…" } else { "" }, finding.hint.map_or_else(String::new, |hint| format!("; {hint}")));
+        format!("{form}{end}: {}{hint}", finding.message)
+    };
+    let mut notes: Vec<String> = findings.take(MAX_NAMED).map(note).collect();
+    if more > 0 {
+        notes.push(format!("and {more} more keys that output schemas do not have"));
+    }
+    notes
 }
 
 /// `3 × crm/list: timeout "…"`. The message is quoted, so that an upstream's text does not pass for the server's.

@@ -354,7 +354,7 @@ fn made(service: &crate::web::Web) -> &'static ptc_catalog::Deployment {
         args: vec![arg("limit"), arg("page")].leak(),
         closed: true,
         doc: "items",
-        definition: r#"{"inputSchema":{"properties":{"limit":{"maximum":100,"type":"integer"},"page":{"minimum":1,"type":"integer"}}}}"#,
+        definition: r#"{"inputSchema":{"properties":{"limit":{"maximum":100,"type":"integer"},"page":{"minimum":1,"type":"integer"}}},"outputSchema":{"properties":{"items":{"type":"array"},"meta":{"additionalProperties":false,"properties":{"total":{"type":"integer"}},"type":"object"},"next":{}},"type":"object"}}"#,
         digest: "",
         annotations: Annotations::default(),
         operation: Some(Box::leak(Box::new(operation))),
@@ -473,6 +473,31 @@ fn arguments_are_held_to_their_bounds_and_integers_are_sent_as_such() {
     assert_eq!(service.requests().len(), 0, "a call that is refused sends nothing");
     assert_eq!(run("{:page (/ 4 2) :limit 100.0}"), "true");
     assert!(service.requests()[0].target.contains("page=2&limit=100"), "{}", service.requests()[0].target);
+}
+
+#[cfg(feature = "http")]
+#[test]
+fn keys_that_the_output_schema_does_not_have_are_a_note_or_a_fault() {
+    use crate::web::{Answer, Web};
+
+    let service = Web::start(|_| Answer::json(200, r#"{"items": [1, 2]}"#));
+    let engine = builder().deployment(made(&service)).build().unwrap();
+    let run = |source: &str| {
+        engine.run(Request::new(format!("(defn value-of [r] (if (:ok r) (:value r) (fail (:message r)))) {source}")))
+    };
+    // A closed schema: nothing is called.
+    let closed = run(r#"(get-in (value-of (tool/call {:server "api" :tool "items"})) [:meta :totl])"#);
+    assert_eq!(shown(&closed), "runtime_error: tool_error: api/items: what is at [:meta] has no 'totl', by its output schema");
+    assert!(closed.value().unwrap_err().feedback.contains("did you mean 'total'?"), "{closed:?}");
+    assert_eq!(service.requests().len(), 0, "a program that is refused sends nothing");
+    // An open one may have the key all the same.
+    let open = run(r#"(count (:itms (value-of (tool/call {:server "api" :tool "items"}))))"#);
+    assert_eq!(shown(&open), "0");
+    let [note] = open.notes() else { panic!("{:?}", open.notes()) };
+    assert!(note.ends_with("api/items: the value has no 'itms', by its output schema; did you mean 'items'?"), "{note}");
+    assert!(note.starts_with("(:itms (value-of (tool/call "), "{note}");
+    let right = run(r#"(count (:items (value-of (tool/call {:server "api" :tool "items"}))))"#);
+    assert_eq!((shown(&right).as_str(), right.notes()), ("2", &[][..]));
 }
 
 #[cfg(feature = "http")]

@@ -362,7 +362,7 @@ fn many_wrong_calls_are_refused_quickly() {
 fn a_failure_that_nothing_asks_for_is_noted() {
     let call = call("pid", "{}");
     let unasked = format!("(map inc (:value {call}))");
-    let said = "1 of 1 calls of child/pid failed (upstream_unavailable: ";
+    let said = "1 of 1 upstream calls failed and was not checked: 1 × child/pid upstream_unavailable ";
     for (program, profile, noted) in [
         (unasked.clone(), "slim", true),
         (unasked.clone(), "structured", true),
