@@ -407,7 +407,7 @@ fn wrong_requests_are_faults_of_the_program() {
         ),
     ]);
     match program.submit(&request) {
-        Ok(Reply::Text(text)) => assert_eq!(text, r#"{"page_size":5.0,"path":"x"}"#),
+        Ok(Reply::Text(text)) => assert_eq!(text, r#"{"page_size":5,"path":"x"}"#),
         other => panic!("{other:?}"),
     }
 }
