@@ -160,6 +160,7 @@ fn tool(tool: &ir::Tool) -> ptc::Tool {
         digest: text(&tool.digest),
         annotations: tool.annotations,
         operation: tool.operation.as_ref().map(operation),
+        paging: text(&tool.paging),
     }
 }
 

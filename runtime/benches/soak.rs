@@ -41,7 +41,18 @@ fn main() -> ExitCode {
 
 fn tool(name: &'static str, operation: Option<&'static Operation>) -> Tool {
     let annotations = Annotations::default();
-    Tool { name, description: "", args: &[], closed: false, doc: "", definition: "{}", digest: "", annotations, operation }
+    Tool {
+        name,
+        description: "",
+        args: &[],
+        closed: false,
+        doc: "",
+        definition: "{}",
+        digest: "",
+        annotations,
+        operation,
+        paging: "",
+    }
 }
 
 fn deployment() -> &'static Deployment {

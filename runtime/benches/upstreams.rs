@@ -64,7 +64,18 @@ fn serve() -> ExitCode {
 
 fn tool(name: &'static str, description: &'static str) -> Tool {
     let annotations = Annotations::default();
-    Tool { name, description, args: &[], closed: false, doc: "", definition: "{}", digest: "", annotations, operation: None }
+    Tool {
+        name,
+        description,
+        args: &[],
+        closed: false,
+        doc: "",
+        definition: "{}",
+        digest: "",
+        annotations,
+        operation: None,
+        paging: "",
+    }
 }
 
 fn upstreams(transport: Transport, mut tools: Vec<Tool>, handle: &tokio::runtime::Handle) -> Arc<Upstreams> {

@@ -92,7 +92,18 @@ fn tool(definition: &str) -> Tool {
 
 fn plain_tool(name: &'static str) -> Tool {
     let annotations = Annotations::default();
-    Tool { name, description: "", args: &[], closed: false, doc: "", definition: "{}", digest: "", annotations, operation: None }
+    Tool {
+        name,
+        description: "",
+        args: &[],
+        closed: false,
+        doc: "",
+        definition: "{}",
+        digest: "",
+        annotations,
+        operation: None,
+        paging: "",
+    }
 }
 
 /// An upstream that `command` starts.

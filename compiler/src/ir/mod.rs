@@ -107,6 +107,8 @@ pub struct Tool {
     pub annotations: Annotations,
     /// How an OpenAPI operation is requested.
     pub operation: Option<Operation>,
+    /// How its list is paged, as [`ptc_catalog::Paging`] writes it; empty where its schemas do not tell.
+    pub paging: String,
 }
 
 /// One argument.

@@ -11,8 +11,8 @@ use crate::ir::{Arg, Json};
 /// Values of an `enum` that are listed.
 const LISTED: usize = 12;
 
-/// The whole text: reference, prose, arguments, what is required, a call to edit, the shape of the result, and what is
-/// known of single arguments.
+/// The whole text: reference, prose, arguments, what is required, a call to edit, the shape of the result, how its list is paged, and what
+/// is known of single arguments.
 ///
 /// ```text
 /// petstore/list-pets
@@ -24,7 +24,7 @@ const LISTED: usize = 12;
 ///   :limit - At most this many.
 ///   :status - one of "available" "sold"
 /// ```
-pub fn doc(server: &str, tool: &str, definition: &Json, args: &[Arg], result: &str) -> String {
+pub fn doc(server: &str, tool: &str, definition: &Json, args: &[Arg], result: &str, pages: Option<&str>) -> String {
     static ANYTHING: Json = Json::Bool(true);
     let input = definition.get("inputSchema").unwrap_or(&ANYTHING);
     let schema = Schema::new(input);
@@ -54,6 +54,9 @@ pub fn doc(server: &str, tool: &str, definition: &Json, args: &[Arg], result: &s
         call.join(" ")
     );
     let _ = write!(out, "returns: Result<{result}>");
+    if let Some(pages) = pages {
+        let _ = write!(out, "\npages: {pages}; tool/all reads all of them");
+    }
     for arg in args {
         if let Some(note) = note(&schema, schema_of(&arg.name), arg) {
             let _ = write!(out, "\n  {} - {note}", key(&arg.name));

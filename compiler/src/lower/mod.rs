@@ -6,9 +6,11 @@
 //! - [`schema`]: JSON Schema read for arguments, types and bounds.
 //! - [`shape`]: the shape of a result.
 //! - [`doc`]: the text of `(doc "server/tool")`.
+//! - [`paging`]: how the list of a tool is paged.
 //! - [`text`]: one-line prose, PTC-Lisp literals.
 
 pub mod doc;
+pub mod paging;
 pub mod schema;
 pub mod shape;
 pub mod text;
@@ -70,10 +72,15 @@ pub fn tool(server: &str, name: &str, locked: &LockedTool) -> Tool {
     }
     let prose = definition.get("description").and_then(Json::as_str).or_else(|| definition.get("title").and_then(Json::as_str));
     let result = definition.get("outputSchema").map_or_else(|| "any".to_owned(), shape::shape);
+    let paging = paging::paging(name, definition, &args, operation.is_some());
+    let pages = match &paging {
+        Some(paging) => Some(paging.described()),
+        None => paging::is_decided_by_answer(definition, &args).then(|| "the first answer tells how".to_owned()),
+    };
     Tool {
         name: name.to_owned(),
         description: text::one_line(prose.unwrap_or_default(), text::SHORT),
-        doc: doc::doc(server, name, definition, &args, &result),
+        doc: doc::doc(server, name, definition, &args, &result, pages.as_deref()),
         result,
         args,
         closed,
@@ -81,6 +88,7 @@ pub fn tool(server: &str, name: &str, locked: &LockedTool) -> Tool {
         digest: locked.digest.clone(),
         annotations: annotations(definition),
         operation,
+        paging: paging.map(|paging| paging.to_string()).unwrap_or_default(),
     }
 }
 

@@ -70,6 +70,7 @@ struct Tool {
     digest: String,
     annotations: String,
     operation: Option<Operation>,
+    paging: String,
 }
 
 #[derive(Debug, Serialize)]
@@ -231,6 +232,7 @@ fn tool(tool: &ir::Tool) -> Tool {
         digest: string(&tool.digest),
         annotations: annotations(tool.annotations),
         operation: tool.operation.as_ref().map(operation),
+        paging: string(&tool.paging),
     }
 }
 

@@ -70,5 +70,6 @@ returns: Result<array>"#,
                 default_args: &[],
             },
         ),
+        paging: "",
     },
 ];

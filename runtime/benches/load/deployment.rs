@@ -24,6 +24,7 @@ pub(crate) fn deployment() -> &'static Deployment {
             digest: "",
             annotations: Annotations::default(),
             operation: Some(operation),
+            paging: "",
         };
         Upstream { name, description: "", transport: Transport::OpenApi(OpenApi::new(base)), tools: vec![tool].leak() }
     });

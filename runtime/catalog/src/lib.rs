@@ -25,17 +25,20 @@
 //!
 //! - [`deployment`]: what one binary is made of: catalog, credential bindings, digests.
 //! - [`upstream`]: upstreams and how each is reached.
+//! - [`paging`]: how the list that a tool gives is divided into pages.
 //! - [`suspect`]: what looks like a secret in plain sight.
 //! - [`tool`]: tools, their arguments and what is known of their results.
 
 #![forbid(unsafe_code)]
 
 pub mod deployment;
+pub mod paging;
 pub mod suspect;
 pub mod tool;
 pub mod upstream;
 
 pub use deployment::{Binding, Catalog, Deployment, Source, StoredProgram};
+pub use paging::{By, Paging};
 pub use tool::{Annotations, Arg, Operation, Param, Params, Place, Style, Tool, Type, Types};
 pub use upstream::{
     Auth, EnvPart, Era, InheritEnv, ListingLimits, McpHttp, McpStdio, OpenApi, RESERVED_PREFIX, Transport, Upstream,

@@ -23,6 +23,9 @@ pub struct Tool {
     pub annotations: Annotations,
     /// How an OpenAPI operation is requested; `None` for MCP tools.
     pub operation: Option<&'static Operation>,
+    /// How its list is paged, as [`Paging`](crate::Paging) writes it; [`NOT_PAGED`](crate::paging::NOT_PAGED) where it is configured not to
+    /// be; empty where its first answer decides.
+    pub paging: &'static str,
 }
 
 impl Tool {

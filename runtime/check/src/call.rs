@@ -46,6 +46,11 @@ pub(crate) fn check(program: &Program, site: &ToolCallSite, catalog: &Catalog, f
         let span = stray.map_or(request, |name| key(&[name]));
         return findings.push(finding(rejects, message, Some(hint), span));
     }
+    if let Some(max) = site.max.as_ref().filter(|max| !max.is_nil() && max.as_int().is_none_or(|max| max < 1)) {
+        let message = format!("tool/all: :max must be a positive integer, got {}", argument::shown(max));
+        let hint = "leave :max out for all items".to_owned();
+        return findings.push(finding(rejects, message, Some(hint), value(&["max"])));
+    }
     if let Some(found) = &site.bad_server {
         let message = requires_server(found, catalog);
         return findings.push(finding(rejects, message, Some(WRITTEN.to_owned()), value(&["server"])));
@@ -134,13 +139,17 @@ pub fn requires_tool(server: Option<&str>, found: &Value) -> String {
 
 /// What is wrong with the keys of a request, whatever their values: message, hint, and the key that should not be there.
 fn malformed(site: &ToolCallSite) -> Option<(String, String, Option<&str>)> {
-    const KEYS: [&str; 3] = ["server", "tool", "args"];
-    let is_known = |key: &Value| key.as_name().is_some_and(|name| KEYS.contains(&name));
+    const KEYS: [&str; 4] = ["server", "tool", "args", "max"];
+    let keys = if site.function == "all" { &KEYS[..] } else { &KEYS[..3] };
+    let is_known = |key: &Value| key.as_name().is_some_and(|name| keys.contains(&name));
     let stray = site.keys.as_ref()?.iter().find(|key| !is_known(key))?;
     let name = stray.as_name();
-    let near = name.and_then(|name| near_name(name, KEYS));
+    let near = name.and_then(|name| near_name(name, keys.iter().copied()));
     let hint = match near {
         Some(near) => format!("did you mean :{near}?"),
+        None if site.function == "all" => {
+            "its keys are :server, :tool, :args and :max; arguments of the tool go into :args".to_owned()
+        }
         None => "its keys are :server, :tool and :args; arguments of the tool go into :args".to_owned(),
     };
     let shown = name.map_or_else(|| argument::shown(stray), |name| format!("\"{name}\""));

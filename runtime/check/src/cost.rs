@@ -205,6 +205,8 @@ impl<'a> Count<'a> {
 
     fn builtin(&mut self, namespace: &str, name: &str, args: &'a [Ir], locals: &mut Locals<'a>) -> Bound {
         match (name, args) {
+            // Its pages are known when it runs.
+            _ if (namespace, name) == ("tool", "all") => None,
             _ if is_upstream_call(namespace, name) => sum(self.all(args, locals), Some(1)),
             (name, [f, items]) if EACH.contains(&name) => {
                 let once = self.called(f, locals);
@@ -229,6 +231,7 @@ impl<'a> Count<'a> {
                 Some(Definition::Function(group)) => Some(*group),
                 Some(Definition::Other) | None => None,
             },
+            Op::Const(Value::Builtin(row)) if (row.namespace, row.name) == ("tool", "all") => return None,
             op if is_tool_call(op) => return Some(1),
             _ => None,
         };

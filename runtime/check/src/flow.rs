@@ -8,7 +8,7 @@ use std::hash::RandomState;
 use std::rc::Rc;
 
 use litemap::LiteMap;
-use ptc_catalog::{Catalog, Tool};
+use ptc_catalog::{Catalog, Paging, Tool};
 use ptc_lisp::ir::{Capture, GroupIr, Ir, Op, Step as Turn};
 use ptc_lisp::{Deadline, Program, Span, ToolCallSite, Value, is_upstream_call};
 
@@ -378,7 +378,12 @@ impl<'p, const ALL: bool> Walk<'_, 'p, ALL> {
             let (tool, called) = self.known.get(&span).cloned().unwrap_or((None, "the call".to_owned()));
             // Any other function than `tool/call` gives the value of a call that went well, and ends the program otherwise.
             let is_result = name == "call";
-            let path = if is_result { Vec::new() } else { vec![Step::Key("value".to_owned())] };
+            let mut path = if is_result { Vec::new() } else { vec![Step::Key("value".to_owned())] };
+            if name == "all"
+                && let Some(paging) = tool.and_then(|tool| Paging::parse(tool.paging))
+            {
+                path.extend(paging.items.split('.').filter(|key| !key.is_empty()).map(|key| Step::Key(key.to_owned())));
+            }
             let site = Site { tool, name: called, checked: !is_result, used: None, misread: None, misused: false, listed: None };
             self.sites.push(site);
             return Some(Place { site: self.sites.len() - 1, path, lists: 0 });

@@ -23,6 +23,7 @@
 //! - `meant`: names that are tools, where no program can use them.
 //! - `near`: near names, for suggestions.
 //! - [`own`]: calls of the embedding program's own tools.
+//! - [`paging`]: reading all pages of a list.
 
 #![forbid(unsafe_code)]
 
@@ -35,6 +36,7 @@ mod meant;
 mod near;
 mod output;
 pub mod own;
+pub mod paging;
 
 use ptc_catalog::{Catalog, Tool};
 use ptc_lisp::{Deadline, Error, ErrorKind, Program, Span, ToolCallSite, sorting};

@@ -20,6 +20,7 @@ fn tool(schema: &str) -> &'static Tool {
         digest: "",
         annotations: Annotations::NONE,
         operation: None,
+        paging: "",
     }))
 }
 

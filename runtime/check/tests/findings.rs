@@ -17,7 +17,7 @@ const VERSION: Arg =
 
 const fn tool(name: &'static str, args: &'static [Arg], closed: bool) -> Tool {
     let annotations = Annotations::NONE;
-    Tool { name, description: "", args, closed, doc: "", definition: "{}", digest: "", annotations, operation: None }
+    Tool { name, description: "", args, closed, doc: "", definition: "{}", digest: "", annotations, operation: None, paging: "" }
 }
 
 static CATALOG: Catalog = Catalog {
@@ -158,6 +158,17 @@ const CASES: &[(&str, &[&str])] = &[
         r#"(tool/value {:server "files" :tool "list" :max 5})"#,
         &[
             "certain: tool/value got unknown key \"max\"; its keys are :server, :tool and :args; arguments of the tool go into :args",
+        ],
+    ),
+    (r#"(tool/all {:server "files" :tool "list" :max 5})"#, &[]),
+    (
+        r#"(tool/all {:server "files" :tool "list" :max "5"})"#,
+        &["certain: tool/all: :max must be a positive integer, got \"5\"; leave :max out for all items"],
+    ),
+    (
+        r#"(tool/all {:server "files" :tool "list" :limit 5})"#,
+        &[
+            "certain: tool/all got unknown key \"limit\"; its keys are :server, :tool, :args and :max; arguments of the tool go into :args",
         ],
     ),
     (r#"(tool/value {:server "file" :tool "read"})"#, &["certain: no upstream 'file' configured; did you mean 'files'?"]),

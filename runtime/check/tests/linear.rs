@@ -22,6 +22,7 @@ const fn tool(name: &'static str, closed: bool) -> Tool {
         digest: "",
         annotations,
         operation: None,
+        paging: "",
     }
 }
 

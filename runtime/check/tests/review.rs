@@ -6,7 +6,18 @@ use ptc_lisp::Program;
 
 const fn tool(name: &'static str, definition: &'static str, read_only: Option<bool>) -> Tool {
     let annotations = Annotations { read_only, ..Annotations::NONE };
-    Tool { name, description: "", args: &[], closed: false, doc: "", definition, digest: "", annotations, operation: None }
+    Tool {
+        name,
+        description: "",
+        args: &[],
+        closed: false,
+        doc: "",
+        definition,
+        digest: "",
+        annotations,
+        operation: None,
+        paging: "",
+    }
 }
 
 const ORDERS: &str = r##"{"outputSchema":{"type":"object","additionalProperties":false,"properties":{
@@ -292,6 +303,7 @@ const COSTS: &[(&str, &str)] = &[
     ("(letfn [(g [] 1)] [(g) $orders])", "at most 1 upstream call, read-only"),
     ("(map tool/call data/requests)", "any number of upstream calls, with effects that its tools do not tell"),
     ("(map tool/value data/requests)", "any number of upstream calls, with effects that its tools do not tell"),
+    (r#"(tool/all {:server "shop" :tool "orders"})"#, "any number of upstream calls, read-only"),
     (r#"(map (fn [n] (tool/value {:server "shop" :tool "orders"})) [1 2 3])"#, "at most 3 upstream calls, read-only"),
     (
         "(let [t data/tool] (tool/call {:server \"shop\" :tool t}))",

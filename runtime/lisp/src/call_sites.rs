@@ -10,7 +10,7 @@ use crate::ir::{Capture, GroupIr, Ir, Op, Step, Unit};
 use crate::{Kind, Value, special};
 
 /// Names in the namespace `tool` of the functions that call a tool of an upstream. All of them take one request.
-const UPSTREAM_CALLS: [&str; 2] = ["call", "value"];
+const UPSTREAM_CALLS: [&str; 3] = ["all", "call", "value"];
 
 /// Whether a function calls tools of upstreams, such as `tool/call`.
 pub fn is_upstream_call(namespace: &str, name: &str) -> bool {
@@ -22,7 +22,7 @@ pub fn is_upstream_call(namespace: &str, name: &str) -> bool {
 pub struct ToolCallSite {
     /// The call.
     pub span: Span,
-    /// The name of the called function without its namespace: `call` or `value`.
+    /// The name of the called function without its namespace: `all`, `call` or `value`.
     pub function: &'static str,
     /// The request, where it is written as a map.
     pub request: Option<Span>,
@@ -32,6 +32,8 @@ pub struct ToolCallSite {
     pub server: Option<String>,
     /// `:tool`, where it is written as a string or keyword.
     pub tool: Option<String>,
+    /// The constant at `:max`.
+    pub max: Option<Value>,
     /// The constant at `:server` that is not a name; nil where the keys are known and lack it.
     pub bad_server: Option<Value>,
     /// The constant at `:tool` that is not a name; nil where the keys are known and lack it.
@@ -216,6 +218,7 @@ impl<'a, const BY_NAME: bool> Calls<'a, BY_NAME> {
             keys: None,
             server: None,
             tool: None,
+            max: None,
             bad_server: None,
             bad_tool: None,
             args: None,
@@ -231,6 +234,7 @@ impl<'a, const BY_NAME: bool> Calls<'a, BY_NAME> {
                 site.keys = map.entries().map(|entries| entries.map(|(key, _)| key.clone()).collect());
                 (site.server, site.bad_server) = name_at(Some(map.get("server").unwrap_or(&Value::Nil)));
                 (site.tool, site.bad_tool) = name_at(Some(map.get("tool").unwrap_or(&Value::Nil)));
+                site.max = map.get("max").cloned();
                 let args = map.get("args");
                 site.args = match args {
                     None => Some(Vec::new()),
@@ -254,6 +258,7 @@ impl<'a, const BY_NAME: bool> Calls<'a, BY_NAME> {
                     match key.as_name() {
                         Some("server") => (site.server, site.bad_server) = name_at(self.constant(value, names)),
                         Some("tool") => (site.tool, site.bad_tool) = name_at(self.constant(value, names)),
+                        Some("max") => site.max = self.constant(value, names).cloned(),
                         Some("args") => {
                             let literal = self.literal(value, names);
                             site.args = literal.and_then(|args| self.named(args, names));

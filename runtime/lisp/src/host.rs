@@ -4,7 +4,7 @@
 //! thread and with its own deadline. Whoever answers holds the other half, an [`Answer`]. When an evaluation stops waiting
 //! (deadline, cancellation), the ticket is dropped and the answering side learns of it.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::task::Waker;
 use std::thread::ThreadId;
 use std::time::Instant;
@@ -25,6 +25,18 @@ pub trait Host: Send + Sync {
     /// Starts `(tool/call request)` and returns at once. `Err` is a fault of the program and ends it; a fault of the
     /// world is a [`Reply::Failed`] on the ticket.
     fn submit(&self, request: &Value) -> Result<Ticket, Fault>;
+
+    /// Starts the same for one page of a list. The `Link` header of the answer goes into `link` before the ticket is answered.
+    fn submit_page(&self, request: &Value, link: &Arc<OnceLock<String>>) -> Result<Ticket, Fault> {
+        let _ = link;
+        self.submit(request)
+    }
+
+    /// Begins `(tool/all request)`, whose request has no `:max`: that is `max`. May wait until an upstream has listed its tools.
+    fn pages(&self, request: &Value, max: Option<usize>) -> Result<Box<dyn Pages>, Fault> {
+        let _ = (request, max);
+        Err(Fault::new(ErrorKind::UnknownTool, "tool/all is not available: no upstreams are configured"))
+    }
 
     /// Starts `(tool/NAME …)`, a call of one of the embedding program's own tools, and returns at once. `args` is a map as the program
     /// wrote it. The answer is the value of the form; a [`Reply::Failed`] ends the program, as `Err` does.
@@ -85,6 +97,30 @@ pub trait Host: Send + Sync {
     fn budget(&self) -> Value {
         Value::nil()
     }
+}
+
+/// How the pages of one list follow each other. The interpreter makes the calls.
+pub trait Pages {
+    /// The arguments of the first call.
+    fn first(&mut self) -> Value;
+
+    /// Takes an answer with its `Link` header, in the order of the requests. `Err` ends the program.
+    fn receive(&mut self, answer: &Value, link: Option<&str>) -> Result<NextPages, Fault>;
+
+    /// How many pages and items were received, as the end of a sentence: `after 3 pages with 300 items`.
+    fn arrived(&self) -> String;
+
+    /// The items that were received.
+    fn into_items(self: Box<Self>) -> Vec<Value>;
+}
+
+/// What comes after a page.
+#[derive(Debug)]
+pub enum NextPages {
+    /// The list is whole.
+    Done,
+    /// The arguments of the calls that come next, to be made at once. Empty where answers to earlier ones are still due.
+    Requests(Vec<Value>),
 }
 
 /// A host without tools: a closed world.

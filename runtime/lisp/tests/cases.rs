@@ -13,7 +13,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use ptc_lisp::host::{Discovery, Fault, Host, Reply, Ticket};
+use ptc_lisp::host::{Discovery, Fault, Host, NextPages, Pages, Reply, Ticket};
 use ptc_lisp::{Error, ErrorKind, Limits, Outcome, Program, Run, Value, builtins, print, special};
 
 /// Upstreams as the examples of the documentation have them.
@@ -36,6 +36,11 @@ impl Host for Upstreams {
                 Some(id) => Reply::Json(format!(r#"{{"id":{id},"name":"item-{id}"}}"#).into_bytes()),
                 None => Reply::None,
             },
+            ("store", "list") => match arg("from").as_int() {
+                Some(5) if arg("broken").is_truthy() => Reply::Failed { reason: "timeout", message: "too slow".into() },
+                Some(from) => Reply::Json(format!(r#"[{{"id":{from}}},{{"id":{}}}]"#, from + 1).into_bytes()),
+                None => Reply::None,
+            },
             ("echo", "args") => Reply::Json(
                 ptc_lisp::json::encode(&request.get("args").cloned().unwrap_or_default(), 10_000)
                     .unwrap_or_default()
@@ -43,6 +48,12 @@ impl Host for Upstreams {
             ),
             (server, _) => return Err(Fault::new(ErrorKind::UnknownTool, format!("no upstream '{server}' configured"))),
         }))
+    }
+
+    fn pages(&self, request: &Value, max: Option<usize>) -> Result<Box<dyn Pages>, Fault> {
+        self.submit(request)?;
+        let args = request.get("args").cloned().unwrap_or_default();
+        Ok(Box::new(Six { args, max: max.unwrap_or(6), items: Vec::new() }))
     }
 
     fn discover(&self, query: Discovery<'_>) -> Result<Value, Fault> {
@@ -61,6 +72,44 @@ impl Host for Upstreams {
 
     fn random(&self) -> u64 {
         7
+    }
+}
+
+/// Six items in pages of two; the second and third page are asked for at once.
+struct Six {
+    args: Value,
+    max: usize,
+    items: Vec<Value>,
+}
+
+impl Six {
+    fn from(&self, from: i64) -> Value {
+        let own = self.args.entries().into_iter().flatten().map(|(key, value)| (key.clone(), value.clone()));
+        Value::map(own.chain([(Value::string("from"), Value::int(from))]))
+    }
+}
+
+impl Pages for Six {
+    fn first(&mut self) -> Value {
+        self.from(1)
+    }
+
+    fn receive(&mut self, answer: &Value, _: Option<&str>) -> Result<NextPages, Fault> {
+        self.items.extend(answer.items().into_iter().flatten().cloned());
+        self.items.truncate(self.max);
+        Ok(match self.items.len() {
+            full if full == self.max => NextPages::Done,
+            2 => NextPages::Requests(vec![self.from(3), self.from(5)]),
+            _ => NextPages::Requests(Vec::new()),
+        })
+    }
+
+    fn arrived(&self) -> String {
+        format!("after {} items", self.items.len())
+    }
+
+    fn into_items(self: Box<Self>) -> Vec<Value> {
+        self.items
     }
 }
 

@@ -118,7 +118,7 @@ fn calls_count_and_waits_end() {
 fn tools_are_found_by_those_who_look() {
     assert!(run("(dir 'tool)", roomy()).contains("\"echo - a tool\""));
     assert!(run("(doc tool/echo)", roomy()).contains("tool/echo"));
-    assert_eq!(run("(dir 'tool {:limit 1 :offset 4})", roomy()), "[\"get_one - a tool\" \"… 4 more: (dir 'tool {:offset 5})\"]");
+    assert_eq!(run("(dir 'tool {:limit 1 :offset 5})", roomy()), "[\"get_one - a tool\" \"… 4 more: (dir 'tool {:offset 6})\"]");
 }
 
 #[test]

@@ -73,6 +73,7 @@ fn system(plan: &Plan, catalog: &Catalog, marks: &Marks) -> String {
          - (return v) ends the task with the answer v: text for a person, or data where the task asks for data.\n\
          - (fail \"why\") ends it where it cannot be done. Never make up what no tool gave.\n\
          - (tool/value {{:server \"s\" :tool \"t\" :args {{:id 1}}}}) calls a tool and gives its value; a failed call ends the program. \
+         tool/all takes the same and reads all pages of a list. \
          tool/call takes the same and gives {{:ok true :value v}} or {{:ok false :reason r :message m}}: look at :ok before you use \
          :value. (pmap tool/value [...]) calls in parallel; at most {} calls a program.\n\
          - What a tool gives stands behind ->. {} may be text or data: look before you rely on it.\n\

@@ -81,7 +81,18 @@ mod tests {
 
     const fn tool(name: &'static str, definition: &'static str) -> Tool {
         let annotations = Annotations::NONE;
-        Tool { name, description: "", args: &[], closed: false, doc: "", definition, digest: "", annotations, operation: None }
+        Tool {
+            name,
+            description: "",
+            args: &[],
+            closed: false,
+            doc: "",
+            definition,
+            digest: "",
+            annotations,
+            operation: None,
+            paging: "",
+        }
     }
 
     const fn upstream(name: &'static str, tools: &'static [Tool]) -> Upstream {

@@ -1,9 +1,9 @@
 //! Lines of a program that somebody watches, told as they are printed.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use ptc_lisp::Value;
-use ptc_lisp::host::{Account, Discovery, Fault, Host, Ticket};
+use ptc_lisp::host::{Account, Discovery, Fault, Host, Pages, Ticket};
 
 use crate::evaluation::Around;
 use crate::secrets::Redactor;
@@ -37,6 +37,14 @@ impl Host for Telling {
 
     fn submit(&self, request: &Value) -> Result<Ticket, Fault> {
         self.upstreams.submit(request)
+    }
+
+    fn submit_page(&self, request: &Value, link: &Arc<OnceLock<String>>) -> Result<Ticket, Fault> {
+        self.upstreams.submit_page(request, link)
+    }
+
+    fn pages(&self, request: &Value, max: Option<usize>) -> Result<Box<dyn Pages>, Fault> {
+        self.upstreams.pages(request, max)
     }
 
     fn discover(&self, query: Discovery<'_>) -> Result<Value, Fault> {

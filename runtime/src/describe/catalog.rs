@@ -102,6 +102,7 @@ mod tests {
             digest: "",
             annotations: Annotations::NONE,
             operation: None,
+            paging: "",
         }
     }
 

@@ -42,9 +42,9 @@ pub fn with_upstreams(settings: &Settings) -> String {
         "Runs a PTC-Lisp program that may call the upstream tools below, and answers with its last value only. PTC-Lisp is a small, \
          eager Clojure. Let one program fetch, join, filter and reduce; end it in the few values that you need.\n\n\
          (map :name (tool/value {{:server \"s\" :tool \"t\" :args {{:id 1}}}}))\n\n\
-         - tool/value gives JSON data or text; a failed call ends the program. To handle failures: tool/call gives {{:ok true \
-         :value v :value_kind k}}, k :json, :text or :none, or {{:ok false :reason r :message m}}. (pmap tool/value [...]) calls in \
-         parallel; at most {} calls a program.\n\
+         - tool/value gives JSON data or text, tool/all the items of all pages; a failed call ends the program. To handle failures: \
+         tool/call gives {{:ok true :value v :value_kind k}}, k :json, :text or :none, or {{:ok false :reason r :message m}}. (pmap \
+         tool/value [...]) calls in parallel; at most {} calls a program.\n\
          - Find tools by (apropos \"words\") or (dir \"server\"); (doc \"server/tool\") shows arguments and result. Look before the \
          first call of a tool.\n\
          {LANGUAGE}\n\

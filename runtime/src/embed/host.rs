@@ -1,10 +1,10 @@
 //! What a program with own tools sees of the world: them, and behind them the upstreams.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Instant;
 
 use ptc_check::own;
-use ptc_lisp::host::{Account, Answer, Discovery, Fault, Host, Reply, Reservation, Ticket};
+use ptc_lisp::host::{Account, Answer, Discovery, Fault, Host, Pages, Reply, Reservation, Ticket};
 use ptc_lisp::json::{self, Size, Unmeasured};
 use ptc_lisp::signature::{Signature, underscored};
 use ptc_lisp::{ErrorKind, Value};
@@ -157,6 +157,14 @@ impl Host for AppHost {
 
     fn submit(&self, request: &Value) -> Result<Ticket, Fault> {
         self.upstreams.submit(request)
+    }
+
+    fn submit_page(&self, request: &Value, link: &Arc<OnceLock<String>>) -> Result<Ticket, Fault> {
+        self.upstreams.submit_page(request, link)
+    }
+
+    fn pages(&self, request: &Value, max: Option<usize>) -> Result<Box<dyn Pages>, Fault> {
+        self.upstreams.pages(request, max)
     }
 
     fn submit_tool(&self, name: &str, args: &Value) -> Result<Ticket, Fault> {

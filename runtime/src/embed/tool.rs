@@ -17,7 +17,7 @@ use crate::upstream::arguments::{self, Bounds, Unsendable};
 pub(super) const MAX_BYTES: usize = 256 * 1024 * 1024;
 
 /// Names under `tool/` that the language has itself.
-const TAKEN: [&str; 3] = ["call", "servers", "value"];
+const TAKEN: [&str; 4] = ["all", "call", "servers", "value"];
 
 /// A function that programs call as `(tool/NAME {…})`.
 ///

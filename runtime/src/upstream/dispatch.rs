@@ -89,6 +89,8 @@ impl Order {
 pub(crate) struct Answered {
     pub(crate) payload: Payload,
     pub(crate) http_status: Option<u16>,
+    /// The `Link` header of an OpenAPI answer.
+    pub(crate) link_header: Option<String>,
 }
 
 impl Link {
@@ -195,7 +197,7 @@ impl Link {
                 let response = request(connected.channel(), &connected.agreed, tool, arguments, repeatable, deadline).await;
                 let response = response.map_err(|fault| limit.explain(self.upstream.name, fault))?;
                 lifecycle.answered();
-                Ok(Answered { payload: outcome::unwrap(response)?, http_status: None })
+                Ok(Answered { payload: outcome::unwrap(response)?, http_status: None, link_header: None })
             }
             #[cfg(feature = "http")]
             (Kind::Http(lifecycle), Order::Mcp { tool, arguments }) => {
@@ -232,7 +234,7 @@ impl Link {
                                 // A JSON-RPC error may have come with any status.
                                 _ => fault,
                             })?;
-                            return Ok(Answered { payload, http_status: Some(200) });
+                            return Ok(Answered { payload, http_status: Some(200), link_header: None });
                         }
                     }
                 }
@@ -244,8 +246,8 @@ impl Link {
                 let limit = Limit::of(settings, Some(spec.request_timeout_ms));
                 let (_place, deadline) = self.turn(party, &limit).await?;
                 let answer = service.get(address.url(), deadline).await;
-                let (payload, status) = answer.map_err(|fault| limit.explain(self.upstream.name, fault))?;
-                Ok(Answered { payload, http_status: Some(status) })
+                let answer = answer.map_err(|fault| limit.explain(self.upstream.name, fault))?;
+                Ok(Answered { payload: answer.payload, http_status: Some(answer.status), link_header: answer.link_header })
             }
             #[cfg(not(feature = "http"))]
             (Kind::NoHttp, _) => Err(no_http()),

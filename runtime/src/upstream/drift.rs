@@ -257,6 +257,7 @@ mod tests {
             digest: "",
             annotations: ptc_catalog::Annotations::default(),
             operation: None,
+            paging: "",
         };
         changed(&tool, Some(&json::decode(definition(new).as_bytes()).unwrap()))
     }
@@ -326,6 +327,7 @@ mod tests {
             digest: "",
             annotations: ptc_catalog::Annotations::default(),
             operation: None,
+            paging: "",
         };
         let tools: &'static [Tool] = (0..20_000).map(tool).collect::<Vec<_>>().leak();
         let listed: Vec<Box<RawValue>> =
@@ -352,6 +354,7 @@ mod tests {
                 digest: "",
                 annotations,
                 operation: None,
+                paging: "",
             }
         }
         let listed = [RawValue::from_string(r#"{"name":"same"}"#.to_owned()).unwrap()];

@@ -8,7 +8,8 @@ use std::time::{Duration, Instant};
 
 use litemap::LiteMap;
 use ptc_catalog::{Auth, Transport, Upstream};
-use ptc_lisp::host::{Account, Discovery, Fault, Host, Reply, Ticket};
+use ptc_check::paging;
+use ptc_lisp::host::{Account, Discovery, Fault, Host, NextPages, Pages, Reply, Ticket};
 use ptc_lisp::limits::Cancel;
 use ptc_lisp::{ErrorKind, Value, fiber};
 use tokio::runtime::Handle;
@@ -105,7 +106,12 @@ struct Ready {
     order: Order,
     repeatable: bool,
     entry: usize,
+    /// Where the `Link` header of the answer goes, if that is wanted.
+    link_header: Option<LinkHeader>,
 }
+
+/// The `Link` header of an answer, once there is one.
+type LinkHeader = Arc<OnceLock<String>>;
 
 impl Ready {
     /// Whether the call changes nothing: the tool says so, or it is a `GET` of an OpenAPI operation.
@@ -253,7 +259,7 @@ impl Shared {
         let link = self.upstreams.link(call.upstream.name).cloned();
         let link = link.ok_or_else(|| fail(WorldFault::unavailable("the upstream has no connection")))?;
         let repeatable = call.tool.annotations.read_only == Some(true);
-        Ok(Ready { link, known: call.upstream, order, repeatable, entry })
+        Ok(Ready { link, known: call.upstream, order, repeatable, entry, link_header: None })
     }
 
     async fn make(&self, ready: Ready, abandoned: &mut oneshot::Receiver<()>) -> Reply {
@@ -277,6 +283,9 @@ impl Shared {
         };
         match outcome {
             Ok(answered) => {
+                if let (Some(wanted), Some(header)) = (&ready.link_header, &answered.link_header) {
+                    let _ = wanted.set(upstreams.redactor.redact_str(header).into_owned());
+                }
                 let (of, payload) = (Arc::clone(upstreams), answered.payload);
                 let (reply, bytes) = match offload(payload.len(), move || clean(&of, payload)).await {
                     Ok(cleaned) => cleaned,
@@ -314,6 +323,7 @@ impl Shared {
         server: &str,
         request: Value,
         entry: usize,
+        link_header: Option<LinkHeader>,
         abandoned: &mut oneshot::Receiver<()>,
     ) -> Reply {
         let over = async {
@@ -337,7 +347,7 @@ impl Shared {
         let (shared, bytes) = (Arc::clone(self), request.heap_bytes());
         let prepared = offload(bytes, move || shared.prepare(&request, &Progress::default(), Some(entry))).await;
         match prepared.unwrap_or_else(|fault| Err(Refusal::World(failed(fault)))) {
-            Ok(ready) => self.make(ready, abandoned).await,
+            Ok(ready) => self.make(Ready { link_header, ..ready }, abandoned).await,
             Err(Refusal::World(reply)) => reply,
             Err(Refusal::Program(fault)) => {
                 self.records.withdraw(entry);
@@ -360,12 +370,9 @@ fn unlisted(server: &str, reached: Stage) -> WorldFault {
     WorldFault::timeout(format!("'{server}' had not listed its tools when the program stopped while {what}"))
 }
 
-impl Host for ProgramHost {
-    fn begin_run(&self, account: &Account) {
-        *self.0.account.lock().unwrap_or_else(PoisonError::into_inner) = Some(account.clone());
-    }
-
-    fn submit(&self, request: &Value) -> Result<Ticket, Fault> {
+impl ProgramHost {
+    /// Starts a call. The `Link` header of its answer goes into `link_header`.
+    fn start_call(&self, request: &Value, link_header: Option<LinkHeader>) -> Result<Ticket, Fault> {
         let shared = Arc::clone(&self.0);
         let progress = Progress::default();
         let start = |upstream, tool: &str| {
@@ -390,7 +397,8 @@ impl Host for ProgramHost {
             let incoming = shared.incoming.clone();
             spawn(&runtime, move || {
                 stage::watched(progress, async move {
-                    let reply = incoming.counts(shared.list_and_make(upstream.name, request, entry, &mut abandoned)).await;
+                    let reply =
+                        incoming.counts(shared.list_and_make(upstream.name, request, entry, link_header, &mut abandoned)).await;
                     answer.send(reply);
                 })
             });
@@ -398,6 +406,7 @@ impl Host for ProgramHost {
         }
         match shared.prepare(request, &progress, None) {
             Ok(ready) => {
+                let ready = Ready { link_header, ..ready };
                 let incoming = shared.incoming.clone();
                 let ticket = ticket.handing_over(ready.order.len());
                 spawn(&runtime, move || {
@@ -412,7 +421,67 @@ impl Host for ProgramHost {
             Err(Refusal::Program(fault)) => Err(fault),
         }
     }
+}
 
+/// The pages of one list, with the budget of calls of its program.
+struct ProgramPages {
+    pages: paging::Pages,
+    shared: Arc<Shared>,
+}
+
+impl Pages for ProgramPages {
+    fn first(&mut self) -> Value {
+        self.pages.first()
+    }
+
+    fn receive(&mut self, answer: &Value, link: Option<&str>) -> Result<NextPages, Fault> {
+        let calls_left = usize::try_from(self.shared.calls.left()).unwrap_or(usize::MAX);
+        match self.pages.receive(answer, link, calls_left).map_err(fault_of_paging)? {
+            paging::Progress::Done => Ok(NextPages::Done),
+            paging::Progress::Next(args) => Ok(NextPages::Requests(vec![args])),
+            paging::Progress::Rest(requests) => Ok(NextPages::Requests(requests)),
+        }
+    }
+
+    fn arrived(&self) -> String {
+        self.pages.arrived()
+    }
+
+    fn into_items(self: Box<Self>) -> Vec<Value> {
+        self.pages.into_items()
+    }
+}
+
+fn fault_of_paging(error: paging::Error) -> Fault {
+    Fault::new(ErrorKind::ToolError, error.message).with_hint(error.hint)
+}
+
+impl Host for ProgramHost {
+    fn begin_run(&self, account: &Account) {
+        *self.0.account.lock().unwrap_or_else(PoisonError::into_inner) = Some(account.clone());
+    }
+
+    fn submit(&self, request: &Value) -> Result<Ticket, Fault> {
+        self.start_call(request, None)
+    }
+
+    fn submit_page(&self, request: &Value, link: &LinkHeader) -> Result<Ticket, Fault> {
+        self.start_call(request, Some(Arc::clone(link)))
+    }
+
+    fn pages(&self, request: &Value, max: Option<usize>) -> Result<Box<dyn Pages>, Fault> {
+        let shared = &self.0;
+        if let Some((upstream, _)) = shared.unlisted(request) {
+            shared.list(&[upstream.name]).map_err(|fault| {
+                let message = format!("tool/all: {}: {}", upstream.name, fault.message);
+                Fault::new(ErrorKind::ToolError, shared.upstreams.redactor.redact_str(&message))
+            })?;
+        }
+        let call = request::read(shared.upstreams.catalog(), request, &shared.bounds())?;
+        let args = request.get("args").cloned().unwrap_or_default();
+        let pages = paging::Pages::new(call.upstream, call.tool, args, max).map_err(fault_of_paging)?;
+        Ok(Box::new(ProgramPages { pages, shared: Arc::clone(shared) }))
+    }
     fn discovery_waits(&self, query: Discovery<'_>) -> bool {
         let upstreams = &self.0.upstreams;
         self.0.discoveries.left() > 0

@@ -358,6 +358,7 @@ fn made(service: &crate::web::Web) -> &'static ptc_catalog::Deployment {
         digest: "",
         annotations: Annotations::default(),
         operation: Some(Box::leak(Box::new(operation))),
+        paging: "",
     };
     let upstream = Upstream { name: "api", description: "", transport: Transport::OpenApi(spec), tools: vec![tool].leak() };
     Box::leak(Box::new(Deployment {

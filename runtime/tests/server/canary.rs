@@ -36,7 +36,18 @@ fn tool(name: &'static str, operation: Option<&'static Operation>) -> Tool {
     let definition: &'static str =
         json!({"name": name, "description": description, "inputSchema": {"type": "object"}}).to_string().leak();
     let annotations = Annotations { read_only: None, destructive: None, idempotent: None, open_world: None };
-    Tool { name, description, args: &[], closed: false, doc: description, definition, digest: "", annotations, operation }
+    Tool {
+        name,
+        description,
+        args: &[],
+        closed: false,
+        doc: description,
+        definition,
+        digest: "",
+        annotations,
+        operation,
+        paging: "",
+    }
 }
 
 fn tools() -> &'static [Tool] {

@@ -38,6 +38,7 @@ const fn tool(name: &'static str, description: &'static str, read_only: bool) ->
             open_world: None,
         },
         operation: None,
+        paging: "",
     }
 }
 

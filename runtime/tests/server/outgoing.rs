@@ -69,6 +69,7 @@ fn tool(name: &'static str, operation: Option<Operation>) -> Tool {
         digest: "",
         annotations: Annotations { read_only: Some(true), destructive: None, idempotent: None, open_world: None },
         operation: operation.map(|operation| &*Box::leak(Box::new(operation))),
+        paging: "",
     }
 }
 

@@ -34,7 +34,18 @@ pub(crate) const TESTS: &[Test] = &[
 
 const fn tool(name: &'static str, args: &'static [Arg]) -> Tool {
     let annotations = Annotations { read_only: Some(true), destructive: None, idempotent: None, open_world: None };
-    Tool { name, description: "", args, closed: true, doc: "", definition: "{}", digest: "", annotations, operation: None }
+    Tool {
+        name,
+        description: "",
+        args,
+        closed: true,
+        doc: "",
+        definition: "{}",
+        digest: "",
+        annotations,
+        operation: None,
+        paging: "",
+    }
 }
 
 static TOOLS: [Tool; 4] = [

@@ -9,6 +9,7 @@ mod drift;
 mod faults;
 mod http;
 mod openapi;
+mod pages;
 mod parallel;
 mod peer;
 mod rate_limit;

@@ -30,6 +30,7 @@ pub(crate) fn tool(name: &'static str) -> Tool {
         digest: "",
         annotations: Annotations::default(),
         operation: None,
+        paging: "",
     }
 }
 

@@ -238,7 +238,7 @@ fn member(name: &str) -> Option<String> {
 
 /// A tool that the embedding program does not have.
 pub(super) fn unknown_tool(name: &str, tools: &[&str]) -> (ErrorKind, String, Option<String>) {
-    let meant = near(name, tools.iter().copied().chain(["call", "servers", "value"]));
+    let meant = near(name, tools.iter().copied().chain(["all", "call", "servers", "value"]));
     let meant = meant.map_or_else(String::new, |meant| format!("did you mean tool/{meant}? "));
     let all: Vec<String> = tools.iter().map(|tool| format!("tool/{tool}")).collect();
     (ErrorKind::UnknownTool, format!("there is no tool/{name}"), Some(format!("{meant}the tools are {}", all.join(", "))))

@@ -10,7 +10,7 @@ use crate::notes::notes;
 use crate::parallel::{self, Work};
 use crate::{Value, json};
 
-use super::{discovery, task, tool};
+use super::{discovery, pages, task, tool};
 
 /// The namespace of the functions that are extensions of Clojure's core.
 pub(super) const DISCOVERY: &str = "ptc.core";
@@ -87,6 +87,19 @@ pub(super) static FUNCTIONS: &[Builtin] = &[
             ("(tool/value {:server \"store\" :tool \"get\" :args {:id 105}})", "!tool_error")
         ],
         call_tool_for_value
+    ),
+    function!(
+        "tool",
+        "all",
+        1..Some(1),
+        ["[{:server s :tool t :args m :max n}]"],
+        "Reads all pages of the list that a tool of an upstream gives, or as many as have n items, and gives its items. What makes \
+         the list less than whole ends the program: a failed call, a page that comes twice, a total that differs.",
+        [
+            ("(map :id (tool/all {:server \"store\" :tool \"list\"}))", "[1 2 3 4 5 6]"),
+            ("(count (tool/all {:server \"store\" :tool \"list\" :max 3}))", "3")
+        ],
+        pages::all
     ),
     function!(
         "tool",
@@ -222,7 +235,7 @@ fn call_tool_for_value(m: &mut Machine, args: &mut [Value]) -> Result<Value, Rai
     const NAME: &str = "tool/value";
     let request = at(args, 0);
     match tool::request(m, NAME, request)? {
-        Reply::Failed { reason, message } => Err(tool::failed(m, NAME, request, reason, &message)),
+        Reply::Failed { reason, message } => Err(tool::failed(m, NAME, request, reason, &message, "")),
         reply => tool::value(m, NAME, request, reply),
     }
 }

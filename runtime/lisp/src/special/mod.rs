@@ -7,6 +7,7 @@ mod discovery;
 mod functions;
 mod iteration;
 mod namespaces;
+mod pages;
 mod table;
 mod task;
 mod threading;

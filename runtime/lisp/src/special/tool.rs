@@ -77,7 +77,7 @@ pub(super) fn value(m: &mut Machine, function: &str, request: &Value, reply: Rep
             m.look_now()?;
             decoded.map_err(|error| {
                 let message = format!("the answer is not JSON: {error}");
-                failed(m, function, request, "upstream_error", &message)
+                failed(m, function, request, "upstream_error", &message, "")
             })
         }
         Reply::Text(text) => {
@@ -87,14 +87,15 @@ pub(super) fn value(m: &mut Machine, function: &str, request: &Value, reply: Rep
             Ok(decoded.unwrap_or_else(|_| Value::from(text)))
         }
         Reply::None => Ok(Value::Nil),
-        Reply::Failed { reason, message } => Err(failed(m, function, request, reason, &message)),
+        Reply::Failed { reason, message } => Err(failed(m, function, request, reason, &message, "")),
         Reply::Refused(fault) => Err(refused(m, of_function(fault, function))),
     }
 }
 
-/// Ends the program with the fault of a call: the tool, the reason, the message and the arguments.
-pub(super) fn failed(m: &mut Machine, function: &str, request: &Value, reason: &str, message: &str) -> Raised {
+/// Ends the program with the fault of a call: the tool, the reason, the message and the arguments. `arrived` follows the message.
+pub(super) fn failed(m: &mut Machine, function: &str, request: &Value, reason: &str, message: &str, arrived: &str) -> Raised {
     let message = format!("{function}: {} failed ({reason}): {}", called(request), print::cut(message, MAX_MESSAGE_BYTES));
+    let message = format!("{message}{arrived}");
     let args = request.get("args").filter(|args| args.len() != Some(0));
     let args = args.map_or_else(|| "none".to_owned(), |args| print::preview_line(args, MAX_ARGS_BYTES));
     let hint = format!("its arguments: {args}; tool/call gives a failure as {{:ok false :reason r :message m}}");
@@ -108,7 +109,7 @@ pub(super) fn called(request: &Value) -> String {
 }
 
 /// A fault of the host, which is worded for `tool/call`, with the name of the function that the program called.
-fn of_function(fault: host::Fault, function: &str) -> host::Fault {
+pub(super) fn of_function(fault: host::Fault, function: &str) -> host::Fault {
     match fault.message.strip_prefix("tool/call ") {
         Some(rest) => host::Fault { message: format!("{function} {rest}"), ..fault },
         None => fault,

@@ -69,6 +69,29 @@
 (tool/value "fs")
 ;=! tool_error 1:1 tool/value takes a map
 
+(map :id (tool/all {:server "store" :tool "list"}))
+;=> [1 2 3 4 5 6]
+
+(pmap (fn [n] (map :id (tool/all {:server "store" :tool "list" :max n}))) [1 3])
+;=> [[1] [1 2 3]]
+
+(tool/all {:server "store" :tool "list" :args {:broken true}})
+;=! tool_error 1:1 tool/all: store/list failed (timeout): too slow, after 4 items
+
+(tool/all {:server "store" :tool "list" :max 0})
+;=! tool_error 1:1 tool/all: :max must be a positive integer, got an integer 0
+
+(tool/all {:server "nope" :tool "x"})
+;=! unknown_tool 1:1 no upstream 'nope' configured
+
+(tool/all "fs")
+;=! tool_error 1:1 tool/all takes a map
+
+;limits tools=2
+(tool/all {:server "store" :tool "list"})
+;=! tool_error 1:1 the program made more than 2 calls of tools
+;limits
+
 (tool/call {:server "nope" :tool "x"})
 ;=! unknown_tool 1:1 no upstream 'nope' configured
 

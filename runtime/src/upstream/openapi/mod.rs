@@ -9,7 +9,7 @@ mod text;
 use std::time::{Duration, Instant};
 
 use hyper::Method;
-use hyper::header::{ACCEPT, HeaderMap, HeaderValue};
+use hyper::header::{ACCEPT, HeaderMap, HeaderValue, LINK};
 use ptc_catalog::OpenApi;
 use url::Url;
 
@@ -41,8 +41,8 @@ impl Service {
         Ok(Service { client: HttpClient::new(&endpoint, secrets)?, cap: settings.response_cap(spec.max_response_bytes) })
     }
 
-    /// Gets `url`; the payload is JSON or nothing. Gives the status too.
-    pub(crate) async fn get(&self, url: &Url, deadline: Instant) -> Result<(Payload, u16), WorldFault> {
+    /// Gets `url`; the payload is JSON or nothing.
+    pub(crate) async fn get(&self, url: &Url, deadline: Instant) -> Result<Got, WorldFault> {
         let mut headers = HeaderMap::new();
         headers.insert(ACCEPT, HeaderValue::from_static("application/json"));
         let asking = Asking { repeatable: true, ..Asking::new(Method::GET, url, headers) };
@@ -53,10 +53,11 @@ impl Service {
             let body = self.client.read_body(&mut answer, ERROR_BODY_BYTES.into(), deadline).await.unwrap_or_default();
             return Err(head.fault(&body));
         }
+        let link_header = link_header(answer.headers());
         let body = self.client.read_body(&mut answer, self.cap, deadline).await?;
         let json = body.strip_prefix(b"\xef\xbb\xbf").unwrap_or(&body);
         if json.trim_ascii().is_empty() {
-            return Ok((Payload::None, status.as_u16()));
+            return Ok(Got { payload: Payload::None, status: status.as_u16(), link_header });
         }
         // Checked here, so that what is redacted and handed on is known to be JSON.
         if let Some(why) = why_not_json(json) {
@@ -65,8 +66,25 @@ impl Service {
             return Err(WorldFault::upstream(message).with_status(status.as_u16()));
         }
         let json = if json.len() == body.len() { body } else { json.to_vec() };
-        Ok((Payload::Json(json), status.as_u16()))
+        Ok(Got { payload: Payload::Json(json), status: status.as_u16(), link_header })
     }
+}
+
+/// An answer with a status that means success.
+pub(crate) struct Got {
+    pub(crate) payload: Payload,
+    pub(crate) status: u16,
+    pub(crate) link_header: Option<String>,
+}
+
+/// Bytes of a `Link` header that are read. A longer one counts as none.
+const MAX_LINK_HEADER: usize = 16 * 1024;
+
+/// All `Link` headers as one.
+fn link_header(headers: &HeaderMap) -> Option<String> {
+    let all: Vec<&str> = headers.get_all(LINK).iter().filter_map(|value| value.to_str().ok()).collect();
+    let joined = all.join(", ");
+    (!all.is_empty() && joined.len() <= MAX_LINK_HEADER).then_some(joined)
 }
 
 /// Bytes of strings that are passed over are not looked at by the parser: the text is.

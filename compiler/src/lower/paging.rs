@@ -1,0 +1,100 @@
+//! How the list of a tool is paged, by its schemas.
+
+use ptc_catalog::paging::{self, Argument, Shape};
+use ptc_catalog::{Paging, Type};
+
+use super::schema::Schema;
+use crate::ir::{Arg, Json};
+
+/// Levels of objects of an output schema, and members of one, that are looked at.
+const MAX_DEPTH: usize = 4;
+const MAX_MEMBERS: usize = 200;
+
+/// How a tool's list is paged; `None` where its schemas do not tell.
+pub fn paging(tool: &str, definition: &Json, args: &[Arg], is_operation: bool) -> Option<Paging> {
+    let output = definition.get("outputSchema")?;
+    let shape = shape(&Schema::new(output), output, MAX_DEPTH);
+    let input = definition.get("inputSchema");
+    paging::infer(tool, &arguments(input, args), &shape, is_operation)
+}
+
+/// Whether the first answer of a tool decides: its answers are not declared, and an argument asks for pages.
+pub fn is_decided_by_answer(definition: &Json, args: &[Arg]) -> bool {
+    definition.get("outputSchema").is_none() && paging::has_paging_argument(&arguments(definition.get("inputSchema"), args))
+}
+
+fn arguments<'a>(input: Option<&'a Json>, args: &'a [Arg]) -> Vec<Argument<'a>> {
+    let schema = input.map(Schema::new);
+    let members = schema.as_ref().zip(input).map(|(schema, input)| schema.members(input));
+    let number = |arg: &Arg, keys: &[&str]| {
+        let (schema, node) = (schema.as_ref()?, members.as_ref()?.get(&arg.name)?);
+        keys.iter().find_map(|key| schema.keyword(schema.body(node), key)?.canonical().parse::<i64>().ok())
+    };
+    let argument = |arg: &'a Arg| Argument {
+        name: &arg.name,
+        types: arg.types,
+        first: number(arg, &["default", "minimum"]).filter(|first| matches!(first, 0 | 1)),
+        maximum: number(arg, &["maximum"]).filter(|most| *most > 0),
+    };
+    args.iter().map(argument).collect()
+}
+
+fn shape(schema: &Schema<'_>, node: &Json, depth: usize) -> Shape {
+    let node = schema.body(node);
+    let types = schema.types(node);
+    let is = |wanted: Type| types.admits(wanted);
+    let kinds = [Type::Array, Type::Object, Type::String, Type::Boolean].into_iter().filter(|kind| is(*kind)).count();
+    let is_number = is(Type::Integer);
+    if kinds + usize::from(is_number) != 1 {
+        return Shape::Any;
+    }
+    if is(Type::Array) {
+        return Shape::Array(Box::new(Shape::Any));
+    }
+    if is(Type::String) {
+        return Shape::Text;
+    }
+    if is_number {
+        return Shape::Number;
+    }
+    if is(Type::Boolean) {
+        return Shape::Bool;
+    }
+    if depth == 0 {
+        return Shape::Object(Vec::new());
+    }
+    let members = schema.members(node);
+    let known = members.properties.iter().take(MAX_MEMBERS);
+    Shape::Object(known.map(|(name, node)| ((*name).to_owned(), shape(schema, node, depth - 1))).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn inferred(definition: &str) -> Option<String> {
+        let definition = Json::from(&serde_json::from_str::<serde_json::Value>(definition).unwrap());
+        let input = definition.get("inputSchema").unwrap();
+        let args = Schema::new(input).arguments().0;
+        paging("list_things", &definition, &args, true).map(|paging| paging.to_string())
+    }
+
+    #[test]
+    fn first_page_and_largest_size_come_from_the_schema() {
+        let definition = r##"{
+            "inputSchema": {"properties": {"page": {"type": "integer", "default": 1}, "per_page": {"$ref": "#/$defs/size"}},
+                "$defs": {"size": {"type": "integer", "maximum": 200}}},
+            "outputSchema": {"properties": {"things": {"type": ["array", "null"]}, "meta": {"$ref": "#/$defs/meta"}}, "type": "object",
+                "$defs": {"meta": {"type": "object", "properties": {"total": {"type": "integer"}}}}}}"##;
+        let wanted = "by page\nitems things\nargument page\ntotal meta.total\nsize per_page\nfirst 1\nmax_size 200";
+        assert_eq!(inferred(definition).as_deref(), Some(wanted));
+    }
+
+    #[test]
+    fn answer_that_is_not_declared_is_not_guessed() {
+        let definition = r#"{"inputSchema": {"properties": {"page": {"type": "integer"}}}, "outputSchema": {}}"#;
+        assert_eq!(inferred(definition), None);
+        let no_argument = r#"{"inputSchema": {"properties": {}}, "outputSchema": {"type": "array"}}"#;
+        assert_eq!(inferred(no_argument), None);
+    }
+}

@@ -1,0 +1,485 @@
+//! Finding out how a list is paged, by the names that published APIs use.
+//!
+//! Names are compared in lower case without punctuation, so that `per_page`, `perPage` and `page[per]` can be listed once. A guess that
+//! nothing in the answer or the arguments supports is not made: a list that is thought to be whole costs rows.
+
+use super::{By, Paging};
+use crate::{Type, Types};
+
+/// What is known of the form of an answer, from a schema or from a value.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Shape {
+    /// Anything.
+    Any,
+    /// Null.
+    Null,
+    /// A truth value.
+    Bool,
+    /// A number.
+    Number,
+    /// A text.
+    Text,
+    /// A list of such items.
+    Array(Box<Shape>),
+    /// An object with these members.
+    Object(Vec<(String, Shape)>),
+}
+
+/// An argument of the tool.
+#[derive(Debug, Clone, Copy)]
+pub struct Argument<'a> {
+    /// Its name.
+    pub name: &'a str,
+    /// The JSON types that it takes.
+    pub types: Types,
+    /// The number that the schema says is taken without it, or the least that it admits.
+    pub first: Option<i64>,
+    /// The largest number that it admits.
+    pub maximum: Option<i64>,
+}
+
+/// Arguments that take a token of the page before.
+const CURSOR_ARGUMENTS: &[&str] = &[
+    "cursor",
+    "pagetoken",
+    "nexttoken",
+    "nextpagetoken",
+    "continuationtoken",
+    "continue",
+    "pagecursor",
+    "nextcursor",
+    "paginationtoken",
+    "marker",
+    "scrollid",
+    "bookmark",
+    "startingtoken",
+    "starttoken",
+    "nextmarker",
+    "skiptoken",
+    "resumptiontoken",
+    "pagestate",
+    "nextpagecursor",
+    "startcursor",
+    "aftercursor",
+    "pageafter",
+    "after",
+    "nextkey",
+    "exclusivestartkey",
+    "pagekey",
+    "pageid",
+    "token",
+    "next",
+    "position",
+];
+/// Arguments that take the number of a page.
+const PAGE_ARGUMENTS: &[&str] = &["page", "pagenumber", "pageno", "pagenum", "pageindex", "currentpage", "pagenr"];
+/// Arguments that take the number of items to skip.
+const OFFSET_ARGUMENTS: &[&str] =
+    &["offset", "skip", "startat", "startindex", "pageoffset", "startposition", "startrow", "resultoffset", "start", "from"];
+/// Arguments that take the id of the last item.
+const LAST_ID_ARGUMENTS: &[&str] = &["startingafter", "afterid", "lastid", "sinceid"];
+/// Arguments for the number of items in a page, the most usual first.
+const SIZE_ARGUMENTS: &[&str] = &[
+    "limit",
+    "perpage",
+    "pagesize",
+    "size",
+    "pagelimit",
+    "maxresults",
+    "maxitems",
+    "maxpagesize",
+    "itemsperpage",
+    "resultsperpage",
+    "hitsperpage",
+    "recordsperpage",
+    "numresults",
+    "top",
+    "take",
+    "rows",
+    "count",
+    "max",
+    "first",
+    "num",
+];
+
+/// Members that hold a token or a number of the next page, wherever they are.
+const NEXT_TOKENS: &[&str] = &[
+    "nextcursor",
+    "nextpagetoken",
+    "nexttoken",
+    "nextpagecursor",
+    "continuationtoken",
+    "nextcontinuationtoken",
+    "endcursor",
+    "nextmarker",
+    "nextbookmark",
+    "bookmark",
+    "scrollid",
+    "nextpageid",
+    "nextkey",
+    "nextstartkey",
+    "cursornext",
+    "nextpagekey",
+    "lastevaluatedkey",
+    "nextpage",
+    "nextpagenumber",
+    "nextoffset",
+    "nextstart",
+    "nextskip",
+];
+/// Members that hold a link to the next page, wherever they are.
+const NEXT_LINKS: &[&str] = &[
+    "odatanextlink",
+    "nextlink",
+    "nexturl",
+    "nexturi",
+    "nextpageurl",
+    "nextpageuri",
+    "nextpagelink",
+    "nexthref",
+    "nextrecordsurl",
+];
+/// Members that mean the next page where they are in an object about paging, or directly in the answer.
+const NEXT_WORDS: &[&str] = &["next", "continue", "cursor", "after"];
+/// Objects about paging.
+const CONTAINERS: &[&str] = &[
+    "pagination",
+    "paging",
+    "meta",
+    "metadata",
+    "responsemetadata",
+    "pageinfo",
+    "page",
+    "pages",
+    "cursor",
+    "cursors",
+    "links",
+    "listmeta",
+    "next",
+    "pager",
+    "info",
+    "resultinfo",
+    "searchmetadata",
+    "pageinformation",
+    "search",
+    "response",
+];
+const TOTALS: &[&str] = &[
+    "total",
+    "totalcount",
+    "totalitems",
+    "totalresults",
+    "totalsize",
+    "totalrecords",
+    "totalelements",
+    "totalhits",
+    "totalentries",
+    "totalrows",
+    "odatacount",
+    "numfound",
+    "itemcount",
+    "nbhits",
+    "totalnumber",
+];
+const PAGES: &[&str] = &["totalpages", "pagecount", "lastpage", "numpages", "pages", "pagestotal", "totalpagecount", "nbpages"];
+const PAGE_NUMBERS: &[&str] = &["page", "currentpage", "pagenumber", "pageindex", "pageno"];
+const MORE: &[&str] = &[
+    "hasmore",
+    "hasnext",
+    "hasnextpage",
+    "hasmoreitems",
+    "hasmoreresults",
+    "hasmorepages",
+    "more",
+    "moreitems",
+    "istruncated",
+    "moreavailable",
+    "moreitemsincollection",
+    "truncated",
+];
+const LAST: &[&str] = &["last", "islast", "islastpage", "lastpagereached"];
+
+/// Lists beside the items that are never them.
+const BESIDE: &[&str] = &[
+    "errors",
+    "warnings",
+    "messages",
+    "links",
+    "included",
+    "facets",
+    "aggregations",
+    "includes",
+    "expand",
+    "sort",
+    "filters",
+    "columns",
+    "fields",
+    "notices",
+    "debug",
+    "suggestions",
+    "tags",
+    "warningmessages",
+    "errormessages",
+    "names",
+];
+/// Names of lists of items, the surest first.
+const ITEMS: &[&str] = &[
+    "items",
+    "data",
+    "results",
+    "records",
+    "entries",
+    "values",
+    "value",
+    "rows",
+    "elements",
+    "objects",
+    "resources",
+    "result",
+    "list",
+    "nodes",
+    "hits",
+    "documents",
+    "docs",
+    "content",
+    "entities",
+    "collection",
+    "edges",
+    "members",
+];
+/// Objects around a list of items.
+const WRAPPERS: &[&str] =
+    &["data", "result", "results", "response", "list", "payload", "body", "embedded", "hits", "page", "collection", "items"];
+
+/// Members that are looked at.
+const MAX_MEMBERS: usize = 1000;
+const MAX_DEPTH: usize = 4;
+
+/// A member of an answer outside of its lists.
+struct Member<'s> {
+    path: String,
+    /// Its own name, and that of the object around it; empty for members of the answer itself.
+    name: String,
+    around: String,
+    shape: &'s Shape,
+}
+
+/// How the list in answers of this shape is paged; `None` where that cannot be told, or the list is not paged. `tool` is the name of the
+/// tool, which may name its items. `has_headers` tells whether answers come with headers of HTTP.
+pub fn infer(tool: &str, arguments: &[Argument<'_>], answer: &Shape, has_headers: bool) -> Option<Paging> {
+    let items = items(tool, answer)?;
+    let mut members = Vec::new();
+    collect(answer, "", "", 0, &mut members);
+    let find = |names: &[&str], fits: &dyn Fn(&Member<'_>) -> bool| {
+        names.iter().find_map(|name| members.iter().find(|member| member.name == *name && fits(member)))
+    };
+    let path = |member: Option<&Member<'_>>| member.map(|member| member.path.clone());
+    let is_about_paging = |member: &Member<'_>| {
+        member.around.is_empty() || CONTAINERS.contains(&member.around.as_str()) || WRAPPERS.contains(&member.around.as_str())
+    };
+    let is_number = |member: &Member<'_>| matches!(member.shape, Shape::Number | Shape::Any);
+    let is_flag = |member: &Member<'_>| matches!(member.shape, Shape::Bool | Shape::Any);
+    let counts = |member: &Member<'_>| is_number(member) && is_about_paging(member);
+    let is_token = |member: &Member<'_>| !matches!(member.shape, Shape::Array(_) | Shape::Object(_) | Shape::Bool);
+    let is_text = |member: &Member<'_>| matches!(member.shape, Shape::Text | Shape::Any | Shape::Null);
+    let is_next_word = |member: &Member<'_>| {
+        is_token(member) && (CONTAINERS.contains(&member.around.as_str()) || member.around.is_empty() && member.name != "after")
+    };
+    let href = members.iter().find(|member| member.around == "next" && member.name == "href" && is_text(member));
+
+    let token =
+        find(NEXT_TOKENS, &|member| is_token(member) && is_about_paging(member)).or_else(|| find(NEXT_WORDS, &is_next_word));
+    let link = find(NEXT_LINKS, &is_text).or(href).or_else(|| find(&["next"], &|member| is_next_word(member) && is_text(member)));
+    let mut paging = Paging {
+        items,
+        more: path(find(MORE, &|member| is_flag(member) && is_about_paging(member))),
+        last: path(find(LAST, &|member| matches!(member.shape, Shape::Bool) && is_about_paging(member))),
+        total: path(find(TOTALS, &counts)),
+        pages: path(find(PAGES, &counts)),
+        page: path(find(PAGE_NUMBERS, &counts)),
+        ..Paging::default()
+    };
+    if paging.total.is_none() && members.iter().any(|member| member.name == "previous") {
+        // `{"count": …, "next": …, "previous": …, "results": […]}`
+        paging.total = path(find(&["count"], &|member| is_number(member) && member.around.is_empty()));
+    }
+    if let Some(size) = size_argument(arguments) {
+        paging.size = Some(size.name.to_owned());
+        paging.max_size = size.maximum;
+    }
+    let announces = paging.more.is_some() || paging.last.is_some() || paging.total.is_some() || paging.pages.is_some();
+    let number = |names: &[&str]| argument(arguments, names, |argument| takes_number(argument.types));
+    let page = number(PAGE_ARGUMENTS);
+    let offset = number(OFFSET_ARGUMENTS).filter(|argument| !is_weak(argument.name) || paging.size.is_some() || announces);
+    let cursor = argument(arguments, CURSOR_ARGUMENTS, |argument| {
+        argument.types.admits(Type::String) || argument.types.admits(Type::Integer)
+    });
+    let last_id = argument(arguments, LAST_ID_ARGUMENTS, |_| true);
+
+    let mut by = |way: By, argument: Option<&Argument<'_>>, next: Option<&Member<'_>>| {
+        paging.by = way;
+        paging.argument = argument.map(|argument| argument.name.to_owned());
+        paging.next = path(next);
+    };
+    match (cursor, token) {
+        (Some(cursor), Some(token)) if !is_number_of_page(token) => by(By::Cursor, Some(cursor), Some(token)),
+        _ if last_id.is_some() && paging.more.is_some() => {
+            by(By::LastId, last_id, None);
+            paging.id = Some("id".to_owned());
+        }
+        _ if page.is_some() => {
+            by(By::Page, page, token.or(link));
+            paging.first = page.and_then(|argument| argument.first);
+        }
+        _ if offset.is_some() => by(By::Offset, offset, token.filter(|token| is_number_of_page(token)).or(link)),
+        _ if link.is_some_and(|link| NEXT_LINKS.contains(&link.name.as_str()) || is_next_word(link) || link.name == "href") => {
+            by(By::Link, None, link);
+        }
+        (Some(cursor), None) if has_headers && paging.items.is_empty() && !is_weak(cursor.name) => {
+            by(By::Header, Some(cursor), None);
+        }
+        _ => return None,
+    }
+    Some(paging)
+}
+
+/// The list of a tool that has no argument for a page: whole, unless something in the answer announces more of it. `None` where no list is
+/// seen.
+pub fn whole(tool: &str, arguments: &[Argument<'_>], answer: &Shape) -> Option<Paging> {
+    if has_paging_argument(arguments) {
+        return None;
+    }
+    // Whatever announces more is found the same way, without an argument that could ask for it.
+    let found = infer(tool, &[], answer, false).map(|found| Paging { by: By::Link, argument: None, ..found });
+    let size = size_argument(arguments);
+    let (size, max_size) = (size.map(|size| size.name.to_owned()), size.and_then(|size| size.maximum));
+    if let Some(found) = found {
+        return Some(Paging { size, max_size, ..found });
+    }
+    let mut members = Vec::new();
+    collect(answer, "", "", 0, &mut members);
+    let announced = |names: &[&str]| {
+        let member = members.iter().find(|member| names.contains(&member.name.as_str()));
+        member.filter(|member| matches!(member.shape, Shape::Number | Shape::Bool | Shape::Text)).map(|m| m.path.clone())
+    };
+    Some(Paging {
+        by: By::Link,
+        items: items(tool, answer)?,
+        next: announced(NEXT_TOKENS),
+        more: announced(MORE),
+        total: announced(TOTALS),
+        size,
+        max_size,
+        ..Paging::default()
+    })
+}
+
+/// Whether an argument of that name asks for a page.
+pub fn asks_for_page(name: &str) -> bool {
+    let name = plain(name);
+    [CURSOR_ARGUMENTS, PAGE_ARGUMENTS, OFFSET_ARGUMENTS, LAST_ID_ARGUMENTS].iter().any(|names| names.contains(&name.as_str()))
+}
+
+/// Whether an argument asks for a page, by its name and type: such a tool gives a list in pages unless its answers say otherwise.
+pub fn has_paging_argument(arguments: &[Argument<'_>]) -> bool {
+    let has = |names: &[&str]| argument(arguments, names, |argument| !is_weak(argument.name)).is_some();
+    has(CURSOR_ARGUMENTS)
+        || has(PAGE_ARGUMENTS)
+        || has(OFFSET_ARGUMENTS)
+        || has(LAST_ID_ARGUMENTS)
+        // Such as `after` beside `first`.
+        || size_argument(arguments).is_some() && arguments.iter().any(|argument| asks_for_page(argument.name))
+}
+
+/// The argument for the number of items in a page.
+pub fn size_argument<'a, 'b>(arguments: &'a [Argument<'b>]) -> Option<&'a Argument<'b>> {
+    argument(arguments, SIZE_ARGUMENTS, |argument| takes_number(argument.types))
+}
+
+fn argument<'a, 'b>(
+    arguments: &'a [Argument<'b>],
+    names: &[&str],
+    fits: impl Fn(&Argument<'_>) -> bool,
+) -> Option<&'a Argument<'b>> {
+    names.iter().find_map(|name| arguments.iter().find(|argument| plain(argument.name) == *name && fits(argument)))
+}
+
+fn takes_number(types: Types) -> bool {
+    types.admits(Type::Integer)
+}
+
+/// Names that mean something else as often as a place in a list.
+fn is_weak(name: &str) -> bool {
+    matches!(plain(name).as_str(), "start" | "from" | "token" | "next" | "position" | "after" | "marker" | "pageid" | "continue")
+}
+
+fn is_number_of_page(member: &Member<'_>) -> bool {
+    matches!(member.name.as_str(), "nextpage" | "nextpagenumber" | "nextoffset" | "nextstart" | "nextskip")
+        || matches!(member.shape, Shape::Number)
+}
+
+/// A name in lower case, letters and digits only.
+fn plain(name: &str) -> String {
+    name.chars().filter(char::is_ascii_alphanumeric).map(|c| c.to_ascii_lowercase()).collect()
+}
+
+fn collect<'s>(shape: &'s Shape, path: &str, around: &str, depth: usize, members: &mut Vec<Member<'s>>) {
+    let Shape::Object(own) = shape else { return };
+    for (key, shape) in own {
+        if members.len() >= MAX_MEMBERS {
+            return;
+        }
+        let name = plain(key);
+        let path = joined(path, key);
+        if depth + 1 < MAX_DEPTH && (CONTAINERS.contains(&name.as_str()) || WRAPPERS.contains(&name.as_str())) {
+            collect(shape, &path, &name, depth + 1, members);
+        }
+        members.push(Member { path, name, around: around.to_owned(), shape });
+    }
+}
+
+fn joined(path: &str, key: &str) -> String {
+    if path.is_empty() { key.to_owned() } else { format!("{path}.{key}") }
+}
+
+/// Where the items are.
+fn items(tool: &str, answer: &Shape) -> Option<String> {
+    match answer {
+        Shape::Array(_) => Some(String::new()),
+        Shape::Object(members) => list_of(tool, members).or_else(|| {
+            WRAPPERS.iter().find_map(|wrapper| {
+                let (key, shape) = members.iter().find(|(key, _)| plain(key) == *wrapper)?;
+                let Shape::Object(inner) = shape else { return None };
+                Some(joined(key, &list_of(tool, inner)?))
+            })
+        }),
+        _ => None,
+    }
+}
+
+/// The member of an object that is the list of items.
+fn list_of(tool: &str, members: &[(String, Shape)]) -> Option<String> {
+    let lists: Vec<(&String, &Shape)> =
+        members.iter().filter(|(_, shape)| matches!(shape, Shape::Array(_))).map(|(key, shape)| (key, shape)).collect();
+    let likely: Vec<&String> =
+        lists.iter().filter(|(key, _)| !BESIDE.contains(&plain(key).as_str())).map(|(key, _)| *key).collect();
+    if let [only] = likely.as_slice() {
+        return Some((*only).clone());
+    }
+    let tool = plain(tool);
+    let by_name = |names: &[&String]| {
+        let named = |name: &&str| names.iter().find(|key| plain(key) == **name).map(|key| (*key).clone());
+        ITEMS.iter().find_map(named)
+    };
+    let by_tool = |names: &[&String]| {
+        let mut named = names.iter().filter(|key| key.len() > 2 && tool.contains(plain(key).trim_end_matches('s')));
+        let first = named.next()?;
+        named.next().is_none().then(|| (*first).clone())
+    };
+    if likely.is_empty() {
+        // Such as a list of messages, where that is what the tool gives.
+        let all: Vec<&String> = lists.iter().map(|(key, _)| *key).collect();
+        return by_tool(&all).or_else(|| if let [only] = all.as_slice() { Some((*only).clone()) } else { None });
+    }
+    by_tool(&likely).or_else(|| by_name(&likely))
+}

@@ -1,0 +1,643 @@
+//! Reading all pages of a list: the requests, one after the other, and what makes the list whole.
+//!
+//! [`Pages`] is a state machine without IO. It gives the arguments of a request and takes the answer; it ends with all items or with an
+//! error, never with a shorter list. [`announced`] tells what one answer says of further pages.
+
+mod answer;
+mod link;
+
+use std::collections::HashSet;
+
+use ptc_catalog::paging::{self, Argument, NOT_PAGED};
+use ptc_catalog::{Arg, By, Paging, Tool, Type, Upstream};
+use ptc_lisp::{Kind, Value};
+
+/// The size of a page where the declared maximum is larger: an answer has a limit in bytes.
+const MAX_PAGE_SIZE: i64 = 1000;
+
+/// What comes after a page.
+#[derive(Debug)]
+pub enum Progress {
+    /// The list is whole.
+    Done,
+    /// The arguments of the next page.
+    Next(Value),
+    /// The arguments of all other pages, which may be asked for at once. Their answers are received in this order.
+    Rest(Vec<Value>),
+}
+
+/// A list that cannot be read as a whole: what is wrong, and what to do.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Error {
+    /// What was expected and what was found.
+    pub message: String,
+    /// What to do.
+    pub hint: String,
+}
+
+/// The pages of one list.
+#[expect(clippy::struct_excessive_bools, reason = "what was seen of the pages, each for itself")]
+#[derive(Debug)]
+pub struct Pages {
+    upstream: &'static Upstream,
+    tool: &'static Tool,
+    /// The arguments of the program.
+    args: Value,
+    /// How the list is paged; unknown until the first answer where no schema tells.
+    paging: Option<Paging>,
+    /// Items after which to stop.
+    max: Option<usize>,
+    items: Vec<Value>,
+    /// Pages that were received.
+    received: usize,
+    /// Where the items of the page before begin.
+    last_page: usize,
+    /// Items in the first page, and whether a later page had fewer.
+    first_len: usize,
+    was_short: bool,
+    /// Number of the page, or items before it, that was received last. `None` where the first page was asked for without a number.
+    at: Option<i64>,
+    /// What the program asked to begin with, where it did.
+    begins_at: Option<i64>,
+    total: Option<i64>,
+    /// Tokens, ids and links that were followed.
+    followed: HashSet<String>,
+    has_header: bool,
+    /// Whether a page had the member that says whether there is more.
+    says_more: bool,
+    /// Whether the page before announced this one.
+    was_announced: bool,
+    /// The number of the first page.
+    base: i64,
+    /// Pages of [`Progress::Rest`] that were not received yet.
+    rest: usize,
+    /// Whether the first page was asked for without a number, of which nobody says whether it is 0 or 1.
+    is_base_unknown: bool,
+    sent: Value,
+}
+
+/// The arguments of a tool, as paging sees them.
+pub fn arguments(tool: &Tool) -> Vec<Argument<'static>> {
+    let argument = |arg: &'static Arg| Argument { name: arg.name, types: arg.types, first: None, maximum: None };
+    tool.args.iter().map(argument).collect()
+}
+
+impl Pages {
+    /// The pages of what a tool gives for these arguments, a map. `max` is the number of items after which to stop.
+    ///
+    /// # Errors
+    ///
+    /// Where the tool is configured not to be paged.
+    pub fn new(upstream: &'static Upstream, tool: &'static Tool, args: Value, max: Option<usize>) -> Result<Pages, Error> {
+        let args = if args.is_nil() { Value::map([]) } else { args };
+        let mut pages = Pages {
+            upstream,
+            tool,
+            paging: Paging::parse(tool.paging),
+            max,
+            items: Vec::new(),
+            received: 0,
+            last_page: 0,
+            first_len: 0,
+            was_short: false,
+            at: None,
+            begins_at: None,
+            total: None,
+            followed: HashSet::new(),
+            has_header: false,
+            says_more: false,
+            was_announced: false,
+            base: 1,
+            rest: 0,
+            is_base_unknown: false,
+            sent: args.clone(),
+            args,
+        };
+        if tool.paging == NOT_PAGED {
+            let hint = format!("(tool/value {{:server {:?} :tool {:?} …}}) gives its value", upstream.name, tool.name);
+            return Err(Error { message: pages.named("the tool is configured not to be paged"), hint });
+        }
+        if let Some(argument) = pages.paging.as_ref().and_then(|paging| paging.argument.clone()) {
+            let given = pages.given(&argument);
+            // From a token in the middle on, the total says nothing of the items that are left.
+            pages.begins_at = given.map(|given| given.as_int().unwrap_or(-1));
+        }
+        Ok(pages)
+    }
+
+    /// The arguments of the first page.
+    pub fn first(&mut self) -> Value {
+        self.sent = self.with(&[]);
+        self.sent.clone()
+    }
+
+    /// The items that were received.
+    pub fn into_items(self) -> Vec<Value> {
+        self.items
+    }
+
+    /// `after 3 pages with 300 items`
+    pub fn arrived(&self) -> String {
+        let pages = if self.received == 1 { "page" } else { "pages" };
+        format!("after {} {pages} with {} items", self.received, self.items.len())
+    }
+
+    /// Takes the answer to the request that is due, and its `Link` header. `calls_left` is what the budget of calls has left.
+    ///
+    /// # Errors
+    ///
+    /// Where the list cannot be told to be whole.
+    pub fn receive(&mut self, answer: &Value, header: Option<&str>, calls_left: usize) -> Result<Progress, Error> {
+        let paging = match &self.paging {
+            Some(paging) => paging.clone(),
+            None => self.decide(answer, header)?,
+        };
+        let found = answer::at(answer, &paging.items);
+        let page: Vec<Value> = match found {
+            Some(list) if list.kind() == Kind::Vector => list.items().into_iter().flatten().cloned().collect(),
+            Some(nil) if nil.is_nil() => Vec::new(),
+            None if self.is_empty_without_list(answer) => Vec::new(),
+            _ => return Err(self.misshapen(answer, &paging)),
+        };
+        self.has_header |= header.is_some();
+        let announced = self.announced(answer, header, &paging)?;
+        let total = answer::count_at(answer, paging.total.as_deref());
+        if let (Some(before), Some(now)) = (self.total, total)
+            && before != now
+        {
+            return Err(self.broken(&format!("the announced total changed from {before} to {now} while the pages were read")));
+        }
+        self.total = self.total.or(total);
+        self.settle_base(&page, answer, &paging);
+        if self.is_base_unknown && self.received == 1 && self.last_items() == page.as_slice() && !page.is_empty() {
+            // The first page has the number 1, and has come twice.
+            self.is_base_unknown = false;
+            self.at = Some(1);
+            return self.next(answer, header, &paging, announced);
+        }
+        self.is_base_unknown &= self.received == 0;
+        if !page.is_empty() && self.received > 0 && self.last_items() == page.as_slice() {
+            return Err(self.broken("a page has the same items as the one before"));
+        }
+        if page.is_empty() && self.was_announced && matches!(paging.by, By::Page | By::Offset) {
+            return Err(self.broken("a page has no items, and the page before announced some"));
+        }
+        self.was_announced = announced == Some(true);
+        self.add(page, &paging)?;
+        if self.received == 1 {
+            self.check_budget(answer, header, &paging, announced, calls_left)?;
+        }
+        if let Some(max) = self.max
+            && self.items.len() >= max
+        {
+            self.items.truncate(max);
+            return Ok(Progress::Done);
+        }
+        if self.rest > 0 {
+            self.rest -= 1;
+            if self.rest > 0 {
+                if announced == Some(false) {
+                    return Err(self.broken("the list became shorter while its pages were read"));
+                }
+                return Ok(Progress::Rest(Vec::new()));
+            }
+        }
+        match announced {
+            Some(true) => {
+                if self.items.len() == self.last_page {
+                    return Err(self.broken("a page has no items while more are announced"));
+                }
+                self.next(answer, header, &paging, announced)
+            }
+            None if matches!(paging.by, By::Page | By::Offset) && self.items.len() > self.last_page => {
+                self.next(answer, header, &paging, announced)
+            }
+            Some(false) | None => self.end(),
+        }
+    }
+
+    /// Decides by the first answer how the list is paged.
+    fn decide(&mut self, answer: &Value, header: Option<&str>) -> Result<Paging, Error> {
+        let arguments = arguments(self.tool);
+        let shape = answer::shape(answer);
+        let is_http = self.tool.operation.is_some();
+        let found = paging::infer(self.tool.name, &arguments, &shape, is_http)
+            .or_else(|| paging::whole(self.tool.name, &arguments, &shape))
+            .map(|found| match header {
+                Some(_) if found.by == By::Link && found.next.is_none() => Paging { by: By::Header, ..found },
+                _ => found,
+            });
+        let Some(mut found) = found else { return Err(self.misfit(answer)) };
+        if found.by == By::Link && found.next.is_none() && found.total.is_none() && found.more.is_none() {
+            // Nothing but the size of a page could make this list shorter.
+            let given = found.size.as_deref().map(|size| (size.to_owned(), self.given(size).and_then(Value::as_int)));
+            let count = answer::at(answer, &found.items).and_then(Value::len).unwrap_or(0);
+            if let Some((size, given)) = given
+                && given.is_none_or(|given| usize::try_from(given).is_ok_and(|given| count >= given))
+            {
+                let what = format!("the tool takes {size}, and nothing in its answer tells whether the list is whole");
+                let hint = format!("give a larger {size} than the list is long, or use tool/value");
+                return Err(Error { message: self.named(&what), hint });
+            }
+        }
+        if let Some(argument) = &found.argument {
+            self.begins_at = self.given(argument).map(|given| given.as_int().unwrap_or(-1));
+        }
+        found.max_size = None;
+        self.paging = Some(found.clone());
+        Ok(found)
+    }
+
+    /// Whether an answer announces more; `None` where it says nothing.
+    fn announced(&self, answer: &Value, header: Option<&str>, paging: &Paging) -> Result<Option<bool>, Error> {
+        let flag = |path: &Option<String>| path.as_deref().and_then(|path| answer::at(answer, path)).and_then(Value::as_bool);
+        let (more, last) = (flag(&paging.more), flag(&paging.last).map(|last| !last));
+        if self.received > 0 && self.rest == 0 && paging.more.is_some() && more.is_none() && last.is_none() && self.says_more {
+            let path = paging.more.as_deref().unwrap_or_default();
+            return Err(self.broken(&format!("a page does not have {path}, which the page before has")));
+        }
+        if let Some(said) = more.or(last) {
+            return Ok(Some(said));
+        }
+        if header.is_some() || self.has_header {
+            return Ok(Some(header.is_some_and(|header| link::of_relation(header, "next").is_some())));
+        }
+        if let Some(path) = &paging.next {
+            let next = answer::at(answer, path);
+            return Ok(Some(
+                next.is_some_and(|next| !next.is_nil() && next.as_bool() != Some(false) && next.as_str() != Some("")),
+            ));
+        }
+        if paging.by == By::Header {
+            return Ok(Some(false));
+        }
+        let count = |path: &Option<String>| answer::count_at(answer, path.as_deref());
+        if let (Some(pages), Some(page)) = (count(&paging.pages), count(&paging.page)) {
+            let base = if self.received == 0 && paging.first.is_none() && self.begins_at.is_none() { page } else { self.base };
+            return Ok(Some(page - base + 1 < pages));
+        }
+        if let Some(total) = count(&paging.total)
+            && self.begins_at.is_none()
+        {
+            let here = answer::at(answer, &paging.items).and_then(Value::len).unwrap_or(0);
+            return Ok(Some(i64::try_from(self.items.len() + here).unwrap_or(i64::MAX) < total));
+        }
+        if let (Some(pages), Some(at)) = (count(&paging.pages), self.at) {
+            return Ok(Some(at - self.base + 1 < pages));
+        }
+        Ok(None)
+    }
+
+    /// What is known of the number of a page once it is received.
+    fn settle_base(&mut self, page: &[Value], answer: &Value, paging: &Paging) {
+        let flag = paging.more.as_deref().and_then(|path| answer::at(answer, path));
+        if flag.is_some_and(|flag| flag.as_bool().is_some()) {
+            self.says_more = true;
+        }
+        if self.received > 0 {
+            return;
+        }
+        self.at = match paging.by {
+            By::Page => {
+                let known = self.begins_at.filter(|at| *at >= 0).or(paging.first);
+                known.or_else(|| answer::count_at(answer, paging.page.as_deref()))
+            }
+            By::Offset => Some(self.begins_at.filter(|at| *at >= 0).or(paging.first).unwrap_or(0)),
+            _ => None,
+        };
+        self.base = paging.first.or(self.at.filter(|_| self.begins_at.is_none())).unwrap_or(1);
+        self.is_base_unknown = paging.by == By::Page && self.at.is_none() && !page.is_empty();
+    }
+
+    fn last_items(&self) -> &[Value] {
+        self.items.get(self.last_page..).unwrap_or_default()
+    }
+
+    fn add(&mut self, page: Vec<Value>, paging: &Paging) -> Result<(), Error> {
+        let count = page.len();
+        if self.received == 0 {
+            self.first_len = count;
+        } else if paging.by == By::Page && self.total.is_none() && count > 0 && self.was_short {
+            return Err(
+                self.broken("a page that was not the last has fewer items than the first: the list changed while it was read")
+            );
+        } else if paging.by == By::Offset && self.rest > 1 && count != self.first_len {
+            let what = format!("a page has {count} items where {} were asked for", self.first_len);
+            return Err(self.broken(&what));
+        }
+        self.was_short |= count < self.first_len;
+        self.last_page = self.items.len();
+        self.items.extend(page);
+        self.received += 1;
+        Ok(())
+    }
+
+    /// Further pages after the first, where the answer tells how many there are.
+    fn further(&self, answer: &Value, header: Option<&str>, paging: &Paging) -> Option<usize> {
+        if self.first_len == 0 {
+            return None;
+        }
+        let by_items = self.max.map(|max| max.saturating_sub(self.items.len()).div_ceil(self.first_len));
+        let total = self.total.filter(|_| self.begins_at.is_none()).and_then(|total| usize::try_from(total).ok());
+        let by_total = total.map(|total| total.saturating_sub(self.items.len()).div_ceil(self.first_len));
+        let from = self.at.unwrap_or(self.base).saturating_sub(self.base);
+        let by_pages =
+            answer::count_at(answer, paging.pages.as_deref()).filter(|_| paging.by == By::Page || self.begins_at.is_none());
+        let by_pages = by_pages.and_then(|pages| usize::try_from(pages - 1 - if paging.by == By::Page { from } else { 0 }).ok());
+        let last = header.and_then(|header| link::of_relation(header, "last")).filter(|_| paging.by == By::Page);
+        let by_link = paging
+            .argument
+            .as_deref()
+            .and_then(|argument| usize::try_from(self.announced_number(argument, None, last)? - self.at?).ok());
+        let known = by_pages.or(by_total).or(by_link)?;
+        Some(by_items.map_or(known, |most| known.min(most)))
+    }
+
+    fn check_budget(
+        &self,
+        answer: &Value,
+        header: Option<&str>,
+        paging: &Paging,
+        announced: Option<bool>,
+        calls_left: usize,
+    ) -> Result<(), Error> {
+        let further = self.further(answer, header, paging).filter(|_| announced != Some(false));
+        let Some(further) = further.filter(|further| *further > calls_left) else { return Ok(()) };
+        let total = self.total.map_or_else(String::new, |total| format!(" with {total} items"));
+        let what = format!(
+            "the list has {} pages{total}, and {calls_left} calls are left after the first: {} are missing",
+            further + self.received,
+            further - calls_left
+        );
+        let paging_names = [paging.argument.as_deref(), paging.size.as_deref()];
+        let narrowing = self.tool.args.iter().map(|arg| arg.name).filter(|name| !paging_names.contains(&Some(name)));
+        let narrowing: Vec<&str> = narrowing.take(20).collect();
+        let hint = if narrowing.is_empty() {
+            "stop after n items with :max n".to_owned()
+        } else {
+            format!("narrow the list by its arguments ({}), or stop after n items with :max n", narrowing.join(", "))
+        };
+        Err(Error { message: self.named(&what), hint })
+    }
+
+    /// The request after this page.
+    fn next(
+        &mut self,
+        answer: &Value,
+        header: Option<&str>,
+        paging: &Paging,
+        announced: Option<bool>,
+    ) -> Result<Progress, Error> {
+        let argument = paging.argument.as_deref();
+        let token = paging.next.as_deref().and_then(|path| answer::at(answer, path)).filter(|token| !token.is_nil());
+        let by_header = header.and_then(|header| link::of_relation(header, "next"));
+        let by_link = by_header.or_else(|| token.and_then(Value::as_str).filter(|text| link::is_link(text)));
+        match (paging.by, argument) {
+            (By::Page, Some(argument)) => {
+                if self.is_base_unknown
+                    && let Some(number) = self.announced_number(argument, token, by_link)
+                {
+                    self.at = Some(number - 1);
+                    self.base = number - 1;
+                    self.is_base_unknown = false;
+                }
+                if self.is_base_unknown {
+                    // Its number is 0 or 1: the answer to 1 tells.
+                    self.at = Some(1);
+                    return self.ask(&[(argument, Value::int(1))]);
+                }
+                let at = self.at.unwrap_or(1);
+                self.rest_of(at + 1, 1, argument, answer, header, paging, announced)
+            }
+            (By::Offset, Some(argument)) => {
+                let begin = self.begins_at.filter(|at| *at >= 0).or(paging.first).unwrap_or(0);
+                let at = begin + i64::try_from(self.items.len()).unwrap_or(i64::MAX);
+                let step = i64::try_from(self.first_len).unwrap_or(i64::MAX);
+                self.rest_of(at, step, argument, answer, header, paging, announced)
+            }
+            (By::LastId, Some(argument)) => {
+                let member = paging.id.as_deref().unwrap_or("id");
+                let id = self.items.last().and_then(|item| answer::at(item, member)).filter(|id| !id.is_nil()).cloned();
+                let Some(id) = id else {
+                    return Err(self.broken(&format!("more is announced, and the last item has no {member} to ask for it by")));
+                };
+                self.follow(&ptc_lisp::print::readable(&id))?;
+                self.ask(&[(argument, id)])
+            }
+            (By::Cursor, Some(argument)) if by_link.is_none() => {
+                let Some(token) = token.cloned() else {
+                    let path = paging.next.as_deref().unwrap_or_default();
+                    return Err(self.broken(&format!("more is announced, and {path} has nothing to ask for it by")));
+                };
+                if !matches!(token.kind(), Kind::String | Kind::Int | Kind::BigInt | Kind::Double) {
+                    return Err(self.broken(&format!("the token of the next page is {}", token.kind().described())));
+                }
+                self.follow(&ptc_lisp::print::readable(&token))?;
+                let takes_number = self.tool.arg(argument).is_none_or(|arg| arg.types.admits(Type::Integer));
+                let token = if takes_number {
+                    token
+                } else {
+                    Value::string(token.as_str().map_or_else(|| ptc_lisp::print::readable(&token), str::to_owned))
+                };
+                self.ask(&[(argument, token)])
+            }
+            _ => {
+                let Some(link) = by_link else {
+                    return Err(self.broken("more is announced, and neither a link nor an argument of the tool asks for it"));
+                };
+                self.follow(link)?;
+                let arguments = link::arguments(self.upstream, self.tool, link);
+                let arguments =
+                    arguments.map_err(|why| self.broken(&format!("the link to the next page cannot be followed: {why}")))?;
+                let due = arguments.into_iter().filter(|(name, _)| paging::asks_for_page(name) || self.given(name).is_none());
+                let due: Vec<(&str, Value)> = due.collect();
+                self.ask(&due)
+            }
+        }
+    }
+
+    /// The number of the next page, by a number or a link in the answer.
+    fn announced_number(&self, argument: &str, token: Option<&Value>, link: Option<&str>) -> Option<i64> {
+        let by_link = || {
+            let arguments = link::arguments(self.upstream, self.tool, link?).ok()?;
+            let (_, number) = arguments.into_iter().find(|(name, _)| *name == argument)?;
+            number.as_int().or_else(|| number.as_str()?.parse().ok())
+        };
+        token.and_then(Value::as_int).or_else(by_link)
+    }
+
+    /// The pages from a number on: all of them where their number is known, the next one otherwise.
+    #[expect(clippy::too_many_arguments, reason = "one page, as it was received")]
+    fn rest_of(
+        &mut self,
+        from: i64,
+        step: i64,
+        argument: &str,
+        answer: &Value,
+        header: Option<&str>,
+        paging: &Paging,
+        announced: Option<bool>,
+    ) -> Result<Progress, Error> {
+        let further = self.further(answer, header, paging).filter(|_| announced == Some(true) && self.received == 1);
+        let value = |number: i64| {
+            let is_text = self.tool.arg(argument).is_some_and(|arg| !arg.types.admits(Type::Integer));
+            if is_text { Value::string(number.to_string()) } else { Value::int(number) }
+        };
+        if let Some(further) = further.filter(|further| *further > 1) {
+            let mut numbers = (0..i64::try_from(further).unwrap_or(i64::MAX)).map(|page| from + page * step);
+            let requests: Vec<Value> = numbers.clone().map(|number| self.with(&[(argument, value(number))])).collect();
+            self.at = numbers.next_back();
+            self.rest = further;
+            if let Some(last) = requests.last() {
+                self.sent = last.clone();
+            }
+            return Ok(Progress::Rest(requests));
+        }
+        self.at = Some(from);
+        let number = value(from);
+        self.ask(&[(argument, number)])
+    }
+
+    fn follow(&mut self, token: &str) -> Result<(), Error> {
+        if self.followed.insert(token.to_owned()) {
+            return Ok(());
+        }
+        Err(self.broken(&format!("the same next page was announced twice: {}", ptc_lisp::print::excerpt(token))))
+    }
+
+    fn ask(&mut self, due: &[(&str, Value)]) -> Result<Progress, Error> {
+        let request = self.with(due);
+        if request == self.sent {
+            return Err(self.broken("the next page would be asked for with the arguments of this one"));
+        }
+        self.sent = request.clone();
+        Ok(Progress::Next(request))
+    }
+
+    fn end(&self) -> Result<Progress, Error> {
+        match self.total.and_then(|total| usize::try_from(total).ok()) {
+            Some(total) if self.begins_at.is_none() && total != self.items.len() => {
+                Err(self.broken(&format!("{total} items were announced, and {} are there at the end", self.items.len())))
+            }
+            _ => Ok(Progress::Done),
+        }
+    }
+
+    /// The arguments of the program with these in place of its own, and with the largest size of a page.
+    fn with(&self, due: &[(&str, Value)]) -> Value {
+        let paging = self.paging.as_ref();
+        let size = paging.and_then(|paging| Some((paging.size.as_deref()?, paging.max_size?)));
+        let size = size.filter(|(size, most)| self.given(size).is_none() && *most > 0);
+        let replaced = |key: &Value| key.as_name().is_some_and(|key| due.iter().any(|(name, _)| is_same(key, name)));
+        let own = self.args.entries().into_iter().flatten().filter(|(key, _)| !replaced(key));
+        let own = own.map(|(key, value)| (key.clone(), value.clone()));
+        let size = size.map(|(size, most)| (Value::string(size), Value::int(most.min(MAX_PAGE_SIZE))));
+        let due = due.iter().map(|(name, value)| (Value::string(name), value.clone()));
+        Value::map(own.chain(size).chain(due))
+    }
+
+    /// What the program gives for an argument.
+    fn given(&self, name: &str) -> Option<&Value> {
+        let mut entries = self.args.entries()?;
+        entries
+            .find(|(key, value)| key.as_name().is_some_and(|key| is_same(key, name)) && !value.is_nil())
+            .map(|(_, value)| value)
+    }
+
+    /// Services leave out a list without items; then the answer has nothing that could be another one, or an error.
+    fn is_empty_without_list(&self, answer: &Value) -> bool {
+        let is_plain = |(key, value): (&Value, &Value)| {
+            !matches!(value.kind(), Kind::Vector | Kind::Map)
+                && !matches!(key.as_name(), Some("error" | "errors" | "message" | "code"))
+        };
+        self.received == 0 && answer.entries().is_some_and(|mut entries| entries.all(is_plain))
+    }
+
+    fn named(&self, what: &str) -> String {
+        format!("tool/all: {}/{}: {what}", self.upstream.name, self.tool.name)
+    }
+
+    fn broken(&self, what: &str) -> Error {
+        let hint = "read the pages by tool/value, one after the other, to see what each of them says".to_owned();
+        Error { message: self.named(&format!("{what}, {}", self.arrived())), hint }
+    }
+
+    fn misshapen(&self, answer: &Value, paging: &Paging) -> Error {
+        let place = if paging.items.is_empty() { "the answer".to_owned() } else { format!("'{}'", paging.items) };
+        let what = format!("{place} should be the list of items, and the answer is {}", answer::described(answer));
+        if self.received > 0 {
+            return self.broken(&what);
+        }
+        Error { message: self.named(&what), hint: self.written_loop() }
+    }
+
+    fn misfit(&self, answer: &Value) -> Error {
+        let what = format!(
+            "the answer does not tell how the list is paged: looked for one list of items, and for a page number, an offset, a \
+             token or a link of the next page with an argument that takes it; the answer is {}",
+            answer::described(answer)
+        );
+        Error { message: self.named(&what), hint: self.written_loop() }
+    }
+
+    fn written_loop(&self) -> String {
+        format!(
+            "where the list is whole, take it from (tool/value …); otherwise write the loop: (loop [args {{…}} rows []] (let [page \
+             (tool/value {{:server {:?} :tool {:?} :args args}}) rows (into rows (:items page))] (if-let [next (:next page)] (recur \
+             (assoc args :cursor next) rows) rows)))",
+            self.upstream.name, self.tool.name
+        )
+    }
+}
+
+/// What an answer to one call says of further pages.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Announced {
+    /// The number of the page, and of all pages where the answer tells.
+    pub page: i64,
+    /// The number of all pages.
+    pub pages: Option<i64>,
+    /// Items in this page, and of all pages where the answer tells.
+    pub items: usize,
+    /// The number of all items.
+    pub total: Option<i64>,
+}
+
+/// What an answer says of further pages; `None` where it announces none, or where the arguments asked for a page in particular.
+pub fn announced(
+    upstream: &'static Upstream,
+    tool: &'static Tool,
+    args: &Value,
+    answer: &Value,
+    header: Option<&str>,
+) -> Option<Announced> {
+    if tool.paging == NOT_PAGED {
+        return None;
+    }
+    let args_known = arguments(tool);
+    if tool.paging.is_empty() && !paging::has_paging_argument(&args_known) && header.is_none() {
+        return None;
+    }
+    let mut pages = Pages::new(upstream, tool, args.clone(), None).ok()?;
+    let paging = match pages.paging.clone() {
+        Some(paging) => paging,
+        None => pages.decide(answer, header).ok()?,
+    };
+    if pages.begins_at.is_some() || pages.announced(answer, header, &paging).ok()? != Some(true) {
+        return None;
+    }
+    let items = answer::at(answer, &paging.items)?.len()?;
+    pages.total = answer::count_at(answer, paging.total.as_deref());
+    pages.first_len = items;
+    pages.received = 1;
+    pages.items = answer::at(answer, &paging.items)?.items()?.cloned().collect();
+    pages.settle_base(&[], answer, &paging);
+    let further = pages.further(answer, header, &paging).and_then(|further| i64::try_from(further).ok());
+    Some(Announced { page: 1, pages: further.map(|further| further + 1), items, total: pages.total })
+}
+
+/// A name as programs write it is that of the argument once its hyphens are underscores.
+fn is_same(written: &str, name: &str) -> bool {
+    let same = |(w, n): (u8, u8)| w == n || (w == b'-' && n == b'_');
+    written.len() == name.len() && written.bytes().zip(name.bytes()).all(same)
+}
