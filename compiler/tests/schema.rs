@@ -10,10 +10,11 @@ use ptc_compiler::source::Sources;
 use ptc_compiler::tree;
 
 /// Codes of what single values and objects are, which a schema tells too.
-const SHAPE: [Code; 10] = [
+const SHAPE: [Code; 11] = [
     Code::UnknownKey,
     Code::MissingKey,
     Code::WrongType,
+    Code::BadPaging,
     Code::UnknownTransport,
     Code::OldTransport,
     Code::EmptyValue,

@@ -83,6 +83,7 @@ const MCP: &[Key] = &[
         Default(ListingLimits::DEFAULT.max_tools),
         "most tools of a `tools/list`, granted or not",
     ),
+    key("tool_overrides", Kind::Object, Optional, "changes to what is known of single tools, by name"),
 ];
 
 /// What every entry that speaks HTTP may hold.
@@ -198,8 +199,15 @@ pub static OVERRIDE: Table = Table {
         key("description", Kind::AnyText, Optional, "replaces the document's description").or(&["summary", "doc"]),
         key("default_args", Kind::Object, Optional, "arguments sent where a program gives none").or(&["defaults", "args"]),
         key("allow_deprecated", Kind::Flag, Optional, "permits an operation that the document calls deprecated"),
+        PAGING,
     ]],
 };
+
+const PAGING: Key =
+    key("paging", Kind::Paging, Optional, "how its list is paged, where its schemas do not tell; false where it is not");
+
+/// An entry of `tool_overrides`.
+pub static TOOL_OVERRIDE: Table = Table { tag: "", title: "an override", groups: &[&[PAGING]] };
 
 /// An entry of `programs`.
 pub static PROGRAM: Table = Table {

@@ -4,6 +4,7 @@ use super::reading::Reading;
 use super::table::{Key, Kind, Presence};
 use crate::diag::{Code, Diagnostic, quoted};
 use crate::tree::{Node, Tree};
+use ptc_catalog::By;
 
 /// Checks a value against its row and reports what is wrong; `true` where it may be read.
 pub(super) fn check(reading: &mut Reading<'_>, key: &Key, node: &Node) -> bool {
@@ -41,6 +42,8 @@ pub(super) fn check(reading: &mut Reading<'_>, key: &Key, node: &Node) -> bool {
                 wrong_type(reading, key, node);
             }
         }
+        (Kind::Paging, Tree::Bool(false)) => {}
+        (Kind::Paging, Tree::Object(_)) => paging(reading, node),
         (Kind::Choice(choices), Tree::String(text)) => {
             if !choices.contains(&&**text) {
                 let listed: Vec<String> = choices.iter().map(|choice| quoted(choice)).collect();
@@ -55,6 +58,72 @@ pub(super) fn check(reading: &mut Reading<'_>, key: &Key, node: &Node) -> bool {
     reading.errors() == before
 }
 
+/// Members of `paging` that are numbers, with what they say.
+pub(super) const PAGING_NUMBERS: [(&str, &str); 2] =
+    [("first", "the number of the first page"), ("max_size", "the most items that a page can have")];
+/// Members of `paging` that are texts, besides `by`, with what they say.
+pub(super) const PAGING_TEXTS: [(&str, &str); 10] = [
+    ("items", "where the list is in an answer: keys with dots between them; empty where the answer is the list"),
+    ("argument", "the argument that asks for another page"),
+    ("next", "where the token, number or link of the next page is"),
+    ("more", "where it says whether there is more"),
+    ("last", "where it says whether this is the last page"),
+    ("total", "where the number of all items is"),
+    ("pages", "where the number of all pages is"),
+    ("page", "where the number of this page is"),
+    ("id", "the member of an item that is its id"),
+    ("size", "the argument for the number of items in a page"),
+];
+
+/// Checks what an entry says of the pages of a list.
+fn paging(reading: &mut Reading<'_>, node: &Node) {
+    let known = PAGING_TEXTS.iter().chain(&PAGING_NUMBERS).map(|(name, _)| *name).chain(["by"]);
+    let is_text = |name: &str| PAGING_TEXTS.iter().any(|(own, _)| *own == name);
+    let is_number = |name: &str| PAGING_NUMBERS.iter().any(|(own, _)| *own == name);
+    for member in node.members() {
+        let name = &*member.key;
+        let is_fit = match (name, &member.value.value) {
+            ("by", Tree::String(way)) => By::named(way).is_some(),
+            (name, Tree::Number(_)) => is_number(name) && whole_number(&member.value).is_some(),
+            (name, Tree::String(text)) => is_text(name) && !text.contains(char::is_control),
+            _ => false,
+        };
+        if is_fit {
+            continue;
+        }
+        let expected = match name {
+            "by" => "one of the texts \"page\", \"offset\", \"cursor\", \"last_id\", \"link\", \"header\"",
+            name if is_number(name) => "a whole number",
+            name if is_text(name) => "a text of one line",
+            _ => "no such member",
+        };
+        let near = crate::diag::suggest::nearest(name, known.clone());
+        let hint = match near.filter(|near| *near != name) {
+            Some(near) => format!("did you mean `{near}`?"),
+            None => {
+                "members are by, items, argument, next, more, last, total, pages, page, id, first, size and max_size".to_owned()
+            }
+        };
+        let message = format!("{} in `paging` cannot be read", quoted(name));
+        reading.fault(Code::BadPaging, &member.value, message, expected, &hint);
+    }
+    let has = |name: &str| node.get(name).is_some();
+    let needs_argument = !matches!(node.get("by").and_then(Node::as_str), Some("link" | "header"));
+    let missing = if !has("items") {
+        Some("items")
+    } else if needs_argument && !has("argument") {
+        Some("argument")
+    } else if !has("by") && !has("next") || node.get("by").and_then(Node::as_str) == Some("link") && !has("next") {
+        Some("next")
+    } else {
+        None
+    };
+    if let Some(missing) = missing {
+        let hint = "`items` is where the list is, `argument` asks for the next page with what is at `next`; another way than by token is named in `by`";
+        reading.fault(Code::BadPaging, node, format!("`paging` has no `{missing}`"), "does not say how the list is paged", hint);
+    }
+}
+
 /// What a value must be, in a few words.
 pub(super) fn expected(kind: Kind) -> &'static str {
     match kind {
@@ -67,6 +136,7 @@ pub(super) fn expected(kind: Kind) -> &'static str {
         Kind::Secret => "a string, or an object with `user` and `pass`",
         Kind::Object => "an object",
         Kind::List => "an array",
+        Kind::Paging => "`false` or an object",
     }
 }
 

@@ -59,6 +59,8 @@ pub struct Upstream {
     pub include_tools: Option<Vec<Spanned<String>>>,
     /// `accept_definitions`
     pub accept_definitions: Vec<Spanned<String>>,
+    /// `paging` in `tool_overrides` of an MCP entry, by tool: an object, or false.
+    pub tool_paging: BTreeMap<String, Json>,
     /// The rest, by transport.
     pub transport: Transport,
 }
@@ -205,6 +207,8 @@ pub struct Override {
     pub default_args: Option<BTreeMap<String, Spanned<Json>>>,
     /// `allow_deprecated`, or an entry that overrides the refusal of a deprecated operation.
     pub allow_deprecated: bool,
+    /// `paging`: an object, or false.
+    pub paging: Option<Json>,
 }
 
 /// One `auth` emitter.

@@ -6,6 +6,7 @@
 use serde_json::{Map, Value, json};
 
 use super::keys;
+use super::kinds;
 use super::table::{Kind, Presence, Table, Variants};
 
 /// What the members of an object or the elements of a list are, by the key that holds it.
@@ -14,11 +15,12 @@ enum Inner {
     Variants(&'static Variants),
 }
 
-const INNER: [(&str, Inner); 5] = [
+const INNER: [(&str, Inner); 6] = [
     ("upstreams", Inner::Variants(&keys::UPSTREAM)),
     ("credentials", Inner::Variants(&keys::CREDENTIAL)),
     ("auth", Inner::Variants(&keys::AUTH)),
     ("operation_overrides", Inner::Table(&keys::OVERRIDE)),
+    ("tool_overrides", Inner::Table(&keys::TOOL_OVERRIDE)),
     ("programs", Inner::Table(&keys::PROGRAM)),
 ];
 
@@ -87,6 +89,30 @@ fn kind(name: &str, kind: Kind) -> Value {
             json!({ "anyOf": [text(), pair] })
         }
         Kind::Choice(choices) => json!({ "enum": choices }),
+        Kind::Paging => {
+            let mut properties = Map::new();
+            for (name, description) in kinds::PAGING_TEXTS {
+                let line =
+                    json!({ "type": "string", "pattern": "^[^\\u0000-\\u001f\\u007f-\\u009f]*$", "description": description });
+                properties.insert(name.to_owned(), line);
+            }
+            for (name, description) in kinds::PAGING_NUMBERS {
+                properties.insert(name.to_owned(), json!({ "type": "integer", "minimum": 0, "description": description }));
+            }
+            let object = |required: Value, mut by: Value| {
+                let mut properties = properties.clone();
+                by["description"] = "how the next page is asked for; by token where left out".into();
+                properties.insert("by".to_owned(), by);
+                json!({ "type": "object", "properties": properties, "required": required, "additionalProperties": false })
+            };
+            json!({ "anyOf": [
+                { "const": false },
+                object(json!(["items", "argument", "next"]), json!({ "enum": ["page", "offset", "cursor", "last_id"] })),
+                object(json!(["by", "items", "argument"]), json!({ "enum": ["page", "offset", "cursor", "last_id"] })),
+                object(json!(["by", "items", "next"]), json!({ "const": "link" })),
+                object(json!(["by", "items"]), json!({ "const": "header" })),
+            ] })
+        }
         Kind::Object => match inner() {
             Some(inner) => json!({ "type": "object", "additionalProperties": self::inner(inner) }),
             None => json!({ "type": "object" }),

@@ -63,6 +63,8 @@ pub enum Kind {
     Object,
     /// An array whose elements are read by a caller of their own.
     List,
+    /// `false`, or an object that says how a list is paged.
+    Paging,
 }
 
 /// The keys of one kind of object.

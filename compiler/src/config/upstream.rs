@@ -1,5 +1,7 @@
 //! One entry of `upstreams`: its transport decides the rest.
 
+use std::collections::BTreeMap;
+
 use super::credentials::Bindings;
 use super::fields::{Fields, Subject};
 use super::model::{Transport, Upstream};
@@ -7,6 +9,7 @@ use super::reading::Reading;
 use super::table::Table;
 use super::{http, keys, names, openapi, stdio};
 use crate::diag::{Code, quoted, suggest};
+use crate::ir::Json;
 use crate::tree::{Member, Node};
 
 /// Reads an entry; `None` where it has errors that leave nothing of it.
@@ -27,9 +30,21 @@ pub(super) fn read(reading: &mut Reading<'_>, member: &Member, bindings: &Bindin
         place,
         description: fields.text("description").map(|text| one_line(&text)).filter(|text| !text.is_empty()),
         include_tools: if is_mcp { fields.spanned_texts(reading, "include_tools") } else { None },
+        tool_paging: if is_mcp { tool_paging(reading, &fields) } else { BTreeMap::new() },
         accept_definitions: fields.spanned_texts(reading, "accept_definitions").unwrap_or_default(),
         transport,
     })
+}
+
+/// What `tool_overrides` says of the pages of lists.
+fn tool_paging(reading: &mut Reading<'_>, fields: &Fields<'_>) -> BTreeMap<String, Json> {
+    let mut paging = BTreeMap::new();
+    for member in fields.members("tool_overrides") {
+        let subject = Subject { name: format!("the override of {}", quoted(&member.key)), place: reading.key_place(member) };
+        let Some(entry) = Fields::read(reading, &subject, &keys::TOOL_OVERRIDE, &[], &member.value) else { continue };
+        paging.extend(entry.node("paging").map(|node| (member.key.to_string(), Json::from(node))));
+    }
+    paging
 }
 
 /// Names of other tools, with what they are called here.

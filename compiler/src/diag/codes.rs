@@ -61,6 +61,7 @@ codes! {
     CommandLine = "PTC0217" Warning "a command line where the name of a program belongs";
     InheritsEverything = "PTC0218" Warning "a child that gets the server's whole environment";
     WithheldVariable = "PTC0219" Error "a variable that no child inherits";
+    BadPaging = "PTC0220" Error "a description of pages that cannot be read";
 
     UnknownSource = "PTC0301" Error "a credential source that does not exist";
     ReservedSource = "PTC0302" Error "a credential source that is reserved";

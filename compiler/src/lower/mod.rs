@@ -17,6 +17,7 @@ pub mod text;
 
 use std::collections::BTreeSet;
 
+use ptc_catalog::paging::NOT_PAGED;
 use ptc_catalog::{Annotations, Place, Style};
 
 use crate::config::model::{Auth, Config, Transport};
@@ -36,7 +37,9 @@ pub fn deployment(config: &Config, lock: &Lock, name: &str, config_digest: &str)
                 transport: entry.transport.clone(),
                 era: locked.and_then(|l| l.era),
                 tools: locked
-                    .map(|l| l.tools.iter().map(|(tool, def)| self::tool(name, tool, def)).collect())
+                    .map(|l| {
+                        l.tools.iter().map(|(tool, def)| self::tool_with(name, tool, def, entry.tool_paging.get(tool))).collect()
+                    })
                     .unwrap_or_default(),
             }
         })
@@ -62,6 +65,11 @@ pub fn credentials(config: &Config, kept: impl Fn(&str) -> bool) -> Vec<Credenti
 
 /// One tool of a definition.
 pub fn tool(server: &str, name: &str, locked: &LockedTool) -> Tool {
+    tool_with(server, name, locked, None)
+}
+
+/// The same with what the config says of its pages.
+fn tool_with(server: &str, name: &str, locked: &LockedTool, paging: Option<&Json>) -> Tool {
     let definition = &locked.definition;
     let input = definition.get("inputSchema").cloned().unwrap_or_else(Json::object);
     let operation = operation(definition);
@@ -72,9 +80,16 @@ pub fn tool(server: &str, name: &str, locked: &LockedTool) -> Tool {
     }
     let prose = definition.get("description").and_then(Json::as_str).or_else(|| definition.get("title").and_then(Json::as_str));
     let result = definition.get("outputSchema").map_or_else(|| "any".to_owned(), shape::shape);
-    let paging = paging::paging(name, definition, &args, operation.is_some());
+    let configured = paging.or_else(|| definition.get("_ptc")?.get("paging"));
+    let inferred = paging::paging(name, definition, &args, operation.is_some());
+    let is_configured_off = configured.and_then(Json::as_bool) == Some(false);
+    let paging = match configured {
+        Some(configured) => paging::configured(configured, inferred.as_ref()),
+        None => inferred,
+    };
     let pages = match &paging {
         Some(paging) => Some(paging.described()),
+        None if is_configured_off => None,
         None => paging::is_decided_by_answer(definition, &args).then(|| "the first answer tells how".to_owned()),
     };
     Tool {
@@ -88,7 +103,7 @@ pub fn tool(server: &str, name: &str, locked: &LockedTool) -> Tool {
         digest: locked.digest.clone(),
         annotations: annotations(definition),
         operation,
-        paging: paging.map(|paging| paging.to_string()).unwrap_or_default(),
+        paging: if is_configured_off { NOT_PAGED.to_owned() } else { paging.map(|p| p.to_string()).unwrap_or_default() },
     }
 }
 

@@ -1,7 +1,7 @@
 //! How the list of a tool is paged, by its schemas.
 
 use ptc_catalog::paging::{self, Argument, Shape};
-use ptc_catalog::{Paging, Type};
+use ptc_catalog::{By, Paging, Type};
 
 use super::schema::Schema;
 use crate::ir::{Arg, Json};
@@ -16,6 +16,22 @@ pub fn paging(tool: &str, definition: &Json, args: &[Arg], is_operation: bool) -
     let shape = shape(&Schema::new(output), output, MAX_DEPTH);
     let input = definition.get("inputSchema");
     paging::infer(tool, &arguments(input, args), &shape, is_operation)
+}
+
+/// How the config says that a list is paged; `None` for an object that says nothing. Without `by` it is by token. The
+/// largest size of a page is that of the schemas.
+pub fn configured(written: &Json, inferred: Option<&Paging>) -> Option<Paging> {
+    let mut paging = Paging::default();
+    for (name, value) in written.members() {
+        match value.as_str() {
+            Some(way) if name == "by" => paging.by = By::named(way)?,
+            Some(text) => paging.set(name, text)?,
+            None => paging.set(name, &value.canonical())?,
+        }
+    }
+    let same_size = inferred.filter(|inferred| inferred.size.is_some() && inferred.size == paging.size);
+    paging.max_size = paging.max_size.or(same_size.and_then(|inferred| inferred.max_size));
+    Some(paging)
 }
 
 /// Whether the first answer of a tool decides: its answers are not declared, and an argument asks for pages.
@@ -88,6 +104,18 @@ mod tests {
                 "$defs": {"meta": {"type": "object", "properties": {"total": {"type": "integer"}}}}}}"##;
         let wanted = "by page\nitems things\nargument page\ntotal meta.total\nsize per_page\nfirst 1\nmax_size 200";
         assert_eq!(inferred(definition).as_deref(), Some(wanted));
+    }
+
+    #[test]
+    fn config_overrides_what_schemas_tell() {
+        let json = |text: &str| Json::from(&serde_json::from_str::<serde_json::Value>(text).unwrap());
+        let inferred = Paging { size: Some("limit".to_owned()), max_size: Some(50), ..Paging::default() };
+        let written = json(r#"{"items": "data", "next": "meta.next_cursor", "argument": "cursor", "size": "limit"}"#);
+        let wanted = "by cursor\nitems data\nargument cursor\nnext meta.next_cursor\nsize limit\nmax_size 50";
+        assert_eq!(configured(&written, Some(&inferred)).map(|paging| paging.to_string()).as_deref(), Some(wanted));
+        let by_page = json(r#"{"by": "page", "items": "", "argument": "p", "first": 0}"#);
+        let wanted = "by page\nitems \nargument p\nfirst 0";
+        assert_eq!(configured(&by_page, None).map(|paging| paging.to_string()).as_deref(), Some(wanted));
     }
 
     #[test]

@@ -119,6 +119,9 @@ pub fn selection(entry: &OpenApi) -> String {
             defaults.set(name, value.value.clone());
         }
         fields.set("default_args", defaults);
+        if let Some(paging) = &overriding.paging {
+            fields.set("paging", paging.clone());
+        }
         overrides.set(id, fields);
     }
     let mut all = Json::object()

@@ -75,6 +75,9 @@ pub(super) fn definition<'a>(
     if !defaults.members().is_empty() {
         ptc.set("defaultArgs", defaults);
     }
+    if let Some(paging) = overriding.and_then(|overriding| overriding.paging.clone()) {
+        ptc.set("paging", paging);
+    }
     if success.cut {
         ptc.set("outputSchemaCut", Json::Bool(true));
     }
