@@ -18,7 +18,7 @@ const fn tool(name: &'static str, closed: bool) -> Tool {
         args: &[LIMIT, PATH],
         closed,
         doc: "",
-        definition: "{}",
+        definition: r#"{"outputSchema":{"additionalProperties":false,"properties":{"text":{}},"type":"object"}}"#,
         digest: "",
         annotations,
         operation: None,
@@ -102,6 +102,13 @@ const SHAPES: &[Shape] = &[
     shape("a long unknown method", "(.", "abc", " 1)"),
     shape("an unknown name among locals", "(let [a0 1 ", "abcdefghij$ 1 ", "] abcdefghik)"),
     shape("an unknown name among definitions", "(do ", "(def abcdefghij$ 1) ", "abcdefghik)"),
+    // Each function calls the one before twice: followed without a bound, the last has 2^n calls.
+    shape(
+        "functions that take results",
+        "(do (defn f0 [r] (:txt (:value r))) ",
+        r#"(defn f$ [r] [(f% r) (f% r)]) (f$ (tool/call {:server "files" :tool "read" :args {:path "a"}})) "#,
+        ")",
+    ),
     shape("calls", "(do ", r#"(tool/call {:server "files" :tool "read" :args {:path "a$" :limit $}}) "#, ")"),
     shape("calls of what is not there", "(do ", r#"(tool/call {:server "files" :tool "reed$" :args {}}) "#, ")"),
     shape(
@@ -164,6 +171,7 @@ fn prepare(source: &str, deadline: &Deadline) {
         Ok(program) => {
             let findings = ptc_check::check_until(&program, &CATALOG, deadline).expect("there is time");
             assert!(findings.len() <= 3 * ptc_check::MAX_FINDINGS, "{} findings", findings.len());
+            ptc_check::missing_keys(&program, &CATALOG, deadline);
         }
         Err(error) => {
             let _ = ptc_check::with_call(error, source, &CATALOG).render(source);

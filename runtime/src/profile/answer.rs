@@ -347,7 +347,7 @@ fn text(evaluation: &Evaluation, budget: Budget) -> String {
 
 /// Notes in the text of an answer: each in brackets after an empty line.
 fn bracketed(notes: &[String]) -> String {
-    notes.iter().map(|note| format!("\n\n[{note}]")).collect()
+    notes.iter().flat_map(|note| ["\n\n[", note, "]"]).collect()
 }
 
 /// A value with the names that its session has new. A program that ends in `def` has said all with the name.
