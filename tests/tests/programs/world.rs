@@ -68,7 +68,8 @@ impl World {
             format!("{failure} {hint}")
         });
         let value = evaluation.outcome.as_ref().map(|value| value.text.clone()).unwrap_or_default();
-        Outcome { value, prints: answer.prints().to_vec(), failure, note: evaluation.note.clone() }
+        let note = Some(answer.notes().join("\n")).filter(|notes| !notes.is_empty());
+        Outcome { value, prints: answer.prints().to_vec(), failure, note }
     }
 }
 
