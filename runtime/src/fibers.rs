@@ -8,6 +8,7 @@
 use std::cell::Cell;
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap, VecDeque};
+use std::marker::PhantomData;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::rc::Rc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -21,7 +22,7 @@ use ptc_lisp::fiber::{self, Fiber};
 use ptc_lisp::{STACK_BYTES, STACK_SLACK_BYTES};
 
 use crate::alloc;
-use crate::pool::{Panicked, panic_message};
+use crate::pool::{JobError, panic_message};
 
 /// Native stack of a fiber, and of the threads, on whose stacks programs are read.
 const STACK: usize = STACK_BYTES + STACK_SLACK_BYTES;
@@ -104,16 +105,35 @@ impl Fibers {
         Fibers { threads: Arc::new(Threads { most: processors.max(1) * THREADS_PER_PROCESSOR, all: Mutex::default() }) }
     }
 
-    /// Runs `work` on a fiber, then `done` with its result. A panic of `work` reaches `done` as [`Panicked`] and harms nothing else.
+    /// Runs `work` on a fiber, then `done` with its result. `done` is always called: a panic of `work` reaches it as
+    /// [`JobError::Panicked`], and where the system has no stack or thread for the fiber it gets [`JobError::NotStarted`].
     pub fn spawn<T: 'static>(
         &self,
         work: impl FnOnce() -> T + Send + 'static,
-        done: impl FnOnce(Result<T, Panicked>) + Send + 'static,
+        done: impl FnOnce(Result<T, JobError>) + Send + 'static,
     ) {
         // Unwind safety: `work` is consumed, and what it shares with others sits behind locks that recover from poisoning.
+        let mut completion = Completion(Some(done), PhantomData);
         self.threads.push(Box::new(move || {
-            done(catch_unwind(AssertUnwindSafe(work)).map_err(|panic| Panicked(panic_message(&*panic))));
+            completion.complete(catch_unwind(AssertUnwindSafe(work)).map_err(|panic| JobError::Panicked(panic_message(&*panic))));
         }));
+    }
+}
+
+/// Calls a function with the result of a job, or with [`JobError::NotStarted`] when it is dropped before.
+struct Completion<T, D: FnOnce(Result<T, JobError>)>(Option<D>, PhantomData<fn(T)>);
+
+impl<T, D: FnOnce(Result<T, JobError>)> Completion<T, D> {
+    fn complete(&mut self, result: Result<T, JobError>) {
+        if let Some(done) = self.0.take() {
+            done(result);
+        }
+    }
+}
+
+impl<T, D: FnOnce(Result<T, JobError>)> Drop for Completion<T, D> {
+    fn drop(&mut self) {
+        self.complete(Err(JobError::NotStarted));
     }
 }
 
@@ -256,7 +276,7 @@ impl Fleet {
         let stack = match self.spare.pop().map_or_else(|| DefaultStack::new(STACK), Ok) {
             Ok(stack) => stack,
             Err(fault) => {
-                // Whoever waits for the job learns that it was dropped.
+                // The job is dropped, and its completion reports that.
                 crate::log::line(crate::log::Level::Error, "no stack for a program", &[("reason", &fault.to_string())]);
                 self.host.hosted.fetch_sub(1, Ordering::Relaxed);
                 return;
@@ -376,7 +396,7 @@ mod tests {
                 assert!(n % 10 != 3, "job {n}");
                 held.iter().sum::<u32>()
             };
-            fibers.spawn(work, move |result| send.send(result.map_err(|p| p.0)).expect("the test waits"));
+            fibers.spawn(work, move |result| send.send(result.map_err(|why| format!("{why:?}"))).expect("the test waits"));
         }
         drop((send, wake));
         let mut all: Vec<(u32, Waker)> = wakers.iter().take(100).collect();
@@ -385,7 +405,19 @@ mod tests {
         let answers: Vec<_> = receive.into_iter().collect();
         assert_eq!(answers.len(), 100);
         assert_eq!(answers.iter().filter(|a| a.is_err()).count(), 10);
-        assert!(answers.contains(&Err("job 13".into())) && answers.contains(&Ok(42_000)));
+        assert!(answers.contains(&Err("Panicked(\"job 13\")".into())) && answers.contains(&Ok(42_000)));
+    }
+
+    #[test]
+    fn dropped_job_reports_that_it_has_not_started() {
+        let fibers = Fibers { threads: Arc::new(Threads { most: 1, all: Mutex::default() }) };
+        // A thread that has ended takes no job out of its inbox.
+        fibers.threads.lock().push(Arc::default());
+        let (send, receive) = mpsc::channel();
+        fibers.spawn(|| 1, move |result| send.send(result).expect("the test waits"));
+        assert!(receive.try_recv().is_err());
+        fibers.threads.lock().clear();
+        assert_eq!(receive.recv().expect("a result"), Err(JobError::NotStarted));
     }
 
     #[test]

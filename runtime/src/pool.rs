@@ -15,9 +15,23 @@ pub struct Pool {
     max_threads: usize,
 }
 
-/// What is left of a job that panicked: the message, where it had one.
-#[derive(Debug)]
-pub struct Panicked(pub String);
+/// Why a job has no result.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum JobError {
+    /// It panicked, with this message.
+    Panicked(String),
+    /// It was dropped before it began: the system has no thread or no stack left for it.
+    NotStarted,
+}
+
+impl std::fmt::Display for JobError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            JobError::Panicked(message) => message,
+            JobError::NotStarted => "the operating system has no thread or stack for it",
+        })
+    }
+}
 
 impl std::fmt::Debug for Pool {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -48,15 +62,16 @@ impl Pool {
     }
 
     /// Runs `work` on a thread of the pool, then `done` with its result on the same thread. A panic of `work` reaches `done` as
-    /// [`Panicked`] and harms nothing else. With all threads busy the job waits for one.
+    /// [`JobError::Panicked`] and harms nothing else. With all threads busy the job waits for one.
     pub fn spawn<T: 'static>(
         &self,
         work: impl FnOnce() -> T + Send + 'static,
-        done: impl FnOnce(Result<T, Panicked>) + Send + 'static,
+        done: impl FnOnce(Result<T, JobError>) + Send + 'static,
     ) {
         // Unwind safety: `work` is consumed, and what it shares with others sits behind locks that recover from poisoning.
-        let job: Job =
-            Box::new(move || done(catch_unwind(AssertUnwindSafe(work)).map_err(|panic| Panicked(panic_message(&*panic)))));
+        let job: Job = Box::new(move || {
+            done(catch_unwind(AssertUnwindSafe(work)).map_err(|panic| JobError::Panicked(panic_message(&*panic))));
+        });
         let mut state = self.shared.lock();
         state.jobs.push_back(job);
         let start = state.idle < state.jobs.len() && state.threads < self.max_threads;
@@ -140,7 +155,7 @@ mod tests {
                     assert!(n % 10 != 3, "job {n}");
                     n
                 },
-                move |result| send.send(result.map_err(|p| p.0)).expect("the test waits"),
+                move |result| send.send(result.map_err(|why| format!("{why:?}"))).expect("the test waits"),
             );
         }
         drop(send);
@@ -148,7 +163,7 @@ mod tests {
         answers.sort();
         assert_eq!(answers.len(), 100);
         assert_eq!(answers.iter().filter(|a| a.is_err()).count(), 10);
-        assert!(answers.contains(&Err("job 13".into())));
+        assert!(answers.contains(&Err("Panicked(\"job 13\")".into())));
         assert!(pool.shared.lock().threads <= 2);
     }
 }

@@ -127,7 +127,7 @@ impl Desk {
             },
             move |result| {
                 // Nobody waits any more after a second signal.
-                let _ = send.send(result.unwrap_or_else(|panicked| Evaluation::panicked(&panicked, &redactor)));
+                let _ = send.send(result.unwrap_or_else(|error| Evaluation::unfinished(&error, &redactor, 1000)));
             },
         );
         let done = match host.until(&mut receive) {

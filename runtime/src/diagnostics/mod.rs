@@ -143,7 +143,8 @@ pub struct Diagnostics {
 /// A call that is watched. One that is never finished was lost in a panic.
 pub struct Watch {
     diagnostics: Arc<Diagnostics>,
-    record: Record,
+    /// In a box, since a watch is handed on with every step of a call.
+    record: Box<Record>,
     file: Option<TraceFile>,
     /// Whether a file was begun, be it in vain, which is logged once.
     is_begun: bool,
@@ -187,7 +188,7 @@ impl Diagnostics {
 
     /// A call begins.
     pub fn begin(self: &Arc<Self>, tool: &'static str, request: &Asked<'_>) -> Watch {
-        let record = Record::new(tool, request, Timestamp::now(), &self.redactor);
+        let record = Box::new(Record::new(tool, request, Timestamp::now(), &self.redactor));
         Watch { diagnostics: Arc::clone(self), record, file: None, is_begun: false }
     }
 
@@ -297,7 +298,7 @@ impl Watch {
             told.spans = Vec::new();
         }
         self.diagnostics.counters().add(&self.record);
-        self.diagnostics.ring().push(self.record);
+        self.diagnostics.ring().push(*self.record);
     }
 }
 

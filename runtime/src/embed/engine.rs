@@ -137,8 +137,8 @@ impl Engine {
                     (evaluation, results, warnings)
                 },
                 move |result| {
-                    let (mut evaluation, results, warnings) =
-                        result.unwrap_or_else(|panicked| (Evaluation::panicked(&panicked, &kept), Vec::new(), Vec::new()));
+                    let (mut evaluation, results, warnings) = result
+                        .unwrap_or_else(|error| (Evaluation::unfinished(&error, &kept, retry_after_ms), Vec::new(), Vec::new()));
                     let tool_calls = calls.list();
                     // The value is the embedding program's from here on.
                     evaluation.turn = None;

@@ -30,7 +30,7 @@ pub use validated::Validated;
 use self::stored::StoredPrograms;
 use self::validated::Bounds;
 use crate::alloc;
-use crate::pool::Panicked;
+use crate::pool::JobError;
 use crate::profile::answer::cut;
 use crate::schedule::Turn;
 use crate::schema::Schema;
@@ -220,8 +220,11 @@ impl Evaluation {
         }
     }
 
-    /// An evaluation that hit a bug of ours. The message of a panic may quote anything, secrets included.
-    pub fn panicked(Panicked(message): &Panicked, redactor: &Redactor) -> Self {
+    /// An evaluation that has not run, or that hit a bug of ours. The message of a panic may quote anything, secrets included.
+    pub fn unfinished(error: &JobError, redactor: &Redactor, retry_after_ms: u64) -> Self {
+        let JobError::Panicked(message) = error else {
+            return Evaluation::refused(Failure::no_stack(retry_after_ms));
+        };
         // Cut last: half a secret is not found.
         let message = redactor.redact_str(message);
         let message = format!("internal_error: the evaluation stopped on a bug of the server: {}", cut(&message, PANIC_BYTES).0);
@@ -474,8 +477,8 @@ mod tests {
     #[test]
     fn panic_message_in_an_answer_is_redacted() {
         let redactor = Redactor::none().with("s3cr3t-token-value");
-        let panicked = Panicked("index of s3cr3t-token-value".to_owned());
-        let failure = Evaluation::panicked(&panicked, &redactor).outcome.unwrap_err();
+        let panicked = JobError::Panicked("index of s3cr3t-token-value".to_owned());
+        let failure = Evaluation::unfinished(&panicked, &redactor, 1000).outcome.unwrap_err();
         assert!(failure.message.ends_with("a bug of the server: index of [REDACTED]"), "{}", failure.message);
     }
 }

@@ -22,6 +22,11 @@ impl Failure {
         }
     }
 
+    /// The system has no memory for the stack of a program.
+    pub(super) fn no_stack(retry_after_ms: u64) -> Self {
+        Failure::busy("server busy: the operating system has no stack or thread for another program", retry_after_ms)
+    }
+
     /// A program with a place could not begin in time.
     pub(super) fn not_begun(turn: &Turn) -> Self {
         let waited = turn.queued() + turn.processor_wait();

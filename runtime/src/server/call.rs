@@ -14,7 +14,7 @@ use crate::diagnostics::{self, Asked, Watch};
 use crate::evaluation::{Call, Evaluation, Failure, Past, Reason};
 use crate::log::Field::{Payload, Text};
 use crate::log::{self, Level};
-use crate::pool::Panicked;
+use crate::pool::JobError;
 use crate::profile::answer;
 use crate::protocol::message::{self, Arguments};
 use crate::protocol::reply::{ErrorBody, INVALID_PARAMS, INVALID_REQUEST};
@@ -197,6 +197,7 @@ impl Server {
         let began = Arc::clone(&watch);
         let call_id = id.clone();
         let (party, bytes, entering) = (registration.party().clone(), call.bytes(), cancel.clone());
+        let retry_after_ms = self.scheduler.retry_after_ms();
         let waits_for_store = matches!(ground, Ground::Wanted(..));
         let work = move |turn: Turn| {
             // On this thread, since redacting a large payload takes its time.
@@ -218,14 +219,17 @@ impl Server {
             let answer = if call.stored.is_some() { answer::stored_result } else { answer::tool_result };
             let answer = answer(&evaluation, profile, era);
             // Titles and names are as their owner wrote them.
-            Ok((if in_session { names.redact_text(answer) } else { answer }, evaluation))
+            Ok((if in_session { names.redact_text(answer) } else { answer }, Box::new(evaluation)))
         };
-        let done = move |registration: Registration, done: Result<Result<(String, Evaluation), session::Fault>, Panicked>| {
+        let done = move |registration: Registration,
+                         done: Result<Result<(String, Box<Evaluation>), session::Fault>, JobError>| {
             let watch = watch.lock().unwrap_or_else(PoisonError::into_inner).take();
-            let done = done.unwrap_or_else(|panicked| {
-                log::line(Level::Error, "evaluation panicked", &[("message", &panicked.0)]);
-                let evaluation = Evaluation::panicked(&panicked, &redactor);
-                Ok((answer::tool_result(&evaluation, profile, era), evaluation))
+            let done = done.unwrap_or_else(|error| {
+                if let JobError::Panicked(message) = &error {
+                    log::line(Level::Error, "evaluation panicked", &[("message", message)]);
+                }
+                let evaluation = Evaluation::unfinished(&error, &redactor, retry_after_ms);
+                Ok((answer::tool_result(&evaluation, profile, era), Box::new(evaluation)))
             });
             // Before the answer: whoever has it may ask about it.
             let result = match &done {
@@ -247,7 +251,7 @@ impl Server {
             }
             drop(done);
         };
-        let (fibers, pool, retry_after_ms) = (Arc::clone(&self.fibers), Arc::clone(&self.pool), self.scheduler.retry_after_ms());
+        let (fibers, pool) = (Arc::clone(&self.fibers), Arc::clone(&self.pool));
         self.scheduler.enter(&party, bytes, &entering.clone(), move |place| {
             let mut registration = registration;
             match place {
@@ -265,7 +269,7 @@ impl Server {
                     // Whoever reads the answer finds its session free.
                     drop(work);
                     let evaluation = Evaluation::refused(Failure::turned_away(why, retry_after_ms));
-                    done(registration, Ok(Ok((answer::tool_result(&evaluation, profile, era), evaluation))));
+                    done(registration, Ok(Ok((answer::tool_result(&evaluation, profile, era), Box::new(evaluation)))));
                 }
             }
         });

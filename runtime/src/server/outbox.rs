@@ -20,6 +20,8 @@ struct State {
     queue: Vec<u8>,
     writing: bool,
     broken: bool,
+    /// Threads that wait for `drained`. To notify a condition variable is a system call, also where no thread waits.
+    waiting: usize,
 }
 
 /// Bytes that may wait behind a write in progress. An answer larger than that still goes through, alone.
@@ -35,7 +37,9 @@ impl<W: Write> Outbox<W> {
     pub fn send<T>(&self, line: &[u8], placed: T) {
         let mut state = self.lock();
         while state.writing && state.queue.len() > HIGH_WATER && !state.broken {
+            state.waiting += 1;
             state = self.drained.wait(state).unwrap_or_else(PoisonError::into_inner);
+            state.waiting -= 1;
         }
         // Before the client can see the answer and send its next call.
         drop(placed);
@@ -50,7 +54,7 @@ impl<W: Write> Outbox<W> {
         let mut batch = Vec::new();
         while !state.queue.is_empty() && !state.broken {
             std::mem::swap(&mut batch, &mut state.queue);
-            self.drained.notify_all();
+            self.notify(&state);
             drop(state);
             let written = self.write(&batch);
             batch.clear();
@@ -66,13 +70,21 @@ impl<W: Write> Outbox<W> {
         if state.queue.capacity() < batch.capacity() {
             std::mem::swap(&mut batch, &mut state.queue);
         }
-        self.drained.notify_all();
+        self.notify(&state);
     }
 
     /// Waits until everything is written, at most that long.
     pub fn settle(&self, most: Duration) {
-        let state = self.lock();
-        let _ = self.drained.wait_timeout_while(state, most, |state| state.writing && !state.broken);
+        let mut state = self.lock();
+        state.waiting += 1;
+        let waited = self.drained.wait_timeout_while(state, most, |state| state.writing && !state.broken);
+        waited.unwrap_or_else(PoisonError::into_inner).0.waiting -= 1;
+    }
+
+    fn notify(&self, state: &State) {
+        if state.waiting > 0 {
+            self.drained.notify_all();
+        }
     }
 
     fn write(&self, batch: &[u8]) -> std::io::Result<()> {

@@ -58,9 +58,9 @@ impl Server {
                     pool.spawn(
                         move || work(turns),
                         move |end| {
-                            let end = end.unwrap_or_else(|panicked| {
-                                log::line(Level::Error, "task panicked", &[("message", &panicked.0)]);
-                                let message = format!("the task stopped on a bug of the server: {}", panicked.0);
+                            let end = end.unwrap_or_else(|error| {
+                                log::line(Level::Error, "task panicked", &[("message", &error.to_string())]);
+                                let message = format!("the task stopped on a bug of the server: {error}");
                                 End::before(Stop::new(Reason::PlannerError, message))
                             });
                             done(registration, end);
