@@ -1,11 +1,10 @@
 //! Processors for programs: as many threads compute at a time as the machine has processors.
 //!
-//! Who waits is in one of two queues, which take turns. In one are programs that have begun and used little, in the order of their coming:
-//! their clock runs, and they will soon be done. In the other are programs that begin, and those that compute for long: a [`FairQueue`] by
-//! processor time, so that one caller's loops do not keep another's programs out.
+//! A thread that waits is in one of two queues, which take turns. In one are programs that have begun and used little: their clock runs,
+//! and they will soon be done. In the other are programs that begin, and those that compute for long. Both are a [`FairQueue`] by
+//! processor time, so that neither the loops of one caller nor hundreds of its programs that go on at once keep another's programs out.
 
 use std::cell::Cell;
-use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU8, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::Waker;
@@ -33,8 +32,8 @@ pub(super) struct Processors {
 #[derive(Debug)]
 struct State {
     free: usize,
-    short: VecDeque<Arc<Waiter>>,
-    fair: FairQueue<Arc<Waiter>>,
+    short: FairQueue<Arc<Waiter>>,
+    long: FairQueue<Arc<Waiter>>,
     /// Whether the last one came from `short`: the queues take turns.
     was_short: bool,
 }
@@ -72,7 +71,8 @@ impl Waiter {
 
 impl Processors {
     pub(super) fn new(most: usize) -> Self {
-        let state = State { free: most, short: VecDeque::new(), fair: FairQueue::new(Basis::Served), was_short: false };
+        let queue = || FairQueue::new(Basis::Served);
+        let state = State { free: most, short: queue(), long: queue(), was_short: false };
         Processors { most, state: Mutex::new(state), waiting: AtomicUsize::new(0) }
     }
 
@@ -93,9 +93,9 @@ impl Processors {
         }
         let waiter = Arc::new(Waiter { waker: fiber::waker(), state: AtomicU8::new(WAITS) });
         if begun && used < SHORT {
-            state.short.push_back(Arc::clone(&waiter));
+            state.short.push(party, Arc::clone(&waiter));
         } else {
-            state.fair.push(party, Arc::clone(&waiter));
+            state.long.push(party, Arc::clone(&waiter));
         }
         self.waiting.fetch_add(1, Ordering::Relaxed);
         self.next(&mut state);
@@ -132,7 +132,9 @@ impl Processors {
         if self.waiting.load(Ordering::Relaxed) > 0 {
             // What it computed while nobody waited was nobody else's.
             let counted = held.min(2 * SLICE);
-            state.fair.add(party, u64::try_from(counted.as_nanos()).unwrap_or(u64::MAX));
+            let counted = u64::try_from(counted.as_nanos()).unwrap_or(u64::MAX);
+            state.short.add(party, counted);
+            state.long.add(party, counted);
             self.next(&mut state);
         }
         held
@@ -146,9 +148,9 @@ impl Processors {
     /// Hands free processors to those that wait.
     fn next(&self, state: &mut State) {
         while state.free > 0 {
-            let of_short = if state.was_short { None } else { state.short.pop_front() };
+            let of_short = if state.was_short { None } else { state.short.pop() };
             state.was_short = of_short.is_some();
-            let Some(waiter) = of_short.or_else(|| state.fair.pop()).or_else(|| state.short.pop_front()) else { return };
+            let Some(waiter) = of_short.or_else(|| state.long.pop()).or_else(|| state.short.pop()) else { return };
             self.waiting.fetch_sub(1, Ordering::Relaxed);
             if waiter.grant() {
                 state.free -= 1;

@@ -17,6 +17,7 @@ use super::lifecycle::{Lifecycle, Live};
 use super::mcp::listing::{Keep, Query};
 use super::mcp::outcome::{self, Payload};
 use super::mcp::{Agreed, Ask, Channel, Response, wire};
+use super::pace::Pacer;
 use super::places::{Place, Places};
 use super::settings::UpstreamSettings;
 use super::stage;
@@ -36,6 +37,7 @@ pub(crate) struct Link {
     /// What the last child spoke, so that the next one is not asked again: some stay silent to a probe.
     spoken: Arc<Mutex<Option<Era>>>,
     places: Arc<Places>,
+    pacer: Pacer,
 }
 
 enum Kind {
@@ -104,7 +106,8 @@ impl Link {
             #[cfg(not(feature = "http"))]
             Transport::McpHttp(_) | Transport::OpenApi(_) => Kind::NoHttp,
         };
-        Link { upstream, kind, spoken: Arc::default(), places: Places::new(upstream.transport.max_concurrent_calls()) }
+        let places = Places::new(upstream.transport.max_concurrent_calls());
+        Link { upstream, kind, spoken: Arc::default(), places, pacer: Pacer::default() }
     }
 
     /// A link of `upstream` that takes over the connection of an earlier one.
@@ -174,6 +177,11 @@ impl Link {
             (Kind::NoHttp, _) => Err(no_http()),
             _ => Err(mismatch()),
         }
+    }
+
+    /// Spreads what calls do that end together.
+    pub(super) fn pacer(&self) -> &Pacer {
+        &self.pacer
     }
 
     /// Makes the call. The time to connect is bounded by itself; the call's own deadline starts when there is a connection. A
@@ -259,6 +267,7 @@ impl Link {
     /// Waits for a place, in the time of the call; until when that is.
     async fn turn(&self, party: &Party, limit: &Limit) -> Result<(Place, Instant), WorldFault> {
         let deadline = limit.deadline();
+        self.pacer.turn().await;
         let place = self.places.enter(party, deadline).await.map_err(|fault| limit.explain(self.upstream.name, fault))?;
         Ok((place, deadline))
     }

@@ -4,7 +4,7 @@
 //! - `arguments`: what a call sends, measured and counted before it is encoded.
 //! - `request`: reading `(tool/call …)` against the catalog.
 //! - `dispatch`: one call, from the connection to the payload.
-//! - `places`: how many calls of an upstream may be in flight, and who waits for one.
+//! - `places`: how many calls of an upstream may be in flight, and who waits for one; `pace`: bursts of calls, spread.
 //! - `lifecycle`: when connections are made, lost and made again; `stage`: how far a call has come.
 //! - `incoming`: how much of the answers that are being read a program may hold.
 //! - `snapshot`: the catalog as it is now: frozen, or filled when it is asked for.
@@ -26,6 +26,7 @@ mod mcp;
 mod offload;
 #[cfg(feature = "http")]
 mod openapi;
+mod pace;
 mod places;
 mod program;
 mod record;

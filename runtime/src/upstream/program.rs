@@ -295,6 +295,9 @@ impl Shared {
                 reply
             }
             Err(fault) => {
+                if fault.reason == Reason::Timeout {
+                    ready.link.pacer().turn().await;
+                }
                 let fault = upstreams.clean(fault);
                 self.records.fail(entry, &fault);
                 match self.incoming.exceeded() {
