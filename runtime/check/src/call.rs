@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use ptc_catalog::{Arg, Catalog, Tool, Upstream};
 use ptc_lisp::{ErrorKind, Program, Span, ToolCallSite, Value};
 
-use crate::{Concern, Finding, MAX_FINDINGS, argument, near_name};
+use crate::{Concern, Finding, MAX_FINDINGS, argument, meant_tool, near_name};
 
 /// Names that a hint lists before it says how many more there are.
 const LISTED: usize = 30;
@@ -55,9 +55,16 @@ pub(crate) fn check(program: &Program, site: &ToolCallSite, catalog: &Catalog, f
         let message = requires_server(found, catalog);
         return findings.push(finding(rejects, message, Some(WRITTEN.to_owned()), value(&["server"])));
     }
+    if site.server.as_deref() == Some("") {
+        let message = requires_server(&Value::string(""), catalog);
+        return findings.push(finding(rejects, message, Some(WRITTEN.to_owned()), value(&["server"])));
+    }
     let upstream = site.server.as_deref().map(|server| (server, catalog.upstream(server)));
     if let Some((server, None)) = upstream {
-        let hint = exists(server, "configured upstreams", catalog.upstreams.iter().map(|upstream| upstream.name));
+        let names = catalog.upstreams.iter().map(|upstream| upstream.name);
+        let is_near = near_name(server, names.clone()).is_some();
+        let meant = meant_tool(server, site.tool.as_deref(), catalog).filter(|_| !is_near);
+        let hint = meant.map_or_else(|| exists(server, "configured upstreams", names), did_you_mean);
         let message = format!("no upstream '{server}' configured");
         return findings.push(finding(unknown, message, Some(hint), value(&["server"])));
     }
@@ -67,12 +74,19 @@ pub(crate) fn check(program: &Program, site: &ToolCallSite, catalog: &Catalog, f
     }
     let Some((server, Some(upstream))) = upstream else { return };
     let Some(name) = &site.tool else { return };
+    if name.is_empty() {
+        let message = requires_tool(Some(server), &Value::string(""));
+        return findings.push(finding(rejects, message, Some(WRITTEN.to_owned()), value(&["tool"])));
+    }
     if upstream.tools.is_empty() {
         // Its tools may not have been asked for yet: the run will tell.
         return;
     }
     let Some(tool) = upstream.tool(name) else {
-        let hint = exists(name, "its tools", upstream.tools.iter().map(|tool| tool.name));
+        let names = upstream.tools.iter().map(|tool| tool.name);
+        let is_near = near_name(name, names.clone()).is_some();
+        let meant = meant_tool(server, Some(name), catalog).filter(|_| !is_near);
+        let hint = meant.map_or_else(|| exists(name, "its tools", names), did_you_mean);
         let message = format!("no tool '{name}' in upstream '{server}'");
         return findings.push(finding(unknown, message, Some(hint), value(&["tool"])));
     };
@@ -187,6 +201,11 @@ fn rejected(upstream: &Upstream, tool: &Tool, why: &str) -> String {
 
 fn documented(upstream: &Upstream, tool: &Tool) -> String {
     format!("(doc \"{}/{}\") shows its arguments", upstream.name, tool.name)
+}
+
+/// The tool that was meant, as a call names it.
+fn did_you_mean((upstream, tool): (&Upstream, &Tool)) -> String {
+    format!("did you mean {{:server {:?} :tool {:?}}}?", upstream.name, tool.name)
 }
 
 /// A near name, or all names.

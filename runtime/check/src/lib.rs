@@ -33,6 +33,7 @@ mod call;
 pub mod cost;
 mod flow;
 mod meant;
+mod meant_tool;
 mod near;
 mod output;
 pub mod own;
@@ -45,6 +46,7 @@ pub use bounds::pattern_of;
 pub use call::{requires_server, requires_tool};
 pub use cost::{Cost, Effects};
 pub use meant::with_call;
+pub use meant_tool::meant_tool;
 pub use near::near_name;
 pub use own::OwnTool;
 

@@ -66,10 +66,13 @@ fn find(form: &str, catalog: &'static Catalog, reference: &str) -> Result<(&'sta
     let Some((server, tool)) = reference.split_once('/').filter(|(server, tool)| !server.is_empty() && !tool.is_empty()) else {
         let hint = match catalog.upstream(reference) {
             Some(_) => format!("(dir \"{reference}\") lists the tools of that upstream"),
-            None => "a tool is written \"upstream/tool\"; (tool/servers) lists the upstreams".to_owned(),
+            None => match ptc_check::meant_tool(reference, None, catalog) {
+                Some((upstream, tool)) => format!("did you mean \"{}/{}\"?", upstream.name, tool.name),
+                None => "a tool is written \"upstream/tool\"; (tool/servers) lists the upstreams".to_owned(),
+            },
         };
         return Err(fault(format!("{form} requires upstream/tool ref, got \"{}\"", excerpt(reference))).with_hint(hint));
     };
     let upstream = find_upstream(catalog, server)?;
-    Ok((upstream, find_tool(upstream, tool)?))
+    Ok((upstream, find_tool(catalog, upstream, tool)?))
 }

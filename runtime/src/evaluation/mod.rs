@@ -412,8 +412,26 @@ impl Evaluator {
     }
 
     fn preview(&self, value: &Value) -> Preview {
+        if let Some(text) = value.as_str().filter(|text| self.is_documentation(text)) {
+            let text = self.redact(text);
+            let (text, truncated) = cut(&text, self.preview_bytes);
+            return Preview { text: text.to_owned(), truncated, nil: false };
+        }
         let print::Preview { text, truncated, .. } = print::preview(value, self.preview_bytes);
         Preview { text: self.redact(&text), truncated, nil: value.is_nil() }
+    }
+
+    /// Whether a text is what `doc` gives, of one name or of several: it is shown as lines and not as a literal.
+    fn is_documentation(&self, text: &str) -> bool {
+        let catalog = self.upstreams.catalog();
+        let is_entry = |entry: &str| {
+            let (name, rest) = entry.split_once('\n').unwrap_or((entry, ""));
+            match name.split_once('/').and_then(|(server, tool)| catalog.upstream(server)?.tool(tool)) {
+                Some(tool) => self.redactor.redact_str(tool.doc) == entry,
+                None => rest.starts_with("Description: ") && rest.contains("\nKind: ") && rest.contains("\nSignatures: "),
+            }
+        };
+        !text.is_empty() && text.split("\n\n").all(is_entry)
     }
 
     fn failure(&self, error: &ptc_lisp::Error, source: &str) -> Failure {

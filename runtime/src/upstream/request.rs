@@ -49,12 +49,12 @@ pub(crate) fn read<'v>(catalog: &'static Catalog, request: &'v Value, bounds: &B
     let Some(server) = server.as_name().filter(|name| !name.is_empty()) else {
         return Err(Fault::new(ErrorKind::ToolError, ptc_check::requires_server(server, catalog)));
     };
-    let upstream = find_upstream(catalog, server)?;
     let tool = request.get("tool").unwrap_or(&nil);
+    let upstream = catalog.upstream(server).ok_or_else(|| no_upstream(catalog, server, tool.as_name()))?;
     let Some(tool) = tool.as_name().filter(|name| !name.is_empty()) else {
         return Err(Fault::new(ErrorKind::ToolError, ptc_check::requires_tool(Some(server), tool)));
     };
-    let tool = find_tool(upstream, tool)?;
+    let tool = find_tool(catalog, upstream, tool)?;
     let args = match request.get("args") {
         None => Vec::new(),
         Some(args) => check(tool, args, bounds).map_err(|why| refused(upstream, tool, why))?,
@@ -76,21 +76,32 @@ pub(crate) fn read<'v>(catalog: &'static Catalog, request: &'v Value, bounds: &B
 
 /// The upstream of that name, or a fault that names the configured ones.
 pub(crate) fn find_upstream(catalog: &'static Catalog, name: &str) -> Result<&'static Upstream, Fault> {
-    catalog.upstream(name).ok_or_else(|| {
-        let names = names(catalog);
-        let near = near(name, &names);
-        let (names, name) = (listed(&names), excerpt(name));
-        Fault::new(ErrorKind::UnknownTool, format!("no upstream '{name}' configured. {near}Configured upstreams: {names}"))
-    })
+    catalog.upstream(name).ok_or_else(|| no_upstream(catalog, name, None))
+}
+
+fn no_upstream(catalog: &'static Catalog, name: &str, tool: Option<&str>) -> Fault {
+    let names = names(catalog);
+    let near = near(name, &names);
+    let meant = if near.is_empty() { meant(catalog, name, tool) } else { near };
+    let (names, name) = (listed(&names), excerpt(name));
+    Fault::new(ErrorKind::UnknownTool, format!("no upstream '{name}' configured. {meant}Configured upstreams: {names}"))
 }
 
 /// The tool of that name, or a fault that names a near one or all.
-pub(crate) fn find_tool(upstream: &'static Upstream, name: &str) -> Result<&'static Tool, Fault> {
+pub(crate) fn find_tool(catalog: &'static Catalog, upstream: &'static Upstream, name: &str) -> Result<&'static Tool, Fault> {
     upstream.tool(name).ok_or_else(|| {
         let names: Vec<&str> = upstream.tools.iter().map(|t| t.name).collect();
         let near = near(name, &names);
+        let near = if near.is_empty() { meant(catalog, upstream.name, Some(name)) } else { near };
         let (server, names, name) = (upstream.name, listed(&names), excerpt(name));
         Fault::new(ErrorKind::UnknownTool, format!("no tool '{name}' in upstream '{server}'. {near}Known tools: {names}"))
+    })
+}
+
+/// `Did you mean tool 'x' of upstream 'y'? `, where upstream and tool were written in another way.
+fn meant(catalog: &Catalog, server: &str, tool: Option<&str>) -> String {
+    ptc_check::meant_tool(server, tool, catalog).map_or_else(String::new, |(upstream, tool)| {
+        format!("Did you mean tool '{}' of upstream '{}'? ", tool.name, upstream.name)
     })
 }
 

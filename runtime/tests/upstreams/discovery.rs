@@ -92,6 +92,39 @@ fn forms_answer_as_documented() {
         ("(apropos nil)", "apropos requires query (non-empty string), got nil"),
         ("(doc 'fs/read_file)", r#""the doc""#),
         ("(doc \"api/list_items\")", r#""the doc""#),
+        // Several names, each of which counts against the budget.
+        (r#"(doc ["fs/read_file" "api/list-items"])"#, r#""the doc\n\nthe doc""#),
+        (
+            r#"(doc ["fs/read_file" "fs/nope"])"#,
+            "no tool 'nope' in upstream 'fs'. Known tools: camelCaseTool, get_info, read_file, thread_dump",
+        ),
+        (r#"(doc [])"#, r#""""#),
+        // Whatever the language calls so, too.
+        ("(= (dir 'fs) (dir \"upstream:fs\"))", "true"),
+        ("(doc \"upstream:fs/read_file\")", r#""the doc""#),
+        ("(:server (meta \"upstream:fs/read_file\"))", r#""fs""#),
+        ("(dir \"upstream:nope\")", "no upstream 'nope' configured. Configured upstreams: api, fs"),
+        // Every way of naming a tool.
+        (
+            "(dir 'read-file)",
+            "no upstream 'read-file' configured. Did you mean tool 'read_file' of upstream 'fs'? Configured upstreams: api, fs",
+        ),
+        (
+            r#"(tool/call {:server (str "fs" ".read_file") :tool (str "") :args {}})"#,
+            "no upstream 'fs.read_file' configured. Did you mean tool 'read_file' of upstream 'fs'? Configured upstreams: api, fs",
+        ),
+        (
+            r#"(tool/call {:server (str "api") :tool (str "fs/" "Read-Files") :args {}})"#,
+            "no tool 'fs/Read-Files' in upstream 'api'. Did you mean tool 'read_file' of upstream 'fs'? Known tools: list-items",
+        ),
+        (
+            r#"(tool/call {:server (str "api") :tool (str "READ" "_FILE") :args {}})"#,
+            "no tool 'READ_FILE' in upstream 'api'. Did you mean tool 'read_file' of upstream 'fs'? Known tools: list-items",
+        ),
+        (
+            r#"(tool/call {:server (str "get" "-info") :tool (str "x") :args {}})"#,
+            "no upstream 'get-info' configured. Did you mean tool 'get_info' of upstream 'fs'? Configured upstreams: api, fs",
+        ),
         ("(doc 'nope)", r#"doc requires upstream/tool ref, got "nope""#),
         ("(doc \"\")", r#"doc requires a quoted symbol or string ref, got """#),
         ("(doc 'nope/x)", "no upstream 'nope' configured. Configured upstreams: api, fs"),

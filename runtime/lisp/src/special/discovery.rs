@@ -205,6 +205,7 @@ fn ask(m: &mut Machine, query: Discovery<'_>) -> Result<Value, Raised> {
         let mut fault = Fault::from(fault);
         // A name without an upstream may be a local one with a slip.
         if let Discovery::Doc { reference } | Discovery::Meta { reference } = query
+            && !fault.hint.as_ref().is_some_and(|hint| hint.starts_with("did you mean"))
             && let Some(near) = near_builtin(reference)
         {
             fault.hint = Some(format!("did you mean \"{near}\"?"));
@@ -217,8 +218,32 @@ pub(super) fn servers(m: &mut Machine, _: &mut [Value]) -> Result<Value, Raised>
     ask(m, Discovery::Servers)
 }
 
+/// Before the name of an upstream where a namespace of the language, or an alias of one, has the same name.
+const UPSTREAM: &str = "upstream:";
+
 pub(super) fn doc(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
+    let Value::Vector(references) = at(args, 0) else { return doc_of_one(m, args) };
+    let mut texts: Vec<String> = Vec::new();
+    let mut is_refused = false;
+    for reference in references.iter() {
+        m.tick(100)?;
+        match doc_of_one(m, std::slice::from_ref(reference))? {
+            Value::Str(text) => {
+                m.charge(text.as_str().len())?;
+                texts.push(text.as_str().to_owned());
+            }
+            // Beyond the budget, or an upstream that does not answer.
+            _ => is_refused = true,
+        }
+    }
+    Ok(if texts.is_empty() && is_refused { Value::Nil } else { Value::from(texts.join("\n\n")) })
+}
+
+fn doc_of_one(m: &mut Machine, args: &[Value]) -> Result<Value, Raised> {
     let reference = reference(m, "doc", args)?;
+    if let Some(reference) = reference.strip_prefix(UPSTREAM) {
+        return ask(m, Discovery::Doc { reference });
+    }
     if let Some(entry) = Entry::find(reference) {
         let mut text = format!(
             "{}\nDescription: {}\nKind: {}\nNamespace: {}\nSignatures: {}",
@@ -248,6 +273,9 @@ pub(super) fn doc(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> 
 
 pub(super) fn meta(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
     let reference = reference(m, "meta", args)?;
+    if let Some(reference) = reference.strip_prefix(UPSTREAM) {
+        return ask(m, Discovery::Meta { reference });
+    }
     match Entry::find(reference) {
         Some(entry) => Ok(entry.meta()),
         None => ask(m, Discovery::Meta { reference }),
@@ -293,6 +321,9 @@ pub(super) fn dir(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> 
     let options = options(m, "dir", args, ["limit", "offset"])?;
     let limit = DIR_LIMIT.read(m, "dir", options)?;
     let offset = DIR_OFFSET.read(m, "dir", options)?;
+    if let Some(reference) = reference.strip_prefix(UPSTREAM) {
+        return ask(m, Discovery::Dir { reference, limit, offset });
+    }
     let Some(mut all) = listed(reference) else { return ask(m, Discovery::Dir { reference, limit, offset }) };
     if namespace(reference) == "tool" {
         all.extend(m.host().tool_lines());

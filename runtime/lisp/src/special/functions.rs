@@ -144,8 +144,8 @@ pub(super) static FUNCTIONS: &[Builtin] = &[
         "ptc.core",
         "doc",
         1..Some(1),
-        ["[ref]"],
-        "What a function or a tool does and how to call it. One program may print several: (println (doc \"a/x\") (doc \"a/y\")).",
+        ["[ref]", "[refs]"],
+        "What a function or a tool does and how to call it; of a vector of names, each of them: (doc [\"a/x\" \"a/y\"]).",
         [("(string? (doc 'map))", "true")],
         discovery::doc
     ),
