@@ -31,7 +31,7 @@ const LISTS_OF: &[&str] = &["map", "map-indexed", "mapv", "pmap"];
 const ASKS: &[&str] = &["nil?", "some?", "not", "boolean", "empty?", "not-empty", "true?", "false?", "contains?"];
 
 /// What a result can have.
-const RESULT: &[&str] = &["ok", "value", "value_kind", "reason", "message"];
+pub(crate) const RESULT: &[&str] = &["ok", "value", "value_kind", "reason", "message"];
 
 /// Calls of a program's own functions that are followed inside each other, and expressions that are looked at inside of all.
 const MAX_HELPER_DEPTH: u32 = 8;

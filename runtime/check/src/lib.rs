@@ -20,6 +20,7 @@
 //! - `flow`: where results go, and what is taken out of them.
 //! - `output`: paths into results against output schemas.
 //! - [`cost`]: how many calls there can be, and what they may change.
+//! - `missing`: keys that a run looked up in answers, against output schemas.
 //! - `meant`: names that are tools, where no program can use them.
 //! - `near`: near names, for suggestions.
 //! - [`own`]: calls of the embedding program's own tools.
@@ -34,6 +35,7 @@ pub mod cost;
 mod flow;
 mod meant;
 mod meant_tool;
+mod missing;
 mod near;
 mod output;
 pub mod own;
@@ -47,6 +49,7 @@ pub use call::{requires_server, requires_tool};
 pub use cost::{Cost, Effects};
 pub use meant::with_call;
 pub use meant_tool::meant_tool;
+pub use missing::keys_not_found;
 pub use near::near_name;
 pub use own::OwnTool;
 

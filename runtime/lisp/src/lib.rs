@@ -47,6 +47,7 @@ pub mod ir;
 pub mod json;
 pub mod limits;
 pub mod machine;
+pub mod missing_keys;
 pub mod notes;
 pub mod number;
 pub mod order;

@@ -14,6 +14,7 @@ use crate::failed_calls::FailedCalls;
 use crate::host::{Account, Host, NoHost};
 use crate::limits::{Cancel, Limits};
 use crate::machine::{Fault, Gauge, Journal, Machine, Meters, Surroundings};
+use crate::missing_keys::MissingKey;
 use crate::parallel::SLACK;
 use crate::program::Program;
 use crate::share::Share;
@@ -67,6 +68,8 @@ pub struct Outcome {
     pub progress: Vec<(String, String)>,
     /// Calls that failed and whether the program has looked at their status. What shows the value later counts as a look, too.
     pub failed_calls: FailedCalls,
+    /// Keys that were looked up in answers of tools and are not there.
+    pub missing_keys: Vec<MissingKey>,
     /// Steps taken, over all threads.
     pub steps: u64,
     /// Most live bytes that were seen or asked for; 0 without a gauge.
@@ -202,6 +205,7 @@ impl<'p> Run<'p> {
             journal,
             progress,
             failed_calls: meters.failed_calls.clone(),
+            missing_keys: meters.missing_keys.take(),
             steps: meters.steps.load(Ordering::Relaxed),
             peak_bytes: meters.peak(),
             duration: meters.started.elapsed(),
@@ -264,6 +268,7 @@ fn lost(started: Instant, bindings: Bindings) -> Outcome {
         journal: Value::Nil,
         progress: Vec::new(),
         failed_calls: FailedCalls::default(),
+        missing_keys: Vec::new(),
         steps: 0,
         peak_bytes: 0,
         duration: started.elapsed(),

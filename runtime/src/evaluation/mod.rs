@@ -21,6 +21,7 @@ use ptc_catalog::{Catalog, StoredProgram};
 use ptc_check::{Concern, Finding};
 use ptc_lisp::host::Host;
 use ptc_lisp::limits::{Cancel, Limits};
+use ptc_lisp::missing_keys::MissingKey;
 use ptc_lisp::{Bindings, ErrorKind, Kind, Program, Run, Span, Value, fiber, json, print};
 
 pub use call::Call;
@@ -388,7 +389,12 @@ impl Evaluator {
         let calls = (!self.upstreams.catalog().upstreams.is_empty()).then(|| host.calls());
         // After the preview, which shows the status of what it shows.
         let unchecked = notes::failed_calls(&outcome.failed_calls, calls.as_ref().map_or(0, Vec::len));
-        let notes = on_keys.into_iter().chain(unchecked).chain(host.budget_notes()).map(|note| self.redact(&note)).collect();
+        // The text of the program has shown some of them already.
+        let is_new = |missing: &&MissingKey| !on_keys.iter().any(|note| note.contains(&format!("'{}'", missing.key)));
+        let missing: Vec<MissingKey> = outcome.missing_keys.iter().filter(is_new).cloned().collect();
+        let missing = notes::keys_not_found(self.upstreams.catalog(), calls.as_deref().unwrap_or_default(), &missing);
+        let notes = on_keys.into_iter().chain(missing).chain(unchecked).chain(host.budget_notes());
+        let notes = notes.map(|note| self.redact(&note)).collect();
         Evaluation {
             outcome: preview,
             validated,

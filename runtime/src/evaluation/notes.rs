@@ -1,9 +1,12 @@
 //! Notes of an answer: what is wrong with an evaluation although its value may seem whole.
 
+use ptc_catalog::Catalog;
 use ptc_check::Finding;
 use ptc_lisp::failed_calls::{FailedCalls, UncheckedCalls};
+use ptc_lisp::missing_keys::MissingKey;
 
 use crate::profile::answer::cut;
+use crate::upstream::CallRecord;
 
 /// Bytes of an upstream's message in a note.
 const MESSAGE_BYTES: usize = 200;
@@ -64,4 +67,17 @@ fn described(calls: &UncheckedCalls) -> String {
 pub(crate) fn budget(what: &str, size: u32, refused: u64, outcome: &str) -> Option<String> {
     let were = if refused == 1 { "1 was" } else { &format!("{refused} were") };
     (refused > 0).then(|| format!("budget of {what}: {size} for each program, {were} refused. {outcome}"))
+}
+
+/// The notes on keys that the program looked up in answers and that are not there: it goes on with nil.
+pub(super) fn keys_not_found(catalog: &Catalog, calls: &[CallRecord], missing: &[MissingKey]) -> Vec<String> {
+    let answered = calls.iter().filter(|call| call.status == "ok");
+    let called: Vec<(&str, &str)> = answered.map(|call| (call.server, &*call.tool)).collect();
+    let mut notes = ptc_check::keys_not_found(catalog, &called, missing);
+    let more = notes.len().saturating_sub(MAX_NAMED);
+    notes.truncate(MAX_NAMED);
+    if more > 0 {
+        notes.push(format!("{more} more keys were looked up and not found"));
+    }
+    notes
 }

@@ -20,7 +20,7 @@
      frequencies)
 
 ; deals have :amount, not :value
-;! 'value'
+;! list_deals value
 (let [r (tool/call {:server "crm" :tool "list_deals" :args {:stage "won"}})]
   (if (:ok r)
     (->> r :value :deals (filter #(= "maya" (:owner %))) (map :value))

@@ -26,8 +26,8 @@
 (let [r (tool/call {:server "shop" :tool "get_order" :args {:order_id 1004}})]
   (if (:ok r) (get-in r [:value :order :shipping :city]) (fail (:message r))))
 
-; a list has no :city: an item must be taken first
-;! lines
+; a list has no :sku: an item must be taken first
+;! :lines sku
 (let [r (tool/call {:server "shop" :tool "get_order" :args {:order_id 1005}})]
   (if (:ok r) (get-in r [:value :order :lines :sku]) (fail (:message r))))
 
@@ -37,12 +37,12 @@
   (if (:ok r) (mapv :id (get-in r [:value :customers])) (fail (:message r))))
 
 ; :value twice
-;! 'value'
+;! fx/rate value
 (let [r (tool/call {:server "fx" :tool "rate" :args {:base "EUR" :quote "GBP"}})]
   (if (:ok r) (-> r :value :value :rate) (fail (:message r))))
 
 ; a path without :value
-;! get_customer address
+;! tool/call :address
 (let [r (tool/call {:server "crm" :tool "get_customer" :args {:customer_id "CUS-0001"}})]
   (if (:ok r) (get-in r [:address :city]) (fail (:message r))))
 
@@ -129,12 +129,12 @@
   (if (:ok r) (reduce (fn [sum day] (+ sum (or (:revenue day) 0))) 0 (:value r)) (fail (:message r))))
 
 ; the text of a policy is the value: it has no :text
-;! policy_text text
+;! string :text
 (let [r (tool/call {:server "hr" :tool "policy_text" :args {:name "travel"}})]
   (if (:ok r) (:text (:value r)) (fail (:message r))))
 
 ; lines of text are taken for maps
-;! search_pages title
+;! string :title
 (let [r (tool/call {:server "wiki" :tool "search_pages" :args {:query "guide"}})]
   (if (:ok r) (map :title (clojure.string/split-lines (:value r))) (fail (:message r))))
 
@@ -154,7 +154,7 @@
   (if (:ok r) (-> r :value :page :author) (fail (:message r))))
 
 ; skills are texts, not maps with a name
-;! skills name
+;! string :name
 (let [r (tool/call {:server "hr" :tool "get_employee" :args {:id 9}})]
   (if (:ok r) (map :name (:skills (:value r))) (fail (:message r))))
 
@@ -164,7 +164,7 @@
   (if (every? :ok rs) (count (mapcat :reviews rs)) (fail "no reviews")))
 
 ; labels are a list of texts: keys of it are nil
-;! labels
+;! labels bug
 (let [r (tool/call {:server "tickets" :tool "get-ticket" :args {:ticketId 21}})]
   (if (:ok r) (if (get-in r [:value :labels :bug]) "a bug" "something else") (fail (:message r))))
 
@@ -184,7 +184,7 @@
   (if (:ok r) (count (get-in r [:body :data])) (fail (:message r))))
 
 ; update-in below a key that is not there makes a new entry
-;! deals
+;? assoc, update and their like make entries that are not there, on purpose
 (let [r (tool/call {:server "crm" :tool "get_deal" :args {:deal_id "DEAL-010"}})]
   (if (:ok r) (-> (:value r) (update-in [:deals :amount] (fnil inc 0)) :deals) (fail (:message r))))
 

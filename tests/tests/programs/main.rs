@@ -19,7 +19,7 @@ use world::Outcome;
 /// Programs that each corpus has at least.
 const MIN_PROGRAMS: usize = 300;
 /// Of a hundred programs with a mistake, those that may pass for correct ones.
-const MAX_SILENT_PERCENT: usize = 49;
+const MAX_SILENT_PERCENT: usize = 25;
 /// Of a hundred programs with a mistake, those that may fail without a word on the mistake.
 const MAX_UNNAMED_PERCENT: usize = 3;
 /// Of a hundred programs with a mistake, those that may be listed as not detectable.
@@ -41,15 +41,13 @@ enum Verdict {
 }
 
 fn verdict(program: &Program, outcome: &Outcome) -> Verdict {
-    let said = match (&outcome.failure, &outcome.note) {
-        (Some(failure), _) => Some(failure),
-        (None, note) => note.as_ref(),
-    };
-    match (&program.expectation, said) {
+    let texts: Vec<&str> = [&outcome.failure, &outcome.note].into_iter().flatten().map(String::as_str).collect();
+    let said = (!texts.is_empty()).then(|| texts.join("\n"));
+    match (&program.expectation, &said) {
         (Expectation::NotDetectable(_), None) => Verdict::NotDetectable,
         (Expectation::NotDetectable(_), Some(_)) => Verdict::Listed,
         (_, None) => Verdict::Silent,
-        (Expectation::Says(words), Some(said)) if words.iter().all(|word| said.contains(word)) => Verdict::Named,
+        (Expectation::Says(words), Some(said)) if words.iter().all(|word| said.contains(word.as_str())) => Verdict::Named,
         (_, Some(_)) => Verdict::Unnamed,
     }
 }

@@ -68,7 +68,7 @@ impl World {
             format!("{failure} {hint}")
         });
         let value = evaluation.outcome.as_ref().map(|value| value.text.clone()).unwrap_or_default();
-        let note = Some(answer.notes().join("\n")).filter(|notes| !notes.is_empty());
+        let note = (!evaluation.notes.is_empty()).then(|| evaluation.notes.join("\n"));
         Outcome { value, prints: answer.prints().to_vec(), failure, note }
     }
 }

@@ -56,7 +56,7 @@ fn get(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
     if let Value::Str(text) = at(args, 0) {
         located(m, text)?;
     }
-    Ok(look_up(at(args, 0), at(args, 1)).unwrap_or_else(|| take(args, 2)))
+    Ok(m.look_up(at(args, 0), at(args, 1)).unwrap_or_else(|| take(args, 2)))
 }
 
 fn get_in(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
@@ -67,7 +67,7 @@ fn get_in(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
     m.tick(steps(path.len()))?;
     let mut value = take(args, 0);
     for key in &path {
-        match look_up(&value, key) {
+        match m.look_up(&value, key) {
             Some(inner) => value = inner,
             None => return Ok(take(args, 2)),
         }
@@ -342,7 +342,7 @@ fn select_keys(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
     };
     let mut out = Vec::with_capacity(keys.len().min(64));
     while let Some(key) = keys.next(m)? {
-        if let Some(value) = look_up(&coll, &key) {
+        if let Some(value) = m.look_up(&coll, &key) {
             bulk::push(m, &mut out, (key, value))?;
         }
     }

@@ -12,7 +12,7 @@ use crate::machine::{Machine, Raised};
 /// `(:key local)`, `(get local key)`: looks into the slot where the value stays.
 pub(super) fn key_of_slot(slot: usize, key: Value, row: &'static Builtin, span: Span) -> Code {
     Box::new(move |m, f| match f.slots.get(slot) {
-        Some(Value::Map(map)) => Ok(copy(map.lookup(&key))),
+        Some(coll @ Value::Map(map)) => Ok(found(m, map.lookup(&key), coll, &key)),
         other => {
             let held = copy(other);
             get(m, row, held, &key, span)
@@ -23,7 +23,7 @@ pub(super) fn key_of_slot(slot: usize, key: Value, row: &'static Builtin, span: 
 /// The same of a value that is computed.
 pub(super) fn key_of(from: Code, key: Value, row: &'static Builtin, span: Span) -> Code {
     Box::new(move |m, f| match from(m, f)? {
-        Value::Map(map) => Ok(copy(map.lookup(&key))),
+        ref coll @ Value::Map(ref map) => Ok(found(m, map.lookup(&key), coll, &key)),
         other => get(m, row, other, &key, span),
     })
 }
@@ -31,7 +31,7 @@ pub(super) fn key_of(from: Code, key: Value, row: &'static Builtin, span: Span) 
 /// `(get local local)`: neither is moved.
 pub(super) fn slot_at_slot(from: usize, key: Local, row: &'static Builtin, span: Span) -> Code {
     Box::new(move |m, f| match (f.slots.get(from), f.slots.get(key.slot as usize)) {
-        (Some(Value::Map(map)), Some(key)) => Ok(copy(map.lookup(key))),
+        (Some(coll @ Value::Map(map)), Some(key)) => Ok(found(m, map.lookup(key), coll, key)),
         (other, _) => {
             let held = copy(other);
             let key = local(f, key);
@@ -43,13 +43,22 @@ pub(super) fn slot_at_slot(from: usize, key: Local, row: &'static Builtin, span:
 /// The same of what the function under way has captured.
 pub(super) fn capture_at_slot(from: u32, key: Local, row: &'static Builtin, span: Span) -> Code {
     Box::new(move |m, f| match (f.this.capture(from), f.slots.get(key.slot as usize)) {
-        (Some(Value::Map(map)), Some(key)) => Ok(copy(map.lookup(key))),
+        (Some(coll @ Value::Map(map)), Some(key)) => Ok(found(m, map.lookup(key), coll, key)),
         (other, _) => {
             let held = copy(other);
             let key = local(f, key);
             get(m, row, held, &key, span)
         }
     })
+}
+
+/// The value that was found at a key of `coll`, or nil, which is recorded.
+#[inline]
+fn found(m: &Machine, value: Option<&Value>, coll: &Value, key: &Value) -> Value {
+    if value.is_none() {
+        m.meters.missing_keys.record(coll, key);
+    }
+    copy(value)
 }
 
 fn get(m: &mut Machine, row: &'static Builtin, from: Value, key: &Value, span: Span) -> Result<Value, Raised> {
@@ -121,7 +130,13 @@ pub(super) fn key(from: Local, key: Value, default: Option<Code>, span: Span) ->
     let slot = from.slot as usize;
     Box::new(move |m, f| {
         let found = match f.slots.get(slot) {
-            Some(Value::Map(map)) => map.lookup(&key).cloned(),
+            Some(coll @ Value::Map(map)) => {
+                let value = map.lookup(&key);
+                if value.is_none() {
+                    m.meters.missing_keys.record(coll, &key);
+                }
+                value.cloned()
+            }
             Some(Value::Nil) | None => None,
             // Positions of a vector or string are its keys.
             Some(held @ (Value::Vector(_) | Value::Str(_))) if crate::convert::whole(&key).is_some() => {

@@ -218,7 +218,7 @@ fn look_up(m: &mut Machine, f: &Value, args: &mut [Value]) -> Result<Value, Rais
         return Err(m.raise_with_hint(ErrorKind::TypeError, message, hint));
     }
     let (coll, key) = if matches!(f, Value::Keyword(_) | Value::Symbol(_)) { (&first, f) } else { (f, &first) };
-    Ok(crate::builtins::look_up(coll, key).unwrap_or(default))
+    Ok(m.look_up(coll, key).unwrap_or(default))
 }
 
 #[cold]

@@ -12,6 +12,7 @@ use super::shape::Shape;
 use crate::Value;
 use crate::collection::Map;
 use crate::machine::{Machine, Raised};
+use crate::missing_keys::NameFilter;
 use crate::value::{Recent, Text};
 
 /// Why bytes are not JSON.
@@ -33,13 +34,13 @@ impl std::error::Error for DecodeError {}
 
 /// Reads one JSON text. A UTF-8 byte order mark in front is skipped.
 pub fn decode(bytes: &[u8]) -> Result<Value, DecodeError> {
-    decode_with(bytes, false, &mut |_| true)
+    decode_with(bytes, false, None, &mut |_| true)
 }
 
 /// The same for data that somebody writes by hand or by a program of their own: what no value can hold is refused instead of replaced.
 /// That is half a pair of surrogates, and a number beyond every double.
 pub fn decode_exact(bytes: &[u8]) -> Result<Value, DecodeError> {
-    decode_with(bytes, true, &mut |_| true)
+    decode_with(bytes, true, None, &mut |_| true)
 }
 
 /// Reads one JSON text for a program: its memory and its time are the program's. The values of a text may take many times
@@ -48,7 +49,8 @@ pub(crate) fn decode_metered(m: &mut Machine, bytes: &[u8]) -> Result<Result<Val
     // Whether it is text at all is looked at first.
     m.tick(crate::convert::steps(bytes.len() / 256))?;
     let mut raised = None;
-    let decoded = decode_with(bytes, false, &mut |made| {
+    let meters = std::sync::Arc::clone(&m.meters);
+    let decoded = decode_with(bytes, false, Some(meters.missing_keys.names()), &mut |made| {
         let spent = m.charge(made).and_then(|()| m.tick(crate::convert::steps(made / 64)));
         raised = spent.err();
         raised.is_none()
@@ -69,7 +71,13 @@ const LONGEST_VALUE: usize = 12;
 const MOST_DIGITS: usize = 10_000;
 
 /// Reads one JSON text, asking `spend` before it makes more than [`REPORT`] bytes of values.
-fn decode_with(bytes: &[u8], exact: bool, spend: &mut dyn FnMut(usize) -> bool) -> Result<Value, DecodeError> {
+/// Names of objects go to `seen`.
+fn decode_with(
+    bytes: &[u8],
+    exact: bool,
+    seen: Option<&NameFilter>,
+    spend: &mut dyn FnMut(usize) -> bool,
+) -> Result<Value, DecodeError> {
     let start = if bytes.starts_with(b"\xEF\xBB\xBF") { 3 } else { 0 };
     let text = std::str::from_utf8(bytes).map_err(|e| DecodeError { offset: e.valid_up_to(), expected: "valid UTF-8" })?;
     let mut decoder = Decoder {
@@ -77,6 +85,7 @@ fn decode_with(bytes: &[u8], exact: bool, spend: &mut dyn FnMut(usize) -> bool) 
         bytes,
         at: start,
         exact,
+        seen,
         keys: None,
         values: None,
         shapes: Vec::new(),
@@ -122,6 +131,8 @@ struct Decoder<'a> {
     at: usize,
     /// Whether what no value can hold is refused.
     exact: bool,
+    /// Where names of objects are recorded.
+    seen: Option<&'a NameFilter>,
     /// Made when the first is needed: many texts have none.
     keys: Option<Recent>,
     values: Option<Recent>,
@@ -248,6 +259,14 @@ impl<'a> Decoder<'a> {
 
     /// The map of an object that is read.
     fn map(&mut self, object: &Object, level: usize) -> Map {
+        let is_new =
+            !object.follows || self.shapes.get(level).is_none_or(|shape| !shape.is_whole(self.items.len() - object.start));
+        if let (Some(seen), true) = (self.seen, is_new) {
+            match self.shapes.get(level).filter(|_| object.follows) {
+                Some(shape) => seen.add(shape.names(self.items.len() - object.start)),
+                None => seen.add(self.names.get(object.names..).unwrap_or_default()),
+            }
+        }
         let values = self.items.get_mut(object.start..).unwrap_or_default();
         let map = match self.shapes.get_mut(level) {
             Some(shape) if object.follows && shape.is_whole(values.len()) => shape.row(values),

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use crate::failed_calls::FailedCalls;
 use crate::host::Interrupt;
 use crate::limits::{Cancel, Limits};
+use crate::missing_keys::MissingKeys;
 use crate::parallel::Places;
 use crate::share::Share;
 
@@ -36,6 +37,8 @@ pub(crate) struct Meters {
     waits: Mutex<Vec<Interrupt>>,
     /// Whether a sequence without an end was made, which must not leave the program.
     pub(crate) made_endless: AtomicBool,
+    /// Keys that are not in the answers of tools.
+    pub(crate) missing_keys: MissingKeys,
     /// For threads that compute.
     pub(crate) places: Places,
     /// What the run has of the process, where somebody schedules its runs.
@@ -69,6 +72,7 @@ impl Meters {
             exhausted: AtomicBool::new(false),
             waits: Mutex::default(),
             made_endless: AtomicBool::new(false),
+            missing_keys: MissingKeys::new(),
             places,
             share,
             ended: OnceLock::new(),

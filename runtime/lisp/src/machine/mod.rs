@@ -331,6 +331,15 @@ impl Machine {
         Arc::clone(&self.host)
     }
 
+    /// The value at a key of anything. A key that is not there is recorded: in the answer of a tool it is likely a mistake.
+    pub(crate) fn look_up(&self, coll: &Value, key: &Value) -> Option<Value> {
+        let value = crate::builtins::look_up(coll, key);
+        if value.is_none() {
+            self.meters.missing_keys.record(coll, key);
+        }
+        value
+    }
+
     /// `data/key`
     pub(crate) fn context(&self, key: &Value) -> Value {
         match &self.surroundings.context {

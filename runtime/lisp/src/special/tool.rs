@@ -60,6 +60,7 @@ pub(super) fn request(m: &mut Machine, function: &str, request: &Value) -> Resul
         return Err(m.raise(ErrorKind::ToolError, message));
     }
     spend(m)?;
+    m.meters.missing_keys.start();
     m.report_memory();
     match m.host().submit(request) {
         Ok(ticket) => wait(m, ticket),

@@ -1,0 +1,101 @@
+//! Keys that a run looked up in answers and did not find, and what is told about them.
+
+use ptc_catalog::{Annotations, Catalog, McpStdio, Tool, Transport, Upstream};
+use ptc_check::keys_not_found;
+use ptc_lisp::Kind;
+use ptc_lisp::missing_keys::{MissingKey, Place};
+
+const fn tool(name: &'static str, definition: &'static str) -> Tool {
+    Tool {
+        name,
+        description: "",
+        args: &[],
+        closed: false,
+        doc: "",
+        definition,
+        digest: "",
+        annotations: Annotations::NONE,
+        operation: None,
+        paging: "",
+    }
+}
+
+const ORDERS: &str = r##"{"outputSchema":{"type":"object","additionalProperties":false,"required":["orders"],
+    "properties":{"orders":{"type":"array","items":{"$ref":"#/$defs/order"}},"by_day":{"type":"object","properties":{"all":{}},"additionalProperties":{"type":"integer"}}},
+    "$defs":{"order":{"type":"object","required":["id","total"],"properties":{"id":{},"total":{},"note":{}}}}}}"##;
+
+static CATALOG: Catalog = Catalog {
+    digest: "",
+    upstreams: &[Upstream {
+        name: "shop",
+        description: "",
+        transport: Transport::McpStdio(McpStdio::new("x")),
+        tools: &[
+            tool("mystery", "{}"),
+            tool("orders", ORDERS),
+            tool("parts", r#"{"outputSchema":{"allOf":[{"properties":{"id":{}}}]}}"#),
+        ],
+    }],
+};
+
+fn told(tool: &str, key: &str, place: Place, is_elsewhere: bool) -> Vec<String> {
+    keys_not_found(&CATALOG, &[("shop", tool)], &[MissingKey { key: key.to_owned(), place, count: 2, is_elsewhere }])
+}
+
+fn object(keys: &[&str]) -> Place {
+    Place::Object { keys: keys.iter().map(|key| (*key).to_owned()).collect(), is_answered: true }
+}
+
+#[test]
+fn key_that_the_schema_of_the_object_does_not_declare_is_told_with_its_keys() {
+    let closed = told("orders", "order", object(&["orders"]), true);
+    assert_eq!(
+        closed,
+        [
+            "what shop/orders gives has no :order at this place (2 look-ups give nil): the keys are by_day, orders; did you mean :orders?"
+        ]
+    );
+    let open = told("orders", "sum", object(&["id", "total"]), false);
+    assert_eq!(open, ["what shop/orders gives has no :sum at this place (2 look-ups give nil): the keys are id, note, total"]);
+}
+
+#[test]
+fn key_that_may_be_there_is_not_told() {
+    // Declared and optional; undeclared in an open object, but seen in another one; a map over names; a map of the program.
+    for (key, keys, is_elsewhere) in [
+        ("note", &["id", "total"][..], false),
+        ("coupon", &["id", "total"], true),
+        ("monday", &["all", "friday"], false),
+        ("size", &["color"], false),
+    ] {
+        assert_eq!(told("orders", key, object(keys), is_elsewhere), [""; 0], "{key}");
+    }
+    assert_eq!(told("parts", "name", object(&["id"]), false), [""; 0]);
+}
+
+#[test]
+fn object_without_a_schema_is_told_only_where_no_answer_has_the_key() {
+    let note = "no object of an answer with these keys has :size (2 look-ups give nil): the keys are id, name";
+    assert_eq!(told("mystery", "size", object(&["id", "name"]), false), [note]);
+    assert_eq!(told("mystery", "size", object(&["id", "name"]), true), [""; 0]);
+    let own = Place::Object { keys: vec!["id".to_owned(), "name".to_owned()], is_answered: false };
+    assert_eq!(told("mystery", "size", own, false), [""; 0]);
+}
+
+#[test]
+fn result_and_values_without_keys_are_told() {
+    let result =
+        "the result of tool/call has no :data (2 look-ups give nil): it has :ok and :value, or :ok, :reason and :message";
+    assert_eq!(told("orders", "data", Place::Result, false), [result]);
+    assert_eq!(told("orders", "message", Place::Result, false), [""; 0]);
+    let text =
+        "a string has no key :title (2 look-ups give nil): the value is text: take it apart with clojure.string or a regex";
+    assert_eq!(told("orders", "title", Place::Other(Kind::String), false), [text]);
+}
+
+#[test]
+fn look_ups_of_a_walk_over_everything_are_not_told() {
+    let at = |kind| MissingKey { key: "id".to_owned(), place: Place::Other(kind), count: 1, is_elsewhere: false };
+    let walk = [at(Kind::Vector), at(Kind::String), at(Kind::Int)];
+    assert_eq!(keys_not_found(&CATALOG, &[("shop", "orders")], &walk), [""; 0]);
+}

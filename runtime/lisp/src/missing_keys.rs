@@ -1,0 +1,238 @@
+//! Keys that a program looks up in the answers of tools and does not find: the look-up gives nil, and nothing else shows the mistake.
+//!
+//! Nothing is recorded before the first call of a tool. Whether a key that was not found is a mistake depends on the schemas of tools,
+//! which the host has: a run gives what it recorded as [`MissingKey`]s.
+
+use std::borrow::Cow;
+use std::sync::Mutex;
+use std::sync::PoisonError;
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+
+use crate::Value;
+use crate::value::Kind;
+
+/// Different look-ups that are recorded.
+const MAX_RECORDED: usize = 64;
+/// Look-ups without a result that are examined.
+const MAX_EXAMINED: u32 = 20_000;
+/// Maps with more keys are indexes over data, not objects with fields.
+const MAX_KEYS: usize = 64;
+/// Words of 64 bits of the filter of names.
+const FILTER_WORDS: usize = 256;
+
+/// A key that was not found.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct MissingKey {
+    /// The key, without the colon of a keyword.
+    pub key: String,
+    /// Where it was looked up.
+    pub place: Place,
+    /// How often, at that place.
+    pub count: u32,
+    /// Whether some object of an answer may have the key beside keys of this place.
+    pub is_elsewhere: bool,
+}
+
+/// Where a key was looked up.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Place {
+    /// In the map that `tool/call` gives.
+    Result,
+    /// In an object with these keys.
+    Object {
+        /// All of them, sorted.
+        keys: Vec<String>,
+        /// Whether it may be an object of an answer, judged by its keys.
+        is_answered: bool,
+    },
+    /// In a value without keys, such as a vector.
+    Other(Kind),
+}
+
+/// The look-ups of one run, shared by its threads.
+pub(crate) struct MissingKeys {
+    is_recording: AtomicBool,
+    examined: AtomicU32,
+    recorded: Mutex<Vec<MissingKey>>,
+    names: NameFilter,
+}
+
+impl MissingKeys {
+    pub(crate) fn new() -> MissingKeys {
+        MissingKeys {
+            is_recording: AtomicBool::new(false),
+            examined: AtomicU32::new(0),
+            recorded: Mutex::default(),
+            names: NameFilter(std::array::from_fn(|_| AtomicU64::new(0))),
+        }
+    }
+
+    /// Records from now on.
+    pub(crate) fn start(&self) {
+        self.is_recording.store(true, Ordering::Relaxed);
+    }
+
+    pub(crate) fn names(&self) -> &NameFilter {
+        &self.names
+    }
+
+    /// Records that `key` is not in `coll`.
+    #[cold]
+    pub(crate) fn record(&self, coll: &Value, key: &Value) {
+        if !self.is_recording.load(Ordering::Relaxed) || self.examined.fetch_add(1, Ordering::Relaxed) > MAX_EXAMINED {
+            return;
+        }
+        let Some(key) = name(coll, key) else { return };
+        let mut recorded = self.recorded.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(known) = recorded.iter_mut().find(|known| known.key == key && known.place.is_of(coll)) {
+            known.count += 1;
+        } else if recorded.len() < MAX_RECORDED
+            && let Some(place) = Place::of(coll)
+        {
+            recorded.push(MissingKey { key: key.into_owned(), place, count: 1, is_elsewhere: false });
+        }
+    }
+
+    /// What was recorded, in the order of the first look-ups.
+    pub(crate) fn take(&self) -> Vec<MissingKey> {
+        let mut recorded = std::mem::take(&mut *self.recorded.lock().unwrap_or_else(PoisonError::into_inner));
+        for missing in &mut recorded {
+            if let Place::Object { keys, is_answered } = &mut missing.place {
+                *is_answered = self.names.may_have_all(keys);
+                missing.is_elsewhere = self.names.may_have_beside(&missing.key, keys);
+            }
+        }
+        recorded
+    }
+}
+
+/// The key as text; `None` where it says nothing that it is not there.
+fn name<'k>(coll: &Value, key: &'k Value) -> Option<Cow<'k, str>> {
+    match key {
+        Value::Int(index) if matches!(coll, Value::Map(_)) => Some(Cow::Owned(index.to_string())),
+        key => key.as_name().map(Cow::Borrowed),
+    }
+}
+
+/// Keys of the maps that `tool/call` gives.
+const RESULTS: [&[&str]; 2] = [&["ok", "value", "value_kind"], &["message", "ok", "reason"]];
+
+impl Place {
+    /// The place that a value is; `None` where a key that is not there says nothing.
+    fn of(coll: &Value) -> Option<Place> {
+        match coll {
+            Value::Map(map) if map.is_empty() || map.len() > MAX_KEYS => None,
+            Value::Map(map) if map.untracked_iter().all(|(key, _)| matches!(key, Value::Str(_))) => {
+                let keys = map.untracked_iter().filter_map(|(key, _)| key.as_str().map(str::to_owned)).collect();
+                Some(Place::Object { keys, is_answered: false })
+            }
+            Value::Map(_) => Place::Result.is_of(coll).then_some(Place::Result),
+            Value::Vector(_) | Value::Str(_) | Value::Int(_) | Value::Double(_) | Value::True | Value::False => {
+                Some(Place::Other(coll.kind()))
+            }
+            _ => None,
+        }
+    }
+
+    /// Whether a value is this place.
+    fn is_of(&self, coll: &Value) -> bool {
+        match (self, coll) {
+            (Place::Object { keys, .. }, Value::Map(map)) => {
+                map.len() == keys.len() && map.untracked_iter().zip(keys).all(|((key, _), name)| key.as_str() == Some(name))
+            }
+            (Place::Result, Value::Map(map)) => RESULTS.iter().any(|names| {
+                let is = |(key, name): (&Value, &&str)| matches!(key, Value::Keyword(_)) && key.as_name() == Some(name);
+                map.len() == names.len() && map.untracked_iter().map(|(key, _)| key).zip(*names).all(is)
+            }),
+            (Place::Other(kind), coll) => coll.kind() == *kind,
+            _ => false,
+        }
+    }
+}
+
+/// Names of the objects of answers, as a Bloom filter: a name that is in it may have been added, one that is not was not.
+pub(crate) struct NameFilter([AtomicU64; FILTER_WORDS]);
+
+impl NameFilter {
+    /// Adds the names of one object, alone and each beside the first and the last of them.
+    pub(crate) fn add(&self, names: &[Value]) {
+        let texts = || names.iter().filter_map(Value::as_str);
+        let (Some(first), Some(last)) = (texts().min(), texts().max()) else { return };
+        let (first, last) = (hash(first), hash(last));
+        for name in texts().map(hash) {
+            for hash in [name, beside(name, first), beside(name, last)] {
+                let (word, bit) = self.place(hash);
+                word.fetch_or(bit, Ordering::Relaxed);
+            }
+        }
+    }
+
+    fn has(&self, hash: u64) -> bool {
+        let (word, bit) = self.place(hash);
+        word.load(Ordering::Relaxed) & bit != 0
+    }
+
+    fn may_have_all(&self, names: &[String]) -> bool {
+        names.iter().all(|name| self.has(hash(name)))
+    }
+
+    /// Whether an object may have had `name` and, as its first or last name, that of the sorted `names`.
+    fn may_have_beside(&self, name: &str, names: &[String]) -> bool {
+        let name = hash(name);
+        [names.first(), names.last()].into_iter().flatten().any(|end| self.has(beside(name, hash(end))))
+    }
+
+    fn place(&self, hash: u64) -> (&AtomicU64, u64) {
+        let mixed = hash.wrapping_mul(0x9E37_79B9_7F4A_7C15);
+        let at = (mixed >> 58 ^ mixed >> 40) as usize % FILTER_WORDS;
+        #[expect(clippy::indexing_slicing, reason = "the remainder is in bounds")]
+        (&self.0[at], 1 << (mixed >> 26 & 63))
+    }
+}
+
+fn beside(name: u64, other: u64) -> u64 {
+    name.rotate_left(17) ^ other.wrapping_mul(0xD6E8_FEB8_6659_FD93)
+}
+
+/// FNV-1a.
+fn hash(name: &str) -> u64 {
+    name.bytes().fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn strings(names: &[&str]) -> Vec<Value> {
+        names.iter().map(|name| Value::string(*name)).collect()
+    }
+
+    #[test]
+    fn nothing_is_recorded_before_a_call() {
+        let missing = MissingKeys::new();
+        missing.record(&Value::vector(vec![Value::Int(1)]), &Value::keyword("a"));
+        assert_eq!(missing.take(), []);
+    }
+
+    #[test]
+    fn look_ups_of_one_key_at_one_place_are_counted() {
+        let missing = MissingKeys::new();
+        missing.start();
+        missing.names().add(&strings(&["id", "name", "zone"]));
+        missing.names().add(&strings(&["id", "name"]));
+        let object = Value::map([(Value::string("id"), Value::Int(1)), (Value::string("name"), Value::Nil)]);
+        for key in ["zone", "size", "size"] {
+            missing.record(&object, &Value::keyword(key));
+        }
+        let seen: Vec<_> = missing.take().into_iter().map(|missing| (missing.key, missing.count, missing.is_elsewhere)).collect();
+        assert_eq!(seen, [("zone".to_owned(), 1, true), ("size".to_owned(), 2, false)]);
+    }
+
+    #[test]
+    fn own_maps_of_a_program_are_not_examined() {
+        let missing = MissingKeys::new();
+        missing.start();
+        missing.record(&Value::map([(Value::keyword("id"), Value::Int(1))]), &Value::keyword("size"));
+        assert_eq!(missing.take(), []);
+    }
+}
