@@ -26,6 +26,7 @@ const ORDERS: &str = r##"{"outputSchema":{"type":"object","additionalProperties"
 
 static CATALOG: Catalog = Catalog {
     digest: "",
+    search_index: &[],
     upstreams: &[Upstream {
         name: "shop",
         description: "",

@@ -19,7 +19,7 @@ use world::Outcome;
 /// Programs that each corpus has at least.
 const MIN_PROGRAMS: usize = 300;
 /// Of a hundred programs with a mistake, those that may pass for correct ones.
-const MAX_SILENT_PERCENT: usize = 25;
+const MAX_SILENT_PERCENT: usize = 3;
 /// Of a hundred programs with a mistake, those that may fail without a word on the mistake.
 const MAX_UNNAMED_PERCENT: usize = 3;
 /// Of a hundred programs with a mistake, those that may be listed as not detectable.
