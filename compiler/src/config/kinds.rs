@@ -12,6 +12,7 @@ pub(super) fn check(reading: &mut Reading<'_>, key: &Key, node: &Node) -> bool {
     match (key.kind, &node.value) {
         (Kind::AnyText, Tree::String(_))
         | (Kind::Flag | Kind::FlagOrNames, Tree::Bool(_))
+        | (Kind::Paging, Tree::Bool(false))
         | (Kind::Object, Tree::Object(_))
         | (Kind::List, Tree::Array(_)) => {}
         (Kind::Text | Kind::Secret, Tree::String(text)) => {
@@ -42,7 +43,6 @@ pub(super) fn check(reading: &mut Reading<'_>, key: &Key, node: &Node) -> bool {
                 wrong_type(reading, key, node);
             }
         }
-        (Kind::Paging, Tree::Bool(false)) => {}
         (Kind::Paging, Tree::Object(_)) => paging(reading, node),
         (Kind::Choice(choices), Tree::String(text)) => {
             if !choices.contains(&&**text) {

@@ -99,18 +99,18 @@ fn kind(name: &str, kind: Kind) -> Value {
             for (name, description) in kinds::PAGING_NUMBERS {
                 properties.insert(name.to_owned(), json!({ "type": "integer", "minimum": 0, "description": description }));
             }
-            let object = |required: Value, mut by: Value| {
+            let object = |required: &[&str], by: &[&str]| {
                 let mut properties = properties.clone();
-                by["description"] = "how the next page is asked for; by token where left out".into();
-                properties.insert("by".to_owned(), by);
+                let description = "how the next page is asked for; by token where left out";
+                properties.insert("by".to_owned(), json!({ "enum": by, "description": description }));
                 json!({ "type": "object", "properties": properties, "required": required, "additionalProperties": false })
             };
             json!({ "anyOf": [
                 { "const": false },
-                object(json!(["items", "argument", "next"]), json!({ "enum": ["page", "offset", "cursor", "last_id"] })),
-                object(json!(["by", "items", "argument"]), json!({ "enum": ["page", "offset", "cursor", "last_id"] })),
-                object(json!(["by", "items", "next"]), json!({ "const": "link" })),
-                object(json!(["by", "items"]), json!({ "const": "header" })),
+                object(&["items", "argument", "next"], &["page", "offset", "cursor", "last_id"]),
+                object(&["by", "items", "argument"], &["page", "offset", "cursor", "last_id"]),
+                object(&["by", "items", "next"], &["link"]),
+                object(&["by", "items"], &["header"]),
             ] })
         }
         Kind::Object => match inner() {

@@ -21,13 +21,12 @@ pub fn meant_tool(server: &str, tool: Option<&str>, catalog: &Catalog) -> Option
 
 /// Upstream and tool in one text.
 fn qualified(text: &str, catalog: &Catalog) -> Option<(&'static Upstream, &'static Tool)> {
-    let cuts = text.char_indices().filter(|(_, c)| matches!(c, '/' | '.' | ':')).take(MAX_CUTS);
-    cuts.filter_map(|(at, _)| {
+    let mut cuts = text.char_indices().filter(|(_, c)| matches!(c, '/' | '.' | ':')).take(MAX_CUTS);
+    cuts.find_map(|(at, _)| {
         let (server, tool) = (text.get(..at)?, text.get(at + 1..)?);
         let upstream = catalog.upstream(server).or_else(|| near_upstream(server, catalog))?;
         Some((upstream, near_tool(upstream, tool)?))
     })
-    .next()
 }
 
 /// Separators of one text that are tried.

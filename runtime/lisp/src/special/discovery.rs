@@ -225,7 +225,7 @@ pub(super) fn doc(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> 
     let Value::Vector(references) = at(args, 0) else { return doc_of_one(m, args) };
     let mut texts: Vec<String> = Vec::new();
     let mut is_refused = false;
-    for reference in references.iter() {
+    for reference in references {
         m.tick(100)?;
         match doc_of_one(m, std::slice::from_ref(reference))? {
             Value::Str(text) => {
