@@ -98,7 +98,7 @@ fn forms_answer_as_documented() {
             r#"(doc ["fs/read_file" "fs/nope"])"#,
             "no tool 'nope' in upstream 'fs'. Known tools: camelCaseTool, get_info, read_file, thread_dump",
         ),
-        (r#"(doc [])"#, r#""""#),
+        ("(doc [])", r#""""#),
         // Whatever the language calls so, too.
         ("(= (dir 'fs) (dir \"upstream:fs\"))", "true"),
         ("(doc \"upstream:fs/read_file\")", r#""the doc""#),

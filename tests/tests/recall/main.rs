@@ -1,7 +1,7 @@
 //! How often `apropos` finds a tool that answers a question, beside plain BM25 over the same texts, on catalogs of published servers and
-//! documents. A quarter of the questions, chosen by a hash, is never looked at when the ranking changes, and is counted apart.
+//! documents. A quarter of the questions, chosen by a hash, is counted apart. It is not blind: see `questions.tsv`.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::fmt::Write as _;
 use std::path::Path;
 use std::process::Command;
@@ -49,10 +49,10 @@ fn upstreams() -> Value {
     for (name, file, args, variable) in NPM {
         let mut command = vec![peers::npm_file(file).display().to_string()];
         command.extend(args.iter().map(|arg| (*arg).to_owned()));
-        let mut entry = json!({ "transport": "mcp_stdio", "command": "node", "args": command, "handshake_timeout_ms": 120_000 });
-        if !variable.is_empty() {
-            entry["env"] = json!({ variable: "unused", "SLACK_TEAM_ID": "unused" });
-        }
+        let env = if variable.is_empty() { json!({}) } else { json!({ variable: "unused", "SLACK_TEAM_ID": "unused" }) };
+        let entry = json!({
+            "transport": "mcp_stdio", "command": "node", "args": command, "env": env, "handshake_timeout_ms": 120_000
+        });
         all.insert(name.to_owned(), entry);
     }
     for (name, module) in PYTHON {
@@ -120,7 +120,7 @@ fn words(text: &str) -> Vec<String> {
 /// Okapi BM25 with the usual constants over all words of a document.
 struct Bm25 {
     names: Vec<String>,
-    documents: Vec<HashMap<String, f64>>,
+    documents: Vec<BTreeMap<String, f64>>,
     frequencies: HashMap<String, f64>,
     average: f64,
 }
@@ -134,14 +134,14 @@ impl Bm25 {
                 paragraph.split_once("\nargs: ").map(|(head, rest)| (head.lines().next().unwrap_or(head), (head, rest)))
             else {
                 match paragraph.strip_prefix("# ") {
-                    Some(upstream) => about = upstream.to_owned(),
+                    Some(upstream) => upstream.clone_into(&mut about),
                     None => about = format!("{about} {paragraph}"),
                 }
                 continue;
             };
             let notes: Vec<&str> = rest.1.lines().filter(|line| line.starts_with("  ")).collect();
             let text = format!("{about} {} {} {}", rest.0, rest.1.lines().next().unwrap_or_default(), notes.join(" "));
-            let mut document: HashMap<String, f64> = HashMap::new();
+            let mut document: BTreeMap<String, f64> = BTreeMap::new();
             for word in words(&text) {
                 *document.entry(word).or_default() += 1.0;
             }
@@ -151,7 +151,7 @@ impl Bm25 {
             names.push(name.to_owned());
             documents.push(document);
         }
-        let length: f64 = documents.iter().flat_map(HashMap::values).sum();
+        let length: f64 = documents.iter().flat_map(BTreeMap::values).sum();
         Bm25 { average: length / documents.len() as f64, names, documents, frequencies }
     }
 
