@@ -1,6 +1,6 @@
 //! Failed calls of `tool/call`, and whether the program has read what they failed with.
 //!
-//! The result of a failed call is a map that holds a [`FailedCall`], as all of its copies do, wherever they go: locals, vectors, other
+//! The result of a failed call is a map that holds a `FailedCall`, as all of its copies do, wherever they go: locals, vectors, other
 //! threads, definitions of a session. The program has read the status of the result once it has looked up `:ok`, `:reason` or `:message`
 //! (also by `contains?`, destructuring or `select-keys`), or has gone over all entries: printing, encoding, `keys`, `seq`, or the answer that
 //! shows the map. Looking up `:value`, comparing and hashing do not count, and neither does a test whether the map is nil. A map that
