@@ -1,20 +1,24 @@
 //! What one evaluation sees of the world.
 
+mod listing;
+mod pages;
+mod records;
+
 use std::borrow::Cow;
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, mpsc};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
 use litemap::LiteMap;
-use ptc_catalog::{Auth, Transport, Upstream};
-use ptc_check::paging;
-use ptc_lisp::host::{Account, Discovery, Fault, Host, NextPages, Pages, Reply, Ticket};
+use ptc_catalog::{Transport, Upstream};
+use ptc_lisp::host::{Account, Discovery, Fault, Host, Pages, Reply, Ticket};
 use ptc_lisp::limits::Cancel;
-use ptc_lisp::{ErrorKind, Value, fiber};
+use ptc_lisp::{ErrorKind, Value};
 use tokio::runtime::Handle;
 use tokio::sync::oneshot;
 
+use self::records::Records;
 use super::Upstreams;
 #[cfg(feature = "http")]
 use super::arguments::Address;
@@ -25,9 +29,9 @@ use super::incoming::Incoming;
 use super::mcp::outcome::{Payload, compact_len, string_len};
 use super::offload::offload;
 use super::places::Present;
-use super::record::{AuthUsed, CallRecord};
+use super::record::CallRecord;
 use super::request::{self, Call};
-use super::stage::{self, Progress, Stage};
+use super::stage::{self, Progress};
 use crate::discovery;
 use crate::evaluation::notes;
 use crate::schedule::Party;
@@ -38,9 +42,6 @@ const MAX_RECORDED_NAME: usize = 200;
 /// The longest delay after which a call that was answered with 429 is sent again.
 const MAX_RETRY_DELAY: Duration = Duration::from_secs(2);
 const MAX_REDACTED_NAME: usize = 64 * 1024;
-
-/// How often a thread that waits for a list of tools looks whether it was cancelled.
-const LOOK: Duration = Duration::from_millis(20);
 
 /// How long an evaluation waits for what is no call, an upstream's list of tools, and what it has room for.
 #[derive(Debug, Clone, Default)]
@@ -150,7 +151,7 @@ impl ProgramHost {
     /// Tells `watch` of each call when it begins, and again when it is answered or has failed, with `true`: then on a thread of the
     /// upstreams' runtime. Only the first one given watches.
     pub(crate) fn watch(&self, watch: impl Fn(&CallRecord, bool) + Send + Sync + 'static) {
-        let _ = self.0.records.watch.set(Box::new(watch));
+        self.0.records.watch_by(Box::new(watch));
     }
 
     /// Notes on budgets that refused something.
@@ -165,52 +166,11 @@ impl ProgramHost {
 
     /// Every call so far, in order of start. A call that is not answered yet counts as timed out.
     pub fn calls(&self) -> Vec<CallRecord> {
-        self.0.records.lock().iter().filter(|entry| !entry.is_void).map(Entry::record).collect()
+        self.0.records.calls()
     }
 }
 
 impl Shared {
-    /// Asks those of the upstreams for their tools that were not asked yet, all at once. The last fault, if any.
-    fn list(&self, names: &[&str]) -> Result<(), WorldFault> {
-        let names = names.iter().filter(|name| self.upstreams.is_unlisted(name));
-        let (send, receive) = mpsc::channel();
-        let waker = fiber::waker();
-        let mut waiting: Vec<(String, Progress)> = Vec::new();
-        for name in names {
-            let (upstreams, name, send) = (Arc::clone(&self.upstreams), (*name).to_owned(), send.clone());
-            let waker = waker.clone();
-            let progress = Progress::default();
-            waiting.push((name.clone(), progress.clone()));
-            self.upstreams.settings.handle.spawn(stage::watched(progress, async move {
-                let listed = upstreams.list(&name).await;
-                // Nobody waits any more once the evaluation has ended; the next one finds the list.
-                let _ = send.send((name, listed));
-                drop(send);
-                waker.wake();
-            }));
-        }
-        drop(send);
-        let mut outcome = Ok(());
-        loop {
-            match receive.try_recv() {
-                Ok((name, listed)) => {
-                    waiting.retain(|(other, _)| *other != name);
-                    if listed.is_err() {
-                        outcome = listed;
-                    }
-                }
-                Err(mpsc::TryRecvError::Disconnected) => return outcome,
-                Err(mpsc::TryRecvError::Empty) => {
-                    fiber::park(Some(Instant::now() + LOOK));
-                    if self.patience.is_over() {
-                        let late = waiting.iter().map(|(name, progress)| unlisted(name, progress.reached()).message);
-                        return Err(WorldFault::timeout(late.collect::<Vec<_>>().join("; ")));
-                    }
-                }
-            }
-        }
-    }
-
     fn exhausted(&self) -> WorldFault {
         let message = format!("this program has made its {} upstream calls; fetch more with each call", self.calls.total);
         WorldFault::new(Reason::CapExhausted, message)
@@ -319,58 +279,6 @@ impl Shared {
         let is_in_time = |deadline: Instant| Instant::now().checked_add(delay).is_some_and(|then| then < deadline);
         self.patience.deadline.is_none_or(is_in_time).then_some(delay)
     }
-
-    /// Asks an upstream for its tools first, and makes the call then.
-    async fn list_and_make(
-        self: &Arc<Self>,
-        server: &str,
-        request: Value,
-        entry: usize,
-        link_header: Option<LinkHeader>,
-        abandoned: &mut oneshot::Receiver<()>,
-    ) -> Reply {
-        let over = async {
-            match self.patience.deadline {
-                Some(deadline) => tokio::time::sleep_until(deadline.into()).await,
-                None => std::future::pending().await,
-            }
-        };
-        let listed = tokio::select! {
-            listed = self.upstreams.list(server) => listed,
-            Ok(()) = &mut *abandoned => Err(unlisted(server, stage::reached())),
-            () = over => Err(unlisted(server, stage::reached())),
-        };
-        if let Err(fault) = listed {
-            // What is wrong with the rest of the call cannot be known.
-            self.calls.take();
-            self.records.fail(entry, &fault);
-            return failed(fault);
-        }
-        // Long arguments take their time, which the event loop does not have.
-        let (shared, bytes) = (Arc::clone(self), request.heap_bytes());
-        let prepared = offload(bytes, move || shared.prepare(&request, &Progress::default(), Some(entry))).await;
-        match prepared.unwrap_or_else(|fault| Err(Refusal::World(failed(fault)))) {
-            Ok(ready) => self.make(Ready { link_header, ..ready }, abandoned).await,
-            Err(Refusal::World(reply)) => reply,
-            Err(Refusal::Program(fault)) => {
-                self.records.withdraw(entry);
-                Reply::Refused(fault)
-            }
-        }
-    }
-
-    /// The upstream of a call whose tools are to be asked for, and the name of the tool.
-    fn unlisted<'v>(&self, request: &'v Value) -> Option<(&'static Upstream, &'v str)> {
-        let named = |key| request.get(key).and_then(Value::as_name).filter(|name| !name.is_empty());
-        let (server, tool) = (named("server")?, named("tool")?);
-        let link = self.upstreams.link(server).filter(|_| self.upstreams.is_unlisted(server))?;
-        Some((link.upstream(), tool))
-    }
-}
-
-fn unlisted(server: &str, reached: Stage) -> WorldFault {
-    let what = reached.described();
-    WorldFault::timeout(format!("'{server}' had not listed its tools when the program stopped while {what}"))
 }
 
 impl ProgramHost {
@@ -426,39 +334,6 @@ impl ProgramHost {
     }
 }
 
-/// The pages of one list, with the budget of calls of its program.
-struct ProgramPages {
-    pages: paging::Pages,
-    shared: Arc<Shared>,
-}
-
-impl Pages for ProgramPages {
-    fn first(&mut self) -> Value {
-        self.pages.first()
-    }
-
-    fn receive(&mut self, answer: &Value, link: Option<&str>) -> Result<NextPages, Fault> {
-        let calls_left = usize::try_from(self.shared.calls.left()).unwrap_or(usize::MAX);
-        match self.pages.receive(answer, link, calls_left).map_err(fault_of_paging)? {
-            paging::Progress::Done => Ok(NextPages::Done),
-            paging::Progress::Next(args) => Ok(NextPages::Requests(vec![args])),
-            paging::Progress::Rest(requests) => Ok(NextPages::Requests(requests)),
-        }
-    }
-
-    fn arrived(&self) -> String {
-        self.pages.arrived()
-    }
-
-    fn into_items(self: Box<Self>) -> Vec<Value> {
-        self.pages.into_items()
-    }
-}
-
-fn fault_of_paging(error: paging::Error) -> Fault {
-    Fault::new(ErrorKind::ToolError, error.message).with_hint(error.hint)
-}
-
 impl Host for ProgramHost {
     fn begin_run(&self, account: &Account) {
         *self.0.account.lock().unwrap_or_else(PoisonError::into_inner) = Some(account.clone());
@@ -473,18 +348,9 @@ impl Host for ProgramHost {
     }
 
     fn pages(&self, request: &Value, max: Option<usize>) -> Result<Box<dyn Pages>, Fault> {
-        let shared = &self.0;
-        if let Some((upstream, _)) = shared.unlisted(request) {
-            shared.list(&[upstream.name]).map_err(|fault| {
-                let message = format!("tool/all: {}: {}", upstream.name, fault.message);
-                Fault::new(ErrorKind::ToolError, shared.upstreams.redactor.redact_str(&message))
-            })?;
-        }
-        let call = request::read(shared.upstreams.catalog(), request, &shared.bounds())?;
-        let args = request.get("args").cloned().unwrap_or_default();
-        let pages = paging::Pages::new(call.upstream, call.tool, args, max).map_err(fault_of_paging)?;
-        Ok(Box::new(ProgramPages { pages, shared: Arc::clone(shared) }))
+        pages::begin(&self.0, request, max)
     }
+
     fn discovery_waits(&self, query: Discovery<'_>) -> bool {
         let upstreams = &self.0.upstreams;
         self.0.discoveries.left() > 0
@@ -614,112 +480,5 @@ impl Budget {
 
     fn left(&self) -> u32 {
         self.total.saturating_sub(self.used.load(Ordering::Relaxed))
-    }
-}
-
-/// Who is told of a call that begins or, with `true`, ends.
-type Watch = Box<dyn Fn(&CallRecord, bool) + Send + Sync>;
-
-#[derive(Default)]
-struct Records {
-    entries: Mutex<Vec<Entry>>,
-    watch: OnceLock<Watch>,
-}
-
-struct Entry {
-    server: &'static str,
-    tool: Cow<'static, str>,
-    auth: Option<AuthUsed>,
-    progress: Progress,
-    started: Instant,
-    done: Option<CallRecord>,
-    /// It was wrong, as turned out when its upstream had listed its tools: no call.
-    is_void: bool,
-}
-
-impl Entry {
-    fn open(&self) -> CallRecord {
-        let took = self.started.elapsed();
-        CallRecord {
-            server: self.server,
-            tool: self.tool.clone(),
-            status: "error",
-            duration_ms: u64::try_from(took.as_millis()).unwrap_or(u64::MAX),
-            reason: Some(Reason::Timeout.name()),
-            error: Some(format!("the program ended while {}", self.progress.reached().described())),
-            result_bytes: 0,
-            oversize: false,
-            auth: self.auth,
-            http_status: None,
-            started: self.started,
-            took,
-        }
-    }
-
-    fn record(&self) -> CallRecord {
-        self.done.clone().unwrap_or_else(|| self.open())
-    }
-}
-
-impl Records {
-    fn lock(&self) -> MutexGuard<'_, Vec<Entry>> {
-        self.entries.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn start(&self, upstream: &'static Upstream, tool: Cow<'static, str>, progress: Progress) -> usize {
-        let auth: &[Auth] = match &upstream.transport {
-            Transport::McpStdio(_) => &[],
-            Transport::McpHttp(t) => t.auth,
-            Transport::OpenApi(t) => t.auth,
-        };
-        let auth = auth.first().map(|auth| AuthUsed { scheme: auth.scheme(), binding: auth.binding() });
-        let entry = Entry { server: upstream.name, tool, auth, progress, started: Instant::now(), done: None, is_void: false };
-        if let Some(watch) = self.watch.get() {
-            watch(&entry.open(), false);
-        }
-        let mut entries = self.lock();
-        entries.push(entry);
-        entries.len() - 1
-    }
-
-    fn finish(&self, entry: usize, fill: impl FnOnce(CallRecord) -> CallRecord) {
-        let done = self.lock().get_mut(entry).map(|entry| entry.done.insert(fill(entry.open())).clone());
-        // Not while the record is locked: whoever watches may take its time.
-        if let (Some(watch), Some(done)) = (self.watch.get(), done) {
-            watch(&done, true);
-        }
-    }
-
-    fn withdraw(&self, entry: usize) {
-        if let Some(entry) = self.lock().get_mut(entry) {
-            entry.is_void = true;
-        }
-        self.finish(entry, |open| open);
-    }
-
-    fn succeed(&self, entry: usize, bytes: u64, http_status: Option<u16>) {
-        self.finish(entry, |open| CallRecord {
-            status: "ok",
-            reason: None,
-            error: None,
-            result_bytes: bytes,
-            http_status,
-            ..open
-        });
-    }
-
-    fn fail(&self, entry: usize, fault: &WorldFault) {
-        self.finish(entry, |open| CallRecord {
-            reason: Some(fault.reason.name()),
-            error: Some(fault.message.clone().into_owned()),
-            result_bytes: match fault.reason {
-                Reason::ToolError => string_len(&fault.message),
-                Reason::ResponseTooLarge => fault.refused_bytes,
-                _ => 0,
-            },
-            oversize: fault.reason == Reason::ResponseTooLarge,
-            http_status: fault.http_status,
-            ..open
-        });
     }
 }

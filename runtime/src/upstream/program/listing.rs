@@ -1,0 +1,112 @@
+//! Lists of tools that a program waits for: upstreams are asked when they are needed first.
+
+use std::sync::{Arc, mpsc};
+use std::time::{Duration, Instant};
+
+use ptc_catalog::Upstream;
+use ptc_lisp::host::Reply;
+use ptc_lisp::{Value, fiber};
+use tokio::sync::oneshot;
+
+use super::{LinkHeader, Ready, Refusal, Shared, failed};
+use crate::upstream::fault::WorldFault;
+use crate::upstream::offload::offload;
+use crate::upstream::stage::{self, Progress, Stage};
+
+/// How often a thread that waits for a list of tools looks whether it was cancelled.
+const LOOK: Duration = Duration::from_millis(20);
+
+impl Shared {
+    /// Asks those of the upstreams for their tools that were not asked yet, all at once. The last fault, if any.
+    pub(super) fn list(&self, names: &[&str]) -> Result<(), WorldFault> {
+        let names = names.iter().filter(|name| self.upstreams.is_unlisted(name));
+        let (send, receive) = mpsc::channel();
+        let waker = fiber::waker();
+        let mut waiting: Vec<(String, Progress)> = Vec::new();
+        for name in names {
+            let (upstreams, name, send) = (Arc::clone(&self.upstreams), (*name).to_owned(), send.clone());
+            let waker = waker.clone();
+            let progress = Progress::default();
+            waiting.push((name.clone(), progress.clone()));
+            self.upstreams.settings.handle.spawn(stage::watched(progress, async move {
+                let listed = upstreams.list(&name).await;
+                // Nobody waits any more once the evaluation has ended; the next one finds the list.
+                let _ = send.send((name, listed));
+                drop(send);
+                waker.wake();
+            }));
+        }
+        drop(send);
+        let mut outcome = Ok(());
+        loop {
+            match receive.try_recv() {
+                Ok((name, listed)) => {
+                    waiting.retain(|(other, _)| *other != name);
+                    if listed.is_err() {
+                        outcome = listed;
+                    }
+                }
+                Err(mpsc::TryRecvError::Disconnected) => return outcome,
+                Err(mpsc::TryRecvError::Empty) => {
+                    fiber::park(Some(Instant::now() + LOOK));
+                    if self.patience.is_over() {
+                        let late = waiting.iter().map(|(name, progress)| unlisted(name, progress.reached()).message);
+                        return Err(WorldFault::timeout(late.collect::<Vec<_>>().join("; ")));
+                    }
+                }
+            }
+        }
+    }
+
+    /// Asks an upstream for its tools first, and makes the call then.
+    pub(super) async fn list_and_make(
+        self: &Arc<Self>,
+        server: &str,
+        request: Value,
+        entry: usize,
+        link_header: Option<LinkHeader>,
+        abandoned: &mut oneshot::Receiver<()>,
+    ) -> Reply {
+        let over = async {
+            match self.patience.deadline {
+                Some(deadline) => tokio::time::sleep_until(deadline.into()).await,
+                None => std::future::pending().await,
+            }
+        };
+        let listed = tokio::select! {
+            listed = self.upstreams.list(server) => listed,
+            Ok(()) = &mut *abandoned => Err(unlisted(server, stage::reached())),
+            () = over => Err(unlisted(server, stage::reached())),
+        };
+        if let Err(fault) = listed {
+            // What is wrong with the rest of the call cannot be known.
+            self.calls.take();
+            self.records.fail(entry, &fault);
+            return failed(fault);
+        }
+        // Long arguments take their time, which the event loop does not have.
+        let (shared, bytes) = (Arc::clone(self), request.heap_bytes());
+        let prepared = offload(bytes, move || shared.prepare(&request, &Progress::default(), Some(entry))).await;
+        match prepared.unwrap_or_else(|fault| Err(Refusal::World(failed(fault)))) {
+            Ok(ready) => self.make(Ready { link_header, ..ready }, abandoned).await,
+            Err(Refusal::World(reply)) => reply,
+            Err(Refusal::Program(fault)) => {
+                self.records.withdraw(entry);
+                Reply::Refused(fault)
+            }
+        }
+    }
+
+    /// The upstream of a call whose tools are to be asked for, and the name of the tool.
+    pub(super) fn unlisted<'v>(&self, request: &'v Value) -> Option<(&'static Upstream, &'v str)> {
+        let named = |key| request.get(key).and_then(Value::as_name).filter(|name| !name.is_empty());
+        let (server, tool) = (named("server")?, named("tool")?);
+        let link = self.upstreams.link(server).filter(|_| self.upstreams.is_unlisted(server))?;
+        Some((link.upstream(), tool))
+    }
+}
+
+fn unlisted(server: &str, reached: Stage) -> WorldFault {
+    let what = reached.described();
+    WorldFault::timeout(format!("'{server}' had not listed its tools when the program stopped while {what}"))
+}

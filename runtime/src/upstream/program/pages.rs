@@ -1,0 +1,57 @@
+//! The pages of a list that `tool/all` reads.
+
+use std::sync::Arc;
+
+use ptc_check::paging;
+use ptc_lisp::host::{Fault, NextPages, Pages};
+use ptc_lisp::{ErrorKind, Value};
+
+use super::Shared;
+use crate::upstream::request;
+
+/// The pages of one list, with the budget of calls of its program.
+struct ProgramPages {
+    pages: paging::Pages,
+    shared: Arc<Shared>,
+}
+
+impl Pages for ProgramPages {
+    fn first(&mut self) -> Value {
+        self.pages.first()
+    }
+
+    fn receive(&mut self, answer: &Value, link: Option<&str>) -> Result<NextPages, Fault> {
+        let calls_left = usize::try_from(self.shared.calls.left()).unwrap_or(usize::MAX);
+        match self.pages.receive(answer, link, calls_left).map_err(fault_of_paging)? {
+            paging::Progress::Done => Ok(NextPages::Done),
+            paging::Progress::Next(args) => Ok(NextPages::Requests(vec![args])),
+            paging::Progress::Rest(requests) => Ok(NextPages::Requests(requests)),
+        }
+    }
+
+    fn arrived(&self) -> String {
+        self.pages.arrived()
+    }
+
+    fn into_items(self: Box<Self>) -> Vec<Value> {
+        self.pages.into_items()
+    }
+}
+
+fn fault_of_paging(error: paging::Error) -> Fault {
+    Fault::new(ErrorKind::ToolError, error.message).with_hint(error.hint)
+}
+
+/// Begins to read a list; waits until its upstream has listed its tools.
+pub(super) fn begin(shared: &Arc<Shared>, request: &Value, max: Option<usize>) -> Result<Box<dyn Pages>, Fault> {
+    if let Some((upstream, _)) = shared.unlisted(request) {
+        shared.list(&[upstream.name]).map_err(|fault| {
+            let message = format!("tool/all: {}: {}", upstream.name, fault.message);
+            Fault::new(ErrorKind::ToolError, shared.upstreams.redactor.redact_str(&message))
+        })?;
+    }
+    let call = request::read(shared.upstreams.catalog(), request, &shared.bounds())?;
+    let args = request.get("args").cloned().unwrap_or_default();
+    let pages = paging::Pages::new(call.upstream, call.tool, args, max).map_err(fault_of_paging)?;
+    Ok(Box::new(ProgramPages { pages, shared: Arc::clone(shared) }))
+}

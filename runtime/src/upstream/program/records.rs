@@ -1,0 +1,129 @@
+//! What is recorded of the calls of one evaluation.
+
+use std::borrow::Cow;
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+use std::time::Instant;
+
+use ptc_catalog::{Auth, Transport, Upstream};
+
+use crate::upstream::fault::{Reason, WorldFault};
+use crate::upstream::mcp::outcome::string_len;
+use crate::upstream::record::{AuthUsed, CallRecord};
+use crate::upstream::stage::Progress;
+
+/// Who is told of a call that begins or, with `true`, ends.
+pub(super) type Watch = Box<dyn Fn(&CallRecord, bool) + Send + Sync>;
+
+#[derive(Default)]
+pub(super) struct Records {
+    entries: Mutex<Vec<Entry>>,
+    watch: OnceLock<Watch>,
+}
+
+struct Entry {
+    server: &'static str,
+    tool: Cow<'static, str>,
+    auth: Option<AuthUsed>,
+    progress: Progress,
+    started: Instant,
+    done: Option<CallRecord>,
+    /// It was wrong, as turned out when its upstream had listed its tools: no call.
+    is_void: bool,
+}
+
+impl Entry {
+    fn open(&self) -> CallRecord {
+        let took = self.started.elapsed();
+        CallRecord {
+            server: self.server,
+            tool: self.tool.clone(),
+            status: "error",
+            duration_ms: u64::try_from(took.as_millis()).unwrap_or(u64::MAX),
+            reason: Some(Reason::Timeout.name()),
+            error: Some(format!("the program ended while {}", self.progress.reached().described())),
+            result_bytes: 0,
+            oversize: false,
+            auth: self.auth,
+            http_status: None,
+            started: self.started,
+            took,
+        }
+    }
+
+    fn record(&self) -> CallRecord {
+        self.done.clone().unwrap_or_else(|| self.open())
+    }
+}
+
+impl Records {
+    /// Tells `watch` of calls from now on; only the first one given watches.
+    pub(super) fn watch_by(&self, watch: Watch) {
+        let _ = self.watch.set(watch);
+    }
+
+    /// Every call so far, in order of start.
+    pub(super) fn calls(&self) -> Vec<CallRecord> {
+        self.lock().iter().filter(|entry| !entry.is_void).map(Entry::record).collect()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Vec<Entry>> {
+        self.entries.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(super) fn start(&self, upstream: &'static Upstream, tool: Cow<'static, str>, progress: Progress) -> usize {
+        let auth: &[Auth] = match &upstream.transport {
+            Transport::McpStdio(_) => &[],
+            Transport::McpHttp(t) => t.auth,
+            Transport::OpenApi(t) => t.auth,
+        };
+        let auth = auth.first().map(|auth| AuthUsed { scheme: auth.scheme(), binding: auth.binding() });
+        let entry = Entry { server: upstream.name, tool, auth, progress, started: Instant::now(), done: None, is_void: false };
+        if let Some(watch) = self.watch.get() {
+            watch(&entry.open(), false);
+        }
+        let mut entries = self.lock();
+        entries.push(entry);
+        entries.len() - 1
+    }
+
+    fn finish(&self, entry: usize, fill: impl FnOnce(CallRecord) -> CallRecord) {
+        let done = self.lock().get_mut(entry).map(|entry| entry.done.insert(fill(entry.open())).clone());
+        // Not while the record is locked: whoever watches may take its time.
+        if let (Some(watch), Some(done)) = (self.watch.get(), done) {
+            watch(&done, true);
+        }
+    }
+
+    pub(super) fn withdraw(&self, entry: usize) {
+        if let Some(entry) = self.lock().get_mut(entry) {
+            entry.is_void = true;
+        }
+        self.finish(entry, |open| open);
+    }
+
+    pub(super) fn succeed(&self, entry: usize, bytes: u64, http_status: Option<u16>) {
+        self.finish(entry, |open| CallRecord {
+            status: "ok",
+            reason: None,
+            error: None,
+            result_bytes: bytes,
+            http_status,
+            ..open
+        });
+    }
+
+    pub(super) fn fail(&self, entry: usize, fault: &WorldFault) {
+        self.finish(entry, |open| CallRecord {
+            reason: Some(fault.reason.name()),
+            error: Some(fault.message.clone().into_owned()),
+            result_bytes: match fault.reason {
+                Reason::ToolError => string_len(&fault.message),
+                Reason::ResponseTooLarge => fault.refused_bytes,
+                _ => 0,
+            },
+            oversize: fault.reason == Reason::ResponseTooLarge,
+            http_status: fault.http_status,
+            ..open
+        });
+    }
+}
