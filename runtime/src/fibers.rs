@@ -8,7 +8,6 @@
 use std::cell::Cell;
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap, VecDeque};
-use std::marker::PhantomData;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::rc::Rc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -22,13 +21,10 @@ use ptc_lisp::fiber::{self, Fiber};
 use ptc_lisp::{STACK_BYTES, STACK_SLACK_BYTES};
 
 use crate::alloc;
-use crate::pool::{JobError, panic_message};
+use crate::pool::{Job, JobError, job};
 
 /// Native stack of a fiber, and of the threads, on whose stacks programs are read.
 const STACK: usize = STACK_BYTES + STACK_SLACK_BYTES;
-
-/// Threads for each processor. Two fibers that may compute are rarely on the same one of so many.
-const THREADS_PER_PROCESSOR: usize = 16;
 
 /// Stacks that a thread keeps for its next fibers.
 const SPARE_STACKS: usize = 2;
@@ -43,8 +39,6 @@ struct Threads {
     all: Mutex<Vec<Arc<Host>>>,
 }
 
-type Job = Box<dyn FnOnce() + Send>;
-
 /// A thread that hosts fibers.
 #[derive(Default)]
 struct Host {
@@ -54,6 +48,8 @@ struct Host {
     hosted: AtomicUsize,
     /// Whether one of them runs now.
     is_busy: AtomicBool,
+    /// Whether the inbox holds anything, readable without its lock.
+    has_mail: AtomicBool,
 }
 
 #[derive(Default)]
@@ -81,10 +77,20 @@ struct Own {
     number: u64,
     host: Arc<Host>,
     threads: Weak<Threads>,
+    others: Rc<Others>,
     /// What suspends it; set when it begins.
     yielder: Cell<*const Yielder<(), Instant>>,
     /// Whether its stack had better not be kept.
     is_deep: Cell<bool>,
+}
+
+/// What a fiber sees of the others of its thread while it runs.
+#[derive(Default)]
+struct Others {
+    /// Whether one of them is ready.
+    is_ready: Cell<bool>,
+    /// When the next one is.
+    next: Cell<Option<Instant>>,
 }
 
 /// Wakes a fiber.
@@ -100,9 +106,9 @@ impl std::fmt::Debug for Fibers {
 }
 
 impl Fibers {
-    /// A pool without threads yet, for a machine with so many processors.
-    pub fn new(processors: usize) -> Self {
-        Fibers { threads: Arc::new(Threads { most: processors.max(1) * THREADS_PER_PROCESSOR, all: Mutex::default() }) }
+    /// A pool without threads yet, which has at most so many.
+    pub fn new(threads: usize) -> Self {
+        Fibers { threads: Arc::new(Threads { most: threads.max(1), all: Mutex::default() }) }
     }
 
     /// Runs `work` on a fiber, then `done` with its result. `done` is always called: a panic of `work` reaches it as
@@ -112,28 +118,7 @@ impl Fibers {
         work: impl FnOnce() -> T + Send + 'static,
         done: impl FnOnce(Result<T, JobError>) + Send + 'static,
     ) {
-        // Unwind safety: `work` is consumed, and what it shares with others sits behind locks that recover from poisoning.
-        let mut completion = Completion(Some(done), PhantomData);
-        self.threads.push(Box::new(move || {
-            completion.complete(catch_unwind(AssertUnwindSafe(work)).map_err(|panic| JobError::Panicked(panic_message(&*panic))));
-        }));
-    }
-}
-
-/// Calls a function with the result of a job, or with [`JobError::NotStarted`] when it is dropped before.
-struct Completion<T, D: FnOnce(Result<T, JobError>)>(Option<D>, PhantomData<fn(T)>);
-
-impl<T, D: FnOnce(Result<T, JobError>)> Completion<T, D> {
-    fn complete(&mut self, result: Result<T, JobError>) {
-        if let Some(done) = self.0.take() {
-            done(result);
-        }
-    }
-}
-
-impl<T, D: FnOnce(Result<T, JobError>)> Drop for Completion<T, D> {
-    fn drop(&mut self) {
-        self.complete(Err(JobError::NotStarted));
+        self.threads.push(job(work, done));
     }
 }
 
@@ -190,6 +175,7 @@ impl Host {
     fn put(&self, change: impl FnOnce(&mut Inbox)) {
         let mut inbox = self.lock();
         change(&mut inbox);
+        self.has_mail.store(true, Ordering::Release);
         let sleeps = std::mem::take(&mut inbox.sleeps);
         drop(inbox);
         if sleeps {
@@ -213,6 +199,7 @@ struct Fleet {
     times: BinaryHeap<Reverse<(Instant, u64)>>,
     next: u64,
     spare: Vec<DefaultStack>,
+    others: Rc<Others>,
 }
 
 impl Fleet {
@@ -262,6 +249,7 @@ impl Fleet {
             };
         }
         inbox.sleeps = false;
+        self.host.has_mail.store(false, Ordering::Release);
         Some((std::mem::take(&mut inbox.jobs), std::mem::take(&mut inbox.woken)))
     }
 
@@ -288,6 +276,7 @@ impl Fleet {
             number,
             host: Arc::clone(&self.host),
             threads: Weak::clone(&self.threads),
+            others: Rc::clone(&self.others),
             yielder: Cell::new(std::ptr::null()),
             is_deep: Cell::new(false),
         });
@@ -304,6 +293,8 @@ impl Fleet {
     fn resume(&mut self, number: u64) {
         let Some(hosted) = self.fibers.get_mut(&number) else { return };
         self.host.is_busy.store(true, Ordering::Relaxed);
+        self.others.is_ready.set(!self.ready.is_empty());
+        self.others.next.set(self.times.peek().map(|Reverse((time, _))| *time));
         let of_thread = alloc::exchange_live_bytes(hosted.live);
         let coroutine = &mut hosted.coroutine;
         let resumed = fiber::enter(Rc::<Own>::clone(&hosted.own), &mut hosted.state, || coroutine.resume(()));
@@ -348,6 +339,12 @@ impl Fiber for Own {
 
     fn waker(&self) -> Waker {
         Waker::from(Arc::new(Wakeup { number: self.number, host: Arc::clone(&self.host) }))
+    }
+
+    fn others_are_ready(&self) -> bool {
+        self.others.is_ready.get()
+            || self.host.has_mail.load(Ordering::Acquire)
+            || self.others.next.get().is_some_and(|next| next <= Instant::now())
     }
 
     fn spawn(&self, work: Job) -> bool {
@@ -406,6 +403,43 @@ mod tests {
         assert_eq!(answers.len(), 100);
         assert_eq!(answers.iter().filter(|a| a.is_err()).count(), 10);
         assert!(answers.contains(&Err("Panicked(\"job 13\")".into())) && answers.contains(&Ok(42_000)));
+    }
+
+    #[test]
+    fn a_fiber_sees_that_others_of_its_thread_are_ready() {
+        let fibers = Fibers::new(1);
+        let (send, receive) = mpsc::channel();
+        let (began, begun) = mpsc::channel();
+        let spin = move || {
+            began.send(()).expect("the test waits");
+            let until = Instant::now() + Duration::from_secs(20);
+            while !fiber::others_are_ready() && Instant::now() < until {
+                std::hint::spin_loop();
+            }
+            fiber::others_are_ready()
+        };
+        let seen = send.clone();
+        fibers.spawn(spin, move |result| seen.send(("new", result)).expect("the test waits"));
+        begun.recv().expect("it runs");
+        fibers.spawn(|| true, |_| ());
+        assert_eq!(receive.recv().expect("a result"), ("new", Ok(true)));
+        // One whose time is up is ready as well.
+        let (parked, parks) = mpsc::channel();
+        let sleep = move || {
+            parked.send(()).expect("the test waits");
+            fiber::park(Some(Instant::now() + Duration::from_millis(30)));
+        };
+        fibers.spawn(sleep, |_| ());
+        parks.recv().expect("it runs");
+        let spin = || {
+            let until = Instant::now() + Duration::from_secs(20);
+            while !fiber::others_are_ready() && Instant::now() < until {
+                std::hint::spin_loop();
+            }
+            fiber::others_are_ready()
+        };
+        fibers.spawn(spin, move |result| send.send(("in time", result)).expect("the test waits"));
+        assert_eq!(receive.recv().expect("a result"), ("in time", Ok(true)));
     }
 
     #[test]

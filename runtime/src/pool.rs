@@ -5,6 +5,7 @@
 
 use std::any::Any;
 use std::collections::VecDeque;
+use std::marker::PhantomData;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
@@ -39,7 +40,38 @@ impl std::fmt::Debug for Pool {
     }
 }
 
-type Job = Box<dyn FnOnce() + Send>;
+/// Work that reports what came of it, also when it is dropped before it began.
+pub(crate) type Job = Box<dyn FnOnce() + Send>;
+
+/// Runs `work`, then `done` with its result. `done` is always called: a panic of `work` reaches it as [`JobError::Panicked`], and where the
+/// job is dropped before it began it gets [`JobError::NotStarted`].
+pub(crate) fn job<T: 'static>(
+    work: impl FnOnce() -> T + Send + 'static,
+    done: impl FnOnce(Result<T, JobError>) + Send + 'static,
+) -> Job {
+    let mut completion = Completion(Some(done), PhantomData);
+    // Unwind safety: `work` is consumed, and what it shares with others sits behind locks that recover from poisoning.
+    Box::new(move || {
+        completion.complete(catch_unwind(AssertUnwindSafe(work)).map_err(|panic| JobError::Panicked(panic_message(&*panic))));
+    })
+}
+
+/// Calls a function with the result of a job, or with [`JobError::NotStarted`] when it is dropped before.
+struct Completion<T, D: FnOnce(Result<T, JobError>)>(Option<D>, PhantomData<fn(T)>);
+
+impl<T, D: FnOnce(Result<T, JobError>)> Completion<T, D> {
+    fn complete(&mut self, result: Result<T, JobError>) {
+        if let Some(done) = self.0.take() {
+            done(result);
+        }
+    }
+}
+
+impl<T, D: FnOnce(Result<T, JobError>)> Drop for Completion<T, D> {
+    fn drop(&mut self) {
+        self.complete(Err(JobError::NotStarted));
+    }
+}
 
 #[derive(Default)]
 struct Shared {
@@ -61,17 +93,14 @@ impl Pool {
         Pool { shared: Arc::default(), stack_bytes, max_threads: max_threads.max(1) }
     }
 
-    /// Runs `work` on a thread of the pool, then `done` with its result on the same thread. A panic of `work` reaches `done` as
-    /// [`JobError::Panicked`] and harms nothing else. With all threads busy the job waits for one.
+    /// Runs `work` on a thread of the pool, then `done` with its result on the same thread, or as [`job`] says. With all threads busy the
+    /// job waits for one.
     pub fn spawn<T: 'static>(
         &self,
         work: impl FnOnce() -> T + Send + 'static,
         done: impl FnOnce(Result<T, JobError>) + Send + 'static,
     ) {
-        // Unwind safety: `work` is consumed, and what it shares with others sits behind locks that recover from poisoning.
-        let job: Job = Box::new(move || {
-            done(catch_unwind(AssertUnwindSafe(work)).map_err(|panic| JobError::Panicked(panic_message(&*panic))));
-        });
+        let job = job(work, done);
         let mut state = self.shared.lock();
         state.jobs.push_back(job);
         let start = state.idle < state.jobs.len() && state.threads < self.max_threads;
@@ -91,9 +120,13 @@ impl Pool {
         let started =
             std::thread::Builder::new().name("evaluation".into()).stack_size(self.stack_bytes).spawn(move || shared.run());
         if started.is_err() {
-            // No thread to be had: an existing one takes the job; with none at all it waits for the next attempt.
-            self.shared.lock().threads -= 1;
+            let mut state = self.shared.lock();
+            state.threads -= 1;
+            // No thread to be had: an existing one takes the job. With none at all, nobody would.
+            let jobs = if state.threads == 0 { std::mem::take(&mut state.jobs) } else { VecDeque::new() };
+            drop(state);
             self.shared.work.notify_one();
+            drop(jobs);
         }
     }
 }

@@ -25,6 +25,9 @@ pub trait Fiber {
     /// Wakes the fiber, from any thread.
     fn waker(&self) -> Waker;
 
+    /// Whether other fibers could run on the thread now.
+    fn others_are_ready(&self) -> bool;
+
     /// Runs `work` on a fiber of its own, on any thread of the host. `false` where that is impossible; `work` is dropped then.
     fn spawn(&self, work: Box<dyn FnOnce() + Send>) -> bool;
 
@@ -84,6 +87,18 @@ pub fn park(until: Option<Instant>) {
                 std::thread::park_timeout(left);
             }
         }
+    }
+}
+
+/// Whether other fibers could run on the calling thread now.
+pub fn others_are_ready() -> bool {
+    current().is_some_and(|fiber| fiber.others_are_ready())
+}
+
+/// Lets other fibers of the calling thread run that could.
+pub(crate) fn let_others_run() {
+    if let Some(fiber) = current().filter(|fiber| fiber.others_are_ready()) {
+        fiber.park(Instant::now());
     }
 }
 

@@ -10,6 +10,7 @@ use std::thread::ThreadId;
 use std::time::Instant;
 
 use crate::fiber;
+use crate::interrupt::Interrupt;
 use crate::machine::Meters;
 use crate::print::excerpt;
 use crate::{ErrorKind, Value};
@@ -254,16 +255,8 @@ impl Account {
     /// Counts `bytes` as memory of the program until the reservation is dropped, on any thread. `Err` is the fault that ends the program
     /// where its values and its reservations would pass its limit together.
     pub fn reserve(&self, bytes: usize) -> Result<Reservation, Fault> {
-        // What is larger than any memory would overflow the sum of several such requests.
-        let bytes = i64::try_from(bytes).unwrap_or(i64::MAX).min(i64::MAX / 1024);
-        let limit = self.meters.limits.memory_bytes;
-        self.meters.report_bytes(bytes);
-        let reservation = Reservation { meters: Arc::clone(&self.meters), bytes };
-        if self.meters.reserve(0) <= i64::try_from(limit).unwrap_or(i64::MAX) && !self.meters.is_exhausted() {
-            return Ok(reservation);
-        }
-        self.meters.exhaust();
-        Err(self.meters.ended().map_or_else(|| out_of_memory(limit), |why| Fault::new(ErrorKind::MemoryExceeded, why)))
+        let mut reservation = Reservation { meters: Arc::clone(&self.meters), bytes: 0 };
+        reservation.resize(bytes).map(|()| reservation)
     }
 
     /// Ends the run with [`ErrorKind::MemoryExceeded`]; `why` is its message. The run notices at its next check, and at once where it
@@ -285,8 +278,9 @@ impl Account {
 
 /// The fault of a program that runs out of memory while it makes calls.
 pub(crate) fn out_of_memory(limit: u64) -> Fault {
-    let message = format!("the program's values and the arguments of its calls under way need more than {limit} bytes");
-    let hint = "send less with each call, or make fewer calls at once, such as with map instead of pmap";
+    let message =
+        format!("the program's values, the arguments of its calls and the answers on their way need more than {limit} bytes");
+    let hint = "ask for less at once, such as a page or a filter, or make fewer calls at once, such as with map instead of pmap";
     Fault::new(ErrorKind::MemoryExceeded, message).with_hint(hint)
 }
 
@@ -308,9 +302,27 @@ impl std::fmt::Debug for Reservation {
     }
 }
 
+impl Reservation {
+    /// Counts `bytes` from now on, in place of what was counted before. `Err` is the fault that ends the program where its values and its
+    /// reservations would pass its limit together; the bytes count then all the same.
+    pub fn resize(&mut self, bytes: usize) -> Result<(), Fault> {
+        // What is larger than any memory would overflow the sum of several such requests.
+        let bytes = i64::try_from(bytes).unwrap_or(i64::MAX).min(i64::MAX / 1024);
+        let grown = bytes - std::mem::replace(&mut self.bytes, bytes);
+        let meters = &self.meters;
+        meters.report_reserved(grown);
+        let limit = meters.limits.memory_bytes;
+        if grown <= 0 || meters.reserve(0) <= i64::try_from(limit).unwrap_or(i64::MAX) && !meters.is_exhausted() {
+            return Ok(());
+        }
+        meters.exhaust();
+        Err(meters.ended().map_or_else(|| out_of_memory(limit), |why| Fault::new(ErrorKind::MemoryExceeded, why)))
+    }
+}
+
 impl Drop for Reservation {
     fn drop(&mut self) {
-        self.meters.report_bytes(-self.bytes);
+        self.meters.report_reserved(-self.bytes);
     }
 }
 
@@ -333,7 +345,8 @@ struct Slot {
 
 #[derive(Default)]
 struct State {
-    reply: Option<Reply>,
+    /// The answer, and what counts its bytes until the program does.
+    reply: Option<(Reply, Option<Reservation>)>,
     /// Who waits.
     waiting: Option<Waker>,
     answered_by: Option<ThreadId>,
@@ -416,12 +429,14 @@ impl Ticket {
         self.wait_weighed(deadline).0
     }
 
-    /// The same, with the bytes of an answer that another thread has made.
+    /// The same, with the bytes of an answer that another thread has made. They are the caller's to count: no reservation does any more.
     pub(crate) fn wait_weighed(self, deadline: Option<Instant>) -> (Waited, usize) {
         loop {
             let mut state = self.slot.lock();
-            if let Some(reply) = state.reply.take() {
+            if let Some((reply, reservation)) = state.reply.take() {
                 let is_foreign = state.answered_by != Some(std::thread::current().id());
+                drop(state);
+                drop(reservation);
                 let bytes = if is_foreign { reply.len() } else { 0 };
                 return (Waited::Reply(reply), bytes);
             }
@@ -456,7 +471,12 @@ impl Drop for Ticket {
 impl Answer {
     /// Answers and wakes the waiting evaluation.
     pub fn send(self, reply: Reply) {
-        self.put(reply);
+        self.put(reply, None);
+    }
+
+    /// Answers with a reply whose bytes `reservation` counts until the evaluation takes it.
+    pub fn send_counted(self, reply: Reply, reservation: Option<Reservation>) {
+        self.put(reply, reservation);
     }
 
     /// Whether nobody waits any more.
@@ -475,10 +495,10 @@ impl Answer {
         }
     }
 
-    fn put(&self, reply: Reply) {
+    fn put(&self, reply: Reply, reservation: Option<Reservation>) {
         let mut state = self.slot.lock();
         if state.reply.is_none() {
-            state.reply = Some(reply);
+            state.reply = Some((reply, reservation));
             state.answered_by = Some(std::thread::current().id());
         }
         state.on_abandon = None;
@@ -494,25 +514,8 @@ impl Drop for Answer {
         let open = state.reply.is_none() && !state.abandoned;
         drop(state);
         if open {
-            self.put(Reply::Failed { reason: "upstream_unavailable", message: "the call was dropped without an answer".into() });
+            let message = "the call was dropped without an answer".into();
+            self.put(Reply::Failed { reason: "upstream_unavailable", message }, None);
         }
-    }
-}
-
-/// Ends a wait from another thread.
-#[derive(Clone)]
-pub struct Interrupt {
-    wait: Arc<dyn Fn() + Send + Sync>,
-}
-
-impl Interrupt {
-    /// Ends a wait by calling this.
-    pub fn by(end: impl Fn() + Send + Sync + 'static) -> Interrupt {
-        Interrupt { wait: Arc::new(end) }
-    }
-
-    /// Wakes whoever waits.
-    pub fn interrupt(&self) {
-        (self.wait)();
     }
 }

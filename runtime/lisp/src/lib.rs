@@ -43,6 +43,7 @@ pub mod fiber;
 pub mod form;
 pub mod host;
 pub mod image;
+pub mod interrupt;
 pub mod ir;
 pub mod json;
 pub mod limits;

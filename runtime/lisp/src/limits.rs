@@ -1,10 +1,10 @@
 //! What a program may use. Every limit ends the program with its own error kind and cannot be caught by it.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use crate::host::Interrupt;
+use crate::interrupt::{Interrupt, Interrupts, Watch};
 
 /// Limits of one run. The default is that of a library: 1 s and 10 MB.
 ///
@@ -102,17 +102,14 @@ pub struct Cancel {
 #[derive(Default)]
 struct CancelInner {
     cancelled: AtomicBool,
-    waits: Mutex<Vec<Interrupt>>,
+    waits: Interrupts,
 }
 
 impl Cancel {
     /// Stops the run: at its next tick, or at once where it waits for an upstream.
     pub fn cancel(&self) {
         self.inner.cancelled.store(true, Ordering::Release);
-        let waits = std::mem::take(&mut *self.inner.waits.lock().unwrap_or_else(PoisonError::into_inner));
-        for wait in waits {
-            wait.interrupt();
-        }
+        self.inner.waits.interrupt();
     }
 
     /// Whether [`Cancel::cancel`] was called.
@@ -120,12 +117,13 @@ impl Cancel {
         self.inner.cancelled.load(Ordering::Acquire)
     }
 
-    /// Has `wait` ended by a later [`Cancel::cancel`]; at once if that has happened.
-    pub fn watch(&self, wait: &Interrupt) {
-        self.inner.waits.lock().unwrap_or_else(PoisonError::into_inner).push(wait.clone());
+    /// Has `wait` ended by a later [`Cancel::cancel`], or at once if that has happened, for as long as the [`Watch`] lives.
+    pub fn watch(&self, wait: Interrupt) -> Watch {
+        let watch = self.inner.waits.add(wait);
         if self.is_cancelled() {
-            wait.interrupt();
+            self.inner.waits.interrupt();
         }
+        watch
     }
 }
 

@@ -17,7 +17,7 @@ use crate::convert::steps;
 use crate::error::ErrorKind;
 use crate::eval::Globals;
 use crate::fiber;
-use crate::host::Interrupt;
+use crate::interrupt::Interrupt;
 use crate::machine::{Fault, Machine, Raised};
 use crate::run::STACK_BYTES;
 
@@ -218,7 +218,7 @@ impl Job {
         if !self.has_more() || !m.meters.places.take_for_helper() {
             return false;
         }
-        if m.meters.share.as_ref().is_some_and(|share| !share.begin_thread()) {
+        if m.meters.share.as_ref().is_some_and(|share| !share.begin_branch()) {
             m.meters.places.helper_gone();
             return false;
         }
@@ -257,7 +257,7 @@ impl Drop for Leaving {
     fn drop(&mut self) {
         if let Some(share) = &self.meters.share {
             share.release();
-            share.end_thread();
+            share.end_branch();
         }
         self.meters.places.helper_gone();
         let caller = {

@@ -22,17 +22,22 @@ pub trait Share: Send + Sync {
     /// Gives the processor of the calling thread back, if it has one.
     fn release(&self);
 
-    /// Whether the calling thread has used its processor for a whole time slice while other threads wait for one.
+    /// Whether the calling thread has used its processor for a whole time slice while other threads wait for one, or other fibers for the
+    /// thread.
     fn is_slice_over(&self) -> bool;
 
-    /// Whether the run may start one more thread. A later [`Share::end_thread`] takes the thread off the count.
-    fn begin_thread(&self) -> bool;
+    /// Whether one more branch of the run may run beside the others. A later [`Share::end_branch`] takes it off the count.
+    fn begin_branch(&self) -> bool;
 
-    /// Called when a thread that [`Share::begin_thread`] has allowed is gone.
-    fn end_thread(&self);
+    /// Called when a branch that [`Share::begin_branch`] has allowed is gone.
+    fn end_branch(&self);
 
-    /// Called when the live bytes of the run have changed.
+    /// Called when the live bytes of the run's threads have changed.
     fn report_bytes(&self, change: i64);
+
+    /// Called when the bytes have changed that the run's [reservations](crate::host::Reservation) count: arguments and answers on their
+    /// way. They may outlive the run. After a growth for which the process has no room, this run or another one is ended.
+    fn report_reserved(&self, change: i64);
 
     /// Called before the run grows by `bytes`, and now and then with 0. Where the process has no room, waits for it until `deadline`, or
     /// has this run or another one ended through its [`Account`].

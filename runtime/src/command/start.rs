@@ -162,7 +162,8 @@ fn standard(deployment: &'static Deployment, server: &Arc<Server>, mut host: Hos
     log::line(Level::Info, "serving", &[("deployment", deployment.name), ("catalog", deployment.catalog.digest)]);
     let ended = host.until(end.notified());
     // The reading thread may sit in a read that never returns; the process ends with this one.
-    // What is not answered yet is answered as cancelled.
+    // What is not answered yet is answered as cancelled, and what is read from now on is refused.
+    caller.calls.shut_down();
     caller.calls.stop_all();
     let until = Instant::now() + LAST_ANSWERS;
     while !caller.calls.is_idle() && Instant::now() < until {

@@ -216,7 +216,7 @@ impl Builder {
             tools: self.tools.into(),
             upstreams,
             handle,
-            fibers: Arc::new(Fibers::new(limits.processors.value)),
+            fibers: Arc::new(Fibers::new(limits.threads.value)),
             scheduler: Scheduler::new(limits),
             _driver: driver,
         })

@@ -358,7 +358,6 @@ impl Evaluator {
         let patience = Patience {
             deadline: started.checked_add(self.limits.wall_clock),
             cancel: cancel.clone(),
-            memory_bytes: Some(self.limits.memory_bytes),
             party: turn.map(|turn| turn.party().clone()).unwrap_or_default(),
             most_in_flight: turn.map(Turn::most_in_flight),
         };

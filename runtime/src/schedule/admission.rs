@@ -4,17 +4,26 @@
 //! queue for a bounded time.
 
 use std::collections::VecDeque;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
-use ptc_lisp::host::Interrupt;
+use ptc_lisp::interrupt::{Interrupt, Watch};
 use ptc_lisp::limits::Cancel;
 
 use super::budget::{Budget, Claim};
 use super::fair::{Basis, Displaced, FairQueue, Party};
+use crate::log::{self, Level};
+use crate::pool::panic_message;
 
 /// Memory that has to be free for a program to begin.
 const ROOM: u64 = 1024 * 1024;
+
+/// Requests in the queue take at most one in so many bytes of the budget: the rest is for programs, which would be ended for them.
+const QUEUE_PART: u64 = 16;
+
+/// A queue has room for so much whatever the budget: a request of the usual largest size.
+const MIN_QUEUE_BYTES: u64 = 4 * 1024 * 1024;
 
 /// How often a queue is looked at that waits for memory.
 const LOOK: Duration = Duration::from_millis(20);
@@ -26,6 +35,8 @@ pub(super) struct Admission {
     most_per_session: Option<usize>,
     timeout: Duration,
     budget: Arc<Budget>,
+    /// The part of the budget that requests in the queue may take.
+    queue_budget: Arc<Budget>,
     state: Mutex<State>,
     /// The queue is no longer empty.
     changed: Condvar,
@@ -45,6 +56,9 @@ struct Queued {
     number: u64,
     since: Instant,
     claim: Claim,
+    _in_queue: Claim,
+    /// Withdraws it when its call is cancelled. Set once it is in the queue.
+    watch: Option<Watch>,
     then: Then,
 }
 
@@ -57,7 +71,7 @@ pub(super) struct Admitted {
     party: Party,
     queued: Duration,
     /// The bytes of the request, held until the answer.
-    _claim: Claim,
+    claim: Claim,
 }
 
 /// Why a program gets no place.
@@ -83,6 +97,11 @@ impl Admitted {
         &self.party
     }
 
+    /// Bytes of the request.
+    pub(super) fn bytes(&self) -> usize {
+        self.claim.bytes()
+    }
+
     /// How long it waited for the place.
     pub(super) fn queued(&self) -> Duration {
         self.queued
@@ -102,7 +121,14 @@ impl Drop for Admitted {
 
 fn run(admitted: Vec<(Then, Admitted)>) {
     for (then, place) in admitted {
-        then(Ok(place));
+        tell(then, Ok(place));
+    }
+}
+
+/// Calls `then` on a thread that is not its caller's: whoever makes room, or looks at the queue, goes on after a panic.
+fn tell(then: Then, outcome: Result<Admitted, Turned>) {
+    if let Err(panic) = catch_unwind(AssertUnwindSafe(|| then(outcome))) {
+        log::line(Level::Error, "a call could not start or be refused", &[("message", &panic_message(&*panic))]);
     }
 }
 
@@ -116,7 +142,9 @@ impl Admission {
     ) -> Arc<Self> {
         let queue = FairQueue::new(Basis::Held);
         let state = State { in_flight: 0, queue, deadlines: VecDeque::new(), next: 0, is_watched: false };
+        let queue_budget = Budget::new((budget.limit() / QUEUE_PART).max(MIN_QUEUE_BYTES));
         Arc::new(Admission {
+            queue_budget,
             most,
             most_queued,
             most_per_session,
@@ -153,56 +181,58 @@ impl Admission {
             drop(state);
             return then(Ok(admitted));
         }
-        let mut turned = None;
-        if state.queue.len() >= self.most_queued {
-            match state.queue.displaced_by(party) {
-                Displaced::Entry(newest) => turned = Some(newest.then),
+        let mut displaced = Vec::new();
+        loop {
+            let newest = if state.queue.len() >= self.most_queued {
+                state.queue.displaced_by(party, 1, |_| 1)
+            } else if self.queue_budget.free() < claim.bytes() as u64 {
+                state.queue.displaced_by(party, claim.bytes(), |queued| queued.claim.bytes())
+            } else {
+                break;
+            };
+            match newest {
+                Displaced::Entry(newest) => displaced.push(newest.then),
                 Displaced::Newcomer => {
                     drop(state);
+                    displaced.into_iter().for_each(|then| tell(then, Err(Turned::QueueFull)));
                     return then(Err(Turned::QueueFull));
                 }
             }
         }
         let (number, since) = (state.next, Instant::now());
         state.next += 1;
-        state.queue.push(party, Queued { number, since, claim, then });
+        let in_queue = self.queue_budget.claim(claim.bytes());
+        state.queue.push(party, Queued { number, since, claim, _in_queue: in_queue, watch: None, then });
         state.deadlines.push_back((since + self.timeout, number, party.clone()));
-        self.watch(&mut state);
+        self.start_watching(&mut state);
         // One of its session's own places may be all that is taken.
         let admitted = self.next(&mut state);
         drop(state);
         self.changed.notify_one();
-        if let Some(then) = turned {
-            then(Err(Turned::QueueFull));
-        }
+        displaced.into_iter().for_each(|then| tell(then, Err(Turned::QueueFull)));
         run(admitted);
-        let (admission, party) = (Arc::downgrade(self), party.clone());
-        cancel.watch(&Interrupt::by(move || {
+        let (admission, withdrawn) = (Arc::downgrade(self), party.clone());
+        let watch = cancel.watch(Interrupt::by(move || {
             if let Some(admission) = admission.upgrade() {
-                admission.withdraw(&party, number, Turned::Cancelled);
+                admission.withdraw(&withdrawn, number, Turned::Cancelled);
             }
         }));
-    }
-
-    /// Turns everything away that waits.
-    pub(super) fn close(&self) {
-        let waiting = self.lock().queue.drain();
-        for Queued { then, .. } in waiting {
-            then(Err(Turned::Cancelled));
+        if let Some(queued) = self.lock().queue.find(party, |queued| queued.number == number) {
+            queued.watch = Some(watch);
         }
     }
 
     fn withdraw(&self, party: &Party, number: u64, why: Turned) {
         let entry = self.lock().queue.remove(party, |queued| queued.number == number);
-        if let Some(Queued { then, .. }) = entry {
-            then(Err(why));
+        if let Some(queued) = entry {
+            tell(queued.then, Err(why));
         }
     }
 
     fn admit(self: &Arc<Self>, state: &mut State, party: Party, queued: Duration, claim: Claim) -> Admitted {
         state.in_flight += 1;
         state.queue.add(&party, 1);
-        Admitted { admission: Arc::clone(self), party, queued, _claim: claim }
+        Admitted { admission: Arc::clone(self), party, queued, claim }
     }
 
     /// Those that can be admitted now. They are told outside of the lock.
@@ -218,7 +248,7 @@ impl Admission {
     }
 
     /// Starts the thread that ends waits, once. Without one, waits end when places are free.
-    fn watch(self: &Arc<Self>, state: &mut State) {
+    fn start_watching(self: &Arc<Self>, state: &mut State) {
         if !state.is_watched {
             let admission = Arc::downgrade(self);
             let thread = std::thread::Builder::new().name("queue".into()).stack_size(256 * 1024);
@@ -248,8 +278,8 @@ fn end_waits(admission: &Weak<Admission>) {
         } else {
             drop(state);
             run(admitted);
-            for Queued { then, .. } in over {
-                then(Err(Turned::TimedOut));
+            for queued in over {
+                tell(queued.then, Err(Turned::TimedOut));
             }
         }
     }

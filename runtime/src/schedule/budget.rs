@@ -32,6 +32,12 @@ pub(super) struct Claim {
     bytes: i64,
 }
 
+impl Claim {
+    pub(super) fn bytes(&self) -> usize {
+        usize::try_from(self.bytes).unwrap_or(0)
+    }
+}
+
 impl Drop for Claim {
     fn drop(&mut self) {
         self.budget.report(-self.bytes);
@@ -42,6 +48,10 @@ impl Budget {
     pub(super) fn new(limit: u64) -> Arc<Self> {
         let used = AtomicI64::new(0);
         Arc::new(Budget { limit, used, runs: Mutex::default() })
+    }
+
+    pub(super) fn limit(&self) -> u64 {
+        self.limit
     }
 
     pub(super) fn used(&self) -> u64 {
@@ -90,23 +100,32 @@ impl Budget {
         self.used.load(Ordering::Relaxed).saturating_add(bytes) <= limit
     }
 
-    /// Makes room for `bytes` more of `run` by ending other runs, the largest of the owner that holds most first, and waits until they have
-    /// given their memory back. Where `run` itself is the one, or `deadline` has passed, it returns without.
+    /// Makes room for `bytes` more of `run` with [`demand`](Budget::demand), and waits until the memory is there. Where `run` itself ends, or
+    /// `deadline` has passed, it returns without.
     pub(super) fn make_room(&self, run: &RunShare, bytes: i64, deadline: Instant) {
-        while !self.fits(bytes) && !run.is_over() && Instant::now() < deadline {
+        while !run.is_over() && Instant::now() < deadline && !self.demand(run, bytes) {
+            fiber::park(Some(Instant::now() + LOOK));
+        }
+    }
+
+    /// Ends runs until `bytes` more of `run` fit, the largest of the owner that holds most first. False where the memory of those that end
+    /// is not back yet.
+    pub(super) fn demand(&self, run: &RunShare, bytes: i64) -> bool {
+        while !self.fits(bytes) && !run.is_over() {
             match self.victim(bytes) {
                 Victim::Run(victim) => victim.end(self.limit),
-                Victim::Wait => fiber::park(Some(Instant::now() + LOOK)),
+                Victim::Wait => return false,
                 // What is left is held by sessions and requests.
                 Victim::None => run.end(self.limit),
             }
         }
+        true
     }
 
     /// What to do for `bytes` more.
     fn victim(&self, bytes: i64) -> Victim {
         let runs: Vec<Arc<RunShare>> = self.lock().all.iter().flatten().filter_map(Weak::upgrade).collect();
-        let dying: i64 = runs.iter().filter(|run| run.is_over()).map(|run| run.live()).sum();
+        let dying: i64 = runs.iter().filter(|run| run.is_over()).map(|run| run.bytes()).sum();
         let limit = i64::try_from(self.limit).unwrap_or(i64::MAX);
         if self.used.load(Ordering::Relaxed).saturating_sub(dying).saturating_add(bytes) <= limit {
             return Victim::Wait;
@@ -114,10 +133,10 @@ impl Budget {
         let living = || runs.iter().filter(|run| !run.is_over() && run.has_begun());
         let mut by_owner: HashMap<&str, i64> = HashMap::new();
         for run in living() {
-            *by_owner.entry(run.owner()).or_default() += run.live();
+            *by_owner.entry(run.owner()).or_default() += run.bytes();
         }
         let most = by_owner.iter().max_by_key(|(_, bytes)| **bytes).map(|(owner, _)| *owner);
-        let largest = living().filter(|run| Some(run.owner()) == most).max_by_key(|run| run.live());
+        let largest = living().filter(|run| Some(run.owner()) == most).max_by_key(|run| run.bytes());
         largest.map_or(Victim::None, |run| Victim::Run(Arc::clone(run)))
     }
 

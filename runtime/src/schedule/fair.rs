@@ -36,6 +36,8 @@ struct Level<K> {
     /// What the last one served had used before.
     floor: u64,
     turn: u64,
+    /// Keys at which those are forgotten that wait for nothing.
+    tidy_at: usize,
 }
 
 #[derive(Debug, Default)]
@@ -54,7 +56,7 @@ impl Default for Party {
 
 impl<K: Clone + Ord> Level<K> {
     fn new(basis: Basis) -> Self {
-        Level { basis, keys: BTreeMap::new(), waiting: BTreeSet::new(), floor: 0, turn: 0 }
+        Level { basis, keys: BTreeMap::new(), waiting: BTreeSet::new(), floor: 0, turn: 0, tidy_at: MOST_IDLE }
     }
 
     fn used(&self, key: &K) -> u64 {
@@ -107,12 +109,14 @@ impl<K: Clone + Ord> Level<K> {
         self.tidy();
     }
 
-    /// Forgets keys that wait for nothing, once there are many: whoever comes again and again is not made anew each time.
+    /// Forgets keys that wait for nothing, once there are many: whoever comes again and again is not made anew each time. Those that
+    /// stay are not looked at again before there are twice as many.
     fn tidy(&mut self) {
-        if self.keys.len() > 2 * self.waiting.len() + MOST_IDLE {
+        if self.keys.len() > self.tidy_at {
             let (basis, floor) = (self.basis, self.floor);
             // Callers that came once, each a little above the floor: what they owe is not worth the memory.
             self.keys.retain(|_, entry| entry.since.is_some() || basis == Basis::Held && entry.used > floor);
+            self.tidy_at = 2 * self.keys.len() + MOST_IDLE;
         }
     }
 }
@@ -132,6 +136,8 @@ pub(crate) struct FairQueue<T> {
     owners: Level<Arc<str>>,
     sessions: BTreeMap<Arc<str>, Sessions<T>>,
     len: usize,
+    /// Owners at which those are forgotten of whom nothing waits.
+    tidy_at: usize,
 }
 
 /// Keys that wait for nothing and are remembered all the same.
@@ -148,7 +154,7 @@ pub(super) enum Displaced<T> {
 
 impl<T> FairQueue<T> {
     pub(crate) fn new(basis: Basis) -> Self {
-        FairQueue { basis, owners: Level::new(basis), sessions: BTreeMap::new(), len: 0 }
+        FairQueue { basis, owners: Level::new(basis), sessions: BTreeMap::new(), len: 0, tidy_at: MOST_IDLE }
     }
 
     pub(crate) fn len(&self) -> usize {
@@ -185,6 +191,12 @@ impl<T> FairQueue<T> {
         Some((party, item))
     }
 
+    /// The first entry of a party for which `is_it` holds.
+    pub(super) fn find(&mut self, party: &Party, is_it: impl Fn(&T) -> bool) -> Option<&mut T> {
+        let queue = self.sessions.get_mut(&party.owner)?.queues.get_mut(&party.session)?;
+        queue.iter_mut().find(|item| is_it(item))
+    }
+
     /// Takes the first entry of a party out for which `is_it` holds.
     pub(crate) fn remove(&mut self, party: &Party, is_it: impl Fn(&T) -> bool) -> Option<T> {
         let queue = self.sessions.get_mut(&party.owner)?.queues.get_mut(&party.session)?;
@@ -193,43 +205,29 @@ impl<T> FairQueue<T> {
         Some(item)
     }
 
-    /// What a newcomer of `party` displaces in a full queue: the newest entry of the owner that has most entries, and among the sessions
-    /// of that owner of the one that has most.
-    pub(super) fn displaced_by(&mut self, party: &Party) -> Displaced<T> {
-        let own = self.sessions.get(&party.owner).map_or(0, |sessions| sessions.len) + 1;
-        let most = self.sessions.iter().max_by_key(|(_, sessions)| sessions.len);
-        let Some((owner, sessions)) = most.filter(|(_, sessions)| sessions.len > 0) else { return Displaced::Newcomer };
-        let (owner, own) = if sessions.len > own {
-            (Arc::clone(owner), 0)
-        } else {
-            let of_session = self.sessions.get(&party.owner).and_then(|sessions| sessions.queues.get(&party.session));
-            (Arc::clone(&party.owner), of_session.map_or(0, VecDeque::len) + 1)
+    /// What a newcomer of `party` displaces in a full queue: the newest entry of the owner that has most, and among the sessions of that
+    /// owner of the one that has most. `size` says how much an entry is, and the newcomer is `newcomer`.
+    pub(super) fn displaced_by(&mut self, party: &Party, newcomer: usize, size: impl Fn(&T) -> usize) -> Displaced<T> {
+        let of_queue = |queue: &VecDeque<T>| queue.iter().map(&size).sum::<usize>();
+        let of_owner = |sessions: &Sessions<T>| sessions.queues.values().map(of_queue).sum::<usize>();
+        let own = self.sessions.get(&party.owner).map_or(0, of_owner) + newcomer;
+        let all = self.sessions.iter().map(|(owner, sessions)| (of_owner(sessions), owner));
+        let (owner, own) = match all.max_by_key(|(size, _)| *size) {
+            Some((most, owner)) if most > own => (Arc::clone(owner), 0),
+            _ => {
+                let queues = self.sessions.get(&party.owner).map(|sessions| &sessions.queues);
+                let own = queues.and_then(|queues| queues.get(&party.session)).map_or(0, of_queue);
+                (Arc::clone(&party.owner), own + newcomer)
+            }
         };
         let Some(sessions) = self.sessions.get_mut(&owner) else { return Displaced::Newcomer };
-        let most = sessions.queues.iter_mut().max_by_key(|(_, queue)| queue.len()).filter(|(_, queue)| queue.len() > own);
-        let Some((session, newest)) = most.and_then(|(session, queue)| Some((*session, queue.pop_back()?))) else {
+        let all = sessions.queues.iter_mut().map(|(session, queue)| (of_queue(queue), *session, queue));
+        let most = all.max_by_key(|(size, ..)| *size).filter(|(size, ..)| *size > own);
+        let Some((session, newest)) = most.and_then(|(_, session, queue)| Some((session, queue.pop_back()?))) else {
             return Displaced::Newcomer;
         };
         self.left(&Party { owner, session });
         Displaced::Entry(newest)
-    }
-
-    /// Everything that waits.
-    pub(super) fn drain(&mut self) -> Vec<T> {
-        let all: Vec<Party> = self
-            .sessions
-            .iter()
-            .flat_map(|(owner, sessions)| {
-                sessions.queues.keys().map(|session| Party { owner: Arc::clone(owner), session: *session })
-            })
-            .collect();
-        let mut items = Vec::with_capacity(self.len);
-        for party in all {
-            while let Some(item) = self.remove(&party, |_| true) {
-                items.push(item);
-            }
-        }
-        items
     }
 
     /// What the session of a party has used.
@@ -270,10 +268,11 @@ impl<T> FairQueue<T> {
     }
 
     fn tidy(&mut self) {
-        if self.sessions.len() > 2 * self.owners.waiting.len() + MOST_IDLE {
+        if self.sessions.len() > self.tidy_at {
             let is_idle = |sessions: &Sessions<T>| sessions.len == 0 && sessions.level.keys.values().all(|entry| entry.used == 0);
             let basis = self.basis;
             self.sessions.retain(|_, sessions| sessions.len > 0 || basis == Basis::Held && !is_idle(sessions));
+            self.tidy_at = 2 * self.sessions.len() + MOST_IDLE;
         }
     }
 }
@@ -361,11 +360,17 @@ mod tests {
         for (owner, session, item) in [("a", 1, "1"), ("a", 1, "2"), ("a", 1, "3"), ("a", 2, "4"), ("b", 3, "5")] {
             queue.push(&party(owner, session), item);
         }
-        assert_eq!(queue.displaced_by(&party("a", 1)), Displaced::Newcomer);
-        assert_eq!(queue.displaced_by(&party("a", 2)), Displaced::Entry("3"));
-        assert_eq!(queue.displaced_by(&party("b", 3)), Displaced::Entry("2"));
+        assert_eq!(queue.displaced_by(&party("a", 1), 1, |_| 1), Displaced::Newcomer);
+        assert_eq!(queue.displaced_by(&party("a", 2), 1, |_| 1), Displaced::Entry("3"));
+        assert_eq!(queue.displaced_by(&party("b", 3), 1, |_| 1), Displaced::Entry("2"));
         assert_eq!(queue.len(), 3);
         assert_eq!(queue.remove(&party("b", 3), |item| *item == "5"), Some("5"));
         assert_eq!(all(&mut queue), ["1", "4"]);
+        // By bytes: one long entry is more than three short ones.
+        for (owner, session, item) in [("a", 1, "1"), ("a", 1, "2"), ("a", 1, "3"), ("b", 3, "a long one")] {
+            queue.push(&party(owner, session), item);
+        }
+        assert_eq!(queue.displaced_by(&party("c", 4), 2, |item| item.len()), Displaced::Entry("a long one"));
+        assert_eq!(queue.displaced_by(&party("c", 4), 5, |item| item.len()), Displaced::Newcomer);
     }
 }

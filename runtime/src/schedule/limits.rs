@@ -4,8 +4,11 @@ use std::fmt;
 
 use super::container;
 
-/// Branches of all programs that run on threads of their own.
-const BRANCH_THREADS: usize = 4_096;
+/// Branches of all programs that run beside the branch that started them.
+const BRANCHES: usize = 4_096;
+
+/// Threads for each processor. A program stays on its thread, and two that compute are rarely on the same one of so many.
+const THREADS_PER_PROCESSOR: usize = 16;
 
 /// Threads that are left for everything else where the number of threads is limited.
 const OTHER_THREADS: usize = 32;
@@ -25,8 +28,10 @@ pub struct ScheduleLimits {
     pub queue_timeout_ms: Limit<u64>,
     /// Bytes of programs, sessions and requests.
     pub memory_budget_bytes: Limit<u64>,
-    /// Threads of branches of `pmap` and `pcalls`.
-    pub branch_threads: Limit<usize>,
+    /// Branches of `pmap` and `pcalls` that run at a time, beyond one of each program.
+    pub branches: Limit<usize>,
+    /// Threads on which programs run. Each runs many.
+    pub threads: Limit<usize>,
 }
 
 /// A limit in force.
@@ -71,7 +76,7 @@ impl<T> Limit<T> {
 
 impl ScheduleLimits {
     /// The limits in force: name, value and where it comes from.
-    pub fn in_force(&self) -> [(&'static str, u64, String); 6] {
+    pub fn in_force(&self) -> [(&'static str, u64, String); 7] {
         fn row<T: TryInto<u64> + Copy>(name: &'static str, limit: &Limit<T>) -> (&'static str, u64, String) {
             (name, limit.value.try_into().unwrap_or(u64::MAX), limit.source.to_string())
         }
@@ -81,7 +86,8 @@ impl ScheduleLimits {
             row("queued", &Limit::default_of(self.queued)),
             row("queue_timeout_ms", &self.queue_timeout_ms),
             row("memory_budget_bytes", &self.memory_budget_bytes),
-            row("branch_threads", &self.branch_threads),
+            row("branches", &self.branches),
+            row("threads", &self.threads),
         ]
     }
 
@@ -97,21 +103,16 @@ impl ScheduleLimits {
             queued: 1_024,
             queue_timeout_ms: Limit::default_of(2_000),
             memory_budget_bytes: Limit { value: memory / 2, source },
-            branch_threads: Limit::default_of(BRANCH_THREADS),
+            branches: Limit::default_of(BRANCHES),
+            threads: Limit::default_of(processors * THREADS_PER_PROCESSOR),
         };
-        limits.fit_threads();
-        limits
-    }
-
-    /// Lowers what needs threads to what the container allows: a program in flight has a thread of its own.
-    pub fn fit_threads(&mut self) {
-        let Some((threads, file)) = container::max_threads() else { return };
-        let free = threads.saturating_sub(OTHER_THREADS).max(4);
-        for (limit, most) in [(&mut self.in_flight, free / 2), (&mut self.branch_threads, free / 2)] {
-            if limit.value > most {
-                *limit = Limit { value: most, source: Source::Cgroup(file) };
+        if let Some((threads, file)) = container::max_threads() {
+            let most = (threads.saturating_sub(OTHER_THREADS) / 2).max(2);
+            if limits.threads.value > most {
+                limits.threads = Limit { value: most, source: Source::Cgroup(file) };
             }
         }
+        limits
     }
 }
 

@@ -1,8 +1,8 @@
 //! Who runs: places for programs in flight, processors for those that compute, memory for all of them.
 //!
 //! A call asks for a [`Place`]; where there is none, or no memory, it waits in a queue for a bounded time. On its thread a program asks
-//! for a processor through its [`Turn`], and gives it back while it waits for an upstream. Waiting programs are parked threads: at 2,000 of
-//! them one takes less than 64 KiB, which an evaluator without a native stack would not better by enough to be worth a second evaluator.
+//! for a processor through its [`Turn`], and gives it back while it waits for an upstream. A program that waits is a suspended
+//! [fiber](crate::fibers), not a thread.
 //!
 //! - `admission`: places in flight and the queue for them.
 //! - `processors`: who computes.
@@ -40,7 +40,7 @@ pub struct Scheduler {
     processors: Processors,
     admission: Arc<Admission>,
     budget: Arc<Budget>,
-    threads: Threads,
+    branches: Branches,
     refusals: [AtomicU64; Refusal::ALL.len()],
 }
 
@@ -98,14 +98,14 @@ pub struct Load {
     pub used_bytes: u64,
 }
 
-/// Threads of branches, over all programs.
+/// Branches that run beside the one that started them, over all programs.
 #[derive(Debug)]
-struct Threads {
+struct Branches {
     most: usize,
     running: AtomicUsize,
 }
 
-impl Threads {
+impl Branches {
     fn begin(&self) -> bool {
         let next = |running: usize| (running < self.most).then_some(running + 1);
         self.running.fetch_update(Ordering::AcqRel, Ordering::Relaxed, next).is_ok()
@@ -133,9 +133,9 @@ impl Scheduler {
             Duration::from_millis(limits.queue_timeout_ms.value),
             Arc::clone(&budget),
         );
-        let threads = Threads { most: limits.branch_threads.value, running: AtomicUsize::new(0) };
+        let branches = Branches { most: limits.branches.value, running: AtomicUsize::new(0) };
         let processors = Processors::new(limits.processors.value);
-        Arc::new(Scheduler { limits, processors, admission, budget, threads, refusals: Default::default() })
+        Arc::new(Scheduler { limits, processors, admission, budget, branches, refusals: Default::default() })
     }
 
     /// The limits in force.
@@ -163,11 +163,6 @@ impl Scheduler {
             then(admitted.map(|admitted| Place { scheduler, admitted, begin_by }));
         };
         self.admission.enter(party, bytes, cancel, Box::new(told));
-    }
-
-    /// Turns away whatever waits for a place.
-    pub fn close(&self) {
-        self.admission.close();
     }
 
     /// Whether calls in flight or in the queue are left.
@@ -212,14 +207,15 @@ impl Scheduler {
 impl Turns {
     /// The next turn; the program has to begin by then.
     pub fn next(&self, cancel: &Cancel, begin_by: Instant) -> Turn {
-        Turn::new(&self.scheduler, self.party.clone(), cancel, begin_by, Duration::ZERO)
+        Turn::new(&self.scheduler, self.party.clone(), cancel, begin_by, 0)
     }
 }
 
 impl Place {
     /// The turn of the one program that runs on this place.
     pub fn turn(&self, cancel: &Cancel) -> Turn {
-        Turn::new(&self.scheduler, self.admitted.party().clone(), cancel, self.begin_by, self.admitted.queued())
+        let admitted = &self.admitted;
+        Turn::new(&self.scheduler, admitted.party().clone(), cancel, self.begin_by, admitted.bytes()).after(admitted.queued())
     }
 
     /// For several programs that run on this place one after the other.

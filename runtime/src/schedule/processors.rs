@@ -34,6 +34,8 @@ struct State {
     free: usize,
     short: FairQueue<Arc<Waiter>>,
     long: FairQueue<Arc<Waiter>>,
+    /// Since when somebody has waited all the time.
+    since: Option<Instant>,
     /// Whether the last one came from `short`: the queues take turns.
     was_short: bool,
 }
@@ -72,7 +74,7 @@ impl Waiter {
 impl Processors {
     pub(super) fn new(most: usize) -> Self {
         let queue = || FairQueue::new(Basis::Served);
-        let state = State { free: most, short: queue(), long: queue(), was_short: false };
+        let state = State { free: most, short: queue(), long: queue(), since: None, was_short: false };
         Processors { most, state: Mutex::new(state), waiting: AtomicUsize::new(0) }
     }
 
@@ -97,7 +99,9 @@ impl Processors {
         } else {
             state.long.push(party, Arc::clone(&waiter));
         }
-        self.waiting.fetch_add(1, Ordering::Relaxed);
+        if self.waiting.fetch_add(1, Ordering::Relaxed) == 0 {
+            state.since = Some(Instant::now());
+        }
         self.next(&mut state);
         Some(waiter)
     }
@@ -131,7 +135,7 @@ impl Processors {
         state.free += 1;
         if self.waiting.load(Ordering::Relaxed) > 0 {
             // What it computed while nobody waited was nobody else's.
-            let counted = held.min(2 * SLICE);
+            let counted = state.since.map_or(held, |since| held.min(since.elapsed()));
             let counted = u64::try_from(counted.as_nanos()).unwrap_or(u64::MAX);
             state.short.add(party, counted);
             state.long.add(party, counted);
@@ -140,9 +144,10 @@ impl Processors {
         held
     }
 
-    /// Whether the calling thread has computed for a time slice while others wait.
+    /// Whether the calling thread has computed for a time slice while others wait for a processor, or for the thread.
     pub(super) fn is_slice_over(&self) -> bool {
-        self.waiting.load(Ordering::Relaxed) > 0 && SINCE.get().is_some_and(|since| since.elapsed() >= SLICE)
+        (self.waiting.load(Ordering::Relaxed) > 0 || fiber::others_are_ready())
+            && SINCE.get().is_some_and(|since| since.elapsed() >= SLICE)
     }
 
     /// Hands free processors to those that wait.

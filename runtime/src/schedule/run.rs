@@ -5,7 +5,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
 use ptc_lisp::Share;
-use ptc_lisp::host::{Account, Interrupt};
+use ptc_lisp::host::Account;
+use ptc_lisp::interrupt::{Interrupt, Watch};
 use ptc_lisp::limits::Cancel;
 
 use super::fair::Party;
@@ -18,8 +19,12 @@ pub(crate) struct RunShare {
     party: Party,
     number: usize,
     has_begun: AtomicBool,
-    /// Its live bytes.
+    /// Live bytes of its threads.
     live: AtomicI64,
+    /// Bytes of its calls on their way, which may outlive it.
+    reserved: AtomicI64,
+    /// Bytes of its request, which its place counts.
+    request: i64,
     /// Nanoseconds of processor time, and of waits for it.
     used: AtomicU64,
     waited: AtomicU64,
@@ -33,19 +38,28 @@ pub struct Turn {
     run: Arc<RunShare>,
     begin_by: Instant,
     queued: Duration,
+    _watch: Watch,
 }
 
 /// A thread that has a processor, until this is dropped on it.
 pub struct Computing<'t>(&'t Turn);
 
 impl Turn {
-    pub(super) fn new(scheduler: &Arc<Scheduler>, party: Party, cancel: &Cancel, begin_by: Instant, queued: Duration) -> Turn {
+    pub(super) fn new(
+        scheduler: &Arc<Scheduler>,
+        party: Party,
+        cancel: &Cancel,
+        begin_by: Instant,
+        request_bytes: usize,
+    ) -> Turn {
         let run = Arc::new_cyclic(|run| RunShare {
             scheduler: Arc::clone(scheduler),
             party,
             number: scheduler.budget.register(Weak::clone(run)),
             has_begun: AtomicBool::new(false),
             live: AtomicI64::new(0),
+            reserved: AtomicI64::new(0),
+            request: i64::try_from(request_bytes).unwrap_or(i64::MAX),
             used: AtomicU64::new(0),
             waited: AtomicU64::new(0),
             is_over: AtomicBool::new(false),
@@ -53,12 +67,23 @@ impl Turn {
             account: Mutex::default(),
         });
         let interrupted = Arc::downgrade(&run);
-        cancel.watch(&Interrupt::by(move || {
+        let watch = cancel.watch(Interrupt::by(move || {
             if let Some(run) = interrupted.upgrade() {
                 run.interrupt();
             }
         }));
-        Turn { run, begin_by, queued }
+        Turn { run, begin_by, queued: Duration::ZERO, _watch: watch }
+    }
+
+    /// The same turn, whose call has waited for its place.
+    pub(super) fn after(mut self, queued: Duration) -> Turn {
+        self.queued = queued;
+        self
+    }
+
+    /// The program has so much longer to begin: it waited for something else than a processor.
+    pub(crate) fn postpone(&mut self, by: Duration) {
+        self.begin_by += by;
     }
 
     /// Waits for a processor for the first time; `None` where the time for that is over, or the call was cancelled.
@@ -114,7 +139,15 @@ impl Drop for Turn {
         run.scheduler.budget.unregister(run.number);
         // The account holds the run's meters, and these the share.
         *run.account() = None;
-        run.scheduler.budget.report(-run.live.swap(0, Ordering::Relaxed));
+        // What is still reserved is given back by whoever holds it.
+        run.give_back();
+    }
+}
+
+impl Drop for RunShare {
+    fn drop(&mut self) {
+        // Threads that ended after the answer have reported since.
+        self.give_back();
     }
 }
 
@@ -129,8 +162,13 @@ impl RunShare {
         &self.party.owner
     }
 
-    pub(super) fn live(&self) -> i64 {
-        self.live.load(Ordering::Relaxed)
+    /// Bytes that are free once the run has ended.
+    pub(super) fn bytes(&self) -> i64 {
+        self.live.load(Ordering::Relaxed) + self.reserved.load(Ordering::Relaxed) + self.request
+    }
+
+    fn give_back(&self) {
+        self.scheduler.budget.report(-self.live.swap(0, Ordering::Relaxed));
     }
 
     pub(super) fn has_begun(&self) -> bool {
@@ -145,7 +183,9 @@ impl RunShare {
     pub(super) fn end(&self, budget: u64) {
         let account = self.account().clone();
         if let Some(account) = account {
-            self.scheduler.count(Refusal::MemoryBudget);
+            if !self.is_over.swap(true, Ordering::AcqRel) {
+                self.scheduler.count(Refusal::MemoryBudget);
+            }
             account.end(format!(
                 "the server ended this program because all programs together need more than its memory budget of {budget} bytes \
                  (--memory-budget-bytes)"
@@ -196,17 +236,26 @@ impl Share for RunShare {
         self.scheduler.processors.is_slice_over()
     }
 
-    fn begin_thread(&self) -> bool {
-        self.scheduler.threads.begin()
+    fn begin_branch(&self) -> bool {
+        self.scheduler.branches.begin()
     }
 
-    fn end_thread(&self) {
-        self.scheduler.threads.end();
+    fn end_branch(&self) {
+        self.scheduler.branches.end();
     }
 
     fn report_bytes(&self, change: i64) {
         self.live.fetch_add(change, Ordering::Relaxed);
         self.scheduler.budget.report(change);
+    }
+
+    fn report_reserved(&self, change: i64) {
+        self.reserved.fetch_add(change, Ordering::Relaxed);
+        let budget = &self.scheduler.budget;
+        budget.report(change);
+        if change > 0 {
+            budget.demand(self, 0);
+        }
     }
 
     fn make_room(&self, bytes: i64, deadline: Instant) {

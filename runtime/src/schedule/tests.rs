@@ -65,9 +65,6 @@ fn waits_end_by_time_by_cancellation_and_at_the_end() {
     let waiting = enter(&scheduler, 2, &mine);
     mine.cancel();
     assert_eq!(waiting.recv().unwrap().err(), Some(Turned::Cancelled));
-    let waiting = enter(&scheduler, 2, &cancel);
-    scheduler.close();
-    assert_eq!(waiting.recv().unwrap().err(), Some(Turned::Cancelled));
     assert!(!scheduler.is_idle());
     drop(held);
     assert!(scheduler.is_idle());
@@ -83,6 +80,100 @@ fn a_program_needs_memory_to_begin() {
     assert!(waiting.recv_timeout(Duration::from_millis(50)).is_err());
     drop(held);
     place(&waiting);
+}
+
+/// The same for a request of so many bytes.
+fn enter_with(scheduler: &Arc<Scheduler>, owner: &str, bytes: usize, cancel: &Cancel) -> mpsc::Receiver<Result<Place, Turned>> {
+    let (send, receive) = mpsc::channel();
+    let party = Party { owner: owner.into(), session: 1 };
+    scheduler.enter(&party, bytes, cancel, move |outcome| {
+        let _ = send.send(outcome);
+    });
+    receive
+}
+
+#[test]
+fn requests_in_the_queue_take_a_small_part_of_the_memory() {
+    const MIB: usize = 1 << 20;
+    let mut limits = limits();
+    (limits.queued, limits.memory_budget_bytes.value) = (100, 128 << 20);
+    let (scheduler, cancel) = (Scheduler::new(limits), Cancel::default());
+    let first = place(&enter_with(&scheduler, "a", 4 * MIB, &cancel));
+    let (second, third) = (enter_with(&scheduler, "a", 4 * MIB, &cancel), enter_with(&scheduler, "a", 4 * MIB, &cancel));
+    // An eighth of a gigabyte has room for two of them.
+    assert_eq!(enter_with(&scheduler, "a", 4 * MIB, &cancel).recv().unwrap().err(), Some(Turned::QueueFull));
+    // Whoever has less in the queue takes the place of the newest of who has most.
+    let mine = Cancel::default();
+    let other = enter_with(&scheduler, "b", MIB, &mine);
+    assert_eq!(third.recv().unwrap().err(), Some(Turned::QueueFull));
+    assert_eq!(scheduler.load().used_bytes, 9 * MIB as u64);
+    mine.cancel();
+    assert_eq!(other.recv().unwrap().err(), Some(Turned::Cancelled));
+    drop(first);
+    drop(place(&second));
+    assert_eq!((scheduler.load().used_bytes, scheduler.load().queued), (0, 0));
+}
+
+#[test]
+fn reservations_count_until_they_are_dropped_and_end_the_largest_program() {
+    let mut limits = limits();
+    (limits.in_flight.value, limits.memory_budget_bytes.value) = (10, 8 << 20);
+    let (scheduler, cancel) = (Scheduler::new(limits), Cancel::default());
+    let place = place(&enter(&scheduler, 1, &cancel));
+    let ended = || scheduler.refusals()[Refusal::MemoryBudget as usize].1;
+    let begin = || {
+        let turn = place.turn(&cancel);
+        // It has an account once it has begun.
+        let program = Program::compile("1").expect("it is right");
+        Run::new(&program).share(turn.share()).execute_on_thread().result.expect("a value");
+        turn
+    };
+    let first = begin();
+    let share = first.share();
+    share.report_bytes(1 << 20);
+    share.report_reserved(5 << 20);
+    // The program has ended, and what it sent is still on its way.
+    drop(first);
+    assert_eq!(scheduler.load().used_bytes, 5 << 20);
+    let second = begin();
+    let other = second.share();
+    other.report_reserved(3 << 20);
+    assert_eq!(ended(), 0, "there is room for both");
+    other.report_reserved(1 << 20);
+    assert_eq!(ended(), 1);
+    share.report_reserved(-(5 << 20));
+    other.report_reserved(-(4 << 20));
+    drop((share, other, second));
+    assert_eq!(scheduler.load().used_bytes, 0);
+}
+
+#[test]
+fn a_program_that_computes_leaves_its_thread_to_others() {
+    let mut limits = limits();
+    (limits.in_flight.value, limits.processors.value) = (10, 2);
+    let (scheduler, fibers) = (Scheduler::new(limits), crate::fibers::Fibers::new(1));
+    let (send, ends) = mpsc::channel();
+    let loops = "(loop [i 0] (if (< i 3000000) (recur (inc i)) i))";
+    for (session, source) in [(1, loops), (2, "(+ 1 2)")] {
+        let place = place(&enter(&scheduler, session, &Cancel::default()));
+        let work = move || {
+            if session == 2 {
+                // A processor is free all the time: only the thread is taken.
+                ptc_lisp::fiber::park(Some(Instant::now() + Duration::from_millis(20)));
+            }
+            let turn = place.turn(&Cancel::default());
+            let computing = turn.begin().expect("a processor");
+            let program = Program::compile(source).expect("it is right");
+            let limits = Limits::default().wall_clock(Duration::from_secs(30));
+            let outcome = Run::new(&program).limits(limits).gauge(alloc::live_bytes).share(turn.share()).execute();
+            drop(computing);
+            outcome.result.expect("a value");
+        };
+        let send = send.clone();
+        fibers.spawn(work, move |done| send.send((session, done)).expect("the test waits"));
+    }
+    drop(send);
+    assert_eq!(ends.iter().collect::<Vec<_>>(), [(2, Ok(())), (1, Ok(()))]);
 }
 
 /// Runs a program of a session on a thread of its own.

@@ -1,6 +1,7 @@
 //! `tools/call`.
 
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Instant;
 
 use ptc_catalog::StoredProgram;
 use ptc_lisp::limits::Cancel;
@@ -199,7 +200,7 @@ impl Server {
         let (party, bytes, entering) = (registration.party().clone(), call.bytes(), cancel.clone());
         let retry_after_ms = self.scheduler.retry_after_ms();
         let waits_for_store = matches!(ground, Ground::Wanted(..));
-        let work = move |turn: Turn| {
+        let work = move |mut turn: Turn| {
             // On this thread, since redacting a large payload takes its time.
             if log::enabled(Level::Debug) {
                 let context = call.context.as_deref().unwrap_or("null");
@@ -209,7 +210,9 @@ impl Server {
             if let Some(watch) = &mut *began.lock().unwrap_or_else(PoisonError::into_inner) {
                 watch.arguments(&call);
             }
+            let asked = Instant::now();
             let lease = ground.lease(&cancel)?;
+            turn.postpone(asked.elapsed());
             let in_session = lease.is_some();
             let past = lease.as_ref().map_or_else(Past::default, |lease| lease.kept.past());
             let mut evaluation = evaluator.evaluate(&call, &cancel, past, Some(turn));

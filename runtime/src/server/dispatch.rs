@@ -100,7 +100,7 @@ impl Server {
             settings,
             evaluator,
             redactor,
-            fibers: Arc::new(Fibers::new(scheduler.limits().processors.value)),
+            fibers: Arc::new(Fibers::new(scheduler.limits().threads.value)),
             pool: Arc::new(pool),
             scheduler,
             tools,

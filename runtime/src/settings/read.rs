@@ -282,7 +282,6 @@ impl Reading {
                 *source = Source::Set(place.clone());
             }
         }
-        schedule.fit_threads();
         self.idle(Group::Http, "http", self.settings.http.on);
         #[cfg(feature = "agentic")]
         {

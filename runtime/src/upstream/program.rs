@@ -12,9 +12,9 @@ use std::time::{Duration, Instant};
 
 use litemap::LiteMap;
 use ptc_catalog::{Transport, Upstream};
+use ptc_lisp::Value;
 use ptc_lisp::host::{Account, Discovery, Fault, Host, Pages, Reply, Ticket};
 use ptc_lisp::limits::Cancel;
-use ptc_lisp::{ErrorKind, Value};
 use tokio::runtime::Handle;
 use tokio::sync::oneshot;
 
@@ -25,7 +25,7 @@ use super::arguments::Address;
 use super::arguments::Bounds;
 use super::dispatch::{Link, Order};
 use super::fault::{Reason, WorldFault, excerpt};
-use super::incoming::Incoming;
+use super::incoming;
 use super::mcp::outcome::{Payload, compact_len, string_len};
 use super::offload::offload;
 use super::places::Present;
@@ -50,9 +50,6 @@ pub struct Patience {
     pub deadline: Option<Instant>,
     /// Who ends it before.
     pub cancel: Cancel,
-    /// The memory of the evaluation in bytes, which bounds what is held of answers that are still being read; `None` leaves the caps of
-    /// the upstreams.
-    pub memory_bytes: Option<u64>,
     /// For whom it runs; owners have equal parts of an upstream that takes no more calls.
     pub party: Party,
     /// Programs that may be in flight in the process; `None` where nobody else is.
@@ -74,7 +71,6 @@ struct Shared {
     calls: Budget,
     discoveries: Budget,
     records: Records,
-    incoming: Incoming,
     patience: Patience,
     /// The memory of the run that the host belongs to, once it has begun.
     account: Mutex<Option<Account>>,
@@ -140,7 +136,6 @@ impl ProgramHost {
             calls: Budget::of(settings.max_calls_per_program),
             discoveries: Budget::of(settings.max_catalog_ops),
             records: Records::default(),
-            incoming: Incoming::of(patience.memory_bytes.unwrap_or(u64::MAX)),
             upstreams,
             patience,
             account: Mutex::default(),
@@ -247,10 +242,11 @@ impl Shared {
                     let _ = wanted.set(upstreams.redactor.redact_str(header).into_owned());
                 }
                 let (of, payload) = (Arc::clone(upstreams), answered.payload);
-                let (reply, bytes) = match offload(payload.len(), move || clean(&of, payload)).await {
-                    Ok(cleaned) => cleaned,
-                    Err(fault) => (failed(fault), 0),
+                let cleaned = match incoming::hold(payload.len() as u64) {
+                    Ok(()) => offload(payload.len(), move || clean(&of, payload)).await,
+                    Err(fault) => Err(fault),
                 };
+                let (reply, bytes) = cleaned.unwrap_or_else(|fault| (failed(fault), 0));
                 self.records.succeed(entry, bytes, answered.http_status);
                 reply
             }
@@ -260,14 +256,7 @@ impl Shared {
                 }
                 let fault = upstreams.clean(fault);
                 self.records.fail(entry, &fault);
-                match self.incoming.exceeded() {
-                    None => failed(fault),
-                    Some(most) => {
-                        let why = format!("the answers that the program waits for need more than {most} bytes");
-                        let hint = "ask for less at once, such as a page or a filter, or with map instead of pmap";
-                        Reply::Refused(Fault::new(ErrorKind::MemoryExceeded, why).with_hint(hint))
-                    }
-                }
+                failed(fault)
             }
         }
     }
@@ -305,12 +294,11 @@ impl ProgramHost {
             }
             let ticket = ticket.holding(request.clone());
             let request = request.clone();
-            let incoming = shared.incoming.clone();
             spawn(&runtime, move || {
                 stage::watched(progress, async move {
-                    let reply =
-                        incoming.counts(shared.list_and_make(upstream.name, request, entry, link_header, &mut abandoned)).await;
-                    answer.send(reply);
+                    let call = shared.list_and_make(upstream.name, request, entry, link_header, &mut abandoned);
+                    let (reply, reservation) = incoming::counted(shared.bounds().account, call).await;
+                    answer.send_counted(reply, reservation);
                 })
             });
             return Ok(ticket);
@@ -318,12 +306,12 @@ impl ProgramHost {
         match shared.prepare(request, &progress, None) {
             Ok(ready) => {
                 let ready = Ready { link_header, ..ready };
-                let incoming = shared.incoming.clone();
                 let ticket = ticket.handing_over(ready.order.len());
                 spawn(&runtime, move || {
                     stage::watched(progress, async move {
-                        let reply = incoming.counts(shared.make(ready, &mut abandoned)).await;
-                        answer.send(reply);
+                        let call = shared.make(ready, &mut abandoned);
+                        let (reply, reservation) = incoming::counted(shared.bounds().account, call).await;
+                        answer.send_counted(reply, reservation);
                     })
                 });
                 Ok(ticket)

@@ -282,7 +282,7 @@ fn arguments_of_openapi_calls_stay_within_limits() {
 
 fn mcp_arguments_stay_within_limits(upstream: &str, tool: &str) {
     let web = service();
-    let together = "the arguments of its calls under way need more than 104857600 bytes";
+    let together = "the arguments of its calls and the answers on their way need more than 104857600 bytes";
     assert_within_limits(&web, &format!("{upstream}, 50 calls"), &many_calls(upstream, tool), together);
     for shape in SHAPES {
         let program = format!("{} {}", shape.before, call(upstream, tool, &format!("{{:v {}}}", shape.value)));

@@ -419,7 +419,7 @@ fn answers_that_are_being_read_count_toward_the_memory_of_a_program() {
         };
         let fault = program(20).unwrap_err();
         assert_eq!(fault.kind, ptc_lisp::ErrorKind::MemoryExceeded, "{fault:?}");
-        assert!(fault.message.contains("the answers that the program waits for need more than 10485760 bytes"), "{fault:?}");
+        assert!(fault.message.contains("the answers on their way need more than 10485760 bytes"), "{fault:?}");
         assert_eq!(ptc_lisp::print::preview(&program(5).unwrap(), 100).text, "{:timeout 5}");
     }
 }

@@ -113,7 +113,7 @@ impl World {
     /// Runs a whole program.
     pub(crate) fn evaluate(&self, source: &str, limits: Limits) -> Result<Value, ptc_lisp::Error> {
         let program = ptc_lisp::Program::compile(source)?;
-        let patience = Patience { memory_bytes: Some(limits.memory_bytes), ..Patience::default() };
+        let patience = Patience::default();
         ptc_lisp::Run::new(&program).host(self.upstreams.program(patience)).limits(limits).execute_on_thread().result
     }
 

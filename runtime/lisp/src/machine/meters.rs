@@ -1,11 +1,11 @@
 //! What a run may still use, shared by all of its threads.
 
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use crate::failed_calls::FailedCalls;
-use crate::host::Interrupt;
+use crate::interrupt::{Interrupt, Interrupts, Watch};
 use crate::limits::{Cancel, Limits};
 use crate::missing_keys::MissingKeys;
 use crate::parallel::Places;
@@ -34,7 +34,7 @@ pub(crate) struct Meters {
     /// Whether some thread was refused memory, which ends the run: what is given back then is for none of the others.
     exhausted: AtomicBool,
     /// Waits for answers, which end when memory is exhausted.
-    waits: Mutex<Vec<Interrupt>>,
+    waits: Interrupts,
     /// Whether a sequence without an end was made, which must not leave the program.
     pub(crate) made_endless: AtomicBool,
     /// Keys that are not in the answers of tools.
@@ -70,7 +70,7 @@ impl Meters {
             peak: AtomicI64::new(0),
             reserved: AtomicI64::new(0),
             exhausted: AtomicBool::new(false),
-            waits: Mutex::default(),
+            waits: Interrupts::default(),
             made_endless: AtomicBool::new(false),
             missing_keys: MissingKeys::new(),
             places,
@@ -89,6 +89,15 @@ impl Meters {
         live
     }
 
+    /// Adds a change of bytes that are reserved outside of the run's threads.
+    pub(crate) fn report_reserved(&self, delta: i64) {
+        let live = self.live.fetch_add(delta, Ordering::Relaxed) + delta;
+        self.peak.fetch_max(live, Ordering::Relaxed);
+        if let Some(share) = self.share.as_ref().filter(|_| delta != 0) {
+            share.report_reserved(delta);
+        }
+    }
+
     /// Counts a call of a tool; false where it is one too many.
     pub(crate) fn call_tool(&self) -> bool {
         let made = self.tool_calls.fetch_add(1, Ordering::Relaxed);
@@ -104,10 +113,7 @@ impl Meters {
     /// Ends the run for want of memory, on threads that wait for an answer too.
     pub(crate) fn exhaust(&self) {
         self.exhausted.store(true, Ordering::Release);
-        let waits = std::mem::take(&mut *self.waits.lock().unwrap_or_else(PoisonError::into_inner));
-        for wait in waits {
-            wait.interrupt();
-        }
+        self.waits.interrupt();
         if let Some(share) = &self.share {
             share.interrupt();
         }
@@ -147,12 +153,13 @@ impl Meters {
         self.places.release();
     }
 
-    /// Has `wait` ended when memory is exhausted; at once where it is.
-    pub(crate) fn watch(&self, wait: &Interrupt) {
-        self.waits.lock().unwrap_or_else(PoisonError::into_inner).push(wait.clone());
+    /// Has `wait` ended when memory is exhausted, or at once where it is, for as long as the [`Watch`] lives.
+    pub(crate) fn watch(&self, wait: Interrupt) -> Watch {
+        let watch = self.waits.add(wait);
         if self.is_exhausted() {
-            wait.interrupt();
+            self.waits.interrupt();
         }
+        watch
     }
 
     pub(crate) fn is_exhausted(&self) -> bool {

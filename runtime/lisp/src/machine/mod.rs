@@ -555,6 +555,7 @@ impl Machine {
             share.make_room(0, self.meters.deadline);
             if share.is_slice_over() {
                 share.release();
+                fiber::let_others_run();
                 share.acquire(self.meters.deadline);
             }
         }

@@ -182,8 +182,7 @@ pub(super) fn spend(m: &mut Machine) -> Result<(), Raised> {
 /// Waits for the answer until the end of the run.
 pub(super) fn wait(m: &mut Machine, ticket: Ticket) -> Result<Reply, Raised> {
     m.hand_over(ticket.handed_over());
-    m.meters.cancel.watch(&ticket.interrupter());
-    m.meters.watch(&ticket.interrupter());
+    let _watches = (m.meters.cancel.watch(ticket.interrupter()), m.meters.watch(ticket.interrupter()));
     if let Some(task) = &m.task {
         task.watch(ticket.interrupter());
     }

@@ -1,10 +1,10 @@
 //! Lists of tools that a program waits for: upstreams are asked when they are needed first.
 
 use std::sync::{Arc, mpsc};
-use std::time::{Duration, Instant};
 
 use ptc_catalog::Upstream;
 use ptc_lisp::host::Reply;
+use ptc_lisp::interrupt::Interrupt;
 use ptc_lisp::{Value, fiber};
 use tokio::sync::oneshot;
 
@@ -13,21 +13,26 @@ use crate::upstream::fault::WorldFault;
 use crate::upstream::offload::offload;
 use crate::upstream::stage::{self, Progress, Stage};
 
-/// How often a thread that waits for a list of tools looks whether it was cancelled.
-const LOOK: Duration = Duration::from_millis(20);
-
 impl Shared {
     /// Asks those of the upstreams for their tools that were not asked yet, all at once. The last fault, if any.
     pub(super) fn list(&self, names: &[&str]) -> Result<(), WorldFault> {
         let names = names.iter().filter(|name| self.upstreams.is_unlisted(name));
         let (send, receive) = mpsc::channel();
         let waker = fiber::waker();
-        let mut waiting: Vec<(String, Progress)> = Vec::new();
+        let mut waiting = Vec::new();
+        let mut outcome = Ok(());
         for name in names {
+            let under_way = match self.upstreams.link(name).map(|link| self.under_way(link)).transpose() {
+                Ok(under_way) => under_way,
+                Err(fault) => {
+                    outcome = Err(fault);
+                    continue;
+                }
+            };
             let (upstreams, name, send) = (Arc::clone(&self.upstreams), (*name).to_owned(), send.clone());
             let waker = waker.clone();
             let progress = Progress::default();
-            waiting.push((name.clone(), progress.clone()));
+            waiting.push((name.clone(), progress.clone(), under_way));
             self.upstreams.settings.handle.spawn(stage::watched(progress, async move {
                 let listed = upstreams.list(&name).await;
                 // Nobody waits any more once the evaluation has ended; the next one finds the list.
@@ -37,20 +42,20 @@ impl Shared {
             }));
         }
         drop(send);
-        let mut outcome = Ok(());
+        let _watch = self.patience.cancel.watch(Interrupt::by(move || waker.wake_by_ref()));
         loop {
             match receive.try_recv() {
                 Ok((name, listed)) => {
-                    waiting.retain(|(other, _)| *other != name);
+                    waiting.retain(|(other, ..)| *other != name);
                     if listed.is_err() {
                         outcome = listed;
                     }
                 }
                 Err(mpsc::TryRecvError::Disconnected) => return outcome,
                 Err(mpsc::TryRecvError::Empty) => {
-                    fiber::park(Some(Instant::now() + LOOK));
+                    fiber::park(self.patience.deadline);
                     if self.patience.is_over() {
-                        let late = waiting.iter().map(|(name, progress)| unlisted(name, progress.reached()).message);
+                        let late = waiting.iter().map(|(name, progress, _)| unlisted(name, progress.reached()).message);
                         return Err(WorldFault::timeout(late.collect::<Vec<_>>().join("; ")));
                     }
                 }
@@ -73,8 +78,12 @@ impl Shared {
                 None => std::future::pending().await,
             }
         };
+        let list = async {
+            let _under_way = self.upstreams.link(server).map(|link| self.under_way(link)).transpose()?;
+            self.upstreams.list(server).await
+        };
         let listed = tokio::select! {
-            listed = self.upstreams.list(server) => listed,
+            listed = list => listed,
             Ok(()) = &mut *abandoned => Err(unlisted(server, stage::reached())),
             () = over => Err(unlisted(server, stage::reached())),
         };

@@ -1,0 +1,103 @@
+//! Ending waits from another thread.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// Ends a wait from another thread.
+#[derive(Clone)]
+pub struct Interrupt {
+    wait: Arc<dyn Fn() + Send + Sync>,
+}
+
+impl Interrupt {
+    /// Ends a wait by calling this.
+    pub fn by(end: impl Fn() + Send + Sync + 'static) -> Interrupt {
+        Interrupt { wait: Arc::new(end) }
+    }
+
+    /// Wakes whoever waits.
+    pub fn interrupt(&self) {
+        (self.wait)();
+    }
+}
+
+/// Waits that something ends: each is on the list for as long as its [`Watch`] lives.
+#[derive(Clone, Default)]
+pub(crate) struct Interrupts {
+    list: Arc<Mutex<Registered>>,
+}
+
+#[derive(Default)]
+struct Registered {
+    next: u64,
+    waits: BTreeMap<u64, Interrupt>,
+}
+
+/// Keeps a wait on the list of those that something ends, until this is dropped.
+#[must_use = "the wait is taken off the list when this is dropped"]
+pub struct Watch {
+    interrupts: Interrupts,
+    number: u64,
+}
+
+impl Interrupts {
+    pub(crate) fn add(&self, wait: Interrupt) -> Watch {
+        let mut list = self.lock();
+        let number = list.next;
+        list.next += 1;
+        list.waits.insert(number, wait);
+        drop(list);
+        Watch { interrupts: self.clone(), number }
+    }
+
+    /// Ends every wait on the list.
+    pub(crate) fn interrupt(&self) {
+        let waits = std::mem::take(&mut self.lock().waits);
+        waits.into_values().for_each(|wait| wait.interrupt());
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Registered> {
+        self.list.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Drop for Watch {
+    fn drop(&mut self) {
+        let wait = self.interrupts.lock().waits.remove(&self.number);
+        // Outside of the lock: it may hold anything.
+        drop(wait);
+    }
+}
+
+impl std::fmt::Debug for Watch {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Watch").finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use super::*;
+    use crate::Cancel;
+
+    #[test]
+    fn waits_are_on_the_list_while_they_are_watched() {
+        let (cancel, ended) = (Cancel::default(), Arc::new(AtomicUsize::new(0)));
+        let wait = || {
+            let ended = Arc::clone(&ended);
+            Interrupt::by(move || {
+                ended.fetch_add(1, Ordering::Relaxed);
+            })
+        };
+        let over = cancel.watch(wait());
+        let watched = cancel.watch(wait());
+        drop(over);
+        cancel.cancel();
+        assert_eq!(ended.load(Ordering::Relaxed), 1, "the other is over");
+        drop(watched);
+        let _late = cancel.watch(wait());
+        assert_eq!(ended.load(Ordering::Relaxed), 2, "at once");
+    }
+}
