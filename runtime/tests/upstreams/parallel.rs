@@ -4,7 +4,9 @@ use std::sync::Arc;
 
 use ptc_catalog::{Era, McpStdio, Transport};
 use ptc_lisp::Value;
+use ptc_lisp::host::{Discovery, Host, Reply, Waited};
 use ptc_lisp::limits::Limits;
+use ptc_runtime::upstream::Patience;
 
 use crate::peer;
 use crate::world::{World, tool, upstream};
@@ -98,6 +100,43 @@ fn listings_are_waited_for_at_once() {
     let ended = calls.iter().map(|call| call.started + call.took).min().unwrap();
     assert!(calls.len() == PEERS && calls.iter().all(|call| call.status == "ok" && call.started < ended));
     assert_eq!(form("forms", "(count (dir p))").0, all("1"));
+}
+
+/// Two upstreams never list their tools. One program waits for the first, which is all that may.
+#[test]
+fn programs_that_wait_for_a_list_count_as_waiting_for_the_upstream() {
+    let spec = || McpStdio { args: &["-c", "while read -r line; do :; done"], ..McpStdio::new("sh") };
+    let named = |name| upstream(name, Transport::McpStdio(spec()), Vec::new());
+    let world = World::live(vec![named("first"), named("second")], |_| {});
+    let patience = |wait: u64| Patience {
+        deadline: std::time::Instant::now().checked_add(std::time::Duration::from_millis(wait)),
+        most_in_flight: Some(1),
+        ..Patience::default()
+    };
+    let waiting = world.upstreams.program(patience(60_000));
+    let call = ptc_lisp::json::decode(br#"{"server":"first","tool":"t"}"#).unwrap();
+    let ticket = waiting.submit(&call).unwrap();
+    let reason = |server: &str| {
+        let program = world.upstreams.program(patience(1_000));
+        let call = ptc_lisp::json::decode(format!(r#"{{"server":"{server}","tool":"t"}}"#).as_bytes()).unwrap();
+        let ticket = program.submit(&call).unwrap();
+        match ticket.wait(None) {
+            Waited::Reply(Reply::Failed { reason, .. }) => reason,
+            other => panic!("{other:?}"),
+        }
+    };
+    let began = std::time::Instant::now();
+    while reason("first") != "upstream_busy" {
+        assert!(began.elapsed() < std::time::Duration::from_secs(30), "the first program never waits");
+    }
+    assert_eq!(reason("second"), "timeout");
+    assert_eq!(waiting.calls().len(), 1);
+    // A discovery form does not wait either.
+    let asked = std::time::Instant::now();
+    let form = Discovery::Dir { reference: "first", limit: 10, offset: 0 };
+    assert_eq!(world.upstreams.program(patience(60_000)).discover(form), Ok(Value::nil()));
+    assert!(asked.elapsed() < std::time::Duration::from_secs(30));
+    drop(ticket);
 }
 
 /// The peer answers none of the calls before all of them are open, so that they succeed together or not at all.
