@@ -27,10 +27,15 @@ pub trait Host: Send + Sync {
     /// world is a [`Reply::Failed`] on the ticket.
     fn submit(&self, request: &Value) -> Result<Ticket, Fault>;
 
-    /// Starts the same for one page of a list. The `Link` header of the answer goes into `link` before the ticket is answered.
-    fn submit_page(&self, request: &Value, link: &Arc<OnceLock<String>>) -> Result<Ticket, Fault> {
+    /// Starts the same. The `Link` header of the answer goes into `link` before the ticket is answered.
+    fn submit_with_link(&self, request: &Value, link: &Arc<OnceLock<String>>) -> Result<Ticket, Fault> {
         let _ = link;
         self.submit(request)
+    }
+
+    /// Looks at the answer to `(tool/call request)` or `(tool/value request)`, and its `Link` header, before the program goes on.
+    fn received(&self, request: &Value, answer: &Value, link: Option<&str>) {
+        let _ = (request, answer, link);
     }
 
     /// Begins `(tool/all request)`, whose request has no `:max`: that is `max`. May wait until an upstream has listed its tools.

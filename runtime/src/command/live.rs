@@ -39,8 +39,12 @@ impl Host for Telling {
         self.upstreams.submit(request)
     }
 
-    fn submit_page(&self, request: &Value, link: &Arc<OnceLock<String>>) -> Result<Ticket, Fault> {
-        self.upstreams.submit_page(request, link)
+    fn submit_with_link(&self, request: &Value, link: &Arc<OnceLock<String>>) -> Result<Ticket, Fault> {
+        self.upstreams.submit_with_link(request, link)
+    }
+
+    fn received(&self, request: &Value, answer: &Value, link: Option<&str>) {
+        self.upstreams.received(request, answer, link);
     }
 
     fn pages(&self, request: &Value, max: Option<usize>) -> Result<Box<dyn Pages>, Fault> {

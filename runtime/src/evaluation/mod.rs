@@ -110,7 +110,7 @@ pub struct Evaluation {
     /// The definitions after the evaluation; those from before it where it failed.
     pub bindings: Bindings,
     /// What its value or its failure does not show: keys that output schemas do not have, failed calls that the program did not check,
-    /// and budgets that refused something.
+    /// lists of which it read the first page alone, and budgets that refused something.
     pub notes: Vec<String>,
     /// What its session has of it, where it ran in one.
     pub session: Option<InSession>,
@@ -392,7 +392,8 @@ impl Evaluator {
         let is_new = |missing: &&MissingKey| !on_keys.iter().any(|note| note.contains(&format!("'{}'", missing.key)));
         let missing: Vec<MissingKey> = outcome.missing_keys.iter().filter(is_new).cloned().collect();
         let missing = notes::keys_not_found(self.upstreams.catalog(), calls.as_deref().unwrap_or_default(), &missing);
-        let notes = on_keys.into_iter().chain(missing).chain(unchecked).chain(host.budget_notes());
+        let unread = if outcome.result.is_ok() { notes::unread_pages(host.unread_pages()) } else { Vec::new() };
+        let notes = on_keys.into_iter().chain(missing).chain(unchecked).chain(unread).chain(host.budget_notes());
         let notes = notes.map(|note| self.redact(&note)).collect();
         Evaluation {
             outcome: preview,

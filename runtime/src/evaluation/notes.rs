@@ -81,3 +81,13 @@ pub(super) fn keys_not_found(catalog: &Catalog, calls: &[CallRecord], missing: &
     }
     notes
 }
+
+/// The notes on lists of which the program got the first page, and never asked for the next.
+pub(super) fn unread_pages(mut notes: Vec<String>) -> Vec<String> {
+    let more = notes.len().saturating_sub(MAX_NAMED);
+    notes.truncate(MAX_NAMED);
+    if more > 0 {
+        notes.push(format!("{more} more tools gave the first page of a list that was not read on"));
+    }
+    notes
+}

@@ -12,6 +12,7 @@ use std::time::{Duration, Instant};
 
 use litemap::LiteMap;
 use ptc_catalog::{Transport, Upstream};
+use ptc_check::paging::UnreadPages;
 use ptc_lisp::Value;
 use ptc_lisp::host::{Account, Discovery, Fault, Host, Pages, Reply, Ticket};
 use ptc_lisp::limits::Cancel;
@@ -72,6 +73,7 @@ struct Shared {
     discoveries: Budget,
     records: Records,
     patience: Patience,
+    unread_pages: Mutex<UnreadPages>,
     /// The memory of the run that the host belongs to, once it has begun.
     account: Mutex<Option<Account>>,
     /// The upstreams that it has calls under way to, by name, with their number.
@@ -138,6 +140,7 @@ impl ProgramHost {
             records: Records::default(),
             upstreams,
             patience,
+            unread_pages: Mutex::default(),
             account: Mutex::default(),
             present: Mutex::default(),
         }))
@@ -157,6 +160,11 @@ impl ProgramHost {
         let discoveries = "A refused form gives nil: look up fewer things, or split the work over programs";
         let notes = [note("upstream calls", &self.0.calls, calls), note("discovery forms", &self.0.discoveries, discoveries)];
         notes.into_iter().flatten()
+    }
+
+    /// Notes on lists of which the program got the first page, and never asked for the next.
+    pub(crate) fn unread_pages(&self) -> Vec<String> {
+        self.0.lock_unread_pages().notes()
     }
 
     /// Every call so far, in order of start. A call that is not answered yet counts as timed out.
@@ -179,6 +187,10 @@ impl Shared {
 }
 
 impl Shared {
+    fn lock_unread_pages(&self) -> MutexGuard<'_, UnreadPages> {
+        self.unread_pages.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     fn present(&self) -> MutexGuard<'_, LiteMap<&'static str, (usize, Present)>> {
         self.present.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -331,8 +343,12 @@ impl Host for ProgramHost {
         self.start_call(request, None)
     }
 
-    fn submit_page(&self, request: &Value, link: &LinkHeader) -> Result<Ticket, Fault> {
+    fn submit_with_link(&self, request: &Value, link: &LinkHeader) -> Result<Ticket, Fault> {
         self.start_call(request, Some(Arc::clone(link)))
+    }
+
+    fn received(&self, request: &Value, answer: &Value, link: Option<&str>) {
+        pages::received(&self.0, request, answer, link);
     }
 
     fn pages(&self, request: &Value, max: Option<usize>) -> Result<Box<dyn Pages>, Fault> {

@@ -34,7 +34,7 @@
   (count (:employees (tool/value {:server "hr" :tool (:people tool-of)}))))
 
 ; names that are put together
-(for [n ["customers" "deals"]] (:ok (tool/call {:server "crm" :tool (str "list_" n)})))
+(for [n ["customers" "deals"]] (count (tool/all {:server "crm" :tool (str "list_" n)})))
 
 ; the operation's own name
 (count (tool/value {:server "tickets" :tool "listAgents"}))

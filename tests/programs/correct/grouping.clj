@@ -1,5 +1,5 @@
 ; orders by status
-(let [{:keys [items]} (tool/value {:server "shop" :tool "list_orders" :args {:limit 100}})] (frequencies (map :status items)))
+(frequencies (map :status (tool/all {:server "shop" :tool "list_orders"})))
 
 ; a status that no order has
 (let [by (group-by :status (:items (tool/value {:server "shop" :tool "list_orders" :args {:limit 50}})))]
@@ -47,7 +47,7 @@
      (map #(subs (:hired %) 0 4)) frequencies)
 
 ; top five by total
-(->> (tool/value {:server "shop" :tool "list_orders" :args {:limit 100}}) :items
+(->> (tool/all {:server "shop" :tool "list_orders"})
      (sort-by :total >) (take 5) (map (juxt :id :total)))
 
 ; order lines flattened
@@ -57,7 +57,7 @@
      (reduce +))
 
 ; the most frequent article
-(->> (tool/value {:server "shop" :tool "list_orders" :args {:limit 100}}) :items
+(->> (tool/all {:server "shop" :tool "list_orders"})
      (mapcat :lines) (map :sku) frequencies (sort-by val >) ffirst)
 
 ; a histogram of prices

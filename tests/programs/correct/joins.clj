@@ -19,7 +19,7 @@
 ; spend of each tier
 (let [customers (:customers (tool/value {:server "crm" :tool "list_customers" :args {:per_page 50}}))
       tier-of (into {} (map (juxt :id :tier)) customers)
-      orders (:items (tool/value {:server "shop" :tool "list_orders" :args {:limit 100}}))]
+      orders (tool/all {:server "shop" :tool "list_orders"})]
   (reduce (fn [m {:keys [customer_id total]}] (update m (tier-of customer_id "unknown") (fnil + 0) total)) {} orders))
 
 ; products of the lines of an order
@@ -52,7 +52,7 @@
   (sort-by second > (map (juxt :name #(get load (:id %) 0)) agents)))
 
 ; set operations over ids
-(let [ordered (set (map :customer_id (:items (tool/value {:server "shop" :tool "list_orders" :args {:limit 100}}))))
+(let [ordered (set (map :customer_id (tool/all {:server "shop" :tool "list_orders"})))
       known (set (map :id (:customers (tool/value {:server "crm" :tool "list_customers" :args {:per_page 50}}))))]
   {:without-orders (count (clojure.set/difference known ordered)) :unknown (count (clojure.set/difference ordered known))})
 

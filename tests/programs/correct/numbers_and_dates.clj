@@ -6,7 +6,7 @@
 (-> (tool/value {:server "crm" :tool "list_customers" :args {:page (inc (quot 25 20)) :per_page 20}}) :page)
 
 ; bounds exactly met
-[(count (:items (tool/value {:server "shop" :tool "list_orders" :args {:limit 100 :page 1}})))
+[(count (:items (tool/value {:server "shop" :tool "list_orders" :args {:limit 100 :page 5}})))
  (count (:quotes (tool/value {:server "shop" :tool "shipping_quote" :args {:zip "10115" :weight_kg 30}})))]
 
 ; a refund in cents
@@ -52,11 +52,11 @@
   (.toHours (Duration/between (Instant/parse createdAt) (Instant/parse dueAt))))
 
 ; orders of a month
-(->> (tool/value {:server "shop" :tool "list_orders" :args {:limit 100}}) :items
+(->> (tool/all {:server "shop" :tool "list_orders"})
      (filter #(clojure.string/starts-with? (:placed_at %) "2026-03")) count)
 
 ; the newest order
-(->> (tool/value {:server "shop" :tool "list_orders" :args {:limit 100}}) :items (sort-by :placed_at) last :id)
+(->> (tool/all {:server "shop" :tool "list_orders"}) (sort-by :placed_at) last :id)
 
 ; a keyword as an enum value
 (count (:customers (tool/value {:server "crm" :tool "list_customers" :args {:tier :premium :per_page 50}})))

@@ -3,8 +3,7 @@
   (if (:ok r) (frequencies (map #(or (:coupon %) "none") (-> r :value :items))) (fail (:message r))))
 
 ; a phone that some customers do not have
-(let [r (tool/call {:server "crm" :tool "list_customers"})]
-  (if (:ok r) (count (keep :phone (:customers (:value r)))) (fail (:message r))))
+(count (keep :phone (tool/all {:server "crm" :tool "list_customers"})))
 
 ; destructuring with :or
 (let [{:keys [discontinued price] :or {discontinued false}} (tool/value {:server "shop" :tool "get_product" :args {:sku "AB-0004"}})]

@@ -401,7 +401,9 @@ fn argument<'a, 'b>(
     names: &[&str],
     fits: impl Fn(&Argument<'_>) -> bool,
 ) -> Option<&'a Argument<'b>> {
-    names.iter().find_map(|name| arguments.iter().find(|argument| plain(argument.name) == *name && fits(argument)))
+    let plain: Vec<String> = arguments.iter().map(|argument| plain(argument.name)).collect();
+    let named = |name: &str| plain.iter().zip(arguments).find(|(plain, argument)| *plain == name && fits(argument));
+    names.iter().find_map(|name| named(name)).map(|(_, argument)| argument)
 }
 
 fn takes_number(types: Types) -> bool {

@@ -1,10 +1,13 @@
 //! Reading all pages of a list: the requests, one after the other, and what makes the list whole.
 //!
 //! [`Pages`] is a state machine without IO. It gives the arguments of a request and takes the answer; it ends with all items or with an
-//! error, never with a shorter list. [`announced`] tells what one answer says of further pages.
+//! error, never with a shorter list. [`UnreadPages`] remembers the first pages that a program got, of lists that it did not read on.
 
 mod answer;
 mod link;
+mod unread;
+
+pub use unread::{Announced, UnreadPages, announced};
 
 use std::collections::HashSet;
 
@@ -588,52 +591,6 @@ impl Pages {
             self.upstream.name, self.tool.name
         )
     }
-}
-
-/// What an answer to one call says of further pages.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Announced {
-    /// The number of the page, and of all pages where the answer tells.
-    pub page: i64,
-    /// The number of all pages.
-    pub pages: Option<i64>,
-    /// Items in this page, and of all pages where the answer tells.
-    pub items: usize,
-    /// The number of all items.
-    pub total: Option<i64>,
-}
-
-/// What an answer says of further pages; `None` where it announces none, or where the arguments asked for a page in particular.
-pub fn announced(
-    upstream: &'static Upstream,
-    tool: &'static Tool,
-    args: &Value,
-    answer: &Value,
-    header: Option<&str>,
-) -> Option<Announced> {
-    if tool.paging == NOT_PAGED {
-        return None;
-    }
-    let args_known = arguments(tool);
-    if tool.paging.is_empty() && !paging::has_paging_argument(&args_known) && header.is_none() {
-        return None;
-    }
-    let mut pages = Pages::new(upstream, tool, args.clone(), None).ok()?;
-    let paging = match pages.paging.clone() {
-        Some(paging) => paging,
-        None => pages.decide(answer, header).ok()?,
-    };
-    if pages.begins_at.is_some() || pages.announced(answer, header, &paging).ok()? != Some(true) {
-        return None;
-    }
-    let items = answer::at(answer, &paging.items)?.len()?;
-    pages.total = answer::count_at(answer, paging.total.as_deref());
-    pages.first_len = items;
-    pages.received = 1;
-    pages.items = answer::at(answer, &paging.items)?.items()?.cloned().collect();
-    pages.settle_base(&[], answer, &paging);
-    let further = pages.further(answer, header, &paging).and_then(|further| i64::try_from(further).ok());
-    Some(Announced { page: 1, pages: further.map(|further| further + 1), items, total: pages.total })
 }
 
 /// A name as programs write it is that of the argument once its hyphens are underscores.

@@ -227,17 +227,21 @@ fn budget(m: &mut Machine, _: &mut [Value]) -> Result<Value, Raised> {
 
 fn call_tool(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
     let request = at(args, 0);
-    let reply = tool::request(m, "tool/call", request)?;
-    answer(m, request, reply)
+    let (reply, link) = tool::request(m, "tool/call", request)?;
+    let result = answer(m, request, reply)?;
+    if let Some(value) = result.get("value") {
+        m.host().received(request, value, link.get().map(String::as_str));
+    }
+    Ok(result)
 }
 
 fn call_tool_for_value(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
     const NAME: &str = "tool/value";
     let request = at(args, 0);
-    match tool::request(m, NAME, request)? {
-        Reply::Failed { reason, message } => Err(tool::failed(m, NAME, request, reason, &message, "")),
-        reply => tool::value(m, NAME, request, reply),
-    }
+    let (reply, link) = tool::request(m, NAME, request)?;
+    let value = tool::value(m, NAME, request, reply)?;
+    m.host().received(request, &value, link.get().map(String::as_str));
+    Ok(value)
 }
 
 fn answer(m: &mut Machine, request: &Value, reply: Reply) -> Result<Value, Raised> {

@@ -1,7 +1,5 @@
 //! `(tool/all …)`: the items of all pages of a list.
 
-use std::sync::{Arc, OnceLock};
-
 use crate::builtins::Builtin;
 use crate::collection::Vector;
 use crate::convert::{at, described};
@@ -86,8 +84,8 @@ fn fetch(m: &mut Machine, request: &Value) -> Result<Fetched, Raised> {
     m.tick(100)?;
     tool::spend(m)?;
     m.report_memory();
-    let link = Arc::new(OnceLock::new());
-    let reply = match m.host().submit_page(request, &link) {
+    let link = tool::LinkHeader::default();
+    let reply = match m.host().submit_with_link(request, &link) {
         Ok(ticket) => tool::wait(m, ticket)?,
         Err(fault) => return Err(tool::refused(m, tool::of_function(fault, NAME))),
     };

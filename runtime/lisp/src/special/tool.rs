@@ -1,6 +1,6 @@
 //! `(tool/NAME …)`: the embedding program's own tools, and what every call of a tool has in common.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use crate::analyzer::{Analysed, Analyzer, Written};
 use crate::builtins::Builtin;
@@ -16,6 +16,9 @@ use crate::{Value, json, parallel, print};
 /// Bytes of an upstream's message, and of a call's arguments, in the fault of that call.
 const MAX_MESSAGE_BYTES: usize = 1000;
 const MAX_ARGS_BYTES: usize = 400;
+
+/// The `Link` header of an answer, once there is one.
+pub(super) type LinkHeader = Arc<OnceLock<String>>;
 
 /// Namespace and name of the function that stands for every own tool, for those who look for its calls.
 pub(crate) const OWN_TOOL: (&str, &str) = ("tool", "NAME");
@@ -52,8 +55,9 @@ pub(super) fn refused(m: &mut Machine, fault: host::Fault) -> Raised {
     m.raise_fault(fault.into())
 }
 
-/// Calls a tool of an upstream with a request `{:server … :tool … :args {…}}`. `function` is the function that the program called.
-pub(super) fn request(m: &mut Machine, function: &str, request: &Value) -> Result<Reply, Raised> {
+/// Calls a tool of an upstream with a request `{:server … :tool … :args {…}}`: the reply, and the `Link` header once there is one.
+/// `function` is the function that the program called.
+pub(super) fn request(m: &mut Machine, function: &str, request: &Value) -> Result<(Reply, LinkHeader), Raised> {
     m.tick(100)?;
     if !matches!(request, Value::Map(_)) {
         let message = format!("{function} takes a map {{:server … :tool … :args {{…}}}}, got {}", described(request));
@@ -62,8 +66,9 @@ pub(super) fn request(m: &mut Machine, function: &str, request: &Value) -> Resul
     spend(m)?;
     m.meters.missing_keys.start();
     m.report_memory();
-    match m.host().submit(request) {
-        Ok(ticket) => wait(m, ticket),
+    let link = LinkHeader::default();
+    match m.host().submit_with_link(request, &link) {
+        Ok(ticket) => Ok((wait(m, ticket)?, link)),
         Err(fault) => Err(refused(m, of_function(fault, function))),
     }
 }

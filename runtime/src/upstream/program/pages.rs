@@ -52,6 +52,18 @@ pub(super) fn begin(shared: &Arc<Shared>, request: &Value, max: Option<usize>) -
     }
     let call = request::read(shared.upstreams.catalog(), request, &shared.bounds())?;
     let args = request.get("args").cloned().unwrap_or_default();
+    shared.lock_unread_pages().ask(call.upstream, call.tool, &args, true);
     let pages = paging::Pages::new(call.upstream, call.tool, args, max).map_err(fault_of_paging)?;
     Ok(Box::new(ProgramPages { pages, shared: Arc::clone(shared) }))
+}
+
+/// Looks whether an answer announces pages, and whether its request asked for one.
+pub(super) fn received(shared: &Shared, request: &Value, answer: &Value, link: Option<&str>) {
+    let named = |key| request.get(key).and_then(Value::as_name);
+    let upstream = named("server").and_then(|server| shared.upstreams.catalog().upstream(server));
+    let Some((upstream, tool)) = upstream.and_then(|upstream| Some((upstream, upstream.tool(named("tool")?)?))) else { return };
+    let args = request.get("args").cloned().unwrap_or_default();
+    let mut unread = shared.lock_unread_pages();
+    unread.ask(upstream, tool, &args, false);
+    unread.receive(upstream, tool, &args, answer, link);
 }
