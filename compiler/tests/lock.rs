@@ -1,6 +1,6 @@
 //! Lock files: what is written is read back, same lock same bytes, and nothing changed by hand gets through.
 
-#![expect(clippy::unwrap_used, reason = "a test stops where anything is wrong")]
+#![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test stops where anything is wrong")]
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ use ptc_compiler::config::{self, Config};
 use ptc_compiler::diag::{Code, Diagnostics};
 use ptc_compiler::ir::Json;
 use ptc_compiler::lock::cover::{self, Ask, Listing};
-use ptc_compiler::lock::{self, Lock, LockedUpstream, Server};
+use ptc_compiler::lock::{self, Lock, LockedTool, LockedUpstream, Server};
 use ptc_compiler::openapi::Text;
 use ptc_compiler::render::{Manifest, Serve};
 use ptc_compiler::source::Sources;
@@ -122,6 +122,66 @@ fn what_was_changed_by_hand_is_refused() {
         assert!(text.contains(from), "{from}");
         assert_eq!(read_lock(&text.replacen(from, to, 1)).unwrap_err().first(), Some(&code), "{from} -> {to}");
     }
+}
+
+/// A lock with a tool that is paged by its schemas, and one that is not.
+fn paged_lock() -> Lock {
+    let schemas = r#","inputSchema":{"properties":{"cursor":{"type":"string"},"limit":{"type":"integer","maximum":50}}},
+        "outputSchema":{"type":"object","properties":{"data":{"type":"array"},"next_cursor":{"type":"string"}}}"#;
+    let mut lock = Lock::default();
+    let mut notes = LockedUpstream { transport: "mcp_stdio".into(), all_tools: true, ..LockedUpstream::default() };
+    let definition = tool("list", "").with("inputSchema", Json::object());
+    let paged: serde_json::Value = serde_json::from_str(&format!(r#"{{"name":"list"{schemas}}}"#)).unwrap();
+    notes.tools.insert("list".into(), LockedTool::new(Json::from(&paged)));
+    notes.tools.insert("one".into(), LockedTool::new(definition));
+    lock.upstreams.insert("notes".into(), notes);
+    lock
+}
+
+#[test]
+fn how_a_list_is_paged_is_pinned() {
+    let lock = paged_lock();
+    let text = lock::write::write(&lock);
+    let pinned = r#""paging": {
+            "argument": "cursor",
+            "by": "cursor",
+            "items": "data",
+            "max_size": 50,
+            "next": "next_cursor",
+            "size": "limit"
+          }"#;
+    assert!(text.contains(pinned), "{text}");
+    assert_eq!(text.matches("\"paging\"").count(), 1, "nothing is pinned of the other tool");
+    assert_eq!(read_lock(&text).unwrap(), lock);
+    let changed = text.replacen("\"items\": \"data\"", "\"items\": \"rows\"", 1);
+    assert_eq!(read_lock(&changed).unwrap_err(), [Code::LockDigest]);
+    let broken = text.replacen("\"by\": \"cursor\"", "\"by\": \"magic\"", 1);
+    assert_eq!(read_lock(&broken).unwrap_err(), [Code::LockShape]);
+}
+
+#[test]
+fn pinned_paging_decides_for_the_same_definition() {
+    let config = read_config(r#"{ "upstreams": { "notes": { "transport": "mcp_stdio", "command": "notes" } } }"#);
+    let mut old = paged_lock();
+    let tool = old.upstreams.get_mut("notes").unwrap().tools.get_mut("list").unwrap();
+    tool.paging.as_mut().unwrap().items = "pinned".into();
+    let fresh = paged_lock().upstreams;
+    let lock = cover::cover(&config, &old, fresh.clone());
+    assert_eq!(lock, old);
+    let paging = |lock: &Lock| lower::deployment(&config, lock, "x", "").upstreams[0].tools[0].paging.clone();
+    assert!(paging(&lock).contains("items pinned"), "{}", paging(&lock));
+    // Another definition is inferred anew.
+    old.upstreams.get_mut("notes").unwrap().tools.get_mut("list").unwrap().digest = "sha256:0".into();
+    assert!(paging(&cover::cover(&config, &old, fresh)).contains("items data"));
+}
+
+#[test]
+fn lock_of_a_compiler_that_pinned_no_paging_is_read() {
+    let lock = paged_lock();
+    let mut bare = lock.clone();
+    bare.upstreams.get_mut("notes").unwrap().tools.get_mut("list").unwrap().paging = None;
+    assert_ne!(bare.catalog_digest(), lock.catalog_digest());
+    assert_eq!(read_lock(&lock::write::write(&bare)).unwrap(), lock, "inferred as it is read");
 }
 
 #[test]

@@ -36,6 +36,9 @@ pub(crate) struct Checked {
     pub(crate) folder: PathBuf,
 }
 
+/// Tools of which `--check` shows how their lists are paged.
+const MAX_PAGED: usize = 50;
+
 /// `ptc-compile --check CONFIG`
 pub(crate) fn run(args: &Build, console: &Console) -> Result<Status, Failure> {
     let path = config_path(args)?;
@@ -48,6 +51,9 @@ pub(crate) fn run(args: &Build, console: &Console) -> Result<Status, Failure> {
         && let Some(config) = &checked.config
     {
         console.message(&format!("{}: {}\n", path.display(), summary(config)));
+        if let Some(lock) = &lock {
+            console.message(&paged(&lower::deployment(config, lock, "check", "")));
+        }
     }
     Ok(status)
 }
@@ -55,6 +61,9 @@ pub(crate) fn run(args: &Build, console: &Console) -> Result<Status, Failure> {
 /// Checks stored programs against the lock; without one it is not known what can be called.
 fn pinned(checked: &mut Checked, lock: Option<&Lock>) {
     let Checked { config: Some(config), programs, diagnostics, .. } = checked else { return };
+    if let Some(lock) = lock {
+        lower::paging::check_overrides(config, lock, diagnostics);
+    }
     // Tables of many tools take a while, and only programs are held against them.
     let tables = lock.filter(|_| !programs.is_empty()).map(|lock| live::leak(&lower::deployment(config, lock, "check", "")));
     program::check_stored(config, programs, tables.map(|tables| tables.catalog), diagnostics);
@@ -116,6 +125,7 @@ pub(crate) fn environment(args: &Build, checked: &mut Checked) {
 pub(crate) fn deployment(checked: &mut Checked, lock: &Lock, name: &str, agentic: bool) -> Option<Live> {
     let Checked { config: Some(config), sources, diagnostics, programs, .. } = checked else { return None };
     let digest = lock::sha256(sources.get(config.file).text.as_bytes());
+    lower::paging::check_overrides(config, lock, diagnostics);
     let mut deployment = lower::deployment(config, lock, name, &digest);
     deployment.compiler = format!("{}+{}", ptc_compiler::VERSION, source::COMPILER_DIGEST);
     if agentic {
@@ -174,6 +184,24 @@ pub(crate) fn read_text(path: &Path) -> Result<String, Failure> {
         return Err(Failure::new(too_large(&path.display().to_string()).message));
     }
     decode(bytes).map_err(|fault| Failure::new(format!("cannot read `{}`: {}", path.display(), fault.what)).hint(fault.hint))
+}
+
+/// How lists are paged, a line for each tool that `tool/all` reads by its schemas or by the config.
+fn paged(deployment: &ir::Deployment) -> String {
+    let tools = deployment.upstreams.iter().flat_map(|upstream| upstream.tools.iter().map(move |tool| (&upstream.name, tool)));
+    let paged: Vec<String> = tools
+        .filter_map(|(upstream, tool)| {
+            let how = ptc_catalog::Paging::parse(&tool.paging)?.described();
+            Some(format!("  {upstream}/{}: {how}\n", tool.name))
+        })
+        .collect();
+    if paged.is_empty() {
+        return String::new();
+    }
+    let more = paged.len().saturating_sub(MAX_PAGED);
+    let rest = if more == 0 { String::new() } else { format!("  and {more} more, each under `paging` in the lock file\n") };
+    let shown: String = paged.iter().take(MAX_PAGED).map(String::as_str).collect();
+    format!("tool/all reads the pages of {} of {} tools:\n{shown}{rest}", paged.len(), deployment.tool_count())
 }
 
 fn summary(config: &Config) -> String {

@@ -60,7 +60,7 @@ pub struct Upstream {
     /// `accept_definitions`
     pub accept_definitions: Vec<Spanned<String>>,
     /// `paging` in `tool_overrides` of an MCP entry, by tool: an object, or false.
-    pub tool_paging: BTreeMap<String, Json>,
+    pub tool_paging: BTreeMap<String, Spanned<Json>>,
     /// The rest, by transport.
     pub transport: Transport,
 }
@@ -208,7 +208,7 @@ pub struct Override {
     /// `allow_deprecated`, or an entry that overrides the refusal of a deprecated operation.
     pub allow_deprecated: bool,
     /// `paging`: an object, or false.
-    pub paging: Option<Json>,
+    pub paging: Option<Spanned<Json>>,
 }
 
 /// One `auth` emitter.

@@ -122,7 +122,7 @@ fn overrides(reading: &mut Reading<'_>, fields: &Fields<'_>) -> BTreeMap<String,
                 description: entry.text("description"),
                 default_args,
                 allow_deprecated: entry.flag("allow_deprecated"),
-                paging: entry.node("paging").map(Json::from),
+                paging: entry.node("paging").map(|node| Spanned { value: Json::from(node), place: node.place(reading.file) }),
             },
         );
     }

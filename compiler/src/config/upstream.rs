@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::credentials::Bindings;
 use super::fields::{Fields, Subject};
-use super::model::{Transport, Upstream};
+use super::model::{Spanned, Transport, Upstream};
 use super::reading::Reading;
 use super::table::Table;
 use super::{http, keys, names, openapi, stdio};
@@ -37,12 +37,13 @@ pub(super) fn read(reading: &mut Reading<'_>, member: &Member, bindings: &Bindin
 }
 
 /// What `tool_overrides` says of the pages of lists.
-fn tool_paging(reading: &mut Reading<'_>, fields: &Fields<'_>) -> BTreeMap<String, Json> {
+fn tool_paging(reading: &mut Reading<'_>, fields: &Fields<'_>) -> BTreeMap<String, Spanned<Json>> {
     let mut paging = BTreeMap::new();
     for member in fields.members("tool_overrides") {
         let subject = Subject { name: format!("the override of {}", quoted(&member.key)), place: reading.key_place(member) };
         let Some(entry) = Fields::read(reading, &subject, &keys::TOOL_OVERRIDE, &[], &member.value) else { continue };
-        paging.extend(entry.node("paging").map(|node| (member.key.to_string(), Json::from(node))));
+        let written = |node: &Node| Spanned { value: Json::from(node), place: node.place(reading.file) };
+        paging.extend(entry.node("paging").map(|node| (member.key.to_string(), written(node))));
     }
     paging
 }

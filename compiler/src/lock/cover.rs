@@ -92,7 +92,13 @@ pub fn cover(config: &Config, old: &Lock, fresh: BTreeMap<String, LockedUpstream
     let mut fresh = fresh;
     let mut lock = Lock::default();
     for (name, upstream) in &config.upstreams {
-        let Some(mut locked) = fresh.remove(name).or_else(|| old.upstreams.get(name).cloned()) else { continue };
+        let pinned = old.upstreams.get(name);
+        let Some(mut locked) = fresh.remove(name).or_else(|| pinned.cloned()) else { continue };
+        for (tool, locked) in &mut locked.tools {
+            if let Some(same) = pinned.and_then(|pinned| pinned.tools.get(tool)).filter(|same| same.digest == locked.digest) {
+                locked.paging.clone_from(&same.paging);
+            }
+        }
         if let Some(wanted) = &upstream.include_tools {
             let wanted: BTreeSet<&str> = wanted.iter().map(|tool| tool.value.as_str()).collect();
             locked.tools.retain(|tool, _| wanted.contains(tool.as_str()));

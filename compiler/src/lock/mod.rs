@@ -16,10 +16,11 @@ pub mod write;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-use ptc_catalog::Era;
+use ptc_catalog::{Era, Paging};
 use sha2::{Digest, Sha256};
 
 use crate::ir::Json;
+use crate::lower::paging;
 
 /// The format that this compiler writes and reads.
 pub const VERSION: u32 = 1;
@@ -79,6 +80,8 @@ pub struct LockedTool {
     pub canonical: String,
     /// SHA-256 of `canonical`.
     pub digest: String,
+    /// How its list is paged, by its schemas when it was pinned. The same definition keeps it, whatever a later compiler would infer.
+    pub paging: Option<Paging>,
 }
 
 impl LockedTool {
@@ -88,14 +91,19 @@ impl LockedTool {
         let definition = definition.sorted();
         let canonical = definition.canonical();
         let digest = sha256(canonical.as_bytes());
-        LockedTool { definition, canonical, digest }
+        let paging = paging::inferred(&definition);
+        LockedTool { definition, canonical, digest, paging }
     }
 }
 
 impl Lock {
-    /// SHA-256 over all that a binary is made of: what upstreams are and say of themselves, names and digests of tools. Equal
-    /// catalogs have equal digests, also where a document changed in what the config does not select.
+    /// SHA-256 over all that a binary is made of: what upstreams are and say of themselves, names and digests of tools, and how their lists
+    /// are paged. Equal catalogs have equal digests, also where a document changed in what the config does not select.
     pub fn catalog_digest(&self) -> String {
+        self.digest(true)
+    }
+
+    fn digest(&self, has_paging: bool) -> String {
         let upstreams = self.upstreams.iter().map(|(name, upstream)| {
             let tools = upstream.tools.iter().map(|(tool, locked)| (tool.clone(), Json::string(&*locked.digest))).collect();
             let mut entry =
@@ -109,6 +117,11 @@ impl Lock {
             }
             if let Some(instructions) = &upstream.instructions {
                 entry = entry.with("instructions", Json::string(&**instructions));
+            }
+            let paged = upstream.tools.iter().filter_map(|(tool, locked)| Some((tool, locked.paging.as_ref()?)));
+            let paged: Vec<_> = paged.filter(|_| has_paging).map(|(tool, paging)| (tool.clone(), paging::json(paging))).collect();
+            if !paged.is_empty() {
+                entry = entry.with("paging", Json::Object(paged));
             }
             (name.clone(), entry)
         });

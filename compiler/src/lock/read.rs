@@ -2,11 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use ptc_catalog::Era;
+use ptc_catalog::{Era, Paging};
 
 use super::{Document, Lock, LockedTool, LockedUpstream, Server, VERSION};
 use crate::diag::{Code, Diagnostic, Diagnostics};
 use crate::ir::Json;
+use crate::lower::paging;
 use crate::source::{FileId, Sources};
 use crate::tree::{self, Member, Node, Place};
 
@@ -26,7 +27,9 @@ pub fn read(sources: &Sources, file: FileId, diagnostics: &mut Diagnostics) -> O
 /// The same, and where in the file upstreams and tools stand.
 pub fn read_with_places(sources: &Sources, file: FileId, diagnostics: &mut Diagnostics) -> Option<(Lock, Places)> {
     let root = tree::parse(sources, file, diagnostics)?;
-    let mut reader = Reader { file, diagnostics, sound: true };
+    let tools = root.get("upstreams").into_iter().flat_map(Node::members).filter_map(|upstream| upstream.value.get("tools"));
+    let has_paging = tools.flat_map(Node::members).any(|tool| tool.value.get("paging").is_some());
+    let mut reader = Reader { file, diagnostics, sound: true, has_paging };
     let lock = reader.lock(&root)?;
     reader.sound.then(|| (lock, Places::of(&root, file)))
 }
@@ -63,6 +66,8 @@ struct Reader<'a> {
     file: FileId,
     diagnostics: &'a mut Diagnostics,
     sound: bool,
+    /// Whether the file pins how lists are paged. Those of older compilers do not.
+    has_paging: bool,
 }
 
 impl Reader<'_> {
@@ -98,7 +103,7 @@ impl Reader<'_> {
         }
         let pinned = self.string(root, "catalog_digest")?;
         // A tool that was changed has its own message; the sum over all would only repeat it.
-        if self.sound && pinned != lock.catalog_digest() {
+        if self.sound && pinned != lock.digest(self.has_paging) {
             self.fault(
                 Code::LockDigest,
                 root.get("catalog_digest").unwrap_or(root),
@@ -134,7 +139,10 @@ impl Reader<'_> {
         for member in self.object(node, "tools")?.members() {
             let definition = Json::from(self.object(&member.value, "definition")?);
             let pinned = self.string(&member.value, "digest")?;
-            let tool = LockedTool::new(definition);
+            let mut tool = LockedTool::new(definition);
+            if self.has_paging {
+                tool.paging = self.paging(&member.value);
+            }
             if tool.digest != pinned {
                 let message =
                     format!("the definition of `{name}/{}` does not have the digest that the lock file gives", member.key);
@@ -143,6 +151,15 @@ impl Reader<'_> {
             upstream.tools.insert(member.key.to_string(), tool);
         }
         Some(upstream)
+    }
+
+    fn paging(&mut self, tool: &Node) -> Option<Paging> {
+        let pinned = tool.get("paging")?;
+        let paging = paging::configured(&Json::from(pinned), None);
+        if paging.is_none() {
+            self.fault(Code::LockShape, pinned, "expected how a list is paged, as in `tool_overrides`".to_owned());
+        }
+        paging
     }
 
     fn object<'n>(&mut self, node: &'n Node, key: &str) -> Option<&'n Node> {

@@ -2,6 +2,7 @@
 
 use super::{Lock, LockedUpstream, VERSION};
 use crate::ir::Json;
+use crate::lower::paging;
 
 /// The text of the lock file, ending in a line break.
 pub fn write(lock: &Lock) -> String {
@@ -17,7 +18,10 @@ pub fn write(lock: &Lock) -> String {
 
 fn upstream(upstream: &LockedUpstream) -> Json {
     let tools = upstream.tools.iter().map(|(name, tool)| {
-        let entry = Json::object().with("digest", Json::string(&*tool.digest)).with("definition", tool.definition.clone());
+        let mut entry = Json::object().with("digest", Json::string(&*tool.digest)).with("definition", tool.definition.clone());
+        if let Some(paging) = &tool.paging {
+            entry.set("paging", paging::json(paging));
+        }
         (name.clone(), entry)
     });
     let mut entry =

@@ -38,7 +38,12 @@ pub fn deployment(config: &Config, lock: &Lock, name: &str, config_digest: &str)
                 era: locked.and_then(|l| l.era),
                 tools: locked
                     .map(|l| {
-                        l.tools.iter().map(|(tool, def)| self::tool_with(name, tool, def, entry.tool_paging.get(tool))).collect()
+                        l.tools
+                            .iter()
+                            .map(|(tool, def)| {
+                                self::tool_with(name, tool, def, entry.tool_paging.get(tool).map(|paging| &paging.value))
+                            })
+                            .collect()
                     })
                     .unwrap_or_default(),
             }
@@ -81,7 +86,7 @@ fn tool_with(server: &str, name: &str, locked: &LockedTool, paging: Option<&Json
     let prose = definition.get("description").and_then(Json::as_str).or_else(|| definition.get("title").and_then(Json::as_str));
     let result = definition.get("outputSchema").map_or_else(|| "any".to_owned(), shape::shape);
     let configured = paging.or_else(|| definition.get("_ptc")?.get("paging"));
-    let inferred = paging::paging(name, definition, &args, operation.is_some());
+    let inferred = locked.paging.clone();
     let is_configured_off = configured.and_then(Json::as_bool) == Some(false);
     let paging = match configured {
         Some(configured) => paging::configured(configured, inferred.as_ref()),

@@ -4,18 +4,86 @@ use ptc_catalog::paging::{self, Argument, Shape};
 use ptc_catalog::{By, Paging, Type};
 
 use super::schema::Schema;
+use crate::config::model::{Config, Spanned, Transport};
+use crate::diag::{Code, Diagnostic, Diagnostics, quoted, quoted_list, suggest};
 use crate::ir::{Arg, Json};
+use crate::lock::{Lock, LockedTool};
+use crate::openapi;
 
 /// Levels of objects of an output schema, and members of one, that are looked at.
 const MAX_DEPTH: usize = 4;
 const MAX_MEMBERS: usize = 200;
 
-/// How a tool's list is paged; `None` where its schemas do not tell.
-pub fn paging(tool: &str, definition: &Json, args: &[Arg], is_operation: bool) -> Option<Paging> {
+/// How the list of a tool is paged by its definition; `None` where its schemas do not tell.
+pub fn inferred(definition: &Json) -> Option<Paging> {
     let output = definition.get("outputSchema")?;
     let shape = shape(&Schema::new(output), output, MAX_DEPTH);
     let input = definition.get("inputSchema");
-    paging::infer(tool, &arguments(input, args), &shape, is_operation)
+    let args = input.map(|input| Schema::new(input).arguments().0).unwrap_or_default();
+    let tool = definition.get("name").and_then(Json::as_str).unwrap_or_default();
+    paging::infer(tool, &arguments(input, &args), &shape, definition.get("_ptc").is_some())
+}
+
+/// How a list is paged as configs and lock files write it.
+pub fn json(paging: &Paging) -> Json {
+    let value = |name: &str, text: String| match name {
+        "first" | "max_size" => Json::Number(text),
+        _ => Json::String(text),
+    };
+    Json::Object(paging.members().into_iter().map(|(name, text)| (name.to_owned(), value(name, text))).collect())
+}
+
+/// Reports overrides of tools that are not there, and those that name an argument which the tool does not have.
+pub fn check_overrides(config: &Config, lock: &Lock, diagnostics: &mut Diagnostics) {
+    for (name, upstream) in &config.upstreams {
+        let Some(locked) = lock.upstreams.get(name) else { continue };
+        let operations = match &upstream.transport {
+            Transport::OpenApi(entry) => entry.operation_overrides.iter().collect(),
+            _ => Vec::new(),
+        };
+        let operations = operations.into_iter().filter_map(|(key, overriding)| {
+            let paging = overriding.paging.as_ref()?;
+            let is_meant = |tool: &&LockedTool| {
+                let said = |key: &str| tool.definition.get("_ptc").and_then(|ptc| ptc.get(key)).and_then(Json::as_str);
+                said("operationId") == Some(key) || said("path").is_some_and(|path| openapi::names_path(key, path))
+            };
+            // An override of an operation that is not included is reported elsewhere.
+            Some((key, paging, locked.tools.values().find(is_meant)?))
+        });
+        for (key, paging, tool) in operations {
+            check_names(key, paging, tool, diagnostics);
+        }
+        for (key, paging) in &upstream.tool_paging {
+            match locked.tools.get(key) {
+                Some(tool) => check_names(key, paging, tool, diagnostics),
+                None => {
+                    let message = format!("{} in `tool_overrides` is not a tool of the upstream `{name}`", quoted(key));
+                    let hint = suggest::hint(key, "tool", locked.tools.keys().map(String::as_str));
+                    let finding = Diagnostic::new(Code::BadPaging, message).at(paging.place.clone(), "not a granted tool");
+                    diagnostics.push(finding.hint(hint.unwrap_or_else(|| "remove the override, or grant the tool".to_owned())));
+                }
+            }
+        }
+    }
+}
+
+/// Reports names of arguments that the tool does not have.
+fn check_names(key: &str, written: &Spanned<Json>, tool: &LockedTool, diagnostics: &mut Diagnostics) {
+    let Some(input) = tool.definition.get("inputSchema") else { return };
+    let (args, is_closed) = Schema::new(input).arguments();
+    for member in ["argument", "size"] {
+        let Some(name) = written.value.get(member).and_then(Json::as_str) else { continue };
+        // A tool without declared arguments may take any.
+        if args.iter().any(|arg| arg.name == name) || args.is_empty() && !is_closed {
+            continue;
+        }
+        let message =
+            format!("`{member}` in the `paging` of {} names {}, which is not an argument of the tool", quoted(key), quoted(name));
+        let names = || args.iter().map(|arg| arg.name.as_str());
+        let hint = suggest::hint(name, "argument", names());
+        let hint = hint.unwrap_or_else(|| format!("its arguments are {}", quoted_list(names())));
+        diagnostics.push(Diagnostic::new(Code::BadPaging, message).at(written.place.clone(), "").hint(hint));
+    }
 }
 
 /// How the config says that a list is paged; `None` for an object that says nothing. Without `by` it is by token. The
@@ -90,9 +158,7 @@ mod tests {
 
     fn inferred(definition: &str) -> Option<String> {
         let definition = Json::from(&serde_json::from_str::<serde_json::Value>(definition).unwrap());
-        let input = definition.get("inputSchema").unwrap();
-        let args = Schema::new(input).arguments().0;
-        paging("list_things", &definition, &args, true).map(|paging| paging.to_string())
+        super::inferred(&definition.with("name", Json::string("list_things"))).map(|paging| paging.to_string())
     }
 
     #[test]

@@ -120,7 +120,7 @@ pub fn selection(entry: &OpenApi) -> String {
         }
         fields.set("default_args", defaults);
         if let Some(paging) = &overriding.paging {
-            fields.set("paging", paging.clone());
+            fields.set("paging", paging.value.clone());
         }
         overrides.set(id, fields);
     }

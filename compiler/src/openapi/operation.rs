@@ -75,8 +75,8 @@ pub(super) fn definition<'a>(
     if !defaults.members().is_empty() {
         ptc.set("defaultArgs", defaults);
     }
-    if let Some(paging) = overriding.and_then(|overriding| overriding.paging.clone()) {
-        ptc.set("paging", paging);
+    if let Some(paging) = overriding.and_then(|overriding| overriding.paging.as_ref()) {
+        ptc.set("paging", paging.value.clone());
     }
     if success.cut {
         ptc.set("outputSchemaCut", Json::Bool(true));

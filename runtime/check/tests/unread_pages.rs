@@ -24,7 +24,8 @@ fn upstream() -> &'static Upstream {
         operation: None,
         paging,
     };
-    let declared = "by page\nitems rows\nargument page\ntotal total\npages pages\npage page\nsize per_page\nfirst 1\nmax_size 100";
+    let declared =
+        "by page\nitems rows\nargument page\ntotal total\npages pages\npage page\nsize per_page\nfirst 1\nmax_size 100";
     let tools = vec![tool("list", declared), tool("undeclared", ""), tool("whole", "false")].leak();
     Box::leak(Box::new(Upstream { name: "api", description: "", transport: Transport::McpStdio(McpStdio::new("x")), tools }))
 }

@@ -163,11 +163,8 @@ pub fn announced(
         Some(paging) => paging,
         None => pages.decide(answer, header).ok()?,
     };
-    let is_first = match (paging.by, pages.begins_at) {
-        (_, None) | (By::Page, Some(0 | 1)) | (By::Offset, Some(0)) => true,
-        _ => false,
-    };
-    let size = paging.size.as_deref().and_then(|size| pages.given(size)).map(|size| size.as_int());
+    let is_first = matches!((paging.by, pages.begins_at), (_, None) | (By::Page, Some(0 | 1)) | (By::Offset, Some(0)));
+    let size = paging.size.as_deref().and_then(|size| pages.given(size)).map(Value::as_int);
     let is_largest = size.is_none_or(|size| paging.max_size.is_some_and(|most| size.is_some_and(|size| size >= most)));
     if !is_first || !is_largest {
         return None;
