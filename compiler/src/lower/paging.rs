@@ -54,15 +54,14 @@ pub fn check_overrides(config: &Config, lock: &Lock, diagnostics: &mut Diagnosti
             check_names(key, paging, tool, diagnostics);
         }
         for (key, paging) in &upstream.tool_paging {
-            match locked.tools.get(key) {
-                Some(tool) => check_names(key, paging, tool, diagnostics),
-                None => {
-                    let message = format!("{} in `tool_overrides` is not a tool of the upstream `{name}`", quoted(key));
-                    let hint = suggest::hint(key, "tool", locked.tools.keys().map(String::as_str));
-                    let finding = Diagnostic::new(Code::BadPaging, message).at(paging.place.clone(), "not a granted tool");
-                    diagnostics.push(finding.hint(hint.unwrap_or_else(|| "remove the override, or grant the tool".to_owned())));
-                }
+            if let Some(tool) = locked.tools.get(key) {
+                check_names(key, paging, tool, diagnostics);
+                continue;
             }
+            let message = format!("{} in `tool_overrides` is not a tool of the upstream `{name}`", quoted(key));
+            let hint = suggest::hint(key, "tool", locked.tools.keys().map(String::as_str));
+            let finding = Diagnostic::new(Code::BadPaging, message).at(paging.place.clone(), "not a granted tool");
+            diagnostics.push(finding.hint(hint.unwrap_or_else(|| "remove the override, or grant the tool".to_owned())));
         }
     }
 }
