@@ -60,3 +60,39 @@ fn definitions_are_read_as_expected() {
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
+
+/// A tool with as many arguments and fields of the result as asked for, each with 200 values and a long description.
+fn wide(members: usize) -> String {
+    let values: Vec<String> = (0..200).map(|n| format!("\"value-{n}\"")).collect();
+    let member = |n| {
+        let prose = "what it means ".repeat(20);
+        format!(r#""m{n}": {{"type": "string", "enum": [{}], "maxLength": {n}, "description": "{prose}"}}"#, values.join(","))
+    };
+    let properties = (0..members).map(member).collect::<Vec<_>>().join(",");
+    let schema = format!(r#"{{"type": "object", "properties": {{{properties}}}}}"#);
+    format!(r#"{{"inputSchema": {schema}, "outputSchema": {schema}}}"#)
+}
+
+fn doc_of(text: String) -> String {
+    let (mut sources, mut diagnostics) = (Sources::default(), Diagnostics::default());
+    let id = sources.add("definition", text);
+    let definition = Json::from(&tree::parse(&sources, id, &mut diagnostics).expect("JSON"));
+    lower::tool("srv", "wide", &LockedTool::new(definition)).doc
+}
+
+#[test]
+fn notes_of_a_wide_tool_become_shorter_and_then_are_counted() {
+    let few = doc_of(wide(3));
+    assert!(few.contains("what it means what") && few.contains("\"value-40\"") && few.contains(" and 1"), "{few}");
+    let more = doc_of(wide(30));
+    assert!(!more.contains("what it means") && more.contains("one of \"value-0\""), "{more}");
+    assert!(more.contains("at most 12 characters"), "bounds are shown before prose: {more}");
+    for members in [100, 1_000] {
+        let text = doc_of(wide(members));
+        let (arguments, result) = text.split_once("\nresult:").expect("fields of the result");
+        assert!(arguments.lines().last().is_some_and(|line| line.starts_with("  and ") && line.ends_with(" more")), "{text}");
+        assert!(result.lines().last().is_some_and(|line| line.starts_with("  and ") && line.ends_with(" more")), "{text}");
+        let notes = text.split_once("returns: ").map(|(_, rest)| rest.len());
+        assert!(notes.is_some_and(|bytes| bytes < 9_000), "{members} members: {notes:?}");
+    }
+}

@@ -2,17 +2,19 @@
 
 use std::fmt::Write as _;
 
-use ptc_catalog::Type;
-
+use super::notes::{Side, inner_members, notes};
+use super::sample::sample;
 use super::schema::Schema;
+use super::shape;
 use super::text::{self, key, literal, one_line};
 use crate::ir::{Arg, Json};
 
-/// Values of an `enum` that are listed.
-const LISTED: usize = 12;
+/// Bytes that the types of all arguments should take, and those of one.
+const MAX_TYPES: usize = 2_000;
+const MAX_TYPE: usize = 400;
 
 /// The whole text: reference, prose, arguments, what is required, a call to edit, the shape of the result, how its list is paged, and what
-/// is known of single arguments.
+/// is known of single arguments and of the fields of the result.
 ///
 /// ```text
 /// petstore/list-pets
@@ -21,8 +23,10 @@ const LISTED: usize = 12;
 /// required: []
 /// call: (tool/call {:server "petstore" :tool "list-pets" :args {}})
 /// returns: Result<[{:id integer :name string}]>
-///   :limit - At most this many.
+///   :limit - At most this many; 1 to 100; default 20
 ///   :status - one of "available" "sold"
+/// result:
+///   :name - What the pet is called
 /// ```
 pub fn doc(server: &str, tool: &str, definition: &Json, args: &[Arg], result: &str, pages: Option<&str>) -> String {
     static ANYTHING: Json = Json::Bool(true);
@@ -36,14 +40,16 @@ pub fn doc(server: &str, tool: &str, definition: &Json, args: &[Arg], result: &s
     if !prose.is_empty() {
         let _ = writeln!(out, "{prose}");
     }
-    let list: Vec<String> =
-        args.iter().map(|a| format!("{} {}{}", key(&a.name), a.label, if a.required { "" } else { "?" })).collect();
+    let mut room = MAX_TYPES;
+    let typed = args.iter().map(|arg| {
+        let label = typed(&schema, schema_of(&arg.name), arg, room.min(MAX_TYPE));
+        room = room.saturating_sub(label.len());
+        format!("{} {label}{}", key(&arg.name), if arg.required { "" } else { "?" })
+    });
+    let list: Vec<String> = typed.collect();
     let required: Vec<String> = args.iter().filter(|a| a.required).map(|a| key(&a.name)).collect();
-    let call: Vec<String> = args
-        .iter()
-        .filter(|a| a.required)
-        .map(|a| format!("{} {}", key(&a.name), sample(&schema, schema_of(&a.name), a)))
-        .collect();
+    let call: Vec<String> =
+        args.iter().filter(|a| a.required).map(|a| format!("{} {}", key(&a.name), sample(&schema, schema_of(&a.name)))).collect();
     let _ = writeln!(out, "args: {{{}}}", list.join(" "));
     let _ = writeln!(out, "required: [{}]", required.join(" "));
     let _ = writeln!(
@@ -57,47 +63,26 @@ pub fn doc(server: &str, tool: &str, definition: &Json, args: &[Arg], result: &s
     if let Some(pages) = pages {
         let _ = write!(out, "\npages: {pages}; tool/all reads all of them");
     }
-    for arg in args {
-        if let Some(note) = note(&schema, schema_of(&arg.name), arg) {
-            let _ = write!(out, "\n  {} - {note}", key(&arg.name));
+    let given: Vec<(&str, &Json)> = args.iter().map(|arg| (arg.name.as_str(), schema_of(&arg.name))).collect();
+    out.push_str(&notes(&Schema::new(input), &given, Side::Argument));
+    if let Some(output) = definition.get("outputSchema") {
+        let schema = Schema::new(output);
+        let fields = notes(&schema, &inner_members(&schema, output), Side::Result);
+        if !fields.is_empty() {
+            let _ = write!(out, "\nresult:{fields}");
         }
     }
     out
 }
 
-/// Prose, admitted values and default of one argument.
-fn note(schema: &Schema<'_>, node: &Json, arg: &Arg) -> Option<String> {
-    let mut parts = Vec::new();
-    if let Some(prose) = schema.keyword(node, "description").and_then(Json::as_str) {
-        parts.push(one_line(prose, text::ARGUMENT));
+/// The type of an argument: what is inside of it where there is room, else its label.
+fn typed<'s>(schema: &Schema<'s>, node: &'s Json, arg: &Arg, room: usize) -> String {
+    let body = schema.body(node);
+    let has_inner = ["object", "array"].iter().any(|kind| arg.label.contains(kind));
+    if !has_inner || arg.label.contains("enum") || arg.label.contains("const") {
+        return arg.label.clone();
     }
-    if let (Some(Json::Array(values)), true) = (schema.keyword(node, "enum"), arg.label.starts_with("enum")) {
-        let mut shown: Vec<String> = values.iter().take(LISTED).map(|v| one_line(&literal(v), 60)).collect();
-        if values.len() > LISTED {
-            shown.push(format!("and {} more", values.len() - LISTED));
-        }
-        parts.push(format!("one of {}", shown.join(" ")));
-    }
-    if let Some(default) = schema.keyword(node, "default").filter(|d| **d != Json::Null) {
-        parts.push(format!("default {}", one_line(&literal(default), 60)));
-    }
-    parts.retain(|p| !p.is_empty());
-    (!parts.is_empty()).then(|| parts.join("; "))
-}
-
-/// A value to edit: what the schema offers, else a plain one of the right type.
-fn sample(schema: &Schema<'_>, node: &Json, arg: &Arg) -> String {
-    let offered = ["const", "default", "example"]
-        .into_iter()
-        .find_map(|k| schema.keyword(node, k))
-        .or_else(|| ["examples", "enum"].into_iter().find_map(|k| schema.keyword(node, k)?.elements().first()));
-    if let Some(value) = offered {
-        let text = literal(value);
-        if text.len() <= 80 {
-            return text;
-        }
-    }
-    let first =
-        [(Type::String, "\"...\""), (Type::Integer, "1"), (Type::Boolean, "true"), (Type::Array, "[]"), (Type::Object, "{}")];
-    first.iter().find(|(kind, _)| arg.types.admits(*kind)).map_or("nil", |(_, text)| text).to_owned()
+    let shape = shape::shape_of(schema, body, room);
+    let nullable = if arg.label.ends_with("|null") && !shape.ends_with("|null") { "|null" } else { "" };
+    if shape.len() > room { arg.label.clone() } else { format!("{shape}{nullable}") }
 }

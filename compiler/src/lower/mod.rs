@@ -6,11 +6,15 @@
 //! - [`schema`]: JSON Schema read for arguments, types and bounds.
 //! - [`shape`]: the shape of a result.
 //! - [`doc`]: the text of `(doc "server/tool")`.
+//! - [`notes`]: the lines of that text on arguments and on fields of the result.
+//! - [`sample`]: the values of the call in that text.
 //! - [`paging`]: how the list of a tool is paged.
 //! - [`text`]: one-line prose, PTC-Lisp literals.
 
 pub mod doc;
+pub mod notes;
 pub mod paging;
+pub mod sample;
 pub mod schema;
 pub mod shape;
 pub mod text;

@@ -88,6 +88,11 @@ impl<'a> Schema<'a> {
         self.left.get() == 0
     }
 
+    /// Whether a schema is the whole document.
+    pub fn is_root(&self, node: &Json) -> bool {
+        std::ptr::eq(self.root, node)
+    }
+
     /// A keyword of a schema: its own, or that of the schema that it refers to.
     pub fn keyword(&self, node: &'a Json, key: &str) -> Option<&'a Json> {
         let mut node = node;

@@ -13,6 +13,9 @@ const BUDGET: usize = 1_200;
 /// Deepest nesting shown.
 const DEEPEST: usize = 6;
 
+/// Deepest nesting shown of an argument.
+const DEEPEST_INNER: usize = 3;
+
 /// Members of one object shown.
 const WIDEST: usize = 40;
 
@@ -34,6 +37,19 @@ pub fn shape(root: &Json) -> String {
         }
         depth -= 1;
     }
+}
+
+/// The shape of a schema inside of a document, as deep as `max_bytes` allow: at least its type.
+pub fn shape_of<'s>(schema: &Schema<'s>, node: &'s Json, max_bytes: usize) -> String {
+    let mut out = String::new();
+    for depth in (0..=DEEPEST_INNER).rev() {
+        out.clear();
+        write(schema, node, depth, 0, &mut out);
+        if out.len() <= max_bytes {
+            break;
+        }
+    }
+    out
 }
 
 /// Writes a schema so many levels deep, which is an alternative inside of so many others.

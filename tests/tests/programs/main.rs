@@ -90,6 +90,45 @@ fn mistaken_programs_end_in_a_fault_or_a_note_that_names_the_mistake() {
 }
 
 #[test]
+fn doc_shows_lines_and_a_call_that_the_tool_accepts() {
+    let world = world::World::start();
+    let tools = world.tools();
+    assert!(tools.len() >= 40, "{tools:?}");
+    let mut bad = Vec::new();
+    for tool in &tools {
+        let doc = world.run(&format!("(doc \"{tool}\")")).value;
+        assert!(doc.starts_with(&format!("{tool}\n")) && !doc.contains("\\n"), "{doc}");
+        let call = doc.lines().find_map(|line| line.strip_prefix("call: ")).unwrap_or_else(|| panic!("no call: {doc}"));
+        let outcome = world.run(call);
+        let refused = outcome.failure.filter(|failure| failure.contains("rejected args"));
+        // A text that a pattern admits is not made up.
+        bad.extend(
+            refused.filter(|refused| !refused.contains("must match the pattern")).map(|refused| format!("{call}: {refused}")),
+        );
+    }
+    assert!(bad.is_empty(), "{}", bad.join("\n"));
+}
+
+#[test]
+fn doc_shows_what_decides_whether_a_call_is_right() {
+    let world = world::World::start();
+    for (tool, lines) in [
+        ("tickets/list-tickets", &["  :limit - 1 to 50; default 25", "  :state - one of \"open\" \"pending\" \"closed\""][..]),
+        (
+            "tickets/list-tickets",
+            &["pages: items in data, next page by cursor from meta.next_cursor", "    :createdAt - format date-time"],
+        ),
+        ("tickets/search-tickets", &["  :q - at least 3 characters", "  :since - format date", "{:q \"...\"}"]),
+        ("tickets/get-sla", &["  :plan - matches ^plan-[0-9]$"]),
+    ] {
+        let doc = world.run(&format!("(doc \"{tool}\")")).value;
+        for line in lines {
+            assert!(doc.contains(line), "{line:?} is not in\n{doc}");
+        }
+    }
+}
+
+#[test]
 fn correct_programs_give_a_value_and_neither_a_warning_nor_a_note() {
     let programs = corpus::read("correct");
     let world = world::World::start();

@@ -60,6 +60,15 @@ impl World {
         World { engine, runtime }
     }
 
+    /// All tools, as `upstream/tool`.
+    pub(crate) fn tools(&self) -> Vec<String> {
+        let listed = self.run(
+            r#"(doseq [s (tool/servers) line (dir (:name s) {:limit 100})] (println (first (clojure.string/split line #" "))))"#,
+        );
+        assert_eq!(listed.failure, None);
+        listed.prints
+    }
+
     pub(crate) fn run(&self, program: &str) -> Outcome {
         let answer = self.runtime.block_on(self.engine.run_async(Request::new(program)));
         let evaluation = &answer.evaluation;

@@ -1,0 +1,88 @@
+//! A value to edit, in the call that `doc` shows.
+
+use ptc_catalog::Type;
+
+use super::notes::keyword;
+use super::schema::Schema;
+use super::text::literal;
+use crate::ir::Json;
+
+/// Bytes of a value that the schema offers.
+const MAX_OFFERED: usize = 80;
+
+/// Characters that a text without a value is made long enough for, and levels of required members.
+const MAX_FILLED: usize = 64;
+const MAX_DEPTH: usize = 3;
+
+/// What the schema offers, else a plain value of the right type within the bounds, with the required members of objects.
+pub fn sample(schema: &Schema<'_>, node: &Json) -> String {
+    sample_within(schema, node, 0)
+}
+
+fn sample_within<'s>(schema: &Schema<'s>, node: &'s Json, depth: usize) -> String {
+    let find = |key: &str| keyword(schema, node, key, 0);
+    let offered = ["const", "default", "example"]
+        .into_iter()
+        .find_map(find)
+        .or_else(|| ["examples", "enum"].into_iter().find_map(|key| find(key)?.elements().first()));
+    if let Some(text) = offered.map(literal)
+        && text.len() <= MAX_OFFERED
+    {
+        return text;
+    }
+    let types = schema.types(schema.body(node));
+    let first = [Type::String, Type::Integer, Type::Number, Type::Boolean, Type::Array, Type::Object];
+    match first.into_iter().find(|kind| types.admits(*kind)) {
+        Some(Type::String) => text(find),
+        Some(Type::Integer | Type::Number) => number(find),
+        Some(Type::Boolean) => "true".to_owned(),
+        Some(Type::Array) => {
+            let least = count(find("minItems")).min(MAX_DEPTH);
+            let item = find("items").filter(|_| least > 0 && depth < MAX_DEPTH);
+            let item = item.map(|items| sample_within(schema, items, depth + 1));
+            format!("[{}]", vec![item.unwrap_or_default(); least].join(" ").trim())
+        }
+        Some(Type::Object) => {
+            let members = schema.members(node);
+            let required = members.required.iter().filter(|_| depth < MAX_DEPTH);
+            let member = |name: &&str| {
+                let value = members.get(name).map_or_else(|| "\"...\"".to_owned(), |node| sample_within(schema, node, depth + 1));
+                format!("{} {value}", super::text::key(name))
+            };
+            format!("{{{}}}", required.map(member).collect::<Vec<_>>().join(" "))
+        }
+        _ => "nil".to_owned(),
+    }
+}
+
+fn text<'s>(find: impl Fn(&str) -> Option<&'s Json>) -> String {
+    match find("format").and_then(Json::as_str) {
+        Some("date") => return "\"2026-01-31\"".to_owned(),
+        Some("date-time") => return "\"2026-01-31T09:30:00Z\"".to_owned(),
+        _ => {}
+    }
+    let most = find("maxLength").map_or(MAX_FILLED, |bound| count(Some(bound)));
+    let length = count(find("minLength")).max(3).min(most).min(MAX_FILLED);
+    format!("\"{}\"", ".".repeat(length))
+}
+
+/// The bound that 1 is beyond, else 1.
+fn number<'s>(find: impl Fn(&str) -> Option<&'s Json>) -> String {
+    let bound = |key: &str| match find(key) {
+        Some(Json::Number(text)) => text.parse::<f64>().ok().map(|value| (value, text.clone())),
+        _ => None,
+    };
+    let step = bound("multipleOf").filter(|(step, _)| *step > 1.0);
+    let least = bound("minimum").filter(|(least, _)| *least > 1.0);
+    let most = bound("maximum").filter(|(most, _)| *most < 1.0);
+    let above = bound("exclusiveMinimum").filter(|(least, _)| *least >= 1.0);
+    let next = above.map(|(least, _)| format!("{}", least.floor() + 1.0));
+    step.or(least).or(most).map(|(_, text)| text).or(next).unwrap_or_else(|| "1".to_owned())
+}
+
+fn count(bound: Option<&Json>) -> usize {
+    match bound {
+        Some(Json::Number(text)) => text.parse().unwrap_or(0),
+        _ => 0,
+    }
+}
