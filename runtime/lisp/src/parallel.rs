@@ -132,7 +132,7 @@ pub(crate) struct Job {
     work: Work,
     len: usize,
     next: AtomicUsize,
-    /// The lowest item that failed; `usize::MAX` while none has.
+    /// The lowest item that failed, or after which nothing counts; `usize::MAX` while none has.
     failed: AtomicUsize,
     state: Mutex<State>,
     /// How a helper starts: what the caller's definitions were.
@@ -160,6 +160,11 @@ impl Task {
     /// Whether an earlier item failed, so that this one no longer counts.
     pub(crate) fn is_moot(&self) -> bool {
         self.job.failed.load(Ordering::Relaxed) < self.index
+    }
+
+    /// Makes this item the last one that counts: later ones are stopped, and [`run`] gives the results up to this one.
+    pub(crate) fn be_last(&self) {
+        self.job.fail(self.index, None);
     }
 
     /// Ends `wait` when an earlier item fails.
@@ -303,8 +308,9 @@ pub(crate) fn run(m: &mut Machine, work: Work) -> Result<Value, Raised> {
         // A task around this one may be moot by now; then this fault is as good as any.
         return Err(m.raise_fault(*fault));
     }
-    let results = std::mem::take(&mut state.results);
+    let mut results = std::mem::take(&mut state.results);
     drop(state);
+    results.truncate(job.failed.load(Ordering::Relaxed).saturating_add(1));
     let mut out = Vec::with_capacity(len);
     for result in results {
         match result {

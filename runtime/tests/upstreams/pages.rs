@@ -1,16 +1,88 @@
-//! `tool/all` over HTTP: pages by number and `Link` header, by token, one after the other and at once.
+//! `tool/all` over HTTP: the conventions of published APIs, whole and broken; pages one after the other and at once.
 
-use std::sync::Arc;
+#[path = "../../check/tests/conventions/mod.rs"]
+mod conventions;
+
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use ptc_catalog::{OpenApi, Operation, Params, Tool, Transport, Type};
-use ptc_lisp::Limits;
+use ptc_lisp::{Limits, Value};
 
 use crate::web::{Answer, Web};
 use crate::world::{World, arg, operation, upstream};
 
+use self::conventions::{CONVENTIONS, COUNTS, Convention, Service, TROUBLES, Trouble, is_unnoticed};
+
 const PAGES: usize = 20;
+
+/// The service of a convention over HTTP, and what is said of it here.
+struct Peer {
+    world: World,
+    service: Arc<Mutex<Service>>,
+    base: &'static str,
+}
+
+impl Peer {
+    fn start(convention: &'static Convention) -> Peer {
+        let service = Arc::new(Mutex::new(Service::new(0, Trouble::None, "")));
+        let shared = Arc::clone(&service);
+        let web = Web::start(move |asked| {
+            let answer = shared.lock().unwrap().respond(convention, &arguments(&asked.target));
+            let Some((body, link)) = answer else { return Answer::json(500, "{}") };
+            let mut headers = vec!["Content-Type: application/json".to_owned()];
+            headers.extend(link.map(|link| format!("Link: {link}")));
+            Answer::Full(200, headers, body.into_bytes())
+        });
+        let (base, tool) = (web.url(""), conventions::tool(convention, true));
+        let upstreams = vec![upstream("service", Transport::OpenApi(OpenApi::new(base)), vec![tool])];
+        let world = World::with(upstreams, Vec::new(), |settings| settings.max_calls_per_program = 200);
+        Peer { world, service, base }
+    }
+
+    /// The ids of all items, or the error of the program.
+    fn read(&self, count: usize, trouble: Trouble) -> Result<Vec<usize>, String> {
+        *self.service.lock().unwrap() = Service::new(count, trouble, self.base);
+        let program = r#"(map :id (tool/all {:server "service" :tool "list"}))"#;
+        let ids = self.world.evaluate(program, limits()).map_err(|error| error.message)?;
+        let id = |item: &Value| item.as_str()?.strip_prefix('i')?.parse().ok();
+        Ok(ids.items().unwrap().map(|item| id(item).expect("an id")).collect())
+    }
+}
+
+/// The arguments in a query, as the mock service sees them.
+fn arguments(target: &str) -> Value {
+    let pairs = target.split_once('?').map_or("", |(_, query)| query).split('&').filter_map(|pair| pair.split_once('='));
+    Value::map(pairs.map(|(name, text)| {
+        let value = text.parse().map_or_else(|_| Value::string(text), Value::int);
+        (Value::string(name.replace("%24", "$")), value)
+    }))
+}
+
+#[test]
+fn lists_of_every_convention_are_whole_or_a_fault() {
+    for convention in CONVENTIONS {
+        let peer = Peer::start(convention);
+        for count in COUNTS {
+            let name = format!("{} with {count} items", convention.name);
+            let all: Vec<usize> = (0..count).collect();
+            assert_eq!(peer.read(count, Trouble::None), Ok(all.clone()), "{name}");
+            for trouble in TROUBLES {
+                match peer.read(count, *trouble) {
+                    Ok(ids) if ids != all => assert!(is_unnoticed(convention, *trouble), "{name}: {trouble:?}: {ids:?}"),
+                    Ok(_) => {
+                        // A second page is always asked for where nothing says that the first is the last.
+                        let is_failed = *trouble == Trouble::Fails && count > conventions::SIZE;
+                        let is_miscounted = *trouble == Trouble::WrongTotal && convention.has_total;
+                        assert!(!is_failed && !is_miscounted, "{name}: {trouble:?} is not noticed");
+                    }
+                    Err(message) => assert!(message.starts_with("tool/all: service/list"), "{name}: {message}"),
+                }
+            }
+        }
+    }
+}
 
 /// A service with twenty pages of three items at `/numbered` and `/tokens`, which answers after `delay`. The fourth page of `/failing` is a
 /// failure.
@@ -79,6 +151,32 @@ fn failed_page_ends_the_program_with_what_had_arrived() {
     let error = world.evaluate(r#"(tool/all {:server "api" :tool "failing"})"#, limits()).unwrap_err();
     assert!(error.message.starts_with("tool/all: api/failing failed ("), "{}", error.message);
     assert!(error.message.ends_with(", after 3 pages with 9 items"), "{}", error.message);
+}
+
+#[test]
+fn failed_page_ends_the_others_that_are_under_way() {
+    let web = Web::start(|asked| {
+        let page: usize = asked.target.rsplit_once('=').and_then(|(_, page)| page.parse().ok()).unwrap_or(1);
+        if page == 3 {
+            return Answer::json(500, "{}");
+        }
+        if page > 3 {
+            return Answer::Hang;
+        }
+        Answer::json(200, format!("{{\"rows\": [{page}], \"page\": {page}, \"pages\": 20, \"total\": 20}}"))
+    });
+    let operation = Operation { id: "list", path: "/list", params: Params("query form explode - page"), default_args: &[] };
+    let args = vec![arg("page", false, &[Type::Integer], "")].leak();
+    let list = Tool { args, closed: true, ..crate::world::operation("list", operation) };
+    let world = World::new(vec![upstream("api", Transport::OpenApi(OpenApi::new(web.url(""))), vec![list])]);
+    let begun = Instant::now();
+    let error = world.evaluate(r#"(tool/all {:server "api" :tool "list"})"#, limits()).unwrap_err();
+    assert!(begun.elapsed() < Duration::from_secs(5), "{:?}: {}", begun.elapsed(), error.message);
+    assert!(
+        error.message.contains("(upstream_unavailable)") && error.message.ends_with(", after 2 pages with 2 items"),
+        "{}",
+        error.message
+    );
 }
 
 #[test]

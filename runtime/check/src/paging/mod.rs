@@ -77,6 +77,9 @@ pub struct Pages {
     /// Whether the first page was asked for without a number, of which nobody says whether it is 0 or 1.
     is_base_unknown: bool,
     sent: Value,
+    /// The last item of the page before, with which the next page has to begin: where nothing announces the number of items, pages by
+    /// offset overlap by one, and a list that has become shorter is noticed.
+    overlap: Option<Value>,
 }
 
 /// The arguments of a tool, as paging sees them.
@@ -114,6 +117,7 @@ impl Pages {
             rest: 0,
             is_base_unknown: false,
             sent: args.clone(),
+            overlap: None,
             args,
         };
         if tool.paging == NOT_PAGED {
@@ -156,12 +160,19 @@ impl Pages {
             None => self.decide(answer, header)?,
         };
         let found = answer::at(answer, &paging.items);
-        let page: Vec<Value> = match found {
+        let mut page: Vec<Value> = match found {
             Some(list) if list.kind() == Kind::Vector => list.items().into_iter().flatten().cloned().collect(),
             Some(nil) if nil.is_nil() => Vec::new(),
             None if self.is_empty_without_list(answer) => Vec::new(),
             _ => return Err(self.misshapen(answer, &paging)),
         };
+        if let Some(last) = self.overlap.take() {
+            if !page.first().is_some_and(|first| is_same_item(first, &last)) {
+                return Err(self
+                    .broken("the page does not begin with the last item of the one before: the list changed while it was read"));
+            }
+            page.remove(0);
+        }
         self.has_header |= header.is_some();
         let announced = self.announced(answer, header, &paging)?;
         let total = answer::count_at(answer, paging.total.as_deref());
@@ -414,7 +425,11 @@ impl Pages {
             }
             (By::Offset, Some(argument)) => {
                 let begin = self.begins_at.filter(|at| *at >= 0).or(paging.first).unwrap_or(0);
-                let at = begin + i64::try_from(self.items.len()).unwrap_or(i64::MAX);
+                let mut at = begin + i64::try_from(self.items.len()).unwrap_or(i64::MAX);
+                if self.total.is_none() && self.first_len > 1 && self.further(answer, header, paging).is_none() {
+                    at -= 1;
+                    self.overlap = self.items.last().cloned();
+                }
                 let step = i64::try_from(self.first_len).unwrap_or(i64::MAX);
                 self.rest_of(at, step, argument, answer, header, paging, announced)
             }
@@ -591,6 +606,12 @@ impl Pages {
             self.upstream.name, self.tool.name
         )
     }
+}
+
+/// Items of one id are the same: other members may have changed meanwhile.
+fn is_same_item(one: &Value, other: &Value) -> bool {
+    let id = |item: &Value| item.get("id").filter(|id| !id.is_nil()).cloned();
+    one == other || id(one).is_some_and(|one| id(other) == Some(one))
 }
 
 /// A name as programs write it is that of the argument once its hyphens are underscores.

@@ -14,7 +14,8 @@ use super::tool;
 
 const NAME: &str = "tool/all";
 
-/// One request for a page, where several are sent at once. Gives `[value link]`, or `[nil nil reason message]` where the call failed.
+/// One request for a page, where several are sent at once. Gives `[value link]`, or `[nil nil reason message]` where the call failed, and
+/// stops the requests for later pages.
 static PAGE: Builtin =
     Builtin { name: "all", namespace: "tool", min: 1, max: Some(1), notes: notes!("", ["[request]"], []), run: fetch_as_value };
 
@@ -115,6 +116,12 @@ fn fetch_as_value(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> 
     let fetched = fetch(m, at(args, 0))?;
     Ok(Value::vector(match fetched {
         Fetched::Page { answer, link } => vec![answer, link.map_or(Value::Nil, Value::from)],
-        Fetched::Failed { reason, message } => vec![Value::Nil, Value::Nil, Value::from(reason), Value::from(message)],
+        Fetched::Failed { reason, message } => {
+            // Later pages are not fetched: the program ends with this failure.
+            if let Some(task) = &m.task {
+                task.be_last();
+            }
+            vec![Value::Nil, Value::Nil, Value::from(reason), Value::from(message)]
+        }
     }))
 }
