@@ -33,7 +33,7 @@ fn upstream() -> &'static Upstream {
 /// The notes on calls of a tool: the arguments of each, and its answer.
 fn notes(tool: usize, calls: &[(&str, &str)]) -> Vec<String> {
     let (upstream, mut pages) = (upstream(), UnreadPages::default());
-    let value = |text: &str| json::decode(text.as_bytes()).unwrap();
+    let value = |text: &str| json::decode(text.as_bytes()).expect("JSON");
     for (args, answer) in calls {
         pages.ask(upstream, &upstream.tools[tool], &value(args), false);
         pages.receive(upstream, &upstream.tools[tool], &value(args), &value(answer), None);
