@@ -1,6 +1,6 @@
 //! Lock files: what is written is read back, same lock same bytes, and nothing changed by hand gets through.
 
-#![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test stops where anything is wrong")]
+#![expect(clippy::unwrap_used, reason = "a test stops where anything is wrong")]
 
 use std::collections::BTreeMap;
 

@@ -1,5 +1,6 @@
 //! `operations DOCUMENT`: what of an OpenAPI document can be included, and why the rest cannot.
 
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::Path;
 
@@ -98,6 +99,7 @@ fn line(sources: &Sources, operation: &Listed) -> String {
         "summary": operation.summary,
         "name": operation.outcome.as_ref().ok(),
         "line": sources.position(operation.place.file, operation.place.range.start).0,
+        "paging": operation.paging.as_ref().map(|paging| paging.members().into_iter().collect::<BTreeMap<_, _>>()),
         "faults": faults,
     });
     format!("{line}\n")

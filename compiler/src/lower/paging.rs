@@ -1,7 +1,7 @@
 //! How the list of a tool is paged, by its schemas.
 
 use ptc_catalog::paging::{self, Argument, Shape};
-use ptc_catalog::{By, Paging, Type};
+use ptc_catalog::{By, Paging, Type, Types};
 
 use super::schema::Schema;
 use crate::config::model::{Config, Spanned, Transport};
@@ -21,7 +21,7 @@ pub fn inferred(definition: &Json) -> Option<Paging> {
     let input = definition.get("inputSchema");
     let args = input.map(|input| Schema::new(input).arguments().0).unwrap_or_default();
     let tool = definition.get("name").and_then(Json::as_str).unwrap_or_default();
-    paging::infer(tool, &arguments(input, &args), &shape, definition.get("_ptc").is_some())
+    paging::infer(tool, &arguments(input, &args), &shape, definition.get("_ptc").and_then(|ptc| ptc.get("linkHeader")).is_some())
 }
 
 /// How a list is paged as configs and lock files write it.
@@ -113,11 +113,13 @@ fn arguments<'a>(input: Option<&'a Json>, args: &'a [Arg]) -> Vec<Argument<'a>> 
         let (schema, node) = (schema.as_ref()?, members.as_ref()?.get(&arg.name)?);
         keys.iter().find_map(|key| schema.keyword(schema.body(node), key)?.canonical().parse::<i64>().ok())
     };
+    let said = |arg: &Arg| members.as_ref()?.get(&arg.name)?.get("description")?.as_str();
     let argument = |arg: &'a Arg| Argument {
         name: &arg.name,
         types: arg.types,
         first: number(arg, &["default", "minimum"]).filter(|first| matches!(first, 0 | 1)),
         maximum: number(arg, &["maximum"]).filter(|most| *most > 0),
+        says: said(arg).unwrap_or_default(),
     };
     args.iter().map(argument).collect()
 }
@@ -128,6 +130,13 @@ fn shape(schema: &Schema<'_>, node: &Json, depth: usize) -> Shape {
     let is = |wanted: Type| types.admits(wanted);
     let kinds = [Type::Array, Type::Object, Type::String, Type::Boolean].into_iter().filter(|kind| is(*kind)).count();
     let is_number = is(Type::Integer);
+    // Many leave the type out where a keyword tells it.
+    if types == Types::ANY && !schema.members(node).properties.is_empty() {
+        return object(schema, node, depth);
+    }
+    if types == Types::ANY && schema.keyword(node, "items").is_some() {
+        return Shape::Array(Box::new(Shape::Any));
+    }
     if kinds + usize::from(is_number) != 1 {
         return Shape::Any;
     }
@@ -143,6 +152,10 @@ fn shape(schema: &Schema<'_>, node: &Json, depth: usize) -> Shape {
     if is(Type::Boolean) {
         return Shape::Bool;
     }
+    object(schema, node, depth)
+}
+
+fn object(schema: &Schema<'_>, node: &Json, depth: usize) -> Shape {
     if depth == 0 {
         return Shape::Object(Vec::new());
     }
@@ -181,6 +194,77 @@ mod tests {
         let by_page = json(r#"{"by": "page", "items": "", "argument": "p", "first": 0}"#);
         let wanted = "by page\nitems \nargument p\nfirst 0";
         assert_eq!(configured(&by_page, None).map(|paging| paging.to_string()).as_deref(), Some(wanted));
+    }
+
+    #[test]
+    fn published_schemas_are_understood() {
+        let object = |members: &str| format!(r#"{{"type": "object", "properties": {{{members}}}}}"#);
+        let cases = [
+            // Where the type is left out, a keyword tells it; the schema itself may be behind a reference.
+            (
+                "",
+                r##"{"$ref": "#/$defs/R", "$defs": {"R": {"properties": {"value": {"items": {}}, "nextLink": {"type": "string"}}}}}"##.to_owned(),
+                Some("by link\nitems value\nnext nextLink"),
+            ),
+            // A token that is taken back under its name.
+            (
+                r#""searchPointer": {"type": "string"}"#,
+                object(r#""flagged": {"type": "array"}, "searchPointer": {"type": "string"}"#),
+                Some("by cursor\nitems flagged\nargument searchPointer\nnext searchPointer"),
+            ),
+            // A marker is a token even where it is declared as a number.
+            (
+                r#""marker": {"type": "string"}"#,
+                object(r#""entries": {"type": "array"}, "next_marker": {"type": "integer"}"#),
+                Some("by cursor\nitems entries\nargument marker\nnext next_marker"),
+            ),
+            // Numbers that are declared as texts, where both arguments are.
+            (
+                r#""page": {"type": "string"}, "pageSize": {"type": "string"}"#,
+                r#"{"type": "array"}"#.to_owned(),
+                Some("by page\nitems \nargument page\nsize pageSize"),
+            ),
+            (r#""page": {"type": "string"}"#, r#"{"type": "array"}"#.to_owned(), None),
+            // Names in brackets.
+            (
+                r#""search[currentPage]": {"type": "integer"}, "search[pageSize]": {"type": "integer"}"#,
+                object(r#""items": {"type": "array"}, "total_count": {"type": "integer"}"#),
+                Some("by page\nitems items\nargument search[currentPage]\ntotal total_count\nsize search[pageSize]"),
+            ),
+            // The description of an argument decides where its name does not.
+            (
+                r#""offset": {"type": "integer", "description": "Page number."}"#,
+                r#"{"type": "array"}"#.to_owned(),
+                Some("by page\nitems \nargument offset"),
+            ),
+            (r#""offset": {"type": "integer", "description": "A timestamp."}"#, r#"{"type": "array"}"#.to_owned(), None),
+            // The number of the page beside a token that only a link has.
+            (
+                r#""Page": {"type": "integer"}, "PageToken": {"type": "string"}"#,
+                object(r#""rows": {"type": "array"}, "meta": {"type": "object", "properties": {"next_page_url": {"type": "string"}}}"#),
+                Some("by link\nitems rows\nnext meta.next_page_url"),
+            ),
+            (
+                r#""SkipPages": {"type": "integer"}"#,
+                r#"{"type": "array"}"#.to_owned(),
+                Some("by page\nitems \nargument SkipPages\nfirst 0"),
+            ),
+        ];
+        for (arguments, answer, wanted) in cases {
+            let definition = format!(r#"{{"inputSchema": {{"properties": {{{arguments}}}}}, "outputSchema": {answer}}}"#);
+            assert_eq!(inferred(&definition).as_deref(), wanted, "{definition}");
+        }
+    }
+
+    #[test]
+    fn declared_link_header_tells_of_further_pages() {
+        let with = |ptc: &str| {
+            format!(
+                r#"{{"inputSchema": {{"properties": {{"startingAfter": {{"type": "string"}}}}}}, "outputSchema": {{"type": "array"}}, "_ptc": {ptc}}}"#
+            )
+        };
+        assert_eq!(inferred(&with(r#"{"linkHeader": true}"#)).as_deref(), Some("by header\nitems \nargument startingAfter"));
+        assert_eq!(inferred(&with("{}")), None);
     }
 
     #[test]

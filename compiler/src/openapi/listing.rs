@@ -1,11 +1,13 @@
 //! Every operation of a document, and what becomes of it as a tool.
 
+use ptc_catalog::Paging;
 use std::collections::BTreeMap;
 
 use super::document::read_document;
 use super::reference::{Followed, References};
 use super::{Text, operation, select};
 use crate::diag::{Code, Diagnostic, Diagnostics};
+use crate::lower::paging;
 use crate::source::Sources;
 use crate::tree::{Node, Place};
 
@@ -24,6 +26,8 @@ pub struct Listed {
     pub summary: String,
     /// The name under which programs would call it, or all that rules it out, the weightiest first.
     pub outcome: Result<String, Vec<Diagnostic>>,
+    /// How its list is paged, where its schemas tell.
+    pub paging: Option<Paging>,
     /// Where it stands.
     pub place: Place,
 }
@@ -40,9 +44,14 @@ pub fn list(sources: &mut Sources, text: Text, base_url: Option<&str>, diagnosti
     let operations = select::operations(references);
     for candidate in operations.known {
         let place = Place { file, range: candidate.place.clone() };
+        let mut paging = None;
         let outcome = if candidate.method == "get" {
-            operation::definition(references, base_url.unwrap_or_default(), &candidate, None, &mut Vec::new())
-                .and_then(|(name, _)| unique(&mut exposed, name, &place))
+            operation::definition(references, base_url.unwrap_or_default(), &candidate, None, &mut Vec::new()).and_then(
+                |(name, definition)| {
+                    paging = paging::inferred(&definition);
+                    unique(&mut exposed, name, &place)
+                },
+            )
         } else {
             let message = format!("a {} operation; only GET can be included", candidate.method.to_ascii_uppercase());
             Err(vec![Diagnostic::new(Code::NotGet, message).at(place.clone(), "")])
@@ -56,6 +65,7 @@ pub fn list(sources: &mut Sources, text: Text, base_url: Option<&str>, diagnosti
             tags: candidate.tags().map(str::to_owned).collect(),
             summary: summary.unwrap_or_default().to_owned(),
             outcome,
+            paging,
             place,
         });
     }
@@ -67,6 +77,7 @@ pub fn list(sources: &mut Sources, text: Text, base_url: Option<&str>, diagnosti
         tags: Vec::new(),
         summary: String::new(),
         outcome: Err(vec![unread.fault]),
+        paging: None,
         place: Place { file, range: unread.place.clone() },
     }));
     Some(out)

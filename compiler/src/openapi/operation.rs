@@ -78,6 +78,9 @@ pub(super) fn definition<'a>(
     if let Some(paging) = overriding.and_then(|overriding| overriding.paging.as_ref()) {
         ptc.set("paging", paging.value.clone());
     }
+    if success.has_links {
+        ptc.set("linkHeader", Json::Bool(true));
+    }
     if success.cut {
         ptc.set("outputSchemaCut", Json::Bool(true));
     }

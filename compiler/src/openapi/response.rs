@@ -13,6 +13,8 @@ pub(super) struct Success {
     pub(super) schema: Json,
     /// Whether its depth was cut.
     pub(super) cut: bool,
+    /// Whether it comes with a `Link` header.
+    pub(super) has_links: bool,
 }
 
 /// The JSON answer of the lowest success status, or nothing for an empty `204`; `None` where there is neither.
@@ -36,6 +38,8 @@ pub(super) fn success<'a>(references: References<'a>, operation: &'a Node, fault
     let mut empty = false;
     for (status, response) in &statuses {
         let response = faults.keep(references.resolve(response))?;
+        let headers = response.get("headers").map(Node::members).unwrap_or_default();
+        let has_links = headers.iter().any(|header| header.key.eq_ignore_ascii_case("link"));
         let content = response.get("content").map(Node::members).unwrap_or_default();
         let json = content
             .iter()
@@ -43,9 +47,11 @@ pub(super) fn success<'a>(references: References<'a>, operation: &'a Node, fault
             .filter(|(rank, m)| *rank < RANGE || !is_file(references, &m.value))
             .min_by_key(|(rank, _)| *rank);
         if let Some((_, media)) = json {
-            let Some(node) = media.value.get("schema") else { return Some(Success { schema: Json::object(), cut: false }) };
+            let Some(node) = media.value.get("schema") else {
+                return Some(Success { schema: Json::object(), cut: false, has_links });
+            };
             let (schema, cut) = schema::result(references, node, faults);
-            return Some(Success { schema, cut });
+            return Some(Success { schema, cut, has_links });
         }
         empty |= *status == "204" && content.is_empty();
         if content.is_empty() {
@@ -56,7 +62,7 @@ pub(super) fn success<'a>(references: References<'a>, operation: &'a Node, fault
         }
     }
     if empty {
-        return Some(Success { schema: Json::object().with("type", Json::string("null")), cut: false });
+        return Some(Success { schema: Json::object().with("type", Json::string("null")), cut: false, has_links: false });
     }
     let message = match found.as_slice() {
         [] => "the operation has no success answer".to_owned(),

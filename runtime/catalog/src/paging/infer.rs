@@ -36,6 +36,8 @@ pub struct Argument<'a> {
     pub first: Option<i64>,
     /// The largest number that it admits.
     pub maximum: Option<i64>,
+    /// What its description says; empty where that is not known.
+    pub says: &'a str,
 }
 
 /// Arguments that take a token of the page before.
@@ -72,7 +74,7 @@ const CURSOR_ARGUMENTS: &[&str] = &[
     "position",
 ];
 /// Arguments that take the number of a page.
-const PAGE_ARGUMENTS: &[&str] = &["page", "pagenumber", "pageno", "pagenum", "pageindex", "currentpage", "pagenr"];
+const PAGE_ARGUMENTS: &[&str] = &["page", "pagenumber", "pageno", "pagenum", "pageindex", "currentpage", "pagenr", "skippages"];
 /// Arguments that take the number of items to skip.
 const OFFSET_ARGUMENTS: &[&str] =
     &["offset", "skip", "startat", "startindex", "pageoffset", "startposition", "startrow", "resultoffset", "start", "from"];
@@ -127,6 +129,8 @@ const NEXT_TOKENS: &[&str] = &[
     "nextstart",
     "nextskip",
 ];
+/// Ends of names that are those of tokens.
+const POINTERS: &[&str] = &["token", "cursor", "pointer", "marker", "position", "bookmark", "continuation"];
 /// Members that hold a link to the next page, wherever they are.
 const NEXT_LINKS: &[&str] = &[
     "odatanextlink",
@@ -181,7 +185,8 @@ const TOTALS: &[&str] = &[
     "nbhits",
     "totalnumber",
 ];
-const PAGES: &[&str] = &["totalpages", "pagecount", "lastpage", "numpages", "pages", "pagestotal", "totalpagecount", "nbpages"];
+const PAGES: &[&str] =
+    &["totalpages", "pagecount", "lastpage", "numpages", "pages", "pagestotal", "totalpagecount", "nbpages", "noofpages"];
 const PAGE_NUMBERS: &[&str] = &["page", "currentpage", "pagenumber", "pageindex", "pageno"];
 const MORE: &[&str] = &[
     "hasmore",
@@ -265,8 +270,8 @@ struct Member<'s> {
 }
 
 /// How the list in answers of this shape is paged; `None` where that cannot be told, or the list is not paged. `tool` is the name of the
-/// tool, which may name its items. `has_headers` tells whether answers come with headers of HTTP.
-pub fn infer(tool: &str, arguments: &[Argument<'_>], answer: &Shape, has_headers: bool) -> Option<Paging> {
+/// tool, which may name its items. `has_links` tells whether answers come with a `Link` header.
+pub fn infer(tool: &str, arguments: &[Argument<'_>], answer: &Shape, has_links: bool) -> Option<Paging> {
     let items = items(tool, answer)?;
     let mut members = Vec::new();
     collect(answer, "", "", 0, &mut members);
@@ -287,8 +292,15 @@ pub fn infer(tool: &str, arguments: &[Argument<'_>], answer: &Shape, has_headers
     };
     let href = members.iter().find(|member| member.around == "next" && member.name == "href" && is_text(member));
 
-    let token =
-        find(NEXT_TOKENS, &|member| is_token(member) && is_about_paging(member)).or_else(|| find(NEXT_WORDS, &is_next_word));
+    // A service that takes back what it gives, under the same name.
+    let taken = members.iter().find_map(|member| {
+        let is_pointer = POINTERS.iter().any(|pointer| member.name.ends_with(pointer));
+        let takes = |argument: &&Argument<'_>| argument.types.admits(Type::String) && plain(argument.name) == member.name;
+        (is_pointer && is_token(member) && is_about_paging(member)).then(|| Some((member, arguments.iter().find(takes)?)))?
+    });
+    let token = find(NEXT_TOKENS, &|member| is_token(member) && is_about_paging(member))
+        .or_else(|| taken.map(|(member, _)| member))
+        .or_else(|| find(NEXT_WORDS, &is_next_word));
     let link = find(NEXT_LINKS, &is_text).or(href).or_else(|| find(&["next"], &|member| is_next_word(member) && is_text(member)));
     let mut paging = Paging {
         items,
@@ -303,17 +315,27 @@ pub fn infer(tool: &str, arguments: &[Argument<'_>], answer: &Shape, has_headers
         // `{"count": …, "next": …, "previous": …, "results": […]}`
         paging.total = path(find(&["count"], &|member| is_number(member) && member.around.is_empty()));
     }
-    if let Some(size) = size_argument(arguments) {
+    let size = size_argument(arguments);
+    // Some declare numbers as texts.
+    let is_text_of_number = |argument: &Argument<'_>| argument.types.admits(Type::String);
+    let text_size = argument(arguments, SIZE_ARGUMENTS, is_text_of_number);
+    let text_page = argument(arguments, PAGE_ARGUMENTS, is_text_of_number).filter(|_| text_size.is_some());
+    if let Some(size) = size.or(text_size.filter(|_| text_page.is_some())) {
         paging.size = Some(size.name.to_owned());
-        paging.max_size = size.maximum;
+        paging.max_size = size.maximum.filter(|_| takes_number(size.types));
     }
     let announces = paging.more.is_some() || paging.last.is_some() || paging.total.is_some() || paging.pages.is_some();
     let number = |names: &[&str]| argument(arguments, names, |argument| takes_number(argument.types));
-    let page = number(PAGE_ARGUMENTS);
-    let offset = number(OFFSET_ARGUMENTS).filter(|argument| !is_weak(argument.name) || paging.size.is_some() || announces);
+    let counts_pages = |argument: &Argument<'_>| says(argument, &["page number", "number of the page", "page index"]);
+    let page =
+        number(PAGE_ARGUMENTS).or_else(|| number(OFFSET_ARGUMENTS).filter(|argument| counts_pages(argument))).or(text_page);
+    let offset = number(OFFSET_ARGUMENTS)
+        .filter(|argument| !is_weak(argument.name) || paging.size.is_some() || announces)
+        .filter(|argument| !counts_pages(argument) && !says(argument, &["timestamp"]));
     let cursor = argument(arguments, CURSOR_ARGUMENTS, |argument| {
         argument.types.admits(Type::String) || argument.types.admits(Type::Integer)
     });
+    let cursor = taken.filter(|(member, _)| token.is_some_and(|token| token.path == member.path)).map(|(_, own)| own).or(cursor);
     let last_id = argument(arguments, LAST_ID_ARGUMENTS, |_| true);
 
     let mut by = |way: By, argument: Option<&Argument<'_>>, next: Option<&Member<'_>>| {
@@ -327,17 +349,19 @@ pub fn infer(tool: &str, arguments: &[Argument<'_>], answer: &Shape, has_headers
             by(By::LastId, last_id, None);
             paging.id = Some("id".to_owned());
         }
+        // The number of a page beside a token is for people.
+        (Some(_), None) if link.is_some_and(|link| NEXT_LINKS.contains(&link.name.as_str())) => by(By::Link, None, link),
         _ if page.is_some() => {
             by(By::Page, page, token.or(link));
-            paging.first = page.and_then(|argument| argument.first);
+            // Pages to skip are none at first.
+            let skipped = page.filter(|argument| plain(argument.name).starts_with("skip")).map(|_| 0);
+            paging.first = page.and_then(|argument| argument.first).or(skipped);
         }
         _ if offset.is_some() => by(By::Offset, offset, token.filter(|token| is_number_of_page(token)).or(link)),
         _ if link.is_some_and(|link| NEXT_LINKS.contains(&link.name.as_str()) || is_next_word(link) || link.name == "href") => {
             by(By::Link, None, link);
         }
-        (Some(cursor), None) if has_headers && paging.items.is_empty() && !is_weak(cursor.name) => {
-            by(By::Header, Some(cursor), None);
-        }
+        _ if has_links && paging.items.is_empty() => by(By::Header, cursor.or(last_id), None),
         _ => return None,
     }
     Some(paging)
@@ -402,8 +426,15 @@ fn argument<'a, 'b>(
     fits: impl Fn(&Argument<'_>) -> bool,
 ) -> Option<&'a Argument<'b>> {
     let plain: Vec<String> = arguments.iter().map(|argument| plain(argument.name)).collect();
-    let named = |name: &str| plain.iter().zip(arguments).find(|(plain, argument)| *plain == name && fits(argument));
-    names.iter().find_map(|name| named(name)).map(|(_, argument)| argument)
+    // `searchCriteria[pageSize]` too.
+    let inner: Vec<Option<String>> = arguments.iter().map(|argument| inner_name(argument.name)).collect();
+    let named = |name: &str| {
+        let is_it = |at: &usize| {
+            plain.get(*at).is_some_and(|own| own == name) || inner.get(*at).is_some_and(|own| own.as_deref() == Some(name))
+        };
+        (0..arguments.len()).filter(is_it).find_map(|at| arguments.get(at).filter(|argument| fits(argument)))
+    };
+    names.iter().find_map(|name| named(name))
 }
 
 fn takes_number(types: Types) -> bool {
@@ -417,7 +448,19 @@ fn is_weak(name: &str) -> bool {
 
 fn is_number_of_page(member: &Member<'_>) -> bool {
     matches!(member.name.as_str(), "nextpage" | "nextpagenumber" | "nextoffset" | "nextstart" | "nextskip")
-        || matches!(member.shape, Shape::Number)
+        || matches!(member.shape, Shape::Number) && NEXT_WORDS.contains(&member.name.as_str())
+}
+
+/// Whether the description of an argument has one of these.
+fn says(argument: &Argument<'_>, words: &[&str]) -> bool {
+    let text = argument.says.to_lowercase();
+    words.iter().any(|word| text.contains(word))
+}
+
+/// The name in the last brackets.
+fn inner_name(name: &str) -> Option<String> {
+    let (_, inner) = name.strip_suffix(']')?.rsplit_once('[')?;
+    Some(plain(inner))
 }
 
 /// A name in lower case, letters and digits only.

@@ -1,5 +1,6 @@
 //! Links to other pages, turned back into arguments.
 
+use ptc_catalog::paging::asks_for_page;
 use ptc_catalog::{Place, Tool, Transport, Type, Upstream};
 use ptc_lisp::Value;
 
@@ -41,7 +42,8 @@ pub(super) fn arguments(upstream: &Upstream, tool: &Tool, link: &str) -> Result<
         let value = if takes_text { None } else { number().or_else(flag) };
         arguments.push((argument.name, value.unwrap_or_else(|| Value::string(&text))));
     }
-    if arguments.is_empty() {
+    // What the tool takes of the link may be what was sent before.
+    if arguments.is_empty() || !unknown.is_empty() && !arguments.iter().any(|(name, _)| asks_for_page(name)) {
         let names = if unknown.is_empty() { "none".to_owned() } else { unknown.join(", ") };
         return Err(format!("its parameters ({names}) are not arguments of the tool"));
     }

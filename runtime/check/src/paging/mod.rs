@@ -84,7 +84,7 @@ pub struct Pages {
 
 /// The arguments of a tool, as paging sees them.
 pub fn arguments(tool: &Tool) -> Vec<Argument<'static>> {
-    let argument = |arg: &'static Arg| Argument { name: arg.name, types: arg.types, first: None, maximum: None };
+    let argument = |arg: &'static Arg| Argument { name: arg.name, types: arg.types, first: None, maximum: None, says: "" };
     tool.args.iter().map(argument).collect()
 }
 
@@ -234,8 +234,7 @@ impl Pages {
     fn decide(&mut self, answer: &Value, header: Option<&str>) -> Result<Paging, Error> {
         let arguments = arguments(self.tool);
         let shape = answer::shape(answer);
-        let is_http = self.tool.operation.is_some();
-        let found = paging::infer(self.tool.name, &arguments, &shape, is_http)
+        let found = paging::infer(self.tool.name, &arguments, &shape, header.is_some())
             .or_else(|| paging::whole(self.tool.name, &arguments, &shape))
             .map(|found| match header {
                 Some(_) if found.by == By::Link && found.next.is_none() => Paging { by: By::Header, ..found },
