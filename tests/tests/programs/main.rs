@@ -11,6 +11,7 @@
 #![expect(clippy::print_stdout, clippy::panic, reason = "the report, and failed steps")]
 
 mod corpus;
+mod shorter;
 mod world;
 
 use corpus::{Expectation, Program};

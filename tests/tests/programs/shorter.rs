@@ -1,0 +1,82 @@
+//! Programs that are shorter with `tool/value` and `tool/all`: the same in the corpus of correct programs, and in Python.
+//!
+//! `tests/programs/both` has files of programs in pairs, `NAME.clj` and `NAME.py`. A title is that of a program of the corpus, which checks
+//! each call and reads pages by hand. The Python is the body of a function, as `execute` of FastMCP's `CodeMode` takes it.
+
+use std::collections::BTreeMap;
+use std::process::Command;
+
+use super::{corpus, world};
+
+/// Programs that both languages have at least.
+const MIN_BOTH: usize = 40;
+/// Of a hundred bytes of programs, those that the two functions save at least.
+const MIN_SAVED_PERCENT: usize = 25;
+
+/// Makes functions of the bodies on standard input, which a line of NUL divides, and compiles them.
+const COMPILE: &str = "
+import sys, textwrap
+for body in sys.stdin.read().split('\\0'):
+    compile('async def program():\\n' + textwrap.indent(body, '    '), body.splitlines()[0], 'exec')
+";
+
+/// The texts of programs by their titles.
+fn by_title(corpus: &str) -> BTreeMap<String, String> {
+    let programs = corpus::read(corpus).into_iter();
+    programs
+        .map(|program| {
+            let (_, title) = program.place.split_once(".clj:").expect("file and line");
+            let (_, title) = title.split_once(' ').expect("a line number");
+            (title.to_owned(), program.text.trim().to_owned())
+        })
+        .collect()
+}
+
+/// The bodies in Python by their titles.
+fn python() -> BTreeMap<String, String> {
+    let mut bodies = BTreeMap::new();
+    for name in ["pages", "values"] {
+        let path = corpus::folder().join("both").join(name).with_extension("py");
+        let text = std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+        for program in text.split("\n\n").map(str::trim).filter(|program| !program.is_empty()) {
+            let (title, body) = program.split_once('\n').expect("a title and a body");
+            bodies.insert(title.trim_start_matches("# ").to_owned(), body.to_owned());
+        }
+    }
+    bodies
+}
+
+#[test]
+fn programs_with_the_two_functions_give_the_same_in_fewer_bytes() {
+    let (long, short, python) = (by_title("correct"), by_title("both"), python());
+    assert_eq!(short.keys().collect::<Vec<_>>(), python.keys().collect::<Vec<_>>(), "each program is there in both languages");
+    assert!(short.len() >= MIN_BOTH, "{} programs", short.len());
+    // Some programs write; each half has a world of its own, so that both find the same.
+    let (checked, direct) = (world::World::start(), world::World::start());
+    let mut bytes = [0, 0, 0];
+    for (title, program) in &short {
+        let original = long.get(title).unwrap_or_else(|| panic!("no correct program has the title {title:?}"));
+        let [before, now] = [checked.run(original), direct.run(program)]
+            .map(|outcome| (outcome.value, outcome.prints, outcome.failure, outcome.note));
+        assert_eq!(before, now, "{title}");
+        let texts = [Some(original), Some(program), python.get(title)];
+        for (sum, text) in bytes.iter_mut().zip(texts) {
+            *sum += text.map_or(0, String::len);
+        }
+    }
+    let [before, now, python] = bytes;
+    println!("{} programs: {before} bytes with checks and loops, {now} with the two functions, {python} in Python", short.len());
+    assert!(now * 100 <= before * (100 - MIN_SAVED_PERCENT), "{now} of {before} bytes");
+    assert!(now < python, "{now} bytes, {python} in Python");
+}
+
+#[test]
+fn python_programs_are_python() {
+    let bodies = python().into_values().collect::<Vec<_>>().join("\0");
+    let folder = std::env::temp_dir().join(format!("ptc-both-{}.txt", std::process::id()));
+    std::fs::write(&folder, bodies).expect("a temporary file");
+    let input = std::fs::File::open(&folder).expect("the temporary file");
+    let status = Command::new("python3").args(["-c", COMPILE]).stdin(input).status().expect("python3 can be started");
+    std::fs::remove_file(&folder).expect("the temporary file can be removed");
+    assert!(status.success());
+}
