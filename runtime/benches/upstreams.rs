@@ -1,4 +1,4 @@
-//! What stands between a program and its upstreams: calls that overlap, looking for secrets, searching a large catalog.
+//! What stands between a program and its upstreams: calls that overlap, pages of a list, looking for secrets, searching a large catalog.
 //! `cargo bench -p ptc-runtime --bench upstreams`, with `-- redaction` for one part alone.
 #![expect(clippy::print_stdout, reason = "figures are what it is for")]
 #![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a benchmark stops where anything is wrong")]
@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use base64::Engine as _;
-use ptc_catalog::{Annotations, Catalog, Deployment, EnvPart, Era, McpStdio, Tool, Transport, Upstream};
+use ptc_catalog::{Annotations, Arg, Catalog, Deployment, EnvPart, Era, McpStdio, Tool, Transport, Type, Types, Upstream};
 use ptc_lisp::host::Discovery;
 use ptc_lisp::{Host, Limits, Program, Run, STACK_BYTES, STACK_SLACK_BYTES, Value};
 use ptc_runtime::secrets::{Redactor, Secrets};
@@ -17,6 +17,9 @@ use ptc_runtime::upstream::{OnDrift, Patience, UpstreamSettings, Upstreams};
 
 /// In the environment of the child: that it is the upstream.
 const ROLE: &str = "PTC_BENCH_ROLE";
+/// Pages of the list, and the time that each takes.
+const PAGES: i64 = 20;
+const PAGE_DELAY: Duration = Duration::from_millis(50);
 
 fn main() -> ExitCode {
     if std::env::var(ROLE).is_ok() {
@@ -31,6 +34,9 @@ fn main() -> ExitCode {
     if wanted("overlap") {
         overlap(&handle);
     }
+    if wanted("pages") {
+        pages(&handle);
+    }
     if wanted("redaction") {
         redaction();
     }
@@ -40,26 +46,36 @@ fn main() -> ExitCode {
     ExitCode::SUCCESS
 }
 
-/// An upstream that answers each call after 100 ms.
+/// An upstream that answers each call after 100 ms, and a call for a page of a list after 50 ms.
 fn serve() -> ExitCode {
     for line in std::io::stdin().lock().lines() {
         let Ok(Ok(frame)) = line.map(|line| serde_json::from_str::<serde_json::Value>(&line)) else { break };
         let id = frame["id"].clone();
         let result = match frame["method"].as_str() {
             Some("initialize") => r#"{"protocolVersion":"2025-11-25","capabilities":{},"serverInfo":{"name":"b","version":"1"}}"#,
+            Some("tools/call") if frame["params"]["name"] == "list" => {
+                &page(frame["params"]["arguments"]["page"].as_i64().unwrap_or(1))
+            }
             Some("tools/call") => r#"{"content":[{"type":"text","text":"done"}]}"#,
             _ => continue,
         };
-        let called = frame["method"] == "tools/call";
+        let delay = if frame["params"]["name"] == "list" { PAGE_DELAY } else { Duration::from_millis(100) };
+        let (called, result) = (frame["method"] == "tools/call", result.to_owned());
         std::thread::spawn(move || {
             if called {
-                std::thread::sleep(Duration::from_millis(100));
+                std::thread::sleep(delay);
             }
             let mut output = std::io::stdout().lock();
             let _ = writeln!(output, r#"{{"jsonrpc":"2.0","id":{id},"result":{result}}}"#).and_then(|()| output.flush());
         });
     }
     ExitCode::SUCCESS
+}
+
+/// One of 20 pages with three items.
+fn page(number: i64) -> String {
+    let rows: Vec<i64> = (0..3).map(|row| (number - 1) * 3 + row).collect();
+    format!(r#"{{"content":[],"structuredContent":{{"rows":{rows:?},"page":{number},"pages":{PAGES},"total":{}}}}}"#, PAGES * 3)
 }
 
 fn tool(name: &'static str, description: &'static str) -> Tool {
@@ -107,6 +123,38 @@ fn runs(mut run: impl FnMut()) -> (Duration, Duration) {
         .collect();
     times.sort_unstable();
     (times[0], times[times.len() / 2])
+}
+
+/// All pages of a list by `tool/all` and by a loop, in one run.
+fn pages(handle: &tokio::runtime::Handle) {
+    let exe: &'static str = std::env::current_exe().unwrap().to_string_lossy().into_owned().leak();
+    let env: &[(&str, &[EnvPart])] = &[(ROLE, &[EnvPart::Text("upstream")])];
+    let spec = McpStdio { env, era: Some(Era::Handshake), ..McpStdio::new(exe) };
+    let args = vec![Arg { name: "page", required: false, types: Types::of(&[Type::Integer]), label: "", allowed: "" }].leak();
+    let paging = "by page\nitems rows\nargument page\ntotal total\npages pages\npage page\nfirst 1";
+    let upstreams = upstreams(Transport::McpStdio(spec), vec![Tool { args, paging, ..tool("list", "") }], handle);
+    let run = |source: &str| {
+        let host = upstreams.program(Patience::default());
+        let program = Program::compile(source).unwrap();
+        let outcome =
+            Run::new(&program).host(host).limits(Limits::default().wall_clock(Duration::from_secs(60))).execute_on_thread();
+        assert_eq!(outcome.result.unwrap().as_int(), Some(PAGES * 3));
+    };
+    let looped = format!(
+        r#"(count (loop [page 1 rows []]
+             (if (> page {PAGES}) rows
+               (recur (inc page) (into rows (:rows (tool/value {{:server "peer" :tool "list" :args {{:page page}}}})))))))"#
+    );
+    // The first call starts the upstream.
+    run(r#"(count (tool/all {:server "peer" :tool "list"}))"#);
+    let all = runs(|| run(r#"(count (tool/all {:server "peer" :tool "list"}))"#));
+    let looped = runs(|| run(&looped));
+    for (what, (lowest, middle)) in [("tool/all", all), ("a loop", looped)] {
+        println!("{PAGES} pages of {PAGE_DELAY:?} by {what}: {lowest:.1?} lowest, {middle:.1?} median");
+    }
+    let share = all.1.as_secs_f64() / looped.1.as_secs_f64();
+    println!("tool/all takes {:.0} % of the time of a loop", share * 100.0);
+    assert!(share <= 0.25, "tool/all takes more than a quarter of the time of a loop");
 }
 
 fn overlap(handle: &tokio::runtime::Handle) {
