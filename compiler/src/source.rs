@@ -92,10 +92,7 @@ impl Sources {
         let file = self.get(id);
         let line = file.lines().partition_point(|start| *start <= byte).max(1);
         let start = file.lines().get(line - 1).map_or(0, |start| *start as usize);
-        let mut end = (byte as usize).clamp(start, file.text.len().max(start));
-        while !file.text.is_char_boundary(end) && end > start {
-            end -= 1;
-        }
+        let end = file.text.floor_char_boundary(byte as usize).max(start);
         let column = file.text.get(start..end).map_or(0, |before| before.chars().count()) + 1;
         (line, column)
     }

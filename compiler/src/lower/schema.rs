@@ -195,8 +195,7 @@ impl<'a> Schema<'a> {
         if let Some(value) = self.keyword(node, "const") {
             let mut text = value.canonical();
             if text.len() > MAX_LABEL {
-                let cut = (0..=MAX_LABEL).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0);
-                text.truncate(cut);
+                text.truncate(text.floor_char_boundary(MAX_LABEL));
                 text.push('…');
             }
             return format!("const<{text}>");

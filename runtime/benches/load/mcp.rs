@@ -149,8 +149,7 @@ fn text(body: &[u8]) -> Option<&str> {
     let rest = &body[begin..];
     let quote = (0..rest.len()).find(|at| rest[*at] == b'"' && (*at == 0 || rest[at - 1] != b'\\'))?;
     let text = std::str::from_utf8(&rest[..quote]).ok()?;
-    let end = (0..=MAX_REASON.min(text.len())).rev().find(|at| text.is_char_boundary(*at))?;
-    Some(&text[..end])
+    Some(&text[..text.floor_char_boundary(MAX_REASON)])
 }
 
 fn retry_after_ms(body: &[u8]) -> Option<u64> {

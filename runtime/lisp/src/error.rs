@@ -67,11 +67,7 @@ impl fmt::Display for Position {
 
 /// The text up to byte `most`, or to the character that reaches past it.
 pub(crate) fn head(text: &str, most: usize) -> &str {
-    let mut end = most.min(text.len());
-    while !text.is_char_boundary(end) {
-        end -= 1;
-    }
-    text.get(..end).unwrap_or_default()
+    text.get(..text.floor_char_boundary(most)).unwrap_or_default()
 }
 
 /// Why a program did not give a value: what happened, where, and what to do.

@@ -59,6 +59,5 @@ fn add(builder: &mut Builder, upstream: &Upstream, tool: &Tool) {
 
 /// The first bytes of a text, up to a whole character.
 fn start(text: &str, bytes: usize) -> &str {
-    let end = (0..=text.len().min(bytes)).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0);
-    text.get(..end).unwrap_or_default()
+    text.get(..text.floor_char_boundary(bytes)).unwrap_or_default()
 }

@@ -91,8 +91,7 @@ fn each_ascii_word(text: &str, mut take: impl FnMut(&str)) {
 
 fn flush(word: &mut String, take: &mut impl FnMut(&str)) {
     if !word.is_empty() {
-        let end = (0..=word.len().min(MAX_WORD)).rev().find(|at| word.is_char_boundary(*at)).unwrap_or(0);
-        take(word.get(..end).unwrap_or_default());
+        take(word.get(..word.floor_char_boundary(MAX_WORD)).unwrap_or_default());
         word.clear();
     }
 }

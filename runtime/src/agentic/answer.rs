@@ -166,8 +166,7 @@ fn rendered(result: Value, most: usize) -> (String, Value, bool) {
     if text.len() <= most {
         return (text, result, false);
     }
-    let end = (0..=most).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0);
-    let cut = text.get(..end).unwrap_or_default().to_owned();
+    let cut = text.get(..text.floor_char_boundary(most)).unwrap_or_default().to_owned();
     (cut.clone(), Value::String(cut), true)
 }
 

@@ -325,8 +325,7 @@ impl Record {
 /// An id without secrets, cut where it is long.
 pub fn shown_id(id: &str, redactor: &Redactor) -> String {
     let clean = redactor.redact_str(id);
-    let end = (0..=ID_BYTES.min(clean.len())).rev().find(|at| clean.is_char_boundary(*at)).unwrap_or(0);
-    clean.get(..end).unwrap_or_default().to_owned()
+    clean.get(..clean.floor_char_boundary(ID_BYTES)).unwrap_or_default().to_owned()
 }
 
 /// Bytes of a tree of JSON in memory, about.

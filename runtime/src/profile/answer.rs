@@ -458,10 +458,7 @@ fn json_bytes(c: char) -> usize {
 
 /// The longest prefix of at most that many bytes that ends between characters, and whether anything was cut.
 pub(crate) fn cut(text: &str, most: usize) -> (&str, bool) {
-    let mut end = most.min(text.len());
-    while !text.is_char_boundary(end) {
-        end -= 1;
-    }
+    let end = text.floor_char_boundary(most);
     (text.get(..end).unwrap_or(text), end < text.len())
 }
 

@@ -132,6 +132,5 @@ pub(crate) fn excerpt(text: &str, max: usize) -> Cow<'_, str> {
     if text.len() <= max {
         return Cow::Borrowed(text);
     }
-    let cut = (0..=max).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0);
-    Cow::Owned(format!("{}…", text.get(..cut).unwrap_or_default()))
+    Cow::Owned(format!("{}…", text.get(..text.floor_char_boundary(max)).unwrap_or_default()))
 }

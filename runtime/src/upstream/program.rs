@@ -419,8 +419,7 @@ fn order(call: &Call<'_>, bounds: &Bounds) -> Result<Order, Fault> {
 /// A tool's name as a record keeps it before it is known to exist: without secrets, and cut where no tool has such a long name.
 fn recorded(redactor: &Redactor, tool: &str) -> String {
     // What is redacted is longer than what is shown, so that a secret at the cut is recognised as well.
-    let end = (0..=tool.len().min(MAX_REDACTED_NAME)).rev().find(|at| tool.is_char_boundary(*at)).unwrap_or(0);
-    let redacted = redactor.redact_str(tool.get(..end).unwrap_or_default());
+    let redacted = redactor.redact_str(tool.get(..tool.floor_char_boundary(MAX_REDACTED_NAME)).unwrap_or_default());
     excerpt(&redacted, MAX_RECORDED_NAME).into_owned()
 }
 

@@ -85,21 +85,13 @@ fn first_line_end(source: &str, range: &Range<u32>) -> usize {
 /// Start of the line of a byte, or a place at most [`SIDE`] before it.
 fn line_start(source: &str, at: usize) -> usize {
     let start = source.get(..at).and_then(|before| before.rfind('\n')).map_or(0, |found| found + 1);
-    boundary(source, start.max(at.saturating_sub(SIDE)))
+    source.floor_char_boundary(start.max(at.saturating_sub(SIDE)))
 }
 
 /// End of the line of a byte, or a place at most [`SIDE`] after it.
 fn line_end(source: &str, at: usize) -> usize {
     let end = source.get(at..).and_then(|after| after.find('\n')).map_or(source.len(), |found| at + found);
-    boundary(source, end.min(at.saturating_add(SIDE)))
-}
-
-fn boundary(source: &str, mut at: usize) -> usize {
-    at = at.min(source.len());
-    while !source.is_char_boundary(at) {
-        at -= 1;
-    }
-    at
+    source.floor_char_boundary(end.min(at.saturating_add(SIDE)))
 }
 
 /// A part of a source with its secrets replaced, and how places in the one become places in the other.
@@ -117,8 +109,8 @@ impl Masked {
         let mut masked = Masked { text: String::new(), from: part.start, to: part.end, masks: Vec::new() };
         let mut at = part.start;
         for secret in secrets {
-            let start = boundary(source, (secret.range.start as usize).max(at));
-            let end = boundary(source, (secret.range.end as usize).min(part.end));
+            let start = source.floor_char_boundary((secret.range.start as usize).max(at));
+            let end = source.floor_char_boundary((secret.range.end as usize).min(part.end));
             if start < end {
                 masked.text.push_str(source.get(at..start).unwrap_or(""));
                 masked.text.push_str(MASK);

@@ -320,11 +320,7 @@ pub(super) fn first_index(subject: &Text, part: &str, from: i64) -> Option<i64> 
 pub(super) fn last_index(subject: &Text, part: &str, from: i64) -> Option<i64> {
     let from = usize::try_from(from).ok()?;
     let limit = subject.offset(from).map_or(subject.as_str().len(), |at| (at + part.len()).min(subject.as_str().len()));
-    let mut limit = limit;
-    while !subject.as_str().is_char_boundary(limit) {
-        limit -= 1;
-    }
-    let found = subject.as_str().get(..limit)?.rfind(part)?;
+    let found = subject.as_str().get(..subject.as_str().floor_char_boundary(limit))?.rfind(part)?;
     Some(subject.index_of_offset(found) as i64)
 }
 

@@ -206,8 +206,7 @@ fn path(work: &[Frame<'_>]) -> String {
     let mut path = String::new();
     for frame in work {
         if path.len() > MAX_PATH {
-            let end = (0..=MAX_PATH).rev().find(|at| path.is_char_boundary(*at));
-            path.truncate(end.unwrap_or(0));
+            path.truncate(path.floor_char_boundary(MAX_PATH));
             path.push('…');
             break;
         }

@@ -453,7 +453,7 @@ impl Machine {
         // One long line leaves room for others.
         let longest = limit / 4;
         if line.len() > longest && longest > 2 * MAX_CUT_MARK {
-            let end = (0..=longest - MAX_CUT_MARK).rev().find(|at| line.is_char_boundary(*at)).unwrap_or(0);
+            let end = line.floor_char_boundary(longest - MAX_CUT_MARK);
             let gone = line.get(end..).map_or(0, |rest| rest.chars().count());
             line.truncate(end);
             push_cut_mark(&mut line, gone);
@@ -466,8 +466,7 @@ impl Machine {
         let cut = line.len() >= left;
         if cut {
             // What still fits is shown: one large value, printed to be looked at, is the common case.
-            let fits = (0..=left.min(line.len())).rev().find(|&at| line.is_char_boundary(at));
-            line.truncate(fits.unwrap_or(0));
+            line.truncate(line.floor_char_boundary(left));
         }
         self.line(line);
         if cut {

@@ -187,10 +187,7 @@ impl Writer {
             return self.long_number(big);
         }
         write_atom(value, &mut text);
-        let mut shown = room.saturating_sub("…".len()).min(text.len());
-        while !text.is_char_boundary(shown) {
-            shown -= 1;
-        }
+        let shown = text.floor_char_boundary(room.saturating_sub("…".len()));
         self.bytes += text.len() - shown;
         self.out.push_str(text.get(..shown).unwrap_or_default());
         self.out.push('…');

@@ -71,11 +71,7 @@ impl<'s> Scanner<'s> {
 
     /// The first place from `at` on that is not inside a character.
     pub(super) fn next_boundary(&self, at: usize) -> usize {
-        let mut end = (at + 1).min(self.bytes.len());
-        while !self.source.is_char_boundary(end) {
-            end += 1;
-        }
-        end
+        self.source.ceil_char_boundary((at + 1).min(self.bytes.len()))
     }
 
     pub(super) fn skip_blank(&mut self) {
