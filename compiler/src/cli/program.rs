@@ -96,7 +96,7 @@ fn check(text: &str, file: FileId, catalog: Option<&ptc_catalog::Catalog>, diagn
             for finding in review.findings {
                 let code = match finding.concern {
                     Concern::Fails(_) => Code::CallFails,
-                    Concern::Doubtful => Code::CallDoubtful,
+                    Concern::Doubtful | Concern::TakenForList => Code::CallDoubtful,
                     Concern::Path => Code::PathNotInSchema,
                     Concern::TakenForValue => Code::TakenForValue,
                     Concern::Unchecked => Code::UncheckedResult,

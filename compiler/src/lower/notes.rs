@@ -234,7 +234,7 @@ impl<'s> Notes<'_, 's> {
             (least, most) => range(least.filter(|least| *least != "0"), most, " items"),
         });
         if self.keyword(node, "uniqueItems").and_then(Json::as_bool) == Some(true) {
-            bounds.push("no item twice".to_owned());
+            bounds.push("unique items".to_owned());
         }
         bounds
     }

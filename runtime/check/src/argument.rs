@@ -3,7 +3,7 @@
 use ptc_catalog::{Arg, Tool, Type};
 use ptc_lisp::{Kind, Value, json, print};
 
-use crate::{bounds, near_name};
+use crate::{bounds, integers, near_name};
 
 /// Values that a message lists before it says how many more there are.
 const LISTED: usize = 30;
@@ -21,11 +21,11 @@ pub fn fault(tool: &Tool, arg: &Arg, value: &Value) -> Option<String> {
 pub fn with_integers(tool: &Tool, arg: &Arg, value: &Value) -> Option<Value> {
     if arg.types.admits(Type::Integer)
         && !arg.types.admits(Type::Number)
-        && let Some(integer) = bounds::whole(value)
+        && let Some(integer) = integers::whole(value)
     {
         return Some(Value::int(integer));
     }
-    bounds::with_integers(tool, arg.name, value)
+    integers::with_integers(tool, arg.name, value)
 }
 
 /// What is wrong with a value by the types and the values that its row admits.
@@ -39,16 +39,26 @@ fn mismatch(arg: &Arg, value: &Value) -> Option<String> {
     if !admitted {
         return Some(format!("'{}' must be {}, got {} {}", arg.name, arg.label, name_of(found), shown(value)));
     }
-    if arg.allowed.is_empty() || arg.allowed().any(|text| equals(text, value)) {
+    if arg.allowed.is_empty()
+        || arg.allowed().any(|text| json::decode(text.as_bytes()).is_ok_and(|wanted| equals(&wanted, value)))
+    {
         return None;
     }
-    let near = value.as_name().and_then(|name| near_name(name, arg.allowed().map(|text| text.trim_matches('"'))));
+    Some(not_one_of(arg.name, &arg.allowed().collect::<Vec<_>>(), value))
+}
+
+/// That a value is none of those that are `allowed`, as the rest of a sentence.
+pub(crate) fn not_one_of(path: &str, allowed: &[&str], value: &Value) -> String {
+    let near = value.as_name().and_then(|name| near_name(name, allowed.iter().map(|text| text.trim_matches('"'))));
     let near = near.map_or_else(String::new, |near| format!(". Did you mean \"{near}\"?"));
-    Some(format!("'{}' must be one of {}, got {}{near}", arg.name, listed(arg), shown(value)))
+    let more = allowed.len().saturating_sub(LISTED);
+    let listed = allowed.iter().take(LISTED).copied().collect::<Vec<_>>().join(", ");
+    let more = if more > 0 { format!(", … and {more} more") } else { String::new() };
+    format!("'{path}' must be one of {listed}{more}, got {}{near}", shown(value))
 }
 
 /// The JSON type that a value is sent as; `None` for what cannot be sent.
-fn json_type(value: &Value) -> Option<Type> {
+pub(crate) fn json_type(value: &Value) -> Option<Type> {
     Some(match value.kind() {
         Kind::Nil => Type::Null,
         Kind::Bool => Type::Boolean,
@@ -61,28 +71,19 @@ fn json_type(value: &Value) -> Option<Type> {
     })
 }
 
-/// Whether `value` is the one that the JSON text says. Keywords count as strings, as they are sent.
-fn equals(text: &str, value: &Value) -> bool {
-    let Ok(wanted) = json::decode(text.as_bytes()) else { return false };
+/// Whether `value` is sent as `wanted`. Keywords count as strings, as they are sent.
+pub(crate) fn equals(wanted: &Value, value: &Value) -> bool {
     match (wanted.as_str(), value.as_name()) {
         (Some(wanted), Some(name)) => wanted == name,
         _ => match (wanted.as_f64(), value.as_f64()) {
             (Some(a), Some(b)) => a.total_cmp(&b).is_eq(),
-            _ => wanted == *value,
+            _ => wanted == value,
         },
     }
 }
 
-fn name_of(kind: Type) -> &'static str {
+pub(crate) fn name_of(kind: Type) -> &'static str {
     Type::ALL.iter().find(|(k, _)| *k == kind).map_or("value", |(_, name)| name)
-}
-
-fn listed(arg: &Arg) -> String {
-    let first: Vec<&str> = arg.allowed().take(LISTED).collect();
-    match arg.allowed().count() - first.len() {
-        0 => first.join(", "),
-        more => format!("{}, … and {more} more", first.join(", ")),
-    }
 }
 
 /// A value in a message: one line.

@@ -1,8 +1,9 @@
-//! The bounds that an argument's schema sets: what is refused before a call, and which doubles are sent as integers.
+//! The bounds that an argument's schema sets: what is refused before a call.
 //!
 //! The schema is the one in the tool's definition. Only what it surely rules out counts: keywords that are not listed here, references
 //! that lead out of it, and patterns that Rust's `regex` cannot run bind nothing. Nested values are followed through `properties`,
-//! `additionalProperties`, `items`, `allOf`, `anyOf`, `oneOf` and local references.
+//! `additionalProperties`, `items`, `allOf`, `anyOf`, `oneOf` and local references; of them the type and the `enum` are checked as well,
+//! which the catalog has of whole arguments.
 
 use std::borrow::Cow;
 
@@ -10,93 +11,55 @@ use ptc_catalog::Tool;
 use ptc_lisp::{Kind, Value, json, temporal};
 use regex::{Regex, RegexBuilder};
 
-use crate::argument::shown;
-
-/// Keywords that bind something here. A definition without any of them is not decoded.
-const KEYWORDS: [&str; 11] = [
-    "\"minimum\"",
-    "\"maximum\"",
-    "\"exclusiveMinimum\"",
-    "\"exclusiveMaximum\"",
-    "\"multipleOf\"",
-    "\"minLength\"",
-    "\"maxLength\"",
-    "\"pattern\"",
-    "\"format\":\"date",
-    "\"minItems\"",
-    "\"maxItems\"",
-];
+use crate::argument::{equals, json_type, name_of, not_one_of, shown};
+use crate::input_schema::{InputSchema, admits, member, parts, types};
 
 /// Bytes that a compiled pattern may take.
 const PATTERN_BYTES: usize = 1 << 20;
+/// Bytes of a value of an `enum` that a message lists.
+const MAX_VALUE_BYTES: usize = 1_000;
 /// Values and schemas of one argument that are looked at. What is beyond is taken as it is.
-const MAX_STEPS: u32 = 100_000;
+pub(crate) const MAX_STEPS: u32 = 100_000;
 /// Levels of values and schemas that are looked at.
-const MAX_DEPTH: u32 = 64;
+pub(crate) const MAX_DEPTH: u32 = 64;
 
 /// What is wrong with a value by the bounds of its argument, as the rest of a sentence: `'limit' must be at least 1, got 0`.
 pub(crate) fn violation(tool: &Tool, name: &str, value: &Value) -> Option<String> {
-    let schema = tool.definition.split_once("\"inputSchema\"")?.1;
-    if !KEYWORDS.iter().any(|keyword| schema.contains(keyword)) {
-        return None;
-    }
-    let definition = json::decode(tool.definition.as_bytes()).ok()?;
-    let root = definition.get("inputSchema")?;
-    let schema = member(root.get("properties")?, name)?;
-    Walk { root, steps: 0 }.violation(schema, value, name, 0)
+    let schema = InputSchema::of(tool)?;
+    Walk { schema, steps: 0 }.violation(schema.argument(name)?, value, &Path { text: name, is_inner: false }, 0)
 }
 
-/// The value with integers for the doubles without a fraction where the schema of its argument takes integers and no other numbers;
-/// `None` where nothing changes.
-pub(crate) fn with_integers(tool: &Tool, name: &str, value: &Value) -> Option<Value> {
-    if !has_whole_double(value, &mut 0, 0) {
-        return None;
-    }
-    let definition = json::decode(tool.definition.as_bytes()).ok()?;
-    let root = definition.get("inputSchema")?;
-    let schema = member(root.get("properties")?, name)?;
-    Walk { root, steps: 0 }.with_integers(&[schema], value, 0)
+/// Where a value is.
+struct Path<'p> {
+    text: &'p str,
+    /// Whether it is inside of an argument.
+    is_inner: bool,
 }
 
-/// The integer that a double without a fraction is.
-pub(crate) fn whole(value: &Value) -> Option<i64> {
-    // Beyond 2^63 a double is written with an exponent, which is an integer to JSON Schema too.
-    let double = value.as_f64().filter(|d| value.kind() == Kind::Double && d.fract() == 0.0 && d.abs() < 9.2e18)?;
-    Some(double as i64)
-}
-
-fn has_whole_double(value: &Value, steps: &mut u32, depth: u32) -> bool {
-    *steps += 1;
-    if *steps > MAX_STEPS || depth > MAX_DEPTH {
-        return false;
-    }
-    match value.kind() {
-        Kind::Double => whole(value).is_some(),
-        Kind::Vector | Kind::Set => value.items().into_iter().flatten().any(|item| has_whole_double(item, steps, depth + 1)),
-        Kind::Map => value.entries().into_iter().flatten().any(|(_, item)| has_whole_double(item, steps, depth + 1)),
-        _ => false,
+impl Path<'_> {
+    fn inner(text: &str) -> Path<'_> {
+        Path { text, is_inner: true }
     }
 }
 
 /// A walk over a value and its schema.
-struct Walk<'s> {
-    /// The schema that references are relative to.
-    root: &'s Value,
+struct Walk {
+    schema: &'static InputSchema,
     steps: u32,
 }
 
-impl<'s> Walk<'s> {
+impl Walk {
     /// Whether to stop here.
     fn is_over(&mut self, depth: u32) -> bool {
         self.steps += 1;
         self.steps > MAX_STEPS || depth > MAX_DEPTH
     }
 
-    fn violation(&mut self, schema: &'s Value, value: &Value, path: &str, depth: u32) -> Option<String> {
+    fn violation(&mut self, schema: &'static Value, value: &Value, path: &Path<'_>, depth: u32) -> Option<String> {
         if value.is_nil() || schema.kind() != Kind::Map || self.is_over(depth) {
             return None;
         }
-        if let Some(target) = schema.get("$ref").and_then(|reference| self.target(reference.as_str()?))
+        if let Some(target) = self.schema.target(schema)
             && let Some(why) = self.violation(target, value, path, depth + 1)
         {
             return Some(why);
@@ -110,7 +73,7 @@ impl<'s> Walk<'s> {
             let mut first = None;
             let mut is_taken = schema.get(key).is_none();
             for branch in parts(schema, key) {
-                if !admits(self.resolved(branch), value) {
+                if !admits(self.schema.resolved(branch), value) {
                     continue;
                 }
                 match self.violation(branch, value, path, depth + 1) {
@@ -118,141 +81,125 @@ impl<'s> Walk<'s> {
                     why => first = first.or(why),
                 }
             }
-            if !is_taken && first.is_some() {
-                return first;
+            if !is_taken {
+                let branches = parts(schema, key).map(|branch| self.schema.resolved(branch));
+                first = first.or_else(|| of_other_type(branches, value, path));
+                if first.is_some() {
+                    return first;
+                }
             }
         }
         if !admits(schema, value) {
-            return None;
+            return of_other_type([schema].into_iter(), value, path);
+        }
+        if path.is_inner
+            && let Some(why) = of_other_value(schema, value, path.text)
+        {
+            return Some(why);
         }
         match value.kind() {
-            Kind::Int | Kind::BigInt | Kind::Double => number(schema, value).map(|rule| wrong(path, &rule, value)),
+            Kind::Int | Kind::BigInt | Kind::Double => number(schema, value).map(|rule| wrong(path.text, &rule, value)),
             Kind::String | Kind::Keyword | Kind::Symbol | Kind::Temporal => {
-                text(schema, value).map(|rule| wrong(path, &rule, value))
+                self.text(schema, value).map(|rule| wrong(path.text, &rule, value))
             }
             Kind::Vector | Kind::Set => {
                 if let Some(rule) = count(schema, value.len()?, ["minItems", "maxItems"], "item") {
-                    return Some(format!("'{path}' must have {rule}, got {}", value.len()?));
+                    return Some(format!("'{}' must have {rule}, got {}", path.text, value.len()?));
+                }
+                if schema.get("uniqueItems").and_then(Value::as_bool) == Some(true)
+                    && let Some(twice) = self.repeated(value)
+                {
+                    return Some(format!("'{}' must have unique items, got {} twice", path.text, shown(&twice)));
                 }
                 let items = schema.get("items").filter(|_| schema.get("prefixItems").is_none())?;
-                let found = |(at, item)| self.violation(items, item, &format!("{path}[{at}]"), depth + 1);
+                let found = |(at, item)| self.violation(items, item, &Path::inner(&format!("{}[{at}]", path.text)), depth + 1);
                 value.items()?.enumerate().find_map(found)
             }
             Kind::Map => value.entries()?.find_map(|(key, item)| {
                 let name = key.as_name()?;
                 let named = schema.get("properties").and_then(|properties| member(properties, name));
                 let other = schema.get("additionalProperties").filter(|_| schema.get("patternProperties").is_none());
-                self.violation(named.or(other)?, item, &format!("{path}.{name}"), depth + 1)
+                self.violation(named.or(other)?, item, &Path::inner(&format!("{}.{name}", path.text)), depth + 1)
             }),
             _ => None,
         }
     }
 
-    /// `schemas` are all that may describe the value.
-    fn with_integers(&mut self, schemas: &[&'s Value], value: &Value, depth: u32) -> Option<Value> {
-        if self.is_over(depth) {
-            return None;
-        }
-        let schemas = self.alternatives(schemas);
-        match value.kind() {
-            Kind::Double => {
-                let integer = whole(value)?;
-                let says = |kind: &str| schemas.iter().any(|schema| types(schema).any(|name| name == kind));
-                (says("integer") && !says("number")).then(|| Value::int(integer))
-            }
-            Kind::Vector => {
-                let items: Vec<&Value> = schemas.iter().filter_map(|schema| schema.get("items")).collect();
-                let mut changed = false;
-                let replaced = value.items()?.map(|item| {
-                    let new = self.with_integers(&items, item, depth + 1);
-                    changed |= new.is_some();
-                    new.unwrap_or_else(|| item.clone())
-                });
-                let replaced = replaced.collect();
-                changed.then(|| Value::vector(replaced))
-            }
-            Kind::Map => {
-                let mut changed = false;
-                let mut replaced = Vec::with_capacity(value.len().unwrap_or(0));
-                for (key, item) in value.entries()? {
-                    let name = key.as_name().unwrap_or_default();
-                    let named = |schema: &&'s Value| {
-                        let property = schema.get("properties").and_then(|properties| member(properties, name));
-                        property.or_else(|| schema.get("additionalProperties"))
-                    };
-                    let inner: Vec<&Value> = schemas.iter().filter_map(named).collect();
-                    let new = self.with_integers(&inner, item, depth + 1);
-                    changed |= new.is_some();
-                    replaced.push((key.clone(), new.unwrap_or_else(|| item.clone())));
+    /// An item that a list has twice. Lists that take too many comparisons are taken as they are.
+    fn repeated(&mut self, list: &Value) -> Option<Value> {
+        let items: Vec<&Value> = list.items()?.collect();
+        for (at, item) in items.iter().enumerate() {
+            for earlier in items.iter().take(at) {
+                if self.is_over(0) {
+                    return None;
                 }
-                changed.then(|| Value::map(replaced))
+                if earlier == item {
+                    return Some((*item).clone());
+                }
+            }
+        }
+        None
+    }
+
+    /// The rule that a text breaks, as it goes on after `must`. Dates and times are the texts that they are sent as.
+    fn text(&self, schema: &Value, value: &Value) -> Option<String> {
+        let text: Cow<'_, str> = match (value.as_name(), value.as_temporal()) {
+            (Some(name), _) => name.into(),
+            (None, Some(temporal)) => temporal.to_string().into(),
+            (None, None) => return None,
+        };
+        if schema.get("minLength").or_else(|| schema.get("maxLength")).is_some()
+            && let Some(rule) = count(schema, text.chars().count(), ["minLength", "maxLength"], "character")
+        {
+            return Some(format!("have {rule}"));
+        }
+        if let Some(pattern) = schema.get("pattern").and_then(Value::as_str)
+            && self.schema.matches(pattern, &text) == Some(false)
+        {
+            return Some(format!("match the pattern {}", shown(&Value::string(pattern))));
+        }
+        match schema.get("format").and_then(Value::as_str)? {
+            "date" if !temporal::is_date(&text) => Some("be a date such as \"2026-01-31\"".to_owned()),
+            "date-time" if !temporal::is_date_time(&text) => {
+                Some("be a date and time with an offset such as \"2026-01-31T09:30:00Z\"".to_owned())
             }
             _ => None,
         }
     }
+}
 
-    /// The schemas with those that their references and combinations lead to.
-    fn alternatives(&mut self, schemas: &[&'s Value]) -> Vec<&'s Value> {
-        let (mut found, mut waiting, mut depth) = (Vec::new(), schemas.to_vec(), 0);
-        while let Some(schema) = waiting.pop() {
-            depth += 1;
-            if depth > MAX_DEPTH {
-                break;
-            }
-            waiting.extend(schema.get("$ref").and_then(|reference| self.target(reference.as_str()?)));
-            for key in ["allOf", "anyOf", "oneOf"] {
-                waiting.extend(parts(schema, key));
-            }
-            found.push(schema);
+/// That a value inside of an argument has a type that none of its schemas admits; whole arguments are checked by their rows.
+fn of_other_type<'s>(schemas: impl Iterator<Item = &'s Value>, value: &Value, path: &Path<'_>) -> Option<String> {
+    if !path.is_inner {
+        return None;
+    }
+    let mut wanted: Vec<&str> = Vec::new();
+    for schema in schemas {
+        if admits(schema, value) {
+            return None;
         }
-        found
+        let new: Vec<&str> = types(schema).filter(|name| !wanted.contains(name)).collect();
+        wanted.extend(new);
     }
-
-    /// What a schema's reference leads to, or the schema.
-    fn resolved(&self, schema: &'s Value) -> &'s Value {
-        schema.get("$ref").and_then(|reference| self.target(reference.as_str()?)).unwrap_or(schema)
-    }
-
-    /// What a reference inside the schema leads to.
-    fn target(&self, reference: &str) -> Option<&'s Value> {
-        let segments = reference.strip_prefix('#')?.split('/').skip(1);
-        segments.into_iter().try_fold(self.root, |at, segment| member(at, &segment.replace("~1", "/").replace("~0", "~")))
-    }
+    let found = json_type(value).map(name_of)?;
+    (!wanted.is_empty()).then(|| format!("'{}' must be {}, got {found} {}", path.text, wanted.join("|"), shown(value)))
 }
 
-/// The member of exactly that name: schemas have names with hyphens and with underscores.
-fn member<'v>(map: &'v Value, name: &str) -> Option<&'v Value> {
-    map.entries()?.find_map(|(key, value)| (key.as_str() == Some(name)).then_some(value))
-}
-
-fn parts<'v>(schema: &'v Value, key: &str) -> impl Iterator<Item = &'v Value> {
-    schema.get(key).and_then(Value::items).into_iter().flatten()
+/// That a value inside of an argument is none of those that its schema lists.
+fn of_other_value(schema: &Value, value: &Value, path: &str) -> Option<String> {
+    let listed: Vec<&Value> = match schema.get("const") {
+        Some(only) => vec![only],
+        None => schema.get("enum")?.items()?.collect(),
+    };
+    if listed.iter().any(|wanted| equals(wanted, value)) {
+        return None;
+    }
+    let texts: Vec<String> = listed.iter().filter_map(|wanted| json::encode(wanted, MAX_VALUE_BYTES).ok()).collect();
+    Some(not_one_of(path, &texts.iter().map(String::as_str).collect::<Vec<_>>(), value))
 }
 
 fn wrong(path: &str, rule: &str, value: &Value) -> String {
     format!("'{path}' must {rule}, got {}", shown(value))
-}
-
-/// The types that a schema names.
-fn types(schema: &Value) -> impl Iterator<Item = &str> {
-    let named = schema.get("type");
-    let list = named.and_then(Value::items).into_iter().flatten().filter_map(Value::as_str);
-    named.and_then(Value::as_str).into_iter().chain(list)
-}
-
-/// Whether the types that a schema names have one for the value.
-fn admits(schema: &Value, value: &Value) -> bool {
-    let kinds: &[&str] = match value.kind() {
-        Kind::Nil => &["null"],
-        Kind::Bool => &["boolean"],
-        Kind::Int | Kind::BigInt => &["integer", "number"],
-        Kind::Double if whole(value).is_some() => &["integer", "number"],
-        Kind::Double => &["number"],
-        Kind::Vector | Kind::Set => &["array"],
-        Kind::Map => &["object"],
-        _ => &["string"],
-    };
-    types(schema).next().is_none() || types(schema).any(|name| kinds.contains(&name))
 }
 
 /// The rule that a number breaks, as it goes on after `must`.
@@ -290,33 +237,6 @@ fn is_multiple(value: &Value, step: &Value) -> bool {
     // A decimal such as 0.1 is not exact as a double: only what is clearly between two multiples is refused.
     let times = value / step;
     (times - times.round()).abs() <= 1e-9 * times.abs().max(1.0)
-}
-
-/// The rule that a text breaks, as it goes on after `must`. Dates and times are the texts that they are sent as.
-fn text(schema: &Value, value: &Value) -> Option<String> {
-    let text: Cow<'_, str> = match (value.as_name(), value.as_temporal()) {
-        (Some(name), _) => name.into(),
-        (None, Some(temporal)) => temporal.to_string().into(),
-        (None, None) => return None,
-    };
-    if schema.get("minLength").or_else(|| schema.get("maxLength")).is_some()
-        && let Some(rule) = count(schema, text.chars().count(), ["minLength", "maxLength"], "character")
-    {
-        return Some(format!("have {rule}"));
-    }
-    if let Some(pattern) = schema.get("pattern").and_then(Value::as_str)
-        && let Ok(compiled) = pattern_of(pattern)
-        && !compiled.is_match(&text)
-    {
-        return Some(format!("match the pattern {}", shown(&Value::string(pattern))));
-    }
-    match schema.get("format").and_then(Value::as_str)? {
-        "date" if !temporal::is_date(&text) => Some("be a date such as \"2026-01-31\"".to_owned()),
-        "date-time" if !temporal::is_date_time(&text) => {
-            Some("be a date and time with an offset such as \"2026-01-31T09:30:00Z\"".to_owned())
-        }
-        _ => None,
-    }
 }
 
 /// The bound of a count that is broken, such as `at least 2 items`.

@@ -2,11 +2,11 @@
 //! the values that it then has.
 
 use std::cell::OnceCell;
-use std::collections::BTreeSet;
 
-use ptc_catalog::{Arg, Catalog, Tool, Upstream};
+use ptc_catalog::{Catalog, Tool, Upstream};
 use ptc_lisp::{ErrorKind, Program, Span, ToolCallSite, Value};
 
+use crate::argument_names::{self, MAX_COMPARED, Refusal};
 use crate::{Concern, Finding, MAX_FINDINGS, argument, meant_tool, near_name};
 
 /// Names that a hint lists before it says how many more there are.
@@ -14,9 +14,6 @@ const LISTED: usize = 30;
 
 /// How a call is written.
 const WRITTEN: &str = "write (tool/call {:server \"name\" :tool \"name\" :args {...}})";
-
-/// Names of one call that are compared with those that its tool knows.
-const MAX_COMPARED: usize = 100;
 
 pub(crate) fn check(program: &Program, site: &ToolCallSite, catalog: &Catalog, findings: &mut Vec<Finding>) {
     let request = site.request.unwrap_or(site.span);
@@ -53,7 +50,9 @@ pub(crate) fn check(program: &Program, site: &ToolCallSite, catalog: &Catalog, f
     }
     if let Some(found) = &site.bad_server {
         let message = requires_server(found, catalog);
-        return findings.push(finding(rejects, message, Some(WRITTEN.to_owned()), value(&["server"])));
+        let meant = site.tool.as_deref().and_then(|tool| meant_tool(tool, None, catalog));
+        let hint = meant.map_or_else(|| WRITTEN.to_owned(), did_you_mean);
+        return findings.push(finding(rejects, message, Some(hint), value(&["server"])));
     }
     if site.server.as_deref() == Some("") {
         let message = requires_server(&Value::string(""), catalog);
@@ -95,18 +94,23 @@ pub(crate) fn check(program: &Program, site: &ToolCallSite, catalog: &Catalog, f
         return findings.push(finding(rejects, message, Some(documented(upstream, tool)), value(&["args"])));
     }
     let Some(args) = &site.args else { return };
-    let missing = missing(tool, args);
-    if !missing.is_empty() {
-        let message = rejected(upstream, tool, &format!("missing required args {}", missing.join(", ")));
-        let hint = misspelt(tool, args, &missing).unwrap_or_else(|| documented(upstream, tool));
-        findings.push(finding(rejects, message, Some(hint), value(&["args"])));
+    let declared = |name: &str| argument_names::declared(tool, name, true);
+    let given = args.iter().filter_map(|(name, value)| {
+        let arg = declared(name)?;
+        let is_left_out = value.as_ref().is_some_and(|value| argument_names::is_left_out(arg, value));
+        (!is_left_out).then_some(arg.name)
+    });
+    let undeclared = args.iter().map(|(name, _)| name.as_str()).filter(|name| declared(name).is_none());
+    if let Some(Refusal { message, hint }) = argument_names::missing(tool, &given.collect(), undeclared) {
+        let hint = hint.unwrap_or_else(|| documented(upstream, tool));
+        findings.push(finding(rejects, rejected(upstream, tool, &message), Some(hint), value(&["args"])));
     }
     let mut compared = 0;
     for (name, given) in args {
         if findings.len() >= MAX_FINDINGS {
             return;
         }
-        if let Some(arg) = find(tool, name) {
+        if let Some(arg) = declared(name) {
             let literal = given.as_ref().filter(|value| !value.is_nil());
             if let Some(why) = literal.and_then(|value| argument::fault(tool, arg, value)) {
                 let message = rejected(upstream, tool, &why);
@@ -115,14 +119,14 @@ pub(crate) fn check(program: &Program, site: &ToolCallSite, catalog: &Catalog, f
             continue;
         }
         compared += 1;
-        let near = if compared > MAX_COMPARED { None } else { near_name(name, tool.args.iter().map(|arg| arg.name)) };
+        let near = if compared > MAX_COMPARED { None } else { argument_names::misspelt(tool, name) };
         if !tool.closed && near.is_none() {
             // An open object takes any name; without a near one there is nothing to say.
             continue;
         }
-        let message = rejected(upstream, tool, &format!("unknown arg '{name}'"));
-        let hint = exists(name, "its args", tool.args.iter().map(|arg| arg.name));
-        findings.push(finding(if tool.closed { rejects } else { Concern::Doubtful }, message, Some(hint), key(&["args", name])));
+        let Refusal { message, hint } = argument_names::unknown(tool, name, near);
+        let concern = if tool.closed { rejects } else { Concern::Doubtful };
+        findings.push(finding(concern, rejected(upstream, tool, &message), hint, key(&["args", name])));
     }
 }
 
@@ -168,31 +172,6 @@ fn malformed(site: &ToolCallSite) -> Option<(String, String, Option<&str>)> {
     };
     let shown = name.map_or_else(|| argument::shown(stray), |name| format!("\"{name}\""));
     Some((format!("tool/call got unknown key {shown}"), hint, name))
-}
-
-/// A keyword in Lisp's spelling finds the schema's: `:page-size` is `page_size`.
-fn find(tool: &Tool, name: &str) -> Option<&'static Arg> {
-    tool.arg(name).or_else(|| tool.arg(&name.replace('-', "_")))
-}
-
-/// The required arguments that are not given. `nil` leaves an argument out, unless the schema has a use for it.
-fn missing(tool: &Tool, args: &[(String, Option<Value>)]) -> Vec<&'static str> {
-    let mut given = BTreeSet::new();
-    for (name, value) in args {
-        let Some(arg) = find(tool, name) else { continue };
-        let left_out = value.as_ref().is_some_and(Value::is_nil) && !arg.types.admits(ptc_catalog::Type::Null);
-        if !left_out {
-            given.insert(arg.name);
-        }
-    }
-    tool.args.iter().filter(|arg| arg.required && !given.contains(arg.name)).map(|arg| arg.name).collect()
-}
-
-/// That a missing argument is given under a name near its own.
-fn misspelt(tool: &Tool, args: &[(String, Option<Value>)], missing: &[&str]) -> Option<String> {
-    let mut unknown = args.iter().map(|(name, _)| name).filter(|name| find(tool, name).is_none()).take(MAX_COMPARED);
-    let (given, near) = unknown.find_map(|name| Some((name, near_name(name, missing.iter().copied())?)))?;
-    Some(format!("did you mean '{near}' instead of '{given}'?"))
 }
 
 fn rejected(upstream: &Upstream, tool: &Tool, why: &str) -> String {

@@ -126,19 +126,16 @@ pub(crate) fn follow<const ALL: bool>(
             });
         }
     }
-    if !ALL {
-        return;
-    }
     for site in sites.iter().filter(|site| !site.checked) {
         if let (Some((name, span)), None) = (&site.listed, site.used) {
             findings.push(Finding {
-                concern: Concern::Doubtful,
+                concern: Concern::TakenForList,
                 message: format!("{name} gets the result of {}, which is a map whatever the tool gives", site.name),
                 hint: Some("what the tool gives is under :value, where :ok is true".to_owned()),
                 span: *span,
             });
         }
-        let Some(span) = site.used else { continue };
+        let Some(span) = site.used.filter(|_| ALL) else { continue };
         findings.push(Finding {
             concern: Concern::Unchecked,
             message: format!("the value of {} is used without a look at :ok", site.name),

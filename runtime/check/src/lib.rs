@@ -11,12 +11,15 @@
 //! # Ok::<(), ptc_lisp::Error>(())
 //! ```
 //!
-//! [`check`] looks at each call, and for results that are taken for their values, and is cheap: it runs before every program. [`review`]
+//! [`check`] looks at each call, and for results that are taken for their values or for lists, and is cheap: it runs before every program. [`review`]
 //! also compares what is done with results with their schemas, and is for people.
 //!
 //! - `call`: one call in the text against the catalog.
 //! - [`argument`]: one argument against its row and its schema.
+//! - [`argument_names`]: the names of a call's arguments.
 //! - `bounds`: the bounds that an argument's schema sets.
+//! - `integers`: which doubles are sent as integers.
+//! - `input_schema`: the input schemas of tools, decoded once.
 //! - `flow`: where results go, and what is taken out of them.
 //! - `output`: paths into results against output schemas.
 //! - [`cost`]: how many calls there can be, and what they may change.
@@ -29,10 +32,13 @@
 #![forbid(unsafe_code)]
 
 pub mod argument;
+pub mod argument_names;
 mod bounds;
 mod call;
 pub mod cost;
 mod flow;
+mod input_schema;
+mod integers;
 mod meant;
 mod meant_tool;
 mod missing;
@@ -103,6 +109,8 @@ pub enum Concern {
     Path,
     /// A result is taken for its value, or for a list: of all that results have, nothing is read.
     TakenForValue,
+    /// A function of lists gets a result, which is a map of two or more keys whatever the tool gives.
+    TakenForList,
     /// The value of a result is used, and nothing asks whether there is one.
     Unchecked,
 }
@@ -117,7 +125,9 @@ impl Finding {
     pub fn into_error(self, source: &str) -> Error {
         let kind = match self.concern {
             Concern::Fails(kind) => kind,
-            Concern::Doubtful | Concern::Path | Concern::TakenForValue | Concern::Unchecked => ErrorKind::ToolError,
+            Concern::Doubtful | Concern::Path | Concern::TakenForValue | Concern::TakenForList | Concern::Unchecked => {
+                ErrorKind::ToolError
+            }
         };
         let error = Error::at(kind, self.message, source, self.span);
         match self.hint {

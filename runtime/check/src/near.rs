@@ -14,11 +14,12 @@ pub fn near_name<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>) 
     let (length, max_distance) = (wanted.length(), wanted.max_distance());
     let mut distance = |candidate: &str| {
         let candidate = plain(candidate);
-        if length >= 3 && candidate.starts_with(&name) {
+        let by_letters = wanted.distance(&candidate);
+        if by_letters.is_none() && length >= 3 && candidate.starts_with(&name) {
             // After all that differ by letters, the shortest first.
             return Some(max_distance + candidate.len() - name.len());
         }
-        wanted.distance(&candidate)
+        by_letters
     };
     candidates
         .into_iter()
@@ -32,6 +33,11 @@ mod tests {
     use super::near_name;
 
     #[test]
+    fn beginning_that_lacks_a_letter_is_nearer_than_another_word() {
+        assert_eq!(near_name("list_customer", ["get_customer", "list_customers"]), Some("list_customers"));
+    }
+
+    #[test]
     fn near_and_far() {
         let names = ["list_directory", "read_file", "read-text-file"];
         for (name, meant) in [
@@ -39,6 +45,7 @@ mod tests {
             ("Read-File", Some("read_file")),
             ("read_text_file", Some("read-text-file")),
             ("list_dir", Some("list_directory")),
+            ("read_file", Some("read_file")),
             ("read", Some("read_file")),
             ("list_pets", None),
             (&"read_file".repeat(10_000), None),

@@ -103,7 +103,7 @@ const CASES: &[(&str, &[&str])] = &[
     (
         r#"(tool/call {:server "" :tool "read"})"#,
         &[
-            "certain: tool/call requires :server (string), got \"\". Configured upstreams: files; write (tool/call {:server \"name\" :tool \"name\" :args {...}})",
+            "certain: tool/call requires :server (string), got \"\". Configured upstreams: files; did you mean {:server \"files\" :tool \"read\"}?",
         ],
     ),
     (

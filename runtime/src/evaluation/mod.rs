@@ -336,7 +336,10 @@ impl Evaluator {
         findings.extend(
             closed.into_iter().map(|missing| Finding { concern: Concern::Fails(ErrorKind::ToolError), ..missing.finding }),
         );
-        let notes = notes::missing_keys(open.into_iter().map(|missing| missing.finding), &call.program);
+        let keys = open.into_iter().map(|missing| missing.finding);
+        let mut notes = notes::of_text(keys, &call.program, "keys that output schemas do not have");
+        let listed: Vec<Finding> = findings.extract_if(.., |finding| finding.concern == Concern::TakenForList).collect();
+        notes.extend(notes::of_text(listed.into_iter(), &call.program, "results that are taken for lists"));
         bounds.check("the program was read and checked")?;
         match findings.into_iter().filter(Finding::is_certain).min_by_key(|finding| finding.span) {
             None => Ok(Prepared { program, context, schema, notes }),
@@ -393,7 +396,13 @@ impl Evaluator {
         let missing: Vec<MissingKey> = outcome.missing_keys.iter().filter(is_new).cloned().collect();
         let missing = notes::keys_not_found(self.upstreams.catalog(), calls.as_deref().unwrap_or_default(), &missing);
         let unread = if outcome.result.is_ok() { notes::unread_pages(host.unread_pages()) } else { Vec::new() };
-        let notes = on_keys.into_iter().chain(missing).chain(unchecked).chain(unread).chain(host.budget_notes());
+        let notes = on_keys
+            .into_iter()
+            .chain(missing)
+            .chain(unchecked)
+            .chain(notes::misspelt(host.misspelt()))
+            .chain(unread)
+            .chain(host.budget_notes());
         let notes = notes.map(|note| self.redact(&note)).collect();
         Evaluation {
             outcome: preview,

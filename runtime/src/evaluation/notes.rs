@@ -38,8 +38,8 @@ pub(super) fn failed_calls(failed: &FailedCalls, calls: usize) -> Option<String>
     Some(format!("{total} of {made} upstream calls failed and {were} not checked: {each}. {REMEDY}"))
 }
 
-/// Notes on keys that an open output schema does not have, each with the form that reads the key.
-pub(super) fn missing_keys(findings: impl ExactSizeIterator<Item = Finding>, source: &str) -> Vec<String> {
+/// Notes on what the text of a program does, each with its form: at most three, then the rest of what `rest` names is counted.
+pub(super) fn of_text(findings: impl ExactSizeIterator<Item = Finding>, source: &str, rest: &str) -> Vec<String> {
     let more = findings.len().saturating_sub(MAX_NAMED);
     let note = |finding: Finding| {
         let form = source.get(finding.span.start as usize..finding.span.end as usize).unwrap_or_default();
@@ -49,7 +49,7 @@ pub(super) fn missing_keys(findings: impl ExactSizeIterator<Item = Finding>, sou
     };
     let mut notes: Vec<String> = findings.take(MAX_NAMED).map(note).collect();
     if more > 0 {
-        notes.push(format!("and {more} more keys that output schemas do not have"));
+        notes.push(format!("and {more} more {rest}"));
     }
     notes
 }
@@ -73,21 +73,25 @@ pub(crate) fn budget(what: &str, size: u32, refused: u64, outcome: &str) -> Opti
 pub(super) fn keys_not_found(catalog: &Catalog, calls: &[CallRecord], missing: &[MissingKey]) -> Vec<String> {
     let answered = calls.iter().filter(|call| call.status == "ok");
     let called: Vec<(&str, &str)> = answered.map(|call| (call.server, &*call.tool)).collect();
-    let mut notes = ptc_check::keys_not_found(catalog, &called, missing);
-    let more = notes.len().saturating_sub(MAX_NAMED);
-    notes.truncate(MAX_NAMED);
-    if more > 0 {
-        notes.push(format!("{more} more keys were looked up and not found"));
-    }
-    notes
+    first_of(ptc_check::keys_not_found(catalog, &called, missing), "keys were looked up and not found")
 }
 
 /// The notes on lists of which the program got the first page, and never asked for the next.
-pub(super) fn unread_pages(mut notes: Vec<String>) -> Vec<String> {
+pub(super) fn unread_pages(notes: Vec<String>) -> Vec<String> {
+    first_of(notes, "tools gave the first page of a list that was not read on")
+}
+
+/// The note on arguments that tools do not declare.
+pub(super) fn misspelt(notes: Vec<String>) -> Vec<String> {
+    first_of(notes, "arguments were not declared")
+}
+
+/// The first notes, and how many more there are.
+fn first_of(mut notes: Vec<String>, rest: &str) -> Vec<String> {
     let more = notes.len().saturating_sub(MAX_NAMED);
     notes.truncate(MAX_NAMED);
     if more > 0 {
-        notes.push(format!("{more} more tools gave the first page of a list that was not read on"));
+        notes.push(format!("{more} more {rest}"));
     }
     notes
 }

@@ -1,6 +1,7 @@
 //! What one evaluation sees of the world.
 
 mod listing;
+mod misspelt;
 mod pages;
 mod records;
 
@@ -19,6 +20,7 @@ use ptc_lisp::limits::Cancel;
 use tokio::runtime::Handle;
 use tokio::sync::oneshot;
 
+use self::misspelt::Misspelt;
 use self::records::Records;
 use super::Upstreams;
 #[cfg(feature = "http")]
@@ -74,6 +76,7 @@ struct Shared {
     records: Records,
     patience: Patience,
     unread_pages: Mutex<UnreadPages>,
+    misspelt: Misspelt,
     /// The memory of the run that the host belongs to, once it has begun.
     account: Mutex<Option<Account>>,
     /// The upstreams that it has calls under way to, by name, with their number.
@@ -141,6 +144,7 @@ impl ProgramHost {
             upstreams,
             patience,
             unread_pages: Mutex::default(),
+            misspelt: Misspelt::default(),
             account: Mutex::default(),
             present: Mutex::default(),
         }))
@@ -165,6 +169,11 @@ impl ProgramHost {
     /// Notes on lists of which the program got the first page, and never asked for the next.
     pub(crate) fn unread_pages(&self) -> Vec<String> {
         self.0.lock_unread_pages().notes()
+    }
+
+    /// Notes on arguments whose names are near those that their tools declare.
+    pub(crate) fn misspelt(&self) -> Vec<String> {
+        self.0.misspelt.notes()
     }
 
     /// Every call so far, in order of start. A call that is not answered yet counts as timed out.
@@ -214,6 +223,7 @@ impl Shared {
         let bounds = self.bounds();
         let call = request::read(self.upstreams.catalog(), request, &bounds).map_err(Refusal::Program)?;
         let order = order(&call, &bounds).map_err(Refusal::Program)?;
+        self.misspelt.see(&call);
         let start = || self.records.start(call.upstream, Cow::Borrowed(call.tool.name), progress.clone());
         let entry = begun.unwrap_or_else(start);
         let fail = |fault: WorldFault| {

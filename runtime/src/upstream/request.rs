@@ -7,8 +7,9 @@ use std::borrow::Cow;
 use std::collections::HashSet;
 
 use bytes::Bytes;
-use ptc_catalog::{Arg, Catalog, Tool, Type, Upstream};
+use ptc_catalog::{Catalog, Tool, Upstream};
 use ptc_check::argument::shown;
+use ptc_check::argument_names::{self, MAX_COMPARED, Refusal};
 use ptc_check::near_name;
 use ptc_lisp::host::Fault;
 use ptc_lisp::print::excerpt;
@@ -47,7 +48,14 @@ pub(crate) fn read<'v>(catalog: &'static Catalog, request: &'v Value, bounds: &B
     let nil = Value::nil();
     let server = request.get("server").unwrap_or(&nil);
     let Some(server) = server.as_name().filter(|name| !name.is_empty()) else {
-        return Err(Fault::new(ErrorKind::ToolError, ptc_check::requires_server(server, catalog)));
+        let fault = Fault::new(ErrorKind::ToolError, ptc_check::requires_server(server, catalog));
+        let meant = request.get("tool").and_then(Value::as_name).and_then(|tool| ptc_check::meant_tool(tool, None, catalog));
+        return Err(match meant {
+            Some((upstream, tool)) => {
+                fault.with_hint(format!("did you mean {{:server {:?} :tool {:?}}}?", upstream.name, tool.name))
+            }
+            None => fault,
+        });
     };
     let tool = request.get("tool").unwrap_or(&nil);
     let upstream = catalog.upstream(server).ok_or_else(|| no_upstream(catalog, server, tool.as_name()))?;
@@ -57,21 +65,26 @@ pub(crate) fn read<'v>(catalog: &'static Catalog, request: &'v Value, bounds: &B
     let tool = find_tool(catalog, upstream, tool)?;
     let args = match request.get("args") {
         None => Vec::new(),
-        Some(args) => check(tool, args, bounds).map_err(|why| refused(upstream, tool, why))?,
+        Some(args) => check(upstream, tool, args, bounds)?,
     };
-    let missing: Vec<&str> = tool
-        .args
-        .iter()
-        .filter(|arg| arg.required && !args.iter().any(|(name, _)| *name == arg.name))
-        .map(|arg| arg.name)
-        .collect();
-    if !missing.is_empty() {
-        let mut given = args.iter().map(|(name, _)| *name).filter(|name| tool.arg(name).is_none());
-        let meant = given.find_map(|name| near_name(name, missing.iter().copied()));
-        let near = meant.map_or_else(String::new, |meant| format!(". Did you mean '{meant}'?"));
-        return Err(rejected(upstream, tool, &format!("missing required args {}{near}", missing.join(", "))));
+    let given = args.iter().map(|(name, _)| *name).collect();
+    let undeclared = args.iter().map(|(name, _)| *name).filter(|name| tool.arg(name).is_none());
+    if let Some(refusal) = argument_names::missing(tool, &given, undeclared) {
+        return Err(wrong_names(upstream, tool, refusal));
     }
     Ok(Call { upstream, tool, args })
+}
+
+impl Call<'_> {
+    /// Arguments that the tool does not declare and whose names are near those of declared ones that are not given, with these.
+    pub(crate) fn misspelt(&self) -> Vec<(&str, &'static str)> {
+        if self.tool.closed {
+            return Vec::new();
+        }
+        let undeclared = self.args.iter().map(|(name, _)| *name).filter(|name| self.tool.arg(name).is_none());
+        let near = undeclared.take(MAX_COMPARED).filter_map(|name| Some((name, argument_names::misspelt(self.tool, name)?)));
+        near.filter(|(_, near)| !self.args.iter().any(|(given, _)| given == near)).collect()
+    }
 }
 
 /// The upstream of that name, or a fault that names the configured ones.
@@ -110,6 +123,14 @@ pub(crate) fn rejected(upstream: &Upstream, tool: &Tool, why: &str) -> Fault {
     Fault::new(ErrorKind::ToolError, format!("tool '{}.{}' rejected args: {why}", upstream.name, tool.name)).with_hint(hint)
 }
 
+fn wrong_names(upstream: &Upstream, tool: &Tool, refusal: Refusal) -> Fault {
+    let fault = rejected(upstream, tool, &refusal.message);
+    match refusal.hint {
+        Some(hint) => fault.with_hint(hint),
+        None => fault,
+    }
+}
+
 fn names(catalog: &'static Catalog) -> Vec<&'static str> {
     catalog.upstreams.iter().map(|upstream| upstream.name).collect()
 }
@@ -128,8 +149,13 @@ fn near(name: &str, names: &[&str]) -> String {
     near_name(name, names.iter().copied()).map_or_else(String::new, |near| format!("Did you mean '{near}'? "))
 }
 
-fn check<'v>(tool: &'static Tool, args: &'v Value, bounds: &Bounds) -> Result<Vec<(&'v str, Cow<'v, Value>)>, Unsendable> {
-    let invalid = |why: String| Err(Unsendable::Invalid(why));
+fn check<'v>(
+    upstream: &Upstream,
+    tool: &'static Tool,
+    args: &'v Value,
+    bounds: &Bounds,
+) -> Result<Vec<(&'v str, Cow<'v, Value>)>, Fault> {
+    let invalid = |why: String| Err(rejected(upstream, tool, &why));
     let Some(entries) = args.entries() else {
         return invalid(format!(":args must be a map, got {}", shown(args)));
     };
@@ -142,7 +168,7 @@ fn check<'v>(tool: &'static Tool, args: &'v Value, bounds: &Bounds) -> Result<Ve
     let mut name_bytes = 0_usize;
     for (key, value) in entries {
         if bounds.is_over() {
-            return Err(Unsendable::Fault(Bounds::stopped()));
+            return Err(Bounds::stopped());
         }
         let Some(written) = key.as_name() else {
             return invalid(format!("the name of an argument must be a keyword or string, got {}", shown(key)));
@@ -152,16 +178,14 @@ fn check<'v>(tool: &'static Tool, args: &'v Value, bounds: &Bounds) -> Result<Ve
         if name_bytes > MAX_NAME_BYTES {
             return invalid(format!("their names are longer than {MAX_NAME_BYTES} bytes together"));
         }
-        // A keyword in Lisp's spelling finds the schema's: `:page-size` is `page_size`.
-        let arg = tool.arg(written).or_else(|| {
-            let rewritten = |arg: &&Arg| key.kind() == Kind::Keyword && is_underscored(written, arg.name);
-            tool.args.iter().find(rewritten)
-        });
+        let arg = argument_names::declared(tool, written, key.kind() == Kind::Keyword);
         match arg {
-            None if tool.closed => return invalid(unknown(tool, written)),
+            None if tool.closed => {
+                let near = argument_names::misspelt(tool, written);
+                return Err(wrong_names(upstream, tool, argument_names::unknown(tool, written, near)));
+            }
             None => {}
-            // Optional and nil: left out.
-            Some(arg) if value.is_nil() && !(arg.required && arg.types.admits(Type::Null)) => continue,
+            Some(arg) if argument_names::is_left_out(arg, value) => continue,
             Some(arg) => {
                 if let Some(why) = ptc_check::argument::fault(tool, arg, value) {
                     return invalid(why);
@@ -177,18 +201,6 @@ fn check<'v>(tool: &'static Tool, args: &'v Value, bounds: &Bounds) -> Result<Ve
         checked.push((name, integers.map_or(Cow::Borrowed(value), Cow::Owned)));
     }
     Ok(checked)
-}
-
-/// Whether `written` is `name` once its hyphens are underscores.
-fn is_underscored(written: &str, name: &str) -> bool {
-    let same = |(w, n): (u8, u8)| w == n || (w == b'-' && n == b'_');
-    written.len() == name.len() && written.bytes().zip(name.bytes()).all(same)
-}
-
-fn unknown(tool: &'static Tool, name: &str) -> String {
-    let names: Vec<&str> = tool.args.iter().map(|a| a.name).collect();
-    let all = if names.is_empty() { "it takes none".to_owned() } else { format!("Args: {}", listed(&names)) };
-    format!("unknown arg '{}'. {}{all}", excerpt(name), near(name, &names))
 }
 
 /// The arguments as the JSON text of an object, reserved in the memory of the program.

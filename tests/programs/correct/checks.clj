@@ -130,3 +130,23 @@
 
 ; tool/value ends the program when a call fails
 (count (:employees (tool/value {:server "hr" :tool "list_employees" :args {:department "sales"}})))
+
+; an argument that an open schema does not name
+(let [r (tool/call {:server "hr" :tool "list_employees" :args {:department "sales" :trace "on"}})]
+  (if (:ok r) (count (:employees (:value r))) (fail (:message r))))
+
+; an undeclared argument beside the declared one that is near
+(let [r (tool/call {:server "hr" :tool "list_employees" :args {:band "B2" :bands "all" :limit 3}})]
+  (if (:ok r) {:found (count (:employees (:value r)))} (fail (:message r))))
+
+; integers in a list, some of them doubles without a fraction
+(let [r (tool/call {:server "hr" :tool "get_employees" :args {:ids [3 (/ 8 2) 5] :parts [:skills "contract"]}})]
+  (if (:ok r) (pos? (count (:employees (:value r)))) (fail (:message r))))
+
+; a set of ids
+(let [r (tool/call {:server "hr" :tool "get_employees" :args {:ids #{3 4} :options {:order :desc :since 2020}}})]
+  (if (:ok r) (pos? (count (:employees (:value r)))) (fail (:message r))))
+
+; the keys of a result that is checked are counted
+(let [r (tool/call {:server "hr" :tool "list_employees" :args {:department "sales"}})]
+  (if (:ok r) (count r) (fail (:message r))))

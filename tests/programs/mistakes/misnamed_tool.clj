@@ -128,7 +128,7 @@
 (tool/call {:tool "headcount"})
 
 ; the whole name in :tool
-;! shop/list_orders server
+;! shop list_orders :server
 (tool/call {:tool "shop/list_orders"})
 
 ; an operation under its path

@@ -198,3 +198,23 @@
 ;! days 30
 (let [r (tool/call {:server "hr" :tool "request_leave" :args {:employee_id 4 :from "2026-08-01" :days 60}})]
   (if (:ok r) (:status (:value r)) (fail (:message r))))
+
+; an id twice
+;! ids unique 4
+(let [r (tool/call {:server "hr" :tool "get_employees" :args {:ids [4 5 4]}})]
+  (if (:ok r) (count (:employees (:value r))) (fail (:message r))))
+
+; computed ids with one twice
+;! ids unique
+(let [r (tool/call {:server "hr" :tool "get_employees" :args {:ids (map #(quot % 2) (range 2 8))}})]
+  (if (:ok r) (count (:employees (:value r))) (fail (:message r))))
+
+; a part that is not in the list of parts
+;! parts[1] contract skills
+(let [r (tool/call {:server "hr" :tool "get_employees" :args {:ids [4] :parts ["contract" "skill"]}})]
+  (if (:ok r) (count (:employees (:value r))) (fail (:message r))))
+
+; an order that is not in its list, inside of an object
+;! options.order asc desc
+(let [r (tool/call {:server "hr" :tool "get_employees" :args {:ids [4] :options {:order "up"}}})]
+  (if (:ok r) (count (:employees (:value r))) (fail (:message r))))

@@ -192,3 +192,45 @@
 ;! employee_id
 (let [r (tool/call {:server "hr" :tool "list_absences" :args {:from "2026-01-01" :to "2026-12-31" :employee_id [1 2 3]}})]
   (if (:ok r) (count (:absences (:value r))) (fail (:message r))))
+
+; texts in a list of integers
+;! ids[0] integer
+(let [r (tool/call {:server "hr" :tool "get_employees" :args {:ids ["3" "4"]}})]
+  (if (:ok r) (count (:employees (:value r))) (fail (:message r))))
+
+; computed texts in a list of integers
+;! ids[0] integer
+(let [r (tool/call {:server "hr" :tool "get_employees" :args {:ids (map str [3 4])}})]
+  (if (:ok r) (count (:employees (:value r))) (fail (:message r))))
+
+; a fraction in a list of integers
+;! ids[1] integer
+(let [r (tool/call {:server "hr" :tool "get_employees" :args {:ids [3 4.5]}})]
+  (if (:ok r) (count (:employees (:value r))) (fail (:message r))))
+
+; records in a list of integers
+;! ids[0] integer
+(let [all (:employees (:value (tool/call {:server "hr" :tool "list_employees" :args {:limit 5}})))
+      r (tool/call {:server "hr" :tool "get_employees" :args {:ids all}})]
+  (if (:ok r) (count (:employees (:value r))) (fail (:message r))))
+
+; a text inside of an object
+;! options.since integer
+(let [r (tool/call {:server "hr" :tool "get_employees" :args {:ids [3] :options {:since "2024"}}})]
+  (if (:ok r) (count (:employees (:value r))) (fail (:message r))))
+
+; the entries of a result are counted
+;! count :value
+(count (tool/call {:server "hr" :tool "list_employees" :args {:department "sales"}}))
+
+; the entries of a named result are counted
+;! count :value
+(let [employees (tool/call {:server "hr" :tool "list_employees"})] (count employees))
+
+; a result is asked whether it is empty
+;! empty? :value
+(if (empty? (tool/call {:server "hr" :tool "list_employees" :args {:band "Z9"}})) "nobody" "somebody")
+
+; the entries of a result are counted behind a thread
+;! count :value
+(-> {:server "hr" :tool "list_employees" :args {:department "sales"}} tool/call count)

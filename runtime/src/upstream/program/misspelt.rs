@@ -1,0 +1,41 @@
+//! Arguments that a tool does not declare and takes all the same, and whose names are near declared ones.
+
+use std::collections::BTreeMap;
+use std::sync::{Mutex, PoisonError};
+
+use crate::upstream::fault::excerpt;
+use crate::upstream::request::Call;
+
+/// Names that are kept; computed names are bounded so.
+const MAX_NAMES: usize = 20;
+/// Characters of a name in a note.
+const MAX_NAME: usize = 60;
+
+/// What a program has sent: by tool and name, the declared name and the number of calls.
+#[derive(Debug, Default)]
+pub(super) struct Misspelt(Mutex<BTreeMap<(String, String), (&'static str, u64)>>);
+
+impl Misspelt {
+    /// Looks at the arguments of a call that is about to be sent.
+    pub(super) fn see(&self, call: &Call<'_>) {
+        for (name, near) in call.misspelt() {
+            let mut seen = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+            let key = (format!("{}/{}", call.upstream.name, call.tool.name), excerpt(name, MAX_NAME).into_owned());
+            if seen.len() < MAX_NAMES || seen.contains_key(&key) {
+                seen.entry(key).or_insert((near, 0)).1 += 1;
+            }
+        }
+    }
+
+    /// A sentence for each name.
+    pub(super) fn notes(&self) -> Vec<String> {
+        let seen = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let note = |((tool, name), (near, calls)): (&(String, String), &(&str, u64))| {
+            let calls = if *calls == 1 { "1 call".to_owned() } else { format!("{calls} calls") };
+            format!(
+                "{tool} does not declare the argument '{name}' ({calls}): did you mean '{near}'? The upstream may have ignored it"
+            )
+        };
+        seen.iter().map(note).collect()
+    }
+}
