@@ -17,6 +17,9 @@ pub(crate) const NAME_MARK: char = '=';
 /// Before a term that is the name of an upstream without its separators: all its tools have it.
 pub(crate) const GROUP_MARK: char = '@';
 
+/// Before a term that is a word of the name of a document as it is written, not its stem: `requests` of `list_requests`.
+pub(crate) const FORM_MARK: char = '~';
+
 /// The part of a document that a text belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
@@ -38,7 +41,7 @@ pub enum Field {
 const FIELDS: usize = 6;
 
 /// Weight and length normalisation of each field: `w` and `b` of BM25F.
-const WEIGHTS: [(f32, f32); FIELDS] = [(5.0, 0.3), (2.5, 0.0), (1.6, 0.4), (0.6, 0.3), (0.9, 0.5), (0.45, 0.6)];
+const WEIGHTS: [(f32, f32); FIELDS] = [(5.0, 0.3), (2.5, 0.0), (1.6, 0.7), (0.6, 0.3), (0.9, 0.5), (0.45, 0.3)];
 
 /// How fast the score of a term saturates with its frequency: `k1` of BM25F.
 pub(crate) const SATURATION: f32 = 2.0;
@@ -95,6 +98,10 @@ impl Builder {
             if keeps_stop_words || !is_stop_word {
                 count = count.saturating_add(1);
                 self.current.push((term, field));
+            }
+            if field == Field::Name {
+                let form = self.term(&format!("{FORM_MARK}{word}"));
+                self.current.push((form, field));
             }
         });
         if let Some(length) = self.lengths.last_mut().and_then(|lengths| lengths.get_mut(field as usize)) {

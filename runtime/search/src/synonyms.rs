@@ -94,6 +94,87 @@ latest recent newest last current
 first top best
 private hidden
 email mail
+see look inspect check view show
+open load navigate visit go
+give tell
+generate create produce
+register create sign
+write save store persist put
+discard purge wipe remove delete reset
+adjust replace overwrite rewrite revise update edit
+deliver share send
+perform call execute evaluate eval run
+undo revert restore rollback reset
+combine join merge
+verify check validate test confirm
+answer respond reply
+attach link associate connect
+sort order rank
+extract scrape crawl parse harvest
+snapshot capture grab take screenshot
+enable activate on
+disable deactivate off
+toggle switch enable disable
+invite add
+restaurant cafe hotel shop business poi place
+near nearby around close proximity
+travel trip journey route direction
+height elevation altitude
+geocode address coordinate latitude longitude
+language locale translation
+error bug crash
+performance speed trace
+throttle slow limit
+emulate simulate mimic
+phone mobile device
+keyboard key shortcut
+mouse cursor pointer hover
+popup dialog modal
+form field input
+console log
+traffic network request
+tree hierarchy nested recursive
+child children sub
+emoji reaction react
+fact observation knowledge
+monitor watch track notify
+domain site website
+example sample demo
+echo repeat
+environment env variable
+participant collaborator member
+current active present
+thread topic discussion conversation
+changelog announcement news
+guide tutorial documentation doc manual
+dashboard panel insight
+flow automation workflow
+preset bookmark
+credit usage quota balance
+batch bulk multiple several many
+text content string body
+line row
+whole entire full complete
+kind type category class
+name title
+author writer creator
+film movie
+disease illness condition medical
+animal species creature
+book novel literature
+song music track
+company business firm organization
+actor performer cast
+spacecraft spaceship ship vessel
+metadata info property detail
+hash digest checksum sha
+stage index
+uncommitted unstaged working
+nest reply
+outline structure overview
+gather collect research
+web internet online
+map discover
 ";
 
 /// Each stem with the number of its group, sorted by stem.

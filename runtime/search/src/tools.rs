@@ -4,10 +4,10 @@ use ptc_catalog::{Catalog, Tool, Upstream};
 
 use crate::build::{Builder, Field};
 
-/// Bytes of the prose of a tool, of one note on an argument, and of all notes together: later sentences are about special cases.
+/// Bytes of the prose of a tool, of one note on an argument or on a field of the result, and of all notes together: later sentences are about special cases.
 const MAX_PROSE: usize = 400;
-const MAX_NOTE: usize = 100;
-const MAX_NOTES: usize = 500;
+const MAX_NOTE: usize = 200;
+const MAX_NOTES: usize = 1_500;
 
 /// The index over all tools of a catalog, in its order.
 pub fn index_of(catalog: &Catalog) -> Vec<u8> {
