@@ -1,7 +1,5 @@
 //! The names of a call's arguments against those that its tool declares: the rule for calls in the text and for calls that are made.
 
-use std::collections::HashSet;
-
 use ptc_catalog::{Arg, Tool, Type};
 use ptc_lisp::Value;
 use ptc_lisp::print::excerpt;
@@ -37,9 +35,9 @@ pub fn is_left_out(arg: &Arg, value: &Value) -> bool {
     value.is_nil() && !(arg.required && arg.types.admits(Type::Null))
 }
 
-/// That required arguments are missing: `given` are those that are given, `undeclared` the names that are no arguments.
-pub fn missing<'a>(tool: &Tool, given: &HashSet<&str>, undeclared: impl Iterator<Item = &'a str>) -> Option<Refusal> {
-    let required = tool.args.iter().filter(|arg| arg.required && !given.contains(arg.name));
+/// That required arguments are missing; `undeclared` are given names that the tool does not declare.
+pub fn missing<'a>(tool: &Tool, is_given: impl Fn(&str) -> bool, undeclared: impl Iterator<Item = &'a str>) -> Option<Refusal> {
+    let required = tool.args.iter().filter(|arg| arg.required && !is_given(arg.name));
     let missing: Vec<&str> = required.map(|arg| arg.name).collect();
     if missing.is_empty() {
         return None;

@@ -2,6 +2,7 @@
 //! the values that it then has.
 
 use std::cell::OnceCell;
+use std::collections::BTreeSet;
 
 use ptc_catalog::{Catalog, Tool, Upstream};
 use ptc_lisp::{ErrorKind, Program, Span, ToolCallSite, Value};
@@ -95,13 +96,16 @@ pub(crate) fn check(program: &Program, site: &ToolCallSite, catalog: &Catalog, f
     }
     let Some(args) = &site.args else { return };
     let declared = |name: &str| argument_names::declared(tool, name, true);
-    let given = args.iter().filter_map(|(name, value)| {
-        let arg = declared(name)?;
-        let is_left_out = value.as_ref().is_some_and(|value| argument_names::is_left_out(arg, value));
-        (!is_left_out).then_some(arg.name)
-    });
+    let given: BTreeSet<&str> = args
+        .iter()
+        .filter_map(|(name, value)| {
+            let arg = declared(name)?;
+            let is_left_out = value.as_ref().is_some_and(|value| argument_names::is_left_out(arg, value));
+            (!is_left_out).then_some(arg.name)
+        })
+        .collect();
     let undeclared = args.iter().map(|(name, _)| name.as_str()).filter(|name| declared(name).is_none());
-    if let Some(Refusal { message, hint }) = argument_names::missing(tool, &given.collect(), undeclared) {
+    if let Some(Refusal { message, hint }) = argument_names::missing(tool, |name| given.contains(name), undeclared) {
         let hint = hint.unwrap_or_else(|| documented(upstream, tool));
         findings.push(finding(rejects, rejected(upstream, tool, &message), Some(hint), value(&["args"])));
     }

@@ -67,9 +67,9 @@ pub(crate) fn read<'v>(catalog: &'static Catalog, request: &'v Value, bounds: &B
         None => Vec::new(),
         Some(args) => check(upstream, tool, args, bounds)?,
     };
-    let given = args.iter().map(|(name, _)| *name).collect();
+    let is_given = |name: &str| args.iter().any(|(given, _)| *given == name);
     let undeclared = args.iter().map(|(name, _)| *name).filter(|name| tool.arg(name).is_none());
-    if let Some(refusal) = argument_names::missing(tool, &given, undeclared) {
+    if let Some(refusal) = argument_names::missing(tool, is_given, undeclared) {
         return Err(wrong_names(upstream, tool, refusal));
     }
     Ok(Call { upstream, tool, args })

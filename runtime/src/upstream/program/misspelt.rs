@@ -11,9 +11,12 @@ const MAX_NAMES: usize = 20;
 /// Characters of a name in a note.
 const MAX_NAME: usize = 60;
 
-/// What a program has sent: by tool and name, the declared name and the number of calls.
+/// A tool, and the name of an argument.
+type Key = (String, String);
+
+/// What a program has sent, with the declared name and the number of calls.
 #[derive(Debug, Default)]
-pub(super) struct Misspelt(Mutex<BTreeMap<(String, String), (&'static str, u64)>>);
+pub(super) struct Misspelt(Mutex<BTreeMap<Key, (&'static str, u64)>>);
 
 impl Misspelt {
     /// Looks at the arguments of a call that is about to be sent.
@@ -30,7 +33,7 @@ impl Misspelt {
     /// A sentence for each name.
     pub(super) fn notes(&self) -> Vec<String> {
         let seen = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let note = |((tool, name), (near, calls)): (&(String, String), &(&str, u64))| {
+        let note = |((tool, name), (near, calls)): (&Key, &(&str, u64))| {
             let calls = if *calls == 1 { "1 call".to_owned() } else { format!("{calls} calls") };
             format!(
                 "{tool} does not declare the argument '{name}' ({calls}): did you mean '{near}'? The upstream may have ignored it"
