@@ -1,7 +1,7 @@
-//! Values: 16 bytes, cheap to clone, safe to share between threads.
+//! Values of programs: 16 bytes, cheap to clone, safe to share between threads.
 //!
-//! Every payload is 8 bytes and integer- or pointer-like, so that a value and a `Result<Value, Raised>` travel in two
-//! registers; that is why the booleans are two variants and a double is kept as bits.
+//! Every payload is 8 bytes and integer- or pointer-like, so that a value and a `Result<Value, Raised>` travel in two registers.
+//! For the same reason the booleans are two variants and a double is stored as its bits.
 
 mod double;
 mod footprint;
@@ -29,7 +29,7 @@ use crate::eval::Closure;
 use crate::pattern::Pattern;
 use crate::temporal::Temporal;
 
-/// A PTC-Lisp value. Equality, order and hash follow [`crate::order`].
+/// A PTC-Lisp value. Equality, order and hash are defined by [`crate::order`].
 #[derive(Clone, Default)]
 pub enum Value {
     /// `nil`
@@ -43,15 +43,15 @@ pub enum Value {
     Int(i64),
     /// A double.
     Double(Double),
-    /// An integer that does not fit in 64 bits; never one that does.
+    /// An integer that does not fit in 64 bits. Smaller integers always use `Int`.
     BigInt(Arc<BigInt>),
     /// A string.
     Str(Text),
-    /// A keyword, without its colon.
+    /// A keyword, stored without its colon.
     Keyword(Text),
     /// A quoted symbol.
     Symbol(Text),
-    /// A vector, which stands for every sequence.
+    /// A vector. Lists and other sequences are vectors too.
     Vector(Vector),
     /// A map.
     Map(Map),
@@ -61,19 +61,19 @@ pub enum Value {
     Regex(Arc<Pattern>),
     /// A date, a time or an amount of time.
     Temporal(Arc<Temporal>),
-    /// A sequence without an end.
+    /// An infinite sequence.
     Endless(Arc<Endless>),
     /// A reference to a definition, by name.
     Var(Text),
-    /// A function of the table of builtins.
+    /// A builtin function, by its row in the table.
     Builtin(&'static Builtin),
-    /// A function made by `partial`, `comp` and their like.
+    /// A function made by a combinator such as `partial` or `comp`.
     Composed(Arc<Composed>),
     /// A function made by `fn`.
     Closure(Arc<Closure>),
 }
 
-/// What a value is.
+/// The kind of a value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Kind {
     /// `nil`
@@ -102,7 +102,7 @@ pub enum Kind {
     Regex,
     /// A date, a time or an amount of time.
     Temporal,
-    /// A sequence without an end.
+    /// An infinite sequence.
     Endless,
     /// A var.
     Var,
@@ -132,7 +132,7 @@ impl Kind {
         }
     }
 
-    /// The kind's short name, as `(type x)` answers it.
+    /// The kind's short name, which `(type x)` returns.
     pub fn name(self) -> &'static str {
         match self {
             Kind::Nil => "nil",
@@ -187,8 +187,8 @@ impl Value {
         Value::Str(Text::new(text))
     }
 
-    /// A keyword; `name` without the colon. Programs have only keywords of letters, digits and `+-*<>=?!_`: another one is equal to
-    /// itself and found as a key, but what it prints as does not read back.
+    /// Makes a keyword from `name`, which has no colon. Keywords in programs consist of letters, digits and `+-*<>=?!_`. A
+    /// keyword with other characters can be compared and used as a key, but its printed form does not read back.
     pub fn keyword(name: impl AsRef<str>) -> Value {
         Value::Keyword(Text::new(name))
     }
@@ -198,12 +198,12 @@ impl Value {
         Value::Vector(Vector::from(items))
     }
 
-    /// A vector of two, as which an entry of a map is seen.
+    /// Makes a vector of two items, which is the form in which programs see an entry of a map.
     pub(crate) fn pair(key: Value, value: Value) -> Value {
         Value::Vector(Vector::from([key, value]))
     }
 
-    /// A map. The last of equal keys wins.
+    /// Makes a map. The last of equal keys wins.
     pub fn map(entries: impl IntoIterator<Item = (Value, Value)>) -> Value {
         Value::Map(entries.into_iter().collect())
     }
@@ -213,7 +213,7 @@ impl Value {
         Value::Set(members.into_iter().collect())
     }
 
-    /// What it is.
+    /// Returns the kind of the value.
     pub fn kind(&self) -> Kind {
         match self {
             Value::Nil => Kind::Nil,
@@ -235,19 +235,19 @@ impl Value {
         }
     }
 
-    /// Whether it is `nil`.
+    /// Whether the value is `nil`.
     #[inline]
     pub fn is_nil(&self) -> bool {
         matches!(self, Value::Nil)
     }
 
-    /// Whether it counts as true: anything but `nil` and `false`.
+    /// Whether the value counts as true. Only `nil` and `false` do not.
     #[inline]
     pub fn is_truthy(&self) -> bool {
         !matches!(self, Value::Nil | Value::False)
     }
 
-    /// The boolean.
+    /// Returns the boolean, or `None` for any other kind.
     pub fn as_bool(&self) -> Option<bool> {
         match self {
             Value::True => Some(true),
@@ -256,7 +256,7 @@ impl Value {
         }
     }
 
-    /// The integer, if it fits in 64 bits.
+    /// Returns the integer if the value is one that fits in 64 bits.
     #[inline]
     pub fn as_int(&self) -> Option<i64> {
         match self {
@@ -265,7 +265,7 @@ impl Value {
         }
     }
 
-    /// The number as a double; large integers are rounded.
+    /// Returns the number as a double. Large integers are rounded.
     pub fn as_f64(&self) -> Option<f64> {
         match self {
             Value::Int(i) => Some(*i as f64),
@@ -275,7 +275,7 @@ impl Value {
         }
     }
 
-    /// The text of a string.
+    /// Returns the text of a string.
     #[inline]
     pub fn as_str(&self) -> Option<&str> {
         match self {
@@ -284,7 +284,7 @@ impl Value {
         }
     }
 
-    /// The text of a string or keyword.
+    /// Returns the text of a string or keyword.
     #[inline]
     pub fn as_name(&self) -> Option<&str> {
         match self {
@@ -293,7 +293,7 @@ impl Value {
         }
     }
 
-    /// The date or time.
+    /// Returns the date or time.
     pub fn as_temporal(&self) -> Option<Temporal> {
         match self {
             Value::Temporal(temporal) => Some(**temporal),
@@ -301,7 +301,7 @@ impl Value {
         }
     }
 
-    /// The value of a map under the keyword `key`, else under the string `key`.
+    /// Looks up the keyword `key` in a map, then the string `key`.
     pub fn get(&self, key: &str) -> Option<&Value> {
         match self {
             Value::Map(map) => map.lookup(&Value::keyword(key)),
@@ -309,7 +309,7 @@ impl Value {
         }
     }
 
-    /// The items of a vector or the members of a set.
+    /// Iterates over the items of a vector or the members of a set. `None` for other kinds.
     pub fn items(&self) -> Option<impl Iterator<Item = &Value>> {
         match self {
             Value::Vector(_) | Value::Set(_) => crate::collection::Children::of(self),
@@ -317,7 +317,7 @@ impl Value {
         }
     }
 
-    /// The entries of a map, sorted by key.
+    /// Iterates over the entries of a map, sorted by key. `None` for other kinds.
     pub fn entries(&self) -> Option<impl Iterator<Item = (&Value, &Value)>> {
         match self {
             Value::Map(map) => Some(map.iter()),
@@ -325,7 +325,7 @@ impl Value {
         }
     }
 
-    /// Number of items, members, entries or graphemes; `None` for what has no length.
+    /// Number of items, members, entries or graphemes. `None` for values without a length.
     #[expect(clippy::len_without_is_empty, reason = "most values have no length")]
     pub fn len(&self) -> Option<usize> {
         match self {
@@ -338,12 +338,12 @@ impl Value {
         }
     }
 
-    /// Bytes on the heap that it and everything in it occupy, about; what is shared counts once.
+    /// Estimates the bytes on the heap of the value and of everything reachable from it. Shared parts count once.
     pub fn heap_bytes(&self) -> usize {
         footprint::footprint([self])
     }
 
-    /// A bound of the nesting depth: 0 for what holds no value.
+    /// An upper bound of the nesting depth: 0 for a value without children.
     #[inline]
     pub fn depth(&self) -> u32 {
         match self {
@@ -357,7 +357,7 @@ impl Value {
         }
     }
 
-    /// The block of memory that holds what the value is made of; `None` for what needs none.
+    /// The address of the value's heap block. `None` for values without one.
     pub(crate) fn address(&self) -> Option<usize> {
         match self {
             Value::BigInt(big) => Some(Arc::as_ptr(big).addr()),
@@ -374,7 +374,7 @@ impl Value {
         }
     }
 
-    /// The same of a container or a function that others may hold too.
+    /// Like [`Value::address`], but only for containers and functions whose block may have another owner.
     pub(crate) fn shared_address(&self) -> Option<usize> {
         let shared = match self {
             Value::Vector(items) => items.is_shared(),
@@ -386,10 +386,10 @@ impl Value {
         if shared { self.address() } else { None }
     }
 
-    /// Whether both are one block of memory, or equal and in need of none.
+    /// Whether both values share one heap block, or are equal and have none.
     pub(crate) fn is_same(&self, other: &Value) -> bool {
         match (self.address(), other.address()) {
-            // Equal numbers of different kinds are different values.
+            // Equal numbers of different kinds are different values here.
             (None, None) => match (self, other) {
                 (Value::Double(mine), Value::Double(theirs)) => mine.get().to_bits() == theirs.get().to_bits(),
                 _ => std::mem::discriminant(self) == std::mem::discriminant(other) && self == other,
@@ -398,7 +398,7 @@ impl Value {
         }
     }
 
-    /// The string for a keyword and the keyword for a string.
+    /// Returns the keyword for a string and the string for a keyword.
     pub(crate) fn other_spelling(&self) -> Option<Value> {
         match self {
             Value::Keyword(name) => Some(Value::Str(name.clone())),
@@ -407,7 +407,7 @@ impl Value {
         }
     }
 
-    /// The same name with underscores for hyphens, if it has any.
+    /// Returns the same name with underscores for hyphens. `None` if it has no hyphen.
     pub(crate) fn underscored(&self) -> Option<Value> {
         let name = self.as_name()?;
         crate::effort::note_bytes(name.len());

@@ -1,12 +1,12 @@
-//! Texts that were just made, so that those that come again share one allocation.
+//! A cache of recently made texts, so that repeated texts share one allocation.
 
 use super::Text;
 
-/// Remembers texts that came twice, each in a place told by a hash of some of its bytes. What comes once is not kept: it would
-/// drive out what comes often.
+/// A direct-mapped cache of texts that were seen twice. The slot is selected by a hash of some bytes of the text. A text that was
+/// seen once is not stored: it would evict frequent ones.
 pub(crate) struct Recent {
     places: Vec<Place>,
-    /// Bits of a hash that are not part of a place.
+    /// Bits of a hash that do not select the slot.
     shift: u32,
 }
 
@@ -16,17 +16,17 @@ struct Place {
     text: Option<Text>,
 }
 
-/// Longer texts seldom repeat.
+/// Longest text that is cached, in bytes. Longer texts seldom repeat.
 const LONGEST: usize = 40;
 
 impl Recent {
-    /// With room for about so many texts.
+    /// Makes a cache with about `texts` slots.
     pub(crate) fn with_room(texts: usize) -> Recent {
         let bits = texts.next_power_of_two().trailing_zeros().max(1);
         Recent { places: vec![Place::default(); 1 << bits], shift: 64 - bits }
     }
 
-    /// The text with the contents of `text`; `plain` as [`Text::is_plain`] answers.
+    /// Returns a text with the contents of `text`, from the cache if possible. `plain` must equal [`Text::plain`] of `text`.
     #[inline]
     pub(crate) fn get(&mut self, text: &str, plain: bool) -> Text {
         if text.len() > LONGEST {
@@ -45,7 +45,7 @@ impl Recent {
     }
 }
 
-/// Of the length and up to 16 bytes: the first and the last ones.
+/// Hashes the length and up to 16 bytes: the first eight and the last eight.
 #[inline]
 fn hash(bytes: &[u8]) -> u64 {
     let (head, tail) = if let (Some(head), Some(tail)) = (bytes.first_chunk::<8>(), bytes.last_chunk::<8>()) {
@@ -57,7 +57,7 @@ fn hash(bytes: &[u8]) -> u64 {
         (at(0) | at(1) << 8 | at(2) << 16, 0)
     };
     let mixed = head ^ tail.rotate_left(29) ^ (bytes.len() as u64) << 56;
-    // Two rounds: the upper bits are to depend on every byte.
+    // Two rounds, so that the upper bits depend on every byte.
     let mixed = mixed.wrapping_mul(0x9E37_79B9_7F4A_7C15);
     (mixed ^ mixed >> 32).wrapping_mul(0xD6E8_FEB8_6659_FD93)
 }
@@ -79,7 +79,7 @@ mod tests {
 
     #[test]
     fn what_collides_is_told_apart() {
-        // The same length, head and tail.
+        // These two texts have equal lengths, heads and tails.
         let (one, two) = ("abcdefgh1abcdefgh", "abcdefgh2abcdefgh");
         let mut recent = Recent::with_room(64);
         for _ in 0..3 {

@@ -1,11 +1,11 @@
-//! Numbers for what is equal only to itself, in the order of its making.
+//! Serial numbers for values that are equal only to themselves. The numbers grow in the order of creation.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// One row of numbers for every kind of such values, so that what holds another has the higher one, whatever the two are.
+/// All kinds of such values share one counter, so that a value has a higher number than every value that it contains.
 static NEXT: AtomicU64 = AtomicU64::new(0);
 
-/// The next number.
+/// Returns the next serial number.
 #[inline]
 pub(crate) fn serial() -> u64 {
     NEXT.fetch_add(1, Ordering::Relaxed)

@@ -1,13 +1,13 @@
-//! Dropping deep values without native recursion.
+//! Drops deeply nested values without native recursion.
 
 use std::sync::Arc;
 
 use super::Value;
 
-/// Drops `parts` and all that only they hold, however deep.
+/// Drops `parts` and everything that only they own, at any depth.
 ///
-/// A container that is deeper than [`crate::collection::SHALLOW`] hands its parts over when it is dropped; here each part that
-/// nobody else holds is emptied before it is dropped in its turn, so that no drop recurses more than one level.
+/// When a container that is deeper than [`crate::collection::SHALLOW`] is dropped, it passes its parts to this function. Each
+/// part with a single owner is emptied before it is dropped, so that no drop recurses more than one level.
 pub(crate) fn teardown(mut parts: Vec<Value>) {
     while let Some(part) = parts.pop() {
         if part.depth() <= crate::collection::SHALLOW {

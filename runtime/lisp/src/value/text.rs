@@ -7,33 +7,33 @@ use std::sync::{Arc, OnceLock};
 use compact_str::CompactString;
 use unicode_segmentation::UnicodeSegmentation;
 
-/// Immutable UTF-8 text, one pointer wide, cheap to clone. Positions are graphemes; ASCII text counts them in bytes.
+/// Immutable UTF-8 text, one pointer wide, cheap to clone. Positions count graphemes. In ASCII text these are bytes.
 #[derive(Clone)]
 pub struct Text(Arc<Inner>);
 
 struct Inner {
     text: CompactString,
-    /// Where graphemes lie, for a long text that is not plain.
+    /// The grapheme index of a long text that is not plain.
     places: Option<Box<Places>>,
-    /// Every byte is below 128 and none is a carriage return ("\r\n" is one grapheme).
+    /// Whether every byte is below 128 and none is a carriage return (`"\r\n"` is one grapheme).
     plain: bool,
 }
 
-/// Bytes from which on positions are looked up instead of counted.
+/// Length in bytes from which positions are looked up in an index instead of counted.
 const LONG: usize = 512;
-/// Graphemes from one known place to the next.
+/// Graphemes from one indexed offset to the next.
 const STRIDE: usize = 64;
-/// Graphemes that are counted between two looks at the limits.
+/// Graphemes that are counted between two checks of the limits.
 const BETWEEN: usize = 4_096;
 
-/// Where graphemes lie: found out when somebody asks, so that who never does pays a pointer.
+/// Grapheme offsets, computed lazily. A text whose positions are never requested pays one pointer.
 #[derive(Default)]
 struct Places(OnceLock<Starts>);
 
 struct Starts {
     /// The byte offset of every [`STRIDE`]th grapheme.
     offsets: Box<[u32]>,
-    /// All graphemes.
+    /// Number of all graphemes.
     count: usize,
 }
 
@@ -42,7 +42,7 @@ impl Starts {
         let (mut offsets, mut count) = (Vec::new(), 0);
         for (at, _) in text.grapheme_indices(true) {
             if count % STRIDE == 0 {
-                // Longer texts have no places.
+                // Longer texts have no index.
                 offsets.push(u32::try_from(at).unwrap_or(u32::MAX));
             }
             count += 1;
@@ -66,72 +66,72 @@ fn places(text: &str, plain: bool) -> Option<Box<Places>> {
 
 /// Whether each byte of `text` is a grapheme of its own.
 fn is_plain(text: &str) -> bool {
-    // Without a way out in the middle, so that it is done many bytes at a time.
+    // The loop has no early exit, so that the compiler vectorizes it.
     text.bytes().fold(0, |odd, b| odd | (b & 0x80) | u8::from(b == b'\r')) == 0
 }
 
 impl Text {
-    /// Text with the contents of `text`.
+    /// Makes a text with the contents of `text`.
     pub fn new(text: impl AsRef<str>) -> Self {
         let text = text.as_ref();
         Text(Inner::new(CompactString::from(text), is_plain(text)))
     }
 
-    /// Whether a text with the contents of `text` is [plain](Text::is_plain).
+    /// Whether a text with the contents of `text` would be [plain](Text::is_plain).
     pub(crate) fn plain(text: &str) -> bool {
         is_plain(text)
     }
 
-    /// [`Text::new`] where it is known already whether the text is [plain](Text::is_plain).
+    /// Like [`Text::new`], for callers that have already computed whether the text is [plain](Text::is_plain).
     #[inline]
     pub(crate) fn known(text: &str, plain: bool) -> Self {
         debug_assert_eq!(plain, is_plain(text));
         Text(Inner::new(CompactString::from(text), plain))
     }
 
-    /// The same text with the letters of ASCII in lower case.
+    /// Returns the text with its ASCII letters in lower case.
     pub(crate) fn ascii_lowercase(&self) -> Self {
         let mut text = self.0.text.clone();
         text.as_mut_str().make_ascii_lowercase();
         Text(Inner::new(text, self.0.plain))
     }
 
-    /// Text that takes over a buffer.
+    /// Makes a text that takes over a buffer.
     pub fn from_string(text: String) -> Self {
         let plain = is_plain(&text);
         Text(Inner::new(CompactString::from(text), plain))
     }
 
-    /// The contents.
+    /// Returns the contents.
     #[inline]
     pub fn as_str(&self) -> &str {
         self.0.text.as_str()
     }
 
-    /// Whether somebody else holds it too.
+    /// Whether the text has more than one owner.
     pub(crate) fn is_shared(&self) -> bool {
         Arc::strong_count(&self.0) > 1
     }
 
-    /// Where it lies in memory.
+    /// The address of the allocation.
     pub(crate) fn address(&self) -> usize {
         Arc::as_ptr(&self.0).addr()
     }
 
-    /// Whether graphemes are bytes, so that positions need no search.
+    /// Whether every grapheme is one byte, so that positions need no search.
     #[inline]
     pub fn is_plain(&self) -> bool {
         self.0.plain
     }
 
-    /// Finds out where graphemes lie, so that positions are looked up from then on. `each` hears of so many graphemes at a time, and
-    /// may end it.
+    /// Computes the grapheme index, so that positions are looked up from then on. `each` is called with the number of graphemes
+    /// since its last call. Its error ends the computation.
     pub(crate) fn locate<E>(&self, each: impl FnMut(usize) -> Result<(), E>) -> Result<(), E> {
         if let Some(places) = &self.0.places
             && places.0.get().is_none()
         {
             let starts = Starts::of(self.as_str(), each)?;
-            // Another thread may have been faster; it found the same.
+            // Another thread may have stored an index first. Both are equal.
             let _ = places.0.set(starts);
         }
         Ok(())
@@ -153,7 +153,8 @@ impl Text {
         }
     }
 
-    /// The byte offset of grapheme `index`; the length in bytes when `index` is the number of graphemes; else `None`.
+    /// The byte offset of grapheme `index`. If `index` is the number of graphemes, this is the length in bytes. `None` beyond
+    /// that.
     pub fn offset(&self, index: usize) -> Option<usize> {
         let text = self.as_str();
         if self.is_plain() {
@@ -164,13 +165,13 @@ impl Text {
             Some(starts) => (*starts.offsets.get(index / STRIDE)? as usize, index % STRIDE),
             None => (0, index),
         };
-        // From where a grapheme begins, the others are found as from the beginning.
+        // Segmentation that starts at a grapheme boundary finds the same later boundaries as one from the beginning.
         let tail = text.get(from..)?;
         let starts = tail.grapheme_indices(true).map(|(at, _)| from + at).chain(std::iter::once(text.len()));
         starts.into_iter().nth(rest)
     }
 
-    /// Grapheme `index`, where there is one.
+    /// The grapheme at `index`, or `None` past the end.
     pub fn grapheme(&self, index: usize) -> Option<&str> {
         let at = self.offset(index)?;
         if self.is_plain() { self.as_str().get(at..=at) } else { self.as_str().get(at..)?.graphemes(true).next() }
@@ -189,12 +190,12 @@ impl Text {
         before + tail.grapheme_indices(true).take_while(|(start, _)| from + start < at).count()
     }
 
-    /// The graphemes in order.
+    /// Iterates over the graphemes in order.
     pub fn graphemes(&self) -> impl DoubleEndedIterator<Item = &str> {
         self.as_str().graphemes(true)
     }
 
-    /// Appends in place where nobody else holds the text.
+    /// Appends `more`. The text is extended in place if it has a single owner.
     pub fn push_str(&mut self, more: &str) {
         let more_plain = is_plain(more);
         if let Some(inner) = Arc::get_mut(&mut self.0) {
@@ -234,7 +235,7 @@ impl Eq for Text {}
 
 impl std::hash::Hash for Text {
     fn hash<H: std::hash::Hasher>(&self, state: &mut H) {
-        // Without the mark that ends a `str`: where texts run together, a comparison tells them apart.
+        // Hashes without the terminator of `str`. Where concatenated texts collide, equality distinguishes them.
         let text = self.as_str();
         crate::effort::note_bytes(text.len());
         state.write(text.as_bytes());
