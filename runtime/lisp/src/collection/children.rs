@@ -1,22 +1,22 @@
-//! One traversal of any container: what comparison, hashing and the like walk over.
+//! One traversal for all containers, used by comparison, hashing and similar walks.
 
 use super::map::MapIter;
 use super::set::SetIter;
 use crate::Value;
 
-/// The values directly inside a container, in canonical order: items, members, or key and value by turns.
+/// The values directly inside a container, in canonical order: items, members, or keys and values in alternation.
 pub enum Children<'a> {
-    /// Of a vector.
+    /// The items of a vector.
     Items(super::vector::Iter<'a>),
-    /// Of a set.
+    /// The members of a set.
     Members(SetIter<'a>),
-    /// Of a map, with the value that comes after the key just given.
+    /// The entries of a map. The second field is the value that follows the key returned last.
     Entries(MapIter<'a>, Option<&'a Value>),
 }
 
 impl<'a> Children<'a> {
-    /// The children of `value`; `None` if it is not a container. For the interpreter's own walks: the status of a failed call's result does
-    /// not count as read by the program.
+    /// Returns the children of `value`, or `None` if it is not a container. This is for the interpreter's own walks: the program
+    /// does not count as having read the status of a failed call's result.
     pub fn of(value: &'a Value) -> Option<Children<'a>> {
         match value {
             Value::Vector(v) => Some(Children::Items(v.iter())),
@@ -26,7 +26,8 @@ impl<'a> Children<'a> {
         }
     }
 
-    /// [`Children::of`] for what shows the children to the program or to the reader of its answer.
+    /// Like [`Children::of`], but for code that shows the children to the program or to the reader of its answer: the status
+    /// counts as read.
     pub fn shown(value: &'a Value) -> Option<Children<'a>> {
         match value {
             Value::Map(m) => Some(Children::Entries(m.iter(), None)),
@@ -36,7 +37,7 @@ impl<'a> Children<'a> {
 }
 
 impl Children<'_> {
-    /// Whether none is left.
+    /// Whether all children have been returned.
     pub(crate) fn is_done(&self) -> bool {
         match self {
             Children::Items(items) => items.len() == 0,

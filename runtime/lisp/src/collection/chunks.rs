@@ -1,18 +1,20 @@
-//! The items of large vectors: a persistent tree of chunks, each of which is copied only where somebody else holds it.
+//! The items of large vectors: a persistent radix tree of chunks. An update copies only the nodes on its path that have other
+//! owners.
 //!
-//! An item's place has six bits for its position in its chunk and six for each level above. The items are those at the places
-//! `start..end`, so that a part of the items is the same tree with other bounds, and there may be room in front.
+//! The index of an item in the tree (its place) has six bits for the position in its chunk and six bits for each level above. The
+//! items are those at the places `start..end`. A slice of the items is therefore the same tree with other bounds, and there may
+//! be unused places in front.
 
 use std::sync::Arc;
 
 use crate::Value;
 
-/// Bits of a place that one level looks at.
+/// Bits of a place that one level consumes.
 const BITS: u32 = 6;
-/// Most items of a chunk and most children of a branch.
+/// Maximum items of a chunk and maximum children of a branch.
 pub(super) const WIDTH: usize = 1 << BITS;
 
-/// A series of items. A clone shares all chunks.
+/// A persistent sequence of items. A clone shares all chunks.
 #[derive(Clone)]
 pub(super) struct Chunks {
     root: Arc<Node>,
@@ -24,9 +26,9 @@ pub(super) struct Chunks {
 
 #[derive(Clone)]
 enum Node {
-    /// Items; those past the bounds are of no account.
+    /// Items. Those outside of the bounds are ignored.
     Chunk(Vec<Value>),
-    /// Children; there are none where no place is within the bounds.
+    /// Children. A child is `None` if no place below it is within the bounds.
     Branch(Vec<Option<Arc<Node>>>),
 }
 
@@ -67,7 +69,7 @@ impl Chunks {
         if place < self.end { self.chunk(place).get(position(place, 0)) } else { None }
     }
 
-    /// The chunk that holds a place.
+    /// The chunk that contains a place.
     #[inline]
     fn chunk(&self, place: usize) -> &[Value] {
         let mut node = &*self.root;
@@ -84,7 +86,7 @@ impl Chunks {
         }
     }
 
-    /// The items from `index` on that follow each other in one chunk; none at the end.
+    /// The longest contiguous run of items in one chunk that starts at `index`. Empty at the end.
     pub(super) fn run(&self, index: usize) -> &[Value] {
         let place = self.start + index;
         let first = position(place, 0);
@@ -92,7 +94,8 @@ impl Chunks {
         self.chunk(place).get(first..last).unwrap_or_default()
     }
 
-    /// The same, moved out where nobody else holds them, for an iterator that does not look at them again.
+    /// Like [`Chunks::run`], but moves the items out of a chunk with a single owner. For an iterator that does not visit them
+    /// again.
     pub(super) fn take_run(&mut self, index: usize) -> Vec<Value> {
         let first = position(self.start + index, 0);
         let count = self.run(index).len();
@@ -103,7 +106,7 @@ impl Chunks {
         }
     }
 
-    /// The chunk that holds a place, if nobody else holds it.
+    /// The chunk that contains a place, if it has a single owner.
     fn own_chunk(&mut self, place: usize) -> Option<&mut Vec<Value>> {
         let mut node = Arc::get_mut(&mut self.root)?;
         let mut level = self.height;
@@ -118,13 +121,13 @@ impl Chunks {
         }
     }
 
-    /// Moves the item at `index` out, if nobody else holds its chunk.
+    /// Moves the item at `index` out, if its chunk has a single owner.
     pub(super) fn take(&mut self, index: usize) -> Option<Value> {
         let place = self.start + index;
         self.own_chunk(place)?.get_mut(position(place, 0)).map(std::mem::take)
     }
 
-    /// The chunk for a place, made where there is none and copied where somebody else holds it.
+    /// The chunk for a place. It is created if it is missing and copied if it has other owners.
     fn chunk_for(&mut self, place: usize) -> &mut Vec<Value> {
         let mut node = Arc::make_mut(&mut self.root);
         let mut level = self.height;
@@ -156,7 +159,7 @@ impl Chunks {
         }
     }
 
-    /// Replaces the item at `index`, which there must be.
+    /// Replaces the item at `index`, which must exist.
     pub(super) fn set(&mut self, index: usize, item: Value) {
         self.put(self.start + index, item);
     }
@@ -165,7 +168,7 @@ impl Chunks {
         WIDTH << (BITS * self.height)
     }
 
-    /// Puts a branch above the root, which becomes its child at `position`.
+    /// Adds a branch above the root, which becomes its child at `position`.
     fn grow(&mut self, position: usize) {
         let root = std::mem::replace(&mut self.root, Arc::new(Node::empty(0)));
         let before = self.capacity() * position;
@@ -177,7 +180,7 @@ impl Chunks {
         self.end += before;
     }
 
-    /// Adds items at the end.
+    /// Appends items.
     pub(super) fn extend(&mut self, mut items: impl Iterator<Item = Value>) {
         let mut next = items.next();
         while next.is_some() {
@@ -186,7 +189,7 @@ impl Chunks {
             }
             let (place, at) = (self.end, position(self.end, 0));
             let chunk = self.chunk_for(place);
-            // What stands there belonged to a longer vector.
+            // The items from here on belonged to a longer vector.
             chunk.truncate(at);
             chunk.resize(at, Value::Nil);
             while chunk.len() < WIDTH
@@ -199,7 +202,7 @@ impl Chunks {
         }
     }
 
-    /// Puts an item in front.
+    /// Prepends an item.
     pub(super) fn push_front(&mut self, item: Value) {
         if self.start == 0 {
             self.grow(WIDTH / 2);
@@ -208,7 +211,7 @@ impl Chunks {
         self.put(self.start, item);
     }
 
-    /// Keeps the items `from..to`. What is left out is dropped where nobody else holds it.
+    /// Keeps the items `from..to`. The others are dropped from nodes with a single owner.
     pub(super) fn narrow(&mut self, from: usize, to: usize) {
         let (start, end) = (self.start + from, self.start + to);
         clear(&mut self.root, self.height, self.start, start);
@@ -216,7 +219,7 @@ impl Chunks {
         (self.start, self.end) = (start, end);
     }
 
-    /// The items as a buffer; moved out of chunks that nobody else holds.
+    /// Returns the items as a buffer. They are moved out of chunks with a single owner.
     pub(super) fn into_items(mut self) -> Vec<Value> {
         let mut items = Vec::with_capacity(self.len());
         while items.len() < self.len() {
@@ -230,11 +233,11 @@ impl Chunks {
     }
 }
 
-/// As many as a node has room for at a time.
+/// Splits `items` into groups of at most [`WIDTH`].
 fn groups<T>(mut items: Vec<T>) -> impl Iterator<Item = Vec<T>> {
     let mut groups = Vec::with_capacity(items.len().div_ceil(WIDTH));
-    // From the end, where a buffer can be cut without moving what is left. What was cut off is given back now and then, so that
-    // the items are never there twice.
+    // Splits from the end, where a buffer can be cut without moving the remaining items. The freed capacity is returned from time
+    // to time, so that the items never occupy twice their memory.
     let part = items.len() / 8;
     while !items.is_empty() {
         groups.push(items.split_off((items.len() - 1) / WIDTH * WIDTH));
@@ -245,7 +248,7 @@ fn groups<T>(mut items: Vec<T>) -> impl Iterator<Item = Vec<T>> {
     groups.into_iter().rev()
 }
 
-/// Drops what is at the places `from..to`, counted from the first place of `node`, as far as nobody else holds it.
+/// Drops the items at the places `from..to`, relative to the first place of `node`, in nodes with a single owner.
 fn clear(node: &mut Arc<Node>, level: u32, from: usize, to: usize) {
     if from >= to {
         return;

@@ -1,4 +1,5 @@
-//! What a map holds, sorted by key: while there are few a buffer, or values beside keys that many maps share; a tree beyond.
+//! The entries of a map, sorted by key. Small maps are a buffer, or values beside keys that many maps share. Larger maps are a
+//! tree.
 
 use std::sync::Arc;
 
@@ -7,24 +8,24 @@ use crate::Value;
 use crate::failed_calls::FailedCall;
 use crate::order::compare;
 
-/// Up to this many entries a map is no tree.
+/// Maximum entries of a map that is not a tree.
 pub(crate) const SMALL: usize = 24;
-/// Up to this many entries, names are looked up by scanning: equality of short texts is cheaper than their order.
+/// Maximum entries for which names are found by a linear scan: short texts are compared faster for equality than for order.
 const SCANNED: usize = 12;
 
-/// Keys that maps share, sorted, each once; names all of them. One pointer wide.
+/// Sorted, distinct keys that several maps share. All keys are names (strings or keywords). One pointer wide.
 pub(crate) type Names = Arc<Box<[Value]>>;
 
-/// Entries, sorted by key, each key once.
+/// Entries sorted by key, with distinct keys.
 #[derive(Clone)]
 pub(super) enum Entries {
-    /// At most [`SMALL`].
+    /// At most [`SMALL`] entries.
     Small(Vec<(Value, Value)>),
-    /// Rows of one source have the same names: what is then cheap is to make, to hold and to drop them.
+    /// A row of a data source, which shares its names with the other rows. It is cheap to make, to store and to drop.
     Row {
-        /// At most [`SMALL`].
+        /// At most [`SMALL`] names.
         names: Names,
-        /// As many.
+        /// One value per name.
         values: Vec<Value>,
     },
     Tree(Tree<Value>),
@@ -35,13 +36,13 @@ pub(super) enum Entries {
 /// Entries of the result of a failed call, which record when the program reads its status.
 #[derive(Clone)]
 pub(super) struct Tracked {
-    /// Never tracked themselves.
+    /// The entries, which are never `Tracked` themselves.
     entries: Entries,
     call: Arc<FailedCall>,
 }
 
 impl Tracked {
-    /// Records that the entry at `key` is read.
+    /// Records that the program reads the entry at `key`.
     fn read(&self, key: &Value) {
         if matches!(key.as_name(), Some("ok" | "reason" | "message")) {
             self.call.check();
@@ -64,7 +65,7 @@ impl Entries {
         }
     }
 
-    /// The entry of exactly this key.
+    /// Returns the entry with exactly this key.
     #[inline]
     pub(super) fn find(&self, key: &Value) -> Option<(&Value, &Value)> {
         match self {
@@ -90,7 +91,8 @@ impl Entries {
         }
     }
 
-    /// The value under a keyword, or else under the string of the same text: `Err` where that is not found out in one pass.
+    /// Returns the value under a keyword, or else under the string with the same text. `Err` if this representation cannot answer
+    /// in one pass.
     #[inline]
     pub(super) fn named(&self, keyword: &Value) -> Result<Option<&Value>, ()> {
         match self {
@@ -100,7 +102,7 @@ impl Entries {
         }
     }
 
-    /// The value under exactly this key, for a change in place.
+    /// Returns the value under exactly this key, for a change in place.
     #[inline]
     pub(super) fn get_mut(&mut self, key: &Value) -> Option<&mut Value> {
         match self {
@@ -117,7 +119,7 @@ impl Entries {
         }
     }
 
-    /// Puts `value` under `key`; gives the old value back.
+    /// Stores `value` under `key` and returns the old value.
     pub(super) fn insert(&mut self, key: Value, value: Value) -> Option<Value> {
         if let Entries::Row { names, values } = self {
             if let Some(old) = place(names, &key).and_then(|at| values.get_mut(at)) {
@@ -142,7 +144,7 @@ impl Entries {
         }
     }
 
-    /// Removes `key`; gives its value back.
+    /// Removes `key` and returns its value.
     pub(super) fn remove(&mut self, key: &Value) -> Option<Value> {
         self.own_names();
         match self {
@@ -153,7 +155,7 @@ impl Entries {
         }
     }
 
-    /// Takes all out, leaving none.
+    /// Moves all entries out and leaves none.
     pub(super) fn take(&mut self) -> Vec<(Value, Value)> {
         self.own_names();
         match std::mem::replace(self, Entries::Small(Vec::new())) {
@@ -164,12 +166,12 @@ impl Entries {
         }
     }
 
-    /// Moves out what may be deep, leaving none.
+    /// Moves all values that may be deep to `out` and leaves none.
     pub(super) fn dismantle(&mut self, out: &mut Vec<Value>) {
         let mut entries = Vec::new();
         match self {
             Entries::Small(small) => entries = std::mem::take(small),
-            // Names hold nothing.
+            // Names have no children.
             Entries::Row { values, .. } => out.append(values),
             Entries::Tree(tree) => tree.dismantle(&mut entries),
             Entries::Tracked(tracked) => return tracked.entries.dismantle(out),
@@ -177,7 +179,7 @@ impl Entries {
         out.extend(entries.into_iter().flat_map(|(k, v)| [k, v]));
     }
 
-    /// Makes a row a map like others, whose keys may change.
+    /// Converts a row to a buffer with keys of its own, so that the keys can change.
     fn own_names(&mut self) {
         if let Entries::Row { names, values } = self {
             *self = Entries::Small(names.iter().cloned().zip(std::mem::take(values)).collect());
@@ -193,7 +195,7 @@ impl Entries {
         }
     }
 
-    /// The failed call that these are the result of.
+    /// Returns the failed call that produced these entries.
     pub(super) fn failed_call(&self) -> Option<&Arc<FailedCall>> {
         match self {
             Entries::Tracked(tracked) => Some(&tracked.call),
@@ -201,7 +203,7 @@ impl Entries {
         }
     }
 
-    /// Makes these the result of a failed call, unless they are that of another one.
+    /// Marks the entries as the result of a failed call, unless they already belong to one.
     pub(super) fn track(&mut self, call: Arc<FailedCall>) {
         if self.failed_call().is_none() {
             let entries = std::mem::replace(self, Entries::Small(Vec::new()));
@@ -210,7 +212,7 @@ impl Entries {
     }
 }
 
-/// Whether `key` is the name `wanted`, a string or a keyword.
+/// Whether `key` equals the name `wanted`, which is a string or a keyword.
 #[inline]
 fn is_name(key: &Value, wanted: &Value) -> bool {
     match (key, wanted) {
@@ -219,7 +221,7 @@ fn is_name(key: &Value, wanted: &Value) -> bool {
     }
 }
 
-/// The place of `key` among names.
+/// The position of `key` among sorted names.
 #[inline]
 fn place(names: &[Value], key: &Value) -> Option<usize> {
     match key {
@@ -242,7 +244,7 @@ fn named<'a>(entries: impl Iterator<Item = (&'a Value, &'a Value)>, keyword: &Va
     other
 }
 
-/// Goes through entries in the order of their keys.
+/// Iterates over entries in the order of their keys.
 pub(super) enum Iter<'a> {
     Small(std::slice::Iter<'a, (Value, Value)>),
     Row(std::slice::Iter<'a, Value>, std::slice::Iter<'a, Value>),

@@ -1,4 +1,4 @@
-//! Maps, sorted by key.
+//! Persistent maps, sorted by key.
 
 use std::sync::Arc;
 
@@ -18,7 +18,7 @@ pub(crate) struct Data {
     names: NameKinds,
 }
 
-/// Which kinds of names are among the keys of a map. A removal leaves it as it is, so that it may say too much.
+/// The kinds of names among the keys of a map. A removal does not clear a kind, so this may list too many.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct NameKinds(u8);
 
@@ -39,13 +39,13 @@ impl NameKinds {
         self.0 |= other.0;
     }
 
-    /// Whether there are names of the kind that a name of kind `one` is not. Other keys than names have one spelling.
+    /// Whether the keys may include names of the other kind than `one`. Keys that are not names have one spelling.
     #[inline]
     pub(crate) fn may_hold_other_spelling(self, one: NameKinds) -> bool {
         one.0 != 0 && self.0 & !one.0 != 0
     }
 
-    /// Whether keywords and strings are among the keys.
+    /// Whether both keywords and strings are among the keys.
     #[inline]
     pub(crate) fn are_both(self) -> bool {
         self == NameKinds::BOTH
@@ -68,7 +68,7 @@ impl Default for Map {
     }
 }
 
-/// The last of equal keys wins; the spelling of the first stays.
+/// The last of equal keys wins. The spelling of the first key stays.
 impl FromIterator<(Value, Value)> for Map {
     fn from_iter<I: IntoIterator<Item = (Value, Value)>>(entries: I) -> Self {
         Map::from_entries(entries.into_iter().collect())
@@ -76,11 +76,11 @@ impl FromIterator<(Value, Value)> for Map {
 }
 
 impl Map {
-    /// A map of entries in any order. The last of equal keys wins; the spelling of the first stays.
+    /// Makes a map of entries in any order. The last of equal keys wins. The spelling of the first key stays.
     pub fn from_entries(mut entries: Vec<(Value, Value)>) -> Map {
         let sorted = entries.windows(2).all(|w| matches!(w, [a, b] if compare(&a.0, &b.0).is_lt()));
         if !sorted {
-            // Stable, so that equal keys keep their order.
+            // The sort is stable, so that equal keys keep their order.
             entries.sort_by(|a, b| compare(&a.0, &b.0));
             entries.dedup_by(|later, first| {
                 let same = compare(&later.0, &first.0).is_eq();
@@ -93,7 +93,7 @@ impl Map {
         Map::from_sorted(entries)
     }
 
-    /// A map of entries that are sorted by key, each key once.
+    /// Makes a map of entries that are sorted by key and distinct.
     pub(crate) fn from_sorted(entries: Vec<(Value, Value)>) -> Map {
         let (mut depth, mut names) = (0, NameKinds::default());
         for (key, value) in &entries {
@@ -103,11 +103,11 @@ impl Map {
         Map(Arc::new(Data { entries: Entries::from_sorted(entries), depth: depth + 1, names }))
     }
 
-    /// A map of values under names that it shares with others: at most [`super::SMALL`], in the order of the names.
+    /// Makes a map of at most [`super::SMALL`] values whose shared names are given in the same order.
     pub(crate) fn from_row(names: Names, values: Vec<Value>) -> Map {
         debug_assert_eq!(names.len(), values.len());
         let depth = super::vector::depth_over(&values);
-        // Names of one kind are next to each other.
+        // The sorted names of one kind are adjacent.
         let mut kinds = NameKinds::default();
         for name in [names.first(), names.last()].into_iter().flatten() {
             kinds.add(NameKinds::of(name));
@@ -121,30 +121,30 @@ impl Map {
         self.0.entries.len()
     }
 
-    /// Whether there is none.
+    /// Whether the map has no entries.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// A bound of the nesting depth, at least 1.
+    /// An upper bound of the nesting depth, at least 1.
     pub fn depth(&self) -> u32 {
         self.0.depth
     }
 
-    /// The value under exactly this key.
+    /// Returns the value under exactly this key.
     #[inline]
     pub fn get(&self, key: &Value) -> Option<&Value> {
         self.find(key).map(|(_, v)| v)
     }
 
-    /// The entry of exactly this key.
+    /// Returns the entry with exactly this key.
     #[inline]
     pub fn find(&self, key: &Value) -> Option<(&Value, &Value)> {
         self.0.entries.find(key)
     }
 
-    /// The value under a key as programs look it up: exactly, else a keyword for a string and the reverse, else both with
-    /// underscores for hyphens.
+    /// Looks a key up as programs do: first exactly, then with a keyword for a string and the reverse, then both with underscores
+    /// for hyphens.
     #[inline]
     pub fn lookup(&self, key: &Value) -> Option<&Value> {
         if let Value::Keyword(_) = key
@@ -155,7 +155,7 @@ impl Map {
         self.find(key).or_else(|| self.loose(key)).map(|(_, v)| v)
     }
 
-    /// The entry that [`Map::lookup`] finds.
+    /// Returns the entry that [`Map::lookup`] finds.
     pub fn lookup_entry(&self, key: &Value) -> Option<(&Value, &Value)> {
         self.find(key).or_else(|| self.loose(key))
     }
@@ -173,7 +173,7 @@ impl Map {
         self.find(&under).or_else(|| self.find(&under.other_spelling()?)).map(|(_, v)| v)
     }
 
-    /// Inserts `value` under exactly `key`, in place where the map has one holder; returns the old value.
+    /// Stores `value` under exactly `key` and returns the old value. The map is updated in place if it has a single owner.
     pub fn insert(&mut self, key: Value, value: Value) -> Option<Value> {
         let data = Arc::make_mut(&mut self.0);
         data.depth = data.depth.max(key.depth() + 1).max(value.depth() + 1);
@@ -181,15 +181,15 @@ impl Map {
         data.entries.insert(key, value)
     }
 
-    /// Inserts `value` as programs do: where an entry has the name of `key` in the other spelling, and none has `key` itself, that
-    /// entry changes and keeps its key.
+    /// Stores `value` as programs do. If no entry has `key` itself but one has the same name in the other spelling, that entry is
+    /// changed and keeps its key.
     #[inline]
     pub(crate) fn put(&mut self, key: Value, value: Value) {
         let key = self.held_key(key);
         self.insert(key, value);
     }
 
-    /// The key under which [`Map::put`] inserts a value.
+    /// Returns the key under which [`Map::put`] stores a value.
     #[inline]
     pub(crate) fn held_key(&self, key: Value) -> Value {
         if self.0.names.may_hold_other_spelling(NameKinds::of(&key)) { self.other_spelling_of(key) } else { key }
@@ -202,7 +202,8 @@ impl Map {
         }
         let Some(other) = key.other_spelling() else { return key };
         let held = self.find(&other).or_else(|| match &key {
-            // A keyword with hyphens stands for the name that JSON writes with underscores. A string is data.
+            // A keyword with hyphens also names the key that JSON spells with underscores. A string is data and is taken
+            // literally.
             Value::Keyword(_) => self.find(&key.underscored()?.other_spelling()?),
             _ => None,
         });
@@ -212,8 +213,8 @@ impl Map {
         }
     }
 
-    /// The key of the entry that an update or a removal by `key` is about: `key` where the map has none for it. A string
-    /// with hyphens never stands for one with underscores, since both may be data.
+    /// Returns the key of the entry that an update or a removal by `key` affects, or `key` itself if the map has no such entry. A
+    /// string with hyphens never matches one with underscores, since both may be data.
     pub(crate) fn named_key(&self, key: Value) -> Value {
         if self.find(&key).is_some() {
             return key;
@@ -228,19 +229,19 @@ impl Map {
         }
     }
 
-    /// Takes the value under `key` out for an update in place, leaving nil there. `None`, and nothing changed, where
-    /// somebody else holds the map or the key is missing.
+    /// Moves the value under `key` out for an update in place and leaves nil there. Returns `None` without any change if the map
+    /// has other owners or the key is missing.
     pub fn take(&mut self, key: &Value) -> Option<Value> {
         Arc::get_mut(&mut self.0)?.entries.get_mut(key).map(std::mem::take)
     }
 
-    /// Removes exactly `key`, in place where the map has one holder.
+    /// Removes exactly `key`. The map is updated in place if it has a single owner.
     pub fn remove(&mut self, key: &Value) -> Option<Value> {
         self.find(key)?;
         Arc::make_mut(&mut self.0).entries.remove(key)
     }
 
-    /// Removes the entry that `key` names, in place where the map has one holder.
+    /// Removes the entry that `key` names. The map is updated in place if it has a single owner.
     pub(crate) fn remove_named(&mut self, key: &Value) -> Option<Value> {
         if self.find(key).is_some() {
             return Arc::make_mut(&mut self.0).entries.remove(key);
@@ -248,7 +249,7 @@ impl Map {
         self.remove(&self.named_key(key.clone()))
     }
 
-    /// The entries, sorted by key. The program counts as having read the status of a failed call's result.
+    /// Iterates over the entries, sorted by key. This counts as reading the status of a failed call's result.
     pub fn iter(&self) -> MapIter<'_> {
         if let Some(call) = self.failed_call() {
             call.check();
@@ -256,23 +257,24 @@ impl Map {
         self.untracked_iter()
     }
 
-    /// The entries, sorted by key, without a record that the program has read them.
+    /// Like [`Map::iter`], but does not record that the program has read the entries.
     pub(crate) fn untracked_iter(&self) -> MapIter<'_> {
         MapIter(self.0.entries.iter())
     }
 
-    /// The failed call that the map is the result of.
+    /// Returns the failed call that produced this map.
     pub(crate) fn failed_call(&self) -> Option<&Arc<FailedCall>> {
         self.0.entries.failed_call()
     }
 
-    /// Makes the map the result of a failed call, unless it is that of another one: reading its status is recorded from now on, also
-    /// through copies and changed copies.
+    /// Marks the map as the result of a failed call, unless it already belongs to one. From then on reading its status is
+    /// recorded, also through copies and changed copies.
     pub(crate) fn track(&mut self, call: Arc<FailedCall>) {
         Arc::make_mut(&mut self.0).entries.track(call);
     }
 
-    /// The entries as a buffer, sorted by key; moved where nobody else holds the map. Counts as reading them, as [`Map::iter`] does.
+    /// Returns the entries as a buffer, sorted by key. They are moved if the map has a single owner. Like [`Map::iter`], this
+    /// counts as reading them.
     pub fn into_entries(mut self) -> Vec<(Value, Value)> {
         if let Some(call) = self.failed_call() {
             call.check();
@@ -283,7 +285,7 @@ impl Map {
         }
     }
 
-    /// Whether somebody else holds it too.
+    /// Whether the map has more than one owner.
     pub(crate) fn is_shared(&self) -> bool {
         Arc::strong_count(&self.0) > 1
     }
@@ -298,7 +300,7 @@ impl Map {
         Arc::ptr_eq(&self.0, &other.0)
     }
 
-    /// Hands keys and values to `out` if this was the last holder.
+    /// Moves keys and values to `out` if this was the last owner.
     pub(crate) fn dismantle(self, out: &mut Vec<Value>) {
         if let Some(mut data) = Arc::into_inner(self.0) {
             data.entries.dismantle(out);
@@ -306,7 +308,7 @@ impl Map {
     }
 }
 
-/// The entries of a map, sorted by key.
+/// Iterator over the entries of a map, sorted by key.
 pub struct MapIter<'a>(entries::Iter<'a>);
 
 impl<'a> Iterator for MapIter<'a> {

@@ -1,7 +1,7 @@
-//! Vectors, maps and sets: persistent values that are updated in place where nobody else holds them.
+//! Vectors, maps and sets: persistent values that are updated in place if they have a single owner.
 //!
-//! Every container knows a bound of its depth (1 for one that holds no container). Containers deeper than
-//! [`SHALLOW`] are dropped, compared, hashed and printed with a work list instead of native recursion.
+//! Every container stores an upper bound of its depth (1 for one without nested containers). Containers deeper than [`SHALLOW`]
+//! are dropped, compared, hashed and printed with a work list instead of native recursion.
 
 mod children;
 mod chunks;
@@ -19,5 +19,5 @@ pub use vector::{IntoIter, Vector};
 pub use children::Children;
 pub(crate) use entries::{Names, SMALL};
 
-/// Up to this depth native recursion is used.
+/// Maximum depth that is walked with native recursion.
 pub const SHALLOW: u32 = 48;

@@ -1,4 +1,4 @@
-//! Sets, in order: a map from each member to nothing.
+//! Persistent, ordered sets: a map from each member to `()`.
 
 use std::sync::Arc;
 
@@ -59,7 +59,7 @@ impl FromIterator<Value> for Set {
 }
 
 impl Set {
-    /// A set of members in any order; of equal ones the first stays.
+    /// Makes a set of members in any order. Of equal members the first stays.
     fn from_members(mut members: Vec<(Value, ())>) -> Set {
         let sorted = members.windows(2).all(|w| matches!(w, [a, b] if compare(&a.0, &b.0).is_lt()));
         if !sorted {
@@ -69,7 +69,7 @@ impl Set {
         Set::from_pairs(members)
     }
 
-    /// A set of members that are sorted, each once.
+    /// Makes a set of members that are sorted and distinct.
     pub(crate) fn from_sorted(members: Vec<Value>) -> Set {
         Set::from_pairs(members.into_iter().map(|v| (v, ())).collect())
     }
@@ -88,17 +88,17 @@ impl Set {
         }
     }
 
-    /// Whether there is none.
+    /// Whether the set has no members.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// A bound of the nesting depth, at least 1.
+    /// An upper bound of the nesting depth, at least 1.
     pub fn depth(&self) -> u32 {
         self.0.depth
     }
 
-    /// The member equal to `value`.
+    /// Returns the member that equals `value`.
     pub fn get(&self, value: &Value) -> Option<&Value> {
         match &self.0.members {
             Members::Small(members) => tree::find(members, value).ok().and_then(|at| members.get(at)).map(|(v, ())| v),
@@ -111,7 +111,7 @@ impl Set {
         self.get(value).is_some()
     }
 
-    /// Adds a member, in place where nobody else holds the set; whether it is new.
+    /// Adds a member and returns whether it is new. The set is updated in place if it has a single owner.
     pub fn insert(&mut self, value: Value) -> bool {
         if self.contains(&value) {
             return false;
@@ -133,7 +133,7 @@ impl Set {
         true
     }
 
-    /// Removes a member, in place where nobody else holds the set; whether it was there.
+    /// Removes a member and returns whether it existed. The set is updated in place if it has a single owner.
     pub fn remove(&mut self, value: &Value) -> bool {
         if !self.contains(value) {
             return false;
@@ -151,7 +151,7 @@ impl Set {
         true
     }
 
-    /// The members in order.
+    /// Iterates over the members in order.
     pub fn iter(&self) -> SetIter<'_> {
         match &self.0.members {
             Members::Small(members) => SetIter(Walk::Small(members.iter())),
@@ -159,7 +159,7 @@ impl Set {
         }
     }
 
-    /// The members in order, as a buffer; moved where nobody else holds the set.
+    /// Returns the members in order as a buffer. They are moved if the set has a single owner.
     pub fn into_members(mut self) -> Vec<Value> {
         match Arc::get_mut(&mut self.0) {
             Some(data) => match std::mem::replace(&mut data.members, Members::Small(Vec::new())) {
@@ -170,7 +170,7 @@ impl Set {
         }
     }
 
-    /// Whether somebody else holds it too.
+    /// Whether the set has more than one owner.
     pub(crate) fn is_shared(&self) -> bool {
         Arc::strong_count(&self.0) > 1
     }
@@ -185,7 +185,7 @@ impl Set {
         Arc::ptr_eq(&self.0, &other.0)
     }
 
-    /// Hands the members to `out` if this was the last holder.
+    /// Moves the members to `out` if this was the last owner.
     pub(crate) fn dismantle(self, out: &mut Vec<Value>) {
         if let Some(mut data) = Arc::into_inner(self.0) {
             data.members.dismantle(out);
@@ -193,7 +193,7 @@ impl Set {
     }
 }
 
-/// The members of a set, in order.
+/// Iterator over the members of a set, in order.
 pub struct SetIter<'a>(Walk<'a>);
 
 enum Walk<'a> {

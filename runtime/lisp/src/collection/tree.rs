@@ -1,4 +1,4 @@
-//! A persistent B+tree in the order of [`crate::order`], updated in place where a node has one holder.
+//! A persistent B+tree in the order of [`crate::order`]. Nodes with a single owner are updated in place.
 
 use std::cmp::Ordering;
 use std::sync::Arc;
@@ -6,12 +6,12 @@ use std::sync::Arc;
 use crate::Value;
 use crate::order::compare;
 
-/// Most entries of a leaf and most children of a branch.
+/// Maximum entries of a leaf and maximum children of a branch.
 const WIDTH: usize = 48;
-/// Below this many, a node is merged with a neighbour.
+/// A node with fewer entries is merged with a neighbour.
 const NARROW: usize = WIDTH / 4;
 
-/// Entries sorted by key, each key once.
+/// Entries sorted by key, with distinct keys.
 #[derive(Clone)]
 pub(super) struct Tree<V> {
     root: Arc<Node<V>>,
@@ -21,15 +21,16 @@ pub(super) struct Tree<V> {
 #[derive(Clone)]
 enum Node<V> {
     Leaf(Vec<(Value, V)>),
-    /// Each child with its least key (or a key that was once the least: never above it, above all keys to the left).
+    /// Each child with a lower bound of its keys: its least key, or a key that was once the least. It is greater than all keys to
+    /// the left.
     Branch(Vec<(Value, Arc<Node<V>>)>),
 }
 
-/// The position of `key` among sorted entries, or where it would go.
+/// The position of `key` among sorted entries, or the position at which to insert it.
 #[inline]
 pub(super) fn find<V>(entries: &[(Value, V)], key: &Value) -> Result<usize, usize> {
     let Value::Int(int) = key else { return entries.binary_search_by(|(k, _)| compare(k, key)) };
-    // Integers are the keys of most large maps, and often one follows the other: then the distance from the first is the place.
+    // Most large maps have integer keys, often consecutive ones. Then the distance from the first key is the position.
     if let Some((Value::Int(first), _)) = entries.first() {
         let place = int.wrapping_sub(*first) as usize;
         if let Some((Value::Int(found), _)) = entries.get(place)
@@ -46,7 +47,7 @@ pub(super) fn find<V>(entries: &[(Value, V)], key: &Value) -> Result<usize, usiz
     }
 }
 
-/// Whether `a` stands before an integer.
+/// Whether `a` sorts before an integer.
 #[inline]
 fn is_below(a: &Value, int: i64) -> bool {
     match a {
@@ -61,7 +62,7 @@ fn compare_apart(a: &Value, int: i64) -> Ordering {
     compare(a, &Value::Int(int))
 }
 
-/// The child that holds `key` if any does.
+/// The index of the only child that can contain `key`.
 #[inline]
 fn child<N>(children: &[(Value, N)], key: &Value) -> usize {
     let after = match key {
@@ -74,7 +75,7 @@ fn child<N>(children: &[(Value, N)], key: &Value) -> usize {
     after.saturating_sub(1)
 }
 
-/// The same for an insert: keys often come in order, and then it is the last child.
+/// Like [`child`], but tries the last child first, because keys are often inserted in ascending order.
 #[inline]
 fn child_for_insert<N>(children: &[(Value, N)], key: &Value) -> usize {
     match children.last() {
@@ -84,7 +85,7 @@ fn child_for_insert<N>(children: &[(Value, N)], key: &Value) -> usize {
 }
 
 impl<V: Clone> Tree<V> {
-    /// A tree of entries that are sorted and distinct.
+    /// Makes a tree of entries that are sorted and distinct.
     pub(super) fn from_sorted(entries: Vec<(Value, V)>) -> Tree<V> {
         let len = entries.len();
         let mut level: Vec<(Value, Arc<Node<V>>)> = chunks(entries, Node::Leaf);
@@ -111,7 +112,7 @@ impl<V: Clone> Tree<V> {
         }
     }
 
-    /// The place of `key`'s value; shared nodes on the way are copied.
+    /// The value under `key`, for a change in place. Shared nodes on the path are copied.
     pub(super) fn get_mut(&mut self, key: &Value) -> Option<&mut V> {
         self.get(key)?;
         let mut node = Arc::make_mut(&mut self.root);
@@ -129,7 +130,7 @@ impl<V: Clone> Tree<V> {
         }
     }
 
-    /// Puts `value` under `key`, which keeps its first spelling, and gives the old value back.
+    /// Stores `value` under `key` and returns the old value. An existing key keeps its first spelling.
     pub(super) fn insert(&mut self, key: Value, value: V) -> Option<V> {
         let mut old = None;
         if let Some(right) = insert(Arc::make_mut(&mut self.root), key, value, &mut old) {
@@ -161,14 +162,14 @@ impl<V: Clone> Tree<V> {
         iter
     }
 
-    /// The entries in order; moved where this is the last holder.
+    /// Returns the entries in order. They are moved if this is the last owner.
     pub(super) fn into_entries(self) -> Vec<(Value, V)> {
         let mut out = Vec::with_capacity(self.len);
         unpack(self.root, &mut out);
         out
     }
 
-    /// Moves the entries of nodes that nobody else holds to `out`; shared ones stay with their holders.
+    /// Moves the entries of nodes with a single owner to `out`. Shared nodes are left to their other owners.
     pub(super) fn dismantle(&mut self, out: &mut Vec<(Value, V)>) {
         self.len = 0;
         let mut nodes = vec![std::mem::replace(&mut self.root, Arc::new(Node::Leaf(Vec::new())))];
@@ -177,7 +178,7 @@ impl<V: Clone> Tree<V> {
                 Some(Node::Leaf(mut entries)) => out.append(&mut entries),
                 Some(Node::Branch(children)) => {
                     for (least, node) in children {
-                        // A branch may be the last holder of a key that was removed below it.
+                        // A branch may be the last owner of a key that was removed below it.
                         drop(least);
                         nodes.push(node);
                     }
@@ -204,7 +205,7 @@ impl<V> Node<V> {
     }
 }
 
-/// Cuts a sorted level into nodes of at most [`WIDTH`], each under its least key.
+/// Splits a sorted level into nodes of at most [`WIDTH`] elements, each under its least key.
 fn chunks<T, V>(mut items: Vec<(Value, T)>, node: fn(Vec<(Value, T)>) -> Node<V>) -> Vec<(Value, Arc<Node<V>>)> {
     let mut out = Vec::with_capacity(items.len() / WIDTH + 1);
     let mut rest = items.drain(..).peekable();
@@ -216,7 +217,7 @@ fn chunks<T, V>(mut items: Vec<(Value, T)>, node: fn(Vec<(Value, T)>) -> Node<V>
     out
 }
 
-/// Splits an overfull node; appending at the end leaves the left one full, so that sequential keys pack well.
+/// Splits an overfull node. When an item was appended at the end, the left node stays full, so that sequential keys pack well.
 fn split<T>(items: &mut Vec<T>, at_end: bool) -> Vec<T> {
     let at = if at_end { items.len() - 1 } else { items.len() / 2 };
     let mut right = Vec::with_capacity(WIDTH + 1);
@@ -224,7 +225,7 @@ fn split<T>(items: &mut Vec<T>, at_end: bool) -> Vec<T> {
     right
 }
 
-/// Inserts below `node`; gives the right half with its least key if the node had to be split.
+/// Inserts below `node`. If the node had to be split, returns the right half with its least key.
 fn insert<V: Clone>(node: &mut Node<V>, key: Value, value: V, old: &mut Option<V>) -> Option<(Value, Arc<Node<V>>)> {
     match node {
         Node::Leaf(entries) => {
@@ -309,7 +310,7 @@ fn unpack<V: Clone>(node: Arc<Node<V>>, out: &mut Vec<(Value, V)>) {
     }
 }
 
-/// The entries in order.
+/// Iterator over the entries in order.
 pub(super) struct Iter<'a, V> {
     stack: Vec<std::slice::Iter<'a, (Value, Arc<Node<V>>)>>,
     leaf: std::slice::Iter<'a, (Value, V)>,

@@ -1,9 +1,9 @@
-//! Vectors: a shared buffer and a window into it; large ones are trees of chunks.
+//! Persistent vectors: a shared buffer with a window into it. Large vectors are trees of chunks.
 //!
-//! A small vector owns its buffer or looks into the buffer of another, so that `rest`, `subvec` and `take` cost nothing. An
-//! owned buffer may have a gap in front: taking the first item off leaves one, `cons` fills it, and both are O(1) in place. An
-//! update of a vector that is shared copies the buffer; where that would be long, there are [`Chunks`] instead. One item or two, which
-//! entries of maps are, need no buffer: they lie where a buffer would be named.
+//! A small vector owns its buffer or is a view of another vector's buffer, so that `rest`, `subvec` and `take` cost nothing. An
+//! owned buffer may have a gap in front: removing the first item leaves one and `cons` fills it, both in O(1) in place. An update
+//! of a shared vector copies the buffer. Where that copy would be long, [`Chunks`] are used instead. One or two items, as in
+//! entries of maps, are stored inline without a buffer.
 
 use std::sync::Arc;
 
@@ -20,22 +20,22 @@ pub(crate) struct Data {
 }
 
 enum Window {
-    /// The first `len` of these; what is behind them is nil.
+    /// The first `len` of these items. The others are nil.
     Few { items: [Value; FEW], len: u8 },
-    /// `items[start..]`; what is before `start` is nil.
+    /// `items[start..]`. The items before `start` are nil.
     Own { items: Vec<Value>, start: usize },
-    /// `base[start..end]` of an owned buffer, in positions of its whole buffer.
+    /// `base[start..end]` of an owned buffer. Positions refer to its whole buffer, gap included.
     View { base: Arc<Data>, start: usize, end: usize },
-    /// More items than are copied at once.
+    /// More items than may be copied at once.
     Large(Chunks),
 }
 
-/// Most items without a buffer: as many as make no vector larger.
+/// Maximum items that are stored inline: the largest number that does not enlarge `Window`.
 const FEW: usize = 2;
-/// Most items of a buffer.
+/// Maximum items of a buffer.
 const SMALL: usize = 256;
 
-/// The depth of a container that holds `items`.
+/// The depth of a container with these items.
 pub(crate) fn depth_over<'a>(items: impl IntoIterator<Item = &'a Value>) -> u32 {
     items.into_iter().map(Value::depth).max().unwrap_or(0) + 1
 }
@@ -49,7 +49,7 @@ impl Window {
         }
     }
 
-    /// Of at most [`FEW`] items.
+    /// Makes a window of at most [`FEW`] items.
     fn few(items: impl IntoIterator<Item = Value>) -> Window {
         let (mut few, mut len) = ([const { Value::Nil }; FEW], 0);
         for (place, item) in few.iter_mut().zip(items) {
@@ -59,7 +59,7 @@ impl Window {
         Window::Few { items: few, len }
     }
 
-    /// The chunks of a vector that is going to be large; of an owned window.
+    /// Converts an owned window to chunks, for a vector that is about to become large.
     fn large(&mut self) -> &mut Chunks {
         if let Window::Own { items, start } = self {
             let mut items = std::mem::take(items);
@@ -82,7 +82,7 @@ impl Data {
         }
     }
 
-    /// The items, if they lie in one buffer.
+    /// The items, if they are contiguous in memory.
     #[inline]
     fn slice(&self) -> &[Value] {
         match &self.window {
@@ -93,7 +93,7 @@ impl Data {
         }
     }
 
-    /// Moves the items out that nobody else holds, leaving none.
+    /// Moves all items with a single owner to `out` and leaves none.
     fn dismantle(&mut self, out: &mut Vec<Value>) {
         match std::mem::replace(&mut self.window, Window::Own { items: Vec::new(), start: 0 }) {
             Window::Few { items, len } => out.extend(items.into_iter().take(len.into())),
@@ -127,7 +127,7 @@ impl From<Vec<Value>> for Vector {
     }
 }
 
-/// A pair, such as an entry of a map.
+/// Makes a pair, such as an entry of a map.
 impl From<[Value; 2]> for Vector {
     fn from(items: [Value; 2]) -> Self {
         Vector::of(Window::few(items))
@@ -141,7 +141,7 @@ impl Vector {
         Vector(Arc::new(data))
     }
 
-    /// The items in order.
+    /// Iterates over the items in order.
     #[inline]
     pub fn iter(&self) -> Iter<'_> {
         let run = self.0.slice().iter();
@@ -151,7 +151,7 @@ impl Vector {
         }
     }
 
-    /// The items, if there are so few that they lie in one buffer.
+    /// The items as a slice, if the vector is small enough to be contiguous in memory.
     #[inline]
     pub fn as_small_slice(&self) -> Option<&[Value]> {
         if let Window::Large(_) = self.0.window { None } else { Some(self.0.slice()) }
@@ -166,12 +166,12 @@ impl Vector {
         }
     }
 
-    /// Whether there is none.
+    /// Whether the vector has no items.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// The item at `index`.
+    /// Returns the item at `index`.
     #[inline]
     pub fn get(&self, index: usize) -> Option<&Value> {
         match &self.0.window {
@@ -180,17 +180,17 @@ impl Vector {
         }
     }
 
-    /// The last item.
+    /// Returns the last item.
     pub fn last(&self) -> Option<&Value> {
         self.get(self.len().checked_sub(1)?)
     }
 
-    /// A bound of the nesting depth, at least 1.
+    /// An upper bound of the nesting depth, at least 1.
     pub fn depth(&self) -> u32 {
         self.0.depth
     }
 
-    /// The items as a buffer of their own; moved, not copied, where nobody else holds the vector.
+    /// Returns the items as a buffer. They are moved, not copied, if the vector has a single owner.
     pub fn into_vec(mut self) -> Vec<Value> {
         match Arc::get_mut(&mut self.0).map(|data| &mut data.window) {
             Some(Window::Few { items, len }) => items.iter_mut().take((*len).into()).map(std::mem::take).collect(),
@@ -208,7 +208,8 @@ impl Vector {
         }
     }
 
-    /// How many items an update has to copy: none where nobody else holds the vector, and never more than a small vector has.
+    /// The number of items that an update has to copy: zero if the vector has a single owner, and never more than a small vector
+    /// has.
     pub fn shared_items(&mut self) -> usize {
         match Arc::get_mut(&mut self.0).map(|data| &data.window) {
             Some(Window::Few { .. } | Window::Own { .. } | Window::Large(_)) => 0,
@@ -216,8 +217,8 @@ impl Vector {
         }
     }
 
-    /// The window and the depth, for an update: a buffer is made or copied first unless there is one that nobody else holds. `room`
-    /// items more are expected at the end.
+    /// Returns the window and the depth, for an update. A buffer is made or copied first, unless the vector already owns one
+    /// exclusively. `room` is the number of items that will be appended.
     fn owned(&mut self, room: usize) -> (&mut Window, &mut u32) {
         let shared = match Arc::get_mut(&mut self.0) {
             Some(data) => {
@@ -248,7 +249,7 @@ impl Vector {
         }
     }
 
-    /// Adds an item at the end.
+    /// Appends an item.
     pub fn push(&mut self, item: Value) {
         let (window, depth) = self.owned(1);
         *depth = (*depth).max(item.depth() + 1);
@@ -258,7 +259,7 @@ impl Vector {
         }
     }
 
-    /// Adds items at the end.
+    /// Appends items.
     pub fn extend(&mut self, more: impl IntoIterator<Item = Value>) {
         let more = more.into_iter();
         let (window, depth) = self.owned(more.size_hint().0);
@@ -274,7 +275,7 @@ impl Vector {
         *depth = deepest;
     }
 
-    /// Puts an item in front.
+    /// Prepends an item.
     pub fn push_front(&mut self, item: Value) {
         let (window, depth) = self.owned(0);
         *depth = (*depth).max(item.depth() + 1);
@@ -283,7 +284,7 @@ impl Vector {
             _ => return window.large().push_front(item),
         };
         if *start == 0 {
-            // As much room as there are items, so that a series of these is linear.
+            // The gap is as long as the items, so that a series of prepends is linear.
             let room = items.len().max(4);
             let mut wider = Vec::with_capacity(room + items.len());
             wider.resize(room, Value::Nil);
@@ -297,7 +298,7 @@ impl Vector {
         }
     }
 
-    /// Replaces the item at `index`; `index == len` adds one. `false`, and nothing done, beyond that.
+    /// Replaces the item at `index`. `index == len` appends one. Beyond that, returns `false` without any change.
     pub fn set(&mut self, index: usize, item: Value) -> bool {
         let len = self.len();
         if index == len {
@@ -320,7 +321,7 @@ impl Vector {
         true
     }
 
-    /// Takes the item at `index` out, leaving nil, if the vector is nobody else's; else clones it.
+    /// Moves the item at `index` out and leaves nil if the vector has a single owner. Otherwise clones it.
     pub fn take(&mut self, index: usize) -> Option<Value> {
         let taken = match Arc::get_mut(&mut self.0).map(|data| &mut data.window) {
             Some(Window::Few { items, len }) => items.iter_mut().take((*len).into()).nth(index).map(std::mem::take),
@@ -331,7 +332,7 @@ impl Vector {
         taken.or_else(|| self.get(index).cloned())
     }
 
-    /// Takes the last item off.
+    /// Removes and returns the last item.
     pub fn pop(&mut self) -> Option<Value> {
         let last = self.len().checked_sub(1)?;
         let item = self.take(last);
@@ -339,7 +340,7 @@ impl Vector {
         item
     }
 
-    /// Keeps the items `from..to`, without copying more than a few. Positions past the end are the end.
+    /// Keeps the items `from..to`, copying at most a few. Positions past the end count as the end.
     pub fn narrow(&mut self, from: usize, to: usize) {
         let len = self.len();
         let (from, to) = (from.min(len), to.clamp(from.min(len), len));
@@ -384,7 +385,7 @@ impl Vector {
 
     fn narrow_large(&mut self, from: usize, to: usize) {
         if to - from <= WIDTH {
-            // So few that they need not hold on to all the others.
+            // The remaining items are few enough to copy, so that they do not keep all the others alive.
             let kept: Vec<Value> = (from..to).filter_map(|index| self.take(index)).collect();
             *self = Vector::from(kept);
         } else if let Window::Large(chunks) = self.owned(0).0 {
@@ -392,7 +393,7 @@ impl Vector {
         }
     }
 
-    /// Whether somebody else holds it too.
+    /// Whether the vector has more than one owner.
     pub(crate) fn is_shared(&self) -> bool {
         Arc::strong_count(&self.0) > 1
     }
@@ -407,7 +408,7 @@ impl Vector {
         Arc::ptr_eq(&self.0, &other.0)
     }
 
-    /// Hands the items to `out` if this was the last holder.
+    /// Moves the items to `out` if this was the last owner.
     pub(crate) fn dismantle(self, out: &mut Vec<Value>) {
         if let Some(mut data) = Arc::into_inner(self.0) {
             data.dismantle(out);
@@ -415,11 +416,11 @@ impl Vector {
     }
 }
 
-/// The items of a vector, in order.
+/// Iterator over the items of a vector, in order.
 #[derive(Clone)]
 pub struct Iter<'a> {
     run: std::slice::Iter<'a, Value>,
-    /// Where the next run comes from.
+    /// The source of the next run.
     rest: Option<&'a Chunks>,
     left: usize,
 }
@@ -465,10 +466,10 @@ impl<'a> IntoIterator for &'a Vector {
     }
 }
 
-/// Items by value: moved out where nobody else holds them, else cloned one by one.
+/// Iterator over items by value. They are moved out if the vector has a single owner, otherwise cloned one by one.
 pub struct IntoIter {
     run: std::vec::IntoIter<Value>,
-    /// Where the next items come from, and how many of its items have been given.
+    /// The source of the next items, and the number of its items that have been returned.
     rest: Option<(Vector, usize)>,
 }
 
