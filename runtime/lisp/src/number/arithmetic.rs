@@ -1,7 +1,8 @@
-//! The four operations and division with remainder, over integers of any size and doubles.
+//! Arithmetic over integers of any size and doubles: the four operations and division with remainder.
 //!
-//! Integers stay exact: what does not fit in 64 bits becomes a big integer and shrinks back when it fits again. An operation with a
-//! double gives a double. Callers have checked that both are numbers; anything else counts as zero.
+//! Integer results are exact. A result that does not fit in 64 bits becomes a big integer, and a big integer that fits again
+//! becomes a small one. If one operand is a double, the result is a double. Callers have checked that both operands are numbers.
+//! Anything else counts as zero.
 
 use num_bigint::BigInt;
 use num_integer::Integer;
@@ -14,7 +15,7 @@ use crate::Value;
 pub enum Fault {
     /// An integer was divided by zero.
     DivisionByZero,
-    /// The quotient of doubles is infinite or not a number, and has no integer.
+    /// The quotient of two doubles is infinite or not a number, so that it has no integer part.
     NotFinite,
 }
 
@@ -67,7 +68,7 @@ pub fn negate(a: &Value) -> Value {
     }
 }
 
-/// `a / b` as a double. The integer 0 divides nothing; doubles as divisors follow IEEE 754.
+/// Computes `a / b` as a double. The integer 0 as a divisor is an error. Division by a double follows IEEE 754.
 pub fn divide(a: &Value, b: &Value) -> Result<Value, Fault> {
     if matches!(b, Value::Int(0)) {
         return Err(Fault::DivisionByZero);
@@ -75,7 +76,7 @@ pub fn divide(a: &Value, b: &Value) -> Result<Value, Fault> {
     Ok(Value::double(float(a) / float(b)))
 }
 
-/// The quotient rounded towards zero.
+/// Returns the quotient rounded towards zero.
 pub fn quotient(a: &Value, b: &Value) -> Result<Value, Fault> {
     if is_double(a) || is_double(b) {
         let (x, y) = doubles(a, b)?;
@@ -88,7 +89,7 @@ pub fn quotient(a: &Value, b: &Value) -> Result<Value, Fault> {
     }
 }
 
-/// The remainder with the sign of `a`.
+/// Returns the remainder with the sign of `a`.
 pub fn remainder(a: &Value, b: &Value) -> Result<Value, Fault> {
     if is_double(a) || is_double(b) {
         let (x, y) = doubles(a, b)?;
@@ -102,7 +103,7 @@ pub fn remainder(a: &Value, b: &Value) -> Result<Value, Fault> {
     }
 }
 
-/// The remainder with the sign of `b`.
+/// Returns the remainder with the sign of `b`.
 pub fn floor_mod(a: &Value, b: &Value) -> Result<Value, Fault> {
     if is_double(a) || is_double(b) {
         let (x, y) = doubles(a, b)?;
@@ -117,8 +118,8 @@ pub fn floor_mod(a: &Value, b: &Value) -> Result<Value, Fault> {
     }
 }
 
-/// What a whole number of times `y` leaves of `x`. Clojure rounds the quotient first, so that (rem 1.0 0.1) is 0.0 and not what
-/// an exact remainder of the two doubles would be.
+/// The remainder of `x` after subtracting a whole multiple of `y`. Clojure rounds the quotient before it truncates it, so that
+/// `(rem 1.0 0.1)` is 0.0 and not the exact remainder of the two doubles.
 fn rest(x: f64, y: f64) -> f64 {
     x - (x / y).trunc() * y
 }

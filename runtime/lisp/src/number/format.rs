@@ -1,9 +1,9 @@
-//! Doubles as text.
+//! Formats doubles as text.
 
 use std::fmt::Write;
 
-/// Appends a double as Clojure prints it: the shortest digits that read back as the same number, plain between 10⁻³ and 10⁷,
-/// else as `1.0E300`; `##Inf`, `##-Inf`, `##NaN`.
+/// Appends a double as Clojure prints it: the shortest digits that read back as the same number. Between 10⁻³ and 10⁷ they are
+/// plain decimals, otherwise `1.0E300`. The special values are `##Inf`, `##-Inf` and `##NaN`.
 pub fn double(d: f64, out: &mut String) {
     if d.is_nan() {
         out.push_str("##NaN");
@@ -23,7 +23,7 @@ pub fn double(d: f64, out: &mut String) {
     if out.get(start..).is_some_and(|text| text.contains('.')) {
         return;
     }
-    // One digit is enough to tell the number, as in 5E-324, but two are shown: the nearest two.
+    // One digit would identify the number, as in 5E-324, but two are printed: the closest ones.
     out.truncate(start);
     let _ = write!(out, "{d:.1E}");
     if out.get(start..).and_then(|text| text.parse().ok()) != Some(d) {

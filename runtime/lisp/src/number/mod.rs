@@ -1,4 +1,4 @@
-//! Numbers: 64-bit integers that grow into big ones, and doubles.
+//! Numbers: 64-bit integers that overflow into big integers, and doubles.
 
 mod arithmetic;
 mod format;
@@ -17,7 +17,7 @@ use crate::Value;
 /// 2⁶³, the first double above every 64-bit integer.
 const TWO_63: f64 = 9_223_372_036_854_775_808.0;
 
-/// The order of two numbers by exact value; NaN above all. Anything else is equal.
+/// Compares two numbers by exact value. NaN is greater than all others. Values that are not numbers are equal.
 pub fn compare(a: &Value, b: &Value) -> Ordering {
     match (a, b) {
         (Value::Int(x), Value::Int(y)) => x.cmp(y),
@@ -36,12 +36,12 @@ pub fn compare(a: &Value, b: &Value) -> Ordering {
     }
 }
 
-/// Bytes that an integer takes.
+/// Bytes that a big integer occupies.
 pub fn bytes(big: &BigInt) -> usize {
     usize::try_from(big.bits() / 8).unwrap_or(usize::MAX)
 }
 
-/// Where a big integer stands relative to every small one.
+/// How a big integer compares with every 64-bit integer.
 fn big_side(big: &BigInt) -> Ordering {
     if big.sign() == num_bigint::Sign::Minus { Ordering::Less } else { Ordering::Greater }
 }
@@ -62,7 +62,7 @@ fn int_double(i: i64, d: f64) -> Ordering {
 
 fn big_double(big: &BigInt, d: f64) -> Ordering {
     match BigInt::from_f64(d) {
-        // Doubles with a fraction are far below every big integer.
+        // Doubles with a fraction are far below every big integer in magnitude.
         Some(whole) => big.cmp(&whole),
         None if d.is_nan() || d > 0.0 => Ordering::Less,
         None => Ordering::Greater,
