@@ -1,23 +1,23 @@
-//! Amounts of time and their ISO texts, with the rules of `java.time`.
+//! Amounts of time and their ISO 8601 texts, with the rules of `java.time`.
 
 use std::fmt;
 
 use jiff::SignedDuration;
 use jiff::civil::{Date, DateTime};
 
-/// Years, months and days, each on its own.
+/// An amount of years, months and days, which are not normalized into each other.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Period {
-    /// Years.
+    /// Number of years.
     pub years: i32,
-    /// Months.
+    /// Number of months.
     pub months: i32,
-    /// Days.
+    /// Number of days.
     pub days: i32,
 }
 
 impl Period {
-    /// The period from one date to another: as many months as fit, then days.
+    /// Returns the period from one date to another: as many whole months as fit, then days.
     pub fn between(start: Date, end: Date) -> Period {
         let mut months = proleptic_month(end) - proleptic_month(start);
         let mut days = i32::from(end.day()) - i32::from(start.day());
@@ -32,7 +32,7 @@ impl Period {
         Period { years: months / 12, months: months % 12, days }
     }
 
-    /// All years and months as months.
+    /// Returns years and months together as months.
     pub fn total_months(self) -> i64 {
         i64::from(self.years) * 12 + i64::from(self.months)
     }
@@ -57,8 +57,8 @@ fn proleptic_month(date: Date) -> i32 {
     i32::from(date.year()) * 12 + i32::from(date.month()) - 1
 }
 
-/// Whole months from one wall clock to another, counted as `LocalDateTime.until` does: a last day that is not over is left out first,
-/// then whole months are counted between the dates.
+/// Whole months from one wall clock time to another, counted as `LocalDateTime.until` does: an incomplete last day is dropped
+/// first, then the whole months between the dates are counted.
 pub(super) fn months_between(start: DateTime, end: DateTime) -> i32 {
     let (from, mut to) = (start.date(), end.date());
     let adjusted = if to > from && end.time() < start.time() {
@@ -73,7 +73,8 @@ pub(super) fn months_between(start: DateTime, end: DateTime) -> i32 {
     (packed(to) - packed(from)) / 32
 }
 
-/// Writes `2024-01-15T10:00`, with seconds where there are some or `seconds` asks for them; fractions in groups of three.
+/// Writes `2024-01-15T10:00`. Seconds are written if they are not zero or if `seconds` is set. Fractions are written in groups of
+/// three digits.
 pub(super) fn write_date_time(at: DateTime, seconds: bool, f: &mut fmt::Formatter<'_>) -> fmt::Result {
     write!(f, "{}T{:02}:{:02}", at.date(), at.hour(), at.minute())?;
     let nanos = at.subsec_nanosecond();
@@ -113,10 +114,10 @@ pub(super) fn write_duration(held: SignedDuration, f: &mut fmt::Formatter<'_>) -
     f.write_str("S")
 }
 
-/// A number of an ISO amount: whether it stands after the `T`, its digits, its unit.
+/// A part of an ISO amount: whether it follows the `T`, its digits, its unit.
 type Part<'a> = (bool, &'a str, char);
 
-/// Reads the sign and the parts of an ISO amount.
+/// Parses the sign and the parts of an ISO amount.
 fn parts(text: &str) -> Option<(i64, Vec<Part<'_>>)> {
     let (sign, rest) = match text.strip_prefix(['-', '+']) {
         Some(rest) => (if text.starts_with('-') { -1 } else { 1 }, rest),
@@ -140,14 +141,14 @@ fn parts(text: &str) -> Option<(i64, Vec<Part<'_>>)> {
     if out.is_empty() { None } else { Some((sign, out)) }
 }
 
-/// Each unit at most once and in this order.
+/// Whether each unit occurs at most once and in the given order.
 fn ordered(parts: &[Part<'_>], order: &[(bool, char)]) -> bool {
     let places: Option<Vec<usize>> =
         parts.iter().map(|(time, _, unit)| order.iter().position(|known| known == &(*time, *unit))).collect();
     places.is_some_and(|places| places.is_sorted_by(|a, b| a < b))
 }
 
-/// `PnDTnHnMn.nS`
+/// Parses `PnDTnHnMn.nS`.
 pub(crate) fn parse_duration(text: &str) -> Option<SignedDuration> {
     let (sign, parts) = parts(text)?;
     if !ordered(&parts, &[(false, 'D'), (true, 'H'), (true, 'M'), (true, 'S')]) {
@@ -175,7 +176,7 @@ pub(crate) fn parse_duration(text: &str) -> Option<SignedDuration> {
     SignedDuration::try_from_nanos_i128(total * i128::from(sign))
 }
 
-/// `PnYnMnWnD`
+/// Parses `PnYnMnWnD`.
 pub(crate) fn parse_period(text: &str) -> Option<Period> {
     let (sign, parts) = parts(text)?;
     if !ordered(&parts, &[(false, 'Y'), (false, 'M'), (false, 'W'), (false, 'D')]) {

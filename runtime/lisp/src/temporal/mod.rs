@@ -1,7 +1,7 @@
 //! Dates and times: the values behind `java.time` and `java.util.Date`.
 //!
-//! There is no database of time zones: a zone is a fixed offset, an instant is seen in UTC, and only "now" as a local date asks
-//! the host for its offset. A value prints, and is encoded in JSON, as its ISO 8601 text.
+//! There is no time zone database. A zone is a fixed offset, and an instant is shown in UTC. Only "now" as a local date needs the
+//! host's offset. A value is printed, and encoded in JSON, as its ISO 8601 text.
 
 mod amount;
 mod offset;
@@ -20,7 +20,7 @@ pub(crate) use offset::{offset_text, parse_zone};
 pub(crate) use pattern::{Style, format};
 pub(crate) use reading::{read_date, read_date_time, read_offset_date_time};
 
-/// A date, a time, or an amount of either. Values of one variant are ordered by time or length.
+/// A date, a time, or an amount of time. Values of one variant are ordered by time or length.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Temporal {
     /// `java.time.LocalDate`
@@ -46,25 +46,25 @@ pub enum Temporal {
 /// A unit of time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Unit {
-    /// Nanoseconds.
+    /// `NANOS`: nanoseconds.
     Nanos,
-    /// Microseconds.
+    /// `MICROS`: microseconds.
     Micros,
-    /// Milliseconds.
+    /// `MILLIS`: milliseconds.
     Millis,
-    /// Seconds.
+    /// `SECONDS`: seconds.
     Seconds,
-    /// Minutes.
+    /// `MINUTES`: minutes.
     Minutes,
-    /// Hours.
+    /// `HOURS`: hours.
     Hours,
-    /// Days.
+    /// `DAYS`: days of 24 hours.
     Days,
-    /// Weeks.
+    /// `WEEKS`: weeks of seven days.
     Weeks,
-    /// Months.
+    /// `MONTHS`: months of the calendar.
     Months,
-    /// Years.
+    /// `YEARS`: years of the calendar.
     Years,
 }
 
@@ -83,12 +83,12 @@ impl Unit {
         (Unit::Years, "YEARS"),
     ];
 
-    /// Its name in Java, such as `DAYS`.
+    /// The name of the unit in Java, such as `DAYS`.
     pub fn name(self) -> &'static str {
         Unit::ALL.iter().find(|(unit, _)| *unit == self).map_or("", |(_, name)| name)
     }
 
-    /// Its length in nanoseconds; `None` for months and years, which differ in length.
+    /// The length in nanoseconds. `None` for months and years, whose length varies.
     pub fn nanos(self) -> Option<i128> {
         Some(match self {
             Unit::Nanos => 1,
@@ -104,10 +104,10 @@ impl Unit {
     }
 }
 
-/// Names of the days of the week, Monday first.
+/// Java's names of the days of the week, Monday first.
 pub(crate) const WEEKDAYS: [&str; 7] = ["MONDAY", "TUESDAY", "WEDNESDAY", "THURSDAY", "FRIDAY", "SATURDAY", "SUNDAY"];
 
-/// Names of the months.
+/// Java's names of the months.
 pub(crate) const MONTHS: [&str; 12] =
     ["JANUARY", "FEBRUARY", "MARCH", "APRIL", "MAY", "JUNE", "JULY", "AUGUST", "SEPTEMBER", "OCTOBER", "NOVEMBER", "DECEMBER"];
 
@@ -116,7 +116,7 @@ fn name_of(names: &[&'static str], number: i8) -> &'static str {
 }
 
 impl Temporal {
-    /// What it is, with its article, for messages.
+    /// The kind of the value with its article, for messages.
     pub fn described(&self) -> &'static str {
         match self {
             Temporal::Date(_) => "a date",
@@ -136,8 +136,7 @@ impl Temporal {
         Temporal::Weekday(Weekday::to_monday_one_offset(date.weekday()))
     }
 
-    /// Reads what `YYYY-MM-DD` and ISO date-times say: a date without a time, else an instant. Without an offset the time is
-    /// in UTC.
+    /// Parses `YYYY-MM-DD` as a date and an ISO date-time as an instant. A date-time without an offset is in UTC.
     pub(crate) fn parse(text: &str) -> Option<Temporal> {
         if !text.contains(['T', 't']) {
             return parse_date(text).map(Temporal::Date);
@@ -145,7 +144,8 @@ impl Temporal {
         parse_instant(text).or_else(|| parse_date_time(text).and_then(utc)).map(Temporal::Instant)
     }
 
-    /// The wall clock that it shows: in UTC for an instant, with its offset where it has one, at midnight for a date.
+    /// The wall clock time that the value shows: in UTC for an instant, at its offset for an `OffsetDateTime`, at midnight for a
+    /// date.
     pub(crate) fn civil(&self) -> Option<civil::DateTime> {
         match self {
             Temporal::Date(date) => Some(date.at(0, 0, 0, 0)),
@@ -156,7 +156,7 @@ impl Temporal {
         }
     }
 
-    /// The instant of what has one: an instant, or a date-time with an offset.
+    /// The instant of an instant or of a date-time with an offset.
     pub(crate) fn instant(&self) -> Option<Timestamp> {
         match self {
             Temporal::Instant(at) => Some(*at),
@@ -165,7 +165,7 @@ impl Temporal {
         }
     }
 
-    /// The same moment `amount` units later; `None` outside of the calendar.
+    /// Adds `amount` units. `None` if the result is outside of the calendar.
     pub(crate) fn plus(&self, amount: i64, unit: Unit) -> Option<Temporal> {
         if let Some(nanos) = unit.nanos() {
             let nanos = nanos.checked_mul(i128::from(amount))?;
@@ -195,10 +195,10 @@ impl Temporal {
         })
     }
 
-    /// Whole units from here to `end`, which is of the same kind.
+    /// Whole units from this value to `end`, which must be of the same kind.
     pub(crate) fn until(&self, end: &Temporal, unit: Unit) -> Option<i64> {
         let (start, end) = match (self, end) {
-            // Both clocks show the offset of the first one, as in Java.
+            // Both are shown at the offset of the first one, as in Java.
             (Temporal::OffsetDateTime(start), Temporal::OffsetDateTime(end)) => {
                 (start.local(), OffsetDateTime::new(end.instant(), start.offset_s())?.local())
             }
@@ -214,58 +214,58 @@ impl Temporal {
     }
 }
 
-/// The wall clock in UTC.
+/// Returns the wall clock time in UTC.
 pub(crate) fn in_utc(at: Timestamp) -> civil::DateTime {
     jiff::tz::Offset::UTC.to_datetime(at)
 }
 
-/// The instant at which the clock in UTC shows `at`.
+/// Returns the instant at which a UTC clock shows `at`.
 pub(crate) fn utc(at: civil::DateTime) -> Option<Timestamp> {
     jiff::tz::Offset::UTC.to_timestamp(at).ok()
 }
 
-/// `YYYY-MM-DD`, and nothing else.
+/// Parses `YYYY-MM-DD` and no other form.
 pub(crate) fn parse_date(text: &str) -> Option<civil::Date> {
     let shape = text.bytes().enumerate().all(|(at, b)| if at == 4 || at == 7 { b == b'-' } else { b.is_ascii_digit() });
     if text.len() == 10 && shape { text.parse().ok() } else { None }
 }
 
-/// Whether a text is a date as RFC 3339 has it: `YYYY-MM-DD`.
+/// Whether a text is a date as RFC 3339 defines it: `YYYY-MM-DD`.
 pub fn is_date(text: &str) -> bool {
     parse_date(text).is_some()
 }
 
-/// Whether a text is a date and time with an offset, as RFC 3339 has it. Seconds may be left out.
+/// Whether a text is a date and time with an offset as RFC 3339 defines it. Seconds may be missing.
 pub fn is_date_time(text: &str) -> bool {
     parse_instant(text).is_some()
 }
 
-/// How many days the month of `YYYY-MM-…` has, where the text goes on with a day that it has not.
+/// For a text `YYYY-MM-DD…` whose day does not exist in its month: the number of days that the month has.
 pub(crate) fn days_of_month(text: &str) -> Option<i8> {
     let first = parse_date(&format!("{}-01", text.get(..7)?))?;
     let day: i8 = text.get(7..10)?.strip_prefix('-')?.parse().ok()?;
     (day == 0 || day > first.days_in_month()).then(|| first.days_in_month())
 }
 
-/// An ISO date-time with an offset or `Z`.
+/// Parses an ISO date-time with an offset or `Z`.
 pub(crate) fn parse_instant(text: &str) -> Option<Timestamp> {
-    // An offset without colon or minutes is ISO too; a zone in brackets is not.
+    // An offset without a colon or minutes is valid ISO too. A zone in brackets is not.
     if text.contains('[') { None } else { text.parse().ok() }
 }
 
-/// An ISO date-time without an offset.
+/// Parses an ISO date-time without an offset.
 pub(crate) fn parse_date_time(text: &str) -> Option<civil::DateTime> {
     let time = text.split_once(['T', 't'])?.1;
     if time.contains(['Z', 'z', '+', '-', '[']) { None } else { text.parse().ok() }
 }
 
-/// The date-time of an e-mail, such as `Wed, 8 Jan 2026 14:30:00 +0000`.
+/// Parses the date-time of an e-mail (RFC 2822), such as `Wed, 8 Jan 2026 14:30:00 +0000`.
 pub(crate) fn parse_mail(text: &str) -> Option<Timestamp> {
     let parser = jiff::fmt::rfc2822::DateTimeParser::new().relaxed_weekday(true);
     parser.parse_timestamp(text).ok()
 }
 
-/// ISO 8601, as `toString` writes it in Java.
+/// Formats as ISO 8601, like `toString` in Java.
 impl fmt::Display for Temporal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

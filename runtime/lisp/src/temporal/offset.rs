@@ -6,10 +6,10 @@ use jiff::Timestamp;
 use jiff::civil::DateTime;
 use jiff::tz::Offset;
 
-/// Largest offset in either direction, as in Java: 18 hours.
+/// Maximum offset in either direction, in seconds. Java has the same limit of 18 hours.
 const MAX_OFFSET_S: i32 = 18 * 3600;
 
-/// An instant and the offset at which it is shown. As in Java, the instant decides the order first, then the offset.
+/// An instant and the offset at which it is shown. As in Java, values are ordered by instant, then by offset.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct OffsetDateTime {
     instant: Timestamp,
@@ -17,33 +17,34 @@ pub struct OffsetDateTime {
 }
 
 impl OffsetDateTime {
-    /// The instant, shown `offset_s` seconds ahead of UTC; `None` beyond 18 hours.
+    /// Makes a date-time that shows `instant` at `offset_s` seconds ahead of UTC. `None` for offsets beyond 18 hours.
     pub fn new(instant: Timestamp, offset_s: i32) -> Option<Self> {
         (-MAX_OFFSET_S..=MAX_OFFSET_S).contains(&offset_s).then_some(OffsetDateTime { instant, offset_s })
     }
 
-    /// The instant at which a clock that is `offset_s` seconds ahead of UTC shows `local`; `None` outside of the calendar.
+    /// Makes the date-time at which a clock that is `offset_s` seconds ahead of UTC shows `local`. `None` outside of the
+    /// calendar.
     pub fn from_local(local: DateTime, offset_s: i32) -> Option<Self> {
         let offset = Offset::from_seconds(offset_s).ok()?;
         OffsetDateTime::new(offset.to_timestamp(local).ok()?, offset_s)
     }
 
-    /// The instant.
+    /// Returns the instant.
     pub fn instant(self) -> Timestamp {
         self.instant
     }
 
-    /// Seconds ahead of UTC.
+    /// Returns the offset in seconds ahead of UTC.
     pub fn offset_s(self) -> i32 {
         self.offset_s
     }
 
-    /// What a clock with this offset shows.
+    /// Returns the wall clock time at this offset.
     pub fn local(self) -> DateTime {
         Offset::from_seconds(self.offset_s).unwrap_or(Offset::UTC).to_datetime(self.instant)
     }
 
-    /// Reads an ISO date-time with an offset. A zone in brackets may follow where it is fixed too: `2024-01-01T10:00+02:00[+02:00]`.
+    /// Parses an ISO date-time with an offset. A fixed zone in brackets may follow: `2024-01-01T10:00+02:00[+02:00]`.
     pub(crate) fn parse(text: &str) -> Option<Self> {
         let (time, zone) = match text.strip_suffix(']') {
             Some(text) => {
@@ -59,7 +60,7 @@ impl OffsetDateTime {
     }
 }
 
-/// Seconds ahead of UTC of `Z`, `+2`, `+02`, `+0230`, `+02:30` or `+02:30:15`.
+/// Parses `Z`, `+2`, `+02`, `+0230`, `+02:30` or `+02:30:15` to seconds ahead of UTC.
 pub(crate) fn parse_offset(text: &str) -> Option<i32> {
     if text.eq_ignore_ascii_case("z") {
         return Some(0);
@@ -87,13 +88,13 @@ pub(crate) fn parse_offset(text: &str) -> Option<i32> {
     (minutes < 60 && seconds < 60 && total <= MAX_OFFSET_S).then_some(sign * total)
 }
 
-/// Seconds ahead of UTC of a zone that is fixed: an offset, `UTC`, `GMT` or `UT`, or one of these with an offset.
+/// Parses a fixed zone to seconds ahead of UTC: an offset, `UTC`, `GMT` or `UT`, or one of these names with an offset.
 pub(crate) fn parse_zone(text: &str) -> Option<i32> {
     let name = text.strip_prefix("Etc/").unwrap_or(text);
     for prefix in ["UTC", "GMT", "UT"] {
         match name.strip_prefix(prefix) {
             Some("") => return Some(0),
-            // `Etc/GMT+2` counts the other way round.
+            // `Etc/GMT+2` has the opposite sign.
             Some(offset) if name.len() == text.len() => return parse_offset(offset),
             _ => {}
         }
@@ -101,12 +102,12 @@ pub(crate) fn parse_zone(text: &str) -> Option<i32> {
     parse_offset(text)
 }
 
-/// The text of an offset as Java writes it: `Z`, `+02:00`, `+02:00:15`.
+/// Formats an offset as Java does: `Z`, `+02:00`, `+02:00:15`.
 pub(crate) fn offset_text(offset_s: i32) -> String {
     if offset_s == 0 { "Z".to_owned() } else { signed(offset_s, ":", true) }
 }
 
-/// An offset with its sign; its minutes may be left out where there are none.
+/// Formats an offset with its sign. With `minutes` false, minutes that are zero are left out.
 pub(super) fn signed(offset_s: i32, colon: &str, minutes: bool) -> String {
     let (sign, total) = (if offset_s < 0 { '-' } else { '+' }, offset_s.unsigned_abs());
     let mut out = format!("{sign}{:02}", total / 3600);
@@ -119,7 +120,7 @@ pub(super) fn signed(offset_s: i32, colon: &str, minutes: bool) -> String {
     out
 }
 
-/// ISO 8601, as `toString` writes it in Java.
+/// Formats as ISO 8601, like `toString` in Java.
 impl fmt::Display for OffsetDateTime {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         super::amount::write_date_time(self.local(), false, f)?;

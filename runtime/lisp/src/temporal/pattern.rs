@@ -1,4 +1,4 @@
-//! Patterns of `DateTimeFormatter`, such as `yyyy-MM-dd HH:mm`.
+//! Patterns of Java's `DateTimeFormatter`, such as `yyyy-MM-dd HH:mm`, and formatting with them.
 
 use std::fmt::Write;
 
@@ -7,19 +7,19 @@ use jiff::civil::DateTime;
 use super::offset::{offset_text, signed};
 use super::{MONTHS, Temporal, WEEKDAYS, name_of};
 
-/// A part of a pattern: a letter and how often it is repeated, or text.
+/// A part of a pattern: a letter with its number of repetitions, or literal text.
 pub(super) enum Part<'p> {
     Field(char, usize),
     Text(&'p str),
 }
 
-/// How a date or time is written: as a pattern says, or in a form that `DateTimeFormatter` has a constant for.
+/// A format for dates and times: a pattern, or one of the constants of `DateTimeFormatter`.
 pub(crate) struct Style<'p> {
     parts: Vec<Part<'p>>,
     iso: Option<Iso>,
 }
 
-/// The forms of the constants of `DateTimeFormatter`.
+/// The formats of the constants of `DateTimeFormatter`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Iso {
     Date,
@@ -34,7 +34,7 @@ pub(super) enum Iso {
 }
 
 impl Iso {
-    /// The form of a constant, by its name.
+    /// Returns the format of the constant `name`.
     fn named(name: &str) -> Option<Iso> {
         Some(match name {
             "ISO_DATE" => Iso::Date,
@@ -50,7 +50,7 @@ impl Iso {
         })
     }
 
-    /// Patterns that read the form; a text follows one of them.
+    /// Patterns that parse this format. A text matches one of them.
     pub(super) fn patterns(self) -> Vec<String> {
         let date = match self {
             Iso::Rfc1123 => {
@@ -72,7 +72,7 @@ impl Iso {
         times.iter().flat_map(|time| offsets.iter().map(move |offset| format!("{date}{time}{offset}"))).collect()
     }
 
-    /// Writes a date or time as the constant of Java does; the error names what it lacks.
+    /// Formats a date or time as Java's constant does. The error names the field that the value lacks.
     fn format(self, value: &Temporal) -> Result<String, String> {
         let lacks = |what: &str| format!("{} has no {what}", value.described());
         let at = value.civil().ok_or_else(|| lacks("date to format"))?;
@@ -118,18 +118,18 @@ impl Iso {
     }
 }
 
-/// Most repetitions of a letter, as in Java.
+/// Maximum repetitions of a letter, as in Java.
 const MOST: usize = 19;
 
-/// Longest pattern, in bytes.
+/// Maximum length of a pattern in bytes.
 const LONGEST: usize = 1024;
 
-/// Letters that mean something, with what they mean.
+/// The supported letters with their meanings, for messages.
 const LETTERS: &str = "y u (year), M L (month), Q (quarter), d (day), D (day of the year), E (weekday), H h K k (hour), a (AM or PM), m (minute), \
      s (second), S (fraction), n (nanosecond), X x Z (offset), and text in 'quotes'";
 
 impl<'p> Style<'p> {
-    /// Reads a pattern; the error says what is wrong with it.
+    /// Parses a pattern. The error is a sentence for the program's author.
     pub(crate) fn parse(pattern: &'p str) -> Result<Style<'p>, String> {
         if pattern.len() > LONGEST {
             return Err(format!("a date pattern has at most {LONGEST} bytes, this one has {}", pattern.len()));
@@ -172,7 +172,7 @@ impl<'p> Style<'p> {
     }
 }
 
-/// Writes a date or time; the error names what it has not.
+/// Formats a date or time. The error names the field that the value lacks.
 pub(crate) fn format(value: &Temporal, style: &Style<'_>) -> Result<String, String> {
     if let Some(iso) = style.iso {
         return iso.format(value);
@@ -206,7 +206,7 @@ pub(crate) fn format(value: &Temporal, style: &Style<'_>) -> Result<String, Stri
     Ok(out)
 }
 
-/// An offset as `X`, `x` or `Z` writes it: only `X` and `ZZZZZ` have `Z` for UTC.
+/// Formats an offset for the letters `X`, `x` and `Z`. Only `X` and `ZZZZZ` write `Z` for UTC.
 fn offset_field(offset_s: i32, letter: char, count: usize) -> String {
     match (letter, count) {
         ('X', _) | ('Z', 5) if offset_s == 0 => "Z".to_owned(),
@@ -252,7 +252,7 @@ fn field(at: DateTime, letter: char, count: usize, out: &mut String) {
     let _ = write!(out, "{number:0count$}");
 }
 
-/// `Jan` or `January` from `JANUARY`.
+/// Appends `Jan` or `January` for `JANUARY`. Four or more repetitions select the full name.
 fn name(upper: &str, count: usize, out: &mut String) {
     let text = upper.chars().enumerate().map(|(at, c)| if at == 0 { c } else { c.to_ascii_lowercase() });
     out.extend(text.take(if count >= 4 { usize::MAX } else { 3 }));

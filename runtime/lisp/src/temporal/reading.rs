@@ -1,4 +1,4 @@
-//! Reading dates and times as a pattern of `DateTimeFormatter` says, with the rules of `ofPattern`.
+//! Parses dates and times with a pattern of `DateTimeFormatter`, following the rules of `ofPattern`.
 
 use jiff::civil::{Date, DateTime, Time};
 
@@ -6,25 +6,25 @@ use super::offset::{OffsetDateTime, parse_offset};
 use super::pattern::{Part, Style};
 use super::{MONTHS, WEEKDAYS};
 
-/// What a text says, by the letter of the pattern. Of a letter that comes twice the last holds.
+/// The parsed numbers by pattern letter. If a letter occurs twice, the last one counts.
 type Fields = Vec<(char, i64)>;
 
 fn get(fields: &[(char, i64)], letter: char) -> Option<i64> {
     fields.iter().rev().find(|(known, _)| *known == letter).map(|(_, value)| *value)
 }
 
-/// The date that all of `text` says; `None` where it does not follow the pattern, or lacks a part of a date.
+/// Parses all of `text` as a date. `None` if it does not match the pattern or lacks a part of a date.
 pub(crate) fn read_date(text: &str, style: &Style<'_>) -> Option<Date> {
     date(&fields(text, style)?)
 }
 
-/// The same with a time.
+/// Like [`read_date`], but also requires a time.
 pub(crate) fn read_date_time(text: &str, style: &Style<'_>) -> Option<DateTime> {
     let fields = fields(text, style)?;
     Some(DateTime::from_parts(date(&fields)?, time(&fields)?))
 }
 
-/// The date-time with an offset; `None` where an offset is missing too.
+/// Like [`read_date_time`], but also requires an offset.
 pub(crate) fn read_offset_date_time(text: &str, style: &Style<'_>) -> Option<OffsetDateTime> {
     let fields = fields(text, style)?;
     let offset_s = ['X', 'x', 'Z'].iter().find_map(|letter| get(&fields, *letter))?;
@@ -52,7 +52,7 @@ fn fields_of(text: &str, parts: &[Part<'_>]) -> Option<Fields> {
                     ('a', _) => named(rest, &["AM", "PM"], 4)?,
                     ('X' | 'x' | 'Z', _) => offset(rest)?,
                     (letter, count) => {
-                        // Numbers side by side: what follows has as many digits as it is long.
+                        // In a run of adjacent numbers the later ones have a fixed width, which is reserved for them.
                         let taken: usize = parts.iter().skip(at + 1).map_while(fixed).sum();
                         let (least, most) = width(*letter, count);
                         let digits = rest.bytes().take_while(u8::is_ascii_digit).count();
@@ -82,7 +82,7 @@ fn fields_of(text: &str, parts: &[Part<'_>]) -> Option<Fields> {
     rest.is_empty().then_some(fields)
 }
 
-/// Fewest and most digits of a number.
+/// Minimum and maximum digits of a number.
 fn width(letter: char, count: usize) -> (usize, usize) {
     match (letter, count) {
         ('n', count) => (count, 9),
@@ -93,7 +93,7 @@ fn width(letter: char, count: usize) -> (usize, usize) {
     }
 }
 
-/// The digits of a number that has always as many; `None` for anything else.
+/// The width in digits of a number that always has the same one. `None` for other parts.
 fn fixed(part: &Part<'_>) -> Option<usize> {
     match part {
         Part::Field('M' | 'L', 3..) | Part::Field('E' | 'a' | 'X' | 'x' | 'Z', _) | Part::Text(_) => None,
@@ -104,7 +104,8 @@ fn fixed(part: &Part<'_>) -> Option<usize> {
     }
 }
 
-/// The number, from 1, of the name that `text` begins with: whole from four letters of the pattern on, else three letters of it.
+/// Parses the name at the beginning of `text` and returns its number, counted from 1. Four or more pattern letters select full
+/// names, fewer their first three letters.
 fn named<'t>(text: &'t str, names: &[&str], count: usize) -> Option<(i64, &'t str)> {
     let cased = |name: &str| -> String {
         let short = if name.len() <= 2 { name.len() } else { 1 };
@@ -114,7 +115,7 @@ fn named<'t>(text: &'t str, names: &[&str], count: usize) -> Option<(i64, &'t st
     (1..).zip(names).find_map(|(number, name)| Some((number, text.strip_prefix(&*cased(name))?)))
 }
 
-/// An offset in seconds, which a local date or time leaves out.
+/// Parses an offset in seconds. Local dates and times ignore it.
 fn offset(text: &str) -> Option<(i64, &str)> {
     let text = match text.strip_prefix("GMT") {
         Some(rest) if !rest.starts_with(['+', '-', 'Z']) => return Some((0, rest)),
@@ -134,7 +135,7 @@ fn date(fields: &[(char, i64)]) -> Option<Date> {
     let date = match (get(fields, 'M'), get(fields, 'd'), get(fields, 'D')) {
         (Some(month), Some(day @ 1..=31), _) => {
             let first = Date::new(year, i8::try_from(month).ok()?, 1).ok()?;
-            // The 31st of a shorter month is its last day.
+            // The 31st of a shorter month is its last day, as with Java's `SMART` resolver.
             Date::new(year, first.month(), i8::try_from(day).ok()?.min(first.days_in_month())).ok()?
         }
         (None, None, Some(day)) => {
