@@ -1,7 +1,7 @@
-//! Strict JSON straight into values.
+//! Decodes strict JSON directly into values.
 //!
-//! Objects become maps with string keys (the last of equal keys wins), integers stay exact at any size, numbers with a fraction or
-//! an exponent become doubles. Keys that repeat share one allocation. Nesting is bounded by memory, not by the native stack.
+//! Objects become maps with string keys (the last of equal keys wins). Integers of any size stay exact. Numbers with a fraction
+//! or an exponent become doubles. Repeated keys share one allocation. Nesting is bounded by memory, not by the native stack.
 
 use std::fmt;
 
@@ -15,12 +15,12 @@ use crate::machine::{Machine, Raised};
 use crate::missing_keys::NameFilter;
 use crate::value::{Recent, Text};
 
-/// Why bytes are not JSON.
+/// Reports why bytes are not valid JSON.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DecodeError {
-    /// Offset of the byte where reading stopped.
+    /// Offset in bytes at which decoding stopped.
     pub offset: usize,
-    /// What was expected there.
+    /// The syntax that was expected there.
     pub expected: &'static str,
 }
 
@@ -32,21 +32,21 @@ impl fmt::Display for DecodeError {
 
 impl std::error::Error for DecodeError {}
 
-/// Reads one JSON text. A UTF-8 byte order mark in front is skipped.
+/// Decodes one JSON text. A UTF-8 byte order mark in front is skipped.
 pub fn decode(bytes: &[u8]) -> Result<Value, DecodeError> {
     decode_with(bytes, false, None, &mut |_| true)
 }
 
-/// The same for data that somebody writes by hand or by a program of their own: what no value can hold is refused instead of replaced.
-/// That is half a pair of surrogates, and a number beyond every double.
+/// Like [`decode`], but rejects input that no value can represent exactly instead of replacing it: an unpaired surrogate, and a
+/// number beyond the range of doubles. For data that people or their own programs write.
 pub fn decode_exact(bytes: &[u8]) -> Result<Value, DecodeError> {
     decode_with(bytes, true, None, &mut |_| true)
 }
 
-/// Reads one JSON text for a program: its memory and its time are the program's. The values of a text may take many times
-/// its bytes.
+/// Decodes one JSON text for a program, which is charged for memory and time. The values of a text can occupy many times its
+/// bytes.
 pub(crate) fn decode_metered(m: &mut Machine, bytes: &[u8]) -> Result<Result<Value, DecodeError>, Raised> {
-    // Whether it is text at all is looked at first.
+    // UTF-8 is validated first.
     m.tick(crate::convert::steps(bytes.len() / 256))?;
     let mut raised = None;
     let meters = std::sync::Arc::clone(&m.meters);
@@ -61,17 +61,17 @@ pub(crate) fn decode_metered(m: &mut Machine, bytes: &[u8]) -> Result<Result<Val
     }
 }
 
-/// Bytes that may be made between two reports.
+/// Bytes of values between two reports to the meters.
 const REPORT: usize = 64 * 1024;
-/// Bytes that a string, and that a container takes besides its parts.
+/// Estimated overhead of a string or a container in bytes.
 const BLOCK: usize = 64;
-/// String values longer than this are not remembered: they seldom repeat.
+/// Maximum length in bytes of a string value that is cached. Longer ones seldom repeat.
 const LONGEST_VALUE: usize = 12;
-/// Most digits of an integer: reading them takes quadratic time.
+/// Maximum digits of an integer. Parsing them takes quadratic time.
 const MOST_DIGITS: usize = 10_000;
 
-/// Reads one JSON text, asking `spend` before it makes more than [`REPORT`] bytes of values.
-/// Names of objects go to `seen`.
+/// Decodes one JSON text. `spend` is called before more than [`REPORT`] bytes of values are made. Names of objects are recorded
+/// in `seen`.
 fn decode_with(
     bytes: &[u8],
     exact: bool,
@@ -103,25 +103,26 @@ fn decode_with(
     Ok(value)
 }
 
-/// A container that is being read.
+/// A container that is being decoded.
 enum Open {
-    /// Where its items begin.
+    /// Index of its first item in the stack of items.
     Array(usize),
     Object(Object),
 }
 
 struct Object {
-    /// Where its values begin.
+    /// Index of its first value in the stack of items.
     start: usize,
-    /// Where its names begin.
+    /// Index of its first name in the stack of names.
     names: usize,
-    /// So far every name was that of the object before, and none is noted down.
+    /// Whether every name so far equals that of the previous object at this depth. Then none has been pushed to the stack of
+    /// names.
     follows: bool,
 }
 
-/// Objects nested deeper than this are not held against the one before.
+/// Maximum depth at which objects are compared with the previous one.
 const SHAPES: usize = 16;
-/// Keys, and short values, that are remembered.
+/// Number of keys and short values that are cached.
 const KEYS: usize = 256;
 const VALUES: usize = 512;
 
@@ -129,18 +130,18 @@ struct Decoder<'a> {
     text: &'a str,
     bytes: &'a [u8],
     at: usize,
-    /// Whether what no value can hold is refused.
+    /// Whether input that no value can represent exactly is rejected.
     exact: bool,
-    /// Where names of objects are recorded.
+    /// Records the names of objects.
     seen: Option<&'a NameFilter>,
-    /// Made when the first is needed: many texts have none.
+    /// Cache of keys, created on first use, since many texts have none.
     keys: Option<Recent>,
     values: Option<Recent>,
-    /// By depth.
+    /// Shapes of objects by depth.
     shapes: Vec<Shape>,
-    /// Items of all arrays and values of all objects that are being read.
+    /// Stack of the items of all arrays and the values of all objects that are being decoded.
     items: Vec<Value>,
-    /// Names of all objects that are being read and do not follow the one before.
+    /// Stack of the names of all objects that are being decoded and deviate from the previous one.
     names: Vec<Value>,
     scratch: String,
     /// Bytes made since the last report.
@@ -216,7 +217,7 @@ impl<'a> Decoder<'a> {
                     return Err(self.expected("no more than the program may use"));
                 }
             }
-            // Put the finished value where it belongs, closing what it completes.
+            // Append the finished value to its container, and close the containers that it completes.
             loop {
                 let depth = open.len();
                 match open.last_mut() {
@@ -257,7 +258,7 @@ impl<'a> Decoder<'a> {
         }
     }
 
-    /// The map of an object that is read.
+    /// Makes the map of a completed object.
     fn map(&mut self, object: &Object, level: usize) -> Map {
         let is_new =
             !object.follows || self.shapes.get(level).is_none_or(|shape| !shape.is_whole(self.items.len() - object.start));
@@ -283,7 +284,7 @@ impl<'a> Decoder<'a> {
         map
     }
 
-    /// Reads `"name":`, and notes the name down unless it is the one that stood there in the object before.
+    /// Reads `"name":`. The name is pushed to the stack unless the previous object has the same one at this position.
     fn name(&mut self, object: &mut Object, level: usize) -> Result<(), DecodeError> {
         if self.peek() != Some(b'"') {
             return Err(self.expected("a key in double quotes"));
@@ -335,7 +336,7 @@ impl<'a> Decoder<'a> {
         Ok(text)
     }
 
-    /// The string that starts here and whether it is ASCII, if it has no escape; else nothing is consumed.
+    /// Returns the string that starts here, and whether it is ASCII. If it has an escape, returns `None` and consumes nothing.
     #[inline]
     fn plain_string(&mut self) -> Result<Option<(&'a str, bool)>, DecodeError> {
         let start = self.at;
@@ -415,7 +416,8 @@ impl<'a> Decoder<'a> {
         Ok(unit)
     }
 
-    /// The character of a UTF-16 unit, reading its second half if it is the first of a pair. Half a pair becomes U+FFFD.
+    /// Returns the character of a UTF-16 code unit, and reads the second unit of a surrogate pair. An unpaired surrogate becomes
+    /// U+FFFD.
     fn unpair(&mut self, unit: u32) -> Result<char, DecodeError> {
         if (0xD800..0xDC00).contains(&unit) && self.bytes.get(self.at..self.at + 2) == Some(b"\\u") {
             let back = self.at;
@@ -452,8 +454,8 @@ impl<'a> Decoder<'a> {
         if self.at == start { Err(self.expected("a digit")) } else { Ok(()) }
     }
 
-    /// The size of the number from `start` to here with its fraction from `point` on, where neither is long and no exponent
-    /// follows: digits and power are exact doubles then, and their quotient is the nearest there is.
+    /// The magnitude of the number from `start` to the current position, with its fraction from `point` on. `None` if it is long
+    /// or has an exponent. For short numbers digits and power are exact doubles, so that their quotient is correctly rounded.
     fn short_decimal(&self, whole: i64, start: usize, point: usize) -> Option<f64> {
         const POWERS: [f64; 10] = [1.0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9];
         if self.at - start > 15 || matches!(self.peek(), Some(b'e' | b'E')) {

@@ -1,4 +1,4 @@
-//! Values to compact JSON.
+//! Encodes values as compact JSON.
 
 use std::fmt::{self, Write};
 
@@ -8,26 +8,26 @@ use crate::machine::{Machine, Raised};
 use crate::print::{is_longer, work_of};
 use crate::value::Kind;
 
-/// Why a value has no JSON.
+/// Reports why a value cannot be encoded.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum EncodeError {
-    /// A value that JSON cannot hold.
+    /// JSON cannot represent a value of this kind.
     Unsupported {
-        /// Where it stands, such as `[3].user.name`; empty at the top.
+        /// The path of the value, such as `[3].user.name`. Empty at the top.
         path: String,
-        /// What it is, with its article.
+        /// The kind of the value, with its article.
         found: &'static str,
     },
-    /// A map of which two keys have one text: whoever reads the object would see one of their values.
+    /// Two keys of a map are encoded as the same text, so that a reader of the object would see only one of their values.
     OneKey {
-        /// Where the map stands; empty at the top.
+        /// The path of the map. Empty at the top.
         path: String,
-        /// Both keys as they are read in a program.
+        /// Both keys in the syntax of programs.
         keys: [String; 2],
     },
-    /// The text would be longer than allowed.
+    /// The text would be too long.
     TooLarge {
-        /// The bytes allowed.
+        /// The maximum in bytes.
         max_bytes: usize,
     },
 }
@@ -51,41 +51,46 @@ impl fmt::Display for EncodeError {
 
 impl std::error::Error for EncodeError {}
 
-/// Writes `value` as compact JSON of at most `max_bytes`.
+/// Encodes `value` as compact JSON of at most `max_bytes`.
 ///
-/// Keywords are written as strings without their colon, dates and times as ISO text, sets as arrays in order, number and boolean keys as their text. A
-/// function, a regex, a var, an infinite double or a container as a key has no JSON form, nor has a map of which two keys have one text.
+/// Keywords are written as strings without their colon, dates and times as ISO 8601 text, sets as arrays in order, number and
+/// boolean keys as their text.
+///
+/// # Errors
+///
+/// A function, a regex, a var, an infinite double, and a container as a key have no JSON form. Neither has a map with two keys of
+/// the same text.
 pub fn encode(value: &Value, max_bytes: usize) -> Result<String, EncodeError> {
     encode_while(value, max_bytes, Keys::Any, |_| true)
 }
 
-/// [`encode_until`] where only names are keys: a number or a boolean as a key has no JSON form either, since its text might be another
-/// key's. Typed results are encoded with it.
+/// Like [`encode_until`], but accepts only names as keys. Numbers and booleans are rejected as keys, since their text might equal
+/// another key's. Typed results are encoded with this function.
 pub fn encode_named_until(value: &Value, max_bytes: usize, is_over: &dyn Fn() -> bool) -> Result<String, EncodeError> {
     encode_while(value, max_bytes, Keys::Names, |_| !is_over())
 }
 
-/// [`encode`] that ends where `is_over` says so, as if the text were too long: digits of many large integers take their time. It is
-/// asked between any two of them, and now and then.
+/// Like [`encode`], but fails with [`EncodeError::TooLarge`] once `is_over` returns true: formatting many large integers takes
+/// time. `is_over` is called between any two of them, and regularly otherwise.
 pub fn encode_until(value: &Value, max_bytes: usize, is_over: &dyn Fn() -> bool) -> Result<String, EncodeError> {
     encode_while(value, max_bytes, Keys::Any, |_| !is_over())
 }
 
-/// [`encode_until`] at the end of a text that exists, which grows by at most `max_bytes`. Where the text has room for what
-/// [`measure`](super::measure) has found, it is not allocated anew.
+/// Like [`encode_until`], but appends to `out`, which grows by at most `max_bytes`. `out` is not reallocated if it has the
+/// capacity that [`measure`](super::measure) computed.
 pub fn encode_to(out: &mut String, value: &Value, max_bytes: usize, is_over: &dyn Fn() -> bool) -> Result<(), EncodeError> {
     encode_into(out, value, max_bytes, Keys::Any, |_| !is_over())
 }
 
-/// What may be a key.
+/// Which values are allowed as keys.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Keys {
     Names,
-    /// Numbers and booleans too, as their text.
+    /// Names, and numbers and booleans as their text.
     Any,
 }
 
-/// [`encode`] on the account of a program.
+/// Like [`encode`], but charges the work to the program.
 pub(crate) fn encode_metered(m: &mut Machine, value: &Value, max_bytes: usize) -> Result<Result<String, EncodeError>, Raised> {
     let mut raised = None;
     let encoded = encode_while(value, max_bytes, Keys::Any, |work| {
@@ -95,7 +100,7 @@ pub(crate) fn encode_metered(m: &mut Machine, value: &Value, max_bytes: usize) -
     raised.map_or(Ok(encoded), Err)
 }
 
-/// Ends as if the text were too long where `go_on` says no, which is asked now and then with the work done since.
+/// Fails with `TooLarge` once `go_on` returns false. `go_on` is called regularly with the amount of work since its last call.
 fn encode_while(value: &Value, max_bytes: usize, keys: Keys, go_on: impl FnMut(u32) -> bool) -> Result<String, EncodeError> {
     let mut out = String::new();
     encode_into(&mut out, value, max_bytes, keys, go_on)?;
@@ -170,13 +175,13 @@ fn encode_into(
 struct Frame<'a> {
     children: Children<'a>,
     map: bool,
-    /// The map where its keys are of several kinds.
+    /// The map, if its keys are of several kinds.
     mixed: Option<&'a Map>,
     index: usize,
     key: Option<&'a Value>,
 }
 
-/// A map with keys of several kinds. Keys of one kind have texts as different as they are.
+/// Returns the map if its keys are of several kinds. Different keys of one kind have different texts.
 fn mixed(value: &Value) -> Option<&Map> {
     let Value::Map(map) = value else { return None };
     let mut kinds = map.iter().map(|(key, _)| key.kind());
@@ -184,7 +189,7 @@ fn mixed(value: &Value) -> Option<&Map> {
     kinds.any(|kind| kind != first).then_some(map)
 }
 
-/// Another key with the text of this one. Of two such keys one at least is a name, and is found from the other.
+/// Finds another key with the text of this one. At least one of two such keys is a name, and it is found from the other.
 fn same_text(map: &Map, key: &Value) -> Option<Value> {
     let text = match key {
         Value::Str(text) | Value::Keyword(text) | Value::Symbol(text) => text.clone(),
@@ -199,7 +204,7 @@ fn same_text(map: &Map, key: &Value) -> Option<Value> {
     names.into_iter().find(|name| name.kind() != key.kind() && map.get(name).is_some())
 }
 
-/// Bytes of a path in a message.
+/// Maximum length of a path in a message, in bytes.
 const MAX_PATH: usize = 1_000;
 
 fn path(work: &[Frame<'_>]) -> String {

@@ -1,7 +1,7 @@
-//! The length of a value's JSON text, computed without writing it.
+//! Computes the length of a value's JSON text without writing it.
 //!
-//! Values share their parts, so that a small value can stand for an endless text. A caller that measures first knows how many bytes it
-//! has to reserve, and refuses a value before it has allocated anything for it.
+//! Values share their parts, so that a small value can have an extremely long text. A caller that measures first knows how many
+//! bytes to reserve, and rejects a value before it allocates anything for it.
 
 use std::fmt::{self, Write};
 
@@ -13,30 +13,30 @@ use crate::print::work_of;
 /// Values between two calls of `is_over`.
 const CHECK_INTERVAL: u32 = 1024;
 
-/// What [`measure`] found.
+/// The result of [`measure`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Size {
-    /// Bytes of the JSON text. Exact but for integers beyond 64 bits, for which it is up to two bytes too large.
+    /// Bytes of the JSON text. Exact, except that each integer beyond 64 bits may count up to two bytes too many.
     pub bytes: usize,
-    /// Values in the text, containers and keys included. A value that is shared counts as often as it is written.
+    /// Values in the text, including containers and keys. A shared value counts as often as it is written.
     pub values: usize,
     /// Containers among the values.
     pub containers: usize,
 }
 
-/// Why a value was not measured to its end.
+/// Reports why a measurement was stopped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Unmeasured {
     /// The text would have more bytes than allowed.
     TooLarge,
-    /// `is_over` said so.
+    /// `is_over` returned true.
     Stopped,
 }
 
-/// Measures the JSON text of `value`, which may have `max_bytes`.
+/// Measures the JSON text of `value`, up to `max_bytes`.
 ///
-/// The work is linear in the bytes of the text, and ends at `max_bytes`. `is_over` is called now and then, so that a deadline or a
-/// cancellation ends it. A value that has no JSON form is measured like `null`: the encoder reports it.
+/// The work is linear in the bytes of the text and stops at `max_bytes`. `is_over` is called regularly, so that a deadline or a
+/// cancellation stops the measurement. A value without a JSON form is measured like `null`. The encoder reports it.
 pub fn measure(value: &Value, max_bytes: usize, is_over: &dyn Fn() -> bool) -> Result<Size, Unmeasured> {
     let mut counter = Counter { bytes: 0, max_bytes };
     let (mut values, mut containers, mut work) = (0_usize, 0_usize, 0_u32);
@@ -55,7 +55,7 @@ pub fn measure(value: &Value, max_bytes: usize, is_over: &dyn Fn() -> bool) -> R
             containers += 1;
             let count = value.len().unwrap_or(0);
             let is_map = matches!(value, Value::Map(_));
-            // Brackets and commas, and the colons of a map.
+            // Brackets, commas, and the colons of a map.
             counter.add(2 + count.saturating_sub(1) + if is_map { count } else { 0 })?;
             open.push(Frame { children, is_map, is_key: is_map });
         } else {
@@ -101,19 +101,19 @@ impl Counter {
             Value::Str(text) | Value::Keyword(text) | Value::Symbol(text) => self.string(text.as_str()),
             Value::False => self.add(5),
             Value::Int(i) => self.written(format_args!("{i}")),
-            // A bit is 0.30103 digits. Counting the digits exactly costs as much as writing them.
+            // A bit is 0.30103 decimal digits. Counting the digits exactly would cost as much as writing them.
             Value::BigInt(big) => {
                 self.add(usize::try_from(big.bits().saturating_mul(30_103) / 100_000 + 2).unwrap_or(usize::MAX))
             }
             Value::Double(d) if d.get().is_finite() => self.add(zmij::Buffer::new().format_finite(d.get()).len()),
             Value::Temporal(temporal) => self.written(format_args!("\"{temporal}\"")),
-            // `nil`, `true`, and what has no JSON form.
+            // `nil`, `true`, and values without a JSON form.
             _ => self.add(4),
         }
     }
 
     fn string(&mut self, text: &str) -> Result<(), Unmeasured> {
-        // Escapes only lengthen a text: one that is too long is not scanned.
+        // Escapes only lengthen a text, so that one that is already too long need not be scanned.
         self.add(text.len() + 2)?;
         let mut rest = text.as_bytes();
         loop {
@@ -121,7 +121,7 @@ impl Counter {
             let Some((byte, behind)) = rest.split_first() else { return Ok(()) };
             self.add(match byte {
                 b'"' | b'\\' | b'\n' | b'\r' | b'\t' | 0x08 | 0x0C => 1,
-                // `\u001b` for one byte.
+                // One byte is written as, for example, `\u001b`.
                 _ => 5,
             })?;
             rest = behind;

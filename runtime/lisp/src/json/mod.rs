@@ -1,4 +1,4 @@
-//! JSON text to values and back.
+//! JSON: decoding to values and encoding of values.
 
 mod decode;
 mod encode;

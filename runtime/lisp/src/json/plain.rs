@@ -1,12 +1,12 @@
-//! Strings without an escape: eight bytes at a time.
+//! Scans strings without an escape, eight bytes at a time (SWAR).
 
-/// The length of the run of bytes at the start of `bytes` that may stand in a JSON string as they are, and whether all of them
-/// are ASCII. It ends at a quote, a backslash, a control character or the end.
+/// Returns the length of the run at the start of `bytes` that may occur unescaped in a JSON string, and whether it is all ASCII.
+/// The run ends at a quote, a backslash, a control character or the end.
 #[inline]
 pub(super) fn run(bytes: &[u8]) -> (usize, bool) {
     const ONES: u64 = 0x0101_0101_0101_0101;
     const HIGH: u64 = 0x8080_8080_8080_8080;
-    /// The high bit of every byte that is zero; bytes above a zero one may be marked wrongly.
+    /// Sets the high bit of every zero byte. Bytes above a zero byte may be marked wrongly.
     const fn zeros(word: u64) -> u64 {
         word.wrapping_sub(ONES) & !word & HIGH
     }
@@ -17,7 +17,7 @@ pub(super) fn run(bytes: &[u8]) -> (usize, bool) {
         let control = word.wrapping_sub(ONES * 0x20) & !word & HIGH;
         let ends = control | zeros(word ^ (ONES * 0x22)) | zeros(word ^ (ONES * 0x5C));
         if ends != 0 {
-            // The lowest mark is right: what is marked wrongly stands above one that is right.
+            // The lowest mark is correct, since wrong marks occur only above a correct one.
             let before = ends.trailing_zeros() - 7;
             let kept = if before == 0 { 0 } else { word << (64 - before) };
             return (len + before as usize / 8, (beyond | kept) & HIGH == 0);
@@ -39,7 +39,7 @@ pub(super) fn run(bytes: &[u8]) -> (usize, bool) {
 mod tests {
     use super::run;
 
-    /// What [`run`] must answer, byte by byte.
+    /// Reference implementation of [`run`], byte by byte.
     fn slow(bytes: &[u8]) -> (usize, bool) {
         let run: Vec<u8> = bytes.iter().copied().take_while(|b| !matches!(b, b'"' | b'\\' | 0..=0x1F)).collect();
         (run.len(), run.is_ascii())

@@ -1,4 +1,5 @@
-//! The names of objects: a list of objects has one shape, which need not be found out for each of them.
+//! Shapes of objects. The objects of a list usually have the same names, which are compared with the previous object instead of
+//! being looked up.
 
 use std::sync::Arc;
 
@@ -7,42 +8,42 @@ use crate::Value;
 use crate::collection::{Map, Names, SMALL};
 use crate::sorting;
 
-/// The names of the last object at some depth in the order they came, and their places when sorted.
+/// The names of the last object at some depth in the order of the text, and their positions when sorted.
 #[derive(Default)]
 pub(super) struct Shape {
     names: Vec<Value>,
     order: Vec<usize>,
-    /// The names in order, made when a second object has them.
+    /// The sorted names, computed when a second object has the same ones.
     sorted: Option<Names>,
-    /// Whether the names are written as they are, without an escape.
+    /// Whether all names are written without an escape.
     literal: bool,
 }
 
 impl Shape {
-    /// Whether objects can be held against it by their text.
+    /// Whether objects can be compared with the shape by their text.
     #[inline]
     pub(super) fn is_literal(&self) -> bool {
         self.literal
     }
 
-    /// The name that came at `index` in the last object.
+    /// The name at `index` in the last object.
     #[inline]
     pub(super) fn name(&self, index: usize) -> Option<&Value> {
         self.names.get(index)
     }
 
-    /// The first `count` names.
+    /// The first `count` names of the last object.
     pub(super) fn names(&self, count: usize) -> &[Value] {
         self.names.get(..count).unwrap_or_default()
     }
 
-    /// Whether an object of so many names that are all its own has no more of them.
+    /// Whether an object whose first `count` names match has all names of the shape.
     #[inline]
     pub(super) fn is_whole(&self, count: usize) -> bool {
         self.names.len() == count
     }
 
-    /// The map of an object that has its names, with `values` in the order they came: nothing but nil is left in them.
+    /// Makes the map of an object that has the names of the shape. `values` are in the order of the text and are replaced by nil.
     pub(super) fn row(&mut self, values: &mut [Value]) -> Map {
         let names = || self.order.iter().map(|at| self.names.get(*at).cloned().unwrap_or_default());
         let ordered = self.order.iter().map(|at| values.get_mut(*at).map(std::mem::take).unwrap_or_default());
@@ -53,8 +54,8 @@ impl Shape {
         Map::from_row(Arc::clone(sorted), ordered.collect())
     }
 
-    /// The map of an object with these names and values, both in the order they came. Its names are those of the shape from now on, if
-    /// none comes twice.
+    /// Makes the map of an object with these names and values, both in the order of the text. The shape takes over its names, if
+    /// they are distinct.
     pub(super) fn map(&mut self, names: &[Value], values: &mut [Value]) -> Map {
         if self.names == names {
             return self.row(values);

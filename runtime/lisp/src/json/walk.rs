@@ -1,15 +1,15 @@
-//! The parts of a JSON text as they are written, found in one pass and without making values: what only passes by on its way to
-//! somebody else is looked at once, and quickly.
+//! A zero-copy scanner over JSON text. It finds the parts of a text as they are written, in one pass and without making values,
+//! for texts that are only forwarded.
 
 use std::borrow::Cow;
 
 use super::decode::{DecodeError, decode_exact};
 use super::plain;
 
-/// What should stand where a walk has stopped: less to hand on than an error, which knows the place too.
+/// The syntax that was expected where a walk stopped. This is smaller than an error, which has an offset too.
 type Expected = &'static str;
 
-/// A place in a JSON text, from which it goes forward only. What has been passed is valid JSON.
+/// A forward cursor in a JSON text. Everything before it is valid JSON.
 #[derive(Debug)]
 pub struct Walk<'a> {
     text: &'a str,
@@ -17,12 +17,12 @@ pub struct Walk<'a> {
 }
 
 impl<'a> Walk<'a> {
-    /// At the beginning of a text.
+    /// Starts at the beginning of a text.
     pub fn new(text: &'a str) -> Walk<'a> {
         Walk { text, at: 0 }
     }
 
-    /// The first byte of what comes next, white space aside.
+    /// Returns the next byte that is not white space, without consuming it.
     pub fn peek(&mut self) -> Option<u8> {
         while let Some(b' ' | b'\n' | b'\t' | b'\r') = self.byte() {
             self.at += 1;
@@ -30,7 +30,7 @@ impl<'a> Walk<'a> {
         self.byte()
     }
 
-    /// Passes one value. Its text; values may nest as deep as they like.
+    /// Skips one value and returns its text. Nesting depth is not limited.
     pub fn pass(&mut self) -> Result<&'a str, DecodeError> {
         self.peek();
         let start = self.at;
@@ -41,13 +41,13 @@ impl<'a> Walk<'a> {
     }
 
     fn value(&mut self) -> Result<(), Expected> {
-        // How each container ends that is open.
+        // The closing bracket of each open container.
         let mut open: Vec<u8> = Vec::new();
         loop {
             match self.peek() {
                 Some(begin @ (b'{' | b'[')) => {
                     self.at += 1;
-                    // In ASCII both ends stand two behind their beginnings.
+                    // In ASCII the code of either closing bracket is two above that of its opening bracket.
                     let end = begin + 2;
                     if self.peek() == Some(end) {
                         self.at += 1;
@@ -66,7 +66,7 @@ impl<'a> Walk<'a> {
                 Some(b'n') => self.word("null")?,
                 _ => return Err("a value"),
             }
-            // What stands behind it, with the ends of what it completes.
+            // Read the separator after the value, and close the containers that it completes.
             loop {
                 let Some(end) = open.last().copied() else { return Ok(()) };
                 match self.peek() {
@@ -87,7 +87,7 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// Goes through the members of the object that comes next: `member` gets each name and has to pass its value.
+    /// Iterates over the members of the next object. `member` is called with each name and has to consume its value.
     pub fn object(
         &mut self,
         mut member: impl FnMut(&mut Walk<'a>, Cow<'a, str>) -> Result<(), DecodeError>,
@@ -117,7 +117,7 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// That nothing but white space follows.
+    /// Checks that only white space follows.
     pub fn end(&mut self) -> Result<(), DecodeError> {
         match self.peek() {
             None => Ok(()),
@@ -139,7 +139,7 @@ impl<'a> Walk<'a> {
         self.text.as_bytes().get(self.at..).unwrap_or_default()
     }
 
-    /// Passes `"key":`; where the key ends, its quotes included.
+    /// Skips `"key":` and returns the end of the key, including its quotes.
     fn key(&mut self) -> Result<usize, Expected> {
         if self.peek() != Some(b'"') {
             return Err("a key in double quotes");
@@ -153,7 +153,7 @@ impl<'a> Walk<'a> {
         Ok(end)
     }
 
-    /// Passes a string. Half a pair of surrogates is left to who reads it.
+    /// Skips a string. Unpaired surrogates are not reported here, but where the string is decoded.
     #[inline]
     fn string(&mut self) -> Result<(), Expected> {
         self.at += 1;
@@ -165,7 +165,7 @@ impl<'a> Walk<'a> {
         self.escaped()
     }
 
-    /// Passes the rest of a string, from where something stands in it that is no plain character.
+    /// Skips the rest of a string, from the first byte that is not a plain character.
     #[cold]
     fn escaped(&mut self) -> Result<(), Expected> {
         loop {
@@ -238,7 +238,7 @@ impl<'a> Walk<'a> {
     }
 }
 
-/// What a string says that was passed.
+/// Decodes the contents of a string that has been skipped.
 fn unescaped(quoted: &str) -> Result<Cow<'_, str>, DecodeError> {
     let inner = quoted.get(1..quoted.len().saturating_sub(1)).unwrap_or_default();
     if !inner.contains('\\') {
