@@ -1,7 +1,7 @@
-//! Text to forms.
+//! Parses text to forms.
 //!
-//! The reader keeps its own stack of open brackets, so that no text, however deep, reaches the native stack; nesting is
-//! bounded by [`MAX_NESTING`] all the same, since later passes walk the forms recursively.
+//! The reader keeps its own stack of open brackets, so that deeply nested text does not overflow the native stack. Nesting is
+//! still limited to [`MAX_NESTING`], since later passes walk the forms recursively.
 
 mod number;
 mod scan;
@@ -15,15 +15,15 @@ use scan::Scanner;
 pub(crate) use scan::is_keyword_name;
 pub use token::{Token, TokenKind, tokens};
 
-/// Brackets and prefixes that may be open at once.
+/// Maximum number of brackets and prefixes that are open at once.
 pub const MAX_NESTING: usize = 256;
 
-/// Reads every form of a program.
+/// Parses every form of a program.
 pub fn read(source: &str) -> Result<Vec<Form<'_>>, Error> {
     read_until(source, &Deadline::none())
 }
 
-/// Reads every form of a program. Once the deadline has passed, that is the error.
+/// Parses every form of a program. Fails once the deadline has passed.
 pub fn read_until<'s>(source: &'s str, deadline: &Deadline) -> Result<Vec<Form<'s>>, Error> {
     if u32::try_from(source.len()).is_err() {
         let span = Span::new(0, 0);
@@ -32,7 +32,7 @@ pub fn read_until<'s>(source: &'s str, deadline: &Deadline) -> Result<Vec<Form<'
     Reader { scan: Scanner::new(source), open: Vec::new(), forms: Vec::new() }.program(deadline)
 }
 
-/// What is open and waits for its forms.
+/// A construct that is open and waits for its forms.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Bracket {
     List,
@@ -40,7 +40,7 @@ enum Bracket {
     Map,
     Set,
     ShortFn,
-    /// `'`: takes one form.
+    /// `'`: applies to one form.
     Quote,
     /// `#_`: drops one form.
     Discard,
@@ -76,14 +76,14 @@ impl Bracket {
 struct Open {
     bracket: Bracket,
     at: usize,
-    /// Where its forms start in the stack of forms.
+    /// Index of its first form in the stack of forms.
     first: usize,
 }
 
 struct Reader<'s> {
     scan: Scanner<'s>,
     open: Vec<Open>,
-    /// Forms of all open brackets, one after the other.
+    /// Stack of the forms of all open brackets.
     forms: Vec<Form<'s>>,
 }
 
@@ -199,7 +199,7 @@ impl<'s> Reader<'s> {
             return Err(error.with_hint("remove it, or add the bracket that it should close"));
         };
         let bracket = open.bracket;
-        // Finding a line means reading all of the text before it: only where there is a fault to report.
+        // Finding a line reads all of the text before it, so that it is done only to report an error.
         let opened = || Position::of(self.scan.source, open.at as u32);
         if bracket.is_prefix() {
             let message = format!("'{}' at {} is followed by no form", bracket.text(), opened());
@@ -230,7 +230,7 @@ impl<'s> Reader<'s> {
         Ok(())
     }
 
-    /// Puts a form into what is open, and ends the prefixes that waited for it.
+    /// Pushes a form, and closes the prefixes that waited for it.
     fn push(&mut self, start: usize, kind: FormKind<'s>) {
         let end = self.scan.at;
         let mut form = Form::new(Span::new(start as u32, end as u32), kind);

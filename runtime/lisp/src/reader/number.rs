@@ -1,14 +1,14 @@
-//! Numbers: integers of any size, doubles, `##Inf`, `##-Inf`, `##NaN`.
+//! Parses numbers: integers of any size, doubles, `##Inf`, `##-Inf`, `##NaN`.
 
 use super::scan::Scanner;
 use crate::error::Error;
 use crate::form::FormKind;
 
-/// Digits of an integer literal. Larger numbers can be computed.
+/// Maximum digits of an integer literal. Larger numbers can be computed.
 const MAX_DIGITS: usize = 100;
 
 impl<'s> Scanner<'s> {
-    /// The number that ends at `end`, where the run of characters of names ends.
+    /// Parses the number that ends at `end`, which is the end of the run of name characters.
     pub(super) fn number(&mut self, end: usize) -> Result<FormKind<'s>, Error> {
         let start = self.at;
         let text = self.slice(start, end);
@@ -35,7 +35,7 @@ impl<'s> Scanner<'s> {
         })
     }
 
-    /// `##Inf`, `##-Inf`, `##NaN`
+    /// Parses `##Inf`, `##-Inf` or `##NaN`.
     pub(super) fn special_number(&mut self) -> Result<f64, Error> {
         let start = self.at;
         let end = self.token_end(start + 2);
@@ -50,12 +50,12 @@ impl<'s> Scanner<'s> {
     }
 }
 
-/// Digits that Clojure reads as octal, which nobody means.
+/// Whether Clojure would read the digits as octal. Authors seldom intend that.
 fn is_octal(digits: &str) -> bool {
     digits.len() > 1 && digits.starts_with('0') && !digits.trim_start_matches('0').is_empty()
 }
 
-/// Digits, then a fraction, an exponent or both.
+/// Whether the text is digits followed by a fraction, an exponent or both.
 fn is_double(text: &str) -> bool {
     let digits = |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
     let (mantissa, exponent) = match text.split_once(['e', 'E']) {

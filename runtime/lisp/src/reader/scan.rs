@@ -1,16 +1,16 @@
-//! Tokens: names, keywords and the places between them.
+//! Scans tokens: names, keywords and the white space between them.
 
 use crate::error::{Error, ErrorKind, Span};
 use crate::form::FormKind;
 
-/// Walks the bytes of a text.
+/// A cursor over the bytes of a text.
 pub(super) struct Scanner<'s> {
     pub(super) source: &'s str,
     bytes: &'s [u8],
     pub(super) at: usize,
 }
 
-/// What a byte may be part of. Bytes of characters past ASCII are looked at as characters.
+/// Classes of bytes. Characters beyond ASCII are classified as characters.
 pub(super) const NAME: u8 = 1;
 const KEYWORD: u8 = 2;
 const BLANK: u8 = 4;
@@ -69,7 +69,7 @@ impl<'s> Scanner<'s> {
         Error::at(ErrorKind::ParseError, message, self.source, Span::new(start as u32, end as u32))
     }
 
-    /// The first place from `at` on that is not inside a character.
+    /// The first character boundary at or after `at`.
     pub(super) fn next_boundary(&self, at: usize) -> usize {
         self.source.ceil_char_boundary((at + 1).min(self.bytes.len()))
     }
@@ -86,7 +86,7 @@ impl<'s> Scanner<'s> {
         }
     }
 
-    /// Past white space, commas and byte order marks.
+    /// Skips white space, commas and byte order marks.
     pub(super) fn skip_white(&mut self) {
         while let Some(byte) = self.peek() {
             if class(byte) & BLANK != 0 {
@@ -99,7 +99,7 @@ impl<'s> Scanner<'s> {
         }
     }
 
-    /// The end of the run of bytes of `class` from `from` on, letters past ASCII included.
+    /// The end of the run of bytes of `class` that starts at `from`. It includes letters beyond ASCII.
     pub(super) fn run(&self, from: usize, wanted: u8) -> usize {
         let mut end = from;
         while let Some(&byte) = self.bytes.get(end) {
@@ -117,12 +117,12 @@ impl<'s> Scanner<'s> {
         end
     }
 
-    /// Past the last byte of what looks like one token, for marking it.
+    /// The end of the text at `from` that looks like one token, for marking it in a message.
     pub(super) fn token_end(&self, from: usize) -> usize {
         self.run(from, NAME).max(self.next_boundary(from))
     }
 
-    /// `:name`
+    /// Parses `:name`.
     pub(super) fn keyword(&mut self) -> Result<&'s str, Error> {
         let start = self.at;
         let end = self.run(start + 1, KEYWORD);
@@ -157,7 +157,7 @@ impl<'s> Scanner<'s> {
         Ok(name)
     }
 
-    /// `#'name`
+    /// Parses `#'name`.
     pub(super) fn var(&mut self) -> Result<&'s str, Error> {
         let start = self.at;
         let end = self.run(start + 2, NAME);
@@ -168,7 +168,7 @@ impl<'s> Scanner<'s> {
         Ok(self.slice(start + 2, end))
     }
 
-    /// A number, a name, `nil`, `true` or `false`.
+    /// Parses a number, a name, `nil`, `true` or `false`.
     pub(super) fn atom(&mut self) -> Result<FormKind<'s>, Error> {
         let start = self.at;
         let end = self.run(start, NAME);

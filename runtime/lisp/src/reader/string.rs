@@ -1,4 +1,4 @@
-//! Strings, patterns and characters.
+//! Parses strings, regex literals and characters.
 
 use std::borrow::Cow;
 
@@ -8,11 +8,11 @@ use super::scan::Scanner;
 use crate::error::{Error, Position};
 
 impl<'s> Scanner<'s> {
-    /// `"…"` with its escapes replaced. Line breaks may stand in it.
+    /// Parses `"…"` and replaces its escapes. It may contain line breaks.
     pub(super) fn string(&mut self) -> Result<Cow<'s, str>, Error> {
         let start = self.at;
         let mut out: Option<String> = None;
-        // Since the last escape.
+        // Start of the text after the last escape.
         let mut plain = start + 1;
         self.at = plain;
         loop {
@@ -42,7 +42,7 @@ impl<'s> Scanner<'s> {
         }
     }
 
-    /// `\n` and its like, from the backslash on.
+    /// Parses an escape such as `\n`, from the backslash on.
     fn escape(&mut self) -> Result<char, Error> {
         let start = self.at;
         let escaped = match self.peek_at(1) {
@@ -66,7 +66,7 @@ impl<'s> Scanner<'s> {
         Ok(escaped)
     }
 
-    /// `\uXXXX`, or two of them for a character past the first 65,536.
+    /// Parses `\uXXXX`, or a surrogate pair of them.
     fn unicode_escape(&mut self) -> Result<char, Error> {
         let start = self.at;
         let unit = |scan: &Self, at: usize| {
@@ -89,7 +89,7 @@ impl<'s> Scanner<'s> {
         Err(self.error("half of a surrogate pair", start, start + 6))
     }
 
-    /// `#"…"`: the pattern as it stands, escapes included.
+    /// Parses `#"…"`. The pattern is returned unchanged, escapes included.
     pub(super) fn regex(&mut self) -> Result<&'s str, Error> {
         let start = self.at;
         self.at += 2;
@@ -107,14 +107,14 @@ impl<'s> Scanner<'s> {
         }
     }
 
-    /// `\a`, `\newline`, `\u00e9`: a string of one character.
+    /// Parses `\a`, `\newline` or `\u00e9` to a string of one character.
     pub(super) fn character(&mut self) -> Result<Cow<'s, str>, Error> {
         let start = self.at;
         let rest = self.slice(start + 1, self.source.len());
         let Some(first) = rest.graphemes(true).next().filter(|g| !g.trim().is_empty()) else {
             return Err(self.error("'\\' must be followed by a character", start, start + 1).with_hint("a blank is \\space"));
         };
-        // A name runs on as letters and digits do.
+        // A character name consists of letters and digits.
         let word = rest.bytes().take_while(u8::is_ascii_alphanumeric).count();
         if word <= 1 {
             self.at = start + 1 + first.len();

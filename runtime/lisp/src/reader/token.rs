@@ -1,19 +1,19 @@
-//! Text to tokens, whatever the text: what an editor paints and looks around in while a program is being written.
+//! A lexer that accepts any text. Editors use it for highlighting and navigation while a program is being written.
 
 use std::ops::Range;
 
 use super::scan::{NAME, Scanner};
 
-/// A run of bytes that belong together.
+/// A contiguous run of bytes that form one token.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Token {
-    /// What it is.
+    /// The kind of the token.
     pub kind: TokenKind,
-    /// Where it stands, in bytes.
+    /// The range of the token in bytes.
     pub range: Range<usize>,
 }
 
-/// What a token is.
+/// The kind of a token.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TokenKind {
     /// White space and commas.
@@ -24,9 +24,9 @@ pub enum TokenKind {
     Open,
     /// `)`, `]`, `}`
     Close,
-    /// A string or, where it begins with `#`, a pattern.
+    /// A string, or a regex literal if it begins with `#`.
     String {
-        /// Whether it ends with a quote.
+        /// Whether the closing quote is present.
         closed: bool,
     },
     /// `\a`
@@ -41,11 +41,11 @@ pub enum TokenKind {
     Symbol,
     /// `'`, `#_`, `#'`, `##`
     Prefix,
-    /// What no program has in it.
+    /// Characters that are not part of any valid program.
     Other,
 }
 
-/// The tokens of a text. Every byte of it is in exactly one, in order.
+/// Splits a text into tokens. Every byte belongs to exactly one token, in order.
 ///
 /// ```
 /// use ptc_lisp::reader::{TokenKind, tokens};
@@ -63,7 +63,7 @@ pub fn tokens(source: &str) -> impl Iterator<Item = Token> {
     })
 }
 
-/// What stands at the scanner's place, and its end, which is never that place.
+/// Returns the kind of the next token and its end. A token is never empty.
 fn next(scan: &mut Scanner<'_>) -> Option<(TokenKind, usize)> {
     let start = scan.at;
     Some(match (scan.peek()?, scan.peek_at(1)) {
@@ -105,7 +105,7 @@ fn name_kind(text: &str) -> TokenKind {
     }
 }
 
-/// What began before `from`, up to the quote that ends it or the end of the text.
+/// Scans a string that began before `from`, up to its closing quote or the end of the text.
 fn string(scan: &Scanner<'_>, from: usize) -> (TokenKind, usize) {
     let mut escaped = false;
     for (at, byte) in scan.source.bytes().enumerate().skip(from) {
