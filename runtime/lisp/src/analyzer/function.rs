@@ -1,4 +1,4 @@
-//! Functions: parameters, arities, `#()`, what they capture.
+//! Analyses functions: parameters, arities, `#()`, and captures.
 
 use std::sync::Arc;
 
@@ -9,16 +9,16 @@ use crate::form::{Form, FormKind};
 use crate::ir::{ArityIr, Capture, GroupIr, Ir, MemberIr, Op};
 use crate::sorting;
 
-/// Parameters of one function, captured values and locals apart.
+/// Maximum parameters of one function. Captured values and locals do not count.
 const MAX_PARAMETERS: usize = 64;
 
-/// The placeholders of `#()`.
+/// The placeholders that `#()` accepts.
 const NAMES: [&str; 20] = [
     "%1", "%2", "%3", "%4", "%5", "%6", "%7", "%8", "%9", "%10", "%11", "%12", "%13", "%14", "%15", "%16", "%17", "%18", "%19",
     "%20",
 ];
 
-/// A function as it is written: parameters and body of each arity.
+/// A function in source form: parameters and body of each arity.
 pub(crate) struct Written<'s> {
     pub(crate) name: Option<&'s str>,
     pub(crate) doc: Option<Arc<str>>,
@@ -27,7 +27,7 @@ pub(crate) struct Written<'s> {
 }
 
 impl<'s> Analyzer<'s> {
-    /// Takes `[params] body…` or `([params] body…) …` apart.
+    /// Splits `[params] body…` or `([params] body…) …` into arities.
     pub(crate) fn arities(
         &mut self,
         of: &str,
@@ -64,14 +64,14 @@ impl<'s> Analyzer<'s> {
         }
     }
 
-    /// A function that knows its own name.
+    /// Analyses a function that can call itself by its own name.
     pub(crate) fn function(&mut self, written: Written<'s>) -> Analysed {
         let span = written.span;
         let group = self.group(vec![written], false)?;
         Ok(Ir::new(span, Op::Fn(Box::new(group))))
     }
 
-    /// A function that `def` binds: its name is that of the global, so that a later `def` is seen by its own calls.
+    /// Analyses a function that `def` binds. Its name refers to the global, so that its own calls see a later `def`.
     pub(crate) fn defined(&mut self, mut written: Written<'s>) -> Analysed {
         let (span, name) = (written.span, written.name.take().map(Arc::from));
         let mut group = self.group(vec![written], false)?;
@@ -81,7 +81,7 @@ impl<'s> Analyzer<'s> {
         Ok(Ir::new(span, Op::Fn(Box::new(group))))
     }
 
-    /// Functions that capture the same values and, under `letfn`, know each other.
+    /// Analyses functions that share one list of captures. With `together` (`letfn`) they can call each other.
     pub(crate) fn group(&mut self, written: Vec<Written<'s>>, together: bool) -> Result<GroupIr, Error> {
         let siblings = Siblings::new(written.iter().filter(|_| together).filter_map(|w| w.name));
         let mut captures = Captures::default();
@@ -112,7 +112,7 @@ impl<'s> Analyzer<'s> {
         Ok(self.numbered(captures.into_list(), members))
     }
 
-    /// The next group of the program.
+    /// Makes the next group of the program and gives it the next number.
     fn numbered(&mut self, captures: Vec<Capture>, members: Vec<MemberIr>) -> GroupIr {
         let number = self.groups;
         self.groups += 1;
@@ -169,7 +169,7 @@ impl<'s> Analyzer<'s> {
         Ok(ArityIr { arglist: arglist.into(), fixed: fixed as u32, variadic: rest.is_some(), slots: self.scope().size(), body })
     }
 
-    /// `#(+ % 1)`: parameters from the placeholders in it.
+    /// Analyses `#(+ % 1)`. The parameters are derived from its placeholders.
     pub(super) fn short_fn(&mut self, parts: Vec<Form<'s>>, span: Span) -> Analysed {
         let mut used = Placeholders::default();
         for part in &parts {
@@ -210,7 +210,7 @@ impl<'s> Analyzer<'s> {
         Ok(Ir::new(span, Op::Fn(Box::new(self.numbered(captures, vec![member])))))
     }
 
-    /// `#(42)` gives 42: what is no function is not called.
+    /// Analyses the body of `#()`. A single form that is not callable is the result itself: `#(42)` returns 42.
     fn short_body(&mut self, mut parts: Vec<Form<'s>>, span: Span) -> Analysed {
         let literal = |form: &Form<'_>| {
             matches!(
@@ -232,7 +232,7 @@ impl<'s> Analyzer<'s> {
     }
 }
 
-/// Which placeholders a `#()` uses.
+/// The placeholders that a `#()` uses.
 #[derive(Default)]
 struct Placeholders {
     highest: u32,
@@ -240,7 +240,7 @@ struct Placeholders {
 }
 
 impl Placeholders {
-    /// `Err` is the place of a name that starts with `%` and is no placeholder.
+    /// Collects the placeholders of a form. `Err` is the span of a name that starts with `%` and is not a placeholder.
     fn find(&mut self, form: &Form<'_>) -> Result<(), Span> {
         match &form.kind {
             FormKind::Symbol("%") => self.highest = self.highest.max(1),
@@ -258,7 +258,7 @@ impl Placeholders {
     }
 }
 
-/// Whether a body starts the function over: looks only where `recur` to it can stand.
+/// Whether a body contains a `recur` to the function. Only tail positions are searched.
 fn recurs(body: &Ir) -> bool {
     match &body.op {
         Op::Recur { .. } => true,

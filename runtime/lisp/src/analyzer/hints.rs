@@ -1,14 +1,14 @@
-//! What to write instead of names that Clojure, or another language, has and PTC-Lisp has not.
+//! Hints for names that Clojure or other languages have and PTC-Lisp lacks: what to write instead.
 
-/// What to do without a reader of values.
+/// The hint for Clojure's readers of data.
 const READERS: &str =
     "texts are read by what they hold: (parse-long s), (parse-double s), (parse-boolean s), (json/parse-string s)";
 
-/// What to do without a class of `java.time`.
+/// The hint for unsupported classes of `java.time`.
 const TIME_CLASSES: &str = "the classes of java.time are LocalDate, LocalDateTime, Instant, OffsetDateTime, ZonedDateTime, ZoneId, \
      ZoneOffset, Duration, Period, ChronoUnit, DayOfWeek, Month and DateTimeFormatter; (dir 'java.time) lists what they have";
 
-/// Names, and what to do without them.
+/// Names with their hints.
 static HINTS: &[(&[&str], &str)] = &[
     (&["data"], "the whole context is not a value; read one key as data/name"),
     (
@@ -169,7 +169,7 @@ static HINTS: &[(&[&str], &str)] = &[
     (&["sleep", "wait"], "a program cannot wait"),
 ];
 
-/// Namespaces and classes, and what to do without them. A class is named without its package.
+/// Namespaces and classes with their hints. A class is named without its package.
 static NAMESPACES: &[(&[&str], &str)] = &[
     (&["clojure.edn", "edn", "clojure.tools.reader"], READERS),
     (&["math", "clojure.math", "StrictMath"], "write Math, as in (Math/sqrt x)"),
@@ -229,7 +229,7 @@ static NAMESPACES: &[(&[&str], &str)] = &[
     (&["medley.core", "medley"], "use update-vals, update-keys, (into {} (filter …) m) and distinct-by"),
 ];
 
-/// Methods without their dot, and what to do without them.
+/// Methods, without their dot, with their hints.
 static METHODS: &[(&[&str], &str)] = &[
     (&[""], "write (.method x args), with the method's name after the dot"),
     (&["."], "write (-> x .method (.other arg)), which calls one method after the other"),
@@ -259,7 +259,7 @@ static METHODS: &[(&[&str], &str)] = &[
     (&["println", "print", "log"], "use println"),
 ];
 
-/// Classes, and what to write instead of their constructors.
+/// Classes whose constructors are not supported, with what to write instead.
 static CONSTRUCTORS: &[(&[&str], &str)] = &[
     (&["Integer", "Long", "Short", "Byte"], "(parse-long s) reads a text, (long x) takes a number"),
     (&["Double", "Float"], "(parse-double s) reads a text, (double x) takes a number"),
@@ -286,24 +286,24 @@ fn instead(table: &'static [(&'static [&'static str], &'static str)], name: &str
     table.iter().find(|(names, _)| names.contains(&name)).map(|(_, hint)| *hint)
 }
 
-/// What to do without a name.
+/// The hint for an unsupported name.
 pub(super) fn hint(name: &str) -> Option<&'static str> {
     instead(HINTS, name)
 }
 
-/// What to do without a namespace or a class, with or without its package.
+/// The hint for an unsupported namespace or class. The class may be written with its package.
 pub(crate) fn namespace(written: &str) -> Option<&'static str> {
     let class = written.rsplit('.').next().filter(|class| class.starts_with(|c: char| c.is_ascii_uppercase()));
     let known = instead(NAMESPACES, class.unwrap_or(written));
     known.or_else(|| written.starts_with("java.time.").then_some(TIME_CLASSES))
 }
 
-/// What to do without a method, which is given without its dot.
+/// The hint for an unsupported method, given without its dot.
 pub(super) fn method(name: &str) -> Option<&'static str> {
     instead(METHODS, name)
 }
 
-/// What to do without the constructor of a class.
+/// The hint for an unsupported constructor of a class.
 pub(super) fn constructor(class: &str) -> Option<&'static str> {
     instead(CONSTRUCTORS, class)
 }

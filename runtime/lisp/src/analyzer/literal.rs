@@ -7,15 +7,16 @@ use crate::form::{Form, FormKind};
 use crate::ir::{Ir, Op};
 use crate::pattern::Pattern;
 
-/// Regexes of one program, weighed: together they take a few milliseconds and megabytes.
+/// Maximum total weight of the regexes of one program. All of them together compile in a few milliseconds and take a few
+/// megabytes.
 const MOST_REGEXES: u32 = 128;
 
-/// A collection of parts to evaluate, and the same of values.
+/// Makes a collection of parts that are evaluated at run time. [`Build`] makes one of constant values.
 type Make = fn(Vec<Ir>) -> Op;
 type Build = fn(Vec<Value>) -> Value;
 
 impl<'s> Analyzer<'s> {
-    /// The value of a form that needs no evaluation.
+    /// Returns the value of a form that needs no evaluation.
     pub(super) fn constant(&mut self, kind: FormKind<'s>, span: Span) -> Result<Value, Error> {
         Ok(match kind {
             FormKind::Nil => Value::Nil,
@@ -34,7 +35,7 @@ impl<'s> Analyzer<'s> {
         })
     }
 
-    /// Regexes are compiled before the run and its limits begin, so that a program has a limit of them.
+    /// Compiles a regex. This happens before the run and its limits begin, so that the total weight per program is limited.
     fn regex(&mut self, source: &'s str, span: Span) -> Result<Value, Error> {
         if let Some(known) = self.regexes.get(source) {
             return Ok(known.clone());
@@ -57,13 +58,13 @@ impl<'s> Analyzer<'s> {
         Ok(value)
     }
 
-    /// One value for all uses of a text, since equal keys are told by their address first.
+    /// Returns one shared value for all uses of a text, since key comparison checks addresses first.
     pub(crate) fn text(&mut self, text: &'s str, keyword: bool) -> Value {
         let make = || if keyword { Value::keyword(text) } else { Value::string(text) };
         self.texts.entry((text, keyword)).or_insert_with(make).clone()
     }
 
-    /// `[…]`, `{…}`, `#{…}`: a constant where all of its parts are.
+    /// Analyses `[…]`, `{…}` or `#{…}`. If all parts are constants, the collection is one too.
     pub(super) fn collection(&mut self, form: Form<'s>) -> Analysed {
         let span = form.span;
         self.depth += 1;
@@ -92,14 +93,14 @@ impl<'s> Analyzer<'s> {
         Ok(Ir::new(span, op))
     }
 
-    /// `'name`, `'[a b]`, `'(1 2)`: data as written. A list is a vector.
+    /// Analyses `'name`, `'[a b]` or `'(1 2)` as data. A list becomes a vector.
     pub(crate) fn quote(&mut self, form: Form<'s>) -> Analysed {
         let span = form.span;
         let value = self.quoted(form)?;
         Ok(Ir::new(span, Op::Const(value)))
     }
 
-    /// A test of `case`: a constant, taken as written.
+    /// Returns a test of `case`, which is a constant and is not evaluated.
     pub(crate) fn quoted_constant(&mut self, form: Form<'s>) -> Result<Value, Error> {
         self.quoted(form)
     }
@@ -120,7 +121,7 @@ impl<'s> Analyzer<'s> {
     }
 }
 
-/// The first constant that equals one before it, and its place.
+/// Returns the first constant that equals an earlier one, and its span.
 #[expect(clippy::mutable_key_type, reason = "what may change in a function is no part of its order")]
 fn repeated<'a>(keys: impl Iterator<Item = &'a Ir>) -> Option<(&'a Value, Span)> {
     let mut seen = std::collections::BTreeSet::new();

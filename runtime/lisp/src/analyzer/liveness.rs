@@ -1,27 +1,27 @@
-//! Finds the last read of every slot, so that its value can be moved out instead of shared.
+//! Liveness analysis: marks the last read of every slot, so that the value can be moved out instead of shared.
 //!
-//! Each function is walked backwards through its order of evaluation with the set of slots that are still read
-//! afterwards. What a loop reads from around it stays live in its body, since the body may run again.
+//! Each function is walked backwards through its order of evaluation with the set of slots that are read later. Slots from
+//! outside of a loop that its body reads stay live in the whole body, since the body may run again.
 
 use std::rc::Rc;
 
 use crate::deadline::Deadline;
 use crate::ir::{Capture, GroupIr, Ir, Local, Op, Step, Unit};
 
-/// Marks the last reads of a program. Leaves the work unfinished once the deadline has passed; the caller asks it.
+/// Marks the last reads of a program. Stops early once the deadline has passed, which the caller checks.
 pub(super) fn mark(unit: &mut Unit, deadline: &Deadline) {
     Walk::new(deadline).visit(&mut unit.body, &mut Live::default());
 }
 
-/// Slots of a chunk of a [`Live`] set: 1,024.
+/// Words per chunk of a [`Live`] set. A chunk covers 1,024 slots.
 const WORDS_PER_CHUNK: usize = 16;
 
-/// A set of slots. Every branch takes a copy, and a program may have as many branches as slots: copies share the chunks that they do not
-/// change.
+/// A set of slots. Every branch takes a copy, and a program may have as many branches as slots. Copies therefore share unchanged
+/// chunks.
 #[derive(Clone, Default)]
 struct Live {
     low: u64,
-    /// Slots from 64 on.
+    /// The slots from 64 on.
     high: Vec<Rc<[u64; WORDS_PER_CHUNK]>>,
 }
 
@@ -77,7 +77,7 @@ impl Live {
 
 struct Walk<'d> {
     deadline: &'d Deadline,
-    /// What is live where the loops under way start over, innermost last.
+    /// The slots that are live at the start of each enclosing loop, innermost last.
     again: Vec<Live>,
 }
 
@@ -86,7 +86,7 @@ impl<'d> Walk<'d> {
         Walk { deadline, again: Vec::new() }
     }
 
-    /// `live` is what is read after `ir` and becomes what is read from `ir` on.
+    /// Walks `ir` backwards. `live` is the set of slots read after `ir` and becomes the set read from its start on.
     fn visit(&mut self, ir: &mut Ir, live: &mut Live) {
         if self.deadline.step() {
             return;
@@ -235,7 +235,7 @@ fn read(local: &mut Local, live: &mut Live) {
     live.insert(local.slot);
 }
 
-/// Adds the slots below `first` that `ir` reads: scopes nest, so those belong to what is around.
+/// Adds the slots below `first` that `ir` reads. Scopes nest, so that those slots belong to enclosing scopes.
 fn outer_reads(ir: &Ir, first: u32, out: &mut Live) {
     let mut note = |local: &Local| {
         if local.slot < first {

@@ -1,4 +1,4 @@
-//! Forms to resolved IR: names become slots, captures, globals or builtins; macros are taken apart.
+//! Analyses forms to resolved IR: names become slots, captures, globals or builtins, and macros are expanded.
 
 mod function;
 mod hints;
@@ -30,26 +30,26 @@ pub(crate) use names::{aliases, builtin, namespace, near_builtin, plain, qualifi
 pub(crate) use scope::{Mark, Target};
 use scope::{Place, Scope, Siblings};
 
-/// Expressions inside one another, after macros are taken apart.
+/// Maximum nesting of expressions after macro expansion.
 const MAX_DEPTH: u32 = 600;
 
-/// Expressions and patterns that analysis may make of a program: this many for each byte of its text, and [`FREE_EXPRESSIONS`]. A form
-/// takes two bytes or more. `as->` and `loop` analyse a pattern several times, which multiplies where such forms are in one another.
+/// Expressions and patterns that analysis may produce per byte of source text, in addition to [`FREE_EXPRESSIONS`]. A form takes
+/// at least two bytes. `as->` and `loop` analyse a pattern several times, and nesting them multiplies that.
 const EXPRESSIONS_PER_BYTE: usize = 4;
 const FREE_EXPRESSIONS: usize = 10_000;
 
-/// Native stack that analysis may use, where the thread that compiles has at least twice as much.
+/// Bytes of native stack that analysis may use. The thread that compiles must have at least twice as much.
 const STACK: usize = 900 * 1024;
 
-/// The tools that `tool/NAME` may call beside the functions of that namespace.
+/// The names that `tool/NAME` may call in addition to the functions of that namespace.
 #[derive(Clone, Copy)]
 pub(crate) enum Tools<'s> {
     Named(&'s [&'s str]),
-    /// Whatever the host has: the program was compiled before, where they were known.
+    /// Any name. For a program that was compiled before, when the names were checked.
     Any,
 }
 
-/// Resolves a program.
+/// Resolves the names of a program.
 pub(crate) fn analyze<'s>(
     source: &'s Arc<Source>,
     known: &'s Bindings,
@@ -105,35 +105,35 @@ pub(crate) fn analyze<'s>(
     Ok(unit)
 }
 
-/// Resolves forms one after the other. Special forms get it to analyse their parts.
+/// The state of the analysis of one program. Special forms receive it to analyse their parts.
 pub(crate) struct Analyzer<'s> {
     pub(crate) source: &'s str,
     shared_source: &'s Arc<Source>,
     deadline: &'s Deadline,
     expressions_left: usize,
     tools: Tools<'s>,
-    /// Groups of functions so far.
+    /// Number of groups of functions so far.
     groups: u32,
-    /// The globals that can be referred to, with their places.
+    /// The globals that can be referred to at this point, with their indices.
     globals: HashMap<&'s str, u32, RandomState>,
-    /// The places of the names that were known before this program, bound or not.
+    /// The indices of all names that were known before this program, bound or not.
     places: HashMap<&'s str, u32, RandomState>,
-    /// The program's own names, from place `first` on.
+    /// The names that the program itself introduces. Their indices start at `first`.
     names: Vec<&'s str>,
     first: u32,
-    /// Places of what the program defines, in order.
+    /// Indices of the globals that the program defines, in order.
     definitions: Vec<u32>,
     defined: HashSet<u32>,
     scopes: Vec<Scope<'s>>,
     depth: u32,
     floor: usize,
-    /// Namespaces by the names that `require` gave them.
+    /// Namespaces by the aliases that `require` gave them.
     aliases: HashMap<&'s str, &'static str, RandomState>,
-    /// Names of namespaces that `require` made known without them.
+    /// Builtins that `require` made available without their namespace.
     referred: HashMap<&'s str, &'static Builtin, RandomState>,
-    /// One value for every keyword and string of the program.
+    /// One shared value for each keyword and string of the program.
     texts: HashMap<(&'s str, bool), Value, RandomState>,
-    /// One value for every regex of the program, and what they weigh together.
+    /// One shared value for each regex of the program, and their total weight.
     regexes: HashMap<&'s str, Value, RandomState>,
     regex_weight: u32,
 }
@@ -141,7 +141,7 @@ pub(crate) struct Analyzer<'s> {
 pub(crate) type Analysed = Result<Ir, Error>;
 
 impl<'s> Analyzer<'s> {
-    /// Resolves one form. `tail`: its value is that of the innermost loop or function, so that `recur` may stand there.
+    /// Resolves one form. `tail` means that its value is that of the innermost loop or function, so that `recur` is allowed.
     pub(crate) fn expr(&mut self, form: Form<'s>, tail: bool) -> Analysed {
         let span = form.span;
         self.step(span)?;
@@ -171,7 +171,7 @@ impl<'s> Analyzer<'s> {
         Ok(Ir::new(span, op))
     }
 
-    /// Counts an expression or a pattern.
+    /// Counts an expression or a pattern against the limits.
     fn step(&mut self, span: Span) -> Result<(), Error> {
         if self.deadline.step() {
             self.deadline.check()?;
@@ -184,7 +184,7 @@ impl<'s> Analyzer<'s> {
         Err(error.with_hint("take values apart with let inside the body instead of in as-> or loop"))
     }
 
-    /// Several forms in order, as the body of `do`, `let`, `fn`…
+    /// Resolves a body, such as that of `do`, `let` or `fn`.
     pub(crate) fn body(&mut self, span: Span, forms: Vec<Form<'s>>, tail: bool) -> Analysed {
         let count = forms.len();
         if count == 0 {
@@ -202,7 +202,7 @@ impl<'s> Analyzer<'s> {
 
     pub(crate) fn exprs(&mut self, forms: impl IntoIterator<Item = Form<'s>>) -> Result<Vec<Ir>, Error> {
         let forms = forms.into_iter();
-        // Collecting results would not reserve.
+        // Collecting `Result`s would not reserve capacity.
         let mut all = Vec::with_capacity(forms.size_hint().0);
         for form in forms {
             all.push(self.expr(form, false)?);
@@ -214,7 +214,7 @@ impl<'s> Analyzer<'s> {
         Ok(Ir::new(span, self.reference(name, span)?))
     }
 
-    /// What a name stands for.
+    /// Resolves a name to the operation that reads it.
     fn reference(&mut self, name: &'s str, span: Span) -> Result<Op, Error> {
         if let Some(place) = scope::resolve(&mut self.scopes, name) {
             return Ok(match place {
@@ -248,7 +248,7 @@ impl<'s> Analyzer<'s> {
         Err(self.unbound(name, span))
     }
 
-    /// The builtin or special function that a name stands for where nothing shadows it.
+    /// Returns the builtin or special function of a name. Shadowing is not considered.
     pub(crate) fn builtin(&self, name: &str) -> Option<&'static Builtin> {
         if !(self.aliases.is_empty() && self.referred.is_empty()) {
             if let Some(row) = self.referred.get(name) {
@@ -263,7 +263,7 @@ impl<'s> Analyzer<'s> {
         names::builtin(name)
     }
 
-    /// The tool that `tool/NAME` calls, by the name that the host knows it by.
+    /// Returns the host's name of the tool that `tool/NAME` calls.
     fn tool(&self, name: &'s str) -> Option<&'s str> {
         let short = name.strip_prefix("tool/").filter(|short| !short.is_empty())?;
         match self.tools {
@@ -275,25 +275,25 @@ impl<'s> Analyzer<'s> {
         }
     }
 
-    /// The namespace that a program may mean by a name.
-    #[expect(clippy::unused_self, reason = "what a name stands for is the analyzer's to say")]
+    /// Returns the namespace for a written name, if one exists.
+    #[expect(clippy::unused_self, reason = "callers resolve names through the analyzer")]
     pub(crate) fn known_namespace(&self, written: &str) -> Option<&'static str> {
         names::known_namespace(written)
     }
 
-    /// Gives a namespace another name.
+    /// Adds an alias of a namespace.
     pub(crate) fn alias(&mut self, alias: &'s str, namespace: &'static str) {
         self.aliases.insert(alias, namespace);
     }
 
-    /// Makes a name of a namespace known without it; false if there is no such name.
+    /// Makes a name of a namespace available without the namespace. Returns false if the name does not exist.
     pub(crate) fn refer(&mut self, namespace: &'static str, name: &'s str) -> bool {
         let row = names::qualified(namespace, name);
         self.referred.extend(row.map(|row| (name, row)));
         row.is_some()
     }
 
-    /// Whether the program binds `name` around here or by `def`.
+    /// Whether the program binds `name` in an enclosing scope or by `def`.
     pub(crate) fn is_bound(&mut self, name: &str) -> bool {
         self.globals.contains_key(name) || self.is_local(name)
     }
@@ -361,7 +361,7 @@ impl<'s> Analyzer<'s> {
         Ok(Ir::new(span, Op::Call { f: Box::new(f), args }))
     }
 
-    /// Notes the names that `def` binds anywhere in a form, so that functions may refer to later ones.
+    /// Collects the names that `def` binds anywhere in a form, so that functions can refer to later definitions.
     fn find_definitions(&mut self, form: &Form<'s>) {
         let parts = match &form.kind {
             FormKind::List(parts) => {
@@ -384,7 +384,7 @@ impl<'s> Analyzer<'s> {
         }
     }
 
-    /// The index of the global `name`.
+    /// Returns the index of the global `name`, adding it if necessary.
     pub(crate) fn global(&mut self, name: &'s str) -> u32 {
         let place = if let Some(place) = self.globals.get(name).or_else(|| self.places.get(name)) {
             *place
@@ -420,7 +420,7 @@ impl<'s> Analyzer<'s> {
         Error::at(kind, message, self.source, span)
     }
 
-    /// `invalid_form` at a place.
+    /// Makes an `invalid_form` error at a span.
     pub(crate) fn invalid(&self, span: Span, message: impl Into<String>) -> Error {
         self.error(ErrorKind::InvalidForm, span, message)
     }
@@ -438,7 +438,7 @@ impl<'s> Analyzer<'s> {
         &mut self.scopes[last]
     }
 
-    /// A new slot of the function at hand.
+    /// Allocates a slot in the current function.
     pub(crate) fn slot(&mut self) -> u32 {
         self.scope().slot()
     }
@@ -448,7 +448,7 @@ impl<'s> Analyzer<'s> {
         self.scope().name(name, slot);
     }
 
-    /// The start of a scope, for [`Analyzer::leave`].
+    /// Starts a scope, which [`Analyzer::leave`] ends.
     pub(crate) fn enter(&mut self) -> Mark {
         self.scope().mark()
     }
@@ -458,7 +458,7 @@ impl<'s> Analyzer<'s> {
         self.scope().reset(mark);
     }
 
-    /// Where `recur` goes from here on; gives what it was before.
+    /// Sets the target of `recur` and returns the previous one.
     pub(crate) fn retarget(&mut self, target: Option<Target>) -> Option<Target> {
         std::mem::replace(&mut self.scope().target, target)
     }
@@ -468,7 +468,7 @@ impl<'s> Analyzer<'s> {
     }
 }
 
-/// An error of a special form, which says how the form is written where it says nothing better.
+/// Replaces the general hint of a special form's error by the usage of the form. A more specific hint is kept.
 fn shown(error: Error, row: &special::Special) -> Error {
     let general = error.kind.advice().is_some_and(|advice| error.hint.as_deref() == Some(advice));
     match error.kind {
@@ -477,7 +477,7 @@ fn shown(error: Error, row: &special::Special) -> Error {
     }
 }
 
-/// A call of a builtin, or the fault that a wrong number of arguments is.
+/// Makes a call of a builtin, or the fault for a wrong number of arguments.
 pub(crate) fn builtin_call(row: &'static Builtin, args: Vec<Ir>) -> Op {
     match special::arity_fault(row, args.len()) {
         None => Op::Builtin { row, args },
@@ -485,7 +485,7 @@ pub(crate) fn builtin_call(row: &'static Builtin, args: Vec<Ir>) -> Op {
     }
 }
 
-/// A read of a slot.
+/// Makes a read of a slot.
 pub(crate) fn read(span: Span, slot: u32) -> Ir {
     Ir::new(span, Op::Local(Local::of(slot)))
 }

@@ -1,4 +1,4 @@
-//! Names with a namespace, and what to say about unknown ones.
+//! Resolves names with a namespace, and words the errors for unknown names.
 
 use std::collections::HashMap;
 use std::sync::LazyLock;
@@ -11,7 +11,7 @@ use crate::error::ErrorKind;
 use crate::suggest::Wanted;
 use crate::{Value, sorting, special};
 
-/// Namespaces as programs may write them, and the namespace of the rows that they stand for.
+/// Namespaces as programs may write them, with the namespace of the rows that they select.
 const NAMESPACES: &[(&str, &str)] = &[
     ("clojure.core", "clojure.core"),
     ("core", "clojure.core"),
@@ -54,7 +54,7 @@ const NAMESPACES: &[(&str, &str)] = &[
 ];
 
 struct Index {
-    /// By the name that calls it, with and without its namespace.
+    /// Builtins by the name that calls them, with and without the namespace.
     rows: HashMap<&'static str, &'static Builtin, RandomState>,
     qualified: HashMap<(&'static str, &'static str), &'static Builtin, RandomState>,
 }
@@ -64,7 +64,7 @@ static INDEX: LazyLock<Index> = LazyLock::new(|| {
     let mut qualified: HashMap<_, _, RandomState> = HashMap::default();
     for row in special::functions().chain(builtins::all()) {
         qualified.entry((row.namespace, row.name)).or_insert(row);
-        // Names that only a namespace has may be used without it; those of the core win.
+        // Names of most other namespaces work without the namespace too. Names of the core take precedence.
         let core = builtins::is_core(row.namespace);
         if core || !needs_namespace(row.namespace) {
             rows.entry(row.name)
@@ -79,7 +79,7 @@ static INDEX: LazyLock<Index> = LazyLock::new(|| {
     Index { rows, qualified }
 });
 
-/// Namespaces whose names mean nothing without them.
+/// Whether names of the namespace require it as a prefix.
 fn needs_namespace(namespace: &str) -> bool {
     namespace.starts_with("java.")
         || matches!(
@@ -99,55 +99,55 @@ fn needs_namespace(namespace: &str) -> bool {
         )
 }
 
-/// The name without a prefix that only says where core functions live.
+/// Strips a prefix that denotes the core namespace.
 pub(crate) fn plain(name: &str) -> &str {
     let short = name.strip_prefix("clojure.core/").or_else(|| name.strip_prefix("core/"));
     short.filter(|short| !short.is_empty()).unwrap_or(name)
 }
 
-/// Namespace and name of `ns/name`; `None` for a plain name, `/` included.
+/// Splits `ns/name`. `None` for a name without a namespace, including `/`.
 fn split(name: &str) -> Option<(&str, &str)> {
     name.split_once('/').filter(|(namespace, name)| !namespace.is_empty() && !name.is_empty())
 }
 
-/// The namespace of rows that a written namespace stands for.
+/// Returns the namespace of rows for a written namespace.
 pub(crate) fn namespace(written: &str) -> &str {
     NAMESPACES.iter().find(|(alias, _)| *alias == written).map_or(written, |(_, namespace)| namespace)
 }
 
-/// Other names of a namespace of rows; none of the core, whose names stand alone.
+/// Aliases of a namespace of rows. The core has none, since its names need no namespace.
 pub(crate) fn aliases(namespace: &str) -> impl Iterator<Item = &'static str> {
     let own = NAMESPACES.iter().filter(move |(alias, own)| *own == namespace && alias != own);
     own.map(|(alias, _)| *alias).filter(move |_| !builtins::is_core(namespace))
 }
 
-/// The row of a name in a namespace of rows.
+/// Returns the row of a name in a namespace of rows.
 pub(crate) fn qualified(namespace: &str, name: &str) -> Option<&'static Builtin> {
     INDEX.qualified.get(&(namespace, name)).copied()
 }
 
-/// The namespace that a written one stands for, if there is one.
+/// Returns the namespace for a written one, if it exists.
 pub(super) fn known_namespace(written: &str) -> Option<&'static str> {
     let wanted = namespace(written);
     let listed = NAMESPACES.iter().map(|(_, namespace)| *namespace);
     listed.chain(builtins::all().map(|row| row.namespace)).find(|known| *known == wanted)
 }
 
-/// The builtin that a name stands for.
+/// Returns the builtin of a name.
 pub(crate) fn builtin(name: &str) -> Option<&'static Builtin> {
     if let Some(row) = INDEX.rows.get(name) {
         return Some(row);
     }
     let (written, short) = split(name)?;
     let namespace = namespace(written);
-    // The classes of Java are bounded.
+    // Java classes are excluded: only their own members are accepted.
     let known = NAMESPACES.iter().any(|(alias, _)| *alias == written) && namespace.starts_with("clojure.");
     let exact = INDEX.qualified.get(&(namespace, short)).copied();
-    // Models mix namespaces up: `str/count` means the only `count` that there is.
+    // Models confuse namespaces: `str/count` can only mean the one `count` that exists.
     exact.or_else(|| INDEX.rows.get(short).copied().filter(|_| known))
 }
 
-/// The value of a name such as `Math/PI`.
+/// Returns the value of a name such as `Math/PI`.
 pub(super) fn constant(name: &str) -> Option<Value> {
     match split(name) {
         Some((written, short)) => builtins::java::constant(namespace(written), short),
@@ -155,7 +155,7 @@ pub(super) fn constant(name: &str) -> Option<Value> {
     }
 }
 
-/// What is wrong with a name that nothing binds, and what to do.
+/// Returns the kind, message and hint of the error for an unbound name.
 pub(super) fn unknown(name: &str, known: &[&str]) -> (ErrorKind, String, Option<String>) {
     if let Some((written, short)) = split(name) {
         return unknown_qualified(name, written, short);
@@ -195,7 +195,7 @@ pub(super) fn unknown(name: &str, known: &[&str]) -> (ErrorKind, String, Option<
         );
     }
     let hint = hints::hint(name).map(str::to_owned).or_else(|| member(name)).or_else(|| {
-        // The program's own names come last: there may be more of them than are compared.
+        // The program's own names come last, since there may be more of them than are compared.
         let builtins = special::names().chain(INDEX.rows.keys().copied().filter(|name| !name.starts_with('.')));
         let mut candidates: Vec<&str> = builtins.collect();
         candidates.extend(known);
@@ -204,7 +204,7 @@ pub(super) fn unknown(name: &str, known: &[&str]) -> (ErrorKind, String, Option<
     (ErrorKind::UnboundVar, format!("nothing is bound to '{name}'"), hint)
 }
 
-/// What to do without a method: `name` with its dot, `method` without.
+/// Words the hint for an unsupported method. `name` has the dot and `method` does not.
 fn instead_of_method(name: &str, method: &str) -> String {
     if let Some(hint) = hints::method(method) {
         return hint.to_owned();
@@ -225,7 +225,7 @@ fn instead_of_method(name: &str, method: &str) -> String {
     )
 }
 
-/// What `a.b` may mean: a member of a namespace, or a field of a map.
+/// Words the hint for `a.b`, which may mean a member of a namespace or a field of a map.
 fn member(name: &str) -> Option<String> {
     let (owner, member) = name.rsplit_once('.').filter(|(owner, member)| !owner.is_empty() && !member.is_empty())?;
     let qualified = format!("{owner}/{member}");
@@ -236,7 +236,7 @@ fn member(name: &str) -> Option<String> {
     })
 }
 
-/// A tool that the embedding program does not have.
+/// Returns the kind, message and hint of the error for an unknown host tool.
 pub(super) fn unknown_tool(name: &str, tools: &[&str]) -> (ErrorKind, String, Option<String>) {
     let meant = near(name, tools.iter().copied().chain(["all", "call", "servers", "value"]));
     let meant = meant.map_or_else(String::new, |meant| format!("did you mean tool/{meant}? "));
@@ -284,7 +284,7 @@ fn unknown_qualified(name: &str, written: &str, short: &str) -> (ErrorKind, Stri
 const NAMESPACES_ARE: &str =
     "namespaces are clojure.string, clojure.set, clojure.walk, json, Math, data, tool and others; see (apropos \"…\")";
 
-/// Namespaces with more members than this are not listed in a hint.
+/// Maximum members of a namespace that a hint lists.
 const MOST_LISTED: usize = 60;
 
 /// The names of a namespace, functions first, each kind sorted.
@@ -295,7 +295,7 @@ fn members(namespace: &str) -> Vec<&'static str> {
     names
 }
 
-/// The builtin or form that is spelled most like an unknown name, whose namespace is a local one if it has one.
+/// Returns the builtin or special form with the most similar name. If `name` has a namespace, the namespace must exist.
 pub(crate) fn near_builtin(name: &str) -> Option<String> {
     match split(name) {
         None => near(name, special::names().chain(INDEX.rows.keys().copied())).map(str::to_owned),
@@ -303,11 +303,11 @@ pub(crate) fn near_builtin(name: &str) -> Option<String> {
     }
 }
 
-/// The candidate that is spelled most like `name`, if any is close enough. Ties go to the first in alphabetical order.
+/// Returns the candidate that is most similar to `name`, if any is close enough. Ties go to the first in alphabetical order.
 fn near<'a>(name: &str, candidates: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     let mut wanted = Wanted::new(name)?;
     let length = wanted.length();
-    // So few letters are soon the letters of something else: then only their order may be wrong, or one of three is missing.
+    // Names of up to three letters match too easily. They must be a permutation, or lack letters after the same first letter.
     let letters = |text: &str| text.bytes().fold(0u32, |sum, byte| sum + u32::from(byte));
     let first = name.chars().next();
     let likely = |candidate: &&str| {

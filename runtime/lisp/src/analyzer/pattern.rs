@@ -10,18 +10,18 @@ use crate::error::{Error, ErrorKind, Span};
 use crate::form::{Form, FormKind};
 use crate::ir::{Ir, Local, Op};
 
-/// Slots and what fills them.
+/// Slots with the expressions that fill them.
 pub(crate) type Bindings = Vec<(u32, Ir)>;
 
 impl<'s> Analyzer<'s> {
-    /// Binds the names of `pattern` to `value`, whose slots go to `out`.
+    /// Binds the names of `pattern` to parts of `value`, and appends the slots to `out`.
     pub(crate) fn bind(&mut self, pattern: Form<'s>, value: Ir, out: &mut Bindings) -> Result<(), Error> {
         let slot = self.slot();
         out.push((slot, value));
         self.bind_slot(pattern, slot, out)
     }
 
-    /// Binds the names of `pattern` to what is in `slot`.
+    /// Binds the names of `pattern` to parts of the value in `slot`.
     pub(crate) fn bind_slot(&mut self, pattern: Form<'s>, slot: u32, out: &mut Bindings) -> Result<(), Error> {
         let span = pattern.span;
         self.step(span)?;
@@ -86,7 +86,7 @@ impl<'s> Analyzer<'s> {
                 index += 1;
             }
         }
-        // An empty pattern still wants something that can be taken apart.
+        // An empty pattern still requires a value that can be destructured.
         Ok(())
     }
 
@@ -170,7 +170,7 @@ impl<'s> Analyzer<'s> {
         self.bind(pattern.clone(), Ir::new(pattern.span, op), out)
     }
 
-    /// The defaults of `:or`.
+    /// Analyses the defaults of `:or`.
     fn defaults(&mut self, form: Form<'s>) -> Result<Defaults<'s>, Error> {
         let FormKind::Map(parts) = form.kind else {
             return Err(self.invalid(form.span, ":or must be followed by a map of names and defaults"));
@@ -185,10 +185,10 @@ impl<'s> Analyzer<'s> {
         Ok(defaults)
     }
 
-    /// The pairs of a binding vector.
+    /// Returns the pairs of a binding vector.
     pub(crate) fn binding_pairs(&mut self, form: Form<'s>, of: &str) -> Result<Vec<(Form<'s>, Form<'s>)>, Error> {
         let span = form.span;
-        // Those that test what they bind take one pair.
+        // Forms that test the bound value take one pair.
         let pairs_shown = if of.starts_with("if-") || of.starts_with("when-") { "a 1" } else { "a 1 b 2" };
         let shape = format!("write ({of} [{pairs_shown}] …)");
         match form.kind {
@@ -206,7 +206,7 @@ impl<'s> Analyzer<'s> {
         }
     }
 
-    /// A name bound to a slot of its own.
+    /// Allocates a slot and returns it with a read of it.
     pub(crate) fn fresh(&mut self, span: Span) -> (u32, Ir) {
         let slot = self.slot();
         (slot, read(span, slot))
@@ -218,7 +218,7 @@ fn is_quote(parts: &[Form<'_>]) -> bool {
     parts.len() == 2 && parts.first().and_then(Form::symbol) == Some("quote")
 }
 
-/// Whether a form is a constant: nothing in it is computed.
+/// Whether a form is a constant, without any part to evaluate.
 fn is_constant(kind: &FormKind<'_>) -> bool {
     match kind {
         FormKind::Vector(parts) | FormKind::Map(parts) | FormKind::Set(parts) => parts.iter().all(|part| is_constant(&part.kind)),
@@ -234,12 +234,12 @@ fn is_constant(kind: &FormKind<'_>) -> bool {
     }
 }
 
-/// The defaults of a pattern that no name has taken yet.
+/// The defaults of a pattern. Each is removed when a name uses it.
 #[derive(Default)]
 struct Defaults<'s> {
-    /// In the order of the text.
+    /// The defaults in the order of the text.
     entries: Vec<(&'s str, Option<Form<'s>>)>,
-    /// Index in `entries` of each name: a pattern may have thousands.
+    /// Index in `entries` of each name. A map, since a pattern may have thousands of defaults.
     index: HashMap<&'s str, usize, RandomState>,
 }
 
@@ -259,7 +259,7 @@ impl<'s> Defaults<'s> {
     }
 }
 
-/// Two by two.
+/// Groups parts two by two.
 pub(crate) fn pairs<T>(parts: Vec<T>) -> Vec<(T, T)> {
     let mut parts = parts.into_iter();
     let mut out = Vec::with_capacity(parts.len() / 2);

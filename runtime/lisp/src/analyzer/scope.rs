@@ -7,10 +7,10 @@ use foldhash::fast::RandomState;
 
 use crate::ir::{Capture, Local};
 
-/// A program chooses how many names a scope has, so none of them is found by a search through all others.
+/// An index of names. Scopes can have as many names as a program likes, so that linear search would be quadratic.
 type Index<K> = HashMap<K, u32, RandomState>;
 
-/// Scope of one function while it is analysed.
+/// The scope of one function during analysis.
 pub(super) struct Scope<'s> {
     /// Names bound at this point, innermost last.
     locals: Vec<Binding<'s>>,
@@ -21,25 +21,25 @@ pub(super) struct Scope<'s> {
     captures: Captures,
     /// The name by which the function calls itself.
     pub(super) own_name: Option<&'s str>,
-    /// The names of its `letfn`.
+    /// The functions of the same `letfn`.
     siblings: Siblings<'s>,
-    /// Where `recur` goes.
+    /// The target of `recur`.
     pub(super) target: Option<Target>,
 }
 
 struct Binding<'s> {
     name: &'s str,
     slot: u32,
-    /// Index of the binding that this one hides.
+    /// Index of the binding that this one shadows.
     hidden: Option<u32>,
 }
 
-/// The functions of a `letfn` by name, shared by all of them.
+/// The functions of a `letfn` by name, shared by all of their scopes.
 #[derive(Clone, Default)]
 pub(super) struct Siblings<'s>(Rc<Index<&'s str>>);
 
 impl<'s> Siblings<'s> {
-    /// Of two functions of one name the first is the one that the name means.
+    /// If two functions have the same name, the name refers to the first.
     pub(super) fn new(names: impl Iterator<Item = &'s str>) -> Siblings<'s> {
         let mut index = Index::default();
         for (at, name) in (0..).zip(names) {
@@ -49,7 +49,7 @@ impl<'s> Siblings<'s> {
     }
 }
 
-/// What a function captures, in order.
+/// The captures of a function, in order.
 #[derive(Default)]
 pub(super) struct Captures {
     list: Vec<Capture>,
@@ -62,18 +62,18 @@ impl Captures {
     }
 }
 
-/// A place that `recur` goes to.
+/// A loop or function that `recur` continues.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Target {
-    /// The first slot that it fills.
+    /// The first slot that `recur` fills.
     pub(crate) first: u32,
-    /// How many.
+    /// Number of slots that it fills.
     pub(crate) count: u32,
-    /// Whether it is the body of a function.
+    /// Whether the target is the body of a function.
     pub(crate) function: bool,
 }
 
-/// What a name is bound to, seen from inside a function.
+/// The binding of a name, relative to one function.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) enum Place {
     Local(u32),
@@ -82,7 +82,7 @@ pub(super) enum Place {
     Sibling(u32),
 }
 
-/// To go back to when a scope ends.
+/// The state to restore when a scope ends.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Mark {
     locals: usize,
@@ -107,7 +107,7 @@ impl<'s> Scope<'s> {
         Mark { locals: self.locals.len(), next: self.next }
     }
 
-    /// Forgets the names bound since `mark` and frees their slots.
+    /// Removes the names bound since `mark` and frees their slots.
     pub(super) fn reset(&mut self, mark: Mark) {
         while self.locals.len() > mark.locals {
             let Some(Binding { name, hidden, .. }) = self.locals.pop() else { break };
@@ -119,7 +119,7 @@ impl<'s> Scope<'s> {
         self.next = mark.next;
     }
 
-    /// A slot without a name.
+    /// Allocates a slot without a name.
     pub(super) fn slot(&mut self) -> u32 {
         let slot = self.next;
         self.next += 1;
@@ -132,7 +132,7 @@ impl<'s> Scope<'s> {
         self.locals.push(Binding { name, slot, hidden });
     }
 
-    /// Size of the frame.
+    /// Size of the frame in slots.
     pub(super) fn size(&self) -> u32 {
         self.size
     }
@@ -141,7 +141,7 @@ impl<'s> Scope<'s> {
         self.captures
     }
 
-    /// The captures of several arities of a function are one list.
+    /// Sets the captures, which all arities of a function share.
     pub(super) fn set_captures(&mut self, captures: Captures) {
         self.captures = captures;
     }
@@ -170,14 +170,14 @@ impl<'s> Scope<'s> {
         Place::Capture(index)
     }
 
-    /// Names in scope, for did-you-mean.
+    /// Names in scope, for suggestions.
     pub(super) fn names(&self) -> impl Iterator<Item = &'s str> {
         self.locals.iter().map(|binding| binding.name)
     }
 }
 
-/// Looks `name` up from the innermost of `scopes` outwards; what a function around binds becomes a capture of every function
-/// in between.
+/// Looks `name` up from the innermost of `scopes` outwards. A binding of an enclosing function becomes a capture of every
+/// function in between.
 pub(super) fn resolve(scopes: &mut [Scope<'_>], name: &str) -> Option<Place> {
     let (innermost, around) = scopes.split_last_mut()?;
     if let Some(place) = innermost.find(name) {
