@@ -1,7 +1,7 @@
 //! The resolved program: every name is a slot, a capture, a global or a builtin.
 //!
-//! The analyzer makes it, [`crate::eval`] turns it into closures, and checkers read it. Slots are places of a function's
-//! frame; a slot may be used again when the scope that bound it has ended.
+//! The analyzer makes the IR, [`crate::eval`] compiles it to closures, and checkers read it. Slots are indices into a function's
+//! frame. A slot may be reused after the scope that bound it has ended.
 
 use std::sync::{Arc, OnceLock};
 
@@ -9,86 +9,87 @@ use crate::Value;
 use crate::builtins::Builtin;
 use crate::error::Span;
 
-/// An expression and where it stands.
+/// An expression with its span in the source.
 #[derive(Debug)]
 pub struct Ir {
-    /// Its place.
+    /// The range of the source text.
     pub span: Span,
-    /// What it does.
+    /// The operation.
     pub op: Op,
 }
 
 /// A read of a slot.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Local {
-    /// The slot.
+    /// Index of the slot in the frame.
     pub slot: u32,
-    /// Nothing reads the slot's value afterwards: it may be moved out, so that its holder can change it in place.
+    /// Whether nothing reads the slot's value afterwards. Then the value may be moved out, so that its receiver can update it in
+    /// place.
     pub last: bool,
 }
 
 impl Local {
-    /// A read that is not known to be the last.
+    /// A read that is not known to be the last one.
     pub const fn of(slot: u32) -> Self {
         Local { slot, last: false }
     }
 }
 
-/// What an expression does.
+/// The operation of an expression.
 #[derive(Debug)]
 pub enum Op {
-    /// Gives a value.
+    /// A constant value.
     Const(Value),
     /// Reads a slot.
     Local(Local),
-    /// Reads what the function under way has captured.
+    /// Reads a captured value of the current function.
     Capture(u32),
-    /// The function under way, by its own name.
+    /// The current function, referred to by its own name.
     This,
     /// A function of the same `letfn`.
     Sibling(u32),
-    /// Reads a name bound by `def`; until then, the builtin of that name.
+    /// Reads a name bound by `def`. While it is unbound, the builtin of the same name is used.
     Global {
         /// Index into [`Unit::globals`].
         index: u32,
-        /// The builtin that the name stands for while nothing is defined.
+        /// The builtin that the name refers to while the global is unbound.
         fallback: Option<&'static Builtin>,
     },
-    /// `data/name`
+    /// `data/name`: a value of the context.
     Context(Value),
-    /// `*1`, `*2`, `*3`
+    /// `*1`, `*2`, `*3`: earlier results.
     History(u8),
     /// `[…]` with parts to evaluate.
     Vector(Vec<Ir>),
-    /// `{…}` with parts to evaluate: keys and values by turns.
+    /// `{…}` with parts to evaluate: keys and values in alternation.
     Map(Vec<Ir>),
     /// `#{…}` with parts to evaluate.
     Set(Vec<Ir>),
     /// `(if test then else)`
     If(Box<[Ir; 3]>),
-    /// The first part that is falsy, else the last.
+    /// `and`: the value of the first falsy part, or of the last part.
     And(Vec<Ir>),
-    /// The first part that is truthy, else the last.
+    /// `or`: the value of the first truthy part, or of the last part.
     Or(Vec<Ir>),
-    /// Every part in order; gives the last.
+    /// Evaluates every part in order and returns the value of the last.
     Do(Vec<Ir>),
     /// Fills slots one after the other, then evaluates the body.
     Let {
-        /// Slots and what fills them.
+        /// Slots with the expressions that fill them.
         bindings: Vec<(u32, Ir)>,
         /// The body.
         body: Box<Ir>,
     },
-    /// Evaluates the body; `Recur` to `first` starts it over.
+    /// Evaluates the body. A `Recur` to `first` restarts it.
     Loop {
-        /// The first of the loop's slots, which follow each other.
+        /// The first of the loop's slots, which are consecutive.
         first: u32,
-        /// What they start with. Empty for the body of a function, whose parameters are the slots.
+        /// The initial values. Empty for the body of a function, whose parameters are the slots.
         inits: Vec<Ir>,
         /// The body.
         body: Box<Ir>,
     },
-    /// Refills the slots from `first` on and starts the innermost loop over.
+    /// Refills the slots from `first` on and restarts the innermost loop.
     Recur {
         /// The loop's first slot.
         first: u32,
@@ -97,187 +98,187 @@ pub enum Op {
     },
     /// Makes a function.
     Fn(Box<FnIr>),
-    /// Makes functions that can call each other, and evaluates the body.
+    /// Makes functions that can call each other, then evaluates the body.
     LetFn {
-        /// A slot for each function.
+        /// One slot for each function.
         slots: Box<[u32]>,
-        /// The functions; they capture the same values.
+        /// The functions, which share their captures.
         group: Box<GroupIr>,
         /// The body.
         body: Box<Ir>,
     },
     /// Calls a value.
     Call {
-        /// What is called.
+        /// The value that is called.
         f: Box<Ir>,
-        /// Its arguments.
+        /// The arguments.
         args: Vec<Ir>,
     },
     /// Calls a builtin.
     Builtin {
-        /// Its row.
+        /// The row of the builtin.
         row: &'static Builtin,
-        /// Its arguments.
+        /// The arguments.
         args: Vec<Ir>,
     },
-    /// `(def name value)`; without a value it only makes the name known.
+    /// `(def name value)`. Without a value it only declares the name.
     Def {
         /// Index into [`Unit::globals`].
         index: u32,
-        /// What it is bound to.
+        /// The value that is bound.
         value: Option<Box<Ir>>,
-        /// `defonce`: a bound name stays as it is.
+        /// `defonce`: a bound name keeps its value.
         once: bool,
     },
     /// `(case …)` over constants.
     Case(Box<CaseIr>),
     /// `for` and `doseq`.
     For {
-        /// What happens in turn; the last is the body.
+        /// The clauses in order. The last one is the body.
         steps: Vec<Step>,
-        /// `for` collects what the body gives.
+        /// Whether the values of the body are collected, as `for` does.
         collect: bool,
     },
-    /// The item at an index of what is taken apart; nil past its end.
+    /// Destructuring: the item at an index, or nil past the end.
     Nth(Local, u32),
-    /// What is left of it after some items; nil if nothing.
+    /// Destructuring: the items after the first ones, or nil if there are none.
     Rest(Local, u32),
-    /// The value at a key of a map that is taken apart.
+    /// Destructuring: the value at a key of a map.
     Key {
         /// The map.
         from: Local,
         /// The key.
         key: Value,
-        /// What stands for a missing key.
+        /// The value for a missing key.
         default: Option<Box<Ir>>,
     },
-    /// Arguments by name: a vector of keys and values as a map.
+    /// Keyword arguments: converts a vector of keys and values to a map.
     Named(Local),
-    /// Raises: a builtin that is called with a number of arguments that it does not take.
+    /// Raises a fault: a builtin is called with a number of arguments that it does not accept.
     Fault {
-        /// Its row.
+        /// The row of the builtin.
         row: &'static Builtin,
-        /// What is raised.
+        /// The fault.
         fault: Box<crate::machine::Fault>,
     },
 }
 
-/// `(case …)` over constants.
+/// The parts of a `case` expression.
 #[derive(Debug)]
 pub struct CaseIr {
-    /// What is looked up.
+    /// The expression whose value selects an arm.
     pub subject: Ir,
     /// Constants, each with the index of its arm.
     pub table: Vec<(Value, u32)>,
-    /// The results; the last is the default.
+    /// The results. The last one is the default.
     pub arms: Vec<Ir>,
 }
 
-/// A part of `for` or `doseq`.
+/// A clause of `for` or `doseq`.
 #[derive(Debug)]
 pub enum Step {
-    /// Goes over a collection, one item in the slot at a time.
+    /// Iterates over a collection, with each item in the slot.
     Each(u32, Ir),
-    /// Fills a slot.
+    /// `:let`: fills a slot.
     Bind(u32, Ir),
-    /// `:when`
+    /// `:when`: skips the iteration if the test is falsy.
     When(Ir),
-    /// `:while`
+    /// `:while`: ends the innermost iteration if the test is falsy.
     While(Ir),
     /// The body.
     Body(Ir),
 }
 
-/// The text of a program and what was defined before it: all that its functions are made from.
+/// The text of a program and the definitions before it: everything that is needed to compile its functions again.
 #[derive(Debug)]
 pub struct Source {
-    /// The text.
+    /// The source text.
     pub text: Arc<str>,
-    /// Names that earlier programs had defined: theirs are the first places of the globals.
+    /// Number of names that earlier programs had defined. They have the first indices of the globals.
     pub known: u32,
-    /// The places of those that had no value any more.
+    /// The indices of those names that had no value any more.
     pub unbound: Box<[u32]>,
-    /// How many names the program defines: theirs are the next places. Known when it is resolved.
+    /// Number of names that the program itself defines. They have the next indices. Set during analysis.
     pub own: OnceLock<u32>,
 }
 
-/// A function or several that know each other, and what they take from around.
+/// One function, or several that can call each other, with their captures.
 #[derive(Debug)]
 pub struct GroupIr {
-    /// The program that they stand in.
+    /// The program that contains the functions.
     pub source: Arc<Source>,
-    /// Its place among the groups of that program, in the order in which they were resolved.
+    /// The number of the group within the program, in the order of analysis.
     pub number: u32,
-    /// What is captured when the functions are made.
+    /// The values to capture when the functions are made.
     pub captures: Vec<Capture>,
     /// The functions.
     pub members: Vec<MemberIr>,
 }
 
-/// A single function.
+/// A group with a single function.
 pub type FnIr = GroupIr;
 
-/// Where a captured value comes from.
+/// The source of a captured value.
 #[derive(Debug, Clone, Copy)]
 pub enum Capture {
-    /// A slot of the function around.
+    /// A slot of the enclosing function.
     Local(Local),
-    /// A capture of the function around.
+    /// A capture of the enclosing function.
     Capture(u32),
-    /// The function around itself.
+    /// The enclosing function itself.
     This,
-    /// A function of the `letfn` that the function around belongs to.
+    /// A function of the `letfn` that the enclosing function belongs to.
     Sibling(u32),
 }
 
 /// One function with all of its arities.
 #[derive(Debug)]
 pub struct MemberIr {
-    /// Its name, for messages and for calling itself.
+    /// The name, for messages and for recursion.
     pub name: Option<Arc<str>>,
-    /// Where it stands.
+    /// The range of the source text.
     pub span: Span,
     /// The doc string of `defn`.
     pub doc: Option<Arc<str>>,
-    /// Its arities, by number of fixed parameters.
+    /// The arities, sorted by number of fixed parameters.
     pub arities: Vec<ArityIr>,
 }
 
 /// One arity of a function.
 #[derive(Debug)]
 pub struct ArityIr {
-    /// The parameters as written.
+    /// The parameters in source form.
     pub arglist: Arc<str>,
-    /// Fixed parameters; they are the first slots.
+    /// Number of fixed parameters, which are the first slots.
     pub fixed: u32,
-    /// Whether the slot after them takes the arguments that are left.
+    /// Whether the slot after them receives the remaining arguments.
     pub variadic: bool,
-    /// Size of the frame.
+    /// Size of the frame in slots.
     pub slots: u32,
     /// The body.
     pub body: Ir,
 }
 
-// A program is many of these, and they are moved on the way up: what is seldom and large is boxed.
+// A program consists of many of these, and they are moved during analysis. Rare and large variants are boxed.
 const _: () = assert!(size_of::<Ir>() <= 48);
 
 /// A whole program.
 #[derive(Debug)]
 pub struct Unit {
-    /// The names of all globals by place: those known before the program, then its own.
+    /// The names of all globals by index: those known before the program, then its own.
     pub globals: Arc<[Arc<str>]>,
-    /// How many of the globals were known before the program.
+    /// Number of globals that were known before the program.
     pub known: u32,
-    /// The places of what `def` binds, in the order of the text.
+    /// The indices of the globals that `def` binds, in the order of the text.
     pub definitions: Box<[u32]>,
-    /// Size of the frame of the top level.
+    /// Size of the top-level frame in slots.
     pub slots: u32,
     /// The program, as one `do`.
     pub body: Ir,
 }
 
 impl Ir {
-    /// An expression at a place.
+    /// Makes an expression at a span.
     pub fn new(span: Span, op: Op) -> Self {
         Ir { span, op }
     }

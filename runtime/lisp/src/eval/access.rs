@@ -1,4 +1,4 @@
-//! Reading keys and taking values apart.
+//! Compiles access by key, and destructuring.
 
 use super::fused::copy;
 use super::{Code, Frame};
@@ -9,7 +9,7 @@ use crate::error::{ErrorKind, Span};
 use crate::ir::Local;
 use crate::machine::{Machine, Raised};
 
-/// `(:key local)`, `(get local key)`: looks into the slot where the value stays.
+/// Compiles `(:key local)` and `(get local key)`. The value is borrowed from its slot.
 pub(super) fn key_of_slot(slot: usize, key: Value, row: &'static Builtin, span: Span) -> Code {
     Box::new(move |m, f| match f.slots.get(slot) {
         Some(coll @ Value::Map(map)) => Ok(found(m, map.lookup(&key), coll, &key)),
@@ -20,7 +20,7 @@ pub(super) fn key_of_slot(slot: usize, key: Value, row: &'static Builtin, span: 
     })
 }
 
-/// The same of a value that is computed.
+/// Like [`key_of_slot`], for a computed value.
 pub(super) fn key_of(from: Code, key: Value, row: &'static Builtin, span: Span) -> Code {
     Box::new(move |m, f| match from(m, f)? {
         ref coll @ Value::Map(ref map) => Ok(found(m, map.lookup(&key), coll, &key)),
@@ -28,7 +28,7 @@ pub(super) fn key_of(from: Code, key: Value, row: &'static Builtin, span: Span) 
     })
 }
 
-/// `(get local local)`: neither is moved.
+/// Compiles `(get local local)`. Neither value is moved.
 pub(super) fn slot_at_slot(from: usize, key: Local, row: &'static Builtin, span: Span) -> Code {
     Box::new(move |m, f| match (f.slots.get(from), f.slots.get(key.slot as usize)) {
         (Some(coll @ Value::Map(map)), Some(key)) => Ok(found(m, map.lookup(key), coll, key)),
@@ -40,7 +40,7 @@ pub(super) fn slot_at_slot(from: usize, key: Local, row: &'static Builtin, span:
     })
 }
 
-/// The same of what the function under way has captured.
+/// Like [`slot_at_slot`], for a captured value of the current function.
 pub(super) fn capture_at_slot(from: u32, key: Local, row: &'static Builtin, span: Span) -> Code {
     Box::new(move |m, f| match (f.this.capture(from), f.slots.get(key.slot as usize)) {
         (Some(coll @ Value::Map(map)), Some(key)) => Ok(found(m, map.lookup(key), coll, key)),
@@ -52,7 +52,7 @@ pub(super) fn capture_at_slot(from: u32, key: Local, row: &'static Builtin, span
     })
 }
 
-/// The value that was found at a key of `coll`, or nil, which is recorded.
+/// Returns a copy of the value at a key of `coll`. If it is missing, records the key and returns nil.
 #[inline]
 fn found(m: &Machine, value: Option<&Value>, coll: &Value, key: &Value) -> Value {
     if value.is_none() {
@@ -65,7 +65,7 @@ fn get(m: &mut Machine, row: &'static Builtin, from: Value, key: &Value, span: S
     (row.run)(m, &mut [from, key.clone()]).map_err(|raised| m.at(raised, span))
 }
 
-/// What is taken apart by position. Strings are their graphemes.
+/// Returns the items of a value that is destructured by position. The items of a string are its graphemes.
 fn items(m: &mut Machine, value: &Value, span: Span) -> Result<Option<Vector>, Raised> {
     match value {
         Value::Vector(items) => Ok(Some(items.clone())),
@@ -90,7 +90,7 @@ fn items(m: &mut Machine, value: &Value, span: Span) -> Result<Option<Vector>, R
     }
 }
 
-/// The item at `index` of a slot.
+/// Compiles a read of the item at `index` of a slot.
 pub(super) fn nth(from: Local, index: u32, span: Span) -> Code {
     let slot = from.slot as usize;
     Box::new(move |m, f| match f.slots.get(slot) {
@@ -103,7 +103,7 @@ pub(super) fn nth(from: Local, index: u32, span: Span) -> Code {
     })
 }
 
-/// What is left of a slot after `from` items; nil if nothing.
+/// Compiles a read of the items of a slot after the first `skipped`. Nil if there are none.
 pub(super) fn rest(from: Local, skipped: u32, span: Span) -> Code {
     Box::new(move |m, f| {
         let held = local(f, from);
@@ -125,7 +125,7 @@ fn local(f: &mut Frame<'_>, local: Local) -> Value {
     if local.last { f.take(local.slot as usize) } else { copy(f.slots.get(local.slot as usize)) }
 }
 
-/// The value at a key of a slot that is taken apart.
+/// Compiles a read of a key of a slot that is destructured.
 pub(super) fn key(from: Local, key: Value, default: Option<Code>, span: Span) -> Code {
     let slot = from.slot as usize;
     Box::new(move |m, f| {
@@ -138,7 +138,7 @@ pub(super) fn key(from: Local, key: Value, default: Option<Code>, span: Span) ->
                 value.cloned()
             }
             Some(Value::Nil) | None => None,
-            // Positions of a vector or string are its keys.
+            // Positions are the keys of a vector or string.
             Some(held @ (Value::Vector(_) | Value::Str(_))) if crate::convert::whole(&key).is_some() => {
                 crate::builtins::look_up(held, &key)
             }
@@ -163,7 +163,7 @@ pub(super) fn key(from: Local, key: Value, default: Option<Code>, span: Span) ->
     })
 }
 
-/// Arguments by name: `:a 1 :b 2`, or one map.
+/// Compiles keyword arguments: `:a 1 :b 2`, or one map.
 pub(super) fn named(from: Local, span: Span) -> Code {
     Box::new(move |m, f| {
         let held = local(f, from);

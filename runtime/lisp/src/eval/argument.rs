@@ -1,4 +1,4 @@
-//! Arguments of calls and next values of loops: what most of them are is done on the spot, without a call of their code.
+//! Arguments of calls and next values of loops. The common kinds are evaluated inline, without an indirect call.
 
 use super::compile::compile;
 use super::operators::is_core;
@@ -7,13 +7,14 @@ use crate::Value;
 use crate::ir::{Ir, Local, Op};
 use crate::machine::{Machine, Raised};
 
-/// An expression that is evaluated for its value. The code beside a special form is what holds where integers do not.
+/// An expression that is evaluated for its value. The special variants also hold general code, for operands that are not
+/// integers.
 pub(super) enum Argument {
-    /// A slot that is read for the last time.
+    /// Moves the value out of a slot on its last read.
     Take(usize),
-    /// A slot and a constant.
+    /// Adds a constant to a slot.
     AddInt(usize, i64, Code),
-    /// Two slots.
+    /// Adds two slots.
     Add(usize, usize, Code),
     Code(Code),
 }
@@ -75,9 +76,9 @@ impl Argument {
     }
 }
 
-/// A test of a branch.
+/// The condition of a branch.
 pub(super) enum Condition {
-    /// A slot against a constant: the orders that satisfy it, as bits (less 1, equal 2, greater 4).
+    /// Compares a slot with a constant. `orders` is a bit set of the accepted orders: 1 is less, 2 is equal, 4 is greater.
     SlotInt {
         slot: usize,
         int: i64,
@@ -110,7 +111,7 @@ impl Condition {
     }
 }
 
-/// Whether `a` stands to `b` in one of `orders`.
+/// Whether the order of `a` and `b` is in the bit set `orders`.
 #[inline]
 pub(super) fn stands(a: i64, b: i64, orders: u8) -> bool {
     orders >> (a.cmp(&b) as i8 + 1) & 1 == 1

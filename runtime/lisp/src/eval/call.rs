@@ -1,4 +1,4 @@
-//! Calls: frames on the native stack, arity, and everything that can be called.
+//! Calls: frames on the native stack, arity dispatch, and every kind of callable value.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use crate::Value;
 use crate::error::ErrorKind;
 use crate::machine::{FEW_ARGUMENTS, Machine, Raised};
 
-/// Calls a closure with arguments that are there already.
+/// Calls a closure with arguments that are already evaluated.
 pub(crate) fn invoke(m: &mut Machine, globals: &Globals, closure: &Arc<Closure>, args: &mut [Value]) -> Result<Value, Raised> {
     let Some(arity) = closure.member().and_then(|member| member.arity(args.len())) else {
         return Err(wrong_arity(m, closure, args.len(), called_back(args.len())));
@@ -50,7 +50,7 @@ fn filled<const N: usize>(
     result
 }
 
-/// Drops the values of a frame, most of which are scalars or were moved out.
+/// Drops the values of a frame. Most of them are scalars or were moved out.
 #[inline]
 fn clear<const N: usize>(mut slots: [Value; N]) {
     for slot in &mut slots {
@@ -76,7 +76,7 @@ fn fill(slots: &mut [Value], arity: &Arity, args: &mut [Value]) {
 
 #[inline]
 fn args_into(slots: &mut [Value], args: &mut [Value]) {
-    // The slots are fresh: what was in them needs no drop.
+    // The slots are fresh, so that their old values need no drop.
     match (slots, args) {
         ([slot, ..], [arg]) => std::mem::swap(slot, arg),
         ([slot, next, ..], [arg, other]) => {
@@ -87,17 +87,17 @@ fn args_into(slots: &mut [Value], args: &mut [Value]) {
     }
 }
 
-/// The arguments that are left over: nil where there are none, as in Clojure.
+/// The remaining arguments of a variadic function. Nil if there are none, as in Clojure.
 fn rest_of(args: &mut [Value]) -> Value {
     if args.is_empty() { Value::Nil } else { Value::vector(args.iter_mut().map(std::mem::take).collect()) }
 }
 
-/// The arguments of a call: a boxed slice of any number of them, or an array, whose length the compiler knows.
+/// The arguments of a call: a boxed slice of any length, or an array, whose length is known to the compiler.
 pub(super) trait Arguments: AsRef<[Argument]> + Send + Sync + 'static {}
 
 impl<A: AsRef<[Argument]> + Send + Sync + 'static> Arguments for A {}
 
-/// Calls a closure with arguments that are evaluated straight into its frame.
+/// Calls a closure. The arguments are evaluated directly into its frame.
 #[inline]
 pub(super) fn call_closure<A: Arguments>(
     m: &mut Machine,
@@ -120,7 +120,7 @@ pub(super) fn call_closure<A: Arguments>(
     }
 }
 
-/// The same where the frame is large or takes what is left over in one slot.
+/// Like [`call_closure`], for large frames and variadic functions.
 #[inline(never)]
 fn collected(m: &mut Machine, f: &mut Frame<'_>, closure: &Arc<Closure>, args: &[Argument]) -> Result<Value, Raised> {
     let mut values = Vec::with_capacity(args.len());
@@ -140,7 +140,7 @@ fn evaluated<const N: usize, A: Arguments>(
 ) -> Result<Value, Raised> {
     let mut slots = [const { Value::Nil }; N];
     for (slot, arg) in slots.iter_mut().zip(args.as_ref()) {
-        // What is in the slot is nil and needs no drop.
+        // The slot contains nil, which needs no drop.
         std::mem::forget(std::mem::replace(slot, arg.get(m, f)?));
     }
     m.enter(arity.weight)?;
@@ -166,7 +166,7 @@ pub(crate) fn call_value(m: &mut Machine, f: &Value, args: &mut [Value]) -> Resu
     }
 }
 
-/// What is called less often, out of line.
+/// Calls the less frequent kinds of callable values, out of line.
 #[inline(never)]
 fn call_other(m: &mut Machine, f: &Value, args: &mut [Value]) -> Result<Value, Raised> {
     m.called(args.len())?;
@@ -193,7 +193,7 @@ fn call_other(m: &mut Machine, f: &Value, args: &mut [Value]) -> Result<Value, R
     }
 }
 
-/// Keywords, maps, sets and vectors as functions of a key.
+/// Calls a keyword, map, set or vector as a function of a key.
 fn look_up(m: &mut Machine, f: &Value, args: &mut [Value]) -> Result<Value, Raised> {
     let most = if matches!(f, Value::Set(_) | Value::Vector(_)) { 1 } else { 2 };
     if !matches!(f, Value::Keyword(_) | Value::Symbol(_) | Value::Map(_) | Value::Set(_) | Value::Vector(_)) {
@@ -241,7 +241,7 @@ pub(crate) fn not_callable(m: &mut Machine, f: &Value) -> Raised {
 
 const BY_ITSELF: &str = "call it with as many as it takes, or let it take any number: [& xs]";
 
-/// What to do about a function that a builtin has called with `count` arguments.
+/// The hint for a function that a builtin called with `count` arguments.
 fn called_back(count: usize) -> &'static str {
     match count {
         1 => "an entry of a map is one argument: take it apart, as in (fn [[k v]] …); for several collections map takes several",

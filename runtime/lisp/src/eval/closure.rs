@@ -1,4 +1,4 @@
-//! Functions as values: compiled code and what it has captured.
+//! Functions as values: compiled code with captured values.
 
 use std::fmt;
 use std::sync::Arc;
@@ -21,12 +21,12 @@ pub struct Closure {
 
 /// The functions of one `fn` or `letfn`.
 ///
-/// A call goes from the closure to the code: nearly every group has one member and that one arity, so that the first of each
-/// is kept in place.
+/// A call follows pointers from the closure to the code. Nearly every group has one member with one arity, so that the first of
+/// each is stored inline.
 pub(crate) struct Group {
-    /// The text that the places of its code lie in.
+    /// The program that contains the code.
     pub(crate) source: Arc<Source>,
-    /// Its place among the groups of that text.
+    /// The number of the group within that program.
     pub(crate) number: u32,
     first: Member,
     others: Box<[Member]>,
@@ -37,19 +37,19 @@ pub(crate) struct Member {
     pub(crate) name: Option<Arc<str>>,
     pub(crate) doc: Option<Arc<str>>,
     pub(crate) span: Span,
-    /// By number of fixed parameters; a variadic one comes last.
+    /// The first arity. Arities are sorted by number of fixed parameters, and a variadic one comes last.
     pub(crate) first: Arity,
     pub(crate) others: Box<[Arity]>,
 }
 
-/// One arity.
+/// One arity of a function.
 pub(crate) struct Arity {
     pub(crate) arglist: Arc<str>,
     pub(crate) fixed: usize,
     pub(crate) variadic: bool,
-    /// Size of the frame.
+    /// Size of the frame in slots.
     pub(crate) slots: usize,
-    /// Steps that a call counts.
+    /// Steps that a call is charged.
     pub(crate) weight: u32,
     pub(crate) body: Code,
 }
@@ -61,7 +61,7 @@ impl Closure {
         Closure { group, member, depth, serial, captures }
     }
 
-    /// The function of the same group at `member`, with the same captures.
+    /// Returns the function `member` of the same group, with the same captures.
     pub(crate) fn sibling(&self, member: u32) -> Self {
         let serial = serial();
         Closure { group: Arc::clone(&self.group), member, depth: self.depth, serial, captures: self.captures.clone() }
@@ -80,17 +80,17 @@ impl Closure {
         self.captures.as_deref()?.get(index as usize)
     }
 
-    /// The text of the program that made it.
+    /// The text of the program that contains the function.
     pub(crate) fn source(&self) -> &Arc<str> {
         &self.group.source.text
     }
 
-    /// What made it, and its place there.
+    /// The group that contains the function, and its index there.
     pub(crate) fn origin(&self) -> (&Arc<Group>, u32) {
         (&self.group, self.member)
     }
 
-    /// Its own name, if it was given one.
+    /// The name of the function, if it has one.
     pub fn name(&self) -> Option<&str> {
         self.member()?.name.as_deref()
     }
@@ -100,32 +100,32 @@ impl Closure {
         self.member()?.doc.as_deref()
     }
 
-    /// The parameters of each arity, as written.
+    /// The parameters of each arity in source form.
     pub fn arglists(&self) -> impl Iterator<Item = &str> {
         self.member().into_iter().flat_map(|member| member.arities().map(|arity| &*arity.arglist))
     }
 
-    /// Where its text stands in the program that made it.
+    /// The range of the function in the source of its program.
     pub fn span(&self) -> Option<Span> {
         Some(self.member()?.span)
     }
 
-    /// A number that grows with every function that is made.
+    /// A serial number, which is greater for functions that were made later.
     pub fn serial(&self) -> u64 {
         self.serial
     }
 
-    /// A bound of the nesting depth of what it has captured.
+    /// An upper bound of the nesting depth of the captured values.
     pub fn depth(&self) -> u32 {
         self.depth
     }
 
-    /// What it has captured.
+    /// The captured values.
     pub(crate) fn captured(&self) -> &[Value] {
         self.captures.as_deref().unwrap_or_default()
     }
 
-    /// Hands over the captured values, if nobody else holds them.
+    /// Moves the captured values to `out`, if they have a single owner.
     pub(crate) fn dismantle(&mut self, out: &mut Vec<Value>) {
         if let Some(mut captures) = self.captures.take()
             && let Some(values) = Arc::get_mut(&mut captures)
@@ -152,14 +152,14 @@ impl fmt::Debug for Closure {
 }
 
 impl Group {
-    /// None for no member.
+    /// Makes a group. `None` if it has no member.
     pub(crate) fn new(ir: &GroupIr, members: impl IntoIterator<Item = Member>) -> Option<Group> {
         let mut members = members.into_iter();
         let source = Arc::clone(&ir.source);
         Some(Group { source, number: ir.number, first: members.next()?, others: members.collect() })
     }
 
-    /// The top level of a program, which nobody calls.
+    /// Makes the pseudo-function for the top level of a program, which is never called.
     pub(crate) fn top_level(source: &Arc<Source>) -> Group {
         let nothing =
             Arity { arglist: "[]".into(), fixed: 0, variadic: false, slots: 0, weight: 1, body: Box::new(|_, _| Ok(Value::Nil)) };
@@ -173,7 +173,7 @@ impl Member {
         std::iter::once(&self.first).chain(&self.others)
     }
 
-    /// The arity for `count` arguments.
+    /// Returns the arity for `count` arguments.
     #[inline]
     pub(crate) fn arity(&self, count: usize) -> Option<&Arity> {
         if self.first.fixed == count { Some(&self.first) } else { self.later_arity(count) }

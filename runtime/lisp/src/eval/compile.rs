@@ -1,4 +1,5 @@
-//! IR to closures. Each closure is made for its operands: what is known now is not asked again while running.
+//! Compiles IR to closures. Each closure is specialized for its operands, so that no decision is made at run time that can be
+//! made here.
 
 use std::sync::Arc;
 
@@ -89,13 +90,13 @@ pub(crate) fn compile(ir: &Ir) -> Code {
     }
 }
 
-/// Steps that running a piece of code counts, apart from the loops and calls in it: by its length as text, since the code of a
-/// loop's body may be as long as the program.
+/// The steps that a run of a piece of code is charged, apart from the loops and calls in it. They are estimated by the length of
+/// its text, since the body of a loop may be as long as the program.
 pub(super) fn weight(ir: &Ir) -> u32 {
     1 + (ir.span.end - ir.span.start) / BYTES_A_STEP
 }
 
-/// Bytes of the program's text.
+/// Bytes of the program's text that are charged as one step.
 const BYTES_A_STEP: u32 = 256;
 
 fn branch(condition: Condition, then: Code, otherwise: Code) -> Code {
@@ -154,7 +155,7 @@ fn lookup(m: &mut Machine, f: &Frame<'_>, index: u32, fallback: Option<&'static 
     Err(m.at(raised, span))
 }
 
-/// A literal. A keyword and a string of one name are two keys where all keys are `written` out.
+/// Compiles a map literal. If all keys are `written` out, a keyword and a string of one name are two keys.
 fn map_literal(parts: Box<[Code]>, written: bool) -> Code {
     Box::new(move |m, f| {
         let mut entries = Vec::with_capacity(parts.len() / 2);
@@ -167,7 +168,7 @@ fn map_literal(parts: Box<[Code]>, written: bool) -> Code {
     })
 }
 
-/// `and`, `or`: stops at the first part whose truth is `until`.
+/// Compiles `and` and `or`, which stop at the first part whose truthiness is `until`.
 fn chain(parts: &[Ir], until: bool) -> Code {
     let mut parts: Vec<Code> = parts.iter().map(compile).collect();
     let last = parts.pop().unwrap_or_else(|| constant(Value::Nil));
@@ -215,7 +216,7 @@ fn bind(bindings: &[(u32, Ir)], body: &Ir) -> Code {
     })
 }
 
-/// The code of a group, and what it captures.
+/// Compiles the code of a group, and returns it with its captures.
 pub(crate) fn group(group: &GroupIr) -> Option<(Arc<Group>, Box<[Capture]>)> {
     let arity = |arity: &ArityIr| Arity {
         arglist: Arc::clone(&arity.arglist),
@@ -255,7 +256,7 @@ fn capture(sources: &[Capture], f: &mut Frame<'_>) -> Option<Arc<[Value]>> {
 fn function(ir: &GroupIr) -> Code {
     let Some((group, sources)) = group(ir) else { return constant(Value::Nil) };
     if sources.is_empty() {
-        // Nothing tells one from the next.
+        // It captures nothing, so that all instances are equal and one is enough.
         return constant(Value::Closure(Arc::new(Closure::new(group, 0, None))));
     }
     Box::new(move |_, f| Ok(Value::Closure(Arc::new(Closure::new(Arc::clone(&group), 0, capture(&sources, f))))))
@@ -324,7 +325,7 @@ fn call(f: &Ir, args: &[Ir], span: Span) -> Code {
     }
 }
 
-/// A call whose number of arguments is known, where it is a usual one: evaluating them needs no loop then.
+/// Compiles a call with a common number of arguments, so that they are evaluated without a loop.
 fn call_of<A: Arguments>(f: &Ir, args: A, span: Span) -> Code {
     match &f.op {
         Op::Global { index, fallback } => {

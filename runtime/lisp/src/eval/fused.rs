@@ -1,5 +1,5 @@
-//! Arithmetic and comparison of integers and doubles without a call. Whatever is not covered here goes to the row of the
-//! builtin, which defines what the operation means.
+//! Inlined arithmetic and comparison of integers and doubles. All other operands are passed to the row of the builtin, which
+//! defines the operation.
 
 #![expect(clippy::many_single_char_names, reason = "operands a and b, values x and y, numbers p and q, machine and frame")]
 
@@ -9,12 +9,12 @@ use crate::builtins::Builtin;
 use crate::error::Span;
 use crate::machine::{Machine, Raised};
 
-/// Where an operand comes from.
+/// The source of an operand.
 pub(super) trait Source: Send + Sync + 'static {
-    /// Whether [`Source::int`] can answer.
+    /// Whether [`Source::int`] can return a value.
     const PEEKS: bool;
 
-    /// The integer, where one can be had without evaluating anything.
+    /// Returns the integer, if it is available without evaluating anything.
     #[inline]
     fn int(&self, _: &Frame<'_>) -> Option<i64> {
         None
@@ -23,16 +23,16 @@ pub(super) trait Source: Send + Sync + 'static {
     fn get(&self, m: &mut Machine, f: &mut Frame<'_>) -> Result<Value, Raised>;
 }
 
-/// A local that is left in its slot.
+/// A local that is borrowed from its slot.
 pub(super) struct Slot(pub(super) usize);
 
 /// A constant integer.
 pub(super) struct Int(pub(super) i64);
 
-/// Anything else.
+/// Any other expression.
 pub(super) struct Any(pub(super) Code);
 
-/// A copy of the value of a slot; quick for integers.
+/// Copies the value of a slot. Fast for integers.
 #[inline(always)]
 #[expect(clippy::inline_always, reason = "out of line it is a fifth of all instructions")]
 pub(super) fn copy(value: Option<&Value>) -> Value {
@@ -87,9 +87,9 @@ impl Source for Any {
     }
 }
 
-/// An operation on two numbers.
+/// An arithmetic operation on two numbers.
 pub(super) trait Arithmetic: Send + Sync + 'static {
-    /// `None` where the result does not fit.
+    /// Computes the result for integers. `None` on overflow.
     fn ints(a: i64, b: i64) -> Option<i64>;
     fn doubles(a: f64, b: f64) -> f64;
 }
@@ -150,7 +150,7 @@ pub(super) fn arithmetic<O: Arithmetic, A: Source, B: Source>(
             return Ok(Value::Int(result));
         }
         if A::PEEKS && B::PEEKS {
-            // Out of line, so that the code above stays short.
+            // The slow path is out of line, so that the code above stays short.
             calculated_apart::<O, A, B>(&a, &b, row, unary, span, m, f)
         } else {
             calculated::<O, A, B>(&a, &b, row, unary, span, m, f)
@@ -198,7 +198,7 @@ fn calculated<O: Arithmetic, A: Source, B: Source>(
     }
 }
 
-/// A comparison where its truth is all that counts.
+/// Compiles a comparison whose result is only tested.
 pub(super) fn test<O: Comparison, A: Source, B: Source>(a: A, b: B, row: &'static Builtin, span: Span) -> Test {
     Box::new(move |m, f| compared::<O, A, B>(&a, &b, row, span, m, f))
 }
@@ -261,7 +261,7 @@ fn compared_in_full<O: Comparison, A: Source, B: Source>(
     }
 }
 
-/// Ends two numbers without the calls that drops of unknown values are.
+/// Drops two scalars without a call to the generic drop code.
 #[inline]
 fn scalars(x: Value, y: Value) {
     std::mem::forget(x);

@@ -1,4 +1,4 @@
-//! The names that a program defines, on one thread of a run.
+//! The values of a program's globals, on one thread of a run.
 
 use std::cell::{OnceCell, RefCell};
 use std::sync::Arc;
@@ -11,13 +11,13 @@ pub(crate) struct Globals {
     names: Arc<[Arc<str>]>,
 }
 
-/// A function that is defined once stays in `function`, from where it can be called without counting references: calls of
-/// global functions are the most frequent calls of all. Everything else lives in `value`.
+/// The value of one global. A function that is defined once is stored in `function`, from where it can be called without
+/// reference counting: calls of global functions are the most frequent calls. All other values are stored in `value`.
 #[derive(Default)]
 struct Global {
     function: OnceCell<Value>,
     value: RefCell<Option<Value>>,
-    /// Whether `value` holds instead of `function`.
+    /// Whether `value` takes precedence over `function`.
     replaced: std::cell::Cell<bool>,
 }
 
@@ -30,7 +30,7 @@ impl Globals {
         self.cells.is_empty()
     }
 
-    /// The function at `index`, if it was never defined anew.
+    /// Returns the function at `index`, if it was never redefined.
     #[inline]
     pub(crate) fn function(&self, index: u32) -> Option<&Value> {
         let cell = self.cells.get(index as usize)?;
@@ -56,7 +56,7 @@ impl Globals {
             other => other,
         };
         cell.replaced.set(true);
-        // Dropped after the borrow has ended: a drop may be long.
+        // Dropped after the borrow has ended, since a drop may take long.
         let before = cell.value.replace(Some(value));
         drop(before);
     }
@@ -70,7 +70,7 @@ impl Globals {
         self.get(index as u32)
     }
 
-    /// Every value, for another thread.
+    /// Copies every value, for another thread.
     pub(crate) fn snapshot(&self) -> Vec<Option<Value>> {
         (0..self.cells.len() as u32).map(|index| self.get(index)).collect()
     }

@@ -6,7 +6,7 @@ use crate::convert;
 use crate::error::{ErrorKind, Span};
 use crate::machine::{Machine, Raised};
 
-/// A part of `for` or `doseq`.
+/// A compiled clause of `for` or `doseq`.
 pub(super) enum Turn {
     Each(usize, Code, Span),
     Bind(usize, Code),
@@ -15,7 +15,7 @@ pub(super) enum Turn {
     Body(Code),
 }
 
-/// Whether the innermost collection goes on.
+/// Whether the iteration over the innermost collection continues.
 #[derive(PartialEq, Eq)]
 enum Next {
     On,

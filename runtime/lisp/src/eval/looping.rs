@@ -1,4 +1,4 @@
-//! `loop` and `recur`: turns without growth of the native stack.
+//! `loop` and `recur`: iteration without growth of the native stack.
 
 use super::Code;
 use super::argument::Argument;
@@ -17,7 +17,7 @@ pub(super) fn repeat(first: u32, inits: &[Ir], body: &Ir, span: Span) -> Code {
         let mut turns = 0;
         loop {
             match body(m, f) {
-                // No fault: recur.
+                // An error without a fault is `recur`.
                 Err(_) if m.fault.is_none() => {
                     turns += 1;
                     m.turn(turns, weight).map_err(|raised| m.at(raised, span))?;

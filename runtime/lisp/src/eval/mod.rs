@@ -1,4 +1,4 @@
-//! Resolved programs to closures, and running them.
+//! Compiles resolved programs to closures, and runs them.
 
 mod access;
 mod argument;
@@ -24,29 +24,29 @@ use crate::machine::{Machine, Raised};
 
 /// A compiled expression.
 ///
-/// `Err` with no fault in the machine is `recur` on its way to its loop.
+/// `Err` without a fault in the machine means that a `recur` is unwinding to its loop.
 pub(crate) type Code = Box<dyn Fn(&mut Machine, &mut Frame<'_>) -> Result<Value, Raised> + Send + Sync>;
 
-/// A compiled expression of which only the truth counts.
+/// A compiled expression whose result is only tested for truthiness.
 pub(crate) type Test = Box<dyn Fn(&mut Machine, &mut Frame<'_>) -> Result<bool, Raised> + Send + Sync>;
 
-/// What one call of a function works on.
+/// The state of one call of a function.
 pub(crate) struct Frame<'a> {
     /// Parameters first, then other locals.
     pub(crate) slots: &'a mut [Value],
-    /// The function under way.
+    /// The current function.
     pub(crate) this: &'a Arc<Closure>,
-    /// The program's definitions.
+    /// The program's globals.
     pub(crate) globals: &'a Globals,
 }
 
-/// Whether dropping the value does nothing.
+/// Whether dropping the value has no effect.
 #[inline]
 pub(crate) fn is_scalar(value: &Value) -> bool {
     matches!(value, Value::Nil | Value::False | Value::True | Value::Int(_) | Value::Double(_))
 }
 
-/// Drops a value; without the call that a drop of an unknown value is where there is nothing to do.
+/// Drops a value. Skips the call to the generic drop code for scalars.
 #[inline]
 pub(crate) fn discard(value: Value) {
     if is_scalar(&value) {

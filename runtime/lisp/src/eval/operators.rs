@@ -1,4 +1,4 @@
-//! Builtins that are compiled for their operands instead of being called.
+//! Builtins that are specialized for their operands instead of being called.
 
 use super::compile::{compile, constant, key_access};
 use super::fused::{self, Any, Int, Slot, Source};
@@ -8,7 +8,7 @@ use crate::builtins::Builtin;
 use crate::error::Span;
 use crate::ir::{Ir, Op};
 
-/// Calls `$make::<$op, _, _>(a, b, …)` with the operands' own types.
+/// Calls `$make::<$op, _, _>(a, b, …)` with the types of the operands.
 macro_rules! with_operands {
     ($make:path, $op:ty, $a:expr, $b:expr, $($rest:expr),*) => {
         match (operand($a), operand($b)) {
@@ -25,7 +25,7 @@ macro_rules! with_operands {
     };
 }
 
-/// Compares as a test of a branch, or for its value.
+/// Compiles a comparison, either for a branch or for its value.
 macro_rules! comparisons {
     ($row:expr, $a:expr, $b:expr, $span:expr, $make:ident) => {
         match $row.name {
@@ -44,7 +44,7 @@ pub(super) fn is_core(row: &Builtin) -> bool {
     row.namespace == "clojure.core"
 }
 
-/// The fused form of a call, if there is one.
+/// Returns the specialized code of a call, if it has one.
 pub(super) fn fused_builtin(row: &'static Builtin, args: &[Ir], span: Span) -> Option<Code> {
     match (row.name, args) {
         ("+", [a, b]) => Some(with_operands!(add, fused::Add, a, b, row, false, span)),
@@ -76,7 +76,7 @@ pub(super) fn fused_builtin(row: &'static Builtin, args: &[Ir], span: Span) -> O
     }
 }
 
-/// Compiles an expression of which only the truth counts.
+/// Compiles an expression whose result is only tested for truthiness.
 pub(super) fn truth(ir: &Ir) -> Test {
     match &ir.op {
         Op::Builtin { row, args } if is_core(row) => {
