@@ -1,4 +1,4 @@
-//! Names and functions: `let`, `loop`, `recur`, `fn`, `letfn`.
+//! Special forms that bind names and make functions: `let`, `loop`, `recur`, `fn`, `letfn`.
 
 use super::control::{next, nil};
 use crate::analyzer::{Analysed, Analyzer, Target, Written, read};
@@ -42,7 +42,7 @@ pub(super) fn loop_<'s>(a: &mut Analyzer<'s>, span: Span, mut parts: Parts<'s>, 
             inits.push(value);
         }
     } else {
-        // The first values are taken apart once before the loop, since later ones may use the names.
+        // The initial values are destructured once before the loop, since later ones may use the names.
         let mut starts = Vec::with_capacity(pairs.len());
         for (pattern, value) in pairs {
             let value = a.expr(value, false)?;
@@ -61,7 +61,7 @@ pub(super) fn loop_<'s>(a: &mut Analyzer<'s>, span: Span, mut parts: Parts<'s>, 
         }
     }
     if count == 0 {
-        // What lies before the first slot of a loop is read again by every turn.
+        // Slots before the first slot of a loop count as read again by every iteration.
         first = a.slot();
     }
     let mut inner = Vec::new();
@@ -130,7 +130,7 @@ pub(super) fn letfn<'s>(a: &mut Analyzer<'s>, span: Span, mut parts: Parts<'s>, 
     Ok(Ir::new(span, Op::LetFn { slots: slots.into(), group: Box::new(group), body: Box::new(body) }))
 }
 
-/// `(name [params] body…)`
+/// Parses `(name [params] body…)`.
 fn named<'s>(a: &mut Analyzer<'s>, form: Form<'s>) -> Result<Written<'s>, Error> {
     let span = form.span;
     let FormKind::List(parts) = form.kind else {

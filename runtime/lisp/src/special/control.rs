@@ -1,4 +1,4 @@
-//! Branches: `if` and its kin, `cond`, `case`, `condp`, `and`, `or`, `do`.
+//! Branches: the variants of `if`, and `cond`, `case`, `condp`, `and`, `or`, `do`.
 
 use crate::Value;
 use crate::analyzer::{Analysed, Analyzer, builtin_call, read};
@@ -8,12 +8,12 @@ use crate::ir::{CaseIr, Ir, Op};
 
 type Parts<'s> = Vec<Form<'s>>;
 
-/// A part of a form whose number of parts was checked.
+/// Returns the next part of a form whose number of parts was checked before.
 pub(super) fn next<'s>(a: &Analyzer<'s>, span: Span, parts: &mut impl Iterator<Item = Form<'s>>) -> Result<Form<'s>, Error> {
     parts.next().ok_or_else(|| a.internal(span))
 }
 
-/// Parts of a form that becomes as many forms inside one another.
+/// Maximum parts of a form that expands to nested forms, one per part.
 const MAX_PARTS: usize = 500;
 
 pub(super) fn bounded(a: &Analyzer<'_>, span: Span, parts: usize) -> Result<(), Error> {
@@ -71,7 +71,7 @@ pub(super) fn when_not<'s>(a: &mut Analyzer<'s>, span: Span, mut parts: Parts<'s
     Ok(branch(span, test, nil(span), body))
 }
 
-/// What decides in `if-let` and its kin.
+/// The test that `if-let` and its variants apply to the bound value.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Test {
     Truthy,

@@ -1,4 +1,4 @@
-//! Names of the program: `def`, `defonce`, `defn`.
+//! Definitions of globals: `def`, `defonce`, `defn`.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use crate::ir::{Ir, Op};
 
 type Parts<'s> = Vec<Form<'s>>;
 
-/// The name that a definition binds.
+/// Returns the name that a definition binds.
 fn target<'s>(a: &mut Analyzer<'s>, form: &Form<'s>, of: &str) -> Result<&'s str, Error> {
     let Some(name) = form.symbol() else {
         return Err(a.invalid(form.span, format!("{of} needs a name, found {}", form.description())));
@@ -49,7 +49,7 @@ fn bind<'s>(a: &mut Analyzer<'s>, span: Span, mut parts: Parts<'s>, of: &str, on
     }
     let value = match parts.pop() {
         None => None,
-        // A function learns the name that it is bound to, for messages and traces.
+        // A function receives the name that it is bound to, for messages and traces.
         Some(form) => Some(Box::new(match anonymous_fn(&form).filter(|_| !a.is_local("fn")) {
             Some(parts) => {
                 let arities = a.arities("fn", form.span, parts)?;
@@ -62,7 +62,7 @@ fn bind<'s>(a: &mut Analyzer<'s>, span: Span, mut parts: Parts<'s>, of: &str, on
     Ok(Ir::new(span, Op::Def { index, value, once }))
 }
 
-/// The parts of `(fn [x] …)` without a name.
+/// Returns the parts of `(fn [x] …)` if it has no name.
 fn anonymous_fn<'s>(form: &Form<'s>) -> Option<Vec<Form<'s>>> {
     let FormKind::List(parts) = &form.kind else { return None };
     let [head, params, ..] = parts.as_slice() else { return None };

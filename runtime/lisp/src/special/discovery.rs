@@ -1,4 +1,4 @@
-//! `apropos`, `dir`, `doc`, `meta`, `ns-publics`: what the rows say, and what the host says about upstreams.
+//! `apropos`, `dir`, `doc`, `meta`, `ns-publics`: documentation of builtins, and of upstreams from the host.
 
 use std::fmt::Write as _;
 
@@ -15,7 +15,7 @@ use crate::{parallel, sorting};
 
 use super::{Special, call_shape};
 
-/// What is known about a local name.
+/// The documentation of a local name.
 enum Entry {
     Function(&'static Builtin),
     Form(&'static Special),
@@ -106,7 +106,7 @@ impl Entry {
         ])
     }
 
-    /// One call form, with the class alone where that is enough: `(LocalDate/parse s)`.
+    /// The call form, with the short class name where it is unambiguous: `(LocalDate/parse s)`.
     fn call_form(&self) -> String {
         let namespace = builtins::short_class(self.namespace());
         let name = match self {
@@ -127,7 +127,7 @@ impl Entry {
     }
 }
 
-/// A quoted name or a string.
+/// Returns the argument, which must be a quoted name or a string.
 fn reference<'a>(m: &mut Machine, of: &str, args: &'a [Value]) -> Result<&'a str, Raised> {
     let found = at(args, 0);
     let text = match found {
@@ -149,7 +149,7 @@ fn shown(value: &Value) -> String {
     preview_line(value, 60)
 }
 
-/// An option that is an integer.
+/// Describes an option that is an integer.
 struct Count {
     name: &'static str,
     least: i64,
@@ -203,7 +203,7 @@ fn ask(m: &mut Machine, query: Discovery<'_>) -> Result<Value, Raised> {
     let answer = if host.discovery_waits(query) { parallel::waiting(m, || host.discover(query)) } else { host.discover(query) };
     answer.map_err(|fault| {
         let mut fault = Fault::from(fault);
-        // A name without an upstream may be a local one with a slip.
+        // A name without an upstream may be a misspelled local name.
         if let Discovery::Doc { reference } | Discovery::Meta { reference } = query
             && !fault.hint.as_ref().is_some_and(|hint| hint.starts_with("did you mean"))
             && let Some(near) = near_builtin(reference)
@@ -218,7 +218,7 @@ pub(super) fn servers(m: &mut Machine, _: &mut [Value]) -> Result<Value, Raised>
     ask(m, Discovery::Servers)
 }
 
-/// Before the name of an upstream where a namespace of the language, or an alias of one, has the same name.
+/// Prefix of an upstream's name that is also a namespace or alias of the language.
 const UPSTREAM: &str = "upstream:";
 
 pub(super) fn doc(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
@@ -232,7 +232,7 @@ pub(super) fn doc(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> 
                 m.charge(text.as_str().len())?;
                 texts.push(text.as_str().to_owned());
             }
-            // Beyond the budget, or an upstream that does not answer.
+            // The call exceeded the budget, or the upstream did not answer.
             _ => is_refused = true,
         }
     }
@@ -282,18 +282,18 @@ pub(super) fn meta(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised>
     }
 }
 
-/// The entries of a local namespace, sorted by name; `None` if there is no such namespace.
+/// Returns the entries of a local namespace, sorted by name. `None` if it does not exist.
 fn members(reference: &str) -> Option<Vec<Entry>> {
     let wanted = namespace(reference);
-    // `java.lang.String` has functions and methods.
+    // `java.lang.String` has both functions and methods.
     let is_member = |entry: &Entry| entry.namespace() == wanted || wanted == "String" && entry.namespace() == "java.lang.String";
     let mut entries: Vec<Entry> = Entry::all().filter(is_member).collect();
     sorting::by_key(&mut entries, Entry::short_name);
     (!entries.is_empty()).then_some(entries)
 }
 
-/// What `dir` says of a local namespace, a line for each entry; `None` if there is no such namespace. A package has the constants
-/// and functions of its classes before its methods.
+/// Returns the output of `dir` for a local namespace, one line per entry. `None` if it does not exist. For a package, the
+/// constants and functions of its classes precede its methods.
 fn listed(reference: &str) -> Option<Vec<String>> {
     let line = |entry: &Entry| format!("{} - {}", entry.call_form(), entry.description());
     let entries = members(reference)?;
@@ -303,7 +303,7 @@ fn listed(reference: &str) -> Option<Vec<String>> {
     let mut lines: Vec<String> = Vec::new();
     for of_class in of_classes.chunk_by(|a, b| a.namespace() == b.namespace()) {
         match of_class {
-            // The members of an enumeration are one line.
+            // The members of an enumeration share one line.
             [Entry::Constant(first), _, ..] => {
                 let class = builtins::short_class(first.namespace);
                 let names: Vec<&str> = of_class.iter().map(Entry::short_name).collect();
@@ -339,7 +339,7 @@ pub(super) fn dir(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> 
 
 pub(super) fn ns_publics(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
     let reference = reference(m, "ns-publics", args)?;
-    // The classes of Java are no namespaces: their names begin with a capital or a package.
+    // Java classes are not namespaces. Their names begin with a capital letter or a package.
     let java = namespace(reference).starts_with("java.") || namespace(reference).starts_with(char::is_uppercase);
     if let Some(entries) = members(reference).filter(|_| !java) {
         Ok(Value::map(entries.iter().map(|entry| (Value::string(entry.short_name()), entry.meta()))))
@@ -372,12 +372,12 @@ pub(super) fn apropos(m: &mut Machine, args: &mut [Value]) -> Result<Value, Rais
     };
     found.truncate(limit);
     m.tick(steps(query.len() / 8))?;
-    // At worst every second letter is a word, with a block of its own, in a list that doubles.
+    // Worst case: every second letter is a word with an allocation of its own, in a list that doubles.
     m.charge(query.len() / 2 * (2 * size_of::<String>() + 32))?;
     let words = tokens(query);
     let mut local: Vec<(u32, String, Entry)> = Vec::new();
     for entry in Entry::all() {
-        // Every word of a query, which may be a book, is compared with every word of a name.
+        // Every word of the query, which may be very long, is compared with every word of each name.
         m.tick(u32::try_from(words.len()).unwrap_or(u32::MAX))?;
         let name = entry.name();
         let score = score(&words, &name, entry.description());
@@ -392,7 +392,7 @@ pub(super) fn apropos(m: &mut Machine, args: &mut [Value]) -> Result<Value, Rais
     Ok(Value::vector(found))
 }
 
-/// Lower-case words; `camelCase`, `snake_case` and `kebab-case` are taken apart.
+/// Splits a text into lower-case words, also at the boundaries of `camelCase`, `snake_case` and `kebab-case`.
 fn tokens(text: &str) -> Vec<String> {
     let mut words = Vec::new();
     let mut word = String::new();
@@ -411,7 +411,8 @@ fn tokens(text: &str) -> Vec<String> {
     words
 }
 
-/// 10 for an equal word, 5 for a prefix, 2 for a part; names count 2 more.
+/// The relevance of an entry. Each word of the query scores 10 for an equal word, 5 for a prefix, 2 for a substring, and 2 more
+/// in a name.
 fn score(query: &[String], name: &str, description: &str) -> u32 {
     let grade = |word: &str, candidate: &str| {
         if candidate == word {
@@ -428,7 +429,7 @@ fn score(query: &[String], name: &str, description: &str) -> u32 {
         words.iter().map(|c| grade(word, c)).filter(|g| *g > 0).map(|g| g + boost).max()
     };
     let (mut names, texts) = (tokens(name), tokens(description));
-    // `uppercase` means upper-case as well.
+    // `uppercase` also matches `upper-case`.
     let whole = tokens(name.rsplit_once('/').map_or(name, |(_, short)| short)).concat();
     if !names.contains(&whole) {
         names.push(whole);
@@ -460,15 +461,15 @@ mod tests {
             ("ord", "x", "An order of a shop.", 5),
             ("rde", "x", "An order of a shop.", 2),
             ("invoice", "order", "An order of a shop.", 0),
-            // The best of a word's places counts, not their sum.
+            // The best match of a word counts, not the sum of its matches.
             ("order", "order", "An order, ordered.", 12),
             ("order", "reorder", "An order.", 10),
-            // Words add up, in whatever style they are written.
+            // The scores of several words add up, whatever style they are written in.
             ("order total", "order-total", "", 24),
             ("orderTotal", "order_total", "", 24),
             ("order_total", "orderTotal", "", 24),
             ("order shop", "order", "Of a shop.", 22),
-            // A name counts as one word too, without its namespace.
+            // A name without its namespace also counts as one joined word.
             ("uppercase", "clojure.string/upper-case", "", 12),
             ("upper", "clojure.string/upper-case", "", 12),
             ("string", "clojure.string/upper-case", "", 12),

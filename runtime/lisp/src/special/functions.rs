@@ -1,4 +1,4 @@
-//! Functions that need the evaluator or the host: parallel work, ends of a program, tools, discovery.
+//! Functions that need the evaluator or the host: parallel work, program exits, tools, discovery.
 
 use crate::builtins::Builtin;
 use crate::collection::Map;

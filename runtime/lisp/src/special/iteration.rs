@@ -1,4 +1,4 @@
-//! Going over collections: `for`, `doseq`, `dotimes`.
+//! Iteration over collections: `for`, `doseq`, `dotimes`.
 
 use super::control::{bounded, nil};
 use crate::Value;
@@ -65,7 +65,7 @@ fn comprehension<'s>(a: &mut Analyzer<'s>, span: Span, mut parts: Parts<'s>, of:
             }
         }
     }
-    // Each step is evaluated inside the one before it.
+    // Each clause is evaluated inside of the one before it.
     bounded(a, place, steps.len())?;
     let body = a.body(span, parts, false)?;
     steps.push(Step::Body(body));

@@ -1,4 +1,4 @@
-//! Special forms and macros as rows of data, and the functions that need the evaluator or the host.
+//! Special forms and macros as rows of a table, and the functions that need the evaluator or the host.
 
 mod binding;
 mod control;
@@ -25,17 +25,18 @@ use crate::form::{Form, FormKind};
 use crate::machine::Fault;
 use crate::notes::Notes;
 
-/// A special form: a name in call position whose parts are not simply evaluated.
+/// A special form: a name in call position whose parts are not evaluated like arguments.
 pub struct Special {
-    /// Its name.
+    /// The name that calls the form.
     pub name: &'static str,
-    /// Fewest parts.
+    /// Minimum number of parts.
     pub min: usize,
-    /// Most parts; `None` for any number.
+    /// Maximum number of parts. `None` if unlimited.
     pub max: Option<usize>,
-    /// What it does, its parts as documentation shows them, and examples.
+    /// The description, the parts as shown in documentation, and examples.
     pub notes: Notes,
-    /// Whether a call of its name means it even where a local has that name: so it is with Clojure's special forms, not with its macros.
+    /// Whether the name cannot be shadowed in call position by a local. This holds for Clojure's special forms, but not for its
+    /// macros.
     pub(crate) is_reserved: bool,
     pub(crate) expand: Expand,
 }
@@ -43,14 +44,14 @@ pub struct Special {
 /// How a special form is analysed.
 #[derive(Clone, Copy)]
 pub(crate) enum Expand {
-    /// Straight to IR. The last argument tells whether the form stands in tail position.
+    /// Compiles to IR. The last argument is true if the form is in tail position.
     Form(for<'a, 's> fn(&'a mut Analyzer<'s>, Span, Vec<Form<'s>>, bool) -> Analysed),
-    /// To another form.
+    /// Expands to another form.
     Macro(for<'a, 's> fn(&'a mut Analyzer<'s>, Span, Vec<Form<'s>>) -> Result<Form<'s>, Error>),
 }
 
 impl Special {
-    /// How to write it: `(if test then else?)`.
+    /// The usage, such as `(if test then else?)`.
     pub fn usage(&self) -> String {
         let all: Vec<String> = self
             .notes
@@ -72,12 +73,12 @@ pub(crate) use tool::{OWN_TOOL, as_value as tool_as_value, call_of as tool_call}
 static INDEX: LazyLock<HashMap<&'static str, &'static Special, RandomState>> =
     LazyLock::new(|| all().map(|row| (row.name, row)).collect());
 
-/// Every special form.
+/// All special forms.
 pub fn all() -> impl Iterator<Item = &'static Special> {
     table::SPECIALS.iter()
 }
 
-/// The special form of a name.
+/// Finds a special form by name.
 pub fn find(name: &str) -> Option<&'static Special> {
     INDEX.get(name).copied()
 }
@@ -92,7 +93,7 @@ pub fn functions() -> impl Iterator<Item = &'static Builtin> {
     functions::FUNCTIONS.iter()
 }
 
-/// The fault of calling a builtin with `count` arguments, if it does not take so many.
+/// Returns the fault for calling a builtin with `count` arguments, if it does not accept that many.
 pub(crate) fn arity_fault(row: &Builtin, count: usize) -> Option<Fault> {
     if row.accepts(count) {
         return None;
@@ -110,13 +111,13 @@ pub(crate) fn arity_fault(row: &Builtin, count: usize) -> Option<Fault> {
     Some(fault)
 }
 
-/// `(name a b)` from `[a b]`.
+/// Makes `(name a b)` from the argument list `[a b]`.
 pub(crate) fn call_shape(name: &str, arglist: &str) -> String {
     let inner = arglist.trim_start_matches('[').trim_end_matches(']');
     if inner.is_empty() { format!("({name})") } else { format!("({name} {inner})") }
 }
 
-/// `(doc map)` means the name: quotes a plain name where the discovery functions take a reference.
+/// Quotes a symbol argument of a discovery function, so that `(doc map)` refers to the name `map`.
 pub(crate) fn quoted_names<'s>(row: &Builtin, mut args: Vec<Form<'s>>, analyzer: &mut Analyzer<'s>) -> Vec<Form<'s>> {
     if !matches!(row.name, "doc" | "dir" | "meta" | "ns-publics" | "apropos") || row.namespace != functions::DISCOVERY {
         return args;

@@ -1,4 +1,4 @@
-//! `ns`, `require`, `import`: nothing is loaded, but what they name must be there, and other names for it count.
+//! `ns`, `require`, `import`: they load nothing, but check that the named libraries exist, and define aliases.
 
 use super::control::nil;
 use crate::analyzer::{Analysed, Analyzer};
@@ -42,7 +42,7 @@ pub(super) fn import<'s>(a: &mut Analyzer<'s>, span: Span, parts: Parts<'s>, _: 
     Ok(nil(span))
 }
 
-/// `clojure.string`, `[clojure.string :as s :refer [join]]`, with or without a quote.
+/// Parses `clojure.string` or `[clojure.string :as s :refer [join]]`, quoted or not.
 fn library<'s>(a: &mut Analyzer<'s>, spec: Form<'s>) -> Result<(), Error> {
     let place = spec.span;
     let mut parts = match spec.kind {
@@ -76,7 +76,7 @@ fn library<'s>(a: &mut Analyzer<'s>, spec: Form<'s>) -> Result<(), Error> {
     Ok(())
 }
 
-/// `java.time.LocalDate` or `[java.time LocalDate Duration]`.
+/// Parses `java.time.LocalDate` or `[java.time LocalDate Duration]`.
 fn class<'s>(a: &mut Analyzer<'s>, spec: Form<'s>) -> Result<(), Error> {
     let place = spec.span;
     let (package, names) = match spec.kind {

@@ -1,4 +1,4 @@
-//! `(tool/all …)`: the items of all pages of a list.
+//! `(tool/all …)`: collects the items of all pages of a list.
 
 use crate::builtins::Builtin;
 use crate::collection::Vector;
@@ -14,12 +14,12 @@ use super::tool;
 
 const NAME: &str = "tool/all";
 
-/// One request for a page, where several are sent at once. Gives `[value link]`, or `[nil nil reason message]` where the call failed, and
-/// stops the requests for later pages.
+/// A request for one page, used when several are sent in parallel. Returns `[value link]`, or `[nil nil reason message]` if the
+/// call failed. A failure also stops the requests for later pages.
 static PAGE: Builtin =
     Builtin { name: "all", namespace: "tool", min: 1, max: Some(1), notes: notes!("", ["[request]"], []), run: fetch_as_value };
 
-/// A page as it came.
+/// The outcome of a request for a page.
 enum Fetched {
     Page { answer: Value, link: Option<String> },
     Failed { reason: String, message: String },
@@ -62,7 +62,7 @@ pub(super) fn all(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> 
     Err(m.raise(ErrorKind::InternalError, "the pages of a list ended without its end"))
 }
 
-/// The number of items that `:max` asks for.
+/// Returns the maximum number of items from `:max`.
 fn max_items(m: &mut Machine, request: &Value) -> Result<Option<usize>, Raised> {
     let Some(max) = request.get("max").filter(|max| !max.is_nil()) else { return Ok(None) };
     if let Some(max) = max.as_int().and_then(|max| usize::try_from(max).ok()).filter(|max| *max > 0) {
@@ -72,7 +72,7 @@ fn max_items(m: &mut Machine, request: &Value) -> Result<Option<usize>, Raised> 
     Err(m.raise_with_hint(ErrorKind::ToolError, message, "leave :max out for all items"))
 }
 
-/// A request without `:max`, and with other arguments.
+/// Returns the request without `:max`, and with other arguments if `args` is given.
 fn with(request: &Value, args: Option<Value>) -> Value {
     let replaced = |name: Option<&str>| name == Some("max") || args.is_some() && name == Some("args");
     let kept = request.entries().into_iter().flatten().filter(|(key, _)| !replaced(key.as_name()));
@@ -117,7 +117,7 @@ fn fetch_as_value(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> 
     Ok(Value::vector(match fetched {
         Fetched::Page { answer, link } => vec![answer, link.map_or(Value::Nil, Value::from)],
         Fetched::Failed { reason, message } => {
-            // Later pages are not fetched: the program ends with this failure.
+            // Later pages are not fetched, since the program ends with this failure.
             if let Some(task) = &m.task {
                 task.be_last();
             }

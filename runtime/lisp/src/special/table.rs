@@ -20,7 +20,7 @@ macro_rules! special {
     };
 }
 
-/// Any number of parts.
+/// No maximum number of parts.
 const ANY: Option<usize> = None;
 
 pub(super) static SPECIALS: &[Special] = &[

@@ -1,4 +1,4 @@
-//! Work that a plan names: `task`, `task-reset`, `step-done`.
+//! Steps of a plan: `task`, `task-reset`, `step-done`.
 
 use crate::Value;
 use crate::analyzer::{Analysed, Analyzer, Written};
@@ -12,17 +12,17 @@ use crate::notes::notes;
 use crate::print::excerpt;
 use crate::value::each_distinct;
 
-/// What `(task id form)` calls, with the form as a function that gives it in a vector.
+/// The builtin behind `(task id form)`. The second argument is a function that returns the value of the form in a vector.
 static TASK: Builtin =
     Builtin { name: "task", namespace: "ptc.core", min: 2, max: Some(2), notes: notes!("", ["[id form]"], []), run: task };
 
-/// `(task id form)`: the form is evaluated only where the journal does not have its value.
+/// Analyses `(task id form)`. The form is evaluated only if the journal does not have its value.
 pub(super) fn analyse<'s>(a: &mut Analyzer<'s>, span: Span, parts: Vec<Form<'s>>, _: bool) -> Analysed {
     let mut parts = parts.into_iter();
     let (Some(id), Some(form)) = (parts.next(), parts.next()) else { return Err(a.internal(span)) };
     let id = a.expr(id, false)?;
     let place = form.span;
-    // In a vector the form is in no tail position: `recur` cannot leave the task.
+    // The vector keeps the form out of tail position, so that `recur` cannot leave the task.
     let (params, body) = (Form::new(place, FormKind::Vector(Vec::new())), Form::new(place, FormKind::Vector(vec![form])));
     let thunk = a.function(Written { name: None, doc: None, span: place, arities: vec![(params, vec![body])] })?;
     Ok(Ir::new(span, Op::Builtin { row: &TASK, args: vec![id, thunk] }))
@@ -45,7 +45,7 @@ fn task(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
     Ok(result)
 }
 
-/// A journal may outlive the program: functions mean nothing without it.
+/// Rejects results that contain functions. A journal may outlive the program, and functions are meaningless without it.
 fn keepable(m: &mut Machine, id: &Value, result: &Value) -> Result<(), Raised> {
     let (mut visited, mut function) = (0_u32, None);
     each_distinct([result], |value| {

@@ -1,4 +1,4 @@
-//! Threading: `->`, `->>`, `as->`, `some->`, `cond->` and their kin.
+//! Threading macros: `->`, `->>`, `as->`, `some->`, `cond->` and their variants.
 
 use super::control::{bounded, branch, next, nil};
 use crate::analyzer::{Analysed, Analyzer, builtin_call, read};
@@ -8,14 +8,14 @@ use crate::ir::{Ir, Op};
 
 type Parts<'s> = Vec<Form<'s>>;
 
-/// Where the threaded value goes.
+/// The position of the threaded value.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Place {
     First,
     Last,
 }
 
-/// `step` with `value` put in.
+/// Inserts `value` into `step`.
 fn thread<'s>(step: Form<'s>, value: Form<'s>, place: Place) -> Form<'s> {
     let span = step.span;
     let kind = match step.kind {
@@ -42,7 +42,7 @@ fn threaded<'s>(a: &mut Analyzer<'s>, span: Span, parts: Parts<'s>, place: Place
     })
 }
 
-/// `(fn …)`, which is meant to be called with the value.
+/// Whether the step is `(fn …)`, which is to be called with the value.
 fn is_function(step: &Form<'_>) -> bool {
     matches!(&step.kind, FormKind::List(parts) if parts.first().is_some_and(|head| matches!(head.kind, FormKind::Symbol("fn"))))
 }
@@ -82,7 +82,7 @@ pub(super) fn as_<'s>(a: &mut Analyzer<'s>, span: Span, parts: Parts<'s>, tail: 
     Ok(Ir::new(span, Op::Let { bindings, body: Box::new(body) }))
 }
 
-/// A name that no program can write, for the slot of a threaded value.
+/// The name of the slot of a threaded value. Programs cannot write this name.
 const THREADED: &str = "%threaded";
 
 fn some<'s>(a: &mut Analyzer<'s>, span: Span, parts: Parts<'s>, tail: bool, place: Place) -> Analysed {
@@ -106,7 +106,7 @@ fn some<'s>(a: &mut Analyzer<'s>, span: Span, parts: Parts<'s>, tail: bool, plac
         calls.push((at, a.expr(call, tail && index + 1 == count)?));
     }
     a.leave(mark);
-    // Inside out: (let [t v] (if (nil? t) nil (let [t (step t)] …)))
+    // Built from the inside out: (let [t v] (if (nil? t) nil (let [t (step t)] …)))
     let mut out: Option<Ir> = None;
     for (at, call) in calls.into_iter().rev() {
         let then = match out {

@@ -1,4 +1,4 @@
-//! `(tool/NAME …)`: the embedding program's own tools, and what every call of a tool has in common.
+//! `(tool/NAME …)`: calls of the embedding program's own tools, and the code that all tool calls share.
 
 use std::sync::{Arc, OnceLock};
 
@@ -13,27 +13,27 @@ use crate::machine::{Machine, Raised};
 use crate::notes::notes;
 use crate::{Value, json, parallel, print};
 
-/// Bytes of an upstream's message, and of a call's arguments, in the fault of that call.
+/// Maximum bytes of an upstream's message, and of a call's arguments, in the fault of that call.
 const MAX_MESSAGE_BYTES: usize = 1000;
 const MAX_ARGS_BYTES: usize = 400;
 
-/// The `Link` header of an answer, once there is one.
+/// The `Link` header of a response, set when the response arrives.
 pub(super) type LinkHeader = Arc<OnceLock<String>>;
 
-/// Namespace and name of the function that stands for every own tool, for those who look for its calls.
+/// Namespace and name of the builtin that represents all own tools, for code that searches for their calls.
 pub(crate) const OWN_TOOL: (&str, &str) = ("tool", "NAME");
 
-/// What `(tool/NAME …)` calls, with the name before the arguments as they are written.
+/// The builtin behind `(tool/NAME …)`. Its first argument is the name of the tool.
 static TOOL: Builtin =
     Builtin { name: OWN_TOOL.1, namespace: OWN_TOOL.0, min: 1, max: None, notes: notes!("", ["[name & args]"], []), run: call };
 
-/// A call of the tool that the host knows by this name.
+/// Makes a call of the tool with the given host name.
 pub(crate) fn call_of(tool: &str, place: Span, args: Vec<Ir>) -> Op {
     let name = Ir::new(place, Op::Const(Value::string(tool)));
     Op::Builtin { row: &TOOL, args: std::iter::once(name).chain(args).collect() }
 }
 
-/// `tool/NAME` where it is not called: a function of the arguments, or of none.
+/// Analyses `tool/NAME` as a value: a function with one argument or none.
 pub(crate) fn as_value<'s>(a: &mut Analyzer<'s>, name: &'s str, span: Span) -> Analysed {
     let form = |kind| Form::new(span, kind);
     let arity = |params: &[&'s str]| {
@@ -44,8 +44,9 @@ pub(crate) fn as_value<'s>(a: &mut Analyzer<'s>, name: &'s str, span: Span) -> A
     a.function(Written { name: None, doc: None, span, arities: vec![arity(&[]), arity(&["args"])] })
 }
 
-/// Ends the program with the host's fault, or with the limit that ended it meanwhile: checking and encoding arguments takes time, and
-/// another branch may have used up the memory. A fault of memory says more than the machine knows.
+/// Ends the program with the host's fault, or with the limit that was exceeded meanwhile: checking and encoding arguments takes
+/// time, and another branch may have used up the memory. A memory fault of the host is kept, since it is more precise than the
+/// machine's.
 pub(super) fn refused(m: &mut Machine, fault: host::Fault) -> Raised {
     if fault.kind != ErrorKind::MemoryExceeded
         && let Err(raised) = m.look_now()
@@ -55,8 +56,8 @@ pub(super) fn refused(m: &mut Machine, fault: host::Fault) -> Raised {
     m.raise_fault(fault.into())
 }
 
-/// Calls a tool of an upstream with a request `{:server … :tool … :args {…}}`: the reply, and the `Link` header once there is one.
-/// `function` is the function that the program called.
+/// Calls a tool of an upstream with a request `{:server … :tool … :args {…}}`. Returns the reply, and the `Link` header, which is
+/// set when the response arrives. `function` is the function that the program called, for messages.
 pub(super) fn request(m: &mut Machine, function: &str, request: &Value) -> Result<(Reply, LinkHeader), Raised> {
     m.tick(100)?;
     if !matches!(request, Value::Map(_)) {
@@ -73,7 +74,7 @@ pub(super) fn request(m: &mut Machine, function: &str, request: &Value) -> Resul
     }
 }
 
-/// The value of a successful call of an upstream's tool.
+/// Returns the value of a successful call of an upstream's tool.
 pub(super) fn value(m: &mut Machine, function: &str, request: &Value, reply: Reply) -> Result<Value, Raised> {
     match reply {
         Reply::Json(bytes) => {
@@ -98,7 +99,8 @@ pub(super) fn value(m: &mut Machine, function: &str, request: &Value, reply: Rep
     }
 }
 
-/// Ends the program with the fault of a call: the tool, the reason, the message and the arguments. `arrived` follows the message.
+/// Ends the program with the fault of a call, which has the tool, the reason, the message and the arguments. `arrived` is
+/// appended to the message.
 pub(super) fn failed(m: &mut Machine, function: &str, request: &Value, reason: &str, message: &str, arrived: &str) -> Raised {
     let message = format!("{function}: {} failed ({reason}): {}", called(request), print::cut(message, MAX_MESSAGE_BYTES));
     let message = format!("{message}{arrived}");
@@ -108,13 +110,13 @@ pub(super) fn failed(m: &mut Machine, function: &str, request: &Value, reason: &
     m.raise_with_hint(ErrorKind::ToolError, message, hint)
 }
 
-/// `server/tool` of a request.
+/// Formats the target of a request as `server/tool`.
 pub(super) fn called(request: &Value) -> String {
     let name = |key| request.get(key).and_then(Value::as_name).unwrap_or("?");
     format!("{}/{}", print::excerpt(name("server")), print::excerpt(name("tool")))
 }
 
-/// A fault of the host, which is worded for `tool/call`, with the name of the function that the program called.
+/// Replaces the name `tool/call` in a host's fault by the function that the program called.
 pub(super) fn of_function(fault: host::Fault, function: &str) -> host::Fault {
     match fault.message.strip_prefix("tool/call ") {
         Some(rest) => host::Fault { message: format!("{function} {rest}"), ..fault },
@@ -152,7 +154,7 @@ fn call(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
     host.receive_tool(name, value).map_err(|fault| m.raise_fault(fault.into()))
 }
 
-/// The arguments as a map: none, one map, or keys and values in turn.
+/// Converts the arguments to a map. They are empty, one map, or keys and values in alternation.
 fn named(m: &mut Machine, name: &str, args: &mut [Value]) -> Result<Value, Raised> {
     match args {
         [] | [Value::Nil] => Ok(Value::map([])),
@@ -184,7 +186,7 @@ pub(super) fn spend(m: &mut Machine) -> Result<(), Raised> {
     Err(m.raise_with_hint(ErrorKind::ToolError, message, "ask for more at once, or for less"))
 }
 
-/// Waits for the answer until the end of the run.
+/// Waits for the reply until the deadline of the run.
 pub(super) fn wait(m: &mut Machine, ticket: Ticket) -> Result<Reply, Raised> {
     m.hand_over(ticket.handed_over());
     let _watches = (m.meters.cancel.watch(ticket.interrupter()), m.meters.watch(ticket.interrupter()));
@@ -194,8 +196,9 @@ pub(super) fn wait(m: &mut Machine, ticket: Ticket) -> Result<Reply, Raised> {
     let meters = Arc::clone(&m.meters);
     let wait = || {
         let (waited, bytes) = ticket.wait_weighed(Some(meters.deadline));
-        // This thread drops what another has made, which its gauge takes off. It is counted from now on, before there is a place to
-        // compute in: many may wait for one, each with its answer.
+        // The reply was allocated on another thread and is dropped on this one, which would make this thread's gauge too low. Its
+        // bytes are therefore added here, before this thread waits for a permit to compute: many threads may wait for one permit,
+        // each with its reply.
         if meters.gauge.is_some() {
             meters.report_bytes(i64::try_from(bytes).unwrap_or(i64::MAX));
         }
