@@ -1,14 +1,14 @@
-//! Why a program did not give a value.
+//! The errors of programs: why a program did not return a value.
 
 use std::fmt;
 use std::sync::Arc;
 
 use crate::Value;
 
-/// Most bytes of a message, or of a hint: what they quote of a program's values is a preview, and what others wrote is cut here.
+/// Maximum bytes of a message or hint. Values that they quote are previews. Text from others is truncated here.
 pub(crate) const LONGEST: usize = 4096;
 
-/// A message or a hint, at most [`LONGEST`] bytes of it.
+/// Truncates a message or hint to [`LONGEST`] bytes.
 pub(crate) fn told(mut text: String) -> String {
     if text.len() > LONGEST {
         text.truncate(head(&text, LONGEST).len());
@@ -20,26 +20,26 @@ pub(crate) fn told(mut text: String) -> String {
 /// A range of the source text, in bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Span {
-    /// First byte.
+    /// Offset of the first byte.
     pub start: u32,
-    /// Past the last byte.
+    /// Offset past the last byte.
     pub end: u32,
 }
 
 impl Span {
-    /// A range of bytes.
+    /// Makes a range of bytes.
     pub const fn new(start: u32, end: u32) -> Self {
         Span { start, end }
     }
 
-    /// From the start of `self` to the end of `other`.
+    /// Returns the range from the start of `self` to the end of `other`.
     #[must_use]
     pub const fn to(self, other: Span) -> Self {
         Span { start: self.start, end: other.end }
     }
 }
 
-/// A place in the text, as people count: from 1, columns in characters.
+/// A human-readable position in the text. Lines and columns are counted from 1, columns in characters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Position {
     /// Line, from 1.
@@ -49,7 +49,7 @@ pub struct Position {
 }
 
 impl Position {
-    /// The position of byte `offset` of `source`; past its end, that of the end.
+    /// Computes the position of byte `offset` of `source`. An offset past the end counts as the end.
     pub fn of(source: &str, offset: u32) -> Self {
         let before = head(source, offset as usize);
         let line_start = before.rfind('\n').map_or(0, |at| at + 1);
@@ -65,70 +65,69 @@ impl fmt::Display for Position {
     }
 }
 
-/// The text up to byte `most`, or to the character that reaches past it.
+/// Returns the longest prefix of at most `most` bytes that ends at a character boundary.
 pub(crate) fn head(text: &str, most: usize) -> &str {
     text.get(..text.floor_char_boundary(most)).unwrap_or_default()
 }
 
-/// Why a program did not give a value: what happened, where, and what to do.
+/// Why a program did not return a value: the cause, the position, and a hint.
 #[derive(Debug, Clone)]
 pub struct Error {
-    /// Its kind, from the closed list.
+    /// The kind, from a closed list.
     pub kind: ErrorKind,
-    /// What was expected and what was found, without a place.
+    /// What was expected and what was found. The position is not part of it.
     pub message: String,
-    /// What to do, where that is known.
+    /// How to fix the program, if known.
     pub hint: Option<String>,
-    /// The form at fault.
+    /// The form that caused the error.
     pub span: Option<Span>,
-    /// Where `span` starts.
+    /// The position of the start of `span`.
     pub position: Option<Position>,
     /// The value of `(fail v)`.
     pub value: Option<Value>,
-    /// How it came there.
+    /// The calls that led to the error.
     pub trace: Box<Trace>,
 }
 
-/// The way to an error.
+/// The stack trace of an error.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Trace {
-    /// The text that the error's place lies in, where that is not the program that was run but an earlier one, whose function it
-    /// called.
+    /// The text that the error's span refers to, if that is not the current program but an earlier one whose function it called.
     pub earlier: Option<Arc<str>>,
-    /// The functions that were under way, innermost first, each with the place it was called from.
+    /// The active functions, innermost first, each with its call site.
     pub calls: Vec<Call>,
-    /// How many more functions were under way than `calls` names.
+    /// Number of active functions beyond those in `calls`.
     pub omitted: u32,
 }
 
-/// A call that was under way when an error was raised.
+/// A call that was active when an error was raised.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Call {
     /// The function's name, if it has one.
     pub name: Option<String>,
-    /// Where it was called from.
+    /// The position of the call.
     pub position: Option<Position>,
-    /// Whether that place is in an earlier program and not in the one that was run.
+    /// Whether that position refers to an earlier program instead of the current one.
     pub earlier: bool,
 }
 
 impl Error {
-    /// An error at `span` of `source`.
+    /// Makes an error at `span` of `source`.
     pub fn at(kind: ErrorKind, message: impl Into<String>, source: &str, span: Span) -> Self {
         let position = Some(Position::of(source, span.start));
         let hint = kind.advice().map(str::to_owned);
         Error { kind, message: told(message.into()), hint, span: Some(span), position, value: None, trace: Box::default() }
     }
 
-    /// The same error with a hint.
+    /// Adds a hint.
     #[must_use]
     pub fn with_hint(mut self, hint: impl Into<String>) -> Self {
         self.hint = Some(told(hint.into()));
         self
     }
 
-    /// Message, place, the line with a caret under the form at fault, the calls that led there and the hint. `source` is the
-    /// program that was compiled or run.
+    /// Renders message, position, the source line with a caret under the form, the calls that led there and the hint. `source` is
+    /// the program that was compiled or run.
     pub fn render(&self, source: &str) -> String {
         use fmt::Write as _;
         const EARLIER: &str = " of an earlier program";
@@ -175,7 +174,7 @@ impl fmt::Display for Error {
 
 impl std::error::Error for Error {}
 
-/// At most 160 characters of `line` around column `at`, and where the column falls in them.
+/// Returns at most 160 characters of `line` around column `at`, and the column within them.
 fn window(line: &str, at: usize) -> (String, usize) {
     const WIDTH: usize = 160;
     let clean = |c: char| if c == '\t' || c.is_control() { ' ' } else { c };
@@ -206,7 +205,7 @@ macro_rules! kinds {
 }
 
 kinds! {
-    /// The text is not PTC-Lisp.
+    /// The text is not valid PTC-Lisp.
     ParseError = "parse_error",
     /// A special form is misused.
     InvalidForm = "invalid_form",
@@ -220,31 +219,31 @@ kinds! {
     UnsupportedMethod = "unsupported_method",
     /// An argument of the wrong type.
     TypeError = "type_error",
-    /// Division by zero and its like.
+    /// An arithmetic error, such as division by zero.
     ArithmeticError = "arithmetic_error",
     /// A function called with the wrong number of arguments.
     ArityError = "arity_error",
-    /// A name that nothing binds.
+    /// A name without a binding.
     UnboundVar = "unbound_var",
     /// A value in call position that is not a function.
     NotCallable = "not_callable",
-    /// A value that a pattern cannot take apart.
+    /// A value that does not match a destructuring pattern.
     DestructureError = "destructure_error",
     /// An upstream, tool or namespace that does not exist.
     UnknownTool = "unknown_tool",
-    /// A call that the host refuses.
+    /// A call that the host rejects.
     ToolError = "tool_error",
-    /// Any other fault while running.
+    /// Any other fault at run time.
     RuntimeError = "runtime_error",
-    /// More loop turns, or steps, than the limit.
+    /// The limit of loop iterations or steps was exceeded.
     LoopLimitExceeded = "loop_limit_exceeded",
-    /// Calls nested deeper than the limit.
+    /// The limit of nested calls was exceeded.
     DepthExceeded = "depth_exceeded",
-    /// No place for a parallel worker.
+    /// No permit was available for a parallel worker.
     ParallelCapacityExceeded = "parallel_capacity_exceeded",
-    /// The wall clock ran out.
+    /// The deadline passed.
     Timeout = "timeout",
-    /// The memory limit was reached.
+    /// The memory limit was exceeded.
     MemoryExceeded = "memory_exceeded",
     /// Another thread stopped the run.
     Cancelled = "cancelled",
@@ -255,7 +254,8 @@ kinds! {
 }
 
 impl ErrorKind {
-    /// What helps against faults of this kind where nothing more exact is known; none where only the program's author can tell.
+    /// The general advice for faults of this kind, used without a more specific hint. `None` if only the program's author can
+    /// decide.
     pub(crate) fn advice(self) -> Option<&'static str> {
         Some(match self {
             ErrorKind::ParseError => "write values as in [1 \"text\" :key {:a 1}] and calls as in (f x y)",
