@@ -1,19 +1,19 @@
-//! Printed lines that are too long: what is left out is counted in a mark at their end.
+//! Truncated printed lines: a mark at the end of a line counts the omitted characters.
 
 use std::fmt::Write;
 
 const BEGIN: &str = "… ";
 const END: &str = " characters cut; a value that is returned can hold more";
 
-/// The bytes that a mark takes at most.
+/// Maximum bytes of a mark.
 pub const MAX_CUT_MARK: usize = BEGIN.len() + END.len() + 20;
 
-/// Appends the mark of a line of which `chars` characters are left out.
+/// Appends the mark of a line that was truncated by `chars` characters.
 pub fn push_cut_mark(line: &mut String, chars: usize) {
     let _ = write!(line, "{BEGIN}{chars}{END}");
 }
 
-/// What is kept of a line that may end in a mark, and how many characters the mark says are left out.
+/// Splits a line into its text and the number of omitted characters from its mark, or 0 without a mark.
 pub fn split_cut_mark(line: &str) -> (&str, usize) {
     let parts = line.strip_suffix(END).and_then(|line| line.rsplit_once(BEGIN));
     match parts.and_then(|(kept, chars)| Some((kept, chars.parse().ok()?))) {

@@ -1,4 +1,4 @@
-//! Values as text.
+//! Prints values as text.
 
 mod cut_mark;
 mod preview;

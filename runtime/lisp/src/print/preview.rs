@@ -1,4 +1,4 @@
-//! A printed form cut to a budget, at the borders of its structure.
+//! Prints values within a byte budget, truncated at structural boundaries.
 
 use std::borrow::Cow;
 use std::fmt::Write;
@@ -11,32 +11,32 @@ use crate::Value;
 use crate::collection::Children;
 use crate::error::head;
 
-/// A value's printed form, cut where it would be too long.
+/// A value's printed form, truncated to a budget.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Preview {
-    /// The text. Where it is cut, `…` stands for what is left out and a last line says how much that is.
+    /// The text. If it is truncated, `…` replaces the omitted parts and a last line counts them.
     pub text: String,
-    /// Whether anything was left out.
+    /// Whether anything was omitted.
     pub truncated: bool,
 }
 
-/// Containers inside more than this many cut ones are shown as `…`.
+/// Maximum nesting of truncated containers. Containers inside of more are printed as `…`.
 const DEEPEST: usize = 32;
-/// Numbers of more bits are not turned into digits.
+/// Maximum bits of an integer that is converted to digits.
 const DIGITS_BITS: u64 = 16 * 1024;
-/// Bytes kept for the closing line.
+/// Bytes reserved for the closing line.
 const NOTE: usize = 160;
-/// Bytes kept in a cut container for its brackets and the mark of the cut, such as ` … 9950 more`.
+/// Bytes reserved in a truncated container for its brackets and its mark, such as ` … 9950 more`.
 const MARK: usize = 28;
-/// Bytes of attempts after which no part is tried any more: parts that are large and show little are written once for each level
-/// that they are nested. No value that a person could read takes so many.
+/// Bytes of failed attempts after which no part is attempted any more. A large part that does not fit is written once per nesting
+/// level. No value that is readable for a person takes so many.
 const MOST_TRIED: usize = 8 << 20;
-/// Bytes that are written in the time of a step of turning a number into digits.
+/// Bytes that are written in the time of one step of converting a number to digits.
 const STEP: usize = 8;
-/// A part that does not fit is cut only where it gets at least this much; else it is left out.
+/// Minimum room in which a part is truncated. With less room it is omitted.
 const WORTHWHILE: usize = 64;
 
-/// Prints `value` in at most `budget` bytes (though never in fewer than 256).
+/// Prints `value` in at most `budget` bytes. The minimum budget is 256.
 pub fn preview(value: &Value, budget: usize) -> Preview {
     let mut writer = Writer::default();
     if writer.fits(value, budget) {
@@ -47,7 +47,7 @@ pub fn preview(value: &Value, budget: usize) -> Preview {
     Preview { text: writer.out, truncated: true }
 }
 
-/// A preview on one line, for messages: what is left out shows as `…` only.
+/// Prints a preview on one line, for messages. Omitted parts show as `…` only.
 pub(crate) fn preview_line(value: &Value, budget: usize) -> String {
     let mut writer = Writer::default();
     if !writer.fits(value, budget) {
@@ -56,12 +56,12 @@ pub(crate) fn preview_line(value: &Value, budget: usize) -> String {
     writer.out
 }
 
-/// What a message quotes of a name or a text: all of a short one, the beginning of a long one.
+/// Quotes a name or text in a message: a short one completely, the beginning of a long one.
 pub fn excerpt(text: &str) -> Cow<'_, str> {
     cut(text, 80)
 }
 
-/// A text, cut after at most `most` bytes.
+/// Truncates a text after at most `most` bytes.
 pub(crate) fn cut(text: &str, most: usize) -> Cow<'_, str> {
     if text.len() <= most { Cow::Borrowed(text) } else { Cow::Owned(format!("{}…", head(text, most))) }
 }
@@ -71,14 +71,14 @@ struct Writer {
     out: String,
     /// Bytes of attempts that did not fit.
     tried: usize,
-    /// Items, members and entries left out.
+    /// Number of omitted items, members and entries.
     items: usize,
-    /// Bytes of strings left out.
+    /// Bytes of omitted parts of strings.
     bytes: usize,
 }
 
 impl Writer {
-    /// Writes a value if it fits into `room` as a whole.
+    /// Writes a value completely if it fits into `room`. Otherwise writes nothing and returns false.
     fn fits(&mut self, value: &Value, room: usize) -> bool {
         let tried = &mut self.tried;
         let fits = write_while(value, room, Strings::Quoted, &mut self.out, |work| {
@@ -91,7 +91,7 @@ impl Writer {
         fits
     }
 
-    /// Writes what fits into `room` of a value that does not fit as a whole.
+    /// Writes a truncated form of a value that does not fit into `room`.
     fn cut(&mut self, value: &Value, room: usize, levels: usize) {
         let (opening, closing) = match value {
             Value::Vector(_) => ("[", "]"),
@@ -114,7 +114,7 @@ impl Writer {
                 self.out.push(' ');
             }
             if !self.whole(first, second, left) {
-                // A part of what is left for one that is too long, all of it for the last.
+                // A part that is too long gets a share of the remaining room. The last part gets all of it.
                 let share = left / (total - done).clamp(1, 3);
                 if share < WORTHWHILE {
                     self.out.truncate(start);
@@ -131,7 +131,7 @@ impl Writer {
         self.out.push_str(closing);
     }
 
-    /// Writes an item, or an entry of a map, if it fits as a whole.
+    /// Writes an item, or an entry of a map, if it fits completely.
     fn whole(&mut self, first: &Value, second: Option<&Value>, room: usize) -> bool {
         let start = self.out.len();
         if !self.fits(first, room) {
@@ -147,7 +147,7 @@ impl Writer {
         false
     }
 
-    /// Writes an item, or an entry of a map, that does not fit as a whole.
+    /// Writes a truncated item or entry of a map.
     fn entry(&mut self, first: &Value, second: Option<&Value>, room: usize, levels: usize) {
         let Some(second) = second else { return self.cut(first, room, levels) };
         let start = self.out.len();
@@ -178,7 +178,7 @@ impl Writer {
         self.out.push_str("…\"");
     }
 
-    /// Long numbers, names and patterns.
+    /// Writes long numbers, names and patterns.
     fn atom(&mut self, value: &Value, room: usize) {
         let mut text = String::new();
         if let Value::BigInt(big) = value
@@ -193,7 +193,7 @@ impl Writer {
         self.out.push('…');
     }
 
-    /// The first digits of a number that has too many to be worked out for a look at it.
+    /// Writes the first digits of a number that is too long to be converted completely.
     fn long_number(&mut self, big: &BigInt) {
         let shift = big.bits().saturating_sub(64);
         let top = (big.magnitude() >> shift).to_f64().unwrap_or(0.0);
@@ -203,7 +203,7 @@ impl Writer {
         self.bytes += digits as usize - 5;
     }
 
-    /// The closing line: how much is missing and how to get at it.
+    /// Writes the closing line, which counts what is missing and says how to get it.
     fn note(&mut self, value: &Value) {
         self.out.push_str("\n; cut:");
         if self.items > 0 {

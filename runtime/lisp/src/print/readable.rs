@@ -1,34 +1,35 @@
-//! The printed form that reads back as an equal value.
+//! Prints values in a form that reads back as an equal value.
 
 use std::fmt::Write;
 
 use crate::Value;
 use crate::collection::Children;
 
-/// Prints a value as EDN: no commas, maps and sets in the order of their keys. Functions, regexes and vars have a printed form,
-/// but functions cannot be read back; dates and times print as their ISO text in quotes. A value that shares parts may print much longer than it is in memory: use
-/// [`crate::print::preview`] where that matters.
+/// Prints a value as EDN, without commas, with maps and sets in the order of their keys. Functions, regexes and vars have a
+/// printed form, but functions cannot be read back. Dates and times print as their ISO text in quotes. A value that shares parts
+/// may print much longer than its size in memory. Use [`crate::print::preview`] to bound the length.
 pub fn readable(value: &Value) -> String {
     let mut out = String::new();
     write_within(value, usize::MAX, &mut out);
     out
 }
 
-/// Appends the printed form if it has at most `room` bytes; else gives false and leaves `out` as it was.
+/// Appends the printed form if it has at most `room` bytes. Otherwise returns false and leaves `out` unchanged.
 pub(crate) fn write_within(value: &Value, room: usize, out: &mut String) -> bool {
     write_while(value, room, Strings::Quoted, out, |_| true)
 }
 
-/// How strings inside a value are written.
+/// How strings inside of a value are written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Strings {
-    /// As in a program.
+    /// In quotes, as in a program.
     Quoted,
-    /// As they are, which is how `print` shows them; what is written so cannot be read back.
+    /// Without quotes, as `print` shows them. This form cannot be read back.
     Plain,
 }
 
-/// The work of writing a value that is no container: 1 for most. The digits of a large number take the square of its length.
+/// The work of writing a value that is not a container. It is 1 for most. Digits of a large number take time quadratic in its
+/// length.
 pub(crate) fn work_of(value: &Value) -> u32 {
     match value {
         Value::BigInt(big) => u32::try_from((big.bits() / 512).saturating_pow(2) + 1).unwrap_or(u32::MAX),
@@ -36,7 +37,7 @@ pub(crate) fn work_of(value: &Value) -> u32 {
     }
 }
 
-/// Whether a text or a large number takes more than `room` bytes, as can be told without writing it.
+/// Whether a text or a large number certainly takes more than `room` bytes. This is decided without writing it.
 pub(crate) fn is_longer(value: &Value, room: usize) -> bool {
     match value {
         Value::Str(text) => text.as_str().len() > room,
@@ -46,7 +47,8 @@ pub(crate) fn is_longer(value: &Value, room: usize) -> bool {
     }
 }
 
-/// [`write_within`] that also ends where `go_on` says no, which is asked now and then with the work done since.
+/// Like [`write_within`], but also stops once `go_on` returns false. `go_on` is called regularly with the work since its last
+/// call.
 pub(crate) fn write_while(
     value: &Value,
     room: usize,
@@ -58,7 +60,7 @@ pub(crate) fn write_while(
     let mut work = 0_u32;
     let start = out.len();
     let limit = start.saturating_add(room);
-    // Open containers with what closes them, so that depth costs no native stack.
+    // Open containers with their closing characters, so that deep nesting does not use the native stack.
     let mut open: Vec<(Children<'_>, char)> = Vec::new();
     let mut first = true;
     let mut next = Some(value);
@@ -117,7 +119,7 @@ pub(crate) fn write_while(
     }
 }
 
-/// Appends a value that is no container.
+/// Appends a value that is not a container.
 pub(crate) fn write_atom(value: &Value, out: &mut String) {
     match value {
         Value::Nil => out.push_str("nil"),
@@ -183,7 +185,7 @@ pub(crate) fn write_quoted(text: &str, out: &mut String) {
     out.push('"');
 }
 
-/// Appends `#"…"`. A double quote inside is escaped, which means the same to the engine.
+/// Appends `#"…"`. A double quote inside is escaped, which does not change the meaning of the pattern.
 fn write_regex(source: &str, out: &mut String) {
     out.push_str("#\"");
     let mut escaped = false;
