@@ -1,4 +1,4 @@
-//! Parts of sequences by position.
+//! Builtins that return parts of sequences by position.
 
 use super::row::rows;
 use super::transducer::{changed, transducer};
@@ -37,7 +37,7 @@ rows! { "clojure.core":
     "not-empty" ["[coll]"] not_empty, "The collection, or nil if it is empty." { "(not-empty [1])" => "[1]", "(not-empty [])" => "nil" };
 }
 
-/// The first character, without splitting the whole string.
+/// Returns the first character of a string, without splitting all of it.
 fn first_of(value: &Value) -> Option<Value> {
     match value {
         Value::Nil => Some(Value::Nil),
@@ -55,7 +55,7 @@ fn first(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
     }
 }
 
-/// The item at `index` of the first argument, or nil.
+/// Returns the item at `index` of the first argument, or nil.
 fn nth_of(m: &mut Machine, name: &str, args: &mut [Value], index: usize) -> Result<Value, Raised> {
     match at(args, 0) {
         Value::Vector(items) => return Ok(items.get(index).cloned().unwrap_or_default()),
@@ -78,13 +78,13 @@ fn last(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
     Ok(items.last().cloned().unwrap_or_default())
 }
 
-/// Items `from..to` of an argument.
+/// Returns the items `from..to` of an argument.
 fn window(mut items: Vector, from: usize, to: usize) -> Value {
     items.narrow(from, to);
     Value::Vector(items)
 }
 
-/// The same, nil where it is empty.
+/// Like [`window`], but returns nil if it is empty.
 fn some_window(items: Vector, from: usize, to: usize) -> Value {
     if from >= to.min(items.len()) { Value::Nil } else { window(items, from, to) }
 }
@@ -127,7 +127,7 @@ fn nnext(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
 }
 
 fn nth(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
-    // Before the first item there is none, as behind the last one.
+    // A negative index is out of bounds, like one past the end.
     let index = usize::try_from(int(m, "nth", args, 1)?).unwrap_or(usize::MAX);
     let otherwise = take(args, 2);
     if let Value::Str(text) = at(args, 0) {
@@ -224,13 +224,13 @@ fn split_at(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
     Ok(split(items, n))
 }
 
-/// The first `n` items and the others.
+/// Returns a pair of the first `n` items and the others.
 pub(super) fn split(items: Vector, n: usize) -> Value {
     Value::vector(vec![window(items.clone(), 0, n), window(items, n, usize::MAX)])
 }
 
 fn subvec(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
-    // A position with a fraction is the one before it; a number of items would be rounded up.
+    // `subvec` truncates a fractional position, whereas [`count`] would round it up.
     for position in args.iter_mut().skip(1) {
         if let Value::Double(d) = position {
             *position = Value::double(d.get().trunc());

@@ -1,4 +1,4 @@
-//! Sums, products, quotients, extremes and bits.
+//! Builtins for sums, products, quotients, extremes and bits.
 
 use num_bigint::BigInt;
 
@@ -40,13 +40,13 @@ rows! { "clojure.core":
     "bit-test" ["[x n]"] bit_test, "Whether bit n of x is set." { "(bit-test 5 0)" => "true", "(bit-test 5 1)" => "false" };
 }
 
-/// Largest big integer, in bits.
+/// Maximum size of a big integer in bits.
 const MAX_BITS: u64 = 1 << 20;
 
-/// What to do where numbers grow beyond that.
+/// The hint for results that exceed the maximum.
 const TOO_LARGE: &str = "compute with doubles, as in (* 1.0 n), where the digits do not matter";
 
-/// Raises what an operation reports.
+/// Raises the fault that an operation reports.
 #[cold]
 pub(super) fn raise(m: &mut Machine, name: &str, why: Fault) -> Raised {
     match why {
@@ -55,7 +55,7 @@ pub(super) fn raise(m: &mut Machine, name: &str, why: Fault) -> Raised {
     }
 }
 
-/// Words of 64 bits that an integer takes.
+/// Number of 64-bit words of an integer.
 fn words(value: &Value) -> u64 {
     match value {
         Value::BigInt(big) => big.bits().div_ceil(64),
@@ -63,24 +63,24 @@ fn words(value: &Value) -> u64 {
     }
 }
 
-/// Counts the work of going over a large integer once.
+/// Charges one pass over a big integer.
 fn pass(m: &mut Machine, value: &Value) -> Result<(), Raised> {
     if let Value::BigInt(_) = value { m.tick(u32::try_from(words(value)).unwrap_or(u32::MAX)) } else { Ok(()) }
 }
 
-/// Counts the work of a product or a quotient that multiplies so many words by so many, which is quadratic at worst.
+/// Charges a multiplication of `a` words by `b` words, which is quadratic at worst.
 fn multiplied(m: &mut Machine, a: u64, b: u64) -> Result<(), Raised> {
     m.tick(u32::try_from(a.saturating_mul(b) / 64).unwrap_or(u32::MAX))
 }
 
-/// Counts the work of one division.
+/// Charges one division.
 pub(super) fn divided(m: &mut Machine, dividend: &Value, divisor: &Value) -> Result<(), Raised> {
     let (all, by) = (words(dividend), words(divisor));
     multiplied(m, (all + 1).saturating_sub(by), by)?;
     pass(m, dividend)
 }
 
-/// Counts the work of an operation on large integers and refuses results that are too large.
+/// Charges the work of an operation on big integers, and rejects results that are too large.
 fn weigh(m: &mut Machine, name: &str, result: Value) -> Result<Value, Raised> {
     pass(m, &result)?;
     if words(&result) > MAX_BITS / 64 {
@@ -267,7 +267,7 @@ fn bit_not(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
     Ok(Value::big(!integer(m, "bit-not", args, 0)?))
 }
 
-/// A bit's index.
+/// Returns the index of a bit from an argument.
 fn bit_index(m: &mut Machine, name: &str, args: &[Value]) -> Result<u64, Raised> {
     match at(args, 1) {
         Value::Int(n) if u64::try_from(*n).is_ok_and(|n| n <= MAX_BITS) => Ok(*n as u64),
@@ -289,7 +289,7 @@ fn shift_right(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
     Ok(Value::big(integer(m, "bit-shift-right", args, 0)? >> n))
 }
 
-/// The count of bits is taken modulo 64, as on a machine.
+/// The shift distance is taken modulo 64, as in Java.
 fn unsigned_shift_right(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
     let x = crate::convert::int(m, "unsigned-bit-shift-right", args, 0)?;
     let n = crate::convert::int(m, "unsigned-bit-shift-right", args, 1)?;
@@ -321,7 +321,7 @@ fn bit_test(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
     Ok(Value::bool(integer(m, "bit-test", args, 0)?.bit(n)))
 }
 
-/// Whether a value is an even number; `None` for what is no whole number.
+/// Whether a value is an even number. `None` for values that are not integral numbers.
 pub(super) fn is_even(value: &Value) -> Option<bool> {
     match value {
         Value::BigInt(big) => Some(!big.bit(0)),

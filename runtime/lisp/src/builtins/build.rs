@@ -1,4 +1,4 @@
-//! Collections made from values and from other collections.
+//! Builtins that make collections from values and from other collections.
 
 use super::row::rows;
 use super::transducer::{all_endless, changed, function, run, staged, transducer};
@@ -77,7 +77,7 @@ fn set(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
     bulk::set(m, items.into_vec()).map(Value::Set)
 }
 
-/// Raises that keys have no values: `count` arguments are not even.
+/// Raises a fault for an odd number `count` of arguments, where keys lack values.
 #[cold]
 pub(super) fn unpaired(m: &mut Machine, name: &str, count: usize) -> Raised {
     let text = format!("keys and values alternate, but they are {count} in number");
@@ -168,7 +168,7 @@ fn concat(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
     Ok(Value::Vector(out))
 }
 
-/// Adds the items of `more` to `out`.
+/// Appends the items of `more` to `out`.
 pub(super) fn join(m: &mut Machine, out: &mut Vector, more: Vector) -> Result<(), Raised> {
     if out.is_empty() {
         *out = more;
@@ -218,7 +218,7 @@ fn into(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
         Value::Map(mut map) => {
             let mut walk = Walk::of(from);
             if map.is_empty() && walk.len() > 24 {
-                // Building at once is several times as fast as putting one by one.
+                // Building the map at once is several times as fast as inserting entries one by one.
                 let mut entries = Vec::with_capacity(walk.len());
                 let mut rest = Map::default();
                 while let Some(item) = walk.next(m)? {
@@ -254,7 +254,8 @@ fn empty(_: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
     })
 }
 
-/// All arguments as sequences, and the length of the shortest, which decides how much is taken of those without an end.
+/// Returns all arguments from `from` on as sequences, and the length of the shortest. As many items are taken of infinite
+/// sequences.
 pub(super) fn side_by_side(m: &mut Machine, name: &str, args: &mut [Value], from: usize) -> Result<(Vec<Vector>, usize), Raised> {
     let mut colls = Vec::with_capacity(args.len());
     let endless: Vec<Value> = args.iter().skip(from).filter(|arg| matches!(arg, Value::Endless(_))).cloned().collect();
@@ -361,7 +362,7 @@ fn rseq(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
     }
 }
 
-/// A size of groups or a step: at least 1.
+/// Returns an argument that is a group size or a step. It must be at least 1.
 fn at_least_one(m: &mut Machine, name: &str, args: &[Value], index: usize) -> Result<usize, Raised> {
     match count(m, name, args, index)? {
         0 => Err(expected(m, name, "a positive number of items", index, at(args, index))),
@@ -435,7 +436,7 @@ fn combinations(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
         m.tick(steps(n + 1))?;
         m.charge(n * ITEM + 80)?;
         out.push(Value::vector(picks.iter().filter_map(|&at| items.get(at).copied().cloned()).collect()));
-        // The last pick that can still move on; those after it follow close behind.
+        // The last pick that can still advance. The picks after it restart directly behind it.
         let Some(moving) = (0..n).rev().find(|&i| picks.get(i).is_some_and(|&p| p < items.len() - n + i)) else {
             return Ok(Value::vector(out));
         };
@@ -446,7 +447,7 @@ fn combinations(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
     }
 }
 
-/// The items of any value, for functions that see through what has none.
+/// Returns the items of any value, or `None` if it has no items.
 pub(super) fn items_or_none(m: &mut Machine, value: Value) -> Result<Option<Vector>, Raised> {
     Ok(seq_of(m, value)?.ok())
 }

@@ -1,4 +1,4 @@
-//! Equality, order and truth.
+//! Builtins for equality, order and truth.
 
 use std::cmp::Ordering;
 
@@ -24,12 +24,12 @@ rows! { "clojure.core":
     "identity" ["[x]"] identity, "Its argument." { "(identity 5)" => "5" };
 }
 
-/// `=` of the language: NaN equals nothing.
+/// Implements `=`. NaN equals nothing.
 fn same(a: &Value, b: &Value) -> bool {
     order::equal(a, b) && !is_nan(a)
 }
 
-/// The place of `a` relative to `b`; none with NaN.
+/// The order of `a` and `b`. `None` if one of them is NaN.
 pub(super) fn partial(a: &Value, b: &Value) -> Option<Ordering> {
     if is_nan(a) || is_nan(b) { None } else { Some(order::compare(a, b)) }
 }
@@ -37,7 +37,7 @@ pub(super) fn partial(a: &Value, b: &Value) -> Option<Ordering> {
 fn chain(m: &mut Machine, args: &[Value], holds: fn(&Value, &Value) -> bool) -> Result<bool, Raised> {
     for pair in args.windows(2) {
         if let [a, b] = pair {
-            // A walk over deep values needs memory.
+            // Comparing deep values needs memory for a work list.
             m.charge(a.depth().min(b.depth()) as usize * super::output::OPEN)?;
             if !holds(a, b) {
                 return Ok(false);

@@ -1,4 +1,4 @@
-//! Functions that functions make: `partial`, `comp` and their like.
+//! Functions made from other functions by `partial`, `comp` and similar combinators.
 
 use std::collections::VecDeque;
 use std::sync::{Mutex, PoisonError};
@@ -7,54 +7,54 @@ use crate::Value;
 use crate::endless::{Flow, Stage};
 use crate::machine::{Machine, Owner, Raised};
 
-/// A function made of others.
+/// A function made by a combinator.
 pub struct Composed {
     how: How,
-    /// The functions, and for `partial` and its like the values kept with them.
+    /// The component functions, and the bound values of `partial` and similar combinators.
     parts: Vec<Value>,
-    /// Of a transducer and its steps.
+    /// The state of a transducer or of its step.
     stage: Option<Box<Mutex<Option<Stage>>>>,
-    /// Of a function with a memory: what the machine keeps its results under.
+    /// The owner of a memoized function's results in the machine.
     memory: Option<Owner>,
     serial: u64,
     depth: u32,
 }
 
-/// How the parts make a function.
+/// The combinator of a composed function.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum How {
-    /// `(partial f a …)`: the first part is called with the others before the arguments.
+    /// `(partial f a …)`: calls the first part with the other parts, followed by the arguments.
     Partial,
-    /// `(comp f g …)`: right to left.
+    /// `(comp f g …)`: composes right to left.
     Comp,
-    /// `(complement f)`
+    /// `(complement f)`: negates the result.
     Complement,
-    /// `(constantly x)`
+    /// `(constantly x)`: ignores its arguments.
     Constantly,
-    /// `(juxt f g …)`
+    /// `(juxt f g …)`: returns a vector of all results.
     Juxt,
-    /// `(fnil f x …)`: the parts after the first stand in for nil arguments.
+    /// `(fnil f x …)`: replaces nil arguments by the parts after the first.
     Fnil,
-    /// `(every-pred p …)`
+    /// `(every-pred p …)`: tests whether all predicates hold.
     EveryPred,
-    /// `(some-fn p …)`
+    /// `(some-fn p …)`: returns the first truthy result.
     SomeFn,
-    /// `(reduced x)`: no function, but what ends a reduction.
+    /// `(reduced x)`: not callable, but ends a reduction.
     Reduced,
-    /// `(completing f done)`: f, with done for its last call.
+    /// `(completing f done)`: calls `f`, except for the completion, which calls `done`.
     Completing,
-    /// `(comparator pred)`
+    /// `(comparator pred)`: orders by a predicate.
     Comparator,
-    /// `(memoize f)`
+    /// `(memoize f)`: caches results.
     Memoize,
-    /// `(map f)` and its like: takes a reducing function and gives another.
+    /// A transducer such as `(map f)`: takes a reducing function and returns another one.
     Transducer,
-    /// What a transducer made of a reducing function.
+    /// The reducing function that a transducer returned.
     Step,
 }
 
 impl How {
-    /// Every way, with the name of the function that makes it so.
+    /// Every combinator with the name of the function that creates it.
     pub(crate) const ALL: [(How, &'static str); 14] = [
         (How::Partial, "partial"),
         (How::Comp, "comp"),
@@ -74,22 +74,22 @@ impl How {
 }
 
 impl Composed {
-    /// A function of `parts`. For all but `Comp` and `Juxt` there must be at least one.
+    /// Makes a function of `parts`. All combinators but `Comp` and `Juxt` require at least one part.
     pub fn new(how: How, parts: Vec<Value>) -> Composed {
         let depth = parts.iter().map(Value::depth).max().unwrap_or(0) + 1;
         let memory = (how == How::Memoize).then(Owner::default);
         Composed { how, parts, stage: None, memory, serial: crate::value::serial(), depth }
     }
 
-    /// The same as a value.
+    /// Like [`Composed::new`], but returns a [`Value`].
     pub fn value(how: How, parts: Vec<Value>) -> Value {
         Value::Composed(std::sync::Arc::new(Composed::new(how, parts)))
     }
 
-    /// The transducer of a stage, or its step in front of the reducing function `next`.
+    /// Makes the transducer of a stage, or its step in front of the reducing function `next`.
     pub(crate) fn staged(stage: Stage, next: Option<Value>) -> Value {
         let how = if next.is_some() { How::Step } else { How::Transducer };
-        // What the stage holds is a part too, for those who walk over a value.
+        // The values in the stage count as parts too, for walks over values.
         let parts = next.into_iter().chain(stage.values().into_iter().cloned()).collect();
         let mut made = Composed::new(how, parts);
         made.depth = made.depth.max(stage.depth() + 1);
@@ -97,12 +97,12 @@ impl Composed {
         Value::Composed(std::sync::Arc::new(made))
     }
 
-    /// The name of the function that made it.
+    /// The name of the function that created it.
     pub fn name(&self) -> &'static str {
         How::ALL.iter().find(|(how, _)| *how == self.how).map_or("", |(_, name)| name)
     }
 
-    /// How its parts make it.
+    /// The combinator.
     pub(crate) fn how(&self) -> How {
         self.how
     }
@@ -112,7 +112,7 @@ impl Composed {
         &self.parts
     }
 
-    /// The value inside `(reduced x)`.
+    /// The value inside of `(reduced x)`.
     pub(crate) fn reduced(&self) -> Option<&Value> {
         if self.how == How::Reduced { self.parts.first() } else { None }
     }
@@ -125,7 +125,7 @@ impl Composed {
         self.depth
     }
 
-    /// Hands the parts over, for a drop without recursion.
+    /// Moves the parts to `out`, for a drop without recursion.
     pub(crate) fn dismantle(&mut self, out: &mut Vec<Value>) {
         out.append(&mut self.parts);
         if let Some(stage) = &mut self.stage
@@ -135,7 +135,7 @@ impl Composed {
         }
     }
 
-    /// Calls it.
+    /// Calls the function.
     pub fn call(&self, m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
         let (first, rest) = match self.parts.split_first() {
             Some((first, rest)) => (first, rest),
@@ -246,7 +246,7 @@ impl Composed {
         }
     }
 
-    /// Looks at the stage, or takes it out while functions are called that may use this one again.
+    /// Accesses the stage. It is taken out while functions are called that may re-enter this one.
     fn stage(&self, get: impl FnOnce(&mut Option<Stage>) -> Option<Stage>) -> Option<Stage> {
         get(&mut self.stage.as_ref()?.lock().unwrap_or_else(PoisonError::into_inner))
     }
@@ -257,7 +257,7 @@ impl Composed {
         }
     }
 
-    /// Takes one item.
+    /// Processes one item.
     fn step(&self, m: &mut Machine, next: &Value, mut total: Value, item: Value) -> Result<Value, Raised> {
         let Some(mut stage) = self.stage(Option::take) else {
             return Err(m.raise(crate::ErrorKind::RuntimeError, "a step of a transducer was called while it was at work"));
@@ -274,7 +274,7 @@ impl Composed {
         Ok(if flow == Flow::Stop { Composed::value(How::Reduced, vec![total]) } else { total })
     }
 
-    /// Hands on what the stage still holds, and ends.
+    /// Flushes the items that the stage still buffers, then completes the reduction.
     fn complete(&self, m: &mut Machine, next: &Value, mut total: Value) -> Result<Value, Raised> {
         let mut out = VecDeque::new();
         if let Some(mut stage) = self.stage(Option::take) {
@@ -294,10 +294,11 @@ impl Composed {
     }
 }
 
-/// Calls with more arguments than this are made anew each time.
+/// Maximum number of arguments of a call that is memoized.
 const MOST_REMEMBERED: usize = 64;
 
-/// Whether arguments are equal only to such as look the same: 1 and 1.0 are one key, but `str` tells them apart.
+/// Whether the arguments can serve as a key. 1 and 1.0 are equal keys although functions such as `str` distinguish them, so that
+/// whole doubles are excluded.
 fn distinct(m: &mut Machine, args: &[Value]) -> Result<bool, Raised> {
     let mut work: Vec<&Value> = args.iter().collect();
     while let Some(value) = work.pop() {

@@ -1,4 +1,4 @@
-//! CSV texts, as RFC 4180 describes them. `csv-core` reads and writes; this file maps rows to values and counts the work.
+//! CSV as described by RFC 4180. `csv-core` parses and writes. This file converts between rows and values and charges the work.
 
 use csv_core::{ReadRecordResult, ReaderBuilder, WriteResult, WriterBuilder};
 
@@ -19,13 +19,13 @@ rows! { "csv":
 const PARSE: &str = "csv/parse-string";
 const GENERATE: &str = "csv/generate-string";
 
-/// The options of both functions.
+/// The options of the CSV functions.
 struct Options {
     header: Value,
     separator: u8,
 }
 
-/// Reads options that follow the first argument, as pairs or as one map.
+/// Parses the options after the first argument, given as pairs or as one map.
 fn options(m: &mut Machine, name: &str, args: &mut [Value]) -> Result<Options, Raised> {
     let mut options = Options { header: Value::Nil, separator: b',' };
     let pairs: Vec<(Value, Value)> = match args.get(1..).unwrap_or_default() {
@@ -60,7 +60,7 @@ fn separator(m: &mut Machine, name: &str, value: &Value) -> Result<u8, Raised> {
     }
 }
 
-/// One row of a CSV text: its fields one after the other, and where each ends.
+/// One row of a CSV text: its concatenated fields, and the end of each.
 struct Record<'b> {
     bytes: &'b [u8],
     ends: &'b [usize],
@@ -69,7 +69,7 @@ struct Record<'b> {
 impl Record<'_> {
     fn fields(&self) -> impl Iterator<Item = &str> {
         let starts = std::iter::once(0).chain(self.ends.iter().copied());
-        // A separator, a quote and a line end are ASCII, so a field of a text is a text.
+        // Separators, quotes and line ends are ASCII, so that fields are split at character boundaries.
         starts.zip(self.ends).map(|(start, end)| {
             let field = self.bytes.get(start..*end).unwrap_or_default();
             std::str::from_utf8(field).unwrap_or_default()
@@ -77,7 +77,7 @@ impl Record<'_> {
     }
 }
 
-/// Calls `row` with each record of `text` and its line, counted from 1.
+/// Calls `row` with each record of `text` and its line number, counted from 1.
 fn each_record(
     m: &mut Machine,
     text: &str,
@@ -85,7 +85,8 @@ fn each_record(
     mut row: impl FnMut(&mut Machine, &Record<'_>, u64) -> Result<(), Raised>,
 ) -> Result<(), Raised> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
-    // Each quote of a well-formed text has its counterpart. csv-core would take the rest of the text for one field.
+    // Quotes of a well-formed text are even in number. With an unclosed quote csv-core would take the rest of the text for one
+    // field.
     m.tick(steps(text.len() / 64))?;
     if text.bytes().filter(|byte| *byte == b'"').count() % 2 == 1 {
         let what = "a quote is not closed; a field that holds a quote is itself quoted and doubles it: \"5\"\" pipe\"";
@@ -93,7 +94,7 @@ fn each_record(
     }
     let mut reader = ReaderBuilder::new().delimiter(separator).build();
     let mut input = text.as_bytes();
-    // They grow to the longest record and stay: to clear them after each record would cost its length for every short one.
+    // The buffers grow to the longest record and are not cleared: that would cost the maximal length for every short record.
     let (mut bytes, mut ends) = (vec![0; 1024], vec![0; 64]);
     loop {
         let line = reader.line();
@@ -106,7 +107,7 @@ fn each_record(
             written += wrote;
             fields += ended;
             match result {
-                // The next call sees the empty input and ends the last record.
+                // The next call gets empty input and ends the last record.
                 ReadRecordResult::InputEmpty => {}
                 ReadRecordResult::OutputFull => {
                     m.charge(bytes.len() * 2)?;
@@ -160,7 +161,7 @@ fn parse_csv(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
     Ok(Value::vector(out))
 }
 
-/// The names of the columns. A name that comes twice would hide a column.
+/// Returns the names of the columns. Duplicate names are rejected, since one column would hide the other.
 fn header(m: &mut Machine, record: &Record<'_>) -> Result<Vec<Value>, Raised> {
     let columns: Vec<Value> = record.fields().map(Value::from).collect();
     let unique = bulk::set(m, columns.clone())?;
@@ -208,7 +209,7 @@ fn generate_csv(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
     Ok(Value::from(String::from_utf8(writer.out).unwrap_or_default()))
 }
 
-/// The keys of all maps among `rows`, in order.
+/// Returns the keys of all maps among `rows`, in order.
 fn keys(m: &mut Machine, rows: &Vector) -> Result<Vector, Raised> {
     let mut all = Vec::new();
     for row in rows {
@@ -220,7 +221,7 @@ fn keys(m: &mut Machine, rows: &Vector) -> Result<Vector, Raised> {
         }
     }
     let unique = bulk::set(m, all)?;
-    // A keyword and a string of one name are one column.
+    // A keyword and a string with the same text are one column.
     let mut columns = Map::default();
     for key in bulk::members(m, unique)? {
         m.step()?;
@@ -229,7 +230,7 @@ fn keys(m: &mut Machine, rows: &Vector) -> Result<Vector, Raised> {
     Ok(columns.iter().map(|(key, _)| key.clone()).collect())
 }
 
-/// CSV text that grows by cells.
+/// A CSV text that is written cell by cell.
 struct Writer {
     csv: csv_core::Writer,
     out: Vec<u8>,
@@ -279,7 +280,7 @@ impl Writer {
         Ok(())
     }
 
-    /// Repeats one step of the writer until its output fits.
+    /// Repeats one step of the writer until its output fits into the buffer.
     fn put(&mut self, mut step: impl FnMut(&mut csv_core::Writer, &mut [u8]) -> (WriteResult, usize, usize)) {
         let mut buffer = [0; 256];
         loop {

@@ -1,4 +1,4 @@
-//! `format`: texts with places for values, in Java's notation.
+//! `format`: format strings in the notation of `java.util.Formatter`.
 
 use std::fmt::Write;
 
@@ -13,15 +13,15 @@ rows! { "clojure.core":
     "format" ["[fmt & xs]"] format, "A text with values in its places: %s %d %f %.2f %e %x %o %c %b %n %%, with width and the flags - 0 + , and space." { "(format \"%s has %d items\" \"cart\" 3)" => "\"cart has 3 items\"", "(format \"%.2f|%5d|%-4s|\" 3.14159 42 \"ab\")" => "\"3.14|   42|ab  |\"" };
 }
 
-/// Widest place, so that a format cannot make a text of any size from nothing.
+/// Maximum width of a specifier, so that a short format string cannot produce a text of any size.
 const WIDEST: usize = 10_000;
 
 #[expect(clippy::struct_excessive_bools, reason = "each is a flag of the notation")]
-/// One place: `%[index$][flags][width][.precision]conversion`.
+/// One format specifier: `%[index$][flags][width][.precision]conversion`.
 #[derive(Default)]
 struct Place {
     index: Option<usize>,
-    /// `%<s`: the value of the place before.
+    /// `%<s`: reuses the previous argument.
     again: bool,
     left: bool,
     zero: bool,
@@ -46,7 +46,7 @@ fn number(chars: &mut std::iter::Peekable<std::str::Chars<'_>>) -> Option<usize>
 
 fn place(chars: &mut std::iter::Peekable<std::str::Chars<'_>>) -> Option<Place> {
     let mut place = Place::default();
-    // A number before `$` is an index, else the width.
+    // A number before `$` is an index, otherwise it is the width.
     let mut ahead = chars.clone();
     if let Some(index) = number(&mut ahead)
         && ahead.next() == Some('$')
@@ -77,7 +77,7 @@ fn place(chars: &mut std::iter::Peekable<std::str::Chars<'_>>) -> Option<Place> 
     Some(place)
 }
 
-/// What is wrong with a place, whatever its value.
+/// Describes an error in a specifier that does not depend on the argument.
 fn contradiction(place: &Place) -> Option<&'static str> {
     if (place.left || place.zero) && place.width == 0 {
         return Some("the flags - and 0 need a width, as in %-5s");
@@ -192,7 +192,7 @@ fn pad(place: &Place, text: &str, out: &mut String) {
     }
 }
 
-/// The text of a value in its place, before padding; none if it does not fit. `whole_text` is what `%s` shows.
+/// Formats a value without padding. `None` if the value does not fit the conversion. `whole_text` is the text for `%s`.
 fn shown(place: &Place, value: &Value, whole_text: &str) -> Option<String> {
     let mut text = String::new();
     match place.conversion {
@@ -217,7 +217,7 @@ fn shown(place: &Place, value: &Value, whole_text: &str) -> Option<String> {
     Some(text)
 }
 
-/// At most so many characters of a text.
+/// Returns at most `most` characters of a text.
 fn cut(text: &str, most: Option<usize>) -> &str {
     let end = most.and_then(|most| text.char_indices().nth(most)).map_or(text.len(), |(end, _)| end);
     text.get(..end).unwrap_or(text)
@@ -254,12 +254,12 @@ fn decimal(place: &Place, d: f64) -> Option<String> {
     Some(if matches!(place.conversion, 'E' | 'G') { text.to_uppercase() } else { text })
 }
 
-/// The digits of a double without its sign.
+/// Formats the magnitude of a finite double.
 fn finite(place: &Place, size: f64) -> Option<String> {
     let mut precision = place.precision.unwrap_or(6);
     let mut plain = place.conversion == 'f';
     if matches!(place.conversion, 'g' | 'G') {
-        // The precision counts all digits; small and large sizes are written with an exponent.
+        // The precision counts all digits. Very small and very large magnitudes are written with an exponent.
         precision = precision.max(1);
         let (_, exponent) = scientific(size, precision - 1)?;
         plain = size == 0.0 || (-4..precision as i64).contains(&exponent);
@@ -280,7 +280,7 @@ fn finite(place: &Place, size: f64) -> Option<String> {
     Some(format!("{mantissa}{point}e{sign}{:02}", exponent.abs()))
 }
 
-/// A double as a number from 1 to 10 with `precision` decimals, and the power of ten that it is multiplied by.
+/// Formats a double in scientific notation: the mantissa with `precision` decimals, and the decimal exponent.
 fn scientific(size: f64, precision: usize) -> Option<(String, i64)> {
     let shortest = format!("{size:e}");
     let (mantissa, exponent) = shortest.split_once('e')?;
@@ -289,7 +289,7 @@ fn scientific(size: f64, precision: usize) -> Option<(String, i64)> {
     Some(if rounded.starts_with("10") { (half_up("1", precision), exponent + 1) } else { (rounded, exponent) })
 }
 
-/// A double's shortest digits with `precision` decimals, rounded half up from them, as Java does.
+/// Rounds a double's shortest digits half up to `precision` decimals, as Java does.
 fn half_up(shortest: &str, precision: usize) -> String {
     let (whole, part) = shortest.split_once('.').unwrap_or((shortest, ""));
     if part.len() <= precision {
@@ -328,7 +328,7 @@ fn signed(place: &Place, negative: bool, digits: &str) -> String {
     }
 }
 
-/// `1234567` as `1,234,567`.
+/// Formats `1234567` as `1,234,567`.
 fn grouped(digits: &str) -> String {
     let mut out = String::with_capacity(digits.len() + digits.len() / 3);
     for (index, digit) in digits.chars().enumerate() {

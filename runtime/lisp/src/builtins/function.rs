@@ -1,4 +1,4 @@
-//! Functions of functions.
+//! Builtins that take or return functions.
 
 use super::composed::{Composed, How};
 use super::row::rows;

@@ -1,4 +1,4 @@
-//! Maps and what is looked up and put like in maps.
+//! Builtins for maps and for other collections that are accessed by key.
 
 use super::row::rows;
 use crate::bulk;
@@ -38,7 +38,7 @@ pub(super) mod extensions {
     }
 }
 
-/// The value at a key of anything; `None` where there is none.
+/// Returns the value at a key of any collection. `None` if the key is missing.
 pub(crate) fn look_up(coll: &Value, key: &Value) -> Option<Value> {
     match coll {
         Value::Map(map) => map.lookup(key).cloned(),
@@ -108,7 +108,7 @@ fn contains(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
     }))
 }
 
-/// Puts a value at a key or index, in place where the collection has one holder.
+/// Stores a value at a key or index. The collection is updated in place if it has a single owner.
 fn put(m: &mut Machine, name: &str, coll: Value, key: Value, value: Value) -> Result<Value, Raised> {
     match coll {
         Value::Map(mut map) => {
@@ -143,7 +143,8 @@ fn assoc(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
     Ok(coll)
 }
 
-/// Takes the value at `key` out of `coll`, so that it can be changed in place; where others hold the collection it is cloned.
+/// Moves the value at `key` out of `coll`, so that it can be changed in place. If the collection has other owners, the value is
+/// cloned.
 fn take_out(coll: &mut Value, key: &Value) -> Value {
     match coll {
         Value::Map(map) => match map.take(key) {
@@ -155,7 +156,7 @@ fn take_out(coll: &mut Value, key: &Value) -> Value {
     }
 }
 
-/// The key under which a map holds what `key` looks up, so that an update changes what a look-up finds.
+/// Returns the key under which a map stores what `key` looks up, so that an update changes the entry that a lookup finds.
 fn held_key(coll: &Value, key: Value) -> Value {
     match coll {
         Value::Map(map) => map.named_key(key),
@@ -163,7 +164,7 @@ fn held_key(coll: &Value, key: Value) -> Value {
     }
 }
 
-/// Replaces the value at the end of `path` by what `change` makes of it.
+/// Replaces the value at the end of `path` by the result of `change`.
 fn at_path(
     m: &mut Machine,
     name: &str,
@@ -188,7 +189,7 @@ fn at_path(
     Ok(value)
 }
 
-/// A path of at least one key.
+/// Returns a path argument, which has at least one key.
 fn path(m: &mut Machine, name: &str, args: &mut [Value]) -> Result<Vec<Value>, Raised> {
     match take(args, 1) {
         Value::Vector(keys) if keys.is_empty() => Ok(vec![Value::Nil]),
@@ -204,7 +205,7 @@ fn assoc_in(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
     at_path(m, "assoc-in", take(args, 0), path, |_, _| Ok(value))
 }
 
-/// Calls the function at `args[2]` on a value and the arguments after it.
+/// Calls the function at `args[2]` with a value and the arguments after it.
 fn call_with(m: &mut Machine, args: &mut [Value], value: Value) -> Result<Value, Raised> {
     let f = take(args, 2);
     if args.len() == 3 {
@@ -229,7 +230,7 @@ fn update_in(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
     at_path(m, "update-in", root, path, |m, value| call_with(m, args, value))
 }
 
-/// A map; nil counts as an empty one.
+/// Returns a map argument. Nil counts as an empty map.
 fn map_arg(m: &mut Machine, name: &str, args: &mut [Value], index: usize) -> Result<Map, Raised> {
     match take(args, index) {
         Value::Map(map) => Ok(map),
@@ -304,7 +305,7 @@ fn merge(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
             m.step()?;
             out.put(k, v);
         }
-        // The merged map has the status of a failed call's result: reading it there counts.
+        // The merged map contains the status of a failed call's result, so that reading it there counts as well.
         if let Some(call) = failed_call {
             out.track(call);
         }
@@ -349,7 +350,7 @@ fn select_keys(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
     bulk::map(m, out).map(Value::Map)
 }
 
-/// Entries of a map, or of a vector of pairs.
+/// Returns the entries of a map, or of a vector of pairs.
 fn entries_of(m: &mut Machine, name: &str, args: &mut [Value]) -> Result<Vec<(Value, Value)>, Raised> {
     match take(args, 0) {
         Value::Nil => Ok(Vec::new()),

@@ -1,4 +1,4 @@
-//! Rounding, roots and conversions between kinds of numbers.
+//! Builtins for rounding, roots and conversions between kinds of numbers.
 
 use num_bigint::BigInt;
 use num_traits::FromPrimitive;
@@ -78,7 +78,7 @@ fn all_numbers(m: &mut Machine, name: &str, args: &[Value]) -> Result<(), Raised
     (0..args.len()).try_for_each(|index| number(m, name, args, index).map(drop))
 }
 
-/// A double without a fraction as an integer; infinities and NaN stay as they are.
+/// Converts a double without a fraction to an integer. Infinities and NaN stay doubles.
 fn integral(d: f64) -> Value {
     if d.abs() < 9e15 { Value::Int(d as i64) } else { BigInt::from_f64(d).map_or_else(|| Value::double(d), Value::big) }
 }
@@ -130,7 +130,7 @@ fn sqrt(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
 
 fn pow(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
     let (x, y) = (double(m, "pow", args, 0)?, double(m, "pow", args, 1)?);
-    // Java has no answer where C has 1.
+    // Java returns NaN where C returns 1.
     if y.is_nan() || y.is_infinite() && x.abs().total_cmp(&1.0).is_eq() {
         return Ok(Value::double(f64::NAN));
     }
@@ -170,7 +170,7 @@ fn atan2(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
     Ok(Value::double(y.atan2(x)))
 }
 
-/// `(x - (mod x y)) / y`
+/// Computes `(x - (mod x y)) / y`.
 fn floor_div(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
     let (x, y) = (number(m, "Math/floorDiv", args, 0)?.clone(), number(m, "Math/floorDiv", args, 1)?.clone());
     super::arithmetic::divided(m, &x, &y)?;
@@ -198,7 +198,7 @@ pub(super) mod random {
     }
 }
 
-/// A random double from 0 up to 1.
+/// Returns a random double in `[0, 1)`.
 fn unit(m: &Machine) -> f64 {
     (m.host().random() >> 11) as f64 / (1u64 << 53) as f64
 }
@@ -225,7 +225,7 @@ fn rand_nth(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
     }
 }
 
-/// After so many swaps, whether the program is to go on.
+/// Number of swaps between two checks of the limits.
 const OFTEN: usize = 4096;
 
 fn shuffle(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {

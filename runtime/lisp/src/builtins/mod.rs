@@ -1,11 +1,11 @@
-//! The functions of the language, as rows of data: one table at the top of each file.
+//! The functions of the language as rows of tables, one table at the top of each file.
 //!
-//! A row holds the name, the argument lists, one line of documentation, examples with what they print, and the code. What
-//! takes how many arguments, what `(doc f)` says and which names are near an unknown one all derive from the rows.
-//! Functions that need the evaluator itself have rows in [`crate::special`].
+//! A row contains the name, the argument lists, one line of documentation, examples with their printed results, and the code.
+//! Arity checks, the output of `(doc f)` and suggestions for unknown names all derive from the rows. Functions that need the
+//! evaluator have rows in [`crate::special`].
 
 #![expect(clippy::unnecessary_wraps, reason = "every builtin has one type, whether it can fail or not")]
-#![expect(clippy::mutable_key_type, reason = "what may change in a function is no part of its hash")]
+#![expect(clippy::mutable_key_type, reason = "the mutable parts of a function do not affect its hash")]
 
 mod access;
 mod arithmetic;
@@ -40,7 +40,7 @@ pub(crate) use output::write_str;
 pub use row::{Builtin, Native};
 pub(crate) use sort::{Keyed, sort_naturally};
 
-/// Every table.
+/// All tables.
 static TABLES: &[&[Builtin]] = &[
     arithmetic::ROWS,
     math::core::ROWS,
@@ -105,23 +105,23 @@ static TABLES: &[&[Builtin]] = &[
     java::number::core::ROWS,
 ];
 
-/// Whether the names of a namespace are used without it.
+/// Whether the names of a namespace are used without a prefix.
 pub fn is_core(namespace: &str) -> bool {
     matches!(namespace, "clojure.core" | "ptc.core" | "java.lang.String" | "java.time")
 }
 
-/// A class of `java.time` as programs write it, without its package; any other namespace as it is.
+/// Returns a class of `java.time` without its package, as programs write it. Other namespaces are returned unchanged.
 pub(crate) fn short_class(namespace: &str) -> &str {
     let class = namespace.strip_prefix("java.time.").and_then(|rest| rest.rsplit('.').next());
     class.unwrap_or(namespace)
 }
 
-/// Every builtin, in the order of the tables.
+/// All builtins, in the order of the tables.
 pub fn all() -> impl Iterator<Item = &'static Builtin> {
     TABLES.iter().copied().flatten()
 }
 
-/// The builtin of a full name, such as `map` or `clojure.string/join`.
+/// Finds a builtin by its full name, such as `map` or `clojure.string/join`.
 pub fn find(full_name: &str) -> Option<&'static Builtin> {
     let (namespace, name) = match full_name.split_once('/') {
         Some((namespace, name)) if !namespace.is_empty() && !name.is_empty() => (Some(namespace), name),

@@ -1,4 +1,4 @@
-//! Values as text, and printing.
+//! Builtins that convert values to text, and printing.
 
 use super::row::rows;
 use crate::convert::{at, expected, take};
@@ -25,7 +25,7 @@ rows! { "clojure.core":
     "namespace" ["[x]"] namespace, "nil: keywords have no namespace." { "(namespace :a)" => "nil" };
 }
 
-/// Appends the text of a value: strings as they are, nil as nothing, anything else as it is written.
+/// Appends the text of a value as `str` does: strings without quotes, nil as nothing, other values as they print.
 pub(crate) fn write_str(m: &mut Machine, value: &Value, out: &mut String) -> Result<(), Raised> {
     match value {
         Value::Nil => {}
@@ -55,13 +55,13 @@ pub(crate) fn write_str(m: &mut Machine, value: &Value, out: &mut String) -> Res
     Ok(())
 }
 
-/// Bytes from which on copying a text counts.
+/// Length in bytes from which copying a text is charged.
 const LONG: usize = 1024;
 
-/// Bytes of the work list that a walk over a deep value needs for each level, doubling of the list included.
+/// Bytes per level of the work list for a walk over a deep value. This includes the doubling of the list.
 pub(super) const OPEN: usize = 160;
 
-/// Appends a value as it is written.
+/// Appends a value in readable form.
 fn write_pr(m: &mut Machine, value: &Value, out: &mut String) -> Result<(), Raised> {
     write(m, value, Strings::Quoted, out)
 }
@@ -71,9 +71,9 @@ fn write_print(m: &mut Machine, value: &Value, out: &mut String) -> Result<(), R
     write(m, value, Strings::Plain, out)
 }
 
-/// A value that shares parts may print much longer than it is in memory.
+/// Appends the printed form, which may be much longer than the value's size in memory if it shares parts.
 fn write(m: &mut Machine, value: &Value, strings: Strings, out: &mut String) -> Result<(), Raised> {
-    // A text that grows takes up to twice its length.
+    // The buffer of a growing text has up to twice its length.
     m.charge(value.depth() as usize * OPEN)?;
     let room = m.room() / 2;
     let start = out.len();
@@ -89,7 +89,7 @@ fn write(m: &mut Machine, value: &Value, strings: Strings, out: &mut String) -> 
     }
 }
 
-/// Refuses texts that would be too large before they are made; about the bytes of all.
+/// Rejects texts that would be too large before they are built. Returns the approximate bytes of all arguments.
 fn weigh(m: &mut Machine, args: &[Value]) -> Result<usize, Raised> {
     let bytes = args.iter().map(|arg| arg.as_str().map_or(8, str::len)).sum();
     super::text::work(m, bytes)?;
@@ -98,13 +98,13 @@ fn weigh(m: &mut Machine, args: &[Value]) -> Result<usize, Raised> {
 
 fn str(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
     let bytes = weigh(m, args)?;
-    // A text that grows at its end grows in place where nobody else holds it.
+    // Appending to a text with a single owner grows it in place.
     if let [Value::Str(head), _, ..] = args
         && !head.is_shared()
         && let Value::Str(mut head) = take(args, 0)
     {
-        // What is put at its end is a text of its own before. Asked for together with the whole: two requests might be granted one
-        // after the other where there is no room for both.
+        // The appended part is built as a text of its own first. It is charged together with the whole, because two separate
+        // requests could both be granted although there is no room for both.
         m.charge(bytes.saturating_mul(2).saturating_sub(head.as_str().len()))?;
         let mut tail = String::new();
         for arg in args.iter().skip(1) {
@@ -183,7 +183,7 @@ fn name(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
     }
 }
 
-/// Whether a keyword of this name can be written.
+/// Whether a keyword of this name has a readable form.
 fn is_keyword_name(name: &str) -> bool {
     let mut chars = name.chars();
     chars.next().is_some_and(|c| c.is_alphabetic() || c == '_')

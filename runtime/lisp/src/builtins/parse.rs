@@ -1,4 +1,4 @@
-//! Texts read as values: numbers, booleans, JSON.
+//! Builtins that parse texts: numbers, booleans, JSON.
 
 use num_bigint::BigInt;
 
@@ -28,10 +28,10 @@ pub(super) mod json_rows {
     }
 }
 
-/// Longest text that is read as an integer.
+/// Maximum digits of a text that is parsed as an integer.
 const MAX_DIGITS: usize = 10_000;
 
-/// The integer that a text is.
+/// Parses a whole text as an integer.
 pub(super) fn integer(text: &str) -> Option<Value> {
     let digits = text.strip_prefix(['-', '+']).unwrap_or(text);
     if digits.is_empty() || digits.len() > MAX_DIGITS || !digits.bytes().all(|b| b.is_ascii_digit()) {
@@ -43,9 +43,9 @@ pub(super) fn integer(text: &str) -> Option<Value> {
     }
 }
 
-/// The double that a text is, as decimal digits; Java's names for what is not finite.
+/// Parses a whole text as a double in decimal digits, or as one of Java's names for non-finite values.
 pub(super) fn double(text: &str) -> Option<f64> {
-    // As in Java, white space around a number is no part of it.
+    // White space around a number is ignored, as in Java.
     let text = text.trim_matches(|c: char| c <= ' ');
     match text.strip_prefix(['-', '+']).unwrap_or(text) {
         "Infinity" => return Some(if text.starts_with('-') { f64::NEG_INFINITY } else { f64::INFINITY }),
@@ -77,10 +77,10 @@ fn parse_json(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
     Ok(json::decode_metered(m, text.as_bytes())?.unwrap_or_default())
 }
 
-/// Longest JSON text that a program may make.
+/// Maximum bytes of JSON text that a program can produce.
 const MAX_JSON: usize = 64 << 20;
 
-/// What to do about a value without a JSON form.
+/// The hint for a value without a JSON form.
 fn json_hint(error: &json::EncodeError) -> &'static str {
     match error {
         json::EncodeError::OneKey { .. } => "an object has one entry for a name: remove one of the keys with dissoc",

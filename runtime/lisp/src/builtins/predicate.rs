@@ -1,4 +1,4 @@
-//! Questions about one value. They answer false, never a fault, for what they do not fit.
+//! Predicates on one value. They return false instead of raising a fault for values of other kinds.
 
 use super::arithmetic::is_even;
 use super::row::rows;
@@ -75,7 +75,7 @@ fn is_integer_value(value: &Value) -> bool {
     matches!(value, Value::Int(_) | Value::BigInt(_))
 }
 
-/// -1, 0 or 1; none for NaN and what is no number.
+/// Returns -1, 0 or 1. `None` for NaN and for values that are not numbers.
 fn sign(value: &Value) -> Option<i8> {
     let comparable = is_number_value(value) && !super::arithmetic::is_nan(value);
     comparable.then(|| number::compare(value, &Value::Int(0)) as i8)
@@ -93,7 +93,7 @@ pub(super) mod kinds {
 
 fn is_empty(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
     let empty = match at(args, 0) {
-        // Its length would take counting graphemes.
+        // The length would require counting graphemes.
         Value::Str(text) => Some(text.as_str().is_empty()),
         Value::Endless(_) => Some(false),
         other => other.len().map(|len| len == 0),
@@ -104,7 +104,7 @@ fn is_empty(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
     }
 }
 
-/// Whether the argument is even; no answer for what is no number.
+/// Whether the argument is even. False for values that are not integral numbers.
 fn even(_: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
     Ok(Value::bool(is_even(at(args, 0)) == Some(true)))
 }

@@ -1,4 +1,4 @@
-//! Sequences folded into one value: reductions, groups and sums.
+//! Builtins that fold sequences into one value: reductions, groups and sums.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -33,16 +33,16 @@ pub(super) mod extensions {
     }
 }
 
-/// The function in front, where a string stands for the function that looks it up.
+/// Takes the function from the first argument. A string becomes the function that looks it up.
 pub(super) fn key_function(args: &mut [Value]) -> Value {
     match take(args, 0) {
-        // A keyword looks up strings as well.
+        // A keyword finds string keys as well.
         Value::Str(name) => Value::Keyword(name),
         f => f,
     }
 }
 
-/// Whether a total is the `(reduced x)` that ends a reduction, and x.
+/// `Err(x)` if a total is the `(reduced x)` that ends a reduction.
 fn ended(total: Value) -> Result<Value, Value> {
     match &total {
         Value::Composed(made) => match made.reduced() {
@@ -160,7 +160,7 @@ fn group_by(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
         }
     }
     drop(places);
-    // A vector has a head of its own beside its items.
+    // A vector has a header in addition to its items.
     m.charge(groups.len() * 4 * ITEM)?;
     let groups = groups.into_iter().map(|(key, group)| (key, Value::vector(group))).collect();
     Ok(Value::Map(bulk::map_of_exact_keys(m, groups)?))
@@ -168,7 +168,7 @@ fn group_by(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
 
 fn frequencies(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
     let mut walk = Walk::over(m, "frequencies", args, 0)?;
-    // Room for many different items, but no more than a few where there are few.
+    // Capacity for many distinct items, limited for small inputs.
     let mut places: HashMap<Value, usize, Hasher> =
         HashMap::with_capacity_and_hasher((walk.len() / 8).min(4096), Hasher::default());
     let mut counts: Vec<i64> = Vec::new();
@@ -189,7 +189,7 @@ fn frequencies(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
         }
     }
     let total = |(item, place): (Value, usize)| (item, Value::Int(counts.get(place).copied().unwrap_or(0)));
-    // The map sorts its entries, so that the order of the hash table does not show.
+    // The resulting map is sorted, so that the order of the hash table is not observable.
     m.charge(places.len() * 2 * ITEM)?;
     let totals = places.into_iter().map(total).collect();
     Ok(Value::Map(bulk::map_of_exact_keys(m, totals)?))
@@ -221,7 +221,7 @@ fn min_key(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
 
 const NOT_A_NUMBER: &str = "nil is left out; read numbers out of texts first, as in (sum-by #(parse-double (:n %)) xs)";
 
-/// The sum and the number of the values that are not nil: of the items, or of a function's results.
+/// Returns the sum and the number of the values that are not nil. The values are the items, or the results of `f` for them.
 fn total(m: &mut Machine, name: &str, args: &mut [Value], f: Option<&Value>) -> Result<(Value, usize), Raised> {
     let last = args.len() - 1;
     let mut walk = Walk::over(m, name, args, last)?;

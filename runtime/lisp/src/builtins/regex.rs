@@ -1,4 +1,4 @@
-//! Regular expressions.
+//! Builtins for regular expressions.
 
 use std::sync::Arc;
 
@@ -25,7 +25,7 @@ pub(super) mod extensions {
     }
 }
 
-/// A compiled pattern, from a regex or a string.
+/// Returns a compiled pattern from a regex or a string argument.
 fn pattern(m: &mut Machine, name: &str, args: &[Value], index: usize) -> Result<Arc<Pattern>, Raised> {
     match at(args, index) {
         Value::Regex(pattern) => Ok(Arc::clone(pattern)),
@@ -38,7 +38,7 @@ fn compile(m: &mut Machine, name: &str, source: &str) -> Result<Arc<Pattern>, Ra
     m.tick(256)?;
     match Pattern::compile(source) {
         Ok(pattern) => {
-            // How long that took and how much it needs is known only now.
+            // The time and memory of the compilation are known only now.
             m.look_now()?;
             Ok(Arc::new(pattern))
         }
@@ -50,10 +50,10 @@ fn compile(m: &mut Machine, name: &str, source: &str) -> Result<Arc<Pattern>, Ra
     }
 }
 
-/// A search that looks at the clock where it takes long.
+/// Runs a search, with checks of the limits during long ones.
 ///
-/// A short one may not have looked and have taken a while all the same, and there can be many of them: `end` tells where a match
-/// ends, behind which nothing was looked at.
+/// A short search may take some time without a check, and a program may run many of them. Its worst-case cost therefore brings the
+/// next check forward. `end` returns the end of a match, since nothing after it was scanned.
 fn search<T>(
     m: &mut Machine,
     pattern: &Pattern,
@@ -77,12 +77,12 @@ fn search<T>(
     }
 }
 
-/// The byte range of the next match.
+/// Returns the byte range of the next match.
 pub(super) fn find(m: &mut Machine, pattern: &Pattern, subject: &str, from: usize) -> Result<Option<(usize, usize)>, Raised> {
     search(m, pattern, subject, from, |pattern, go_on| pattern.range_at(subject, from, go_on), |range| Some(range.1))
 }
 
-/// The next match with its groups.
+/// Returns the next match with its groups.
 fn find_groups(m: &mut Machine, pattern: &Pattern, subject: &str, from: usize) -> Result<Option<Groups>, Raised> {
     search(
         m,
@@ -94,7 +94,7 @@ fn find_groups(m: &mut Machine, pattern: &Pattern, subject: &str, from: usize) -
     )
 }
 
-/// The next character border after `at`.
+/// Returns the next character boundary after `at`.
 pub(super) fn step(subject: &str, at: usize) -> usize {
     at + subject.get(at..).and_then(|rest| rest.chars().next()).map_or(1, char::len_utf8)
 }
@@ -103,7 +103,7 @@ fn group(subject: &str, range: Option<(usize, usize)>) -> Value {
     range.and_then(|(start, end)| subject.get(start..end)).map_or(Value::Nil, Value::string)
 }
 
-/// The text of a match without groups, else a vector.
+/// Returns the text of a match without groups, otherwise a vector.
 fn matched(subject: &str, groups: &Groups) -> Value {
     match groups.as_slice() {
         [only] => group(subject, *only),
@@ -179,7 +179,7 @@ fn extract_int(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
     Ok(number.unwrap_or(default))
 }
 
-/// The text with matches replaced by a text with `$1`, or by what a function gives for the match.
+/// Replaces matches by a template with `$1`, or by the result of a function of the match.
 pub(super) fn replace(
     m: &mut Machine,
     name: &str,
@@ -211,7 +211,7 @@ pub(super) fn replace(
     Ok(out)
 }
 
-/// Appends a replacement in which `$1` and `${name}` are groups and a backslash takes the next character as it is.
+/// Appends a replacement template. `$1` and `${name}` refer to groups, and a backslash escapes the next character.
 fn expand(
     m: &mut Machine,
     name: &str,
@@ -248,7 +248,7 @@ fn expand(
     Ok(())
 }
 
-/// The number of the group that is named behind a `$`, and how it was written.
+/// Parses the group reference after a `$`. Returns the number of the group and its source text.
 fn group_reference(
     chars: &mut std::iter::Peekable<std::str::Chars<'_>>,
     pattern: &Pattern,
@@ -259,7 +259,7 @@ fn group_reference(
         return (pattern.group(&name), format!("${{{name}}}"));
     }
     let mut index = None;
-    // As many digits as there are groups for.
+    // Takes as many digits as form the number of an existing group.
     while let Some(digit) = chars.peek().and_then(|c| c.to_digit(10)) {
         let next = index.unwrap_or(0) * 10 + digit as usize;
         if index.is_some() && next >= count {

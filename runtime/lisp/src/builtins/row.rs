@@ -1,4 +1,4 @@
-//! What the table of builtins is made of.
+//! The rows of the tables of builtins.
 
 use std::fmt;
 
@@ -6,27 +6,27 @@ use crate::Value;
 use crate::machine::{Machine, Raised};
 use crate::notes::Notes;
 
-/// The code of a builtin. Arguments may be taken out of the slice, so that a collection that nobody else holds is updated in
-/// place. The number of arguments was checked before.
+/// The code of a builtin. It may take arguments out of the slice, so that a collection with a single owner is updated in place.
+/// The number of arguments has been checked.
 pub type Native = fn(&mut Machine, &mut [Value]) -> Result<Value, Raised>;
 
-/// One function of the language: everything that is known about it.
+/// A function of the language, with its documentation.
 pub struct Builtin {
-    /// Its name within the namespace.
+    /// The name within the namespace.
     pub name: &'static str,
-    /// Its namespace, such as `clojure.core`.
+    /// The namespace, such as `clojure.core`.
     pub namespace: &'static str,
-    /// Fewest arguments.
+    /// Minimum number of arguments.
     pub min: u8,
-    /// Most arguments; `None` for any number.
+    /// Maximum number of arguments. `None` if unlimited.
     pub max: Option<u8>,
-    /// What it does, its argument lists such as `[m k v]`, and examples.
+    /// The description, argument lists such as `[m k v]`, and examples.
     pub notes: Notes,
-    /// Its code.
+    /// The code.
     pub run: Native,
 }
 
-/// A row of [`rows!`].
+/// Makes a row, for the macro [`rows!`].
 pub(super) const fn row(
     namespace: &'static str,
     name: &'static str,
@@ -37,7 +37,8 @@ pub(super) const fn row(
     Builtin { name, namespace, min, max, notes, run }
 }
 
-/// Fewest and most arguments of any of the lists. Lists hold plain names: what a list destructures is not shown in it.
+/// Returns the minimum and maximum number of arguments over all lists. Lists contain plain names only: destructuring is not
+/// shown.
 pub(super) const fn arity(arglists: &[&str]) -> (u8, Option<u8>) {
     let (mut min, mut max, mut open) = (u8::MAX, 0, false);
     let mut lists = arglists;
@@ -68,7 +69,7 @@ pub(super) const fn arity(arglists: &[&str]) -> (u8, Option<u8>) {
     (min, if open { None } else { Some(max) })
 }
 
-/// Writes a table: `name [arglists] function "doc" { program => printed value }`.
+/// Defines a table of rows: `name [arglists] function "doc" { program => printed value }`.
 macro_rules! rows {
     ($namespace:literal: $($name:literal [$($arglist:literal),*] $run:path, $doc:literal $({ $($program:literal => $printed:literal),* $(,)? })?;)*) => {
         pub(in crate::builtins) static ROWS: &[$crate::builtins::Builtin] = &[
@@ -85,25 +86,26 @@ macro_rules! rows {
 pub(super) use rows;
 
 impl Builtin {
-    /// The name to call it by: alone for `clojure.core` and the core extensions, with the namespace for others.
+    /// The name that calls it. Functions of `clojure.core` and the core extensions have no namespace prefix.
     pub fn full_name(&self) -> String {
         if super::is_core(self.namespace) { self.name.to_owned() } else { format!("{}/{}", self.namespace, self.name) }
     }
 
-    /// Every name to call it by, the full one first: shorter names of its namespace, and none at all where it needs none.
+    /// Every spelling that calls it: the full name, then its name under each alias of its namespace, then the name alone if it works
+    /// without a namespace.
     pub fn spellings(&'static self) -> impl Iterator<Item = String> {
         let alone = crate::analyzer::builtin(self.name).filter(|row| std::ptr::eq(*row, self) && !super::is_core(self.namespace));
         let aliases = crate::analyzer::aliases(self.namespace).map(|alias| format!("{alias}/{}", self.name));
         std::iter::once(self.full_name()).chain(aliases).chain(alone.map(|row| row.name.to_owned()))
     }
 
-    /// Whether it takes `count` arguments.
+    /// Whether it accepts `count` arguments.
     #[inline]
     pub fn accepts(&self, count: usize) -> bool {
         count >= usize::from(self.min) && self.max.is_none_or(|max| count <= usize::from(max))
     }
 
-    /// How many arguments it takes, in words: `1`, `2 or 3`, `at least 1`.
+    /// The accepted numbers of arguments in words: `1`, `2 or 3`, `at least 1`.
     pub fn arity(&self) -> String {
         match (self.min, self.max) {
             (min, Some(max)) if min == max => min.to_string(),

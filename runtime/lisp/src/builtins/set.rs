@@ -1,4 +1,4 @@
-//! Sets, and relations as clojure.set has them.
+//! Builtins for sets, and for relations as in `clojure.set`.
 
 use super::row::rows;
 use crate::Value;
@@ -29,7 +29,7 @@ pub(super) mod core {
     }
 }
 
-/// A set; nil counts as an empty one, and a vector as the set of its items.
+/// Returns a set argument. Nil counts as an empty set, and a vector as the set of its items.
 fn set_arg(m: &mut Machine, name: &str, args: &mut [Value], index: usize) -> Result<Set, Raised> {
     match take(args, index) {
         Value::Set(set) => Ok(set),
@@ -62,7 +62,7 @@ fn union(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
     let mut out = Set::default();
     for index in 0..args.len() {
         let more = set_arg(m, "clojure.set/union", args, index)?;
-        // Into the larger one, which costs less.
+        // Merging into the larger set is cheaper.
         let (mut into, from) = if out.len() >= more.len() { (out, more) } else { (more, out) };
         for member in bulk::members(m, from)? {
             m.step()?;
@@ -179,7 +179,7 @@ fn rename_keys(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
     renamed(m, map, &names).map(Value::Map)
 }
 
-/// The maps of a relation.
+/// Returns the maps of a relation.
 fn relation(m: &mut Machine, name: &str, args: &mut [Value], index: usize) -> Result<Vec<Map>, Raised> {
     let mut walk = Walk::over(m, name, args, index)?;
     let mut out = Vec::with_capacity(walk.len());
@@ -269,7 +269,7 @@ fn join(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
         m.step()?;
         Ok(Value::vector(pairs.iter().map(|pair| map.lookup(side(pair)).cloned().unwrap_or_default()).collect()))
     };
-    // The right side by its values at the keys, so that the work is the size of the result.
+    // Index the right side by its values at the keys, so that the work is proportional to the result.
     let mut by_key: Map = Map::default();
     for (place, map) in right.iter().enumerate() {
         let key = keys(m, map, |(_, right)| right)?;

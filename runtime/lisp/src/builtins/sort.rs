@@ -1,4 +1,4 @@
-//! Sorting: a stable merge sort that counts its steps and can fail, since comparators are programs.
+//! Sorting: a stable merge sort that counts its steps. It can fail, since comparators are functions of the program.
 
 use std::cmp::Ordering;
 
@@ -12,18 +12,18 @@ rows! { "clojure.core":
     "sort-by" ["[f coll]", "[f comp coll]"] sort_by, "The items in the order of the results of f. f may be a key." { "(sort-by :n [{:n 2} {:n 1}])" => "[{:n 1} {:n 2}]", "(sort-by second > {:a 1 :b 2})" => "[[:b 2] [:a 1]]" };
 }
 
-/// How two keys are compared.
+/// The comparison of two keys.
 enum Comparator {
-    /// The order of all values.
+    /// The natural order of all values.
     Natural,
-    /// The same, from greatest to least.
+    /// The natural order, reversed.
     Descending,
-    /// A function of the program.
+    /// A comparator function of the program.
     Function(Value),
 }
 
 impl Comparator {
-    /// The comparator that is an argument of `name`.
+    /// Returns the comparator from an argument of `name`.
     fn of(m: &mut Machine, name: &str, args: &mut [Value], index: usize) -> Result<Comparator, Raised> {
         let value = take(args, index);
         Ok(match &value {
@@ -42,7 +42,7 @@ impl Comparator {
         })
     }
 
-    /// Whether `second` must come before `first`, which stands before it now.
+    /// Whether `second`, which currently follows `first`, must precede it.
     #[inline]
     fn swaps(&self, m: &mut Machine, first: &Value, second: &Value) -> Result<bool, Raised> {
         match self {
@@ -63,11 +63,11 @@ impl Comparator {
     }
 }
 
-/// Something that is sorted by a key.
+/// An item that is sorted by a key.
 pub(crate) trait Keyed: Default {
     fn key(&self) -> &Value;
 
-    /// Takes over what a later one with an equal key has besides.
+    /// Takes over the payload of a later item with an equal key.
     fn absorb(&mut self, later: Self);
 }
 
@@ -91,15 +91,15 @@ impl Keyed for (Value, Value) {
     }
 }
 
-/// Sorts in the order of all values, keeping the order of equals.
+/// Sorts stably in the natural order of all values.
 pub(crate) fn sort_naturally<T: Keyed>(m: &mut Machine, items: &mut Vec<T>) -> Result<(), Raised> {
     merge_sort(m, items, &Comparator::Natural)
 }
 
-/// Runs of this length are sorted by insertion.
+/// Length of the runs that are sorted by insertion.
 const RUN: usize = 8;
 
-/// Sorts in place, keeping the order of equals.
+/// Sorts in place and stably.
 fn merge_sort<T: Keyed>(m: &mut Machine, items: &mut Vec<T>, by: &Comparator) -> Result<(), Raised> {
     let len = items.len();
     for run in items.chunks_mut(RUN) {

@@ -1,4 +1,5 @@
-//! What Clojure does with sorted maps and sets. Here every map and set is sorted in the order of all values, and in no other.
+//! Clojure's functions for sorted maps and sets. Here all maps and sets are sorted in the natural order of all values and in no
+//! other order.
 
 use super::row::rows;
 use super::transducer::function;
@@ -16,7 +17,7 @@ rows! { "clojure.core":
     "comparator" ["[pred]"] comparator, "A function of two values for sort: -1 where pred is true, 1 where it is true the other way round, else 0." { "(sort (comparator >) [1 3 2])" => "[3 2 1]", "((comparator <) 1 2)" => "-1" };
 }
 
-/// Checks that a comparator orders the keys, which are sorted, in no other way.
+/// Checks that a comparator agrees with the order of the keys, which are sorted.
 fn check_order(m: &mut Machine, name: &str, by: &Value, keys: &[Value]) -> Result<(), Raised> {
     if let Value::Builtin(row) = by
         && row.namespace == "clojure.core"
@@ -56,7 +57,7 @@ fn sorted_set_by(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
     Ok(made)
 }
 
-/// The members or entries whose keys pass all tests.
+/// Returns the members or entries whose keys pass all tests.
 fn selected(m: &mut Machine, name: &str, args: &mut [Value]) -> Result<Vector, Raised> {
     if args.len() == 4 {
         let message = format!("{name} takes 3 or 5 arguments, got 4");

@@ -1,4 +1,4 @@
-//! Sequences that are made from a rule. Without a number of items they have no end: see [`crate::endless`].
+//! Builtins that generate sequences from a rule. Without a number of items they are infinite, see [`crate::endless`].
 
 use super::row::rows;
 use crate::convert::{ITEM, at, count, expected, fault, number, seq, steps, take};
@@ -51,7 +51,7 @@ fn range(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
             m.charge(items.len() * ITEM)?;
         }
         let after = number::add(&next, step);
-        // A step too small to change a large double would go on for ever.
+        // A step too small to change a large double would never terminate.
         if number::compare(&after, &next).is_eq() {
             return Err(fault(m, ErrorKind::ArithmeticError, "range", "the step is too small to reach the end"));
         }
@@ -71,7 +71,7 @@ fn integers(m: &mut Machine, start: i64, end: i64, step: i64) -> Result<Value, R
     Ok(Value::vector(items))
 }
 
-/// The number of items in front of a rule.
+/// Returns the number of items, which is the first argument.
 fn bound(m: &mut Machine, name: &str, args: &[Value]) -> Result<usize, Raised> {
     match at(args, 0) {
         Value::Int(_) | Value::BigInt(_) => count(m, name, args, 0),

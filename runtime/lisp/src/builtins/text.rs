@@ -1,4 +1,4 @@
-//! Strings, as clojure.string has them. Positions are graphemes.
+//! Builtins for strings, as in `clojure.string`. Positions are graphemes.
 
 use super::row::rows;
 use crate::bulk;
@@ -47,20 +47,20 @@ pub(super) mod extensions {
     }
 }
 
-/// Work on `bytes` of text: a step for every 64, and memory for a result of that size.
+/// Charges the work on `bytes` of text: one step per 64 bytes, and memory for a result of that size.
 pub(super) fn work(m: &mut Machine, bytes: usize) -> Result<(), Raised> {
     m.tick(steps(bytes / 64 + 1))?;
     m.charge(bytes)
 }
 
-/// The text of an argument, when its work was accounted for.
+/// Returns the text of an argument and charges the work on it.
 pub(super) fn worked<'a>(m: &mut Machine, name: &str, args: &'a [Value], index: usize) -> Result<&'a Text, Raised> {
     let text = text(m, name, args, index)?;
     work(m, text.as_str().len())?;
     Ok(text)
 }
 
-/// The text of an argument that is no string: what `str` gives of it, but for nil.
+/// Converts an argument that is neither a string nor nil to text, as `str` does.
 fn spoken(m: &mut Machine, args: &mut [Value], index: usize) -> Result<(), Raised> {
     if let Some(arg) = args.get_mut(index)
         && !matches!(arg, Value::Str(_) | Value::Nil)
@@ -101,7 +101,7 @@ fn join(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
 
 /// The delimiter of a split.
 enum Delimiter<'a> {
-    /// `\s+`
+    /// `\s+`: white space.
     Space,
     Regex(&'a Pattern),
     Text(&'a str),
@@ -116,7 +116,7 @@ fn split(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
         other => {
             let raised = expected(m, "split", "a regex or a one-character string", 1, other);
             if let (Value::Str(text), Some(fault)) = (other, &mut m.fault) {
-                // A longer text would be a regex with an unknown meaning after the cut.
+                // A longer text would be truncated in the message, and a truncated regex has another meaning.
                 fault.hint = Some(if text.as_str().len() <= 40 {
                     format!("write #\"{}\" to split on it", regex::escape(text.as_str()))
                 } else {
@@ -129,12 +129,13 @@ fn split(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
     split_by(m, subject.as_str(), &by, limit)
 }
 
-/// The most common pattern has a loop of its own, which finds the same as the engine several times as fast.
+/// The most common pattern has a specialized loop, which is several times as fast as the engine.
 fn delimiter(pattern: &Pattern) -> Delimiter<'_> {
     if pattern.source().as_str() == r"\s+" { Delimiter::Space } else { Delimiter::Regex(pattern) }
 }
 
-/// The parts of `subject`. A positive limit is the most parts, 0 drops empty ones at the end, a negative one keeps all.
+/// Splits `subject`. A positive limit is the maximum number of parts, 0 drops empty parts at the end, and a negative limit keeps
+/// all parts.
 fn split_by(m: &mut Machine, subject: &str, by: &Delimiter<'_>, limit: i64) -> Result<Value, Raised> {
     let most = usize::try_from(limit).ok().filter(|most| *most > 0).unwrap_or(usize::MAX);
     let mut parts: Vec<&str> = Vec::new();
@@ -177,7 +178,7 @@ fn split_by(m: &mut Machine, subject: &str, by: &Delimiter<'_>, limit: i64) -> R
                 let Some((at, end)) = super::regex::find(m, pattern, subject, from)? else { break };
                 m.tick(1)?;
                 from = if end > at { end } else { super::regex::step(subject, end) };
-                // An empty match at the start gives no empty part.
+                // An empty match at the start does not produce an empty part.
                 if end > 0 {
                     bulk::push(m, &mut parts, subject.get(start..at).unwrap_or_default())?;
                     start = end;
@@ -193,7 +194,7 @@ fn split_by(m: &mut Machine, subject: &str, by: &Delimiter<'_>, limit: i64) -> R
         while parts.len() > 1 && parts.last().is_some_and(|part| part.is_empty()) {
             parts.pop();
         }
-        // Only the empty text itself gives one empty part.
+        // Only an empty subject produces one empty part.
         if !subject.is_empty() && parts.iter().all(|part| part.is_empty()) {
             parts.clear();
         }
@@ -203,10 +204,10 @@ fn split_by(m: &mut Machine, subject: &str, by: &Delimiter<'_>, limit: i64) -> R
     Ok(Value::vector(parts_of(subject, &parts)))
 }
 
-/// From so many parts on it is worth the while to look for equal ones.
+/// Minimum number of parts for which equal parts are searched.
 const MANY: usize = 64;
 
-/// The parts of a text as strings, of which those that are equal share their text as far as that is cheap.
+/// Converts the parts of a text to strings. Equal parts share one allocation where the cache finds them.
 fn parts_of(whole: &str, parts: &[&str]) -> Vec<Value> {
     if parts.len() < MANY {
         return parts.iter().map(Value::string).collect();
@@ -227,7 +228,7 @@ fn split_lines(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
     for line in subject.as_str().split('\n') {
         bulk::push(m, &mut lines, line.strip_suffix('\r').unwrap_or(line))?;
     }
-    // Only the empty text itself is one empty line.
+    // Only an empty text is one empty line.
     while !subject.as_str().is_empty() && lines.last().is_some_and(|line| line.is_empty()) {
         lines.pop();
     }
@@ -236,7 +237,7 @@ fn split_lines(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
     Ok(Value::vector(parts_of(subject.as_str(), &lines)))
 }
 
-/// White space as Java sees it: Unicode's, without the no-break spaces.
+/// White space as Java defines it: that of Unicode except for no-break spaces.
 fn is_space(c: char) -> bool {
     matches!(c, '\u{1C}'..='\u{1F}') || c.is_whitespace() && !matches!(c, '\u{A0}' | '\u{2007}' | '\u{202F}' | '\u{85}')
 }
@@ -383,7 +384,7 @@ fn subs(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
     Ok(Value::string(part))
 }
 
-/// Graphemes `start..end`; empty where the range is bad.
+/// Returns the graphemes `start..end`, or an empty text for an invalid range.
 pub(super) fn part(subject: &Text, start: i64, end: i64) -> &str {
     let (Ok(start), Ok(end)) = (usize::try_from(start), usize::try_from(end)) else { return "" };
     let Some(from) = subject.offset(start) else { return "" };
@@ -391,7 +392,7 @@ pub(super) fn part(subject: &Text, start: i64, end: i64) -> &str {
     subject.as_str().get(from..to).unwrap_or_default()
 }
 
-/// Raises that a text has no such position.
+/// Raises a fault for a position outside of a text.
 #[cold]
 pub(super) fn out_of_range(m: &mut Machine, name: &str, len: usize) -> Raised {
     let what = match len {

@@ -1,7 +1,8 @@
-//! Transducers: sequence functions without their collection, and what runs them.
+//! Transducers: sequence functions without their collection, and the functions that run them.
 //!
-//! `(map f)`, `(filter pred)` and so on take a reducing function and give another one; they are made here from the same
-//! [`Stage`]s that change endless sequences. A reducing function takes no argument (start), a total (end) or a total and an item.
+//! `(map f)`, `(filter pred)` and similar calls take a reducing function and return another one. They are implemented by the
+//! [`Stage`]s that also transform infinite sequences. A reducing function takes no argument (initialization), a total
+//! (completion), or a total and an item.
 
 use super::composed::{Composed, How, is_reduced};
 use super::row::rows;
@@ -19,12 +20,12 @@ rows! { "clojure.core":
     "ensure-reduced" ["[x]"] ensure_reduced, "(reduced x), or x itself if it is that already." { "(unreduced (ensure-reduced 1))" => "1" };
 }
 
-/// The transducer of a stage.
+/// Makes the transducer of a stage.
 pub(super) fn transducer(stage: Stage) -> Value {
     Composed::staged(stage, None)
 }
 
-/// What a stage makes of the argument at `index`, if that has no end.
+/// Applies a stage to the argument at `index`, if that is an infinite sequence.
 pub(super) fn changed(m: &mut Machine, args: &[Value], index: usize, stage: Stage) -> Option<Result<Value, Raised>> {
     match at(args, index) {
         Value::Endless(endless) => Some(Endless::value(m, Cursor::through(stage, endless.cursor()))),
@@ -32,8 +33,8 @@ pub(super) fn changed(m: &mut Machine, args: &[Value], index: usize, stage: Stag
     }
 }
 
-/// What a function does where its collection, the argument at `index`, is no vector to go over: without a collection it is a
-/// transducer, and of one that has no end it makes another. The stage is made of the first argument.
+/// Handles calls whose collection, the argument at `index`, is missing or infinite. Without a collection the result is a
+/// transducer. For an infinite sequence it is another infinite sequence. The stage is made from the first argument.
 pub(super) fn staged(
     m: &mut Machine,
     args: &mut [Value],
@@ -52,7 +53,7 @@ pub(super) fn staged(
     }
 }
 
-/// The cursors of the arguments from `from` on, if all of them are without an end.
+/// Returns the cursors of the arguments from `from` on, if all of them are infinite sequences.
 pub(super) fn all_endless(args: &[Value], from: usize) -> Option<Vec<Cursor>> {
     let cursors = args.iter().skip(from).map(|arg| match arg {
         Value::Endless(endless) => Some(endless.cursor()),
@@ -61,7 +62,7 @@ pub(super) fn all_endless(args: &[Value], from: usize) -> Option<Vec<Cursor>> {
     cursors.collect::<Option<Vec<Cursor>>>().filter(|cursors| !cursors.is_empty())
 }
 
-/// Reduces with what the transducer makes of `f`.
+/// Reduces with the reducing function that the transducer makes from `f`.
 pub(super) fn run(m: &mut Machine, xform: &Value, f: Value, init: Value, mut walk: Walk) -> Result<Value, Raised> {
     let step = m.call(xform, &mut [f])?;
     let mut total = init;
@@ -96,12 +97,12 @@ fn completing(_: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
     Ok(Composed::value(How::Completing, vec![f, done]))
 }
 
-/// A function of the core by its name.
+/// Returns a function of the core by its name.
 pub(super) fn function(name: &str) -> Value {
     super::find(name).map(Value::Builtin).unwrap_or_default()
 }
 
-/// The items that the transducer gives, as a vector.
+/// Returns the items that the transducer produces as a vector.
 fn collected(m: &mut Machine, xform: &Value, walk: Walk) -> Result<Value, Raised> {
     run(m, xform, function("conj"), Value::vector(Vec::new()), walk)
 }

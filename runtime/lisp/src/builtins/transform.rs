@@ -1,4 +1,4 @@
-//! Functions over the items of a sequence, one by one.
+//! Builtins that process the items of a sequence one by one.
 
 use std::collections::HashSet;
 
@@ -46,7 +46,7 @@ pub(super) mod extensions {
     }
 }
 
-/// A vector of results that grows with what is found.
+/// Makes an empty vector with capacity for one result per item.
 fn room(walk: &Walk) -> Vec<Value> {
     Vec::with_capacity(walk.len())
 }
@@ -67,7 +67,7 @@ fn map(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
     Ok(Value::vector(out))
 }
 
-/// Calls the first argument over the items of the others and hands each result on.
+/// Calls the first argument with the items of the others and passes each result to `each`.
 fn map_into(
     m: &mut Machine,
     name: &str,
@@ -183,7 +183,7 @@ fn keep_indexed(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
     Ok(Value::vector(out))
 }
 
-/// The number of items before the first for which the predicate's truth is `stop`.
+/// The number of items before the first one for which the truthiness of the predicate is `stop`.
 fn prefix(m: &mut Machine, f: &Value, items: &Vector, stop: bool) -> Result<usize, Raised> {
     for (index, item) in items.iter().enumerate() {
         m.step()?;
@@ -273,7 +273,7 @@ fn some(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
     Ok(Value::Nil)
 }
 
-/// Whether the predicate is `truth` for some item.
+/// Whether the predicate's truthiness is `truth` for some item.
 fn exists(m: &mut Machine, name: &str, args: &mut [Value], truth: bool) -> Result<bool, Raised> {
     let mut walk = Walk::along(m, name, args, 1)?;
     while let Some(item) = walk.next(m)? {
@@ -368,7 +368,7 @@ fn dorun(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
     Ok(Value::Nil)
 }
 
-/// The faults of a walk over what is no collection.
+/// Raises a fault if the first argument is not a collection.
 fn has_items(m: &mut Machine, name: &str, args: &[Value]) -> Result<(), Raised> {
     match at(args, 0) {
         Value::Endless(_) => Ok(()),

@@ -1,4 +1,4 @@
-//! Trees of data rebuilt from the inside or the outside, as clojure.walk does.
+//! Rebuilds nested data in post-order or pre-order, as `clojure.walk` does.
 
 use super::row::rows;
 use crate::Value;
@@ -18,7 +18,7 @@ rows! { "clojure.walk":
     "stringify-keys" ["[form]"] stringify, "form with strings for all keyword keys of maps." { "(clojure.walk/stringify-keys {:a 1})" => "{\"a\" 1}" };
 }
 
-/// What a walk does at each part.
+/// The functions that a walk calls before and after the children of each part.
 struct Visitor<'a> {
     before: &'a mut dyn FnMut(&mut Machine, Value) -> Result<Value, Raised>,
     after: &'a mut dyn FnMut(&mut Machine, Value) -> Result<Value, Raised>,
@@ -33,7 +33,7 @@ enum Shape {
 
 struct Open {
     shape: Shape,
-    /// The parts that are still to be visited, last first.
+    /// The parts that are not visited yet, in reverse order.
     left: Vec<Value>,
     done: Vec<Value>,
 }
@@ -49,7 +49,7 @@ fn parts(m: &mut Machine, value: &Value) -> Result<Option<Open>, Raised> {
     let len = value.len().unwrap_or(0);
     m.tick(steps(len))?;
     m.charge(len * each)?;
-    // The parts of a map are its entries, as vectors.
+    // The parts of a map are its entries as vectors.
     let mut left: Vec<Value> = match value {
         Value::Map(map) => map.iter().map(|(k, v)| Value::pair(k.clone(), v.clone())).collect(),
         other => Children::of(other).into_iter().flatten().cloned().collect(),
@@ -149,7 +149,7 @@ fn walk(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
     m.call(at(args, 1), &mut [form])
 }
 
-/// The map of replacements, and the form.
+/// Returns the map of replacements and the form.
 fn replacements(m: &mut Machine, name: &str, args: &mut [Value]) -> Result<(Value, Value), Raised> {
     match at(args, 0) {
         Value::Map(_) | Value::Nil => Ok((take(args, 0), take(args, 1))),
@@ -174,7 +174,7 @@ fn postwalk_replace(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised
     visit(m, form, &mut Visitor { before: &mut as_it_is, after: &mut |_, part| Ok(replaced(&smap, part)) })
 }
 
-/// Renames all keys of all maps.
+/// Renames all keys of all maps in a form.
 fn rekeyed(m: &mut Machine, form: Value, rename: fn(Value) -> Value) -> Result<Value, Raised> {
     let mut after = |m: &mut Machine, part: Value| match part {
         Value::Map(map) => {
@@ -189,7 +189,7 @@ fn rekeyed(m: &mut Machine, form: Value, rename: fn(Value) -> Value) -> Result<V
 
 fn keywordize(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
     rekeyed(m, take(args, 0), |key| match key {
-        // A keyword that could not be written would print as something else.
+        // A keyword with characters that the reader rejects would not print readably.
         Value::Str(name) if is_keyword_name(name.as_str()) => Value::Keyword(name),
         other => other,
     })

@@ -1,4 +1,4 @@
-//! Methods of durations that scale them and take them apart.
+//! Methods of durations that scale them and return their parts.
 
 use super::super::row::rows;
 use super::construct::beyond;
@@ -49,7 +49,7 @@ fn abs(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
     made(m, ".abs", held.as_nanos().checked_abs())
 }
 
-/// So many units of `seconds` as do not make one of the next larger unit, `within` of which do.
+/// Returns the number of whole units of `seconds`, modulo the `within` units that make up the next larger unit.
 fn part(m: &mut Machine, name: &str, args: &[Value], seconds: i64, within: i64) -> Result<Value, Raised> {
     Ok(Value::Int(duration(m, name, args)?.as_secs() / seconds % within))
 }

@@ -1,29 +1,29 @@
-//! Constants with a Java name, as rows of data.
+//! Constants with Java names, as rows of a table.
 
 use jiff::SignedDuration;
 
 use crate::Value;
 use crate::temporal::{Period, Temporal, Unit};
 
-/// A name that stands for a value.
+/// A name with a constant value.
 pub struct Constant {
-    /// Its name within the namespace.
+    /// The name within the namespace.
     pub name: &'static str,
-    /// Its namespace, such as `Double`; `ptc.core` for names without one.
+    /// The namespace, such as `Double`. `ptc.core` for names without one.
     pub namespace: &'static str,
-    /// What it is, in one line.
+    /// The description, in one line.
     pub doc: &'static str,
     /// Makes the value.
     value: fn() -> Value,
 }
 
 impl Constant {
-    /// The value.
+    /// Returns the value.
     pub fn value(&self) -> Value {
         (self.value)()
     }
 
-    /// The name to write.
+    /// The name as programs write it.
     pub fn full_name(&self) -> String {
         if super::super::is_core(self.namespace) { self.name.to_owned() } else { format!("{}/{}", self.namespace, self.name) }
     }
@@ -130,7 +130,7 @@ constants! {
     }
 }
 
-/// Every constant.
+/// All constants.
 pub fn all() -> impl Iterator<Item = &'static Constant> {
     ROWS.iter()
 }
@@ -140,7 +140,7 @@ pub(crate) fn members(namespace: &str) -> impl Iterator<Item = &'static str> {
     all().filter(move |row| row.namespace == namespace).map(|row| row.name)
 }
 
-/// The value of a constant.
+/// Returns the value of a constant.
 pub(crate) fn find(namespace: &str, name: &str) -> Option<Value> {
     all().find(|row| row.namespace == namespace && row.name == name).map(Constant::value)
 }

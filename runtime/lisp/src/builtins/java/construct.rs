@@ -1,4 +1,4 @@
-//! Making dates and times: the static methods of `java.time`, `java.util.Date.` and `parse`.
+//! Builtins that make dates and times: the static methods of `java.time`, `java.util.Date.` and `parse`.
 
 use jiff::civil::{Date, DateTime, Time};
 use jiff::{SignedDuration, Timestamp};
@@ -85,7 +85,7 @@ pub(in crate::builtins) mod formatter {
     }
 }
 
-/// What is raised where a text is no date or time.
+/// Raises a fault for a text that is not a valid date or time.
 pub(super) fn unreadable(m: &mut Machine, name: &str, text: &str, wanted: &str) -> Raised {
     if let Some(days) = temporal::days_of_month(text) {
         let raised = fault(m, ErrorKind::TypeError, name, &format!("{:?} is no day: its month has {days} days", excerpt(text)));
@@ -101,7 +101,7 @@ pub(super) fn unreadable(m: &mut Machine, name: &str, text: &str, wanted: &str) 
     raised
 }
 
-/// What is raised where a number leads out of the calendar.
+/// Raises a fault for a number that leads out of the calendar's range.
 pub(super) fn beyond(m: &mut Machine, name: &str) -> Raised {
     let message = format!("({name} …): the result is outside of the years -9999 to 9999");
     m.raise_with_hint(ErrorKind::ArithmeticError, message, "check the number: is it in the unit that the name says?")
@@ -123,7 +123,7 @@ fn parse_named(m: &mut Machine, name: &str, args: &[Value]) -> Result<Value, Rai
     }
 }
 
-/// What a text says that is written as the pattern of the second argument says.
+/// Parses a text with the pattern in the second argument.
 pub(super) fn by_pattern(
     m: &mut Machine,
     name: &str,
@@ -164,7 +164,7 @@ fn parse_date_time(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised>
     }
 }
 
-/// A timestamp below this many is in seconds, else in milliseconds: as seconds it would lie beyond the year 33000.
+/// A timestamp below this number is in seconds, otherwise in milliseconds. As seconds it would be after the year 33000.
 const SECONDS_BELOW: u64 = 1_000_000_000_000;
 
 fn new_date(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
@@ -193,13 +193,13 @@ fn new_date(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
     found.map(|at| Temporal::Instant(at).into()).ok_or(()).map_err(|()| beyond(m, NAME))
 }
 
-/// The instant of the host's clock.
+/// Returns the current instant of the host's clock.
 pub(super) fn clock(m: &mut Machine, name: &str) -> Result<Timestamp, Raised> {
     let now = m.host().now_ms();
     Timestamp::from_millisecond(now).map_err(|_| beyond(m, name))
 }
 
-/// The clock on the wall where the host is.
+/// Returns the current local time of the host.
 fn wall(m: &mut Machine, name: &str) -> Result<DateTime, Raised> {
     let now = clock(m, name)?;
     let offset = m.host().utc_offset_s(now.as_millisecond());
@@ -219,7 +219,7 @@ fn date_time_now(m: &mut Machine, _: &mut [Value]) -> Result<Value, Raised> {
     wall(m, "LocalDateTime/now").map(|now| Temporal::DateTime(now).into())
 }
 
-/// The date of the first three arguments.
+/// Returns the date given by the first three arguments.
 pub(super) fn date(m: &mut Machine, name: &str, args: &[Value]) -> Result<Date, Raised> {
     let year = int(m, name, args, 0)?;
     let month = match at(args, 1).as_temporal() {
@@ -245,7 +245,7 @@ fn date_time_of(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
     Ok(Temporal::DateTime(DateTime::from_parts(date, time)).into())
 }
 
-/// The time of the arguments from `from` on: hour and minute, then second and nanosecond where they are given.
+/// Returns the time given by the arguments from `from` on: hour and minute, optionally second and nanosecond.
 pub(super) fn time_of_day(m: &mut Machine, name: &str, args: &[Value], from: usize) -> Result<Time, Raised> {
     let (hour, minute) = (int(m, name, args, from)?, int(m, name, args, from + 1)?);
     let second = if args.len() > from + 2 { int(m, name, args, from + 2)? } else { 0 };
@@ -318,7 +318,7 @@ fn duration_between(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised
         };
         let wrong = usize::from(timed(at(args, 0)));
         let raised = expected(m, NAME, "an instant, as the other one", wrong, at(args, wrong));
-        // A text has the advice of every function of instants: parse it.
+        // A text keeps the general hint for instants, which is to parse it.
         if let (Value::Temporal(_), Some(fault)) = (at(args, wrong), &mut m.fault) {
             fault.hint = Some("for dates use (.until a b ChronoUnit/DAYS), or subtract their .toEpochDay".to_owned());
         }
@@ -343,7 +343,7 @@ fn parse_period(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
     }
 }
 
-/// A number of years, months or days.
+/// Returns an argument that is a number of years, months or days.
 fn small(m: &mut Machine, name: &str, args: &[Value], index: usize) -> Result<i32, Raised> {
     let n = int(m, name, args, index)?;
     i32::try_from(n).map_err(|_| beyond(m, name))

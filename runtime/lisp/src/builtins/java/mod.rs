@@ -1,7 +1,7 @@
-//! What programs write as if they ran in Java: static methods, dot methods, constants.
+//! Java interop as programs write it: static methods, dot methods, constants.
 //!
-//! A dot method is a row of its own; what it does depends on its first argument, and a receiver of the wrong kind is a fault
-//! that names the right ones.
+//! A dot method is one row for all receivers. Its behaviour depends on the kind of its first argument. A receiver of an
+//! unsupported kind raises a fault that names the supported ones.
 
 pub(super) mod amount;
 mod constant;

@@ -9,7 +9,7 @@ use crate::machine::{Machine, Raised};
 use crate::print::excerpt;
 use crate::{ErrorKind, Value};
 
-/// The rows of the classes of integers, which differ in their names alone.
+/// Defines the rows of the integer classes, which differ only in their names.
 macro_rules! integers {
     ($($module:ident $class:literal $parse:literal $parse_example:literal $value_of:literal $to_string:literal $hex:literal $binary:literal $to_hex:ident $to_binary:ident;)*) => {$(
         pub(in crate::builtins) mod $module {
@@ -30,7 +30,7 @@ integers! {
     long "Long" "parseLong" "(Long/parseLong \"42\")" "(Long/valueOf \"42\")" "(Long/toString 42)" "(Long/toHexString 255)" "(Long/toBinaryString 5)" to_hex to_binary;
 }
 
-/// The same for doubles.
+/// Defines the rows of the double classes.
 macro_rules! doubles {
     ($($module:ident $class:literal $parse:literal $parse_example:literal $value_of:literal $to_string:literal $nan:literal $infinite:literal;)*) => {$(
         pub(in crate::builtins) mod $module {
@@ -92,7 +92,7 @@ pub(in crate::builtins) mod core {
     }
 }
 
-/// A base for writing and reading integers.
+/// Returns a radix for writing or parsing integers.
 fn radix(m: &mut Machine, name: &str, args: &[Value]) -> Result<u32, Raised> {
     if args.len() < 2 {
         return Ok(10);
@@ -143,7 +143,7 @@ fn to_string(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
     in_base(m, "Integer/toString", args, radix)
 }
 
-/// The bits of a 64-bit integer; a negative one has all of them.
+/// Writes a 64-bit integer. A negative one is written as its two's complement.
 fn bits(m: &mut Machine, name: &str, args: &[Value], radix: u32) -> Result<Value, Raised> {
     match at(args, 0) {
         Value::Int(i) if *i < 0 => Ok(Value::from(BigInt::from(*i as u64).to_str_radix(radix))),
@@ -159,7 +159,7 @@ fn to_binary(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
     bits(m, "Long/toBinaryString", args, 2)
 }
 
-/// The same for a 32-bit integer; what does not fit has 64.
+/// Writes a 32-bit integer. An integer that does not fit is written as 64 bits.
 fn bits_32(m: &mut Machine, name: &str, args: &[Value], radix: u32) -> Result<Value, Raised> {
     match at(args, 0) {
         Value::Int(i) if *i < 0 && i32::try_from(*i).is_ok() => Ok(Value::from(BigInt::from(*i as u32).to_str_radix(radix))),
@@ -211,7 +211,7 @@ fn parse_boolean(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
     }
 }
 
-/// The only character of a string, or that of a code.
+/// Returns the only character of a string, or the character of a code.
 fn character(m: &mut Machine, name: &str, args: &[Value]) -> Result<char, Raised> {
     if let Value::Int(code) = at(args, 0) {
         let c = u32::try_from(*code).ok().and_then(char::from_u32);

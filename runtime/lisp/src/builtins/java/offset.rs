@@ -1,4 +1,4 @@
-//! Date-times with an offset, and the zones that make them. A zone is the text of its offset: there is no database of zones.
+//! Builtins for date-times with an offset, and for zones. A zone is the text of its offset, since there is no time zone database.
 
 use jiff::Timestamp;
 
@@ -66,10 +66,10 @@ pub(in crate::builtins) mod methods {
     }
 }
 
-/// What to do without a zone that is not fixed.
+/// The hint for a zone without a fixed offset.
 const FIXED_ZONES: &str = "use UTC or a fixed offset, as in (ZoneOffset/of \"+02:00\")";
 
-/// Seconds ahead of UTC that the argument at `index` stands for.
+/// Returns the zone argument at `index` in seconds ahead of UTC.
 pub(super) fn zone_argument(m: &mut Machine, name: &str, args: &[Value], index: usize) -> Result<i32, Raised> {
     let Some(zone) = at(args, index).as_str() else {
         return Err(expected(m, name, "a zone such as (ZoneId/of \"UTC\") or (ZoneOffset/ofHours 2)", index, at(args, index)));
@@ -88,7 +88,7 @@ fn unknown_zone(m: &mut Machine, name: &str, zone: &str, hint: &'static str) -> 
     m.advise(raised, hint)
 }
 
-/// A date-time with an offset.
+/// Returns an argument that is a date-time with an offset.
 fn with_offset(m: &mut Machine, name: &str, args: &[Value]) -> Result<OffsetDateTime, Raised> {
     match at(args, 0).as_temporal() {
         Some(Temporal::OffsetDateTime(held)) => Ok(held),
@@ -136,7 +136,7 @@ fn of_zone(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
     at_zone(m, args)
 }
 
-/// The instant of an instant or of a date-time with an offset.
+/// Returns the instant of an instant or of a date-time with an offset.
 fn instant(m: &mut Machine, name: &str, args: &[Value]) -> Result<Timestamp, Raised> {
     match at(args, 0).as_temporal() {
         Some(Temporal::Instant(at)) => Ok(at),
@@ -145,7 +145,7 @@ fn instant(m: &mut Machine, name: &str, args: &[Value]) -> Result<Timestamp, Rai
     }
 }
 
-/// An instant as a clock of the zone in the second argument shows it.
+/// Returns an instant as a date-time in the zone of the second argument.
 pub(super) fn shown_in_zone(m: &mut Machine, name: &str, args: &[Value]) -> Result<OffsetDateTime, Raised> {
     let (instant, offset) = (instant(m, name, args)?, zone_argument(m, name, args, 1)?);
     OffsetDateTime::new(instant, offset).ok_or(()).map_err(|()| beyond(m, name))
@@ -178,7 +178,7 @@ fn offset_of(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
     zone_argument(m, "ZoneOffset/of", args, 0).map(|offset| Value::from(temporal::offset_text(offset)))
 }
 
-/// The text of an offset, which Java bounds by 18 hours.
+/// Returns the text of an offset. Java limits offsets to 18 hours.
 fn offset(m: &mut Machine, name: &str, seconds: Option<i64>) -> Result<Value, Raised> {
     let seconds = seconds.and_then(|seconds| i32::try_from(seconds).ok()).filter(|seconds| seconds.unsigned_abs() <= 18 * 3600);
     match seconds {

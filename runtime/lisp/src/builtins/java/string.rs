@@ -1,4 +1,4 @@
-//! Methods of strings, and of vectors and maps where Java has them too; `String` with its static methods.
+//! Methods of strings, also of vectors and maps where Java has them, and the static methods of `String`.
 
 use super::super::row::rows;
 use super::super::text::{first_index, last_index, out_of_range, part, work, worked};
@@ -49,7 +49,7 @@ pub(in crate::builtins) mod class {
 
 fn two<'a>(m: &mut Machine, name: &str, args: &'a [Value]) -> Result<(&'a str, &'a str), Raised> {
     let (subject, part) = (text(m, name, args, 0)?.as_str(), text(m, name, args, 1)?.as_str());
-    // What is looked for is prepared in full, however short the text is.
+    // The search preprocesses all of the needle, however short the text is.
     m.tick(steps((subject.len() + part.len()) / 64))?;
     Ok((subject, part))
 }
@@ -76,7 +76,7 @@ fn ends_with(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
     Ok(Value::bool(subject.ends_with(part)))
 }
 
-/// The place of an item in a vector, -1 if there is none; no place where the receiver is no vector.
+/// Returns the index of an item in a vector, or -1. `None` if the receiver is not a vector.
 fn position(m: &mut Machine, args: &mut [Value], last: bool) -> Result<Option<i64>, Raised> {
     let (Value::Vector(_), 2) = (at(args, 0), args.len()) else { return Ok(None) };
     let items = seq(m, ".indexOf", args, 0)?;
@@ -93,7 +93,7 @@ fn position(m: &mut Machine, args: &mut [Value], last: bool) -> Result<Option<i6
     Ok(Some(found))
 }
 
-/// Puts the character in the place of its code, which Java takes for a part of a text as well.
+/// Replaces a character code by its character, since Java accepts both as an argument.
 fn code_to_text(args: &mut [Value]) {
     if let Some(part @ Value::Int(_)) = args.get_mut(1)
         && let Value::Int(code) = *part
@@ -184,7 +184,7 @@ fn is_blank(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
 fn equals_ignore_case(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
     let subject = text(m, ".equalsIgnoreCase", args, 0)?.as_str();
     let Some(other) = at(args, 1).as_str() else { return Ok(Value::False) };
-    // Both are copied; a letter takes up to six times its length.
+    // Both texts are copied. A letter may grow to six times its length.
     work(m, (subject.len() + other.len()) * 4)?;
     Ok(Value::bool(other.to_lowercase() == subject.to_lowercase()))
 }
@@ -193,7 +193,7 @@ fn equals(_: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
     Ok(Value::bool(at(args, 0) == at(args, 1)))
 }
 
-/// Hands the arguments to a function of the language.
+/// Calls a function of the language with the arguments.
 fn as_function(m: &mut Machine, name: &str, args: &mut [Value]) -> Result<Value, Raised> {
     m.call(&super::super::transducer::function(name), args)
 }
@@ -219,7 +219,7 @@ fn replace(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
     as_function(m, "clojure.string/replace", args)
 }
 
-/// The regular expression of a text.
+/// Compiles the regular expression in a text.
 fn pattern(m: &mut Machine, name: &str, args: &mut [Value]) -> Result<Value, Raised> {
     text(m, name, args, 0)?;
     match at(args, 1) {

@@ -91,7 +91,7 @@ pub(in crate::builtins) mod core {
     }
 }
 
-/// Units that a kind of value can be moved by.
+/// Whether values of this kind can be moved by a unit.
 fn moves_by(value: &Temporal, unit: Unit) -> bool {
     match value {
         Temporal::Date(_) => unit >= Unit::Days,
@@ -102,7 +102,7 @@ fn moves_by(value: &Temporal, unit: Unit) -> bool {
     }
 }
 
-/// A value moved by a number of units, as the methods with a unit in their name do.
+/// Moves a value by a number of units, for the methods with a unit in their name.
 fn moved(m: &mut Machine, name: &str, args: &[Value], unit: Unit, sign: i64) -> Result<Value, Raised> {
     let n = match at(args, 1) {
         Value::Int(n) => *n,
@@ -130,7 +130,7 @@ fn moved(m: &mut Machine, name: &str, args: &[Value], unit: Unit, sign: i64) -> 
     Err(raised)
 }
 
-/// A period with more years, months or days.
+/// Adds years, months or days to a period.
 fn longer(mut period: Period, n: i64, unit: Unit) -> Option<Period> {
     let n = i32::try_from(n).ok()?;
     let part = match unit {
@@ -219,7 +219,7 @@ fn shifted(m: &mut Machine, name: &str, args: &[Value], sign: i64) -> Result<Val
     made.map(Value::from).ok_or(()).map_err(|()| beyond(m, name))
 }
 
-/// A unit such as `ChronoUnit/DAYS`.
+/// Returns an argument that is a unit such as `ChronoUnit/DAYS`.
 fn unit_of(m: &mut Machine, name: &str, args: &[Value], index: usize) -> Result<Unit, Raised> {
     match at(args, index).as_temporal() {
         Some(Temporal::Unit(unit)) => Ok(unit),
@@ -227,7 +227,7 @@ fn unit_of(m: &mut Machine, name: &str, args: &[Value], index: usize) -> Result<
     }
 }
 
-/// Two dates or times of one kind.
+/// Returns two arguments that are dates or times of the same kind.
 fn pair(m: &mut Machine, name: &str, args: &[Value], from: usize) -> Result<(Temporal, Temporal), Raised> {
     for index in from..from + 2 {
         if at(args, index).as_temporal().and_then(|held| held.civil()).is_none() {
@@ -248,7 +248,7 @@ fn pair(m: &mut Machine, name: &str, args: &[Value], from: usize) -> Result<(Tem
     }
 }
 
-/// [`pair`] without the offsets, which decide neither what is earlier nor what is equal.
+/// Like [`pair`], but converts date-times with an offset to instants: their offsets affect neither order nor equality.
 fn moments(m: &mut Machine, name: &str, args: &[Value]) -> Result<(Temporal, Temporal), Raised> {
     let without_offset = |held: Temporal| match held {
         Temporal::OffsetDateTime(held) => Temporal::Instant(held.instant()),
@@ -269,7 +269,7 @@ fn is_equal(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
     moments(m, ".isEqual", args).map(|(a, b)| Value::bool(a == b))
 }
 
-/// The wall clock of a date or date-time; of a date only where no `time` is asked for.
+/// Returns the wall clock time of a date or date-time. With `time` set, a date is rejected.
 fn civil(m: &mut Machine, name: &str, args: &[Value], time: bool) -> Result<jiff::civil::DateTime, Raised> {
     let held = at(args, 0).as_temporal();
     let shown = match held {
@@ -332,7 +332,7 @@ fn get_value(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
     }
 }
 
-/// A date or date-time with another year, month or day.
+/// Replaces the year, month or day of a date or date-time.
 fn with(
     m: &mut Machine,
     name: &str,
@@ -365,7 +365,7 @@ fn with_day(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
     with(m, ".withDayOfMonth", args, |date, n| jiff::civil::Date::new(date.year(), date.month(), i8::try_from(n).ok()?).ok())
 }
 
-/// A date, at the end of the month where that has no such day.
+/// Returns a date. A day that the month lacks is replaced by the last day of the month.
 fn fitted(year: i16, month: i8, day: i8) -> Option<jiff::civil::Date> {
     let first = jiff::civil::Date::new(year, month, 1).ok()?;
     jiff::civil::Date::new(year, month, day.min(first.days_in_month())).ok()
@@ -386,7 +386,7 @@ fn instant(m: &mut Machine, name: &str, args: &[Value]) -> Result<jiff::Timestam
 }
 
 fn to_epoch_milli(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
-    // Rounded down, also before 1970.
+    // Rounds down, also before 1970.
     instant(m, ".toEpochMilli", args).map(|at| Value::Int(at.as_nanosecond().div_euclid(1_000_000) as i64))
 }
 
@@ -459,7 +459,7 @@ fn between(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
 
 fn format(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
     let Some(held) = at(args, 0).as_temporal() else {
-        // (.format formatter date) is Java too.
+        // Java also has the order (.format formatter date).
         if let (Value::Str(_), Value::Temporal(_)) = (at(args, 0), at(args, 1)) {
             args.swap(0, 1);
             return format(m, args);
@@ -494,7 +494,7 @@ fn truncated_to(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
     made.map(Value::from).ok_or(()).map_err(|()| beyond(m, NAME))
 }
 
-/// A duration in whole units.
+/// Returns a duration in whole units.
 fn whole(m: &mut Machine, name: &str, args: &[Value], unit: Unit) -> Result<Value, Raised> {
     match at(args, 0).as_temporal() {
         Some(Temporal::Duration(held)) => {
