@@ -122,7 +122,7 @@ impl<'s> Analyzer<'s> {
 }
 
 /// Returns the first constant that equals an earlier one, and its span.
-#[expect(clippy::mutable_key_type, reason = "what may change in a function is no part of its order")]
+#[expect(clippy::mutable_key_type, reason = "the mutable parts of a function do not affect its order")]
 fn repeated<'a>(keys: impl Iterator<Item = &'a Ir>) -> Option<(&'a Value, Span)> {
     let mut seen = std::collections::BTreeSet::new();
     keys.filter_map(|key| match &key.op {

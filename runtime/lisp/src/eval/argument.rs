@@ -50,7 +50,7 @@ impl Argument {
     }
 
     #[inline(always)]
-    #[expect(clippy::inline_always, reason = "out of line it is the call that it is there to save")]
+    #[expect(clippy::inline_always, reason = "a call out of line would cost what inlining saves")]
     pub(super) fn get(&self, m: &mut Machine, f: &mut Frame<'_>) -> Result<Value, Raised> {
         let code = match self {
             Argument::AddInt(slot, by, code) => {

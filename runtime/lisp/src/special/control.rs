@@ -231,7 +231,7 @@ pub(super) fn condp<'s>(a: &mut Analyzer<'s>, span: Span, parts: Parts<'s>, tail
     Ok(Ir::new(span, Op::Let { bindings: vec![(pred_slot, pred), (subject_slot, subject)], body: Box::new(out) }))
 }
 
-#[expect(clippy::mutable_key_type, reason = "what may change in a function is no part of its order")]
+#[expect(clippy::mutable_key_type, reason = "the mutable parts of a function do not affect its order")]
 pub(super) fn case<'s>(a: &mut Analyzer<'s>, span: Span, parts: Parts<'s>, tail: bool) -> Analysed {
     let mut parts = parts.into_iter();
     let subject = next(a, span, &mut parts)?;
