@@ -1,4 +1,4 @@
-//! Names on both sides of a tool: hyphens in programs, underscores in signatures and JSON.
+//! Conversion of names at the boundary of a tool: hyphens in programs, underscores in signatures and JSON.
 
 use std::borrow::Cow;
 
@@ -7,12 +7,12 @@ use super::{Findings, MAX_DEPTH};
 use crate::Value;
 use crate::value::Kind;
 
-/// A name as tools receive it.
+/// Converts a name to the form that tools receive.
 pub fn underscored(name: &str) -> Cow<'_, str> {
     if name.contains('-') { Cow::Owned(name.replace('-', "_")) } else { Cow::Borrowed(name) }
 }
 
-/// A name as programs write it; an underscore in front stays.
+/// Converts a name to the form that programs write. Leading underscores are kept.
 ///
 /// ```
 /// use ptc_lisp::signature::{hyphenated, underscored};
@@ -28,10 +28,12 @@ pub fn hyphenated(name: &str) -> Cow<'_, str> {
     }
 }
 
-/// Arguments as tools receive them: every key of every map a string with underscores, sets as lists.
+/// Converts arguments to the form that tools receive: every key of every map is a string with underscores, and sets are lists.
 ///
-/// Keys that are keywords, strings, integers or booleans become text; other keys, two keys that become one, functions and
-/// patterns are faults, as is nesting beyond [`MAX_DEPTH`].
+/// # Errors
+///
+/// Keywords, strings, integers and booleans as keys are converted to text. Other keys, two keys with the same converted text,
+/// functions, patterns, and nesting beyond [`MAX_DEPTH`] are findings.
 pub fn arguments(value: &Value) -> Result<Value, Findings> {
     let mut boundary = Boundary { steps: Vec::new(), faults: Findings::default() };
     if value.depth() > MAX_DEPTH {
@@ -43,7 +45,7 @@ pub fn arguments(value: &Value) -> Result<Value, Findings> {
 }
 
 struct Boundary {
-    /// Keys and indices, owned: a key may have changed on the way.
+    /// The path of keys and indices. They are owned, since keys may have been converted.
     steps: Vec<Owned>,
     faults: Findings,
 }
@@ -109,7 +111,7 @@ impl Boundary {
     }
 }
 
-/// The text of a key with underscores.
+/// The text of a key with underscores. `None` for a key that cannot be converted.
 fn name(key: &Value) -> Option<String> {
     match key {
         Value::Str(text) | Value::Keyword(text) | Value::Symbol(text) => Some(underscored(text.as_str()).into_owned()),

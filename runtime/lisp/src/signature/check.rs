@@ -1,38 +1,41 @@
-//! Arguments and results against a signature.
+//! Checks arguments and results against a signature.
 
 use super::fit::{Fit, Rules};
 use super::{Field, Findings, Signature, Type, arguments, underscored};
 use crate::Value;
 
-/// How much a check insists on.
+/// How strictly values are checked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Mode {
-    /// Arguments are coerced, mismatches are errors, undeclared keys pass.
+    /// Arguments are coerced, mismatches are errors, and undeclared keys are accepted.
     #[default]
     Enabled,
-    /// The same with mismatches as warnings.
+    /// Like `Enabled`, but mismatches are warnings.
     WarnOnly,
-    /// Nothing is checked. Arguments get string keys all the same.
+    /// Nothing is checked. Keys of arguments are still converted to strings.
     Disabled,
     /// Nothing is coerced, and undeclared keys are mismatches.
     Strict,
 }
 
-/// What a check made of a value.
+/// A checked value.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Checked {
-    /// The value, with its keys and what was coerced changed.
+    /// The value after conversion of its keys and coercion.
     pub value: Value,
-    /// What was coerced with a warning, and what [`Mode::WarnOnly`] lets pass.
+    /// Warnings about coerced values, and the mismatches that [`Mode::WarnOnly`] accepts.
     pub warnings: Findings,
 }
 
 impl Signature {
-    /// The arguments of a call, as a map, made ready for the tool: keys are strings with underscores, and what a language model is
-    /// likely to write in another form is coerced: `"42"` to `:int`, `"3.14"` to `:float`, `"true"` to `:bool`, a keyword to
-    /// `:string` and back, each with a warning; an integer to `:float` and ISO text with an offset to `:datetime` without one.
+    /// Checks the arguments of a call, given as a map, and prepares them for the tool. Keys become strings with underscores.
+    /// Common deviations of language models are coerced with a warning: `"42"` to `:int`, `"3.14"` to `:float`, `"true"` to
+    /// `:bool`, and a keyword to `:string` or the reverse. An integer for `:float` and ISO text with an offset for `:datetime`
+    /// are coerced without a warning.
     ///
-    /// The error has every mismatch with its path, such as `user.id: expected int, got string "abc"`.
+    /// # Errors
+    ///
+    /// The error lists every mismatch with its path, such as `user.id: expected int, got string "abc"`.
     pub fn check_arguments(&self, args: &Value, mode: Mode) -> Result<Checked, Findings> {
         let args = match args {
             Value::Nil => Value::map([]),
@@ -41,37 +44,37 @@ impl Signature {
         check(&args, &Outline::Params(&self.params), mode, true)
     }
 
-    /// The arguments as far as a text shows them before the call is made: the names that it gives, and the values that are
-    /// constants. What is found is what [`Signature::check_arguments`] finds whatever the other values are.
+    /// Checks arguments before the call is made, as far as the source text shows them: all names, and those values that are
+    /// constants. It reports only what [`Signature::check_arguments`] would report for any values of the others.
     pub fn check_written(&self, args: &[(String, Option<Value>)], mode: Mode) -> Result<(), Findings> {
         let is_computed =
             |param: &Field| args.iter().any(|(name, value)| value.is_none() && underscored(name) == underscored(&param.name));
         let params = self.params.iter().filter(|param| !is_computed(param)).cloned().collect();
-        // A name that nobody declared is a fault with any value.
+        // An undeclared name is a mismatch whatever its value is.
         let known = args.iter().filter(|(name, value)| value.is_some() || self.param(name).is_none());
         let known = known.map(|(name, value)| (Value::string(name), value.clone().unwrap_or(Value::Nil)));
         Signature { params, output: Type::Any }.check_arguments(&Value::map(known), mode).map(drop)
     }
 
-    /// The result of a tool or a program. Nothing is coerced: a string is no number.
+    /// Checks the result of a tool or a program. Nothing is coerced: a string is not accepted as a number.
     pub fn check_result(&self, value: &Value, mode: Mode) -> Result<Checked, Findings> {
         check(value, &Outline::Of(&self.output), mode, false)
     }
 }
 
 impl Type {
-    /// Whether a value is of this type. Fields are found under keywords and strings, with hyphens or underscores.
+    /// Checks that a value has this type. Fields are found under keywords and strings, with hyphens or underscores.
     pub fn validate(&self, value: &Value) -> Result<(), Findings> {
         check(value, &Outline::Of(self), Mode::Enabled, false).map(drop)
     }
 
-    /// A value that is of this type, or can be made so: see [`Signature::check_arguments`].
+    /// Checks that a value has this type after coercion, see [`Signature::check_arguments`].
     pub fn coerce(&self, value: &Value) -> Result<Checked, Findings> {
         check(value, &Outline::Of(self), Mode::Enabled, true)
     }
 
-    /// The value that JSON stands for: text becomes a keyword or an instant where the type says so, which JSON has no other form
-    /// for. What does not fit stays as it is, for [`Type::validate`] to find.
+    /// Converts a JSON value to this type: text becomes a keyword or an instant where the type requires it, since JSON has no
+    /// other form for them. Values that do not fit stay unchanged. [`Type::validate`] reports them.
     pub fn from_wire(&self, value: &Value) -> Value {
         let mut fit = Fit::new(Rules { coerce: false, wire: true, closed: false });
         fit.value(value, self).unwrap_or_else(|| value.clone())

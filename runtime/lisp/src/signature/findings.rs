@@ -1,16 +1,16 @@
-//! What a check has to say, each with its place.
+//! Mismatches and warnings of a check, each with its path.
 
 use std::fmt;
 
-/// Most findings that are kept; the rest is counted.
+/// Maximum findings that are stored. Further ones are only counted.
 const KEPT: usize = 20;
 
 /// A mismatch or a warning.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Finding {
-    /// Where it is, such as `results[0].customer.id`; empty for the whole value.
+    /// The path, such as `results[0].customer.id`. Empty for the whole value.
     pub path: String,
-    /// What was expected and what was found, or what was made of it.
+    /// What was expected and found, or how the value was coerced.
     pub message: String,
 }
 
@@ -28,17 +28,17 @@ pub struct Findings {
 }
 
 impl Findings {
-    /// The first of them, at most 20.
+    /// Iterates over the stored findings, at most 20.
     pub fn iter(&self) -> impl Iterator<Item = &Finding> {
         self.kept.iter()
     }
 
-    /// How many there are, those included that were not kept.
+    /// Number of all findings, including those that are not stored.
     pub fn len(&self) -> usize {
         self.kept.len() + self.more
     }
 
-    /// Whether there are none.
+    /// Whether there are no findings.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -57,7 +57,7 @@ impl Findings {
     }
 }
 
-/// A line each: `- path: message`.
+/// Formats one line per finding: `- path: message`.
 impl fmt::Display for Findings {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (index, finding) in self.kept.iter().enumerate() {
@@ -69,14 +69,14 @@ impl fmt::Display for Findings {
 
 impl std::error::Error for Findings {}
 
-/// A step to a part of a value.
+/// One step of a path into a value.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Step<'a> {
     Key(&'a str),
     Index(usize),
 }
 
-/// `results[0].customer.id`
+/// Formats a path such as `results[0].customer.id`.
 pub(super) fn path(steps: &[Step<'_>]) -> String {
     use fmt::Write as _;
     let mut path = String::new();

@@ -1,4 +1,4 @@
-//! One walk over a value and its type: validation, and where the rules allow it coercion.
+//! Compares a value with a type in one walk: validation, and coercion if the rules allow it.
 
 use num_bigint::BigInt;
 
@@ -11,19 +11,19 @@ use crate::reader::is_keyword_name;
 use crate::temporal::{Temporal, parse_date_time, parse_instant};
 use crate::value::Kind;
 
-/// Bytes of a value that a message shows.
+/// Maximum bytes of a value that a message shows.
 const SHOWN: usize = 60;
-/// Characters of a text that may be read as a number.
+/// Maximum characters of a text that is parsed as a number.
 const LONGEST_NUMBER: usize = 1_000;
 
-/// What the walk may do.
+/// What the walk is allowed to do.
 #[derive(Clone, Copy)]
 pub(super) struct Rules {
-    /// Change values that nearly fit, with a warning where it is not plain.
+    /// Convert values of similar types. Conversions that may lose the author's intention add a warning.
     pub(super) coerce: bool,
-    /// Read keywords and instants out of text.
+    /// Parse keywords and instants from text.
     pub(super) wire: bool,
-    /// Undeclared keys are mismatches everywhere.
+    /// Treat undeclared keys as mismatches everywhere.
     pub(super) closed: bool,
 }
 
@@ -39,12 +39,12 @@ impl<'a> Fit<'a> {
         Fit { rules, steps: Vec::new(), mismatches: Findings::default(), warnings: Findings::default() }
     }
 
-    /// Mismatches and warnings.
+    /// Returns mismatches and warnings.
     pub(super) fn finish(self) -> (Findings, Findings) {
         (self.mismatches, self.warnings)
     }
 
-    /// What the value becomes, where that is something else.
+    /// Checks a value and returns its converted form, or `None` if it stays unchanged.
     pub(super) fn value(&mut self, value: &'a Value, of: &'a Type) -> Option<Value> {
         match of {
             Type::Any => None,
@@ -110,7 +110,7 @@ impl<'a> Fit<'a> {
         if !from_set && !matches!(value, Value::Vector(_)) {
             return self.mismatch("list", value);
         }
-        // Nothing is copied until something changes.
+        // Items are copied only once one of them changes.
         let mut items: Option<Vec<Value>> = from_set.then(Vec::new);
         for (index, part) in value.items().into_iter().flatten().enumerate() {
             self.steps.push(Step::Index(index));
@@ -126,7 +126,7 @@ impl<'a> Fit<'a> {
         items.map(Value::vector)
     }
 
-    /// A map with these fields; parameters are the fields of the map of arguments.
+    /// Checks a map with these fields. Parameters are checked as the fields of the map of arguments.
     pub(super) fn fields(&mut self, value: &'a Value, fields: &'a [Field], closed: bool) -> Option<Value> {
         let Value::Map(map) = value else { return self.mismatch("map", value) };
         let mut changes: Vec<(Value, Value)> = Vec::new();
@@ -185,7 +185,7 @@ impl<'a> Fit<'a> {
         Some(Value::from(Temporal::Instant(at)))
     }
 
-    /// What was read out of a text, if anything was.
+    /// Returns the value parsed from a text, or reports a mismatch.
     fn read(&mut self, value: &Value, of: &'static str, read: Option<Value>) -> Option<Value> {
         match read {
             Some(read) => Some(self.coerced(value, of, read)),
@@ -206,7 +206,7 @@ impl<'a> Fit<'a> {
     }
 }
 
-/// The entry of a field: a keyword or a string, its name as written, with underscores or with hyphens.
+/// Finds the entry of a field under a keyword or string: the name as written, with underscores, or with hyphens.
 fn entry<'a>(map: &'a Map, name: &str) -> Option<(&'a Value, &'a Value)> {
     let under = underscored(name);
     let spellings = [name, &under, &hyphenated(&under)];
@@ -227,7 +227,7 @@ fn expected(of: &Type) -> &'static str {
     }
 }
 
-/// The kind of a value in the words of signatures, with the value where it is short.
+/// Describes a value in the terms of signatures, including the value itself if it is short.
 fn shown(value: &Value) -> String {
     let kind = match value.kind() {
         Kind::Nil => return "nil".to_owned(),
@@ -259,7 +259,7 @@ fn integer(text: &str) -> Option<Value> {
 fn float(text: &str) -> Option<Value> {
     let text = text.trim();
     let digits = text.strip_prefix(['-', '+']).unwrap_or(text);
-    // Not `inf`, `nan`, `.5` and `5.`, which the standard library reads as well.
+    // Excludes `inf`, `nan`, `.5` and `5.`, which the standard library accepts.
     let plain = digits.starts_with(|c: char| c.is_ascii_digit()) && digits.ends_with(|c: char| c.is_ascii_digit());
     if !plain || digits.len() > LONGEST_NUMBER {
         return None;
@@ -267,7 +267,7 @@ fn float(text: &str) -> Option<Value> {
     text.parse::<f64>().ok().filter(|read| read.is_finite()).map(Value::double)
 }
 
-/// Whether an ISO date-time with an offset is in UTC as it is written.
+/// Whether an ISO date-time is written with a UTC offset.
 fn is_utc(text: &str) -> bool {
     let time = text.split_once(['T', 't', ' ']).map_or("", |(_, time)| time);
     match time.find(['+', '-']) {

@@ -1,4 +1,4 @@
-//! Signatures: what a tool takes and what it, or a program, gives.
+//! Signatures: the types of the arguments and the result of a tool, or of the result of a program.
 //!
 //! ```
 //! use ptc_lisp::signature::{Mode, Signature};
@@ -26,11 +26,11 @@
 //! primitive = ":string" | ":int" | ":float" | ":bool" | ":keyword" | ":datetime" | ":any" | ":map"
 //! ```
 //!
-//! `?` makes a field optional: it may be left out or nil. `:boolean` is read as `:bool`. White space may stand anywhere between
-//! these parts. Types nest at most [`MAX_DEPTH`] deep.
+//! `?` makes a field optional: it may be missing or nil. `:boolean` is a synonym of `:bool`. White space is allowed between all
+//! tokens. Types nest at most [`MAX_DEPTH`] deep.
 //!
 //! Programs write hyphens where signatures have underscores. At the boundary of a tool every key of the arguments, at any depth,
-//! becomes a string with underscores: see [`arguments`].
+//! becomes a string with underscores, see [`arguments`].
 
 mod boundary;
 mod check;
@@ -47,13 +47,13 @@ pub use schema::SchemaError;
 
 use crate::error::Error;
 
-/// Deepest nesting of types, and of arguments of a tool.
+/// Maximum nesting of types, and of a tool's arguments.
 pub const MAX_DEPTH: u32 = 256;
 
-/// What a tool takes and gives.
+/// The parameters and the result type of a tool or program.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Signature {
-    /// The named parameters, in order; none for an output-only signature.
+    /// The named parameters, in order. Empty for an output-only signature.
     pub params: Vec<Field>,
     /// The type of the result.
     pub output: Type,
@@ -62,9 +62,9 @@ pub struct Signature {
 /// A name with its type: a parameter, or a field of a map.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Field {
-    /// As written, with underscores or hyphens.
+    /// The name as written, with underscores or hyphens.
     pub name: String,
-    /// What its values are.
+    /// The type of its values.
     pub of: Type,
 }
 
@@ -79,11 +79,11 @@ pub enum Type {
     Float,
     /// `:bool`
     Bool,
-    /// `:keyword`: a keyword, or as a result a string that could be one.
+    /// `:keyword`: a keyword. In results, also a string that is a valid keyword name.
     Keyword,
-    /// `:datetime`: an instant, in JSON its ISO 8601 text with an offset.
+    /// `:datetime`: an instant. In JSON it is ISO 8601 text with an offset.
     Datetime,
-    /// `:any`: everything, nil included.
+    /// `:any`: any value, including nil.
     Any,
     /// `:map`: a map with any keys.
     Map,
@@ -91,16 +91,16 @@ pub enum Type {
     List(Box<Type>),
     /// `{name type, …}`
     Fields {
-        /// In order, with names that stay different when hyphens become underscores.
+        /// The fields in order. Their names differ even after conversion of hyphens to underscores.
         fields: Vec<Field>,
-        /// Whether other keys are a fault. Only a JSON Schema can say so; the grammar has no form for it.
+        /// Whether other keys are mismatches. Only a JSON Schema can express this. The grammar has no form for it.
         closed: bool,
     },
-    /// `type?`: nil, or left out of a map.
+    /// `type?`: may be nil, or missing in a map.
     Optional(Box<Type>),
 }
 
-/// The primitive types by name, as documentation lists them.
+/// The primitive types by name, in the order of the documentation.
 pub const PRIMITIVES: &[(&str, Type)] = &[
     ("string", Type::String),
     ("int", Type::Int),
@@ -113,17 +113,17 @@ pub const PRIMITIVES: &[(&str, Type)] = &[
 ];
 
 impl Signature {
-    /// Reads a signature. The error has the place, what was expected there and what to write instead.
+    /// Parses a signature. The error contains the position, the expected syntax and a hint.
     pub fn parse(text: &str) -> Result<Signature, Error> {
         parse::signature(text)
     }
 
-    /// A signature without parameters.
+    /// Makes a signature without parameters.
     pub fn of_output(output: Type) -> Signature {
         Signature { params: Vec::new(), output }
     }
 
-    /// The parameter of that name, hyphens and underscores being the same.
+    /// Returns the type of a parameter. Hyphens and underscores in its name are equivalent.
     pub fn param(&self, name: &str) -> Option<&Type> {
         let wanted = underscored(name);
         self.params.iter().find(|param| underscored(&param.name) == wanted).map(|param| &param.of)
@@ -139,24 +139,24 @@ impl std::str::FromStr for Signature {
 }
 
 impl Type {
-    /// A list of this type.
+    /// The list type with this item type.
     #[must_use]
     pub fn listed(self) -> Type {
         Type::List(Box::new(self))
     }
 
-    /// The same type, optional.
+    /// Makes the type optional.
     #[must_use]
     pub fn optional(self) -> Type {
         if self.is_optional() { self } else { Type::Optional(Box::new(self)) }
     }
 
-    /// Whether a value may be nil or left out for the `?`.
+    /// Whether the type has a `?`, so that the value may be nil or missing.
     pub fn is_optional(&self) -> bool {
         matches!(self, Type::Optional(_))
     }
 
-    /// The type without its `?`.
+    /// Returns the type without its `?`.
     pub fn required(&self) -> &Type {
         match self {
             Type::Optional(inner) => inner.required(),

@@ -1,9 +1,9 @@
-//! Text to signature.
+//! Parses signatures.
 
 use super::{Field, MAX_DEPTH, PRIMITIVES, Signature, Type, underscored};
 use crate::error::{Error, ErrorKind, Span};
 
-/// Types that people write and that are not there, with what to write instead.
+/// Unsupported type names that authors often guess, with hints.
 const GUESSED: &[(&str, &str)] = &[
     ("list", "a list is written [:any], or with the type of its items: [:int]"),
     ("array", "a list is written [:any], or with the type of its items: [:int]"),

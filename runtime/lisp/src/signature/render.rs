@@ -1,18 +1,18 @@
-//! Signatures as text.
+//! Formats signatures as text.
 
 use std::borrow::Cow;
 use std::fmt::{self, Display, Formatter};
 
 use super::{Field, PRIMITIVES, Signature, Type, hyphenated};
 
-/// The text that [`Signature::parse`] reads; without parameters `() -> type`.
+/// Formats text that [`Signature::parse`] accepts. Without parameters it is `() -> type`.
 impl Display for Signature {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         write_signature(f, self, Names::Written)
     }
 }
 
-/// The text that [`Signature::parse`] reads. A closed map looks like an open one.
+/// Formats text that [`Signature::parse`] accepts. A closed map is formatted like an open one.
 impl Display for Type {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         write_type(f, self, Names::Written)
@@ -20,7 +20,7 @@ impl Display for Type {
 }
 
 impl Signature {
-    /// The signature as the author of a program writes its names, with hyphens.
+    /// Formats the signature with hyphens in its names, as programs write them.
     ///
     /// ```
     /// let signature = ptc_lisp::signature::Signature::parse("(user_id :int) -> {_raw_data :map}")?;

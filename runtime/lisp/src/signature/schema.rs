@@ -1,4 +1,5 @@
-//! Signatures and JSON Schema, both ways. Schemas are JSON-shaped values: [`json::encode`](crate::json::encode) makes them text.
+//! Converts between signatures and JSON Schema. Schemas are JSON-shaped values, which [`json::encode`](crate::json::encode)
+//! converts to text.
 
 use std::fmt;
 
@@ -7,10 +8,10 @@ use super::{Field, MAX_DEPTH, Signature, Type, underscored};
 use crate::Value;
 use crate::print::preview_line;
 
-/// Why a JSON Schema is no type.
+/// Reports why a JSON Schema cannot be converted to a type.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SchemaError {
-    /// Where in the schema, such as `properties.rows.items`; empty for the whole.
+    /// The path in the schema, such as `properties.rows.items`. Empty for the root.
     pub path: String,
     /// What was expected and what was found.
     pub message: String,
@@ -24,22 +25,22 @@ impl fmt::Display for SchemaError {
 
 impl std::error::Error for SchemaError {}
 
-/// Keywords that say nothing about which values fit.
+/// Keywords that do not constrain values.
 const ANNOTATIONS: &[&str] =
     &["title", "description", "default", "examples", "deprecated", "readOnly", "writeOnly", "$schema", "$id", "$comment"];
 
-/// Whom a schema is for.
+/// The consumer of a schema.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Reader {
-    /// A validator: it accepts what the type accepts.
+    /// A validator. The schema accepts exactly the values of the type.
     Validator,
-    /// A model's provider, whose structured output takes few keywords and no unions.
+    /// A model provider, whose structured output supports few keywords and no unions.
     Provider,
 }
 
 impl Type {
     /// The JSON Schema (2020-12) of the type's JSON form. A field with `?` is not required and may be null. A keyword is any
-    /// string there, and a `:datetime` one with `format: date-time`.
+    /// string, and a `:datetime` is a string with `format: date-time`.
     ///
     /// ```
     /// use ptc_lisp::{json, signature::Signature};
@@ -54,10 +55,13 @@ impl Type {
         schema(self, Reader::Validator)
     }
 
-    /// The type of a JSON Schema: `string` (with `format: date-time` a `:datetime`), `integer`, `number`, `boolean`, `array`, `object`,
-    /// each also in a list with `null`, and `{}` or `true` for `:any`. A property that is not required is optional. Annotations such as
-    /// `description` are left out; any other keyword is an error, since a check that a signature cannot make must not vanish
-    /// in silence.
+    /// Converts a JSON Schema to a type. Supported are `string` (with `format: date-time` a `:datetime`), `integer`, `number`,
+    /// `boolean`, `array`, `object`, each also in a list with `null`, and `{}` or `true` for `:any`. A property that is not
+    /// required is optional. Annotations such as `description` are ignored.
+    ///
+    /// # Errors
+    ///
+    /// Any other keyword is an error: a constraint that a signature cannot express must not be dropped silently.
     pub fn from_json_schema(schema: &Value) -> Result<Type, SchemaError> {
         Reading { path: Vec::new() }.of(schema)
     }
@@ -74,8 +78,8 @@ impl Signature {
         self.output.to_json_schema()
     }
 
-    /// The schema of the result for a provider's structured output: plain types only, every map closed, `:any` an object, and a
-    /// list as the property `items` of an object, since providers want an object at the root.
+    /// The schema of the result for a provider's structured output. It has plain types only, every map is closed, and `:any` is
+    /// an object. A list is the property `items` of an object, since providers require an object at the root.
     pub fn provider_schema(&self) -> Value {
         if matches!(self.output, Type::List(_)) {
             let items = Field { name: "items".to_owned(), of: self.output.clone() };
@@ -84,7 +88,7 @@ impl Signature {
         schema(&self.output, Reader::Provider)
     }
 
-    /// The signature of a tool whose arguments and result these schemas describe; without one the result is `:any`.
+    /// Converts the JSON Schemas of a tool's arguments and result to a signature. Without `output` the result is `:any`.
     pub fn from_json_schemas(input: &Value, output: Option<&Value>) -> Result<Signature, SchemaError> {
         let params = match Type::from_json_schema(input)? {
             Type::Fields { fields, .. } => fields,
@@ -214,7 +218,7 @@ impl Reading {
         self.only(schema, name, &[]).map(|()| of)
     }
 
-    /// An error where the schema has other keywords than these and annotations.
+    /// Checks that a schema has no keywords except these and annotations.
     fn only(&self, schema: &Value, of: &str, known: &[&str]) -> Result<(), SchemaError> {
         let keys = schema.entries().into_iter().flatten().filter_map(|(key, _)| key.as_name());
         let unknown: Vec<&str> =
