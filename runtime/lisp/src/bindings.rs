@@ -1,4 +1,4 @@
-//! Definitions that outlive a run: what a session keeps from one program to the next.
+//! Definitions that outlive a run, such as those of a session.
 
 use std::collections::HashSet;
 use std::sync::{Arc, OnceLock};
@@ -9,11 +9,11 @@ use crate::ir::Source;
 use crate::sorting;
 use crate::value::{each_distinct, footprint};
 
-/// Names with their values, as `def` and `defn` left them. A clone is independent of its original; values are shared.
+/// Names with their values, as defined by `def` and `defn`. A clone is independent of its original but shares the values.
 ///
-/// A program that is to see them is compiled with [`Program::compile_with`](crate::Program::compile_with) and run with
-/// [`Run::bindings`](crate::Run::bindings); [`Outcome::bindings`](crate::Outcome::bindings) are those after the run, and the
-/// ones from before where it failed.
+/// A program that uses them is compiled with [`Program::compile_with`](crate::Program::compile_with) and run with
+/// [`Run::bindings`](crate::Run::bindings). [`Outcome::bindings`](crate::Outcome::bindings) are those after the run, or those
+/// from before the run if it failed.
 ///
 /// ```
 /// use ptc_lisp::{Bindings, Program, Run, Value};
@@ -27,31 +27,31 @@ use crate::value::{each_distinct, footprint};
 /// # Ok::<(), ptc_lisp::Error>(())
 /// ```
 ///
-/// Functions among the values know other definitions by their place in these bindings, so that a function must not be handed
-/// to a run with other bindings than those it came with, or later ones.
+/// Functions among the values refer to other definitions by index into these bindings. A function must therefore only be passed
+/// to runs with the bindings that it came from, or with later versions of them.
 #[derive(Clone, Default)]
 pub struct Bindings {
-    /// Places never change: code that was compiled for these bindings is valid for all that grow out of them.
+    /// Indices never change: code that was compiled for these bindings is valid for all bindings derived from them.
     names: Arc<[Arc<str>]>,
-    /// By place; there may be fewer than names.
+    /// Values by index. There may be fewer values than names.
     values: Vec<Option<Value>>,
 }
 
 impl Bindings {
-    /// The value of `name`.
+    /// Returns the value of `name`.
     pub fn get(&self, name: &str) -> Option<&Value> {
         let place = self.names.iter().position(|held| **held == *name)?;
         self.values.get(place)?.as_ref()
     }
 
-    /// Every name that has a value, in alphabetical order.
+    /// Iterates over every name that has a value, in alphabetical order.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &Value)> {
         let mut all: Vec<(&str, &Value)> = self.places().filter_map(|(name, value)| Some((name, value?))).collect();
         sorting::by(&mut all, |a, b| a.0.cmp(b.0));
         all.into_iter()
     }
 
-    /// How many names have a value.
+    /// Number of names that have a value.
     pub fn len(&self) -> usize {
         self.values.iter().flatten().count()
     }
@@ -61,22 +61,22 @@ impl Bindings {
         self.len() == 0
     }
 
-    /// Takes the value of `name` away; functions that refer to it fail from then on. `None` if it had none.
+    /// Removes the value of `name` and returns it. Functions that refer to the name fail from then on.
     pub fn forget(&mut self, name: &str) -> Option<Value> {
         let place = self.names.iter().position(|held| **held == *name)?;
         self.values.get_mut(place)?.take()
     }
 
-    /// Takes every value away, and the places of the names as [`Bindings::compact`] does.
+    /// Removes every value, and then unused names as [`Bindings::compact`] does.
     pub fn clear<'a>(&mut self, kept: impl IntoIterator<Item = &'a Value>) {
         self.values.clear();
         self.compact(kept);
     }
 
-    /// Lets go of what names without a value take. Functions among the values and in `kept` know definitions by their places:
-    /// places that one of them may know stay, without the name where no such function mentions it.
+    /// Frees names without a value. Functions among the values and in `kept` refer to definitions by index. Indices that one of
+    /// them may use are kept, but lose their name if no such function mentions it.
     ///
-    /// Programs that were compiled before with these bindings have to be compiled again.
+    /// Programs that were compiled with these bindings before have to be compiled again.
     pub fn compact<'a>(&mut self, kept: impl IntoIterator<Item = &'a Value>) {
         let mut sources: Vec<Arc<Source>> = Vec::new();
         let values = std::mem::take(&mut self.values);
@@ -107,41 +107,41 @@ impl Bindings {
         self.names = names.into();
     }
 
-    /// Names whose value is new or another one than in `before`, in alphabetical order.
+    /// Names whose value is new or differs from that in `before`, in alphabetical order.
     pub fn changes<'a>(&'a self, before: &'a Bindings) -> impl Iterator<Item = (&'a str, &'a Value)> {
         self.iter().filter(|(name, value)| !before.get(name).is_some_and(|held| held.is_same(value)))
     }
 
-    /// Bytes of memory that names and values occupy, about; what several values share counts once.
+    /// Estimates the bytes of memory that names and values occupy. Shared parts count once.
     pub fn bytes(&self) -> usize {
         let names: usize = self.names.iter().map(|name| name.len() + if name.is_empty() { 16 } else { 32 }).sum();
         names + footprint(self.values.iter().flatten()) + self.values.len() * size_of::<Option<Value>>()
     }
 
-    /// Every place, with or without a value.
+    /// Iterates over all names by index, with or without a value.
     pub(crate) fn places(&self) -> impl Iterator<Item = (&str, Option<&Value>)> {
         let values = self.values.iter().map(Option::as_ref).chain(std::iter::repeat(None));
         self.names.iter().map(|name| &**name).zip(values)
     }
 
-    /// Whether `names` begin with those of these bindings.
+    /// Whether `names` start with the names of these bindings.
     pub(crate) fn is_prefix_of(&self, names: &[Arc<str>]) -> bool {
         let held = names.get(..self.names.len());
         held.is_some_and(|held| held.iter().zip(&*self.names).all(|(a, b)| Arc::ptr_eq(a, b) || a == b))
     }
 
-    /// Names by place, with or without a value. Values of later places may be missing.
+    /// Makes bindings of names by index. The values of later names may be missing.
     pub(crate) fn of_parts(names: Vec<Arc<str>>, values: Vec<Option<Value>>) -> Bindings {
         Bindings { names: names.into(), values }
     }
 
-    /// The source of a program that is compiled with these bindings.
+    /// Makes the source of a program that is compiled with these bindings.
     pub(crate) fn before(&self, text: Arc<str>) -> Source {
         let unbound = (0..).zip(self.places()).filter(|(_, (_, value))| value.is_none()).map(|(place, _)| place);
         Source { text, known: self.names.len() as u32, unbound: unbound.collect(), own: OnceLock::new() }
     }
 
-    /// The names of a program that was compiled with these bindings: theirs, then its own.
+    /// Returns the names of these bindings followed by a program's own names.
     pub(crate) fn extended(&self, own: &[&str]) -> Arc<[Arc<str>]> {
         if own.is_empty() {
             return Arc::clone(&self.names);
@@ -158,7 +158,7 @@ impl Bindings {
     }
 }
 
-/// What may be a name in the text of a program, in all spellings that refer to a definition.
+/// Splits the text of a program into words that may refer to a definition, in all possible spellings.
 fn words(text: &str) -> impl Iterator<Item = &str> {
     let words = text.split(|c: char| c.is_whitespace() || matches!(c, '(' | ')' | '[' | ']' | '{' | '}' | '"' | ',' | ';'));
     words.flat_map(|word| {

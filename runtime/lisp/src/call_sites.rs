@@ -1,7 +1,7 @@
-//! Calls of tools in the text of a program, with what is literal about them.
+//! Finds calls of tools in a program and extracts their literal parts.
 //!
-//! Where that is wanted, a name counts as the literal that it stands for if it can be nothing else: what `let` binds in the same function
-//! or one around, and what the program defines once and nothing before it did.
+//! Optionally, a name counts as the literal that it is bound to if it can have no other value: a `let` binding of the same or an
+//! enclosing function, or a global that the program defines exactly once and that was undefined before.
 
 use std::rc::Rc;
 
@@ -9,57 +9,57 @@ use crate::error::Span;
 use crate::ir::{Capture, GroupIr, Ir, Op, Step, Unit};
 use crate::{Kind, Value, special};
 
-/// Names in the namespace `tool` of the functions that call a tool of an upstream. All of them take one request.
+/// Functions in the namespace `tool` that call an upstream tool. All of them take one request.
 const UPSTREAM_CALLS: [&str; 3] = ["all", "call", "value"];
 
-/// Whether a function calls tools of upstreams, such as `tool/call`.
+/// Whether a function, such as `tool/call`, calls upstream tools.
 pub fn is_upstream_call(namespace: &str, name: &str) -> bool {
     namespace == "tool" && UPSTREAM_CALLS.contains(&name)
 }
 
-/// A call of an upstream tool in the text of a program.
+/// A call of an upstream tool in a program's text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ToolCallSite {
-    /// The call.
+    /// The range of the call.
     pub span: Span,
     /// The name of the called function without its namespace: `all`, `call` or `value`.
     pub function: &'static str,
-    /// The request, where it is written as a map.
+    /// The range of the request, if it is a map literal.
     pub request: Option<Span>,
-    /// The keys of the request; `None` where it is not written as a map, or where one of them is computed.
+    /// The keys of the request. `None` if it is not a map literal, or if one of its keys is computed.
     pub keys: Option<Vec<Value>>,
-    /// `:server`, where it is written as a string or keyword.
+    /// The value of `:server`, if it is a string or keyword literal.
     pub server: Option<String>,
-    /// `:tool`, where it is written as a string or keyword.
+    /// The value of `:tool`, if it is a string or keyword literal.
     pub tool: Option<String>,
-    /// The constant at `:max`.
+    /// The value of `:max`, if it is constant.
     pub max: Option<Value>,
-    /// The constant at `:server` that is not a name; nil where the keys are known and lack it.
+    /// The constant at `:server` that is not a name. Nil if the keys are known and lack `:server`.
     pub bad_server: Option<Value>,
-    /// The constant at `:tool` that is not a name; nil where the keys are known and lack it.
+    /// The constant at `:tool` that is not a name. Nil if the keys are known and lack `:tool`.
     pub bad_tool: Option<Value>,
-    /// `:args`: its keys and the values that are constants; `None` where it is not written as a map. Empty without `:args`.
+    /// The keys of `:args` with the values that are constants. `None` if it is not a map literal. Empty without `:args`.
     pub args: Option<Vec<(String, Option<Value>)>>,
-    /// What is wrong with the number of its arguments: it takes one.
+    /// The error message for a wrong number of arguments. The function takes one.
     pub arity: Option<String>,
-    /// What the request is, where that is seen not to be a map.
+    /// The kind of the request, if it is certainly not a map.
     pub other_request: Option<Kind>,
-    /// What `:args` is, where that is seen not to be a map.
+    /// The kind of `:args`, if it is certainly not a map.
     pub other_args: Option<Kind>,
 }
 
-/// A call of a tool of the embedding program, `(tool/NAME …)`, in the text of a program.
+/// A call of a tool of the embedding program, `(tool/NAME …)`, in a program's text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OwnCallSite {
-    /// The call.
+    /// The range of the call.
     pub span: Span,
-    /// The tool, as it was offered to [`crate::Program::compile_for`].
+    /// The name of the tool, as passed to [`crate::Program::compile_for`].
     pub name: String,
-    /// The names that it gives, and the values that are constants; `None` where they are not written out.
+    /// The argument names with the values that are constants. `None` if the arguments are not literal.
     pub args: Option<Vec<(String, Option<Value>)>>,
 }
 
-/// Every call of an upstream tool, in the order of the text.
+/// Finds every call of an upstream tool, in the order of the text.
 pub(crate) fn upstream_calls<const BY_NAME: bool>(unit: &Unit) -> Vec<ToolCallSite> {
     let mut calls = Calls::<BY_NAME> { known: unit.known, globals: Vec::new(), sites: Vec::new() };
     if BY_NAME {
@@ -69,7 +69,7 @@ pub(crate) fn upstream_calls<const BY_NAME: bool>(unit: &Unit) -> Vec<ToolCallSi
     calls.sites
 }
 
-/// What names of the function under way stand for, where that is written out.
+/// The literals that names of the current function are bound to.
 struct Names<'a> {
     slots: Vec<Option<&'a Ir>>,
     captures: Rc<[Option<&'a Ir>]>,
@@ -85,21 +85,22 @@ impl<'a> Names<'a> {
     }
 }
 
-/// What a program says of a name of its own.
+/// The definitions of a global in the program.
 #[derive(Default, Clone, Copy)]
 enum Defined<'a> {
     #[default]
     Never,
-    /// Wherever it has a value, it is this one.
+    /// Defined exactly once: it has this value or none.
     Once(&'a Ir),
     Anyhow,
 }
 
-/// With `BY_NAME`, names count as what they stand for. Two kinds of code, since what runs programs has no use for the other.
+/// Finds calls. With `BY_NAME`, names count as the literals that they are bound to. It is a const parameter so that binaries that
+/// only run programs do not contain the second variant.
 struct Calls<'a, const BY_NAME: bool> {
-    /// Globals that the program finds defined, or so it may be.
+    /// Number of globals that may be defined before the program runs.
     known: u32,
-    /// What its own names are defined as, from the first one on: once, or as nobody knows what.
+    /// The definitions of the program's own globals, by index.
     globals: Vec<Defined<'a>>,
     sites: Vec<ToolCallSite>,
 }
@@ -181,14 +182,14 @@ impl<'a, const BY_NAME: bool> Calls<'a, BY_NAME> {
             Capture::Capture(at) => names.captures.get(*at as usize).copied().flatten(),
             Capture::This | Capture::Sibling(_) => None,
         };
-        // Shared: a `letfn` has as many functions and captures as it likes.
+        // Shared, since the functions of a `letfn` can be many and have many captures.
         let captures: Rc<[Option<&Ir>]> = group.captures.iter().map(captured).collect();
         for arity in group.members.iter().flat_map(|member| &member.arities) {
             self.find(&arity.body, &mut Names::new(Rc::clone(&captures)));
         }
     }
 
-    /// The constant or map that an expression is, or that a name stands for.
+    /// Returns the constant or map literal of an expression, or of the name that it reads.
     fn literal(&self, ir: &'a Ir, names: &Names<'a>) -> Option<&'a Ir> {
         let found = match &ir.op {
             _ if !BY_NAME => Some(ir),
@@ -273,7 +274,7 @@ impl<'a, const BY_NAME: bool> Calls<'a, BY_NAME> {
         site
     }
 
-    /// A map as it is written.
+    /// Returns the entries of a map literal.
     fn named(&self, map: &'a Ir, names: &Names<'a>) -> Option<Vec<(String, Option<Value>)>> {
         match &map.op {
             Op::Map(parts) => parts
@@ -292,17 +293,17 @@ fn bind<'a>(names: &mut Names<'a>, slot: u32, literal: Option<&'a Ir>) {
     *place(&mut names.slots, slot) = literal;
 }
 
-/// The item at an index of a list that grows as far.
+/// Returns the item at an index. The list grows to contain it.
 fn place<T: Default>(list: &mut Vec<T>, at: u32) -> &mut T {
     let at = at as usize;
     while list.len() <= at {
         list.push(T::default());
     }
-    #[expect(clippy::indexing_slicing, reason = "the list has just been made long enough")]
+    #[expect(clippy::indexing_slicing, reason = "the loop above makes it long enough")]
     &mut list[at]
 }
 
-/// The name that a constant is, or the constant where it is not a name. Neither for a value that is computed.
+/// Splits a constant into a name, or the constant itself if it is not a name. Neither for a computed value.
 fn name_at(constant: Option<&Value>) -> (Option<String>, Option<Value>) {
     let Some(value) = constant else { return (None, None) };
     match value.as_name().filter(|name| !name.is_empty()) {
@@ -311,7 +312,7 @@ fn name_at(constant: Option<&Value>) -> (Option<String>, Option<Value>) {
     }
 }
 
-/// What a literal is, where it is no map.
+/// The kind of a literal that is not a map.
 fn no_map(literal: &Ir) -> Option<Kind> {
     match &literal.op {
         Op::Const(value) => Some(value.kind()).filter(|kind| *kind != Kind::Map),
@@ -321,7 +322,7 @@ fn no_map(literal: &Ir) -> Option<Kind> {
     }
 }
 
-/// Every call of a tool of the embedding program, in the order of the text.
+/// Finds every call of a tool of the embedding program, in the order of the text.
 pub(crate) fn own_calls(ir: &Ir) -> Vec<OwnCallSite> {
     let mut sites = Vec::new();
     find_own_calls(ir, &mut sites);
@@ -332,7 +333,7 @@ fn find_own_calls(ir: &Ir, out: &mut Vec<OwnCallSite>) {
     if let Op::Builtin { row, args } = &ir.op
         && (row.namespace, row.name) == special::OWN_TOOL
         && let Some((Ir { op: Op::Const(Value::Str(name)), span }, args)) = args.split_first()
-        // Where `tool/NAME` is taken for a function nothing but the name is written: its arguments come later.
+        // In `tool/NAME` as a value, the name and the call have the same span. Its arguments are not known yet.
         && *span != ir.span
     {
         out.push(OwnCallSite { span: ir.span, name: name.as_str().to_owned(), args: named(args) });
@@ -340,7 +341,7 @@ fn find_own_calls(ir: &Ir, out: &mut Vec<OwnCallSite>) {
     ir.children(&mut |child| find_own_calls(child, out));
 }
 
-/// Arguments as they are written: none, one map, or keys and values in turn.
+/// Returns literal arguments: none, one map, or keys and values in alternation.
 fn named(args: &[Ir]) -> Option<Vec<(String, Option<Value>)>> {
     match args {
         [] | [Ir { op: Op::Const(Value::Nil), .. }] => Some(Vec::new()),

@@ -1,7 +1,7 @@
-//! The time limit of what happens to a program before it runs: reading, analysis, checks.
+//! The time limit for the passes before a run: reading, analysis, checks.
 //!
-//! A run has its own clock in the [`Machine`](crate::machine::Machine). The passes before it have no machine, so they count their steps
-//! here. All of them take time in proportion to the program's size, and a program may be as large as the host allows.
+//! A run has its own clock in the [`Machine`](crate::machine::Machine). The passes before it have no machine, so that they count
+//! their steps here. All of them take time proportional to the program's size, which is limited only by the host.
 
 use std::cell::Cell;
 use std::time::Instant;
@@ -9,10 +9,10 @@ use std::time::Instant;
 use crate::error::{Error, ErrorKind};
 use crate::limits::Cancel;
 
-/// Steps between two looks at the clock. A step is a form or an expression, some 100 ns.
+/// Steps between two reads of the clock. A step is a form or an expression and takes about 100 ns.
 const STEPS_PER_LOOK: u64 = 512;
 
-/// A point in time, and a flag that ends the work earlier. Belongs to one thread.
+/// A point in time, and a flag that stops the work earlier. For use by one thread.
 ///
 /// ```
 /// use std::time::Instant;
@@ -29,22 +29,23 @@ pub struct Deadline {
     at: Option<Instant>,
     cancel: Option<Cancel>,
     steps: Cell<u64>,
-    /// `Timeout` or `Cancelled`, once one of them was seen. It stays.
+    /// `Timeout` or `Cancelled` after the first of them was observed. It is never reset.
     passed: Cell<Option<ErrorKind>>,
 }
 
 impl Deadline {
-    /// No limit: for programs of the operator, and for tests.
+    /// Makes a deadline that never passes, for programs of the operator and for tests.
     pub fn none() -> Deadline {
         Deadline::default()
     }
 
-    /// Ends the work at `at`, or when `cancel` is cancelled.
+    /// Makes a deadline that passes at `at`, or when `cancel` is cancelled.
     pub fn new(at: Option<Instant>, cancel: &Cancel) -> Deadline {
         Deadline { at, cancel: Some(cancel.clone()), ..Deadline::default() }
     }
 
-    /// Counts a step of work; true once the deadline has passed. Looks at the clock now and then only, so that it is cheap.
+    /// Counts a step of work. Returns true once the deadline has passed. The clock is read only once in many steps, which makes
+    /// this cheap.
     #[inline]
     pub fn step(&self) -> bool {
         let steps = self.steps.get() + 1;
@@ -55,7 +56,7 @@ impl Deadline {
         self.passed.get().is_some()
     }
 
-    /// Looks at the clock; true once the deadline has passed.
+    /// Reads the clock. Returns true once the deadline has passed.
     pub fn is_passed(&self) -> bool {
         if self.passed.get().is_none() {
             if self.cancel.as_ref().is_some_and(Cancel::is_cancelled) {
@@ -67,11 +68,12 @@ impl Deadline {
         self.passed.get().is_some()
     }
 
-    /// Looks at the clock.
+    /// Reads the clock.
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Timeout`] or [`ErrorKind::Cancelled`], without a place in the program: any of its forms may have been the last one.
+    /// [`ErrorKind::Timeout`] or [`ErrorKind::Cancelled`], without a span, since any form of the program may have been the last
+    /// one.
     pub fn check(&self) -> Result<(), Error> {
         self.is_passed();
         let Some(kind) = self.passed.get() else { return Ok(()) };
@@ -86,7 +88,7 @@ impl Deadline {
         Err(Error { kind, message, hint, span: None, position: None, value: None, trace: Box::default() })
     }
 
-    /// Steps so far.
+    /// Number of steps so far.
     pub fn steps(&self) -> u64 {
         self.steps.get()
     }

@@ -1,10 +1,10 @@
-//! Failed calls of `tool/call`, and whether the program has read what they failed with.
+//! Failed calls of `tool/call`, and whether the program has read their status.
 //!
-//! The result of a failed call is a map that holds a `FailedCall`, as all of its copies do, wherever they go: locals, vectors, other
-//! threads, definitions of a session. The program has read the status of the result once it has looked up `:ok`, `:reason` or `:message`
-//! (also by `contains?`, destructuring or `select-keys`), or has gone over all entries: printing, encoding, `keys`, `seq`, or the answer that
-//! shows the map. Looking up `:value`, comparing and hashing do not count, and neither does a test whether the map is nil. A map that
-//! `assoc`, `dissoc`, `update` or `merge` make of the result has the status, too.
+//! The result of a failed call is a map that holds a `FailedCall`. All of its copies hold it too, wherever they are: locals,
+//! vectors, other threads, definitions of a session. The program has read the status once it has looked up `:ok`, `:reason` or
+//! `:message` (also by `contains?`, destructuring or `select-keys`), or has iterated over all entries: printing, encoding,
+//! `keys`, `seq`, or an answer that shows the map. Looking up `:value`, comparing, hashing and nil checks do not count. A map
+//! that `assoc`, `dissoc`, `update` or `merge` derives from the result has the status, too.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -13,23 +13,24 @@ use std::sync::{Arc, Mutex, PoisonError};
 use crate::collection::Map;
 use crate::error::head;
 
-/// Tools and reasons that are told apart. The calls of further ones are counted together, so that computed names take bounded memory.
+/// Maximum number of groups by tool and reason. Calls of further tools are counted in one group, so that computed names take
+/// bounded memory.
 const MAX_GROUPS: usize = 100;
 
-/// Bytes that are kept of a name and of a message.
+/// Maximum bytes that are stored of a name and of a message.
 const MAX_TEXT_BYTES: usize = 500;
 
-/// The failed calls of a run. Clones are the same list.
+/// The failed calls of a run. Clones share one list.
 #[derive(Debug, Clone, Default)]
 pub struct FailedCalls(Arc<Mutex<Groups>>);
 
 /// Groups by server, tool and reason.
 type Groups = BTreeMap<[String; 3], Arc<Group>>;
 
-/// Calls of one tool that failed for one reason.
+/// Calls of one tool that failed for the same reason.
 #[derive(Debug)]
 struct Group {
-    /// The message of the first.
+    /// The message of the first call.
     message: String,
     failed: AtomicU64,
     checked: AtomicU64,
@@ -52,24 +53,24 @@ impl FailedCall {
     }
 }
 
-/// Calls of one tool that failed for one reason, and whose status the program has not read.
+/// Calls of one tool that failed for the same reason and whose status the program has not read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct UncheckedCalls {
-    /// The upstream.
+    /// The name of the upstream.
     pub server: String,
-    /// The tool; empty, as the upstream is, where there are too many to be told apart.
+    /// The name of the tool. Both names are empty in the group of further tools.
     pub tool: String,
     /// The documented reason.
     pub reason: String,
-    /// The message of one that failed for this reason.
+    /// The message of one of the calls.
     pub message: String,
-    /// How many.
+    /// Number of calls.
     pub count: u64,
 }
 
 impl FailedCalls {
-    /// Counts a failed call; `result` as the result of it.
+    /// Counts a failed call and marks `result` as its result.
     pub(crate) fn track(&self, mut result: Map, [server, tool, reason, message]: [&str; 4]) -> Map {
         let mut groups = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let mut key = [server, tool, reason].map(|text| head(text, MAX_TEXT_BYTES).to_owned());
@@ -85,7 +86,7 @@ impl FailedCalls {
         result
     }
 
-    /// The calls whose status nothing has read so far, by upstream, tool and reason.
+    /// The calls whose status has not been read, sorted by upstream, tool and reason.
     pub fn unchecked(&self) -> Vec<UncheckedCalls> {
         let groups = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let unchecked = groups.iter().map(|([server, tool, reason], group)| UncheckedCalls {

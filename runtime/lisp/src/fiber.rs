@@ -1,8 +1,9 @@
-//! What a run waits on: its thread, or a fiber of a thread that runs many programs.
+//! Waiting of runs: on a thread, or on a fiber of a thread that runs many programs.
 //!
-//! A run blocks where it waits: for an answer, for other branches, for a processor. On a thread of its own that costs a thread and
-//! what the allocator keeps for it. A host that has many programs waiting runs each on a fiber, a native stack that can be suspended, and
-//! says with [`enter`] which fiber the calling thread is on. Every wait of this crate goes through [`park`] and [`waker`].
+//! A run blocks while it waits for a reply, for other branches, or for a processor. With a thread per run, each waiting run costs
+//! a thread and the allocator's memory for it. A host with many waiting programs runs each on a fiber, which is a native stack
+//! that can be suspended, and announces the current fiber of a thread with [`enter`]. Every wait of this crate uses [`park`] and
+//! [`waker`].
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -13,29 +14,29 @@ use std::time::{Duration, Instant};
 
 use crate::effort;
 
-/// How long a wait without an end is at a time.
+/// Longest single wait of a wait without a deadline.
 const LONG: Duration = Duration::from_secs(3600);
 
-/// A fiber, as the host has made it. A fiber never moves to another thread.
+/// A fiber, implemented by the host. A fiber never moves to another thread.
 pub trait Fiber {
-    /// Suspends the calling fiber until it is woken or the time is up; at once where it was woken since it last parked. It may also return
-    /// for no reason.
+    /// Suspends the calling fiber until it is woken or `until` is reached. Returns at once if it was woken since it last parked.
+    /// Spurious returns are allowed.
     fn park(&self, until: Instant);
 
-    /// Wakes the fiber, from any thread.
+    /// Returns a waker of the fiber, which can be used on any thread.
     fn waker(&self) -> Waker;
 
-    /// Whether other fibers could run on the thread now.
+    /// Whether other fibers of the thread are ready to run.
     fn others_are_ready(&self) -> bool;
 
-    /// Runs `work` on a fiber of its own, on any thread of the host. `false` where that is impossible; `work` is dropped then.
+    /// Runs `work` on a new fiber, on any thread of the host. Returns `false` and drops `work` if that is impossible.
     fn spawn(&self, work: Box<dyn FnOnce() + Send>) -> bool;
 
-    /// Runs `work`, which does not wait, on the stack of the thread that has resumed the fiber: what needs much stack for a short time
-    /// does not leave it to a program that waits.
+    /// Runs `work`, which does not wait, on the stack of the thread that resumed the fiber. Deep but short computations thus do
+    /// not enlarge the stack of a fiber that waits later.
     fn on_thread_stack(&self, work: &mut (dyn FnMut() + Send));
 
-    /// The fiber uses much of its stack, which the host had better not keep.
+    /// Notifies the host that the fiber has used much of its stack, which the host should then free instead of keeping it.
     fn uses_much_stack(&self);
 }
 
@@ -52,7 +53,7 @@ impl Wake for ThreadWaker {
     }
 }
 
-/// What this crate keeps of a fiber in the thread while the fiber runs.
+/// Thread-local state of this crate that belongs to a fiber and is swapped in while the fiber runs.
 #[derive(Default)]
 pub struct State(effort::State);
 
@@ -62,7 +63,7 @@ impl std::fmt::Debug for State {
     }
 }
 
-/// Has `fiber` resumed by `resume` on the calling thread. `state` is what this crate keeps of it between two of these.
+/// Resumes `fiber` on the calling thread by calling `resume`. `state` holds the fiber's state between two calls.
 pub fn enter<T>(fiber: Rc<dyn Fiber>, state: &mut State, resume: impl FnOnce() -> T) -> T {
     let before = CURRENT.replace(Some(fiber));
     state.0.exchange();
@@ -76,7 +77,7 @@ fn current() -> Option<Rc<dyn Fiber>> {
     CURRENT.with_borrow(Clone::clone)
 }
 
-/// Waits until [`waker`] of the same thread or fiber is used, or the time is up. It may return for no reason.
+/// Blocks until [`waker`] of the same thread or fiber is used, or until the deadline. Spurious returns are possible.
 pub fn park(until: Option<Instant>) {
     match (current(), until) {
         (Some(fiber), until) => fiber.park(until.unwrap_or_else(|| Instant::now() + LONG)),
@@ -90,19 +91,19 @@ pub fn park(until: Option<Instant>) {
     }
 }
 
-/// Whether other fibers could run on the calling thread now.
+/// Whether other fibers of the calling thread are ready to run.
 pub fn others_are_ready() -> bool {
     current().is_some_and(|fiber| fiber.others_are_ready())
 }
 
-/// Lets other fibers of the calling thread run that could.
+/// Yields to other fibers of the calling thread that are ready.
 pub(crate) fn let_others_run() {
     if let Some(fiber) = current().filter(|fiber| fiber.others_are_ready()) {
         fiber.park(Instant::now());
     }
 }
 
-/// Ends the [`park`] of the calling thread or fiber, or the next one.
+/// Returns a waker that ends the current or the next [`park`] of the calling thread or fiber.
 pub fn waker() -> Waker {
     current().map_or_else(|| THREAD.with(Waker::clone), |fiber| fiber.waker())
 }
@@ -117,13 +118,13 @@ where
     fiber.on_thread_stack(&mut || result = work.take().map(|work| work()));
     match (result, work) {
         (Some(result), _) => result,
-        // The host did not do what it is for.
+        // The host did not run `work`.
         (None, Some(work)) => work(),
         (None, None) => unreachable!("work that was taken has a result, or has panicked through here"),
     }
 }
 
-/// Runs `work` beside the calling thread or fiber, with as much native stack as a run needs. `false` where the system has no thread left.
+/// Runs `work` concurrently, with as much native stack as a run needs. Returns `false` if the system cannot start a thread.
 pub(crate) fn spawn(stack: usize, work: impl FnOnce() + Send + 'static) -> bool {
     match current() {
         Some(fiber) => fiber.spawn(Box::new(work)),
@@ -131,7 +132,7 @@ pub(crate) fn spawn(stack: usize, work: impl FnOnce() + Send + 'static) -> bool 
     }
 }
 
-/// The calling fiber uses much of its stack.
+/// Notifies the host that the calling fiber has used much of its stack.
 pub(crate) fn uses_much_stack() {
     if let Some(fiber) = current() {
         fiber.uses_much_stack();

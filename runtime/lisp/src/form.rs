@@ -1,15 +1,15 @@
-//! What the reader makes of text: forms with their places. Names and plain strings are slices of the text.
+//! Forms, the output of the reader, with their spans. Names and strings without escapes are slices of the text.
 
 use std::borrow::Cow;
 
 use crate::error::Span;
 
-/// A form and where it stands.
+/// A form with its span in the source.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Form<'s> {
-    /// Its place, brackets included.
+    /// The range of the source text, including brackets.
     pub span: Span,
-    /// What it is.
+    /// The kind of the form.
     pub kind: FormKind<'s>,
 }
 
@@ -22,7 +22,7 @@ pub enum FormKind<'s> {
     Bool(bool),
     /// An integer of 64 bits.
     Int(i64),
-    /// A larger integer: sign and digits.
+    /// A larger integer, as sign and digits.
     BigInt(&'s str),
     /// A double, `##Inf`, `##-Inf`, `##NaN`.
     Double(f64),
@@ -30,17 +30,17 @@ pub enum FormKind<'s> {
     String(Cow<'s, str>),
     /// `:name`, without the colon.
     Keyword(&'s str),
-    /// A name.
+    /// A symbol.
     Symbol(&'s str),
     /// `(…)`
     List(Vec<Form<'s>>),
     /// `[…]`
     Vector(Vec<Form<'s>>),
-    /// `{…}`: keys and values by turns.
+    /// `{…}`: keys and values in alternation.
     Map(Vec<Form<'s>>),
     /// `#{…}`
     Set(Vec<Form<'s>>),
-    /// `#(…)`: the parts of its body, which is one call.
+    /// `#(…)`: the parts of its body, which is a single call.
     ShortFn(Vec<Form<'s>>),
     /// `#"…"`: the pattern as written.
     Regex(&'s str),
@@ -51,12 +51,12 @@ pub enum FormKind<'s> {
 }
 
 impl<'s> Form<'s> {
-    /// A form made up by the analyzer at a place of the text.
+    /// Makes a form that the analyzer generates for a span of the text.
     pub fn new(span: Span, kind: FormKind<'s>) -> Self {
         Form { span, kind }
     }
 
-    /// The name of a symbol.
+    /// Returns the name of a symbol.
     pub fn symbol(&self) -> Option<&'s str> {
         match self.kind {
             FormKind::Symbol(name) => Some(name),
@@ -64,7 +64,7 @@ impl<'s> Form<'s> {
         }
     }
 
-    /// The name of a keyword.
+    /// Returns the name of a keyword.
     pub fn keyword(&self) -> Option<&'s str> {
         match self.kind {
             FormKind::Keyword(name) => Some(name),
@@ -72,7 +72,7 @@ impl<'s> Form<'s> {
         }
     }
 
-    /// How people call such a form, for messages.
+    /// A name of the form's kind, for messages.
     pub fn description(&self) -> &'static str {
         match self.kind {
             FormKind::Nil => "nil",
@@ -93,7 +93,7 @@ impl<'s> Form<'s> {
     }
 }
 
-/// `1 form`, `3 forms`
+/// Formats a count as `1 form` or `3 forms`.
 pub(crate) fn counted(count: usize) -> String {
     format!("{count} form{}", if count == 1 { "" } else { "s" })
 }

@@ -1,8 +1,8 @@
-//! The only door from a program to the world.
+//! The interface between programs and the outside world.
 //!
-//! The interpreter starts an upstream call with [`Host::submit`] and waits on the [`Ticket`] it gets back, on its own
-//! thread and with its own deadline. Whoever answers holds the other half, an [`Answer`]. When an evaluation stops waiting
-//! (deadline, cancellation), the ticket is dropped and the answering side learns of it.
+//! The interpreter starts an upstream call with [`Host::submit`] and waits on the returned [`Ticket`], on its own thread and with
+//! its own deadline. The host keeps the other half, an [`Answer`]. When an evaluation stops waiting because of its deadline or a
+//! cancellation, the ticket is dropped and the answering side is notified.
 
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::task::Waker;
@@ -15,60 +15,63 @@ use crate::machine::Meters;
 use crate::print::excerpt;
 use crate::{ErrorKind, Value};
 
-/// What a program can reach. Every method may be called from several threads at once (`pmap`).
+/// The environment of a program. All methods may be called from several threads at once (`pmap`).
 pub trait Host: Send + Sync {
-    /// Called once by each run, before its program starts, with the account of the run's memory. A host that keeps bytes for the program
-    /// outside of the evaluation's threads, such as the encoded arguments of calls under way, reserves them there.
+    /// Called once by each run before its program starts, with the account of the run's memory. A host that stores bytes for the
+    /// program outside of the evaluation's threads, such as the encoded arguments of pending calls, reserves them there.
     fn begin_run(&self, account: &Account) {
         let _ = account;
     }
 
-    /// Starts `(tool/call request)` and returns at once. `Err` is a fault of the program and ends it; a fault of the
-    /// world is a [`Reply::Failed`] on the ticket.
+    /// Starts `(tool/call request)` without blocking. `Err` is a fault of the program and ends it. A failure of the upstream is a
+    /// [`Reply::Failed`] on the ticket.
     fn submit(&self, request: &Value) -> Result<Ticket, Fault>;
 
-    /// Starts the same. The `Link` header of the answer goes into `link` before the ticket is answered.
+    /// Like [`Host::submit`], but stores the `Link` header of the response in `link` before the ticket is answered.
     fn submit_with_link(&self, request: &Value, link: &Arc<OnceLock<String>>) -> Result<Ticket, Fault> {
         let _ = link;
         self.submit(request)
     }
 
-    /// Looks at the answer to `(tool/call request)` or `(tool/value request)`, and its `Link` header, before the program goes on.
+    /// Called with the answer to `(tool/call request)` or `(tool/value request)` and its `Link` header, before the program
+    /// continues.
     fn received(&self, request: &Value, answer: &Value, link: Option<&str>) {
         let _ = (request, answer, link);
     }
 
-    /// Begins `(tool/all request)`, whose request has no `:max`: that is `max`. May wait until an upstream has listed its tools.
+    /// Starts `(tool/all request)`. The request has no `:max`, which is passed as `max`. May block until an upstream has listed
+    /// its tools.
     fn pages(&self, request: &Value, max: Option<usize>) -> Result<Box<dyn Pages>, Fault> {
         let _ = (request, max);
         Err(Fault::new(ErrorKind::UnknownTool, "tool/all is not available: no upstreams are configured"))
     }
 
-    /// Starts `(tool/NAME …)`, a call of one of the embedding program's own tools, and returns at once. `args` is a map as the program
-    /// wrote it. The answer is the value of the form; a [`Reply::Failed`] ends the program, as `Err` does.
+    /// Starts `(tool/NAME …)`, a call of a tool of the embedding program, without blocking. `args` is a map with the keys that
+    /// the program wrote. The answer is the value of the form. A [`Reply::Failed`] ends the program, like `Err`.
     fn submit_tool(&self, tool: &str, args: &Value) -> Result<Ticket, Fault> {
         let _ = args;
         Err(Fault::new(ErrorKind::UnknownTool, format!("there is no tool/{}", excerpt(tool))))
     }
 
-    /// Looks at what such a call gave, on the evaluation's thread, before the program sees it.
+    /// Called with the result of such a call, on the evaluation's thread, before the program gets it. Returns the value for the
+    /// program.
     fn receive_tool(&self, tool: &str, value: Value) -> Result<Value, Fault> {
         let _ = tool;
         Ok(value)
     }
 
-    /// The embedding program's own tools, a line `name - description` each, for `(dir 'tool)`.
+    /// The tools of the embedding program, as one line `name - description` each, for `(dir 'tool)`.
     fn tool_lines(&self) -> Vec<String> {
         Vec::new()
     }
 
-    /// Whether [`Host::discover`] would wait for somebody else to answer such a query, so that another thread should compute meanwhile.
+    /// Whether [`Host::discover`] would block on this query. Then the interpreter releases its processor for other threads.
     fn discovery_waits(&self, query: Discovery<'_>) -> bool {
         let _ = query;
         false
     }
 
-    /// Answers a discovery form from the catalog. `Ok(nil)` is a fault of the world.
+    /// Answers a discovery form from the catalog. `Ok(nil)` reports a failure of an upstream.
     fn discover(&self, query: Discovery<'_>) -> Result<Value, Fault>;
 
     /// Milliseconds since the Unix epoch.
@@ -77,59 +80,59 @@ pub trait Host: Send + Sync {
         since.map_or(0, |d| i64::try_from(d.as_millis()).unwrap_or(i64::MAX))
     }
 
-    /// Seconds by which the local clock is ahead of UTC at an instant, in milliseconds since the Unix epoch. A program sees
-    /// it only in what day or time it is now.
+    /// Seconds by which the local clock is ahead of UTC at an instant, given in milliseconds since the Unix epoch. Programs can
+    /// observe the offset only in the current local date and time.
     fn utc_offset_s(&self, at_ms: i64) -> i32 {
         let _ = at_ms;
         0
     }
 
-    /// Nanoseconds of a clock that never goes back, from any start.
+    /// Nanoseconds of a monotonic clock with an arbitrary origin.
     fn monotonic_ns(&self) -> i64 {
         static START: std::sync::LazyLock<Instant> = std::sync::LazyLock::new(Instant::now);
         i64::try_from(START.elapsed().as_nanos()).unwrap_or(i64::MAX)
     }
 
-    /// 64 random bits, for `rand` and its family.
+    /// 64 random bits, for `rand` and similar functions.
     fn random(&self) -> u64;
 
-    /// A line that the program has just printed, one of [`Outcome::prints`](crate::run::Outcome::prints). What is printed inside `pmap`
-    /// and `pcalls` is neither here nor there, as the specification has it.
+    /// Called with each line that the program prints, as in [`Outcome::prints`](crate::run::Outcome::prints). Output inside of
+    /// `pmap` and `pcalls` is discarded, as specified.
     fn printed(&self, line: &str) {
         let _ = line;
     }
 
-    /// What `(budget/remaining)` answers, as JSON-shaped data; `nil` where the host keeps no budget.
+    /// The result of `(budget/remaining)` as JSON-shaped data. `nil` if the host has no budget.
     fn budget(&self) -> Value {
         Value::nil()
     }
 }
 
-/// How the pages of one list follow each other. The interpreter makes the calls.
+/// The paging strategy of one list. The interpreter makes the calls.
 pub trait Pages {
-    /// The arguments of the first call.
+    /// Returns the arguments of the first call.
     fn first(&mut self) -> Value;
 
-    /// Takes an answer with its `Link` header, in the order of the requests. `Err` ends the program.
+    /// Processes an answer with its `Link` header. Answers are passed in the order of the requests. `Err` ends the program.
     fn receive(&mut self, answer: &Value, link: Option<&str>) -> Result<NextPages, Fault>;
 
-    /// How many pages and items were received, as the end of a sentence: `after 3 pages with 300 items`.
+    /// Describes how many pages and items were received, to be appended to a message: `after 3 pages with 300 items`.
     fn arrived(&self) -> String;
 
-    /// The items that were received.
+    /// Returns the received items.
     fn into_items(self: Box<Self>) -> Vec<Value>;
 }
 
-/// What comes after a page.
+/// The continuation after a page.
 #[derive(Debug)]
 pub enum NextPages {
-    /// The list is whole.
+    /// The list is complete.
     Done,
-    /// The arguments of the calls that come next, to be made at once. Empty where answers to earlier ones are still due.
+    /// The arguments of the next calls, to be made in parallel. Empty if answers to earlier calls are outstanding.
     Requests(Vec<Value>),
 }
 
-/// A host without tools: a closed world.
+/// A host without tools, time zone or other environment.
 #[derive(Debug, Default)]
 pub struct NoHost;
 
@@ -154,59 +157,59 @@ impl Host for NoHost {
     }
 }
 
-/// A discovery form whose subject the interpreter does not know itself. Names are as written, without a quote.
+/// A discovery form with a subject outside of the interpreter. Names are as written, without a quote.
 #[derive(Debug, Clone, Copy)]
 pub enum Discovery<'a> {
     /// `(tool/servers)`
     Servers,
-    /// `(apropos query opts)`; the interpreter adds its own matches after the host's.
+    /// `(apropos query opts)`. The interpreter appends its own matches to those of the host.
     Apropos {
-        /// Words looked for; not empty.
+        /// The words to search, not empty.
         query: &'a str,
-        /// The most entries of an answer: 1 to 50.
+        /// Maximum number of entries: 1 to 50.
         limit: usize,
-        /// Whether to ask upstreams for their tools first.
+        /// Whether to query upstreams for their tools first.
         load: bool,
     },
     /// `(dir reference opts)`
     Dir {
-        /// An upstream's name.
+        /// The name of an upstream.
         reference: &'a str,
-        /// The most entries of an answer: 1 to 200.
+        /// Maximum number of entries: 1 to 200.
         limit: usize,
-        /// Entries to skip.
+        /// Number of entries to skip.
         offset: usize,
     },
     /// `(doc reference)`
     Doc {
-        /// `server/tool`
+        /// The tool, as `server/tool`.
         reference: &'a str,
     },
     /// `(meta reference)`
     Meta {
-        /// `server/tool`
+        /// The tool, as `server/tool`.
         reference: &'a str,
     },
 }
 
-/// A fault of the program, found by the host: it ends the program.
+/// A fault of the program that the host detected. It ends the program.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Fault {
-    /// Its kind.
+    /// The kind of the error.
     pub kind: ErrorKind,
     /// What was expected and what was found.
     pub message: String,
-    /// What to do, where that is known.
+    /// How to fix the program, if known.
     pub hint: Option<String>,
 }
 
 impl Fault {
-    /// A fault without a hint.
+    /// Makes a fault without a hint.
     pub fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
         Fault { kind, message: message.into(), hint: None }
     }
 
-    /// The same fault with a hint.
+    /// Adds a hint.
     #[must_use]
     pub fn with_hint(mut self, hint: impl Into<String>) -> Self {
         self.hint = Some(hint.into());
@@ -214,28 +217,28 @@ impl Fault {
     }
 }
 
-/// The answer to a call. The interpreter turns it into the tagged map that programs see.
+/// The answer to a call. The interpreter converts it to the tagged map that programs receive.
 #[derive(Debug)]
 pub enum Reply {
     /// JSON text, decoded on the evaluation's thread: `{:ok true :value … :value_kind :json}`.
     Json(Vec<u8>),
-    /// Text that is JSON if it parses (`:json`) and text otherwise (`:text`).
+    /// Text. It is decoded as JSON if it parses (`:json`), otherwise it stays text (`:text`).
     Text(String),
     /// Success without a payload: `{:ok true :value nil :value_kind :none}`.
     None,
-    /// A fault of the world: `{:ok false :reason … :message …}`.
+    /// A failure of the upstream: `{:ok false :reason … :message …}`.
     Failed {
         /// One of the documented reasons, such as `timeout`.
         reason: &'static str,
-        /// What happened.
+        /// A description of the failure.
         message: String,
     },
-    /// A fault of the program, found only after something had been waited for. It ends the program, as `Err` of a submission does.
+    /// A fault of the program that was detected only after a wait. It ends the program, like `Err` of a submission.
     Refused(Fault),
 }
 
 impl Reply {
-    /// Bytes of what it holds.
+    /// Bytes of its payload.
     pub(crate) fn len(&self) -> usize {
         match self {
             Reply::Json(bytes) => bytes.capacity(),
@@ -246,7 +249,7 @@ impl Reply {
     }
 }
 
-/// The memory account and the end of a run, for its host. Clones are the same account.
+/// A handle for the host to a run's memory account, which can also end the run. Clones refer to the same account.
 #[derive(Clone)]
 pub struct Account {
     meters: Arc<Meters>,
@@ -257,15 +260,15 @@ impl Account {
         Account { meters }
     }
 
-    /// Counts `bytes` as memory of the program until the reservation is dropped, on any thread. `Err` is the fault that ends the program
-    /// where its values and its reservations would pass its limit together.
+    /// Counts `bytes` as memory of the program until the reservation is dropped, on any thread. `Err` is the fault that ends the
+    /// program because its values and reservations together would exceed its limit.
     pub fn reserve(&self, bytes: usize) -> Result<Reservation, Fault> {
         let mut reservation = Reservation { meters: Arc::clone(&self.meters), bytes: 0 };
         reservation.resize(bytes).map(|()| reservation)
     }
 
-    /// Ends the run with [`ErrorKind::MemoryExceeded`]; `why` is its message. The run notices at its next check, and at once where it
-    /// waits.
+    /// Ends the run with [`ErrorKind::MemoryExceeded`] and the message `why`. The run notices at its next check, or at once if it
+    /// is waiting.
     pub fn end(&self, why: String) {
         self.meters.end(why);
     }
@@ -275,13 +278,13 @@ impl Account {
         self.meters.limits.memory_bytes
     }
 
-    /// Whether the time of the run is up, or the run was cancelled or has run out of memory.
+    /// Whether the run has exceeded its deadline or its memory, or was cancelled.
     pub fn is_over(&self) -> bool {
         self.meters.cancel.is_cancelled() || self.meters.is_exhausted() || Instant::now() >= self.meters.deadline
     }
 }
 
-/// The fault of a program that runs out of memory while it makes calls.
+/// Makes the fault of a program that runs out of memory while it makes calls.
 pub(crate) fn out_of_memory(limit: u64) -> Fault {
     let message =
         format!("the program's values, the arguments of its calls and the answers on their way need more than {limit} bytes");
@@ -295,7 +298,7 @@ impl std::fmt::Debug for Account {
     }
 }
 
-/// Bytes that count as memory of a run's program until this is dropped.
+/// Bytes that count as memory of a run's program until the reservation is dropped.
 pub struct Reservation {
     meters: Arc<Meters>,
     bytes: i64,
@@ -308,10 +311,10 @@ impl std::fmt::Debug for Reservation {
 }
 
 impl Reservation {
-    /// Counts `bytes` from now on, in place of what was counted before. `Err` is the fault that ends the program where its values and its
-    /// reservations would pass its limit together; the bytes count then all the same.
+    /// Counts `bytes` instead of the previous number. `Err` is the fault that ends the program because its values and
+    /// reservations together would exceed its limit. The bytes are counted even then.
     pub fn resize(&mut self, bytes: usize) -> Result<(), Fault> {
-        // What is larger than any memory would overflow the sum of several such requests.
+        // Clamped, so that the sum of several enormous requests cannot overflow.
         let bytes = i64::try_from(bytes).unwrap_or(i64::MAX).min(i64::MAX / 1024);
         let grown = bytes - std::mem::replace(&mut self.bytes, bytes);
         let meters = &self.meters;
@@ -338,7 +341,7 @@ pub struct Ticket {
     handed_over: usize,
 }
 
-/// The answering half of a call. Dropped without an answer, it answers `upstream_unavailable`.
+/// The answering half of a call. If it is dropped without an answer, the reply is `upstream_unavailable`.
 pub struct Answer {
     slot: Arc<Slot>,
 }
@@ -350,9 +353,9 @@ struct Slot {
 
 #[derive(Default)]
 struct State {
-    /// The answer, and what counts its bytes until the program does.
+    /// The reply, with the reservation that counts its bytes until the program takes it.
     reply: Option<(Reply, Option<Reservation>)>,
-    /// Who waits.
+    /// The waker of the waiting evaluation.
     waiting: Option<Waker>,
     answered_by: Option<ThreadId>,
     interrupted: bool,
@@ -365,7 +368,7 @@ impl Slot {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Wakes who waits; outside of the lock.
+    /// Wakes the waiting evaluation. Must be called without the lock.
     fn wake(&self) {
         let waiting = self.lock().waiting.take();
         if let Some(waker) = waiting {
@@ -374,32 +377,32 @@ impl Slot {
     }
 }
 
-/// What ended a wait.
+/// How a wait ended.
 #[derive(Debug)]
 pub enum Waited {
-    /// The answer.
+    /// The reply arrived.
     Reply(Reply),
-    /// The time was up first.
+    /// The deadline passed first.
     DeadlinePassed,
-    /// [`Interrupt::interrupt`] came first.
+    /// [`Interrupt::interrupt`] was called first.
     Interrupted,
 }
 
 impl Ticket {
-    /// Both halves of a call.
+    /// Makes both halves of a call.
     pub fn pair() -> (Answer, Ticket) {
         let slot = Arc::new(Slot::default());
         (Answer { slot: Arc::clone(&slot) }, Ticket { slot, held: Value::Nil, handed_over: 0 })
     }
 
-    /// A ticket that is answered already.
+    /// Makes a ticket that is already answered.
     pub fn ready(reply: Reply) -> Ticket {
         let (answer, ticket) = Ticket::pair();
         answer.send(reply);
         ticket
     }
 
-    /// A handle that ends the wait from another thread.
+    /// Returns a handle that ends the wait from another thread.
     pub fn interrupter(&self) -> Interrupt {
         let slot = Arc::clone(&self.slot);
         Interrupt::by(move || {
@@ -408,33 +411,34 @@ impl Ticket {
         })
     }
 
-    /// The same ticket, which keeps `args` until the wait is over: who counts the bytes of an evaluation counts them by thread, so
-    /// that what one thread has made must not be dropped last by another.
+    /// Keeps `args` alive until the wait ends. Memory is accounted per thread, so that a value must be dropped on the thread that
+    /// allocated it.
     #[must_use]
     pub fn holding(mut self, args: Value) -> Ticket {
         self.held = args;
         self
     }
 
-    /// The same ticket for a call to which the submitting thread has handed `bytes` that it allocated and another thread will free. They
-    /// are in a [`Reservation`], so that the gauge of the submitting thread must not count them as well.
+    /// Records that the submitting thread allocated `bytes` for the call that another thread will free. They are counted by a
+    /// [`Reservation`], so that the gauge of the submitting thread must not count them as well.
     #[must_use]
     pub fn handing_over(mut self, bytes: usize) -> Ticket {
         self.handed_over = bytes;
         self
     }
 
-    /// Bytes of [`Ticket::handing_over`].
+    /// Bytes passed to [`Ticket::handing_over`].
     pub(crate) fn handed_over(&self) -> usize {
         self.handed_over
     }
 
-    /// Blocks until the answer, the deadline or an interruption.
+    /// Blocks until the reply, the deadline or an interruption.
     pub fn wait(self, deadline: Option<Instant>) -> Waited {
         self.wait_weighed(deadline).0
     }
 
-    /// The same, with the bytes of an answer that another thread has made. They are the caller's to count: no reservation does any more.
+    /// Like [`Ticket::wait`], but also returns the bytes of a reply that another thread allocated. The caller must count them,
+    /// since no reservation does so any more.
     pub(crate) fn wait_weighed(self, deadline: Option<Instant>) -> (Waited, usize) {
         loop {
             let mut state = self.slot.lock();
@@ -474,22 +478,22 @@ impl Drop for Ticket {
 }
 
 impl Answer {
-    /// Answers and wakes the waiting evaluation.
+    /// Sends the reply and wakes the waiting evaluation.
     pub fn send(self, reply: Reply) {
         self.put(reply, None);
     }
 
-    /// Answers with a reply whose bytes `reservation` counts until the evaluation takes it.
+    /// Sends a reply whose bytes are counted by `reservation` until the evaluation takes it.
     pub fn send_counted(self, reply: Reply, reservation: Option<Reservation>) {
         self.put(reply, reservation);
     }
 
-    /// Whether nobody waits any more.
+    /// Whether the evaluation has stopped waiting.
     pub fn is_abandoned(&self) -> bool {
         self.slot.lock().abandoned
     }
 
-    /// Runs `then` when the evaluation stops waiting before an answer; at once if it already has.
+    /// Calls `then` when the evaluation stops waiting before the reply, or at once if it has already stopped.
     pub fn on_abandon(&self, then: impl FnOnce() + Send + 'static) {
         let mut state = self.slot.lock();
         if state.abandoned {
@@ -514,7 +518,7 @@ impl Answer {
 
 impl Drop for Answer {
     fn drop(&mut self) {
-        // After `send` the slot holds the reply (or the waiter took it) and this is a no-op for the waiter.
+        // After `send` the slot holds the reply, or the waiter has taken it. Then there is nothing to do.
         let state = self.slot.lock();
         let open = state.reply.is_none() && !state.abandoned;
         drop(state);

@@ -1,27 +1,27 @@
-//! Ending waits from another thread.
+//! Ends waits from another thread.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// Ends a wait from another thread.
+/// A handle that ends a wait from another thread.
 #[derive(Clone)]
 pub struct Interrupt {
     wait: Arc<dyn Fn() + Send + Sync>,
 }
 
 impl Interrupt {
-    /// Ends a wait by calling this.
+    /// Makes a handle that ends a wait by calling `end`.
     pub fn by(end: impl Fn() + Send + Sync + 'static) -> Interrupt {
         Interrupt { wait: Arc::new(end) }
     }
 
-    /// Wakes whoever waits.
+    /// Ends the wait.
     pub fn interrupt(&self) {
         (self.wait)();
     }
 }
 
-/// Waits that something ends: each is on the list for as long as its [`Watch`] lives.
+/// A list of waits that one event ends, such as a cancellation. A wait is on the list while its [`Watch`] exists.
 #[derive(Clone, Default)]
 pub(crate) struct Interrupts {
     list: Arc<Mutex<Registered>>,
@@ -33,7 +33,7 @@ struct Registered {
     waits: BTreeMap<u64, Interrupt>,
 }
 
-/// Keeps a wait on the list of those that something ends, until this is dropped.
+/// Keeps a wait on the list of waits that one event ends, until this is dropped.
 #[must_use = "the wait is taken off the list when this is dropped"]
 pub struct Watch {
     interrupts: Interrupts,
@@ -64,7 +64,7 @@ impl Interrupts {
 impl Drop for Watch {
     fn drop(&mut self) {
         let wait = self.interrupts.lock().waits.remove(&self.number);
-        // Outside of the lock: it may hold anything.
+        // Dropped outside of the lock, since the closure may own any value.
         drop(wait);
     }
 }

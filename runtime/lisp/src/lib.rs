@@ -12,18 +12,19 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! From text to answer:
+//! The pipeline from text to answer:
 //!
-//! - [`reader`] turns text into [`form`]s, the analyzer with the rows of [`special`] turns forms into resolved [`ir`], and
-//!   [`eval`] turns that into closures, which run on a [`machine`] that counts steps, time and memory against [`limits`].
-//! - [`value`] is what programs compute with: [`number`]s, text, [`collection`]s and functions, under the one [`order`] of
-//!   equality and sorting; [`temporal`] has dates and times. [`builtins`] are the functions of the language, as rows of data; [`pattern`] is their regular
-//!   expressions.
-//! - A [`Program`] is compiled once and run many times; a [`Run`] takes limits, a host, data and the [`Bindings`] of earlier programs,
-//!   and gives an [`Outcome`]. [`Cancel`] stops it from another thread. [`share`] is how a scheduler divides processors and memory among runs,
-//!   [`fiber`] how many of them wait on few threads.
-//! - [`json`] and [`print`](mod@print) carry values in and out; an [`image`] carries bindings, functions included, to another process.
-//!   [`host`] is the only door to the world. [`signature`] says what a tool takes and gives, and checks it.
+//! - [`reader`] parses text to [`form`]s. The analyzer resolves forms to [`ir`], using the rows of [`special`]. [`eval`] compiles
+//!   the IR to closures, which run on a [`machine`] that counts steps, time and memory against [`limits`].
+//! - [`value`] defines the values of programs: [`number`]s, text, [`collection`]s and functions, with the one [`order`] of
+//!   equality and sorting. [`temporal`] defines dates and times. [`builtins`] are the functions of the language, as rows of
+//!   tables. [`pattern`] implements their regular expressions.
+//! - A [`Program`] is compiled once and run many times. A [`Run`] takes limits, a host, data and the [`Bindings`] of earlier
+//!   programs, and returns an [`Outcome`]. [`Cancel`] stops it from another thread. With [`share`] a scheduler divides processors
+//!   and memory among runs. With [`fiber`] many of them wait on few threads.
+//! - [`json`] and [`print`](mod@print) convert values from and to text. An [`image`] transfers bindings, functions included, to
+//!   another process. [`host`] is the only interface to the outside world. [`signature`] describes and checks the arguments and
+//!   results of tools.
 #![forbid(unsafe_code)]
 
 mod analyzer;
@@ -79,7 +80,7 @@ pub use run::{Outcome, Run, STACK_BYTES, STACK_SLACK_BYTES};
 pub use share::Share;
 pub use value::{Kind, Value};
 
-/// What goes from one thread to another.
+/// Types that are sent between threads.
 const _: () = {
     const fn shared<T: Send + Sync>() {}
     shared::<Program>();

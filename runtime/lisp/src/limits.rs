@@ -1,4 +1,5 @@
-//! What a program may use. Every limit ends the program with its own error kind and cannot be caught by it.
+//! Resource limits of a program. Exceeding a limit ends the program with an error kind of its own, which the program cannot
+//! catch.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -6,9 +7,9 @@ use std::time::Duration;
 
 use crate::interrupt::{Interrupt, Interrupts, Watch};
 
-/// Limits of one run. The default is that of a library: 1 s and 10 MB.
+/// Limits of one run. The default, 1 s and 10 MB, is meant for use as a library.
 ///
-/// A later version can add a limit, so there are setters in place of literals:
+/// New limits may be added in later versions, so that they are set by methods instead of struct literals:
 ///
 /// ```
 /// use std::time::Duration;
@@ -20,21 +21,21 @@ use crate::interrupt::{Interrupt, Interrupts, Watch};
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct Limits {
-    /// Wall clock of the whole run, parsing included.
+    /// Wall-clock time of the whole run, including parsing.
     pub wall_clock: Duration,
     /// Bytes that the program's values may occupy.
     pub memory_bytes: u64,
-    /// Nested calls.
+    /// Maximum depth of nested calls.
     pub call_depth: u32,
-    /// Steps of evaluation; `None` leaves it to the wall clock.
+    /// Maximum steps of evaluation. With `None` only the wall clock limits them.
     pub steps: Option<u64>,
-    /// Turns of one `loop`; `None` leaves it to the wall clock.
+    /// Maximum iterations of one `loop`. With `None` only the wall clock limits them.
     pub loop_iterations: Option<u64>,
-    /// CPU-bound workers of `pmap` and `pcalls`, over the whole program.
+    /// Maximum CPU-bound workers of `pmap` and `pcalls` in the whole program.
     pub parallel_workers: usize,
-    /// Calls of `tool/call` over the whole program; `None` leaves it to the host.
+    /// Maximum calls of `tool/call` in the whole program. With `None` only the host limits them.
     pub tool_calls: Option<u64>,
-    /// Bytes that `println` and its family may collect.
+    /// Maximum bytes of output by `println` and similar functions.
     pub print_bytes: usize,
 }
 
@@ -54,13 +55,13 @@ impl Default for Limits {
 }
 
 impl Limits {
-    /// The defaults of a program that calls upstreams: 10 s and 100 MB.
+    /// The defaults for a program that calls upstreams: 10 s and 100 MB.
     pub fn with_upstreams() -> Self {
         Limits { wall_clock: Duration::from_secs(10), memory_bytes: 100 * 1024 * 1024, ..Limits::default() }
     }
 }
 
-/// Writes a setter for each limit.
+/// Defines a setter for each limit.
 macro_rules! setters {
     ($($(#[doc = $doc:literal])+ $name:ident: $kind:ty;)*) => {
         impl Limits {
@@ -75,21 +76,21 @@ macro_rules! setters {
 }
 
 setters! {
-    /// Sets the wall clock of the whole run, parsing included.
+    /// Sets the wall-clock time of the whole run, including parsing.
     wall_clock: Duration;
     /// Sets the bytes that the program's values may occupy.
     memory_bytes: u64;
-    /// Sets the number of nested calls.
+    /// Sets the maximum depth of nested calls.
     call_depth: u32;
-    /// Sets the steps of evaluation; `None` leaves them to the wall clock.
+    /// Sets the maximum steps of evaluation. With `None` only the wall clock limits them.
     steps: Option<u64>;
-    /// Sets the turns of one `loop`; `None` leaves them to the wall clock.
+    /// Sets the maximum iterations of one `loop`. With `None` only the wall clock limits them.
     loop_iterations: Option<u64>;
-    /// Sets the CPU-bound workers of `pmap` and `pcalls`, over the whole program.
+    /// Sets the maximum CPU-bound workers of `pmap` and `pcalls` in the whole program.
     parallel_workers: usize;
-    /// Sets the calls of `tool/call` over the whole program; `None` leaves them to the host.
+    /// Sets the maximum calls of `tool/call` in the whole program. With `None` only the host limits them.
     tool_calls: Option<u64>;
-    /// Sets the bytes that `println` and its family may collect.
+    /// Sets the maximum bytes of output by `println` and similar functions.
     print_bytes: usize;
 }
 
@@ -106,7 +107,7 @@ struct CancelInner {
 }
 
 impl Cancel {
-    /// Stops the run: at its next tick, or at once where it waits for an upstream.
+    /// Stops the run at its next check, or at once if it is waiting for an upstream.
     pub fn cancel(&self) {
         self.inner.cancelled.store(true, Ordering::Release);
         self.inner.waits.interrupt();
@@ -117,7 +118,8 @@ impl Cancel {
         self.inner.cancelled.load(Ordering::Acquire)
     }
 
-    /// Has `wait` ended by a later [`Cancel::cancel`], or at once if that has happened, for as long as the [`Watch`] lives.
+    /// Registers `wait` to be ended by a later [`Cancel::cancel`] while the [`Watch`] exists. If the run is already cancelled,
+    /// ends it at once.
     pub fn watch(&self, wait: Interrupt) -> Watch {
         let watch = self.inner.waits.add(wait);
         if self.is_cancelled() {

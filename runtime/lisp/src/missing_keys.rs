@@ -1,7 +1,8 @@
-//! Keys that a program looks up in the answers of tools and does not find: the look-up gives nil, and nothing else shows the mistake.
+//! Records keys that a program looks up in answers of tools and does not find. The lookup returns nil, so that a misspelled key
+//! would otherwise go unnoticed.
 //!
-//! Nothing is recorded before the first call of a tool. Whether a key that was not found is a mistake depends on the schemas of tools,
-//! which the host has: a run gives what it recorded as [`MissingKey`]s.
+//! Recording starts with the first call of a tool. Whether a missing key is a mistake depends on the schemas of tools, which only
+//! the host has. A run therefore returns what it recorded as [`MissingKey`]s.
 
 use std::borrow::Cow;
 use std::sync::Mutex;
@@ -11,13 +12,13 @@ use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use crate::Value;
 use crate::value::Kind;
 
-/// Different look-ups that are recorded.
+/// Maximum distinct lookups that are recorded.
 const MAX_RECORDED: usize = 64;
-/// Look-ups without a result that are examined.
+/// Maximum failed lookups that are examined.
 const MAX_EXAMINED: u32 = 20_000;
-/// Maps with more keys are indexes over data, not objects with fields.
+/// Maximum keys of a map that counts as an object with fields. Larger maps are indexes over data.
 const MAX_KEYS: usize = 64;
-/// Words of 64 bits of the filter of names.
+/// Number of 64-bit words of the filter of names.
 const FILTER_WORDS: usize = 256;
 
 /// A key that was not found.
@@ -25,31 +26,31 @@ const FILTER_WORDS: usize = 256;
 pub struct MissingKey {
     /// The key, without the colon of a keyword.
     pub key: String,
-    /// Where it was looked up.
+    /// The kind of value in which it was looked up.
     pub place: Place,
-    /// How often, at that place.
+    /// Number of lookups of the key in this place.
     pub count: u32,
-    /// Whether some object of an answer may have the key beside keys of this place.
+    /// Whether some object of an answer may have the key together with keys of this place.
     pub is_elsewhere: bool,
 }
 
-/// Where a key was looked up.
+/// The kind of value in which a key was looked up.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Place {
-    /// In the map that `tool/call` gives.
+    /// The map that `tool/call` returns.
     Result,
-    /// In an object with these keys.
+    /// An object with these keys.
     Object {
-        /// All of them, sorted.
+        /// All keys, sorted.
         keys: Vec<String>,
-        /// Whether it may be an object of an answer, judged by its keys.
+        /// Whether the object may come from an answer, judged by its keys.
         is_answered: bool,
     },
-    /// In a value without keys, such as a vector.
+    /// A value without keys, such as a vector.
     Other(Kind),
 }
 
-/// The look-ups of one run, shared by its threads.
+/// The failed lookups of one run, shared by its threads.
 pub(crate) struct MissingKeys {
     is_recording: AtomicBool,
     examined: AtomicU32,
@@ -67,7 +68,7 @@ impl MissingKeys {
         }
     }
 
-    /// Records from now on.
+    /// Starts recording.
     pub(crate) fn start(&self) {
         self.is_recording.store(true, Ordering::Relaxed);
     }
@@ -76,7 +77,7 @@ impl MissingKeys {
         &self.names
     }
 
-    /// Records that `key` is not in `coll`.
+    /// Records that `key` is missing in `coll`.
     #[cold]
     pub(crate) fn record(&self, coll: &Value, key: &Value) {
         if !self.is_recording.load(Ordering::Relaxed) || self.examined.fetch_add(1, Ordering::Relaxed) > MAX_EXAMINED {
@@ -93,7 +94,7 @@ impl MissingKeys {
         }
     }
 
-    /// What was recorded, in the order of the first look-ups.
+    /// Returns the recorded lookups, in the order of their first occurrence.
     pub(crate) fn take(&self) -> Vec<MissingKey> {
         let mut recorded = std::mem::take(&mut *self.recorded.lock().unwrap_or_else(PoisonError::into_inner));
         for missing in &mut recorded {
@@ -106,7 +107,7 @@ impl MissingKeys {
     }
 }
 
-/// The key as text; `None` where it says nothing that it is not there.
+/// The key as text. `None` for keys whose absence is not worth recording.
 fn name<'k>(coll: &Value, key: &'k Value) -> Option<Cow<'k, str>> {
     match key {
         Value::Int(index) if matches!(coll, Value::Map(_)) => Some(Cow::Owned(index.to_string())),
@@ -114,11 +115,11 @@ fn name<'k>(coll: &Value, key: &'k Value) -> Option<Cow<'k, str>> {
     }
 }
 
-/// Keys of the maps that `tool/call` gives.
+/// Keys of the maps that `tool/call` returns.
 const RESULTS: [&[&str]; 2] = [&["ok", "value", "value_kind"], &["message", "ok", "reason"]];
 
 impl Place {
-    /// The place that a value is; `None` where a key that is not there says nothing.
+    /// Classifies a value. `None` for values in which a missing key is not worth recording.
     fn of(coll: &Value) -> Option<Place> {
         match coll {
             Value::Map(map) if map.is_empty() || map.len() > MAX_KEYS => None,
@@ -134,7 +135,7 @@ impl Place {
         }
     }
 
-    /// Whether a value is this place.
+    /// Whether a value belongs to this place.
     fn is_of(&self, coll: &Value) -> bool {
         match (self, coll) {
             (Place::Object { keys, .. }, Value::Map(map)) => {
@@ -150,11 +151,11 @@ impl Place {
     }
 }
 
-/// Names of the objects of answers, as a Bloom filter: a name that is in it may have been added, one that is not was not.
+/// A Bloom filter of the names of objects in answers. It has false positives but no false negatives.
 pub(crate) struct NameFilter([AtomicU64; FILTER_WORDS]);
 
 impl NameFilter {
-    /// Adds the names of one object, alone and each beside the first and the last of them.
+    /// Adds the names of one object: each alone, and each paired with the first and the last of them.
     pub(crate) fn add(&self, names: &[Value]) {
         let texts = || names.iter().filter_map(Value::as_str);
         let (Some(first), Some(last)) = (texts().min(), texts().max()) else { return };
@@ -176,7 +177,7 @@ impl NameFilter {
         names.iter().all(|name| self.has(hash(name)))
     }
 
-    /// Whether an object may have had `name` and, as its first or last name, that of the sorted `names`.
+    /// Whether an object may have had `name` together with its first or last name being that of the sorted `names`.
     fn may_have_beside(&self, name: &str, names: &[String]) -> bool {
         let name = hash(name);
         [names.first(), names.last()].into_iter().flatten().any(|end| self.has(beside(name, hash(end))))
@@ -194,7 +195,7 @@ fn beside(name: u64, other: u64) -> u64 {
     name.rotate_left(17) ^ other.wrapping_mul(0xD6E8_FEB8_6659_FD93)
 }
 
-/// FNV-1a.
+/// Hashes a name with FNV-1a.
 fn hash(name: &str) -> u64 {
     name.bytes().fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3))
 }

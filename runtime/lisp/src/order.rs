@@ -1,18 +1,18 @@
-//! Equality, order and hash: one contract.
+//! Equality, order and hash of values as one contract.
 //!
-//! All values stand in one total order, which is also their equality (`compare(a, b) == Equal`) and which the hash agrees
-//! with. Maps and sets keep their keys by it.
+//! All values have one total order. It defines their equality (`compare(a, b) == Equal`), and the hash agrees with it. Maps and
+//! sets sort their keys by it.
 //!
-//! - Kinds: numbers, nil, false, true, keywords, symbols, vars, functions, endless sequences, regexes, dates and times, maps, sets, vectors, strings.
-//! - Numbers compare by exact value, whatever their kind: 1 and 1.0 are equal and one key, as are 0.0 and -0.0; an integer is
-//!   compared with a double without rounding either, or the order would not be transitive. NaN equals itself and stands
-//!   above every other number. (The functions `=` and `<` of the language see NaN as IEEE 754 does.)
-//! - Strings, keywords and symbols compare by their bytes; a string never equals a keyword.
-//! - Containers compare by length first, then part by part in canonical order: items, sorted members, sorted entries
-//!   (key, then value).
-//! - Regexes compare by source, vars by name. Builtins compare by name; dates and times by kind, then by time or length; other functions and endless
-//!   sequences are equal only to themselves and
-//!   stand in the order of their making.
+//! - The order of kinds is: numbers, nil, false, true, keywords, symbols, vars, functions, infinite sequences, regexes, dates and
+//!   times, maps, sets, vectors, strings.
+//! - Numbers compare by exact value, whatever their kind. 1 and 1.0 are equal and the same key, as are 0.0 and -0.0. An integer
+//!   is compared with a double without rounding, since otherwise the order would not be transitive. NaN equals itself and is
+//!   greater than every other number. (The functions `=` and `<` of the language treat NaN as IEEE 754 does.)
+//! - Strings, keywords and symbols compare by their bytes. A string never equals a keyword.
+//! - Containers compare by length first, then part by part in canonical order: items, sorted members, sorted entries (key, then
+//!   value).
+//! - Regexes compare by source, vars and builtins by name, dates and times by kind, then by time or length. Other functions and
+//!   infinite sequences are equal only to themselves and are ordered by creation.
 
 use std::cmp::Ordering;
 use std::collections::HashMap;
@@ -22,7 +22,7 @@ use std::sync::Arc;
 use crate::collection::{Children, SHALLOW};
 use crate::{Value, effort, number};
 
-/// The place of `a` relative to `b` in the total order.
+/// Compares two values in the total order.
 #[inline]
 pub fn compare(a: &Value, b: &Value) -> Ordering {
     match (a, b) {
@@ -62,7 +62,7 @@ impl Ord for Value {
     }
 }
 
-/// The kind's place.
+/// The position of the value's kind.
 fn rank(value: &Value) -> u8 {
     match value {
         Value::Int(_) | Value::Double(_) | Value::BigInt(_) => 0,
@@ -85,13 +85,13 @@ fn rank(value: &Value) -> u8 {
     }
 }
 
-/// What two values that hold no others cost to compare, beyond one part.
+/// The cost of comparing two values that are not containers, in parts beyond the first.
 fn weight(a: &Value, b: &Value) -> u32 {
     let weight = long(a);
     if weight == 0 || a.is_same(b) { 0 } else { weight.min(long(b)) }
 }
 
-/// What a value that holds no others costs to go over, beyond one part.
+/// The cost of walking over a value that is not a container, in parts beyond the first.
 fn long(value: &Value) -> u32 {
     match value {
         Value::Str(text) | Value::Keyword(text) | Value::Symbol(text) | Value::Var(text) => effort::parts_of(text.as_str().len()),
@@ -100,7 +100,7 @@ fn long(value: &Value) -> u32 {
     }
 }
 
-/// Takes what a comparison of a value goes over at most from `left`; whether there is so much.
+/// Subtracts the worst-case cost of comparing a value from `left`. Returns false if the cost exceeds it.
 pub(crate) fn is_within(value: &Value, left: &mut u32) -> bool {
     let Some(rest) = left.checked_sub(1 + long(value)) else { return false };
     *left = rest;
@@ -110,7 +110,7 @@ pub(crate) fn is_within(value: &Value, left: &mut u32) -> bool {
     }
 }
 
-/// Parts that are compared by native recursion before the work list takes over, which remembers what it has compared.
+/// Maximum parts that are compared by native recursion. Beyond that the work list takes over, which remembers compared pairs.
 const QUICK: u32 = 10_000;
 
 fn compare_any(a: &Value, b: &Value) -> Ordering {
@@ -122,14 +122,14 @@ fn compare_any(a: &Value, b: &Value) -> Ordering {
     }
     let mut left = QUICK;
     let quick = if a.depth().min(b.depth()) <= SHALLOW { compare_parts(a, b, &mut left) } else { None };
-    // Small work is in the step that asked for it.
+    // A small amount of work is covered by the step that requested it.
     if left < QUICK - 16 {
         effort::note(QUICK - left);
     }
     quick.unwrap_or_else(|| compare_deep(a, b))
 }
 
-/// The order, unless it takes a look at the parts of two containers of one kind and length.
+/// Compares without looking at parts. `None` for two containers of one kind and length.
 fn compare_flat(a: &Value, b: &Value) -> Option<Ordering> {
     let by_rank = rank(a).cmp(&rank(b));
     if by_rank.is_ne() {
@@ -162,7 +162,7 @@ fn compare_flat(a: &Value, b: &Value) -> Option<Ordering> {
     Some(x.cmp(&y)).filter(|order| order.is_ne())
 }
 
-/// Compares part by part; none when it took more than `left` parts.
+/// Compares part by part. `None` if there are more than `left` parts.
 fn compare_parts(a: &Value, b: &Value, left: &mut u32) -> Option<Ordering> {
     let (Some(xs), Some(ys)) = (Children::of(a), Children::of(b)) else { return Some(Ordering::Equal) };
     for (x, y) in xs.zip(ys) {
@@ -178,17 +178,18 @@ fn compare_parts(a: &Value, b: &Value, left: &mut u32) -> Option<Ordering> {
     Some(Ordering::Equal)
 }
 
-/// What a comparison has found equal so far, by address: each value with another of its class, the last of which stands for all.
+/// Union-find over the addresses of values that a comparison has found equal. Each entry points to another value of its class,
+/// and the last one represents the class.
 ///
-/// Whatever differs ends the comparison, so that a pair counts as equal from when it is looked into. Values that share parts can have
-/// exponentially many paths to them, and as many pairs as the square of their number: with classes, each is looked into once.
+/// A difference ends the comparison, so that a pair can count as equal once its comparison has started. Values that share parts
+/// can have exponentially many paths to them, and quadratically many pairs. With classes each value is compared only once.
 #[derive(Default)]
 struct Classes(HashMap<usize, usize>);
 
 impl Classes {
     fn of(&mut self, mut value: usize) -> usize {
         while let Some(next) = self.0.get(&value).copied() {
-            // Paths become shorter as they are gone.
+            // Path halving.
             let after = self.0.get(&next).copied().unwrap_or(next);
             self.0.insert(value, after);
             value = after;
@@ -196,7 +197,7 @@ impl Classes {
         value
     }
 
-    /// Makes one class of two; false where they were one.
+    /// Merges two classes. Returns false if they were one already.
     fn join(&mut self, a: &Value, b: &Value) -> bool {
         let (Some(a), Some(b)) = (a.address(), b.address()) else { return true };
         let (to, other) = (self.of(a), self.of(b));
@@ -204,10 +205,10 @@ impl Classes {
     }
 }
 
-/// Containers of no more parts, and no containers in them, are compared sooner than looked up.
+/// Maximum parts of a flat container that is compared again rather than looked up.
 const SMALL: usize = 16;
 
-/// Whether a pair is worth remembering: what it costs to compare is more than its place in the classes.
+/// Whether a pair is worth remembering, because comparing it costs more than an entry in the classes.
 fn is_large(x: &Value, y: &Value) -> bool {
     x.depth() > 1 || x.len().is_some_and(|len| len > SMALL) || weight(x, y) > 0
 }
@@ -223,7 +224,7 @@ fn compare_deep(a: &Value, b: &Value) -> Ordering {
             work.pop();
             continue;
         };
-        // A chain of last parts, such as a deep value is, needs no memory of its own.
+        // A chain of last parts, as in a deeply nested list, needs no memory on the work list.
         if xs.is_done() {
             work.pop();
         }
@@ -246,7 +247,7 @@ fn compare_deep(a: &Value, b: &Value) -> Ordering {
     Ordering::Equal
 }
 
-/// Parts that go into a hash: enough to tell values apart, and a bound of its work.
+/// Maximum parts that contribute to a hash. This bounds the work and still distinguishes most values.
 const HASHED: usize = 1_000;
 
 impl Hash for Value {
@@ -270,7 +271,7 @@ impl Hash for Value {
     }
 }
 
-/// Hashes all but the parts of a container.
+/// Hashes a value except for the parts of a container.
 fn hash_flat<H: Hasher>(value: &Value, state: &mut H) {
     match value {
         Value::Int(i) => state.write_i64(*i),

@@ -17,38 +17,38 @@ pub struct Program {
     pub(crate) source: Arc<str>,
     pub(crate) unit: Unit,
     pub(crate) code: Code,
-    /// Stands for the function under way at the top level.
+    /// The pseudo-function of the top level.
     pub(crate) top: Arc<Closure>,
 }
 
-/// Where an entry of a map stands in the text.
+/// The spans of an entry of a map literal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct EntrySpans {
-    /// Its key.
+    /// The range of the key.
     pub key: Span,
-    /// Its value.
+    /// The range of the value.
     pub value: Span,
 }
 
 impl Program {
-    /// Reads, resolves and compiles a program that stands alone. The first fault is the error.
+    /// Parses, resolves and compiles a program without earlier definitions. The error is the first fault.
     pub fn compile(source: &str) -> Result<Program, Error> {
         Program::compile_with(source, &Bindings::default())
     }
 
-    /// Compiles a program that may refer to definitions of earlier ones. It can be run with these bindings, whose values may have
-    /// changed, but not with others.
+    /// Compiles a program that may refer to definitions of earlier ones. It can be run with the given bindings, whose values may
+    /// have changed, but not with others.
     pub fn compile_with(source: &str, known: &Bindings) -> Result<Program, Error> {
         Program::compile_for(source, known, &[])
     }
 
-    /// The same with tools of the embedding program: `tool/NAME` calls the one of that name, hyphens and underscores being the same,
-    /// through [`Host::submit_tool`](crate::Host::submit_tool).
+    /// Like [`Program::compile_with`], but also with tools of the embedding program. `tool/NAME` calls the tool of that name
+    /// through [`Host::submit_tool`](crate::Host::submit_tool). Hyphens and underscores are equivalent.
     pub fn compile_for(source: &str, known: &Bindings, tools: &[&str]) -> Result<Program, Error> {
         Program::compile_until(source, known, tools, &Deadline::none())
     }
 
-    /// [`Program::compile_for`] within a time limit.
+    /// Like [`Program::compile_for`], but with a time limit.
     ///
     /// # Errors
     ///
@@ -67,44 +67,44 @@ impl Program {
         Ok(Program { source: Arc::clone(&source.text), unit, code, top })
     }
 
-    /// Its text.
+    /// The source text.
     pub fn source(&self) -> &str {
         &self.source
     }
 
-    /// Its resolved form, for checkers.
+    /// The resolved program, for checkers.
     pub fn ir(&self) -> &Ir {
         &self.unit.body
     }
 
-    /// The names that it defines, in order of their first definition.
+    /// The names that the program defines, in order of their first definition.
     pub fn definitions(&self) -> impl Iterator<Item = &str> {
         self.unit.definitions.iter().filter_map(|place| self.unit.globals.get(*place as usize)).map(|name| &**name)
     }
 
-    /// Every `(tool/call …)` in its text, in order, with what is literal about it.
+    /// Finds every `(tool/call …)` in the text, in order, with its literal parts.
     pub fn tool_calls(&self) -> Vec<ToolCallSite> {
         call_sites::upstream_calls::<false>(&self.unit)
     }
 
-    /// The same; a name counts as the literal that `let` or the only `def` gives it. A call may stand where it is never made, just because
-    /// of what its names stand for.
+    /// Like [`Program::tool_calls`], but a name counts as the literal that `let` or its only `def` binds it to. A reported call
+    /// may be in a branch that is never executed because of these values.
     pub fn tool_calls_by_name(&self) -> Vec<ToolCallSite> {
         call_sites::upstream_calls::<true>(&self.unit)
     }
 
-    /// Every `(tool/NAME …)` in its text, in order, with what is literal about it.
+    /// Finds every `(tool/NAME …)` in the text, in order, with its literal parts.
     pub fn own_calls(&self) -> Vec<OwnCallSite> {
         call_sites::own_calls(&self.unit.body)
     }
 
-    /// An entry of the map that is written at `map`, by its keys from the outside in, as in `["args", "limit"]`. `None` where no such
-    /// entry is written. Reads the map each time: [`Program::written_map`] is for several entries of one map.
+    /// Finds an entry of the map literal at `map` by a path of keys, such as `["args", "limit"]`. `None` if the literal has no
+    /// such entry. This parses the map on each call. Use [`Program::written_map`] for several entries of one map.
     pub fn entry(&self, map: Span, path: &[&str]) -> Option<EntrySpans> {
         self.written_map(map)?.entry(path)
     }
 
-    /// The map that is written at `map`. Its text is read again, since constants know nothing of their parts' places.
+    /// Returns the map literal at `map`. Its text is parsed again, since constants do not store the spans of their parts.
     pub fn written_map(&self, map: Span) -> Option<WrittenMap<'_>> {
         let text = self.source.get(map.start as usize..map.end as usize)?;
         let form = reader::read(text).ok()?.into_iter().next()?;
@@ -112,16 +112,16 @@ impl Program {
     }
 }
 
-/// A map in the text of a program.
+/// A map literal in a program's text.
 #[derive(Debug)]
 pub struct WrittenMap<'p> {
     form: Form<'p>,
-    /// Its first byte.
+    /// Offset of its first byte.
     start: u32,
 }
 
 impl WrittenMap<'_> {
-    /// An entry, by its keys from the outside in; `None` where no such entry is written.
+    /// Finds an entry by a path of keys. `None` if the literal has no such entry.
     pub fn entry(&self, path: &[&str]) -> Option<EntrySpans> {
         let (mut form, mut found) = (&self.form, None);
         for name in path {

@@ -1,4 +1,4 @@
-//! Running a program: limits, host and context in, outcome out.
+//! Runs programs: takes limits, host and context, and returns the outcome.
 
 use std::rc::Rc;
 use std::sync::Arc;
@@ -20,10 +20,10 @@ use crate::program::Program;
 use crate::share::Share;
 use crate::value::each_distinct;
 
-/// Native stack that a run may use. A thread for [`Run::execute`] needs this much and [`STACK_SLACK_BYTES`] more.
+/// Bytes of native stack that a run may use. A thread for [`Run::execute`] needs this much and [`STACK_SLACK_BYTES`] more.
 pub const STACK_BYTES: usize = 16 * 1024 * 1024;
 
-/// Native stack on top of [`STACK_BYTES`], for what happens between two looks at the depth of the stack.
+/// Bytes of native stack in addition to [`STACK_BYTES`], for code between two checks of the stack depth.
 pub const STACK_SLACK_BYTES: usize = SLACK;
 
 /// One run of a program.
@@ -51,35 +51,35 @@ pub struct Run<'p> {
     share: Option<Arc<dyn Share>>,
 }
 
-/// What a run came to.
+/// The outcome of a run.
 #[derive(Debug)]
 pub struct Outcome {
-    /// The program's value, or why there is none.
+    /// The program's value, or the error that ended it.
     pub result: Result<Value, Error>,
-    /// Whether the value was given by `(return v)`.
+    /// Whether `(return v)` ended the program.
     pub returned: bool,
     /// The lines of `println`, in order.
     pub prints: Vec<String>,
-    /// The definitions after the run; those from before it where it failed.
+    /// The definitions after the run, or those from before it if the run failed.
     pub bindings: Bindings,
-    /// The journal after the run, with the tasks that were done before a fault; nil where the run had none.
+    /// The journal after the run, including tasks that were completed before a fault. Nil if the run had no journal.
     pub journal: Value,
-    /// Summaries of `(step-done id summary)` by id, in order of the ids; none where the run failed.
+    /// Summaries of `(step-done id summary)`, sorted by id. Empty if the run failed.
     pub progress: Vec<(String, String)>,
-    /// Calls that failed and whether the program has looked at their status. What shows the value later counts as a look, too.
+    /// Failed calls, and whether their status was read. Showing the result later counts as reading, too.
     pub failed_calls: FailedCalls,
-    /// Keys that were looked up in answers of tools and are not there.
+    /// Keys that were looked up in answers of tools and are missing there.
     pub missing_keys: Vec<MissingKey>,
-    /// Steps taken, over all threads.
+    /// Steps of all threads.
     pub steps: u64,
-    /// Most live bytes that were seen or asked for; 0 without a gauge.
+    /// The maximum of live bytes that were observed or requested. 0 without a gauge.
     pub peak_bytes: u64,
-    /// Wall clock from the start of the run.
+    /// Wall-clock time since the start of the run.
     pub duration: Duration,
 }
 
 impl<'p> Run<'p> {
-    /// A run of `program` with the limits of a library, no host and an empty context.
+    /// Makes a run of `program` with the default limits, no host and an empty context.
     pub fn new(program: &'p Program) -> Self {
         Run {
             program,
@@ -95,75 +95,77 @@ impl<'p> Run<'p> {
         }
     }
 
-    /// What the program may use.
+    /// Sets the resource limits.
     pub fn limits(mut self, limits: Limits) -> Self {
         self.limits = limits;
         self
     }
 
-    /// What the program can reach.
+    /// Sets the environment of the program.
     pub fn host(mut self, host: Arc<dyn Host>) -> Self {
         self.host = Some(host);
         self
     }
 
-    /// A map whose keys the program reads as `data/key`.
+    /// Sets the map whose keys the program reads as `data/key`.
     pub fn context(mut self, context: Value) -> Self {
         self.surroundings.context = context;
         self
     }
 
-    /// The last results, newest first: `*1`, `*2`, `*3`.
+    /// Sets the last results, newest first: `*1`, `*2`, `*3`.
     pub fn history(mut self, results: Vec<Value>) -> Self {
         self.surroundings.history = results;
         self
     }
 
-    /// The definitions of earlier programs, which this one was compiled with.
+    /// Sets the definitions of earlier programs. They must be those that this program was compiled with.
     pub fn bindings(mut self, bindings: Bindings) -> Self {
         self.bindings = bindings;
         self
     }
 
-    /// What `(task id …)` remembers: a map from ids to values, such as [`Outcome::journal`] of an earlier run. Without one every
-    /// task is evaluated.
+    /// Sets the memory of `(task id …)`: a map from ids to values, such as [`Outcome::journal`] of an earlier run. Without it
+    /// every task is evaluated.
     pub fn journal(mut self, tasks: Value) -> Self {
         self.surroundings.journal = Some(Journal::new(tasks));
         self
     }
 
-    /// Reads the calling thread's net allocated bytes. Without one only single large growths are limited.
+    /// Sets the function that reads the calling thread's net allocated bytes. Without it only single large allocations are
+    /// limited.
     pub fn gauge(mut self, gauge: Gauge) -> Self {
         self.gauge = Some(gauge);
         self
     }
 
-    /// Stops the run from another thread.
+    /// Sets the handle that stops the run from another thread.
     pub fn cancel(mut self, cancel: Cancel) -> Self {
         self.cancel = cancel;
         self
     }
 
-    /// Counts the wall clock from `started`, for instance from before the program was compiled.
+    /// Measures the wall-clock time from `started`, for instance from before the program was compiled.
     pub fn started(mut self, started: Instant) -> Self {
         self.started = Some(started);
         self
     }
 
-    /// What the run has of the processors and the memory of the process. The calling thread of [`Run::execute`] must have acquired a
-    /// processor already.
+    /// Sets the run's share of the processors and the memory of the process. The calling thread of [`Run::execute`] must have
+    /// acquired a processor already.
     pub fn share(mut self, share: Arc<dyn Share>) -> Self {
         self.share = Some(share);
         self
     }
 
-    /// Native stack that the run may use on its thread, instead of [`STACK_BYTES`]; it bounds how deep calls can nest.
+    /// Sets the bytes of native stack that the run may use on its thread, instead of [`STACK_BYTES`]. It bounds the nesting of
+    /// calls.
     pub fn stack_bytes(mut self, bytes: usize) -> Self {
         self.stack = bytes;
         self
     }
 
-    /// Runs on the calling thread, which must have the native stack that [`STACK_BYTES`] speaks of.
+    /// Runs on the calling thread, which must have the native stack described at [`STACK_BYTES`].
     pub fn execute(self) -> Outcome {
         let started = self.started.unwrap_or_else(Instant::now);
         let meters = Arc::new(Meters::new(self.limits, self.cancel, self.gauge, started, self.share));
@@ -225,11 +227,11 @@ impl<'p> Run<'p> {
 }
 
 fn top_level(program: &Program, m: &mut Machine, globals: &Globals) -> Result<Value, crate::machine::Raised> {
-    // A first look, so that a run that is out of time or cancelled does not start.
+    // The first check, so that a run without time left or a cancelled run does not start.
     m.begin()?;
     let mut slots = vec![Value::Nil; program.unit.slots as usize];
     let result = (program.code)(m, &mut Frame { slots: &mut slots, this: &program.top, globals });
-    // A fault that nothing else has placed is one of the whole program.
+    // A fault without a span is attributed to the whole program.
     let value = result.map_err(|raised| m.at(raised, program.unit.body.span))?;
     if m.meters.made_endless.load(Ordering::Relaxed) && has_endless(&value) {
         let raised = m.raise_with_hint(ErrorKind::TypeError, "the program's value has a sequence without an end", BOUND_IT);
@@ -257,7 +259,7 @@ fn error(program: &Program, fault: Option<Box<Fault>>) -> Error {
     fault.into_error(&program.source)
 }
 
-/// The thread could not start, or it panicked.
+/// The outcome if the thread could not start or panicked.
 fn lost(started: Instant, bindings: Bindings) -> Outcome {
     let fault = Fault::new(ErrorKind::InternalError, "the evaluation's thread was lost");
     Outcome {

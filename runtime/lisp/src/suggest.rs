@@ -1,14 +1,14 @@
-//! Edit distance for "did you mean": one bounded comparison for every place that suggests a name.
+//! Edit distance for "did you mean" hints: one bounded comparison for all code that suggests names.
 //!
-//! The distance (Damerau-Levenshtein) costs the product of the lengths, and a program chooses both the name and many of the candidates.
-//! So long names are not compared, and neither are more than 2,000 candidates for one name.
+//! The distance (Damerau-Levenshtein) costs the product of the lengths, and a program chooses both the name and many of the
+//! candidates. Long names are therefore not compared, and at most 2,000 candidates are compared with one name.
 
-/// Characters of a name. A longer one is a text.
+/// Maximum characters of a name that is compared. Longer ones are rather texts.
 const MAX_LENGTH: usize = 60;
-/// Candidates that one name is compared with. Those that differ too much in length do not count.
+/// Maximum candidates that one name is compared with. Candidates whose length differs too much do not count.
 const MAX_COMPARISONS: u32 = 2_000;
 
-/// A name that nothing has, to be compared with the names that exist.
+/// An unknown name, which is compared with existing names.
 ///
 /// ```
 /// use ptc_lisp::suggest::Wanted;
@@ -27,26 +27,26 @@ pub struct Wanted<'n> {
 }
 
 impl<'n> Wanted<'n> {
-    /// `None` for a name that is too long to compare.
+    /// Prepares a name. `None` if it is too long to compare.
     pub fn new(name: &'n str) -> Option<Wanted<'n>> {
-        // A character has at most four bytes: a text of megabytes is not counted.
+        // A character has at most four bytes, so that the characters of very long texts need not be counted.
         let length = if name.len() <= 4 * MAX_LENGTH { name.chars().count() } else { usize::MAX };
-        // One edit in three characters, so that short names do not match everything.
+        // One edit per three characters, so that short names do not match everything.
         let max_distance = (length / 3).clamp(1, 3);
         (length <= MAX_LENGTH).then_some(Wanted { name, length, max_distance, comparisons: 0 })
     }
 
-    /// Its characters.
+    /// Number of characters.
     pub fn length(&self) -> usize {
         self.length
     }
 
-    /// Edits that a near name may be away.
+    /// Maximum edits of a similar name.
     pub fn max_distance(&self) -> usize {
         self.max_distance
     }
 
-    /// The edits from the name to a candidate; `None` where there are too many, or where too many candidates were compared.
+    /// The edits from the name to a candidate. `None` if there are too many edits, or if too many candidates were compared.
     pub fn distance(&mut self, candidate: &str) -> Option<usize> {
         let limit = self.length + self.max_distance;
         if candidate.len() > 4 * limit || candidate.chars().count().abs_diff(self.length) > self.max_distance {
