@@ -1,8 +1,9 @@
-//! The programs of `tests/bombs.clj`, each in a process of its own that is watched from outside.
+//! Runs the programs of `tests/bombs.clj`, each in a process of its own that is measured from outside.
 //!
-//! The process must end each program by a limit it may end by, stay within its memory and near its time, and give the right answer
-//! to an ordinary program afterwards. A busy machine makes any program late, so that here the time is what the process has
-//! computed; `--figures` runs them one by one and shows it, which `.ci/limits` does with an optimised build.
+//! Each program must be ended by an allowed limit, stay within its memory, and stop near its deadline. The process must give the
+//! right answer to an ordinary program afterwards. A busy machine makes any program late, so that processor time is measured
+//! instead of wall-clock time. `--figures` runs the programs one by one and prints the measurements, which `.ci/limits` does with
+//! an optimised build.
 
 mod counting;
 mod watched;
@@ -15,24 +16,24 @@ use libtest_mimic::{Arguments, Failed, Trial};
 use ptc_lisp::{Limits, Program, Run, Value, json, print};
 use watched::{Later, cpu_time, most_late, peak_resident};
 
-/// A program and how it may end.
+/// A program with its allowed outcomes.
 #[derive(Clone)]
 struct Bomb {
     line: usize,
     source: String,
-    /// Names of error kinds; any limit, or a value, where there are none.
+    /// Names of error kinds. If empty, any limit or a value is allowed.
     kinds: Vec<String>,
 }
 
-/// What a process made of a program.
+/// The measurements of one program.
 struct Report {
-    /// `value`, or the kind and message of the error.
+    /// `value`, or kind and message of the error.
     ended: String,
-    /// Time that the process computed, from the program's text until its value was shown.
+    /// Processor time from the start of compilation until the value was encoded.
     computed: Duration,
-    /// That past its wall clock: a busy machine makes a program late, and does not compute for it.
+    /// Processor time after the deadline. A busy machine delays a program but does not increase this.
     late: Duration,
-    /// Growth of the process's greatest resident memory, in bytes.
+    /// Growth of the process's peak resident memory, in bytes.
     grew: u64,
 }
 
@@ -76,19 +77,19 @@ fn main() {
     libtest_mimic::run(&Arguments::from_iter(arguments), trials.collect()).exit();
 }
 
-/// What each program may use.
+/// The limits of a program.
 #[derive(Clone, Copy)]
 struct May {
     wall_ms: u64,
     bytes: u64,
 }
 
-/// So little that all of them are soon done.
+/// Limits so tight that all programs end soon.
 const TIGHT: May = May { wall_ms: 300, bytes: 24 << 20 };
-/// As much memory as a server with upstreams gives: what is lost to holes grows with it.
+/// The memory limit of a server with upstreams. Losses by fragmentation grow with it.
 const ROOMY: May = May { wall_ms: 1_000, bytes: 100 << 20 };
 
-/// Runs every program whose text contains `part` one by one.
+/// Runs every program whose text contains `part`, one by one.
 #[expect(clippy::print_stdout, reason = "the figures are the result")]
 fn figures(part: &str) {
     let mut faults = 0;
@@ -116,7 +117,7 @@ fn figures(part: &str) {
 }
 
 fn judge(bomb: &Bomb, may: May, report: &Report) -> Result<(), Failed> {
-    // Code that is not optimised needs larger stacks, and programs of many workers have many of them.
+    // Unoptimised code needs larger stacks, and programs with many workers have many of them.
     let unoptimised = if cfg!(debug_assertions) { 16 << 20 } else { 0 };
     let most = may.bytes / 5 * 6 + (8 << 20) + unoptimised;
     if report.grew > most {
@@ -129,7 +130,7 @@ fn judge(bomb: &Bomb, may: May, report: &Report) -> Result<(), Failed> {
         );
     }
     let kind = report.ended.split(':').next().unwrap_or_default();
-    // Where there is more room, some of them come to their end.
+    // With larger limits some of the programs complete.
     let any = bomb.kinds.is_empty() || may.bytes > TIGHT.bytes;
     let fair = if any { kind != "internal_error" } else { bomb.kinds.iter().any(|allowed| allowed == kind) };
     if fair || kind == "timeout" {
@@ -138,7 +139,7 @@ fn judge(bomb: &Bomb, may: May, report: &Report) -> Result<(), Failed> {
     Err(format!("ended by {}, expected one of {:?}", report.ended, bomb.kinds).into())
 }
 
-/// Runs a program in a process of its own and measures it from here.
+/// Runs a program in a process of its own and measures it from this one.
 fn watch(bomb: &Bomb, may: May) -> Result<Report, Failed> {
     let mut process = Command::new(std::env::current_exe()?)
         .args(["--child", &may.wall_ms.to_string(), &may.bytes.to_string(), &bomb.source])
@@ -146,7 +147,7 @@ fn watch(bomb: &Bomb, may: May) -> Result<Report, Failed> {
         .stdout(Stdio::piped())
         .spawn()?;
     let report = observe(&mut process, may);
-    // Nothing is left behind, whatever went wrong.
+    // Leave no process behind, even after a failure.
     let _ = process.kill();
     let _ = process.wait();
     report
@@ -162,7 +163,7 @@ fn observe(process: &mut Child, may: May) -> Result<Report, Failed> {
     let deadline = Later::new(process.id(), Duration::from_millis(may.wall_ms));
     writeln!(to, "go")?;
     next()?;
-    // What hosts do with a value is of the same call.
+    // The host's work on the value belongs to the measured call.
     let ended = next()?;
     let now = cpu_time(process.id());
     let (computed, late) = (now.saturating_sub(idle), deadline.since(now));
@@ -175,14 +176,14 @@ fn observe(process: &mut Child, may: May) -> Result<Report, Failed> {
     Ok(Report { ended, computed, late, grew })
 }
 
-/// The watched process: `--child <wall ms> <memory bytes> <program>`.
+/// The measured process: `--child <wall ms> <memory bytes> <program>`.
 #[expect(clippy::print_stdout, reason = "the pipe to the watching process")]
 fn child(arguments: &[String]) -> ! {
     let [_, _, wall, memory, source] = arguments else { std::process::exit(2) };
     let limits = Limits::default()
         .wall_clock(Duration::from_millis(wall.parse().unwrap_or(1000)))
         .memory_bytes(memory.parse().unwrap_or(32 << 20));
-    // What an ordinary program needs is no growth.
+    // Memory for an ordinary program does not count as growth.
     ordinary();
     let mut lines = std::io::stdin().lines();
     println!("ready");
@@ -199,10 +200,10 @@ fn ordinary() -> String {
     result.map_or_else(|error| error.to_string(), |value| print::readable(&value))
 }
 
-/// Bytes of a preview: as many as any profile of a server shows.
+/// Maximum bytes of a preview in any profile of a server.
 const SHOWN: usize = 64 << 10;
 
-/// Runs a program, says that it has ended, and does with its value what hosts do.
+/// Runs a program, reports its end, and processes its value like a host.
 #[expect(clippy::print_stdout, reason = "the pipe to the watching process")]
 fn bomb(source: &str, limits: Limits) -> String {
     let (started, wall) = (Instant::now(), limits.wall_clock);

@@ -1,4 +1,4 @@
-//! The table of builtins keeps what it promises: every row is documented, and every example prints what it says.
+//! Checks the table of builtins: every row is documented, and every example prints the documented value.
 
 use std::collections::BTreeSet;
 

@@ -1,13 +1,13 @@
-//! Programs with what they must give, in `tests/cases/*.clj`, and the examples of every special form.
+//! Runs the programs of `tests/cases/*.clj` and the examples of every special form, and compares their results.
 //!
 //! A case is a program and, on the line after it, one of
 //!
-//! - `;=> value`: the printed value;
-//! - `;=! kind line:column part of the message`: the error; place and message may be left out;
-//! - `;=~ prefix`: what the printed value starts with.
+//! - `;=> value`: the printed value
+//! - `;=! kind line:column part of the message`: the error. Position and message are optional.
+//! - `;=~ prefix`: a prefix of the printed value
 //!
-//! Lines `;out text` before it are what the program prints, in order. A file's `;limits name=value …` holds for the cases
-//! after it; `;limits` alone goes back to the defaults.
+//! Lines `;out text` before it are the printed lines, in order. `;limits name=value …` applies to the following cases of the
+//! file. `;limits` without values restores the defaults.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -16,7 +16,7 @@ use std::time::Duration;
 use ptc_lisp::host::{Discovery, Fault, Host, NextPages, Pages, Reply, Ticket};
 use ptc_lisp::{Error, ErrorKind, Limits, Outcome, Program, Run, Value, builtins, print, special};
 
-/// Upstreams as the examples of the documentation have them.
+/// The upstreams that the examples of the documentation use.
 struct Upstreams;
 
 impl Host for Upstreams {
@@ -75,7 +75,7 @@ impl Host for Upstreams {
     }
 }
 
-/// Six items in pages of two; the second and third page are asked for at once.
+/// A list of six items in pages of two. The second and third page are requested in parallel.
 struct Six {
     args: Value,
     max: usize,
@@ -133,7 +133,7 @@ fn run(source: &str, limits: &Limits) -> (Result<Value, Error>, Vec<String>) {
     (result, prints)
 }
 
-/// What a case found wrong with it, if anything.
+/// Returns the difference between a case and its expectation, if any.
 fn check(source: &str, expectation: &str, prints: &[&str], limits: &Limits) -> Option<String> {
     let (result, printed) = run(source, limits);
     let shown = match &result {
@@ -162,7 +162,7 @@ fn check(source: &str, expectation: &str, prints: &[&str], limits: &Limits) -> O
 }
 
 fn limits_of(line: &str) -> Limits {
-    // Generous where not said otherwise: machines that run tests are slow at times.
+    // Generous unless specified, since test machines can be slow.
     let mut limits = Limits::default().wall_clock(Duration::from_secs(20)).memory_bytes(100 << 20);
     for setting in line.split_whitespace() {
         let (name, value) = setting.split_once('=').expect("name=value");
@@ -243,7 +243,7 @@ fn every_constant_is_documented_and_found_by_its_names() {
         let name = row.full_name();
         assert!(names.insert(name.clone()), "{name} has two rows");
         assert!(row.doc.ends_with('.'), "the doc of {name} is no sentence");
-        // The class alone is the usual way to write what `java.time` has.
+        // Constants of `java.time` are usually written without their package.
         let short = name.rsplit('.').next().unwrap_or(&name).to_owned();
         for name in [name, short] {
             let value = run(&name, &limits_of("")).0.unwrap_or_else(|error| panic!("{}", error.render(&name)));

@@ -1,17 +1,17 @@
-//! No builtin costs more than its textbook says: steps and allocated bytes, neither of which depends on the machine, are counted
-//! for two sizes of input.
+//! Checks the asymptotic cost of every builtin. Steps and allocated bytes, which do not depend on the machine, are counted for
+//! two sizes of input.
 
 #[path = "../benches/suite/costs.rs"]
 mod costs;
 
-/// Large enough for every form that a collection takes.
+/// Large enough to exercise every representation of a collection.
 const SMALL: usize = 2_000;
 const LARGE: usize = 16 * SMALL;
 
-/// What is allowed beyond the same cost for each item: log₂ of the sizes differ by 1.4, and trees are a level higher.
+/// Allowed growth of the cost per item: the logarithms of the sizes differ by a factor of 1.4, and trees have one more level.
 const GROWTH: f64 = 2.0;
 
-/// What is worse than it must be, with figures.
+/// Returns the costs that grow too fast, with figures.
 fn worse<'a>(all: impl IntoIterator<Item = &'a costs::Cost>) -> Vec<String> {
     let (small, large) = (costs::inputs(SMALL), costs::inputs(LARGE));
     let mut worse = Vec::new();
@@ -20,7 +20,7 @@ fn worse<'a>(all: impl IntoIterator<Item = &'a costs::Cost>) -> Vec<String> {
         let measure = |inputs, size| {
             let mut steps = 0;
             let allocated = allocation_counter::measure(|| steps = costs::run(&program, inputs));
-            // About a nanosecond each. What a run takes whatever it does is left out.
+            // Both weights are about nanoseconds. The constant cost of a run is subtracted.
             let work = steps as f64 * 10.0 + allocated.bytes_total as f64 / 4.0 - 2_000.0;
             work.max(0.0) / cost.times(size) as f64
         };

@@ -1,8 +1,9 @@
-//! Programs whose answers real Clojure gave: `tests/differential/**/*.cases`, written by `regenerate.clj` beside them.
+//! Compares programs with the answers of real Clojure in `tests/differential/**/*.cases`, which `regenerate.clj` in that folder
+//! writes.
 //!
-//! A case is a program, further lines of it indented, then `;=> value` or `;=! ExceptionClass` as Clojure answered. Where
-//! PTC-Lisp answers otherwise, or refuses what Clojure takes, `;ptc value ; title` and `;ptc !kind ; title` name the entry of
-//! `DIVERGENCES.md` that says why. Values are compared in PTC-Lisp's order contract, doubles to nine digits.
+//! A case is a program, whose further lines are indented, then Clojure's answer as `;=> value` or `;=! ExceptionClass`. Where
+//! PTC-Lisp intentionally differs, `;ptc value ; title` or `;ptc !kind ; title` gives its answer and the entry of
+//! `DIVERGENCES.md` with the reason. Values are compared in PTC-Lisp's order, doubles to nine digits.
 
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
@@ -11,7 +12,7 @@ use ptc_lisp::{Limits, Program, Run, Value, print};
 
 const DIVERGENCES: &str = include_str!("../DIVERGENCES.md");
 
-/// Fewer cases than this mean that the folder was not found whole.
+/// Minimum number of cases. Fewer mean that the folder is incomplete.
 const FEWEST: usize = 5_500;
 
 enum Answer {
@@ -45,12 +46,12 @@ fn close(a: &Value, b: &Value) -> bool {
     }
 }
 
-/// What is wrong with a case, if anything.
+/// Compares a program's answer with the expectation.
 fn judge(program: &str, expected: &str) -> Result<(), String> {
     let actual = answer(program);
     if let Some(kind) = expected.strip_prefix('!') {
         return match actual {
-            // Clojure names its classes, PTC-Lisp its kinds: any fault agrees with a class.
+            // Clojure reports classes and PTC-Lisp kinds, so that any fault matches a class.
             Answer::Fault(found) if kind.starts_with(char::is_uppercase) || found == kind => Ok(()),
             Answer::Fault(found) => Err(format!("fails with {found}, not {kind}")),
             Answer::Value(value) => Err(format!("gives {}, not a fault ({kind})", print::readable(&value))),
@@ -66,12 +67,12 @@ fn judge(program: &str, expected: &str) -> Result<(), String> {
     }
 }
 
-/// A program and its answers, faults as `!kind`.
+/// A program with its expected answers. Faults are written as `!kind`.
 struct Case {
     line: usize,
     program: String,
     clojure: Option<String>,
-    /// PTC-Lisp's own answer, with the reason.
+    /// PTC-Lisp's own answer, with the title of the divergence.
     ours: Option<(String, String)>,
 }
 
@@ -89,7 +90,7 @@ impl Case {
     }
 }
 
-/// The cases of a file.
+/// Parses the cases of a file.
 fn cases(text: &str) -> Vec<Case> {
     let mut found = Vec::new();
     let mut lines = text.lines().enumerate().peekable();

@@ -1,4 +1,4 @@
-//! The page of differences from Clojure keeps what it says: every entry has a reason and cases, and every case runs.
+//! Checks the page of differences from Clojure: every entry has a reason and cases, and every case runs.
 
 use std::collections::BTreeSet;
 
@@ -26,7 +26,7 @@ fn case(line: &str) -> Option<Case<'_>> {
     (!case.program.is_empty() && !case.ours.is_empty() && !case.theirs.is_empty()).then_some(case)
 }
 
-/// The entries of the page, and the lines of its blocks that are no cases.
+/// Returns the entries of the page, and the lines of its blocks that are not cases.
 fn entries() -> (Vec<Entry<'static>>, Vec<&'static str>) {
     let (mut entries, mut bad, mut inside) = (Vec::<Entry>::new(), Vec::new(), false);
     for line in PAGE.lines() {

@@ -1,4 +1,4 @@
-//! The interpreter as a library: definitions that outlive a run, journals, cancellation, what an outcome tells.
+//! The interpreter as a library: definitions that outlive a run, journals, cancellation, and the fields of an outcome.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -6,7 +6,7 @@ use std::time::Duration;
 use ptc_lisp::host::{Discovery, Fault, Host, Reply, Ticket};
 use ptc_lisp::{Bindings, Cancel, Error, ErrorKind, Limits, Outcome, Program, Run, Value, print};
 
-/// Limits that no machine is too slow for.
+/// Limits that are generous enough for slow machines.
 fn roomy() -> Limits {
     Limits::default().wall_clock(Duration::from_secs(20))
 }
@@ -15,7 +15,7 @@ fn compile(source: &str, bindings: &Bindings) -> Result<Program, Error> {
     Program::compile_with(source, bindings)
 }
 
-/// One program of a session.
+/// Runs one program of a session.
 fn step(source: &str, bindings: Bindings) -> (Result<String, Error>, Bindings) {
     let program = match compile(source, &bindings) {
         Ok(program) => program,
@@ -25,7 +25,7 @@ fn step(source: &str, bindings: Bindings) -> (Result<String, Error>, Bindings) {
     (outcome.result.map(|value| print::readable(&value)), outcome.bindings)
 }
 
-/// Runs the programs of a session in order and gives what each printed as a value, or its error kind.
+/// Runs the programs of a session in order and returns the printed value or the error kind of each.
 fn session(sources: &[&str]) -> Vec<String> {
     let mut bindings = Bindings::default();
     let mut shown = Vec::new();
@@ -122,7 +122,7 @@ fn a_program_refuses_other_bindings_than_its_own() {
     let program = compile("a", &mine).unwrap();
     let outcome = Run::new(&program).bindings(theirs).execute_on_thread();
     assert!(outcome.result.unwrap_err().message.contains("other bindings"));
-    // Later ones of the same session will do where the program has no new names of its own.
+    // Later bindings of the same session are accepted if the program defines no new names.
     let (_, later) = step("(def a 2)", mine);
     assert_eq!(Run::new(&program).bindings(later).execute_on_thread().result.unwrap(), Value::int(2));
 }
@@ -150,7 +150,7 @@ fn the_memory_of_bindings_can_be_told() {
     let (small, large) = (bytes("(def v [1 2 3])"), bytes("(def v (vec (range 100000)))"));
     assert!(small < 1_000, "{small}");
     assert!((1_600_000..3_200_000).contains(&large), "{large}");
-    // What is shared counts once, however often it is reached.
+    // Shared values count once, on however many paths they are reachable.
     let doubled = bytes("(def v (reduce (fn [v _] [v v]) (vec (range 100000)) (range 60)))");
     assert!(doubled < large + 10_000, "{doubled} against {large}");
     let captured = bytes("(def f (let [v (vec (range 100000))] (fn [] v)))");
@@ -198,7 +198,7 @@ fn steps_report_their_summaries() {
     assert!(parallel.progress.is_empty());
 }
 
-/// Answers every call with its argument `n`, after a while.
+/// A host that answers every call with its argument `n`, after a delay.
 struct Slow;
 
 impl Host for Slow {

@@ -1,7 +1,7 @@
-//! What a model is told about each kind of fault and each common mistake: `tests/errors.cases`, whole renderings.
+//! Complete renderings of each kind of fault and each common mistake, in `tests/errors.cases`.
 //!
 //! A case is a program, a line `---`, and the rendering, up to a line `===`. `UPDATE=1 cargo test -p ptc-lisp --test errors`
-//! writes the renderings anew, for a diff to be read.
+//! rewrites the renderings, so that the diff can be reviewed.
 
 mod counting;
 
@@ -13,7 +13,7 @@ use std::time::Duration;
 use ptc_lisp::host::{Discovery, Fault, Host, NoHost, Reply, Ticket};
 use ptc_lisp::{Error, ErrorKind, Limits, Program, Run, Value, builtins, print, special};
 
-/// A host with the tools `shop/orders` and `shop/refunds`, which fails.
+/// A host with the tools `shop/orders` and `shop/refunds`. The second one fails.
 struct Shop;
 
 impl Host for Shop {
@@ -56,7 +56,7 @@ fn fault(source: &str) -> Result<Value, Error> {
     Run::new(&program).limits(limits).host(Arc::new(Shop)).context(context).gauge(counting::gauge).execute_on_thread().result
 }
 
-/// About as many bytes has `data/long`.
+/// Approximate bytes of `data/long`.
 const LONG: usize = 100_000;
 
 fn cases(text: &str) -> Vec<(&str, &str)> {
@@ -85,7 +85,7 @@ fn faults_are_told_as_written() {
             wrong.push(format!("{source}\n--- expected\n{expected}\n--- got\n{shown}\n"));
         }
         written.extend([source, "\n---\n", &shown, "\n===\n"]);
-        // Everything but what a program or its host says itself comes with a place and with advice.
+        // All errors except those worded by a program or its host have a position and a hint.
         let own = matches!(error.kind, ErrorKind::Failed);
         assert!(error.position.is_some(), "{source}\n has no place");
         assert!(own || error.hint.is_some(), "{source}\n has no advice:\n{shown}");
@@ -96,7 +96,8 @@ fn faults_are_told_as_written() {
         wrong.retain(|fault| !fault.contains("--- expected"));
     }
     assert!(wrong.is_empty(), "{} renderings differ:\n{}", wrong.len(), wrong.join("\n"));
-    // Raised by no program: by a bug of ours, by another thread, and by none since work without a place runs in its caller.
+    // No program raises these: they come from a bug, from another thread, or not at all, since work without a permit runs in its
+    // caller.
     let apart = [ErrorKind::InternalError, ErrorKind::Cancelled, ErrorKind::ParallelCapacityExceeded];
     for kind in ErrorKind::ALL.iter().filter(|kind| !apart.contains(kind)) {
         assert!(kinds.contains(kind.name()), "no case of {kind}");
@@ -118,7 +119,7 @@ fn a_long_argument_is_quoted_as_a_preview() {
         );
     };
     for row in builtins::all().chain(special::functions()) {
-        // What a program says of itself is told at greater length.
+        // A message written by the program may be longer.
         let most = if matches!(row.name, "assert" | "fail") { 4500 } else { 1200 };
         let fewest = usize::from(row.min).max(1);
         for count in fewest..=row.max.map_or(fewest + 1, usize::from).min(4) {

@@ -1,11 +1,11 @@
-//! Which failed calls a program has not checked, found at run time.
+//! Detection of unchecked failed calls at run time.
 
 use std::sync::Arc;
 
 use ptc_lisp::host::{Discovery, Fault, Host, Reply, Ticket};
 use ptc_lisp::{Program, Run, Value, print};
 
-/// Calls of the tool `good` give a map; those of any other tool fail.
+/// A host whose tool `good` returns a map and whose other tools fail.
 struct Failing;
 
 impl Host for Failing {
@@ -25,9 +25,10 @@ impl Host for Failing {
     }
 }
 
-/// Programs that call `(bad)` or `(good)`, and how many of their failed calls stay unchecked. The value is shown, as an answer shows it.
+/// Programs that call `(bad)` or `(good)`, with the number of failed calls that stay unchecked. The value of each is shown like
+/// an answer.
 const PROGRAMS: &[(&str, u64)] = &[
-    // Nothing reads the status.
+    // The status is never read.
     ("(:value (bad))", 1),
     ("(do (bad) 5)", 1),
     ("(run! (fn [_] (bad)) (range 7))", 7),
@@ -51,9 +52,9 @@ const PROGRAMS: &[(&str, u64)] = &[
     ("(def r (bad))", 1),
     ("(loop [i 0 n 0] (if (< i 4) (recur (inc i) (+ n (count (:value (bad))))) n))", 4),
     ("(let [[a b] [(bad) (bad)]] [(:ok a) (:value b)])", 1),
-    // The program ends with an error that says nothing of the call.
+    // The program ends with an error that does not mention the call.
     ("(+ 1 (:value (bad)))", 1),
-    // Something reads it.
+    // The status is read.
     ("(:ok (bad))", 0),
     ("(get (bad) \"ok\")", 0),
     ("((bad) :reason)", 0),
@@ -75,12 +76,12 @@ const PROGRAMS: &[(&str, u64)] = &[
     ("(count (keys (bad)))", 0),
     ("(count (map first (bad)))", 0),
     ("(fail (:message (bad)))", 0),
-    // The answer shows it.
+    // The answer shows the status.
     ("(bad)", 0),
     ("{:r [(bad) (bad)]}", 0),
-    // The answer shows it beside one that is read.
+    // The answer shows one result. Of the other only the value is read.
     ("(let [r (bad) s (bad)] {:r r :n (count (:value s))})", 1),
-    // Calls that succeed have nothing to check.
+    // Successful calls need no check.
     ("(:items (:value (good)))", 0),
     ("(do (good) 5)", 0),
 ];

@@ -1,4 +1,4 @@
-//! Limits one by one, and texts that try to overflow the reader. Programs that try to take everything are in `bombs.clj`.
+//! Limits one by one, and texts that try to overflow the reader. Programs that exhaust resources are in `bombs.clj`.
 
 mod counting;
 
@@ -71,7 +71,7 @@ fn deep_values_are_built_compared_printed_and_dropped() {
 
 #[test]
 fn memory_is_given_back() {
-    // Fifty times the limit in all, but little of it at once.
+    // Fifty times the limit in total, but little at any one time.
     let source = "(loop [i 0] (if (< i 400) (do (count (range 200000)) (recur (inc i))) i))";
     let outcome = run(source, limits().wall_clock(Duration::from_secs(60))).unwrap();
     assert_eq!(outcome.result.unwrap(), Value::int(400));
@@ -114,7 +114,7 @@ fn another_thread_can_stop_a_run() {
 
 #[test]
 fn builtins_look_up_on_their_way() {
-    // The gauge is read whenever clock and cancel flag are looked at.
+    // The gauge is read at every check of the clock and the cancel flag.
     static LOOKS: AtomicUsize = AtomicUsize::new(0);
     let looks = |source: &str| {
         LOOKS.store(0, Ordering::Relaxed);

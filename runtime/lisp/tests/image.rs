@@ -1,10 +1,10 @@
-//! What a session keeps, carried through an image after each of its programs, goes on as if it had never left.
+//! Encodes and decodes the state of a session after each of its programs, and checks that the session continues unchanged.
 
 use ptc_lisp::{Bindings, Program, Run, Value, image, print};
 
-/// Programs one after the other: a line each.
+/// Sessions, with one program per line.
 const SESSIONS: &[&str] = &[
-    // Data of every kind, and what only its bits tell.
+    // Data of every kind, including values that differ only in their bits.
     r#"(def all [nil true false 1 -9223372036854775808 1.5 -0.0 ##NaN ##Inf "žluťoučký" "" :kw 'sym #'inc #"a+(?=b)" \x])
        all
        [(map type all) (re-seq (nth all 14) "aab") (/ 1.0 (nth all 6)) (= (nth all 7) (nth all 7))]"#,
@@ -15,12 +15,12 @@ const SESSIONS: &[&str] = &[
        (def amounts [(Instant/ofEpochMilli -1) (Duration/ofSeconds -5) (Period/parse "P1Y2M3D")])
        (def units [DayOfWeek/MONDAY Month/MAY ChronoUnit/DAYS])
        (map #(map str %) [days amounts units])"#,
-    // Functions know each other by name, and a new definition is seen by the old ones.
+    // Functions refer to each other by name, and a new definition is visible to existing functions.
     "(defn twice [n] (* 2 n)) (defn four [n] (twice (twice n)))
      (four 3)
      (defn twice [n] (* 10 n))
      (four 3)",
-    // A name that was a builtin when a function was made stays one for it.
+    // A name that was a builtin when a function was made stays the builtin in that function.
     "(defn up [n] (inc n))
      (defn inc [n] (- n 100))
      (defn later [n] (inc n))
@@ -33,17 +33,17 @@ const SESSIONS: &[&str] = &[
        (def compose (let [f five, g (fn down [n] (if (pos? n) (down (dec n)) n))] (fn [x] [(f x) (g x)])))
        (compose 3)
        (doc adder)"#,
-    // Made of others.
+    // Composed functions.
     "(def p (partial map inc)) (def c (comp str (fnil inc 0))) (def j (juxt (complement nil?) (constantly 7)))
      [(p [1 2]) (c nil) (j 1) ((every-pred pos? even?) 4)]
      (def e (some-fn :a :b)) (def down (comparator >))
      [(e {:b 3}) (sort down [1 3 2])]",
-    // The order of functions among themselves.
+    // The order among functions.
     "(def f1 (fn [] 1)) (def f2 (partial + 2)) (def f3 (let [x 3] (fn [] x))) (def order (into #{} [f3 f1 f2]))
      (map #(%) order)
      (def keyed {(fn [] 1) :a, (let [y 2] (fn [] y)) :b})
      (map #((key %)) keyed)",
-    // Forgotten by a later program, macros that make functions, threads and destructuring.
+    // Names without a value in a later program, macros that make functions, threading and destructuring.
     "(def helper 1) (defn uses [{:keys [a] :or {a helper}} [b & c]] (->> c (map #(+ a b %)) (filter odd?) vec))
      (uses {} [1 2 3 4])
      (defonce helper 2)
@@ -54,7 +54,7 @@ const SESSIONS: &[&str] = &[
      (count (str nested))",
 ];
 
-/// Runs a program, and the value of the run as text.
+/// Runs a program and returns its printed value, the bindings and the results.
 fn step(source: &str, bindings: &Bindings, results: &[Value]) -> (String, Bindings, Vec<Value>) {
     let program = match Program::compile_with(source, bindings) {
         Ok(program) => program,
@@ -203,7 +203,7 @@ fn damage_is_found_and_does_no_harm() {
         for flip in [0x01, 0x10, 0x80, 0xFF] {
             let mut wrong = bytes.clone();
             wrong[at] ^= flip;
-            // What still reads well is only other data.
+            // A corrupted image that can still be decoded contains other valid data.
             if let Ok((bindings, results)) = image::decode(&wrong) {
                 let _ = format!("{bindings:?} {results:?}");
             }

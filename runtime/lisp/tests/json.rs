@@ -1,4 +1,4 @@
-//! JSON in and out.
+//! Decoding and encoding of JSON.
 
 use ptc_lisp::json::{self, EncodeError};
 use ptc_lisp::{Value, print};
@@ -76,7 +76,7 @@ fn objects_within_others_have_names_of_their_own_at_any_depth() {
     }
 }
 
-/// What a walk over a text comes to: nothing, or where it stops and what it expects there.
+/// Walks over a text, and returns the error with its offset and the expected syntax.
 fn walked(text: &str) -> Result<(), json::DecodeError> {
     let mut walk = json::Walk::new(text);
     walk.pass()?;

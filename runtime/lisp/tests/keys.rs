@@ -1,12 +1,12 @@
-//! One rule for the keys of maps: a key names the entry with exactly that key, else the entry with the same name in the other
-//! spelling, where a keyword and a string are two spellings of one name. A change keeps the key of the entry.
+//! The rule for keys of maps: a key refers to the entry with exactly that key, otherwise to the entry with the same name in the
+//! other spelling. A keyword and a string are two spellings of one name. A change keeps the existing key of the entry.
 
 use std::collections::BTreeSet;
 
 use ptc_lisp::{Limits, Program, Run, Value, builtins, print, special};
 
-/// A program for each builtin that takes or makes keys, with what it gives. Where Clojure has one spelling of each name, the answers
-/// are those of Clojure.
+/// A program for each builtin that takes or makes keys, with its result. Where Clojure has one spelling of each name, the results
+/// equal those of Clojure.
 const CASES: &[(&str, &str, &str)] = &[
     ("get", r#"[(get {"a" 1} :a) (get {:a 1} "a") (get {:a 1 "a" 2} "a")]"#, "[1 1 2]"),
     ("get-in", r#"(get-in {"a" {:b 1}} [:a "b"])"#, "1"),
@@ -70,13 +70,13 @@ const CASES: &[(&str, &str, &str)] = &[
     ("val", r#"(val (first (seq {"a" 1})))"#, "1"),
 ];
 
-/// Names of parameters that are keys, or maps whose keys decide.
+/// Names of parameters that are keys, or maps whose keys matter.
 const KEYED: &[&str] = &["key", "keys", "kvs", "path", "m", "maps", "smap", "kmap", "rel", "r1"];
 
-/// Builtins with such a parameter that look up nothing in a map and make no keys.
+/// Builtins with such a parameter that neither look up nor make keys of maps.
 const NOT_OF_MAPS: &[&str] = &["subseq", "rsubseq", "entries"];
 
-/// What a program gives, or the name of its fault.
+/// Runs a program and returns its value or the name of its fault.
 fn run(source: &str) -> Result<Value, String> {
     let program = Program::compile(source).map_err(|error| error.render(source))?;
     let outcome = Run::new(&program).limits(Limits::default().loop_iterations(Some(1_000))).execute();
@@ -109,7 +109,7 @@ fn every_builtin_that_takes_keys_has_a_case() {
     }
 }
 
-/// A map in `value` with a keyword and a string of one name.
+/// Finds a map in `value` that has a keyword and a string of one name.
 fn both_spellings(value: &Value) -> bool {
     match value {
         Value::Map(map) => {
@@ -151,7 +151,7 @@ fn no_builtin_makes_a_map_with_both_spellings() {
         }
     }
     assert!(given > 5_000 && maps > 500, "only {given} calls gave a value, {maps} of them a map");
-    // A literal holds what is written in it.
+    // A literal keeps the keys as written.
     assert!(both_spellings(&run(r#"{:a 1 "a" 2}"#).unwrap()));
     assert!(!both_spellings(&run(r#"(let [k :a] {k 1 "a" 2})"#).unwrap()));
     assert!(special::functions().all(|row| !row.notes.arglists().any(|list| list.contains("kvs"))));
@@ -159,7 +159,7 @@ fn no_builtin_makes_a_map_with_both_spellings() {
 
 #[test]
 fn large_maps_follow_the_rule_too() {
-    // Beyond 24 entries a map is a tree, and one that is made at once is sorted.
+    // A map with more than 24 entries is a tree. A map that is made at once is sorted.
     let source = r#"
         (let [strings (zipmap (map str (range 100)) (range 100))
               keywords (into {} (map (fn [i] [(keyword (str "k" i)) i]) (range 100)))

@@ -1,4 +1,4 @@
-//! Every name that PTC-Lisp promises resolves and is documented.
+//! Checks that every documented name of PTC-Lisp resolves.
 
 use ptc_lisp::{Program, Run, Value, print};
 

@@ -1,6 +1,6 @@
-//! What holds for every value and every program, tried on many that are made at random but the same each time.
+//! Property tests: invariants of all values and programs, checked on random ones with fixed seeds.
 //!
-//! `CASES=100000 cargo test -p ptc-lisp --test properties` tries more of them.
+//! `CASES=100000 cargo test -p ptc-lisp --test properties` runs more cases.
 
 mod counting;
 mod generate;
@@ -14,7 +14,7 @@ use arbitrary::Unstructured;
 use ptc_lisp::collection::Map;
 use ptc_lisp::{Bindings, ErrorKind, Limits, Program, Run, Value, json, print, reader};
 
-/// Bytes that are the same for the same seed.
+/// Pseudo-random bytes, determined by the seed.
 fn bytes(seed: u64, count: usize) -> Vec<u8> {
     let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
     let mut next = || {
@@ -26,7 +26,7 @@ fn bytes(seed: u64, count: usize) -> Vec<u8> {
     (0..count).map(|_| next()).collect()
 }
 
-/// Calls `check` with so many sources of arbitrary data, and tells which one it was that failed.
+/// Calls `check` with `cases` sources of arbitrary data, and reports the seed of a failure.
 fn each(cases: u64, size: usize, check: impl Fn(&mut Unstructured<'_>, u64)) {
     let cases = std::env::var("CASES").ok().and_then(|cases| cases.parse().ok()).unwrap_or(cases);
     for seed in 0..cases {
@@ -39,7 +39,7 @@ fn values(u: &mut Unstructured<'_>, count: usize) -> Vec<Value> {
     (0..count).map(|_| generate::value(u, 3).unwrap_or_default()).collect()
 }
 
-/// Reads a literal by running it.
+/// Reads a literal by running it as a program.
 fn read(text: &str) -> Value {
     let program = Program::compile(text).unwrap_or_else(|error| panic!("{}", error.render(text)));
     let limits = Limits::default().wall_clock(Duration::from_secs(20));
@@ -51,7 +51,7 @@ fn what_is_printed_reads_back() {
     each(1500, 400, |u, seed| {
         let value = generate::value(u, 4).unwrap_or_default();
         let text = print::readable(&value);
-        // A map with equal keys, such as 1 and 1.0, is no literal; the printer never writes one.
+        // A map with equal keys, such as 1 and 1.0, is not a valid literal, and the printer never writes one.
         assert_eq!(read(&text), value, "seed {seed}: {text}");
         assert_eq!(print::readable(&read(&text)), text, "seed {seed}");
     });
@@ -154,7 +154,7 @@ fn no_program_breaks_the_evaluator() {
         let source = generate::program(u).unwrap_or_default();
         let program = match Program::compile(&source) {
             Ok(program) => program,
-            // Random quoting and patterns make some of them wrong; that is said as an error.
+            // Random quoting and patterns make some programs invalid, which must be reported as an error.
             Err(error) => return assert_ne!(error.kind, ErrorKind::InternalError, "seed {seed}: {source}"),
         };
         compiled.set(compiled.get() + 1);
@@ -176,7 +176,7 @@ fn no_program_breaks_the_evaluator() {
         }
     });
     let (tried, compiled, gave) = (tried.get(), compiled.get(), gave.get());
-    // Programs that only fail would show little.
+    // Programs that all fail would test little.
     assert!(compiled * 4 > tried * 3 && gave * 8 > tried, "of {tried} programs {compiled} compiled and {gave} gave a value");
 }
 
@@ -220,7 +220,7 @@ fn values_stand_in_one_order() {
     });
 }
 
-/// A value as JSON would hold it: keywords are strings, sets are arrays.
+/// Whether JSON can represent the value exactly. Keywords become strings and sets become arrays.
 fn is_json(value: &Value) -> bool {
     match value {
         Value::Nil | Value::False | Value::True | Value::Int(_) | Value::BigInt(_) | Value::Str(_) => true,
@@ -240,7 +240,7 @@ fn json_comes_back() {
         match json::encode(&value, 1 << 20) {
             Ok(text) => {
                 let back = json::decode(text.as_bytes()).unwrap_or_else(|error| panic!("seed {seed}: {text}: {error}"));
-                // Keys of other kinds become texts, which may stand in another order and fall together.
+                // Keys of other kinds become texts, which may sort differently or coincide.
                 let again = json::encode(&back, 1 << 20).unwrap_or_default();
                 assert_eq!(json::decode(again.as_bytes()).ok(), Some(back.clone()), "seed {seed}: {text}");
                 if is_json(&value) {
@@ -265,7 +265,7 @@ fn a_preview_keeps_to_its_budget_and_cuts_no_token() {
             if !shown.truncated {
                 continue;
             }
-            // Every number and keyword of a cut form is one of the whole form, and what is cut is said.
+            // Every number and keyword in a truncated form occurs in the complete form, and the truncation is noted.
             let body = shown.text.split("\n; cut:").next().unwrap_or_default();
             assert!(shown.text.contains("\n; cut:") && body.contains('…'), "seed {seed}: {}", shown.text);
             let outside = |text: &str| text.split('"').step_by(2).collect::<Vec<_>>().join(" ");
@@ -284,7 +284,7 @@ fn a_preview_keeps_to_its_budget_and_cuts_no_token() {
     });
 }
 
-/// A JSON text, and the value that it stands for.
+/// Generates a JSON text with the value that it encodes.
 fn document(u: &mut Unstructured<'_>, depth: usize) -> (String, Value) {
     let kind = if depth == 0 { 0 } else { u.int_in_range(0..=3).unwrap_or(0) };
     let parts = u.int_in_range(0..=4).unwrap_or(0);
@@ -296,7 +296,8 @@ fn document(u: &mut Unstructured<'_>, depth: usize) -> (String, Value) {
         }
         _ => {
             let entry = |_| {
-                // Of few names, so that objects have those of the one before, some of them, others, or one twice.
+                // Few distinct names, so that objects share all or some names with the previous one, have other names, or repeat
+                // a name.
                 let names = [("a", "a"), ("b", "b"), ("c", "c"), ("\\u0061", "a"), ("d\\\"", "d\""), ("é", "é")];
                 let (written, name) = u.choose(&names).copied().unwrap_or_default();
                 let (text, value) = document(u, depth - 1);
@@ -312,7 +313,7 @@ fn document(u: &mut Unstructured<'_>, depth: usize) -> (String, Value) {
 #[test]
 fn json_is_what_it_stands_for() {
     each(3_000, 600, |u, seed| {
-        // Below and beyond the depth down to which objects are held against the one before.
+        // Depths below and above the maximum at which objects are compared with the previous one.
         let wrapped = [0, 14, 15, 16, 30][(seed % 5) as usize];
         let (text, value) = document(u, 5);
         let (text, value) =
@@ -330,7 +331,7 @@ fn rows_change_as_maps_do() {
         let row = |n: usize| format!("{{{}}}", names.map(|name| format!("\"{name}\":{n}")).join(","));
         let decoded = json::decode(format!("[{},{},{}]", row(0), row(1), row(2)).as_bytes()).unwrap();
         let Value::Vector(rows) = decoded else { panic!("rows") };
-        // The last row shares its names with the second; it changes in place or as a copy.
+        // The last row shares its names with the second. It is updated in place or as a copy.
         let mut rows = rows.into_vec();
         let Some(Value::Map(mut row)) = rows.pop() else { panic!("a row") };
         let mut plain = names.map(|name| (Value::string(name), Value::int(2))).into_iter().collect::<Map>();

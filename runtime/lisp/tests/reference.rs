@@ -1,4 +1,4 @@
-//! `REFERENCE.md` is what the rows say. `UPDATE=1 cargo test -p ptc-lisp --test reference` writes it anew.
+//! Checks that `REFERENCE.md` matches the tables. `UPDATE=1 cargo test -p ptc-lisp --test reference` rewrites it.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -6,7 +6,7 @@ use std::path::Path;
 
 use ptc_lisp::{builtins, print, special};
 
-/// The order and the headings of the namespaces; others come after them.
+/// The order and the headings of the namespaces. Other namespaces follow them.
 const SECTIONS: &[(&str, &str)] = &[
     ("clojure.core", "Functions of `clojure.core`"),
     ("ptc.core", "Functions that Clojure has not"),
@@ -35,7 +35,7 @@ struct Entry {
     examples: Vec<(String, String)>,
 }
 
-/// `(name a b)`
+/// Formats `(name a b)`.
 fn call(name: &str, parts: &str) -> String {
     let parts = parts.strip_prefix('[').and_then(|parts| parts.strip_suffix(']')).unwrap_or(parts);
     if parts.is_empty() { format!("({name})") } else { format!("({name} {parts})") }
@@ -63,7 +63,7 @@ fn write(page: &mut String, heading: &str, entries: impl IntoIterator<Item = Ent
 fn reference() -> String {
     let mut page = HEAD.to_owned();
     let forms = special::all().map(|row| Entry {
-        // Patterns in the parts of a form stand as they are.
+        // Patterns in the parts of a form are shown unchanged.
         calls: row
             .notes
             .arglists()

@@ -1,4 +1,4 @@
-//! Answers that other threads have made count as the program's memory as long as it holds them.
+//! Replies that were allocated by other threads count as memory of the program while it holds them.
 
 mod counting;
 
@@ -11,7 +11,7 @@ use ptc_lisp::{ErrorKind, Limits, Program, Run, Value};
 /// Bytes of each answer.
 const ANSWER: usize = 1 << 20;
 
-/// Answers with a large text, from a thread of its own.
+/// A host that answers with a large text, from another thread.
 struct Large;
 
 impl Host for Large {
@@ -55,7 +55,7 @@ fn what_is_kept_counts() {
 fn what_is_dropped_neither_counts_nor_makes_room() {
     let many = "(reduce (fn [n _] (+ n (count (:value (tool/call {}))))) 0 (range 100))";
     assert_eq!(run(many).0, Ok(Value::from(100 * ANSWER as i64)));
-    // As much as there is room for, and no more, whatever was dropped before.
+    // Dropped replies neither reduce nor extend the available memory.
     let then = |kb: usize| run(&format!("(do {many} (count (mapv (fn [i] (apply str (repeat 1024 \"x\"))) (range {kb}))))")).0;
     assert_eq!(then(6_000), Ok(Value::int(6_000)));
     assert_eq!(then(12_000), Err(ErrorKind::MemoryExceeded));

@@ -1,4 +1,4 @@
-//! Signatures: grammar, coercion, validation, names at the boundary, JSON Schema both ways.
+//! Signatures: grammar, coercion, validation, names at the boundary, and conversion from and to JSON Schema.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ fn parsed(text: &str) -> Signature {
     Signature::parse(text).unwrap_or_else(|error| panic!("{}", error.render(text)))
 }
 
-/// The value of a program.
+/// Returns the value of a program.
 fn value(source: &str) -> Value {
     let program = Program::compile(source).unwrap_or_else(|error| panic!("{}", error.render(source)));
     let limits = Limits::default().wall_clock(Duration::from_secs(20));
@@ -125,7 +125,7 @@ fn nesting_is_bounded() {
     assert!(Type::from_json_schema(&schema).expect_err("too deep").message.contains("nested"));
 }
 
-/// Checks arguments: the value, and the warnings where there are any; or the mismatches.
+/// Checks arguments. Returns the value with the warnings, or the mismatches.
 fn arguments(signature: &str, args: &str, mode: Mode) -> String {
     match parsed(signature).check_arguments(&value(args), mode) {
         Ok(checked) if checked.warnings.is_empty() => print::readable(&checked.value),
@@ -292,7 +292,7 @@ fn json_becomes_what_the_type_says() {
     assert_eq!(typed.get("note"), Some(&Value::string("open")));
     let instant = typed.get("at").and_then(Value::as_temporal).expect("an instant");
     assert_eq!(instant.to_string(), "2026-05-03T09:14:00Z");
-    // What does not fit stays, and is found.
+    // A value that does not fit stays unchanged, and validation reports it.
     let mismatches = output.validate(&typed).expect_err("rows[1].n is text");
     assert_eq!(mismatches.to_string(), "- rows[1].n: expected int, got string \"2\"");
 }
@@ -363,7 +363,7 @@ fn tools_become_schemas_and_come_back() {
     assert_eq!(error.to_string(), "the arguments of a tool are an object, got the schema of :int");
 }
 
-/// A type made of arbitrary bytes.
+/// Generates a type from arbitrary bytes.
 fn some_type(u: &mut Unstructured<'_>, depth: u32) -> arbitrary::Result<Type> {
     let of = match u.int_in_range(0..=if depth == 0 { 0 } else { 2 })? {
         0 => u.choose(PRIMITIVES)?.1.clone(),
@@ -379,7 +379,7 @@ fn some_fields(u: &mut Unstructured<'_>, depth: u32) -> arbitrary::Result<Vec<Fi
     NAMES.iter().take(count).map(|name| Ok(Field { name: (*name).to_owned(), of: some_type(u, depth)? })).collect()
 }
 
-/// A value of the type.
+/// Generates a value of the type.
 fn some_value(u: &mut Unstructured<'_>, of: &Type) -> arbitrary::Result<Value> {
     Ok(match of {
         Type::String => Value::string(*u.choose(&["", "x", "größe", "7", "true"])?),
@@ -413,7 +413,7 @@ fn some_value(u: &mut Unstructured<'_>, of: &Type) -> arbitrary::Result<Value> {
     })
 }
 
-/// The type that is left of one in JSON: no keywords, fields sorted by name.
+/// Returns the type after a round trip through JSON Schema: without keywords, and with fields sorted by name.
 fn in_json(of: &Type) -> Type {
     match of {
         Type::Keyword => Type::String,

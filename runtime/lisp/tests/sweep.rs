@@ -1,9 +1,9 @@
-//! Every function of the language with large arguments, under small limits.
+//! Calls every function of the language with large arguments, under small limits.
 //!
-//! What a builtin costs must be counted, whatever it is given, or programs pass their limits. Nobody has to remember a case for a
-//! new one: the programs are made of the table and the shapes of `sweep.txt`. They run in processes that are watched from outside.
-//! A program that passes a limit is run once more in a process of its own before it counts. `--figures` shows what all of them
-//! took, which `.ci/limits` does with an optimised build.
+//! The cost of a builtin must be charged for any arguments, since programs could otherwise exceed their limits. Programs are
+//! generated from the table and the argument shapes of `sweep.txt`, so that new builtins are covered without new cases. They run
+//! in processes that are measured from outside. A program that exceeds a limit is run once more in a process of its own before it
+//! counts. `--figures` prints the measurements of all programs, which `.ci/limits` does with an optimised build.
 
 mod counting;
 mod watched;
@@ -16,16 +16,16 @@ use libtest_mimic::{Arguments, Failed, Trial};
 use ptc_lisp::{Limits, Program, Run, STACK_BYTES, STACK_SLACK_BYTES, Value, builtins, special};
 use watched::{Later, cpu_time, most_late, peak_resident};
 
-/// Wall clock of a program that calls once, in ms. A busy machine makes it end earlier, and never fail.
+/// Wall-clock limit of a program with one call, in ms. A busy machine ends it earlier but never makes it fail.
 const ONCE: u64 = 10;
-/// The same of one that calls over and over, which most end by.
+/// Wall-clock limit in ms of a program that repeats the call. Most of them end by this limit.
 const FOREVER: u64 = 2;
 const MEMORY: u64 = 4 << 20;
-/// What resident memory may grow by.
+/// Maximum growth of resident memory in bytes.
 const GROWTH: u64 = MEMORY / 5 * 6 + (8 << 20) + if cfg!(debug_assertions) { 4 << 20 } else { 0 };
-/// Threads of `pmap`, all of which compute.
+/// Number of threads of `pmap`, all of which compute.
 const WORKERS: usize = 2;
-/// The table is gone through in so many parts.
+/// Number of tests that the table is divided into.
 const PARTS: usize = 8;
 
 fn main() {
@@ -45,13 +45,13 @@ fn main() {
     libtest_mimic::run(&Arguments::from_iter(arguments), parts.collect()).exit();
 }
 
-/// Every name that can be called, special forms and methods included.
+/// Every callable name, including special forms and methods.
 fn names() -> Vec<String> {
     let rows = builtins::all().chain(special::functions()).map(builtins::Builtin::full_name);
     rows.chain(special::all().map(|form| form.name.to_owned())).collect()
 }
 
-/// The programs of a name, each behind its wall clock: a call once, and over and over.
+/// Generates the programs of a name, each with its wall-clock limit: one with a single call and one with repeated calls.
 fn programs(name: &str) -> impl Iterator<Item = [String; 2]> {
     let shapes = include_str!("sweep.txt").lines().filter(|line| !line.is_empty() && !line.starts_with(';'));
     shapes.map(move |shape| {
@@ -60,11 +60,11 @@ fn programs(name: &str) -> impl Iterator<Item = [String; 2]> {
     })
 }
 
-/// What programs took.
+/// The measurements of several programs.
 #[derive(Default)]
 struct Tally {
     programs: usize,
-    /// The time by which one was later than its wall clock, and that one.
+    /// The longest delay after a deadline, with its program.
     late: (Duration, String),
     faults: Vec<String>,
 }
@@ -104,7 +104,7 @@ fn sweep(names: &[String]) -> Result<Tally, Failed> {
                     if late > tally.late.0 {
                         tally.late = (late, program.clone());
                     }
-                    // What ends by itself is to be called until the clock ends it.
+                    // A call that completes is repeated until the deadline ends it.
                     next = Some(&forever).filter(|_| ended == "value" && *program == once);
                     continue;
                 }
@@ -119,7 +119,7 @@ fn sweep(names: &[String]) -> Result<Tally, Failed> {
     Ok(tally)
 }
 
-/// A process that runs programs, and what it took when it began.
+/// A process that runs programs, with its measurements at the start.
 struct Watched {
     process: Child,
     to: ChildStdin,
@@ -138,7 +138,7 @@ impl Watched {
         Ok(Watched { process, to, from, resident })
     }
 
-    /// Runs a program; gives how it ended and by how much it was late, or what is wrong.
+    /// Runs a program. Returns how it ended and its delay, or an error for an exceeded limit.
     fn run(&mut self, program: &str) -> Result<(String, Duration), String> {
         let wall = program.split_once(' ').and_then(|(wall, _)| wall.parse().ok()).unwrap_or(ONCE);
         let deadline = Later::new(self.process.id(), Duration::from_millis(wall));
@@ -158,13 +158,13 @@ impl Watched {
 
 impl Drop for Watched {
     fn drop(&mut self) {
-        // Nothing is left behind, whatever went wrong.
+        // Leave no process behind, even after a failure.
         let _ = self.process.kill();
         let _ = self.process.wait();
     }
 }
 
-/// Large values, as `data/…`: made beforehand, since a program under such limits could make none of them.
+/// Large values as `data/…`. They are made in advance, since no program could make them under these limits.
 fn context() -> Value {
     let key = |i: i64| Value::keyword(["a", "b"].get(i as usize).copied().unwrap_or_default());
     let record = |i: i64| Value::map([(key(0), Value::from(i)), (key(1), Value::string("x"))]);
@@ -188,7 +188,7 @@ fn context() -> Value {
     Value::map(all.map(|(name, value)| (Value::keyword(name), value)))
 }
 
-/// The watched process: a wall clock and a program a line, and a line for how it ended.
+/// The measured process. It reads a wall-clock limit and a program per line, and writes a line with the outcome.
 fn child() -> ! {
     let thread = std::thread::Builder::new().stack_size(STACK_BYTES + STACK_SLACK_BYTES).spawn(answer);
     let ended = thread.is_ok_and(|thread| thread.join().is_ok());

@@ -6,7 +6,7 @@ use std::time::Duration;
 use ptc_lisp::host::{Discovery, Fault, Host, Reply, Ticket};
 use ptc_lisp::{Bindings, ErrorKind, Limits, Program, Run, Value, image, print};
 
-/// Answers with what it was asked, as data.
+/// A host that answers with the request as data.
 struct Echo;
 
 impl Host for Echo {
@@ -23,7 +23,7 @@ impl Host for Echo {
             "failing" => Reply::Failed { reason: "tool_error", message: "the disk is full".into() },
             "silent" => {
                 let (answer, ticket) = Ticket::pair();
-                // It never answers and never gives up.
+                // The call is neither answered nor abandoned.
                 std::mem::forget(answer);
                 return Ok(ticket);
             }
@@ -101,7 +101,7 @@ fn what_is_wrong_with_a_call_is_said() {
     assert!(run("(tool/eco {})", roomy()).ends_with(
         "hint: did you mean tool/echo? the tools are tool/echo, tool/get_one, tool/nothing, tool/broken, tool/failing, tool/silent"
     ));
-    // Where nothing is registered, the name means nothing.
+    // The name is unknown if no tool is registered.
     let error = Program::compile("(tool/echo {})").unwrap_err();
     assert_eq!((error.kind, error.message.as_str()), (ErrorKind::UnknownTool, "there is no tool/echo"));
 }

@@ -1,4 +1,4 @@
-//! Values keep their contract: one order, collections that agree with simple models, depth without native stack.
+//! Values: the contract of their order, collections compared with simple models, and deep nesting without native recursion.
 
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
@@ -7,7 +7,7 @@ use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher};
 use ptc_lisp::collection::{Map, Set, Vector};
 use ptc_lisp::{Program, Run, Value, json, print};
 
-/// Numbers that are the same every time.
+/// A linear congruential generator with a fixed sequence.
 struct Lcg(u64);
 
 impl Lcg {
@@ -17,7 +17,7 @@ impl Lcg {
     }
 }
 
-/// Runs a program with room to spare.
+/// Runs a program with generous limits.
 fn eval(program: &str) -> Value {
     let compiled = Program::compile(program).unwrap_or_else(|e| panic!("{}", e.render(program)));
     Run::new(&compiled).execute_on_thread().result.unwrap_or_else(|e| panic!("{}", e.render(program)))
@@ -105,7 +105,7 @@ fn maps_and_sets_agree_with_a_model() {
             assert_eq!(set.remove(&key), members.remove(&key));
         }
         assert_eq!(map.len(), model.len());
-        // Older versions that somebody holds do not change.
+        // Older versions with other owners do not change.
         if round % 1_000 == 0 {
             kept.push((map.clone(), model.clone()));
         }
@@ -123,17 +123,18 @@ fn maps_and_sets_agree_with_a_model() {
 
 #[test]
 fn vectors_agree_with_a_model() {
-    // Around the sizes at which vectors change their form: a buffer up to 256 items, one branch above chunks up to 4,096.
+    // Sizes around those at which vectors change their representation: a buffer up to 256 items, one branch above chunks up to
+    // 4,096.
     for size in [0, 60, 250, 330, 4_090, 70_000] {
         changed(size, if size < 1_000 { 4_000 } else { 400 }, 11);
     }
-    // And the shortest, which have no buffer as they are made: what is done first to each matters.
+    // The shortest vectors, which are made without a buffer. The first operation on each matters.
     for (size, seed) in (0..=4).flat_map(|size| (0..400).map(move |seed| (size, seed))) {
         changed(size, 4, seed);
     }
 }
 
-/// Does as many things as there are `rounds` to a vector of `size` items.
+/// Applies `rounds` random operations to a vector of `size` items.
 fn changed(size: i64, rounds: i64, seed: u64) {
     let mut random = Lcg(seed);
     let mut model: Vec<Value> = (0..size).map(Value::int).collect();
@@ -168,7 +169,7 @@ fn changed(size: i64, rounds: i64, seed: u64) {
                 model.extend([item, Value::nil()]);
             }
             8 => {
-                // Down to few items and back to about as many as before.
+                // Shrinks to few items and grows to about the old size again.
                 let (from, to) = (random.below(model.len() as u64 + 1) as usize, model.len());
                 let more: Vec<Value> = (0..from as i64).map(Value::int).collect();
                 if random.below(2) == 0 {
@@ -217,7 +218,7 @@ fn taking_the_rest_again_and_again_is_linear() {
     assert_eq!(whole.len(), 200_000);
 }
 
-/// `value` inside `levels` containers.
+/// Nests `value` in `levels` containers.
 fn nested(levels: usize, mut value: Value) -> Value {
     for level in 0..levels {
         value = match level % 3 {
@@ -242,7 +243,7 @@ fn deep_values_need_no_native_stack() {
         let text = "[".repeat(60_000) + &"]".repeat(60_000);
         let decoded = json::decode(text.as_bytes()).unwrap();
         assert_eq!(json::encode(&decoded, usize::MAX).unwrap(), text);
-        // A view of a deep vector is the last to let go of it.
+        // A view is the last owner of a deep vector.
         let Value::Vector(mut items) = Value::vector(vec![a, Value::nil()]) else { unreachable!() };
         let mut view = items.clone();
         view.narrow(1, 2);
@@ -293,7 +294,7 @@ fn keywords_and_strings_find_each_other() {
         (Value::string("snake-case"), Some(6)),
         (Value::keyword("d"), None),
     ];
-    // Small and large maps look up in different ways.
+    // Small and large maps have different lookups.
     let large: Map = map.clone().into_entries().into_iter().chain((0..100).map(|i| (Value::int(i), Value::nil()))).collect();
     for (key, found) in cases {
         for map in [&map, &large] {
@@ -305,7 +306,7 @@ fn keywords_and_strings_find_each_other() {
 
 #[test]
 fn values_with_shared_parts_cost_no_more_than_they_hold() {
-    // 2⁶⁰ paths, 60 vectors.
+    // 2⁶⁰ paths through 60 vectors.
     let doubled = |leaf: Value| (0..60).fold(leaf, |inner, _| Value::vector(vec![inner.clone(), inner]));
     let (a, b, other) = (doubled(Value::int(1)), doubled(Value::int(1)), doubled(Value::int(2)));
     assert_eq!(a, b);

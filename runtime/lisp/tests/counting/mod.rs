@@ -1,4 +1,4 @@
-//! An allocator that counts each thread's live bytes, as a host installs one.
+//! An allocator that counts each thread's live bytes, like the one of a host.
 #![expect(unsafe_code, reason = "an allocator cannot be written otherwise; every call is passed on unchanged")]
 
 use std::alloc::{GlobalAlloc, Layout, System};
@@ -19,7 +19,7 @@ pub(crate) fn gauge() -> i64 {
     LIVE.with(Cell::get)
 }
 
-/// The most that these bytes were since the last time.
+/// The maximum of these bytes since the last call.
 #[allow(dead_code, reason = "only fuzzing looks at every allocation")]
 pub(crate) fn take_peak() -> i64 {
     PEAK.with(|peak| peak.replace(gauge()))
@@ -33,7 +33,7 @@ fn count(change: i64) {
     PEAK.with(|peak| peak.set(peak.get().max(now)));
 }
 
-/// A block's memory with its header, rounded up, and an eighth more for the holes between small ones.
+/// Memory of a block including its header, rounded up, and one eighth more for fragmentation of small blocks.
 fn held(size: usize) -> i64 {
     let block = ((size + 23) & !15) as i64;
     if size < 128 * 1024 { block + block / 8 } else { block }

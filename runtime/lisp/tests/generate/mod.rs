@@ -1,10 +1,10 @@
-//! Values and programs made of arbitrary bytes: for property tests, and for fuzzing.
+//! Generates values and programs from arbitrary bytes, for property tests and for fuzzing.
 
 use arbitrary::{Result, Unstructured};
 use ptc_lisp::builtins::Builtin;
 use ptc_lisp::{Value, builtins, json, special};
 
-/// Texts that are hard in one way or another.
+/// Texts that exercise special cases.
 const TEXTS: &[&str] = &[
     "",
     " ",
@@ -34,7 +34,7 @@ const TEXTS: &[&str] = &[
     "%",
 ];
 
-/// Integers at the borders of what has borders.
+/// Integers at the limits of ranges.
 const INTEGERS: &[i64] = &[
     0,
     1,
@@ -74,7 +74,7 @@ const DOUBLES: &[f64] = &[
     f64::NAN,
 ];
 
-/// Any value that can be read back, with containers down to `depth`.
+/// Generates a value that can be read back, with containers down to `depth`.
 pub(crate) fn value(u: &mut Unstructured<'_>, depth: usize) -> Result<Value> {
     let kinds = if depth == 0 { 7 } else { 10 };
     Ok(match u.int_in_range(0..=kinds - 1)? {
@@ -94,7 +94,7 @@ pub(crate) fn value(u: &mut Unstructured<'_>, depth: usize) -> Result<Value> {
     })
 }
 
-/// A name that a keyword may have: one of a few, so that some are equal, or any of the characters that names are made of.
+/// Generates the name of a keyword: one of a few, so that some are equal, or any of the allowed characters.
 fn keyword_name(u: &mut Unstructured<'_>) -> Result<String> {
     if u.arbitrary()? {
         return Ok(
@@ -132,7 +132,7 @@ fn text(u: &mut Unstructured<'_>) -> Result<String> {
     if u.ratio(1, 4)? { Ok(u.arbitrary::<&str>()?.chars().take(20).collect()) } else { Ok((*u.choose(TEXTS)?).to_owned()) }
 }
 
-/// A program that is well formed: calls of everything in the table, among the special forms.
+/// Generates a well-formed program: calls of all functions of the table, nested in special forms.
 pub(crate) fn program(u: &mut Unstructured<'_>) -> Result<String> {
     let rows: Vec<&'static Builtin> = builtins::all().chain(special::functions()).collect();
     let mut writer = Writer { rows, locals: vec!["data/items".into()], out: String::new() };
@@ -145,7 +145,7 @@ pub(crate) fn program(u: &mut Unstructured<'_>) -> Result<String> {
 
 struct Writer {
     rows: Vec<&'static Builtin>,
-    /// Names that are bound here.
+    /// Names in scope.
     locals: Vec<String>,
     out: String,
 }
@@ -215,7 +215,7 @@ impl Writer {
         self.out.push_str(&row.full_name());
         self.out.push(' ');
         for index in 0..count {
-            // Most functions of functions take the function first.
+            // Most higher-order functions take the function first.
             if index == 0 && u.ratio(1, 3)? {
                 self.function(u, depth - 1)?;
             } else {
@@ -241,7 +241,7 @@ impl Writer {
         Ok(())
     }
 
-    /// `opening name value middle body closing`
+    /// Writes `opening name value middle body closing`.
     fn bound(&mut self, u: &mut Unstructured<'_>, depth: usize, opening: &str, middle: &str, closing: &str) -> Result<()> {
         let name = format!("v{}", self.locals.len());
         self.out.push_str(opening);

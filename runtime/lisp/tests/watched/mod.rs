@@ -1,26 +1,26 @@
-//! What a process takes, told by the system and not by the process.
+//! Memory and processor time of a process, as reported by the system.
 
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-/// Greatest resident memory of a process so far, in bytes; 0 where the system does not tell.
+/// Peak resident memory of a process in bytes. 0 if the system does not report it.
 pub(crate) fn peak_resident(id: u32) -> u64 {
     let status = std::fs::read_to_string(format!("/proc/{id}/status")).unwrap_or_default();
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
     line.and_then(|line| line.trim().trim_end_matches(" kB").parse::<u64>().ok()).map_or(0, |kb| kb * 1024)
 }
 
-/// Time that the threads of a process have computed, those that ended included: a busy machine does not make it longer. In
-/// hundredths of a second; zero where the system does not tell.
+/// Processor time of all threads of a process, including those that have ended, to a hundredth of a second. A busy machine does
+/// not increase it. Zero if the system does not report it.
 pub(crate) fn cpu_time(id: u32) -> Duration {
     let stat = std::fs::read_to_string(format!("/proc/{id}/stat")).unwrap_or_default();
-    // The name of the program, in parentheses, may have spaces.
+    // The name of the program, in parentheses, may contain spaces.
     let fields = stat.rsplit_once(')').map(|(_, fields)| fields).unwrap_or_default();
     let ticks: u64 = fields.split_whitespace().skip(11).take(2).filter_map(|field| field.parse::<u64>().ok()).sum();
     Duration::from_millis(ticks * 10)
 }
 
-/// The time that a process has computed at a later moment, once that has come.
+/// The processor time of a process at a later moment, available after that moment.
 pub(crate) struct Later(Arc<OnceLock<Duration>>);
 
 impl Later {
@@ -34,7 +34,7 @@ impl Later {
         later
     }
 
-    /// What the process has computed since then.
+    /// The processor time used since that moment. Zero before it.
     pub(crate) fn since(&self, now: Duration) -> Duration {
         self.0.get().map_or(Duration::ZERO, |then| now.saturating_sub(*then))
     }
