@@ -1,65 +1,68 @@
-//! What one pinned binary is made of.
+//! The contents of one pinned binary.
 
 use crate::{Tool, Upstream};
 
-/// Everything that generated code hands to `ptc_runtime::main`.
+/// The data that generated code passes to `ptc_runtime::main`.
 #[derive(Debug)]
 pub struct Deployment {
-    /// Name of the deployment: the file stem of its output.
+    /// The name of the deployment, which is the file stem of its output.
     pub name: &'static str,
-    /// Version of the `ptc-compile` that wrote the tables; where it is known, `+` and SHA-256 of its sources in lower-case hex.
+    /// The version of the `ptc-compile` that rendered the tables, followed by `+` and the SHA-256 of its sources in lower-case
+    /// hex, if known.
     pub compiler: &'static str,
-    /// SHA-256 of the config file, `sha256:` and lower-case hex.
+    /// SHA-256 of the config file, as `sha256:` and lower-case hex.
     pub config_digest: &'static str,
-    /// Credential bindings that the upstreams' `auth` names, sorted by name. Sources, never values.
+    /// Credential bindings that the `auth` of upstreams refers to, sorted by name. They contain sources, never environment
+    /// values.
     pub credentials: &'static [Binding],
     /// The frozen catalog.
     pub catalog: &'static Catalog,
-    /// Programs that clients call as tools, sorted by name.
+    /// Programs that clients can call as tools, sorted by name.
     pub programs: &'static [StoredProgram],
 }
 
 impl Deployment {
-    /// The stored program of that name.
+    /// Returns the stored program with exactly this name.
     pub fn program(&self, name: &str) -> Option<&'static StoredProgram> {
         let at = self.programs.binary_search_by(|program| program.name.cmp(name)).ok()?;
         self.programs.get(at)
     }
 }
 
-/// A program that clients call as a tool: its arguments are its context.
+/// A program that clients can call as a tool. The arguments of the call become its context.
 #[derive(Debug, PartialEq, Eq)]
 pub struct StoredProgram {
-    /// The tool's name.
+    /// The name of the tool.
     pub name: &'static str,
-    /// What clients are told of it; may be empty.
+    /// The description shown to clients. May be empty.
     pub description: &'static str,
-    /// PTC-Lisp source.
+    /// The PTC-Lisp source.
     pub source: &'static str,
-    /// SHA-256 of `source`, `sha256:` and lower-case hex.
+    /// SHA-256 of `source`, as `sha256:` and lower-case hex.
     pub digest: &'static str,
-    /// JSON Schema of the arguments, an object.
+    /// JSON Schema of the arguments, which are an object.
     pub args: &'static str,
-    /// JSON Schema of the result; empty for any.
+    /// JSON Schema of the result. Empty if unconstrained.
     pub output_schema: &'static str,
 }
 
 /// All upstreams and their granted tools.
 #[derive(Debug)]
 pub struct Catalog {
-    /// The lock file's catalog digest, `sha256:` and lower-case hex.
+    /// The lock file's catalog digest, as `sha256:` and lower-case hex.
     pub digest: &'static str,
-    /// Sorted by name.
+    /// The upstreams, sorted by name.
     pub upstreams: &'static [Upstream],
-    /// The full-text index over the tools, in their order, as `ptc-search` writes it; empty where it is built at the first search.
+    /// The full-text index over all tools, in their order, as rendered by `ptc-search`. If it is empty, the index is built at the
+    /// first search.
     pub search_index: &'static [u8],
 }
 
 impl Catalog {
-    /// A catalog without upstreams: the plain, closed-world evaluator.
+    /// A catalog without upstreams, for a plain evaluator.
     pub const EMPTY: Catalog = Catalog { digest: "", upstreams: &[], search_index: &[] };
 
-    /// The upstream of that exact name.
+    /// Returns the upstream with exactly this name.
     pub fn upstream(&self, name: &str) -> Option<&'static Upstream> {
         let at = self.upstreams.binary_search_by(|u| u.name.cmp(name)).ok()?;
         self.upstreams.get(at)
@@ -70,34 +73,34 @@ impl Catalog {
         self.upstreams.iter().map(|u| u.tools.len()).sum()
     }
 
-    /// Every tool with its upstream, in order of upstream, then tool.
+    /// Iterates over every tool with its upstream, in the order of upstreams, then tools.
     pub fn tools(&self) -> impl Iterator<Item = (&'static Upstream, &'static Tool)> {
         self.upstreams.iter().flat_map(|u| u.tools.iter().map(move |t| (u, t)))
     }
 }
 
-/// A credential binding: where a secret comes from when the binary starts.
+/// A credential binding: the source from which a secret is read when the binary starts.
 #[derive(Debug)]
 pub struct Binding {
-    /// The name that `auth` entries use.
+    /// The name that `auth` entries refer to.
     pub name: &'static str,
-    /// Where the value is read.
+    /// The source of the value.
     pub source: Source,
 }
 
-/// Where a secret comes from.
+/// The source of a secret.
 pub enum Source {
     /// An environment variable of the server process.
     Env {
-        /// Its name.
+        /// The name of the variable.
         var: &'static str,
     },
-    /// A file; trailing white space is trimmed.
+    /// A file. Trailing white space is trimmed.
     File {
-        /// Absolute, or relative to `--config-dir`.
+        /// The path, absolute or relative to `--config-dir`.
         path: &'static str,
     },
-    /// The value itself. The one way for a secret to be in a binary; the compiler warns.
+    /// The value itself. This is the only way for a secret to get into a binary, and the compiler warns about it.
     Literal {
         /// The secret.
         value: &'static str,

@@ -1,10 +1,10 @@
-//! The catalog of a deployment, as data.
+//! The catalog of a deployment, as static data.
 //!
-//! `ptc-compile` renders these types as `static` tables; the runtime reads them. Everything is `&'static` and plain, so that
-//! thousands of tools compile in seconds and cost nothing at start. Nothing here can be invalid in a way that the
-//! compiler does not refuse first: names are unique, tables are sorted, JSON texts parse.
+//! `ptc-compile` renders these types as `static` tables, and the runtime reads them. All data is plain and `&'static`, so that
+//! thousands of tools compile in seconds and cost nothing at start. The compiler validates the data before it renders them: names
+//! are unique, tables are sorted, JSON texts parse.
 //!
-//! A catalog that is built while a program runs is leaked into the same types.
+//! A catalog that is built at run time is leaked to obtain the same types.
 //!
 //! ```
 //! use ptc_catalog::{Catalog, McpStdio, Transport, Upstream};
@@ -23,11 +23,11 @@
 //! assert_eq!(CATALOG.tool_count(), 0);
 //! ```
 //!
-//! - [`deployment`]: what one binary is made of: catalog, credential bindings, digests.
-//! - [`upstream`]: upstreams and how each is reached.
-//! - [`paging`]: how the list that a tool gives is divided into pages.
-//! - [`suspect`]: what looks like a secret in plain sight.
-//! - [`tool`]: tools, their arguments and what is known of their results.
+//! - [`deployment`]: the contents of one binary: catalog, credential bindings, digests.
+//! - [`upstream`]: upstreams and their transports.
+//! - [`paging`]: how a tool divides a list into pages.
+//! - [`suspect`]: heuristics that find secrets in plain text.
+//! - [`tool`]: tools with their arguments and effects.
 
 #![forbid(unsafe_code)]
 

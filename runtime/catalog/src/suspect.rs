@@ -1,16 +1,16 @@
-//! What looks like a secret where secrets do not belong: in arguments, variables, headers and URLs.
+//! Heuristics that find secrets where they do not belong: in arguments, variables, headers and URLs.
 //!
-//! Suspicion has two degrees. Whatever may be a secret is not shown; only what likely is one is warned of, and taken out of what
-//! upstreams answer.
+//! A finding is possible or likely. Possible secrets are not shown. Only likely secrets cause a warning, and are removed from the
+//! responses of upstreams.
 
 use std::ops::Range;
 
-/// Options, variables, headers and query parameters with one of these in their names may hold secrets.
+/// Options, variables, headers and query parameters whose names contain one of these words may hold secrets.
 const TELLING: &[&str] = &["auth", "cookie", "key", "pass", "pwd", "secret", "token", "credential", "signature"];
-/// The same, where hardly anything else is meant.
+/// Like `TELLING`, but the words seldom have another meaning.
 const SURE: &[&str] =
     &["token", "secret", "password", "passwd", "apikey", "accesskey", "authkey", "privatekey", "credential", "authorization"];
-/// Ends of names that say where a secret is or what it is like, and not what it is.
+/// Suffixes of names that describe or locate a secret instead of holding it.
 const POINTERS: &[&str] = &[
     "count", "dir", "enabled", "env", "expiry", "file", "header", "id", "length", "limit", "method", "mode", "name", "path",
     "prefix", "size", "timeout", "ttl", "type", "uri", "url", "var",
@@ -18,7 +18,7 @@ const POINTERS: &[&str] = &[
 /// First words of names that count something.
 const COUNTS: &[&str] = &["max", "min", "num"];
 
-/// How tokens of well-known services begin.
+/// Prefixes of the tokens of well-known services.
 const TOKENS: &[&str] = &[
     "AIza",
     "AKIA",
@@ -42,17 +42,17 @@ const TOKENS: &[&str] = &[
     "xoxp-",
     "ya29.",
 ];
-/// Least characters of such a token.
+/// Minimum characters of such a token.
 const TOKEN_CHARS: usize = 20;
-/// Words that say the same where they stand alone.
+/// Words that indicate a secret if they are a whole word of a name.
 const ALONE: &[&str] = &["auth", "key", "pass", "pat", "pwd"];
-/// A value shorter than this is rather a mode or a number.
+/// A shorter value is more probably a mode or a number.
 const SECRET_CHARS: usize = 8;
 
-/// What stands where a secret was.
+/// The replacement for a secret in shown text.
 pub const REDACTED: &str = "[REDACTED]";
 
-/// A URL as it may be shown: without its query and fragment, which may hold what is nobody's business.
+/// Returns the part of a URL that may be shown: without query and fragment, which may hold private data.
 pub fn without_query(url: &str) -> &str {
     url.split(['?', '#']).next().unwrap_or(url)
 }
@@ -60,14 +60,14 @@ pub fn without_query(url: &str) -> &str {
 /// A part of a text that may be a secret.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Suspect {
-    /// Bytes of the text.
+    /// The range in bytes of the text.
     pub range: Range<usize>,
-    /// Whether it is worth a warning.
+    /// Whether it is certain enough for a warning.
     pub likely: bool,
 }
 
-/// An argument of a command, and the one before it: `--token x`, `--token=x`, `TOKEN=x`, `Authorization: Bearer x`, or whatever is a
-/// secret by its form.
+/// Examines an argument of a command together with the argument before it: `--token x`, `--token=x`, `TOKEN=x`, `Authorization:
+/// Bearer x`, and anything that has the form of a secret.
 pub fn argument(before: &str, text: &str) -> Option<Suspect> {
     let by_name = argument_by_name(before, text);
     likelier(by_name, text)
@@ -86,12 +86,13 @@ fn argument_by_name(before: &str, text: &str) -> Option<Suspect> {
     }
 }
 
-/// A variable, a header, or an argument of a call.
+/// Examines a variable, a header, or an argument of a call.
 pub fn setting(name: &str, value: &str) -> Option<Suspect> {
     likelier(named(name, value, 0), value)
 }
 
-/// What is suspected for its name, or what its form makes more certain: `OPENAI_KEY` alone says little, `sk-…` in it does.
+/// Combines a finding by name with one by form, which can make it likely: a name such as `OPENAI_KEY` is weak evidence, but a
+/// value `sk-…` is strong.
 fn likelier(by_name: Option<Suspect>, text: &str) -> Option<Suspect> {
     match by_name {
         Some(suspect) if suspect.likely => Some(suspect),
@@ -99,7 +100,7 @@ fn likelier(by_name: Option<Suspect>, text: &str) -> Option<Suspect> {
     }
 }
 
-/// The values of a URL's query: any of them may be a secret.
+/// Returns the values of a URL's query, since any of them may be a secret.
 pub fn query(url: &str) -> Vec<Suspect> {
     let Some(start) = url.find('?') else { return Vec::new() };
     let end = url.find('#').filter(|end| *end > start).unwrap_or(url.len());
@@ -116,8 +117,8 @@ pub fn query(url: &str) -> Vec<Suspect> {
     suspects
 }
 
-/// Whether a variable of that name holds a secret, where nothing is known of its value. `GITHUB_PAT` and `API_KEY` do, `TOKEN_FILE`
-/// and `KEYBOARD` do not.
+/// Whether the name of a variable indicates a secret, for an unknown value. `GITHUB_PAT` and `API_KEY` do, `TOKEN_FILE` and
+/// `KEYBOARD` do not.
 pub fn names_a_secret(name: &str) -> bool {
     let alone = |word: &str| ALONE.iter().any(|known| word.eq_ignore_ascii_case(known));
     let plain = plain(name);
@@ -134,7 +135,7 @@ fn is_pointer(name: &str, plain: &str) -> bool {
     POINTERS.iter().any(|end| plain.ends_with(end)) || COUNTS.iter().any(|word| first.eq_ignore_ascii_case(word))
 }
 
-/// A value at `start` of its text, suspected for its name.
+/// Examines a value by its name. `start` is its offset in the text.
 fn named(name: &str, value: &str, start: usize) -> Option<Suspect> {
     let plain = plain(name);
     let own = own_chars(value);
@@ -145,8 +146,8 @@ fn named(name: &str, value: &str, start: usize) -> Option<Suspect> {
     Some(Suspect { range: start..start + value.len(), likely: sure && own >= SECRET_CHARS })
 }
 
-/// How many characters of a value are its own: `${NAME}` is resolved when the server starts, and is no secret yet. A whole `$NAME` is
-/// meant so; other texts that begin with a dollar sign may be passwords.
+/// Number of literal characters of a value. `${NAME}` is resolved when the server starts, so that it does not count. A whole
+/// `$NAME` is treated alike. Other texts that begin with a dollar sign may be passwords.
 fn own_chars(value: &str) -> usize {
     let is_name = |name: &str, lower: bool| {
         let is_letter = |c: char| c == '_' || c.is_ascii_uppercase() || lower && c.is_ascii_lowercase();
@@ -166,8 +167,8 @@ fn own_chars(value: &str) -> usize {
     own
 }
 
-/// The password of a URL anywhere in a text, as connection strings have it: `postgres://user:password@host/db`. One that is its
-/// user's name is what examples and databases of one's own have.
+/// Finds the password of a URL anywhere in a text, such as a connection string: `postgres://user:password@host/db`. A password
+/// that equals the user's name is ignored: examples and local databases have such passwords.
 fn password(text: &str) -> Option<Suspect> {
     let start = text.find("://")? + 3;
     let rest = text.get(start..)?;
@@ -175,13 +176,13 @@ fn password(text: &str) -> Option<Suspect> {
     let (pair, _) = authority.rsplit_once('@')?;
     let (user, password) = pair.split_once(':')?;
     let from = start + user.len() + 1;
-    // `<password>` and `{password}` are words of a manual.
+    // `<password>` and `{password}` are placeholders of documentation.
     let is_blank = [('<', '>'), ('{', '}')].iter().any(|(open, close)| password.starts_with(*open) && password.ends_with(*close));
     let is_secret = own_chars(password) > 0 && !is_blank && user != password;
     is_secret.then_some(Suspect { range: from..from + password.len(), likely: true })
 }
 
-/// A private key as PEM has it, with more than its first line.
+/// Finds a private key in PEM format. The first line alone is not enough.
 fn private_key(text: &str) -> Option<Suspect> {
     let from = text.find("-----BEGIN ")?;
     let (label, rest) = text.get(from + 11..)?.split_once("-----")?;
@@ -192,13 +193,13 @@ fn private_key(text: &str) -> Option<Suspect> {
     (label.ends_with("PRIVATE KEY") && length >= TOKEN_CHARS).then_some(Suspect { range: from..text.len(), likely: true })
 }
 
-/// Whether a word is a signed JSON web token: three parts, of which two are JSON objects.
+/// Whether a word is a signed JSON Web Token (RFC 7519): three parts, the first two of which are JSON objects.
 fn is_web_token(word: &str) -> bool {
     let parts: Vec<&str> = word.split('.').collect();
     matches!(parts.as_slice(), [head, body, signature] if head.starts_with("eyJ") && body.starts_with("eyJ") && !signature.is_empty())
 }
 
-/// What is a secret by its form, wherever in the text it stands: the token of a well-known service, a JSON web token, a private key.
+/// Finds a secret by its form, anywhere in a text: the token of a well-known service, a JSON Web Token, or a private key.
 pub fn token(text: &str) -> Option<Suspect> {
     let is_part = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.');
     let mut at = 0;

@@ -1,4 +1,4 @@
-//! Tools, their arguments and what is known of their results.
+//! Tools with their arguments and effects.
 
 use std::fmt;
 
@@ -7,29 +7,29 @@ use std::fmt;
 pub struct Tool {
     /// The name that programs use in `:tool`.
     pub name: &'static str,
-    /// One line, capped by the compiler; empty where the upstream says nothing.
+    /// One line, truncated by the compiler. Empty if the upstream has no description.
     pub description: &'static str,
     /// Required arguments in the schema's order, then optional ones by name.
     pub args: &'static [Arg],
-    /// Whether arguments beyond `args` are refused.
+    /// Whether undeclared arguments are rejected.
     pub closed: bool,
-    /// What `(doc "server/tool")` shows, complete.
+    /// The complete output of `(doc "server/tool")`.
     pub doc: &'static str,
-    /// The definition as canonical JSON: what `tools/list` said, or what was lowered from an operation.
+    /// The definition as canonical JSON: the entry of `tools/list`, or the lowered OpenAPI operation.
     pub definition: &'static str,
-    /// SHA-256 of `definition`, `sha256:` and lower-case hex.
+    /// SHA-256 of `definition`, as `sha256:` and lower-case hex.
     pub digest: &'static str,
-    /// What the tool says of its effects.
+    /// The effects that the tool declares.
     pub annotations: Annotations,
-    /// How an OpenAPI operation is requested; `None` for MCP tools.
+    /// The request of an OpenAPI operation. `None` for MCP tools.
     pub operation: Option<&'static Operation>,
-    /// How its list is paged, as [`Paging`](crate::Paging) writes it; [`NOT_PAGED`](crate::paging::NOT_PAGED) where it is configured not to
-    /// be; empty where its first answer decides.
+    /// How the tool's list is paged, as formatted by [`Paging`](crate::Paging). [`NOT_PAGED`](crate::paging::NOT_PAGED) if paging
+    /// is disabled by configuration. Empty if it is inferred from the first response.
     pub paging: &'static str,
 }
 
 impl Tool {
-    /// The argument of that exact name.
+    /// Returns the argument with exactly this name.
     pub fn arg(&self, name: &str) -> Option<&'static Arg> {
         self.args.iter().find(|a| a.name == name)
     }
@@ -38,27 +38,27 @@ impl Tool {
 /// One argument of a tool.
 #[derive(Debug)]
 pub struct Arg {
-    /// Its name in `:args`.
+    /// The name in `:args`.
     pub name: &'static str,
-    /// Whether a call without it is refused.
+    /// Whether calls without it are rejected.
     pub required: bool,
-    /// JSON types that its schema admits.
+    /// The JSON types that its schema admits.
     pub types: Types,
-    /// The type as documents show it: `string`, `enum<string>`, `const<42>`.
+    /// The type as documentation shows it: `string`, `enum<string>`, `const<42>`.
     pub label: &'static str,
-    /// Compact JSON texts of the only values admitted (`enum`, `const`), one a line; empty for no such bound. One text, since
-    /// a slice here costs rustc as much as all other fields together.
+    /// The only admitted values (`enum`, `const`) as compact JSON texts, one per line. Empty if unconstrained. This is one text,
+    /// since a slice here costs rustc as much as all other fields together.
     pub allowed: &'static str,
 }
 
 impl Arg {
-    /// The JSON texts in `allowed`.
+    /// Iterates over the JSON texts in `allowed`.
     pub fn allowed(&self) -> impl Iterator<Item = &'static str> {
         self.allowed.lines()
     }
 }
 
-/// A JSON type, as JSON Schema names them.
+/// A type of JSON Schema.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Type {
@@ -68,7 +68,7 @@ pub enum Type {
     Boolean = 2,
     /// `integer`
     Integer = 4,
-    /// `number`, integers included.
+    /// `number`, which includes integers.
     Number = 8,
     /// `string`
     String = 16,
@@ -96,10 +96,10 @@ impl Type {
 pub struct Types(pub u8);
 
 impl Types {
-    /// No bound.
+    /// All types.
     pub const ANY: Types = Types(127);
 
-    /// The set of these types.
+    /// Makes a set of types.
     pub const fn of(types: &[Type]) -> Types {
         let mut bits = 0;
         let mut rest = types;
@@ -110,7 +110,7 @@ impl Types {
         Types(bits)
     }
 
-    /// Whether a value of that type is admitted. An integer is a number too.
+    /// Whether values of a type are admitted. Integers are admitted as numbers.
     pub const fn admits(self, kind: Type) -> bool {
         let bits = match kind {
             Type::Integer => Type::Integer as u8 | Type::Number as u8,
@@ -120,66 +120,67 @@ impl Types {
     }
 }
 
-/// What a tool says of its effects; `None` where it says nothing.
+/// The effects that a tool declares. A field is `None` if the tool does not declare it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Annotations {
-    /// It changes nothing.
+    /// Whether the tool changes nothing.
     pub read_only: Option<bool>,
-    /// It may destroy.
+    /// Whether the tool may destroy data.
     pub destructive: Option<bool>,
-    /// Doing it twice is doing it once.
+    /// Whether repeated calls with the same arguments have no further effect.
     pub idempotent: Option<bool>,
-    /// It reaches beyond a closed set of things.
+    /// Whether the tool interacts with an open set of external entities.
     pub open_world: Option<bool>,
 }
 
 impl Annotations {
-    /// It says nothing.
+    /// No declared effects.
     pub const NONE: Annotations = Annotations { read_only: None, destructive: None, idempotent: None, open_world: None };
 }
 
 /// A `GET` operation of an OpenAPI service.
 #[derive(Debug)]
 pub struct Operation {
-    /// The original `operationId`, or `GET /path` where the document gives none.
+    /// The original `operationId`, or `GET /path` if the document has none.
     pub id: &'static str,
-    /// Path template, with a leading slash.
+    /// The path template, with a leading slash.
     pub path: &'static str,
     /// Path and query parameters, in the document's order.
     pub params: Params,
-    /// Arguments that are sent where a program leaves them out: name and JSON text.
+    /// Default values that are sent for missing arguments, as name and JSON text.
     pub default_args: &'static [(&'static str, &'static str)],
 }
 
-/// How the parameters of an operation travel, one a line: place, style, `explode` or `-`, `reserved` or `-`, and the name, as in
-/// `query form explode - state`; behind a tab the name of the argument, where that is another one. One text, since rows of their own, with their pointers, cost rustc more than all else of an operation.
+/// The encoding of an operation's parameters, one per line: place, style, `explode` or `-`, `reserved` or `-`, and the name, as
+/// in `query form explode - state`. If the argument has another name, that name follows a tab. This is one text, since rows with
+/// their pointers would cost rustc more than everything else of an operation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Params(pub &'static str);
 
 impl Params {
-    /// None.
+    /// No parameters.
     pub const NONE: Params = Params("");
 
-    /// Each of them. A line that [`Param`] has not written is none.
+    /// Iterates over the parameters. A line that [`Param`] did not format is skipped.
     pub fn iter(self) -> impl Iterator<Item = Param<'static>> {
         self.0.lines().filter_map(Param::read)
     }
 }
 
-/// How one argument travels. Its `Display` is its line in [`Params`].
+/// The encoding of one argument. Its `Display` formats the line in [`Params`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Param<'a> {
-    /// Its name in the document, and on the way; one line.
+    /// The name in the document and in requests. It has no line break.
     pub name: &'a str,
-    /// Its name in `:args`, which is another one where path and query have a parameter of the same name.
+    /// The name in `:args`. It differs if path and query have parameters of the same name.
     pub arg: &'a str,
-    /// Where it goes.
+    /// The part of the URL that contains it.
     pub place: Place,
-    /// How a value is written.
+    /// The style in which a value is written.
     pub style: Style,
-    /// Whether each element has its own `name=value`.
+    /// Whether each element is written as a `name=value` of its own.
     pub explode: bool,
-    /// Whether reserved characters stay as they are.
+    /// Whether reserved characters are not percent-encoded.
     pub allow_reserved: bool,
 }
 
@@ -204,17 +205,17 @@ impl fmt::Display for Param<'_> {
     }
 }
 
-/// Where a parameter goes.
+/// The part of the URL that contains a parameter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Place {
-    /// Into the path template.
+    /// The path template.
     Path,
-    /// Into the query string.
+    /// The query string.
     Query,
 }
 
 impl Place {
-    /// OpenAPI's name of it.
+    /// OpenAPI's name of the place.
     pub const fn name(self) -> &'static str {
         match self {
             Place::Path => "path",
@@ -222,13 +223,13 @@ impl Place {
         }
     }
 
-    /// The place of that name.
+    /// Returns the place with OpenAPI's name.
     pub fn named(name: &str) -> Option<Self> {
         [Place::Path, Place::Query].into_iter().find(|place| place.name() == name)
     }
 }
 
-/// OpenAPI's styles of writing a parameter.
+/// OpenAPI's styles of parameters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Style {
     /// `a=1,2` or `a=1&a=2`.
@@ -245,7 +246,7 @@ pub enum Style {
     Label,
     /// `;a=1,2` in a path.
     Matrix,
-    /// `a={"x":1}`: JSON text, for a parameter that is described by its media type and not by a style.
+    /// `a={"x":1}`: JSON text, for a parameter that has a media type instead of a style.
     Json,
 }
 
@@ -262,7 +263,7 @@ impl Style {
         Style::Json,
     ];
 
-    /// OpenAPI's name of it, and `json`.
+    /// OpenAPI's name of the style, or `json`.
     pub const fn name(self) -> &'static str {
         match self {
             Style::Form => "form",
@@ -276,7 +277,7 @@ impl Style {
         }
     }
 
-    /// The style of that name.
+    /// Returns the style with this name.
     pub fn named(name: &str) -> Option<Self> {
         Style::ALL.into_iter().find(|style| style.name() == name)
     }

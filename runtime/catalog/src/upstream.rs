@@ -1,4 +1,4 @@
-//! Upstreams and how each is reached.
+//! Upstreams and their transports.
 
 use crate::Tool;
 
@@ -7,16 +7,16 @@ use crate::Tool;
 pub struct Upstream {
     /// The name that programs use in `:server`.
     pub name: &'static str,
-    /// One line; empty where nothing was configured or said.
+    /// One line. Empty if neither the configuration nor the upstream has a description.
     pub description: &'static str,
-    /// How it is reached.
+    /// The transport to the upstream.
     pub transport: Transport,
-    /// Sorted by exposed name.
+    /// The granted tools, sorted by exposed name.
     pub tools: &'static [Tool],
 }
 
 impl Upstream {
-    /// The tool of that exposed name or, for OpenAPI, of that original `operationId`.
+    /// Returns the tool with this exposed name or, for OpenAPI, with this original `operationId`.
     pub fn tool(&self, name: &str) -> Option<&'static Tool> {
         match self.tools.binary_search_by(|t| t.name.cmp(name)) {
             Ok(at) => self.tools.get(at),
@@ -24,7 +24,7 @@ impl Upstream {
         }
     }
 
-    /// Largest answer in bytes that is read from this upstream.
+    /// Maximum bytes of one response from this upstream.
     pub fn max_response_bytes(&self) -> u64 {
         match &self.transport {
             Transport::McpStdio(t) => t.max_response_bytes,
@@ -34,7 +34,7 @@ impl Upstream {
     }
 }
 
-/// The three ways to reach an upstream.
+/// The three kinds of upstreams.
 #[derive(Debug, Clone)]
 pub enum Transport {
     /// An MCP server that is started as a child process.
@@ -55,7 +55,7 @@ impl Transport {
         }
     }
 
-    /// Calls in flight; others wait for their turn.
+    /// Maximum calls in flight. Further calls are queued.
     pub fn max_concurrent_calls(&self) -> u64 {
         match self {
             Transport::McpStdio(spec) => spec.max_concurrent_calls,
@@ -68,34 +68,34 @@ impl Transport {
 /// A child process that speaks MCP on its standard input and output.
 #[derive(Debug, Clone)]
 pub struct McpStdio {
-    /// Program, looked up in `PATH` where it has no slash.
+    /// The program. It is looked up in `PATH` if it has no slash.
     pub command: &'static str,
-    /// Its arguments.
+    /// The arguments of the program.
     pub args: &'static [&'static str],
-    /// Variables set for the child; a value is a run of parts, so that `${VAR}` is resolved when the server starts.
+    /// Environment variables of the child. A value is a list of parts, so that `${VAR}` is resolved when the server starts.
     pub env: &'static [(&'static str, &'static [EnvPart])],
-    /// Which of the server's own variables the child gets beside the base set.
+    /// The server's own variables that the child inherits in addition to the base set.
     pub inherit_env: InheritEnv,
-    /// Working directory; relative to `--config-dir`.
+    /// The working directory, absolute or relative to `--config-dir`.
     pub cd: Option<&'static str>,
     /// Milliseconds for start and handshake.
     pub handshake_timeout_ms: u64,
-    /// Bytes of one answer.
+    /// Maximum bytes of one response.
     pub max_response_bytes: u64,
-    /// Calls in flight; others wait for their turn.
+    /// Maximum calls in flight. Further calls are queued.
     pub max_concurrent_calls: u64,
-    /// Caps on the list of its tools.
+    /// Limits on the list of its tools.
     pub listing: ListingLimits,
-    /// The protocol era seen when the catalog was frozen.
+    /// The protocol era that was observed when the catalog was frozen.
     pub era: Option<Era>,
 }
 
-/// Caps on the tools that an MCP server lists, over all pages of `tools/list`.
+/// Limits on the tools that an MCP server lists, over all pages of `tools/list`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ListingLimits {
-    /// Bytes of all pages together.
+    /// Maximum bytes of all pages together.
     pub max_bytes: u64,
-    /// Tools on all pages together, granted or not.
+    /// Maximum tools on all pages together, granted or not.
     pub max_tools: u64,
 }
 
@@ -105,7 +105,7 @@ impl ListingLimits {
 }
 
 impl McpStdio {
-    /// A command with the defaults of the config contract.
+    /// Makes a transport for a command, with the defaults of the configuration format.
     pub const fn new(command: &'static str) -> Self {
         McpStdio {
             command,
@@ -122,7 +122,7 @@ impl McpStdio {
     }
 }
 
-/// A part of a child's environment value.
+/// A part of the value of a child's environment variable.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum EnvPart {
     /// Literal text.
@@ -131,27 +131,27 @@ pub enum EnvPart {
     Var(&'static str),
 }
 
-/// What the names of the server's own settings start with in its environment.
+/// Prefix of the environment variables that configure the server itself.
 pub const RESERVED_PREFIX: &str = "PTC_RUNNER_";
 
-/// What a child sees of the server's environment, beside `PATH HOME USER LANG LC_* TMPDIR TERM SHELL`. Variables of the server's own
-/// settings and those that a credential names are never among it.
+/// The server's variables that a child inherits in addition to `PATH HOME USER LANG LC_* TMPDIR TERM SHELL`. Variables of the
+/// server's own settings and of credentials are never inherited.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum InheritEnv {
-    /// Nothing more.
+    /// No further variables.
     Base,
-    /// These variables where set.
+    /// These variables, if they are set.
     Names(&'static [&'static str]),
-    /// Every other variable.
+    /// All other variables.
     All,
 }
 
 /// An MCP server over Streamable HTTP.
 #[derive(Debug, Clone)]
 pub struct McpHttp {
-    /// Endpoint.
+    /// The URL of the endpoint.
     pub url: &'static str,
-    /// Emitters, in order.
+    /// The headers that carry secrets, in order.
     pub auth: &'static [Auth],
     /// Literal, non-secret headers.
     pub static_headers: &'static [(&'static str, &'static str)],
@@ -161,20 +161,20 @@ pub struct McpHttp {
     pub request_timeout_ms: u64,
     /// Milliseconds to connect.
     pub connect_timeout_ms: u64,
-    /// Bytes of one answer.
+    /// Maximum bytes of one response.
     pub max_response_bytes: u64,
-    /// Calls in flight; others wait for their turn.
+    /// Maximum calls in flight. Further calls are queued.
     pub max_concurrent_calls: u64,
-    /// Caps on the list of its tools.
+    /// Limits on the list of its tools.
     pub listing: ListingLimits,
-    /// Proxy URL.
+    /// The URL of a proxy.
     pub proxy: Option<&'static str>,
-    /// The protocol era seen when the catalog was frozen.
+    /// The protocol era that was observed when the catalog was frozen.
     pub era: Option<Era>,
 }
 
 impl McpHttp {
-    /// An endpoint with the defaults of the config contract.
+    /// Makes a transport for an endpoint, with the defaults of the configuration format.
     pub const fn new(url: &'static str) -> Self {
         McpHttp {
             url,
@@ -197,7 +197,7 @@ impl McpHttp {
 pub struct OpenApi {
     /// Prefix of every operation's path, without a trailing slash.
     pub base_url: &'static str,
-    /// Emitters, in order.
+    /// The headers that carry secrets, in order.
     pub auth: &'static [Auth],
     /// Literal, non-secret headers.
     pub static_headers: &'static [(&'static str, &'static str)],
@@ -205,14 +205,14 @@ pub struct OpenApi {
     pub request_timeout_ms: u64,
     /// Milliseconds to connect.
     pub connect_timeout_ms: u64,
-    /// Bytes of one answer.
+    /// Maximum bytes of one response.
     pub max_response_bytes: u64,
-    /// Calls in flight; others wait for their turn.
+    /// Maximum calls in flight. Further calls are queued.
     pub max_concurrent_calls: u64,
 }
 
 impl OpenApi {
-    /// A base URL with the defaults of the config contract.
+    /// Makes a transport for a base URL, with the defaults of the configuration format.
     pub const fn new(base_url: &'static str) -> Self {
         OpenApi {
             base_url,
@@ -231,32 +231,32 @@ impl OpenApi {
 pub enum Auth {
     /// `Authorization: Bearer v`.
     Bearer {
-        /// Credential binding.
+        /// The credential binding.
         binding: &'static str,
     },
     /// `Authorization: Basic base64(user:pass)`.
     Basic {
-        /// Credential binding.
+        /// The credential binding.
         binding: &'static str,
     },
     /// `header: v`.
     CustomHeader {
-        /// Header name.
+        /// The name of the header.
         header: &'static str,
-        /// Credential binding.
+        /// The credential binding.
         binding: &'static str,
     },
 }
 
 impl Auth {
-    /// The binding whose value it sends.
+    /// The credential binding whose value is sent.
     pub fn binding(&self) -> &'static str {
         match self {
             Auth::Bearer { binding } | Auth::Basic { binding } | Auth::CustomHeader { binding, .. } => binding,
         }
     }
 
-    /// The scheme's name in `upstreams.json`.
+    /// The name of the scheme in `upstreams.json`.
     pub fn scheme(&self) -> &'static str {
         match self {
             Auth::Bearer { .. } => "bearer",
@@ -269,9 +269,9 @@ impl Auth {
 /// The two protocol eras of MCP: with `initialize` and sessions, and stateless.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Era {
-    /// Revisions up to 2025-11-25.
+    /// Protocol revisions up to 2025-11-25.
     Handshake,
-    /// From 2026-07-28 on.
+    /// Protocol revisions from 2026-07-28 on.
     Stateless,
 }
 
