@@ -10,6 +10,8 @@ mod unread;
 pub use unread::{Announced, UnreadPages, announced};
 
 use std::collections::HashSet;
+use std::collections::hash_map::DefaultHasher;
+use std::hash::{Hash, Hasher};
 
 use ptc_catalog::paging::{self, Argument, NOT_PAGED};
 use ptc_catalog::{Arg, By, Paging, Tool, Type, Upstream};
@@ -77,6 +79,8 @@ pub struct Pages {
     /// Whether the first page was asked for without a number, of which nobody says whether it is 0 or 1.
     is_base_unknown: bool,
     sent: Value,
+    /// Hashes of the pages that were received, where their items are objects.
+    pages_seen: HashSet<u64>,
     /// The last item of the page before, with which the next page has to begin: where nothing announces the number of items, pages by
     /// offset overlap by one, and a list that has become shorter is noticed.
     overlap: Option<Value>,
@@ -117,6 +121,7 @@ impl Pages {
             rest: 0,
             is_base_unknown: false,
             sent: args.clone(),
+            pages_seen: HashSet::new(),
             overlap: None,
             args,
         };
@@ -192,6 +197,9 @@ impl Pages {
         self.is_base_unknown &= self.received == 0;
         if !page.is_empty() && self.received > 0 && self.last_items() == page.as_slice() {
             return Err(self.broken("a page has the same items as the one before"));
+        }
+        if page.first().is_some_and(|item| item.kind() == Kind::Map) && !self.pages_seen.insert(hash(&page)) {
+            return Err(self.broken("a page has the same items as an earlier one"));
         }
         if page.is_empty() && self.was_announced && matches!(paging.by, By::Page | By::Offset) {
             return Err(self.broken("a page has no items, and the page before announced some"));
@@ -605,6 +613,12 @@ impl Pages {
             self.upstream.name, self.tool.name
         )
     }
+}
+
+fn hash(items: &[Value]) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    items.hash(&mut hasher);
+    hasher.finish()
 }
 
 /// Items of one id are the same: other members may have changed meanwhile.

@@ -271,6 +271,8 @@ pub(crate) enum Trouble {
     None,
     /// The second answer comes again for every further page.
     Repeats,
+    /// The first and the second page come in turn.
+    Alternates,
     /// Whatever is announced as the next page has come before.
     Loops,
     /// After the first answer the first item is gone.
@@ -287,6 +289,7 @@ pub(crate) enum Trouble {
 
 pub(crate) const TROUBLES: &[Trouble] = &[
     Trouble::Repeats,
+    Trouble::Alternates,
     Trouble::Loops,
     Trouble::Shrinks,
     Trouble::WrongTotal,
@@ -352,7 +355,11 @@ impl Service {
         if self.trouble == Trouble::OtherShape && self.answered == 1 {
             return r#"{"reason": "busy"}"#.to_owned();
         }
-        let from = if self.trouble == Trouble::Repeats && self.answered > 1 { SIZE } else { from };
+        let from = match self.trouble {
+            Trouble::Repeats if self.answered > 1 => SIZE,
+            Trouble::Alternates if self.answered > 1 => self.answered % 2 * SIZE,
+            _ => from,
+        };
         let rows: Vec<String> = self.ids.iter().skip(from).take(SIZE).map(|id| format!(r#"{{"id": "i{id}"}}"#)).collect();
         format!("[{}]", rows.join(","))
     }
