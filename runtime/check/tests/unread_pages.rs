@@ -38,7 +38,7 @@ fn notes(tool: usize, calls: &[(&str, &str)]) -> Vec<String> {
         pages.ask(upstream, &upstream.tools[tool], &value(args), false);
         pages.receive(upstream, &upstream.tools[tool], &value(args), &value(answer), None);
     }
-    pages.notes()
+    pages.notes("(:rows (tool/value {}))")
 }
 
 #[test]
@@ -79,7 +79,21 @@ fn reading_all_pages_silences_the_note() {
     let (upstream, mut pages) = (upstream(), UnreadPages::default());
     let first = json::decode(FIRST.as_bytes()).unwrap();
     pages.receive(upstream, &upstream.tools[0], &Value::map([]), &first, None);
-    assert_eq!(pages.notes().len(), 1);
+    assert_eq!(pages.notes("").len(), 1);
     pages.ask(upstream, &upstream.tools[0], &Value::map([]), true);
-    assert_eq!(pages.notes(), [""; 0]);
+    assert_eq!(pages.notes(""), [""; 0]);
+}
+
+#[test]
+fn program_that_only_counts_is_not_noted() {
+    let (upstream, mut pages) = (upstream(), UnreadPages::default());
+    let first = json::decode(FIRST.as_bytes()).expect("JSON");
+    pages.receive(upstream, &upstream.tools[0], &Value::map([]), &first, None);
+    assert_eq!(pages.notes("(:total (tool/value {}))"), [""; 0]);
+    assert_eq!(pages.notes("(let [{:keys [pages]} (tool/value {})] pages)"), [""; 0]);
+    for source in
+        ["(tool/value {})", "(let [{:keys [rows total]} (tool/value {})] [total (count rows)])", "(:totals (tool/value {}))"]
+    {
+        assert_eq!(pages.notes(source).len(), 1, "{source}");
+    }
 }

@@ -167,8 +167,8 @@ impl ProgramHost {
     }
 
     /// Notes on lists of which the program got the first page, and never asked for the next.
-    pub(crate) fn unread_pages(&self) -> Vec<String> {
-        self.0.lock_unread_pages().notes()
+    pub(crate) fn unread_pages(&self, source: &str) -> Vec<String> {
+        self.0.lock_unread_pages().notes(source)
     }
 
     /// Notes on arguments whose names are near those that their tools declare.

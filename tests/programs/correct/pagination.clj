@@ -140,3 +140,6 @@
                        (if (:ok r) (:data (:value r)) (fail (:message r))))))
      (map :state)
      frequencies)
+
+; only how many there are
+[(:total (tool/value {:server "shop" :tool "list_orders"})) (:pages (tool/value {:server "crm" :tool "list_customers"}))]

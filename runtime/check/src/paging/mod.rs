@@ -80,7 +80,7 @@ pub struct Pages {
     is_base_unknown: bool,
     sent: Value,
     /// Hashes of the pages that were received, where their items are objects.
-    pages_seen: HashSet<u64>,
+    seen: HashSet<u64>,
     /// The last item of the page before, with which the next page has to begin: where nothing announces the number of items, pages by
     /// offset overlap by one, and a list that has become shorter is noticed.
     overlap: Option<Value>,
@@ -121,7 +121,7 @@ impl Pages {
             rest: 0,
             is_base_unknown: false,
             sent: args.clone(),
-            pages_seen: HashSet::new(),
+            seen: HashSet::new(),
             overlap: None,
             args,
         };
@@ -198,7 +198,7 @@ impl Pages {
         if !page.is_empty() && self.received > 0 && self.last_items() == page.as_slice() {
             return Err(self.broken("a page has the same items as the one before"));
         }
-        if page.first().is_some_and(|item| item.kind() == Kind::Map) && !self.pages_seen.insert(hash(&page)) {
+        if page.first().is_some_and(|item| item.kind() == Kind::Map) && !self.seen.insert(hash(&page)) {
             return Err(self.broken("a page has the same items as an earlier one"));
         }
         if page.is_empty() && self.was_announced && matches!(paging.by, By::Page | By::Offset) {

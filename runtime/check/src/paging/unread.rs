@@ -1,7 +1,7 @@
 //! Lists of which a program has read the first page alone.
 
-use std::collections::BTreeMap;
 use std::collections::hash_map::DefaultHasher;
+use std::collections::{BTreeMap, HashSet};
 use std::hash::{Hash, Hasher};
 
 use ptc_catalog::paging::{self, NOT_PAGED};
@@ -17,7 +17,8 @@ const MAX_LISTS: usize = 1000;
 ///
 /// A page is known as asked for, whenever that happens, once a call of the same tool gives an argument that asks for a page, and its other
 /// arguments are among those of the call that gave the first page: most services take the token of the next page alone. A program that
-/// itself asks for fewer items than the tool would give wants no more than these.
+/// itself asks for fewer items than the tool would give wants no more than these. A program that names what announces the further pages and
+/// never the items, such as `(:total (tool/value …))`, wants to know how many there are.
 #[derive(Debug, Default)]
 pub struct UnreadPages {
     first: Vec<FirstPage>,
@@ -62,15 +63,15 @@ impl UnreadPages {
         }
     }
 
-    /// A sentence for each tool of which a list was not read to its end.
-    pub fn notes(&self) -> Vec<String> {
+    /// A sentence for each tool of which a list was not read to its end by the program of this text.
+    pub fn notes(&self, source: &str) -> Vec<String> {
         // Which call would have gone on is not known any more.
         if self.asked.len() >= MAX_LISTS {
             return Vec::new();
         }
         let mut by_tool: BTreeMap<(&str, &str), Vec<&Announced>> = BTreeMap::new();
         for FirstPage { list, announced } in &self.first {
-            if !self.asked.iter().any(|asked| asked.continues(list)) {
+            if !self.asked.iter().any(|asked| asked.continues(list)) && !announced.is_only_counted(source) {
                 by_tool.entry((list.upstream, list.tool)).or_default().push(announced);
             }
         }
@@ -141,6 +142,20 @@ pub struct Announced {
     pub items: usize,
     /// The number of all items.
     pub total: Option<i64>,
+    /// The member that has the items; empty where the answer is the list.
+    list: String,
+    /// Members that tell of further pages.
+    tell: Vec<String>,
+}
+
+impl Announced {
+    /// Whether a program names a member that tells of further pages, and not the one that has the items.
+    fn is_only_counted(&self, source: &str) -> bool {
+        let mut words = HashSet::new();
+        words.extend(source.split(|c: char| !c.is_alphanumeric() && c != '_' && c != '-').map(|word| word.replace('-', "_")));
+        let names = |member: &String| words.contains(&member.replace('-', "_"));
+        !self.list.is_empty() && !names(&self.list) && self.tell.iter().any(names)
+    }
 }
 
 /// What an answer says of further pages; `None` where it announces none, or where the arguments asked for a page or a number of items in
@@ -181,5 +196,13 @@ pub fn announced(
     pages.items = items.items()?.cloned().collect();
     pages.settle_base(&[], answer, &paging);
     let further = pages.further(answer, header, &paging).and_then(|further| i64::try_from(further).ok());
-    Some(Announced { pages: further.map(|further| further + 1), items: count, total: pages.total })
+    let last = |path: &String| path.rsplit('.').next().unwrap_or_default().to_owned();
+    let tell = [&paging.total, &paging.pages, &paging.next, &paging.more, &paging.last].into_iter().flatten().map(last).collect();
+    Some(Announced {
+        pages: further.map(|further| further + 1),
+        items: count,
+        total: pages.total,
+        list: last(&paging.items),
+        tell,
+    })
 }
