@@ -12,8 +12,8 @@ pub struct Deployment {
     pub compiler: &'static str,
     /// SHA-256 of the config file, as `sha256:` and lower-case hex.
     pub config_digest: &'static str,
-    /// Credential bindings that the `auth` of upstreams refers to, sorted by name. They contain sources, never environment
-    /// values.
+    /// Credential bindings that the `auth` of upstreams refers to, sorted by name. A binding names the source of a secret. Only a
+    /// literal source contains the secret itself.
     pub credentials: &'static [Binding],
     /// The frozen catalog.
     pub catalog: &'static Catalog,

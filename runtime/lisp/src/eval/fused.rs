@@ -34,7 +34,7 @@ pub(super) struct Any(pub(super) Code);
 
 /// Copies the value of a slot. Fast for integers.
 #[inline(always)]
-#[expect(clippy::inline_always, reason = "out of line it is a fifth of all instructions")]
+#[expect(clippy::inline_always, reason = "calls of it would take a fifth of all instructions")]
 pub(super) fn copy(value: Option<&Value>) -> Value {
     match value {
         Some(Value::Int(i)) => Value::Int(*i),

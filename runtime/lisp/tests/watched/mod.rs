@@ -40,9 +40,10 @@ impl Later {
     }
 }
 
-/// How much processor time a program may use after its deadline: 50 ms, and what the resolution of the system's clock adds at both ends.
-/// Threads of one program run at the same time. The optimised run (`.ci/limits`) asserts this figure. Unoptimised code is slower between
-/// two checks of the deadline: one program took from 170 to 440 ms there. That bound only finds programs that do not check the deadline.
+/// The processor time that a program may use after its deadline: 50 ms, and what the resolution of the system's clock adds at
+/// both ends. Threads of one program run at the same time. The optimised run (`.ci/limits`) asserts this figure. Unoptimised code
+/// is slower between two checks of the deadline: one program took from 170 to 440 ms there. That bound only finds programs that
+/// do not check the deadline.
 pub(crate) fn most_late(program: &str) -> Duration {
     let once = Duration::from_millis(if cfg!(debug_assertions) { 1_000 } else { 60 });
     let cores = std::thread::available_parallelism().map_or(1, |cores| cores.get() as u32);
