@@ -132,7 +132,7 @@ pub enum NextPages {
     Requests(Vec<Value>),
 }
 
-/// A host without tools, time zone or other environment.
+/// A host without tools. Programs cannot reach anything outside of it.
 #[derive(Debug, Default)]
 pub struct NoHost;
 

@@ -177,7 +177,7 @@ impl NameFilter {
         names.iter().all(|name| self.has(hash(name)))
     }
 
-    /// Whether an object may have had `name` together with its first or last name being that of the sorted `names`.
+    /// Whether some object may have had `name` beside the first or the last of the sorted `names`.
     fn may_have_beside(&self, name: &str, names: &[String]) -> bool {
         let name = hash(name);
         [names.first(), names.last()].into_iter().flatten().any(|end| self.has(beside(name, hash(end))))

@@ -114,7 +114,7 @@ impl Writer {
                 self.out.push(' ');
             }
             if !self.whole(first, second, left) {
-                // A part that is too long gets a share of the remaining room. The last part gets all of it.
+                // A part that is too long gets at least a third of the remaining room. The last part gets all of it.
                 let share = left / (total - done).clamp(1, 3);
                 if share < WORTHWHILE {
                     self.out.truncate(start);

@@ -185,7 +185,7 @@ impl<'a> Fit<'a> {
         Some(Value::from(Temporal::Instant(at)))
     }
 
-    /// Returns the value parsed from a text, or reports a mismatch.
+    /// Returns the value parsed from a text and adds a warning. If `read` is `None`, adds a mismatch.
     fn read(&mut self, value: &Value, of: &'static str, read: Option<Value>) -> Option<Value> {
         match read {
             Some(read) => Some(self.coerced(value, of, read)),
