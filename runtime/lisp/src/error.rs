@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use crate::Value;
 
-/// Maximum bytes of a message or hint. Values that they quote are previews. Texts of others, such as upstreams, are truncated here.
+/// Maximum bytes of a message or hint. Values that they quote are previews. Texts of others, such as upstreams, are truncated
+/// here.
 pub(crate) const LONGEST: usize = 4096;
 
 /// Truncates a message or hint to [`LONGEST`] bytes.

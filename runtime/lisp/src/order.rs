@@ -100,8 +100,8 @@ fn long(value: &Value) -> u32 {
     }
 }
 
-/// Subtracts the worst-case cost of comparing a value from `left`. Returns false if the cost exceeds it or the value is too deep for
-/// native recursion.
+/// Subtracts the worst-case cost of comparing a value from `left`. Returns false if the cost exceeds it or the value is too deep
+/// for native recursion.
 pub(crate) fn is_within(value: &Value, left: &mut u32) -> bool {
     let Some(rest) = left.checked_sub(1 + long(value)) else { return false };
     *left = rest;
