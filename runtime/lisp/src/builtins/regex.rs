@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::row::rows;
 use crate::convert::{at, expected, fault, int, take, text};
 use crate::machine::{Machine, Raised};
-use crate::pattern::{GoOn, Groups, Pattern, TooCostly};
+use crate::pattern::{CheckInterrupt, Groups, Pattern, TooCostly};
 use crate::print::excerpt;
 use crate::{ErrorKind, Value};
 
@@ -59,7 +59,7 @@ fn search<T>(
     pattern: &Pattern,
     subject: &str,
     from: usize,
-    run: impl FnOnce(&Pattern, GoOn<'_>) -> Result<Option<T>, TooCostly>,
+    run: impl FnOnce(&Pattern, CheckInterrupt<'_>) -> Result<Option<T>, TooCostly>,
     end: impl FnOnce(&T) -> Option<usize>,
 ) -> Result<Option<T>, Raised> {
     let mut raised = None;
@@ -71,7 +71,7 @@ fn search<T>(
         (_, Some(raised)) => Err(raised),
         (Err(why), None) => Err(m.raise_with_hint(ErrorKind::RuntimeError, why.to_string(), why.hint())),
         (Ok(found), None) => {
-            m.hasten(pattern.may_take(subject, from, found.as_ref().and_then(end)))?;
+            m.hasten(pattern.worst_case_cost(subject, from, found.as_ref().and_then(end)))?;
             Ok(found)
         }
     }
@@ -79,7 +79,14 @@ fn search<T>(
 
 /// Returns the byte range of the next match.
 pub(super) fn find(m: &mut Machine, pattern: &Pattern, subject: &str, from: usize) -> Result<Option<(usize, usize)>, Raised> {
-    search(m, pattern, subject, from, |pattern, go_on| pattern.range_at(subject, from, go_on), |range| Some(range.1))
+    search(
+        m,
+        pattern,
+        subject,
+        from,
+        |pattern, may_continue| pattern.range_at(subject, from, may_continue),
+        |range| Some(range.1),
+    )
 }
 
 /// Returns the next match with its groups.
@@ -89,7 +96,7 @@ fn find_groups(m: &mut Machine, pattern: &Pattern, subject: &str, from: usize) -
         pattern,
         subject,
         from,
-        |pattern, go_on| pattern.find_at(subject, from, go_on),
+        |pattern, may_continue| pattern.find_at(subject, from, may_continue),
         |groups| Some((*groups.first()?)?.1),
     )
 }
@@ -131,7 +138,7 @@ fn re_matches(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
     let pattern = pattern(m, "re-matches", args, 0)?;
     let subject = text(m, "re-matches", args, 1)?.as_str();
     super::text::work(m, subject.len() / 4)?;
-    let found = search(m, &pattern, subject, 0, |pattern, go_on| pattern.matches(subject, go_on), |_| None)?;
+    let found = search(m, &pattern, subject, 0, |pattern, may_continue| pattern.matches(subject, may_continue), |_| None)?;
     Ok(found.map_or(Value::Nil, |groups| matched(subject, &groups)))
 }
 

@@ -1,35 +1,35 @@
-//! The engines behind patterns, and which of them is asked.
+//! The engines that run patterns, and the choice between them.
 
-use super::steps::{AllWays, GoingBack, MOST_INSTS, OFTEN, Unfit, parse};
-use super::{GoOn, Groups, Refused, SMALLER, TooCostly, explain};
+use super::vm::{Backtracker, CHECK_INTERVAL, CompileError, MAX_INSTS, PikeVm, parse};
+use super::{CheckInterrupt, Groups, PatternError, SMALLER, TooCostly, explain};
 use crate::error::head;
 
-/// Most bytes a compiled pattern may take.
+/// Maximum size of a compiled pattern, in bytes.
 const COMPILED_LIMIT: usize = 1 << 20;
-/// A pattern within this size is of little weight.
+/// Maximum size in bytes of a pattern that counts as small.
 const SMALL: usize = 48 << 10;
-/// What the engine that cannot be stopped may be asked at once: instructions of the pattern times bytes of the text, which cost up to
-/// 10 ns together.
-const AT_ONCE: usize = 3_000_000;
+/// Maximum work of one call of the engine that cannot be interrupted: instructions of the pattern times bytes of the text. One unit
+/// costs up to 10 ns.
+const MAX_UNINTERRUPTED: usize = 3_000_000;
 
 pub(super) enum Engine {
-    /// Linear in the text, by a factor that grows with the pattern.
+    /// Linear in the text. The factor grows with the pattern.
     Linear(Box<Linear>),
-    /// For what looks around or refers back.
-    GoingBack(Box<GoingBack>),
+    /// For look-around and back-references.
+    Backtracker(Box<Backtracker>),
 }
 
 pub(super) struct Linear {
     regex: regex::Regex,
     is_small: bool,
-    /// Bytes that a match has at most, where there is such a number: then parts of a text can be searched one by one.
+    /// Maximum length of a match in bytes, if it is bounded. Parts of a text can then be searched one by one.
     longest: Option<usize>,
-    /// What searches a text that is too long for `regex`; none where the pattern is too large.
-    all_ways: Option<AllWays>,
+    /// Searches a text that is too long for `regex`. `None` if the pattern is too large.
+    pike_vm: Option<PikeVm>,
 }
 
 impl Linear {
-    fn compile(translated: &str) -> Result<Linear, Refused> {
+    fn compile(translated: &str) -> Result<Linear, PatternError> {
         let build =
             |limit| regex::RegexBuilder::new(translated).size_limit(limit).dfa_size_limit(COMPILED_LIMIT).crlf(true).build();
         let (built, is_small) = match build(SMALL) {
@@ -37,92 +37,93 @@ impl Linear {
             built => (built, true),
         };
         let regex = built.map_err(|fault| match fault {
-            regex::Error::CompiledTooBig(_) => Refused::new("the compiled pattern is too large", SMALLER),
+            regex::Error::CompiledTooBig(_) => PatternError::new("the compiled pattern is too large", SMALLER),
             fault => explain(&fault.to_string()),
         })?;
         let parsed = parse(translated).ok();
         let longest = parsed.as_ref().and_then(|parsed| parsed.properties().maximum_len());
-        Ok(Linear { regex, is_small, longest, all_ways: parsed.as_ref().and_then(AllWays::new) })
+        Ok(Linear { regex, is_small, longest, pike_vm: parsed.as_ref().and_then(PikeVm::new) })
     }
 
-    /// The first match at or after `at`, by `find` where that takes little time.
+    /// The first match at or after `at`. Uses `find` if that takes little time.
     ///
-    /// Of a long text, parts are searched that overlap by the longest match and the character behind it, which a `\b` or `$` looks at;
-    /// a match that starts past the part is the next one's to find. Where there is no longest match the other engine goes over it.
+    /// A long text is searched in parts. Two parts overlap by the maximum length of a match and the character behind it, which ``
+    /// and `$` examine. A match that starts past a part is found in the next one. If the length of a match is not bounded, `other`
+    /// searches the text.
     fn search<T>(
         &self,
         text: &str,
         mut at: usize,
-        go_on: GoOn<'_>,
+        may_continue: CheckInterrupt<'_>,
         find: impl Fn(&str, usize) -> Option<T>,
         start: impl Fn(&T) -> usize,
-        other: impl FnOnce(&AllWays, GoOn<'_>) -> Result<Option<T>, TooCostly>,
+        other: impl FnOnce(&PikeVm, CheckInterrupt<'_>) -> Result<Option<T>, TooCostly>,
     ) -> Result<Option<T>, TooCostly> {
-        let at_once = AT_ONCE / self.size();
-        if text.len().saturating_sub(at) <= at_once {
+        let max_part = MAX_UNINTERRUPTED / self.size();
+        if text.len().saturating_sub(at) <= max_part {
             return Ok(find(text, at));
         }
         let overlap = self.longest.map(|longest| longest.saturating_add(2 * char::MAX.len_utf8()));
-        let Some(overlap) = overlap.filter(|overlap| *overlap <= at_once / 2) else {
-            return other(self.all_ways.as_ref().ok_or(TooCostly::LargePattern)?, go_on);
+        let Some(overlap) = overlap.filter(|overlap| *overlap <= max_part / 2) else {
+            return other(self.pike_vm.as_ref().ok_or(TooCostly::LargePattern)?, may_continue);
         };
         loop {
-            let next = head(text, at + at_once - overlap).len();
+            let next = head(text, at + max_part - overlap).len();
             let part = head(text, next + overlap);
             let found = find(part, at);
             if part.len() == text.len() || found.as_ref().is_some_and(|found| start(found) < next) {
                 return Ok(found);
             }
-            if !go_on() {
+            if !may_continue() {
                 return Err(TooCostly::Stopped);
             }
             at = next;
         }
     }
 
-    /// What a byte of the text may cost.
+    /// Upper bound of the cost of one byte of the text.
     fn size(&self) -> usize {
-        self.all_ways.as_ref().map_or(MOST_INSTS, AllWays::size)
+        self.pike_vm.as_ref().map_or(MAX_INSTS, PikeVm::size)
     }
 
-    /// What a search may have taken that nobody was asked about, in the unit of [`AT_ONCE`]; `past` the end of the match where there
-    /// is one. What the engine looks at behind a match is known only where no match is longer than so many bytes.
-    fn may_take(&self, rest: usize, past: Option<usize>) -> usize {
+    /// Upper bound of the work since the last interrupt check, in units of [`MAX_UNINTERRUPTED`]. `past` is the end of the match,
+    /// if there is one. The engine examines text behind a match, by a known length only if the length of matches is bounded.
+    fn worst_case_cost(&self, rest: usize, past: Option<usize>) -> usize {
         let known =
             past.zip(self.longest).map(|(past, longest)| past.saturating_add(longest).saturating_add(char::MAX.len_utf8()));
-        // The other engine makes room for its instructions.
-        (rest.min(known.unwrap_or(rest)).saturating_mul(self.size())).min(AT_ONCE).max(self.size())
+        // The Pike VM allocates one entry for each instruction.
+        (rest.min(known.unwrap_or(rest)).saturating_mul(self.size())).min(MAX_UNINTERRUPTED).max(self.size())
     }
 
-    fn range_at(&self, text: &str, at: usize, go_on: GoOn<'_>) -> Result<Option<(usize, usize)>, TooCostly> {
+    fn range_at(&self, text: &str, at: usize, may_continue: CheckInterrupt<'_>) -> Result<Option<(usize, usize)>, TooCostly> {
         self.search(
             text,
             at,
-            go_on,
+            may_continue,
             |text, at| self.regex.find_at(text, at).map(|found| (found.start(), found.end())),
             |found| found.0,
-            |all_ways, go_on| Ok(all_ways.find_at(text, at, false, go_on)?.and_then(whole)),
+            |pike_vm, may_continue| Ok(pike_vm.find_at(text, at, false, may_continue)?.and_then(whole)),
         )
     }
 
-    fn groups_at(&self, text: &str, at: usize, go_on: GoOn<'_>) -> Result<Option<Groups>, TooCostly> {
+    fn groups_at(&self, text: &str, at: usize, may_continue: CheckInterrupt<'_>) -> Result<Option<Groups>, TooCostly> {
         let groups = |text: &str, at| {
             let found = self.regex.captures_at(text, at);
             found.map(|groups| groups.iter().map(|g| g.map(|g| (g.start(), g.end()))).collect::<Groups>())
         };
-        self.search(text, at, go_on, groups, start, |all_ways, go_on| all_ways.find_at(text, at, true, go_on))
+        self.search(text, at, may_continue, groups, start, |pike_vm, may_continue| pike_vm.find_at(text, at, true, may_continue))
     }
 }
 
 impl Engine {
-    pub(super) fn compile(translated: &str, backtracks: bool) -> Result<Engine, Refused> {
+    pub(super) fn compile(translated: &str, backtracks: bool) -> Result<Engine, PatternError> {
         if !backtracks {
             return Linear::compile(translated).map(|linear| Engine::Linear(Box::new(linear)));
         }
-        match GoingBack::new(translated) {
-            Ok(engine) => Ok(Engine::GoingBack(Box::new(engine))),
-            Err(Unfit::TooLarge) => Err(Refused::new("the compiled pattern is too large", SMALLER)),
-            Err(Unfit::Invalid(fault)) => Err(explain(&fault)),
+        match Backtracker::new(translated) {
+            Ok(engine) => Ok(Engine::Backtracker(Box::new(engine))),
+            Err(CompileError::TooLarge) => Err(PatternError::new("the compiled pattern is too large", SMALLER)),
+            Err(CompileError::Invalid(fault)) => Err(explain(&fault)),
         }
     }
 
@@ -130,42 +131,47 @@ impl Engine {
     pub(super) fn group(&self, name: &str) -> Option<usize> {
         match self {
             Engine::Linear(linear) => linear.regex.capture_names().position(|group| group == Some(name)),
-            Engine::GoingBack(engine) => engine.group(name),
+            Engine::Backtracker(engine) => engine.group(name),
         }
     }
 
     /// See [`Pattern::weight`](super::Pattern::weight).
     pub(super) fn weight(&self) -> u32 {
         let (weight, bytes) = match self {
-            Engine::Linear(linear) => (if linear.is_small { 1 } else { 32 }, linear.all_ways.as_ref().map_or(0, AllWays::bytes)),
-            Engine::GoingBack(engine) => (8, engine.bytes()),
+            Engine::Linear(linear) => (if linear.is_small { 1 } else { 32 }, linear.pike_vm.as_ref().map_or(0, PikeVm::bytes)),
+            Engine::Backtracker(engine) => (8, engine.bytes()),
         };
         weight + u32::try_from(bytes / SMALL).unwrap_or(u32::MAX)
     }
 
-    /// See [`Pattern::may_take`](super::Pattern::may_take).
-    pub(super) fn may_take(&self, rest: usize, past: Option<usize>) -> usize {
+    /// See [`Pattern::worst_case_cost`](super::Pattern::worst_case_cost).
+    pub(super) fn worst_case_cost(&self, rest: usize, past: Option<usize>) -> usize {
         match self {
-            Engine::Linear(linear) => linear.may_take(rest, past),
-            Engine::GoingBack(_) => OFTEN as usize,
+            Engine::Linear(linear) => linear.worst_case_cost(rest, past),
+            Engine::Backtracker(_) => CHECK_INTERVAL as usize,
         }
     }
 
     /// The byte range of the first match at or after byte `at`, without its groups.
-    pub(super) fn range_at(&self, text: &str, at: usize, go_on: GoOn<'_>) -> Result<Option<(usize, usize)>, TooCostly> {
+    pub(super) fn range_at(
+        &self,
+        text: &str,
+        at: usize,
+        may_continue: CheckInterrupt<'_>,
+    ) -> Result<Option<(usize, usize)>, TooCostly> {
         match self {
-            Engine::Linear(linear) => linear.range_at(text, at, go_on),
-            Engine::GoingBack(engine) => Ok(engine.find_at(text, at, go_on)?.and_then(whole)),
+            Engine::Linear(linear) => linear.range_at(text, at, may_continue),
+            Engine::Backtracker(engine) => Ok(engine.find_at(text, at, may_continue)?.and_then(whole)),
         }
     }
 
-    pub(super) fn find_at(&self, text: &str, at: usize, go_on: GoOn<'_>) -> Result<Option<Groups>, TooCostly> {
+    pub(super) fn find_at(&self, text: &str, at: usize, may_continue: CheckInterrupt<'_>) -> Result<Option<Groups>, TooCostly> {
         match self {
             Engine::Linear(linear) if linear.regex.captures_len() == 1 => {
-                Ok(linear.range_at(text, at, go_on)?.map(|range| vec![Some(range)]))
+                Ok(linear.range_at(text, at, may_continue)?.map(|range| vec![Some(range)]))
             }
-            Engine::Linear(linear) => linear.groups_at(text, at, go_on),
-            Engine::GoingBack(engine) => engine.find_at(text, at, go_on),
+            Engine::Linear(linear) => linear.groups_at(text, at, may_continue),
+            Engine::Backtracker(engine) => engine.find_at(text, at, may_continue),
         }
     }
 }
@@ -184,7 +190,7 @@ mod tests {
     use super::*;
     use crate::pattern::{Pattern, translate};
 
-    /// Every match of a search of the whole text, by `find` from place to place.
+    /// Every match in the text, found by repeated calls of `find`.
     fn all(text: &str, mut find: impl FnMut(usize) -> Option<Groups>) -> Vec<Groups> {
         let (mut at, mut all) = (0, Vec::new());
         while at <= text.len() {
@@ -214,7 +220,7 @@ mod tests {
     ];
 
     #[test]
-    fn all_ways_lead_where_the_linear_engine_comes() {
+    fn pike_vm_and_backtracker_match_like_the_regex_crate() {
         let patterns = [
             "",
             "a",
@@ -253,25 +259,21 @@ mod tests {
         for pattern in patterns {
             let translated = translate::java(pattern).text;
             let linear = Linear::compile(&translated).unwrap_or_else(|why| panic!("{pattern}: {why}"));
-            let all_ways = linear.all_ways.as_ref().unwrap();
+            let pike_vm = linear.pike_vm.as_ref().unwrap();
             for text in TEXTS {
                 let expected = by_regex(&linear, text);
                 assert_eq!(
-                    all(text, |at| all_ways.find_at(text, at, true, &mut || true).unwrap()),
+                    all(text, |at| pike_vm.find_at(text, at, true, &mut || true).unwrap()),
                     expected,
                     "{pattern} {text:?}"
                 );
                 let ranges: Vec<_> = expected.into_iter().map(|groups| groups[..1].to_vec()).collect();
-                assert_eq!(
-                    all(text, |at| all_ways.find_at(text, at, false, &mut || true).unwrap()),
-                    ranges,
-                    "{pattern} {text:?}"
-                );
-                // Here Java's way is another: a last round may match nothing.
+                assert_eq!(all(text, |at| pike_vm.find_at(text, at, false, &mut || true).unwrap()), ranges, "{pattern} {text:?}");
+                // Java differs here: a last iteration may match nothing.
                 if ["(a*)*", "(|a)*", "(|a)+", "(a|)+b?"].contains(&pattern) {
                     continue;
                 }
-                let back = GoingBack::new(&translated).map_err(|_| pattern).unwrap();
+                let back = Backtracker::new(&translated).map_err(|_| pattern).unwrap();
                 assert_eq!(
                     all(text, |at| back.find_at(text, at, &mut || true).unwrap()),
                     by_regex(&linear, text),
@@ -282,7 +284,7 @@ mod tests {
     }
 
     #[test]
-    fn going_back_finds_what_the_other_engine_finds_that_does() {
+    fn backtracker_matches_like_fancy_regex() {
         for pattern in [
             r"(?<!x)ab(?!a)",
             r"(?<=a)b",
@@ -319,7 +321,7 @@ mod tests {
             r"(?:a{0,3}+a)?b",
         ] {
             let translated = translate::java(pattern).text;
-            let Ok(back) = GoingBack::new(&translated) else { panic!("{pattern}") };
+            let Ok(back) = Backtracker::new(&translated) else { panic!("{pattern}") };
             let other = fancy_regex::RegexBuilder::new(&translated).crlf(true).build().unwrap();
             for text in TEXTS {
                 let expected = all(text, |at| {
@@ -333,7 +335,7 @@ mod tests {
     }
 
     #[test]
-    fn a_text_is_searched_in_parts_as_it_is_as_a_whole() {
+    fn search_in_parts_finds_the_same_matches_as_search_of_whole_text() {
         let (mut asked, mut stopped, filler) = (0, 0, "x".repeat(5000));
         for (pattern, text) in [
             (r".{0,200}error.{0,200}", format!("{filler}\n{filler} an error here {filler}\nno")),
@@ -348,11 +350,11 @@ mod tests {
             let pattern = Pattern::compile(pattern).unwrap_or_else(|why| panic!("{pattern}: {why}"));
             let Engine::Linear(linear) = &pattern.engine else { panic!("{} looks around", pattern.source().as_str()) };
             let found = all(&text, |at| {
-                let mut go_on = || {
+                let mut may_continue = || {
                     asked += 1;
                     true
                 };
-                linear.groups_at(&text, at, &mut go_on).unwrap()
+                linear.groups_at(&text, at, &mut may_continue).unwrap()
             });
             assert_eq!(found, by_regex(linear, &text), "{}", pattern.source().as_str());
             stopped += usize::from(pattern.range_at(&text, 0, &mut || false) == Err(TooCostly::Stopped));

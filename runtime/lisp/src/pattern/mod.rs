@@ -1,56 +1,57 @@
 //! Regular expressions in Java's syntax.
 //!
-//! A pattern runs on an engine that is linear in the text. Only look-around, back-references, possessive and atomic groups need one that
-//! tries one way after the other, whose work is capped.
+//! Most patterns run on an engine whose time is linear in the text. Look-around, back-references, possessive and atomic groups need
+//! the backtracker, whose number of steps is limited.
 
 mod case;
 mod engine;
-mod steps;
 mod translate;
+mod vm;
 
 use std::fmt;
 
 use crate::value::Text;
 use engine::{Engine, start};
-use steps::{MOST_STEPS, most_chars, parse};
-use translate::{Begins, MOST_LOOKED_UP};
+use translate::{LineAnchors, MAX_CASE_LOOKUPS};
+use vm::{MAX_STEPS, max_chars, parse};
 
 /// Longest pattern, in bytes.
 pub const MAX_PATTERN_BYTES: usize = 4096;
-/// Bytes that a look-behind may reach back, which each step may cost.
-const FURTHEST_BACK: usize = 64;
-/// What is asked at once counts as a step by so much: as many steps as pass between two looks at the clock take some 20 ms.
-const A_STEP: usize = 2048;
+/// Maximum length of a look-behind, in bytes. Each step may cost that much.
+const MAX_LOOKBEHIND_BYTES: usize = 64;
+/// Units of [`MAX_UNINTERRUPTED`](engine) that count as one step of the machine. The steps between two checks of the clock take
+/// some 20 ms.
+const BYTES_PER_STEP: usize = 2048;
 
 /// A compiled regular expression.
 pub struct Pattern {
     source: Text,
     engine: Engine,
-    /// Anchored at both ends, for whole matches.
+    /// The pattern anchored at both ends, for matches of the whole text.
     whole: Engine,
-    /// It may match before a line break at the end of a text.
+    /// Whether the pattern may match before a line break at the end of a text.
     before_last_break: bool,
 }
 
-/// Asked between the parts of a search whether to go on.
-pub type GoOn<'a> = &'a mut dyn FnMut() -> bool;
+/// Called between the parts of a search. The search stops when it returns `false`.
+pub type CheckInterrupt<'a> = &'a mut dyn FnMut() -> bool;
 
-/// Why a pattern is refused, and what to do.
+/// Why a pattern is invalid, and how to correct it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Refused {
+pub struct PatternError {
     /// What is wrong.
     pub message: String,
     /// What to write instead.
     pub hint: &'static str,
 }
 
-impl Refused {
+impl PatternError {
     fn new(message: impl Into<String>, hint: &'static str) -> Self {
-        Refused { message: message.into(), hint }
+        PatternError { message: message.into(), hint }
     }
 }
 
-impl fmt::Display for Refused {
+impl fmt::Display for PatternError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.message)
     }
@@ -66,7 +67,7 @@ pub enum TooCostly {
     Backtracking,
     /// A large pattern with matches of any length on a long text.
     LargePattern,
-    /// It was asked to stop.
+    /// [`CheckInterrupt`] returned `false`.
     Stopped,
 }
 
@@ -89,7 +90,7 @@ impl TooCostly {
 impl fmt::Display for TooCostly {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            TooCostly::Backtracking => write!(f, "the regex needs more than {MOST_STEPS} backtracking steps on this text"),
+            TooCostly::Backtracking => write!(f, "the regex needs more than {MAX_STEPS} backtracking steps on this text"),
             TooCostly::LargePattern => {
                 f.write_str("a regex this large, with matches of any length, is not matched against a text this long")
             }
@@ -98,32 +99,32 @@ impl fmt::Display for TooCostly {
     }
 }
 
-/// The most bytes that a match of a translated pattern has, or characters where it looks around; `None` where it has any length,
-/// or cannot be told.
+/// The maximum length of a match of a translated pattern, in bytes, or in characters if the pattern contains look-around. `None` if
+/// the length is unbounded or unknown.
 fn longest_match(translated: &str) -> Option<usize> {
     match parse(translated) {
         Ok(parsed) => parsed.properties().maximum_len(),
-        Err(_) => most_chars(translated),
+        Err(_) => max_chars(translated),
     }
 }
 
-/// Whether a pattern must be matched by an engine that knows where Java's lines begin. It makes no difference where all that is
-/// matched begins with the `^` and goes on from there.
-fn asks_for_lines(translated: &translate::Translated) -> bool {
-    match translated.begins_lines {
-        Begins::Nowhere => false,
-        Begins::First => parse(&translated.text).is_ok_and(|parsed| parsed.properties().minimum_len() == Some(0)),
-        Begins::Elsewhere => true,
+/// Whether a pattern needs an engine that implements Java's rule for `^` in multi-line mode. The rule makes no difference if the
+/// pattern begins with `^` and matches at least one byte after it.
+fn needs_line_anchors(translated: &translate::Translated) -> bool {
+    match translated.line_anchors {
+        LineAnchors::None => false,
+        LineAnchors::Leading => parse(&translated.text).is_ok_and(|parsed| parsed.properties().minimum_len() == Some(0)),
+        LineAnchors::Inner => true,
     }
 }
 
-/// What to do about characters that mean something in patterns.
+/// Hint for characters with a meaning in patterns.
 const ESCAPE: &str = "characters with a meaning in patterns are written with a backslash: \\( \\[ \\{ \\. \\* \\+ \\?";
-/// What to do about a pattern that is too large.
+/// Hint for a pattern that is too large.
 const SMALLER: &str = "use smaller counts than in {2,200}, or * and +, or several patterns one after the other";
 
-/// The last line of the engine's report, which says what is wrong.
-fn explain(text: &str) -> Refused {
+/// The last line of the engine's report, which names the error, with a hint.
+fn explain(text: &str) -> PatternError {
     let last = text.lines().last().unwrap_or_default().trim();
     let last = last.strip_prefix("error: ").unwrap_or(last);
     let hint = match last {
@@ -140,37 +141,45 @@ fn explain(text: &str) -> Refused {
         }
         _ => ESCAPE,
     };
-    Refused::new(last, hint)
+    PatternError::new(last, hint)
 }
 
 impl Pattern {
-    /// Compiles a pattern; the message says what is wrong with it.
-    pub fn compile(source: &str) -> Result<Pattern, Refused> {
+    /// Compiles a pattern in Java's syntax.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if the pattern is longer than [`MAX_PATTERN_BYTES`], is not valid, or needs too much memory.
+    pub fn compile(source: &str) -> Result<Pattern, PatternError> {
         if source.len() > MAX_PATTERN_BYTES {
             let message = format!("a pattern may have at most {MAX_PATTERN_BYTES} bytes, this one has {}", source.len());
-            return Err(Refused::new(message, "many words are found in a set: (filter #{\"a\" \"b\"} (re-seq #\"\\w+\" s))"));
+            return Err(PatternError::new(
+                message,
+                "many words are found in a set: (filter #{\"a\" \"b\"} (re-seq #\"\\w+\" s))",
+            ));
         }
         let mut translated = translate::java(source);
         if let Some(refused) = translated.refused.take() {
             return Err(refused);
         }
-        if translated.looked_up > MOST_LOOKED_UP {
+        if translated.case_lookups > MAX_CASE_LOOKUPS {
             let message = format!(
-                "ranges of a pattern that ignores the case of all letters, (?iu), may have {MOST_LOOKED_UP} letters together"
+                "ranges of a pattern that ignores the case of all letters, (?iu), may have {MAX_CASE_LOOKUPS} letters together"
             );
-            return Err(Refused::new(message, "write shorter ranges, or \\p{L}"));
+            return Err(PatternError::new(message, "write shorter ranges, or \\p{L}"));
         }
-        // One that is no pattern of its own is told by the engine.
-        let too_far = |behind: &String| longest_match(behind).is_none_or(|longest| longest > FURTHEST_BACK) && repeats(behind);
+        // The engine reports a look-behind that is not a valid pattern.
+        let too_far =
+            |behind: &String| longest_match(behind).is_none_or(|longest| longest > MAX_LOOKBEHIND_BYTES) && repeats(behind);
         if translated.behind.iter().any(too_far) {
-            return Err(Refused::new(
-                format!("a look-behind may look back at most {FURTHEST_BACK} bytes"),
+            return Err(PatternError::new(
+                format!("a look-behind may look back at most {MAX_LOOKBEHIND_BYTES} bytes"),
                 "bound what it looks for, as in (?<=a{0,9}), or match it too and take the rest as a group",
             ));
         }
-        let goes_back = translated.backtracks || asks_for_lines(&translated);
-        let engine = Engine::compile(&translated.text, goes_back)?;
-        let whole = Engine::compile(&format!(r"\A(?:{})\z", translated.text), goes_back)?;
+        let needs_backtracking = translated.backtracks || needs_line_anchors(&translated);
+        let engine = Engine::compile(&translated.text, needs_backtracking)?;
+        let whole = Engine::compile(&format!(r"\A(?:{})\z", translated.text), needs_backtracking)?;
         Ok(Pattern { source: Text::new(source), engine, whole, before_last_break: translated.before_last_break })
     }
 
@@ -184,52 +193,57 @@ impl Pattern {
         self.engine.group(name)
     }
 
-    /// What it takes to compile and to hold, where that of a small pattern is 1.
+    /// Relative cost of compiling and storing the pattern. That of a small pattern is 1.
     pub(crate) fn weight(&self) -> u32 {
         self.engine.weight()
     }
 
-    /// The first match at or after byte `at`.
-    pub fn find_at(&self, text: &str, at: usize, go_on: GoOn<'_>) -> Result<Option<Groups>, TooCostly> {
-        let found = self.engine.find_at(text, at, go_on)?;
+    /// The first match at or after byte `at`, with its groups.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if the search needs too many steps or `may_continue` stops it.
+    pub fn find_at(&self, text: &str, at: usize, may_continue: CheckInterrupt<'_>) -> Result<Option<Groups>, TooCostly> {
+        let found = self.engine.find_at(text, at, may_continue)?;
         let Some(shorter) = self.without_last_break(text, at) else { return Ok(found) };
-        let other = self.engine.find_at(shorter, at, go_on)?;
+        let other = self.engine.find_at(shorter, at, may_continue)?;
         Ok(if is_earlier(other.as_ref().map(start), found.as_ref().map(start)) { other } else { found })
     }
 
     /// The byte range of the first match at or after byte `at`.
-    pub fn range_at(&self, text: &str, at: usize, go_on: GoOn<'_>) -> Result<Option<(usize, usize)>, TooCostly> {
-        let found = self.engine.range_at(text, at, go_on)?;
+    pub fn range_at(&self, text: &str, at: usize, may_continue: CheckInterrupt<'_>) -> Result<Option<(usize, usize)>, TooCostly> {
+        let found = self.engine.range_at(text, at, may_continue)?;
         let Some(shorter) = self.without_last_break(text, at) else { return Ok(found) };
-        let other = self.engine.range_at(shorter, at, go_on)?;
+        let other = self.engine.range_at(shorter, at, may_continue)?;
         Ok(if is_earlier(other.map(|range| range.0), found.map(|range| range.0)) { other } else { found })
     }
 
-    /// What a search from byte `at` may have taken since `go_on` was asked, in steps of some 20 µs; `end` is that of what it found.
-    pub(crate) fn may_take(&self, text: &str, at: usize, end: Option<usize>) -> u32 {
+    /// Upper bound of the cost of a search from byte `at` since `may_continue` was last called, in steps of some 20 µs. `end` is
+    /// the end of the match, if there is one.
+    pub(crate) fn worst_case_cost(&self, text: &str, at: usize, end: Option<usize>) -> u32 {
         let rest = text.len().saturating_sub(at);
         let taken = if self.before_last_break {
-            2 * self.engine.may_take(rest, None)
+            2 * self.engine.worst_case_cost(rest, None)
         } else {
-            self.engine.may_take(rest, end.map(|end| end.saturating_sub(at)))
+            self.engine.worst_case_cost(rest, end.map(|end| end.saturating_sub(at)))
         };
-        u32::try_from(taken / A_STEP).unwrap_or(u32::MAX)
+        u32::try_from(taken / BYTES_PER_STEP).unwrap_or(u32::MAX)
     }
 
-    /// The text without the line break at its end, where the pattern may match before it. To the engines, `$` stands only at the
+    /// The text without its final line break, if the pattern may match before it. In the engines' syntax `$` matches only at the
     /// very end.
     fn without_last_break<'t>(&self, text: &'t str, at: usize) -> Option<&'t str> {
         let shorter = text.strip_suffix("\r\n").or_else(|| text.strip_suffix(['\n', '\r', '\u{85}', '\u{2028}', '\u{2029}']))?;
         (self.before_last_break && at <= shorter.len()).then_some(shorter)
     }
 
-    /// The match of the whole text.
-    pub fn matches(&self, text: &str, go_on: GoOn<'_>) -> Result<Option<Groups>, TooCostly> {
-        self.whole.find_at(text, 0, go_on)
+    /// Matches the whole text.
+    pub fn matches(&self, text: &str, may_continue: CheckInterrupt<'_>) -> Result<Option<Groups>, TooCostly> {
+        self.whole.find_at(text, 0, may_continue)
     }
 }
 
-/// Whether something in a pattern may be there a varying number of times.
+/// Whether the length of a match of the pattern may vary.
 fn repeats(pattern: &str) -> bool {
     pattern.contains(['*', '+', '{', '?', '|', '\\'])
 }
@@ -243,7 +257,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn many_ranges_that_ignore_case_are_refused_before_they_are_written_out() {
+    fn too_many_case_insensitive_ranges_are_refused_before_expansion() {
         let ranges = "\u{400}-\u{2400}".repeat(500);
         let pattern = format!("(?iu)[{ranges}]");
         assert!(pattern.len() < MAX_PATTERN_BYTES);
@@ -254,7 +268,7 @@ mod tests {
     }
 
     #[test]
-    fn counts_are_in_order_wherever_they_stand() {
+    fn repetition_with_descending_counts_is_refused_by_both_engines() {
         for pattern in ["(?=x)a{3,1}", "(?<=a{3,1})b", "(?=x)(?:ab){3,1}", "a{3,1}"] {
             assert!(Pattern::compile(pattern).is_err(), "{pattern}");
         }
@@ -263,7 +277,7 @@ mod tests {
     }
 
     #[test]
-    fn what_java_does_not_take_is_refused_whichever_engine_it_is_for() {
+    fn syntax_that_java_rejects_is_refused_for_both_engines() {
         for (pattern, says) in [
             ("x**", "* stands behind another one"),
             ("(?=x)x+?*", "* stands behind another one"),
@@ -280,7 +294,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_looked_for_behind_is_as_long_as_its_characters() {
+    fn lookbehind_steps_back_by_characters_not_bytes() {
         for (pattern, text, range) in [
             ("(?iu)(?<=\u{e9}t\u{e9})x", "\u{c9}T\u{c9}x", (5, 6)),
             (r"(?<=\R)x", "\r\nx", (2, 3)),
@@ -292,7 +306,7 @@ mod tests {
     }
 
     #[test]
-    fn equal_classes_are_one_and_unequal_ones_are_weighed() {
+    fn equal_classes_share_memory_and_distinct_ones_add_weight() {
         let weight = |classes: &str| Pattern::compile(&format!("(?U)(?=a){classes}")).map(|pattern| pattern.weight());
         assert_eq!(weight(&r"\w".repeat(600)), Ok(8));
         let distinct = |count: u32| (0..count).map(|n| format!("[\\w\\x{{{:x}}}]", 0xE000 + n)).collect::<Vec<_>>().concat();

@@ -1,80 +1,81 @@
-//! Java's regular expression syntax in the engines' syntax.
+//! Translates Java's regular expression syntax (`java.util.regex.Pattern`) to the engines' syntax.
 
 use std::fmt::Write;
 
-use super::case::Ignored;
-use super::{ESCAPE, Refused, explain};
+use super::case::CaseFolding;
+use super::{ESCAPE, PatternError, explain};
 
-/// A pattern in the engines' syntax, and what it asks of an engine.
+/// A pattern in the engines' syntax, and its requirements for an engine.
 #[derive(Default)]
 pub(super) struct Translated {
     /// The pattern.
     pub text: String,
-    /// It looks around, refers back or gives nothing back: only the engine that goes back can do that.
+    /// Whether it contains look-around, back-references, atomic groups or possessive quantifiers, which need the backtracker.
     pub backtracks: bool,
-    /// It has a `$` or `\Z`, which also stand before a line break at the end of the text.
+    /// Whether it contains a `$` or `\Z`, which also match before a line break at the end of the text.
     pub before_last_break: bool,
-    /// What its look-behinds look for.
+    /// The patterns inside its look-behinds.
     pub behind: Vec<String>,
-    /// Members of its ranges whose other case was looked up; past [`MOST_LOOKED_UP`] it is not to be used.
-    pub looked_up: usize,
-    /// Where a `^` asks for the beginning of a line.
-    pub begins_lines: Begins,
-    /// What an engine would take and Java does not.
-    pub refused: Option<Refused>,
+    /// Members of its ranges whose other case was looked up. Above [`MAX_CASE_LOOKUPS`] the translation is incomplete.
+    pub case_lookups: usize,
+    /// Where a multi-line `^` occurs.
+    pub line_anchors: LineAnchors,
+    /// The first construct that an engine accepts and Java does not.
+    pub refused: Option<PatternError>,
 }
 
 impl Translated {
-    /// The first fault is the one to tell.
-    fn refuse(&mut self, why: Refused) {
+    /// Records an error. The first one is reported.
+    fn refuse(&mut self, why: PatternError) {
         self.refused.get_or_insert(why);
     }
 }
 
-/// Where the `^`s of a pattern are that stand at every line's beginning. To Java, none is behind the last line break of a text.
+/// Where multi-line `^` occurs in a pattern. In Java, `^` never matches after a trailing line terminator.
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
-pub(super) enum Begins {
+pub(super) enum LineAnchors {
     #[default]
-    Nowhere,
-    /// One, and the pattern begins with it.
-    First,
-    Elsewhere,
+    None,
+    /// Once, at the beginning of the pattern.
+    Leading,
+    Inner,
 }
 
-/// What stands before a quantifier.
+/// The item before a quantifier.
 #[derive(Clone, Copy)]
-enum Before {
-    /// Something that is matched, or nothing.
+enum QuantifierTarget {
+    /// An item that matches text, or nothing.
     Other,
-    /// What only looks, from there in the translation: one of the parsers repeats nothing of the kind.
+    /// A zero-width assertion that begins at this byte of the translation. One of the parsers does not accept a quantifier after
+    /// it.
     Assertion(usize),
     Quantifier,
-    /// A quantifier that says how much it takes, as in `a+?`.
-    Whole,
+    /// A lazy or possessive quantifier, as in `a+?`.
+    Modified,
 }
 
-/// Members of ranges whose other case may be looked up for one pattern.
-pub(super) const MOST_LOOKED_UP: usize = 32_768;
+/// Maximum number of case look-ups for the members of ranges of one pattern.
+pub(super) const MAX_CASE_LOOKUPS: usize = 32_768;
 
-/// Flags whose meaning differs between the syntaxes, as they hold in one group.
+/// Flags of one group whose meaning differs between the syntaxes.
 #[derive(Clone, Copy)]
 #[expect(clippy::struct_excessive_bools, reason = "each letter is a switch of its own")]
 struct Flags {
-    /// `(?m)`: `$` stands at every line's end.
+    /// `(?m)`: `$` matches at every line's end.
     lines: bool,
-    /// `(?s)`: `.` is a line break too.
+    /// `(?s)`: `.` matches line breaks too.
     breaks: bool,
     /// `(?x)`: white space and comments are skipped.
     spaced: bool,
-    /// `(?U)`: `\d \w \s` know all of Unicode.
+    /// `(?U)`: `\d \w \s` match all of Unicode.
     unicode: bool,
     /// `(?i)`: case is ignored.
     ignores_case: bool,
-    /// `(?u)`: if so, that of all letters.
+    /// `(?u)`: case folding applies to all letters.
     all_letters: bool,
-    /// The group looks around, and its bracket is there in the translation.
+    /// If the group is a look-around, the byte of its bracket in the translation.
     looks: Option<usize>,
-    /// It looks behind.
+    /// The group is a look-behind.
     behind: bool,
 }
 
@@ -90,7 +91,7 @@ impl Flags {
         behind: false,
     };
 
-    /// What goes back from `self` to the flags of the group around: one of the parsers forgets it.
+    /// Flags that change `self` back to the flags of the enclosing group. One of the parsers does not restore them.
     fn back_to(self, around: Flags) -> String {
         let letters = [('m', self.lines, around.lines), ('s', self.breaks, around.breaks), ('x', self.spaced, around.spaced)];
         let changed =
@@ -103,16 +104,16 @@ impl Flags {
         }
     }
 
-    fn ignored(self) -> Ignored {
+    fn case_folding(self) -> CaseFolding {
         match (self.ignores_case, self.all_letters || self.unicode) {
-            (false, _) => Ignored::None,
-            (true, false) => Ignored::Ascii,
-            (true, true) => Ignored::All,
+            (false, _) => CaseFolding::None,
+            (true, false) => CaseFolding::Ascii,
+            (true, true) => CaseFolding::All,
         }
     }
 }
 
-/// Rewrites what the two syntaxes spell differently; everything else passes through.
+/// Rewrites the constructs that the two syntaxes spell differently; everything else passes through.
 ///
 /// Java's classes are ASCII unless asked otherwise: `\d \w \s \b`. `\Q…\E` quotes, `\h` is horizontal white space, `\R` any line
 /// break, `\Z` the end before a final line break, `\e` escape, `\0n` an octal character, `(?<name>…)` a named group, `a++` gives
@@ -120,17 +121,17 @@ impl Flags {
 pub(super) fn java(source: &str) -> Translated {
     let mut made = Translated { text: String::with_capacity(source.len() + 16), ..Translated::default() };
     let mut rest = source.chars().peekable();
-    // Brackets open: inside a class some escapes are spelled without brackets of their own.
+    // Number of open brackets. Inside a class some escapes are written without brackets of their own.
     let mut class = 0usize;
     let (mut flags, mut outer) = (Flags::NONE, Vec::new());
-    let mut before = Before::Other;
+    let mut before = QuantifierTarget::Other;
     while let Some(c) = rest.next() {
         let begun = made.text.len();
-        let prior = std::mem::replace(&mut before, Before::Other);
+        let prior = std::mem::replace(&mut before, QuantifierTarget::Other);
         match c {
             '\\' => {
                 if class == 0 && matches!(rest.peek(), Some('b' | 'B' | 'A' | 'z' | 'Z')) {
-                    before = Before::Assertion(begun);
+                    before = QuantifierTarget::Assertion(begun);
                 }
                 escape(&mut rest, flags, class > 0, &mut made);
             }
@@ -162,11 +163,11 @@ pub(super) fn java(source: &str) -> Translated {
             }
             '&' if class > 0 && rest.next_if_eq(&'&').is_some() => made.text.push_str("&&"),
             _ if class > 0 && flags.spaced && c.is_whitespace() => {}
-            _ if class > 0 => member(c, &mut rest, flags.ignored(), &mut made),
+            _ if class > 0 => member(c, &mut rest, flags.case_folding(), &mut made),
             '(' => group(&mut rest, &mut flags, &mut outer, &mut made),
             ')' => {
                 if let Some(bracket) = flags.looks {
-                    before = Before::Assertion(bracket);
+                    before = QuantifierTarget::Assertion(bracket);
                     let inner = made.text.get(bracket + "(?<=".len()..).filter(|_| flags.behind);
                     made.behind.extend(inner.map(str::to_owned));
                 }
@@ -175,57 +176,57 @@ pub(super) fn java(source: &str) -> Translated {
                 flags = around;
                 made.text.push(')');
             }
-            // A comment would swallow what is put behind the pattern.
+            // Drop comments: one would hide the text that is appended to the pattern.
             '#' if flags.spaced => while rest.next().is_some_and(|c| c != '\n') {},
             '^' => {
-                before = Before::Assertion(begun);
+                before = QuantifierTarget::Assertion(begun);
                 if flags.lines {
-                    let first = made.begins_lines == Begins::Nowhere && is_flags(&made.text);
-                    made.begins_lines = if first { Begins::First } else { Begins::Elsewhere };
+                    let first = made.line_anchors == LineAnchors::None && is_flags(&made.text);
+                    made.line_anchors = if first { LineAnchors::Leading } else { LineAnchors::Inner };
                 }
                 made.text.push('^');
             }
             '$' => {
-                before = Before::Assertion(begun);
+                before = QuantifierTarget::Assertion(begun);
                 made.before_last_break |= !flags.lines;
                 made.text.push('$');
             }
             '*' | '+' | '?' | '{' => before = quantifier(c, prior, &mut rest, &mut made),
-            _ => flags.ignored().write(c, false, &mut made.text),
+            _ => flags.case_folding().write(c, false, &mut made.text),
         }
     }
     made
 }
 
-/// Whether a pattern has begun with flags at most.
+/// Whether the translation so far is empty or contains only flags.
 fn is_flags(translated: &str) -> bool {
     let inner = translated.strip_prefix("(?").and_then(|rest| rest.strip_suffix(')'));
     translated.is_empty() || inner.is_some_and(|letters| letters.chars().all(|c| c == '-' || c.is_ascii_alphabetic()))
 }
 
-/// How often something is there, or how much an earlier quantifier takes.
-fn quantifier(first: char, prior: Before, rest: &mut Rest<'_>, made: &mut Translated) -> Before {
+/// A quantifier, or the lazy or possessive mark of the quantifier before it.
+fn quantifier(first: char, prior: QuantifierTarget, rest: &mut Rest<'_>, made: &mut Translated) -> QuantifierTarget {
     match (first, prior) {
-        ('+' | '?', Before::Quantifier) => {
+        ('+' | '?', QuantifierTarget::Quantifier) => {
             made.backtracks |= first == '+';
             made.text.push(first);
-            return Before::Whole;
+            return QuantifierTarget::Modified;
         }
-        (_, Before::Quantifier | Before::Whole) => {
+        (_, QuantifierTarget::Quantifier | QuantifierTarget::Modified) => {
             let message = format!("the quantifier {first} stands behind another one");
             let hint = "leave one out, group what is repeated, as in (?:a*){2}, or write \\* \\+ \\? \\{ for the character";
-            made.refuse(Refused::new(message, hint));
+            made.refuse(PatternError::new(message, hint));
         }
-        (_, Before::Assertion(from)) => {
+        (_, QuantifierTarget::Assertion(from)) => {
             made.text.insert_str(from, "(?:");
             made.text.push_str(r"|[^\s\S])");
         }
-        (_, Before::Other) => {}
+        (_, QuantifierTarget::Other) => {}
     }
     made.text.push(first);
     if first == '{' {
         if !rest.peek().is_some_and(char::is_ascii_digit) {
-            made.refuse(Refused::new("a { is followed by no count, as in {2} or {0,9}", ESCAPE));
+            made.refuse(PatternError::new("a { is followed by no count, as in {2} or {0,9}", ESCAPE));
         }
         for c in rest.by_ref() {
             made.text.push(c);
@@ -234,11 +235,11 @@ fn quantifier(first: char, prior: Before, rest: &mut Rest<'_>, made: &mut Transl
             }
         }
     }
-    Before::Quantifier
+    QuantifierTarget::Quantifier
 }
 
 /// A member of a class that starts with a character: that one, or a range.
-fn member(first: char, rest: &mut Rest<'_>, ignored: Ignored, made: &mut Translated) {
+fn member(first: char, rest: &mut Rest<'_>, case_folding: CaseFolding, made: &mut Translated) {
     let out = &mut made.text;
     let mut ahead = rest.clone();
     let last = match (ahead.next(), ahead.peek()) {
@@ -253,19 +254,19 @@ fn member(first: char, rest: &mut Rest<'_>, ignored: Ignored, made: &mut Transla
         _ => None,
     };
     let Some(last) = last else {
-        return written(first, ignored, true, out);
+        return written(first, case_folding, true, out);
     };
     *rest = ahead;
     let _ = write!(out, r"\x{{{:X}}}-\x{{{:X}}}", u32::from(first), u32::from(last));
-    if made.looked_up <= MOST_LOOKED_UP {
-        made.looked_up += ignored.write_range(first, last, out);
+    if made.case_lookups <= MAX_CASE_LOOKUPS {
+        made.case_lookups += case_folding.write_range(first, last, out);
     }
 }
 
 /// Writes a character that means itself, whatever it means to the engines or under `(?x)`.
-fn written(letter: char, ignored: Ignored, in_class: bool, out: &mut String) {
+fn written(letter: char, case_folding: CaseFolding, in_class: bool, out: &mut String) {
     if letter.is_alphanumeric() {
-        ignored.write(letter, in_class, out);
+        case_folding.write(letter, in_class, out);
     } else {
         let _ = write!(out, r"\x{{{:X}}}", u32::from(letter));
     }
@@ -273,15 +274,15 @@ fn written(letter: char, ignored: Ignored, in_class: bool, out: &mut String) {
 
 /// What follows a backslash. A blank is written as `\x20`, since `(?x)` skips it in a class too.
 fn escape(rest: &mut Rest<'_>, flags: Flags, in_class: bool, made: &mut Translated) {
-    let ignored = flags.ignored();
+    let case_folding = flags.case_folding();
     match code_point(rest) {
-        Some(letter) if in_class => return member(letter, rest, ignored, made),
-        Some(letter) => return written(letter, ignored, false, &mut made.text),
+        Some(letter) if in_class => return member(letter, rest, case_folding, made),
+        Some(letter) => return written(letter, case_folding, false, &mut made.text),
         None => {}
     }
     let out = &mut made.text;
     match rest.next() {
-        Some('Q') => quoted(rest, ignored, in_class, out),
+        Some('Q') => quoted(rest, case_folding, in_class, out),
         Some(class @ ('d' | 'D' | 'w' | 'W' | 's' | 'S')) if flags.unicode => {
             out.push('\\');
             out.push(class);
@@ -295,7 +296,7 @@ fn escape(rest: &mut Rest<'_>, flags: Flags, in_class: bool, made: &mut Translat
         Some('h') => out.push_str(r"[\x20\t\u{A0}\u{1680}\u{180E}\u{2000}-\u{200A}\u{202F}\u{205F}\u{3000}]"),
         Some('H') => out.push_str(r"[^\x20\t\u{A0}\u{1680}\u{180E}\u{2000}-\u{200A}\u{202F}\u{205F}\u{3000}]"),
         Some('R') => {
-            // What is counted takes `\r\n` whole.
+            // With a counted repetition `\r\n` is one unit.
             let counted = rest.peek() == Some(&'{');
             made.backtracks |= counted;
             out.push_str(if counted { "(?>" } else { "(?:" });
@@ -309,7 +310,7 @@ fn escape(rest: &mut Rest<'_>, flags: Flags, in_class: bool, made: &mut Translat
         Some('k') if rest.peek() == Some(&'<') => {
             made.backtracks = true;
             let name: String = rest.by_ref().take_while(|c| *c != '>').collect();
-            refer_back(&format!(r"\k{name}>"), ignored, out);
+            refer_back(&format!(r"\k{name}>"), case_folding, out);
         }
         Some(first @ '1'..='9') if !in_class => {
             made.backtracks = true;
@@ -317,17 +318,17 @@ fn escape(rest: &mut Rest<'_>, flags: Flags, in_class: bool, made: &mut Translat
             while let Some(digit) = rest.next_if(char::is_ascii_digit) {
                 number.push(digit);
             }
-            refer_back(&number, ignored, out);
+            refer_back(&number, case_folding, out);
         }
         Some('v') => out.push_str(r"[\n\x0B\f\r\u{85}\u{2028}\u{2029}]"),
         Some('V') => out.push_str(r"[^\n\x0B\f\r\u{85}\u{2028}\u{2029}]"),
-        // To one of the engines these mean something.
+        // One of the engines gives these a meaning.
         Some('G' | 'N' | 'O') => made.refuse(explain("unrecognized escape sequence")),
         Some('u') => {
             let hint = "write \\u00e9, or \\x{1F600} for a code of any length";
-            made.refuse(Refused::new("\\u takes four hexadecimal digits", hint));
+            made.refuse(PatternError::new("\\u takes four hexadecimal digits", hint));
         }
-        // The engines know these; any other letter would be a fault.
+        // The engines know these; any other letter is an error.
         Some(other) => {
             out.push('\\');
             out.push(other);
@@ -336,7 +337,7 @@ fn escape(rest: &mut Rest<'_>, flags: Flags, in_class: bool, made: &mut Translat
     }
 }
 
-/// What follows `(`: a group, whose flags end with it, or flags for the rest of the group that is open.
+/// The text after `(`: a group, whose flags end with it, or flags for the rest of the enclosing group.
 fn group(rest: &mut Rest<'_>, flags: &mut Flags, outer: &mut Vec<Flags>, made: &mut Translated) {
     made.text.push('(');
     outer.push(*flags);
@@ -378,7 +379,7 @@ fn group(rest: &mut Rest<'_>, flags: &mut Flags, outer: &mut Vec<Flags>, made: &
             'u' => flags.all_letters = on,
             _ => {}
         }
-        // The engines know line breaks anyway, case is spelled out, and `U` means something else to them.
+        // The engines recognise line breaks anyway, case is expanded, and `U` has another meaning for them.
         if !matches!(letter, 'd' | 'i' | 'u' | 'U') {
             kept.push(letter);
         }
@@ -403,7 +404,7 @@ fn group(rest: &mut Rest<'_>, flags: &mut Flags, outer: &mut Vec<Flags>, made: &
 
 type Rest<'a> = std::iter::Peekable<std::str::Chars<'a>>;
 
-fn quoted(rest: &mut Rest<'_>, ignored: Ignored, in_class: bool, out: &mut String) {
+fn quoted(rest: &mut Rest<'_>, case_folding: CaseFolding, in_class: bool, out: &mut String) {
     while let Some(c) = rest.next() {
         if c == '\\' && rest.peek() == Some(&'E') {
             rest.next();
@@ -412,13 +413,13 @@ fn quoted(rest: &mut Rest<'_>, ignored: Ignored, in_class: bool, out: &mut Strin
         if c.is_ascii_punctuation() {
             out.push('\\');
         }
-        ignored.write(c, in_class, out);
+        case_folding.write(c, in_class, out);
     }
 }
 
-/// A group's text once more. The engine that can do that knows how to ignore case there.
-fn refer_back(group: &str, ignored: Ignored, out: &mut String) {
-    let _ = if ignored == Ignored::None { write!(out, "(?:{group})") } else { write!(out, "(?i:{group})") };
+/// A back-reference. The backtracker ignores case there itself.
+fn refer_back(group: &str, case_folding: CaseFolding, out: &mut String) {
+    let _ = if case_folding == CaseFolding::None { write!(out, "(?:{group})") } else { write!(out, "(?i:{group})") };
 }
 
 /// The character that an escape means: by its code, one of the controls, or punctuation that means itself.
@@ -468,9 +469,9 @@ fn property(rest: &mut Rest<'_>, flags: Flags, out: &mut String, negated: bool) 
         letter => letter.into_iter().collect(),
     };
     let name = match name.as_str() {
-        "Lower" | "Upper" if flags.ignored() != Ignored::None => "Alpha",
+        "Lower" | "Upper" if flags.case_folding() != CaseFolding::None => "Alpha",
         // Letters that have a case.
-        "Lu" | "Ll" | "Lt" | "IsLu" | "IsLl" | "IsLt" if flags.ignored() != Ignored::None => "LC",
+        "Lu" | "Ll" | "Lt" | "IsLu" | "IsLl" | "IsLt" if flags.case_folding() != CaseFolding::None => "LC",
         name => name,
     };
     match unicode(name).filter(|_| flags.unicode) {
@@ -481,7 +482,7 @@ fn property(rest: &mut Rest<'_>, flags: Flags, out: &mut String, negated: bool) 
     }
 }
 
-/// What `(?U)` makes of a class of ASCII.
+/// The meaning of a POSIX class under `(?U)`.
 fn unicode(name: &str) -> Option<&'static str> {
     Some(match name {
         "Lower" => r"\p{Lowercase}",

@@ -1,4 +1,4 @@
-//! A pattern as instructions for the engines that go character by character.
+//! A pattern as instructions for the Pike VM and the backtracker.
 
 use std::collections::{HashMap, HashSet};
 use std::ops::Range;
@@ -7,87 +7,87 @@ use std::sync::Arc;
 use fancy_regex::{Assertion, Expr, LookAround};
 use regex_syntax::hir::{Class, Hir, HirKind, Look};
 
-/// Ranges of characters, in order.
+/// Ranges of characters in ascending order.
 pub(super) type Ranges = Arc<[(char, char)]>;
 
-/// Most bytes that the ranges of a program may take, each kind of character counted once.
-const MOST_RANGES: usize = 1 << 20;
-/// Most instructions of a program.
-pub(in crate::pattern) const MOST_INSTS: usize = 40_000;
+/// Maximum size of the ranges of a program, in bytes. Equal classes are counted once.
+const MAX_RANGE_BYTES: usize = 1 << 20;
+/// Maximum number of instructions of a program.
+pub(in crate::pattern) const MAX_INSTS: usize = 40_000;
 
-/// How a repetition without an end is kept from going round without a character.
+/// How an unbounded repetition is kept from matching the empty text forever.
 #[derive(Clone, Copy)]
-enum Rounds {
-    /// Each matches a character at least.
-    Longer,
-    /// All ways at once come to each place once.
-    Once,
-    /// One that matches nothing is the last.
-    Asked,
+enum EmptyLoopPolicy {
+    /// Each iteration matches at least one character.
+    NeverEmpty,
+    /// The Pike VM visits each instruction once for each position.
+    VisitedOnce,
+    /// [`Inst::EmptyCheck`] ends the repetition after an iteration that matches nothing.
+    Checked,
 }
 
-/// What to do at a place of the text. Places of the program are indices of instructions.
+/// An instruction. Targets are indices of instructions.
 #[derive(Clone)]
 pub(super) enum Inst {
-    /// One character of these.
+    /// Matches one character of the ranges.
     Char(Ranges),
-    /// As many of these as there are, or as few as will do; gives back one at a time, or takes one more.
+    /// Matches a run of characters of the ranges, as long as possible if `greedy`, otherwise as short as possible.
     Run {
         of: Ranges,
         least: u32,
         most: u32,
         greedy: bool,
     },
-    /// Both ways, the first before the second.
+    /// Continues at both targets; the first has priority.
     Split(usize, usize),
     Jump(usize),
-    /// Notes where the text is.
+    /// Stores the position in a slot.
     Save(usize),
-    /// Goes to another place, unless nothing was matched since the text's place was saved.
-    Again {
+    /// Jumps to `to`, unless nothing was matched since the position was stored in the slot `since`.
+    EmptyCheck {
         since: usize,
         to: usize,
     },
     Look(Look),
-    /// The text of a group once more.
+    /// A back-reference.
     Back {
         group: usize,
         ignore_case: bool,
     },
-    /// What follows, up to [`Inst::Done`], is looked for by itself; the pattern goes on behind it.
-    Aside(Aside, usize),
-    /// The end of what is looked for by itself.
-    Done,
+    /// Matches the instructions up to [`Inst::EndSubMatch`] on their own; the pattern continues at the target.
+    SubMatch(SubMatch, usize),
+    /// Ends a sub-match.
+    EndSubMatch,
     Match,
 }
 
-/// What is done with something that is looked for by itself.
+/// The kind of a sub-match: an atomic group or look-around.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Aside {
-    /// It is matched and gives nothing back.
+pub(super) enum SubMatch {
+    /// Atomic group: what it matched is not given back.
     Atomic,
-    /// It must match here, or must not.
-    Ahead { there: bool },
-    /// It must end here, or must not. It has so many characters.
-    Behind { there: bool, least: u32, most: u32 },
+    /// Look-ahead: must match here if `positive`, otherwise must not.
+    Ahead { positive: bool },
+    /// Look-behind of `least` to `most` characters: must end here if `positive`, otherwise must not.
+    Behind { positive: bool, least: u32, most: u32 },
 }
 
 /// A pattern as instructions.
 pub(super) struct Program {
     pub(super) insts: Vec<Inst>,
-    /// Groups, the whole match among them. A program saves the beginning and the end of each.
+    /// Number of groups, including the whole match. Each has a slot for its beginning and one for its end.
     pub(super) groups: usize,
-    /// Places that a program saves in all.
+    /// Number of slots.
     pub(super) slots: usize,
-    /// Bytes of instructions and ranges.
+    /// Size of instructions and ranges in bytes.
     pub(super) bytes: usize,
 }
 
-/// What is said of a construct that only other dialects have.
+/// Message for a construct that only other dialects have.
 const UNSUPPORTED: &str = "a construct that is not supported";
 
-/// Why there is no program of a pattern.
-pub(in crate::pattern) enum Unfit {
+/// Why a pattern cannot be compiled.
+pub(in crate::pattern) enum CompileError {
     TooLarge,
     Invalid(String),
 }
@@ -96,25 +96,25 @@ struct Builder<'e> {
     insts: Vec<Inst>,
     groups: Vec<&'e Expr>,
     slots: usize,
-    /// What there is one of, however often the pattern names it.
+    /// The distinct classes of the pattern.
     classes: HashSet<Ranges>,
-    /// Bytes of those.
+    /// Size of `classes` in bytes.
     ranges: usize,
-    /// Those of parts of the pattern, as written and whether they ignore case: reading one again takes long.
+    /// Classes by their source text and case flag. Parsing a class again takes long.
     known: HashMap<(&'e str, bool), Ranges>,
 }
 
 impl Program {
-    /// Of a pattern that looks around or refers back, for the engine that goes back.
-    pub(super) fn going_back(expr: &Expr) -> Result<Program, Unfit> {
+    /// Compiles a pattern for the backtracker.
+    pub(super) fn for_backtracker(expr: &Expr) -> Result<Program, CompileError> {
         let mut groups = Vec::new();
         number(expr, &mut groups);
         let count = groups.len() + 1;
         Builder::new(groups, count).finish(count, |to| to.expr(expr))
     }
 
-    /// Of any other, for the engine that goes all ways at once.
-    pub(super) fn all_ways(hir: &Hir) -> Result<Program, Unfit> {
+    /// Compiles a pattern for the Pike VM.
+    pub(super) fn for_pike_vm(hir: &Hir) -> Result<Program, CompileError> {
         let count = hir.properties().explicit_captures_len() + 1;
         Builder::new(Vec::new(), count).finish(count, |to| to.hir(hir))
     }
@@ -130,21 +130,21 @@ fn number<'e>(expr: &'e Expr, groups: &mut Vec<&'e Expr>) {
     }
 }
 
-/// What a pattern is to the parser of the linear engine.
-pub(in crate::pattern) fn parse(pattern: &str) -> Result<Hir, Unfit> {
+/// Parses a pattern with the parser of the linear engine.
+pub(in crate::pattern) fn parse(pattern: &str) -> Result<Hir, CompileError> {
     let mut parser = regex_syntax::ParserBuilder::new().crlf(true).build();
-    parser.parse(pattern).map_err(|fault| Unfit::Invalid(fault.to_string()))
+    parser.parse(pattern).map_err(|fault| CompileError::Invalid(fault.to_string()))
 }
 
-/// The most characters of what looks around or refers back; `None` where there is no such number, or it is no pattern.
-pub(in crate::pattern) fn most_chars(pattern: &str) -> Option<usize> {
+/// Maximum number of characters that a pattern for the backtracker matches; `None` if it is unbounded or the pattern is not valid.
+pub(in crate::pattern) fn max_chars(pattern: &str) -> Option<usize> {
     let tree = Expr::parse_tree(&format!("(?R){pattern}")).ok()?;
     let (_, most) = width(&tree.expr).ok()?;
     (most != u32::MAX).then_some(most as usize)
 }
 
-/// What matches one character, or only looks.
-fn leaf(expr: &Expr) -> Result<Option<Hir>, Unfit> {
+/// The part as [`Hir`], if it is a class, a literal or an assertion.
+fn leaf(expr: &Expr) -> Result<Option<Hir>, CompileError> {
     let with = |flag: &str, inner: &str| parse(&format!("(?{flag}:{inner})")).map(Some);
     let look = |look| Ok(Some(Hir::look(look)));
     match expr {
@@ -196,8 +196,8 @@ fn one_of(hir: &Hir) -> Option<Vec<(char, char)>> {
     }
 }
 
-/// How many characters a pattern has, at least and at most.
-fn width(expr: &Expr) -> Result<(u32, u32), Unfit> {
+/// Minimum and maximum number of characters that a pattern matches.
+fn width(expr: &Expr) -> Result<(u32, u32), CompileError> {
     if let Some(leaf) = leaf(expr)? {
         return Ok(leaf_width(&leaf));
     }
@@ -219,11 +219,11 @@ fn width(expr: &Expr) -> Result<(u32, u32), Unfit> {
         }
         Expr::Backref { .. } => (0, u32::MAX),
         Expr::LookAround(..) => (0, 0),
-        _ => return Err(Unfit::Invalid(UNSUPPORTED.to_owned())),
+        _ => return Err(CompileError::Invalid(UNSUPPORTED.to_owned())),
     })
 }
 
-/// The same of a part that the parser of the linear engine reads.
+/// Minimum and maximum number of characters that a leaf matches.
 fn leaf_width(hir: &Hir) -> (u32, u32) {
     let count = |count: usize| u32::try_from(count).unwrap_or(u32::MAX);
     match hir.kind() {
@@ -254,50 +254,58 @@ impl<'e> Builder<'e> {
         Builder { insts: Vec::new(), groups, slots: 2 * count, classes: HashSet::new(), ranges: 0, known: HashMap::new() }
     }
 
-    fn finish(mut self, groups: usize, body: impl FnOnce(&mut Self) -> Result<(), Unfit>) -> Result<Program, Unfit> {
+    fn finish(
+        mut self,
+        groups: usize,
+        body: impl FnOnce(&mut Self) -> Result<(), CompileError>,
+    ) -> Result<Program, CompileError> {
         self.group(0, body)?;
         self.push(Inst::Match)?;
         let bytes = self.ranges + self.insts.len() * size_of::<Inst>();
         Ok(Program { insts: self.insts, groups, slots: self.slots, bytes })
     }
 
-    /// One allocation for equal ranges: those of a letter of Unicode take 6 KB.
-    fn class(&mut self, of: &[(char, char)]) -> Result<Ranges, Unfit> {
+    /// Stores equal ranges in one allocation. Those of `\p{L}` take 6 KB.
+    fn class(&mut self, of: &[(char, char)]) -> Result<Ranges, CompileError> {
         if let Some(known) = self.classes.get(of) {
             return Ok(Arc::clone(known));
         }
         self.ranges += size_of_val(of);
-        if self.ranges > MOST_RANGES {
-            return Err(Unfit::TooLarge);
+        if self.ranges > MAX_RANGE_BYTES {
+            return Err(CompileError::TooLarge);
         }
         let new = Ranges::from(of);
         self.classes.insert(Arc::clone(&new));
         Ok(new)
     }
 
-    fn push(&mut self, inst: Inst) -> Result<usize, Unfit> {
-        if self.insts.len() == MOST_INSTS {
-            return Err(Unfit::TooLarge);
+    fn push(&mut self, inst: Inst) -> Result<usize, CompileError> {
+        if self.insts.len() == MAX_INSTS {
+            return Err(CompileError::TooLarge);
         }
         self.insts.push(inst);
         Ok(self.insts.len() - 1)
     }
 
-    /// Fills in what could not be known when it was pushed.
+    /// Replaces the placeholder at `at`.
     fn set(&mut self, at: usize, inst: Inst) {
         if let Some(place) = self.insts.get_mut(at) {
             *place = inst;
         }
     }
 
-    fn group(&mut self, number: usize, body: impl FnOnce(&mut Self) -> Result<(), Unfit>) -> Result<(), Unfit> {
+    fn group(&mut self, number: usize, body: impl FnOnce(&mut Self) -> Result<(), CompileError>) -> Result<(), CompileError> {
         self.push(Inst::Save(2 * number))?;
         body(self)?;
         self.push(Inst::Save(2 * number + 1)).map(drop)
     }
 
-    /// One after the other that matches.
-    fn either<T>(&mut self, branches: &[T], mut each: impl FnMut(&mut Self, &T) -> Result<(), Unfit>) -> Result<(), Unfit> {
+    /// An alternation.
+    fn either<T>(
+        &mut self,
+        branches: &[T],
+        mut each: impl FnMut(&mut Self, &T) -> Result<(), CompileError>,
+    ) -> Result<(), CompileError> {
         let mut ends = Vec::new();
         for (index, branch) in branches.iter().enumerate() {
             if index + 1 == branches.len() {
@@ -315,8 +323,8 @@ impl<'e> Builder<'e> {
         Ok(())
     }
 
-    /// A place for a [`Inst::Split`] that goes on there or past what comes after it.
-    fn fork(&mut self) -> Result<usize, Unfit> {
+    /// Reserves an instruction for a [`Inst::Split`]; [`Builder::join`] fills it in.
+    fn fork(&mut self) -> Result<usize, CompileError> {
         self.push(Inst::Split(0, 0))
     }
 
@@ -325,16 +333,16 @@ impl<'e> Builder<'e> {
         self.set(fork, if greedy { Inst::Split(into, past) } else { Inst::Split(past, into) });
     }
 
-    /// What was pushed there, once more.
-    fn copy(&mut self, from: Range<usize>) -> Result<(), Unfit> {
+    /// Appends a copy of instructions, with their targets adjusted.
+    fn copy(&mut self, from: Range<usize>) -> Result<(), CompileError> {
         let by = self.insts.len() - from.start;
         for at in from {
             let Some(inst) = self.insts.get(at).cloned() else { break };
             self.push(match inst {
                 Inst::Split(first, second) => Inst::Split(first + by, second + by),
                 Inst::Jump(to) => Inst::Jump(to + by),
-                Inst::Again { since, to } => Inst::Again { since, to: to + by },
-                Inst::Aside(kind, past) => Inst::Aside(kind, past + by),
+                Inst::EmptyCheck { since, to } => Inst::EmptyCheck { since, to: to + by },
+                Inst::SubMatch(kind, past) => Inst::SubMatch(kind, past + by),
                 other => other,
             })?;
         }
@@ -345,9 +353,9 @@ impl<'e> Builder<'e> {
         &mut self,
         (least, most): (usize, Option<usize>),
         greedy: bool,
-        rounds: Rounds,
-        body: &mut dyn FnMut(&mut Self) -> Result<(), Unfit>,
-    ) -> Result<(), Unfit> {
+        policy: EmptyLoopPolicy,
+        body: &mut dyn FnMut(&mut Self) -> Result<(), CompileError>,
+    ) -> Result<(), CompileError> {
         let mut made: Option<Range<usize>> = None;
         let mut push = |to: &mut Self| {
             if let Some(made) = &made {
@@ -358,14 +366,14 @@ impl<'e> Builder<'e> {
             made = Some(start..to.insts.len());
             Ok(())
         };
-        // At least one round is made before the question whether there is another.
-        let asked_after = most.is_none() && matches!(rounds, Rounds::Once);
+        // The test for another iteration comes after the body.
+        let asked_after = most.is_none() && matches!(policy, EmptyLoopPolicy::VisitedOnce);
         let before = if asked_after { least.saturating_sub(1) } else { least };
         for round in 0..before {
             let start = self.insts.len();
             push(self)?;
             if round == 0 && self.insts.len() == start {
-                // Nothing, however often.
+                // The body is empty.
                 return Ok(());
             }
         }
@@ -382,12 +390,12 @@ impl<'e> Builder<'e> {
         }
         let Some(most) = most else {
             let fork = self.fork()?;
-            if let Rounds::Asked = rounds {
+            if let EmptyLoopPolicy::Checked = policy {
                 let since = self.slots;
                 self.slots += 1;
                 self.push(Inst::Save(since))?;
                 push(self)?;
-                self.push(Inst::Again { since, to: fork })?;
+                self.push(Inst::EmptyCheck { since, to: fork })?;
             } else {
                 push(self)?;
                 self.push(Inst::Jump(fork))?;
@@ -406,7 +414,7 @@ impl<'e> Builder<'e> {
         Ok(())
     }
 
-    fn hir(&mut self, hir: &Hir) -> Result<(), Unfit> {
+    fn hir(&mut self, hir: &Hir) -> Result<(), CompileError> {
         if let Some(of) = one_of(hir) {
             let of = self.class(&of)?;
             return self.push(Inst::Char(of)).map(drop);
@@ -424,8 +432,8 @@ impl<'e> Builder<'e> {
             HirKind::Repetition(repeated) => {
                 let most = repeated.max.map(|most| most as usize);
                 let is_longer = repeated.sub.properties().minimum_len().is_some_and(|least| least > 0);
-                let rounds = if is_longer { Rounds::Longer } else { Rounds::Once };
-                self.repeat((repeated.min as usize, most), repeated.greedy, rounds, &mut |to| to.hir(&repeated.sub))
+                let policy = if is_longer { EmptyLoopPolicy::NeverEmpty } else { EmptyLoopPolicy::VisitedOnce };
+                self.repeat((repeated.min as usize, most), repeated.greedy, policy, &mut |to| to.hir(&repeated.sub))
             }
             HirKind::Capture(group) => self.group(group.index as usize, |to| to.hir(&group.sub)),
             HirKind::Concat(all) => all.iter().try_for_each(|part| self.hir(part)),
@@ -434,7 +442,7 @@ impl<'e> Builder<'e> {
     }
 
     /// The characters of a part that matches exactly one.
-    fn one(&mut self, expr: &'e Expr) -> Result<Option<Ranges>, Unfit> {
+    fn one(&mut self, expr: &'e Expr) -> Result<Option<Ranges>, CompileError> {
         let written = if let Expr::Delegate { inner, casei } = expr { Some((inner.as_str(), *casei)) } else { None };
         if let Some(known) = written.as_ref().and_then(|written| self.known.get(written)) {
             return Ok(Some(Arc::clone(known)));
@@ -447,7 +455,7 @@ impl<'e> Builder<'e> {
         Ok(Some(of))
     }
 
-    fn expr(&mut self, expr: &'e Expr) -> Result<(), Unfit> {
+    fn expr(&mut self, expr: &'e Expr) -> Result<(), CompileError> {
         if let Expr::Delegate { .. } = expr
             && let Some(of) = self.one(expr)?
         {
@@ -467,7 +475,7 @@ impl<'e> Builder<'e> {
                 self.group(number + 1, |to| to.expr(inner))
             }
             Expr::Repeat { lo, hi, .. } if lo > hi => {
-                Err(Unfit::Invalid(format!("of the counts in {{{lo},{hi}}}, the first is to be the smaller one")))
+                Err(CompileError::Invalid(format!("of the counts in {{{lo},{hi}}}, the first is to be the smaller one")))
             }
             Expr::Repeat { child, lo, hi, greedy } => {
                 let most = (*hi != usize::MAX).then_some(*hi);
@@ -475,33 +483,33 @@ impl<'e> Builder<'e> {
                     let limit = |count: usize| u32::try_from(count).unwrap_or(u32::MAX);
                     return self.push(Inst::Run { of, least: limit(*lo), most: limit(*hi), greedy: *greedy }).map(drop);
                 }
-                self.repeat((*lo, most), *greedy, Rounds::Asked, &mut |to| to.expr(child))
+                self.repeat((*lo, most), *greedy, EmptyLoopPolicy::Checked, &mut |to| to.expr(child))
             }
-            Expr::AtomicGroup(inner) => self.aside(Aside::Atomic, inner),
+            Expr::AtomicGroup(inner) => self.sub_match(SubMatch::Atomic, inner),
             Expr::LookAround(inner, kind) => {
-                let aside = match kind {
-                    LookAround::LookAhead => Aside::Ahead { there: true },
-                    LookAround::LookAheadNeg => Aside::Ahead { there: false },
+                let sub_match = match kind {
+                    LookAround::LookAhead => SubMatch::Ahead { positive: true },
+                    LookAround::LookAheadNeg => SubMatch::Ahead { positive: false },
                     LookAround::LookBehind | LookAround::LookBehindNeg => {
                         let (least, most) = width(inner)?;
-                        Aside::Behind { there: *kind == LookAround::LookBehind, least, most }
+                        SubMatch::Behind { positive: *kind == LookAround::LookBehind, least, most }
                     }
                 };
-                self.aside(aside, inner)
+                self.sub_match(sub_match, inner)
             }
             Expr::Backref { group, casei } if *group <= self.groups.len() => {
                 self.push(Inst::Back { group: *group, ignore_case: *casei }).map(drop)
             }
-            Expr::Backref { .. } => Err(Unfit::Invalid("Invalid back reference".to_owned())),
-            _ => Err(Unfit::Invalid(UNSUPPORTED.to_owned())),
+            Expr::Backref { .. } => Err(CompileError::Invalid("Invalid back reference".to_owned())),
+            _ => Err(CompileError::Invalid(UNSUPPORTED.to_owned())),
         }
     }
 
-    fn aside(&mut self, kind: Aside, inner: &'e Expr) -> Result<(), Unfit> {
-        let at = self.push(Inst::Aside(kind, 0))?;
+    fn sub_match(&mut self, kind: SubMatch, inner: &'e Expr) -> Result<(), CompileError> {
+        let at = self.push(Inst::SubMatch(kind, 0))?;
         self.expr(inner)?;
-        self.push(Inst::Done)?;
-        self.set(at, Inst::Aside(kind, self.insts.len()));
+        self.push(Inst::EndSubMatch)?;
+        self.set(at, Inst::SubMatch(kind, self.insts.len()));
         Ok(())
     }
 }
