@@ -1,4 +1,5 @@
-//! One argument of a call against its row in the catalog: what the runtime refuses, and what a literal is refused for before it runs.
+//! One argument of a call against its row in the catalog: what the runtime refuses, and what a literal is refused for before it
+//! runs.
 
 use ptc_catalog::{Arg, Tool, Type};
 use ptc_lisp::{Kind, Value, json, print};
@@ -67,7 +68,7 @@ pub(crate) fn json_type(value: &Value) -> Option<Type> {
         Kind::String | Kind::Keyword | Kind::Symbol | Kind::Temporal => Type::String,
         Kind::Vector | Kind::Set => Type::Array,
         Kind::Map => Type::Object,
-        Kind::Regex | Kind::Var | Kind::Function | Kind::Endless => return None,
+        Kind::Regex | Kind::Var | Kind::Function | Kind::InfiniteSeq => return None,
     })
 }
 

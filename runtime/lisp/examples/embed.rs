@@ -4,16 +4,16 @@
 
 use std::sync::Arc;
 
-use ptc_lisp::host::{Discovery, Fault, Host, Reply, Ticket};
+use ptc_lisp::host::{Discovery, Fault, Host, PendingReply, Reply};
 use ptc_lisp::{Limits, Program, Run, Value, print};
 
 /// A host whose only upstream, `shop`, lists two orders.
 struct Shop;
 
 impl Host for Shop {
-    fn submit(&self, _request: &Value) -> Result<Ticket, Fault> {
+    fn submit(&self, _request: &Value) -> Result<PendingReply, Fault> {
         let orders = r#"{"items": [{"id": 1, "total": 40}, {"id": 2, "total": 75}]}"#;
-        Ok(Ticket::ready(Reply::Json(orders.into())))
+        Ok(PendingReply::ready(Reply::Json(orders.into())))
     }
 
     fn discover(&self, _query: Discovery<'_>) -> Result<Value, Fault> {

@@ -12,7 +12,7 @@ use std::task::{Wake, Waker};
 use std::thread::Thread;
 use std::time::{Duration, Instant};
 
-use crate::effort;
+use crate::comparison_budget;
 
 /// Longest single wait of a wait without a deadline.
 const LONG: Duration = Duration::from_secs(3600);
@@ -55,7 +55,7 @@ impl Wake for ThreadWaker {
 
 /// Thread-local state of this crate that belongs to a fiber and is swapped in while the fiber runs.
 #[derive(Default)]
-pub struct State(effort::State);
+pub struct State(comparison_budget::State);
 
 impl std::fmt::Debug for State {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {

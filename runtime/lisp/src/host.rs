@@ -1,8 +1,8 @@
 //! The interface between programs and the outside world.
 //!
-//! The interpreter starts an upstream call with [`Host::submit`] and waits on the returned [`Ticket`], on its own thread and with
-//! its own deadline. The host keeps the other half, an [`Answer`]. When an evaluation stops waiting because of its deadline or a
-//! cancellation, the ticket is dropped and the answering side is notified.
+//! The interpreter starts an upstream call with [`Host::submit`] and waits on the returned [`PendingReply`], on its own thread and
+//! with its own deadline. The host keeps the other half, an [`ReplySender`]. When an evaluation stops waiting because of its
+//! deadline or a cancellation, the pending reply is dropped and the answering side is notified.
 
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::task::Waker;
@@ -24,11 +24,11 @@ pub trait Host: Send + Sync {
     }
 
     /// Starts `(tool/call request)` without blocking. `Err` is a fault of the program and ends it. A failure of the upstream is a
-    /// [`Reply::Failed`] on the ticket.
-    fn submit(&self, request: &Value) -> Result<Ticket, Fault>;
+    /// [`Reply::Failed`] on the pending reply.
+    fn submit(&self, request: &Value) -> Result<PendingReply, Fault>;
 
-    /// Like [`Host::submit`], but stores the `Link` header of the response in `link` before the ticket is answered.
-    fn submit_with_link(&self, request: &Value, link: &Arc<OnceLock<String>>) -> Result<Ticket, Fault> {
+    /// Like [`Host::submit`], but stores the `Link` header of the response in `link` before the pending reply is answered.
+    fn submit_with_link(&self, request: &Value, link: &Arc<OnceLock<String>>) -> Result<PendingReply, Fault> {
         let _ = link;
         self.submit(request)
     }
@@ -48,7 +48,7 @@ pub trait Host: Send + Sync {
 
     /// Starts `(tool/NAME …)`, a call of a tool of the embedding program, without blocking. `args` is a map with the keys that
     /// the program wrote. The answer is the value of the form. A [`Reply::Failed`] ends the program, like `Err`.
-    fn submit_tool(&self, tool: &str, args: &Value) -> Result<Ticket, Fault> {
+    fn submit_tool(&self, tool: &str, args: &Value) -> Result<PendingReply, Fault> {
         let _ = args;
         Err(Fault::new(ErrorKind::UnknownTool, format!("there is no tool/{}", excerpt(tool))))
     }
@@ -137,7 +137,7 @@ pub enum NextPages {
 pub struct NoHost;
 
 impl Host for NoHost {
-    fn submit(&self, _: &Value) -> Result<Ticket, Fault> {
+    fn submit(&self, _: &Value) -> Result<PendingReply, Fault> {
         Err(Fault::new(ErrorKind::UnknownTool, "tool/call is not available: no upstreams are configured"))
     }
 
@@ -335,14 +335,14 @@ impl Drop for Reservation {
 }
 
 /// The waiting half of a call.
-pub struct Ticket {
+pub struct PendingReply {
     slot: Arc<Slot>,
     held: Value,
     handed_over: usize,
 }
 
 /// The answering half of a call. If it is dropped without an answer, the reply is `upstream_unavailable`.
-pub struct Answer {
+pub struct ReplySender {
     slot: Arc<Slot>,
 }
 
@@ -379,7 +379,7 @@ impl Slot {
 
 /// How a wait ended.
 #[derive(Debug)]
-pub enum Waited {
+pub enum WaitOutcome {
     /// The reply arrived.
     Reply(Reply),
     /// The deadline passed first.
@@ -388,18 +388,18 @@ pub enum Waited {
     Interrupted,
 }
 
-impl Ticket {
+impl PendingReply {
     /// Makes both halves of a call.
-    pub fn pair() -> (Answer, Ticket) {
+    pub fn pair() -> (ReplySender, PendingReply) {
         let slot = Arc::new(Slot::default());
-        (Answer { slot: Arc::clone(&slot) }, Ticket { slot, held: Value::Nil, handed_over: 0 })
+        (ReplySender { slot: Arc::clone(&slot) }, PendingReply { slot, held: Value::Nil, handed_over: 0 })
     }
 
-    /// Makes a ticket that is already answered.
-    pub fn ready(reply: Reply) -> Ticket {
-        let (answer, ticket) = Ticket::pair();
+    /// Makes a pending reply that is already answered.
+    pub fn ready(reply: Reply) -> PendingReply {
+        let (answer, pending) = PendingReply::pair();
         answer.send(reply);
-        ticket
+        pending
     }
 
     /// Returns a handle that ends the wait from another thread.
@@ -414,7 +414,7 @@ impl Ticket {
     /// Keeps `args` alive until the wait ends. Memory is accounted per thread, so that a value must be dropped on the thread that
     /// allocated it.
     #[must_use]
-    pub fn holding(mut self, args: Value) -> Ticket {
+    pub fn holding(mut self, args: Value) -> PendingReply {
         self.held = args;
         self
     }
@@ -422,24 +422,24 @@ impl Ticket {
     /// Records that the submitting thread allocated `bytes` for the call that another thread will free. They are counted by a
     /// [`Reservation`], so that the gauge of the submitting thread must not count them as well.
     #[must_use]
-    pub fn handing_over(mut self, bytes: usize) -> Ticket {
+    pub fn handing_over(mut self, bytes: usize) -> PendingReply {
         self.handed_over = bytes;
         self
     }
 
-    /// Bytes passed to [`Ticket::handing_over`].
+    /// Bytes passed to [`PendingReply::handing_over`].
     pub(crate) fn handed_over(&self) -> usize {
         self.handed_over
     }
 
     /// Blocks until the reply, the deadline or an interruption.
-    pub fn wait(self, deadline: Option<Instant>) -> Waited {
+    pub fn wait(self, deadline: Option<Instant>) -> WaitOutcome {
         self.wait_weighed(deadline).0
     }
 
-    /// Like [`Ticket::wait`], but also returns the bytes of a reply that another thread allocated. The caller must count them,
-    /// since no reservation does so any more.
-    pub(crate) fn wait_weighed(self, deadline: Option<Instant>) -> (Waited, usize) {
+    /// Like [`PendingReply::wait`], but also returns the bytes of a reply that another thread allocated. The caller must count
+    /// them, since no reservation does so any more.
+    pub(crate) fn wait_weighed(self, deadline: Option<Instant>) -> (WaitOutcome, usize) {
         loop {
             let mut state = self.slot.lock();
             if let Some((reply, reservation)) = state.reply.take() {
@@ -447,13 +447,13 @@ impl Ticket {
                 drop(state);
                 drop(reservation);
                 let bytes = if is_foreign { reply.len() } else { 0 };
-                return (Waited::Reply(reply), bytes);
+                return (WaitOutcome::Reply(reply), bytes);
             }
             if state.interrupted {
-                return (Waited::Interrupted, 0);
+                return (WaitOutcome::Interrupted, 0);
             }
             if deadline.is_some_and(|deadline| deadline <= Instant::now()) {
-                return (Waited::DeadlinePassed, 0);
+                return (WaitOutcome::DeadlinePassed, 0);
             }
             if state.waiting.is_none() {
                 state.waiting = Some(fiber::waker());
@@ -464,7 +464,7 @@ impl Ticket {
     }
 }
 
-impl Drop for Ticket {
+impl Drop for PendingReply {
     fn drop(&mut self) {
         let mut state = self.slot.lock();
         state.abandoned = true;
@@ -477,7 +477,7 @@ impl Drop for Ticket {
     }
 }
 
-impl Answer {
+impl ReplySender {
     /// Sends the reply and wakes the waiting evaluation.
     pub fn send(self, reply: Reply) {
         self.put(reply, None);
@@ -516,7 +516,7 @@ impl Answer {
     }
 }
 
-impl Drop for Answer {
+impl Drop for ReplySender {
     fn drop(&mut self) {
         // After `send` the slot holds the reply, or the waiter has taken it. Then there is nothing to do.
         let state = self.slot.lock();

@@ -22,21 +22,19 @@
 //! - A [`Program`] is compiled once and run many times. A [`Run`] takes limits, a host, data and the [`Bindings`] of earlier
 //!   programs, and returns an [`Outcome`]. [`Cancel`] stops it from another thread. With [`share`] a scheduler divides processors
 //!   and memory among runs. With [`fiber`] many of them wait on few threads.
-//! - [`json`] and [`print`](mod@print) convert values from and to text. An [`image`] transfers bindings, functions included, to
+//! - [`json`] and [`print`](mod@print) args values from and to text. An [`image`] transfers bindings, functions included, to
 //!   another process. [`host`] is the only interface to the outside world. [`signature`] describes and checks the arguments and
 //!   results of tools.
 #![forbid(unsafe_code)]
 
 mod analyzer;
+mod args;
 mod bindings;
 pub mod builtins;
-mod bulk;
 mod call_sites;
 pub mod collection;
-mod convert;
+mod comparison_budget;
 mod deadline;
-mod effort;
-mod endless;
 pub mod error;
 pub mod eval;
 pub mod failed_calls;
@@ -44,15 +42,17 @@ pub mod fiber;
 pub mod form;
 pub mod host;
 pub mod image;
+mod infinite;
 pub mod interrupt;
 pub mod ir;
 pub mod json;
 pub mod limits;
 pub mod machine;
+mod metered;
 pub mod missing_keys;
-pub mod notes;
 pub mod number;
 pub mod order;
+pub mod packed_docs;
 mod parallel;
 pub mod pattern;
 pub mod print;
@@ -71,9 +71,9 @@ pub mod value;
 pub use bindings::Bindings;
 pub use call_sites::{OwnCallSite, ToolCallSite, is_upstream_call};
 pub use deadline::Deadline;
-pub use endless::Endless;
 pub use error::{Error, ErrorKind, Position, Span};
 pub use host::Host;
+pub use infinite::InfiniteSeq;
 pub use limits::{Cancel, Limits};
 pub use program::{EntrySpans, Program, WrittenMap};
 pub use run::{Outcome, Run, STACK_BYTES, STACK_SLACK_BYTES};

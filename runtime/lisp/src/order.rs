@@ -20,7 +20,7 @@ use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
 use crate::collection::{Children, SHALLOW};
-use crate::{Value, effort, number};
+use crate::{Value, comparison_budget, number};
 
 /// Compares two values in the total order.
 #[inline]
@@ -75,7 +75,7 @@ fn rank(value: &Value) -> u8 {
         Value::Builtin(_) => 7,
         Value::Composed(_) => 8,
         Value::Closure(_) => 9,
-        Value::Endless(_) => 10,
+        Value::InfiniteSeq(_) => 10,
         Value::Regex(_) => 11,
         Value::Temporal(_) => 12,
         Value::Map(_) => 13,
@@ -94,8 +94,10 @@ fn weight(a: &Value, b: &Value) -> u32 {
 /// The cost of walking over a value that is not a container, in parts beyond the first.
 fn long(value: &Value) -> u32 {
     match value {
-        Value::Str(text) | Value::Keyword(text) | Value::Symbol(text) | Value::Var(text) => effort::parts_of(text.as_str().len()),
-        Value::BigInt(big) => effort::parts_of(number::bytes(big)),
+        Value::Str(text) | Value::Keyword(text) | Value::Symbol(text) | Value::Var(text) => {
+            comparison_budget::parts_of(text.as_str().len())
+        }
+        Value::BigInt(big) => comparison_budget::parts_of(number::bytes(big)),
         _ => 0,
     }
 }
@@ -118,14 +120,14 @@ fn compare_any(a: &Value, b: &Value) -> Ordering {
     if let Some(order) = compare_flat(a, b) {
         return order;
     }
-    if effort::is_given_up() {
+    if comparison_budget::is_exhausted() {
         return Ordering::Equal;
     }
     let mut left = QUICK;
     let quick = if a.depth().min(b.depth()) <= SHALLOW { compare_parts(a, b, &mut left) } else { None };
     // A small amount of work is covered by the step that requested it.
     if left < QUICK - 16 {
-        effort::note(QUICK - left);
+        comparison_budget::charge(QUICK - left);
     }
     quick.unwrap_or_else(|| compare_deep(a, b))
 }
@@ -143,7 +145,7 @@ fn compare_flat(a: &Value, b: &Value) -> Option<Ordering> {
         | (Value::Symbol(x), Value::Symbol(y))
         | (Value::Var(x), Value::Var(y)) => return Some(x.cmp(y)),
         (Value::Temporal(x), Value::Temporal(y)) => return Some(x.cmp(y)),
-        (Value::Endless(x), Value::Endless(y)) => return Some(x.serial().cmp(&y.serial())),
+        (Value::InfiniteSeq(x), Value::InfiniteSeq(y)) => return Some(x.serial().cmp(&y.serial())),
         (Value::Regex(x), Value::Regex(y)) => return Some(x.source().cmp(y.source())),
         (Value::Builtin(x), Value::Builtin(y)) => return Some((x.name, x.namespace).cmp(&(y.name, y.namespace))),
         (Value::Composed(x), Value::Composed(y)) => {
@@ -231,8 +233,8 @@ fn compare_deep(a: &Value, b: &Value) -> Ordering {
         }
         parts += 1;
         if parts >= 1024 {
-            effort::note(std::mem::take(&mut parts));
-            if effort::is_given_up() {
+            comparison_budget::charge(std::mem::take(&mut parts));
+            if comparison_budget::is_exhausted() {
                 return Ordering::Equal;
             }
         }
@@ -287,7 +289,7 @@ fn hash_flat<H: Hasher>(value: &Value, state: &mut H) {
                 Value::Set(s) => state.write_usize(s.len()),
                 Value::Regex(r) => r.source().hash(state),
                 Value::Temporal(t) => t.hash(state),
-                Value::Endless(e) => state.write_u64(e.serial()),
+                Value::InfiniteSeq(e) => state.write_u64(e.serial()),
                 Value::Builtin(b) => (b.name, b.namespace).hash(state),
                 Value::Composed(c) => state.write_u64(c.serial()),
                 Value::Closure(c) => state.write_u64(c.serial()),

@@ -1,9 +1,9 @@
-//! `pmap` and `pcalls`: items of a job, taken in order by threads that share the run's meters.
+//! `pmap` and `pcalls`: threads that share the run's meters process the items of a job in order.
 //!
-//! Every thread that evaluates holds one of the run's places, and a processor where a scheduler divides them among runs. A thread that waits for an upstream gives its place up and
-//! sees to it that another takes the job's next item, so that many calls overlap while few threads compute. Where there
-//! is no place, the caller does all the work itself. The fault of the lowest item wins, so that the outcome does not
-//! depend on timing; items after it are stopped.
+//! Every evaluating thread holds one of the run's permits, and a processor lease if a scheduler divides the processors among runs.
+//! A thread that waits for an upstream releases its permit and starts another thread for the job's next item, so that many calls
+//! overlap while few threads compute. Without a free permit the caller does all the work itself. The fault of the lowest item wins,
+//! so that the outcome does not depend on timing; items after it are stopped.
 
 use std::rc::Rc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -12,8 +12,8 @@ use std::task::Waker;
 use std::time::{Duration, Instant};
 
 use crate::Value;
+use crate::args::steps;
 use crate::collection::Vector;
-use crate::convert::steps;
 use crate::error::ErrorKind;
 use crate::eval::Globals;
 use crate::fiber;
@@ -21,62 +21,62 @@ use crate::interrupt::Interrupt;
 use crate::machine::{Fault, Machine, Raised};
 use crate::run::STACK_BYTES;
 
-/// Steps that an item costs besides its function's own.
+/// Steps that an item costs in addition to those of its function.
 const TASK_STEPS: u32 = 4;
 
-/// Threads that a run may have besides its first, waiting ones included.
+/// Maximum number of threads of a run in addition to its first, including waiting ones.
 const MAX_HELPERS: usize = 50;
 
-/// Places for threads that compute.
-pub(crate) struct Places {
-    state: Mutex<Free>,
+/// Permits for the threads of a run that compute.
+pub(crate) struct WorkerPermits {
+    state: Mutex<PermitState>,
 }
 
-struct Free {
-    places: usize,
+struct PermitState {
+    permits: usize,
     helpers: usize,
     waiting: Vec<Waker>,
 }
 
-impl Places {
-    /// `workers` places, of which the run's first thread holds one.
+impl WorkerPermits {
+    /// Makes `workers` permits, of which the run's first thread holds one.
     pub(crate) fn new(workers: usize) -> Self {
-        Places { state: Mutex::new(Free { places: workers.saturating_sub(1), helpers: 0, waiting: Vec::new() }) }
+        WorkerPermits { state: Mutex::new(PermitState { permits: workers.saturating_sub(1), helpers: 0, waiting: Vec::new() }) }
     }
 
-    fn lock(&self) -> MutexGuard<'_, Free> {
+    fn lock(&self) -> MutexGuard<'_, PermitState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A place for a new thread, if one is free.
-    fn take_for_helper(&self) -> bool {
+    /// Acquires a permit for a new thread, if one is free.
+    fn acquire_for_helper(&self) -> bool {
         let mut free = self.lock();
-        let granted = free.places > 0 && free.helpers < MAX_HELPERS;
+        let granted = free.permits > 0 && free.helpers < MAX_HELPERS;
         if granted {
-            free.places -= 1;
+            free.permits -= 1;
             free.helpers += 1;
         }
         granted
     }
 
-    /// Gives a place up.
+    /// Releases a permit.
     pub(crate) fn release(&self) {
         let mut free = self.lock();
-        free.places += 1;
+        free.permits += 1;
         wake(free);
     }
 
-    fn helper_gone(&self) {
+    fn release_helper(&self) {
         let mut free = self.lock();
-        free.places += 1;
+        free.permits += 1;
         free.helpers -= 1;
         wake(free);
     }
 
-    /// Waits for a place until `deadline`; after that goes on without one, since the thread is about to end anyway.
+    /// Waits for a permit until `deadline`. Then it returns without one, since the run is about to end.
     pub(crate) fn acquire(&self, deadline: Instant) {
         let mut free = self.lock();
-        while free.places == 0 {
+        while free.permits == 0 {
             let left = deadline.saturating_duration_since(Instant::now());
             if left.is_zero() {
                 return;
@@ -86,18 +86,18 @@ impl Places {
             fiber::park(Some(deadline));
             free = self.lock();
         }
-        free.places -= 1;
+        free.permits -= 1;
     }
 }
 
-/// Wakes all that wait for a place: some may have given up, and the others look again.
-fn wake(mut free: MutexGuard<'_, Free>) {
+/// Wakes all waiting threads, since some of them may no longer wait. Each tries to acquire a permit again.
+fn wake(mut free: MutexGuard<'_, PermitState>) {
     let waiting = std::mem::take(&mut free.waiting);
     drop(free);
     waiting.into_iter().for_each(Waker::wake);
 }
 
-/// What is to be done for each item.
+/// The work for each item.
 pub(crate) enum Work {
     /// Calls a function with one item of each collection.
     Map(Value, Vec<Vector>),
@@ -127,15 +127,15 @@ impl Work {
     }
 }
 
-/// A `pmap` or `pcalls` under way.
+/// A running `pmap` or `pcalls`.
 pub(crate) struct Job {
     work: Work,
     len: usize,
     next: AtomicUsize,
-    /// The lowest item that failed, or after which nothing counts; `usize::MAX` while none has.
+    /// The lowest item that failed or that is the last one to count; `usize::MAX` if there is none.
     failed: AtomicUsize,
     state: Mutex<State>,
-    /// How a helper starts: what the caller's definitions were.
+    /// The caller's definitions, with which a helper starts.
     names: Arc<[Arc<str>]>,
     definitions: Vec<Option<Value>>,
 }
@@ -157,19 +157,19 @@ pub(crate) struct Task {
 }
 
 impl Task {
-    /// Whether an earlier item failed, so that this one no longer counts.
-    pub(crate) fn is_moot(&self) -> bool {
+    /// Whether an earlier item failed, so that the result of this one is not needed.
+    pub(crate) fn is_superseded(&self) -> bool {
         self.job.failed.load(Ordering::Relaxed) < self.index
     }
 
-    /// Makes this item the last one that counts: later ones are stopped, and [`run`] gives the results up to this one.
+    /// Makes this item the last one: later items are stopped, and [`run`] returns the results up to this one.
     pub(crate) fn be_last(&self) {
         self.job.fail(self.index, None);
     }
 
     /// Ends `wait` when an earlier item fails.
     pub(crate) fn watch(&self, wait: Interrupt) {
-        if self.is_moot() {
+        if self.is_superseded() {
             wait.interrupt();
         } else {
             self.job.lock().waits.push((self.index, wait));
@@ -191,7 +191,7 @@ impl Job {
             }
             m.task = Some(Task { job: Arc::clone(self), index });
             let result = m.tick(TASK_STEPS).and_then(|()| self.work.run(m, index));
-            if let Ok(value) = m.settled(result) {
+            if let Ok(value) = m.checked_result(result) {
                 if let Some(slot) = self.lock().results.get_mut(index) {
                     *slot = Some(value);
                 }
@@ -218,53 +218,53 @@ impl Job {
         self.next.load(Ordering::Relaxed) < self.len && self.failed.load(Ordering::Relaxed) == usize::MAX
     }
 
-    /// Starts a thread for the job, if there is an item and a place for it.
+    /// Starts a thread for the job, if an item and a permit are available.
     fn help(self: &Arc<Job>, m: &Machine) -> bool {
-        if !self.has_more() || !m.meters.places.take_for_helper() {
+        if !self.has_more() || !m.meters.permits.acquire_for_helper() {
             return false;
         }
         if m.meters.share.as_ref().is_some_and(|share| !share.begin_branch()) {
-            m.meters.places.helper_gone();
+            m.meters.permits.release_helper();
             return false;
         }
         self.lock().helpers += 1;
-        let leaving = Leaving { job: Arc::clone(self), meters: Arc::clone(&m.meters) };
-        let (meters, host, surroundings) = (Arc::clone(&m.meters), m.shared_host(), Arc::clone(&m.surroundings));
-        // Where the system has no thread left, the closure is dropped, `Leaving` with it, and the caller does the work.
+        let guard = HelperGuard { job: Arc::clone(self), meters: Arc::clone(&m.meters) };
+        let (meters, host, run_context) = (Arc::clone(&m.meters), m.shared_host(), Arc::clone(&m.run_context));
+        // Where the system has no thread left, the closure and its guard are dropped, and the caller does the work.
         fiber::spawn(STACK_BYTES + SLACK, move || {
-            let leaving = leaving;
+            let guard = guard;
             if let Some(share) = &meters.share {
                 share.acquire(meters.deadline);
             }
-            let globals = Globals::restore(Arc::clone(&leaving.job.names), &leaving.job.definitions);
-            let mut machine = Machine::new(meters, host, surroundings, Rc::new(globals), STACK_BYTES);
+            let globals = Globals::restore(Arc::clone(&guard.job.names), &guard.job.definitions);
+            let mut machine = Machine::new(meters, host, run_context, Rc::new(globals), STACK_BYTES);
             machine.mute();
             machine.count_thread();
-            leaving.job.work(&mut machine);
+            guard.job.work(&mut machine);
             machine.task = None;
             machine.finish();
             drop(machine);
-            drop(leaving);
+            drop(guard);
         })
     }
 }
 
-/// Native stack for what happens between two looks at its depth.
+/// Native stack for the code between two checks of the depth, in bytes.
 pub(crate) const SLACK: usize = 2 * 1024 * 1024;
 
-/// Takes a helper off the books, even where it panics.
-struct Leaving {
+/// Releases the resources of a helper thread, even if it panics.
+struct HelperGuard {
     job: Arc<Job>,
     meters: Arc<crate::machine::Meters>,
 }
 
-impl Drop for Leaving {
+impl Drop for HelperGuard {
     fn drop(&mut self) {
         if let Some(share) = &self.meters.share {
             share.release();
             share.end_branch();
         }
-        self.meters.places.helper_gone();
+        self.meters.permits.release_helper();
         let caller = {
             let mut state = self.job.lock();
             state.helpers -= 1;
@@ -274,14 +274,14 @@ impl Drop for Leaving {
     }
 }
 
-/// Runs `work`, in parallel where there are places, and gives the results in order.
+/// Runs `work`, in parallel if permits are available, and returns the results in order.
 pub(crate) fn run(m: &mut Machine, work: Work) -> Result<Value, Raised> {
     let len = work.len();
     if len == 0 {
         return Ok(Value::vector(Vec::new()));
     }
     // A job costs far more than a step, and helpers of it may have to be started.
-    m.look_now()?;
+    m.checkpoint_now()?;
     m.charge(len * 32)?;
     let globals = m.globals();
     let state = State { results: vec![None; len], ..State::default() };
@@ -305,7 +305,7 @@ pub(crate) fn run(m: &mut Machine, work: Work) -> Result<Value, Raised> {
     let mut state = job.lock();
     if let Some(fault) = state.fault.take() {
         drop(state);
-        // A task around this one may be moot by now; then this fault is as good as any.
+        // If an enclosing task is superseded by now, any fault will do.
         return Err(m.raise_fault(*fault));
     }
     let mut results = std::mem::take(&mut state.results);
@@ -327,7 +327,7 @@ fn wait_for_helpers(m: &Machine, job: &Arc<Job>) {
     if state.helpers == 0 {
         return;
     }
-    // Helpers end by themselves at the run's limits, so that this wait does.
+    // This wait ends, since helpers stop at the run's limits.
     m.meters.release();
     while state.helpers > 0 {
         state.caller = Some(fiber::waker());
@@ -339,7 +339,7 @@ fn wait_for_helpers(m: &Machine, job: &Arc<Job>) {
     m.meters.acquire();
 }
 
-/// Runs `wait` without a place, so that another thread can compute meanwhile.
+/// Runs `wait` without a permit, so that another thread can compute meanwhile.
 pub(crate) fn waiting<T>(m: &mut Machine, wait: impl FnOnce() -> T) -> T {
     m.meters.release();
     if let Some(task) = &m.task {

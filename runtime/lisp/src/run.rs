@@ -6,14 +6,14 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use crate::Value;
+use crate::args::INFINITE_SEQ_HINT;
 use crate::bindings::Bindings;
-use crate::convert::BOUND_IT;
 use crate::error::{Error, ErrorKind};
 use crate::eval::{Frame, Globals};
 use crate::failed_calls::FailedCalls;
 use crate::host::{Account, Host, NoHost};
 use crate::limits::{Cancel, Limits};
-use crate::machine::{Fault, Gauge, Journal, Machine, Meters, Surroundings};
+use crate::machine::{Fault, Gauge, Journal, Machine, Meters, RunContext};
 use crate::missing_keys::MissingKey;
 use crate::parallel::SLACK;
 use crate::program::Program;
@@ -42,7 +42,7 @@ pub struct Run<'p> {
     program: &'p Program,
     limits: Limits,
     host: Option<Arc<dyn Host>>,
-    surroundings: Surroundings,
+    run_context: RunContext,
     bindings: Bindings,
     gauge: Option<Gauge>,
     cancel: Cancel,
@@ -85,7 +85,7 @@ impl<'p> Run<'p> {
             program,
             limits: Limits::default(),
             host: None,
-            surroundings: Surroundings::default(),
+            run_context: RunContext::default(),
             bindings: Bindings::default(),
             gauge: None,
             cancel: Cancel::default(),
@@ -109,13 +109,13 @@ impl<'p> Run<'p> {
 
     /// Sets the map whose keys the program reads as `data/key`.
     pub fn context(mut self, context: Value) -> Self {
-        self.surroundings.context = context;
+        self.run_context.context = context;
         self
     }
 
     /// Sets the last results, newest first: `*1`, `*2`, `*3`.
     pub fn history(mut self, results: Vec<Value>) -> Self {
-        self.surroundings.history = results;
+        self.run_context.history = results;
         self
     }
 
@@ -128,7 +128,7 @@ impl<'p> Run<'p> {
     /// Sets the memory of `(task id …)`: a map from ids to values, such as [`Outcome::journal`] of an earlier run. Without it
     /// every task is evaluated.
     pub fn journal(mut self, tasks: Value) -> Self {
-        self.surroundings.journal = Some(Journal::new(tasks));
+        self.run_context.journal = Some(Journal::new(tasks));
         self
     }
 
@@ -176,11 +176,11 @@ impl<'p> Run<'p> {
             share.begin_run(&account);
         }
         let globals = Rc::new(globals(self.program, &self.bindings));
-        let surroundings = Arc::new(self.surroundings);
-        let mut machine = Machine::new(Arc::clone(&meters), host, Arc::clone(&surroundings), Rc::clone(&globals), self.stack);
+        let run_context = Arc::new(self.run_context);
+        let mut machine = Machine::new(Arc::clone(&meters), host, Arc::clone(&run_context), Rc::clone(&globals), self.stack);
         let result = if self.bindings.is_prefix_of(&self.program.unit.globals) {
             let result = top_level(self.program, &mut machine, &globals);
-            machine.settled(result)
+            machine.checked_result(result)
         } else {
             let message = "the program was compiled for other bindings than those of the run";
             Err(machine.raise_with_hint(ErrorKind::RuntimeError, message, "compile it again with these bindings"))
@@ -198,7 +198,7 @@ impl<'p> Run<'p> {
             Err(_) => (self.bindings, Vec::new()),
         };
         drop(machine);
-        let journal = surroundings.journal.as_ref().map(Journal::tasks).unwrap_or_default();
+        let journal = run_context.journal.as_ref().map(Journal::tasks).unwrap_or_default();
         Outcome {
             result,
             returned,
@@ -233,8 +233,9 @@ fn top_level(program: &Program, m: &mut Machine, globals: &Globals) -> Result<Va
     let result = (program.code)(m, &mut Frame { slots: &mut slots, this: &program.top, globals });
     // A fault without a span is attributed to the whole program.
     let value = result.map_err(|raised| m.at(raised, program.unit.body.span))?;
-    if m.meters.made_endless.load(Ordering::Relaxed) && has_endless(&value) {
-        let raised = m.raise_with_hint(ErrorKind::TypeError, "the program's value has a sequence without an end", BOUND_IT);
+    if m.meters.made_infinite_seq.load(Ordering::Relaxed) && has_endless(&value) {
+        let raised =
+            m.raise_with_hint(ErrorKind::TypeError, "the program's value has a sequence without an end", INFINITE_SEQ_HINT);
         return Err(m.at(raised, program.unit.body.span));
     }
     Ok(value)
@@ -243,7 +244,7 @@ fn top_level(program: &Program, m: &mut Machine, globals: &Globals) -> Result<Va
 fn has_endless(value: &Value) -> bool {
     let mut found = false;
     each_distinct([value], |part| {
-        found |= matches!(part, Value::Endless(_));
+        found |= matches!(part, Value::InfiniteSeq(_));
         !found
     });
     found

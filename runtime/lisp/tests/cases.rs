@@ -13,17 +13,17 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use ptc_lisp::host::{Discovery, Fault, Host, NextPages, Pages, Reply, Ticket};
+use ptc_lisp::host::{Discovery, Fault, Host, NextPages, Pages, PendingReply, Reply};
 use ptc_lisp::{Error, ErrorKind, Limits, Outcome, Program, Run, Value, builtins, print, special};
 
 /// The upstreams that the examples of the documentation use.
 struct Upstreams;
 
 impl Host for Upstreams {
-    fn submit(&self, request: &Value) -> Result<Ticket, Fault> {
+    fn submit(&self, request: &Value) -> Result<PendingReply, Fault> {
         let text = |key: &str| request.get(key).and_then(Value::as_str).unwrap_or_default();
         let arg = |key: &str| request.get("args").and_then(|args| args.get(key)).cloned().unwrap_or_default();
-        Ok(Ticket::ready(match (text("server"), text("tool")) {
+        Ok(PendingReply::ready(match (text("server"), text("tool")) {
             ("fs", "read_text_file") if arg("path").as_str() == Some("/etc/watched-paths.txt") => {
                 Reply::Text("src/a.rs\nsrc/b.rs\n".into())
             }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use ptc_lisp::host::{Discovery, Fault, Host, Reply, Ticket};
+use ptc_lisp::host::{Discovery, Fault, Host, PendingReply, Reply};
 use ptc_lisp::{Bindings, Cancel, Error, ErrorKind, Limits, Outcome, Program, Run, Value, print};
 
 /// Limits that are generous enough for slow machines.
@@ -202,9 +202,9 @@ fn steps_report_their_summaries() {
 struct Slow;
 
 impl Host for Slow {
-    fn submit(&self, request: &Value) -> Result<Ticket, Fault> {
+    fn submit(&self, request: &Value) -> Result<PendingReply, Fault> {
         let n = request.get("args").and_then(|args| args.get("n")).and_then(Value::as_int).unwrap_or_default();
-        let (answer, ticket) = Ticket::pair();
+        let (answer, ticket) = PendingReply::pair();
         std::thread::spawn(move || {
             std::thread::sleep(Duration::from_millis(20));
             answer.send(Reply::Json(n.to_string().into_bytes()));

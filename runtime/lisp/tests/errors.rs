@@ -10,19 +10,19 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use ptc_lisp::host::{Discovery, Fault, Host, NoHost, Reply, Ticket};
+use ptc_lisp::host::{Discovery, Fault, Host, NoHost, PendingReply, Reply};
 use ptc_lisp::{Error, ErrorKind, Limits, Program, Run, Value, builtins, print, special};
 
 /// A host with the tools `shop/orders` and `shop/refunds`. The second one fails.
 struct Shop;
 
 impl Host for Shop {
-    fn submit(&self, request: &Value) -> Result<Ticket, Fault> {
+    fn submit(&self, request: &Value) -> Result<PendingReply, Fault> {
         match (request.get("server").and_then(Value::as_str), request.get("tool").and_then(Value::as_str)) {
-            (Some("shop"), Some("orders")) => Ok(Ticket::ready(Reply::Json(b"[{\"id\": 1, \"total\": null}]".to_vec()))),
+            (Some("shop"), Some("orders")) => Ok(PendingReply::ready(Reply::Json(b"[{\"id\": 1, \"total\": null}]".to_vec()))),
             (Some("shop"), Some("refunds")) => {
                 let message = "no refunds before 2025".to_owned();
-                Ok(Ticket::ready(Reply::Failed { reason: "tool_error", message }))
+                Ok(PendingReply::ready(Reply::Failed { reason: "tool_error", message }))
             }
             (Some("shop"), tool) => {
                 let message = format!("the upstream 'shop' has no tool '{}'", tool.unwrap_or_default());

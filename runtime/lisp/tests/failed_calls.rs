@@ -2,15 +2,15 @@
 
 use std::sync::Arc;
 
-use ptc_lisp::host::{Discovery, Fault, Host, Reply, Ticket};
+use ptc_lisp::host::{Discovery, Fault, Host, PendingReply, Reply};
 use ptc_lisp::{Program, Run, Value, print};
 
 /// A host whose tool `good` returns a map and whose other tools fail.
 struct Failing;
 
 impl Host for Failing {
-    fn submit(&self, request: &Value) -> Result<Ticket, Fault> {
-        Ok(Ticket::ready(match request.get("tool").and_then(Value::as_name) {
+    fn submit(&self, request: &Value) -> Result<PendingReply, Fault> {
+        Ok(PendingReply::ready(match request.get("tool").and_then(Value::as_name) {
             Some("good") => Reply::Json(br#"{"items":[1]}"#.to_vec()),
             _ => Reply::Failed { reason: "timeout", message: "no answer".into() },
         }))

@@ -5,7 +5,7 @@ mod counting;
 use std::sync::Arc;
 use std::time::Duration;
 
-use ptc_lisp::host::{Discovery, Fault, Host, Reply, Ticket};
+use ptc_lisp::host::{Discovery, Fault, Host, PendingReply, Reply};
 use ptc_lisp::{ErrorKind, Limits, Program, Run, Value};
 
 /// Bytes of each answer.
@@ -15,8 +15,8 @@ const ANSWER: usize = 1 << 20;
 struct Large;
 
 impl Host for Large {
-    fn submit(&self, _: &Value) -> Result<Ticket, Fault> {
-        let (answer, ticket) = Ticket::pair();
+    fn submit(&self, _: &Value) -> Result<PendingReply, Fault> {
+        let (answer, ticket) = PendingReply::pair();
         std::thread::spawn(move || answer.send(Reply::Text("x".repeat(ANSWER))));
         Ok(ticket)
     }

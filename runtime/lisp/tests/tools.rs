@@ -3,18 +3,18 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use ptc_lisp::host::{Discovery, Fault, Host, Reply, Ticket};
+use ptc_lisp::host::{Discovery, Fault, Host, PendingReply, Reply};
 use ptc_lisp::{Bindings, ErrorKind, Limits, Program, Run, Value, image, print};
 
 /// A host that answers with the request as data.
 struct Echo;
 
 impl Host for Echo {
-    fn submit(&self, _: &Value) -> Result<Ticket, Fault> {
-        Ok(Ticket::ready(Reply::None))
+    fn submit(&self, _: &Value) -> Result<PendingReply, Fault> {
+        Ok(PendingReply::ready(Reply::None))
     }
 
-    fn submit_tool(&self, tool: &str, args: &Value) -> Result<Ticket, Fault> {
+    fn submit_tool(&self, tool: &str, args: &Value) -> Result<PendingReply, Fault> {
         let reply = match tool {
             "echo" => Reply::Json(format!("[\"{tool}\", {}]", ptc_lisp::json::encode(args, 10_000).unwrap_or_default()).into()),
             "get_one" => Reply::Text("one".into()),
@@ -22,14 +22,14 @@ impl Host for Echo {
             "broken" => Reply::Json(b"{".to_vec()),
             "failing" => Reply::Failed { reason: "tool_error", message: "the disk is full".into() },
             "silent" => {
-                let (answer, ticket) = Ticket::pair();
+                let (answer, ticket) = PendingReply::pair();
                 // The call is neither answered nor abandoned.
                 std::mem::forget(answer);
                 return Ok(ticket);
             }
             other => return Err(Fault::new(ErrorKind::UnknownTool, format!("there is no tool/{other}"))),
         };
-        Ok(Ticket::ready(reply).holding(args.clone()))
+        Ok(PendingReply::ready(reply).holding(args.clone()))
     }
 
     fn receive_tool(&self, tool: &str, value: Value) -> Result<Value, Fault> {

@@ -3,7 +3,7 @@
 use std::sync::{Arc, OnceLock};
 
 use ptc_lisp::Value;
-use ptc_lisp::host::{Account, Discovery, Fault, Host, Pages, Ticket};
+use ptc_lisp::host::{Account, Discovery, Fault, Host, Pages, PendingReply};
 
 use crate::evaluation::Around;
 use crate::secrets::Redactor;
@@ -35,11 +35,11 @@ impl Host for Telling {
         self.upstreams.begin_run(account);
     }
 
-    fn submit(&self, request: &Value) -> Result<Ticket, Fault> {
+    fn submit(&self, request: &Value) -> Result<PendingReply, Fault> {
         self.upstreams.submit(request)
     }
 
-    fn submit_with_link(&self, request: &Value, link: &Arc<OnceLock<String>>) -> Result<Ticket, Fault> {
+    fn submit_with_link(&self, request: &Value, link: &Arc<OnceLock<String>>) -> Result<PendingReply, Fault> {
         self.upstreams.submit_with_link(request, link)
     }
 

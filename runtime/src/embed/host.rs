@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Instant;
 
 use ptc_check::own;
-use ptc_lisp::host::{Account, Answer, Discovery, Fault, Host, Pages, Reply, Reservation, Ticket};
+use ptc_lisp::host::{Account, Discovery, Fault, Host, Pages, PendingReply, Reply, ReplySender, Reservation};
 use ptc_lisp::json::{self, Size, Unmeasured};
 use ptc_lisp::signature::{Signature, underscored};
 use ptc_lisp::{ErrorKind, Value};
@@ -155,11 +155,11 @@ impl Host for AppHost {
         self.upstreams.begin_run(account);
     }
 
-    fn submit(&self, request: &Value) -> Result<Ticket, Fault> {
+    fn submit(&self, request: &Value) -> Result<PendingReply, Fault> {
         self.upstreams.submit(request)
     }
 
-    fn submit_with_link(&self, request: &Value, link: &Arc<OnceLock<String>>) -> Result<Ticket, Fault> {
+    fn submit_with_link(&self, request: &Value, link: &Arc<OnceLock<String>>) -> Result<PendingReply, Fault> {
         self.upstreams.submit_with_link(request, link)
     }
 
@@ -171,7 +171,7 @@ impl Host for AppHost {
         self.upstreams.pages(request, max)
     }
 
-    fn submit_tool(&self, name: &str, args: &Value) -> Result<Ticket, Fault> {
+    fn submit_tool(&self, name: &str, args: &Value) -> Result<PendingReply, Fault> {
         let tool = self.known(name)?;
         let bounds = self.lock_bounds().clone();
         // Until the copy is made; from then on this thread counts it.
@@ -183,7 +183,7 @@ impl Host for AppHost {
         drop(copy);
         let warnings = checked.warnings.iter().map(ToString::to_string).collect();
         let call = self.calls.start(tool.name(), warnings);
-        let (answer, ticket) = Ticket::pair();
+        let (answer, ticket) = PendingReply::pair();
         let args = Args { value: checked.value.clone(), bounds };
         let started = Instant::now();
         // A panic of the tool is an error of its task.
@@ -256,8 +256,8 @@ impl Host for AppHost {
     }
 }
 
-/// Counts as memory of the program what the copy of the arguments takes that a tool gets: names are written anew, and parts that are
-/// shared become as many as they are written.
+/// Counts as memory of the program what the copy of the arguments takes that a tool gets: names are written anew, and parts that
+/// are shared become as many as they are written.
 fn reserve_copy(tool: &Tool, args: &Value, bounds: &Bounds) -> Result<Option<Reservation>, Fault> {
     let refused = |why: String| Fault::new(ErrorKind::ToolError, format!("tool/{} rejected args: {why}", tool.name()));
     let count = args.len().unwrap_or(0);
@@ -280,7 +280,7 @@ fn reserve_copy(tool: &Tool, args: &Value, bounds: &Bounds) -> Result<Option<Res
     }
 }
 
-fn reply(answer: Answer, given: Given) {
+fn reply(answer: ReplySender, given: Given) {
     answer.send(match given {
         Ok(json) => Reply::Json(json),
         Err(ToolFailure(message)) => Reply::Failed { reason: "tool_error", message },

@@ -15,7 +15,7 @@ use litemap::LiteMap;
 use ptc_catalog::{Transport, Upstream};
 use ptc_check::paging::UnreadPages;
 use ptc_lisp::Value;
-use ptc_lisp::host::{Account, Discovery, Fault, Host, Pages, Reply, Ticket};
+use ptc_lisp::host::{Account, Discovery, Fault, Host, Pages, PendingReply, Reply};
 use ptc_lisp::limits::Cancel;
 use tokio::runtime::Handle;
 use tokio::sync::oneshot;
@@ -204,7 +204,8 @@ impl Shared {
         self.present.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Counts a call to an upstream. Programs that wait for one upstream hold at most 80 % of the places in flight where there are others.
+    /// Counts a call to an upstream. Programs that wait for one upstream hold at most 80 % of the places in flight where there are
+    /// others.
     fn under_way(&self, link: &Link) -> Result<UnderWay<'_>, WorldFault> {
         let upstream = link.upstream().name;
         let share = self.patience.most_in_flight.filter(|_| self.upstreams.links.len() > 1);
@@ -283,8 +284,8 @@ impl Shared {
         }
     }
 
-    /// The delay after which a call that was answered with 429 is sent again: where it only reads, the answer asks for a short one, and
-    /// the program goes on for longer.
+    /// The delay after which a call that was answered with 429 is sent again: where it only reads, the answer asks for a short one,
+    /// and the program goes on for longer.
     fn delay_before_retry(&self, ready: &Ready, fault: &WorldFault) -> Option<Duration> {
         let delay = fault.retry_after.filter(|delay| *delay <= MAX_RETRY_DELAY && ready.only_reads())?;
         let is_in_time = |deadline: Instant| Instant::now().checked_add(delay).is_some_and(|then| then < deadline);
@@ -294,14 +295,14 @@ impl Shared {
 
 impl ProgramHost {
     /// Starts a call. The `Link` header of its answer goes into `link_header`.
-    fn start_call(&self, request: &Value, link_header: Option<LinkHeader>) -> Result<Ticket, Fault> {
+    fn start_call(&self, request: &Value, link_header: Option<LinkHeader>) -> Result<PendingReply, Fault> {
         let shared = Arc::clone(&self.0);
         let progress = Progress::default();
         let start = |upstream, tool: &str| {
             let tool = Cow::Owned(recorded(&shared.upstreams.redactor, tool));
             shared.records.start(upstream, tool, progress.clone())
         };
-        let (answer, ticket) = Ticket::pair();
+        let (answer, ticket) = PendingReply::pair();
         let (abandon, mut abandoned) = oneshot::channel();
         answer.on_abandon(move || {
             let _ = abandon.send(());
@@ -312,7 +313,7 @@ impl ProgramHost {
             if shared.calls.left() == 0 && !shared.calls.take() {
                 let fault = shared.exhausted();
                 shared.records.fail(entry, &fault);
-                return Ok(Ticket::ready(failed(fault)));
+                return Ok(PendingReply::ready(failed(fault)));
             }
             let ticket = ticket.holding(request.clone());
             let request = request.clone();
@@ -338,7 +339,7 @@ impl ProgramHost {
                 });
                 Ok(ticket)
             }
-            Err(Refusal::World(reply)) => Ok(Ticket::ready(reply)),
+            Err(Refusal::World(reply)) => Ok(PendingReply::ready(reply)),
             Err(Refusal::Program(fault)) => Err(fault),
         }
     }
@@ -349,11 +350,11 @@ impl Host for ProgramHost {
         *self.0.account.lock().unwrap_or_else(PoisonError::into_inner) = Some(account.clone());
     }
 
-    fn submit(&self, request: &Value) -> Result<Ticket, Fault> {
+    fn submit(&self, request: &Value) -> Result<PendingReply, Fault> {
         self.start_call(request, None)
     }
 
-    fn submit_with_link(&self, request: &Value, link: &LinkHeader) -> Result<Ticket, Fault> {
+    fn submit_with_link(&self, request: &Value, link: &LinkHeader) -> Result<PendingReply, Fault> {
         self.start_call(request, Some(Arc::clone(link)))
     }
 
@@ -408,8 +409,8 @@ impl Host for ProgramHost {
     }
 }
 
-/// Runs a task that is made on the runtime's thread: a future of some kilobytes would take as much of the stack of a program, which holds
-/// what it once touched for as long as it waits.
+/// Runs a task that is made on the runtime's thread: a future of some kilobytes would take as much of the stack of a program, which
+/// holds what it once touched for as long as it waits.
 fn spawn<F: Future<Output = ()> + Send + 'static>(runtime: &Handle, task: impl FnOnce() -> F + Send + 'static) {
     runtime.spawn(async move { Box::pin(task()).await });
 }

@@ -170,12 +170,16 @@ fn a_session_that_is_forgotten_is_made_again_once_for_all() {
     let tickets: Vec<_> = (0..8).map(|_| program.start("web", "echo", r#"{"message":"b"}"#)).collect();
     for ticket in tickets {
         let waited = ticket.wait(None);
-        assert!(matches!(&waited, ptc_lisp::host::Waited::Reply(ptc_lisp::host::Reply::Text(text)) if text == "b"), "{waited:?}");
+        assert!(
+            matches!(&waited, ptc_lisp::host::WaitOutcome::Reply(ptc_lisp::host::Reply::Text(text)) if text == "b"),
+            "{waited:?}"
+        );
     }
     assert_eq!(sessions.load(Ordering::SeqCst), 11);
 }
 
-/// A tool may say 404 or 400 itself: the second is not taken for a lost session, the first only once, and the program sees what it said.
+/// A tool may say 404 or 400 itself: the second is not taken for a lost session, the first only once, and the program sees what it
+/// said.
 #[test]
 fn refusals_with_a_session_are_told_as_they_are() {
     let web = Web::start(legacy(Arc::default()));

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use ptc_catalog::{Era, McpStdio, Transport};
 use ptc_lisp::Value;
-use ptc_lisp::host::{Discovery, Host, Reply, Waited};
+use ptc_lisp::host::{Discovery, Host, Reply, WaitOutcome};
 use ptc_lisp::limits::Limits;
 use ptc_runtime::upstream::Patience;
 
@@ -121,7 +121,7 @@ fn programs_that_wait_for_a_list_count_as_waiting_for_the_upstream() {
         let call = ptc_lisp::json::decode(format!(r#"{{"server":"{server}","tool":"t"}}"#).as_bytes()).unwrap();
         let ticket = program.submit(&call).unwrap();
         match ticket.wait(None) {
-            Waited::Reply(Reply::Failed { reason, .. }) => reason,
+            WaitOutcome::Reply(Reply::Failed { reason, .. }) => reason,
             other => panic!("{other:?}"),
         }
     };

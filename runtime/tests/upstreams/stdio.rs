@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use ptc_catalog::{Auth, Binding, EnvPart, Era, InheritEnv, McpHttp, McpStdio, Source, Transport};
-use ptc_lisp::host::{Reply, Waited};
+use ptc_lisp::host::{Reply, WaitOutcome};
 use ptc_runtime::secrets::Secrets;
 use ptc_runtime::upstream::{UpstreamSettings, list_tools};
 
@@ -87,7 +87,7 @@ fn calls_overlap_on_one_pipe() {
     let tickets: Vec<_> = (0..40).map(|_| program.start("peer", "slow", r#"{"ms":300}"#)).collect();
     // One after the other they would take 12 s, more than a call may.
     for ticket in tickets {
-        assert!(matches!(ticket.wait(None), Waited::Reply(Reply::Text(text)) if text == "done"));
+        assert!(matches!(ticket.wait(None), WaitOutcome::Reply(Reply::Text(text)) if text == "done"));
     }
 }
 
@@ -129,7 +129,7 @@ fn an_oversized_answer_leaves_the_connection_up() {
     assert!(answer.starts_with("response_too_large: the answer is larger than 100000 bytes"), "{answer}");
     assert!(program.last().oversize);
     assert_eq!(json_of(&program.call("peer", "seen", "{}"))["pid"], before);
-    assert!(matches!(other.wait(None), Waited::Reply(Reply::Text(_))));
+    assert!(matches!(other.wait(None), WaitOutcome::Reply(Reply::Text(_))));
     assert!(program.call("peer", "big", r#"{"bytes":50000}"#).starts_with("text xxx"));
 }
 
@@ -143,7 +143,7 @@ fn a_crash_fails_what_is_in_flight_and_the_next_call_starts_anew() {
     assert!(answer.starts_with("upstream_unavailable: the process of 'peer' ended (exit status: 7)"), "{answer}");
     assert!(answer.ends_with("its last words: out of cheese"), "{answer}");
     match other.wait(None) {
-        Waited::Reply(Reply::Failed { reason, .. }) => assert_eq!(reason, "upstream_unavailable"),
+        WaitOutcome::Reply(Reply::Failed { reason, .. }) => assert_eq!(reason, "upstream_unavailable"),
         other => panic!("{other:?}"),
     }
     assert_eq!(program.call("peer", "echo", r#"{"message":"back"}"#), "text back");

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 
 use bytes::Bytes;
 use ptc_catalog::{OpenApi, Operation, Params, Transport};
-use ptc_lisp::host::{Reply, Waited};
+use ptc_lisp::host::{Reply, WaitOutcome};
 use tokio_rustls::TlsAcceptor;
 use tokio_rustls::rustls::ServerConfig;
 use tokio_rustls::rustls::crypto::ring;
@@ -99,7 +99,10 @@ fn a_certificate_is_trusted_where_the_operator_says_so() {
     let tickets: Vec<_> = (0..20).map(|_| program.start("api", "fine", "{}")).collect();
     for ticket in tickets {
         let waited = ticket.wait(None);
-        assert!(matches!(&waited, Waited::Reply(Reply::Json(json)) if json == b"1"), "one connection carries all: {waited:?}");
+        assert!(
+            matches!(&waited, WaitOutcome::Reply(Reply::Json(json)) if json == b"1"),
+            "one connection carries all: {waited:?}"
+        );
     }
 }
 

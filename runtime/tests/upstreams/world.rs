@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use ptc_catalog::{Annotations, Arg, Binding, Catalog, Deployment, Operation, Tool, Transport, Type, Types, Upstream};
-use ptc_lisp::host::{Fault, Host, Reply, Waited};
+use ptc_lisp::host::{Fault, Host, Reply, WaitOutcome};
 use ptc_lisp::{Limits, Value, json};
 use ptc_runtime::secrets::Secrets;
 use ptc_runtime::upstream::{CallRecord, Listing, OnDrift, Patience, ProgramHost, UpstreamSettings, Upstreams};
@@ -158,8 +158,8 @@ impl Program {
 
     pub(crate) fn submit(&self, request: &Value) -> Result<Reply, Fault> {
         match self.0.submit(request)?.wait(Some(Instant::now() + Duration::from_secs(60))) {
-            Waited::Reply(Reply::Refused(fault)) => Err(fault),
-            Waited::Reply(reply) => Ok(reply),
+            WaitOutcome::Reply(Reply::Refused(fault)) => Err(fault),
+            WaitOutcome::Reply(reply) => Ok(reply),
             other => panic!("{other:?}"),
         }
     }
@@ -176,7 +176,7 @@ impl Program {
     }
 
     /// Starts a call without waiting.
-    pub(crate) fn start(&self, server: &str, tool: &str, args: &str) -> ptc_lisp::host::Ticket {
+    pub(crate) fn start(&self, server: &str, tool: &str, args: &str) -> ptc_lisp::host::PendingReply {
         self.0.submit(&Program::request(server, tool, args)).unwrap()
     }
 

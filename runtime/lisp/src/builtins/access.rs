@@ -2,9 +2,9 @@
 
 use super::row::rows;
 use super::transducer::{changed, transducer};
+use crate::args::{at, count, expected, fault, int, locate_graphemes, seq, sequential, steps, take};
 use crate::collection::Vector;
-use crate::convert::{at, count, expected, fault, int, located, ordered, seq, steps, take};
-use crate::endless::Stage;
+use crate::infinite::Transducer;
 use crate::machine::{Machine, Raised};
 use crate::{ErrorKind, Value};
 
@@ -59,10 +59,10 @@ fn first(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
 fn nth_of(m: &mut Machine, name: &str, args: &mut [Value], index: usize) -> Result<Value, Raised> {
     match at(args, 0) {
         Value::Vector(items) => return Ok(items.get(index).cloned().unwrap_or_default()),
-        Value::Endless(endless) => return endless.nth(m, index),
+        Value::InfiniteSeq(infinite) => return infinite.nth(m, index),
         _ => {}
     }
-    let items = ordered(m, name, args, 0)?;
+    let items = sequential(m, name, args, 0)?;
     Ok(items.get(index).cloned().unwrap_or_default())
 }
 
@@ -74,7 +74,7 @@ fn last(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
     if let Value::Str(text) = at(args, 0) {
         return Ok(text.graphemes().next_back().map(Value::string).unwrap_or_default());
     }
-    let items = ordered(m, "last", args, 0)?;
+    let items = sequential(m, "last", args, 0)?;
     Ok(items.last().cloned().unwrap_or_default())
 }
 
@@ -90,21 +90,21 @@ fn some_window(items: Vector, from: usize, to: usize) -> Value {
 }
 
 fn rest(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
-    if let Value::Endless(endless) = at(args, 0) {
-        return endless.skip(m, 1);
+    if let Value::InfiniteSeq(infinite) = at(args, 0) {
+        return infinite.skip(m, 1);
     }
-    Ok(window(ordered(m, "rest", args, 0)?, 1, usize::MAX))
+    Ok(window(sequential(m, "rest", args, 0)?, 1, usize::MAX))
 }
 
 fn next(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
-    if let Value::Endless(endless) = at(args, 0) {
-        return endless.skip(m, 1);
+    if let Value::InfiniteSeq(infinite) = at(args, 0) {
+        return infinite.skip(m, 1);
     }
-    Ok(some_window(ordered(m, "next", args, 0)?, 1, usize::MAX))
+    Ok(some_window(sequential(m, "next", args, 0)?, 1, usize::MAX))
 }
 
 fn butlast(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
-    let items = ordered(m, "butlast", args, 0)?;
+    let items = sequential(m, "butlast", args, 0)?;
     let len = items.len();
     Ok(some_window(items, 0, len.saturating_sub(1)))
 }
@@ -120,10 +120,10 @@ fn nfirst(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
 }
 
 fn nnext(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
-    if let Value::Endless(endless) = at(args, 0) {
-        return endless.skip(m, 2);
+    if let Value::InfiniteSeq(infinite) = at(args, 0) {
+        return infinite.skip(m, 2);
     }
-    Ok(some_window(ordered(m, "nnext", args, 0)?, 2, usize::MAX))
+    Ok(some_window(sequential(m, "nnext", args, 0)?, 2, usize::MAX))
 }
 
 fn nth(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
@@ -131,17 +131,17 @@ fn nth(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
     let index = usize::try_from(int(m, "nth", args, 1)?).unwrap_or(usize::MAX);
     let otherwise = take(args, 2);
     if let Value::Str(text) = at(args, 0) {
-        located(m, text)?;
+        locate_graphemes(m, text)?;
         return Ok(text.grapheme(index).map_or(otherwise, Value::string));
     }
     if let Value::Set(_) = at(args, 0) {
         let found = take(args, 0);
         return Err(expected(m, "nth", "a vector or string", 0, &found));
     }
-    if let Value::Endless(endless) = at(args, 0) {
-        return if index == usize::MAX { Ok(otherwise) } else { endless.nth(m, index) };
+    if let Value::InfiniteSeq(infinite) = at(args, 0) {
+        return if index == usize::MAX { Ok(otherwise) } else { infinite.nth(m, index) };
     }
-    let items = ordered(m, "nth", args, 0)?;
+    let items = sequential(m, "nth", args, 0)?;
     Ok(items.get(index).cloned().unwrap_or(otherwise))
 }
 
@@ -150,16 +150,16 @@ fn nthrest(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
     if n == 0 && at(args, 0).len().is_some() || matches!(at(args, 0), Value::Nil) {
         return Ok(take(args, 0));
     }
-    if let Value::Endless(endless) = at(args, 0) {
-        return endless.skip(m, n);
+    if let Value::InfiniteSeq(infinite) = at(args, 0) {
+        return infinite.skip(m, n);
     }
     Ok(window(seq(m, "nthrest", args, 0)?, n, usize::MAX))
 }
 
 fn nthnext(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
     let n = count(m, "nthnext", args, 1)?;
-    if let Value::Endless(endless) = at(args, 0) {
-        return endless.skip(m, n);
+    if let Value::InfiniteSeq(infinite) = at(args, 0) {
+        return infinite.skip(m, n);
     }
     Ok(some_window(seq(m, "nthnext", args, 0)?, n, usize::MAX))
 }
@@ -167,8 +167,8 @@ fn nthnext(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
 fn take_first(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
     let n = count(m, "take", args, 0)?;
     match args {
-        [_] => return Ok(transducer(Stage::Take(n))),
-        [_, Value::Endless(endless)] => return endless.take(m, n).map(Value::vector),
+        [_] => return Ok(transducer(Transducer::Take(n))),
+        [_, Value::InfiniteSeq(infinite)] => return infinite.take(m, n).map(Value::vector),
         _ => {}
     }
     Ok(window(seq(m, "take", args, 1)?, 0, n))
@@ -177,8 +177,8 @@ fn take_first(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
 fn drop_first(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
     let n = count(m, "drop", args, 0)?;
     match args {
-        [_] => return Ok(transducer(Stage::Drop(n))),
-        [_, Value::Endless(endless)] => return endless.skip(m, n),
+        [_] => return Ok(transducer(Transducer::Drop(n))),
+        [_, Value::InfiniteSeq(infinite)] => return infinite.skip(m, n),
         _ => {}
     }
     Ok(window(seq(m, "drop", args, 1)?, n, usize::MAX))
@@ -204,9 +204,9 @@ fn take_nth(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
         return Err(expected(m, "take-nth", "a positive integer", 0, &Value::Int(n)));
     };
     if args.len() == 1 {
-        return Ok(transducer(Stage::TakeNth(step, 0)));
+        return Ok(transducer(Transducer::TakeNth(step, 0)));
     }
-    if let Some(changed) = changed(m, args, 1, Stage::TakeNth(step, 0)) {
+    if let Some(changed) = changed(m, args, 1, Transducer::TakeNth(step, 0)) {
         return changed;
     }
     let items = seq(m, "take-nth", args, 1)?;
@@ -216,8 +216,8 @@ fn take_nth(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
 
 fn split_at(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
     let n = count(m, "split-at", args, 0)?;
-    if let Value::Endless(endless) = at(args, 1) {
-        let (first, rest) = (endless.take(m, n)?, endless.skip(m, n)?);
+    if let Value::InfiniteSeq(infinite) = at(args, 1) {
+        let (first, rest) = (infinite.take(m, n)?, infinite.skip(m, n)?);
         return Ok(Value::vector(vec![Value::vector(first), rest]));
     }
     let items = seq(m, "split-at", args, 1)?;
@@ -265,7 +265,7 @@ fn pop(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
 
 fn count_of(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
     if let Value::Str(text) = at(args, 0) {
-        located(m, text)?;
+        locate_graphemes(m, text)?;
     }
     match at(args, 0).len() {
         Some(len) => Ok(Value::Int(len as i64)),
@@ -275,7 +275,7 @@ fn count_of(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
 
 fn bounded_count(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
     let n = count(m, "bounded-count", args, 0)?;
-    if let Value::Endless(_) = at(args, 1) {
+    if let Value::InfiniteSeq(_) = at(args, 1) {
         return Ok(Value::Int(i64::try_from(n).unwrap_or(i64::MAX)));
     }
     let items = take(args, 1);
@@ -283,7 +283,7 @@ fn bounded_count(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
 }
 
 fn to_seq(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
-    if let Value::Endless(_) = at(args, 0) {
+    if let Value::InfiniteSeq(_) = at(args, 0) {
         return Ok(take(args, 0));
     }
     let items = seq(m, "seq", args, 0)?;
@@ -293,7 +293,7 @@ fn to_seq(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
 fn not_empty(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
     let value = take(args, 0);
     let empty = match &value {
-        Value::Endless(_) => false,
+        Value::InfiniteSeq(_) => false,
         Value::Str(text) => text.as_str().is_empty(),
         other => match other.len() {
             Some(len) => len == 0,

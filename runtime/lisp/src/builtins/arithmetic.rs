@@ -3,7 +3,7 @@
 use num_bigint::BigInt;
 
 use super::row::rows;
-use crate::convert::{at, expected, fault, number, whole};
+use crate::args::{as_integer, at, expected, fault, number};
 use crate::machine::{Machine, Raised};
 use crate::number::{self, Fault};
 use crate::{ErrorKind, Value};
@@ -291,8 +291,8 @@ fn shift_right(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
 
 /// The shift distance is taken modulo 64, as in Java.
 fn unsigned_shift_right(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
-    let x = crate::convert::int(m, "unsigned-bit-shift-right", args, 0)?;
-    let n = crate::convert::int(m, "unsigned-bit-shift-right", args, 1)?;
+    let x = crate::args::int(m, "unsigned-bit-shift-right", args, 0)?;
+    let n = crate::args::int(m, "unsigned-bit-shift-right", args, 1)?;
     Ok(Value::big(BigInt::from(x as u64 >> n.rem_euclid(64))))
 }
 
@@ -325,6 +325,6 @@ fn bit_test(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
 pub(super) fn is_even(value: &Value) -> Option<bool> {
     match value {
         Value::BigInt(big) => Some(!big.bit(0)),
-        other => whole(other).map(|i| i % 2 == 0),
+        other => as_integer(other).map(|i| i % 2 == 0),
     }
 }

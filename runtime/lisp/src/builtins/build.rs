@@ -2,11 +2,11 @@
 
 use super::row::rows;
 use super::transducer::{all_endless, changed, function, run, staged, transducer};
-use crate::bulk;
+use crate::args::{ITEM, SeqIter, at, copy_first, count, expected, fault, seq, seq_of, sequential, steps, take};
 use crate::collection::{Map, Set, Vector};
-use crate::convert::{ITEM, Walk, at, copy_first, count, expected, fault, ordered, seq, seq_of, steps, take};
-use crate::endless::{Cursor, Endless, Stage};
+use crate::infinite::{Cursor, InfiniteSeq, Transducer};
 use crate::machine::{Machine, Raised};
+use crate::metered;
 use crate::{ErrorKind, Value};
 
 rows! { "clojure.core":
@@ -65,7 +65,7 @@ fn vec(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
 }
 
 fn hash_set(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
-    bulk::set(m, all(args, 0)).map(Value::Set)
+    metered::set(m, all(args, 0)).map(Value::Set)
 }
 
 fn set(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
@@ -74,7 +74,7 @@ fn set(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
     }
     let items = seq(m, "set", args, 0)?;
     m.charge(items.len() * ITEM)?;
-    bulk::set(m, items.into_vec()).map(Value::Set)
+    metered::set(m, items.into_vec()).map(Value::Set)
 }
 
 /// Raises a fault for an odd number `count` of arguments, where keys lack values.
@@ -93,7 +93,7 @@ fn hash_map(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
         return Err(unpaired(m, "hash-map", args.len()));
     }
     let pairs = args.chunks_exact_mut(2).map(|pair| (take(pair, 0), take(pair, 1))).collect();
-    bulk::map(m, pairs).map(Value::Map)
+    metered::map(m, pairs).map(Value::Map)
 }
 
 /// Adds one item to a map: an entry, or all entries of another map.
@@ -101,7 +101,7 @@ fn conj_entry(m: &mut Machine, name: &str, map: &mut Map, index: usize, item: Va
     match item {
         Value::Nil => {}
         Value::Map(other) => {
-            for (k, v) in bulk::entries(m, other)? {
+            for (k, v) in metered::entries(m, other)? {
                 m.step()?;
                 map.put(k, v);
             }
@@ -145,9 +145,9 @@ fn conj(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
 }
 
 fn cons(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
-    if let Value::Endless(rest) = at(args, 1) {
+    if let Value::InfiniteSeq(rest) = at(args, 1) {
         let rest = Box::new(rest.cursor());
-        return Endless::value(m, Cursor::After(vec![take(args, 0)].into(), 0, rest));
+        return InfiniteSeq::value(m, Cursor::After(vec![take(args, 0)].into(), 0, rest));
     }
     let mut items = seq(m, "cons", args, 1)?;
     copy_first(m, &mut items)?;
@@ -158,9 +158,9 @@ fn cons(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
 fn concat(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
     let mut out = Vector::default();
     for index in 0..args.len() {
-        if let Value::Endless(rest) = at(args, index) {
+        if let Value::InfiniteSeq(rest) = at(args, index) {
             let rest = Box::new(rest.cursor());
-            return Endless::value(m, Cursor::After(out, 0, rest));
+            return InfiniteSeq::value(m, Cursor::After(out, 0, rest));
         }
         let items = seq(m, "concat", args, index)?;
         join(m, &mut out, items)?;
@@ -186,7 +186,7 @@ fn into(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
         1 => return Ok(take(args, 0)),
         2 => {}
         _ => {
-            let walk = Walk::along(m, "into", args, 2)?;
+            let walk = SeqIter::any(m, "into", args, 2)?;
             return run(m, &take(args, 1), function("conj"), take(args, 0), walk);
         }
     }
@@ -207,7 +207,7 @@ fn into(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
         }
         Value::Set(mut set) => {
             if set.is_empty() {
-                return bulk::set(m, from.into_vec()).map(Value::Set);
+                return metered::set(m, from.into_vec()).map(Value::Set);
             }
             for item in from {
                 m.step()?;
@@ -216,7 +216,7 @@ fn into(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
             Ok(Value::Set(set))
         }
         Value::Map(mut map) => {
-            let mut walk = Walk::of(from);
+            let mut walk = SeqIter::from_vector(from);
             if map.is_empty() && walk.len() > 24 {
                 // Building the map at once is several times as fast as inserting entries one by one.
                 let mut entries = Vec::with_capacity(walk.len());
@@ -228,13 +228,13 @@ fn into(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
                         }
                         other => {
                             if rest.is_empty() {
-                                rest = bulk::map(m, std::mem::take(&mut entries))?;
+                                rest = metered::map(m, std::mem::take(&mut entries))?;
                             }
                             conj_entry(m, "into", &mut rest, 1, other)?;
                         }
                     }
                 }
-                return Ok(Value::Map(if rest.is_empty() { bulk::map(m, entries)? } else { rest }));
+                return Ok(Value::Map(if rest.is_empty() { metered::map(m, entries)? } else { rest }));
             }
             while let Some(item) = walk.next(m)? {
                 conj_entry(m, "into", &mut map, 1, item)?;
@@ -258,16 +258,16 @@ fn empty(_: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
 /// sequences.
 pub(super) fn side_by_side(m: &mut Machine, name: &str, args: &mut [Value], from: usize) -> Result<(Vec<Vector>, usize), Raised> {
     let mut colls = Vec::with_capacity(args.len());
-    let endless: Vec<Value> = args.iter().skip(from).filter(|arg| matches!(arg, Value::Endless(_))).cloned().collect();
+    let infinite: Vec<Value> = args.iter().skip(from).filter(|arg| matches!(arg, Value::InfiniteSeq(_))).cloned().collect();
     for index in from..args.len() {
-        let open = !endless.is_empty() && endless.len() < args.len() - from && matches!(at(args, index), Value::Endless(_));
+        let open = !infinite.is_empty() && infinite.len() < args.len() - from && matches!(at(args, index), Value::InfiniteSeq(_));
         colls.push(if open { Vector::default() } else { seq(m, name, args, index)? });
     }
-    let finite = colls.iter().zip(args.iter().skip(from)).filter(|(_, arg)| !matches!(arg, Value::Endless(_)));
+    let finite = colls.iter().zip(args.iter().skip(from)).filter(|(_, arg)| !matches!(arg, Value::InfiniteSeq(_)));
     let shortest = finite.map(|(coll, _)| coll.len()).min().unwrap_or(0);
     for (coll, arg) in colls.iter_mut().zip(args.iter().skip(from)) {
-        if let Value::Endless(endless) = arg {
-            *coll = endless.take(m, shortest)?.into();
+        if let Value::InfiniteSeq(infinite) = arg {
+            *coll = infinite.take(m, shortest)?.into();
         }
     }
     Ok((colls, shortest))
@@ -276,11 +276,11 @@ pub(super) fn side_by_side(m: &mut Machine, name: &str, args: &mut [Value], from
 fn interleave(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
     for index in 0..args.len() {
         if let Value::Map(_) = at(args, index) {
-            return ordered(m, "interleave", args, index).map(Value::Vector);
+            return sequential(m, "interleave", args, index).map(Value::Vector);
         }
     }
     if let Some(cursors) = all_endless(args, 0) {
-        return Endless::value(m, Cursor::through(Stage::Cat, Cursor::Zip(function("vector"), cursors)));
+        return InfiniteSeq::value(m, Cursor::transformed(Transducer::Cat, Cursor::Zip(function("vector"), cursors)));
     }
     let (colls, shortest) = side_by_side(m, "interleave", args, 0)?;
     m.charge(shortest.saturating_mul(colls.len()) * ITEM)?;
@@ -291,7 +291,7 @@ fn interleave(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
 
 fn zip(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
     if let Some(cursors) = all_endless(args, 0) {
-        return Endless::value(m, Cursor::Zip(function("vector"), cursors));
+        return InfiniteSeq::value(m, Cursor::Zip(function("vector"), cursors));
     }
     let (colls, shortest) = side_by_side(m, "zip", args, 0)?;
     m.charge(shortest.saturating_mul(colls.len() * ITEM + 64))?;
@@ -301,10 +301,10 @@ fn zip(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
 }
 
 fn interpose(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
-    if let Some(done) = staged(m, args, 1, |separator| Stage::Interpose(separator, false)) {
+    if let Some(done) = staged(m, args, 1, |separator| Transducer::Interpose(separator, false)) {
         return done;
     }
-    let items = ordered(m, "interpose", args, 1)?;
+    let items = sequential(m, "interpose", args, 1)?;
     let separator = take(args, 0);
     m.charge(items.len() * 2 * ITEM)?;
     m.tick(steps(items.len()))?;
@@ -321,14 +321,14 @@ fn interpose(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
 fn flatten(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
     let items = match take(args, 0) {
         Value::Vector(items) => items,
-        endless @ Value::Endless(_) => return Err(expected(m, "flatten", "a collection", 0, &endless)),
+        infinite @ Value::InfiniteSeq(_) => return Err(expected(m, "flatten", "a collection", 0, &infinite)),
         _ => return Ok(Value::vector(Vec::new())),
     };
     let mut out = Vec::new();
-    let mut open = vec![Walk::of(items)];
+    let mut open = vec![SeqIter::from_vector(items)];
     while let Some(walk) = open.last_mut() {
         match walk.next(m)? {
-            Some(Value::Vector(inner)) => open.push(Walk::of(inner)),
+            Some(Value::Vector(inner)) => open.push(SeqIter::from_vector(inner)),
             Some(item) => {
                 if out.len() == out.capacity() {
                     m.charge(out.len() * ITEM)?;
@@ -344,7 +344,7 @@ fn flatten(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
 }
 
 fn reverse(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
-    let items = ordered(m, "reverse", args, 0)?;
+    let items = sequential(m, "reverse", args, 0)?;
     m.charge(items.len() * ITEM)?;
     m.tick(steps(items.len()))?;
     let mut items = items.into_vec();
@@ -377,14 +377,14 @@ fn groups(m: &mut Machine, items: &Vector, n: usize, step: usize, incomplete: bo
         m.tick(1)?;
         let mut group = items.clone();
         group.narrow(from, from.saturating_add(n));
-        bulk::push(m, &mut out, Value::Vector(group))?;
+        metered::push(m, &mut out, Value::Vector(group))?;
         from = from.saturating_add(step);
     }
     Ok(out)
 }
 
-fn grouping(n: usize, step: usize, all: bool) -> Stage {
-    Stage::Partition { n, step, skip: 0, group: std::collections::VecDeque::new(), all }
+fn grouping(n: usize, step: usize, all: bool) -> Transducer {
+    Transducer::Partition { n, step, skip: 0, group: std::collections::VecDeque::new(), all }
 }
 
 fn partition(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {

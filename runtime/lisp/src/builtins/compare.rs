@@ -5,7 +5,7 @@ use std::cmp::Ordering;
 use super::arithmetic::is_nan;
 use super::row::rows;
 use crate::Value;
-use crate::convert::{at, take};
+use crate::args::{at, take};
 use crate::machine::{Machine, Raised};
 use crate::order;
 

@@ -4,16 +4,16 @@ use std::collections::VecDeque;
 use std::sync::{Mutex, PoisonError};
 
 use crate::Value;
-use crate::endless::{Flow, Stage};
+use crate::infinite::{Flow, Transducer};
 use crate::machine::{Machine, Owner, Raised};
 
 /// A function made by a combinator.
 pub struct Composed {
-    how: How,
+    combinator: Combinator,
     /// The component functions, and the bound values of `partial` and similar combinators.
     parts: Vec<Value>,
     /// The state of a transducer or of its step.
-    stage: Option<Box<Mutex<Option<Stage>>>>,
+    transducer: Option<Box<Mutex<Option<Transducer>>>>,
     /// The owner of a memoized function's results in the machine.
     memory: Option<Owner>,
     serial: u64,
@@ -22,7 +22,7 @@ pub struct Composed {
 
 /// The combinator of a composed function.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum How {
+pub enum Combinator {
     /// `(partial f a …)`: calls the first part with the other parts, followed by the arguments.
     Partial,
     /// `(comp f g …)`: composes right to left.
@@ -53,58 +53,58 @@ pub enum How {
     Step,
 }
 
-impl How {
+impl Combinator {
     /// Every combinator with the name of the function that creates it.
-    pub(crate) const ALL: [(How, &'static str); 14] = [
-        (How::Partial, "partial"),
-        (How::Comp, "comp"),
-        (How::Complement, "complement"),
-        (How::Constantly, "constantly"),
-        (How::Juxt, "juxt"),
-        (How::Fnil, "fnil"),
-        (How::EveryPred, "every-pred"),
-        (How::SomeFn, "some-fn"),
-        (How::Reduced, "reduced"),
-        (How::Completing, "completing"),
-        (How::Comparator, "comparator"),
-        (How::Memoize, "memoize"),
-        (How::Transducer, "transducer"),
-        (How::Step, "step"),
+    pub(crate) const ALL: [(Combinator, &'static str); 14] = [
+        (Combinator::Partial, "partial"),
+        (Combinator::Comp, "comp"),
+        (Combinator::Complement, "complement"),
+        (Combinator::Constantly, "constantly"),
+        (Combinator::Juxt, "juxt"),
+        (Combinator::Fnil, "fnil"),
+        (Combinator::EveryPred, "every-pred"),
+        (Combinator::SomeFn, "some-fn"),
+        (Combinator::Reduced, "reduced"),
+        (Combinator::Completing, "completing"),
+        (Combinator::Comparator, "comparator"),
+        (Combinator::Memoize, "memoize"),
+        (Combinator::Transducer, "transducer"),
+        (Combinator::Step, "step"),
     ];
 }
 
 impl Composed {
     /// Makes a function of `parts`. All combinators but `Comp` and `Juxt` require at least one part.
-    pub fn new(how: How, parts: Vec<Value>) -> Composed {
+    pub fn new(combinator: Combinator, parts: Vec<Value>) -> Composed {
         let depth = parts.iter().map(Value::depth).max().unwrap_or(0) + 1;
-        let memory = (how == How::Memoize).then(Owner::default);
-        Composed { how, parts, stage: None, memory, serial: crate::value::serial(), depth }
+        let memory = (combinator == Combinator::Memoize).then(Owner::default);
+        Composed { combinator, parts, transducer: None, memory, serial: crate::value::serial(), depth }
     }
 
     /// Like [`Composed::new`], but returns a [`Value`].
-    pub fn value(how: How, parts: Vec<Value>) -> Value {
-        Value::Composed(std::sync::Arc::new(Composed::new(how, parts)))
+    pub fn value(combinator: Combinator, parts: Vec<Value>) -> Value {
+        Value::Composed(std::sync::Arc::new(Composed::new(combinator, parts)))
     }
 
     /// Makes the transducer of a stage, or its step in front of the reducing function `next`.
-    pub(crate) fn staged(stage: Stage, next: Option<Value>) -> Value {
-        let how = if next.is_some() { How::Step } else { How::Transducer };
+    pub(crate) fn staged(transducer: Transducer, next: Option<Value>) -> Value {
+        let combinator = if next.is_some() { Combinator::Step } else { Combinator::Transducer };
         // The values in the stage count as parts too, for walks over values.
-        let parts = next.into_iter().chain(stage.values().into_iter().cloned()).collect();
-        let mut made = Composed::new(how, parts);
-        made.depth = made.depth.max(stage.depth() + 1);
-        made.stage = Some(Box::new(Mutex::new(Some(stage))));
+        let parts = next.into_iter().chain(transducer.values().into_iter().cloned()).collect();
+        let mut made = Composed::new(combinator, parts);
+        made.depth = made.depth.max(transducer.depth() + 1);
+        made.transducer = Some(Box::new(Mutex::new(Some(transducer))));
         Value::Composed(std::sync::Arc::new(made))
     }
 
     /// The name of the function that created it.
     pub fn name(&self) -> &'static str {
-        How::ALL.iter().find(|(how, _)| *how == self.how).map_or("", |(_, name)| name)
+        Combinator::ALL.iter().find(|(combinator, _)| *combinator == self.combinator).map_or("", |(_, name)| name)
     }
 
     /// The combinator.
-    pub(crate) fn how(&self) -> How {
-        self.how
+    pub(crate) fn combinator(&self) -> Combinator {
+        self.combinator
     }
 
     /// The functions and values that it is made of.
@@ -114,7 +114,7 @@ impl Composed {
 
     /// The value inside of `(reduced x)`.
     pub(crate) fn reduced(&self) -> Option<&Value> {
-        if self.how == How::Reduced { self.parts.first() } else { None }
+        if self.combinator == Combinator::Reduced { self.parts.first() } else { None }
     }
 
     pub(crate) fn serial(&self) -> u64 {
@@ -128,10 +128,10 @@ impl Composed {
     /// Moves the parts to `out`, for a drop without recursion.
     pub(crate) fn dismantle(&mut self, out: &mut Vec<Value>) {
         out.append(&mut self.parts);
-        if let Some(stage) = &mut self.stage
-            && let Some(stage) = stage.get_mut().unwrap_or_else(PoisonError::into_inner)
+        if let Some(transducer) = &mut self.transducer
+            && let Some(transducer) = transducer.get_mut().unwrap_or_else(PoisonError::into_inner)
         {
-            stage.dismantle(out);
+            transducer.dismantle(out);
         }
     }
 
@@ -141,16 +141,16 @@ impl Composed {
             Some((first, rest)) => (first, rest),
             None => (&Value::Nil, [].as_slice()),
         };
-        match self.how {
-            How::Partial => {
-                m.tick(crate::convert::steps(rest.len() + args.len()))?;
-                m.charge((rest.len() + args.len()) * crate::convert::ITEM)?;
+        match self.combinator {
+            Combinator::Partial => {
+                m.tick(crate::args::steps(rest.len() + args.len()))?;
+                m.charge((rest.len() + args.len()) * crate::args::ITEM)?;
                 let mut all = Vec::with_capacity(rest.len() + args.len());
                 all.extend_from_slice(rest);
                 all.extend(args.iter_mut().map(std::mem::take));
                 m.call(first, &mut all)
             }
-            How::Comp => {
+            Combinator::Comp => {
                 let Some((last, outer)) = self.parts.split_last() else {
                     return Ok(args.first_mut().map(std::mem::take).unwrap_or_default());
                 };
@@ -160,18 +160,18 @@ impl Composed {
                 }
                 Ok(value)
             }
-            How::Complement => Ok(Value::bool(!m.call(first, args)?.is_truthy())),
-            How::Constantly => Ok(first.clone()),
-            How::Reduced => Err(m.raise(crate::ErrorKind::NotCallable, "the value of (reduced x) is not a function")),
-            How::Juxt => {
-                m.charge(self.parts.len() * crate::convert::ITEM)?;
+            Combinator::Complement => Ok(Value::bool(!m.call(first, args)?.is_truthy())),
+            Combinator::Constantly => Ok(first.clone()),
+            Combinator::Reduced => Err(m.raise(crate::ErrorKind::NotCallable, "the value of (reduced x) is not a function")),
+            Combinator::Juxt => {
+                m.charge(self.parts.len() * crate::args::ITEM)?;
                 let mut out = Vec::with_capacity(self.parts.len());
                 for f in &self.parts {
                     out.push(m.call(f, &mut args.to_vec())?);
                 }
                 Ok(Value::vector(out))
             }
-            How::Fnil => {
+            Combinator::Fnil => {
                 for (arg, default) in args.iter_mut().zip(rest) {
                     if arg.is_nil() {
                         *arg = default.clone();
@@ -179,7 +179,7 @@ impl Composed {
                 }
                 m.call(first, args)
             }
-            How::EveryPred => {
+            Combinator::EveryPred => {
                 for f in &self.parts {
                     for arg in args.iter() {
                         if !m.call(f, &mut [arg.clone()])?.is_truthy() {
@@ -189,7 +189,7 @@ impl Composed {
                 }
                 Ok(Value::True)
             }
-            How::SomeFn => {
+            Combinator::SomeFn => {
                 let mut last = Value::Nil;
                 for arg in args.iter() {
                     for f in &self.parts {
@@ -201,18 +201,18 @@ impl Composed {
                 }
                 Ok(last)
             }
-            How::Completing => match (args, rest) {
+            Combinator::Completing => match (args, rest) {
                 ([total], [done, ..]) => m.call(done, &mut [std::mem::take(total)]),
                 (args, _) => m.call(first, args),
             },
-            How::Comparator => match args {
+            Combinator::Comparator => match args {
                 [a, b] => {
                     let truth = |m: &mut Machine, a: &Value, b: &Value| m.call(first, &mut [a.clone(), b.clone()]);
                     Ok(Value::Int(if truth(m, a, b)?.is_truthy() { -1 } else { i64::from(truth(m, b, a)?.is_truthy()) }))
                 }
                 more => Err(m.raise(crate::ErrorKind::ArityError, format!("a comparator takes 2 arguments, got {}", more.len()))),
             },
-            How::Memoize => {
+            Combinator::Memoize => {
                 let Some(owner) = self.memory.as_ref().filter(|_| args.len() <= MOST_REMEMBERED) else {
                     return m.call(first, args);
                 };
@@ -227,14 +227,14 @@ impl Composed {
                 m.remember(owner, key, result.clone());
                 Ok(result)
             }
-            How::Transducer => match (args, self.stage(|held| held.clone())) {
-                ([next], Some(stage)) => Ok(Composed::staged(stage, Some(std::mem::take(next)))),
+            Combinator::Transducer => match (args, self.transducer(|held| held.clone())) {
+                ([next], Some(transducer)) => Ok(Composed::staged(transducer, Some(std::mem::take(next)))),
                 (args, _) => Err(m.raise(
                     crate::ErrorKind::ArityError,
                     format!("a transducer takes 1 argument, a reducing function, got {}", args.len()),
                 )),
             },
-            How::Step => match args {
+            Combinator::Step => match args {
                 [] => m.call(first, &mut []),
                 [total] => self.complete(m, first, std::mem::take(total)),
                 [total, item] => self.step(m, first, std::mem::take(total), std::mem::take(item)),
@@ -247,39 +247,39 @@ impl Composed {
     }
 
     /// Accesses the stage. It is taken out while functions are called that may re-enter this one.
-    fn stage(&self, get: impl FnOnce(&mut Option<Stage>) -> Option<Stage>) -> Option<Stage> {
-        get(&mut self.stage.as_ref()?.lock().unwrap_or_else(PoisonError::into_inner))
+    fn transducer(&self, get: impl FnOnce(&mut Option<Transducer>) -> Option<Transducer>) -> Option<Transducer> {
+        get(&mut self.transducer.as_ref()?.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    fn keep(&self, stage: Stage) {
-        if let Some(held) = &self.stage {
-            *held.lock().unwrap_or_else(PoisonError::into_inner) = Some(stage);
+    fn keep(&self, transducer: Transducer) {
+        if let Some(held) = &self.transducer {
+            *held.lock().unwrap_or_else(PoisonError::into_inner) = Some(transducer);
         }
     }
 
     /// Processes one item.
     fn step(&self, m: &mut Machine, next: &Value, mut total: Value, item: Value) -> Result<Value, Raised> {
-        let Some(mut stage) = self.stage(Option::take) else {
+        let Some(mut transducer) = self.transducer(Option::take) else {
             return Err(m.raise(crate::ErrorKind::RuntimeError, "a step of a transducer was called while it was at work"));
         };
         let mut out = VecDeque::new();
-        let flow = stage.feed(m, item, &mut out)?;
-        self.keep(stage);
+        let flow = transducer.feed(m, item, &mut out)?;
+        self.keep(transducer);
         for item in out {
             total = m.call(next, &mut [total, item])?;
             if is_reduced(&total) {
                 return Ok(total);
             }
         }
-        Ok(if flow == Flow::Stop { Composed::value(How::Reduced, vec![total]) } else { total })
+        Ok(if flow == Flow::Stop { Composed::value(Combinator::Reduced, vec![total]) } else { total })
     }
 
     /// Flushes the items that the stage still buffers, then completes the reduction.
     fn complete(&self, m: &mut Machine, next: &Value, mut total: Value) -> Result<Value, Raised> {
         let mut out = VecDeque::new();
-        if let Some(mut stage) = self.stage(Option::take) {
-            stage.finish(&mut out);
-            self.keep(stage);
+        if let Some(mut transducer) = self.transducer(Option::take) {
+            transducer.finish(&mut out);
+            self.keep(transducer);
         }
         for item in out {
             total = m.call(next, &mut [total, item])?;
@@ -305,7 +305,7 @@ fn distinct(m: &mut Machine, args: &[Value]) -> Result<bool, Raised> {
         m.tick(1)?;
         match value {
             Value::Double(d) if d.get().fract() == 0.0 => return Ok(false),
-            Value::Endless(_) => return Ok(false),
+            Value::InfiniteSeq(_) => return Ok(false),
             Value::Vector(items) => work.extend(items.iter()),
             Value::Set(members) => work.extend(members.iter()),
             Value::Map(map) => work.extend(map.iter().flat_map(|(k, v)| [k, v])),
@@ -317,7 +317,7 @@ fn distinct(m: &mut Machine, args: &[Value]) -> Result<bool, Raised> {
 
 /// Whether a value is `(reduced x)`.
 pub(super) fn is_reduced(value: &Value) -> bool {
-    matches!(value, Value::Composed(made) if made.how == How::Reduced)
+    matches!(value, Value::Composed(made) if made.combinator == Combinator::Reduced)
 }
 
 impl Drop for Composed {

@@ -4,10 +4,10 @@ use csv_core::{ReadRecordResult, ReaderBuilder, WriteResult, WriterBuilder};
 
 use super::output::write_str;
 use super::row::rows;
-use crate::bulk;
+use crate::args::{ITEM, at, describe, fault, seq, steps, text};
 use crate::collection::{Map, Vector};
-use crate::convert::{ITEM, at, described, fault, seq, steps, text};
 use crate::machine::{Machine, Raised};
+use crate::metered;
 use crate::print::{excerpt, preview_line};
 use crate::{ErrorKind, Value};
 
@@ -32,7 +32,7 @@ fn options(m: &mut Machine, name: &str, args: &mut [Value]) -> Result<Options, R
         [] | [Value::Nil] => Vec::new(),
         [Value::Map(map)] => map.iter().map(|(key, value)| (key.clone(), value.clone())).collect(),
         [.., last] if args.len().is_multiple_of(2) => {
-            let what = format!("options are pairs such as :header true, or one map; found {} without a value", described(last));
+            let what = format!("options are pairs such as :header true, or one map; found {} without a value", describe(last));
             return Err(fault(m, ErrorKind::TypeError, name, &what));
         }
         pairs => pairs.chunks(2).map(|pair| (at(pair, 0).clone(), at(pair, 1).clone())).collect(),
@@ -54,7 +54,7 @@ fn separator(m: &mut Machine, name: &str, value: &Value) -> Result<u8, Raised> {
     match value.as_str().map(str::as_bytes) {
         Some([byte]) if byte.is_ascii() && !matches!(byte, b'"' | b'\n' | b'\r') => Ok(*byte),
         _ => {
-            let what = format!("expected one ASCII character such as \";\" as :separator, found {}", described(value));
+            let what = format!("expected one ASCII character such as \";\" as :separator, found {}", describe(value));
             Err(fault(m, ErrorKind::TypeError, name, &what))
         }
     }
@@ -133,7 +133,7 @@ fn parse_csv(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
         Value::Nil | Value::False => false,
         Value::True => true,
         other => {
-            let what = format!("expected true or false as :header, found {}", described(&other));
+            let what = format!("expected true or false as :header, found {}", describe(&other));
             return Err(fault(m, ErrorKind::TypeError, PARSE, &what));
         }
     };
@@ -153,10 +153,10 @@ fn parse_csv(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
                     return Err(fault(m, ErrorKind::TypeError, PARSE, &what));
                 }
                 let entries = columns.iter().cloned().zip(record.fields().map(Value::from)).collect();
-                Value::Map(bulk::map(m, entries)?)
+                Value::Map(metered::map(m, entries)?)
             }
         };
-        bulk::push(m, &mut out, row)
+        metered::push(m, &mut out, row)
     })?;
     Ok(Value::vector(out))
 }
@@ -164,7 +164,7 @@ fn parse_csv(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
 /// Returns the names of the columns. Duplicate names are rejected, since one column would hide the other.
 fn header(m: &mut Machine, record: &Record<'_>) -> Result<Vec<Value>, Raised> {
     let columns: Vec<Value> = record.fields().map(Value::from).collect();
-    let unique = bulk::set(m, columns.clone())?;
+    let unique = metered::set(m, columns.clone())?;
     if unique.len() < columns.len() {
         let mut sorted: Vec<&str> = record.fields().collect();
         sorted.sort_unstable();
@@ -199,7 +199,7 @@ fn generate_csv(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
             Value::Map(map) => names.iter().map(|name| map.lookup(name).cloned().unwrap_or_default()).collect(),
             Value::Vector(cells) => cells.iter().cloned().collect(),
             other => {
-                let what = format!("expected vectors or maps as rows, found {} as row {}", described(other), index + 1);
+                let what = format!("expected vectors or maps as rows, found {} as row {}", describe(other), index + 1);
                 return Err(fault(m, ErrorKind::TypeError, GENERATE, &what));
             }
         };
@@ -216,14 +216,14 @@ fn keys(m: &mut Machine, rows: &Vector) -> Result<Vector, Raised> {
         if let Value::Map(map) = row {
             m.tick(steps(map.len()))?;
             for (key, _) in map {
-                bulk::push(m, &mut all, key.clone())?;
+                metered::push(m, &mut all, key.clone())?;
             }
         }
     }
-    let unique = bulk::set(m, all)?;
+    let unique = metered::set(m, all)?;
     // A keyword and a string with the same text are one column.
     let mut columns = Map::default();
-    for key in bulk::members(m, unique)? {
+    for key in metered::members(m, unique)? {
         m.step()?;
         columns.put(key, Value::Nil);
     }
@@ -247,7 +247,7 @@ impl Writer {
             match cell {
                 Value::Keyword(_) => text.push_str(cell.as_name().unwrap_or_default()),
                 Value::Vector(_) | Value::Map(_) | Value::Set(_) => {
-                    let what = format!("expected a text, number or boolean as a cell, found {}", described(cell));
+                    let what = format!("expected a text, number or boolean as a cell, found {}", describe(cell));
                     let raised = fault(m, ErrorKind::TypeError, GENERATE, &what);
                     if let Some(fault) = &mut m.fault {
                         fault.hint = Some(

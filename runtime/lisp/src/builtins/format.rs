@@ -5,7 +5,7 @@ use std::fmt::Write;
 use num_bigint::BigInt;
 
 use super::row::rows;
-use crate::convert::{at, described, fault, text, whole};
+use crate::args::{as_integer, at, describe, fault, text};
 use crate::machine::{Machine, Raised};
 use crate::{ErrorKind, Value};
 
@@ -161,7 +161,7 @@ pub(super) fn format(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raise
             super::output::write_str(m, value, &mut whole_text)?;
         }
         let Some(text) = shown(&place, value, &whole_text) else {
-            let what = format!("%{} does not fit {}", place.conversion, described(value));
+            let what = format!("%{} does not fit {}", place.conversion, describe(value));
             let raised = fault(m, ErrorKind::TypeError, "format", &what);
             return Err(m.advise(raised, "%s takes anything, %d integers, %.2f numbers with digits after the point"));
         };
@@ -226,7 +226,7 @@ fn cut(text: &str, most: Option<usize>) -> &str {
 fn integer(place: &Place, value: &Value) -> Option<String> {
     let big = match value {
         Value::BigInt(big) => (**big).clone(),
-        other => BigInt::from(whole(other)?),
+        other => BigInt::from(as_integer(other)?),
     };
     let negative = big.sign() == num_bigint::Sign::Minus;
     let size = big.magnitude();

@@ -1,8 +1,8 @@
 //! Builtins that take or return functions.
 
-use super::composed::{Composed, How};
+use super::composed::{Combinator, Composed};
 use super::row::rows;
-use crate::convert::{ITEM, at, described, expected, seq, steps, take};
+use crate::args::{ITEM, at, describe, expected, seq, steps, take};
 use crate::error::{LONGEST, head};
 use crate::machine::{Machine, Raised};
 use crate::value::Kind;
@@ -51,14 +51,14 @@ fn apply(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
     })
 }
 
-fn made(how: How, args: &mut [Value]) -> Value {
-    Composed::value(how, args.iter_mut().map(std::mem::take).collect())
+fn made(combinator: Combinator, args: &mut [Value]) -> Value {
+    Composed::value(combinator, args.iter_mut().map(std::mem::take).collect())
 }
 
 macro_rules! makers {
-    ($($name:ident $how:ident;)*) => {
+    ($($name:ident $combinator:ident;)*) => {
         $(        fn $name(_: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
-            Ok(made(How::$how, args))
+            Ok(made(Combinator::$combinator, args))
         })*
     };
 }
@@ -94,7 +94,7 @@ fn assert(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
         Value::Nil => "an assertion does not hold".to_owned(),
         other => format!(
             "an assertion does not hold: {}",
-            other.as_str().map_or_else(|| described(other), |text| head(text, LONGEST).to_owned())
+            other.as_str().map_or_else(|| describe(other), |text| head(text, LONGEST).to_owned())
         ),
     };
     Err(m.raise(ErrorKind::RuntimeError, message))

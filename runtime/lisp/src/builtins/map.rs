@@ -1,11 +1,11 @@
 //! Builtins for maps and for other collections that are accessed by key.
 
 use super::row::rows;
-use crate::bulk;
+use crate::args::{ITEM, SeqIter, as_integer, at, copy_first, expected, fault, locate_graphemes, seq, steps, take};
 use crate::collection::Map;
-use crate::convert::{ITEM, Walk, at, copy_first, expected, fault, located, seq, steps, take, whole};
-use crate::endless::Stage;
+use crate::infinite::Transducer;
 use crate::machine::{Machine, Raised};
+use crate::metered;
 use crate::{ErrorKind, Value};
 
 rows! { "clojure.core":
@@ -42,10 +42,10 @@ pub(super) mod extensions {
 pub(crate) fn look_up(coll: &Value, key: &Value) -> Option<Value> {
     match coll {
         Value::Map(map) => map.lookup(key).cloned(),
-        Value::Vector(items) => items.get(usize::try_from(whole(key)?).ok()?).cloned(),
+        Value::Vector(items) => items.get(usize::try_from(as_integer(key)?).ok()?).cloned(),
         Value::Set(set) => set.get(key).cloned(),
         Value::Str(text) => {
-            let index = usize::try_from(whole(key)?).ok()?;
+            let index = usize::try_from(as_integer(key)?).ok()?;
             text.grapheme(index).map(Value::string)
         }
         _ => None,
@@ -54,7 +54,7 @@ pub(crate) fn look_up(coll: &Value, key: &Value) -> Option<Value> {
 
 fn get(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
     if let Value::Str(text) = at(args, 0) {
-        located(m, text)?;
+        locate_graphemes(m, text)?;
     }
     Ok(m.look_up(at(args, 0), at(args, 1)).unwrap_or_else(|| take(args, 2)))
 }
@@ -102,7 +102,7 @@ fn contains(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
             }
             found
         }
-        Value::Str(_) if whole(key).is_some() => look_up(coll, key).is_some(),
+        Value::Str(_) if as_integer(key).is_some() => look_up(coll, key).is_some(),
         Value::Str(_) => return Err(expected(m, "contains?", "a position in the string", 1, key)),
         other => return Err(expected(m, "contains?", "a collection", 0, other)),
     }))
@@ -117,9 +117,9 @@ fn put(m: &mut Machine, name: &str, coll: Value, key: Value, value: Value) -> Re
         }
         Value::Nil => Ok(Value::Map(Map::from_sorted(vec![(key, value)]))),
         Value::Vector(mut items) => {
-            let index = whole(&key).and_then(|i| usize::try_from(i).ok()).filter(|i| *i <= items.len());
+            let index = as_integer(&key).and_then(|i| usize::try_from(i).ok()).filter(|i| *i <= items.len());
             let Some(index) = index else {
-                let text = format!("expected an index from 0 to {}, found {}", items.len(), crate::convert::described(&key));
+                let text = format!("expected an index from 0 to {}, found {}", items.len(), crate::args::describe(&key));
                 let raised = fault(m, ErrorKind::TypeError, name, &text);
                 return Err(m.advise(raised, "a vector has indexes, not keys; conj adds at its end"));
             };
@@ -151,7 +151,9 @@ fn take_out(coll: &mut Value, key: &Value) -> Value {
             Some(value) => value,
             None => map.get(key).cloned().unwrap_or_default(),
         },
-        Value::Vector(items) => whole(key).and_then(|i| usize::try_from(i).ok()).and_then(|i| items.take(i)).unwrap_or_default(),
+        Value::Vector(items) => {
+            as_integer(key).and_then(|i| usize::try_from(i).ok()).and_then(|i| items.take(i)).unwrap_or_default()
+        }
         _ => Value::Nil,
     }
 }
@@ -265,7 +267,7 @@ fn update_vals(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
     let map = map_arg(m, "update-vals", args, 0)?;
     m.charge(map.len() * 2 * ITEM)?;
     let mut out = Vec::with_capacity(map.len());
-    for (k, v) in bulk::entries(m, map)? {
+    for (k, v) in metered::entries(m, map)? {
         m.step()?;
         out.push((k, m.call(at(args, 1), &mut [v])?));
     }
@@ -276,11 +278,11 @@ fn update_keys(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
     let map = map_arg(m, "update-keys", args, 0)?;
     m.charge(map.len() * 2 * ITEM)?;
     let mut out = Vec::with_capacity(map.len());
-    for (k, v) in bulk::entries(m, map)? {
+    for (k, v) in metered::entries(m, map)? {
         m.step()?;
         out.push((m.call(at(args, 1), &mut [k])?, v));
     }
-    bulk::map(m, out).map(Value::Map)
+    metered::map(m, out).map(Value::Map)
 }
 
 fn merge(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
@@ -301,7 +303,7 @@ fn merge(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
             continue;
         }
         let failed_call = more.failed_call().cloned();
-        for (k, v) in bulk::untracked_entries(m, more)? {
+        for (k, v) in metered::untracked_entries(m, more)? {
             m.step()?;
             out.put(k, v);
         }
@@ -321,7 +323,7 @@ fn merge_with(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
     let f = take(args, 0);
     for index in 2..args.len() {
         let more = map_arg(m, "merge-with", args, index)?;
-        for (k, v) in bulk::entries(m, more)? {
+        for (k, v) in metered::entries(m, more)? {
             m.step()?;
             let k = out.held_key(k);
             let value = match out.take(&k).or_else(|| out.get(&k).cloned()) {
@@ -335,7 +337,7 @@ fn merge_with(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
 }
 
 fn select_keys(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
-    let mut keys = Walk::over(m, "select-keys", args, 1)?;
+    let mut keys = SeqIter::finite(m, "select-keys", args, 1)?;
     let coll = match take(args, 0) {
         Value::Nil => return Ok(Value::Map(Map::default())),
         coll @ (Value::Map(_) | Value::Vector(_)) => coll,
@@ -344,10 +346,10 @@ fn select_keys(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
     let mut out = Vec::with_capacity(keys.len().min(64));
     while let Some(key) = keys.next(m)? {
         if let Some(value) = m.look_up(&coll, &key) {
-            bulk::push(m, &mut out, (key, value))?;
+            metered::push(m, &mut out, (key, value))?;
         }
     }
-    bulk::map(m, out).map(Value::Map)
+    metered::map(m, out).map(Value::Map)
 }
 
 /// Returns the entries of a map, or of a vector of pairs.
@@ -356,7 +358,7 @@ fn entries_of(m: &mut Machine, name: &str, args: &mut [Value]) -> Result<Vec<(Va
         Value::Nil => Ok(Vec::new()),
         Value::Map(map) => {
             m.charge(map.len() * ITEM)?;
-            bulk::entries(m, map)
+            metered::entries(m, map)
         }
         Value::Vector(items) if items.iter().all(|item| matches!(item, Value::Vector(pair) if pair.len() == 2)) => {
             m.tick(steps(items.len()))?;
@@ -411,7 +413,7 @@ fn zipmap(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
     let (vals, keys) = (colls.pop().unwrap_or_default(), colls.pop().unwrap_or_default());
     m.charge(len * 2 * ITEM)?;
     let pairs = keys.into_iter().zip(vals).collect();
-    bulk::map(m, pairs).map(Value::Map)
+    metered::map(m, pairs).map(Value::Map)
 }
 
 fn replace(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
@@ -420,7 +422,7 @@ fn replace(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
     }
     if args.len() == 1 {
         let smap = map_arg(m, "replace", args, 0)?;
-        return Ok(super::transducer::transducer(Stage::Replace(Value::Map(smap))));
+        return Ok(super::transducer::transducer(Transducer::Replace(Value::Map(smap))));
     }
     let items = seq(m, "replace", args, 1)?;
     m.charge(items.len() * ITEM)?;
@@ -428,7 +430,7 @@ fn replace(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
         Value::Vector(_) => take(args, 0),
         _ => Value::Map(map_arg(m, "replace", args, 0)?),
     };
-    let (mut walk, mut out) = (Walk::of(items), Vec::new());
+    let (mut walk, mut out) = (SeqIter::from_vector(items), Vec::new());
     while let Some(item) = walk.next(m)? {
         let found = match &by {
             Value::Map(smap) => smap.lookup(&item).cloned(),

@@ -5,7 +5,7 @@ use num_traits::FromPrimitive;
 
 use super::arithmetic::{abs, max, min};
 use super::row::rows;
-use crate::convert::{at, double, expected, fault, number};
+use crate::args::{at, double, expected, fault, number};
 use crate::machine::{Machine, Raised};
 use crate::{ErrorKind, Value, number};
 
@@ -217,7 +217,7 @@ fn rand_nth(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
     if at(args, 0).is_nil() {
         return Ok(Value::Nil);
     }
-    let items = crate::convert::ordered(m, "rand-nth", args, 0)?;
+    let items = crate::args::sequential(m, "rand-nth", args, 0)?;
     let index = (unit(m) * items.len() as f64) as usize;
     match items.get(index) {
         Some(item) => Ok(item.clone()),
@@ -229,13 +229,13 @@ fn rand_nth(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
 const OFTEN: usize = 4096;
 
 fn shuffle(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
-    let items = crate::convert::seq(m, "shuffle", args, 0)?;
-    m.charge(items.len() * crate::convert::ITEM)?;
+    let items = crate::args::seq(m, "shuffle", args, 0)?;
+    m.charge(items.len() * crate::args::ITEM)?;
     let mut items = items.into_vec();
-    m.tick(crate::convert::steps(items.len() % OFTEN))?;
+    m.tick(crate::args::steps(items.len() % OFTEN))?;
     for last in (1..items.len()).rev() {
         if last % OFTEN == 0 {
-            m.tick(crate::convert::steps(OFTEN))?;
+            m.tick(crate::args::steps(OFTEN))?;
         }
         items.swap(last, (unit(m) * (last + 1) as f64) as usize);
     }

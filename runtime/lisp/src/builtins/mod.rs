@@ -33,7 +33,7 @@ mod transducer;
 mod transform;
 mod walk;
 
-pub use composed::{Composed, How};
+pub use composed::{Combinator, Composed};
 pub use java::{Constant, constants};
 pub(crate) use map::look_up;
 pub(crate) use output::write_str;

@@ -1,7 +1,7 @@
-//! Builtins that convert values to text, and printing.
+//! Builtins that args values to text, and printing.
 
 use super::row::rows;
-use crate::convert::{at, expected, take};
+use crate::args::{at, expected, take};
 use crate::machine::{Machine, Raised};
 use crate::print::{Strings, excerpt, work_of, write_atom, write_while};
 use crate::value::Text;

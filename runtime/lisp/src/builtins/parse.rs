@@ -3,7 +3,7 @@
 use num_bigint::BigInt;
 
 use super::row::rows;
-use crate::convert::{at, steps};
+use crate::args::{at, steps};
 use crate::machine::{Machine, Raised};
 use crate::{Value, json};
 

@@ -3,7 +3,7 @@
 use super::arithmetic::is_even;
 use super::row::rows;
 use crate::Value;
-use crate::convert::{at, expected};
+use crate::args::{at, expected};
 use crate::machine::{Machine, Raised};
 use crate::number;
 use crate::value::Kind;
@@ -42,16 +42,16 @@ predicates! { "clojure.core":
     "vector?" is_vector "Whether it is a vector." ("(vector? [1])", "(vector? #{1})") |v| v.kind() == Kind::Vector;
     "map?" is_map "Whether it is a map." ("(map? {})", "(map? [])") |v| v.kind() == Kind::Map;
     "set?" is_set "Whether it is a set." ("(set? #{})", "(set? {})") |v| v.kind() == Kind::Set;
-    "coll?" is_coll "Whether it is a vector, map or set." ("(coll? [])", "(coll? \"a\")") |v| matches!(v.kind(), Kind::Vector | Kind::Map | Kind::Set | Kind::Endless);
-    "sequential?" is_sequential "Whether it is a vector." ("(sequential? [])", "(sequential? {})") |v| matches!(v.kind(), Kind::Vector | Kind::Endless);
-    "seq?" is_seq "Whether it is a vector, which stands for every sequence." ("(seq? (map inc [1]))", "(seq? {})") |v| matches!(v.kind(), Kind::Vector | Kind::Endless);
+    "coll?" is_coll "Whether it is a vector, map or set." ("(coll? [])", "(coll? \"a\")") |v| matches!(v.kind(), Kind::Vector | Kind::Map | Kind::Set | Kind::InfiniteSeq);
+    "sequential?" is_sequential "Whether it is a vector." ("(sequential? [])", "(sequential? {})") |v| matches!(v.kind(), Kind::Vector | Kind::InfiniteSeq);
+    "seq?" is_seq "Whether it is a vector, which stands for every sequence." ("(seq? (map inc [1]))", "(seq? {})") |v| matches!(v.kind(), Kind::Vector | Kind::InfiniteSeq);
     "list?" is_list "Whether it is a vector, which stands for every sequence." ("(list? (list 1))", "(list? {})") |v| v.kind() == Kind::Vector;
     "associative?" is_associative "Whether assoc takes it: a vector or map." ("(associative? {})", "(associative? #{})") |v| matches!(v.kind(), Kind::Vector | Kind::Map);
     "counted?" is_counted "Whether it knows its number of items." ("(counted? [])", "(counted? 1)") |v| matches!(v.kind(), Kind::Vector | Kind::Map | Kind::Set | Kind::String);
     "indexed?" is_indexed "Whether nth takes it: a vector or string." ("(indexed? [])", "(indexed? {})") |v| matches!(v.kind(), Kind::Vector | Kind::String);
     "reversible?" is_reversible "Whether it has an order to reverse: a vector or string." ("(reversible? [])", "(reversible? {})") |v| matches!(v.kind(), Kind::Vector | Kind::String);
     "sorted?" is_sorted "Always false: no collection has an order of its own to choose." ("(not (sorted? {}))") |_| false;
-    "seqable?" is_seqable "Whether seq takes it: a collection, string or nil." ("(seqable? nil)", "(seqable? 1)") |v| v.len().is_some() || v.kind() == Kind::Endless;
+    "seqable?" is_seqable "Whether seq takes it: a collection, string or nil." ("(seqable? nil)", "(seqable? 1)") |v| v.len().is_some() || v.kind() == Kind::InfiniteSeq;
     "map-entry?" is_map_entry "Always false: entries are vectors." ("(not (map-entry? [1 2]))") |_| false;
     "fn?" is_fn "Whether it is a function." ("(fn? inc)", "(fn? :a)") |v| v.kind() == Kind::Function;
     "ifn?" is_ifn "Whether it can be called: a function, keyword, map, set or var." ("(ifn? :a)", "(ifn? 1)") |v| matches!(v.kind(), Kind::Function | Kind::Keyword | Kind::Map | Kind::Set | Kind::Var);
@@ -95,7 +95,7 @@ fn is_empty(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
     let empty = match at(args, 0) {
         // The length would require counting graphemes.
         Value::Str(text) => Some(text.as_str().is_empty()),
-        Value::Endless(_) => Some(false),
+        Value::InfiniteSeq(_) => Some(false),
         other => other.len().map(|len| len == 0),
     };
     match empty {

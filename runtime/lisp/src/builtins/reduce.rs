@@ -4,11 +4,11 @@ use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 
 use super::row::rows;
-use crate::bulk::{self, Hasher};
+use crate::args::{ITEM, SeqIter, at, describe, expected, take};
 use crate::collection::NameKinds;
-use crate::convert::{ITEM, Walk, at, described, expected, take};
-use crate::endless::{Cursor, Endless};
+use crate::infinite::{Cursor, InfiniteSeq};
 use crate::machine::{Machine, Raised};
+use crate::metered::{self, Hasher};
 use crate::{ErrorKind, Value, number, order};
 
 rows! { "clojure.core":
@@ -55,7 +55,7 @@ fn ended(total: Value) -> Result<Value, Value> {
 
 fn reduce(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
     let last = args.len() - 1;
-    let mut walk = Walk::along(m, "reduce", args, last)?;
+    let mut walk = SeqIter::any(m, "reduce", args, last)?;
     let f = take(args, 0);
     let mut total = if last == 2 {
         take(args, 1)
@@ -77,12 +77,12 @@ fn reduce(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
 
 fn reductions(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
     let last = args.len() - 1;
-    if let Value::Endless(input) = at(args, last) {
+    if let Value::InfiniteSeq(input) = at(args, last) {
         let input = Box::new(input.cursor());
         let first = if last == 2 { Some(take(args, 1)) } else { None };
-        return Endless::value(m, Cursor::Reductions { f: take(args, 0), first, last: None, input });
+        return InfiniteSeq::value(m, Cursor::Reductions { f: take(args, 0), first, last: None, input });
     }
-    let mut walk = Walk::over(m, "reductions", args, last)?;
+    let mut walk = SeqIter::finite(m, "reductions", args, last)?;
     let f = take(args, 0);
     let mut total = if last == 2 {
         take(args, 1)
@@ -119,7 +119,7 @@ fn reduce_kv(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
     match take(args, 2) {
         Value::Nil => {}
         Value::Map(map) => {
-            for (key, value) in bulk::entries(m, map)? {
+            for (key, value) in metered::entries(m, map)? {
                 if !each(m, key, value)? {
                     break;
                 }
@@ -138,23 +138,23 @@ fn reduce_kv(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
 }
 
 fn group_by(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
-    let mut walk = Walk::over(m, "group-by", args, 1)?;
+    let mut walk = SeqIter::finite(m, "group-by", args, 1)?;
     let f = key_function(args);
     let mut places: HashMap<Value, usize, Hasher> = HashMap::default();
     let mut groups: Vec<(Value, Vec<Value>)> = Vec::new();
     let mut names = NameKinds::default();
     while let Some(item) = walk.next(m)? {
         let key = m.call_with(&f, [item.clone()])?;
-        let key = bulk::held_key(&places, &mut names, key);
-        bulk::room_for_key(m, &places)?;
+        let key = metered::held_key(&places, &mut names, key);
+        metered::room_for_key(m, &places)?;
         match places.entry(key) {
             Entry::Occupied(place) => {
                 if let Some((_, group)) = groups.get_mut(*place.get()) {
-                    bulk::push(m, group, item)?;
+                    metered::push(m, group, item)?;
                 }
             }
             Entry::Vacant(place) => {
-                bulk::push(m, &mut groups, (place.key().clone(), vec![item]))?;
+                metered::push(m, &mut groups, (place.key().clone(), vec![item]))?;
                 place.insert(groups.len() - 1);
             }
         }
@@ -163,19 +163,19 @@ fn group_by(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
     // A vector has a header in addition to its items.
     m.charge(groups.len() * 4 * ITEM)?;
     let groups = groups.into_iter().map(|(key, group)| (key, Value::vector(group))).collect();
-    Ok(Value::Map(bulk::map_of_exact_keys(m, groups)?))
+    Ok(Value::Map(metered::map_of_exact_keys(m, groups)?))
 }
 
 fn frequencies(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
-    let mut walk = Walk::over(m, "frequencies", args, 0)?;
+    let mut walk = SeqIter::finite(m, "frequencies", args, 0)?;
     // Capacity for many distinct items, limited for small inputs.
     let mut places: HashMap<Value, usize, Hasher> =
         HashMap::with_capacity_and_hasher((walk.len() / 8).min(4096), Hasher::default());
     let mut counts: Vec<i64> = Vec::new();
     let mut names = NameKinds::default();
     while let Some(item) = walk.next(m)? {
-        let item = bulk::held_key(&places, &mut names, item);
-        bulk::room_for_key(m, &places)?;
+        let item = metered::held_key(&places, &mut names, item);
+        metered::room_for_key(m, &places)?;
         match places.entry(item) {
             Entry::Occupied(place) => {
                 if let Some(count) = counts.get_mut(*place.get()) {
@@ -184,7 +184,7 @@ fn frequencies(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
             }
             Entry::Vacant(place) => {
                 place.insert(counts.len());
-                bulk::push(m, &mut counts, 1)?;
+                metered::push(m, &mut counts, 1)?;
             }
         }
     }
@@ -192,7 +192,7 @@ fn frequencies(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
     // The resulting map is sorted, so that the order of the hash table is not observable.
     m.charge(places.len() * 2 * ITEM)?;
     let totals = places.into_iter().map(total).collect();
-    Ok(Value::Map(bulk::map_of_exact_keys(m, totals)?))
+    Ok(Value::Map(metered::map_of_exact_keys(m, totals)?))
 }
 
 fn best_key(m: &mut Machine, args: &mut [Value], better: fn(std::cmp::Ordering) -> bool) -> Result<Value, Raised> {
@@ -224,7 +224,7 @@ const NOT_A_NUMBER: &str = "nil is left out; read numbers out of texts first, as
 /// Returns the sum and the number of the values that are not nil. The values are the items, or the results of `f` for them.
 fn total(m: &mut Machine, name: &str, args: &mut [Value], f: Option<&Value>) -> Result<(Value, usize), Raised> {
     let last = args.len() - 1;
-    let mut walk = Walk::over(m, name, args, last)?;
+    let mut walk = SeqIter::finite(m, name, args, last)?;
     let (mut total, mut count) = (Value::Int(0), 0);
     while let Some(item) = walk.next(m)? {
         let value = match f {
@@ -238,7 +238,7 @@ fn total(m: &mut Machine, name: &str, args: &mut [Value], f: Option<&Value>) -> 
                 count += 1;
             }
             other => {
-                let text = format!("({name} …): expected numbers to add up, found {}", described(&other));
+                let text = format!("({name} …): expected numbers to add up, found {}", describe(&other));
                 return Err(m.raise_with_hint(ErrorKind::ArithmeticError, text, NOT_A_NUMBER));
             }
         }
@@ -271,9 +271,9 @@ fn avg_by(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
 fn best_by(m: &mut Machine, name: &str, args: &mut [Value], better: fn(std::cmp::Ordering) -> bool) -> Result<Value, Raised> {
     let f = key_function(args);
     let mut walk = if args.len() == 2 {
-        Walk::over(m, name, args, 1)?
+        SeqIter::finite(m, name, args, 1)?
     } else {
-        Walk::of(args.iter_mut().skip(1).map(std::mem::take).collect())
+        SeqIter::from_vector(args.iter_mut().skip(1).map(std::mem::take).collect())
     };
     let mut best: Option<(Value, Value)> = None;
     while let Some(item) = walk.next(m)? {

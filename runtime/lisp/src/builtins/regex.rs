@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::row::rows;
-use crate::convert::{at, expected, fault, int, take, text};
+use crate::args::{at, expected, fault, int, take, text};
 use crate::machine::{Machine, Raised};
 use crate::pattern::{CheckInterrupt, Groups, Pattern, TooCostly};
 use crate::print::excerpt;
@@ -39,7 +39,7 @@ fn compile(m: &mut Machine, name: &str, source: &str) -> Result<Arc<Pattern>, Ra
     match Pattern::compile(source) {
         Ok(pattern) => {
             // The time and memory of the compilation are known only now.
-            m.look_now()?;
+            m.checkpoint_now()?;
             Ok(Arc::new(pattern))
         }
         Err(why) => {
@@ -64,14 +64,14 @@ fn search<T>(
 ) -> Result<Option<T>, Raised> {
     let mut raised = None;
     let found = run(pattern, &mut || {
-        raised = m.look_now().err();
+        raised = m.checkpoint_now().err();
         raised.is_none()
     });
     match (found, raised) {
         (_, Some(raised)) => Err(raised),
         (Err(why), None) => Err(m.raise_with_hint(ErrorKind::RuntimeError, why.to_string(), why.hint())),
         (Ok(found), None) => {
-            m.hasten(pattern.worst_case_cost(subject, from, found.as_ref().and_then(end)))?;
+            m.check_soon(pattern.worst_case_cost(subject, from, found.as_ref().and_then(end)))?;
             Ok(found)
         }
     }

@@ -4,7 +4,7 @@ use std::fmt;
 
 use crate::Value;
 use crate::machine::{Machine, Raised};
-use crate::notes::Notes;
+use crate::packed_docs::PackedDocs;
 
 /// The code of a builtin. It may take arguments out of the slice, so that a collection with a single owner is updated in place.
 /// The number of arguments has been checked.
@@ -21,7 +21,7 @@ pub struct Builtin {
     /// Maximum number of arguments. `None` if unlimited.
     pub max: Option<u8>,
     /// The description, argument lists such as `[m k v]`, and examples.
-    pub notes: Notes,
+    pub notes: PackedDocs,
     /// The code.
     pub run: Native,
 }
@@ -32,7 +32,7 @@ pub(super) const fn row(
     name: &'static str,
     (min, max): (u8, Option<u8>),
     run: Native,
-    notes: Notes,
+    notes: PackedDocs,
 ) -> Builtin {
     Builtin { name, namespace, min, max, notes, run }
 }
@@ -78,7 +78,7 @@ macro_rules! rows {
                 $name,
                 $crate::builtins::row::arity(&[$($arglist),*]),
                 $run,
-                $crate::notes::notes!($doc, [$($arglist),*], [$($(($program, $printed)),*)?]),
+                $crate::packed_docs::packed_docs!($doc, [$($arglist),*], [$($(($program, $printed)),*)?]),
             )),*
         ];
     };
@@ -91,8 +91,8 @@ impl Builtin {
         if super::is_core(self.namespace) { self.name.to_owned() } else { format!("{}/{}", self.namespace, self.name) }
     }
 
-    /// Every spelling that calls it: the full name, then its name under each alias of its namespace, then the name alone if it works
-    /// without a namespace.
+    /// Every spelling that calls it: the full name, then its name under each alias of its namespace, then the name alone if it
+    /// works without a namespace.
     pub fn spellings(&'static self) -> impl Iterator<Item = String> {
         let alone = crate::analyzer::builtin(self.name).filter(|row| std::ptr::eq(*row, self) && !super::is_core(self.namespace));
         let aliases = crate::analyzer::aliases(self.namespace).map(|alias| format!("{alias}/{}", self.name));

@@ -2,10 +2,10 @@
 
 use super::row::rows;
 use crate::Value;
-use crate::bulk;
+use crate::args::{ITEM, SeqIter, at, expected, steps, take};
 use crate::collection::{Map, Set};
-use crate::convert::{ITEM, Walk, at, expected, steps, take};
 use crate::machine::{Machine, Raised};
+use crate::metered;
 
 rows! { "clojure.set":
     "union" ["[& sets]"] union, "The members of any of the sets." { "(clojure.set/union #{1 2} #{2 3})" => "#{1 2 3}" };
@@ -36,7 +36,7 @@ fn set_arg(m: &mut Machine, name: &str, args: &mut [Value], index: usize) -> Res
         Value::Nil => Ok(Set::default()),
         Value::Vector(items) => {
             m.charge(items.len() * ITEM)?;
-            bulk::set(m, items.into_vec())
+            metered::set(m, items.into_vec())
         }
         other => Err(expected(m, name, "a set", index, &other)),
     }
@@ -64,7 +64,7 @@ fn union(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
         let more = set_arg(m, "clojure.set/union", args, index)?;
         // Merging into the larger set is cheaper.
         let (mut into, from) = if out.len() >= more.len() { (out, more) } else { (more, out) };
-        for member in bulk::members(m, from)? {
+        for member in metered::members(m, from)? {
             m.step()?;
             into.insert(member);
         }
@@ -78,10 +78,10 @@ fn keep_members(m: &mut Machine, name: &str, args: &mut [Value], shared: bool) -
     for index in 1..args.len() {
         let other = set_arg(m, name, args, index)?;
         let mut kept = Vec::new();
-        for member in bulk::members(m, out)? {
+        for member in metered::members(m, out)? {
             m.step()?;
             if other.contains(&member) == shared {
-                bulk::push(m, &mut kept, member)?;
+                metered::push(m, &mut kept, member)?;
             }
         }
         out = kept.into_iter().collect();
@@ -128,13 +128,13 @@ fn superset(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
 fn select(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
     let set = set_arg(m, "clojure.set/select", args, 1)?;
     let mut out = Vec::new();
-    for member in bulk::members(m, set)? {
+    for member in metered::members(m, set)? {
         m.step()?;
         if m.call(at(args, 0), &mut [member.clone()])?.is_truthy() {
-            bulk::push(m, &mut out, member)?;
+            metered::push(m, &mut out, member)?;
         }
     }
-    bulk::set(m, out).map(Value::Set)
+    metered::set(m, out).map(Value::Set)
 }
 
 fn map_arg(m: &mut Machine, name: &str, args: &mut [Value], index: usize) -> Result<Map, Raised> {
@@ -150,8 +150,8 @@ fn map_arg(m: &mut Machine, name: &str, args: &mut [Value], index: usize) -> Res
 
 fn map_invert(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
     let map = map_arg(m, "clojure.set/map-invert", args, 0)?;
-    let turned = bulk::entries(m, map)?.into_iter().map(|(k, v)| (v, k)).collect();
-    Ok(Value::Map(bulk::map(m, turned)?))
+    let turned = metered::entries(m, map)?.into_iter().map(|(k, v)| (v, k)).collect();
+    Ok(Value::Map(metered::map(m, turned)?))
 }
 
 fn renamed(m: &mut Machine, map: Map, names: &Map) -> Result<Map, Raised> {
@@ -181,7 +181,7 @@ fn rename_keys(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
 
 /// Returns the maps of a relation.
 fn relation(m: &mut Machine, name: &str, args: &mut [Value], index: usize) -> Result<Vec<Map>, Raised> {
-    let mut walk = Walk::over(m, name, args, index)?;
+    let mut walk = SeqIter::finite(m, name, args, index)?;
     let mut out = Vec::with_capacity(walk.len());
     while let Some(item) = walk.next(m)? {
         match item {
@@ -197,14 +197,14 @@ fn picked(m: &mut Machine, map: &Map, keys: &[Value]) -> Result<Map, Raised> {
     for key in keys {
         m.step()?;
         if let Some(value) = map.lookup(key) {
-            bulk::push(m, &mut entries, (key.clone(), value.clone()))?;
+            metered::push(m, &mut entries, (key.clone(), value.clone()))?;
         }
     }
-    bulk::map(m, entries)
+    metered::map(m, entries)
 }
 
 fn keys_arg(m: &mut Machine, name: &str, args: &mut [Value]) -> Result<Vec<Value>, Raised> {
-    let keys = crate::convert::seq(m, name, args, 1)?;
+    let keys = crate::args::seq(m, name, args, 1)?;
     m.tick(steps(keys.len()))?;
     m.charge(keys.len() * ITEM)?;
     Ok(keys.into_vec())
@@ -216,9 +216,9 @@ fn project(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
     let mut out = Vec::new();
     for map in maps {
         let picked = picked(m, &map, &keys)?;
-        bulk::push(m, &mut out, Value::Map(picked))?;
+        metered::push(m, &mut out, Value::Map(picked))?;
     }
-    bulk::set(m, out).map(Value::Set)
+    metered::set(m, out).map(Value::Set)
 }
 
 fn rename(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
@@ -227,9 +227,9 @@ fn rename(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
     let mut out = Vec::new();
     for map in maps {
         let renamed = renamed(m, map, &names)?;
-        bulk::push(m, &mut out, Value::Map(renamed))?;
+        metered::push(m, &mut out, Value::Map(renamed))?;
     }
-    bulk::set(m, out).map(Value::Set)
+    metered::set(m, out).map(Value::Set)
 }
 
 fn index(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
@@ -253,7 +253,7 @@ fn join(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
     let (left, right) = (relation(m, "clojure.set/join", args, 0)?, relation(m, "clojure.set/join", args, 1)?);
     let pairs: Vec<(Value, Value)> = if args.len() == 3 {
         let names = map_arg(m, "clojure.set/join", args, 2)?;
-        bulk::entries(m, names)?
+        metered::entries(m, names)?
     } else {
         let (Some(a), Some(b)) = (left.first(), right.first()) else { return Ok(Value::Set(Set::default())) };
         m.tick(steps(a.len()))?;
@@ -290,8 +290,8 @@ fn join(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
                 m.step()?;
                 merged.put(k.clone(), v.clone());
             }
-            bulk::push(m, &mut out, Value::Map(merged))?;
+            metered::push(m, &mut out, Value::Map(merged))?;
         }
     }
-    bulk::set(m, out).map(Value::Set)
+    metered::set(m, out).map(Value::Set)
 }

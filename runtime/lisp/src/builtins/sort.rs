@@ -3,7 +3,7 @@
 use std::cmp::Ordering;
 
 use super::row::rows;
-use crate::convert::{ITEM, Walk, described, seq, take};
+use crate::args::{ITEM, SeqIter, describe, seq, take};
 use crate::machine::{Machine, Raised};
 use crate::{ErrorKind, Value, order};
 
@@ -34,7 +34,7 @@ impl Comparator {
             Value::Builtin(row) if row.namespace == "clojure.core" && row.name == ">" => Comparator::Descending,
             Value::Closure(_) | Value::Composed(_) | Value::Builtin(_) | Value::Var(_) => Comparator::Function(value),
             other => {
-                let text = format!("({name} …): expected a comparator, found {}", described(other));
+                let text = format!("({name} …): expected a comparator, found {}", describe(other));
                 let hint = "a comparator is a function of two items, such as > or compare; the value to sort by is what the first \
                             argument of sort-by gives: (sort-by :n xs), (sort-by (juxt :a :b) xs)";
                 return Err(m.raise_with_hint(ErrorKind::TypeError, text, hint));
@@ -55,7 +55,7 @@ impl Comparator {
                 Value::False | Value::Nil => Ok(m.call_with(f, [second.clone(), first.clone()])?.is_truthy()),
                 other => {
                     let text =
-                        format!("(sort …): expected a comparator that gives a number or boolean, it gave {}", described(&other));
+                        format!("(sort …): expected a comparator that gives a number or boolean, it gave {}", describe(&other));
                     Err(m.raise(ErrorKind::TypeError, text))
                 }
             },
@@ -178,7 +178,7 @@ fn sort_by(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
     m.charge(items.len() * 5 * ITEM)?;
     let f = super::reduce::key_function(args);
     let mut keyed = Vec::with_capacity(items.len());
-    let mut walk = Walk::of(items);
+    let mut walk = SeqIter::from_vector(items);
     while let Some(item) = walk.next(m)? {
         keyed.push((m.call_with(&f, [item.clone()])?, item));
     }

@@ -3,10 +3,10 @@
 
 use super::row::rows;
 use super::transducer::function;
-use crate::bulk;
+use crate::args::{ITEM, at, expected, take};
 use crate::collection::Vector;
-use crate::convert::{ITEM, at, expected, take};
 use crate::machine::{Machine, Raised};
+use crate::metered;
 use crate::{ErrorKind, Value};
 
 rows! { "clojure.core":
@@ -67,11 +67,11 @@ fn selected(m: &mut Machine, name: &str, args: &mut [Value]) -> Result<Vector, R
         Value::Nil => Vec::new(),
         Value::Map(map) => {
             m.charge(map.len() * 10 * ITEM)?;
-            bulk::entries(m, map)?.into_iter().map(|(k, v)| (k.clone(), Value::pair(k, v))).collect()
+            metered::entries(m, map)?.into_iter().map(|(k, v)| (k.clone(), Value::pair(k, v))).collect()
         }
         Value::Set(set) => {
             m.charge(set.len() * 2 * ITEM)?;
-            bulk::members(m, set)?.into_iter().map(|member| (member.clone(), member)).collect()
+            metered::members(m, set)?.into_iter().map(|member| (member.clone(), member)).collect()
         }
         other => return Err(expected(m, name, "a map or set", 0, &other)),
     };
@@ -103,5 +103,5 @@ fn rsubseq(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
 }
 
 fn comparator(_: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
-    Ok(super::Composed::value(super::How::Comparator, vec![take(args, 0)]))
+    Ok(super::Composed::value(super::Combinator::Comparator, vec![take(args, 0)]))
 }

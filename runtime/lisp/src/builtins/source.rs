@@ -1,8 +1,8 @@
-//! Builtins that generate sequences from a rule. Without a number of items they are infinite, see [`crate::endless`].
+//! Builtins that generate sequences from a rule. Without a number of items they are infinite, see [`crate::infinite`].
 
 use super::row::rows;
-use crate::convert::{ITEM, at, count, expected, fault, number, seq, steps, take};
-use crate::endless::{Cursor, Endless};
+use crate::args::{ITEM, at, count, expected, fault, number, seq, steps, take};
+use crate::infinite::{Cursor, InfiniteSeq};
 use crate::machine::{Machine, Raised};
 use crate::{ErrorKind, Value, number};
 
@@ -34,14 +34,14 @@ fn range(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
     let forward = number::compare(step, &zero);
     if forward.is_eq() {
         let same = number::compare(start, end).is_eq();
-        return if same { Ok(Value::vector(Vec::new())) } else { Endless::value(m, Cursor::Repeat(start.clone())) };
+        return if same { Ok(Value::vector(Vec::new())) } else { InfiniteSeq::value(m, Cursor::Repeat(start.clone())) };
     }
     let (Some(from), Some(to), Some(by)) = (start.as_f64(), end.as_f64(), step.as_f64()) else { return Ok(Value::Nil) };
     if from.is_nan() || to.is_nan() || by.is_nan() || from.is_infinite() || by.is_infinite() {
         return Err(fault(m, ErrorKind::ArithmeticError, "range", "only the end may be infinite"));
     }
     if to.is_infinite() && (to > 0.0) == (by > 0.0) {
-        return Endless::value(m, Cursor::Range(start.clone(), step.clone()));
+        return InfiniteSeq::value(m, Cursor::Range(start.clone(), step.clone()));
     }
     let mut items = Vec::new();
     let mut next = start.clone();
@@ -81,7 +81,7 @@ fn bound(m: &mut Machine, name: &str, args: &[Value]) -> Result<usize, Raised> {
 
 fn repeat(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
     if args.len() == 1 {
-        return Endless::value(m, Cursor::Repeat(take(args, 0)));
+        return InfiniteSeq::value(m, Cursor::Repeat(take(args, 0)));
     }
     let n = bound(m, "repeat", args)?;
     m.charge(n.saturating_mul(ITEM))?;
@@ -91,7 +91,7 @@ fn repeat(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
 
 fn repeatedly(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
     if args.len() == 1 {
-        return Endless::value(m, Cursor::Repeatedly(take(args, 0)));
+        return InfiniteSeq::value(m, Cursor::Repeatedly(take(args, 0)));
     }
     let n = bound(m, "repeatedly", args)?;
     let mut items = Vec::new();
@@ -103,13 +103,13 @@ fn repeatedly(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
 }
 
 fn iterate(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
-    Endless::value(m, Cursor::Iterate { f: take(args, 0), first: take(args, 1), last: None })
+    InfiniteSeq::value(m, Cursor::Iterate { f: take(args, 0), first: take(args, 1), last: None })
 }
 
 fn cycle(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
-    if let Value::Endless(_) = at(args, 0) {
+    if let Value::InfiniteSeq(_) = at(args, 0) {
         return Ok(take(args, 0));
     }
     let items = seq(m, "cycle", args, 0)?;
-    if items.is_empty() { Ok(Value::Vector(items)) } else { Endless::value(m, Cursor::Cycle(items, 0)) }
+    if items.is_empty() { Ok(Value::Vector(items)) } else { InfiniteSeq::value(m, Cursor::Cycle(items, 0)) }
 }

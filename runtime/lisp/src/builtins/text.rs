@@ -1,9 +1,9 @@
 //! Builtins for strings, as in `clojure.string`. Positions are graphemes.
 
 use super::row::rows;
-use crate::bulk;
-use crate::convert::{Walk, at, expected, int, located, placed, seq, steps, take, text};
+use crate::args::{SeqIter, at, expected, indexed_text, int, locate_graphemes, seq, steps, take, text};
 use crate::machine::{Machine, Raised};
+use crate::metered;
 use crate::pattern::Pattern;
 use crate::value::{Recent, Text};
 use crate::{ErrorKind, Value};
@@ -77,7 +77,7 @@ fn join(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
         1 => (Value::Nil, 0),
         _ => (take(args, 0), 1),
     };
-    let mut walk = Walk::over(m, "join", args, place)?;
+    let mut walk = SeqIter::finite(m, "join", args, place)?;
     let mut between = String::new();
     super::output::write_str(m, &separator, &mut between)?;
     let mut out = String::new();
@@ -148,7 +148,7 @@ fn split_by(m: &mut Machine, subject: &str, by: &Delimiter<'_>, limit: i64) -> R
                     break;
                 }
                 let (part, tail) = rest.split_at_checked(grapheme.len()).unwrap_or((rest, ""));
-                bulk::push(m, &mut parts, part)?;
+                metered::push(m, &mut parts, part)?;
                 rest = tail;
             }
             if !rest.is_empty() {
@@ -162,14 +162,14 @@ fn split_by(m: &mut Machine, subject: &str, by: &Delimiter<'_>, limit: i64) -> R
                 let rest = bytes.get(start..).unwrap_or_default();
                 let Some(at) = rest.iter().position(is_space) else { break };
                 let spaces = rest.iter().skip(at).take_while(|b| is_space(b)).count();
-                bulk::push(m, &mut parts, subject.get(start..start + at).unwrap_or_default())?;
+                metered::push(m, &mut parts, subject.get(start..start + at).unwrap_or_default())?;
                 start += at + spaces;
             }
             parts.push(subject.get(start..).unwrap_or_default());
         }
         Delimiter::Text(delimiter) => {
             for part in subject.splitn(most, delimiter) {
-                bulk::push(m, &mut parts, part)?;
+                metered::push(m, &mut parts, part)?;
             }
         }
         Delimiter::Regex(pattern) => {
@@ -180,7 +180,7 @@ fn split_by(m: &mut Machine, subject: &str, by: &Delimiter<'_>, limit: i64) -> R
                 from = if end > at { end } else { super::regex::step(subject, end) };
                 // An empty match at the start does not produce an empty part.
                 if end > 0 {
-                    bulk::push(m, &mut parts, subject.get(start..at).unwrap_or_default())?;
+                    metered::push(m, &mut parts, subject.get(start..at).unwrap_or_default())?;
                     start = end;
                 }
                 if from > subject.len() {
@@ -226,7 +226,7 @@ fn split_lines(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
     let subject = worked(m, "split-lines", args, 0)?;
     let mut lines: Vec<&str> = Vec::new();
     for line in subject.as_str().split('\n') {
-        bulk::push(m, &mut lines, line.strip_suffix('\r').unwrap_or(line))?;
+        metered::push(m, &mut lines, line.strip_suffix('\r').unwrap_or(line))?;
     }
     // Only an empty text is one empty line.
     while !subject.as_str().is_empty() && lines.last().is_some_and(|line| line.is_empty()) {
@@ -328,14 +328,14 @@ pub(super) fn last_index(subject: &Text, part: &str, from: i64) -> Option<i64> {
 fn index_of(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
     let from = if args.len() > 2 { int(m, "index-of", args, 2)? } else { 0 };
     let (subject, part) = two(m, "index-of", args)?;
-    located(m, subject)?;
+    locate_graphemes(m, subject)?;
     Ok(first_index(subject, part.as_str(), from).map_or(Value::Nil, Value::Int))
 }
 
 fn last_index_of(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
     let from = if args.len() > 2 { int(m, "last-index-of", args, 2)? } else { i64::MAX };
     let (subject, part) = two(m, "last-index-of", args)?;
-    located(m, subject)?;
+    locate_graphemes(m, subject)?;
     Ok(last_index(subject, part.as_str(), from).map_or(Value::Nil, Value::Int))
 }
 
@@ -379,7 +379,7 @@ fn escape(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
 fn subs(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
     let start = int(m, "subs", args, 1)?;
     let end = if args.len() > 2 { int(m, "subs", args, 2)? } else { i64::MAX };
-    let part = part(placed(m, "subs", args, 0)?, start, end);
+    let part = part(indexed_text(m, "subs", args, 0)?, start, end);
     work(m, part.len())?;
     Ok(Value::string(part))
 }
@@ -399,6 +399,6 @@ pub(super) fn out_of_range(m: &mut Machine, name: &str, len: usize) -> Raised {
         0 => "the text is empty".to_owned(),
         _ => format!("the text has {len} characters, at positions 0 to {}", len - 1),
     };
-    let raised = crate::convert::fault(m, ErrorKind::RuntimeError, name, &what);
+    let raised = crate::args::fault(m, ErrorKind::RuntimeError, name, &what);
     m.advise(raised, "(count s) gives the length; (get s i) and (subs s from to) allow for positions outside of the text")
 }

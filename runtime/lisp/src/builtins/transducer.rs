@@ -1,14 +1,14 @@
 //! Transducers: sequence functions without their collection, and the functions that run them.
 //!
 //! `(map f)`, `(filter pred)` and similar calls take a reducing function and return another one. They are implemented by the
-//! [`Stage`]s that also transform infinite sequences. A reducing function takes no argument (initialization), a total
+//! [`Transducer`]s that also transform infinite sequences. A reducing function takes no argument (initialization), a total
 //! (completion), or a total and an item.
 
-use super::composed::{Composed, How, is_reduced};
+use super::composed::{Combinator, Composed, is_reduced};
 use super::row::rows;
 use crate::Value;
-use crate::convert::{Walk, at, take};
-use crate::endless::{Cursor, Endless, Stage};
+use crate::args::{SeqIter, at, take};
+use crate::infinite::{Cursor, InfiniteSeq, Transducer};
 use crate::machine::{Machine, Raised};
 
 rows! { "clojure.core":
@@ -21,14 +21,14 @@ rows! { "clojure.core":
 }
 
 /// Makes the transducer of a stage.
-pub(super) fn transducer(stage: Stage) -> Value {
+pub(super) fn transducer(stage: Transducer) -> Value {
     Composed::staged(stage, None)
 }
 
 /// Applies a stage to the argument at `index`, if that is an infinite sequence.
-pub(super) fn changed(m: &mut Machine, args: &[Value], index: usize, stage: Stage) -> Option<Result<Value, Raised>> {
+pub(super) fn changed(m: &mut Machine, args: &[Value], index: usize, stage: Transducer) -> Option<Result<Value, Raised>> {
     match at(args, index) {
-        Value::Endless(endless) => Some(Endless::value(m, Cursor::through(stage, endless.cursor()))),
+        Value::InfiniteSeq(infinite) => Some(InfiniteSeq::value(m, Cursor::transformed(stage, infinite.cursor()))),
         _ => None,
     }
 }
@@ -39,15 +39,15 @@ pub(super) fn staged(
     m: &mut Machine,
     args: &mut [Value],
     index: usize,
-    stage: impl FnOnce(Value) -> Stage,
+    stage: impl FnOnce(Value) -> Transducer,
 ) -> Option<Result<Value, Raised>> {
     let first = |args: &mut [Value]| if index == 0 { Value::Nil } else { take(args, 0) };
     match args.get(index) {
         None => Some(Ok(transducer(stage(first(args))))),
-        Some(Value::Endless(endless)) => {
-            let input = endless.cursor();
+        Some(Value::InfiniteSeq(infinite)) => {
+            let input = infinite.cursor();
             let stage = stage(first(args));
-            Some(Endless::value(m, Cursor::through(stage, input)))
+            Some(InfiniteSeq::value(m, Cursor::transformed(stage, input)))
         }
         Some(_) => None,
     }
@@ -56,14 +56,14 @@ pub(super) fn staged(
 /// Returns the cursors of the arguments from `from` on, if all of them are infinite sequences.
 pub(super) fn all_endless(args: &[Value], from: usize) -> Option<Vec<Cursor>> {
     let cursors = args.iter().skip(from).map(|arg| match arg {
-        Value::Endless(endless) => Some(endless.cursor()),
+        Value::InfiniteSeq(infinite) => Some(infinite.cursor()),
         _ => None,
     });
     cursors.collect::<Option<Vec<Cursor>>>().filter(|cursors| !cursors.is_empty())
 }
 
 /// Reduces with the reducing function that the transducer makes from `f`.
-pub(super) fn run(m: &mut Machine, xform: &Value, f: Value, init: Value, mut walk: Walk) -> Result<Value, Raised> {
+pub(super) fn run(m: &mut Machine, xform: &Value, f: Value, init: Value, mut walk: SeqIter) -> Result<Value, Raised> {
     let step = m.call(xform, &mut [f])?;
     let mut total = init;
     while let Some(item) = walk.next(m)? {
@@ -85,7 +85,7 @@ fn unreduced(value: Value) -> Value {
 
 fn transduce(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
     let last = args.len() - 1;
-    let walk = Walk::along(m, "transduce", args, last)?;
+    let walk = SeqIter::any(m, "transduce", args, last)?;
     let (xform, f) = (take(args, 0), take(args, 1));
     let init = if last == 3 { take(args, 2) } else { m.call(&f, &mut [])? };
     run(m, &xform, f, init, walk)
@@ -94,7 +94,7 @@ fn transduce(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
 fn completing(_: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
     let f = take(args, 0);
     let done = if args.len() > 1 { take(args, 1) } else { function("identity") };
-    Ok(Composed::value(How::Completing, vec![f, done]))
+    Ok(Composed::value(Combinator::Completing, vec![f, done]))
 }
 
 /// Returns a function of the core by its name.
@@ -103,33 +103,33 @@ pub(super) fn function(name: &str) -> Value {
 }
 
 /// Returns the items that the transducer produces as a vector.
-fn collected(m: &mut Machine, xform: &Value, walk: Walk) -> Result<Value, Raised> {
+fn collected(m: &mut Machine, xform: &Value, walk: SeqIter) -> Result<Value, Raised> {
     run(m, xform, function("conj"), Value::vector(Vec::new()), walk)
 }
 
 fn sequence(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
     if args.len() == 1 {
-        if let Value::Endless(_) = at(args, 0) {
+        if let Value::InfiniteSeq(_) = at(args, 0) {
             return Ok(take(args, 0));
         }
-        return Ok(Value::Vector(crate::convert::seq(m, "sequence", args, 0)?));
+        return Ok(Value::Vector(crate::args::seq(m, "sequence", args, 0)?));
     }
-    let walk = Walk::along(m, "sequence", args, 1)?;
+    let walk = SeqIter::any(m, "sequence", args, 1)?;
     collected(m, &take(args, 0), walk)
 }
 
 fn eduction(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
     let last = args.len() - 1;
-    let walk = Walk::along(m, "eduction", args, last)?;
+    let walk = SeqIter::any(m, "eduction", args, last)?;
     let xforms: Vec<Value> = args.iter_mut().take(last).map(std::mem::take).collect();
-    collected(m, &Composed::value(How::Comp, xforms), walk)
+    collected(m, &Composed::value(Combinator::Comp, xforms), walk)
 }
 
 fn cat(_: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
-    Ok(Composed::staged(Stage::Cat, Some(take(args, 0))))
+    Ok(Composed::staged(Transducer::Cat, Some(take(args, 0))))
 }
 
 fn ensure_reduced(_: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
     let value = take(args, 0);
-    Ok(if is_reduced(&value) { value } else { Composed::value(How::Reduced, vec![value]) })
+    Ok(if is_reduced(&value) { value } else { Composed::value(Combinator::Reduced, vec![value]) })
 }

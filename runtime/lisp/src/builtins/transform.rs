@@ -6,11 +6,11 @@ use super::build::{items_or_none, side_by_side};
 use super::row::rows;
 use super::transducer::{all_endless, staged, transducer};
 use crate::Value;
-use crate::bulk::{self, Hasher};
+use crate::args::{SeqIter, at, expected, seq, take};
 use crate::collection::{Set, Vector};
-use crate::convert::{Walk, at, expected, seq, take};
-use crate::endless::{Cursor, Endless, Stage};
+use crate::infinite::{Cursor, InfiniteSeq, Transducer};
 use crate::machine::{Machine, Raised};
+use crate::metered::{self, Hasher};
 
 rows! { "clojure.core":
     "map" ["[f]", "[f coll]", "[f c1 c2 & colls]"] map, "The results of f on each item, or on the first items of all collections, the second ones …" { "(map inc [1 2])" => "[2 3]", "(map + [1 2 3] [10 20])" => "[11 22]", "(map :a [{:a 1} {:a 2}])" => "[1 2]" };
@@ -47,17 +47,17 @@ pub(super) mod extensions {
 }
 
 /// Makes an empty vector with capacity for one result per item.
-fn room(walk: &Walk) -> Vec<Value> {
+fn room(walk: &SeqIter) -> Vec<Value> {
     Vec::with_capacity(walk.len())
 }
 
 fn map(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
     if args.len() <= 2 {
-        if let Some(done) = staged(m, args, 1, Stage::Map) {
+        if let Some(done) = staged(m, args, 1, Transducer::Map) {
             return done;
         }
     } else if let Some(cursors) = all_endless(args, 1) {
-        return Endless::value(m, Cursor::Zip(take(args, 0), cursors));
+        return InfiniteSeq::value(m, Cursor::Zip(take(args, 0), cursors));
     }
     let mut out = Vec::new();
     map_into(m, "map", args, |_, value| {
@@ -76,8 +76,8 @@ fn map_into(
 ) -> Result<(), Raised> {
     let f = take(args, 0);
     if args.len() == 2 {
-        let mut walk = Walk::over(m, name, args, 1)?;
-        m.charge(walk.len() * crate::convert::ITEM)?;
+        let mut walk = SeqIter::finite(m, name, args, 1)?;
+        m.charge(walk.len() * crate::args::ITEM)?;
         while let Some(item) = walk.next(m)? {
             let value = m.call_with(&f, [item])?;
             each(m, value)?;
@@ -85,10 +85,10 @@ fn map_into(
         return Ok(());
     }
     let (colls, shortest) = side_by_side(m, name, args, 1)?;
-    m.charge((shortest + colls.len()) * crate::convert::ITEM)?;
+    m.charge((shortest + colls.len()) * crate::args::ITEM)?;
     let mut row = Vec::with_capacity(colls.len());
     for index in 0..shortest {
-        m.tick(crate::convert::steps(colls.len()))?;
+        m.tick(crate::args::steps(colls.len()))?;
         row.clear();
         row.extend(colls.iter().filter_map(|c| c.get(index).cloned()));
         let value = m.call(&f, &mut row)?;
@@ -98,10 +98,10 @@ fn map_into(
 }
 
 fn map_indexed(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
-    if let Some(done) = staged(m, args, 1, |f| Stage::MapIndexed(f, 0)) {
+    if let Some(done) = staged(m, args, 1, |f| Transducer::MapIndexed(f, 0)) {
         return done;
     }
-    let mut walk = Walk::over(m, "map-indexed", args, 1)?;
+    let mut walk = SeqIter::finite(m, "map-indexed", args, 1)?;
     let mut out = room(&walk);
     while let Some(item) = walk.next(m)? {
         let value = m.call_with(at(args, 0), [Value::Int(out.len() as i64), item])?;
@@ -112,11 +112,11 @@ fn map_indexed(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
 
 fn mapcat(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
     if args.len() <= 2 {
-        if let Some(done) = staged(m, args, 1, Stage::Mapcat) {
+        if let Some(done) = staged(m, args, 1, Transducer::Mapcat) {
             return done;
         }
     } else if let Some(cursors) = all_endless(args, 1) {
-        return Endless::value(m, Cursor::through(Stage::Cat, Cursor::Zip(take(args, 0), cursors)));
+        return InfiniteSeq::value(m, Cursor::transformed(Transducer::Cat, Cursor::Zip(take(args, 0), cursors)));
     }
     let mut out = Vector::default();
     map_into(m, "mapcat", args, |m, value| match items_or_none(m, value.clone())? {
@@ -127,7 +127,7 @@ fn mapcat(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
 }
 
 fn select(m: &mut Machine, name: &str, args: &mut [Value], wanted: bool) -> Result<Value, Raised> {
-    let mut walk = Walk::over(m, name, args, 1)?;
+    let mut walk = SeqIter::finite(m, name, args, 1)?;
     let mut out = Vec::new();
     while let Some(item) = walk.next(m)? {
         if m.call_with(at(args, 0), [item.clone()])?.is_truthy() == wanted {
@@ -138,24 +138,24 @@ fn select(m: &mut Machine, name: &str, args: &mut [Value], wanted: bool) -> Resu
 }
 
 fn filter(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
-    if let Some(done) = staged(m, args, 1, |pred| Stage::Filter(pred, true)) {
+    if let Some(done) = staged(m, args, 1, |pred| Transducer::Filter(pred, true)) {
         return done;
     }
     select(m, "filter", args, true)
 }
 
 fn remove(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
-    if let Some(done) = staged(m, args, 1, |pred| Stage::Filter(pred, false)) {
+    if let Some(done) = staged(m, args, 1, |pred| Transducer::Filter(pred, false)) {
         return done;
     }
     select(m, "remove", args, false)
 }
 
 fn keep(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
-    if let Some(done) = staged(m, args, 1, Stage::Keep) {
+    if let Some(done) = staged(m, args, 1, Transducer::Keep) {
         return done;
     }
-    let mut walk = Walk::over(m, "keep", args, 1)?;
+    let mut walk = SeqIter::finite(m, "keep", args, 1)?;
     let mut out = Vec::new();
     while let Some(item) = walk.next(m)? {
         let value = m.call_with(at(args, 0), [item])?;
@@ -167,10 +167,10 @@ fn keep(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
 }
 
 fn keep_indexed(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
-    if let Some(done) = staged(m, args, 1, |f| Stage::KeepIndexed(f, 0)) {
+    if let Some(done) = staged(m, args, 1, |f| Transducer::KeepIndexed(f, 0)) {
         return done;
     }
-    let mut walk = Walk::over(m, "keep-indexed", args, 1)?;
+    let mut walk = SeqIter::finite(m, "keep-indexed", args, 1)?;
     let mut out = Vec::new();
     let mut index = 0;
     while let Some(item) = walk.next(m)? {
@@ -196,10 +196,10 @@ fn prefix(m: &mut Machine, f: &Value, items: &Vector, stop: bool) -> Result<usiz
 
 fn take_while(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
     if args.len() == 1 {
-        return Ok(transducer(Stage::TakeWhile(take(args, 0))));
+        return Ok(transducer(Transducer::TakeWhile(take(args, 0))));
     }
-    if let Value::Endless(_) = at(args, 1) {
-        let (mut walk, mut out) = (Walk::along(m, "take-while", args, 1)?, Vec::new());
+    if let Value::InfiniteSeq(_) = at(args, 1) {
+        let (mut walk, mut out) = (SeqIter::any(m, "take-while", args, 1)?, Vec::new());
         while let Some(item) = walk.next(m)? {
             if !m.call(at(args, 0), &mut [item.clone()])?.is_truthy() {
                 break;
@@ -215,7 +215,7 @@ fn take_while(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
 }
 
 fn drop_while(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
-    if let Some(done) = staged(m, args, 1, |pred| Stage::DropWhile(Some(pred))) {
+    if let Some(done) = staged(m, args, 1, |pred| Transducer::DropWhile(Some(pred))) {
         return done;
     }
     let mut items = seq(m, "drop-while", args, 1)?;
@@ -225,9 +225,9 @@ fn drop_while(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
 }
 
 fn split_with(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
-    if let Value::Endless(endless) = at(args, 1) {
-        let rest = Cursor::through(Stage::DropWhile(Some(at(args, 0).clone())), endless.cursor());
-        let rest = Endless::value(m, rest)?;
+    if let Value::InfiniteSeq(infinite) = at(args, 1) {
+        let rest = Cursor::transformed(Transducer::DropWhile(Some(at(args, 0).clone())), infinite.cursor());
+        let rest = InfiniteSeq::value(m, rest)?;
         return Ok(Value::vector(vec![take_while(m, args)?, rest]));
     }
     let items = seq(m, "split-with", args, 1)?;
@@ -236,7 +236,7 @@ fn split_with(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
 }
 
 fn partition_by(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
-    if let Some(done) = staged(m, args, 1, |f| Stage::PartitionBy { f, last: None, group: Vec::new() }) {
+    if let Some(done) = staged(m, args, 1, |f| Transducer::PartitionBy { f, last: None, group: Vec::new() }) {
         return done;
     }
     let items = seq(m, "partition-by", args, 1)?;
@@ -263,7 +263,7 @@ fn partition_by(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
 }
 
 fn some(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
-    let mut walk = Walk::along(m, "some", args, 1)?;
+    let mut walk = SeqIter::any(m, "some", args, 1)?;
     while let Some(item) = walk.next(m)? {
         let value = m.call_with(at(args, 0), [item])?;
         if value.is_truthy() {
@@ -275,7 +275,7 @@ fn some(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
 
 /// Whether the predicate's truthiness is `truth` for some item.
 fn exists(m: &mut Machine, name: &str, args: &mut [Value], truth: bool) -> Result<bool, Raised> {
-    let mut walk = Walk::along(m, name, args, 1)?;
+    let mut walk = SeqIter::any(m, name, args, 1)?;
     while let Some(item) = walk.next(m)? {
         if m.call(at(args, 0), &mut [item])?.is_truthy() == truth {
             return Ok(true);
@@ -297,39 +297,39 @@ fn not_every(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
 }
 
 fn distinct(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
-    if let Some(done) = staged(m, args, 0, |_| Stage::Distinct(Set::default())) {
+    if let Some(done) = staged(m, args, 0, |_| Transducer::Distinct(Set::default())) {
         return done;
     }
-    let mut walk = Walk::over(m, "distinct", args, 0)?;
+    let mut walk = SeqIter::finite(m, "distinct", args, 0)?;
     let mut seen: HashSet<Value, Hasher> = HashSet::default();
     let mut out = Vec::new();
     while let Some(item) = walk.next(m)? {
-        if bulk::see(m, &mut seen, item.clone())? {
-            bulk::push(m, &mut out, item)?;
+        if metered::insert_seen(m, &mut seen, item.clone())? {
+            metered::push(m, &mut out, item)?;
         }
     }
     Ok(Value::vector(out))
 }
 
 fn distinct_by(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
-    let mut walk = Walk::over(m, "distinct-by", args, 1)?;
+    let mut walk = SeqIter::finite(m, "distinct-by", args, 1)?;
     let f = super::reduce::key_function(args);
     let mut seen: HashSet<Value, Hasher> = HashSet::default();
     let mut out = Vec::new();
     while let Some(item) = walk.next(m)? {
         let key = m.call_with(&f, [item.clone()])?;
-        if bulk::see(m, &mut seen, key)? {
-            bulk::push(m, &mut out, item)?;
+        if metered::insert_seen(m, &mut seen, key)? {
+            metered::push(m, &mut out, item)?;
         }
     }
     Ok(Value::vector(out))
 }
 
 fn dedupe(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
-    if let Some(done) = staged(m, args, 0, |_| Stage::Dedupe(None)) {
+    if let Some(done) = staged(m, args, 0, |_| Transducer::Dedupe(None)) {
         return done;
     }
-    let mut walk = Walk::over(m, "dedupe", args, 0)?;
+    let mut walk = SeqIter::finite(m, "dedupe", args, 0)?;
     let mut out: Vec<Value> = Vec::new();
     while let Some(item) = walk.next(m)? {
         if out.last() != Some(&item) {
@@ -343,7 +343,7 @@ fn is_distinct(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
     let mut seen: HashSet<Value, Hasher> = HashSet::default();
     for arg in args.iter_mut() {
         m.step()?;
-        if !bulk::see(m, &mut seen, std::mem::take(arg))? {
+        if !metered::insert_seen(m, &mut seen, std::mem::take(arg))? {
             return Ok(Value::False);
         }
     }
@@ -351,7 +351,7 @@ fn is_distinct(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
 }
 
 fn run(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
-    let mut walk = Walk::along(m, "run!", args, 1)?;
+    let mut walk = SeqIter::any(m, "run!", args, 1)?;
     while let Some(item) = walk.next(m)? {
         m.call_with(at(args, 0), [item])?;
     }
@@ -371,7 +371,7 @@ fn dorun(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
 /// Raises a fault if the first argument is not a collection.
 fn has_items(m: &mut Machine, name: &str, args: &[Value]) -> Result<(), Raised> {
     match at(args, 0) {
-        Value::Endless(_) => Ok(()),
+        Value::InfiniteSeq(_) => Ok(()),
         coll if coll.len().is_some() => Ok(()),
         other => Err(expected(m, name, "a collection", 0, other)),
     }
@@ -379,7 +379,7 @@ fn has_items(m: &mut Machine, name: &str, args: &[Value]) -> Result<(), Raised> 
 
 fn tree_seq(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
     let mut out = Vec::new();
-    let mut open = vec![Walk::of(Vector::from(vec![take(args, 2)]))];
+    let mut open = vec![SeqIter::from_vector(Vector::from(vec![take(args, 2)]))];
     while let Some(walk) = open.last_mut() {
         let Some(node) = walk.next(m)? else {
             open.pop();
@@ -389,7 +389,7 @@ fn tree_seq(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
         if m.call_with(at(args, 0), [node.clone()])?.is_truthy() {
             let children = m.call_with(at(args, 1), [node])?;
             match items_or_none(m, children.clone())? {
-                Some(items) => open.push(Walk::of(items)),
+                Some(items) => open.push(SeqIter::from_vector(items)),
                 None => return Err(expected(m, "tree-seq", "a function that gives collections", 1, &children)),
             }
         }

@@ -2,10 +2,10 @@
 
 use super::row::rows;
 use crate::Value;
-use crate::bulk;
+use crate::args::{ITEM, at, expected, steps, take};
 use crate::collection::Children;
-use crate::convert::{ITEM, at, expected, steps, take};
 use crate::machine::{Machine, Raised};
+use crate::metered;
 use crate::reader::is_keyword_name;
 
 rows! { "clojure.walk":
@@ -61,7 +61,7 @@ fn parts(m: &mut Machine, value: &Value) -> Result<Option<Open>, Raised> {
 fn rebuilt(m: &mut Machine, open: Open) -> Result<Value, Raised> {
     match open.shape {
         Shape::Vector => Ok(Value::vector(open.done)),
-        Shape::Set => bulk::set(m, open.done).map(Value::Set),
+        Shape::Set => metered::set(m, open.done).map(Value::Set),
         Shape::Map => {
             m.charge(open.done.len() * 2 * ITEM)?;
             let mut entries = Vec::with_capacity(open.done.len());
@@ -73,11 +73,11 @@ fn rebuilt(m: &mut Machine, open: Open) -> Result<Value, Raised> {
                     }
                     Value::Nil => {}
                     other => {
-                        return Err(crate::convert::expected(m, "clojure.walk/walk", "entries [key value] of a map", 0, other));
+                        return Err(crate::args::expected(m, "clojure.walk/walk", "entries [key value] of a map", 0, other));
                     }
                 }
             }
-            bulk::map(m, entries).map(Value::Map)
+            metered::map(m, entries).map(Value::Map)
         }
     }
 }
@@ -179,8 +179,8 @@ fn rekeyed(m: &mut Machine, form: Value, rename: fn(Value) -> Value) -> Result<V
     let mut after = |m: &mut Machine, part: Value| match part {
         Value::Map(map) => {
             m.charge(map.len() * 2 * ITEM)?;
-            let renamed = bulk::entries(m, map)?.into_iter().map(|(k, v)| (rename(k), v)).collect();
-            bulk::map(m, renamed).map(Value::Map)
+            let renamed = metered::entries(m, map)?.into_iter().map(|(k, v)| (rename(k), v)).collect();
+            metered::map(m, renamed).map(Value::Map)
         }
         other => Ok(other),
     };

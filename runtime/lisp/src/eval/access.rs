@@ -70,12 +70,12 @@ fn items(m: &mut Machine, value: &Value, span: Span) -> Result<Option<Vector>, R
     match value {
         Value::Vector(items) => Ok(Some(items.clone())),
         Value::Nil => Ok(None),
-        Value::Str(_) => match crate::convert::seq_of(m, value.clone())? {
+        Value::Str(_) => match crate::args::seq_of(m, value.clone())? {
             Ok(items) => Ok(Some(items)),
             Err(_) => Ok(None),
         },
         other => {
-            let found = crate::convert::described(other);
+            let found = crate::args::describe(other);
             let raised = m.raise_with_hint(
                 ErrorKind::DestructureError,
                 format!("a pattern [a b] takes a vector apart, found {found}"),
@@ -95,7 +95,7 @@ pub(super) fn nth(from: Local, index: u32, span: Span) -> Code {
     let slot = from.slot as usize;
     Box::new(move |m, f| match f.slots.get(slot) {
         Some(Value::Vector(items)) => Ok(copy(items.get(index as usize))),
-        Some(Value::Endless(endless)) => endless.clone().nth(m, index as usize),
+        Some(Value::InfiniteSeq(infinite)) => infinite.clone().nth(m, index as usize),
         other => {
             let held = copy(other);
             Ok(items(m, &held, span)?.and_then(|items| items.get(index as usize).cloned()).unwrap_or_default())
@@ -107,8 +107,8 @@ pub(super) fn nth(from: Local, index: u32, span: Span) -> Code {
 pub(super) fn rest(from: Local, skipped: u32, span: Span) -> Code {
     Box::new(move |m, f| {
         let held = local(f, from);
-        if let Value::Endless(endless) = &held {
-            return endless.skip(m, skipped as usize);
+        if let Value::InfiniteSeq(infinite) = &held {
+            return infinite.skip(m, skipped as usize);
         }
         let Some(mut items) = items(m, &held, span)? else { return Ok(Value::Nil) };
         drop(held);
@@ -139,11 +139,11 @@ pub(super) fn key(from: Local, key: Value, default: Option<Code>, span: Span) ->
             }
             Some(Value::Nil) | None => None,
             // Positions are the keys of a vector or string.
-            Some(held @ (Value::Vector(_) | Value::Str(_))) if crate::convert::whole(&key).is_some() => {
+            Some(held @ (Value::Vector(_) | Value::Str(_))) if crate::args::as_integer(&key).is_some() => {
                 crate::builtins::look_up(held, &key)
             }
             Some(other) => {
-                let found = crate::convert::described(other);
+                let found = crate::args::describe(other);
                 let raised = m.raise_with_hint(
                     ErrorKind::DestructureError,
                     format!("a pattern {{:keys [a b]}} takes a map apart, found {found}"),
@@ -177,6 +177,6 @@ pub(super) fn named(from: Local, span: Span) -> Code {
         }
         let mut items = items.into_iter();
         let pairs = std::iter::from_fn(|| Some((items.next()?, items.next()?))).collect();
-        crate::bulk::map(m, pairs).map(Value::Map)
+        crate::metered::map(m, pairs).map(Value::Map)
     })
 }

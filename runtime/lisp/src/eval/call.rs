@@ -156,7 +156,7 @@ pub(crate) fn call_value(m: &mut Machine, f: &Value, args: &mut [Value]) -> Resu
     match f {
         Value::Closure(closure) => {
             let globals = m.globals();
-            invoke(m, &globals, closure, args).map_err(|raised| m.left(raised, closure, None))
+            invoke(m, &globals, closure, args).map_err(|raised| m.push_frame(raised, closure, None))
         }
         Value::Builtin(row) if row.accepts(args.len()) => {
             m.called(args.len())?;
@@ -211,8 +211,8 @@ fn look_up(m: &mut Machine, f: &Value, args: &mut [Value]) -> Result<Value, Rais
     }
     let mut args = args.iter_mut().map(std::mem::take);
     let (first, default) = (args.next().unwrap_or_default(), args.next().unwrap_or_default());
-    if matches!(f, Value::Vector(_)) && crate::convert::whole(&first).is_none() {
-        let found = crate::convert::described(&first);
+    if matches!(f, Value::Vector(_)) && crate::args::as_integer(&first).is_none() {
+        let found = crate::args::describe(&first);
         let message = format!("a vector called as a function takes an index, found {found}");
         let hint = "of a vector of maps take one first, as in (:key (first maps)), or a field of each with (map :key maps)";
         return Err(m.raise_with_hint(ErrorKind::TypeError, message, hint));
@@ -223,7 +223,7 @@ fn look_up(m: &mut Machine, f: &Value, args: &mut [Value]) -> Result<Value, Rais
 
 #[cold]
 pub(crate) fn not_callable(m: &mut Machine, f: &Value) -> Raised {
-    let found = crate::convert::described(f);
+    let found = crate::args::describe(f);
     let message = format!("expected a function to call, found {found}");
     match f {
         Value::Str(_) => {

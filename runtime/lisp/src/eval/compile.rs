@@ -12,11 +12,11 @@ use super::operators::{fused_builtin, is_core, truth};
 use super::{Arity, Closure, Code, Frame, Group, Member, access, call_value, discard};
 use crate::Value;
 use crate::builtins::Builtin;
-use crate::bulk;
 use crate::collection::Map;
 use crate::error::{ErrorKind, Span};
 use crate::ir::{ArityIr, Capture, GroupIr, Ir, Local, Op, Step};
 use crate::machine::{Machine, Raised};
+use crate::metered;
 
 /// Compiles an expression.
 pub(crate) fn compile(ir: &Ir) -> Code {
@@ -54,7 +54,7 @@ pub(crate) fn compile(ir: &Ir) -> Code {
             let parts = all(parts);
             Box::new(move |m, f| {
                 let members = evaluate(&parts, m, f)?;
-                bulk::set(m, members).map(Value::Set)
+                metered::set(m, members).map(Value::Set)
             })
         }
         Op::If(parts) => {
@@ -163,7 +163,7 @@ fn map_literal(parts: Box<[Code]>, written: bool) -> Code {
         while let (Some(key), Some(value)) = (parts.next(), parts.next()) {
             entries.push((key(m, f)?, value(m, f)?));
         }
-        let map = if written { bulk::map_of_exact_keys(m, entries) } else { bulk::map(m, entries) };
+        let map = if written { metered::map_of_exact_keys(m, entries) } else { metered::map(m, entries) };
         map.map(Value::Map)
     })
 }
@@ -333,7 +333,7 @@ fn call_of<A: Arguments>(f: &Ir, args: A, span: Span) -> Code {
             Box::new(move |m, f| {
                 let globals = f.globals;
                 if let Some(Value::Closure(closure)) = globals.function(index) {
-                    return call_closure(m, f, closure, &args).map_err(|raised| m.left(raised, closure, span));
+                    return call_closure(m, f, closure, &args).map_err(|raised| m.push_frame(raised, closure, span));
                 }
                 let callee = lookup(m, f, index, fallback, span)?;
                 apply(m, f, &callee, &args, span)
@@ -341,7 +341,7 @@ fn call_of<A: Arguments>(f: &Ir, args: A, span: Span) -> Code {
         }
         Op::This => Box::new(move |m, f| {
             let this = f.this;
-            call_closure(m, f, this, &args).map_err(|raised| m.left(raised, this, span))
+            call_closure(m, f, this, &args).map_err(|raised| m.push_frame(raised, this, span))
         }),
         Op::Const(value) => {
             let value = value.clone();
@@ -359,7 +359,7 @@ fn call_of<A: Arguments>(f: &Ir, args: A, span: Span) -> Code {
 
 fn apply<A: Arguments>(m: &mut Machine, f: &mut Frame<'_>, callee: &Value, args: &A, span: Span) -> Result<Value, Raised> {
     match callee {
-        Value::Closure(closure) => call_closure(m, f, closure, args).map_err(|raised| m.left(raised, closure, span)),
+        Value::Closure(closure) => call_closure(m, f, closure, args).map_err(|raised| m.push_frame(raised, closure, span)),
         Value::Nil | Value::True | Value::False | Value::Int(_) | Value::Double(_) | Value::BigInt(_) | Value::Str(_) => {
             let raised = not_callable(m, callee);
             Err(m.at(raised, span))

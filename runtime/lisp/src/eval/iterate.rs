@@ -2,7 +2,7 @@
 
 use super::{Code, Frame, Test};
 use crate::Value;
-use crate::convert;
+use crate::args;
 use crate::error::{ErrorKind, Span};
 use crate::machine::{Machine, Raised};
 
@@ -35,7 +35,7 @@ fn run(turns: &[Turn], weight: u32, m: &mut Machine, f: &mut Frame<'_>, out: &mu
     match turn {
         Turn::Each(slot, items, span) => {
             let items = items(m, f)?;
-            if let Value::Endless(endless) = &items {
+            if let Value::InfiniteSeq(infinite) = &items {
                 let own = rest.iter().take_while(|turn| !matches!(turn, Turn::Each(..)));
                 if out.is_some() && !own.into_iter().any(|turn| matches!(turn, Turn::While(_))) {
                     let hint =
@@ -43,7 +43,7 @@ fn run(turns: &[Turn], weight: u32, m: &mut Machine, f: &mut Frame<'_>, out: &mu
                     let raised = m.raise_with_hint(ErrorKind::TypeError, "for goes over all of a sequence without an end", hint);
                     return Err(m.at(raised, *span));
                 }
-                let mut cursor = endless.cursor();
+                let mut cursor = infinite.cursor();
                 while let Some(item) = cursor.next(m)? {
                     m.tick(weight)?;
                     f.set(*slot, item);
@@ -53,10 +53,10 @@ fn run(turns: &[Turn], weight: u32, m: &mut Machine, f: &mut Frame<'_>, out: &mu
                 }
                 return Ok(Next::On);
             }
-            let items = match convert::seq_of(m, items)? {
+            let items = match args::seq_of(m, items)? {
                 Ok(items) => items,
                 Err(other) => {
-                    let found = convert::described(&other);
+                    let found = args::describe(&other);
                     let message = format!("expected a collection to go over, found {found}");
                     let raised = match other {
                         Value::Int(_) => m.raise_with_hint(ErrorKind::TypeError, message, "(range n) gives the numbers below n"),
@@ -97,7 +97,7 @@ fn run(turns: &[Turn], weight: u32, m: &mut Machine, f: &mut Frame<'_>, out: &mu
             let value = body(m, f)?;
             if let Some(out) = out {
                 if out.len() == out.capacity() {
-                    m.charge(out.len() * convert::ITEM * 2)?;
+                    m.charge(out.len() * args::ITEM * 2)?;
                 }
                 out.push(value);
             }

@@ -4,23 +4,23 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::wire::Writer;
-use super::{HEAD, Node, Slot, Unstorable, temporal};
+use super::{EncodeError, HEAD, Node, Slot, temporal};
 use crate::Value;
 use crate::bindings::Bindings;
-use crate::builtins::How;
+use crate::builtins::Combinator;
 use crate::collection::Children;
 use crate::error::Span;
 use crate::ir::Source;
 use crate::value::{Text, each_distinct};
 
 /// The image of bindings and the recent results, newest first.
-pub fn encode(bindings: &Bindings, results: &[Value]) -> Result<Vec<u8>, Unstorable> {
+pub fn encode(bindings: &Bindings, results: &[Value]) -> Result<Vec<u8>, EncodeError> {
     let roots = || bindings.iter().map(|(_, value)| value).chain(results);
     if let Some(what) = obstacle(roots()) {
         let named = bindings.iter().map(|(name, value)| (format!("`{name}`"), value));
         let recent = (1..).zip(results).map(|(at, value)| (format!("*{at}"), value));
         let name = named.chain(recent).find(|(_, value)| obstacle([*value]).is_some()).map_or_else(String::new, |(name, _)| name);
-        return Err(Unstorable { name, what });
+        return Err(EncodeError { name, what });
     }
     let mut image = Image::default();
     // In the order of their making, in which they are made again: what a function holds is older than it.
@@ -73,8 +73,10 @@ fn obstacle<'a>(values: impl IntoIterator<Item = &'a Value>) -> Option<&'static 
     let mut found = None;
     each_distinct(values, |value| {
         found = match value {
-            Value::Endless(_) => Some("a sequence without an end"),
-            Value::Composed(made) if matches!(made.how(), How::Transducer | How::Step) => Some("a transducer"),
+            Value::InfiniteSeq(_) => Some("a sequence without an end"),
+            Value::Composed(made) if matches!(made.combinator(), Combinator::Transducer | Combinator::Step) => {
+                Some("a transducer")
+            }
             _ => None,
         };
         found.is_none()
@@ -186,7 +188,7 @@ impl Image {
             | Value::Int(_)
             | Value::Double(_)
             | Value::Builtin(_)
-            | Value::Endless(_) => {}
+            | Value::InfiniteSeq(_) => {}
         }
     }
 

@@ -1,11 +1,11 @@
-//! Bindings and results as bytes, for a process that goes on with them elsewhere.
+//! Serialises bindings and results, so that another process can continue with them.
 //!
-//! Nothing is evaluated to bring them back. Data goes as it is, each shared part once, so that what it occupies is the same
-//! afterwards. A function goes as the text of the program that made it, its place in that text, and the values that it has captured: the
-//! text is read and resolved again, with the names that were known then, and only that function is taken out of it. Builtins go by name.
+//! Decoding does not evaluate anything. Data is stored as it is, each shared part once, so that its memory use stays the same. A
+//! function is stored as the text of its program, its position in that text, and its captured values: decoding parses and resolves
+//! the text with the names that were known then, and extracts that function. Builtins are stored by name.
 //!
-//! Two kinds of values have no place in an image: sequences without an end and transducers, which are work under way. Everything
-//! else survives, the order of functions among themselves included.
+//! Infinite sequences and transducers cannot be stored. Everything else survives, including the order of functions among
+//! themselves.
 //!
 //! ```
 //! use ptc_lisp::{Bindings, Program, Run, Value, image};
@@ -19,7 +19,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! [`decode`] compiles, so that its thread needs the native stack that compiling does.
+//! [`decode`] compiles programs and needs as much native stack as compiling.
 
 mod decode;
 mod encode;
@@ -31,38 +31,38 @@ use std::fmt;
 pub use decode::decode;
 pub use encode::encode;
 
-/// The first bytes of an image: a name and the version of the form. Where the form changes, so does the version.
+/// The first bytes of an image: a name and the version of the format. The version changes with the format.
 const HEAD: &[u8] = b"ptc-image\x01";
 
-/// A value that has no place in an image.
+/// A value that cannot be stored in an image.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Unstorable {
+pub struct EncodeError {
     /// The binding, or `*1`, `*2`, `*3`, that holds it.
     pub name: String,
-    /// What it is, with its article.
+    /// The kind of the value, with its article.
     pub what: &'static str,
 }
 
-/// Bytes that are no image of this version: the reason.
+/// Why bytes are not an image of this version.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Damaged(pub(crate) &'static str);
+pub struct DecodeError(pub(crate) &'static str);
 
-impl fmt::Display for Unstorable {
+impl fmt::Display for EncodeError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} holds {}, which cannot be stored", self.name, self.what)
     }
 }
 
-impl fmt::Display for Damaged {
+impl fmt::Display for DecodeError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "not an image that this version can read: {}", self.0)
     }
 }
 
-impl std::error::Error for Unstorable {}
-impl std::error::Error for Damaged {}
+impl std::error::Error for EncodeError {}
+impl std::error::Error for DecodeError {}
 
-/// What stands for a value where it is used. Text and objects are named by their places in the table of nodes.
+/// The tag of a value. Texts and objects are referenced by their index in the table of nodes.
 #[derive(Clone, Copy)]
 #[repr(u8)]
 enum Slot {

@@ -3,7 +3,7 @@
 use jiff::civil::{Date, DateTime, Time};
 use jiff::{SignedDuration, Timestamp};
 
-use super::Damaged;
+use super::DecodeError;
 use super::wire::{Reader, Writer};
 use crate::temporal::{OffsetDateTime, Period, Temporal, Unit};
 
@@ -36,10 +36,10 @@ pub(super) fn write(out: &mut Writer, temporal: &Temporal) {
     }
 }
 
-pub(super) fn read(from: &mut Reader<'_>) -> Result<Temporal, Damaged> {
+pub(super) fn read(from: &mut Reader<'_>) -> Result<Temporal, DecodeError> {
     let tag = from.byte()?;
     let numbers = from.list(Reader::signed)?;
-    made(tag, &numbers).ok_or(Damaged("a date or time is wrong"))
+    made(tag, &numbers).ok_or(DecodeError("a date or time is wrong"))
 }
 
 fn made(tag: u8, numbers: &[i64]) -> Option<Temporal> {

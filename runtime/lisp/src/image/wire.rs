@@ -1,6 +1,6 @@
 //! Numbers and texts in an image: variable-length integers, the least significant seven bits first.
 
-use super::Damaged;
+use super::DecodeError;
 
 /// What writes an image.
 #[derive(Default)]
@@ -54,17 +54,17 @@ impl<'a> Reader<'a> {
         self.rest.is_empty()
     }
 
-    pub(super) fn take(&mut self, count: usize) -> Result<&'a [u8], Damaged> {
-        let (taken, rest) = self.rest.split_at_checked(count).ok_or(Damaged("it ends too early"))?;
+    pub(super) fn take(&mut self, count: usize) -> Result<&'a [u8], DecodeError> {
+        let (taken, rest) = self.rest.split_at_checked(count).ok_or(DecodeError("it ends too early"))?;
         self.rest = rest;
         Ok(taken)
     }
 
-    pub(super) fn byte(&mut self) -> Result<u8, Damaged> {
+    pub(super) fn byte(&mut self) -> Result<u8, DecodeError> {
         Ok(self.take(1)?.first().copied().unwrap_or_default())
     }
 
-    pub(super) fn unsigned(&mut self) -> Result<u64, Damaged> {
+    pub(super) fn unsigned(&mut self) -> Result<u64, DecodeError> {
         let mut number = 0_u64;
         for shift in (0..64).step_by(7) {
             let byte = self.byte()?;
@@ -73,36 +73,36 @@ impl<'a> Reader<'a> {
                 return Ok(number);
             }
         }
-        Err(Damaged("a number is too long"))
+        Err(DecodeError("a number is too long"))
     }
 
-    pub(super) fn signed(&mut self) -> Result<i64, Damaged> {
+    pub(super) fn signed(&mut self) -> Result<i64, DecodeError> {
         let number = self.unsigned()?;
         Ok((number >> 1) as i64 ^ -((number & 1) as i64))
     }
 
     /// A number that fits in 32 bits: a place.
-    pub(super) fn place(&mut self) -> Result<u32, Damaged> {
-        u32::try_from(self.unsigned()?).map_err(|_| Damaged("a place is too large"))
+    pub(super) fn place(&mut self) -> Result<u32, DecodeError> {
+        u32::try_from(self.unsigned()?).map_err(|_| DecodeError("a place is too large"))
     }
 
     /// How many of something follow, each of which takes a byte at least.
-    pub(super) fn count(&mut self) -> Result<usize, Damaged> {
+    pub(super) fn count(&mut self) -> Result<usize, DecodeError> {
         let count = usize::try_from(self.unsigned()?).ok().filter(|count| *count <= self.rest.len());
-        count.ok_or(Damaged("a length goes beyond its end"))
+        count.ok_or(DecodeError("a length goes beyond its end"))
     }
 
-    pub(super) fn bytes(&mut self) -> Result<&'a [u8], Damaged> {
+    pub(super) fn bytes(&mut self) -> Result<&'a [u8], DecodeError> {
         let count = self.count()?;
         self.take(count)
     }
 
-    pub(super) fn text(&mut self) -> Result<&'a str, Damaged> {
-        std::str::from_utf8(self.bytes()?).map_err(|_| Damaged("a text is not UTF-8"))
+    pub(super) fn text(&mut self) -> Result<&'a str, DecodeError> {
+        std::str::from_utf8(self.bytes()?).map_err(|_| DecodeError("a text is not UTF-8"))
     }
 
     /// A list, an item at a time.
-    pub(super) fn list<T>(&mut self, mut item: impl FnMut(&mut Self) -> Result<T, Damaged>) -> Result<Vec<T>, Damaged> {
+    pub(super) fn list<T>(&mut self, mut item: impl FnMut(&mut Self) -> Result<T, DecodeError>) -> Result<Vec<T>, DecodeError> {
         (0..self.count()?).map(|_| item(self)).collect()
     }
 }

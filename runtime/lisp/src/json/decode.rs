@@ -47,11 +47,11 @@ pub fn decode_exact(bytes: &[u8]) -> Result<Value, DecodeError> {
 /// bytes.
 pub(crate) fn decode_metered(m: &mut Machine, bytes: &[u8]) -> Result<Result<Value, DecodeError>, Raised> {
     // UTF-8 is validated first.
-    m.tick(crate::convert::steps(bytes.len() / 256))?;
+    m.tick(crate::args::steps(bytes.len() / 256))?;
     let mut raised = None;
     let meters = std::sync::Arc::clone(&m.meters);
     let decoded = decode_with(bytes, false, Some(meters.missing_keys.names()), &mut |made| {
-        let spent = m.charge(made).and_then(|()| m.tick(crate::convert::steps(made / 64)));
+        let spent = m.charge(made).and_then(|()| m.tick(crate::args::steps(made / 64)));
         raised = spent.err();
         raised.is_none()
     });

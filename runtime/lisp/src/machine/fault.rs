@@ -1,51 +1,51 @@
-//! The fault that is under way.
+//! The fault that ends a run, and its stack trace.
 
 use std::sync::Arc;
 
 use crate::error::{Call, Error, ErrorKind, Position, Span, Trace, told};
 use crate::{Value, host};
 
-/// Functions that an error names of those that were under way, innermost first.
-const TRACED: usize = 8;
+/// Maximum number of stack frames in an error, innermost first.
+const MAX_TRACED_CALLS: usize = 8;
 
-/// A fault was raised; it waits in the [`Machine`](super::Machine).
+/// Marks that a fault was raised. The [`Machine`](super::Machine) stores it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Raised;
 
-/// What was raised.
+/// A raised fault.
 #[derive(Debug)]
 pub struct Fault {
     /// Its kind.
     pub kind: ErrorKind,
     /// What was expected and what was found.
     pub message: String,
-    /// What to do, where that is known.
+    /// How to fix the program, if known.
     pub hint: Option<String>,
     /// The value of `(fail v)`.
     pub value: Option<Value>,
-    /// The innermost call that raised it.
-    place: Option<Place>,
-    /// Functions that were left, innermost first.
-    trace: Vec<Left>,
-    /// How many more were left.
+    /// The innermost call that raised the fault.
+    location: Option<Location>,
+    /// The functions that the fault has left, innermost first.
+    trace: Vec<StackFrame>,
+    /// Number of further functions that it has left.
     omitted: u32,
     /// `(return v)`: not a fault, but it unwinds like one.
     pub(crate) returned: bool,
 }
 
-/// A place in a text that is known only once the function around it is left.
+/// A position in a source text. The text is filled in when the fault leaves the enclosing function.
 #[derive(Debug)]
-struct Place {
+struct Location {
     span: Span,
     source: Option<Arc<str>>,
 }
 
 /// A function that a fault has left.
 #[derive(Debug)]
-struct Left {
+struct StackFrame {
     name: Option<String>,
-    /// Where it was called; none yet where a builtin called it.
-    from: Option<Place>,
+    /// The call of the function; `None` if a builtin called it.
+    from: Option<Location>,
 }
 
 impl Fault {
@@ -56,64 +56,66 @@ impl Fault {
             message: message.into(),
             hint: None,
             value: None,
-            place: None,
+            location: None,
             trace: Vec::new(),
             omitted: 0,
             returned: false,
         }
     }
 
-    /// It came out of the call at `span`: its own place, if it has none, and that of functions which this call had called.
-    pub(crate) fn passed(&mut self, span: Span) {
-        if self.place.is_none() {
-            self.place = Some(Place { span, source: None });
+    /// Records that the fault left the call at `span`. This sets the fault's position if it has none, and that of frames without a
+    /// call.
+    pub(crate) fn push_call_site(&mut self, span: Span) {
+        if self.location.is_none() {
+            self.location = Some(Location { span, source: None });
         }
-        for left in self.trace.iter_mut().rev().take_while(|left| left.from.is_none()) {
-            left.from = Some(Place { span, source: None });
+        for frame in self.trace.iter_mut().rev().take_while(|frame| frame.from.is_none()) {
+            frame.from = Some(Location { span, source: None });
         }
     }
 
-    /// It left a function of the program `source`, which was called at `span`, or by a builtin.
-    pub(crate) fn left(&mut self, name: Option<&str>, source: &Arc<str>, span: Option<Span>) {
-        let Some(place) = &mut self.place else {
+    /// Records that the fault left a function of the program `source`. `span` is the function's call, or `None` if a builtin called
+    /// it.
+    pub(crate) fn push_frame(&mut self, name: Option<&str>, source: &Arc<str>, span: Option<Span>) {
+        let Some(location) = &mut self.location else {
             // The call itself failed.
-            self.place = span.map(|span| Place { span, source: None });
+            self.location = span.map(|span| Location { span, source: None });
             return;
         };
-        // What has no text yet lies in this function's.
-        place.source.get_or_insert_with(|| Arc::clone(source));
-        for from in self.trace.iter_mut().rev().filter_map(|left| left.from.as_mut()) {
+        // Locations without a text are in this function.
+        location.source.get_or_insert_with(|| Arc::clone(source));
+        for from in self.trace.iter_mut().rev().filter_map(|frame| frame.from.as_mut()) {
             if from.source.is_some() {
                 break;
             }
             from.source = Some(Arc::clone(source));
         }
-        if self.trace.len() < TRACED {
-            let from = span.map(|span| Place { span, source: None });
-            self.trace.push(Left { name: name.map(str::to_owned), from });
+        if self.trace.len() < MAX_TRACED_CALLS {
+            let from = span.map(|span| Location { span, source: None });
+            self.trace.push(StackFrame { name: name.map(str::to_owned), from });
         } else {
             self.omitted += 1;
         }
     }
 
-    /// What the caller of the run sees. `source` is the program that was run.
+    /// Converts the fault to the error that the caller of the run receives. `source` is the program that was run.
     pub(crate) fn into_error(self, source: &Arc<str>) -> Error {
-        let earlier = |place: &Place| place.source.clone().filter(|text| !Arc::ptr_eq(text, source));
-        let position = |place: &Place| Position::of(place.source.as_ref().unwrap_or(source), place.span.start);
-        let call = |left: Left| Call {
-            name: left.name,
-            position: left.from.as_ref().map(position),
-            earlier: left.from.as_ref().and_then(earlier).is_some(),
+        let earlier = |location: &Location| location.source.clone().filter(|text| !Arc::ptr_eq(text, source));
+        let position = |location: &Location| Position::of(location.source.as_ref().unwrap_or(source), location.span.start);
+        let call = |frame: StackFrame| Call {
+            name: frame.name,
+            position: frame.from.as_ref().map(position),
+            earlier: frame.from.as_ref().and_then(earlier).is_some(),
         };
         Error {
             kind: self.kind,
             message: told(self.message),
             hint: self.hint.map(told).or_else(|| self.kind.advice().map(str::to_owned)),
-            span: self.place.as_ref().map(|place| place.span),
-            position: self.place.as_ref().map(position),
+            span: self.location.as_ref().map(|location| location.span),
+            position: self.location.as_ref().map(position),
             value: self.value,
             trace: Box::new(Trace {
-                earlier: self.place.as_ref().and_then(earlier),
+                earlier: self.location.as_ref().and_then(earlier),
                 calls: self.trace.into_iter().map(call).collect(),
                 omitted: self.omitted,
             }),

@@ -8,7 +8,7 @@ use crate::failed_calls::FailedCalls;
 use crate::interrupt::{Interrupt, Interrupts, Watch};
 use crate::limits::{Cancel, Limits};
 use crate::missing_keys::MissingKeys;
-use crate::parallel::Places;
+use crate::parallel::WorkerPermits;
 use crate::share::Share;
 
 /// Reads the calling thread's net allocated bytes. The host installs the allocator that counts them.
@@ -36,11 +36,11 @@ pub(crate) struct Meters {
     /// Waits for answers, which end when memory is exhausted.
     waits: Interrupts,
     /// Whether a sequence without an end was made, which must not leave the program.
-    pub(crate) made_endless: AtomicBool,
+    pub(crate) made_infinite_seq: AtomicBool,
     /// Keys that are not in the answers of tools.
     pub(crate) missing_keys: MissingKeys,
     /// For threads that compute.
-    pub(crate) places: Places,
+    pub(crate) permits: WorkerPermits,
     /// What the run has of the process, where somebody schedules its runs.
     pub(crate) share: Option<Arc<dyn Share>>,
     /// Why a scheduler has ended the run.
@@ -56,7 +56,7 @@ impl Meters {
         share: Option<Arc<dyn Share>>,
     ) -> Self {
         let deadline = started.checked_add(limits.wall_clock).unwrap_or_else(|| started + Duration::from_secs(86_400));
-        let places = Places::new(limits.parallel_workers);
+        let permits = WorkerPermits::new(limits.parallel_workers);
         Meters {
             limits,
             cancel,
@@ -71,9 +71,9 @@ impl Meters {
             reserved: AtomicI64::new(0),
             exhausted: AtomicBool::new(false),
             waits: Interrupts::default(),
-            made_endless: AtomicBool::new(false),
+            made_infinite_seq: AtomicBool::new(false),
             missing_keys: MissingKeys::new(),
-            places,
+            permits,
             share,
             ended: OnceLock::new(),
         }
@@ -139,7 +139,7 @@ impl Meters {
 
     /// Waits for a processor.
     pub(crate) fn acquire(&self) {
-        self.places.acquire(self.deadline);
+        self.permits.acquire(self.deadline);
         if let Some(share) = &self.share {
             share.acquire(self.deadline);
         }
@@ -150,7 +150,7 @@ impl Meters {
         if let Some(share) = &self.share {
             share.release();
         }
-        self.places.release();
+        self.permits.release();
     }
 
     /// Has `wait` ended when memory is exhausted, or at once where it is, for as long as the [`Watch`] lives.

@@ -1,8 +1,7 @@
-//! The evaluator's state on one thread of one run: meters, the fault that is under way, the host.
+//! The evaluator's state on one thread of one run: meters, the current fault, the host.
 //!
-//! Everything that evaluates, compiled code and builtins alike, has `&mut Machine` and answers
-//! `Result<Value, Raised>`. [`Raised`] is empty, so that a result is as small as a value; what was raised waits in the
-//! machine. Nothing in the language catches it.
+//! Compiled code and builtins take `&mut Machine` and return `Result<Value, Raised>`. [`Raised`] is empty, so that a result is as
+//! small as a value; the machine stores the fault. The language cannot catch it.
 
 mod fault;
 mod journal;
@@ -29,70 +28,70 @@ use crate::fiber;
 use crate::host::Host;
 use crate::parallel::Task;
 use crate::print::{MAX_CUT_MARK, push_cut_mark};
-use crate::{ErrorKind, Value, effort};
+use crate::{ErrorKind, Value, comparison_budget};
 
-/// Ticks between two looks at the clock, the gauge and the cancel flag.
+/// Ticks between two checks of the clock, the gauge and the cancel flag.
 const QUANTUM: u32 = 1024;
 
 /// Native stack that a thread may use before more of it counts as the program's memory.
 const FREE_STACK: usize = 64 * 1024;
 
-/// What a thread takes before it does anything: that stack, and what the allocator keeps for it.
+/// Memory of a thread before it does any work: its stack and the allocator's thread-local storage, in bytes.
 const THREAD: usize = 2 * FREE_STACK;
 
-/// What helps a program that was ended for the sake of others.
+/// Hint for a program that was ended to free memory for others.
 const ENDED_HINT: &str = "send the same program again later, or hold less at once: filter or aggregate earlier";
 
-/// By so many bytes at a time.
+/// Size in bytes of the chunks in which stack beyond [`FREE_STACK`] is counted.
 const STACK_CHUNK: usize = 128 * 1024;
 
-/// Up to so many arguments a call is one step.
+/// Maximum number of arguments of a call that counts as one step.
 pub(crate) const FEW_ARGUMENTS: usize = 8;
 
-/// What becomes of growths that were asked for and have not been seen yet when the gauge is read.
+/// How to treat charged but not yet allocated growth when reading the gauge.
 #[derive(Clone, Copy)]
-enum Asked {
-    /// They may still happen: between asking and growing a builtin counts its steps, which reads the gauge.
-    Kept,
-    /// They have happened, or never will.
-    Forgotten,
+enum PendingCharges {
+    /// Keep it: a builtin may count steps, which reads the gauge, between the charge and the allocation.
+    Keep,
+    /// Discard it: the allocation has happened or will not happen.
+    Discard,
 }
 
-/// What a run has around it.
+/// The inputs of a run.
 #[derive(Default)]
-pub(crate) struct Surroundings {
+pub(crate) struct RunContext {
     /// Bound under `data/`.
     pub(crate) context: Value,
     /// The last results, newest first.
     pub(crate) history: Vec<Value>,
-    /// What tasks gave, where the run has a journal.
+    /// The results of tasks, if the run has a journal.
     pub(crate) journal: Option<Journal>,
 }
 
 /// The evaluator's state on one thread.
 pub struct Machine {
-    /// Ticks left before the next look at the clock.
+    /// Ticks left before the next check of the clock.
     fuel: u32,
-    /// Of the current quantum, for counting steps.
+    /// Ticks granted in the current quantum, for counting steps.
     granted: u32,
     depth: u32,
     max_depth: u32,
-    /// The native stack may grow down to here.
+    /// Lowest address to which the native stack may grow.
     floor: usize,
-    /// Down to here its use is counted as the program's memory, or free of charge.
+    /// Lowest address down to which stack is already counted as memory or free of charge.
     counted: usize,
     /// Bytes of stack that are counted.
     stack_bytes: i64,
     loop_limit: u64,
     globals: Rc<Globals>,
-    pub(crate) surroundings: Arc<Surroundings>,
+    pub(crate) run_context: Arc<RunContext>,
     pub(crate) fault: Option<Box<Fault>>,
     /// The item of `pmap` or `pcalls` that this machine works on.
     pub(crate) task: Option<Task>,
     pub(crate) meters: Arc<Meters>,
     memos: Memos,
     host: Arc<dyn Host>,
-    /// The gauge at the last look, what was charged since, and what was charged before and has not been seen to grow.
+    /// The gauge at the last check, the charges since then, and earlier charges that the gauge does not show yet, in bytes.
     gauged: i64,
     pending: i64,
     aged: i64,
@@ -100,9 +99,9 @@ pub struct Machine {
     progress: BTreeMap<String, String>,
     prints: Vec<String>,
     printed: usize,
-    /// Whether what it prints is dropped.
+    /// Whether printed lines are dropped.
     muted: bool,
-    _watch: effort::Watch,
+    _comparison_guard: comparison_budget::Guard,
 }
 
 impl Machine {
@@ -110,12 +109,12 @@ impl Machine {
     pub(crate) fn new(
         meters: Arc<Meters>,
         host: Arc<dyn Host>,
-        surroundings: Arc<Surroundings>,
+        run_context: Arc<RunContext>,
         globals: Rc<Globals>,
         stack: usize,
     ) -> Self {
         let gauged = meters.gauge.map_or(0, |read| read());
-        let watch = effort::Watch::new(meters.deadline, meters.cancel.clone());
+        let comparison_guard = comparison_budget::Guard::new(meters.deadline, meters.cancel.clone());
         Machine {
             fuel: QUANTUM,
             granted: QUANTUM,
@@ -126,7 +125,7 @@ impl Machine {
             stack_bytes: 0,
             loop_limit: meters.limits.loop_iterations.unwrap_or(u64::MAX),
             globals,
-            surroundings,
+            run_context,
             fault: None,
             task: None,
             meters,
@@ -139,17 +138,17 @@ impl Machine {
             prints: Vec::new(),
             printed: 0,
             muted: false,
-            _watch: watch,
+            _comparison_guard: comparison_guard,
         }
     }
 
-    /// Counts what the thread itself takes as the program's memory, for threads that the program has started.
+    /// Counts the thread itself as memory of the program, for threads that the program has started.
     pub(crate) fn count_thread(&mut self) {
         self.stack_bytes += THREAD as i64;
         self.meters.report_bytes(THREAD as i64);
     }
 
-    /// Ends the program with a fault. The place is filled in on the way out.
+    /// Ends the program with a fault. Its position is filled in while the stack unwinds.
     #[cold]
     pub fn raise(&mut self, kind: ErrorKind, message: impl Into<String>) -> Raised {
         self.raise_fault(Fault::new(kind, message))
@@ -163,7 +162,7 @@ impl Machine {
         self.raise_fault(fault)
     }
 
-    /// [`Machine::raise`] with a value that the caller of the run can look at.
+    /// [`Machine::raise`] with a value that the caller of the run can inspect.
     #[cold]
     pub fn raise_with_value(&mut self, kind: ErrorKind, message: impl Into<String>, value: Value) -> Raised {
         let mut fault = Fault::new(kind, message);
@@ -171,7 +170,7 @@ impl Machine {
         self.raise_fault(fault)
     }
 
-    /// Ends the program with a fault that is already made up.
+    /// Ends the program with an existing fault.
     #[cold]
     pub fn raise_fault(&mut self, fault: Fault) -> Raised {
         self.fault = Some(Box::new(fault));
@@ -187,7 +186,7 @@ impl Machine {
         raised
     }
 
-    /// Says what to do where a function that takes arguments was called with none because there were no items.
+    /// Adds a hint to an arity error of a function that was called without arguments because there were no items.
     #[cold]
     pub(crate) fn advise_empty(&mut self, raised: Raised, hint: &str) -> Raised {
         if let Some(fault) = &mut self.fault
@@ -205,7 +204,7 @@ impl Machine {
         call_value(self, f, args)
     }
 
-    /// [`Machine::call`] with arguments that nobody looks at afterwards; most of them were taken out.
+    /// [`Machine::call`] with arguments that are not used afterwards. Drops those that remain.
     #[inline]
     pub(crate) fn call_with<const N: usize>(&mut self, f: &Value, mut args: [Value; N]) -> Result<Value, Raised> {
         let result = call_value(self, f, &mut args);
@@ -213,7 +212,7 @@ impl Machine {
         result
     }
 
-    /// Looks at the clock and the cancel flag before the first step.
+    /// Checks the clock and the cancel flag before the first step.
     pub(crate) fn begin(&mut self) -> Result<(), Raised> {
         if self.meters.cancel.is_cancelled() {
             return Err(self.raise(ErrorKind::Cancelled, "the run was cancelled"));
@@ -221,8 +220,8 @@ impl Machine {
         if Instant::now() >= self.meters.deadline { Err(self.out_of_time()) } else { Ok(()) }
     }
 
-    /// Starts a call of code of this weight, one level deeper. [`Machine::exit`] ends it; after a fault nothing runs on, so
-    /// that a refused start needs no end.
+    /// Starts a call of code of this weight, one level deeper. [`Machine::exit`] ends it. After a fault the machine stops, so that
+    /// a refused call needs no `exit`.
     #[inline]
     pub(crate) fn enter(&mut self, weight: u32) -> Result<(), Raised> {
         self.depth += 1;
@@ -232,37 +231,36 @@ impl Machine {
         self.steps(weight)
     }
 
-    /// Counts a call of anything that is no function of the program, with `count` arguments.
+    /// Counts a call with `count` arguments of a callable other than a function of the program.
     #[inline]
     pub(crate) fn called(&mut self, count: usize) -> Result<(), Raised> {
         if count > FEW_ARGUMENTS { self.called_with_many(count) } else { self.tick(1) }
     }
 
-    /// Where there are many arguments, their number counts too, and what is made of them: most of what takes any number keeps
-    /// them all.
+    /// Counts a call with many arguments: their number, and the memory for them, because most variadic callables store all of them.
     #[cold]
     #[inline(never)]
     pub(crate) fn called_with_many(&mut self, count: usize) -> Result<(), Raised> {
-        self.tick(crate::convert::steps(count))?;
-        self.charge(count * 2 * crate::convert::ITEM)
+        self.tick(crate::args::steps(count))?;
+        self.charge(count * 2 * crate::args::ITEM)
     }
 
-    /// Raises where comparisons were given up, whose outcomes must not leave the run.
+    /// Raises if a comparison ended early. Its outcome is arbitrary and must not leave the run.
     #[inline]
-    pub(crate) fn settle(&mut self) -> Result<(), Raised> {
-        if effort::is_given_up() { self.look_now() } else { Ok(()) }
+    pub(crate) fn fail_if_comparison_gave_up(&mut self) -> Result<(), Raised> {
+        if comparison_budget::is_exhausted() { self.checkpoint_now() } else { Ok(()) }
     }
 
-    /// What a piece of work came to; where comparisons were given up in it, that the run is over.
-    pub(crate) fn settled<T>(&mut self, result: Result<T, Raised>) -> Result<T, Raised> {
+    /// Returns `result`, or raises if a comparison ended early.
+    pub(crate) fn checked_result<T>(&mut self, result: Result<T, Raised>) -> Result<T, Raised> {
         let is_over = |fault: &Fault| matches!(fault.kind, ErrorKind::Timeout | ErrorKind::Cancelled);
         if !self.fault.as_deref().is_some_and(is_over) {
-            self.settle()?;
+            self.fail_if_comparison_gave_up()?;
         }
         result
     }
 
-    /// One step of a loop, and those of comparisons since the last one.
+    /// Counts one step of a loop, and the comparisons since the last step.
     #[inline]
     pub(crate) fn step(&mut self) -> Result<(), Raised> {
         self.steps(1)
@@ -270,8 +268,8 @@ impl Machine {
 
     #[inline]
     fn steps(&mut self, n: u32) -> Result<(), Raised> {
-        if effort::is_noted() {
-            return self.tick(effort::take().saturating_add(n));
+        if comparison_budget::has_charges() {
+            return self.tick(comparison_budget::drain().saturating_add(n));
         }
         self.tick(n)
     }
@@ -305,20 +303,20 @@ impl Machine {
         self.steps(weight)
     }
 
-    /// Notes where a fault happened, unless that is known.
+    /// Records the position of a fault, unless it is known.
     #[cold]
     pub(crate) fn at(&mut self, raised: Raised, span: Span) -> Raised {
         if let Some(fault) = &mut self.fault {
-            fault.passed(span);
+            fault.push_call_site(span);
         }
         raised
     }
 
-    /// Notes that a fault left a function that was called at `span`; none where a builtin called it.
+    /// Records that a fault left a function. `span` is its call, or `None` if a builtin called it.
     #[cold]
-    pub(crate) fn left(&mut self, raised: Raised, closure: &Closure, span: impl Into<Option<Span>>) -> Raised {
+    pub(crate) fn push_frame(&mut self, raised: Raised, closure: &Closure, span: impl Into<Option<Span>>) -> Raised {
         if let Some(fault) = &mut self.fault {
-            fault.left(closure.name(), closure.source(), span.into());
+            fault.push_frame(closure.name(), closure.source(), span.into());
         }
         raised
     }
@@ -331,7 +329,7 @@ impl Machine {
         Arc::clone(&self.host)
     }
 
-    /// The value at a key of anything. A key that is not there is recorded: in the answer of a tool it is likely a mistake.
+    /// The value at a key of any value. A missing key is recorded: in the result of a tool it is likely a mistake.
     pub(crate) fn look_up(&self, coll: &Value, key: &Value) -> Option<Value> {
         let value = crate::builtins::look_up(coll, key);
         if value.is_none() {
@@ -342,7 +340,7 @@ impl Machine {
 
     /// `data/key`
     pub(crate) fn context(&self, key: &Value) -> Value {
-        match &self.surroundings.context {
+        match &self.run_context.context {
             Value::Map(map) => map.lookup(key).cloned().unwrap_or_default(),
             _ => Value::Nil,
         }
@@ -350,20 +348,20 @@ impl Machine {
 
     /// `*1` and so on.
     pub(crate) fn history(&self, back: u8) -> Value {
-        self.surroundings.history.get(usize::from(back).saturating_sub(1)).cloned().unwrap_or_default()
+        self.run_context.history.get(usize::from(back).saturating_sub(1)).cloned().unwrap_or_default()
     }
 
     /// Runs `work` on another machine of the same thread, whose definitions and prints are dropped afterwards.
     pub(crate) fn sub_machine<T>(&mut self, work: impl FnOnce(&mut Machine) -> T) -> T {
-        self.read_gauge(Asked::Forgotten);
+        self.read_gauge(PendingCharges::Discard);
         let globals = Globals::restore(self.globals.names(), &self.globals.snapshot());
         let stack = stack::here().saturating_sub(self.floor);
-        let (meters, host, surroundings) = (Arc::clone(&self.meters), self.shared_host(), Arc::clone(&self.surroundings));
-        let mut inner = Machine::new(meters, host, surroundings, Rc::new(globals), stack);
+        let (meters, host, run_context) = (Arc::clone(&self.meters), self.shared_host(), Arc::clone(&self.run_context));
+        let mut inner = Machine::new(meters, host, run_context, Rc::new(globals), stack);
         (inner.depth, inner.counted) = (self.depth, self.counted);
         inner.mute();
         let result = work(&mut inner);
-        // The stack that the inner one came down to stays in memory as long as the thread does.
+        // Stack that the inner machine touched stays in memory until the thread ends.
         self.counted = inner.counted;
         self.stack_bytes += std::mem::take(&mut inner.stack_bytes);
         inner.finish();
@@ -372,17 +370,17 @@ impl Machine {
         result
     }
 
-    /// What the function of `memoize` gave for these arguments before, on this thread.
+    /// The stored result of a memoized function for these arguments, on this thread.
     pub(crate) fn remembered(&self, owner: &Owner, args: &Value) -> Option<Value> {
         self.memos.get(owner, args).cloned()
     }
 
-    /// Keeps what the function of `memoize` gave.
+    /// Stores the result of a memoized function.
     pub(crate) fn remember(&mut self, owner: &Owner, args: Value, result: Value) {
         self.memos.put(owner, args, result);
     }
 
-    /// Notes the summary of a step; the last one of an id holds.
+    /// Stores the summary of a step. A later one with the same id replaces it.
     pub(crate) fn step_done(&mut self, id: String, summary: String) {
         self.progress.insert(id, summary);
     }
@@ -392,62 +390,62 @@ impl Machine {
         std::mem::take(&mut self.progress).into_iter().collect()
     }
 
-    /// Reports the last steps and bytes of this thread; gives what it printed.
+    /// Reports the last steps and bytes of this thread. Returns its printed lines.
     pub(crate) fn finish(&mut self) -> Vec<String> {
         let used = u64::from(self.granted - self.fuel);
         self.meters.steps.fetch_add(used, Ordering::Relaxed);
         self.fuel = self.granted;
-        // Before the gauge is read for the last time: what a helper remembers is no part of what it gives.
+        // Dropped before the gauge is read for the last time: memoized results of a helper are not part of its result.
         self.memos = Memos::default();
         self.meters.report_bytes(-std::mem::take(&mut self.stack_bytes));
-        self.read_gauge(Asked::Forgotten);
+        self.read_gauge(PendingCharges::Discard);
         std::mem::take(&mut self.prints)
     }
 
-    /// Counts `n` steps. Every so often it looks at the clock, the gauge and the cancel flag.
+    /// Counts `n` steps. Checks the clock, the gauge and the cancel flag once per quantum.
     #[inline]
     pub fn tick(&mut self, n: u32) -> Result<(), Raised> {
         if self.fuel > n {
             self.fuel -= n;
             Ok(())
         } else {
-            self.look(n)
+            self.checkpoint(n)
         }
     }
 
-    /// Brings the next look at the clock nearer by so many steps without counting them: for work that may have taken as long, or much
-    /// less.
+    /// Brings the next check of the clock forward by `n` steps without counting them, for work whose cost is known only as an upper
+    /// bound.
     #[inline]
-    pub(crate) fn hasten(&mut self, n: u32) -> Result<(), Raised> {
+    pub(crate) fn check_soon(&mut self, n: u32) -> Result<(), Raised> {
         if self.fuel > n {
             self.fuel -= n;
             self.granted -= n;
             Ok(())
         } else {
-            self.look(0)
+            self.checkpoint(0)
         }
     }
 
-    /// Looks at the clock, the gauge and the cancel flag now: after work that could not be counted on the way.
-    pub(crate) fn look_now(&mut self) -> Result<(), Raised> {
-        self.look(0)
+    /// Checks the clock, the gauge and the cancel flag now, after work that could not be counted in steps.
+    pub(crate) fn checkpoint_now(&mut self) -> Result<(), Raised> {
+        self.checkpoint(0)
     }
 
-    /// Asks for `bytes` before a growth. Raises where the run's live bytes and these would pass its limit.
+    /// Charges `bytes` before an allocation. Raises if the run's live bytes would exceed the limit with them.
     #[inline]
     pub fn charge(&mut self, bytes: usize) -> Result<(), Raised> {
         // Small growths are left to the gauge.
         if bytes < 4096 { Ok(()) } else { self.charge_large(bytes) }
     }
 
-    /// The world.
+    /// The host of the run.
     pub fn host(&self) -> &dyn Host {
         &*self.host
     }
 
     /// Collects one line of `println` and its family.
     pub fn print(&mut self, mut line: String) -> Result<(), Raised> {
-        self.settle()?;
+        self.fail_if_comparison_gave_up()?;
         self.charge(line.len())?;
         let limit = self.meters.limits.print_bytes;
         // One long line leaves room for others.
@@ -465,7 +463,7 @@ impl Machine {
         }
         let cut = line.len() >= left;
         if cut {
-            // What still fits is shown: one large value, printed to be looked at, is the common case.
+            // Show the part that fits: usually one large value was printed for inspection.
             line.truncate(line.floor_char_boundary(left));
         }
         self.line(line);
@@ -475,7 +473,7 @@ impl Machine {
         Ok(())
     }
 
-    /// From here on nobody hears what it prints.
+    /// Drops the lines that are printed from now on.
     pub(crate) fn mute(&mut self) {
         self.muted = true;
     }
@@ -490,7 +488,7 @@ impl Machine {
     #[cold]
     #[inline(never)]
     fn charge_large(&mut self, bytes: usize) -> Result<(), Raised> {
-        // What is larger than any memory would overflow the sum of several such requests.
+        // Clamp the request: the sum of several huge ones would overflow.
         let bytes = i64::try_from(bytes).unwrap_or(i64::MAX).min(i64::MAX / 1024);
         if self.meters.is_exhausted() {
             return Err(self.out_of_memory());
@@ -502,7 +500,7 @@ impl Machine {
             return if self.meters.is_exhausted() { Err(self.out_of_memory()) } else { Ok(()) };
         }
         // What was charged before may be counted by the gauge now, or freed again.
-        self.read_gauge(Asked::Forgotten);
+        self.read_gauge(PendingCharges::Discard);
         let live = self.meters.reserve(bytes);
         self.pending = bytes;
         if live > limit {
@@ -515,7 +513,7 @@ impl Machine {
 
     /// Reports this thread's memory before the host reserves bytes, so that values that were dropped meanwhile do not count.
     pub(crate) fn report_memory(&mut self) {
-        self.read_gauge(Asked::Forgotten);
+        self.read_gauge(PendingCharges::Discard);
     }
 
     /// Stops counting `bytes` that this thread has allocated: a reservation counts them, and another thread frees them.
@@ -529,18 +527,18 @@ impl Machine {
 
     /// Bytes that the program may still allocate.
     pub(crate) fn room(&mut self) -> usize {
-        self.read_gauge(Asked::Forgotten);
+        self.read_gauge(PendingCharges::Discard);
         usize::try_from(self.memory_limit().saturating_sub(self.meters.reserve(0))).unwrap_or(0)
     }
 
     #[cold]
     #[inline(never)]
-    fn look(&mut self, n: u32) -> Result<(), Raised> {
+    fn checkpoint(&mut self, n: u32) -> Result<(), Raised> {
         let used = u64::from(self.granted - self.fuel) + u64::from(n);
         let steps = self.meters.steps.fetch_add(used, Ordering::Relaxed) + used;
         self.fuel = QUANTUM;
         self.granted = QUANTUM;
-        if self.meters.cancel.is_cancelled() || self.task.as_ref().is_some_and(Task::is_moot) {
+        if self.meters.cancel.is_cancelled() || self.task.as_ref().is_some_and(Task::is_superseded) {
             return Err(self.raise(ErrorKind::Cancelled, "the run was cancelled"));
         }
         if let Some(limit) = self.meters.limits.steps.filter(|&limit| steps > limit) {
@@ -549,7 +547,7 @@ impl Machine {
         if Instant::now() >= self.meters.deadline {
             return Err(self.out_of_time());
         }
-        let live = self.read_gauge(Asked::Kept);
+        let live = self.read_gauge(PendingCharges::Keep);
         if let Some(share) = &self.meters.share {
             share.make_room(0, self.meters.deadline);
             if share.is_slice_over() {
@@ -564,25 +562,25 @@ impl Machine {
         Ok(())
     }
 
-    /// Reports this thread's change since the last look and answers the run's live bytes.
-    fn read_gauge(&mut self, asked: Asked) -> i64 {
+    /// Reports this thread's change since the last check and returns the run's live bytes.
+    fn read_gauge(&mut self, pending_charges: PendingCharges) -> i64 {
         let now = self.meters.gauge.map_or(0, |read| read());
         let delta = now - self.gauged;
         self.gauged = now;
-        // What has grown is what was asked for.
-        let mut settled = 0;
+        // Growth is matched with charges first.
+        let mut released = 0;
         for reserved in [&mut self.aged, &mut self.pending] {
-            let part = (delta - settled).clamp(0, *reserved);
+            let part = (delta - released).clamp(0, *reserved);
             *reserved -= part;
-            settled += part;
+            released += part;
         }
-        settled += std::mem::take(&mut self.aged);
-        match asked {
-            Asked::Kept => self.aged = std::mem::take(&mut self.pending),
-            Asked::Forgotten => settled += std::mem::take(&mut self.pending),
+        released += std::mem::take(&mut self.aged);
+        match pending_charges {
+            PendingCharges::Keep => self.aged = std::mem::take(&mut self.pending),
+            PendingCharges::Discard => released += std::mem::take(&mut self.pending),
         }
-        if settled != 0 {
-            self.meters.reserve(-settled);
+        if released != 0 {
+            self.meters.reserve(-released);
         }
         if self.meters.gauge.is_none() { 0 } else { self.meters.report_bytes(delta) }
     }

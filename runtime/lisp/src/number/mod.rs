@@ -25,7 +25,7 @@ pub fn compare(a: &Value, b: &Value) -> Ordering {
         (Value::Int(x), Value::Double(y)) => int_double(*x, y.get()),
         (Value::Double(x), Value::Int(y)) => int_double(*y, x.get()).reverse(),
         (Value::BigInt(x), Value::BigInt(y)) => {
-            crate::effort::note_bytes(bytes(x).min(bytes(y)));
+            crate::comparison_budget::charge_bytes(bytes(x).min(bytes(y)));
             x.cmp(y)
         }
         (Value::BigInt(x), Value::Int(_)) => big_side(x),
@@ -74,7 +74,7 @@ pub fn hash<H: Hasher>(value: &Value, state: &mut H) {
     match value {
         Value::Int(i) => state.write_i64(*i),
         Value::BigInt(big) => {
-            crate::effort::note_bytes(bytes(big));
+            crate::comparison_budget::charge_bytes(bytes(big));
             big.hash(state);
         }
         Value::Double(d) => {

@@ -141,7 +141,7 @@ pub(crate) fn write_atom(value: &Value, out: &mut String) {
         Value::Temporal(temporal) => {
             let _ = write!(out, "\"{temporal}\"");
         }
-        Value::Endless(_) => out.push_str("#endless"),
+        Value::InfiniteSeq(_) => out.push_str("#endless"),
         Value::Var(name) => {
             out.push_str("#'");
             out.push_str(name.as_str());

@@ -102,7 +102,7 @@ impl Boundary {
                 Value::vector(items)
             }
             other => {
-                if matches!(other.kind(), Kind::Regex | Kind::Endless | Kind::Var | Kind::Function) {
+                if matches!(other.kind(), Kind::Regex | Kind::InfiniteSeq | Kind::Var | Kind::Function) {
                     self.fault(format!("expected data, got {}", other.kind().described()));
                 }
                 other.clone()

@@ -4,12 +4,12 @@ use std::fmt::Write as _;
 
 use crate::Value;
 use crate::analyzer::{builtin, namespace, near_builtin, plain};
+use crate::args::{at, steps};
 use crate::builtins::{self, Builtin, Constant};
-use crate::convert::{at, steps};
 use crate::error::ErrorKind;
 use crate::host::Discovery;
 use crate::machine::{Fault, Machine, Raised};
-use crate::notes::Notes;
+use crate::packed_docs::PackedDocs;
 use crate::print::{excerpt, preview_line, readable};
 use crate::{parallel, sorting};
 
@@ -85,7 +85,7 @@ impl Entry {
     }
 
     fn examples(&self) -> Vec<(String, String)> {
-        let of = |notes: Notes| notes.examples().map(|(program, value)| (program.to_owned(), value.to_owned())).collect();
+        let of = |notes: PackedDocs| notes.examples().map(|(program, value)| (program.to_owned(), value.to_owned())).collect();
         match self {
             Entry::Function(row) => of(row.notes),
             Entry::Form(form) => of(form.notes),

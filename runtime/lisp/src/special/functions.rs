@@ -1,12 +1,12 @@
 //! Functions that need the evaluator or the host: parallel work, program exits, tools, discovery.
 
+use crate::args::{at, take};
 use crate::builtins::Builtin;
 use crate::collection::Map;
-use crate::convert::{at, take};
 use crate::error::ErrorKind;
 use crate::host::Reply;
 use crate::machine::{Fault, Machine, Raised};
-use crate::notes::notes;
+use crate::packed_docs::packed_docs;
 use crate::parallel::{self, Work};
 use crate::{Value, json};
 
@@ -18,7 +18,7 @@ pub(super) const DISCOVERY: &str = "ptc.core";
 macro_rules! function {
     ($namespace:literal, $name:literal, $min:literal .. $max:expr, [$($args:literal),*], $doc:literal, [$($example:tt),*], $run:expr) => {
         Builtin {
-            name: $name, namespace: $namespace, min: $min, max: $max, notes: notes!($doc, [$($args),*], [$($example),*]), run: $run,
+            name: $name, namespace: $namespace, min: $min, max: $max, notes: packed_docs!($doc, [$($args),*], [$($example),*]), run: $run,
         }
     };
 }
@@ -191,7 +191,7 @@ fn pmap(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
     let f = take(args, 0);
     let mut collections = Vec::with_capacity(args.len() - 1);
     for index in 1..args.len() {
-        collections.push(crate::convert::seq(m, "pmap", args, index)?);
+        collections.push(crate::args::seq(m, "pmap", args, index)?);
     }
     parallel::run(m, Work::Map(f, collections))
 }
@@ -250,7 +250,7 @@ fn answer(m: &mut Machine, request: &Value, reply: Reply) -> Result<Value, Raise
             m.charge(bytes.len().saturating_mul(2))?;
             let decoded = json::decode_metered(m, &bytes)?;
             drop(bytes);
-            m.look_now()?;
+            m.checkpoint_now()?;
             match decoded {
                 Ok(value) => Ok(success(value, "json")),
                 Err(error) => Ok(failure(m, request, "upstream_error", &format!("the answer is not JSON: {error}"))),
@@ -259,7 +259,7 @@ fn answer(m: &mut Machine, request: &Value, reply: Reply) -> Result<Value, Raise
         Reply::Text(text) => {
             m.charge(text.len().saturating_mul(2))?;
             let decoded = json::decode_metered(m, text.as_bytes())?;
-            m.look_now()?;
+            m.checkpoint_now()?;
             match decoded {
                 Ok(value) => Ok(success(value, "json")),
                 Err(_) => Ok(success(Value::from(text), "text")),

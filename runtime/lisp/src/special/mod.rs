@@ -23,7 +23,7 @@ use crate::builtins::Builtin;
 use crate::error::{Error, ErrorKind, Span};
 use crate::form::{Form, FormKind};
 use crate::machine::Fault;
-use crate::notes::Notes;
+use crate::packed_docs::PackedDocs;
 
 /// A special form: a name in call position whose parts are not evaluated like arguments.
 pub struct Special {
@@ -34,7 +34,7 @@ pub struct Special {
     /// Maximum number of parts. `None` if unlimited.
     pub max: Option<usize>,
     /// The description, the parts as shown in documentation, and examples.
-    pub notes: Notes,
+    pub notes: PackedDocs,
     /// Whether the name cannot be shadowed in call position by a local. This holds for Clojure's special forms, but not for its
     /// macros.
     pub(crate) is_reserved: bool,

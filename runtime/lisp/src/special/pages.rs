@@ -1,12 +1,12 @@
 //! `(tool/all …)`: collects the items of all pages of a list.
 
+use crate::args::{at, describe};
 use crate::builtins::Builtin;
 use crate::collection::Vector;
-use crate::convert::{at, described};
 use crate::error::ErrorKind;
 use crate::host::{NextPages, Reply};
 use crate::machine::{Machine, Raised};
-use crate::notes::notes;
+use crate::packed_docs::packed_docs;
 use crate::parallel::{self, Work};
 use crate::{Kind, Value};
 
@@ -16,8 +16,14 @@ const NAME: &str = "tool/all";
 
 /// A request for one page, used when several are sent in parallel. Returns `[value link]`, or `[nil nil reason message]` if the
 /// call failed. A failure also stops the requests for later pages.
-static PAGE: Builtin =
-    Builtin { name: "all", namespace: "tool", min: 1, max: Some(1), notes: notes!("", ["[request]"], []), run: fetch_as_value };
+static PAGE: Builtin = Builtin {
+    name: "all",
+    namespace: "tool",
+    min: 1,
+    max: Some(1),
+    notes: packed_docs!("", ["[request]"], []),
+    run: fetch_as_value,
+};
 
 /// The outcome of a request for a page.
 enum Fetched {
@@ -28,7 +34,7 @@ enum Fetched {
 pub(super) fn all(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
     let given = at(args, 0);
     if !matches!(given, Value::Map(_)) {
-        let message = format!("{NAME} takes a map {{:server … :tool … :args {{…}} :max n}}, got {}", described(given));
+        let message = format!("{NAME} takes a map {{:server … :tool … :args {{…}} :max n}}, got {}", describe(given));
         return Err(m.raise(ErrorKind::ToolError, message));
     }
     let max = max_items(m, given)?;
@@ -44,7 +50,7 @@ pub(super) fn all(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> 
             _ => fetch_at_once(m, requests.clone())?,
         };
         for (fetched, request) in fetched.into_iter().zip(&requests) {
-            m.look_now()?;
+            m.checkpoint_now()?;
             let (answer, link) = match fetched {
                 Fetched::Page { answer, link } => (answer, link),
                 Fetched::Failed { reason, message } => {
@@ -68,7 +74,7 @@ fn max_items(m: &mut Machine, request: &Value) -> Result<Option<usize>, Raised> 
     if let Some(max) = max.as_int().and_then(|max| usize::try_from(max).ok()).filter(|max| *max > 0) {
         return Ok(Some(max));
     }
-    let message = format!("{NAME}: :max must be a positive integer, got {}", described(max));
+    let message = format!("{NAME}: :max must be a positive integer, got {}", describe(max));
     Err(m.raise_with_hint(ErrorKind::ToolError, message, "leave :max out for all items"))
 }
 
@@ -87,7 +93,7 @@ fn fetch(m: &mut Machine, request: &Value) -> Result<Fetched, Raised> {
     m.report_memory();
     let link = tool::LinkHeader::default();
     let reply = match m.host().submit_with_link(request, &link) {
-        Ok(ticket) => tool::wait(m, ticket)?,
+        Ok(pending) => tool::wait(m, pending)?,
         Err(fault) => return Err(tool::refused(m, tool::of_function(fault, NAME))),
     };
     if let Reply::Failed { reason, message } = reply {

@@ -1,6 +1,6 @@
 //! The table of special forms.
 
-use crate::notes::notes;
+use crate::packed_docs::packed_docs;
 
 use super::{Expand, Special, binding, control, define, iteration, namespaces, task, threading};
 
@@ -13,7 +13,7 @@ macro_rules! special {
             name: $name,
             min: $min,
             max: $max,
-            notes: notes!($doc, [$($args),*], [$($example),*]),
+            notes: packed_docs!($doc, [$($args),*], [$($example),*]),
             is_reserved: false,
             expand: $expand,
         }

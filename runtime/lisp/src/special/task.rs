@@ -2,19 +2,19 @@
 
 use crate::Value;
 use crate::analyzer::{Analysed, Analyzer, Written};
+use crate::args::{at, describe, take};
 use crate::builtins::{Builtin, write_str};
-use crate::convert::{at, described, take};
 use crate::error::{ErrorKind, Span};
 use crate::form::{Form, FormKind};
 use crate::ir::{Ir, Op};
 use crate::machine::{Machine, Raised};
-use crate::notes::notes;
+use crate::packed_docs::packed_docs;
 use crate::print::excerpt;
 use crate::value::each_distinct;
 
 /// The builtin behind `(task id form)`. The second argument is a function that returns the value of the form in a vector.
 static TASK: Builtin =
-    Builtin { name: "task", namespace: "ptc.core", min: 2, max: Some(2), notes: notes!("", ["[id form]"], []), run: task };
+    Builtin { name: "task", namespace: "ptc.core", min: 2, max: Some(2), notes: packed_docs!("", ["[id form]"], []), run: task };
 
 /// Analyses `(task id form)`. The form is evaluated only if the journal does not have its value.
 pub(super) fn analyse<'s>(a: &mut Analyzer<'s>, span: Span, parts: Vec<Form<'s>>, _: bool) -> Analysed {
@@ -29,17 +29,17 @@ pub(super) fn analyse<'s>(a: &mut Analyzer<'s>, span: Span, parts: Vec<Form<'s>>
 }
 
 fn task(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
-    let surroundings = std::sync::Arc::clone(&m.surroundings);
+    let run_context = std::sync::Arc::clone(&m.run_context);
     let id = Value::from(id_of(m, at(args, 0))?);
-    if let Some(done) = surroundings.journal.as_ref().and_then(|journal| journal.get(&id)) {
+    if let Some(done) = run_context.journal.as_ref().and_then(|journal| journal.get(&id)) {
         return Ok(done);
     }
     let boxed = m.call(&take(args, 1), &mut [])?;
     let result = boxed.items().and_then(|mut items| items.next().cloned()).unwrap_or_default();
     drop(boxed);
-    if let Some(journal) = &surroundings.journal {
+    if let Some(journal) = &run_context.journal {
         keepable(m, &id, &result)?;
-        m.settle()?;
+        m.fail_if_comparison_gave_up()?;
         journal.put(id, result.clone());
     }
     Ok(result)
@@ -57,7 +57,7 @@ fn keepable(m: &mut Machine, id: &Value, result: &Value) -> Result<(), Raised> {
     });
     m.tick(visited)?;
     let Some(function) = function else { return Ok(()) };
-    let (id, found) = (excerpt(id.as_str().unwrap_or_default()), described(function));
+    let (id, found) = (excerpt(id.as_str().unwrap_or_default()), describe(function));
     let message = format!("(task id form): the result of task {id:?} holds {found}, which a journal cannot keep");
     Err(m.raise_with_hint(ErrorKind::TypeError, message, "give the task data as its value and make functions outside of it"))
 }
@@ -70,8 +70,8 @@ fn id_of(m: &mut Machine, id: &Value) -> Result<String, Raised> {
 
 pub(super) fn task_reset(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
     let id = Value::from(id_of(m, at(args, 0))?);
-    m.settle()?;
-    if let Some(journal) = &m.surroundings.journal {
+    m.fail_if_comparison_gave_up()?;
+    if let Some(journal) = &m.run_context.journal {
         journal.reset(&id);
     }
     Ok(Value::Nil)

@@ -3,14 +3,14 @@
 use std::sync::{Arc, OnceLock};
 
 use crate::analyzer::{Analysed, Analyzer, Written};
+use crate::args::{describe, take};
 use crate::builtins::Builtin;
-use crate::convert::{described, take};
 use crate::error::{ErrorKind, Span};
 use crate::form::{Form, FormKind};
-use crate::host::{self, Reply, Ticket, Waited};
+use crate::host::{self, PendingReply, Reply, WaitOutcome};
 use crate::ir::{Ir, Op};
 use crate::machine::{Machine, Raised};
-use crate::notes::notes;
+use crate::packed_docs::packed_docs;
 use crate::{Value, json, parallel, print};
 
 /// Maximum bytes of an upstream's message, and of a call's arguments, in the fault of that call.
@@ -24,8 +24,14 @@ pub(super) type LinkHeader = Arc<OnceLock<String>>;
 pub(crate) const OWN_TOOL: (&str, &str) = ("tool", "NAME");
 
 /// The builtin behind `(tool/NAME …)`. Its first argument is the name of the tool.
-static TOOL: Builtin =
-    Builtin { name: OWN_TOOL.1, namespace: OWN_TOOL.0, min: 1, max: None, notes: notes!("", ["[name & args]"], []), run: call };
+static TOOL: Builtin = Builtin {
+    name: OWN_TOOL.1,
+    namespace: OWN_TOOL.0,
+    min: 1,
+    max: None,
+    notes: packed_docs!("", ["[name & args]"], []),
+    run: call,
+};
 
 /// Makes a call of the tool with the given host name.
 pub(crate) fn call_of(tool: &str, place: Span, args: Vec<Ir>) -> Op {
@@ -49,7 +55,7 @@ pub(crate) fn as_value<'s>(a: &mut Analyzer<'s>, name: &'s str, span: Span) -> A
 /// machine's.
 pub(super) fn refused(m: &mut Machine, fault: host::Fault) -> Raised {
     if fault.kind != ErrorKind::MemoryExceeded
-        && let Err(raised) = m.look_now()
+        && let Err(raised) = m.checkpoint_now()
     {
         return raised;
     }
@@ -61,7 +67,7 @@ pub(super) fn refused(m: &mut Machine, fault: host::Fault) -> Raised {
 pub(super) fn request(m: &mut Machine, function: &str, request: &Value) -> Result<(Reply, LinkHeader), Raised> {
     m.tick(100)?;
     if !matches!(request, Value::Map(_)) {
-        let message = format!("{function} takes a map {{:server … :tool … :args {{…}}}}, got {}", described(request));
+        let message = format!("{function} takes a map {{:server … :tool … :args {{…}}}}, got {}", describe(request));
         return Err(m.raise(ErrorKind::ToolError, message));
     }
     spend(m)?;
@@ -69,7 +75,7 @@ pub(super) fn request(m: &mut Machine, function: &str, request: &Value) -> Resul
     m.report_memory();
     let link = LinkHeader::default();
     match m.host().submit_with_link(request, &link) {
-        Ok(ticket) => Ok((wait(m, ticket)?, link)),
+        Ok(pending) => Ok((wait(m, pending)?, link)),
         Err(fault) => Err(refused(m, of_function(fault, function))),
     }
 }
@@ -81,7 +87,7 @@ pub(super) fn value(m: &mut Machine, function: &str, request: &Value, reply: Rep
             m.charge(bytes.len().saturating_mul(2))?;
             let decoded = json::decode_metered(m, &bytes)?;
             drop(bytes);
-            m.look_now()?;
+            m.checkpoint_now()?;
             decoded.map_err(|error| {
                 let message = format!("the answer is not JSON: {error}");
                 failed(m, function, request, "upstream_error", &message, "")
@@ -90,7 +96,7 @@ pub(super) fn value(m: &mut Machine, function: &str, request: &Value, reply: Rep
         Reply::Text(text) => {
             m.charge(text.len().saturating_mul(2))?;
             let decoded = json::decode_metered(m, text.as_bytes())?;
-            m.look_now()?;
+            m.checkpoint_now()?;
             Ok(decoded.unwrap_or_else(|_| Value::from(text)))
         }
         Reply::None => Ok(Value::Nil),
@@ -132,15 +138,15 @@ fn call(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
     spend(m)?;
     m.report_memory();
     let host = m.shared_host();
-    let ticket = match host.submit_tool(name, &args) {
-        Ok(ticket) => ticket,
+    let pending = match host.submit_tool(name, &args) {
+        Ok(pending) => pending,
         Err(fault) => return Err(refused(m, fault)),
     };
-    let value = match wait(m, ticket)? {
+    let value = match wait(m, pending)? {
         Reply::Json(bytes) => {
             m.charge(bytes.len().saturating_mul(2))?;
             let decoded = json::decode_metered(m, &bytes)?;
-            m.look_now()?;
+            m.checkpoint_now()?;
             decoded.map_err(|error| m.raise(ErrorKind::ToolError, format!("tool/{name}: the answer is not JSON: {error}")))?
         }
         Reply::Text(text) => {
@@ -167,7 +173,7 @@ fn named(m: &mut Machine, name: &str, args: &mut [Value]) -> Result<Value, Raise
             Ok(Value::map(pairs))
         }
         [first, ..] => {
-            let message = format!("tool/{name} takes named arguments, got {}", described(first));
+            let message = format!("tool/{name} takes named arguments, got {}", describe(first));
             let hint =
                 format!("write (tool/{name} {{:name value}}) or (tool/{name} :name value); (doc tool/{name}) shows the names");
             Err(m.raise_with_hint(ErrorKind::ToolError, message, hint))
@@ -177,7 +183,7 @@ fn named(m: &mut Machine, name: &str, args: &mut [Value]) -> Result<Value, Raise
 
 /// Counts a call against the limit of the run.
 pub(super) fn spend(m: &mut Machine) -> Result<(), Raised> {
-    m.settle()?;
+    m.fail_if_comparison_gave_up()?;
     if m.meters.call_tool() {
         return Ok(());
     }
@@ -187,15 +193,15 @@ pub(super) fn spend(m: &mut Machine) -> Result<(), Raised> {
 }
 
 /// Waits for the reply until the deadline of the run.
-pub(super) fn wait(m: &mut Machine, ticket: Ticket) -> Result<Reply, Raised> {
-    m.hand_over(ticket.handed_over());
-    let _watches = (m.meters.cancel.watch(ticket.interrupter()), m.meters.watch(ticket.interrupter()));
+pub(super) fn wait(m: &mut Machine, pending: PendingReply) -> Result<Reply, Raised> {
+    m.hand_over(pending.handed_over());
+    let _watches = (m.meters.cancel.watch(pending.interrupter()), m.meters.watch(pending.interrupter()));
     if let Some(task) = &m.task {
-        task.watch(ticket.interrupter());
+        task.watch(pending.interrupter());
     }
     let meters = Arc::clone(&m.meters);
     let wait = || {
-        let (waited, bytes) = ticket.wait_weighed(Some(meters.deadline));
+        let (waited, bytes) = pending.wait_weighed(Some(meters.deadline));
         // The reply was allocated on another thread and is dropped on this one, which would make this thread's gauge too low. Its
         // bytes are therefore added here, before this thread waits for a permit to compute: many threads may wait for one permit,
         // each with its reply.
@@ -205,15 +211,15 @@ pub(super) fn wait(m: &mut Machine, ticket: Ticket) -> Result<Reply, Raised> {
         waited
     };
     match parallel::waiting(m, wait) {
-        Waited::Reply(reply) => Ok(reply),
-        Waited::DeadlinePassed => Err(m.out_of_time()),
-        Waited::Interrupted if m.meters.is_exhausted() && !m.meters.cancel.is_cancelled() => {
+        WaitOutcome::Reply(reply) => Ok(reply),
+        WaitOutcome::DeadlinePassed => Err(m.out_of_time()),
+        WaitOutcome::Interrupted if m.meters.is_exhausted() && !m.meters.cancel.is_cancelled() => {
             if m.meters.ended().is_some() {
                 return Err(m.out_of_memory());
             }
             let fault = host::out_of_memory(m.meters.limits.memory_bytes);
             Err(m.raise_fault(fault.into()))
         }
-        Waited::Interrupted => Err(m.raise(ErrorKind::Cancelled, "the run was cancelled")),
+        WaitOutcome::Interrupted => Err(m.raise(ErrorKind::Cancelled, "the run was cancelled")),
     }
 }

@@ -50,7 +50,7 @@ pub(crate) fn each_distinct<'a>(values: impl IntoIterator<Item = &'a Value>, mut
         let list = match value {
             Value::Closure(closure) => closure.captured().iter().collect(),
             Value::Composed(composed) => composed.parts().iter().collect(),
-            Value::Endless(endless) => endless.values(),
+            Value::InfiniteSeq(infinite) => infinite.values(),
             container => {
                 open.extend(Children::of(container).map(Parts::Children));
                 continue;
@@ -97,7 +97,7 @@ fn own_bytes(value: &Value) -> usize {
             BLOCK + slots(2 + closure.captured().len()) + CODE_PER_TEXT * text
         }
         Value::Temporal(_) => BLOCK + size_of::<crate::temporal::Temporal>(),
-        Value::Endless(endless) => 2 * BLOCK + slots(2 + endless.values().len()),
+        Value::InfiniteSeq(infinite) => 2 * BLOCK + slots(2 + infinite.values().len()),
         Value::Composed(composed) => BLOCK + slots(2 + composed.parts().len()),
     }
 }

@@ -24,8 +24,8 @@ pub use text::Text;
 
 use crate::builtins::{Builtin, Composed};
 use crate::collection::{Map, Set, Vector};
-use crate::endless::Endless;
 use crate::eval::Closure;
+use crate::infinite::InfiniteSeq;
 use crate::pattern::Pattern;
 use crate::temporal::Temporal;
 
@@ -62,7 +62,7 @@ pub enum Value {
     /// A date, a time or an amount of time.
     Temporal(Arc<Temporal>),
     /// An infinite sequence.
-    Endless(Arc<Endless>),
+    InfiniteSeq(Arc<InfiniteSeq>),
     /// A reference to a definition, by name.
     Var(Text),
     /// A builtin function, by its row in the table.
@@ -103,7 +103,7 @@ pub enum Kind {
     /// A date, a time or an amount of time.
     Temporal,
     /// An infinite sequence.
-    Endless,
+    InfiniteSeq,
     /// A var.
     Var,
     /// A function.
@@ -126,7 +126,7 @@ impl Kind {
             Kind::Set => "a set",
             Kind::Regex => "a regex",
             Kind::Temporal => "a date or time",
-            Kind::Endless => "an endless sequence",
+            Kind::InfiniteSeq => "an endless sequence",
             Kind::Var => "a var",
             Kind::Function => "a function",
         }
@@ -147,7 +147,7 @@ impl Kind {
             Kind::Set => "set",
             Kind::Regex => "regex",
             Kind::Temporal => "time",
-            Kind::Endless => "endless",
+            Kind::InfiniteSeq => "endless",
             Kind::Var => "var",
             Kind::Function => "function",
         }
@@ -229,7 +229,7 @@ impl Value {
             Value::Set(_) => Kind::Set,
             Value::Regex(_) => Kind::Regex,
             Value::Temporal(_) => Kind::Temporal,
-            Value::Endless(_) => Kind::Endless,
+            Value::InfiniteSeq(_) => Kind::InfiniteSeq,
             Value::Var(_) => Kind::Var,
             Value::Builtin(_) | Value::Composed(_) | Value::Closure(_) => Kind::Function,
         }
@@ -351,7 +351,7 @@ impl Value {
             Value::Map(m) => m.depth(),
             Value::Set(s) => s.depth(),
             Value::Composed(c) => c.depth(),
-            Value::Endless(e) => e.depth(),
+            Value::InfiniteSeq(e) => e.depth(),
             Value::Closure(c) => c.depth(),
             _ => 0,
         }
@@ -367,7 +367,7 @@ impl Value {
             Value::Set(set) => Some(set.address()),
             Value::Regex(pattern) => Some(Arc::as_ptr(pattern).addr()),
             Value::Temporal(temporal) => Some(Arc::as_ptr(temporal).addr()),
-            Value::Endless(endless) => Some(Arc::as_ptr(endless).addr()),
+            Value::InfiniteSeq(infinite) => Some(Arc::as_ptr(infinite).addr()),
             Value::Composed(composed) => Some(Arc::as_ptr(composed).addr()),
             Value::Closure(closure) => Some(Arc::as_ptr(closure).addr()),
             Value::Nil | Value::False | Value::True | Value::Int(_) | Value::Double(_) | Value::Builtin(_) => None,
@@ -380,7 +380,7 @@ impl Value {
             Value::Vector(items) => items.is_shared(),
             Value::Map(map) => map.is_shared(),
             Value::Set(set) => set.is_shared(),
-            Value::Endless(_) | Value::Composed(_) | Value::Closure(_) => true,
+            Value::InfiniteSeq(_) | Value::Composed(_) | Value::Closure(_) => true,
             _ => false,
         };
         if shared { self.address() } else { None }
@@ -410,7 +410,7 @@ impl Value {
     /// Returns the same name with underscores for hyphens. `None` if it has no hyphen.
     pub(crate) fn underscored(&self) -> Option<Value> {
         let name = self.as_name()?;
-        crate::effort::note_bytes(name.len());
+        crate::comparison_budget::charge_bytes(name.len());
         if !name.contains('-') {
             return None;
         }

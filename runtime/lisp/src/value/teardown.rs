@@ -22,9 +22,9 @@ pub(crate) fn teardown(mut parts: Vec<Value>) {
                     composed.dismantle(&mut parts);
                 }
             }
-            Value::Endless(endless) => {
-                if let Some(mut endless) = Arc::into_inner(endless) {
-                    endless.dismantle(&mut parts);
+            Value::InfiniteSeq(infinite) => {
+                if let Some(mut infinite) = Arc::into_inner(infinite) {
+                    infinite.dismantle(&mut parts);
                 }
             }
             Value::Closure(closure) => {

@@ -226,7 +226,7 @@ impl PartialEq for Text {
         if self.same(other) {
             return true;
         }
-        crate::effort::note_bytes(self.as_str().len().min(other.as_str().len()));
+        crate::comparison_budget::charge_bytes(self.as_str().len().min(other.as_str().len()));
         self.as_str() == other.as_str()
     }
 }
@@ -237,7 +237,7 @@ impl std::hash::Hash for Text {
     fn hash<H: std::hash::Hasher>(&self, state: &mut H) {
         // Hashes without the terminator of `str`. Where concatenated texts collide, equality distinguishes them.
         let text = self.as_str();
-        crate::effort::note_bytes(text.len());
+        crate::comparison_budget::charge_bytes(text.len());
         state.write(text.as_bytes());
     }
 }
@@ -254,7 +254,7 @@ impl Ord for Text {
         if self.same(other) {
             return std::cmp::Ordering::Equal;
         }
-        crate::effort::note_bytes(self.as_str().len().min(other.as_str().len()));
+        crate::comparison_budget::charge_bytes(self.as_str().len().min(other.as_str().len()));
         self.as_str().cmp(other.as_str())
     }
 }

@@ -2,7 +2,7 @@
 
 use super::super::row::rows;
 use super::construct::beyond;
-use crate::convert::{at, expected, fault, int};
+use crate::args::{at, expected, fault, int};
 use crate::machine::{Machine, Raised};
 use crate::temporal::Temporal;
 use crate::{ErrorKind, Value};

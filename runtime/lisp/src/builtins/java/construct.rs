@@ -5,7 +5,7 @@ use jiff::{SignedDuration, Timestamp};
 
 use super::super::row::rows;
 use super::offset::shown_in_zone;
-use crate::convert::{at, expected, fault, int, take, text};
+use crate::args::{at, expected, fault, int, take, text};
 use crate::machine::{Machine, Raised};
 use crate::print::excerpt;
 use crate::temporal::{self, Period, Style, Temporal, Unit};

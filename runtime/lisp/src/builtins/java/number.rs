@@ -4,7 +4,7 @@ use num_bigint::BigInt;
 
 use super::super::parse::{double, integer as read_integer, parse_double};
 use super::super::row::rows;
-use crate::convert::{at, expected, fault, int, number, take, text};
+use crate::args::{at, expected, fault, int, number, take, text};
 use crate::machine::{Machine, Raised};
 use crate::print::excerpt;
 use crate::{ErrorKind, Value};
@@ -183,12 +183,12 @@ fn double_of(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
                 Err(fault(m, ErrorKind::RuntimeError, "Double/valueOf", &format!("{:?} is no number", excerpt(text.as_str()))))
             }
         },
-        _ => crate::convert::double(m, "Double/valueOf", args, 0).map(Value::double),
+        _ => crate::args::double(m, "Double/valueOf", args, 0).map(Value::double),
     }
 }
 
 fn double_text(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
-    let value = Value::double(crate::convert::double(m, "Double/toString", args, 0)?);
+    let value = Value::double(crate::args::double(m, "Double/toString", args, 0)?);
     let mut out = String::new();
     super::super::output::write_str(m, &value, &mut out)?;
     Ok(Value::from(out))
@@ -199,7 +199,7 @@ fn is_nan(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
 }
 
 fn is_infinite(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
-    Ok(Value::bool(crate::convert::double(m, "Double/isInfinite", args, 0)?.is_infinite()))
+    Ok(Value::bool(crate::args::double(m, "Double/isInfinite", args, 0)?.is_infinite()))
 }
 
 fn parse_boolean(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {

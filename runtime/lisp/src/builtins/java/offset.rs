@@ -4,7 +4,7 @@ use jiff::Timestamp;
 
 use super::super::row::rows;
 use super::construct::{beyond, by_pattern, clock, date, time_of_day, unreadable};
-use crate::convert::{at, expected, fault, int, text};
+use crate::args::{at, expected, fault, int, text};
 use crate::machine::{Machine, Raised};
 use crate::print::excerpt;
 use crate::temporal::{self, OffsetDateTime, Temporal};

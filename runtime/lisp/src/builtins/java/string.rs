@@ -3,7 +3,7 @@
 use super::super::row::rows;
 use super::super::text::{first_index, last_index, out_of_range, part, work, worked};
 use crate::Value;
-use crate::convert::{at, expected, int, placed, seq, steps, take, text};
+use crate::args::{at, expected, indexed_text, int, seq, steps, take, text};
 use crate::machine::{Machine, Raised};
 
 rows! { "java.lang.String":
@@ -65,7 +65,7 @@ fn contains(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
 fn starts_with(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
     let from = if args.len() > 2 { int(m, ".startsWith", args, 2)? } else { 0 };
     let (_, part) = two(m, ".startsWith", args)?;
-    let subject = placed(m, ".startsWith", args, 0)?;
+    let subject = indexed_text(m, ".startsWith", args, 0)?;
     let start = usize::try_from(from).ok().and_then(|from| subject.offset(from));
     let rest = start.and_then(|start| subject.as_str().get(start..));
     Ok(Value::bool(rest.is_some_and(|rest| rest.starts_with(part))))
@@ -110,7 +110,7 @@ fn index_of(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
     code_to_text(args);
     let from = if args.len() > 2 { int(m, ".indexOf", args, 2)? } else { 0 };
     let (_, part) = two(m, ".indexOf", args)?;
-    let subject = placed(m, ".indexOf", args, 0)?;
+    let subject = indexed_text(m, ".indexOf", args, 0)?;
     Ok(Value::Int(first_index(subject, part, from).unwrap_or(-1)))
 }
 
@@ -121,16 +121,16 @@ fn last_index_of(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
     code_to_text(args);
     let from = if args.len() > 2 { int(m, ".lastIndexOf", args, 2)? } else { i64::MAX };
     let (_, part) = two(m, ".lastIndexOf", args)?;
-    let subject = placed(m, ".lastIndexOf", args, 0)?;
+    let subject = indexed_text(m, ".lastIndexOf", args, 0)?;
     Ok(Value::Int(last_index(subject, part, from).unwrap_or(-1)))
 }
 
 fn length(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
-    Ok(Value::Int(placed(m, ".length", args, 0)?.count() as i64))
+    Ok(Value::Int(indexed_text(m, ".length", args, 0)?.count() as i64))
 }
 
 fn substring(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
-    let subject = placed(m, ".substring", args, 0)?;
+    let subject = indexed_text(m, ".substring", args, 0)?;
     let len = subject.count();
     let start = int(m, ".substring", args, 1)?;
     let end = if args.len() > 2 { int(m, ".substring", args, 2)? } else { len as i64 };
@@ -159,7 +159,7 @@ fn strip(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
 }
 
 fn char_at(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
-    let (subject, index) = (placed(m, ".charAt", args, 0)?, int(m, ".charAt", args, 1)?);
+    let (subject, index) = (indexed_text(m, ".charAt", args, 0)?, int(m, ".charAt", args, 1)?);
     let len = subject.count();
     if usize::try_from(index).is_ok_and(|index| index < len) {
         return Ok(Value::string(part(subject, index, index + 1)));

@@ -3,7 +3,7 @@
 use super::super::row::rows;
 use super::construct::beyond;
 use super::offset::zone_argument;
-use crate::convert::{at, expected, fault, int, take, text};
+use crate::args::{at, expected, fault, int, take, text};
 use crate::machine::{Machine, Raised};
 use crate::temporal::{self, OffsetDateTime, Period, Style, Temporal, Unit};
 use crate::{ErrorKind, Value};

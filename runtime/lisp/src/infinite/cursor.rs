@@ -1,16 +1,16 @@
-//! A place in a sequence, and how the next item is found.
+//! A position in an infinite sequence, and the computation of the next item.
 
 use std::collections::VecDeque;
 
-use super::stage::{Flow, Stage};
+use super::transducer::{Flow, Transducer};
 use crate::collection::Vector;
 use crate::machine::{Machine, Raised};
 use crate::{Value, number};
 
-/// A place in a sequence. A clone goes on from the same place on its own.
+/// A position in a sequence. A clone continues from the same position independently.
 #[derive(Clone)]
 pub(crate) enum Cursor {
-    /// `(iterate f x)`, with the item that was given last.
+    /// `(iterate f x)`, with the item that was returned last.
     Iterate { f: Value, first: Value, last: Option<Value> },
     /// `(repeat x)`
     Repeat(Value),
@@ -24,19 +24,19 @@ pub(crate) enum Cursor {
     After(Vector, usize, Box<Cursor>),
     /// `(map f s1 s2 …)`
     Zip(Value, Vec<Cursor>),
-    /// `(reductions f init s)`, with the total that was given last.
+    /// `(reductions f init s)`, with the total that was returned last.
     Reductions { f: Value, first: Option<Value>, last: Option<Value>, input: Box<Cursor> },
-    /// What a stage makes of another sequence, and what it has made beyond the last item.
-    Through { stage: Stage, input: Box<Cursor>, ready: VecDeque<Value>, ended: bool },
+    /// Another sequence, transformed, with the items that the transducer has already emitted.
+    Transformed { transducer: Transducer, input: Box<Cursor>, ready: VecDeque<Value>, ended: bool },
 }
 
 impl Cursor {
-    /// What `stage` makes of `input`.
-    pub(crate) fn through(stage: Stage, input: Cursor) -> Cursor {
-        Cursor::Through { stage, input: Box::new(input), ready: VecDeque::new(), ended: false }
+    /// Applies `transducer` to `input`.
+    pub(crate) fn transformed(transducer: Transducer, input: Cursor) -> Cursor {
+        Cursor::Transformed { transducer, input: Box::new(input), ready: VecDeque::new(), ended: false }
     }
 
-    /// The next item; none where a stage ended the sequence or a reduction did.
+    /// The next item; `None` if a transducer or a reduction ended the sequence.
     pub(crate) fn next(&mut self, m: &mut Machine) -> Result<Option<Value>, Raised> {
         m.tick(1)?;
         Ok(Some(match self {
@@ -94,7 +94,7 @@ impl Cursor {
                     _ => total,
                 }
             }
-            Cursor::Through { stage, input, ready, ended } => loop {
+            Cursor::Transformed { transducer, input, ready, ended } => loop {
                 if let Some(item) = ready.pop_front() {
                     break item;
                 }
@@ -102,18 +102,18 @@ impl Cursor {
                     return Ok(None);
                 }
                 let flow = match input.next(m)? {
-                    Some(item) => stage.feed(m, item, ready)?,
+                    Some(item) => transducer.feed(m, item, ready)?,
                     None => Flow::Stop,
                 };
                 if flow == Flow::Stop {
                     *ended = true;
-                    stage.finish(ready);
+                    transducer.finish(ready);
                 }
             },
         }))
     }
 
-    /// Passes over `n` items.
+    /// Skips `n` items.
     pub(crate) fn skip(&mut self, m: &mut Machine, n: usize) -> Result<(), Raised> {
         match self {
             Cursor::Repeat(_) => {}
@@ -130,12 +130,12 @@ impl Cursor {
         Ok(())
     }
 
-    /// How many cursors stand inside one another.
+    /// How deep cursors are nested.
     pub(super) fn levels(&self) -> u32 {
         1 + match self {
             Cursor::After(_, _, inner) => inner.levels(),
             Cursor::Zip(_, cursors) => cursors.iter().map(Cursor::levels).max().unwrap_or(0),
-            Cursor::Reductions { input, .. } | Cursor::Through { input, .. } => input.levels(),
+            Cursor::Reductions { input, .. } | Cursor::Transformed { input, .. } => input.levels(),
             _ => 0,
         }
     }
@@ -151,8 +151,8 @@ impl Cursor {
             Cursor::After(items, _, inner) => items.depth().max(inner.depth()),
             Cursor::Zip(f, cursors) => cursors.iter().map(Cursor::depth).max().unwrap_or(0).max(f.depth()),
             Cursor::Reductions { f, first, last, input } => f.depth().max(of(first)).max(of(last)).max(input.depth()),
-            Cursor::Through { stage, input, ready, .. } => {
-                stage.depth().max(input.depth()).max(ready.iter().map(Value::depth).max().unwrap_or(0))
+            Cursor::Transformed { transducer, input, ready, .. } => {
+                transducer.depth().max(input.depth()).max(ready.iter().map(Value::depth).max().unwrap_or(0))
             }
         }
     }
@@ -169,8 +169,8 @@ impl Cursor {
             Cursor::Reductions { f, first, last, input } => {
                 input.values().into_iter().chain([f]).chain(first).chain(last).collect()
             }
-            Cursor::Through { stage, input, ready, .. } => {
-                input.values().into_iter().chain(stage.values()).chain(ready).collect()
+            Cursor::Transformed { transducer, input, ready, .. } => {
+                input.values().into_iter().chain(transducer.values()).chain(ready).collect()
             }
         }
     }
@@ -201,8 +201,8 @@ impl Cursor {
                 out.extend(last.take());
                 input.dismantle(out);
             }
-            Cursor::Through { stage, input, ready, .. } => {
-                stage.dismantle(out);
+            Cursor::Transformed { transducer, input, ready, .. } => {
+                transducer.dismantle(out);
                 out.extend(ready.drain(..));
                 input.dismantle(out);
             }

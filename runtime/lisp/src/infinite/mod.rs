@@ -1,45 +1,45 @@
-//! Sequences without an end: `(range)`, `(iterate f x)`, `(repeat x)`, `(cycle xs)`, `(repeatedly f)`, and what `map`,
-//! `filter` and their like make of them.
+//! Infinite sequences: `(range)`, `(iterate f x)`, `(repeat x)`, `(cycle xs)`, `(repeatedly f)`, and the results of `map`,
+//! `filter` and similar functions on them.
 //!
-//! Every other sequence is a vector. An endless one is a description of how its items are found, and a place in it: nothing is
-//! computed before a function asks for items, and nothing is kept, so that asking twice computes twice and memory does not
-//! grow with the place. Functions that need only a part of a sequence (`take`, `take-while`, `first`, `nth`, `some`, `reduce`
-//! with `reduced`, `for` with `:while` …) give ordinary values; functions that change items one by one give another endless
-//! sequence; functions that need all items refuse. No endless sequence leaves a program.
+//! Every other sequence is a vector. An infinite one describes how its items are computed and holds a position. Items are computed
+//! when a function needs them and are not cached: reading them twice computes them twice, and memory does not grow with the
+//! position. Functions that need only a part of a sequence (`take`, `take-while`, `first`, `nth`, `some`, `reduce` with `reduced`,
+//! `for` with `:while` …) give ordinary values; functions that change items one by one give another infinite sequence; functions
+//! that need all items raise an error. An infinite sequence cannot be the result of a program.
 
 mod cursor;
-mod stage;
+mod transducer;
 
 use std::fmt;
 use std::sync::atomic::Ordering;
 
 pub(crate) use cursor::Cursor;
-pub(crate) use stage::{Flow, Stage};
+pub(crate) use transducer::{Flow, Transducer};
 
 use crate::machine::{Machine, Raised};
 use crate::{ErrorKind, Value};
 
-/// Changes of an endless sequence on top of each other; each item goes through all of them on the native stack.
+/// Maximum number of nested transformations of an infinite sequence. Each item passes through all of them on the native stack.
 const MAX_LEVELS: u32 = 200;
 
-/// A sequence without an end.
-pub struct Endless {
+/// An infinite sequence.
+pub struct InfiniteSeq {
     cursor: Cursor,
     depth: u32,
     serial: u64,
 }
 
-impl Endless {
-    /// The sequence of what the cursor finds from its place on.
+impl InfiniteSeq {
+    /// The sequence of the items from the cursor's position on.
     pub(crate) fn value(m: &mut Machine, cursor: Cursor) -> Result<Value, Raised> {
         if cursor.levels() > MAX_LEVELS {
             let message = format!("an endless sequence is changed more than {MAX_LEVELS} times over");
             return Err(m.raise_with_hint(ErrorKind::DepthExceeded, message, "take the items that are needed in between"));
         }
-        m.meters.made_endless.store(true, Ordering::Relaxed);
+        m.meters.made_infinite_seq.store(true, Ordering::Relaxed);
         let depth = cursor.depth() + 1;
         let serial = crate::value::serial();
-        Ok(Value::Endless(std::sync::Arc::new(Endless { cursor, depth, serial })))
+        Ok(Value::InfiniteSeq(std::sync::Arc::new(InfiniteSeq { cursor, depth, serial })))
     }
 
     /// A cursor at its first item.
@@ -53,7 +53,7 @@ impl Endless {
         let mut items = Vec::new();
         while items.len() < n {
             if items.len() == items.capacity() {
-                m.charge(items.len() * 2 * crate::convert::ITEM)?;
+                m.charge(items.len() * 2 * crate::args::ITEM)?;
             }
             match cursor.next(m)? {
                 Some(item) => items.push(item),
@@ -74,7 +74,7 @@ impl Endless {
     pub(crate) fn skip(&self, m: &mut Machine, n: usize) -> Result<Value, Raised> {
         let mut cursor = self.cursor();
         cursor.skip(m, n)?;
-        Endless::value(m, cursor)
+        InfiniteSeq::value(m, cursor)
     }
 
     pub(crate) fn serial(&self) -> u64 {
@@ -90,13 +90,13 @@ impl Endless {
         self.cursor.values()
     }
 
-    /// Hands the values in it over, for a drop without recursion.
+    /// Moves the values in it to `out`, for a drop without recursion.
     pub(crate) fn dismantle(&mut self, out: &mut Vec<Value>) {
         self.cursor.dismantle(out);
     }
 }
 
-impl Drop for Endless {
+impl Drop for InfiniteSeq {
     fn drop(&mut self) {
         if self.depth > crate::collection::SHALLOW {
             let mut parts = Vec::new();
@@ -106,7 +106,7 @@ impl Drop for Endless {
     }
 }
 
-impl fmt::Debug for Endless {
+impl fmt::Debug for InfiniteSeq {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("#endless")
     }

@@ -1,51 +1,51 @@
-//! Arguments of builtins as Rust values, and the one wording of what is wrong with them.
+//! Conversion of the arguments of builtins to Rust values, and the errors for wrong arguments.
 
 use crate::collection::Vector;
-use crate::endless::Cursor;
+use crate::infinite::Cursor;
 use crate::machine::{Machine, Raised};
 use crate::value::Text;
 use crate::{ErrorKind, Value};
-use crate::{builtins, bulk};
+use crate::{builtins, metered};
 
 /// Bytes of one item of a vector.
 pub(crate) const ITEM: usize = 16;
 
 static NIL: Value = Value::Nil;
 
-/// The argument at `index`; nil where there is none.
+/// The argument at `index`; nil if it is missing.
 #[inline]
 pub(crate) fn at(args: &[Value], index: usize) -> &Value {
     args.get(index).unwrap_or(&NIL)
 }
 
-/// Moves the argument at `index` out; nil where there is none.
+/// Moves the argument at `index` out; nil if it is missing.
 #[inline]
 pub(crate) fn take(args: &mut [Value], index: usize) -> Value {
     args.get_mut(index).map(std::mem::take).unwrap_or_default()
 }
 
-/// `a string "abc"`
-pub(crate) fn described(value: &Value) -> String {
+/// The kind and a preview of a value: `a string "abc"`.
+pub(crate) fn describe(value: &Value) -> String {
     match value {
         Value::Nil => "nil".to_owned(),
         Value::Temporal(temporal) => format!("{} {}", temporal.described(), crate::print::preview_line(value, 60)),
-        Value::Endless(_) => value.kind().described().to_owned(),
+        Value::InfiniteSeq(_) => value.kind().described().to_owned(),
         _ => format!("{} {}", value.kind().described(), crate::print::preview_line(value, 60)),
     }
 }
 
-/// The parameters of a builtin, such as `m k v`; none where there is no such row. `arguments` tells the argument lists apart.
+/// The parameters of a builtin, such as `m k v`; empty for an unknown builtin. `arguments` selects one of several argument lists.
 fn parameters(name: &str, arguments: usize) -> &'static str {
     let row = crate::analyzer::builtin(name).or_else(|| builtins::all().find(|row| row.name == name));
     let lists = || row.into_iter().flat_map(|row| row.notes.arglists()).map(|list| list.trim_matches(['[', ']']));
     let takes = |list: &str| list.contains('&') || (!list.is_empty() && list.split_whitespace().count() >= arguments);
     let list = lists().find(|list| takes(list)).or_else(|| lists().last()).unwrap_or_default();
-    // `(take n)` is a transducer and `(- x)` the negative: what goes on from there is called far more often.
+    // `(take n)` is a transducer and `(- x)` negates: the longer argument list is called far more often.
     let longer = |other: &&str| other.split_once(' ').is_some_and(|(first, _)| first == list);
     lists().find(longer).unwrap_or(list)
 }
 
-/// `(assoc m k v)`, or just the name where there is no such row.
+/// `(assoc m k v)`, or just the name of an unknown builtin.
 fn usage(name: &str, arguments: usize) -> String {
     let list = parameters(name, arguments);
     if list.is_empty() { format!("({name})") } else { format!("({name} {list})") }
@@ -55,7 +55,7 @@ fn usage(name: &str, arguments: usize) -> String {
 #[cold]
 pub(crate) fn expected(m: &mut Machine, name: &str, what: &str, index: usize, found: &Value) -> Raised {
     let usage = usage(name, index + 1);
-    let text = format!("{usage}: expected {what} as argument {}, found {}", index + 1, described(found));
+    let text = format!("{usage}: expected {what} as argument {}, found {}", index + 1, describe(found));
     let parameters = parameters(name, index + 1);
     let hint = match advice(what, found, parameters) {
         Some(advice) => advice.to_owned(),
@@ -68,12 +68,12 @@ pub(crate) fn expected(m: &mut Machine, name: &str, what: &str, index: usize, fo
     m.raise_with_hint(ErrorKind::TypeError, text, hint)
 }
 
-/// How such a mistake is repaired, where what was found tells. What looks like an argument in the wrong place has no advice.
+/// The hint for a wrong argument, by the value that was found. A value that looks like an argument at the wrong position has none.
 fn advice(wanted: &str, found: &Value, parameters: &str) -> Option<&'static str> {
     let number = wanted.contains("number") || wanted.contains("integer") || wanted.contains("index");
     let takes = |names: &[&str]| parameters.split_whitespace().any(|parameter| names.contains(&parameter));
     Some(match found {
-        Value::Endless(_) => BOUND_IT,
+        Value::InfiniteSeq(_) => INFINITE_SEQ_HINT,
         Value::Nil => {
             "a key that a map does not have gives nil, and so does a text that parse-long or parse-double cannot read: check what it \
              comes from, or give a default as in (or x 0) or (get m k 0)"
@@ -116,7 +116,7 @@ fn advice(wanted: &str, found: &Value, parameters: &str) -> Option<&'static str>
         Value::Str(_) if wanted.starts_with("a character") => {
             "(seq s) gives the characters of a text, (first s) the first of them"
         }
-        // Where there is one argument, it cannot stand in the wrong place.
+        // A single argument cannot be at the wrong position.
         _ if !parameters.contains(' ') => match (found, wanted.contains("collection") || wanted.contains("map")) {
             (Value::Int(_) | Value::Double(_) | Value::BigInt(_), true) => {
                 "a number has no items: is it what count or sum gave, or a field that was taken out already? [x] is a collection of one"
@@ -134,14 +134,14 @@ fn advice(wanted: &str, found: &Value, parameters: &str) -> Option<&'static str>
     })
 }
 
-/// A function of a map, called for each of many.
+/// The hint for a function of a map that was given a vector of maps.
 fn for_each(name: &str, parameters: &str) -> String {
     let call = if parameters.contains(' ') { format!("#({name} % …)") } else { name.to_owned() };
     format!("for a vector of maps call it for each, as in (map {call} maps)")
 }
 
-/// What to do with an endless sequence.
-pub(crate) const BOUND_IT: &str = "take what is needed first, as in (take 10 xs) or (take-while pred xs)";
+/// Hint for an infinite sequence where a finite one is needed.
+pub(crate) const INFINITE_SEQ_HINT: &str = "take what is needed first, as in (take 10 xs) or (take-while pred xs)";
 
 /// Raises another fault of a builtin: `(nth coll i): …`.
 #[cold]
@@ -157,15 +157,15 @@ pub(crate) fn text<'a>(m: &mut Machine, name: &str, args: &'a [Value], index: us
     }
 }
 
-/// [`text`] for functions of positions.
-pub(crate) fn placed<'a>(m: &mut Machine, name: &str, args: &'a [Value], index: usize) -> Result<&'a Text, Raised> {
+/// A string whose graphemes can be indexed.
+pub(crate) fn indexed_text<'a>(m: &mut Machine, name: &str, args: &'a [Value], index: usize) -> Result<&'a Text, Raised> {
     let text = text(m, name, args, index)?;
-    located(m, text)?;
+    locate_graphemes(m, text)?;
     Ok(text)
 }
 
-/// Finds out where the graphemes of a text lie, within the limits: looking through a long one takes a while the first time.
-pub(crate) fn located(m: &mut Machine, text: &Text) -> Result<(), Raised> {
+/// Computes the grapheme offsets of a text, with checks of the limits. The first call for a long text takes some time.
+pub(crate) fn locate_graphemes(m: &mut Machine, text: &Text) -> Result<(), Raised> {
     text.locate(|graphemes| m.tick(steps(graphemes)))
 }
 
@@ -182,8 +182,8 @@ pub(crate) fn double(m: &mut Machine, name: &str, args: &[Value], index: usize) 
     Ok(number(m, name, args, index)?.as_f64().unwrap_or(f64::NAN))
 }
 
-/// The 64-bit integer that a number is: doubles without a fraction count.
-pub(crate) fn whole(value: &Value) -> Option<i64> {
+/// The value of a number as a 64-bit integer, if it has no fraction.
+pub(crate) fn as_integer(value: &Value) -> Option<i64> {
     match value {
         Value::Int(i) => Some(*i),
         Value::Double(d) if d.get().fract() == 0.0 && d.get().abs() < 9e18 => Some(d.get() as i64),
@@ -194,10 +194,10 @@ pub(crate) fn whole(value: &Value) -> Option<i64> {
 /// An integer of 64 bits.
 pub(crate) fn int(m: &mut Machine, name: &str, args: &[Value], index: usize) -> Result<i64, Raised> {
     let value = at(args, index);
-    whole(value).ok_or(()).map_err(|()| expected(m, name, "an integer", index, value))
+    as_integer(value).ok_or(()).map_err(|()| expected(m, name, "an integer", index, value))
 }
 
-/// A number of items: negative ones count as none, large ones as all.
+/// A number of items. Negative numbers mean 0, large ones all items.
 pub(crate) fn count(m: &mut Machine, name: &str, args: &[Value], index: usize) -> Result<usize, Raised> {
     match at(args, index) {
         Value::BigInt(big) => Ok(if big.sign() == num_bigint::Sign::Minus { 0 } else { usize::MAX }),
@@ -207,7 +207,7 @@ pub(crate) fn count(m: &mut Machine, name: &str, args: &[Value], index: usize) -
     }
 }
 
-/// The items of anything that has some, as a vector: entries of a map, members of a set, graphemes of a string; none of nil.
+/// The items of a value as a vector: entries of a map, members of a set, graphemes of a string. Nil has no items.
 pub(crate) fn seq(m: &mut Machine, name: &str, args: &mut [Value], index: usize) -> Result<Vector, Raised> {
     match take(args, index) {
         Value::Vector(items) => Ok(items),
@@ -218,7 +218,7 @@ pub(crate) fn seq(m: &mut Machine, name: &str, args: &mut [Value], index: usize)
     }
 }
 
-/// [`seq`] of a value that is no argument; gives back what has no items.
+/// [`seq`] of a value that is not an argument. Returns a value without items as `Err`.
 pub(crate) fn seq_of(m: &mut Machine, value: Value) -> Result<Result<Vector, Value>, Raised> {
     Ok(Ok(match value {
         Value::Vector(items) => items,
@@ -226,12 +226,12 @@ pub(crate) fn seq_of(m: &mut Machine, value: Value) -> Result<Result<Vector, Val
         Value::Map(map) => {
             // Each entry becomes a vector of two.
             m.charge(map.len() * (112 + 2 * ITEM))?;
-            let pairs = bulk::entries(m, map)?;
+            let pairs = metered::entries(m, map)?;
             pairs.into_iter().map(|(k, v)| Value::pair(k, v)).collect()
         }
         Value::Set(set) => {
             m.charge(set.len() * ITEM)?;
-            Vector::from(bulk::members(m, set)?)
+            Vector::from(metered::members(m, set)?)
         }
         Value::Str(text) => {
             m.charge(text.as_str().len() * (ITEM + 48))?;
@@ -242,22 +242,22 @@ pub(crate) fn seq_of(m: &mut Machine, value: Value) -> Result<Result<Vector, Val
     }))
 }
 
-/// [`seq`] for functions of positions, which have no meaning for maps.
-pub(crate) fn ordered(m: &mut Machine, name: &str, args: &mut [Value], index: usize) -> Result<Vector, Raised> {
+/// [`seq`] for functions that take an index, which are undefined for maps.
+pub(crate) fn sequential(m: &mut Machine, name: &str, args: &mut [Value], index: usize) -> Result<Vector, Raised> {
     if let Value::Map(_) = at(args, index) {
         let found = take(args, index);
         let text = format!(
             "{}: expected a vector or string as argument {}, found {}",
             usage(name, index + 1),
             index + 1,
-            described(&found)
+            describe(&found)
         );
         return Err(m.raise_with_hint(ErrorKind::TypeError, text, "a map has no first item: use seq, keys or vals"));
     }
     seq(m, name, args, index)
 }
 
-/// Pays for what an update of a vector that is held elsewhere copies.
+/// Charges for the items that an update of a shared vector copies.
 #[inline]
 pub(crate) fn copy_first(m: &mut Machine, items: &mut Vector) -> Result<(), Raised> {
     let copied = items.shared_items();
@@ -270,53 +270,53 @@ pub(crate) fn steps(len: usize) -> u32 {
     u32::try_from(len).unwrap_or(u32::MAX)
 }
 
-/// A series of items, each of which costs a step.
-pub(crate) enum Walk {
-    /// Of a vector.
-    Items(crate::collection::IntoIter),
-    /// Of an endless sequence.
-    Endless(Box<Cursor>),
+/// An iterator over the items of an argument. Each item costs a step.
+pub(crate) enum SeqIter {
+    /// The items of a vector.
+    Finite(crate::collection::IntoIter),
+    /// The items of an infinite sequence.
+    Infinite(Box<Cursor>),
 }
 
-impl Walk {
-    /// Walks the argument at `index`.
-    pub(crate) fn over(m: &mut Machine, name: &str, args: &mut [Value], index: usize) -> Result<Walk, Raised> {
-        Ok(Walk::Items(seq(m, name, args, index)?.into_iter()))
+impl SeqIter {
+    /// Iterates over the argument at `index`, which must be finite.
+    pub(crate) fn finite(m: &mut Machine, name: &str, args: &mut [Value], index: usize) -> Result<SeqIter, Raised> {
+        Ok(SeqIter::Finite(seq(m, name, args, index)?.into_iter()))
     }
 
-    /// Walks the argument at `index`, which may have no end: for functions that may stop before it.
-    pub(crate) fn along(m: &mut Machine, name: &str, args: &mut [Value], index: usize) -> Result<Walk, Raised> {
+    /// Iterates over the argument at `index`, which may be infinite, for functions that may stop early.
+    pub(crate) fn any(m: &mut Machine, name: &str, args: &mut [Value], index: usize) -> Result<SeqIter, Raised> {
         match at(args, index) {
-            Value::Endless(endless) => Ok(Walk::Endless(Box::new(endless.cursor()))),
-            _ => Walk::over(m, name, args, index),
+            Value::InfiniteSeq(infinite) => Ok(SeqIter::Infinite(Box::new(infinite.cursor()))),
+            _ => SeqIter::finite(m, name, args, index),
         }
     }
 
-    /// Walks a vector.
-    pub(crate) fn of(items: Vector) -> Walk {
-        Walk::Items(items.into_iter())
+    /// Iterates over a vector.
+    pub(crate) fn from_vector(items: Vector) -> SeqIter {
+        SeqIter::Finite(items.into_iter())
     }
 
     /// The next item.
     #[inline]
     pub(crate) fn next(&mut self, m: &mut Machine) -> Result<Option<Value>, Raised> {
         match self {
-            Walk::Items(items) => match items.next() {
+            SeqIter::Finite(items) => match items.next() {
                 Some(item) => {
                     m.step()?;
                     Ok(Some(item))
                 }
                 None => Ok(None),
             },
-            Walk::Endless(cursor) => cursor.next(m),
+            SeqIter::Infinite(cursor) => cursor.next(m),
         }
     }
 
-    /// How many are left; 0 where there is no end.
+    /// Number of remaining items; 0 for an infinite sequence.
     pub(crate) fn len(&self) -> usize {
         match self {
-            Walk::Items(items) => items.len(),
-            Walk::Endless(_) => 0,
+            SeqIter::Finite(items) => items.len(),
+            SeqIter::Infinite(_) => 0,
         }
     }
 }

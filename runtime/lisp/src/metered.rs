@@ -1,31 +1,31 @@
-//! Whole collections taken apart and put together by a program: their work is counted, and their memory asked for before.
+//! Operations on whole collections that count their steps and charge their memory before they allocate.
 //!
-//! What builtins do to all items of a collection goes through here or through [`Walk`](crate::convert::Walk), so that none of
-//! them has to remember it.
+//! Builtins process all items of a collection through this module or through [`SeqIter`](crate::args::SeqIter), so that the limits
+//! apply everywhere.
 
 #![expect(clippy::mutable_key_type, reason = "what may change in a function is no part of its hash")]
 
 use std::collections::{HashMap, HashSet};
 use std::hash::Hash;
 
+use crate::args::{ITEM, steps};
 use crate::builtins::{Keyed, sort_naturally};
 use crate::collection::{Map, NameKinds, Set};
-use crate::convert::{ITEM, steps};
 use crate::machine::{Machine, Raised};
-use crate::{Value, effort, order};
+use crate::{Value, comparison_budget, order};
 
 /// Hashing of values: seeded for each process, so that no input can be made to collide.
 pub(crate) type Hasher = foldhash::fast::RandomState;
 
-/// Bytes of an entry of a map, with its part of the tree.
+/// Size of an entry of a map including its share of the tree, in bytes.
 const ENTRY: usize = 2 * ITEM + 8;
 
-/// Up to so many light items are sorted without a look at the clock.
-const QUICKLY_SORTED: usize = 32 * 1024;
+/// Maximum number of small items that are sorted without a check of the clock.
+const MAX_CHEAP_ITEMS: usize = 32 * 1024;
 
-/// Up to so many parts that these items and what is in them have together: each takes part in at most 15 comparisons, which
-/// stays well below what is compared between two looks.
-const LIGHT: u32 = effort::CONSISTENT / 32;
+/// Maximum number of parts of these items together. Each takes part in at most 15 comparisons, which stays well below the number of
+/// comparisons between two checks.
+const MAX_CHEAP_PARTS: u32 = comparison_budget::MAX_CONSISTENT_PARTS / 32;
 
 /// The entries of a map.
 pub(crate) fn entries(m: &mut Machine, map: Map) -> Result<Vec<(Value, Value)>, Raised> {
@@ -51,8 +51,8 @@ pub(crate) fn members(m: &mut Machine, set: Set) -> Result<Vec<Value>, Raised> {
     Ok(set.into_members())
 }
 
-/// A map of entries in any order. The last of equal keys wins, and the spelling of the first stays, also where a keyword and a
-/// string are one name.
+/// A map of entries in any order. The value of the last of equal keys and the spelling of the first are kept, also if a keyword and
+/// a string are the same name.
 pub(crate) fn map(m: &mut Machine, entries: Vec<(Value, Value)>) -> Result<Map, Raised> {
     let mut names = NameKinds::default();
     for (key, _) in &entries {
@@ -74,36 +74,36 @@ pub(crate) fn map(m: &mut Machine, entries: Vec<(Value, Value)>) -> Result<Map, 
 pub(crate) fn map_of_exact_keys(m: &mut Machine, mut entries: Vec<(Value, Value)>) -> Result<Map, Raised> {
     m.tick(steps(entries.len()))?;
     m.charge(entries.len() * ENTRY)?;
-    if is_quick(m, &entries)? {
+    if is_cheap_to_sort(m, &entries)? {
         return Ok(Map::from_entries(entries));
     }
     sort(m, &mut entries)?;
     Ok(Map::from_sorted(entries))
 }
 
-/// A set of members in any order; of equal ones the first stays.
+/// A set of members in any order. The first of equal members is kept.
 pub(crate) fn set(m: &mut Machine, mut members: Vec<Value>) -> Result<Set, Raised> {
     m.tick(steps(members.len()))?;
     m.charge(members.len() * ENTRY)?;
-    if is_quick(m, &members)? {
+    if is_cheap_to_sort(m, &members)? {
         return Ok(members.into_iter().collect());
     }
     sort(m, &mut members)?;
     Ok(Set::from_sorted(members))
 }
 
-/// Whether items are sorted in less time than passes between two looks at the clock. What was compared before is counted first, so
-/// that the order stays one order until they are sorted.
-fn is_quick<T: Keyed>(m: &mut Machine, items: &[T]) -> Result<bool, Raised> {
+/// Whether items are sorted in less time than passes between two checks of the clock. Earlier comparisons are charged first, so
+/// that the order stays consistent until the items are sorted.
+fn is_cheap_to_sort<T: Keyed>(m: &mut Machine, items: &[T]) -> Result<bool, Raised> {
     m.step()?;
-    let mut left = LIGHT;
-    let is_light = items.len() <= QUICKLY_SORTED && items.iter().all(|item| order::is_within(item.key(), &mut left));
-    // Going over them is as quick as comparing.
-    m.tick((LIGHT - left) / 16)?;
-    Ok(is_light)
+    let mut left = MAX_CHEAP_PARTS;
+    let is_cheap = items.len() <= MAX_CHEAP_ITEMS && items.iter().all(|item| order::is_within(item.key(), &mut left));
+    // Visiting a part costs as much as comparing it.
+    m.tick((MAX_CHEAP_PARTS - left) / 16)?;
+    Ok(is_cheap)
 }
 
-/// Sorts by key and joins what has equal keys, counting every comparison.
+/// Sorts by key and merges items with equal keys. Counts every comparison.
 fn sort<T: Keyed>(m: &mut Machine, items: &mut Vec<T>) -> Result<(), Raised> {
     let mut sorted = true;
     for pair in items.windows(2) {
@@ -134,7 +134,7 @@ fn sort<T: Keyed>(m: &mut Machine, items: &mut Vec<T>) -> Result<(), Raised> {
 #[inline]
 pub(crate) fn push<T>(m: &mut Machine, items: &mut Vec<T>, item: T) -> Result<(), Raised> {
     if items.len() == items.capacity() {
-        lengthen(m, items)?;
+        grow(m, items)?;
     }
     items.push(item);
     Ok(())
@@ -142,7 +142,7 @@ pub(crate) fn push<T>(m: &mut Machine, items: &mut Vec<T>, item: T) -> Result<()
 
 #[cold]
 #[inline(never)]
-fn lengthen<T>(m: &mut Machine, items: &mut Vec<T>) -> Result<(), Raised> {
+fn grow<T>(m: &mut Machine, items: &mut Vec<T>) -> Result<(), Raised> {
     // The old items stay beside the new ones while they are moved.
     m.charge(items.len() * 2 * size_of::<T>())?;
     items.reserve(1);
@@ -152,24 +152,24 @@ fn lengthen<T>(m: &mut Machine, items: &mut Vec<T>) -> Result<(), Raised> {
 #[cold]
 #[inline(never)]
 fn charge_table(m: &mut Machine, len: usize, each: usize) -> Result<(), Raised> {
-    // Twice as many places, of which not all are taken, beside the old ones.
+    // Twice as many slots, not all of them used, beside the old ones.
     m.charge(len * 3 * each)
 }
 
-/// Asks for what a table that is full grows by with its next key.
+/// Charges the growth of a full table for its next key.
 #[inline]
-fn grow<K, V>(m: &mut Machine, len: usize, capacity: usize) -> Result<(), Raised> {
+fn charge_growth<K, V>(m: &mut Machine, len: usize, capacity: usize) -> Result<(), Raised> {
     if len == capacity { charge_table(m, len, size_of::<(K, V)>() + 1) } else { Ok(()) }
 }
 
-/// Adds a value to those that were seen; whether it is new.
+/// Adds a value to a set. Returns whether it is new.
 #[inline]
-pub(crate) fn see(m: &mut Machine, seen: &mut HashSet<Value, Hasher>, value: Value) -> Result<bool, Raised> {
-    grow::<Value, ()>(m, seen.len(), seen.capacity())?;
+pub(crate) fn insert_seen(m: &mut Machine, seen: &mut HashSet<Value, Hasher>, value: Value) -> Result<bool, Raised> {
+    charge_growth::<Value, ()>(m, seen.len(), seen.capacity())?;
     Ok(seen.insert(value))
 }
 
-/// The key of a table that `key` names: `key`, or the other spelling of that name where the table has only that. `names` are the
+/// The key of a table for `key`: `key` itself, or the other spelling of that name if the table contains only that. `names` are the
 /// kinds of names in the table.
 #[inline]
 pub(crate) fn held_key<V>(table: &HashMap<Value, V, Hasher>, names: &mut NameKinds, key: Value) -> Value {
@@ -185,8 +185,8 @@ pub(crate) fn held_key<V>(table: &HashMap<Value, V, Hasher>, names: &mut NameKin
     key
 }
 
-/// Room for one more key of a table.
+/// Charges the memory of one more key of a table.
 #[inline]
 pub(crate) fn room_for_key<K: Eq + Hash, V>(m: &mut Machine, table: &HashMap<K, V, Hasher>) -> Result<(), Raised> {
-    grow::<K, V>(m, table.len(), table.capacity())
+    charge_growth::<K, V>(m, table.len(), table.capacity())
 }

@@ -1,18 +1,18 @@
-//! What a sequence function does with one item after the other: the steps of transducers and of endless sequences.
+//! Transducers: sequence functions that process one item after the other.
 
 use std::collections::VecDeque;
 
+use crate::args::describe;
 use crate::collection::Set;
-use crate::convert::described;
 use crate::machine::{Machine, Raised};
 use crate::{ErrorKind, Value};
 
-/// A function of a sequence as a step that takes one item and gives any number. It remembers what it has seen.
+/// A stateful function that takes one item and emits any number of items.
 #[derive(Clone)]
-pub(crate) enum Stage {
+pub(crate) enum Transducer {
     /// `(map f)`
     Map(Value),
-    /// `(filter pred)`, or `(remove pred)` where false is wanted.
+    /// `(filter pred)`, or `(remove pred)` with `false`.
     Filter(Value, bool),
     /// `(keep f)`
     Keep(Value),
@@ -30,15 +30,15 @@ pub(crate) enum Stage {
     TakeWhile(Value),
     /// `(drop n)`: how many are left.
     Drop(usize),
-    /// `(drop-while pred)`; none once an item was let through.
+    /// `(drop-while pred)`; `None` once an item was kept.
     DropWhile(Option<Value>),
-    /// `(take-nth n)`: the step, and how many to leave out next.
+    /// `(take-nth n)`: the step, and the number of items to skip next.
     TakeNth(usize, usize),
-    /// `(distinct)`: what was seen.
+    /// `(distinct)`: the items so far.
     Distinct(Set),
     /// `(dedupe)`: the last item.
     Dedupe(Option<Value>),
-    /// `(interpose sep)`: whether an item went before.
+    /// `(interpose sep)`: whether an item was emitted before.
     Interpose(Value, bool),
     /// `(partition n step)` and `(partition-all n step)`.
     Partition { n: usize, step: usize, skip: usize, group: VecDeque<Value>, all: bool },
@@ -48,44 +48,44 @@ pub(crate) enum Stage {
     Replace(Value),
 }
 
-/// Whether a stage wants more items.
+/// Whether a transducer accepts more items.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Flow {
-    /// It does.
+    /// It accepts more items.
     On,
     /// The sequence ends here.
     Stop,
 }
 
-impl Stage {
-    /// Takes an item and puts what it makes of it into `out`.
+impl Transducer {
+    /// Processes an item and appends the emitted ones to `out`.
     pub(crate) fn feed(&mut self, m: &mut Machine, item: Value, out: &mut VecDeque<Value>) -> Result<Flow, Raised> {
         match self {
-            Stage::Map(f) => out.push_back(m.call(f, &mut [item])?),
-            Stage::Filter(pred, wanted) => {
+            Transducer::Map(f) => out.push_back(m.call(f, &mut [item])?),
+            Transducer::Filter(pred, wanted) => {
                 if m.call(pred, &mut [item.clone()])?.is_truthy() == *wanted {
                     out.push_back(item);
                 }
             }
-            Stage::Keep(f) => {
+            Transducer::Keep(f) => {
                 let value = m.call(f, &mut [item])?;
                 out.extend(Some(value).filter(|value| !value.is_nil()));
             }
-            Stage::MapIndexed(f, index) => {
+            Transducer::MapIndexed(f, index) => {
                 *index += 1;
                 out.push_back(m.call(f, &mut [Value::Int(*index - 1), item])?);
             }
-            Stage::KeepIndexed(f, index) => {
+            Transducer::KeepIndexed(f, index) => {
                 *index += 1;
                 let value = m.call(f, &mut [Value::Int(*index - 1), item])?;
                 out.extend(Some(value).filter(|value| !value.is_nil()));
             }
-            Stage::Mapcat(f) => {
+            Transducer::Mapcat(f) => {
                 let items = m.call(f, &mut [item])?;
                 extend(m, "mapcat", items, out)?;
             }
-            Stage::Cat => extend(m, "cat", item, out)?,
-            Stage::Take(left) => {
+            Transducer::Cat => extend(m, "cat", item, out)?,
+            Transducer::Take(left) => {
                 if *left > 0 {
                     *left -= 1;
                     out.push_back(item);
@@ -94,17 +94,17 @@ impl Stage {
                     return Ok(Flow::Stop);
                 }
             }
-            Stage::TakeWhile(pred) => {
+            Transducer::TakeWhile(pred) => {
                 if !m.call(pred, &mut [item.clone()])?.is_truthy() {
                     return Ok(Flow::Stop);
                 }
                 out.push_back(item);
             }
-            Stage::Drop(left) => match left.checked_sub(1) {
+            Transducer::Drop(left) => match left.checked_sub(1) {
                 Some(less) => *left = less,
                 None => out.push_back(item),
             },
-            Stage::DropWhile(pred) => {
+            Transducer::DropWhile(pred) => {
                 let drop = match pred {
                     Some(pred) => m.call(pred, &mut [item.clone()])?.is_truthy(),
                     None => false,
@@ -114,7 +114,7 @@ impl Stage {
                     out.push_back(item);
                 }
             }
-            Stage::TakeNth(n, skip) => {
+            Transducer::TakeNth(n, skip) => {
                 if *skip == 0 {
                     *skip = *n - 1;
                     out.push_back(item);
@@ -122,25 +122,25 @@ impl Stage {
                     *skip -= 1;
                 }
             }
-            Stage::Distinct(seen) => {
+            Transducer::Distinct(seen) => {
                 if seen.insert(item.clone()) {
                     out.push_back(item);
                 }
             }
-            Stage::Dedupe(last) => {
+            Transducer::Dedupe(last) => {
                 if last.as_ref() != Some(&item) {
                     *last = Some(item.clone());
                     out.push_back(item);
                 }
             }
-            Stage::Interpose(separator, begun) => {
+            Transducer::Interpose(separator, begun) => {
                 if *begun {
                     out.push_back(separator.clone());
                 }
                 *begun = true;
                 out.push_back(item);
             }
-            Stage::Partition { n, step, skip, group, .. } => {
+            Transducer::Partition { n, step, skip, group, .. } => {
                 if *skip > 0 {
                     *skip -= 1;
                     return Ok(Flow::On);
@@ -152,7 +152,7 @@ impl Stage {
                     group.drain(..(*step).min(*n));
                 }
             }
-            Stage::PartitionBy { f, last, group } => {
+            Transducer::PartitionBy { f, last, group } => {
                 let value = m.call(f, &mut [item.clone()])?;
                 if last.as_ref().is_some_and(|last| *last != value) {
                     out.push_back(Value::vector(std::mem::take(group)));
@@ -160,7 +160,7 @@ impl Stage {
                 *last = Some(value);
                 group.push(item);
             }
-            Stage::Replace(smap) => {
+            Transducer::Replace(smap) => {
                 let found = match smap {
                     Value::Map(smap) => smap.get(&item).cloned(),
                     _ => None,
@@ -171,16 +171,16 @@ impl Stage {
         Ok(Flow::On)
     }
 
-    /// Puts what is left at the end of the sequence into `out`.
+    /// Appends the items that remain at the end of the sequence to `out`.
     pub(crate) fn finish(&mut self, out: &mut VecDeque<Value>) {
         match self {
-            Stage::Partition { step, group, all: true, .. } => {
+            Transducer::Partition { step, group, all: true, .. } => {
                 while !group.is_empty() {
                     out.push_back(Value::vector(group.iter().cloned().collect()));
                     group.drain(..(*step).min(group.len()));
                 }
             }
-            Stage::PartitionBy { group, .. } if !group.is_empty() => out.push_back(Value::vector(std::mem::take(group))),
+            Transducer::PartitionBy { group, .. } if !group.is_empty() => out.push_back(Value::vector(std::mem::take(group))),
             _ => {}
         }
     }
@@ -188,21 +188,26 @@ impl Stage {
     /// A bound of the nesting depth of the values in it.
     pub(crate) fn depth(&self) -> u32 {
         match self {
-            Stage::Map(value)
-            | Stage::Filter(value, _)
-            | Stage::Keep(value)
-            | Stage::MapIndexed(value, _)
-            | Stage::KeepIndexed(value, _)
-            | Stage::Mapcat(value)
-            | Stage::TakeWhile(value)
-            | Stage::Interpose(value, _)
-            | Stage::DropWhile(Some(value))
-            | Stage::Dedupe(Some(value))
-            | Stage::Replace(value) => value.depth(),
-            Stage::Cat | Stage::Take(_) | Stage::Drop(_) | Stage::TakeNth(..) | Stage::DropWhile(None) | Stage::Dedupe(None) => 0,
-            Stage::Distinct(seen) => seen.depth(),
-            Stage::Partition { group, .. } => group.iter().map(Value::depth).max().unwrap_or(0),
-            Stage::PartitionBy { f, last, group } => {
+            Transducer::Map(value)
+            | Transducer::Filter(value, _)
+            | Transducer::Keep(value)
+            | Transducer::MapIndexed(value, _)
+            | Transducer::KeepIndexed(value, _)
+            | Transducer::Mapcat(value)
+            | Transducer::TakeWhile(value)
+            | Transducer::Interpose(value, _)
+            | Transducer::DropWhile(Some(value))
+            | Transducer::Dedupe(Some(value))
+            | Transducer::Replace(value) => value.depth(),
+            Transducer::Cat
+            | Transducer::Take(_)
+            | Transducer::Drop(_)
+            | Transducer::TakeNth(..)
+            | Transducer::DropWhile(None)
+            | Transducer::Dedupe(None) => 0,
+            Transducer::Distinct(seen) => seen.depth(),
+            Transducer::Partition { group, .. } => group.iter().map(Value::depth).max().unwrap_or(0),
+            Transducer::PartitionBy { f, last, group } => {
                 let held = group.iter().chain(last).map(Value::depth).max().unwrap_or(0);
                 held.max(f.depth())
             }
@@ -212,42 +217,45 @@ impl Stage {
     /// The values in it.
     pub(crate) fn values(&self) -> Vec<&Value> {
         match self {
-            Stage::Map(value)
-            | Stage::Filter(value, _)
-            | Stage::Keep(value)
-            | Stage::MapIndexed(value, _)
-            | Stage::KeepIndexed(value, _)
-            | Stage::Mapcat(value)
-            | Stage::TakeWhile(value)
-            | Stage::Interpose(value, _)
-            | Stage::DropWhile(Some(value))
-            | Stage::Dedupe(Some(value))
-            | Stage::Replace(value) => vec![value],
-            Stage::Partition { group, .. } => group.iter().collect(),
-            Stage::PartitionBy { f, last, group } => group.iter().chain([f]).chain(last).collect(),
-            Stage::Distinct(seen) => seen.iter().collect(),
-            Stage::Cat | Stage::Take(_) | Stage::Drop(_) | Stage::TakeNth(..) | Stage::DropWhile(None) | Stage::Dedupe(None) => {
-                Vec::new()
-            }
+            Transducer::Map(value)
+            | Transducer::Filter(value, _)
+            | Transducer::Keep(value)
+            | Transducer::MapIndexed(value, _)
+            | Transducer::KeepIndexed(value, _)
+            | Transducer::Mapcat(value)
+            | Transducer::TakeWhile(value)
+            | Transducer::Interpose(value, _)
+            | Transducer::DropWhile(Some(value))
+            | Transducer::Dedupe(Some(value))
+            | Transducer::Replace(value) => vec![value],
+            Transducer::Partition { group, .. } => group.iter().collect(),
+            Transducer::PartitionBy { f, last, group } => group.iter().chain([f]).chain(last).collect(),
+            Transducer::Distinct(seen) => seen.iter().collect(),
+            Transducer::Cat
+            | Transducer::Take(_)
+            | Transducer::Drop(_)
+            | Transducer::TakeNth(..)
+            | Transducer::DropWhile(None)
+            | Transducer::Dedupe(None) => Vec::new(),
         }
     }
 
     /// Moves the values in it to `out`, for a drop without recursion.
     pub(crate) fn dismantle(&mut self, out: &mut Vec<Value>) {
         match self {
-            Stage::Map(value)
-            | Stage::Filter(value, _)
-            | Stage::Keep(value)
-            | Stage::MapIndexed(value, _)
-            | Stage::KeepIndexed(value, _)
-            | Stage::Mapcat(value)
-            | Stage::TakeWhile(value)
-            | Stage::Interpose(value, _)
-            | Stage::DropWhile(Some(value))
-            | Stage::Dedupe(Some(value))
-            | Stage::Replace(value) => out.push(std::mem::take(value)),
-            Stage::Partition { group, .. } => out.extend(group.drain(..)),
-            Stage::PartitionBy { f, last, group } => {
+            Transducer::Map(value)
+            | Transducer::Filter(value, _)
+            | Transducer::Keep(value)
+            | Transducer::MapIndexed(value, _)
+            | Transducer::KeepIndexed(value, _)
+            | Transducer::Mapcat(value)
+            | Transducer::TakeWhile(value)
+            | Transducer::Interpose(value, _)
+            | Transducer::DropWhile(Some(value))
+            | Transducer::Dedupe(Some(value))
+            | Transducer::Replace(value) => out.push(std::mem::take(value)),
+            Transducer::Partition { group, .. } => out.extend(group.drain(..)),
+            Transducer::PartitionBy { f, last, group } => {
                 out.push(std::mem::take(f));
                 out.extend(last.take());
                 out.append(group);
@@ -257,17 +265,17 @@ impl Stage {
     }
 }
 
-/// Puts all items of a collection into `out`.
+/// Appends all items of a collection to `out`.
 fn extend(m: &mut Machine, of: &str, items: Value, out: &mut VecDeque<Value>) -> Result<(), Raised> {
-    match crate::convert::seq_of(m, items)? {
+    match crate::args::seq_of(m, items)? {
         Ok(items) => {
-            m.tick(crate::convert::steps(items.len()))?;
-            m.charge(items.len() * crate::convert::ITEM)?;
+            m.tick(crate::args::steps(items.len()))?;
+            m.charge(items.len() * crate::args::ITEM)?;
             out.extend(items);
             Ok(())
         }
         Err(other) => {
-            let message = format!("{of} joins collections, found {}", described(&other));
+            let message = format!("{of} joins collections, found {}", describe(&other));
             Err(m.raise(ErrorKind::TypeError, message))
         }
     }
