@@ -11,16 +11,16 @@
 //! crates are freed as they are: the tables that search is done with, which hold pieces of eight bytes, and the headers of HTTP
 //! clients.
 
+mod decoded_text;
+mod encodings;
 mod file;
-mod forms;
+mod literal_secrets;
 mod memory;
 mod patterns;
-mod pieces;
-mod plain_sight;
+mod prefilter;
 mod redact;
 mod resolve;
 mod stream;
-mod view;
 
 use litemap::LiteMap;
 use ptc_catalog::RESERVED_PREFIX;

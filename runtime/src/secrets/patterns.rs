@@ -1,111 +1,111 @@
-//! Finding secrets: one automaton looks for every form of every secret at once, in a text and in each of its [`view`]s.
+//! Finds secrets: one automaton searches all encodings of all secrets at once, in a text and in each of its decodings.
 
 use std::ops::Range;
 
 use aho_corasick::{AhoCorasick, AhoCorasickKind, Match, MatchKind};
 use ptc_lisp::sorting;
 
-use super::forms::Forms;
-use super::pieces::Pieces;
-use super::view::{self, DEEPEST, Telling, Units, View};
+use super::decoded_text::{self, DecodedText, MAX_DECODE_DEPTH, OffsetMap, RelevantBytes};
+use super::encodings::EncodedSecrets;
+use super::prefilter::Prefilter;
 
 pub(super) struct Patterns {
-    /// What is searched first, since most texts hold no secret.
-    pieces: Pieces,
-    /// Finds the forms; small rather than fast.
+    /// Runs first, since most texts contain no secret.
+    prefilter: Prefilter,
+    /// Finds the encodings. Chosen for a small table, not for speed.
     pub(super) automaton: AhoCorasick,
-    pub(super) forms: Forms,
-    /// Places of the forms in the order of their ends.
+    pub(super) encodings: EncodedSecrets,
+    /// Indices of the encodings, sorted by their reversed bytes.
     by_end: Vec<usize>,
-    telling: Telling,
+    relevant: RelevantBytes,
 }
 
-/// Characters that a match in base64 may grow by at its end: one that shares bits, and padding.
+/// Maximum number of characters by which a match in base64 grows at its end: one that shares bits, and padding.
 const EDGE: usize = 3;
 
-/// The order of texts read from their ends.
+/// Compares texts from their ends.
 fn from_end(a: &[u8], b: &[u8]) -> std::cmp::Ordering {
     a.iter().rev().cmp(b.iter().rev())
 }
 
 impl Patterns {
-    /// Of forms in order, without duplicates.
-    pub(super) fn of(forms: Forms) -> Patterns {
-        let all: Vec<&[u8]> = forms.all.iter().map(|form| &**form).collect();
+    /// Builds the patterns of encodings that are sorted and without duplicates.
+    pub(super) fn of(encodings: EncodedSecrets) -> Patterns {
+        let all: Vec<&[u8]> = encodings.all.iter().map(|encoded| &**encoded).collect();
         let automaton = automaton(MatchKind::LeftmostLongest, Some(AhoCorasickKind::ContiguousNFA), &all);
-        let telling = Telling::of(all.iter().copied());
+        let relevant = RelevantBytes::new(all.iter().copied());
         let mut by_end: Vec<usize> = (0..all.len()).collect();
         sorting::by(&mut by_end, |a, b| match (all.get(*a), all.get(*b)) {
             (Some(a), Some(b)) => from_end(a, b),
             _ => a.cmp(b),
         });
-        Patterns { pieces: Pieces::of(&forms), automaton, forms, by_end, telling }
+        Patterns { prefilter: Prefilter::new(&encodings), automaton, encodings, by_end, relevant }
     }
 
-    /// Where the secret is that a match is of. A part of a secret is found with what else of the secret is beside it, and base64 with the
-    /// characters at its ends that have bits of the secret.
-    fn reach(&self, text: &[u8], found: Match) -> Range<usize> {
+    /// The range of the secret around a match. A match of a part grows by the rest of the secret beside it, and one in base64 by
+    /// the characters at its ends that contain bits of the secret.
+    fn extend_match(&self, text: &[u8], found: Match) -> Range<usize> {
         let (mut start, mut end) = (found.start(), found.end());
         let id = found.pattern().as_usize();
-        let Some(form) = self.forms.all.get(id) else { return start..end };
-        if form.is_part {
+        let Some(encoded) = self.encodings.all.get(id) else { return start..end };
+        if encoded.is_part {
             let after = text.get(start..).unwrap_or_default();
-            let longer = self.forms.all.iter().skip(id + 1).take_while(|longer| longer.starts_with(form));
+            let longer = self.encodings.all.iter().skip(id + 1).take_while(|longer| longer.starts_with(encoded));
             end = longer.map(|longer| start + common(longer.iter(), after.iter())).fold(end, usize::max);
             let before = text.get(..found.end()).unwrap_or_default();
-            let ended = |at: &usize| self.forms.all.get(*at);
-            let from = self.by_end.partition_point(|at| ended(at).is_some_and(|other| from_end(other, form).is_lt()));
-            let longer = self.by_end.iter().skip(from).map_while(ended).take_while(|longer| longer.ends_with(form));
+            let ended = |at: &usize| self.encodings.all.get(*at);
+            let from = self.by_end.partition_point(|at| ended(at).is_some_and(|other| from_end(other, encoded).is_lt()));
+            let longer = self.by_end.iter().skip(from).map_while(ended).take_while(|longer| longer.ends_with(encoded));
             let begins = longer.map(|longer| found.end() - common(longer.iter().rev(), before.iter().rev()));
             start = begins.fold(start, usize::min);
         }
         let has = |at: Option<usize>, is: fn(u8) -> bool| at.and_then(|at| text.get(at)).is_some_and(|b| is(*b));
-        if form.shares_before && has(start.checked_sub(1), view::is_base64) {
+        if encoded.shares_before && has(start.checked_sub(1), decoded_text::is_base64) {
             start -= 1;
         }
-        if form.shares_after || (form.is_part && form.shares_before) {
-            end += usize::from(has(Some(end), view::is_base64));
+        if encoded.shares_after || (encoded.is_part && encoded.shares_before) {
+            end += usize::from(has(Some(end), decoded_text::is_base64));
             end += usize::from(has(Some(end), |b| b == b'='));
             end += usize::from(has(Some(end), |b| b == b'='));
         }
         start..end
     }
 
-    /// Whether a text holds a secret, in whatever form.
-    pub(super) fn hit(&self, text: &[u8]) -> bool {
-        let mut peeled: Option<Vec<u8>> = None;
-        for layer in 0..=DEEPEST {
-            let text = peeled.as_deref().unwrap_or(text);
-            if self.pieces.found(text) {
+    /// Whether a text contains a secret in any encoding.
+    pub(super) fn contains_secret(&self, text: &[u8]) -> bool {
+        let mut decoded: Option<Vec<u8>> = None;
+        for layer in 0..=MAX_DECODE_DEPTH {
+            let text = decoded.as_deref().unwrap_or(text);
+            if self.prefilter.found(text) {
                 if self.automaton.is_match(text) {
                     return true;
                 }
-            } else if self.pieces.settle(text) {
+            } else if self.prefilter.rules_out_secrets(text) {
                 return false;
             }
-            if layer == DEEPEST {
+            if layer == MAX_DECODE_DEPTH {
                 return false;
             }
-            peeled = view::peeled(text, self.automaton.max_pattern_len(), &self.telling);
-            if peeled.is_none() {
+            decoded = decoded_text::decode_layer(text, self.automaton.max_pattern_len(), &self.relevant);
+            if decoded.is_none() {
                 return false;
             }
         }
         false
     }
 
-    /// Where secrets stand: ascending, apart, and never half an escape. And what that was seen in.
-    pub(super) fn find(&self, text: &[u8]) -> (Vec<Range<usize>>, Vec<Units>) {
-        let mut found: Vec<Range<usize>> = self.automaton.find_iter(text).map(|found| self.reach(text, found)).collect();
-        let mut layers: Vec<Units> = Vec::new();
-        let mut next = View::of(text, &Units::default());
-        while let Some(View { text, units }) = next {
-            found.extend(self.automaton.find_iter(&text).map(|found| units.source(self.reach(&text, found))));
-            next = if layers.len() + 1 < DEEPEST { View::of(&text, &units) } else { None };
-            layers.push(units);
+    /// The ranges of secrets in a text, ascending, disjoint and without partial escapes, and the offset maps of the decoded layers.
+    pub(super) fn find(&self, text: &[u8]) -> (Vec<Range<usize>>, Vec<OffsetMap>) {
+        let mut found: Vec<Range<usize>> = self.automaton.find_iter(text).map(|found| self.extend_match(text, found)).collect();
+        let mut layers: Vec<OffsetMap> = Vec::new();
+        let mut next = DecodedText::decode(text, &OffsetMap::default());
+        while let Some(DecodedText { text, offsets }) = next {
+            found.extend(self.automaton.find_iter(&text).map(|found| offsets.source(self.extend_match(&text, found))));
+            next = if layers.len() + 1 < MAX_DECODE_DEPTH { DecodedText::decode(&text, &offsets) } else { None };
+            layers.push(offsets);
         }
         for range in &mut found {
-            *range = layers.iter().fold(range.clone(), |range, units| units.widened(range));
+            *range = layers.iter().fold(range.clone(), |range, offsets| offsets.widen_to_escapes(range));
         }
         sorting::by(&mut found, |a, b| (a.start, a.end).cmp(&(b.start, b.end)));
         let mut apart: Vec<Range<usize>> = Vec::with_capacity(found.len());
@@ -118,31 +118,32 @@ impl Patterns {
         (apart, layers)
     }
 
-    /// How much of a text that goes on is decided.
+    /// The number of bytes at the start of an incomplete text whose redaction cannot change any more.
     pub(super) fn decided(&self, text: &[u8]) -> usize {
         let mut cut = self.waits(text);
-        let mut next = View::of(text.get(..view::open_end(text)).unwrap_or_default(), &Units::default());
-        for _ in 0..DEEPEST {
-            let Some(View { text, units }) = next else { break };
+        let mut next =
+            DecodedText::decode(text.get(..decoded_text::incomplete_suffix(text)).unwrap_or_default(), &OffsetMap::default());
+        for _ in 0..MAX_DECODE_DEPTH {
+            let Some(DecodedText { text, offsets }) = next else { break };
             let waits = self.waits(&text);
             if waits < text.len() {
-                cut = cut.min(units.start(waits));
+                cut = cut.min(offsets.start(waits));
             }
-            next = View::of(text.get(..view::open_end(&text)).unwrap_or_default(), &units);
+            next = DecodedText::decode(text.get(..decoded_text::incomplete_suffix(&text)).unwrap_or_default(), &offsets);
         }
         let (found, layers) = self.find(text);
-        // What is found goes on whole, with the line that it starts in.
+        // A match stays whole, together with the line in which it starts.
         loop {
-            let line = view::line_start(text, cut);
-            cut = layers.iter().fold(line, |at, units| units.widened(at..at).start);
+            let line = decoded_text::line_start(text, cut);
+            cut = layers.iter().fold(line, |at, offsets| offsets.widen_to_escapes(at..at).start);
             let Some(split) = found.iter().find(|range| range.start < cut && cut < range.end) else { return cut };
             cut = split.start;
         }
     }
 
-    /// Where the end of a text starts that may go on as a secret.
+    /// The offset of the suffix that may be the start of a secret.
     fn waits(&self, text: &[u8]) -> usize {
-        let open = view::open_end(text);
+        let open = decoded_text::incomplete_suffix(text);
         let longest = self.automaton.max_pattern_len() + EDGE;
         let shut = text.get(..open).unwrap_or_default();
         // A match that could still grow or shift starts within the last `longest` bytes.
@@ -151,24 +152,24 @@ impl Patterns {
             if found.start() >= undecided {
                 break;
             }
-            undecided = undecided.max(self.reach(shut, found).end);
+            undecided = undecided.max(self.extend_match(shut, found).end);
         }
-        // Of that, only what begins a pattern needs to wait.
+        // Only a prefix of a pattern has to wait.
         let waits = (undecided..open).find(|at| self.begins(shut.get(*at..).unwrap_or_default())).unwrap_or(open);
-        view::line_start(text, waits)
+        decoded_text::line_start(text, waits)
     }
 
     fn begins(&self, text: &[u8]) -> bool {
-        self.forms.all.iter().any(|form| form.starts_with(text) || text.starts_with(form))
+        self.encodings.all.iter().any(|encoded| encoded.starts_with(text) || text.starts_with(encoded))
     }
 }
 
-/// How many bytes two texts have in common where they begin.
+/// Length of the common prefix of two texts, in bytes.
 fn common<'t>(a: impl Iterator<Item = &'t u8>, b: impl Iterator<Item = &'t u8>) -> usize {
     a.zip(b).take_while(|(a, b)| a == b).count()
 }
 
-/// Without a prefilter, a table holds no pattern as text.
+/// Builds an automaton without a prefilter, whose tables would store patterns as plain text.
 pub(super) fn automaton(matches: MatchKind, kind: Option<AhoCorasickKind>, patterns: &[&[u8]]) -> AhoCorasick {
     // Building fails only where patterns exceed 2^31 bytes; a process that holds such secrets must not go on without redaction.
     #[expect(clippy::expect_used, reason = "going on unredacted would be worse")]

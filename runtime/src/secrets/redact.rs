@@ -9,7 +9,7 @@ use std::sync::Arc;
 use memchr::{memchr, memchr2};
 
 use super::MIN_SECRET_CHARS;
-use super::forms::Forms;
+use super::encodings::EncodedSecrets;
 use super::patterns::Patterns;
 
 pub use ptc_catalog::suspect::REDACTED;
@@ -27,35 +27,36 @@ impl Redactor {
         Redactor(None)
     }
 
-    /// Looks for these secrets: plain, in hexadecimal, in base64 at any offset, and all of them under some layers of what JSON, URLs and
-    /// HTML escape, and of wrapped lines. Of secrets of 24 bytes and more, the first and the last three quarters are found alone, too, for
-    /// upstreams that truncate what they echo. Secrets shorter than [`MIN_SECRET_CHARS`] characters are passed over.
+    /// Looks for these secrets: plain, in hexadecimal, in base64 at any offset, and all of them under some layers of what JSON,
+    /// URLs and HTML escape, and of wrapped lines. Of secrets of 24 bytes and more, the first and the last three quarters are found
+    /// alone, too, for upstreams that truncate what they echo. Secrets shorter than [`MIN_SECRET_CHARS`] characters are passed
+    /// over.
     pub fn of<'a>(secrets: impl IntoIterator<Item = &'a str>) -> Redactor {
-        let mut forms = Forms::default();
+        let mut encodings = EncodedSecrets::default();
         for secret in secrets.into_iter().filter(|s| s.chars().count() >= MIN_SECRET_CHARS) {
-            forms.add(secret);
+            encodings.add(secret);
         }
-        Redactor::of_forms(forms)
+        Redactor::from_encodings(encodings)
     }
 
-    fn of_forms(mut forms: Forms) -> Redactor {
-        forms.settle();
-        if forms.all.is_empty() {
+    fn from_encodings(mut encodings: EncodedSecrets) -> Redactor {
+        encodings.sort_and_dedup();
+        if encodings.all.is_empty() {
             return Redactor::none();
         }
-        Redactor(Some(Arc::new(Patterns::of(forms))))
+        Redactor(Some(Arc::new(Patterns::of(encodings))))
     }
 
     /// The same, looking for another secret too.
     #[must_use]
     pub fn with(&self, secret: &str) -> Redactor {
-        let mut forms = Forms::default();
-        for known in self.0.iter().map(|patterns| &patterns.forms) {
-            forms.all.extend_from_slice(&known.all);
-            forms.cores.extend_from_slice(&known.cores);
+        let mut encodings = EncodedSecrets::default();
+        for known in self.0.iter().map(|patterns| &patterns.encodings) {
+            encodings.all.extend_from_slice(&known.all);
+            encodings.cores.extend_from_slice(&known.cores);
         }
-        forms.add(secret);
-        Redactor::of_forms(forms)
+        encodings.add(secret);
+        Redactor::from_encodings(encodings)
     }
 
     /// How much of a text that goes on can be redacted now: what follows may be the start of a secret.
@@ -66,7 +67,7 @@ impl Redactor {
     /// Bytes without secrets, whatever they are.
     pub(super) fn redact_plain(&self, bytes: Vec<u8>) -> Vec<u8> {
         match self.0.as_deref() {
-            Some(patterns) if patterns.hit(&bytes) => patterns.clean(&bytes),
+            Some(patterns) if patterns.contains_secret(&bytes) => patterns.clean(&bytes),
             _ => bytes,
         }
     }
@@ -74,7 +75,7 @@ impl Redactor {
     /// Plain text without secrets.
     pub fn redact_str<'t>(&self, text: &'t str) -> Cow<'t, str> {
         match self.0.as_deref() {
-            Some(patterns) if patterns.hit(text.as_bytes()) => Cow::Owned(into_text(patterns.clean(text.as_bytes()))),
+            Some(patterns) if patterns.contains_secret(text.as_bytes()) => Cow::Owned(into_text(patterns.clean(text.as_bytes()))),
             _ => Cow::Borrowed(text),
         }
     }
@@ -96,7 +97,7 @@ impl Redactor {
     /// stays if they are JSON to the end.
     pub fn redact_bytes(&self, bytes: Vec<u8>) -> Vec<u8> {
         match self.0.as_deref() {
-            Some(patterns) if patterns.hit(&bytes) => patterns.clean_json(&bytes),
+            Some(patterns) if patterns.contains_secret(&bytes) => patterns.clean_json(&bytes),
             _ => bytes,
         }
     }
@@ -121,7 +122,7 @@ impl Patterns {
         let clean = self.clean_strings(bytes);
         let is_json = |body: &[u8]| serde_json::from_slice::<serde::de::IgnoredAny>(body).is_ok();
         // What only starts like JSON may hold secrets anywhere; what JSON has between strings and numbers is no secret.
-        if self.hit(&clean) && !is_json(clean.strip_prefix(BYTE_ORDER_MARK).unwrap_or(&clean)) {
+        if self.contains_secret(&clean) && !is_json(clean.strip_prefix(BYTE_ORDER_MARK).unwrap_or(&clean)) {
             return self.clean(&clean);
         }
         clean
@@ -136,7 +137,7 @@ impl Patterns {
             let start = at + quote + 1;
             let end = string_end(text, start);
             let inside = text.get(start..end).unwrap_or_default();
-            if self.hit(inside) {
+            if self.contains_secret(inside) {
                 out.put(start..end, &self.clean(inside));
             }
             at = (end + 1).min(text.len());
@@ -274,15 +275,15 @@ mod tests {
     fn every_form_is_found_in_text_and_in_json() {
         for secret in SECRETS {
             let redactor = Redactor::of([secret]);
-            for form in spellings(secret) {
-                let text = format!("before {form} after");
+            for encoded in spellings(secret) {
+                let text = format!("before {encoded} after");
                 let clean = redactor.redact_str(&text).into_owned();
-                assert!(clean.contains(REDACTED), "{form} -> {clean}");
-                assert!(clean.starts_with("before ") && clean.ends_with(" after"), "{form} -> {clean}");
+                assert!(clean.contains(REDACTED), "{encoded} -> {clean}");
+                assert!(clean.starts_with("before ") && clean.ends_with(" after"), "{encoded} -> {clean}");
                 let json = serde_json::json!({"k": text, &text: [1, "x"]}).to_string();
                 let clean = String::from_utf8(redactor.redact_bytes(json.into_bytes())).unwrap();
                 let value: serde_json::Value = serde_json::from_str(&clean).unwrap_or_else(|why| panic!("{why}: {clean}"));
-                assert!(value["k"].as_str().is_some_and(|k| k.contains(REDACTED)), "{form} -> {clean}");
+                assert!(value["k"].as_str().is_some_and(|k| k.contains(REDACTED)), "{encoded} -> {clean}");
                 assert!(redactor.redact_str(&clean) == clean, "{clean}");
             }
         }
@@ -292,13 +293,13 @@ mod tests {
     fn a_form_is_found_wherever_the_pieces_of_a_text_end() {
         for secret in &SECRETS[..2] {
             let redactor = Redactor::of([*secret]);
-            for form in spellings(secret) {
-                let text = format!("before {form} after\n");
+            for encoded in spellings(secret) {
+                let text = format!("before {encoded} after\n");
                 for step in [3, 17] {
                     let mut stream = StreamRedactor::new(redactor.clone());
                     let mut clean: Vec<u8> = text.as_bytes().chunks(step).flat_map(|piece| stream.feed(piece)).collect();
                     clean.extend(stream.finish());
-                    assert_eq!(String::from_utf8_lossy(&clean), redactor.redact_str(&text), "pieces of {step} of {form}");
+                    assert_eq!(String::from_utf8_lossy(&clean), redactor.redact_str(&text), "pieces of {step} of {encoded}");
                 }
             }
         }
@@ -396,11 +397,11 @@ mod tests {
                 // Base64 within base64 is known where it begins with the secret, or a multiple of three bytes after that.
                 let is_aligned = [true, (secret.len() - parts[1].len()).is_multiple_of(3)];
                 for (part, is_aligned) in parts.iter().zip(is_aligned) {
-                    let forms = if is_aligned { spellings(part) } else { at_offsets(part) };
-                    for form in forms {
-                        let text = format!("before {form} after");
+                    let encodings = if is_aligned { spellings(part) } else { at_offsets(part) };
+                    for encoded in encodings {
+                        let text = format!("before {encoded} after");
                         let clean = redactor.redact_str(&text).into_owned();
-                        assert!(clean.contains(REDACTED), "{cut}: {form} -> {clean}");
+                        assert!(clean.contains(REDACTED), "{cut}: {encoded} -> {clean}");
                     }
                     assert_eq!(redactor.redact_str(&format!("<{part}\u{2026}>")), "<[REDACTED]\u{2026}>", "{part}");
                 }

@@ -9,7 +9,7 @@ use ptc_catalog::{Auth, Binding, Deployment, EnvPart, InheritEnv, Source, Transp
 use ptc_lisp::sorting;
 use zeroize::Zeroizing;
 
-use super::{MIN_SECRET_CHARS, Redactor, Secrets, basic_pair, file, plain_sight};
+use super::{MIN_SECRET_CHARS, Redactor, Secrets, basic_pair, file, literal_secrets};
 
 /// A secret that could not be had. Its text names where it comes from and who needs it, never a value.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -171,7 +171,7 @@ fn resolve(
     let mut environments = LiteMap::new();
     let mut passed = Vec::new();
     for upstream in upstreams {
-        sensitive.extend(plain_sight::of(upstream));
+        sensitive.extend(literal_secrets::in_upstream(upstream));
         let Transport::McpStdio(stdio) = &upstream.transport else { continue };
         let mut resolved = Vec::with_capacity(stdio.env.len());
         for (name, parts) in stdio.env {
@@ -196,7 +196,7 @@ fn resolve(
                     },
                 }
             }
-            sensitive.extend(plain_sight::within(&value));
+            sensitive.extend(literal_secrets::within(&value));
             resolved.push((*name, value));
         }
         environments.insert(upstream.name, resolved);
@@ -207,7 +207,7 @@ fn resolve(
                 for name in names {
                     match passed_on(name, name, &variable) {
                         Ok((text, secret)) => {
-                            sensitive.extend(plain_sight::within(&text));
+                            sensitive.extend(literal_secrets::within(&text));
                             sensitive.extend(secret.then_some(text));
                         }
                         // It is passed on as it is, where it is there.
@@ -225,7 +225,7 @@ fn resolve(
             InheritEnv::All => {
                 for name in std::env::vars_os().filter_map(|(name, _)| name.into_string().ok()) {
                     if let Some(Ok(text)) = variable(&name).map(|found| found.map(Zeroizing::new)) {
-                        sensitive.extend(plain_sight::named(&name, &text));
+                        sensitive.extend(literal_secrets::named(&name, &text));
                     }
                 }
             }

@@ -1,6 +1,6 @@
-//! Secrets in plain sight: literal texts of a config in the arguments and variables of a child, in headers and URLs, and what is known
-//! by its form in a variable that is not named like a secret. The compiler warns of the former; what is certain is that neither must
-//! come back from an upstream.
+//! Hard-coded secrets (CWE-798): literals of a config in the arguments and variables of a child, in headers and URLs, and tokens of
+//! a known form in variables that are not named like a secret. The compiler warns of the former. Both are redacted in every answer
+//! of an upstream.
 
 use percent_encoding::percent_decode_str;
 use ptc_catalog::suspect::{self, Suspect};
@@ -10,7 +10,7 @@ use zeroize::Zeroizing;
 type Found = Zeroizing<String>;
 
 /// Every literal of an upstream that is likely a secret.
-pub(super) fn of(upstream: &Upstream) -> Vec<Found> {
+pub(super) fn in_upstream(upstream: &Upstream) -> Vec<Found> {
     let mut found = Vec::new();
     match &upstream.transport {
         Transport::McpStdio(stdio) => {
@@ -40,12 +40,12 @@ pub(super) fn of(upstream: &Upstream) -> Vec<Found> {
     found
 }
 
-/// What in a text is a secret by its form: a token of a well-known service, the password of a URL.
+/// Secrets in a text that are recognised by their form: a token of a well-known service, the password of a URL.
 pub(super) fn within(text: &str) -> Vec<Found> {
     part(text, suspect::token(text)).into_iter().chain(url(text)).collect()
 }
 
-/// The same in the value of a variable that may be named like a secret.
+/// Secrets in the value of a variable, which may be named like a secret.
 pub(super) fn named(name: &str, text: &str) -> Vec<Found> {
     part(text, suspect::setting(name, text)).into_iter().chain(within(text)).collect()
 }
@@ -61,7 +61,7 @@ fn headers(headers: &[(&str, &str)]) -> impl Iterator<Item = Found> {
     headers.iter().filter_map(|(name, value)| part(value, suspect::setting(name, value)))
 }
 
-/// User and password of a URL, as it has them and decoded, and what in its query is likely a secret. Nothing of what is no URL.
+/// User and password of a URL, as written and decoded, and likely secrets in its query. Empty if the text is not a URL.
 fn url(url: &str) -> Vec<Found> {
     let Some((_, rest)) = url.split_once("://") else { return Vec::new() };
     let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
@@ -69,7 +69,7 @@ fn url(url: &str) -> Vec<Found> {
     if let Some((pair, _)) = authority.rsplit_once('@')
         && let Some((user, password)) = pair.split_once(':')
     {
-        // A password that is its user's name is known by both together: the name is a word like others.
+        // A password equal to the user's name is redacted only together with it: the name may be an ordinary word.
         let alone = (user != password).then_some(password);
         for text in [Some(pair), alone].into_iter().flatten() {
             found.push(Zeroizing::new(text.to_owned()));
@@ -88,7 +88,7 @@ mod tests {
     #[test]
     fn literals_are_found_where_they_stand() {
         let upstream = |transport| -> Vec<String> {
-            let found = of(&Upstream { name: "u", description: "", transport, tools: &[] });
+            let found = in_upstream(&Upstream { name: "u", description: "", transport, tools: &[] });
             found.iter().map(|text| text.to_string()).collect()
         };
         let stdio = McpStdio {

@@ -1,40 +1,40 @@
-//! A text as it reads once its escapes are taken away, and where in the text what reads so stands.
+//! A text with its escapes decoded, and the map from its offsets back to the original text.
 //!
-//! Encoders differ in what they escape, so that the spellings of a secret cannot be listed; what they all have in common is that
-//! decoding gives it back. Of JSON, of URLs, of HTML and of wrapped base64 one layer is taken away at a time: text of one kind stands
-//! in text of another.
+//! Encoders differ in the characters that they escape, so that the spellings of a secret cannot be listed; but decoding any of them
+//! restores it. Escapes of JSON, URLs, HTML and the line breaks of wrapped base64 are decoded one layer at a time, since texts of
+//! one kind are nested in texts of another.
 
 use std::ops::Range;
 
 use memchr::{memchr, memchr3};
 
-/// How many layers are taken away.
-pub(super) const DEEPEST: usize = 5;
+/// Maximum number of layers that are decoded.
+pub(super) const MAX_DECODE_DEPTH: usize = 5;
 
-/// A line of base64 that goes on in the next one is at least that long: encoders break at 60 to 76 characters. Lines of words are
-/// not joined, so that ordinary text has no second reading.
-pub(super) const WRAPPED: usize = 32;
+/// Minimum length of a wrapped line of base64, in bytes. Encoders wrap at 60 to 76 characters. Lines of words are not joined, so
+/// that ordinary text stays as it is.
+pub(super) const MIN_WRAPPED_LINE: usize = 32;
 
-/// The longest escape, a pair of surrogates.
-pub(super) const LONGEST_ESCAPE: usize = 12;
+/// Length in bytes of the longest escape, a pair of surrogates.
+pub(super) const MAX_ESCAPE_LEN: usize = 12;
 
-/// What an escape stands for: a character in UTF-8, a byte of one, or nothing.
-pub(super) struct Plain {
+/// A decoded escape: a character in UTF-8, a byte of one, or nothing.
+pub(super) struct DecodedEscape {
     bytes: [u8; 4],
     len: u8,
 }
 
-impl Plain {
-    const NOTHING: Plain = Plain { bytes: [0; 4], len: 0 };
+impl DecodedEscape {
+    const NOTHING: DecodedEscape = DecodedEscape { bytes: [0; 4], len: 0 };
 
-    fn byte(byte: u8) -> Plain {
-        Plain { bytes: [byte, 0, 0, 0], len: 1 }
+    fn byte(byte: u8) -> DecodedEscape {
+        DecodedEscape { bytes: [byte, 0, 0, 0], len: 1 }
     }
 
-    fn char(char: char) -> Plain {
+    fn char(char: char) -> DecodedEscape {
         let mut bytes = [0; 4];
         let len = char.encode_utf8(&mut bytes).len() as u8;
-        Plain { bytes, len }
+        DecodedEscape { bytes, len }
     }
 
     pub(super) fn bytes(&self) -> &[u8] {
@@ -42,8 +42,8 @@ impl Plain {
     }
 }
 
-/// Calls `each` with start and end of every escape and what it stands for.
-fn escapes(text: &[u8], mut each: impl FnMut(usize, usize, Plain)) {
+/// Calls `each` with the start and the end of every escape, and its decoding.
+fn escapes(text: &[u8], mut each: impl FnMut(usize, usize, DecodedEscape)) {
     let find_escape = |from: usize| memchr3(b'\\', b'%', b'&', text.get(from..)?).map(|at| from + at);
     let find_break = |from: usize| memchr(b'\n', text.get(from..)?).map(|at| from + at);
     let (mut next_escape, mut next_break) = (find_escape(0), find_break(0));
@@ -63,20 +63,20 @@ fn escapes(text: &[u8], mut each: impl FnMut(usize, usize, Plain)) {
     }
 }
 
-/// Gives where to go on.
-fn escape(text: &[u8], at: usize, each: &mut impl FnMut(usize, usize, Plain)) -> usize {
+/// Decodes the escape at `at`. Returns the offset at which to continue.
+fn escape(text: &[u8], at: usize, each: &mut impl FnMut(usize, usize, DecodedEscape)) -> usize {
     let Some((len, plain)) = read_escape(text.get(at..).unwrap_or_default()) else { return at + 1 };
     each(at, at + len, plain);
     at + len
 }
 
-/// The escape that a text starts with: its length, and what it stands for.
-pub(super) fn read_escape(rest: &[u8]) -> Option<(usize, Plain)> {
+/// The escape at the start of a text: its length and its decoding.
+pub(super) fn read_escape(rest: &[u8]) -> Option<(usize, DecodedEscape)> {
     match rest {
         [b'\\', b'u', ..] => unicode(rest),
         [b'\\', b'x', a, b, ..] | [b'%', a, b, ..] if a.is_ascii_hexdigit() && b.is_ascii_hexdigit() => {
             let len = if rest.first() == Some(&b'%') { 3 } else { 4 };
-            Some((len, Plain::byte(hex(&[*a, *b]) as u8)))
+            Some((len, DecodedEscape::byte(hex(&[*a, *b]) as u8)))
         }
         [b'\\', b, ..] => match b {
             b'"' | b'\\' | b'/' | b'\'' => Some(*b),
@@ -87,41 +87,41 @@ pub(super) fn read_escape(rest: &[u8]) -> Option<(usize, Plain)> {
             b'f' => Some(12),
             _ => None,
         }
-        .map(|byte| (2, Plain::byte(byte))),
+        .map(|byte| (2, DecodedEscape::byte(byte))),
         [b'&', ..] => entity(rest),
         _ => None,
     }
 }
 
 /// `\u002f`, two of them for a character beyond the first 65,536, `\u{2f}`.
-fn unicode(rest: &[u8]) -> Option<(usize, Plain)> {
+fn unicode(rest: &[u8]) -> Option<(usize, DecodedEscape)> {
     let four = |from: usize| {
         let digits = rest.get(from..from + 4)?;
         digits.iter().all(u8::is_ascii_hexdigit).then(|| hex(digits))
     };
     if rest.get(2) == Some(&b'{') {
-        let len = rest.iter().take(LONGEST_ESCAPE).position(|b| *b == b'}')?;
+        let len = rest.iter().take(MAX_ESCAPE_LEN).position(|b| *b == b'}')?;
         let digits = rest.get(3..len)?;
         let known = !digits.is_empty() && digits.iter().all(u8::is_ascii_hexdigit);
-        return known.then(|| char::from_u32(hex(digits))).flatten().map(|char| (len + 1, Plain::char(char)));
+        return known.then(|| char::from_u32(hex(digits))).flatten().map(|char| (len + 1, DecodedEscape::char(char)));
     }
     let first = four(2)?;
     if let Some(char) = char::from_u32(first) {
-        return Some((6, Plain::char(char)));
+        return Some((6, DecodedEscape::char(char)));
     }
     let second = if rest.get(6..8) == Some(b"\\u") { four(8)? } else { return None };
     let char = char::decode_utf16([first as u16, second as u16]).next()?.ok()?;
-    Some((12, Plain::char(char)))
+    Some((12, DecodedEscape::char(char)))
 }
 
-/// Of digits alone: letters have a bit that numbers have not, and are nine less in their last four.
+/// The value of hexadecimal digits. In ASCII, letters have bit 6 set, and their low four bits are nine less than their value.
 pub(super) fn hex(digits: &[u8]) -> u32 {
     digits.iter().fold(0, |all, b| all << 4 | u32::from((b & 15) + 9 * (b >> 6)))
 }
 
 /// `&amp;`, `&#43;`, `&#x2b;`.
-fn entity(rest: &[u8]) -> Option<(usize, Plain)> {
-    let end = rest.iter().take(LONGEST_ESCAPE).position(|b| *b == b';')?;
+fn entity(rest: &[u8]) -> Option<(usize, DecodedEscape)> {
+    let end = rest.iter().take(MAX_ESCAPE_LEN).position(|b| *b == b';')?;
     let name = std::str::from_utf8(rest.get(1..end)?).ok()?;
     let char = match name {
         "amp" => '&',
@@ -137,23 +137,23 @@ fn entity(rest: &[u8]) -> Option<(usize, Plain)> {
             char::from_u32(code?.ok()?)?
         }
     };
-    Some((end + 1, Plain::char(char)))
+    Some((end + 1, DecodedEscape::char(char)))
 }
 
-/// A break within base64, with the indentation of the next line.
-fn line_break(text: &[u8], at: usize, each: &mut impl FnMut(usize, usize, Plain)) -> usize {
+/// A line break within base64, with the indentation of the next line.
+fn line_break(text: &[u8], at: usize, each: &mut impl FnMut(usize, usize, DecodedEscape)) -> usize {
     let before = text.get(..at).unwrap_or_default();
     let from = if before.last() == Some(&b'\r') { at - 1 } else { at };
     if !ends_wrapped(text, from) {
         return at + 1;
     }
     let indented = text.get(at + 1..).unwrap_or_default().iter().take_while(|b| matches!(b, b' ' | b'\t')).count();
-    each(from, at + 1 + indented, Plain::NOTHING);
+    each(from, at + 1 + indented, DecodedEscape::NOTHING);
     at + 1 + indented
 }
 
 fn ends_wrapped(text: &[u8], at: usize) -> bool {
-    at >= WRAPPED && text.get(at - WRAPPED..at).is_some_and(|line| line.iter().rev().copied().all(is_base64))
+    at >= MIN_WRAPPED_LINE && text.get(at - MIN_WRAPPED_LINE..at).is_some_and(|line| line.iter().rev().copied().all(is_base64))
 }
 
 pub(super) fn is_base64(b: u8) -> bool {
@@ -161,7 +161,7 @@ pub(super) fn is_base64(b: u8) -> bool {
     b.is_ascii() && half >> (b & 63) & 1 == 1
 }
 
-/// The characters of both alphabets, a bit each.
+/// The characters of both base64 alphabets, one bit each.
 const BASE64: u128 = {
     let (mut all, mut b) = (0, 0u8);
     while b < 128 {
@@ -173,67 +173,68 @@ const BASE64: u128 = {
     all
 };
 
-/// Bytes that can be part of a pattern, or of an escape. An escape for another byte only separates.
-pub(super) struct Telling([bool; 256]);
+/// Bytes that can be part of a pattern or of an escape. Escapes of other bytes need not be decoded.
+pub(super) struct RelevantBytes([bool; 256]);
 
-impl Telling {
-    pub(super) fn of<'p>(patterns: impl Iterator<Item = &'p [u8]>) -> Telling {
-        let mut telling = std::array::from_fn(|b| (b as u8).is_ascii_alphanumeric());
+impl RelevantBytes {
+    pub(super) fn new<'p>(patterns: impl Iterator<Item = &'p [u8]>) -> RelevantBytes {
+        let mut relevant = std::array::from_fn(|b| (b as u8).is_ascii_alphanumeric());
         for b in patterns.flatten().chain(b"\\%&#;{}+/-_") {
-            if let Some(tells) = telling.get_mut(usize::from(*b)) {
-                *tells = true;
+            if let Some(is_relevant) = relevant.get_mut(usize::from(*b)) {
+                *is_relevant = true;
             }
         }
-        Telling(telling)
+        RelevantBytes(relevant)
     }
 
-    fn tells(&self, text: &[u8], from: usize, plain: &Plain) -> bool {
-        let tells = |b: &u8| self.0.get(usize::from(*b)) == Some(&true);
+    fn is_relevant(&self, text: &[u8], from: usize, plain: &DecodedEscape) -> bool {
+        let is_relevant = |b: &u8| self.0.get(usize::from(*b)) == Some(&true);
         match plain.bytes() {
-            [b'\n' | b'\r'] => ends_wrapped(text, from) || plain.bytes().iter().any(tells),
-            bytes => bytes.is_empty() || bytes.iter().any(tells),
+            [b'\n' | b'\r'] => ends_wrapped(text, from) || plain.bytes().iter().any(is_relevant),
+            bytes => bytes.is_empty() || bytes.iter().any(is_relevant),
         }
     }
 }
 
-/// The text with one layer less, from `margin` bytes before the first escape that tells; `None` where none does.
-pub(super) fn peeled(text: &[u8], margin: usize, telling: &Telling) -> Option<Vec<u8>> {
-    let mut peeled: Option<(Vec<u8>, usize)> = None;
+/// Decodes one layer of the text, from `margin` bytes before the first relevant escape on. `None` if no escape is relevant.
+pub(super) fn decode_layer(text: &[u8], margin: usize, relevant: &RelevantBytes) -> Option<Vec<u8>> {
+    let mut decoded: Option<(Vec<u8>, usize)> = None;
     escapes(text, |from, to, plain| {
-        if peeled.is_none() && !telling.tells(text, from, &plain) {
+        if decoded.is_none() && !relevant.is_relevant(text, from, &plain) {
             return;
         }
-        let (out, copied) = peeled.get_or_insert_with(|| {
-            let start = from.saturating_sub(margin.max(2 * WRAPPED));
+        let (out, copied) = decoded.get_or_insert_with(|| {
+            let start = from.saturating_sub(margin.max(2 * MIN_WRAPPED_LINE));
             (Vec::with_capacity(text.len() - start), start)
         });
         out.extend_from_slice(text.get(*copied..from).unwrap_or_default());
         out.extend_from_slice(plain.bytes());
         *copied = to;
     });
-    peeled.map(|(mut out, copied)| {
+    decoded.map(|(mut out, copied)| {
         out.extend_from_slice(text.get(copied..).unwrap_or_default());
         out
     })
 }
 
-/// An escape, or several within one another: where it stands in the text, and what it became in the view.
-struct Unit {
+/// One escape, or several nested ones: its range in the original text, and its decoded range.
+struct MappedRange {
     source: Range<usize>,
     at: usize,
     len: usize,
 }
 
-/// Where the parts of a view stand in its text: what is in no unit stands as far behind the unit before it as in the view.
+/// Maps offsets of a decoded text to the original text. Outside of the mapped ranges the distance to the preceding range is the
+/// same in both texts.
 #[derive(Default)]
-pub(super) struct Units(Vec<Unit>);
+pub(super) struct OffsetMap(Vec<MappedRange>);
 
-impl Units {
-    fn at(&self, at: usize) -> Option<&Unit> {
+impl OffsetMap {
+    fn at(&self, at: usize) -> Option<&MappedRange> {
         self.0.get(self.0.partition_point(|unit| unit.at <= at).checked_sub(1)?)
     }
 
-    /// Where the byte at a place of the view starts in the text.
+    /// The offset in the original text of the byte at `at` of the decoded text.
     pub(super) fn start(&self, at: usize) -> usize {
         match self.at(at) {
             Some(unit) if at < unit.at + unit.len => unit.source.start,
@@ -242,7 +243,7 @@ impl Units {
         }
     }
 
-    /// Where the byte before a place of the view ends in the text.
+    /// The end in the original text of the byte before `at` of the decoded text.
     fn end(&self, at: usize) -> usize {
         let Some(last) = at.checked_sub(1) else { return 0 };
         match self.at(last) {
@@ -251,13 +252,13 @@ impl Units {
         }
     }
 
-    /// Where a range of the view stands in the text.
+    /// The range in the original text of a range of the decoded text.
     pub(super) fn source(&self, range: Range<usize>) -> Range<usize> {
         self.start(range.start)..self.end(range.end)
     }
 
-    /// The range, with the whole of the units that it has a part of: half an escape would be another one.
-    pub(super) fn widened(&self, range: Range<usize>) -> Range<usize> {
+    /// Extends a range of the original text to whole escapes.
+    pub(super) fn widen_to_escapes(&self, range: Range<usize>) -> Range<usize> {
         let around = |at: usize| {
             let before = self.0.partition_point(|unit| unit.source.start < at).checked_sub(1)?;
             self.0.get(before).map(|unit| &unit.source).filter(|source| at < source.end)
@@ -267,45 +268,49 @@ impl Units {
     }
 }
 
-/// A text with some layers less.
-pub(super) struct View {
+/// A text with some layers decoded.
+pub(super) struct DecodedText {
     pub(super) text: Vec<u8>,
-    pub(super) units: Units,
+    pub(super) offsets: OffsetMap,
 }
 
-impl View {
-    /// `text`, which stands in another one as `units` say, with one layer less. `None` where it has no escape.
-    pub(super) fn of(text: &[u8], units: &Units) -> Option<View> {
+impl DecodedText {
+    /// Decodes one layer of `text`, which `offsets` maps to the original text. `None` if it has no escape.
+    pub(super) fn decode(text: &[u8], offsets: &OffsetMap) -> Option<DecodedText> {
         let mut out = Vec::new();
         let mut found = Vec::new();
         let mut copied = 0;
-        let mut old = units.0.iter().peekable();
+        let mut old = offsets.0.iter().peekable();
         escapes(text, |from, to, plain| {
             while let Some(unit) = old.next_if(|unit| unit.at < from) {
-                found.push(Unit { source: unit.source.clone(), at: out.len() + unit.at - copied, len: unit.len });
+                found.push(MappedRange { source: unit.source.clone(), at: out.len() + unit.at - copied, len: unit.len });
             }
             while old.next_if(|unit| unit.at < to).is_some() {}
             out.extend_from_slice(text.get(copied..from).unwrap_or_default());
-            found.push(Unit { source: units.source(from..to), at: out.len(), len: plain.bytes().len() });
+            found.push(MappedRange { source: offsets.source(from..to), at: out.len(), len: plain.bytes().len() });
             out.extend_from_slice(plain.bytes());
             copied = to;
         });
         if copied == 0 {
             return None;
         }
-        found.extend(old.map(|unit| Unit { source: unit.source.clone(), at: out.len() + unit.at - copied, len: unit.len }));
+        found.extend(old.map(|unit| MappedRange {
+            source: unit.source.clone(),
+            at: out.len() + unit.at - copied,
+            len: unit.len,
+        }));
         out.extend_from_slice(text.get(copied..).unwrap_or_default());
-        Some(View { text: out, units: Units(found) })
+        Some(DecodedText { text: out, offsets: OffsetMap(found) })
     }
 }
 
-/// Where the end of a text starts that more text may make another one of: the start of an escape, and of a line of base64 that may be
-/// wrapped. The length of the text where it cannot.
-pub(super) fn open_end(text: &[u8]) -> usize {
+/// The offset of the suffix whose decoding depends on the text that follows: an incomplete escape, or a line of base64 that may be
+/// wrapped. The length of the text if there is none.
+pub(super) fn incomplete_suffix(text: &[u8]) -> usize {
     let mut past = 0;
     escapes(text, |_, to, plain| past = if plain.bytes().is_empty() { past } else { to });
     let goes_on = |b: &u8| b.is_ascii_alphanumeric() || matches!(b, b'\\' | b'#' | b'{');
-    let open = (past.max(text.len().saturating_sub(LONGEST_ESCAPE))..text.len()).find(|at| {
+    let open = (past.max(text.len().saturating_sub(MAX_ESCAPE_LEN))..text.len()).find(|at| {
         matches!(text.get(*at), Some(b'\\' | b'%' | b'&')) && text.get(at + 1..).unwrap_or_default().iter().all(goes_on)
     });
     let line = text.trim_ascii_end();
@@ -313,8 +318,8 @@ pub(super) fn open_end(text: &[u8]) -> usize {
     open.unwrap_or(text.len()).min(if broken { line.len() } else { text.len() })
 }
 
-/// Where the line of base64 starts that a place is in: what wraps it is seen only with the whole of it.
+/// The start of the line of base64 that contains `at`. Wrapping is recognised only with the whole line.
 pub(super) fn line_start(text: &[u8], at: usize) -> usize {
     let before = text.get(..at).unwrap_or_default().iter().rev();
-    at - before.take(4 * WRAPPED).take_while(|b| is_base64(**b)).count()
+    at - before.take(4 * MIN_WRAPPED_LINE).take_while(|b| is_base64(**b)).count()
 }
