@@ -16,7 +16,7 @@ use super::ledger::Ledger;
 use super::prompt::Marks;
 use super::request::Task;
 use super::{Planner, prompt};
-use crate::evaluation::{self, Call, Evaluation, Failure, Past};
+use crate::evaluation::{self, Call, Evaluation, Failure, PriorState};
 use crate::schedule::Turns;
 use crate::secrets::Redactor;
 
@@ -84,7 +84,7 @@ pub struct Run<'p> {
     schedule: &'p Turns,
     deadline: Instant,
     messages: Vec<Message>,
-    past: Past,
+    past: PriorState,
     turns: Vec<Turn>,
     ledger: Ledger,
     program: Option<String>,
@@ -135,7 +135,7 @@ impl Planner {
             schedule,
             deadline: started + self.plan.settings.task_timeout,
             messages: messages.into_iter().map(|message| clean(message, &self.redactor)).collect(),
-            past: Past::default(),
+            past: PriorState::default(),
             turns: Vec::new(),
             ledger: Ledger::default(),
             program: None,
@@ -254,7 +254,7 @@ impl Run<'_> {
                 results.push_front(value.clone().unwrap_or_default());
                 results.truncate(RESULTS);
                 let fault = prompt::went_on(&evaluation, must, &self.marks);
-                self.past = Past { bindings: evaluation.bindings, results: results.into() };
+                self.past = PriorState { bindings: evaluation.bindings, results: results.into() };
                 ControlFlow::Continue(fault)
             }
             (Err(failure), _) => match failure.reason {

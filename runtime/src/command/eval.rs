@@ -12,7 +12,7 @@ use super::live::{Tell, Watched};
 use super::show::{Display, View};
 use super::{Origin, ended_early, unusable};
 use crate::diagnostics::{Asked, Diagnostics, DiagnosticsSettings};
-use crate::evaluation::{Call, Evaluation, Evaluator, Failure, Past, Reason};
+use crate::evaluation::{Call, Evaluation, Evaluator, Failure, PriorState, Reason};
 use crate::pool::Pool;
 use crate::profile::Profile;
 use crate::settings::Settings;
@@ -36,7 +36,7 @@ pub(super) fn run(origin: &Origin, mut settings: Settings, program: &str, displa
         Err(why) => return ended_early(name, host, &why),
     };
     let mut evaluation = match Call::of_program(source, settings) {
-        Ok(call) => desk.watched(&mut host, call, Past::default()),
+        Ok(call) => desk.watched(&mut host, call, PriorState::default()),
         Err(message) => Evaluation::refused(Failure::plain(Reason::ArgsError, message)),
     };
     let view = View::new(display, settings, host.redactor());
@@ -96,7 +96,7 @@ impl Desk {
     }
 
     /// Evaluates a program and leaves a trace of it, where one is wanted.
-    pub(super) fn watched(&mut self, host: &mut Host, call: Call, past: Past) -> Evaluation {
+    pub(super) fn watched(&mut self, host: &mut Host, call: Call, past: PriorState) -> Evaluation {
         self.evaluated += 1;
         let id = self.evaluated.to_string();
         let watch = self.traces.as_ref().map(|traces| {
@@ -113,7 +113,7 @@ impl Desk {
     }
 
     /// Evaluates on a thread of the pool. A signal stops the program; a second one stops waiting for it.
-    pub(super) fn evaluate(&self, host: &mut Host, call: Call, past: Past) -> Evaluation {
+    pub(super) fn evaluate(&self, host: &mut Host, call: Call, past: PriorState) -> Evaluation {
         let evaluator = Arc::clone(&self.evaluator);
         let cancel = Cancel::default();
         let stop = cancel.clone();

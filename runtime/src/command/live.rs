@@ -5,7 +5,7 @@ use std::sync::{Arc, OnceLock};
 use ptc_lisp::Value;
 use ptc_lisp::host::{Account, Discovery, Fault, Host, Pages, PendingReply};
 
-use crate::evaluation::Around;
+use crate::evaluation::EvalHooks;
 use crate::secrets::Redactor;
 use crate::upstream::ProgramHost;
 
@@ -18,7 +18,7 @@ pub(super) struct Watched {
     pub(super) redactor: Redactor,
 }
 
-impl Around for Watched {
+impl EvalHooks for Watched {
     fn host(&self, upstreams: &Arc<ProgramHost>) -> Arc<dyn Host> {
         Arc::new(Telling { upstreams: Arc::clone(upstreams), tell: self.tell, redactor: self.redactor.clone() })
     }

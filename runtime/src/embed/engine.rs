@@ -18,7 +18,7 @@ use super::event::Listener;
 use super::host::{AppHost, Calls};
 use super::request::Request;
 use super::tool::Tool;
-use crate::evaluation::{Around, Evaluation, Evaluator, Failure, Reason, Validated};
+use crate::evaluation::{EvalHooks, Evaluation, Evaluator, Failure, Reason, Validated};
 use crate::fibers::Fibers;
 use crate::schedule::{Place, Scheduler};
 use crate::secrets::Redactor;
@@ -50,12 +50,14 @@ impl Engine {
         &self.tools
     }
 
-    /// The stored programs of its deployment, sorted by name: what [`Request::stored`] may ask for, with the schemas to tell a model.
+    /// The stored programs of its deployment, sorted by name: what [`Request::stored`] may ask for, with the schemas to tell a
+    /// model.
     pub fn programs(&self) -> &'static [StoredProgram] {
         self.deployment.programs
     }
 
-    /// Connects to every MCP upstream at once, which otherwise each first call does. `Err` names each that cannot be reached, and why.
+    /// Connects to every MCP upstream at once, which otherwise each first call does. `Err` names each that cannot be reached, and
+    /// why.
     pub async fn connect(&self) -> Result<(), Vec<(&'static str, WorldFault)>> {
         let upstreams = Arc::clone(&self.upstreams);
         let lost = |_| Err(vec![("", WorldFault::unavailable("the engine's runtime has ended"))]);
@@ -178,7 +180,7 @@ struct App {
     request: Request,
 }
 
-impl Around for App {
+impl EvalHooks for App {
     fn tools(&self) -> Vec<&str> {
         self.tools.iter().map(Tool::name).collect()
     }

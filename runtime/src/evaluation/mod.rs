@@ -50,7 +50,7 @@ pub struct Evaluator {
 }
 
 /// What stands around an evaluation: tools and checks that an embedding program brings.
-pub(crate) trait Around: Sync {
+pub(crate) trait EvalHooks: Sync {
     /// Names of its own tools.
     fn tools(&self) -> Vec<&str> {
         Vec::new()
@@ -73,13 +73,13 @@ pub(crate) trait Around: Sync {
 }
 
 /// A server's evaluations: nothing around them.
-struct Bare;
+struct NoHooks;
 
-impl Around for Bare {}
+impl EvalHooks for NoHooks {}
 
 /// What earlier evaluations left to this one.
 #[derive(Debug, Clone, Default)]
-pub struct Past {
+pub struct PriorState {
     /// Their definitions.
     pub bindings: Bindings,
     /// Their values, newest first: `*1 *2 *3`.
@@ -109,8 +109,8 @@ pub struct Evaluation {
     pub returned: bool,
     /// The definitions after the evaluation; those from before it where it failed.
     pub bindings: Bindings,
-    /// What its value or its failure does not show: keys that output schemas do not have, failed calls that the program did not check,
-    /// lists of which it read the first page alone, and budgets that refused something.
+    /// What its value or its failure does not show: keys that output schemas do not have, failed calls that the program did not
+    /// check, lists of which it read the first page alone, and budgets that refused something.
     pub notes: Vec<String>,
     /// What its session has of it, where it ran in one.
     pub session: Option<InSession>,
@@ -265,9 +265,10 @@ impl Evaluator {
         self.preview_bytes = preview_bytes.unwrap_or(self.preview_bytes);
     }
 
-    /// Evaluates on the calling thread, whose stack must be one that `ptc-lisp` names, when its turn comes. Without a turn it is alone.
-    pub fn evaluate(&self, call: &Call, cancel: &Cancel, past: Past, turn: Option<Turn>) -> Evaluation {
-        self.evaluate_within(call, cancel, past, turn, &Bare)
+    /// Evaluates on the calling thread, whose stack must be one that `ptc-lisp` names, when its turn comes. Without a turn it is
+    /// alone.
+    pub fn evaluate(&self, call: &Call, cancel: &Cancel, past: PriorState, turn: Option<Turn>) -> Evaluation {
+        self.evaluate_within(call, cancel, past, turn, &NoHooks)
     }
 
     /// The same with something around it.
@@ -275,9 +276,9 @@ impl Evaluator {
         &self,
         call: &Call,
         cancel: &Cancel,
-        past: Past,
+        past: PriorState,
         turn: Option<Turn>,
-        around: &dyn Around,
+        around: &dyn EvalHooks,
     ) -> Evaluation {
         let computing = match &turn {
             Some(turn) => match turn.begin() {
@@ -312,7 +313,7 @@ impl Evaluator {
         evaluation
     }
 
-    fn prepare(&self, call: &Call, known: &Bindings, bounds: &Bounds<'_>, around: &dyn Around) -> Result<Prepared, Failure> {
+    fn prepare(&self, call: &Call, known: &Bindings, bounds: &Bounds<'_>, around: &dyn EvalHooks) -> Result<Prepared, Failure> {
         let deadline = bounds.deadline();
         let explain = |error: ptc_lisp::Error| match error.kind {
             ErrorKind::Timeout | ErrorKind::Cancelled => bounds.stopped("the program was read and checked"),
@@ -351,10 +352,10 @@ impl Evaluator {
         &self,
         call: &Call,
         prepared: Prepared,
-        past: Past,
+        past: PriorState,
         turn: Option<&Turn>,
         bounds: &Bounds<'_>,
-        around: &dyn Around,
+        around: &dyn EvalHooks,
     ) -> Evaluation {
         let Prepared { program, context, schema, notes: on_keys } = prepared;
         let (started, cancel) = (bounds.started, bounds.cancel);

@@ -12,7 +12,7 @@ use super::in_flight::{Denied, Registration};
 #[cfg(feature = "agentic")]
 use crate::agentic::{self, Planner};
 use crate::diagnostics::{self, Asked, Watch};
-use crate::evaluation::{Call, Evaluation, Failure, Past, Reason};
+use crate::evaluation::{Call, Evaluation, Failure, PriorState, Reason};
 use crate::log::Field::{Payload, Text};
 use crate::log::{self, Level};
 use crate::pool::JobError;
@@ -42,7 +42,7 @@ enum Tool<'s> {
 /// What a program starts from.
 enum Ground {
     /// Nothing.
-    Bare,
+    NoHooks,
     /// A session, in which nobody else evaluates.
     Held(Box<Lease>),
     /// A session that has yet to be asked for.
@@ -96,8 +96,8 @@ impl Server {
                     Err(fault) => return self.session_fault(request, watch, &fault),
                 }
             }
-            Tool::Session(sessions, tool, _) => return self.attend(request, sessions, tool, watch),
-            Tool::Eval | Tool::Stored(_) | Tool::Debug(_) => Ground::Bare,
+            Tool::Session(sessions, tool, _) => return self.run_session_tool(request, sessions, tool, watch),
+            Tool::Eval | Tool::Stored(_) | Tool::Debug(_) => Ground::NoHooks,
             #[cfg(feature = "agentic")]
             Tool::Task(planner) => return self.task(request, planner, watch),
         };
@@ -214,10 +214,10 @@ impl Server {
             let lease = ground.lease(&cancel)?;
             turn.postpone(asked.elapsed());
             let in_session = lease.is_some();
-            let past = lease.as_ref().map_or_else(Past::default, |lease| lease.kept.past());
+            let past = lease.as_ref().map_or_else(PriorState::default, |lease| lease.kept.prior_state());
             let mut evaluation = evaluator.evaluate(&call, &cancel, past, Some(turn));
             if let Some(lease) = lease {
-                lease.settle(&mut evaluation);
+                lease.commit(&mut evaluation);
             }
             let answer = if call.stored.is_some() { answer::stored_result } else { answer::tool_result };
             let answer = answer(&evaluation, profile, era);
@@ -279,14 +279,14 @@ impl Server {
     }
 
     /// Answers a tool of sessions that runs no program, now or when the store has answered.
-    fn attend(&self, request: Request<'_>, sessions: &Arc<Sessions>, tool: SessionTool, watch: Option<Watch>) {
-        let order = match session::tools::Order::read(tool, sessions.limits(), &request.params.arguments) {
+    fn run_session_tool(&self, request: Request<'_>, sessions: &Arc<Sessions>, tool: SessionTool, watch: Option<Watch>) {
+        let order = match session::tools::SessionCommand::read(tool, sessions.limits(), &request.params.arguments) {
             Ok(order) => order,
             Err(fault) => return self.session_fault(request, watch, &fault),
         };
         let (id, era, answers) = (request.id.to_owned(), request.era, Arc::clone(request.answers));
         let (owner, redactor, at) = (Arc::clone(&request.caller.owner), self.redactor.clone(), Arc::clone(sessions));
-        sessions.attend(move || {
+        sessions.run_blocking(move || {
             let result = match order.answer(&at, &owner) {
                 Ok(members) => {
                     let result = redactor.redact_text(answer::data_result(&members, false, era));
@@ -349,7 +349,7 @@ impl Ground {
     /// On the thread that evaluates.
     fn lease(self, cancel: &Cancel) -> Result<Option<Lease>, session::Fault> {
         match self {
-            Ground::Bare => Ok(None),
+            Ground::NoHooks => Ok(None),
             Ground::Held(lease) => Ok(Some(*lease)),
             Ground::Wanted(sessions, owner, id) => sessions.begin(&owner, &id, cancel).map(Some),
         }

@@ -81,8 +81,8 @@ pub struct Request<'a> {
 }
 
 impl Server {
-    /// A server whose evaluations run on `pool` when `scheduler` lets them, in `sessions` where there are any, and are watched where that is
-    /// asked for.
+    /// A server whose evaluations run on `pool` when `scheduler` lets them, in `sessions` where there are any, and are watched
+    /// where that is asked for.
     #[expect(clippy::too_many_arguments, reason = "each is a part that somebody else has made")]
     pub fn new(
         deployment: &'static Deployment,
@@ -168,7 +168,7 @@ impl Server {
 
     /// Why the sessions' store cannot be used at present, where that is known.
     pub fn store_trouble(&self) -> Option<String> {
-        self.sessions.as_ref()?.store().trouble()
+        self.sessions.as_ref()?.store().health_error()
     }
 
     /// Whether every call is answered.

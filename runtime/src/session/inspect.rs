@@ -3,9 +3,9 @@
 use ptc_lisp::{Kind, Value, print, sorting};
 use serde_json::{Map, Value as Json, json};
 
-use super::Kept;
-use super::kept::bytes_of;
+use super::SessionState;
 use super::limits::SessionLimits;
+use super::state::bytes_of;
 
 /// Bytes of the preview of one value.
 const PREVIEW_BYTES: usize = 120;
@@ -41,7 +41,7 @@ impl View {
     ];
 
     /// The members of an answer that show it. Strings in it are not yet redacted.
-    pub fn of(self, kept: &Kept, limits: &SessionLimits) -> Map<String, Json> {
+    pub fn of(self, kept: &SessionState, limits: &SessionLimits) -> Map<String, Json> {
         let mut shown = Map::new();
         let mut put = |name: &str, value: Json| drop(shown.insert(name.to_owned(), value));
         let text = match self {
@@ -89,7 +89,7 @@ impl View {
     }
 }
 
-fn memory(kept: &Kept) -> String {
+fn memory(kept: &SessionState) -> String {
     if kept.bindings.is_empty() {
         return "no bindings".to_owned();
     }
@@ -112,7 +112,7 @@ fn shape(value: &Value) -> String {
     }
 }
 
-fn history(kept: &Kept) -> String {
+fn history(kept: &SessionState) -> String {
     if kept.results.is_empty() {
         return "no results yet".to_owned();
     }
@@ -122,14 +122,14 @@ fn history(kept: &Kept) -> String {
     lines.join("\n")
 }
 
-fn prints(kept: &Kept) -> String {
+fn prints(kept: &SessionState) -> String {
     if kept.prints.is_empty() {
         return "nothing printed".to_owned();
     }
     format!("printed:\n{}", kept.prints.iter().collect::<Vec<_>>().join("\n"))
 }
 
-fn calls(kept: &Kept) -> String {
+fn calls(kept: &SessionState) -> String {
     if kept.upstream_calls.is_empty() {
         "no tool calls".to_owned()
     } else {

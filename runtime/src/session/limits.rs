@@ -16,12 +16,12 @@ pub struct SessionLimits {
     /// A session that nobody used for so long is closed.
     pub idle: Duration,
     /// What one session keeps.
-    pub kept: KeptLimits,
+    pub kept: StateLimits,
 }
 
 /// What one session keeps at most; clients are told.
 #[derive(Debug, Clone, Serialize)]
-pub struct KeptLimits {
+pub struct StateLimits {
     /// Bytes of all bindings.
     pub max_memory_bytes: usize,
     /// Bytes of one binding.
@@ -58,7 +58,7 @@ impl SessionLimits {
 impl Default for SessionLimits {
     /// Nothing allowed: every value comes from the table of settings.
     fn default() -> Self {
-        let kept = KeptLimits {
+        let kept = StateLimits {
             max_memory_bytes: 0,
             max_binding_bytes: 0,
             max_bindings: 0,

@@ -10,8 +10,8 @@ use litemap::LiteMap;
 use ptc_lisp::limits::Cancel;
 use ptc_lisp::sorting;
 
-use super::store::{Ending, Metadata, Store, Turn};
-use super::{Fault, Kept, SessionLimits};
+use super::store::{EvalLease, LeaseOutcome, Metadata, Store};
+use super::{Fault, SessionLimits, SessionState};
 use crate::schedule::{Held, Scheduler};
 
 /// Ids of closed sessions that are remembered, so that their owner is told what became of them.
@@ -61,7 +61,7 @@ struct Session {
     turn: u64,
     /// Stops the evaluation that runs.
     running: Option<Cancel>,
-    kept: Kept,
+    kept: SessionState,
     bytes: usize,
     /// Those bytes in the budget.
     held: Option<Held>,
@@ -165,25 +165,25 @@ impl Store for Memory {
         Ok(self.at(Instant::now(), |state| state.list(owner)))
     }
 
-    fn look(&self, owner: &str, id: &str) -> Result<(Metadata, Kept), Fault> {
+    fn peek(&self, owner: &str, id: &str) -> Result<(Metadata, SessionState), Fault> {
         let now = Instant::now();
-        self.at(now, |state| state.look(owner, id, now))
+        self.at(now, |state| state.peek(owner, id, now))
     }
 
     fn close(&self, owner: &str, id: &str) -> Result<(), Fault> {
         self.at(Instant::now(), |state| state.close(owner, id))
     }
 
-    fn begin(&self, owner: &str, id: &str, cancel: &Cancel) -> Result<(Turn, Kept), Fault> {
+    fn begin(&self, owner: &str, id: &str, cancel: &Cancel) -> Result<(EvalLease, SessionState), Fault> {
         let now = Instant::now();
         let begun = self.at(now, |state| state.begin(owner, id, cancel, now))?;
         self.watch();
         Ok(begun)
     }
 
-    fn end(&self, turn: &Turn, ending: Ending<'_>) -> Result<Option<Metadata>, Fault> {
+    fn end(&self, lease: &EvalLease, outcome: LeaseOutcome<'_>) -> Result<Option<Metadata>, Fault> {
         let now = Instant::now();
-        self.at(now, |state| state.end(turn, ending, now))
+        self.at(now, |state| state.end(lease, outcome, now))
     }
 }
 
@@ -193,7 +193,7 @@ impl State {
         let over = |session: &Session| now >= session.dies || session.running.is_none() && now >= session.used + self.limits.idle;
         let dead: Vec<String> = self.live.iter().filter(|(_, session)| over(session)).map(|(id, _)| id.clone()).collect();
         for id in dead {
-            self.bury(&id);
+            self.tombstone(&id);
         }
     }
 
@@ -215,7 +215,7 @@ impl State {
             used: now,
             turn: 0,
             running: None,
-            kept: Kept::default(),
+            kept: SessionState::default(),
             bytes: 0,
             held: None,
         };
@@ -230,7 +230,7 @@ impl State {
         own.into_iter().map(|(id, session)| session.metadata(id)).collect()
     }
 
-    fn look(&mut self, owner: &str, id: &str, now: Instant) -> Result<(Metadata, Kept), Fault> {
+    fn peek(&mut self, owner: &str, id: &str, now: Instant) -> Result<(Metadata, SessionState), Fault> {
         let session = self.find(owner, id)?;
         session.used = now;
         Ok((session.metadata(id), session.kept.clone()))
@@ -238,11 +238,11 @@ impl State {
 
     fn close(&mut self, owner: &str, id: &str) -> Result<(), Fault> {
         self.find(owner, id)?;
-        self.bury(id);
+        self.tombstone(id);
         Ok(())
     }
 
-    fn begin(&mut self, owner: &str, id: &str, cancel: &Cancel, now: Instant) -> Result<(Turn, Kept), Fault> {
+    fn begin(&mut self, owner: &str, id: &str, cancel: &Cancel, now: Instant) -> Result<(EvalLease, SessionState), Fault> {
         let session = self.find(owner, id)?;
         if session.running.is_some() {
             return Err(Fault::Busy);
@@ -250,12 +250,12 @@ impl State {
         session.running = Some(cancel.clone());
         session.used = now;
         // Nobody else can have the right while it is out: there is nothing to fence off.
-        Ok((Turn { owner: owner.to_owned(), id: id.to_owned(), fence: 0 }, session.kept.clone()))
+        Ok((EvalLease { owner: owner.to_owned(), id: id.to_owned(), fence: 0 }, session.kept.clone()))
     }
 
-    fn end(&mut self, turn: &Turn, ending: Ending<'_>, now: Instant) -> Result<Option<Metadata>, Fault> {
-        let Some(session) = self.live.get_mut(&turn.id) else { return Ok(None) };
-        if let Ending::Evaluated(kept) | Ending::Changed(kept) = ending {
+    fn end(&mut self, lease: &EvalLease, outcome: LeaseOutcome<'_>, now: Instant) -> Result<Option<Metadata>, Fault> {
+        let Some(session) = self.live.get_mut(&lease.id) else { return Ok(None) };
+        if let LeaseOutcome::Evaluated(kept) | LeaseOutcome::Changed(kept) = outcome {
             let (bytes, before) = (kept.bytes(), session.bytes);
             let all = self.bytes - before + bytes;
             if let Some(scheduler) = &self.scheduler {
@@ -272,11 +272,11 @@ impl State {
             (self.bytes, session.bytes) = (all, bytes);
             session.kept = kept.clone();
             session.updated = time_of_day();
-            session.turn += u64::from(matches!(ending, Ending::Evaluated(_)));
+            session.turn += u64::from(matches!(outcome, LeaseOutcome::Evaluated(_)));
         }
         session.running = None;
         session.used = now;
-        Ok(Some(session.metadata(&turn.id)))
+        Ok(Some(session.metadata(&lease.id)))
     }
 
     fn find(&mut self, owner: &str, id: &str) -> Result<&mut Session, Fault> {
@@ -288,7 +288,7 @@ impl State {
         }
     }
 
-    fn bury(&mut self, id: &str) {
+    fn tombstone(&mut self, id: &str) {
         let Some(session) = self.live.remove(id) else { return };
         self.bytes -= session.bytes;
         self.stopping.extend(session.running);
@@ -338,7 +338,7 @@ mod tests {
             let ttl = Duration::from_secs(100);
             memory.at(at(seconds), |state| state.start(OWNER, id, None, ttl, at(seconds))).expect("there is room");
         };
-        let look = |id: &str, seconds| memory.at(at(seconds), |state| state.look(OWNER, id, at(seconds))).map(drop);
+        let look = |id: &str, seconds| memory.at(at(seconds), |state| state.peek(OWNER, id, at(seconds))).map(drop);
         let listed = |seconds| memory.at(at(seconds), |state| state.list(OWNER)).len();
         open("idle", 0);
         open("used", 0);
@@ -348,17 +348,21 @@ mod tests {
         assert!(look("used", 18).is_ok());
         // An evaluation keeps it from idleness, not from age.
         let cancel = Cancel::default();
-        let (turn, _) = memory.at(at(27), |state| state.begin(OWNER, "used", &cancel, at(27))).expect("it lives");
+        let (lease, _) = memory.at(at(27), |state| state.begin(OWNER, "used", &cancel, at(27))).expect("it lives");
         assert_eq!(listed(99), 1);
         assert!(!cancel.is_cancelled());
         assert_eq!(listed(100), 0);
         assert!(cancel.is_cancelled());
-        assert!(memory.at(at(100), |state| state.end(&turn, Ending::Unchanged, at(100))).expect("nothing grows").is_none());
+        assert!(
+            memory.at(at(100), |state| state.end(&lease, LeaseOutcome::Unchanged, at(100))).expect("nothing grows").is_none()
+        );
         assert!(matches!(look("used", 100), Err(Fault::Closed)));
         // The end of an evaluation is a use.
         open("turned", 200);
-        let (turn, _) = memory.at(at(201), |state| state.begin(OWNER, "turned", &cancel, at(201))).expect("it lives");
-        assert!(memory.at(at(220), |state| state.end(&turn, Ending::Unchanged, at(220))).expect("nothing grows").is_some());
+        let (lease, _) = memory.at(at(201), |state| state.begin(OWNER, "turned", &cancel, at(201))).expect("it lives");
+        assert!(
+            memory.at(at(220), |state| state.end(&lease, LeaseOutcome::Unchanged, at(220))).expect("nothing grows").is_some()
+        );
         assert_eq!((listed(229), listed(230)), (1, 0));
         assert!(matches!(look("unknown", 230), Err(Fault::NotFound)));
     }

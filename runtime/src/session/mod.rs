@@ -12,19 +12,19 @@
 //! a cap leaves the session as it was.
 
 pub mod inspect;
-pub mod kept;
 pub mod limits;
 pub mod memory;
 #[cfg(feature = "session-redis")]
 pub mod redis;
+pub mod state;
 pub mod store;
 pub mod tools;
 
 use std::fmt;
 use std::path::Path;
 
-pub use kept::Kept;
 pub use limits::SessionLimits;
+pub use state::SessionState;
 pub use store::{Lease, Sessions};
 
 use crate::evaluation::Reason;

@@ -1,4 +1,4 @@
-//! Where sessions live, and the right to evaluate in one.
+//! The store of sessions, and leases to evaluate in one.
 
 use std::fmt::Debug;
 use std::sync::Arc;
@@ -9,83 +9,83 @@ use serde::Serialize;
 use serde_json::json;
 
 use super::memory::Memory;
-use super::{Fault, Kept, SessionLimits};
+use super::{Fault, SessionLimits, SessionState};
 use crate::evaluation::{Evaluation, Failure, InSession, Reason};
 use crate::pool::Pool;
 use crate::random;
 use crate::schedule::Scheduler;
 use crate::settings::Settings;
 
-/// A place for sessions. An owner sees its own alone: whether a session of somebody else exists is nobody's business.
+/// Stores sessions. An owner has access only to its own sessions and cannot find out whether another one exists.
 ///
-/// One evaluation at a time: between [`Store::begin`] and [`Store::end`] the session is busy for everybody else.
+/// A session runs one evaluation at a time: between [`Store::begin`] and [`Store::end`] it is busy for all other calls.
 pub trait Store: Debug + Send + Sync {
-    /// Whether its methods wait for a network, so that they are called on threads that may wait.
+    /// Whether its methods block on the network, so that they must be called on threads that may block.
     fn is_remote(&self) -> bool {
         false
     }
 
-    /// Why it cannot be used at present, where that is known without asking.
-    fn trouble(&self) -> Option<String> {
+    /// Why the store cannot be used at present, if known without a request.
+    fn health_error(&self) -> Option<String> {
         None
     }
 
-    /// How many sessions there are, as far as it is known without asking.
+    /// Number of sessions, as far as known without a request.
     fn count(&self) -> usize;
 
-    /// Opens a session under an id that is new.
+    /// Opens a session. `id` must be unused.
     fn start(&self, owner: &str, id: &str, title: Option<&str>, ttl: Duration) -> Result<Metadata, Fault>;
 
-    /// The owner's sessions by age, oldest first. Using none of them.
+    /// The owner's sessions, oldest first. Does not count as use of them.
     fn list(&self, owner: &str) -> Result<Vec<Metadata>, Fault>;
 
-    /// What a session keeps.
-    fn look(&self, owner: &str, id: &str) -> Result<(Metadata, Kept), Fault>;
+    /// The state of a session, without a lease.
+    fn peek(&self, owner: &str, id: &str) -> Result<(Metadata, SessionState), Fault>;
 
-    /// Ends a session. What runs in it is cancelled: at once where this process runs it, else when its process hears of the end.
+    /// Ends a session and cancels its evaluation: at once in this process, and at the next renewal in another one.
     fn close(&self, owner: &str, id: &str) -> Result<(), Fault>;
 
-    /// Takes the right to evaluate. The end of the session, by its owner or by age, cancels.
-    fn begin(&self, owner: &str, id: &str, cancel: &Cancel) -> Result<(Turn, Kept), Fault>;
+    /// Acquires the lease to evaluate. `cancel` is triggered when the session ends.
+    fn begin(&self, owner: &str, id: &str, cancel: &Cancel) -> Result<(EvalLease, SessionState), Fault>;
 
-    /// Gives it back, with what is to be kept from now on. `None` where the session was closed meanwhile.
-    fn end(&self, turn: &Turn, ending: Ending<'_>) -> Result<Option<Metadata>, Fault>;
+    /// Releases the lease and stores the new state. `None` if the session was closed meanwhile.
+    fn end(&self, lease: &EvalLease, outcome: LeaseOutcome<'_>) -> Result<Option<Metadata>, Fault>;
 }
 
-/// A right to evaluate that was given.
+/// A lease to evaluate in a session.
 #[derive(Debug, Clone)]
-pub struct Turn {
-    /// Whose session it is.
+pub struct EvalLease {
+    /// The owner of the session.
     pub owner: String,
-    /// The session.
+    /// The id of the session.
     pub id: String,
-    /// Grows with every right that is given: a store that gave a later one takes nothing for an earlier one.
+    /// Fencing token: grows with every lease. The store rejects writes with an older token than the latest one.
     pub fence: u64,
 }
 
-/// How a right ends.
+/// The outcome of a lease.
 #[derive(Debug, Clone, Copy)]
-pub enum Ending<'a> {
+pub enum LeaseOutcome<'a> {
     /// The session stays as it was.
     Unchanged,
-    /// An evaluation went well: a turn has passed.
-    Evaluated(&'a Kept),
-    /// The owner took something out.
-    Changed(&'a Kept),
+    /// An evaluation succeeded, which counts as a turn.
+    Evaluated(&'a SessionState),
+    /// The owner removed parts of the state.
+    Changed(&'a SessionState),
 }
 
-/// What everybody may know of a session, its owner included.
+/// The public description of a session.
 #[derive(Debug, Clone, Serialize)]
 pub struct Metadata {
     /// Its id.
     pub session_id: String,
-    /// What its owner called it.
+    /// The title that its owner gave it.
     pub title: Option<String>,
-    /// Evaluations that went well.
+    /// Number of successful evaluations.
     pub turn: u64,
-    /// Bindings that it keeps.
+    /// Number of bindings.
     pub binding_count: usize,
-    /// Bytes that they take.
+    /// Size of the bindings in bytes.
     pub memory_bytes: usize,
     /// `idle` or `running`.
     pub eval_status: &'static str,
@@ -98,17 +98,17 @@ pub struct Metadata {
 }
 
 impl Metadata {
-    /// The word for whether an evaluation runs.
+    /// The value of `eval_status`.
     pub fn status(running: bool) -> &'static str {
         if running { "running" } else { "idle" }
     }
 }
 
-/// Native stack of a thread that waits for a store: bringing functions back compiles.
+/// Native stack in bytes of a thread that blocks on a store. Decoding functions compiles them.
 const WAITING_STACK: usize = 8 * 1024 * 1024;
-/// What an evaluation is told whose session ended before it did.
+/// Message of an evaluation whose session was closed meanwhile.
 const CLOSED_MEANWHILE: &str = "the session was closed while this ran; lisp_session_start opens another";
-/// Threads that wait for a store on behalf of tools that evaluate nothing.
+/// Number of threads that block on a store for tools that do not evaluate.
 const WAITING_THREADS: usize = 4;
 
 /// The sessions of a server.
@@ -119,20 +119,20 @@ pub struct Sessions {
     waiting: Option<Pool>,
 }
 
-/// The right to evaluate in a session. Dropped, it is given back and the session is as it was.
+/// A held lease to evaluate in a session. Dropping it releases the lease and leaves the session unchanged.
 #[derive(Debug)]
 pub struct Lease {
     sessions: Arc<Sessions>,
-    turn: Turn,
-    /// Whether the session has it back.
+    lease: EvalLease,
+    /// Whether the lease is released.
     ended: bool,
-    /// What the session kept when the evaluation began.
-    pub kept: Kept,
+    /// The state of the session when the evaluation began.
+    pub kept: SessionState,
 }
 
 impl Sessions {
-    /// The sessions that the settings ask for, if they do, of the deployment of that name. Those in the memory of the process count in the
-    /// budget of `scheduler`. The error is a sentence.
+    /// Opens the session store of the settings, for the deployment of that name; `None` if sessions are off. Sessions in the memory
+    /// of the process count in the budget of `scheduler`. The error is a sentence.
     pub fn open(settings: &Settings, deployment: &str, scheduler: &Arc<Scheduler>) -> Result<Option<Arc<Sessions>>, String> {
         if !settings.sessions {
             return Ok(None);
@@ -146,18 +146,18 @@ impl Sessions {
         Ok(Some(Arc::new(Sessions { limits, store, waiting })))
     }
 
-    /// What an operator set.
+    /// The limits that the operator configured.
     pub fn limits(&self) -> &SessionLimits {
         &self.limits
     }
 
-    /// Where they live.
+    /// The store.
     pub fn store(&self) -> &dyn Store {
         &*self.store
     }
 
-    /// Does what may wait for the store: here where it does not, else on a thread that may.
-    pub fn attend(&self, work: impl FnOnce() + Send + 'static) {
+    /// Runs work that may block on the store: here for a local store, otherwise on a thread that may block.
+    pub fn run_blocking(&self, work: impl FnOnce() + Send + 'static) {
         match &self.waiting {
             None => work(),
             Some(pool) => pool.spawn(work, |_| {}),
@@ -170,29 +170,34 @@ impl Sessions {
         self.store.start(owner, &format!("ptcs_{id}"), title, ttl)
     }
 
-    /// Changes what a session keeps, unless an evaluation runs.
-    pub fn change<T>(self: &Arc<Self>, owner: &str, id: &str, change: impl FnOnce(&mut Kept) -> T) -> Result<(T, Kept), Fault> {
+    /// Changes the state of a session, unless an evaluation runs.
+    pub fn change<T>(
+        self: &Arc<Self>,
+        owner: &str,
+        id: &str,
+        change: impl FnOnce(&mut SessionState) -> T,
+    ) -> Result<(T, SessionState), Fault> {
         let mut lease = self.begin(owner, id, &Cancel::default())?;
         let mut kept = std::mem::take(&mut lease.kept);
         let done = change(&mut kept);
-        lease.end(Ending::Changed(&kept))?.ok_or(Fault::Closed)?;
+        lease.end(LeaseOutcome::Changed(&kept))?.ok_or(Fault::Closed)?;
         Ok((done, kept))
     }
 
-    /// Begins an evaluation, which `cancel` stops.
+    /// Acquires the lease for an evaluation, which `cancel` stops.
     pub fn begin(self: &Arc<Self>, owner: &str, id: &str, cancel: &Cancel) -> Result<Lease, Fault> {
-        let (turn, kept) = self.store.begin(owner, id, cancel)?;
-        Ok(Lease { sessions: Arc::clone(self), turn, ended: false, kept })
+        let (lease, kept) = self.store.begin(owner, id, cancel)?;
+        Ok(Lease { sessions: Arc::clone(self), lease, ended: false, kept })
     }
 }
 
 impl Lease {
-    /// Ends the evaluation: what went well is kept, unless a cap or the store forbids it, and then it did not go well. What the
-    /// session has of it is noted in the evaluation.
-    pub fn settle(mut self, evaluation: &mut Evaluation) {
+    /// Commits a successful evaluation to the session and releases the lease. If a limit or the store rejects the new state, the
+    /// evaluation becomes a failure. Records in the evaluation what the session stored.
+    pub fn commit(mut self, evaluation: &mut Evaluation) {
         if evaluation.outcome.is_ok() {
             let done = self.kept.after(evaluation, &self.sessions.limits.kept);
-            let done = done.and_then(|(kept, changed)| Ok((self.end(Ending::Evaluated(&kept))?, changed, kept.names())));
+            let done = done.and_then(|(kept, changed)| Ok((self.end(LeaseOutcome::Evaluated(&kept))?, changed, kept.names())));
             match done {
                 Ok((Some(metadata), changed, stored)) => {
                     evaluation.session = Some(InSession { metadata: json!(metadata), changed, stored });
@@ -208,29 +213,29 @@ impl Lease {
                 }
             }
         }
-        let ended = self.end(Ending::Unchanged);
+        let ended = self.end(LeaseOutcome::Unchanged);
         if let Err(failure) = &mut evaluation.outcome
             && failure.reason == Reason::Cancelled
         {
             match &ended {
                 Ok(None) => *failure = Failure::plain(Reason::Cancelled, CLOSED_MEANWHILE),
-                // Where the right went to somebody else, that is what stopped it: the same as where it is found out at the end.
+                // The lease was lost to another evaluation, which cancelled this one.
                 Err(fault) => *failure = Failure::plain(fault.of_evaluation(), fault.to_string()),
                 Ok(Some(_)) => {}
             }
         }
-        // Where the store is away, the answer does without what it would say of the session.
+        // Without a reachable store, the answer has no metadata of the session.
         let metadata = ended.ok().flatten();
         evaluation.session = Some(InSession { metadata: json!(metadata), changed: Vec::new(), stored: self.kept.names() });
     }
 
-    fn end(&mut self, ending: Ending<'_>) -> Result<Option<Metadata>, Fault> {
-        // Once: by the next time, somebody else may evaluate in the session.
+    fn end(&mut self, outcome: LeaseOutcome<'_>) -> Result<Option<Metadata>, Fault> {
+        // Only once: afterwards another evaluation may hold the session.
         if self.ended {
             return Ok(None);
         }
-        let ended = self.sessions.store.end(&self.turn, ending);
-        // What cannot be kept leaves the session in our hands; what the store did not take is its matter from now on.
+        let ended = self.sessions.store.end(&self.lease, outcome);
+        // If the state is not storable we still hold the lease. For any other error the store owns the outcome.
         self.ended = !matches!(ended, Err(Fault::NotStorable(_) | Fault::Limit(_)));
         ended
     }
@@ -238,7 +243,7 @@ impl Lease {
 
 impl Drop for Lease {
     fn drop(&mut self) {
-        // A store that is away gives the session free when the right expires.
-        let _ = self.end(Ending::Unchanged);
+        // An unreachable store frees the session when the lease expires.
+        let _ = self.end(LeaseOutcome::Unchanged);
     }
 }

@@ -7,7 +7,7 @@ use std::time::Duration;
 use serde_json::{Map, Value as Json, json};
 
 use super::inspect::View;
-use super::{Fault, Kept, SessionLimits, Sessions};
+use super::{Fault, SessionLimits, SessionState, Sessions};
 use crate::protocol::message::{Arguments, kind, string};
 
 /// A tool of sessions.
@@ -28,14 +28,14 @@ pub enum Tool {
 }
 
 /// A part that can be cleared as a whole, and how.
-type Part = (&'static str, fn(&mut Kept));
+type Part = (&'static str, fn(&mut SessionState));
 
 const CLEARED: [Part; 5] = [
     ("memory", |kept| kept.bindings.clear(&kept.results)),
     ("history", |kept| kept.results.clear()),
-    ("prints", |kept| kept.prints = super::kept::Log::default()),
+    ("prints", |kept| kept.prints = super::state::Log::default()),
     ("tool_calls", |_| {}),
-    ("upstream_calls", |kept| kept.upstream_calls = super::kept::Log::default()),
+    ("upstream_calls", |kept| kept.upstream_calls = super::state::Log::default()),
 ];
 
 /// Bytes of a title and of a reason.
@@ -91,7 +91,8 @@ impl Tool {
         }
     }
 
-    /// The members of its answer beside `status`, with their JSON types; `None` of `lisp_session_eval`, which answers as `lisp_eval`.
+    /// The members of its answer beside `status`, with their JSON types; `None` of `lisp_session_eval`, which answers as
+    /// `lisp_eval`.
     pub fn answered(self) -> Option<&'static [(&'static str, &'static str)]> {
         Some(match self {
             Tool::Start => &[("session_id", "string"), ("expires_at", "string"), ("limits", "object")],
@@ -124,7 +125,7 @@ impl Tool {
 
 /// What a tool that runs no program is asked for, read and checked: it can be carried out on another thread.
 #[derive(Debug)]
-pub struct Order {
+pub struct SessionCommand {
     tool: Tool,
     /// Empty for a tool that takes none.
     id: String,
@@ -136,45 +137,52 @@ pub struct Order {
     parts: Vec<Part>,
 }
 
-impl Order {
+impl SessionCommand {
     /// Reads the arguments.
-    pub fn read(tool: Tool, limits: &SessionLimits, arguments: &Arguments<'_>) -> Result<Order, Fault> {
+    pub fn read(tool: Tool, limits: &SessionLimits, arguments: &Arguments<'_>) -> Result<SessionCommand, Fault> {
         check_names(tool, arguments)?;
         let most = limits.ttl;
-        let mut order =
-            Order { tool, id: String::new(), label: None, ttl: most, view: View::Overview, names: Vec::new(), parts: Vec::new() };
+        let mut command = SessionCommand {
+            tool,
+            id: String::new(),
+            label: None,
+            ttl: most,
+            view: View::Overview,
+            names: Vec::new(),
+            parts: Vec::new(),
+        };
         match tool {
             Tool::Eval => return Err(Fault::Args("lisp_session_eval runs a program".into())),
             Tool::List => {}
             Tool::Start => {
                 if let Some(raw) = arguments.get("ttl_ms") {
                     let ttl = raw.parse().ok().map(Duration::from_millis).filter(|ttl| !ttl.is_zero() && *ttl <= most);
-                    order.ttl = ttl.ok_or_else(|| {
+                    command.ttl = ttl.ok_or_else(|| {
                         Fault::Args(format!("`ttl_ms` must be an integer from 1 to {}, got {raw}", most.as_millis()))
                     })?;
                 }
-                order.label = label(arguments, "title")?;
+                command.label = label(arguments, "title")?;
             }
             Tool::Inspect => {
-                order.id = session_id(arguments)?;
-                order.view = view(arguments)?;
+                command.id = session_id(arguments)?;
+                command.view = view(arguments)?;
             }
             Tool::Forget => {
-                order.id = session_id(arguments)?;
-                order.names = strings(arguments, "bindings")?;
-                order.parts = strings(arguments, "clear")?.iter().map(|name| part(name)).collect::<Result<_, _>>()?;
+                command.id = session_id(arguments)?;
+                command.names = strings(arguments, "bindings")?;
+                command.parts = strings(arguments, "clear")?.iter().map(|name| part(name)).collect::<Result<_, _>>()?;
             }
             Tool::Close => {
-                order.id = session_id(arguments)?;
-                order.label = label(arguments, "reason")?;
+                command.id = session_id(arguments)?;
+                command.label = label(arguments, "reason")?;
             }
         }
-        Ok(order)
+        Ok(command)
     }
 
     /// Carries it out; the members of the answer.
     pub fn answer(self, sessions: &Arc<Sessions>, owner: &str) -> Result<Map<String, Json>, Fault> {
-        let Order { tool, id, label, ttl, view, names, parts } = self;
+        let SessionCommand { tool, id, label, ttl, view, names, parts } = self;
         let shown = match tool {
             Tool::Start => {
                 let session = sessions.start(owner, label.as_deref(), ttl)?;
@@ -189,7 +197,7 @@ impl Order {
             // Reading has refused it.
             Tool::Eval => Json::Null,
             Tool::Inspect => {
-                let (session, kept) = sessions.store().look(owner, &id)?;
+                let (session, kept) = sessions.store().peek(owner, &id)?;
                 let mut shown = view.of(&kept, sessions.limits());
                 let name = View::ALL.iter().find(|(_, known)| *known == view).map(|(name, _)| *name);
                 shown.extend([

@@ -23,7 +23,7 @@ use super::live::Tell;
 use super::show::{Colors, Display, View, fault, for_output, notes, object, painted, sentence, tame, whole};
 use super::{Origin, ended_early, unusable, written};
 use crate::describe;
-use crate::evaluation::{Call, Evaluation, Failure, Past, Reason};
+use crate::evaluation::{Call, Evaluation, Failure, PriorState, Reason};
 use crate::profile::Profile;
 use crate::settings::Settings;
 use plain::Lines;
@@ -76,7 +76,7 @@ impl Asking {
 
     /// Tells what later programs can name.
     #[cfg_attr(not(feature = "line-editing"), expect(unused_variables, clippy::unused_self, reason = "plain lines know nothing"))]
-    fn learn(&self, past: &Past) {
+    fn learn(&self, past: &PriorState) {
         #[cfg(feature = "line-editing")]
         if let Asking::Edited(editor) = self {
             editor.learn(&past.bindings);
@@ -95,7 +95,7 @@ pub(super) fn run(origin: &Origin, mut settings: Settings, script: &Script, disp
         Ok(desk) => desk,
         Err(why) => return ended_early(origin.deployment.name, host, &why),
     };
-    let mut repl = Repl { host, desk, past: Past::default(), settings, display, timed: false };
+    let mut repl = Repl { host, desk, past: PriorState::default(), settings, display, timed: false };
     let code = repl.start(origin, script).unwrap_or_else(|code| code);
     repl.host.shut_down();
     code
@@ -118,7 +118,7 @@ impl Source {
 struct Repl {
     host: Host,
     desk: Desk,
-    past: Past,
+    past: PriorState,
     settings: Settings,
     display: Display,
     timed: bool,
@@ -246,7 +246,7 @@ impl Repl {
         };
         let mut text = String::new();
         for name in names {
-            let evaluation = self.run(&format!("(doc {})", quoted(&name)), Past::default());
+            let evaluation = self.run(&format!("(doc {})", quoted(&name)), PriorState::default());
             let told = match (&evaluation.value, &evaluation.outcome) {
                 (Some(told), Ok(_)) => told.as_str().unwrap_or("nothing is known of it").to_owned(),
                 (_, Err(failure)) if name.contains('/') => sentence(failure),
@@ -290,7 +290,7 @@ impl Repl {
 
     /// All tools of an upstream, which is asked for them where it was not yet.
     fn tools_of(&mut self, name: &str) -> String {
-        let evaluation = self.run(&format!("(dir {})", quoted(name)), Past::default());
+        let evaluation = self.run(&format!("(dir {})", quoted(name)), PriorState::default());
         let upstream = self.host.upstreams().catalog().upstream(name);
         match (evaluation.outcome, upstream) {
             (Err(failure), _) => sentence(&failure) + "\n",
@@ -335,7 +335,7 @@ impl Repl {
 
     /// Evaluates a program and keeps what it leaves.
     fn evaluate(&mut self, source: &str) -> Evaluation {
-        let past = Past { bindings: self.past.bindings.clone(), results: self.past.results.clone() };
+        let past = PriorState { bindings: self.past.bindings.clone(), results: self.past.results.clone() };
         let evaluation = match Call::of_program(source.to_owned(), &self.settings) {
             Ok(call) => self.desk.watched(&mut self.host, call, past),
             Err(message) => Evaluation::refused(Failure::plain(Reason::ArgsError, message)),
@@ -367,7 +367,7 @@ impl Repl {
         let value = failure.value.as_ref().filter(|value| !value.truncated);
         let value = value.map(|value| format!("(def *e {{{known} :value (quote {})}})", value.text));
         for program in value.into_iter().chain([format!("(def *e {{{known}}})")]) {
-            let past = Past { bindings: self.past.bindings.clone(), results: Vec::new() };
+            let past = PriorState { bindings: self.past.bindings.clone(), results: Vec::new() };
             let kept = self.run(&program, past);
             if kept.outcome.is_ok() {
                 self.past.bindings = kept.bindings;
@@ -377,7 +377,7 @@ impl Repl {
     }
 
     /// Evaluates what nobody has typed.
-    fn run(&mut self, source: &str, past: Past) -> Evaluation {
+    fn run(&mut self, source: &str, past: PriorState) -> Evaluation {
         match Call::of_program(source.to_owned(), &self.settings) {
             Ok(call) => self.desk.evaluate(&mut self.host, call, past),
             Err(message) => Evaluation::refused(Failure::plain(Reason::ArgsError, message)),

@@ -3,8 +3,8 @@
 use ptc_lisp::image;
 
 use super::scripts::Reply;
-use crate::session::kept::Log;
-use crate::session::{Fault, Kept};
+use crate::session::state::Log;
+use crate::session::{Fault, SessionState};
 
 /// Bindings and results as an image, the histories as JSON.
 pub(super) struct Stored {
@@ -15,7 +15,7 @@ pub(super) struct Stored {
 
 impl Stored {
     /// What is kept, unless something in it cannot be stored.
-    pub(super) fn of(kept: &Kept) -> Result<Stored, Fault> {
+    pub(super) fn of(kept: &SessionState) -> Result<Stored, Fault> {
         let image = image::encode(&kept.bindings, &kept.results).map_err(|refused| {
             let advice = "give a function that makes it, or the items that are needed; nothing of this evaluation was kept";
             Fault::NotStorable(format!("{refused} with the other replicas' sessions: {advice}"))
@@ -33,7 +33,7 @@ fn entries(log: &Log) -> String {
 }
 
 /// The next three parts of a reply; a session that nothing was ever kept in has empty ones.
-pub(super) fn read(reply: &mut Reply) -> Result<Kept, Fault> {
+pub(super) fn read(reply: &mut Reply) -> Result<SessionState, Fault> {
     let bytes = reply.bytes()?;
     let (bindings, results) = match bytes.as_slice() {
         [] => Default::default(),
@@ -46,7 +46,7 @@ pub(super) fn read(reply: &mut Reply) -> Result<Kept, Fault> {
     let mut log = || -> Result<Log, Fault> {
         let text = reply.text()?;
         let entries = if text.is_empty() { Ok(Vec::new()) } else { serde_json::from_str(&text) };
-        entries.map(Log::of).map_err(|_| super::scripts::unexpected())
+        entries.map(Log::from_entries).map_err(|_| super::scripts::unexpected())
     };
-    Ok(Kept { bindings, results, prints: log()?, upstream_calls: log()? })
+    Ok(SessionState { bindings, results, prints: log()?, upstream_calls: log()? })
 }

@@ -1,8 +1,8 @@
 //! Sessions in a Redis or Valkey server (Redis 5 or later, one primary), so that every replica of a deployment serves them.
 //!
 //! - `scripts`: what happens inside the server, each step as a whole.
-//! - `link`: connections, and what happens while there are none.
-//! - `keeper`: the thread that keeps rights alive and looks after the store's health.
+//! - `pool`: connections, and what happens while there are none.
+//! - `lease_renewer`: the thread that keeps rights alive and looks after the store's health.
 //! - `form`: what a session keeps, as bytes.
 //!
 //! A session is a hash that expires when its time is over or nobody used it. The right to evaluate is a lock that expires
@@ -12,8 +12,8 @@
 //! The server holds what programs hold, secrets of upstream answers included: it is as confidential as they are.
 
 mod form;
-mod keeper;
-mod link;
+mod lease_renewer;
+mod pool;
 mod scripts;
 
 use std::fmt;
@@ -24,11 +24,11 @@ use std::time::Duration;
 use jiff::Timestamp;
 use ptc_lisp::limits::Cancel;
 
-use self::keeper::Keeper;
-use self::link::Link;
+use self::lease_renewer::LeaseRenewer;
+use self::pool::RedisPool;
 use self::scripts::{Reply, Step};
-use super::store::{Ending, Metadata, Store, Turn};
-use super::{Fault, Kept, SessionLimits};
+use super::store::{EvalLease, LeaseOutcome, Metadata, Store};
+use super::{Fault, SessionLimits, SessionState};
 use crate::digest::{hex, sha256};
 use crate::random;
 use crate::settings::StoreUrl;
@@ -44,8 +44,8 @@ pub struct Redis {
 
 /// What the keeper needs as well.
 struct Shared {
-    link: Link,
-    keeper: Keeper,
+    pool: RedisPool,
+    lease_renewer: LeaseRenewer,
     /// Begins every key: deployments that share a server share no sessions.
     prefix: String,
     /// The name of this process as a holder of rights.
@@ -54,19 +54,19 @@ struct Shared {
 }
 
 impl Redis {
-    /// The store at `url` for the deployment of that name. A server that cannot be reached may come later; one that refuses what the
-    /// URL says is an error, as a sentence. `roots` is a file of certificates for TLS.
+    /// The store at `url` for the deployment of that name. A server that cannot be reached may come later; one that refuses what
+    /// the URL says is an error, as a sentence. `roots` is a file of certificates for TLS.
     pub fn open(url: &StoreUrl, deployment: &str, limits: &SessionLimits, roots: Option<&Path>) -> Result<Redis, String> {
         let holder = random::text::<18>().map_err(|why| format!("no random name: {why}"))?;
         let shared = Arc::new(Shared {
-            link: Link::new(url, roots)?,
-            keeper: Keeper::default(),
+            pool: RedisPool::new(url, roots)?,
+            lease_renewer: LeaseRenewer::default(),
             prefix: format!("ptc:{deployment}:"),
             holder,
             idle: limits.idle,
         });
-        shared.link.look_in()?;
-        keeper::start(&shared).map_err(|why| format!("--session-store: {why}"))?;
+        shared.pool.ping()?;
+        lease_renewer::start(&shared).map_err(|why| format!("--session-store: {why}"))?;
         Ok(Redis { shared, limits: limits.clone() })
     }
 
@@ -90,7 +90,7 @@ impl Shared {
         let keys = [key("session:", id), key("right:", id), key("owner:", owner), key("all", "")];
         let idle = self.idle.as_millis().to_string();
         let fixed: [&[u8]; 3] = [id.as_bytes(), owner.as_bytes(), idle.as_bytes()];
-        let reply = self.link.with(|connection| {
+        let reply = self.pool.with(|connection| {
             let mut invocation = step.prepare_invoke();
             for key in &keys {
                 invocation.key(key);
@@ -109,12 +109,12 @@ impl Store for Redis {
         true
     }
 
-    fn trouble(&self) -> Option<String> {
-        self.shared.link.trouble()
+    fn health_error(&self) -> Option<String> {
+        self.shared.pool.health_error()
     }
 
     fn count(&self) -> usize {
-        self.shared.keeper.count()
+        self.shared.lease_renewer.count()
     }
 
     fn start(&self, owner: &str, id: &str, title: Option<&str>, ttl: Duration) -> Result<Metadata, Fault> {
@@ -136,51 +136,51 @@ impl Store for Redis {
         Ok(all)
     }
 
-    fn look(&self, owner: &str, id: &str) -> Result<(Metadata, Kept), Fault> {
+    fn peek(&self, owner: &str, id: &str) -> Result<(Metadata, SessionState), Fault> {
         let mut reply = self.ask(&scripts::LOOK, owner, id, &[])?;
         Ok((metadata(&mut reply)?, form::read(&mut reply)?))
     }
 
     fn close(&self, owner: &str, id: &str) -> Result<(), Fault> {
         self.ask(&scripts::CLOSE, owner, id, &[])?;
-        self.shared.keeper.cancel(owner, id);
+        self.shared.lease_renewer.cancel(owner, id);
         Ok(())
     }
 
-    fn begin(&self, owner: &str, id: &str, cancel: &Cancel) -> Result<(Turn, Kept), Fault> {
+    fn begin(&self, owner: &str, id: &str, cancel: &Cancel) -> Result<(EvalLease, SessionState), Fault> {
         // Another name for each right: two evaluations of one process are as foreign to each other as those of two.
         let nonce = random::text::<6>().map_err(|why| Fault::Unavailable(format!("no random name for a right: {why}")))?;
         let holder = format!("{}.{nonce}", self.shared.holder);
-        let lease = LEASE.as_millis().to_string();
-        let mut reply = self.ask(&scripts::BEGIN, owner, id, &[holder.as_bytes(), lease.as_bytes()])?;
+        let lease_ms = LEASE.as_millis().to_string();
+        let mut reply = self.ask(&scripts::BEGIN, owner, id, &[holder.as_bytes(), lease_ms.as_bytes()])?;
         let fence = reply.number()?;
-        let turn = Turn { owner: owner.to_owned(), id: id.to_owned(), fence };
-        self.shared.keeper.hold(&turn, holder, cancel);
+        let granted = EvalLease { owner: owner.to_owned(), id: id.to_owned(), fence };
+        self.shared.lease_renewer.track(&granted, holder, cancel);
         match form::read(&mut reply) {
-            Ok(kept) => Ok((turn, kept)),
+            Ok(kept) => Ok((granted, kept)),
             Err(fault) => {
-                let _ = self.end(&turn, Ending::Unchanged);
+                let _ = self.end(&granted, LeaseOutcome::Unchanged);
                 Err(fault)
             }
         }
     }
 
-    fn end(&self, turn: &Turn, ending: Ending<'_>) -> Result<Option<Metadata>, Fault> {
-        let stored = match ending {
-            Ending::Unchanged => None,
-            Ending::Evaluated(kept) | Ending::Changed(kept) => Some((form::Stored::of(kept)?, kept)),
+    fn end(&self, lease: &EvalLease, outcome: LeaseOutcome<'_>) -> Result<Option<Metadata>, Fault> {
+        let stored = match outcome {
+            LeaseOutcome::Unchanged => None,
+            LeaseOutcome::Evaluated(kept) | LeaseOutcome::Changed(kept) => Some((form::Stored::of(kept)?, kept)),
         };
         // From here on the right is not kept alive: what the server does not hear of ends by itself.
-        let holder = self.shared.keeper.release(turn);
-        let fence = turn.fence.to_string();
-        let turns = u8::from(matches!(ending, Ending::Evaluated(_))).to_string();
+        let holder = self.shared.lease_renewer.release(lease);
+        let fence = lease.fence.to_string();
+        let turns = u8::from(matches!(outcome, LeaseOutcome::Evaluated(_))).to_string();
         let numbers = stored.as_ref().map(|(_, kept)| (kept.bindings.len().to_string(), kept.bindings.bytes().to_string()));
         let mut more = vec![holder.as_bytes(), fence.as_bytes()];
         if let (Some((stored, _)), Some((count, bytes))) = (&stored, &numbers) {
             more.extend([turns.as_bytes(), count.as_bytes(), bytes.as_bytes()]);
             more.extend(stored.parts());
         }
-        match self.ask(&scripts::END, &turn.owner, &turn.id, &more) {
+        match self.ask(&scripts::END, &lease.owner, &lease.id, &more) {
             Ok(reply) if reply.word() == "lost" => Err(Fault::Unavailable(
                 "the session went on elsewhere while the session store was out of reach; nothing of this was kept".into(),
             )),

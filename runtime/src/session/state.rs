@@ -1,4 +1,4 @@
-//! What a session keeps from one call to the next.
+//! The state of a session between calls.
 
 use std::collections::VecDeque;
 
@@ -6,19 +6,19 @@ use ptc_lisp::{Bindings, Value, print};
 use serde::Serialize;
 
 use super::Fault;
-use super::limits::KeptLimits;
-use crate::evaluation::{Evaluation, Past};
+use super::limits::StateLimits;
+use crate::evaluation::{Evaluation, PriorState};
 use crate::profile::answer::cut;
 
-/// Recent results: `*1 *2 *3`.
-const RECENT: usize = 3;
-/// Bytes of the preview that stands for a result too large to keep.
+/// Number of recent results: `*1 *2 *3`.
+const MAX_RESULTS: usize = 3;
+/// Size in bytes of the preview that replaces a result too large to store.
 const PREVIEW_BYTES: usize = 512;
 
 /// Definitions, recent results and histories.
 #[derive(Debug, Clone, Default)]
-pub struct Kept {
-    /// What `def` and `defn` left.
+pub struct SessionState {
+    /// The definitions of `def` and `defn`.
     pub bindings: Bindings,
     /// `*1 *2 *3`, newest first.
     pub results: Vec<Value>,
@@ -28,14 +28,14 @@ pub struct Kept {
     pub upstream_calls: Log,
 }
 
-/// The last entries of something, within a number of entries and of bytes.
+/// The most recent entries, limited in number and bytes.
 #[derive(Debug, Clone, Default)]
 pub struct Log {
     entries: VecDeque<String>,
     bytes: usize,
 }
 
-/// What a session uses of its caps.
+/// How much of its limits a session uses.
 #[derive(Debug, Serialize)]
 pub struct Usage {
     memory_bytes: usize,
@@ -50,9 +50,9 @@ pub struct Usage {
     upstream_call_entries: usize,
 }
 
-impl Kept {
-    /// What is kept after an evaluation that went well, with the names that it defined or changed.
-    pub fn after(&self, evaluation: &Evaluation, limits: &KeptLimits) -> Result<(Kept, Vec<String>), Fault> {
+impl SessionState {
+    /// The state after a successful evaluation, with the names that it defined or changed.
+    pub fn after(&self, evaluation: &Evaluation, limits: &StateLimits) -> Result<(SessionState, Vec<String>), Fault> {
         let bindings = evaluation.bindings.clone();
         let changed: Vec<String> = bindings.changes(&self.bindings).map(|(name, _)| name.to_owned()).collect();
         for name in &changed {
@@ -69,10 +69,10 @@ impl Kept {
         if bytes > limits.max_memory_bytes {
             return Err(over(&format!("the bindings take {bytes} bytes, a session may keep {}", limits.max_memory_bytes)));
         }
-        let mut kept = Kept { bindings, ..self.clone() };
+        let mut kept = SessionState { bindings, ..self.clone() };
         if let Some(value) = &evaluation.value {
             kept.results.insert(0, recent(value, limits.max_history_entry_bytes));
-            kept.results.truncate(RECENT);
+            kept.results.truncate(MAX_RESULTS);
         }
         for line in &evaluation.prints {
             kept.prints.push(line.clone(), limits.max_print_entries, limits.max_print_bytes);
@@ -84,15 +84,15 @@ impl Kept {
         Ok((kept, changed))
     }
 
-    /// Bytes that it takes.
+    /// Size in bytes.
     pub fn bytes(&self) -> usize {
         let results: usize = self.results.iter().map(Value::heap_bytes).sum();
         self.bindings.bytes() + results + self.prints.bytes + self.upstream_calls.bytes
     }
 
-    /// What the next evaluation starts from.
-    pub fn past(&self) -> Past {
-        Past { bindings: self.bindings.clone(), results: self.results.clone() }
+    /// The initial state of the next evaluation.
+    pub fn prior_state(&self) -> PriorState {
+        PriorState { bindings: self.bindings.clone(), results: self.results.clone() }
     }
 
     /// The names that have a value, in alphabetical order.
@@ -100,7 +100,7 @@ impl Kept {
         self.bindings.iter().map(|(name, _)| name.to_owned()).collect()
     }
 
-    /// What it uses of its caps.
+    /// How much of its limits it uses.
     pub fn usage(&self) -> Usage {
         Usage {
             memory_bytes: self.bindings.bytes(),
@@ -109,7 +109,7 @@ impl Kept {
             history_count: self.results.len(),
             print_bytes: self.prints.bytes,
             print_entries: self.prints.entries.len(),
-            // A server has no application tools: their history has its caps, and stays empty.
+            // A server has no application tools: their history stays empty.
             tool_call_bytes: 0,
             tool_call_entries: 0,
             upstream_call_bytes: self.upstream_calls.bytes,
@@ -119,13 +119,13 @@ impl Kept {
 }
 
 impl Log {
-    /// A log of these entries, which are within its caps already.
+    /// A log of these entries, which must be within its limits.
     #[cfg(feature = "session-redis")]
-    pub fn of(entries: Vec<String>) -> Log {
+    pub fn from_entries(entries: Vec<String>) -> Log {
         Log { bytes: entries.iter().map(String::len).sum(), entries: entries.into() }
     }
 
-    /// Appends an entry; the oldest go where that is too much. An entry that is too long by itself is left out.
+    /// Appends an entry and drops the oldest ones above the limits. An entry longer than `most_bytes` is not stored.
     pub fn push(&mut self, entry: String, most: usize, most_bytes: usize) {
         if entry.len() > most_bytes {
             return;
@@ -138,12 +138,12 @@ impl Log {
         }
     }
 
-    /// From the oldest to the newest.
+    /// The entries from the oldest to the newest.
     pub fn iter(&self) -> impl Iterator<Item = &str> {
         self.entries.iter().map(String::as_str)
     }
 
-    /// Whether it has none.
+    /// Whether it has no entries.
     pub fn is_empty(&self) -> bool {
         self.entries.is_empty()
     }

@@ -1,4 +1,4 @@
-//! Connections to the server, and what happens while there are none.
+//! A pool of connections to the Redis server, with back-off while it cannot be reached.
 
 use std::path::Path;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -10,47 +10,47 @@ use crate::log::{self, Level};
 use crate::session::Fault;
 use crate::settings::StoreUrl;
 
-/// How long connecting may take.
-const CONNECT: Duration = Duration::from_secs(2);
-/// How long an answer may take.
-const ANSWER: Duration = Duration::from_secs(5);
-/// The first pause after a failure; it doubles with each.
-const FIRST_PAUSE: Duration = Duration::from_millis(50);
-/// The longest.
-const LONGEST_PAUSE: Duration = Duration::from_secs(2);
-/// Connections that are kept for the next step.
-const KEPT: usize = 16;
+/// Timeout for connecting.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(2);
+/// Timeout for a reply.
+const REPLY_TIMEOUT: Duration = Duration::from_secs(5);
+/// Back-off after the first failure. It doubles with each further one.
+const MIN_BACKOFF: Duration = Duration::from_millis(50);
+/// Maximum back-off.
+const MAX_BACKOFF: Duration = Duration::from_secs(2);
+/// Maximum number of idle connections.
+const MAX_IDLE_CONNECTIONS: usize = 16;
 
-/// The way to the server.
-pub(super) struct Link {
+/// A pool of connections to the server.
+pub(super) struct RedisPool {
     client: Client,
-    /// Where it leads, without user and password.
-    place: String,
+    /// The URL of the server, without user and password.
+    address: String,
     idle: Mutex<Vec<Connection>>,
     state: Mutex<State>,
 }
 
 #[derive(Default)]
 struct State {
-    /// What went wrong last, until something goes well.
-    trouble: Option<String>,
+    /// The last error, until the next success.
+    health_error: Option<String>,
     failures: u32,
-    /// Nobody knocks before.
-    pause_ends: Option<Instant>,
+    /// No attempt is made before this time.
+    backoff_until: Option<Instant>,
 }
 
-impl Link {
-    /// No connection yet.
-    pub(super) fn new(url: &StoreUrl, roots: Option<&Path>) -> Result<Link, String> {
+impl RedisPool {
+    /// Makes a pool without connections.
+    pub(super) fn new(url: &StoreUrl, roots: Option<&Path>) -> Result<RedisPool, String> {
         let client = open(url, roots)?.map_err(|why| format!("--session-store {url}: {}", said(&why)))?;
-        Ok(Link { client, place: url.to_string(), idle: Mutex::default(), state: Mutex::default() })
+        Ok(RedisPool { client, address: url.to_string(), idle: Mutex::default(), state: Mutex::default() })
     }
 
-    /// A first look: wrong credentials are the operator's matter and do not get better, everything else may.
-    pub(super) fn look_in(&self) -> Result<(), String> {
+    /// Tests the server at start. Wrong credentials are an error; other failures may be temporary.
+    pub(super) fn ping(&self) -> Result<(), String> {
         match self.try_once(false, |connection| redis::cmd("PING").query::<String>(connection)) {
             Err((why, _)) if refuses(&why) || why.kind() == ErrorKind::Server(ServerErrorKind::ResponseError) => {
-                Err(format!("--session-store {}: {}", self.place, said(&why)))
+                Err(format!("--session-store {}: {}", self.address, said(&why)))
             }
             Err((why, _)) => {
                 self.failed(&why);
@@ -60,38 +60,38 @@ impl Link {
         }
     }
 
-    /// Why it cannot be used, where the last try has shown that.
-    pub(super) fn trouble(&self) -> Option<String> {
-        self.state().trouble.clone()
+    /// The error of the last attempt, if it failed.
+    pub(super) fn health_error(&self) -> Option<String> {
+        self.state().health_error.clone()
     }
 
-    /// How long the pause after a failure still is.
-    pub(super) fn pause(&self) -> Duration {
-        let ends = self.state().pause_ends;
+    /// The remaining back-off after a failure.
+    pub(super) fn backoff(&self) -> Duration {
+        let ends = self.state().backoff_until;
         ends.map_or(Duration::ZERO, |ends| ends.saturating_duration_since(Instant::now()))
     }
 
-    /// Does `work` on a connection. It is done twice where an idle connection turns out to be dead, which is no sign of trouble:
-    /// `work` has to bear that.
+    /// Runs `work` on a connection. If an idle connection turns out to be dead, `work` runs a second time on a new one; it must be
+    /// idempotent.
     pub(super) fn with<T>(&self, work: impl Fn(&mut Connection) -> RedisResult<T>) -> Result<T, Fault> {
-        if let (Some(trouble), pause) = (self.trouble(), self.pause())
-            && !pause.is_zero()
+        if let (Some(health_error), backoff) = (self.health_error(), self.backoff())
+            && !backoff.is_zero()
         {
-            return Err(unavailable(&self.place, &trouble));
+            return Err(unavailable(&self.address, &health_error));
         }
         let mut result = self.try_once(true, &work);
         if let Err((why, true)) = &result
             && broken(why)
         {
-            // The others are no younger.
+            // The other idle connections are as old.
             self.idle().clear();
             result = self.try_once(false, &work);
         }
         match result {
             Ok(value) => {
-                let had_trouble = std::mem::take(&mut *self.state()).trouble.is_some();
+                let had_trouble = std::mem::take(&mut *self.state()).health_error.is_some();
                 if had_trouble {
-                    log::line(Level::Info, "session store is back", &[("store", &self.place)]);
+                    log::line(Level::Info, "session store is back", &[("store", &self.address)]);
                 }
                 Ok(value)
             }
@@ -99,40 +99,40 @@ impl Link {
         }
     }
 
-    /// The error comes with whether the connection was an idle one.
+    /// The error includes whether the connection was an idle one.
     fn try_once<T>(&self, idle: bool, work: impl Fn(&mut Connection) -> RedisResult<T>) -> Result<T, (RedisError, bool)> {
         let kept = if idle { self.idle().pop() } else { None };
         let was_idle = kept.is_some();
         let mut connection = kept.map_or_else(|| self.connect(), Ok).map_err(|why| (why, false))?;
         let result = work(&mut connection).map_err(|why| (why, was_idle));
         let mut idle = self.idle();
-        // After an answer that did not come in time, the next one would be taken for it.
+        // After a timeout, the late reply would be taken for the next one.
         let usable = connection.is_open() && !result.as_ref().is_err_and(|(why, _)| broken(why));
-        if usable && idle.len() < KEPT {
+        if usable && idle.len() < MAX_IDLE_CONNECTIONS {
             idle.push(connection);
         }
         result
     }
 
     fn connect(&self) -> RedisResult<Connection> {
-        let connection = self.client.get_connection_with_timeout(CONNECT)?;
-        connection.set_read_timeout(Some(ANSWER))?;
-        connection.set_write_timeout(Some(ANSWER))?;
+        let connection = self.client.get_connection_with_timeout(CONNECT_TIMEOUT)?;
+        connection.set_read_timeout(Some(REPLY_TIMEOUT))?;
+        connection.set_write_timeout(Some(REPLY_TIMEOUT))?;
         Ok(connection)
     }
 
-    /// Notes a failure, and how long to leave the server alone.
+    /// Records a failure and starts the back-off.
     fn failed(&self, why: &RedisError) -> Fault {
-        let trouble = said(why);
+        let health_error = said(why);
         let mut state = self.state();
-        if state.trouble.as_ref() != Some(&trouble) {
-            log::line(Level::Warn, "session store unavailable", &[("store", &self.place), ("reason", &trouble)]);
+        if state.health_error.as_ref() != Some(&health_error) {
+            log::line(Level::Warn, "session store unavailable", &[("store", &self.address), ("reason", &health_error)]);
         }
-        let pause = FIRST_PAUSE.saturating_mul(1 << state.failures.min(10)).min(LONGEST_PAUSE);
+        let backoff = MIN_BACKOFF.saturating_mul(1 << state.failures.min(10)).min(MAX_BACKOFF);
         state.failures += 1;
-        state.pause_ends = Instant::now().checked_add(pause);
-        state.trouble = Some(trouble.clone());
-        unavailable(&self.place, &trouble)
+        state.backoff_until = Instant::now().checked_add(backoff);
+        state.health_error = Some(health_error.clone());
+        unavailable(&self.address, &health_error)
     }
 
     fn idle(&self) -> MutexGuard<'_, Vec<Connection>> {
@@ -162,23 +162,23 @@ fn open(url: &StoreUrl, _: Option<&Path>) -> Result<RedisResult<Client>, String>
     Ok(Client::open(url.text()))
 }
 
-fn unavailable(place: &str, trouble: &str) -> Fault {
-    Fault::Unavailable(format!("the session store {place} cannot be used: {trouble}; send the same call again later"))
+fn unavailable(address: &str, health_error: &str) -> Fault {
+    Fault::Unavailable(format!("the session store {address} cannot be used: {health_error}; send the same call again later"))
 }
 
-/// Whether the connection is of no use any more, as opposed to an answer that says no.
+/// Whether the connection is unusable, as opposed to an error reply of the server.
 fn broken(why: &RedisError) -> bool {
     why.is_io_error() || why.is_timeout() || why.is_connection_dropped() || why.kind() == ErrorKind::Parse
 }
 
-/// Whether the server lets nobody in with these credentials.
+/// Whether the server rejects the credentials.
 fn refuses(why: &RedisError) -> bool {
     why.kind() == ErrorKind::AuthenticationFailed
         || why.kind() == ErrorKind::Server(ServerErrorKind::NoPerm)
         || matches!(why.code(), Some("NOAUTH" | "WRONGPASS"))
 }
 
-/// An error in words. What a server says never repeats a password.
+/// An error as a sentence. A server's message never contains the password.
 fn said(why: &RedisError) -> String {
     if refuses(why) {
         return format!("the server refuses the user or the password ({})", why.code().unwrap_or("authentication failed"));

@@ -1,0 +1,95 @@
+//! The thread that renews leases while programs run, and checks the store between calls.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread;
+use std::time::Duration;
+
+use ptc_lisp::limits::Cancel;
+
+use super::scripts::{COUNT, RENEW};
+use super::{LEASE, Shared, owner_key};
+use crate::session::store::EvalLease;
+
+/// Interval between two renewals. A lease lasts four of them.
+const RENEW_INTERVAL: Duration = Duration::from_secs(2);
+
+/// The leases that this process holds.
+#[derive(Default)]
+pub(super) struct LeaseRenewer {
+    held: Mutex<Vec<HeldLease>>,
+    /// Number of sessions at the last renewal.
+    sessions: AtomicUsize,
+}
+
+/// A lease that this process holds.
+#[derive(Clone)]
+struct HeldLease {
+    lease: EvalLease,
+    holder: String,
+    /// Cancels the evaluation under the lease.
+    cancel: Cancel,
+}
+
+impl LeaseRenewer {
+    /// Renews a lease from now on.
+    pub(super) fn track(&self, lease: &EvalLease, holder: String, cancel: &Cancel) {
+        self.held().push(HeldLease { lease: lease.clone(), holder, cancel: cancel.clone() });
+    }
+
+    /// Cancels the evaluation in a session that has ended.
+    pub(super) fn cancel(&self, owner: &str, id: &str) {
+        let running = |held: &&HeldLease| held.lease.owner == owner && held.lease.id == id;
+        let ended: Vec<Cancel> = self.held().iter().filter(running).map(|held| held.cancel.clone()).collect();
+        for cancel in ended {
+            cancel.cancel();
+        }
+    }
+
+    /// Stops renewing a lease. Returns the name of its holder.
+    pub(super) fn release(&self, lease: &EvalLease) -> String {
+        let mut held = self.held();
+        let at = held.iter().position(|held| held.lease.id == lease.id && held.lease.fence == lease.fence);
+        at.map_or_else(String::new, |at| held.swap_remove(at).holder)
+    }
+
+    /// Number of sessions of all owners at the last renewal.
+    pub(super) fn count(&self) -> usize {
+        self.sessions.load(Ordering::Relaxed)
+    }
+
+    fn held(&self) -> MutexGuard<'_, Vec<HeldLease>> {
+        self.held.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Starts the thread. It ends with the store.
+pub(super) fn start(shared: &Arc<Shared>) -> std::io::Result<()> {
+    let shared = Arc::downgrade(shared);
+    let rounds = move || {
+        while let Some(shared) = shared.upgrade() {
+            renew_all(&shared);
+            let pause = shared.pool.backoff();
+            drop(shared);
+            thread::sleep(if pause.is_zero() { RENEW_INTERVAL } else { pause });
+        }
+    };
+    thread::Builder::new().name("session-store".into()).spawn(rounds).map(drop)
+}
+
+fn renew_all(shared: &Shared) {
+    let held = shared.lease_renewer.held().clone();
+    for HeldLease { lease, holder, cancel } in held {
+        let (fence, lease_ms) = (lease.fence.to_string(), LEASE.as_millis().to_string());
+        let more = [holder.as_bytes(), fence.as_bytes(), lease_ms.as_bytes()];
+        let renewed = shared.run(&RENEW, &owner_key(&lease.owner), &lease.id, &more);
+        // The session was closed, another replica holds the lease, or the session expired: the result cannot be stored. Other
+        // errors appear when the evaluation ends.
+        if renewed.is_ok_and(|reply| ["closed", "missing", "lost"].contains(&reply.word())) {
+            cancel.cancel();
+        }
+    }
+    if let Ok(count) = shared.run(&COUNT, "", "", &[]).and_then(|mut reply| reply.number()) {
+        shared.lease_renewer.sessions.store(usize::try_from(count).unwrap_or(usize::MAX), Ordering::Relaxed);
+    }
+}
