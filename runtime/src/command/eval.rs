@@ -11,7 +11,7 @@ use super::host::{Ended, Host};
 use super::live::{Tell, Watched};
 use super::show::{Display, View};
 use super::{Origin, ended_early, unusable};
-use crate::diagnostics::{Asked, Diagnostics, DiagnosticsSettings};
+use crate::diagnostics::{Diagnostics, DiagnosticsSettings, RequestMeta};
 use crate::evaluation::{Call, Evaluation, Evaluator, Failure, PriorState, Reason};
 use crate::pool::Pool;
 use crate::profile::Profile;
@@ -100,7 +100,7 @@ impl Desk {
         self.evaluated += 1;
         let id = self.evaluated.to_string();
         let watch = self.traces.as_ref().map(|traces| {
-            let mut watch = traces.begin("lisp_eval", &Asked { id: &id, protocol_version: None, origin: None, meta: None });
+            let mut watch = traces.begin("lisp_eval", &RequestMeta { id: &id, protocol_version: None, origin: None, meta: None });
             watch.arguments(&call);
             watch
         });

@@ -19,7 +19,7 @@ use crate::digest::{hex, sha256};
 use crate::log::Field;
 use crate::log::{self, Level};
 use crate::schedule::Scheduler;
-use crate::server::caller::Answers;
+use crate::server::caller::ResponseSink;
 use crate::server::outbox::Outbox;
 use crate::server::{Server, stdio};
 use crate::session::Sessions;
@@ -149,7 +149,7 @@ fn standard(deployment: &'static Deployment, server: &Arc<Server>, mut host: Hos
     let read_end = Arc::new(OnceLock::new());
     {
         let (server, end, caller, read_end) = (Arc::clone(server), Arc::clone(&end), caller.clone(), Arc::clone(&read_end));
-        let answers: Arc<dyn Answers> = Arc::<Outbox<_>>::clone(&outbox);
+        let answers: Arc<dyn ResponseSink> = Arc::<Outbox<_>>::clone(&outbox);
         let reader = std::thread::Builder::new().name("client".into()).spawn(move || {
             match stdio::serve(&server, input, &caller, &answers) {
                 Ok(end) => drop(read_end.set(end)),
@@ -186,11 +186,11 @@ fn http(
     mut host: Host,
     generated: Option<&AuthToken>,
 ) -> Result<&'static str, String> {
-    use crate::server::http::{Listener, Site};
+    use crate::server::http::{HttpState, Listener};
 
     let settings = server.settings().http.clone();
-    let site = Site::new(server).map_err(|fault| format!("cannot start: {fault}"))?;
-    let listener = match host.until(async { Listener::bind(site) }) {
+    let state = HttpState::new(server).map_err(|fault| format!("cannot start: {fault}"))?;
+    let listener = match host.until(async { Listener::bind(state) }) {
         Ended::Done(Ok(listener)) => listener,
         Ended::Done(Err(fault)) => {
             host.shut_down();

@@ -117,7 +117,7 @@ pub struct Origin {
 
 /// What a request says of itself.
 #[derive(Debug, Clone, Copy)]
-pub struct Asked<'a> {
+pub struct RequestMeta<'a> {
     /// Its raw id.
     pub id: &'a str,
     /// The revision that its client speaks, where that is known.
@@ -141,7 +141,7 @@ pub struct Diagnostics {
 }
 
 /// A call that is watched. One that is never finished was lost in a panic.
-pub struct Watch {
+pub struct CallTrace {
     diagnostics: Arc<Diagnostics>,
     /// In a box, since a watch is handed on with every step of a call.
     record: Box<Record>,
@@ -187,13 +187,13 @@ impl Diagnostics {
     }
 
     /// A call begins.
-    pub fn begin(self: &Arc<Self>, tool: &'static str, request: &Asked<'_>) -> Watch {
+    pub fn begin(self: &Arc<Self>, tool: &'static str, request: &RequestMeta<'_>) -> CallTrace {
         let record = Box::new(Record::new(tool, request, Timestamp::now(), &self.redactor));
-        Watch { diagnostics: Arc::clone(self), record, file: None, is_begun: false }
+        CallTrace { diagnostics: Arc::clone(self), record, file: None, is_begun: false }
     }
 
     /// Whether a call may have to wait for files, or for a look into a long context.
-    pub fn takes_time(&self) -> bool {
+    pub fn may_block(&self) -> bool {
         self.settings.tool || self.traces.is_some()
     }
 
@@ -220,7 +220,7 @@ impl Diagnostics {
     }
 }
 
-impl Watch {
+impl CallTrace {
     /// Its arguments are right. The beginning of its trace is written now: a call that ends the process has left that much.
     pub fn arguments(&mut self, call: &Call) {
         let Diagnostics { settings, redactor, traces, .. } = &*self.diagnostics;

@@ -7,7 +7,7 @@ use jiff::Timestamp;
 use ptc_lisp::Span;
 use serde_json::{Map, Value, json};
 
-use super::{Asked, Origin, Payloads, milliseconds};
+use super::{Origin, Payloads, RequestMeta, milliseconds};
 use crate::digest::{hex, sha256};
 use crate::evaluation::{Call, Failure};
 use crate::profile::metrics::Metrics;
@@ -131,7 +131,7 @@ impl Outcome {
 
 impl Record {
     /// A call that has just arrived.
-    pub fn new(tool: &'static str, asked: &Asked<'_>, at: Timestamp, redactor: &Redactor) -> Record {
+    pub fn new(tool: &'static str, asked: &RequestMeta<'_>, at: Timestamp, redactor: &Redactor) -> Record {
         let of_headers = || asked.origin.and_then(|origin| origin.traceparent.clone());
         let id = string(asked.id).unwrap_or(Cow::Borrowed(asked.id));
         Record {

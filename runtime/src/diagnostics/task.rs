@@ -1,7 +1,7 @@
 //! What a `lisp_task` adds to a call's record: the task, a span for each question to the planner and for each of its programs.
 //!
-//! A trace file begins before the planner writes anything, so the last program stands in its last line, and each program in the span
-//! of its evaluation.
+//! A trace file begins before the planner writes anything, so the last program stands in its last line, and each program in the
+//! span of its evaluation.
 
 use std::time::Instant;
 
@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 
 use super::record::{self, Outcome};
 use super::trace::microseconds;
-use super::{Payloads, Watch};
+use super::{CallTrace, Payloads};
 use crate::agentic::ledger::Effect;
 use crate::agentic::turns::Ran;
 use crate::agentic::{End, Task};
@@ -27,7 +27,7 @@ pub struct Told {
     pub calls: Vec<(u32, Effect)>,
 }
 
-impl Watch {
+impl CallTrace {
     /// Its arguments are right.
     pub fn task(&mut self, task: &Task) {
         let diagnostics = &self.diagnostics;

@@ -58,7 +58,7 @@ impl Refusal {
 /// The members of `params` that the protocol reads, raw; each is absent unless `params` is an object that has it.
 #[derive(Debug, Default)]
 pub struct Params<'a> {
-    /// Whether there are parameters that are no object.
+    /// Whether the parameters are not an object.
     pub not_an_object: bool,
     /// `_meta` of the stateless era, and of progress tokens.
     pub meta: Option<&'a str>,
@@ -70,8 +70,8 @@ pub struct Params<'a> {
     pub arguments: Arguments<'a>,
     /// `notifications/cancelled`
     pub request_id: Option<&'a str>,
-    /// Whether one of them came twice: nobody could say which counts.
-    is_twice: bool,
+    /// Whether a key was duplicated, which makes the message ambiguous.
+    has_duplicate_key: bool,
 }
 
 /// `params.arguments` of a tool call: the members of an object in their order, raw.
@@ -79,8 +79,8 @@ pub struct Params<'a> {
 pub struct Arguments<'a> {
     /// The members. A name that comes twice is a JSON fault elsewhere; here the last one counts.
     pub members: Vec<(Cow<'a, str>, &'a str)>,
-    /// What was given where an object belongs.
-    pub misgiven: Option<&'static str>,
+    /// The JSON type that was found instead of an object.
+    pub invalid_arguments_type: Option<&'static str>,
 }
 
 impl<'a> Arguments<'a> {
@@ -89,29 +89,29 @@ impl<'a> Arguments<'a> {
         self.members.iter().rev().find(|(n, _)| n == name).map(|(_, raw)| *raw)
     }
 
-    /// That they are an object, or not given at all; the error is a sentence.
+    /// Checks that they are an object or missing. The error is a sentence.
     pub fn check(&self) -> Result<(), String> {
-        self.misgiven.map_or(Ok(()), |found| Err(format!("`arguments` must be an object, got {found}")))
+        self.invalid_arguments_type.map_or(Ok(()), |found| Err(format!("`arguments` must be an object, got {found}")))
     }
 }
 
 /// Reads a line. Batches are invalid: no revision that is spoken here but the oldest has them.
 pub fn parse(line: &[u8]) -> Result<Message<'_>, Refusal> {
-    // Members that nobody reads have to be UTF-8 too, or the line is no JSON.
+    // Ignored members have to be UTF-8 too, or the line is not JSON.
     let text = std::str::from_utf8(line).map_err(|_| unreadable(line))?;
     let mut wire = Wire::default();
     let mut walk = Walk::new(text);
     let is_object = walk.peek() == Some(b'{');
     let read = if is_object { walk.object(|walk, name| wire.read(walk, &name)) } else { walk.pass().map(drop) };
     read.and_then(|()| walk.end()).map_err(|_| unreadable(line))?;
-    if !is_object || wire.is_twice || wire.jsonrpc != Some("\"2.0\"") {
+    if !is_object || wire.has_duplicate_key || wire.jsonrpc != Some("\"2.0\"") {
         return Err(Refusal::Invalid);
     }
     // Neither a request nor a notification: an answer to something that was never asked.
     let method = wire.method.ok_or(Refusal::Invalid)?;
     let method = string(method).ok_or(Refusal::Invalid)?;
     let params = wire.params.unwrap_or_default();
-    if params.is_twice {
+    if params.has_duplicate_key {
         return Err(Refusal::Invalid);
     }
     match wire.id {
@@ -130,8 +130,8 @@ struct Wire<'a> {
     id: Option<&'a str>,
     method: Option<&'a str>,
     params: Option<Params<'a>>,
-    /// Whether one of them came twice: nobody could say which counts.
-    is_twice: bool,
+    /// Whether a key was duplicated, which makes the message ambiguous.
+    has_duplicate_key: bool,
 }
 
 impl<'a> Wire<'a> {
@@ -141,12 +141,12 @@ impl<'a> Wire<'a> {
             "id" => &mut self.id,
             "method" => &mut self.method,
             "params" => {
-                self.is_twice |= self.params.replace(Params::read(walk)?).is_some();
+                self.has_duplicate_key |= self.params.replace(Params::read(walk)?).is_some();
                 return Ok(());
             }
             _ => return walk.pass().map(drop),
         };
-        self.is_twice |= place.replace(walk.pass()?).is_some();
+        self.has_duplicate_key |= place.replace(walk.pass()?).is_some();
         Ok(())
     }
 }
@@ -167,12 +167,12 @@ impl<'a> Params<'a> {
                 "requestId" => &mut params.request_id,
                 "arguments" => {
                     params.arguments = Arguments::read(walk)?;
-                    params.is_twice |= std::mem::replace(&mut has_arguments, true);
+                    params.has_duplicate_key |= std::mem::replace(&mut has_arguments, true);
                     return Ok(());
                 }
                 _ => return walk.pass().map(drop),
             };
-            params.is_twice |= place.replace(walk.pass()?).is_some();
+            params.has_duplicate_key |= place.replace(walk.pass()?).is_some();
             Ok(())
         })?;
         Ok(params)
@@ -188,14 +188,14 @@ impl<'a> Arguments<'a> {
                 Ok(())
             })?;
         } else {
-            arguments.misgiven = Some(kind(walk.pass()?)).filter(|found| *found != "null");
+            arguments.invalid_arguments_type = Some(kind(walk.pass()?)).filter(|found| *found != "null");
         }
         Ok(arguments)
     }
 }
 
-/// Why a line is no JSON, where its first bytes show that it was written in another encoding. The newline of UTF-16 leaves its second
-/// byte at the beginning of the next line.
+/// Why a line is no JSON, where its first bytes show that it was written in another encoding. The newline of UTF-16 leaves its
+/// second byte at the beginning of the next line.
 fn unreadable(line: &[u8]) -> Refusal {
     match line {
         [0xEF, 0xBB, 0xBF, ..] => Refusal::Marked,

@@ -11,7 +11,7 @@ use super::dispatch::{Request, Server, TOOL_NAME};
 use super::in_flight::{Denied, Registration};
 #[cfg(feature = "agentic")]
 use crate::agentic::{self, Planner};
-use crate::diagnostics::{self, Asked, Watch};
+use crate::diagnostics::{self, CallTrace, RequestMeta};
 use crate::evaluation::{Call, Evaluation, Failure, PriorState, Reason};
 use crate::log::Field::{Payload, Text};
 use crate::log::{self, Level};
@@ -25,10 +25,10 @@ use crate::secrets::Redactor;
 use crate::session::tools::Tool as SessionTool;
 use crate::session::{self, Lease, Sessions};
 
-/// Tools that are named to a client that asks for one that there is not.
-const MOST_NAMED: usize = 12;
+/// Maximum number of tools that the error for an unknown tool lists.
+const MAX_NAMED: usize = 12;
 
-/// A tool that this server has.
+/// A tool of this server.
 #[derive(Clone, Copy)]
 enum Tool<'s> {
     Eval,
@@ -39,17 +39,17 @@ enum Tool<'s> {
     Task(&'s Arc<Planner>),
 }
 
-/// What a program starts from.
-enum Ground {
-    /// Nothing.
-    NoHooks,
-    /// A session, in which nobody else evaluates.
-    Held(Box<Lease>),
-    /// A session that has yet to be asked for.
-    Wanted(Arc<Sessions>, Arc<str>, String),
+/// The session that a program runs in.
+enum SessionContext {
+    /// None.
+    None,
+    /// A session whose lease this call holds.
+    Leased(Box<Lease>),
+    /// A session whose lease is acquired on the evaluation's thread, since the store is remote.
+    Deferred(Arc<Sessions>, Arc<str>, String),
 }
 
-/// Why a call does not run, with what helps.
+/// Why a call is refused, with a hint.
 pub(super) struct Refused(Failure);
 
 impl Server {
@@ -75,31 +75,31 @@ impl Server {
             };
             return request.result(&answer);
         }
-        let watch = self.diagnostics.as_ref().map(|diagnostics| {
+        let call_trace = self.diagnostics.as_ref().map(|diagnostics| {
             let protocol_version = match era {
                 Era::Handshake => caller.calls.protocol_version(),
                 Era::Stateless => STATELESS.iter().copied().find(|known| revision::named(params).as_deref() == Some(*known)),
             };
             diagnostics.begin(
                 tool.name(),
-                &Asked { id: request.id, protocol_version, origin: caller.origin.as_deref(), meta: params.meta },
+                &RequestMeta { id: request.id, protocol_version, origin: caller.origin.as_deref(), meta: params.meta },
             )
         });
         if caller.calls.is_shut_down() {
-            return self.refuse(request, watch, Refused::shut_down());
+            return self.refuse(request, call_trace, Refused::shut_down());
         }
         let cancel = Cancel::default();
-        let ground = match tool {
+        let session_context = match tool {
             Tool::Session(sessions, SessionTool::Eval, _) => {
-                match Ground::of(sessions, &params.arguments, &caller.owner, &cancel) {
-                    Ok(ground) => ground,
-                    Err(fault) => return self.session_fault(request, watch, &fault),
+                match SessionContext::resolve(sessions, &params.arguments, &caller.owner, &cancel) {
+                    Ok(session_context) => session_context,
+                    Err(fault) => return self.session_fault(request, call_trace, &fault),
                 }
             }
-            Tool::Session(sessions, tool, _) => return self.run_session_tool(request, sessions, tool, watch),
-            Tool::Eval | Tool::Stored(_) | Tool::Debug(_) => Ground::NoHooks,
+            Tool::Session(sessions, tool, _) => return self.run_session_tool(request, sessions, tool, call_trace),
+            Tool::Eval | Tool::Stored(_) | Tool::Debug(_) => SessionContext::None,
             #[cfg(feature = "agentic")]
-            Tool::Task(planner) => return self.task(request, planner, watch),
+            Tool::Task(planner) => return self.task(request, planner, call_trace),
         };
         let read = match tool {
             Tool::Stored(program) => Call::of_stored(program, &params.arguments, &self.settings),
@@ -107,10 +107,10 @@ impl Server {
         };
         let call = match read {
             Ok(call) => call,
-            Err(message) => return self.refuse(request, watch, Refused::arguments(message)),
+            Err(message) => return self.refuse(request, call_trace, Refused::arguments(message)),
         };
-        if let Some((registration, watch)) = self.enter(request, watch, cancel) {
-            self.start(request, call, ground, registration, watch);
+        if let Some((registration, call_trace)) = self.enter(request, call_trace, cancel) {
+            self.start(request, call, session_context, registration, call_trace);
         }
     }
 
@@ -118,21 +118,21 @@ impl Server {
     pub(super) fn enter(
         &self,
         request: Request<'_>,
-        watch: Option<Watch>,
+        call_trace: Option<CallTrace>,
         cancel: Cancel,
-    ) -> Option<(Registration, Option<Watch>)> {
+    ) -> Option<(Registration, Option<CallTrace>)> {
         let calls = &request.caller.calls;
         let refused = match calls.enter(request.id, cancel) {
-            Ok(registration) => return Some((registration, watch)),
+            Ok(registration) => return Some((registration, call_trace)),
             Err(Denied::DuplicateId) => {
                 let message = format!("Invalid Request: id {} is already in flight", request.id);
-                finish(watch, |watch| watch.refused(Reason::ArgsError.name(), &message));
+                finish(call_trace, |call_trace| call_trace.refused(Reason::ArgsError.name(), &message));
                 request.error(&ErrorBody::new(INVALID_REQUEST, message));
                 return None;
             }
             Err(Denied::ShutDown) => Refused::shut_down(),
         };
-        self.refuse(request, watch, refused);
+        self.refuse(request, call_trace, refused);
         None
     }
 
@@ -175,10 +175,10 @@ impl Server {
             return format!("Did you mean `{near}`?");
         }
         let groups = [TOOL_NAME].into_iter().chain(self.sessions.is_some().then_some("lisp_session_…")).chain(debug);
-        let mut names: Vec<String> = groups.chain(stored).take(MOST_NAMED).map(|name| format!("`{name}`")).collect();
+        let mut names: Vec<String> = groups.chain(stored).take(MAX_NAMED).map(|name| format!("`{name}`")).collect();
         match (names.pop(), names.as_slice()) {
             (Some(only), []) => format!("The only tool of this server is {only}."),
-            (Some(_), names) if names.len() + 1 == MOST_NAMED => {
+            (Some(_), names) if names.len() + 1 == MAX_NAMED => {
                 format!("Tools of this server are {} and others: `tools/list` names them.", names.join(", "))
             }
             (last, names) => format!("The tools of this server are {} and {}.", names.join(", "), last.unwrap_or_default()),
@@ -186,7 +186,14 @@ impl Server {
     }
 
     /// Has the pool evaluate, when there is a place.
-    fn start(&self, request: Request<'_>, call: Call, ground: Ground, registration: Registration, watch: Option<Watch>) {
+    fn start(
+        &self,
+        request: Request<'_>,
+        call: Call,
+        session_context: SessionContext,
+        registration: Registration,
+        call_trace: Option<CallTrace>,
+    ) {
         let (id, era, profile) = (request.id.to_owned(), request.era, self.settings.response_profile);
         let evaluator = Arc::clone(&self.evaluator);
         let answers = Arc::clone(request.answers);
@@ -194,12 +201,12 @@ impl Server {
         let redactor = self.redactor.clone();
         let names = redactor.clone();
         // Written to files on the evaluation's thread: who reads the next request waits for no disk.
-        let watch = Arc::new(Mutex::new(watch));
-        let began = Arc::clone(&watch);
+        let call_trace = Arc::new(Mutex::new(call_trace));
+        let began = Arc::clone(&call_trace);
         let call_id = id.clone();
         let (party, bytes, entering) = (registration.party().clone(), call.bytes(), cancel.clone());
         let retry_after_ms = self.scheduler.retry_after_ms();
-        let waits_for_store = matches!(ground, Ground::Wanted(..));
+        let waits_for_store = matches!(session_context, SessionContext::Deferred(..));
         let work = move |mut turn: Turn| {
             // On this thread, since redacting a large payload takes its time.
             if log::enabled(Level::Debug) {
@@ -207,11 +214,11 @@ impl Server {
                 let fields = [("id", Text(&call_id)), ("program", Payload(&call.program)), ("context", Payload(context))];
                 log::record(Level::Debug, "call", &fields);
             }
-            if let Some(watch) = &mut *began.lock().unwrap_or_else(PoisonError::into_inner) {
-                watch.arguments(&call);
+            if let Some(call_trace) = &mut *began.lock().unwrap_or_else(PoisonError::into_inner) {
+                call_trace.arguments(&call);
             }
             let asked = Instant::now();
-            let lease = ground.lease(&cancel)?;
+            let lease = session_context.lease(&cancel)?;
             turn.postpone(asked.elapsed());
             let in_session = lease.is_some();
             let past = lease.as_ref().map_or_else(PriorState::default, |lease| lease.kept.prior_state());
@@ -226,7 +233,7 @@ impl Server {
         };
         let done = move |registration: Registration,
                          done: Result<Result<(String, Box<Evaluation>), session::Fault>, JobError>| {
-            let watch = watch.lock().unwrap_or_else(PoisonError::into_inner).take();
+            let call_trace = call_trace.lock().unwrap_or_else(PoisonError::into_inner).take();
             let done = done.unwrap_or_else(|error| {
                 if let JobError::Panicked(message) = &error {
                     log::line(Level::Error, "evaluation panicked", &[("message", message)]);
@@ -237,13 +244,13 @@ impl Server {
             // Before the answer: whoever has it may ask about it.
             let result = match &done {
                 Ok((result, evaluation)) => {
-                    finish(watch, |watch| {
+                    finish(call_trace, |call_trace| {
                         let shown = evaluation.outcome.as_ref().map_or_else(|_| "".into(), answer::shown);
-                        watch.evaluated(evaluation, &shown, profile.budget());
+                        call_trace.evaluated(evaluation, &shown, profile.budget());
                     });
                     result
                 }
-                Err(fault) => &refused_by_session(&redactor, watch, fault, era),
+                Err(fault) => &refused_by_session(&redactor, call_trace, fault, era),
             };
             if log::enabled(Level::Debug) {
                 log::record(Level::Debug, "result", &[("id", Text(&id)), ("result", Payload(result))]);
@@ -279,10 +286,10 @@ impl Server {
     }
 
     /// Answers a tool of sessions that runs no program, now or when the store has answered.
-    fn run_session_tool(&self, request: Request<'_>, sessions: &Arc<Sessions>, tool: SessionTool, watch: Option<Watch>) {
+    fn run_session_tool(&self, request: Request<'_>, sessions: &Arc<Sessions>, tool: SessionTool, call_trace: Option<CallTrace>) {
         let order = match session::tools::SessionCommand::read(tool, sessions.limits(), &request.params.arguments) {
             Ok(order) => order,
-            Err(fault) => return self.session_fault(request, watch, &fault),
+            Err(fault) => return self.session_fault(request, call_trace, &fault),
         };
         let (id, era, answers) = (request.id.to_owned(), request.era, Arc::clone(request.answers));
         let (owner, redactor, at) = (Arc::clone(&request.caller.owner), self.redactor.clone(), Arc::clone(sessions));
@@ -290,32 +297,32 @@ impl Server {
             let result = match order.answer(&at, &owner) {
                 Ok(members) => {
                     let result = redactor.redact_text(answer::data_result(&members, false, era));
-                    finish(watch, |watch| watch.answered(result.len()));
+                    finish(call_trace, |call_trace| call_trace.answered(result.len()));
                     result
                 }
-                Err(fault) => refused_by_session(&redactor, watch, &fault, era),
+                Err(fault) => refused_by_session(&redactor, call_trace, &fault, era),
             };
             answers.send(Answer::result(&id, &result), None);
         });
     }
 
-    pub(super) fn refuse(&self, request: Request<'_>, watch: Option<Watch>, refused: Refused) {
+    pub(super) fn refuse(&self, request: Request<'_>, call_trace: Option<CallTrace>, refused: Refused) {
         let Refused(failure) = refused;
         let failure = Failure { message: self.redactor.redact_string(failure.message), ..failure };
-        finish(watch, |watch| watch.refused(failure.reason.name(), &failure.message));
+        finish(call_trace, |call_trace| call_trace.refused(failure.reason.name(), &failure.message));
         let evaluation = Evaluation::refused(failure);
         request.result(&answer::tool_result(&evaluation, self.settings.response_profile, request.era));
     }
 
-    fn session_fault(&self, request: Request<'_>, watch: Option<Watch>, fault: &session::Fault) {
-        request.result(&refused_by_session(&self.redactor, watch, fault, request.era));
+    fn session_fault(&self, request: Request<'_>, call_trace: Option<CallTrace>, fault: &session::Fault) {
+        request.result(&refused_by_session(&self.redactor, call_trace, fault, request.era));
     }
 }
 
 /// The answer to a call that its session refuses.
-fn refused_by_session(redactor: &Redactor, watch: Option<Watch>, fault: &session::Fault, era: Era) -> String {
+fn refused_by_session(redactor: &Redactor, call_trace: Option<CallTrace>, fault: &session::Fault, era: Era) -> String {
     let message = fault.to_string();
-    finish(watch, |watch| watch.refused(fault.reason(), &message));
+    finish(call_trace, |call_trace| call_trace.refused(fault.reason(), &message));
     data_fault(redactor, fault.reason(), &message, era)
 }
 
@@ -328,30 +335,30 @@ fn data_fault(redactor: &Redactor, reason: &str, message: &str, era: Era) -> Str
     answer::data_result(&told, true, era)
 }
 
-impl Ground {
+impl SessionContext {
     /// The session that the arguments name. Where nothing has to be waited for, the right to evaluate in it is taken at once, so
     /// that the next message finds it busy.
-    fn of(
+    fn resolve(
         sessions: &Arc<Sessions>,
         arguments: &Arguments<'_>,
         owner: &Arc<str>,
         cancel: &Cancel,
-    ) -> Result<Ground, session::Fault> {
+    ) -> Result<SessionContext, session::Fault> {
         session::tools::check_names(SessionTool::Eval, arguments)?;
         let id = session::tools::session_id(arguments)?;
         Ok(if sessions.store().is_remote() {
-            Ground::Wanted(Arc::clone(sessions), Arc::clone(owner), id)
+            SessionContext::Deferred(Arc::clone(sessions), Arc::clone(owner), id)
         } else {
-            Ground::Held(Box::new(sessions.begin(owner, &id, cancel)?))
+            SessionContext::Leased(Box::new(sessions.begin(owner, &id, cancel)?))
         })
     }
 
     /// On the thread that evaluates.
     fn lease(self, cancel: &Cancel) -> Result<Option<Lease>, session::Fault> {
         match self {
-            Ground::NoHooks => Ok(None),
-            Ground::Held(lease) => Ok(Some(*lease)),
-            Ground::Wanted(sessions, owner, id) => sessions.begin(&owner, &id, cancel).map(Some),
+            SessionContext::None => Ok(None),
+            SessionContext::Leased(lease) => Ok(Some(*lease)),
+            SessionContext::Deferred(sessions, owner, id) => sessions.begin(&owner, &id, cancel).map(Some),
         }
     }
 }
@@ -381,8 +388,8 @@ impl Refused {
     }
 }
 
-pub(super) fn finish(watch: Option<Watch>, end: impl FnOnce(Watch)) {
-    if let Some(watch) = watch {
-        end(watch);
+pub(super) fn finish(call_trace: Option<CallTrace>, end: impl FnOnce(CallTrace)) {
+    if let Some(call_trace) = call_trace {
+        end(call_trace);
     }
 }

@@ -29,7 +29,7 @@ pub struct Answer {
 }
 
 /// Where answers go.
-pub trait Answers: Send + Sync {
+pub trait ResponseSink: Send + Sync {
     /// Sends an answer. `call` is the one that it belongs to: its place is given back before the client can see the answer, and
     /// not before the answer is bounded where it waits.
     fn send(&self, answer: Answer, call: Option<Registration>);
@@ -47,7 +47,7 @@ impl Answer {
     }
 }
 
-impl<W: Write + Send> Answers for Outbox<W> {
+impl<W: Write + Send> ResponseSink for Outbox<W> {
     fn send(&self, answer: Answer, call: Option<Registration>) {
         Outbox::send(self, &answer.line, call);
     }

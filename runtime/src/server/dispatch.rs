@@ -5,7 +5,7 @@ use std::sync::{Arc, OnceLock};
 
 use ptc_catalog::Deployment;
 
-use super::caller::{Answer, Answers, Caller};
+use super::caller::{Answer, Caller, ResponseSink};
 #[cfg(feature = "agentic")]
 use crate::agentic::{self, Planner};
 use crate::command::version;
@@ -77,7 +77,7 @@ pub struct Request<'a> {
     /// Who asks.
     pub caller: &'a Caller,
     /// Where the answer goes.
-    pub answers: &'a Arc<dyn Answers>,
+    pub answers: &'a Arc<dyn ResponseSink>,
 }
 
 impl Server {
@@ -130,8 +130,8 @@ impl Server {
     }
 
     /// Whether taking a call may involve files or a look into a long context.
-    pub fn takes_time(&self) -> bool {
-        self.diagnostics.as_ref().is_some_and(|diagnostics| diagnostics.takes_time())
+    pub fn may_block(&self) -> bool {
+        self.diagnostics.as_ref().is_some_and(|diagnostics| diagnostics.may_block())
     }
 
     /// Whether anything is kept of calls.
@@ -177,7 +177,7 @@ impl Server {
     }
 
     /// Takes one line. Blocks while the client does not read its answers.
-    pub fn receive(&self, line: &[u8], caller: &Caller, answers: &Arc<dyn Answers>) -> Next {
+    pub fn receive(&self, line: &[u8], caller: &Caller, answers: &Arc<dyn ResponseSink>) -> Next {
         match message::parse(line) {
             Ok(Message::Request { id, method, params }) => match revision::era(&params, method == "server/discover") {
                 Ok(era) => self.request(Request { id, method: &method, params: &params, era, caller, answers }),
@@ -203,7 +203,7 @@ impl Server {
             ("ping", Era::Handshake) => request.result("{}"),
             ("initialize", Era::Handshake) => {
                 let revision = revision::negotiate(request.params.protocol_version);
-                request.caller.calls.agree(revision);
+                request.caller.calls.set_protocol_version(revision);
                 request.result(&initialize(self.deployment, revision));
             }
             ("server/discover", _) => request.result(&discover(self.deployment)),

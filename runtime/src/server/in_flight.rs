@@ -134,7 +134,7 @@ impl InFlight {
     }
 
     /// The client was told that this revision is spoken.
-    pub fn agree(&self, protocol_version: &'static str) {
+    pub fn set_protocol_version(&self, protocol_version: &'static str) {
         self.lock().protocol_version = Some(protocol_version);
     }
 
@@ -204,7 +204,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn calls_are_told_apart_and_stopped() {
+    fn calls_are_distinguished_by_id_and_stopped() {
         let calls = InFlight::new(Party { owner: "one".into(), session: 1 });
         let first = calls.enter("1", Cancel::default()).expect("nothing runs");
         assert_eq!(calls.enter("1", Cancel::default()).err(), Some(Denied::DuplicateId));

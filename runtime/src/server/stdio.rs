@@ -9,7 +9,7 @@ use std::io::Read;
 use std::os::fd::AsFd;
 use std::sync::Arc;
 
-use super::caller::{Answers, Caller};
+use super::caller::{Caller, ResponseSink};
 use super::dispatch::{Next, Server};
 use super::in_flight::InFlight;
 use crate::protocol::frame::{Frame, Frames};
@@ -52,7 +52,7 @@ impl End {
 }
 
 /// Serves until the input ends, or the client sends `exit`.
-pub fn serve(server: &Server, input: impl Read, caller: &Caller, answers: &Arc<dyn Answers>) -> std::io::Result<End> {
+pub fn serve(server: &Server, input: impl Read, caller: &Caller, answers: &Arc<dyn ResponseSink>) -> std::io::Result<End> {
     let mut frames = Frames::new(input, server.settings().max_frame_bytes);
     while let Some(frame) = frames.next_frame()? {
         let next = match frame {

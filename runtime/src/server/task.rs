@@ -10,7 +10,7 @@ use super::dispatch::{Request, Server};
 use super::in_flight::Registration;
 use crate::agentic::answer::{Reason, Stop, members};
 use crate::agentic::{End, Planner, Task};
-use crate::diagnostics::Watch;
+use crate::diagnostics::CallTrace;
 use crate::evaluation::Failure;
 use crate::log::{self, Level};
 use crate::profile::answer;
@@ -18,30 +18,30 @@ use crate::schedule::Turns;
 
 impl Server {
     /// Has the pool run a task, on a place as any program has it. While its planner thinks it uses no processor.
-    pub(super) fn task(&self, request: Request<'_>, planner: &Arc<Planner>, watch: Option<Watch>) {
+    pub(super) fn task(&self, request: Request<'_>, planner: &Arc<Planner>, call_trace: Option<CallTrace>) {
         let task = match Task::read(&request.params.arguments, &self.settings) {
             Ok(task) => Arc::new(task),
-            Err(message) => return self.refuse(request, watch, Refused::arguments(message)),
+            Err(message) => return self.refuse(request, call_trace, Refused::arguments(message)),
         };
-        let Some((registration, watch)) = self.enter(request, watch, Cancel::default()) else { return };
+        let Some((registration, call_trace)) = self.enter(request, call_trace, Cancel::default()) else { return };
         let (id, era) = (request.id.to_owned(), request.era);
         let (planner, answers, cancel) = (Arc::clone(planner), Arc::clone(request.answers), registration.cancellation().clone());
         let redactor = self.redactor.clone();
         let (runner, running) = (Arc::clone(&planner), Arc::clone(&task));
-        let watch = Arc::new(Mutex::new(watch));
-        let began = Arc::clone(&watch);
+        let call_trace = Arc::new(Mutex::new(call_trace));
+        let began = Arc::clone(&call_trace);
         let (party, bytes, entering) = (registration.party().clone(), task.bytes(), cancel.clone());
         let work = move |turns: Turns| {
-            if let Some(watch) = &mut *began.lock().unwrap_or_else(PoisonError::into_inner) {
-                watch.task(&running);
+            if let Some(call_trace) = &mut *began.lock().unwrap_or_else(PoisonError::into_inner) {
+                call_trace.task(&running);
             }
             runner.run(&running, &cancel, &turns)
         };
         let done = move |registration: Registration, end: End| {
-            let watch = watch.lock().unwrap_or_else(PoisonError::into_inner).take();
+            let call_trace = call_trace.lock().unwrap_or_else(PoisonError::into_inner).take();
             let members = members(&end, &task, planner.plan());
             // Before the answer: whoever has it may ask about it.
-            finish(watch, |watch| watch.task_ended(&end, &members));
+            finish(call_trace, |call_trace| call_trace.task_ended(&end, &members));
             if !registration.is_withdrawn() {
                 // Its parts are clean already, but for what the client itself said.
                 let result = redactor.redact_text(answer::data_result(&members, end.outcome.is_err(), era));

@@ -12,8 +12,8 @@ use tokio::net::TcpListener;
 use tokio::sync::{Semaphore, watch};
 
 use super::door::{self, Viewer};
-use crate::server::http::auth::Gate;
-use crate::server::http::listener::{OUT_OF_DESCRIPTORS, converse};
+use crate::server::http::auth::Authenticator;
+use crate::server::http::listener::{OUT_OF_DESCRIPTORS, serve_connection};
 use crate::server::http::reply::Reply;
 use crate::settings::HttpSettings;
 use crate::settings::http::AuthToken;
@@ -34,13 +34,14 @@ pub struct Alone {
 struct Desk {
     viewer: Arc<Viewer>,
     settings: HttpSettings,
-    gate: Gate,
+    authenticator: Authenticator,
 }
 
 impl Alone {
     /// Binds on loopback; port 0 takes a free one. Has to be called inside a Tokio runtime.
     ///
-    /// Other users of the machine reach loopback as well, and may not read what they could not read in the folder: there is a token.
+    /// Other users of the machine reach loopback as well, and may not read what they could not read in the folder: there is a
+    /// token.
     pub async fn bind(folder: &Path, port: u16) -> io::Result<Alone> {
         let socket = TcpListener::bind((Ipv4Addr::LOCALHOST, port)).await?;
         let token = crate::random::text::<24>()?;
@@ -52,8 +53,8 @@ impl Alone {
             request_timeout: REQUEST_TIMEOUT,
             ..HttpSettings::default()
         };
-        let gate = Gate::new(&settings);
-        Ok(Alone { socket, desk: Arc::new(Desk { viewer: Viewer::new(folder), settings, gate }), token })
+        let authenticator = Authenticator::new(&settings);
+        Ok(Alone { socket, desk: Arc::new(Desk { viewer: Viewer::new(folder), settings, authenticator }), token })
     }
 
     /// What to open in a browser. The token is behind `#`, which browsers send nowhere.
@@ -82,14 +83,14 @@ impl Alone {
 }
 
 async fn connection(desk: Arc<Desk>, stream: tokio::net::TcpStream, peer: SocketAddr, end: watch::Receiver<bool>) {
-    converse(stream, desk.settings.request_timeout, end, |request| {
+    serve_connection(stream, desk.settings.request_timeout, end, |request| {
         let desk = Arc::clone(&desk);
         async move {
             let (head, _) = request.into_parts();
             if !door::owns(head.uri.path()) {
                 return Reply::text(StatusCode::NOT_FOUND, "not found").into_response();
             }
-            desk.viewer.respond(&desk.settings, &desk.gate, peer.ip(), &head).await.0.into_response()
+            desk.viewer.respond(&desk.settings, &desk.authenticator, peer.ip(), &head).await.0.into_response()
         }
     })
     .await;

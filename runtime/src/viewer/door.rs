@@ -6,8 +6,8 @@
 //! | `/viewer/api/calls?limit=N` | `{"total": N, "calls": [row…]}`, newest first, 500 unless told, at most 5,000; rows as [`row`](super::row) says. Has an `ETag`: asked again with `If-None-Match`, the answer is 304 until anything changes |
 //! | `/viewer/api/calls/ID` | `{"id": ID, "lines": [object…], "unreadable": N, "cut": bool}`, the lines of one trace file as they are |
 //!
-//! Only a loopback listener has them, and `Host` has to name it, so that no page from elsewhere can bring a browser here under a name of
-//! its own. The JSON needs the bearer token where there is one.
+//! Only a loopback listener has them, and `Host` has to name it, so that no page from elsewhere can bring a browser here under a
+//! name of its own. The JSON needs the bearer token where there is one.
 
 use std::net::IpAddr;
 use std::path::Path;
@@ -23,7 +23,7 @@ use hyper::{Method, StatusCode};
 use serde_json::json;
 
 use super::folder::Folder;
-use crate::server::http::auth::{Gate, Owner};
+use crate::server::http::auth::{Authenticator, Owner};
 use crate::server::http::guard::{self, text};
 use crate::server::http::reply::Reply;
 use crate::settings::HttpSettings;
@@ -82,23 +82,23 @@ impl Viewer {
     pub(crate) async fn respond(
         self: &Arc<Self>,
         settings: &HttpSettings,
-        gate: &Gate,
+        authenticator: &Authenticator,
         peer: IpAddr,
         request: &Parts,
     ) -> (Reply, Option<Owner>) {
-        let (reply, owner) = self.answer(settings, gate, peer, request).await;
+        let (reply, owner) = self.answer(settings, authenticator, peer, request).await;
         (PROTECTION.iter().fold(reply, |reply, (name, value)| reply.with(name.clone(), value)), owner)
     }
 
     async fn answer(
         self: &Arc<Self>,
         settings: &HttpSettings,
-        gate: &Gate,
+        authenticator: &Authenticator,
         peer: IpAddr,
         request: &Parts,
     ) -> (Reply, Option<Owner>) {
         let authority = request.uri.authority().map(Authority::as_str);
-        if let Err(refused) = guard::from_here(settings, authority, &request.headers) {
+        if let Err(refused) = guard::check_host_and_origin(settings, authority, &request.headers) {
             return (Reply::text(StatusCode::FORBIDDEN, refused.sentence()), None);
         }
         if !matches!(request.method, Method::GET | Method::HEAD) {
@@ -112,7 +112,7 @@ impl Viewer {
             return (Reply::of(StatusCode::OK, kind, *text), None);
         }
         let Some(rest) = rest.strip_prefix("/api/calls") else { return (not_found(), None) };
-        let owner = match gate.authenticate(peer, &request.headers).await {
+        let owner = match authenticator.authenticate(peer, &request.headers).await {
             Ok(owner) => owner,
             Err(denied) => return (Reply::unauthorized(peer, denied), None),
         };

@@ -135,7 +135,7 @@ impl Repl {
         }
         let input = [Source::Input];
         let programs = match script.programs.as_slice() {
-            [] if std::io::stdin().is_terminal() => return Ok(self.converse(origin)),
+            [] if std::io::stdin().is_terminal() => return Ok(self.run_interactive(origin)),
             [] => &input,
             programs => programs,
         };
@@ -151,7 +151,7 @@ impl Repl {
         Ok(ExitCode::SUCCESS)
     }
 
-    fn converse(&mut self, origin: &Origin) -> ExitCode {
+    fn run_interactive(&mut self, origin: &Origin) -> ExitCode {
         let catalog = origin.deployment.catalog;
         written(&format!("{} upstreams. :help lists commands, :quit ends.{PLAIN}\n", catalog.upstreams.len()));
         let mut asking = self.asking();

@@ -24,7 +24,7 @@ const REPLY_DELAY: Duration = Duration::from_secs(1);
 const MAX_DELAYED: usize = 64;
 
 /// Checks tokens.
-pub struct Gate {
+pub struct Authenticator {
     /// Digest of the token; `None` where clients need none.
     expected: Option<[u8; 32]>,
     owner: Owner,
@@ -67,12 +67,12 @@ struct Failures {
     throttled_until: Option<Instant>,
 }
 
-impl Gate {
+impl Authenticator {
     /// A gate for the token of the settings.
-    pub fn new(settings: &HttpSettings) -> Gate {
+    pub fn new(settings: &HttpSettings) -> Authenticator {
         let expected = settings.auth_token.as_ref().map(|token| sha256(token.text().as_bytes()));
-        // One token is one owner: its sessions are found again after a restart, and by every replica that has the same token. A generated
-        // token changes with each start, so its owner is the machine, as it is without a token.
+        // One token is one owner: its sessions are found again after a restart, and by every replica that has the same token. A
+        // generated token changes with each start, so its owner is the machine, as it is without a token.
         let id = match expected.filter(|_| !settings.token_is_generated) {
             Some(digest) => format!("token:{}", hex(&digest)),
             None => "loopback".to_owned(),
@@ -85,7 +85,7 @@ impl Gate {
             failures: Mutex::default(),
             delayed: Semaphore::new(MAX_DELAYED),
         });
-        Gate { expected, owner, throttle }
+        Authenticator { expected, owner, throttle }
     }
 
     /// The owner of the request's token. Takes up to a second where a wrong token is one of many from its address.
@@ -99,7 +99,7 @@ impl Gate {
         checked
     }
 
-    /// [`Gate::authenticate`] without the delay.
+    /// [`Authenticator::authenticate`] without the delay.
     fn check(&self, peer: IpAddr, headers: &HeaderMap, now: Instant) -> Result<Owner, Denied> {
         let Some(expected) = &self.expected else { return Ok(self.owner.clone()) };
         let Some(shown) = headers.get(AUTHORIZATION) else { return Err(Denied::Missing) };
@@ -159,7 +159,7 @@ mod tests {
 
     const TOKEN: &str = "0123456789abcdef0123456789abcdef";
 
-    fn gate(token: Option<&str>) -> Gate {
+    fn authenticator(token: Option<&str>) -> Authenticator {
         let settings = HttpSettings {
             auth_token: token.and_then(AuthToken::of),
             auth_rate_limit_window: Duration::from_secs(60),
@@ -167,7 +167,7 @@ mod tests {
             auth_rate_limit_block: Duration::from_secs(30),
             ..HttpSettings::default()
         };
-        Gate::new(&settings)
+        Authenticator::new(&settings)
     }
 
     fn headers(authorization: Option<&str>) -> HeaderMap {
@@ -190,31 +190,31 @@ mod tests {
             (Some("Bearer 0123456789abcdef0123456789abcdef"), None),
             (Some("bearer  0123456789abcdef0123456789abcdef "), None),
         ] {
-            let gate = gate(Some(TOKEN));
-            assert_eq!(gate.check(peer, &headers(shown), now).err(), expected, "{shown:?}");
-            assert_eq!(gate.knows(&headers(shown)), expected.is_none(), "{shown:?}");
+            let authenticator = authenticator(Some(TOKEN));
+            assert_eq!(authenticator.check(peer, &headers(shown), now).err(), expected, "{shown:?}");
+            assert_eq!(authenticator.knows(&headers(shown)), expected.is_none(), "{shown:?}");
         }
-        assert!(gate(None).check(peer, &headers(None), now).is_ok());
+        assert!(authenticator(None).check(peer, &headers(None), now).is_ok());
     }
 
     #[test]
     fn wrong_tokens_are_throttled_and_the_valid_one_always_passes() {
-        let gate = gate(Some(TOKEN));
+        let authenticator = authenticator(Some(TOKEN));
         let (peer, other) = (IpAddr::from([10, 0, 0, 1]), IpAddr::from([10, 0, 0, 2]));
         let start = Instant::now();
         let at = |seconds| start + Duration::from_secs(seconds);
         let (valid, wrong) = (headers(Some("Bearer 0123456789abcdef0123456789abcdef")), headers(Some("Bearer x")));
         for _ in 0..100 {
-            assert_eq!(gate.check(peer, &headers(None), at(0)).err(), Some(Denied::Missing));
+            assert_eq!(authenticator.check(peer, &headers(None), at(0)).err(), Some(Denied::Missing));
         }
         for _ in 0..3 {
-            assert_eq!(gate.check(peer, &wrong, at(1)).err(), Some(Denied::Invalid));
+            assert_eq!(authenticator.check(peer, &wrong, at(1)).err(), Some(Denied::Invalid));
         }
-        assert_eq!(gate.check(peer, &wrong, at(1)).err(), Some(Denied::Throttled(30)));
-        assert!(gate.check(peer, &valid, at(2)).is_ok());
-        assert_eq!(gate.check(peer, &wrong, at(2)).err(), Some(Denied::Throttled(29)));
-        assert_eq!(gate.check(other, &wrong, at(2)).err(), Some(Denied::Invalid));
+        assert_eq!(authenticator.check(peer, &wrong, at(1)).err(), Some(Denied::Throttled(30)));
+        assert!(authenticator.check(peer, &valid, at(2)).is_ok());
+        assert_eq!(authenticator.check(peer, &wrong, at(2)).err(), Some(Denied::Throttled(29)));
+        assert_eq!(authenticator.check(other, &wrong, at(2)).err(), Some(Denied::Invalid));
         // After the window and the throttle, the count begins again.
-        assert_eq!(gate.check(peer, &wrong, at(70)).err(), Some(Denied::Invalid));
+        assert_eq!(authenticator.check(peer, &wrong, at(70)).err(), Some(Denied::Invalid));
     }
 }

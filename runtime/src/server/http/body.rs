@@ -1,4 +1,4 @@
-//! Reading a request's body within bounds of size and time, and all of them within one more.
+//! Reads the body of a request within limits of size and time, and within a memory limit shared by all requests.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
@@ -7,72 +7,72 @@ use bytes::{Bytes, BytesMut};
 use http_body_util::BodyExt as _;
 use hyper::body::{Body as _, Incoming};
 
-/// Why there is no body to work on.
+/// Why a body could not be read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Unread {
-    /// It is longer than allowed.
+pub enum BodyError {
+    /// The body is longer than allowed.
     TooLarge,
-    /// It did not come in time.
+    /// The body did not arrive in time.
     TooSlow,
-    /// The connection ended before it did.
+    /// The connection ended early.
     Broken,
-    /// Too much is being read for others.
-    Crowded,
+    /// The bodies of other requests use all of the memory.
+    Overloaded,
 }
 
-/// What is being read on all connections together.
+/// The memory for bodies that are being read, on all connections together.
 #[derive(Debug)]
-pub struct Reading {
-    most: usize,
+pub struct BodyMemory {
+    max: usize,
     bytes: AtomicUsize,
 }
 
-/// What one connection has of it, given back when it is dropped.
-struct Share<'r> {
-    reading: &'r Reading,
+/// The part of one request, released when it is dropped.
+struct BodyReservation<'r> {
+    memory: &'r BodyMemory,
     bytes: usize,
 }
 
-impl Reading {
-    /// Room for that many bytes, of bodies that have not come whole.
-    pub fn new(most: usize) -> Reading {
-        Reading { most, bytes: AtomicUsize::new(0) }
+impl BodyMemory {
+    /// Makes a limit of `max` bytes for bodies that are not complete.
+    pub fn new(max: usize) -> BodyMemory {
+        BodyMemory { max, bytes: AtomicUsize::new(0) }
     }
 }
 
-impl Share<'_> {
-    fn take(&mut self, bytes: usize) -> Result<(), Unread> {
-        let next = |now: usize| now.checked_add(bytes).filter(|now| *now <= self.reading.most);
-        self.reading.bytes.fetch_update(Ordering::Relaxed, Ordering::Relaxed, next).map_err(|_| Unread::Crowded)?;
+impl BodyReservation<'_> {
+    fn reserve(&mut self, bytes: usize) -> Result<(), BodyError> {
+        let next = |now: usize| now.checked_add(bytes).filter(|now| *now <= self.memory.max);
+        self.memory.bytes.fetch_update(Ordering::Relaxed, Ordering::Relaxed, next).map_err(|_| BodyError::Overloaded)?;
         self.bytes += bytes;
         Ok(())
     }
 }
 
-impl Drop for Share<'_> {
+impl Drop for BodyReservation<'_> {
     fn drop(&mut self) {
-        self.reading.bytes.fetch_sub(self.bytes, Ordering::Relaxed);
+        self.memory.bytes.fetch_sub(self.bytes, Ordering::Relaxed);
     }
 }
 
-/// Reads the whole body: at most that many bytes, within that time.
-pub async fn read(mut body: Incoming, most: usize, within: Duration, reading: &Reading) -> Result<Bytes, Unread> {
-    // What a client announces is refused before it is sent.
-    if body.size_hint().lower() > most as u64 {
-        return Err(Unread::TooLarge);
+/// Reads the whole body: at most `max` bytes, within the time `within`.
+pub async fn read(mut body: Incoming, max: usize, within: Duration, memory: &BodyMemory) -> Result<Bytes, BodyError> {
+    // Refuse a too long body by its announced length, before it is sent.
+    if body.size_hint().lower() > max as u64 {
+        return Err(BodyError::TooLarge);
     }
-    let mut share = Share { reading, bytes: 0 };
+    let mut reservation = BodyReservation { memory, bytes: 0 };
     let whole = async {
         let mut first = Bytes::new();
-        // A short body comes in one piece and is not copied.
+        // A short body arrives in one frame and is not copied.
         let mut rest: Option<BytesMut> = None;
         while let Some(frame) = body.frame().await {
-            let Ok(data) = frame.map_err(|_| Unread::Broken)?.into_data() else { continue };
+            let Ok(data) = frame.map_err(|_| BodyError::Broken)?.into_data() else { continue };
             let seen = rest.as_ref().map_or(first.len(), BytesMut::len);
-            if seen + data.len() > most {
-                return Err(Unread::TooLarge);
+            if seen + data.len() > max {
+                return Err(BodyError::TooLarge);
             }
-            share.take(data.len())?;
+            reservation.reserve(data.len())?;
             match &mut rest {
                 Some(rest) => rest.extend_from_slice(&data),
                 None if first.is_empty() => first = data,
@@ -85,5 +85,5 @@ pub async fn read(mut body: Incoming, most: usize, within: Duration, reading: &R
         }
         Ok(rest.map_or(first, BytesMut::freeze))
     };
-    tokio::time::timeout(within, whole).await.unwrap_or(Err(Unread::TooSlow))
+    tokio::time::timeout(within, whole).await.unwrap_or(Err(BodyError::TooSlow))
 }

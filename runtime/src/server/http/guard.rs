@@ -1,47 +1,55 @@
-//! Who may ask, in which form.
+//! Checks of `Host`, `Origin` and media types.
 //!
-//! A browser on this machine can be led here by a page from anywhere: `Host` and `Origin` say where the page came from.
+//! Any web page can make a browser on this machine send requests here (DNS rebinding, CSRF): `Host` and `Origin` identify the page.
 
 use hyper::HeaderMap;
 use hyper::header::{ACCEPT, AUTHORIZATION, CONTENT_ENCODING, CONTENT_TYPE, HOST, HeaderName, ORIGIN};
 
-use super::mirror;
+use super::header_validation;
 use super::post::SESSION_ID;
 use crate::settings::HttpSettings;
 use crate::settings::http::{host_of, is_loopback, origin};
 
-/// Why a request is refused before anything of it is read.
+/// Why a request is refused before its body is read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Refused {
-    /// A listener on a loopback address was asked by another name.
+pub enum Forbidden {
+    /// A listener on a loopback address was addressed by another name.
     Host,
-    /// A browser asks for a page that is not allowed to.
+    /// The origin of the page is not allowed.
     Origin,
 }
 
-impl Refused {
+impl Forbidden {
     /// What a client is told.
     pub fn sentence(self) -> &'static str {
         match self {
-            Refused::Host => {
+            Forbidden::Host => {
                 "forbidden: this server listens on a loopback address, and is asked as localhost, 127.0.0.1 or [::1]"
             }
-            Refused::Origin => "forbidden: the page of this Origin is not allowed to ask; --http-allowed-origin allows one",
+            Forbidden::Origin => "forbidden: the page of this Origin is not allowed to ask; --http-allowed-origin allows one",
         }
     }
 }
 
-/// Headers that may come once: who stands before this server may have looked at another of them than it would.
-static ONCE: [&HeaderName; 8] =
-    [&HOST, &ORIGIN, &CONTENT_TYPE, &AUTHORIZATION, &SESSION_ID, &mirror::PROTOCOL_VERSION, &mirror::METHOD, &mirror::NAME];
+/// Headers that must not occur twice: a proxy in front of this server may have checked another occurrence than this server would.
+static ONCE: [&HeaderName; 8] = [
+    &HOST,
+    &ORIGIN,
+    &CONTENT_TYPE,
+    &AUTHORIZATION,
+    &SESSION_ID,
+    &header_validation::PROTOCOL_VERSION,
+    &header_validation::METHOD,
+    &header_validation::NAME,
+];
 
-/// The header that is there more than once and must not be.
-pub fn doubled(headers: &HeaderMap) -> Option<&'static str> {
+/// The header that occurs more than once and must not.
+pub fn find_duplicate_header(headers: &HeaderMap) -> Option<&'static str> {
     ONCE.iter().find(|name| headers.get_all(**name).iter().nth(1).is_some()).map(|name| name.as_str())
 }
 
-/// The host of an authority, where nothing but a port stands behind it.
-fn host_alone(authority: &str) -> Option<&str> {
+/// The host of an authority, if only a port follows it.
+fn strip_port(authority: &str) -> Option<&str> {
     let host = host_of(authority);
     let behind = match authority.strip_prefix('[') {
         Some(inner) => inner.strip_prefix(host)?.strip_prefix(']')?,
@@ -51,13 +59,13 @@ fn host_alone(authority: &str) -> Option<&str> {
     (behind.is_empty() || behind.strip_prefix(':').is_some_and(is_port)).then_some(host)
 }
 
-/// Checks `Host` and `Origin`. `authority` is that of an absolute target, which counts before the header.
-pub fn from_here(settings: &HttpSettings, authority: Option<&str>, headers: &HeaderMap) -> Result<(), Refused> {
+/// Checks `Host` and `Origin`. `authority` is that of an absolute request target and takes precedence over the header.
+pub fn check_host_and_origin(settings: &HttpSettings, authority: Option<&str>, headers: &HeaderMap) -> Result<(), Forbidden> {
     let loopback = settings.host.is_loopback();
     if loopback {
-        let named = authority.or_else(|| text(headers, &HOST)).and_then(host_alone);
+        let named = authority.or_else(|| text(headers, &HOST)).and_then(strip_port);
         if !named.is_some_and(is_loopback) {
-            return Err(Refused::Host);
+            return Err(Forbidden::Host);
         }
     }
     if !headers.contains_key(ORIGIN) {
@@ -65,15 +73,15 @@ pub fn from_here(settings: &HttpSettings, authority: Option<&str>, headers: &Hea
     }
     let allowed = text(headers, &ORIGIN).and_then(origin).is_some_and(|origin| {
         if settings.allowed_origins.is_empty() {
-            loopback && origin.split_once("://").is_some_and(|(_, authority)| host_alone(authority).is_some_and(is_loopback))
+            loopback && origin.split_once("://").is_some_and(|(_, authority)| strip_port(authority).is_some_and(is_loopback))
         } else {
             settings.allowed_origins.contains(&origin)
         }
     });
-    if allowed { Ok(()) } else { Err(Refused::Origin) }
+    if allowed { Ok(()) } else { Err(Forbidden::Origin) }
 }
 
-/// Whether a body is JSON by its name; one without a name is taken for it.
+/// Whether the media type of a body is JSON. A missing type counts as JSON.
 pub fn is_json(headers: &HeaderMap) -> bool {
     let Some(value) = headers.get(CONTENT_TYPE) else { return true };
     let Ok(value) = value.to_str() else { return false };
@@ -81,12 +89,12 @@ pub fn is_json(headers: &HeaderMap) -> bool {
     essence == "application/json" || essence.split_once('/').is_some_and(|(_, subtype)| subtype.ends_with("+json"))
 }
 
-/// Whether a body is sent as it is: nothing here takes one apart that is compressed.
+/// Whether a body has no content encoding. Compressed bodies are not supported.
 pub fn is_plain(headers: &HeaderMap) -> bool {
     headers.get_all(CONTENT_ENCODING).iter().all(|value| value.as_bytes().eq_ignore_ascii_case(b"identity"))
 }
 
-/// Whether an answer in JSON is one that the client reads. A client that does not say takes anything.
+/// Whether the client accepts JSON. Without an `Accept` header it does.
 pub fn takes_json(headers: &HeaderMap) -> bool {
     let mut ranges = headers.get_all(ACCEPT).iter().filter_map(|value| value.to_str().ok()).flat_map(|value| value.split(','));
     let mut said = false;
@@ -109,46 +117,46 @@ pub fn text<'h>(headers: &'h HeaderMap, name: &HeaderName) -> Option<&'h str> {
 mod tests {
     use super::*;
 
-    /// Settings, headers, and what comes of them.
-    type Row<'a> = (&'a HttpSettings, &'a [(&'a HeaderName, &'a str)], Option<Refused>);
+    /// Settings, headers, and the expected refusal.
+    type Row<'a> = (&'a HttpSettings, &'a [(&'a HeaderName, &'a str)], Option<Forbidden>);
 
     fn headers(all: &[(&HeaderName, &str)]) -> HeaderMap {
         all.iter().map(|(name, value)| ((*name).clone(), value.parse().expect("a header's value"))).collect()
     }
 
     #[test]
-    fn hosts_and_origins() {
+    fn host_and_origin_are_checked_against_settings() {
         let here = HttpSettings::default();
         let listed = HttpSettings { allowed_origins: vec!["https://app.example".into()], ..HttpSettings::default() };
         let outside = HttpSettings { host: [0, 0, 0, 0].into(), ..HttpSettings::default() };
         let rows: [Row<'_>; 17] = [
-            (&here, &[(&HOST, "127.0.0.1:evil.example")], Some(Refused::Host)),
-            (&here, &[(&HOST, "127.0.0.1:80@evil.example")], Some(Refused::Host)),
+            (&here, &[(&HOST, "127.0.0.1:evil.example")], Some(Forbidden::Host)),
+            (&here, &[(&HOST, "127.0.0.1:80@evil.example")], Some(Forbidden::Host)),
             (&here, &[(&HOST, "[::1]:7332")], None),
-            (&here, &[(&HOST, "[::1].evil.example")], Some(Refused::Host)),
-            (&here, &[(&HOST, "[::1")], Some(Refused::Host)),
+            (&here, &[(&HOST, "[::1].evil.example")], Some(Forbidden::Host)),
+            (&here, &[(&HOST, "[::1")], Some(Forbidden::Host)),
             (&here, &[(&HOST, "127.0.0.1:7332")], None),
             (&here, &[(&HOST, "localhost")], None),
-            (&here, &[(&HOST, "evil.example")], Some(Refused::Host)),
-            (&here, &[], Some(Refused::Host)),
+            (&here, &[(&HOST, "evil.example")], Some(Forbidden::Host)),
+            (&here, &[], Some(Forbidden::Host)),
             (&here, &[(&HOST, "localhost"), (&ORIGIN, "http://localhost:3000")], None),
-            (&here, &[(&HOST, "localhost"), (&ORIGIN, "http://127.0.0.1.evil.example")], Some(Refused::Origin)),
-            (&here, &[(&HOST, "localhost"), (&ORIGIN, "null")], Some(Refused::Origin)),
+            (&here, &[(&HOST, "localhost"), (&ORIGIN, "http://127.0.0.1.evil.example")], Some(Forbidden::Origin)),
+            (&here, &[(&HOST, "localhost"), (&ORIGIN, "null")], Some(Forbidden::Origin)),
             (&listed, &[(&HOST, "localhost"), (&ORIGIN, "https://APP.example:443")], None),
-            (&listed, &[(&HOST, "localhost"), (&ORIGIN, "http://localhost:3000")], Some(Refused::Origin)),
+            (&listed, &[(&HOST, "localhost"), (&ORIGIN, "http://localhost:3000")], Some(Forbidden::Origin)),
             (&outside, &[(&HOST, "ptc.example")], None),
-            (&outside, &[(&HOST, "ptc.example"), (&ORIGIN, "http://localhost")], Some(Refused::Origin)),
+            (&outside, &[(&HOST, "ptc.example"), (&ORIGIN, "http://localhost")], Some(Forbidden::Origin)),
             (&outside, &[], None),
         ];
         for (settings, shown, refused) in rows {
-            assert_eq!(from_here(settings, None, &headers(shown)).err(), refused, "{shown:?}");
+            assert_eq!(check_host_and_origin(settings, None, &headers(shown)).err(), refused, "{shown:?}");
         }
         let forged = headers(&[(&HOST, "localhost")]);
-        assert_eq!(from_here(&here, Some("evil.example:80"), &forged).err(), Some(Refused::Host));
+        assert_eq!(check_host_and_origin(&here, Some("evil.example:80"), &forged).err(), Some(Forbidden::Host));
     }
 
     #[test]
-    fn media_types() {
+    fn json_media_types_are_recognised() {
         for (value, json) in [
             ("application/json", true),
             ("Application/JSON; charset=utf-8", true),

@@ -18,10 +18,10 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpSocket, TcpStream, UnixListener};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 
-use super::outlet::Outlet;
 use super::route::{Source, Surface};
 use super::unix_socket::UnixSocket;
-use super::{Site, route};
+use super::write_timeout::WriteTimeoutStream;
+use super::{HttpState, route};
 use crate::descriptors;
 use crate::log::{self, Field, Level};
 use crate::schedule::session_number;
@@ -66,7 +66,7 @@ enum Socket {
 /// What every connection needs.
 #[derive(Clone)]
 struct Context {
-    site: Arc<Site>,
+    state: Arc<HttpState>,
     #[cfg(feature = "https-server")]
     tls: Option<tokio_rustls::TlsAcceptor>,
 }
@@ -76,8 +76,8 @@ impl Listener {
     ///
     /// # Errors
     /// A sentence that names the flag whose address or path cannot be bound, or the certificate that cannot be read.
-    pub fn bind(site: Arc<Site>) -> Result<Listener, String> {
-        let settings = &site.settings;
+    pub fn bind(state: Arc<HttpState>) -> Result<Listener, String> {
+        let settings = &state.settings;
         let socket = match &settings.unix_socket {
             Some(path) => {
                 Socket::Unix(UnixSocket::bind(path).map_err(|fault| format!("--http-unix-socket {}: {fault}", path.display()))?)
@@ -109,7 +109,7 @@ impl Listener {
             by_address: Arc::new(AddressShares { most: (max_connections / 2).max(1), open: Mutex::default() }),
             refusals: Refusals::default(),
             context: Context {
-                site,
+                state,
                 #[cfg(feature = "https-server")]
                 tls,
             },
@@ -138,7 +138,7 @@ impl Listener {
     }
 
     fn scheme(&self) -> &'static str {
-        if self.context.site.settings.tls_cert.is_some() { "https" } else { "http" }
+        if self.context.state.settings.tls_cert.is_some() { "https" } else { "http" }
     }
 
     /// Serves for ever.
@@ -169,7 +169,7 @@ impl Listener {
             let (context, end) = (self.context.clone(), self.end.subscribe());
             tokio::spawn(async move {
                 if is_readable_soon(stream.readable()).await {
-                    context.converse(stream, peer.ip(), Surface::Clients, end).await;
+                    context.serve_connection(stream, peer.ip(), Surface::Clients, end).await;
                 }
                 drop((permit, share));
             });
@@ -183,7 +183,7 @@ impl Listener {
             let (context, end) = (self.context.clone(), self.end.subscribe());
             tokio::spawn(async move {
                 if is_readable_soon(stream.readable()).await {
-                    context.converse(stream, Ipv4Addr::LOCALHOST.into(), Surface::Clients, end).await;
+                    context.serve_connection(stream, Ipv4Addr::LOCALHOST.into(), Surface::Clients, end).await;
                 }
                 drop(permit);
             });
@@ -200,7 +200,7 @@ impl Listener {
             let (context, end) = (self.context.clone(), self.end.subscribe());
             tokio::spawn(async move {
                 if is_readable_soon(stream.readable()).await {
-                    context.converse(stream, peer.ip(), Surface::Admin, end).await;
+                    context.serve_connection(stream, peer.ip(), Surface::Admin, end).await;
                 }
                 drop(permit);
             });
@@ -222,10 +222,10 @@ impl Listener {
     /// Lets calls in flight come to their end, for that long at most, and stops the rest. Meanwhile new ones are refused, and
     /// `/ready` says so.
     pub async fn drain(&self, grace: Duration) {
-        let site = &self.context.site;
-        site.drain();
+        let state = &self.context.state;
+        state.drain();
         let idle = async {
-            while !site.server.is_idle() {
+            while !state.server.is_idle() {
                 tokio::time::sleep(Duration::from_millis(5)).await;
             }
         };
@@ -237,15 +237,15 @@ impl Listener {
                 }
             }
         }
-        site.cancel_all();
+        state.cancel_all();
         let _ = self.end.send(true);
         // Every connection gives its permit back.
         let _ = tokio::time::timeout(LAST_ANSWERS, self.connections.acquire_many(self.max_connections)).await;
     }
 }
 
-/// A socket that listens. Tokio's own has room for 1,024 connections that wait to be accepted: of more that come at once, the others would
-/// try again after a second.
+/// A socket that listens. Tokio's own has room for 1,024 connections that wait to be accepted: of more that come at once, the
+/// others would try again after a second.
 fn listen(host: IpAddr, port: u16) -> std::io::Result<TcpListener> {
     let socket = if host.is_ipv4() { TcpSocket::new_v4() } else { TcpSocket::new_v6() }?;
     socket.set_reuseaddr(true)?;
@@ -334,36 +334,36 @@ async fn accept(socket: &TcpListener) -> std::io::Result<(TcpStream, SocketAddr)
 
 impl Context {
     /// Answers the requests of one connection, behind TLS where that is configured.
-    async fn converse<S>(self, stream: S, peer: IpAddr, surface: Surface, end: watch::Receiver<bool>)
+    async fn serve_connection<S>(self, stream: S, peer: IpAddr, surface: Surface, end: watch::Receiver<bool>)
     where
         S: AsyncRead + AsyncWrite + Unpin,
     {
         #[cfg(feature = "https-server")]
         if let Some(tls) = &self.tls {
-            let within = self.site.settings.request_timeout;
+            let within = self.state.settings.request_timeout;
             if let Ok(Ok(stream)) = tokio::time::timeout(within, tls.accept(stream)).await {
-                connection(self.site, stream, peer, surface, end).await;
+                connection(self.state, stream, peer, surface, end).await;
             }
             return;
         }
-        connection(self.site, stream, peer, surface, end).await;
+        connection(self.state, stream, peer, surface, end).await;
     }
 }
 
-async fn connection<S>(site: Arc<Site>, stream: S, peer: IpAddr, surface: Surface, end: watch::Receiver<bool>)
+async fn connection<S>(state: Arc<HttpState>, stream: S, peer: IpAddr, surface: Surface, end: watch::Receiver<bool>)
 where
     S: AsyncRead + AsyncWrite + Unpin,
 {
     let source = Source { peer, connection: session_number(), surface };
-    converse(stream, site.settings.request_timeout, end, |request| {
-        let site = Arc::clone(&site);
-        async move { route::respond(&site, source, request).await }
+    serve_connection(stream, state.settings.request_timeout, end, |request| {
+        let state = Arc::clone(&state);
+        async move { route::respond(&state, source, request).await }
     })
     .await;
 }
 
 /// Answers the requests of one connection until it ends, or is told to.
-pub(crate) async fn converse<S, R>(
+pub(crate) async fn serve_connection<S, R>(
     stream: S,
     request_timeout: Duration,
     mut end: watch::Receiver<bool>,
@@ -379,7 +379,7 @@ pub(crate) async fn converse<S, R>(
         let answer = respond(request);
         async move { Ok::<_, Infallible>(answer.await) }
     });
-    let serving = builder.serve_connection(TokioIo::new(Outlet::new(stream, request_timeout)), answer);
+    let serving = builder.serve_connection(TokioIo::new(WriteTimeoutStream::new(stream, request_timeout)), answer);
     let mut serving = pin!(serving);
     // What goes wrong on a connection concerns its client alone, who knows already.
     tokio::select! {

@@ -1,4 +1,4 @@
-//! A message to the dispatcher, its answer back.
+//! Passes a posted message to the dispatcher and returns its answer.
 
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -12,9 +12,9 @@ use tokio::sync::oneshot;
 use super::auth::Owner;
 use super::guard::text;
 use super::reply::Reply;
-use super::route::Noted;
+use super::route::AccessLogFields;
 use super::sessions::Full;
-use super::{Site, mirror};
+use super::{HttpState, header_validation};
 use crate::diagnostics::Origin;
 use crate::evaluation::Reason;
 use crate::profile::answer;
@@ -23,17 +23,17 @@ use crate::protocol::reply::{ErrorBody, METHOD_NOT_FOUND, SERVER_ERROR, UNSUPPOR
 use crate::protocol::revision::Era;
 use crate::schedule::{Party, session_number};
 use crate::server::Caller;
-use crate::server::caller::{Answer, Answers};
+use crate::server::caller::{Answer, ResponseSink};
 use crate::server::dispatch::Request;
 use crate::server::in_flight::{InFlight, Registration};
 
 /// The session of the era with `initialize`.
 pub static SESSION_ID: HeaderName = HeaderName::from_static("mcp-session-id");
 
-/// One request's answer, on its way to the connection that waits for it.
-struct Pending(Mutex<Option<oneshot::Sender<Answer>>>);
+/// Sends the answer of one request to the connection that waits for it.
+struct OneshotSink(Mutex<Option<oneshot::Sender<Answer>>>);
 
-impl Answers for Pending {
+impl ResponseSink for OneshotSink {
     fn send(&self, answer: Answer, call: Option<Registration>) {
         // Before the client can see the answer and send its next call.
         drop(call);
@@ -44,176 +44,200 @@ impl Answers for Pending {
     }
 }
 
-/// What a message leads to.
-enum Begun {
-    /// Nothing further.
-    Done(Reply),
-    /// An answer, now or later.
-    Asked(Asked),
+/// The outcome of a posted message.
+enum PostOutcome {
+    /// A reply that is complete.
+    Reply(Reply),
+    /// An answer that may take time.
+    Pending(PendingResponse),
 }
 
-struct Asked {
+struct PendingResponse {
     answer: oneshot::Receiver<Answer>,
     id: String,
     era: Era,
     /// The session that `initialize` opened.
     opened: Option<String>,
-    /// Stops the call when the client of a stateless request goes away.
-    _hangup: Option<Hangup>,
+    /// Cancels the call when the client of a stateless request disconnects.
+    _cancel_on_disconnect: Option<CancelOnDisconnect>,
 }
 
-/// A stateless request that is not answered yet: closing its connection is how a client cancels it.
-struct Hangup {
-    site: Arc<Site>,
+/// Cancels the call of a stateless request when it is dropped: clients cancel by closing the connection.
+struct CancelOnDisconnect {
+    state: Arc<HttpState>,
     number: u64,
     calls: Arc<InFlight>,
 }
 
-impl Drop for Hangup {
+impl Drop for CancelOnDisconnect {
     fn drop(&mut self) {
-        self.site.loose().remove(&self.number);
+        self.state.stateless_calls().remove(&self.number);
         self.calls.cancel_all();
     }
 }
 
 /// Answers a body that was posted.
-pub(super) async fn answer(site: &Arc<Site>, owner: Owner, headers: &HeaderMap, body: Bytes, noted: &mut Noted) -> Reply {
-    let begun = if site.server.takes_time() {
-        begin_aside(site, owner, headers, body, noted).await
+pub(super) async fn answer(
+    state: &Arc<HttpState>,
+    owner: Owner,
+    headers: &HeaderMap,
+    body: Bytes,
+    log_fields: &mut AccessLogFields,
+) -> Reply {
+    let outcome = if state.server.may_block() {
+        spawn_blocking_call(state, owner, headers, body, log_fields).await
     } else {
-        begin(site, &owner, headers, &body, noted)
+        begin(state, &owner, headers, &body, log_fields)
     };
-    let asked = match begun {
-        Begun::Done(reply) => return reply,
-        Begun::Asked(asked) => asked,
+    let pending = match outcome {
+        PostOutcome::Reply(reply) => return reply,
+        PostOutcome::Pending(pending) => pending,
     };
-    let answer = asked.answer.await.unwrap_or_else(|_| {
+    let answer = pending.answer.await.unwrap_or_else(|_| {
         // Nothing was sent: the call was cancelled.
-        let profile = site.server.settings().response_profile;
-        Answer::result(&asked.id, &answer::refusal(Reason::Cancelled, "the call was cancelled", "", profile, asked.era))
+        let profile = state.server.settings().response_profile;
+        Answer::result(&pending.id, &answer::refusal(Reason::Cancelled, "the call was cancelled", "", profile, pending.era))
     });
-    let status = match (asked.era, answer.error) {
+    let status = match (pending.era, answer.error) {
         (Era::Handshake, _) | (_, None) => StatusCode::OK,
         (Era::Stateless, Some(METHOD_NOT_FOUND)) => StatusCode::NOT_FOUND,
         (Era::Stateless, Some(_)) => StatusCode::BAD_REQUEST,
     };
     let reply = Reply::json(status, answer.line);
-    match asked.opened {
+    match pending.opened {
         Some(id) => reply.with(SESSION_ID.clone(), &id),
         None => reply,
     }
 }
 
 /// [`begin`] on a thread of its own: all connections share the one that is not to wait for files.
-async fn begin_aside(site: &Arc<Site>, owner: Owner, headers: &HeaderMap, body: Bytes, noted: &mut Noted) -> Begun {
-    let (site, headers, mut aside) = (Arc::clone(site), headers.clone(), noted.clone());
-    let begun = tokio::task::spawn_blocking(move || (begin(&site, &owner, &headers, &body, &mut aside), aside));
-    match begun.await {
-        Ok((begun, aside)) => {
-            *noted = aside;
-            begun
+async fn spawn_blocking_call(
+    state: &Arc<HttpState>,
+    owner: Owner,
+    headers: &HeaderMap,
+    body: Bytes,
+    log_fields: &mut AccessLogFields,
+) -> PostOutcome {
+    let (state, headers, mut fields) = (Arc::clone(state), headers.clone(), log_fields.clone());
+    let outcome = tokio::task::spawn_blocking(move || (begin(&state, &owner, &headers, &body, &mut fields), fields));
+    match outcome.await {
+        Ok((outcome, fields)) => {
+            *log_fields = fields;
+            outcome
         }
-        Err(_) => Begun::Done(Reply::empty(StatusCode::INTERNAL_SERVER_ERROR)),
+        Err(_) => PostOutcome::Reply(Reply::empty(StatusCode::INTERNAL_SERVER_ERROR)),
     }
 }
 
-fn begin(site: &Arc<Site>, owner: &Owner, headers: &HeaderMap, body: &[u8], noted: &mut Noted) -> Begun {
-    let refuse = |status, id: &str, body: &ErrorBody| Begun::Done(Reply::json(status, Answer::error(id, body).line));
+fn begin(
+    state: &Arc<HttpState>,
+    owner: &Owner,
+    headers: &HeaderMap,
+    body: &[u8],
+    log_fields: &mut AccessLogFields,
+) -> PostOutcome {
+    let refuse = |status, id: &str, body: &ErrorBody| PostOutcome::Reply(Reply::json(status, Answer::error(id, body).line));
     let parsed = match message::parse(body) {
         Ok(parsed) => parsed,
         Err(refusal) => return refuse(StatusCode::BAD_REQUEST, "null", &refusal.body()),
     };
     match parsed {
-        Message::Notification { method, params } => notification(site, owner, headers, &method, &params, noted),
+        Message::Notification { method, params } => notification(state, owner, headers, &method, &params, log_fields),
         Message::Request { id, method, params } => {
-            let era = match mirror::era(headers, &method, &params) {
+            let era = match header_validation::era(headers, &method, &params) {
                 Ok(era) => era,
                 Err(body) => return refuse(StatusCode::BAD_REQUEST, id, &body),
             };
-            let (calls, opened, hangup) = match (era, &*method) {
+            let (calls, opened, cancel_on_disconnect) = match (era, &*method) {
                 (Era::Stateless, _) => {
-                    let hangup = hangup(site, owner, noted);
-                    (Arc::clone(&hangup.calls), None, Some(hangup))
+                    let cancel_on_disconnect = cancel_on_disconnect(state, owner, log_fields);
+                    (Arc::clone(&cancel_on_disconnect.calls), None, Some(cancel_on_disconnect))
                 }
-                (Era::Handshake, "initialize") => match open(site, owner, headers, noted) {
+                (Era::Handshake, "initialize") => match open(state, owner, headers, log_fields) {
                     Ok((calls, opened)) => (calls, Some(opened), None),
                     Err((status, body)) => return refuse(status, id, &body),
                 },
-                (Era::Handshake, _) => match enter(site, owner, headers, noted) {
+                (Era::Handshake, _) => match enter(state, owner, headers, log_fields) {
                     Ok(calls) => (calls, None, None),
-                    Err(reply) => return Begun::Done(reply),
+                    Err(reply) => return PostOutcome::Reply(reply),
                 },
             };
             let (sender, answer) = oneshot::channel();
-            let answers: Arc<dyn Answers> = Arc::new(Pending(Mutex::new(Some(sender))));
-            let caller = Caller { owner: Arc::clone(&owner.id), calls, origin: origin(site, owner, noted) };
-            site.server.request(Request { id, method: &method, params: &params, era, caller: &caller, answers: &answers });
-            Begun::Asked(Asked { answer, id: id.to_owned(), era, opened, _hangup: hangup })
+            let answers: Arc<dyn ResponseSink> = Arc::new(OneshotSink(Mutex::new(Some(sender))));
+            let caller = Caller { owner: Arc::clone(&owner.id), calls, origin: origin(state, owner, log_fields) };
+            state.server.request(Request { id, method: &method, params: &params, era, caller: &caller, answers: &answers });
+            PostOutcome::Pending(PendingResponse {
+                answer,
+                id: id.to_owned(),
+                era,
+                opened,
+                _cancel_on_disconnect: cancel_on_disconnect,
+            })
         }
     }
 }
 
 fn notification(
-    site: &Arc<Site>,
+    state: &Arc<HttpState>,
     owner: &Owner,
     headers: &HeaderMap,
     method: &str,
     params: &Params<'_>,
-    noted: &mut Noted,
-) -> Begun {
-    let era = mirror::era(headers, method, params);
+    log_fields: &mut AccessLogFields,
+) -> PostOutcome {
+    let era = header_validation::era(headers, method, params);
     if let Err(body) = &era
         && body.code == UNSUPPORTED_PROTOCOL_VERSION
     {
-        return Begun::Done(Reply::json(StatusCode::BAD_REQUEST, Answer::error("null", body).line));
+        return PostOutcome::Reply(Reply::json(StatusCode::BAD_REQUEST, Answer::error("null", body).line));
     }
     // In the stateless era none of them concerns anything here: a call is cancelled by closing its connection.
     if era.is_ok_and(|era| era == Era::Handshake) {
-        match enter(site, owner, headers, noted) {
+        match enter(state, owner, headers, log_fields) {
             Ok(calls) => {
                 let caller = Caller { owner: Arc::clone(&owner.id), calls, origin: None };
                 // `exit` ends a process that serves one client, not this one.
-                let _ = site.server.notification(method, params, &caller);
+                let _ = state.server.notification(method, params, &caller);
             }
-            Err(reply) => return Begun::Done(reply),
+            Err(reply) => return PostOutcome::Reply(reply),
         }
     }
-    Begun::Done(Reply::empty(StatusCode::ACCEPTED))
+    PostOutcome::Reply(Reply::empty(StatusCode::ACCEPTED))
 }
 
-/// What diagnostics keep of the request, where there are any.
-fn origin(site: &Site, owner: &Owner, noted: &Noted) -> Option<Arc<Origin>> {
-    site.server.is_watched().then(|| {
+/// The metadata of the request for diagnostics, if they are on.
+fn origin(state: &HttpState, owner: &Owner, log_fields: &AccessLogFields) -> Option<Arc<Origin>> {
+    state.server.is_watched().then(|| {
         Arc::new(Origin {
-            transport_request_id: noted.request_id.clone(),
+            transport_request_id: log_fields.request_id.clone(),
             owner_hash: owner.hash.to_string(),
-            mcp_session_hash: noted.session.as_deref().map(str::to_owned),
-            traceparent: noted.traceparent.clone(),
+            mcp_session_hash: log_fields.session.as_deref().map(str::to_owned),
+            traceparent: log_fields.traceparent.clone(),
         })
     })
 }
 
-fn hangup(site: &Arc<Site>, owner: &Owner, noted: &Noted) -> Hangup {
-    let calls = InFlight::new(Party { owner: Arc::clone(&owner.id), session: noted.connection });
-    let number = site.next_id.fetch_add(1, Ordering::Relaxed);
-    site.loose().insert(number, Arc::clone(&calls));
-    Hangup { site: Arc::clone(site), number, calls }
+fn cancel_on_disconnect(state: &Arc<HttpState>, owner: &Owner, log_fields: &AccessLogFields) -> CancelOnDisconnect {
+    let calls = InFlight::new(Party { owner: Arc::clone(&owner.id), session: log_fields.connection });
+    let number = state.next_id.fetch_add(1, Ordering::Relaxed);
+    state.stateless_calls().insert(number, Arc::clone(&calls));
+    CancelOnDisconnect { state: Arc::clone(state), number, calls }
 }
 
 fn open(
-    site: &Arc<Site>,
+    state: &Arc<HttpState>,
     owner: &Owner,
     headers: &HeaderMap,
-    noted: &mut Noted,
+    log_fields: &mut AccessLogFields,
 ) -> Result<(Arc<InFlight>, String), (StatusCode, ErrorBody)> {
     if headers.contains_key(&SESSION_ID) {
         let body = ErrorBody::new(SERVER_ERROR, "Bad Request: initialize opens a session and must not name one");
         return Err((StatusCode::BAD_REQUEST, body));
     }
     let calls = InFlight::new(Party { owner: Arc::clone(&owner.id), session: session_number() });
-    match site.sessions.open(owner, calls, Instant::now()) {
+    match state.sessions.open(owner, calls, Instant::now()) {
         Ok((id, entered)) => {
-            noted.session = Some(entered.hash);
+            log_fields.session = Some(entered.hash);
             Ok((entered.calls, id))
         }
         Err(full) => {
@@ -233,15 +257,20 @@ fn open(
 }
 
 /// The calls of the session that the headers name.
-pub(super) fn enter(site: &Site, owner: &Owner, headers: &HeaderMap, noted: &mut Noted) -> Result<Arc<InFlight>, Reply> {
+pub(super) fn enter(
+    state: &HttpState,
+    owner: &Owner,
+    headers: &HeaderMap,
+    log_fields: &mut AccessLogFields,
+) -> Result<Arc<InFlight>, Reply> {
     let refuse =
         |status, sentence: &'static str| Reply::json(status, Answer::error("null", &ErrorBody::new(SERVER_ERROR, sentence)).line);
     let Some(id) = text(headers, &SESSION_ID) else {
         let sentence = "Bad Request: the header Mcp-Session-Id is missing; initialize answers with it";
         return Err(refuse(StatusCode::BAD_REQUEST, sentence));
     };
-    let entered = site.sessions.enter(owner, id, Instant::now());
+    let entered = state.sessions.enter(owner, id, Instant::now());
     let entered = entered.ok_or_else(|| refuse(StatusCode::NOT_FOUND, "Session not found: initialize opens another"))?;
-    noted.session = Some(entered.hash);
+    log_fields.session = Some(entered.hash);
     Ok(entered.calls)
 }

@@ -12,11 +12,11 @@ use hyper::header::{ACCEPT_ENCODING, CONNECTION, HeaderName, RETRY_AFTER};
 use hyper::http::uri::Authority;
 use hyper::{Method, Request, Response, StatusCode};
 
-use super::body::{self, Unread};
+use super::body::{self, BodyError};
 use super::guard::{self, text};
 use super::post::{self, SESSION_ID};
 use super::reply::Reply;
-use super::{Site, auth};
+use super::{HttpState, auth};
 use crate::diagnostics::counters::Gauge;
 use crate::log::{self, Field, Level};
 use crate::protocol::reply::{ErrorBody, SERVER_ERROR};
@@ -28,7 +28,7 @@ static TRACEPARENT: HeaderName = HeaderName::from_static("traceparent");
 
 /// What a log line says of a request beside its answer.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Noted {
+pub(super) struct AccessLogFields {
     pub(super) request_id: String,
     /// The number of its connection.
     pub(super) connection: u64,
@@ -57,55 +57,55 @@ pub(super) enum Surface {
 }
 
 /// Answers a request and logs it.
-pub(super) async fn respond(site: &Arc<Site>, source: Source, request: Request<Incoming>) -> Response<Full<Bytes>> {
+pub(super) async fn respond(state: &Arc<HttpState>, source: Source, request: Request<Incoming>) -> Response<Full<Bytes>> {
     let Source { peer, surface, .. } = source;
     let started = Instant::now();
-    let number = site.next_id.fetch_add(1, Ordering::Relaxed);
-    let request_id = format!("{}-{number}", site.id_prefix);
-    let mut noted = Noted { request_id, connection: source.connection, ..Noted::default() };
+    let number = state.next_id.fetch_add(1, Ordering::Relaxed);
+    let request_id = format!("{}-{number}", state.id_prefix);
+    let mut log_fields = AccessLogFields { request_id, connection: source.connection, ..AccessLogFields::default() };
     let (method, path) = (request.method().clone(), request.uri().path().to_owned());
     // What is asked every few seconds would hide the rest.
-    let quiet = matches!(path.as_str(), "/health" | "/ready") || is_viewer(site, &path);
-    let doubled = guard::doubled(request.headers());
+    let quiet = matches!(path.as_str(), "/health" | "/ready") || is_viewer(state, &path);
+    let duplicate = guard::find_duplicate_header(request.headers());
     let reply = match path.as_str() {
-        _ if doubled.is_some() => {
-            let sentence = format!("the header {} is there twice", doubled.unwrap_or_default());
+        _ if duplicate.is_some() => {
+            let sentence = format!("the header {} is there twice", duplicate.unwrap_or_default());
             Reply::of(StatusCode::BAD_REQUEST, "text/plain; charset=utf-8", sentence)
         }
         "/health" => only_get(&method).unwrap_or_else(|| Reply::json(StatusCode::OK, r#"{"status":"ok"}"#)),
-        "/ready" => only_get(&method).unwrap_or_else(|| ready(site, surface, &request)),
-        path if path == site.settings.metrics_path => metrics(site, peer, &request, &mut noted).await,
+        "/ready" => only_get(&method).unwrap_or_else(|| ready(state, surface, &request)),
+        path if path == state.settings.metrics_path => metrics(state, peer, &request, &mut log_fields).await,
         _ if surface == Surface::Admin => {
             Reply::text(StatusCode::NOT_FOUND, "not found: this listener has /health, /ready and metrics")
         }
         #[cfg(feature = "viewer")]
-        path if is_viewer(site, path) => viewer(site, peer, request, &mut noted).await,
-        path if path == site.settings.path => endpoint(site, peer, request, &mut noted).await,
+        path if is_viewer(state, path) => viewer(state, peer, request, &mut log_fields).await,
+        path if path == state.settings.path => endpoint(state, peer, request, &mut log_fields).await,
         _ => Reply::text(StatusCode::NOT_FOUND, "not found"),
     };
-    write_log(site, if quiet { Level::Debug } else { Level::Info }, &method, &path, reply.status, started, &noted);
-    reply.with(REQUEST_ID.clone(), &noted.request_id).into_response()
+    write_log(state, if quiet { Level::Debug } else { Level::Info }, &method, &path, reply.status, started, &log_fields);
+    reply.with(REQUEST_ID.clone(), &log_fields.request_id).into_response()
 }
 
 /// The endpoint of the protocol.
-async fn endpoint(site: &Arc<Site>, peer: IpAddr, request: Request<Incoming>, noted: &mut Noted) -> Reply {
+async fn endpoint(state: &Arc<HttpState>, peer: IpAddr, request: Request<Incoming>, log_fields: &mut AccessLogFields) -> Reply {
     let (head, body) = request.into_parts();
     let headers = &head.headers;
-    noted.traceparent = text(headers, &TRACEPARENT).filter(|text| TraceParent::parse(text).is_some()).map(str::to_owned);
-    if let Err(refused) = guard::from_here(&site.settings, head.uri.authority().map(Authority::as_str), headers) {
+    log_fields.traceparent = text(headers, &TRACEPARENT).filter(|text| TraceParent::parse(text).is_some()).map(str::to_owned);
+    if let Err(refused) = guard::check_host_and_origin(&state.settings, head.uri.authority().map(Authority::as_str), headers) {
         return Reply::text(StatusCode::FORBIDDEN, refused.sentence());
     }
-    let owner = match site.gate.authenticate(peer, headers).await {
+    let owner = match state.authenticator.authenticate(peer, headers).await {
         Ok(owner) => owner,
         Err(denied) => return Reply::unauthorized(peer, denied),
     };
-    noted.owner = Some(Arc::clone(&owner.hash));
+    log_fields.owner = Some(Arc::clone(&owner.hash));
     match head.method {
         Method::POST => {}
-        Method::DELETE => return delete(site, &owner, headers, noted),
+        Method::DELETE => return delete(state, &owner, headers, log_fields),
         _ => return Reply::not_allowed("POST, DELETE"),
     }
-    if site.is_draining() {
+    if state.is_draining() {
         return unavailable("server draining");
     }
     if !guard::is_json(headers) {
@@ -118,27 +118,29 @@ async fn endpoint(site: &Arc<Site>, peer: IpAddr, request: Request<Incoming>, no
     if !guard::takes_json(headers) {
         return Reply::text(StatusCode::NOT_ACCEPTABLE, "answers are application/json");
     }
-    match body::read(body, site.max_body_bytes, site.settings.request_timeout, &site.reading).await {
+    match body::read(body, state.max_body_bytes, state.settings.request_timeout, &state.body_memory).await {
         // Reading may have taken its time.
-        Ok(_) if site.is_draining() => unavailable("server draining"),
+        Ok(_) if state.is_draining() => unavailable("server draining"),
         Ok(body) if body.is_empty() => Reply::text(StatusCode::BAD_REQUEST, "empty body"),
-        Ok(body) => post::answer(site, owner, headers, body, noted).await,
-        Err(Unread::Crowded) => unavailable("server busy: too many requests are being read"),
-        Err(Unread::TooLarge) => Reply::text(StatusCode::PAYLOAD_TOO_LARGE, "payload too large").with(CONNECTION, "close"),
-        Err(Unread::TooSlow) => Reply::text(StatusCode::REQUEST_TIMEOUT, "request timeout").with(CONNECTION, "close"),
-        Err(Unread::Broken) => Reply::text(StatusCode::BAD_REQUEST, "broken body"),
+        Ok(body) => post::answer(state, owner, headers, body, log_fields).await,
+        Err(BodyError::Overloaded) => unavailable("server busy: too many requests are being read"),
+        Err(BodyError::TooLarge) => Reply::text(StatusCode::PAYLOAD_TOO_LARGE, "payload too large").with(CONNECTION, "close"),
+        Err(BodyError::TooSlow) => Reply::text(StatusCode::REQUEST_TIMEOUT, "request timeout").with(CONNECTION, "close"),
+        Err(BodyError::Broken) => Reply::text(StatusCode::BAD_REQUEST, "broken body"),
     }
 }
 
 /// What Prometheus reads; nothing is there unless it is asked for.
-async fn metrics(site: &Site, peer: IpAddr, request: &Request<Incoming>, noted: &mut Noted) -> Reply {
-    let gauge = Gauge { name: "ptc_http_sessions", help: "Protocol sessions.", value: site.sessions.count() };
-    let Some(text) = site.server.metrics(&[gauge]) else { return Reply::text(StatusCode::NOT_FOUND, "not found") };
-    if let Err(refused) = guard::from_here(&site.settings, request.uri().authority().map(Authority::as_str), request.headers()) {
+async fn metrics(state: &HttpState, peer: IpAddr, request: &Request<Incoming>, log_fields: &mut AccessLogFields) -> Reply {
+    let gauge = Gauge { name: "ptc_http_sessions", help: "Protocol sessions.", value: state.sessions.count() };
+    let Some(text) = state.server.metrics(&[gauge]) else { return Reply::text(StatusCode::NOT_FOUND, "not found") };
+    if let Err(refused) =
+        guard::check_host_and_origin(&state.settings, request.uri().authority().map(Authority::as_str), request.headers())
+    {
         return Reply::text(StatusCode::FORBIDDEN, refused.sentence());
     }
-    match site.gate.authenticate(peer, request.headers()).await {
-        Ok(owner) => noted.owner = Some(owner.hash),
+    match state.authenticator.authenticate(peer, request.headers()).await {
+        Ok(owner) => log_fields.owner = Some(owner.hash),
         Err(denied) => return Reply::unauthorized(peer, denied),
     }
     let text = || Reply::of(StatusCode::OK, "text/plain; version=0.0.4; charset=utf-8", text);
@@ -147,51 +149,53 @@ async fn metrics(site: &Site, peer: IpAddr, request: &Request<Incoming>, noted: 
 
 /// Whether a path is that of the page of traces.
 #[cfg(feature = "viewer")]
-fn is_viewer(site: &Site, path: &str) -> bool {
-    site.viewer.is_some() && crate::viewer::door::owns(path)
+fn is_viewer(state: &HttpState, path: &str) -> bool {
+    state.viewer.is_some() && crate::viewer::door::owns(path)
 }
 
 #[cfg(not(feature = "viewer"))]
-fn is_viewer(_: &Site, _: &str) -> bool {
+fn is_viewer(_: &HttpState, _: &str) -> bool {
     false
 }
 
 #[cfg(feature = "viewer")]
-async fn viewer(site: &Site, peer: IpAddr, request: Request<Incoming>, noted: &mut Noted) -> Reply {
-    let Some(viewer) = &site.viewer else { return Reply::text(StatusCode::NOT_FOUND, "not found") };
-    let (reply, owner) = viewer.respond(&site.settings, &site.gate, peer, &request.into_parts().0).await;
-    noted.owner = owner.map(|owner| owner.hash);
+async fn viewer(state: &HttpState, peer: IpAddr, request: Request<Incoming>, log_fields: &mut AccessLogFields) -> Reply {
+    let Some(viewer) = &state.viewer else { return Reply::text(StatusCode::NOT_FOUND, "not found") };
+    let (reply, owner) = viewer.respond(&state.settings, &state.authenticator, peer, &request.into_parts().0).await;
+    log_fields.owner = owner.map(|owner| owner.hash);
     reply
 }
 
-fn delete(site: &Site, owner: &auth::Owner, headers: &hyper::HeaderMap, noted: &mut Noted) -> Reply {
+fn delete(state: &HttpState, owner: &auth::Owner, headers: &hyper::HeaderMap, log_fields: &mut AccessLogFields) -> Reply {
     let Some(id) = text(headers, &SESSION_ID) else {
         return Reply::text(StatusCode::BAD_REQUEST, "missing Mcp-Session-Id");
     };
-    noted.session = site.sessions.close(owner, id);
-    Reply::empty(if noted.session.is_some() { StatusCode::NO_CONTENT } else { StatusCode::NOT_FOUND })
+    log_fields.session = state.sessions.close(owner, id);
+    Reply::empty(if log_fields.session.is_some() { StatusCode::NO_CONTENT } else { StatusCode::NOT_FOUND })
 }
 
 /// Whether calls are taken. The name of the process is for clients that show a token.
-fn ready(site: &Site, surface: Surface, request: &Request<Incoming>) -> Reply {
-    if let Err(refused) = guard::from_here(&site.settings, request.uri().authority().map(Authority::as_str), request.headers()) {
+fn ready(state: &HttpState, surface: Surface, request: &Request<Incoming>) -> Reply {
+    if let Err(refused) =
+        guard::check_host_and_origin(&state.settings, request.uri().authority().map(Authority::as_str), request.headers())
+    {
         return Reply::text(StatusCode::FORBIDDEN, refused.sentence());
     }
     let (status, word) = match () {
-        () if site.is_draining() => (StatusCode::SERVICE_UNAVAILABLE, "draining"),
-        () if site.server.store_trouble().is_some() => (StatusCode::SERVICE_UNAVAILABLE, "session_store_unavailable"),
-        () if site.server.scheduler().is_full() => (StatusCode::SERVICE_UNAVAILABLE, "queue_full"),
-        () if site.sessions.is_full(Instant::now()) => (StatusCode::SERVICE_UNAVAILABLE, "saturated"),
+        () if state.is_draining() => (StatusCode::SERVICE_UNAVAILABLE, "draining"),
+        () if state.server.store_trouble().is_some() => (StatusCode::SERVICE_UNAVAILABLE, "session_store_unavailable"),
+        () if state.server.scheduler().is_full() => (StatusCode::SERVICE_UNAVAILABLE, "queue_full"),
+        () if state.sessions.is_full(Instant::now()) => (StatusCode::SERVICE_UNAVAILABLE, "saturated"),
         () => (StatusCode::OK, "ready"),
     };
     let mut body = serde_json::json!({ "status": word });
     // Without a token the permissions of a Unix socket protect its clients' listener, and not the admin listener beside it.
-    let protected = surface == Surface::Clients || site.settings.unix_socket.is_none() || site.settings.auth_token.is_some();
+    let protected = surface == Surface::Clients || state.settings.unix_socket.is_none() || state.settings.auth_token.is_some();
     if protected
-        && site.gate.knows(request.headers())
+        && state.authenticator.knows(request.headers())
         && let (StatusCode::OK, Some(members)) = (status, body.as_object_mut())
     {
-        members.insert("instance".into(), site.instance.as_str().into());
+        members.insert("instance".into(), state.instance.as_str().into());
     }
     Reply::json(status, body.to_string())
 }
@@ -207,22 +211,30 @@ fn only_get(method: &Method) -> Option<Reply> {
     (!matches!(*method, Method::GET | Method::HEAD)).then(|| Reply::not_allowed("GET, HEAD"))
 }
 
-fn write_log(site: &Site, level: Level, method: &Method, path: &str, status: StatusCode, started: Instant, noted: &Noted) {
+fn write_log(
+    state: &HttpState,
+    level: Level,
+    method: &Method,
+    path: &str,
+    status: StatusCode,
+    started: Instant,
+    log_fields: &AccessLogFields,
+) {
     if !log::enabled(level) {
         return;
     }
     let mut fields = vec![
-        ("instance", Field::Text(&site.instance)),
-        ("request_id", Field::Text(&noted.request_id)),
+        ("instance", Field::Text(&state.instance)),
+        ("request_id", Field::Text(&log_fields.request_id)),
         ("method", Field::Text(method.as_str())),
         ("path", Field::Text(path)),
         ("status", Field::Number(status.as_u16().into())),
         ("duration_us", Field::Number(started.elapsed().as_micros() as u64)),
     ];
     let optional = [
-        ("owner_hash", noted.owner.as_deref()),
-        ("mcp_session_hash", noted.session.as_deref()),
-        ("traceparent", noted.traceparent.as_deref()),
+        ("owner_hash", log_fields.owner.as_deref()),
+        ("mcp_session_hash", log_fields.session.as_deref()),
+        ("traceparent", log_fields.traceparent.as_deref()),
     ];
     fields.extend(optional.into_iter().filter_map(|(name, text)| Some((name, Field::Text(text?)))));
     log::record(level, "http_request", &fields);

@@ -71,7 +71,7 @@ impl Editor {
             .map_err(|why| log::line(Level::Warn, "no line editing", &[("reason", &why.to_string())]))
             .ok()?;
         let thread = std::thread::Builder::new().name("terminal".into());
-        thread.spawn(move || converse(editor, history.as_deref(), &asked, &send)).ok()?;
+        thread.spawn(move || run_interactive(editor, history.as_deref(), &asked, &send)).ok()?;
         Some(Editor { ask, typed, known, mode })
     }
 
@@ -139,7 +139,7 @@ fn editor(helper: Assistant, history: Option<&PathBuf>) -> rustyline::Result<Lin
 }
 
 /// Reads a program each time that it is asked to, until the conversation ends.
-fn converse(mut editor: Lines, history: Option<&Path>, asked: &Receiver<()>, send: &UnboundedSender<Typed>) {
+fn run_interactive(mut editor: Lines, history: Option<&Path>, asked: &Receiver<()>, send: &UnboundedSender<Typed>) {
     let prompt = (PROMPT, paint::colored(paint::PROMPT, PROMPT));
     while asked.recv().is_ok() {
         let typed = match editor.readline(&prompt) {

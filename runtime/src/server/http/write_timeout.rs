@@ -1,4 +1,4 @@
-//! Writing within a bound of time: a client that does not read its answer gives its connection up.
+//! A stream with a write timeout: the connection of a client that does not read its answer is closed.
 
 use std::io::{Error, ErrorKind, IoSlice, Result};
 use std::pin::Pin;
@@ -8,27 +8,27 @@ use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::{Sleep, sleep};
 
-/// What has to be taken of an answer within the time. Who takes a byte now and then is as slow as who takes none, and what answers
-/// hold of memory stays bounded by that.
-const STEP: usize = 64 * 1024;
+/// Bytes of an answer that the client must read within the timeout. A smaller step would let slow clients hold the memory of
+/// answers without a bound.
+const MIN_PROGRESS: usize = 64 * 1024;
 
-/// A stream on which each [`STEP`] of what is written, or the rest of it, has to be taken within a time.
-pub(super) struct Outlet<S> {
+/// A stream whose peer must accept each [`MIN_PROGRESS`] bytes, or the rest, within a timeout.
+pub(super) struct WriteTimeoutStream<S> {
     stream: S,
     within: Duration,
-    /// Runs from the first write that has to wait, anew from each step, to the first that leaves nothing.
+    /// The timer: starts with the first write that blocks, restarts with each step, and stops when nothing is left to write.
     stalled: Option<Pin<Box<Sleep>>>,
-    /// Bytes that were taken since it runs.
+    /// Bytes accepted since the timer started.
     taken: usize,
 }
 
-impl<S> Outlet<S> {
-    pub(super) fn new(stream: S, within: Duration) -> Outlet<S> {
-        Outlet { stream, within, stalled: None, taken: 0 }
+impl<S> WriteTimeoutStream<S> {
+    pub(super) fn new(stream: S, within: Duration) -> WriteTimeoutStream<S> {
+        WriteTimeoutStream { stream, within, stalled: None, taken: 0 }
     }
 
-    /// What came of a write of `asked` bytes: an error where the time is over.
-    fn judge(&mut self, context: &mut Context<'_>, written: Poll<Result<usize>>, asked: usize) -> Poll<Result<usize>> {
+    /// Checks the result of a write of `asked` bytes. Returns an error after the timeout.
+    fn check_progress(&mut self, context: &mut Context<'_>, written: Poll<Result<usize>>, asked: usize) -> Poll<Result<usize>> {
         match written {
             Poll::Ready(Ok(taken)) if taken >= asked => {
                 (self.stalled, self.taken) = (None, 0);
@@ -39,7 +39,7 @@ impl<S> Outlet<S> {
                 if let Poll::Ready(Ok(taken)) = written {
                     self.taken += taken;
                 }
-                if self.taken >= STEP {
+                if self.taken >= MIN_PROGRESS {
                     (self.stalled, self.taken) = (None, 0);
                 }
                 let within = self.within;
@@ -53,21 +53,21 @@ impl<S> Outlet<S> {
     }
 }
 
-impl<S: AsyncRead + Unpin> AsyncRead for Outlet<S> {
+impl<S: AsyncRead + Unpin> AsyncRead for WriteTimeoutStream<S> {
     fn poll_read(mut self: Pin<&mut Self>, context: &mut Context<'_>, buffer: &mut ReadBuf<'_>) -> Poll<Result<()>> {
         Pin::new(&mut self.stream).poll_read(context, buffer)
     }
 }
 
-impl<S: AsyncWrite + Unpin> AsyncWrite for Outlet<S> {
+impl<S: AsyncWrite + Unpin> AsyncWrite for WriteTimeoutStream<S> {
     fn poll_write(mut self: Pin<&mut Self>, context: &mut Context<'_>, bytes: &[u8]) -> Poll<Result<usize>> {
         let written = Pin::new(&mut self.stream).poll_write(context, bytes);
-        self.judge(context, written, bytes.len())
+        self.check_progress(context, written, bytes.len())
     }
 
     fn poll_write_vectored(mut self: Pin<&mut Self>, context: &mut Context<'_>, parts: &[IoSlice<'_>]) -> Poll<Result<usize>> {
         let written = Pin::new(&mut self.stream).poll_write_vectored(context, parts);
-        self.judge(context, written, parts.iter().map(|part| part.len()).sum())
+        self.check_progress(context, written, parts.iter().map(|part| part.len()).sum())
     }
 
     fn is_write_vectored(&self) -> bool {
@@ -75,10 +75,10 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Outlet<S> {
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Result<()>> {
-        // Behind TLS it is here that a client is waited for.
+        // With TLS, flushing is what waits for the client.
         let flushed = Pin::new(&mut self.stream).poll_flush(context);
-        let judged = ready!(self.judge(context, flushed.map_ok(|()| 0), 0));
-        Poll::Ready(judged.map(drop))
+        let checked = ready!(self.check_progress(context, flushed.map_ok(|()| 0), 0));
+        Poll::Ready(checked.map(drop))
     }
 
     fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Result<()>> {
@@ -106,24 +106,24 @@ mod tests {
                     }
                 }
             });
-            let mut outlet = Outlet::new(near, within);
-            let written = outlet.write_all(&vec![b'x'; bytes]).await;
+            let mut write_timeout = WriteTimeoutStream::new(near, within);
+            let written = write_timeout.write_all(&vec![b'x'; bytes]).await;
             reading.abort();
             written
         })
     }
 
     #[test]
-    fn who_goes_on_taking_has_all_the_time_that_it_takes() {
+    fn steady_reader_is_not_timed_out() {
         // Together far longer than the time for a step.
         let (within, pause) = (Duration::from_secs(1), Duration::from_millis(25));
-        assert!(taken(64 * STEP, within, STEP, pause).is_ok());
+        assert!(taken(64 * MIN_PROGRESS, within, MIN_PROGRESS, pause).is_ok());
     }
 
     #[test]
-    fn a_byte_now_and_then_is_too_little() {
+    fn reader_below_minimum_progress_times_out() {
         let (within, pause) = (Duration::from_millis(300), Duration::from_millis(1));
-        let fault = taken(2 * STEP, within, 1, pause).expect_err("the time is over");
+        let fault = taken(2 * MIN_PROGRESS, within, 1, pause).expect_err("the time is over");
         assert_eq!(fault.kind(), ErrorKind::TimedOut);
     }
 }

@@ -1,5 +1,5 @@
-//! Headers of the stateless era that repeat what the body says, so that whatever stands between client and server can route without
-//! reading bodies. Where the two disagree, that would be led astray: such a request is refused.
+//! Validation of the headers of the stateless era that repeat parts of the body, so that proxies can route without reading bodies.
+//! A request whose headers and body differ is refused, since a proxy would route it wrongly.
 
 use std::borrow::Cow;
 
@@ -20,7 +20,11 @@ pub static METHOD: HeaderName = HeaderName::from_static("mcp-method");
 /// The tool of the body.
 pub static NAME: HeaderName = HeaderName::from_static("mcp-name");
 
-/// The era of a request by its header and its envelope, which have to agree.
+/// The era of a request by its header and its envelope.
+///
+/// # Errors
+///
+/// Returns an error if the headers do not match the body, or the revision is not supported.
 pub fn era(headers: &HeaderMap, method: &str, params: &Params<'_>) -> Result<Era, ErrorBody> {
     let header = text(headers, &PROTOCOL_VERSION);
     let named = revision::named(params);
@@ -37,15 +41,15 @@ pub fn era(headers: &HeaderMap, method: &str, params: &Params<'_>) -> Result<Era
     let stateless = named.is_some() || header.is_some_and(|header| STATELESS.contains(&header));
     let era = revision::era(params, stateless || method == "server/discover")?;
     if era == Era::Stateless {
-        agree(headers, &METHOD, method)?;
+        check_headers_match_body(headers, &METHOD, method)?;
         if let ("tools/call", Some(name)) = (method, params.name.and_then(string)) {
-            agree(headers, &NAME, &name)?;
+            check_headers_match_body(headers, &NAME, &name)?;
         }
     }
     Ok(era)
 }
 
-fn agree(headers: &HeaderMap, name: &HeaderName, body: &str) -> Result<(), ErrorBody> {
+fn check_headers_match_body(headers: &HeaderMap, name: &HeaderName, body: &str) -> Result<(), ErrorBody> {
     let shown = text(headers, name).map(|value| decoded(value.trim()));
     match shown {
         Some(shown) if shown == body => Ok(()),
@@ -53,7 +57,7 @@ fn agree(headers: &HeaderMap, name: &HeaderName, body: &str) -> Result<(), Error
     }
 }
 
-/// A value that no header can carry comes as `=?base64?…?=`.
+/// Decodes `=?base64?…?=`, the form of values that a header cannot carry.
 fn decoded(value: &str) -> Cow<'_, str> {
     let inner = value.strip_prefix("=?base64?").and_then(|rest| rest.strip_suffix("?="));
     let bytes = inner.and_then(|inner| STANDARD.decode(inner).ok());
