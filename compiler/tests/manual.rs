@@ -38,7 +38,7 @@ fn bash_completes_ptc_compile() {
     assert_eq!(offered(&script, &["ptc-compile", "repl", "--catalog-m"]), ["--catalog-mode"]);
     assert_eq!(offered(&script, &["ptc-compile", "repl", "--max-tool-c"]), ["--max-tool-calls"]);
     assert_eq!(offered(&script, &["ptc-compile", "run", "--catalog-mode", "i"]), ["inline"]);
-    for flag in flags().filter(|flag| flag.is_built() && flag.matters_to(Purpose::Serve)) {
+    for flag in flags().filter(|flag| flag.is_built() && flag.applies_to(Purpose::Serve)) {
         let name = format!("--{}", flag.name);
         assert!(offered(&script, &["ptc-compile", "run", &name]).contains(&name), "{name}");
     }
@@ -87,10 +87,10 @@ fn every_command_and_every_setting_has_its_page() {
     }
     assert!(page("ptc-compile.1").contains("--max-prompt-bytes"));
     let (run, gate) = (page("ptc-compile-run.1"), page("gate.1"));
-    let plain = |flag: &Flag| flag.ability().is_none_or(|needed| ["http", "http-server"].contains(&needed));
+    let plain = |flag: &Flag| flag.feature().is_none_or(|needed| ["http", "http-server"].contains(&needed));
     for flag in flags() {
         let shown = format!("--{}\\fR", flag.name);
-        let serves = flag.is_built() && flag.matters_to(Purpose::Serve);
+        let serves = flag.is_built() && flag.applies_to(Purpose::Serve);
         assert_eq!(run.contains(&shown) && run.contains(flag.env), serves, "{}", flag.name);
         // A name alone is a binary that was built without further options.
         assert_eq!(gate.contains(&shown), !flag.is_of_config() && plain(flag), "{}", flag.name);

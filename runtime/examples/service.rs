@@ -16,7 +16,7 @@ use axum::http::header::CONTENT_TYPE;
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use axum::{Json, Router};
-use ptc_runtime::embed::{Args, BadTool, Engine, Request, Tool, ToolFailure};
+use ptc_runtime::embed::{Args, Engine, Request, Tool, ToolDefinitionError, ToolFailure};
 use ptc_runtime::tool_protocol::{self, ArgsFault, Capability, SuccessOptions};
 use serde_json::{Value, json};
 use tokio::sync::RwLock;
@@ -30,7 +30,7 @@ pub(crate) fn engine() -> Result<Engine, Box<dyn Error>> {
     Ok(Engine::builder().tool(orders_tool(orders)?).tool(rate_tool()?).build()?)
 }
 
-fn orders_tool(orders: Orders) -> Result<Tool, BadTool> {
+fn orders_tool(orders: Orders) -> Result<Tool, ToolDefinitionError> {
     let signature = "(status :keyword?) -> [{id :int, status :keyword, total :float}]";
     let tool = Tool::new_async("orders", signature, move |args: Args| {
         let orders = Arc::clone(&orders);
@@ -45,7 +45,7 @@ fn orders_tool(orders: Orders) -> Result<Tool, BadTool> {
     Ok(tool.describe("The orders, or those of one status."))
 }
 
-fn rate_tool() -> Result<Tool, BadTool> {
+fn rate_tool() -> Result<Tool, ToolDefinitionError> {
     #[derive(serde::Deserialize)]
     struct Input {
         currency: String,

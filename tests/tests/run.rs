@@ -219,8 +219,8 @@ fn its_flags_are_those_of_a_pinned_binary() {
     let folder = Folder::new(&[]);
     let help = run(&mut folder.run(&["--help"])).success();
     // These tests have features that ptc-compile has not.
-    let built = |flag: &Flag| flag.is_built() && flag.ability() != Some("https-server");
-    for flag in ptc_runtime::settings::flags().filter(|flag| built(flag) && flag.matters_to(Purpose::Serve)) {
+    let built = |flag: &Flag| flag.is_built() && flag.feature() != Some("https-server");
+    for flag in ptc_runtime::settings::flags().filter(|flag| built(flag) && flag.applies_to(Purpose::Serve)) {
         assert!(help.contains(&format!("--{}", flag.name)) && help.contains(flag.env), "{}", flag.name);
     }
 }
@@ -267,7 +267,8 @@ fn a_repl_is_live_and_has_its_own_variable() {
     assert_eq!(plain, "3\n");
 }
 
-/// An endpoint that answers every question with these programs, one after the other; what it was asked comes back through the channel.
+/// An endpoint that answers every question with these programs, one after the other; what it was asked comes back through the
+/// channel.
 fn planner(programs: &'static [&'static str]) -> (String, mpsc::Receiver<(Option<String>, Value)>) {
     let server = tiny_http::Server::http("127.0.0.1:0").expect("a port");
     let url = format!("http://{}/v1", server.server_addr());

@@ -11,7 +11,7 @@ use ptc_compiler::lock::LockedUpstream;
 use ptc_compiler::lock::cover::Need;
 use ptc_compiler::serve::ask::{self, Asker};
 use ptc_compiler::source::Sources;
-use ptc_runtime::command::{Endings, Preparation};
+use ptc_runtime::command::{Preparation, ShutdownSignals};
 use ptc_runtime::secrets;
 use ptc_runtime::upstream::{Contacts, UpstreamSettings};
 
@@ -32,8 +32,8 @@ fn without_secrets(missing: &[String]) -> Failure {
     Failure::new(format!("the upstreams cannot be asked without their secrets:\n  {}", missing.join("\n  ")))
 }
 
-/// Asks all at once. An upstream that does not answer, or whose answer cannot be used, is one finding; the others are asked all the same.
-/// Connections are ended, except those of `kept`.
+/// Asks all at once. An upstream that does not answer, or whose answer cannot be used, is one finding; the others are asked all the
+/// same. Connections are ended, except those of `kept`.
 pub(crate) fn ask(
     config: &Config,
     folder: &Path,
@@ -58,11 +58,11 @@ pub(crate) fn ask(
     };
     // A child in the middle of its start, and what it started, would outlive a process that a signal ends.
     let work = async {
-        let mut endings = Endings::listen(true)
+        let mut signals = ShutdownSignals::listen(true)
             .map_err(|error| Failure::new(format!("cannot take over the signals that end a process: {error}")))?;
         tokio::select! {
             answers = asker.ask(config, needs, &mut started) => Ok(answers),
-            name = endings.come() => Err(Failure::new(format!("{name} came while upstreams were asked; nothing was written"))),
+            name = signals.recv() => Err(Failure::new(format!("{name} came while upstreams were asked; nothing was written"))),
         }
     };
     let answers = match kept {

@@ -1,5 +1,5 @@
-//! `completions SHELL`, `man DIR`: from the command line of ptc-compile, and from the runtime's table of settings for pinned binaries
-//! and for `run` and `repl`, which read that table themselves.
+//! `completions SHELL`, `man DIR`: from the command line of ptc-compile, and from the runtime's table of settings for pinned
+//! binaries and for `run` and `repl`, which read that table themselves.
 
 use std::path::Path;
 use std::process::{Command as Process, Stdio};
@@ -77,7 +77,7 @@ impl Binary {
     /// Whether a setting is one of its own.
     fn takes(&self, flag: &Flag) -> bool {
         let has = |needed: &str| self.abilities.iter().any(|ability| ability == needed);
-        !flag.is_of_config() && flag.ability().is_none_or(has)
+        !flag.is_of_config() && flag.feature().is_none_or(has)
     }
 }
 
@@ -99,7 +99,7 @@ fn own() -> Command {
     let served = |command: Command, purpose: Purpose| {
         let usage = format!("ptc-compile {} [CONFIG] [OPTIONS]", command.get_name());
         let command = command.disable_help_flag(false).override_usage(usage);
-        let command = command.args(flags().filter(|flag| flag.is_built() && flag.matters_to(purpose)).map(option));
+        let command = command.args(flags().filter(|flag| flag.is_built() && flag.applies_to(purpose)).map(option));
         command.mut_arg("rest", |rest| rest.value_name("CONFIG").num_args(0..=1).value_hint(ValueHint::FilePath))
     };
     let run = |command: Command| served(command, Purpose::Serve);

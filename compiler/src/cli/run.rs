@@ -1,4 +1,5 @@
-//! `run [CONFIG]`, `repl [CONFIG]`: serve a config, or try programs on it, without building. Everything but the catalog comes from the runtime, flags included.
+//! `run [CONFIG]`, `repl [CONFIG]`: serve a config, or try programs on it, without building. Everything but the catalog comes from
+//! the runtime, flags included.
 
 use std::cell::Cell;
 use std::ffi::OsString;
@@ -8,7 +9,7 @@ use std::process::ExitCode;
 use ptc_catalog::{Catalog, Deployment};
 use ptc_compiler::diag::Code;
 use ptc_compiler::serve::catalog;
-use ptc_runtime::command::{self, ConfigChoice, Front, Origin, Preparation, Telling};
+use ptc_runtime::command::{self, ConfigChoice, FindingsFormat, Invocation, Origin, Preparation};
 use ptc_runtime::settings::SnapshotMode;
 
 use crate::args::{Color, Messages, Serve};
@@ -18,27 +19,27 @@ use crate::{Failure, Status, commands, generate, pin, version};
 
 /// Serves until the client is done.
 pub(crate) fn run(args: &Serve) -> ExitCode {
-    command::run(Front { program: "ptc-compile run", version: version::render, args: &args.rest }, open)
+    command::run(Invocation { program: "ptc-compile run", version: version::render, args: &args.rest }, open)
 }
 
 /// Evaluates programs one after the other.
 pub(crate) fn repl(args: &Serve) -> ExitCode {
-    command::repl(Front { program: "ptc-compile repl", version: version::render, args: &args.rest }, open)
+    command::repl(Invocation { program: "ptc-compile repl", version: version::render, args: &args.rest }, open)
 }
 
 /// The deployment of a config, or without any upstreams where there is no config. What is wrong is told here.
 fn open(
     config: ConfigChoice<'_>,
     mode: SnapshotMode,
-    telling: Telling,
+    findings_format: FindingsFormat,
     preparation: Preparation<'_>,
 ) -> Result<Origin, ExitCode> {
-    let color = match telling.color {
+    let color = match findings_format.color {
         Some(true) => Color::Always,
         Some(false) => Color::Never,
         None => Color::Auto,
     };
-    let console = Console::new(Messages { json: telling.json, color, ..Messages::default() });
+    let console = Console::new(Messages { json: findings_format.json, color, ..Messages::default() });
     let path = match config {
         ConfigChoice::Named(path) => Some(path.to_owned()),
         ConfigChoice::Default => default_config(),

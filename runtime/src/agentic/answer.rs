@@ -5,7 +5,7 @@ use serde_json::{Map, Value, json};
 use super::milliseconds;
 use super::plan::Plan;
 use super::request::Task;
-use super::turns::{End, Question};
+use super::turns::{End, PlannerCall};
 use crate::evaluation::Failure;
 use crate::profile::metrics::{Metrics, tokens};
 use crate::upstream::fault::excerpt;
@@ -130,7 +130,7 @@ pub fn members(end: &End, task: &Task, plan: &Plan) -> Map<String, Value> {
     let calls = end.ledger.calls();
     let mut metrics = json!(Metrics::of(&metrics_of, &[], &calls));
     if let Some(metrics) = metrics.as_object_mut() {
-        metrics.insert("server_side_llm".into(), spent(&end.turns.iter().map(|turn| &turn.question).collect::<Vec<_>>()));
+        metrics.insert("server_side_llm".into(), spent(&end.turns.iter().map(|turn| &turn.planner_call).collect::<Vec<_>>()));
         metrics.insert(
             "efficiency_note".into(),
             "payload_reduction_ratio compares upstream answers with the answer alone. What the server's own model cost stands in \
@@ -172,22 +172,22 @@ fn rendered(result: Value, most: usize) -> (String, Value, bool) {
 
 /// What the model did, for whoever reads one answer.
 fn planner(end: &End, plan: &Plan) -> Value {
-    let questions: Vec<&Question> = end.turns.iter().map(|turn| &turn.question).collect();
-    let sum = |count: fn(&Question) -> usize| questions.iter().map(|question| count(question)).sum::<usize>();
+    let questions: Vec<&PlannerCall> = end.turns.iter().map(|turn| &turn.planner_call).collect();
+    let sum = |count: fn(&PlannerCall) -> usize| questions.iter().map(|planner_call| count(planner_call)).sum::<usize>();
     let mut planner = json!({
         "model": plan.model.shown,
         "calls": questions.len(),
-        "attempts": questions.iter().map(|question| question.attempts).sum::<u32>(),
+        "attempts": questions.iter().map(|planner_call| planner_call.attempts).sum::<u32>(),
         "turn_count": end.turns.len(),
-        "duration_ms": questions.iter().map(|question| milliseconds(question.duration)).sum::<u64>(),
-        "prompt_bytes": sum(|question| question.prompt_bytes),
-        "completion_bytes": sum(|question| question.completion_bytes),
+        "duration_ms": questions.iter().map(|planner_call| milliseconds(planner_call.duration)).sum::<u64>(),
+        "prompt_bytes": sum(|planner_call| planner_call.prompt_bytes),
+        "completion_bytes": sum(|planner_call| planner_call.completion_bytes),
     });
     if let Some(members) = planner.as_object_mut() {
         if let Some((input, output, total)) = counted(&questions) {
             members.insert("tokens".into(), json!({ "input": input, "output": output, "total": total }));
         }
-        if let Some(error) = questions.last().and_then(|question| question.error) {
+        if let Some(error) = questions.last().and_then(|planner_call| planner_call.error) {
             members.insert("error".into(), error.name().into());
         }
     }
@@ -195,18 +195,19 @@ fn planner(end: &End, plan: &Plan) -> Value {
 }
 
 /// Tokens sent, received and in sum, where the provider counted every question.
-fn counted(questions: &[&Question]) -> Option<(u64, u64, u64)> {
-    let usages = questions.iter().map(|question| question.usage).collect::<Option<Vec<_>>>()?;
+fn counted(questions: &[&PlannerCall]) -> Option<(u64, u64, u64)> {
+    let usages = questions.iter().map(|planner_call| planner_call.usage).collect::<Option<Vec<_>>>()?;
     let add =
         |(a, b, c): (u64, u64, u64), usage: &super::completion::Usage| (a + usage.prompt, b + usage.completion, c + usage.total);
     (!usages.is_empty()).then(|| usages.iter().fold((0, 0, 0), add))
 }
 
 /// The documented line of what the server's own model cost.
-fn spent(questions: &[&Question]) -> Value {
+fn spent(questions: &[&PlannerCall]) -> Value {
     let tokens_of = counted(questions);
-    let bytes = |count: fn(&Question) -> usize| questions.iter().map(|question| count(question) as u64).sum::<u64>();
-    let (prompt_bytes, completion_bytes) = (bytes(|question| question.prompt_bytes), bytes(|question| question.completion_bytes));
+    let bytes = |count: fn(&PlannerCall) -> usize| questions.iter().map(|planner_call| count(planner_call) as u64).sum::<u64>();
+    let (prompt_bytes, completion_bytes) =
+        (bytes(|planner_call| planner_call.prompt_bytes), bytes(|planner_call| planner_call.completion_bytes));
     json!({
         "planner_calls": questions.len(),
         "provider_reported": tokens_of.is_some(),

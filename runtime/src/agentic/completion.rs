@@ -32,26 +32,26 @@ pub struct Usage {
     pub total: u64,
 }
 
-/// An answer that is no completion.
+/// An answer that is not a completion.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Fault {
-    /// It says an error, with a code like an HTTP status.
+    /// It is an error, with a code like an HTTP status.
     Said {
         /// The code.
         code: Option<u16>,
         /// Its message.
         message: String,
     },
-    /// It is nothing known.
+    /// It has an unknown form.
     Garbage(String),
 }
 
-/// Why a completion holds no program to run.
+/// Why no program can be extracted from a completion.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum NoProgram {
-    /// It was cut, so that even what can be read may lack its end.
+pub enum ExtractError {
+    /// It was truncated and may lack its end.
     Cut,
-    /// It is a call of a function instead of a text.
+    /// It is a function call instead of text.
     CallsFunctions,
     /// It has no text.
     Empty,
@@ -110,27 +110,27 @@ fn usage(usage: Option<&Value>) -> Option<Usage> {
 
 impl Completion {
     /// The program in it.
-    pub fn program(&self) -> Result<Cow<'_, str>, NoProgram> {
-        let text = unthought(&self.text).trim();
+    pub fn program(&self) -> Result<Cow<'_, str>, ExtractError> {
+        let text = strip_reasoning(&self.text).trim();
         if text.is_empty() {
-            return Err(if self.calls_functions { NoProgram::CallsFunctions } else { NoProgram::Empty });
+            return Err(if self.calls_functions { ExtractError::CallsFunctions } else { ExtractError::Empty });
         }
         if self.cut {
-            return Err(NoProgram::Cut);
+            return Err(ExtractError::Cut);
         }
         let blocks = blocks(text);
         match blocks.as_slice() {
             // Without a fence it is a program only where it begins as one: prose must not be taken for symbols.
             [] if text.starts_with(['(', ';', '[', '{', '#']) && text.contains('(') => Ok(Cow::Borrowed(text)),
-            [] => Err(NoProgram::Prose),
+            [] => Err(ExtractError::Prose),
             [one] => Ok(Cow::Borrowed(one)),
             several => Ok(Cow::Owned(several.join("\n"))),
         }
     }
 }
 
-/// The text behind what some models think aloud.
-fn unthought(text: &str) -> &str {
+/// The text after the `<think>` block that some models write.
+fn strip_reasoning(text: &str) -> &str {
     let text = text.trim_start();
     match text.strip_prefix("<think>") {
         Some(thought) => thought.split_once("</think>").map_or("", |(_, rest)| rest),
@@ -138,14 +138,14 @@ fn unthought(text: &str) -> &str {
     }
 }
 
-/// Fenced blocks that are said to be Lisp, or of which nothing is said.
+/// The fenced blocks that are tagged as Lisp or not tagged.
 fn blocks(text: &str) -> Vec<&str> {
     const LISPS: [&str; 7] = ["", "clojure", "clj", "lisp", "ptc-lisp", "ptc_lisp", "edn"];
     let mut found = Vec::new();
     let mut rest = text;
     while let Some((_, open)) = rest.split_once("```") {
         let (tag, body) = open.split_once('\n').unwrap_or((open, ""));
-        // A fence that nothing closes reaches to the end.
+        // An unclosed fence reaches to the end.
         let (block, after) = body.split_once("```").unwrap_or((body, ""));
         if LISPS.contains(&tag.trim().to_ascii_lowercase().as_str()) && !block.trim().is_empty() {
             found.push(block.trim());
@@ -159,7 +159,7 @@ fn blocks(text: &str) -> Vec<&str> {
 mod tests {
     use super::*;
 
-    fn program(text: &str) -> Result<String, NoProgram> {
+    fn program(text: &str) -> Result<String, ExtractError> {
         Completion { text: text.into(), ..Completion::default() }.program().map(Cow::into_owned)
     }
 
@@ -179,17 +179,17 @@ mod tests {
         assert_eq!(program("```clojure\n(def a 1)\n```\nand\n```clojure\n(return a)\n```").unwrap(), "(def a 1)\n(return a)");
         assert_eq!(program("; a comment\n(return 1)").unwrap(), "; a comment\n(return 1)");
         for (text, why) in [
-            ("I would rather not.", NoProgram::Prose),
-            ("It is 42 (I think).", NoProgram::Prose),
-            ("```python\nprint(1)\n```", NoProgram::Prose),
-            ("[1 2 3]", NoProgram::Prose),
-            ("<think>on and on", NoProgram::Empty),
-            (" \n", NoProgram::Empty),
+            ("I would rather not.", ExtractError::Prose),
+            ("It is 42 (I think).", ExtractError::Prose),
+            ("```python\nprint(1)\n```", ExtractError::Prose),
+            ("[1 2 3]", ExtractError::Prose),
+            ("<think>on and on", ExtractError::Empty),
+            (" \n", ExtractError::Empty),
         ] {
             assert_eq!(program(text), Err(why), "{text}");
         }
         let cut = Completion { text: "(tool/call {})".into(), cut: true, ..Completion::default() };
-        assert_eq!(cut.program(), Err(NoProgram::Cut));
+        assert_eq!(cut.program(), Err(ExtractError::Cut));
     }
 
     #[test]
@@ -207,7 +207,7 @@ mod tests {
         let filtered = r#"{"choices":[{"message":{"content":""},"finish_reason":"content_filter"}]}"#;
         assert!(read(filtered).unwrap().refusal.is_some());
         let calls = r#"{"choices":[{"message":{"content":null,"tool_calls":[{"id":"1"}]}}]}"#;
-        assert_eq!(read(calls).unwrap().program(), Err(NoProgram::CallsFunctions));
+        assert_eq!(read(calls).unwrap().program(), Err(ExtractError::CallsFunctions));
         let said = r#"{"error":{"code":429,"message":"slow down"}}"#;
         assert!(matches!(read(said), Err(Fault::Said { code: Some(429), .. })));
         for garbage in ["", "<html>", "[]", "{}", r#"{"choices":[]}"#, r#"{"choices":[{"message":"x"}]}"#] {

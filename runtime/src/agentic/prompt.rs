@@ -6,7 +6,7 @@ use ptc_catalog::Catalog;
 use serde_json::Value;
 
 use super::client::Message;
-use super::completion::NoProgram;
+use super::completion::ExtractError;
 use super::hint;
 use super::plan::Plan;
 use super::request::Task;
@@ -32,7 +32,8 @@ const FEEDBACK_BYTES: usize = 4 * 1024;
 /// Calls that feedback names.
 const CALLS: usize = 10;
 
-/// The marks around data in one conversation. Their name is random, so that text of an upstream can neither end them nor imitate them.
+/// The marks around data in one conversation. Their name is random, so that text of an upstream can neither end them nor imitate
+/// them.
 pub struct Marks(String);
 
 impl Marks {
@@ -157,22 +158,22 @@ pub fn feedback(fault: &str, turn: u32, plan: &Plan) -> String {
 }
 
 /// Of an answer in which there is no program.
-pub fn without_program(why: NoProgram, max_output_tokens: u32) -> String {
+pub fn without_program(why: ExtractError, max_output_tokens: u32) -> String {
     match why {
-        NoProgram::Cut => {
+        ExtractError::Cut => {
             format!("Your answer was cut at {max_output_tokens} tokens, so nothing was run. Write a shorter program.")
         }
-        NoProgram::CallsFunctions => {
+        ExtractError::CallsFunctions => {
             "There are no functions to call. Write a program; it calls tools by (tool/call {:server \"s\" :tool \"t\" :args {}})."
                 .to_owned()
         }
-        NoProgram::Empty => "Your answer was empty. Answer with one program in a ```clojure block.".to_owned(),
-        NoProgram::Prose => "There was no program in your answer. Answer with one program in a ```clojure block.".to_owned(),
+        ExtractError::Empty => "Your answer was empty. Answer with one program in a ```clojure block.".to_owned(),
+        ExtractError::Prose => "There was no program in your answer. Answer with one program in a ```clojure block.".to_owned(),
     }
 }
 
 /// Of a program that went wrong.
-pub fn went_wrong(failure: &Failure, evaluation: &Evaluation, marks: &Marks) -> String {
+pub fn error_feedback(failure: &Failure, evaluation: &Evaluation, marks: &Marks) -> String {
     // The message may quote what an upstream said.
     let mut fault = excerpt(&failure.message, FEEDBACK_BYTES).into_owned();
     if !failure.feedback.is_empty() {
@@ -187,7 +188,7 @@ pub fn unusable_answer(why: &str, marks: &Marks) -> String {
 }
 
 /// Of a program that neither returned nor failed. `must` is whether it had to.
-pub fn went_on(evaluation: &Evaluation, must: bool, marks: &Marks) -> String {
+pub fn continue_feedback(evaluation: &Evaluation, must: bool, marks: &Marks) -> String {
     let value = evaluation.outcome.as_ref().map(|value| shown(value).into_owned()).unwrap_or_default();
     let head = if must { "Your program neither returned nor failed. Its value, which is lost:" } else { "Your program gave:" };
     with_traces(head, &excerpt(&value, FEEDBACK_BYTES), evaluation, marks)

@@ -1,4 +1,4 @@
-//! Program after program, until one returns or fails.
+//! Runs the programs of a task until one returns or fails.
 
 use std::collections::VecDeque;
 use std::ops::ControlFlow;
@@ -20,31 +20,31 @@ use crate::evaluation::{self, Call, Evaluation, Failure, PriorState};
 use crate::schedule::Turns;
 use crate::secrets::Redactor;
 
-/// How often a thread that waits for the planner looks whether it was cancelled.
-const LOOK: Duration = Duration::from_millis(20);
-/// Results that programs see as `*1 *2 *3`.
+/// Interval at which a thread that waits for the planner checks for cancellation.
+const CANCEL_POLL_INTERVAL: Duration = Duration::from_millis(20);
+/// Number of results that programs see as `*1 *2 *3`.
 const RESULTS: usize = 3;
-/// Bytes of an answer as JSON, before it is cut to what the operator allows.
-const MOST_RESULT_BYTES: usize = 4 * 1024 * 1024;
+/// Maximum size of an answer as JSON in bytes, before it is truncated to the operator's limit.
+const MAX_RESULT_BYTES: usize = 4 * 1024 * 1024;
 
-/// A question to the planner, and what came of it.
+/// A call of the planner and its result.
 #[derive(Debug)]
-pub struct Question {
+pub struct PlannerCall {
     /// Bytes of all messages.
     pub prompt_bytes: usize,
     /// Bytes of the answer.
     pub completion_bytes: usize,
-    /// What the provider counted.
+    /// The provider's token usage.
     pub usage: Option<Usage>,
-    /// How often it was put.
+    /// Number of attempts.
     pub attempts: u32,
-    /// When it was put.
+    /// The start of the first attempt.
     pub began: Instant,
-    /// Until the answer.
+    /// The time until the answer.
     pub duration: Duration,
-    /// Why there is none.
+    /// The error, if there is no answer.
     pub error: Option<Reason>,
-    /// What was asked and said, where traces may hold it.
+    /// The messages and the answer, if traces may contain them.
     pub said: Option<(Vec<Message>, String)>,
 }
 
@@ -52,19 +52,19 @@ pub struct Question {
 #[derive(Debug)]
 pub struct Turn {
     /// What the planner was asked.
-    pub question: Question,
-    /// Its program; `None` where there was none to run.
-    pub program: Option<Ran>,
-    /// Why there was none, though the planner answered.
+    pub planner_call: PlannerCall,
+    /// Its program; `None` if there was none.
+    pub program: Option<ProgramRun>,
+    /// Why the planner's answer contained no program.
     pub without: Option<String>,
 }
 
-/// A program that was run, or kept from it.
+/// A program that was run or refused.
 #[derive(Debug)]
-pub struct Ran {
+pub struct ProgramRun {
     /// Its text.
     pub source: String,
-    /// Why it gave no value, or none that can be an answer.
+    /// Why it has no value, or none that can be an answer.
     pub failure: Option<Failure>,
     /// When it was taken up.
     pub began: Instant,
@@ -213,7 +213,7 @@ impl Run<'_> {
         evaluation.turn = None;
         self.ledger.add(evaluation.calls.as_deref().unwrap_or_default(), turn, evaluator.catalog());
         if let Some(turn) = self.turns.last_mut() {
-            turn.program = Some(Ran {
+            turn.program = Some(ProgramRun {
                 source: program,
                 failure: evaluation.outcome.as_ref().err().cloned(),
                 began,
@@ -236,15 +236,15 @@ impl Run<'_> {
     fn judge(&mut self, evaluation: Evaluation, turn: u32) -> Step {
         let must = turn >= self.planner.plan.max_turns;
         match (&evaluation.outcome, &evaluation.value) {
-            (Ok(_), Some(value)) if evaluation.returned => match json::encode(value, MOST_RESULT_BYTES) {
+            (Ok(_), Some(value)) if evaluation.returned => match json::encode(value, MAX_RESULT_BYTES) {
                 Ok(text) => {
                     let text = self.planner.redactor.redact_text(text);
                     ControlFlow::Break(Ok(serde_json::from_str(&text).unwrap_or(Value::String(text))))
                 }
                 Err(why) => {
                     let failure = Failure::plain(evaluation::Reason::ValidationError, format!("return: {why}"));
-                    if let Some(ran) = self.turns.last_mut().and_then(|turn| turn.program.as_mut()) {
-                        ran.failure = Some(failure);
+                    if let Some(run) = self.turns.last_mut().and_then(|turn| turn.program.as_mut()) {
+                        run.failure = Some(failure);
                     }
                     ControlFlow::Continue(prompt::unusable_answer(&why.to_string(), &self.marks))
                 }
@@ -253,7 +253,7 @@ impl Run<'_> {
                 let mut results: VecDeque<_> = std::mem::take(&mut self.past.results).into();
                 results.push_front(value.clone().unwrap_or_default());
                 results.truncate(RESULTS);
-                let fault = prompt::went_on(&evaluation, must, &self.marks);
+                let fault = prompt::continue_feedback(&evaluation, must, &self.marks);
                 self.past = PriorState { bindings: evaluation.bindings, results: results.into() };
                 ControlFlow::Continue(fault)
             }
@@ -266,7 +266,7 @@ impl Run<'_> {
                 evaluation::Reason::Timeout if self.left().is_err() && !self.ledger.may_have_changed() => {
                     ControlFlow::Break(Err(self.late()))
                 }
-                _ => ControlFlow::Continue(prompt::went_wrong(failure, &evaluation, &self.marks)),
+                _ => ControlFlow::Continue(prompt::error_feedback(failure, &evaluation, &self.marks)),
             },
         }
     }
@@ -306,7 +306,7 @@ impl Run<'_> {
             (self.messages.clone(), answer)
         });
         self.turns.push(Turn {
-            question: Question {
+            planner_call: PlannerCall {
                 prompt_bytes: self.messages.iter().map(|message| message.content.len()).sum(),
                 completion_bytes: completion.as_ref().map_or(0, |completion| completion.text.len()),
                 usage: completion.as_ref().and_then(|completion| completion.usage),
@@ -336,7 +336,7 @@ impl Run<'_> {
         });
         let lost = |fault| Asked { outcome: Err(fault), attempts: 1 };
         loop {
-            match receive.recv_timeout(LOOK) {
+            match receive.recv_timeout(CANCEL_POLL_INTERVAL) {
                 Ok(asked) => return asked,
                 Err(RecvTimeoutError::Disconnected) => return lost(Fault::Planner("the server is ending".to_owned())),
                 Err(RecvTimeoutError::Timeout) if self.cancel.is_cancelled() => {

@@ -7,8 +7,8 @@ use std::sync::Arc;
 use ptc_lisp::limits::Cancel;
 use tokio::sync::oneshot;
 
-use super::host::{Ended, Host};
-use super::live::{Tell, Watched};
+use super::live::{PrintHooks, PrintLine};
+use super::services::{Ended, Services};
 use super::show::{Display, View};
 use super::{Origin, ended_early, unusable};
 use crate::diagnostics::{Diagnostics, DiagnosticsSettings, RequestMeta};
@@ -20,27 +20,27 @@ use crate::settings::Settings;
 /// Evaluates `program` (`-` is standard input).
 pub(super) fn run(origin: &Origin, mut settings: Settings, program: &str, display: Display) -> ExitCode {
     let name = origin.deployment.name;
-    // A terminal or a file has room that a model has not.
+    // Local runs print the full answer, not the model-sized one.
     settings.response_profile = Profile::Debug;
     let settings = &settings;
     let source = match read(program, settings) {
         Ok(source) => source,
         Err(fault) => return unusable(name, &[fault]),
     };
-    let mut host = match Host::new(origin, settings) {
-        Ok(host) => host,
+    let mut services = match Services::new(origin, settings) {
+        Ok(services) => services,
         Err(why) => return unusable(name, &why.sentences()),
     };
-    let mut desk = match Desk::new(&host, settings) {
-        Ok(desk) => desk,
-        Err(why) => return ended_early(name, host, &why),
+    let mut local = match LocalEvaluator::new(&services, settings) {
+        Ok(local) => local,
+        Err(why) => return ended_early(name, services, &why),
     };
     let mut evaluation = match Call::of_program(source, settings) {
-        Ok(call) => desk.watched(&mut host, call, PriorState::default()),
+        Ok(call) => local.evaluate_traced(&mut services, call, PriorState::default()),
         Err(message) => Evaluation::refused(Failure::plain(Reason::ArgsError, message)),
     };
-    let view = View::new(display, settings, host.redactor());
-    host.shut_down();
+    let view = View::new(display, settings, services.redactor());
+    services.shut_down();
     evaluation.calls.get_or_insert_default();
     view.program(&evaluation)
 }
@@ -58,12 +58,12 @@ pub(super) fn input(settings: &Settings) -> Result<String, String> {
     }
 }
 
-/// The text of a program, or so much of it that it is refused as too long.
+/// Reads the text of a program, up to one byte more than the limit.
 pub(super) fn whole(from: impl Read, settings: &Settings) -> std::io::Result<String> {
     let most = settings.max_program_bytes as u64 + 1;
     let mut bytes = Vec::new();
     from.take(most).read_to_end(&mut bytes)?;
-    // What is cut may be cut within a character.
+    // The cut may split a character.
     let is_cut = bytes.len() as u64 == most;
     match String::from_utf8(bytes) {
         Ok(text) => Ok(text),
@@ -75,28 +75,35 @@ pub(super) fn whole(from: impl Read, settings: &Settings) -> std::io::Result<Str
     }
 }
 
-/// Where the programs of a command line are evaluated.
-pub(super) struct Desk {
+/// Evaluates programs for a command line.
+pub(super) struct LocalEvaluator {
     evaluator: Arc<Evaluator>,
     pool: Pool,
-    /// Who is told of lines as they are printed.
-    pub(super) tell: Option<Tell>,
-    /// Where they leave traces.
+    /// Receives lines as they are printed.
+    pub(super) print_line: Option<PrintLine>,
+    /// Writes trace files, if enabled.
     traces: Option<Arc<Diagnostics>>,
     evaluated: u64,
 }
 
-impl Desk {
-    /// The error is a sentence on what cannot be left.
-    pub(super) fn new(host: &Host, settings: &Settings) -> Result<Desk, String> {
-        // Nobody could ask for the rest.
+impl LocalEvaluator {
+    /// The error is a sentence about the trace folder.
+    pub(super) fn new(services: &Services, settings: &Settings) -> Result<LocalEvaluator, String> {
+        // Only trace files are useful without a server.
         let traced = DiagnosticsSettings { tool: false, counted: false, ..settings.diagnostics.clone() };
-        let traces = Diagnostics::new(&traced, !host.upstreams().catalog().upstreams.is_empty(), host.redactor())?.wanted();
-        Ok(Desk { evaluator: Arc::new(host.evaluator(settings)), pool: Host::pool(1), tell: None, traces, evaluated: 0 })
+        let traces =
+            Diagnostics::new(&traced, !services.upstreams().catalog().upstreams.is_empty(), services.redactor())?.if_enabled();
+        Ok(LocalEvaluator {
+            evaluator: Arc::new(services.evaluator(settings)),
+            pool: Services::pool(1),
+            print_line: None,
+            traces,
+            evaluated: 0,
+        })
     }
 
-    /// Evaluates a program and leaves a trace of it, where one is wanted.
-    pub(super) fn watched(&mut self, host: &mut Host, call: Call, past: PriorState) -> Evaluation {
+    /// Evaluates a program and writes its trace, if enabled.
+    pub(super) fn evaluate_traced(&mut self, services: &mut Services, call: Call, past: PriorState) -> Evaluation {
         self.evaluated += 1;
         let id = self.evaluated.to_string();
         let watch = self.traces.as_ref().map(|traces| {
@@ -104,7 +111,7 @@ impl Desk {
             watch.arguments(&call);
             watch
         });
-        let evaluation = self.evaluate(host, call, past);
+        let evaluation = self.evaluate(services, call, past);
         if let Some(watch) = watch {
             let shown = evaluation.outcome.as_ref().map_or("", |value| &value.text);
             watch.evaluated(&evaluation, shown, Profile::Debug.budget());
@@ -112,29 +119,29 @@ impl Desk {
         evaluation
     }
 
-    /// Evaluates on a thread of the pool. A signal stops the program; a second one stops waiting for it.
-    pub(super) fn evaluate(&self, host: &mut Host, call: Call, past: PriorState) -> Evaluation {
+    /// Evaluates on a thread of the pool. A signal cancels the program; a second one stops waiting for it.
+    pub(super) fn evaluate(&self, services: &mut Services, call: Call, past: PriorState) -> Evaluation {
         let evaluator = Arc::clone(&self.evaluator);
         let cancel = Cancel::default();
         let stop = cancel.clone();
         let (send, mut receive) = oneshot::channel();
-        let redactor = host.redactor();
-        let watched = self.tell.map(|tell| Watched { tell, redactor: host.redactor() });
+        let redactor = services.redactor();
+        let hooks = self.print_line.map(|print_line| PrintHooks { print_line, redactor: services.redactor() });
         self.pool.spawn(
-            move || match watched {
-                Some(watched) => evaluator.evaluate_within(&call, &cancel, past, None, &watched),
+            move || match hooks {
+                Some(hooks) => evaluator.evaluate_within(&call, &cancel, past, None, &hooks),
                 None => evaluator.evaluate(&call, &cancel, past, None),
             },
             move |result| {
-                // Nobody waits any more after a second signal.
+                // After a second signal the receiver is gone.
                 let _ = send.send(result.unwrap_or_else(|error| Evaluation::unfinished(&error, &redactor, 1000)));
             },
         );
-        let done = match host.until(&mut receive) {
+        let done = match services.until(&mut receive) {
             Ended::Done(done) => done.ok(),
             Ended::Signal(_) => {
                 stop.cancel();
-                match host.until(receive) {
+                match services.until(receive) {
                     Ended::Done(done) => done.ok(),
                     Ended::Signal(_) => None,
                 }

@@ -125,7 +125,7 @@ pub(super) fn repl(program: &str) -> String {
     for (name, other) in REPL_VARIABLES {
         row(&mut text, name, &format!("Goes before {other}"));
     }
-    settings(&mut text, true, |flag| flag.matters_to(Purpose::Repl));
+    settings(&mut text, true, |flag| flag.applies_to(Purpose::Repl));
     text
 }
 
@@ -137,7 +137,7 @@ pub(super) fn run(program: &str) -> String {
          CONFIG is usually upstreams.json. The lock file beside it is used where it covers an upstream;\nnothing is written.\n",
     );
     common(&mut text, &[]);
-    settings(&mut text, true, |flag| flag.matters_to(Purpose::Serve));
+    settings(&mut text, true, |flag| flag.applies_to(Purpose::Serve));
     text
 }
 

@@ -10,7 +10,7 @@ use lexopt::Arg;
 
 use super::help::COMMANDS;
 use super::show::Display;
-use crate::settings::{Fault, Flag, Purpose, Reading, Settings};
+use crate::settings::{Fault, Flag, Purpose, Settings, SettingsParser};
 
 /// Whose command line it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -94,7 +94,7 @@ pub(super) fn read(
 ) -> Result<Line, Vec<Fault>> {
     let unpinned = grammar != Grammar::Pinned;
     let mut parser = lexopt::Parser::from_args(args);
-    let mut reading = Reading::new(with_upstreams, unpinned);
+    let mut reading = SettingsParser::new(with_upstreams, unpinned);
     let mut word = (grammar == Grammar::Repl).then_some(Word::Repl);
     if word.is_some() {
         reading.of_repl();
@@ -319,7 +319,7 @@ mod tests {
         #[cfg(feature = "agentic")]
         assert_eq!(warnings(&["repl", "--agentic"]), Ok(vec!["--agentic has no effect on repl".into()]));
         for flag in flags().filter(|flag| !flag.is_of_config()) {
-            assert!(flag.matters_to(Purpose::Serve) || flag.name == "no-history", "{} is for nobody", flag.name);
+            assert!(flag.applies_to(Purpose::Serve) || flag.name == "no-history", "{} is for nobody", flag.name);
         }
     }
 

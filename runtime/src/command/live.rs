@@ -1,4 +1,4 @@
-//! Lines of a program that somebody watches, told as they are printed.
+//! Forwards printed lines while a program runs.
 
 use std::sync::{Arc, OnceLock};
 
@@ -9,28 +9,28 @@ use crate::evaluation::EvalHooks;
 use crate::secrets::Redactor;
 use crate::upstream::ProgramHost;
 
-/// Who is told of a line.
-pub(super) type Tell = fn(&str);
+/// Receives a printed line.
+pub(super) type PrintLine = fn(&str);
 
-/// An evaluation whose lines are told, redacted, before it ends. Its prints are complete all the same.
-pub(super) struct Watched {
-    pub(super) tell: Tell,
+/// Hooks that forward printed lines, redacted, while the program runs. The evaluation's own list of lines stays complete.
+pub(super) struct PrintHooks {
+    pub(super) print_line: PrintLine,
     pub(super) redactor: Redactor,
 }
 
-impl EvalHooks for Watched {
+impl EvalHooks for PrintHooks {
     fn host(&self, upstreams: &Arc<ProgramHost>) -> Arc<dyn Host> {
-        Arc::new(Telling { upstreams: Arc::clone(upstreams), tell: self.tell, redactor: self.redactor.clone() })
+        Arc::new(PrintingHost { upstreams: Arc::clone(upstreams), print_line: self.print_line, redactor: self.redactor.clone() })
     }
 }
 
-struct Telling {
+struct PrintingHost {
     upstreams: Arc<ProgramHost>,
-    tell: Tell,
+    print_line: PrintLine,
     redactor: Redactor,
 }
 
-impl Host for Telling {
+impl Host for PrintingHost {
     fn begin_run(&self, account: &Account) {
         self.upstreams.begin_run(account);
     }
@@ -64,6 +64,6 @@ impl Host for Telling {
     }
 
     fn printed(&self, line: &str) {
-        (self.tell)(&self.redactor.redact_str(line));
+        (self.print_line)(&self.redactor.redact_str(line));
     }
 }

@@ -13,12 +13,12 @@
 
 mod eval;
 mod help;
-mod host;
 mod line;
 mod live;
 #[cfg(feature = "line-editing")]
 mod paint;
 mod repl;
+mod services;
 mod show;
 mod signals;
 mod start;
@@ -37,13 +37,13 @@ use std::sync::Arc;
 use ptc_catalog::Deployment;
 
 use crate::log;
-use crate::settings::{Settings, SnapshotMode, strangers};
+use crate::settings::{Settings, SnapshotMode, unknown_env_vars};
 use crate::upstream::{Contacts, Load};
 pub use help::{COMMANDS, EVALUATING, Evaluating, Usage};
-pub use host::Preparation;
 use line::{Command, Grammar, Line};
+pub use services::Preparation;
 use show::Display;
-pub use signals::Endings;
+pub use signals::ShutdownSignals;
 
 /// The program ended with an error.
 const FAILED: u8 = 1;
@@ -84,9 +84,9 @@ pub fn main(deployment: &'static Deployment) -> ExitCode {
     }
 }
 
-/// A command of `ptc-compile` whose flags are the runtime's.
+/// The invocation of a command of `ptc-compile` that takes the flags of the runtime.
 #[derive(Debug, Clone, Copy)]
-pub struct Front<'a> {
+pub struct Invocation<'a> {
     /// Its words on the command line.
     pub program: &'a str,
     /// The line that says which version it is, or with `true` an object of JSON.
@@ -106,9 +106,9 @@ pub enum ConfigChoice<'a> {
     Plain,
 }
 
-/// How findings in a config are to be told.
+/// The output format of findings in a config.
 #[derive(Debug, Clone, Copy)]
-pub struct Telling {
+pub struct FindingsFormat {
     /// Whether there are colours; `None` goes by the terminal and by `NO_COLOR`.
     pub color: Option<bool>,
     /// Whether they are data: JSON on standard output.
@@ -118,21 +118,22 @@ pub struct Telling {
 /// Serves a config without a binary of its own: `ptc-compile run`. `open` makes the deployment of the config that flag, argument or
 /// environment name, if any; where it cannot, it has said why.
 pub fn run(
-    front: Front<'_>,
-    open: impl FnOnce(ConfigChoice<'_>, SnapshotMode, Telling, Preparation<'_>) -> Result<Origin, ExitCode>,
+    invocation: Invocation<'_>,
+    open: impl FnOnce(ConfigChoice<'_>, SnapshotMode, FindingsFormat, Preparation<'_>) -> Result<Origin, ExitCode>,
 ) -> ExitCode {
-    unpinned(Grammar::Run, front, open)
+    unpinned(Grammar::Run, invocation, open)
 }
 
 /// The same for `ptc-compile repl`, whose catalog is live unless a flag says otherwise.
 pub fn repl(
-    front: Front<'_>,
-    open: impl FnOnce(ConfigChoice<'_>, SnapshotMode, Telling, Preparation<'_>) -> Result<Origin, ExitCode>,
+    invocation: Invocation<'_>,
+    open: impl FnOnce(ConfigChoice<'_>, SnapshotMode, FindingsFormat, Preparation<'_>) -> Result<Origin, ExitCode>,
 ) -> ExitCode {
-    unpinned(Grammar::Repl, front, open)
+    unpinned(Grammar::Repl, invocation, open)
 }
 
-/// Shows the traces of a folder in a browser: `ptc-compile viewer`, whose words on the command line are `program`. Port 0 is a free one.
+/// Shows the traces of a folder in a browser: `ptc-compile viewer`, whose words on the command line are `program`. Port 0 is a free
+/// one.
 #[cfg(feature = "viewer")]
 pub fn viewer(program: &str, folder: &Path, port: u16) -> ExitCode {
     viewer::run(program, folder, port)
@@ -140,18 +141,18 @@ pub fn viewer(program: &str, folder: &Path, port: u16) -> ExitCode {
 
 fn unpinned(
     grammar: Grammar,
-    front: Front<'_>,
-    open: impl FnOnce(ConfigChoice<'_>, SnapshotMode, Telling, Preparation<'_>) -> Result<Origin, ExitCode>,
+    invocation: Invocation<'_>,
+    open: impl FnOnce(ConfigChoice<'_>, SnapshotMode, FindingsFormat, Preparation<'_>) -> Result<Origin, ExitCode>,
 ) -> ExitCode {
     crate::secrets::seal();
     log::report_panics();
-    let Front { program, version, args } = front;
+    let Invocation { program, version, args } = invocation;
     let read = |with_upstreams| line::read(args.iter().cloned(), |name| std::env::var_os(name), with_upstreams, grammar);
     let (help, usual): (fn(&str) -> String, _) = match grammar {
         Grammar::Repl => (help::repl, SnapshotMode::Live),
         _ => (help::run, SnapshotMode::Frozen),
     };
-    // Faults of the command line are told before any upstream is asked for anything.
+    // Report faults of the command line before contacting upstreams.
     let line = match read(true) {
         Ok(line) => line,
         Err(faults) => return unusable(program, &faults),
@@ -169,13 +170,13 @@ fn unpinned(
         Some(path) => ConfigChoice::Named(path),
         None => ConfigChoice::Default,
     };
-    let telling = Telling { color: color(&line.settings), json };
+    let findings_format = FindingsFormat { color: color(&line.settings), json };
     let preparation = Preparation { settings: &line.settings };
-    let origin = match open(config, mode, telling, preparation) {
+    let origin = match open(config, mode, findings_format, preparation) {
         Ok(origin) => origin,
         Err(code) => return code,
     };
-    // Once more: defaults depend on whether there are upstreams.
+    // Parse again: defaults depend on whether there are upstreams.
     match read(!origin.deployment.catalog.upstreams.is_empty()) {
         Ok(Line { mut settings, warnings, command }) => {
             warn(&warnings, &command);
@@ -203,7 +204,7 @@ fn color(_: &Settings) -> Option<bool> {
 fn warn(warnings: &[String], command: &Command) {
     let reads = !matches!(command, Command::Help | Command::Version(_));
     let variables = std::env::vars_os().filter_map(|(name, _)| name.into_string().ok().filter(|_| reads));
-    for warning in warnings.iter().chain(&strangers(variables)) {
+    for warning in warnings.iter().chain(&unknown_env_vars(variables)) {
         log::line(log::Level::Warn, "settings", &[("reason", warning)]);
     }
 }
@@ -219,9 +220,9 @@ fn unusable(name: &str, faults: &[impl fmt::Display]) -> ExitCode {
     ExitCode::from(UNUSABLE)
 }
 
-/// Lets go of the host where what it was for cannot begin.
-fn ended_early(name: &str, host: host::Host, why: &str) -> ExitCode {
-    host.shut_down();
+/// Shuts the services down when startup fails.
+fn ended_early(name: &str, services: services::Services, why: &str) -> ExitCode {
+    services.shut_down();
     unusable(name, &[why])
 }
 

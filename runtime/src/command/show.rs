@@ -91,7 +91,11 @@ impl View {
             (Ok(preview), _) if self.display == Display::Text => {
                 let before = if self.prompts { answer::PREFIX } else { "" };
                 // Writing to a string cannot fail.
-                let _ = writeln!(output, "{before}{}", painted(&self.tame(preview.text.clone()), self.colors.output));
+                let _ = writeln!(
+                    output,
+                    "{before}{}",
+                    painted(&self.replace_control_chars(preview.text.clone()), self.colors.output)
+                );
                 if preview.truncated {
                     messages += "note: the value was cut; --display json writes all of it\n";
                 }
@@ -125,8 +129,8 @@ impl View {
     fn printed(&self, evaluation: &Evaluation) -> (String, String) {
         let lines: String = evaluation.prints.iter().flat_map(|line| [line, "\n"]).collect();
         let (output, mut messages) = match self.display {
-            Display::Text => (self.tame(lines), String::new()),
-            Display::Envelope | Display::Json => (String::new(), tame(lines)),
+            Display::Text => (self.replace_control_chars(lines), String::new()),
+            Display::Envelope | Display::Json => (String::new(), replace_control_chars(lines)),
         };
         if evaluation.prints.iter().map(|line| line.len() + 1).sum::<usize>() > self.print_bytes {
             let _ = writeln!(messages, "note: what the program printed was cut after {} bytes", self.print_bytes);
@@ -135,17 +139,17 @@ impl View {
     }
 
     fn fault(&self, sentence: &str) -> String {
-        format!("{}\n", fault(&tame(format!("error: {sentence}")), self.colors.error))
+        format!("{}\n", fault(&replace_control_chars(format!("error: {sentence}")), self.colors.error))
     }
 
     /// What goes to standard output: a file gets every byte, a terminal no commands.
-    fn tame(&self, text: String) -> String {
-        if self.prompts { tame(text) } else { text }
+    fn replace_control_chars(&self, text: String) -> String {
+        if self.prompts { replace_control_chars(text) } else { text }
     }
 }
 
 /// Text without what would command a terminal: upstreams may have sent it.
-pub(super) fn tame(text: String) -> String {
+pub(super) fn replace_control_chars(text: String) -> String {
     let commands = |c: char| c.is_control() && c != '\n' && c != '\t';
     if text.contains(commands) { text.replace(commands, "\u{fffd}") } else { text }
 }
@@ -202,7 +206,7 @@ pub(super) fn object(evaluation: &Evaluation) -> String {
 
 /// The notes of an evaluation, a line each.
 pub(super) fn notes(evaluation: &Evaluation) -> String {
-    tame(evaluation.notes.iter().flat_map(|note| ["note: ", note, "\n"]).collect())
+    replace_control_chars(evaluation.notes.iter().flat_map(|note| ["note: ", note, "\n"]).collect())
 }
 
 /// A failure as people read it.

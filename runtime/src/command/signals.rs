@@ -1,4 +1,4 @@
-//! Signals that end a process in order: with its child processes, and theirs.
+//! Signals for an orderly shutdown, including child processes.
 
 use std::future::poll_fn;
 use std::io;
@@ -6,14 +6,14 @@ use std::task::Poll;
 
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
-/// Signals that ask a process to end.
+/// The signals that request a shutdown.
 #[derive(Debug)]
-pub struct Endings(Vec<(&'static str, Signal)>);
+pub struct ShutdownSignals(Vec<(&'static str, Signal)>);
 
-impl Endings {
-    /// Takes over those that ask for an end: termination, the end of the terminal, quitting; with `interrupt` also the key for that.
-    /// What the parent of this process had it ignore, as `nohup` does, stays ignored. Needs a Tokio runtime around it.
-    pub fn listen(interrupt: bool) -> io::Result<Endings> {
+impl ShutdownSignals {
+    /// Listens for SIGTERM, SIGHUP and SIGQUIT, and with `interrupt` for SIGINT. Signals that the parent process had set to be
+    /// ignored, as `nohup` does, stay ignored. Must be called inside a Tokio runtime.
+    pub fn listen(interrupt: bool) -> io::Result<ShutdownSignals> {
         let ignored = ignored();
         let all = [
             ("SIGTERM", SignalKind::terminate()),
@@ -25,11 +25,11 @@ impl Endings {
             let bit = 1_u64 << (kind.as_raw_value() - 1);
             (interrupt || *name != "SIGINT") && ignored & bit == 0
         });
-        wanted.map(|(name, kind)| Ok((name, signal(kind)?))).collect::<io::Result<_>>().map(Endings)
+        wanted.map(|(name, kind)| Ok((name, signal(kind)?))).collect::<io::Result<_>>().map(ShutdownSignals)
     }
 
-    /// Waits for one of them; its name.
-    pub async fn come(&mut self) -> &'static str {
+    /// Waits for a signal and returns its name.
+    pub async fn recv(&mut self) -> &'static str {
         poll_fn(|context| {
             for (name, signal) in &mut self.0 {
                 if signal.poll_recv(context).is_ready() {
@@ -42,7 +42,7 @@ impl Endings {
     }
 }
 
-/// The signals that this process ignores, a bit each; none where the system does not tell.
+/// The ignored signals of this process, one bit each; 0 if the system does not provide them.
 fn ignored() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use ptc_catalog::Deployment;
 use tokio::sync::Notify;
 
-use super::host::{Ended, Host};
+use super::services::{Ended, Services};
 use super::{Origin, ended_early, unusable};
 #[cfg(feature = "agentic")]
 use crate::agentic::{Plan, Planner, tool};
@@ -54,45 +54,47 @@ pub(super) fn run(origin: &Origin, mut settings: Settings) -> ExitCode {
         Err(why) => return unusable(deployment.name, &why),
     };
     #[cfg(feature = "agentic")]
-    let host = Host::with(origin, &settings, plan.as_ref().and_then(|plan| plan.key));
+    let services = Services::with(origin, &settings, plan.as_ref().and_then(|plan| plan.key));
     #[cfg(not(feature = "agentic"))]
-    let host = Host::new(origin, &settings);
-    let host = match host {
-        Ok(host) => host,
+    let services = Services::new(origin, &settings);
+    let services = match services {
+        Ok(services) => services,
         Err(why) => return unusable(deployment.name, &why.sentences()),
     };
     let scheduler = Scheduler::new(settings.schedule.clone());
     let sessions = match Sessions::open(&settings, deployment.name, &scheduler) {
         Ok(sessions) => sessions,
-        Err(why) => return ended_early(deployment.name, host, &why),
+        Err(why) => return ended_early(deployment.name, services, &why),
     };
     #[cfg(feature = "agentic")]
-    let planner = match plan.map(|plan| planner(&host, plan, &settings)).transpose() {
+    let planner = match plan.map(|plan| planner(&services, plan, &settings)).transpose() {
         Ok(planner) => planner,
-        Err(why) => return ended_early(deployment.name, host, &why),
+        Err(why) => return ended_early(deployment.name, services, &why),
     };
-    let diagnostics = Diagnostics::new(&settings.diagnostics, !deployment.catalog.upstreams.is_empty(), host.redactor());
+    let diagnostics = Diagnostics::new(&settings.diagnostics, !deployment.catalog.upstreams.is_empty(), services.redactor());
     let diagnostics = match diagnostics {
         Ok(diagnostics) => diagnostics,
-        Err(why) => return ended_early(deployment.name, host, &why),
+        Err(why) => return ended_early(deployment.name, services, &why),
     };
     #[cfg(feature = "otlp")]
-    let exporter = match host.exporter(&settings, deployment.name) {
+    let exporter = match services.exporter(&settings, deployment.name) {
         Ok(exporter) => exporter,
-        Err(why) => return ended_early(deployment.name, host, &why),
+        Err(why) => return ended_early(deployment.name, services, &why),
     };
     #[cfg(feature = "otlp")]
     let diagnostics = diagnostics.with_exporter(exporter.clone());
-    let evaluator = host.evaluator(&settings);
-    let pool = Host::pool(settings.schedule.in_flight.value);
+    let evaluator = services.evaluator(&settings);
+    let pool = Services::pool(settings.schedule.in_flight.value);
     let limits = scheduler.limits().in_force().map(|(name, value, source)| (name, format!("{value} ({source})")));
     log::line(Level::Info, "limits", &limits.each_ref().map(|(name, limit)| (*name, limit.as_str())));
     let over_http = settings.http.on;
-    let server = Server::new(deployment, settings, evaluator, sessions, host.redactor(), pool, scheduler, diagnostics.wanted());
+    let server =
+        Server::new(deployment, settings, evaluator, sessions, services.redactor(), pool, scheduler, diagnostics.if_enabled());
     #[cfg(feature = "agentic")]
     let server = server.with_planner(planner);
     let server = Arc::new(server);
-    let ended = if over_http { http(deployment, server, host, token.as_ref()) } else { standard(deployment, &server, host) };
+    let ended =
+        if over_http { http(deployment, server, services, token.as_ref()) } else { standard(deployment, &server, services) };
     #[cfg(feature = "otlp")]
     if let Some(exporter) = exporter {
         exporter.end(LAST_SPANS);
@@ -108,10 +110,10 @@ pub(super) fn run(origin: &Origin, mut settings: Settings) -> ExitCode {
 
 /// What runs tasks, and a line that says how: of texts their size and digest only.
 #[cfg(feature = "agentic")]
-fn planner(host: &Host, plan: Plan, settings: &Settings) -> Result<Arc<Planner>, String> {
-    let planner = host.planner(plan, settings)?;
+fn planner(services: &Services, plan: Plan, settings: &Settings) -> Result<Arc<Planner>, String> {
+    let planner = services.planner(plan, settings)?;
     let plan = planner.plan();
-    let summary = tool::told(plan, host.upstreams().catalog());
+    let summary = tool::told(plan, services.upstreams().catalog());
     if !plan.is_private() {
         let why = "what programs see goes there unencrypted; use https, or http to this machine";
         log::line(Level::Warn, "tasks can be read on their way", &[("endpoint", &plan.model.base_url), ("reason", why)]);
@@ -135,7 +137,7 @@ fn planner(host: &Host, plan: Plan, settings: &Settings) -> Result<Arc<Planner>,
 }
 
 /// Serves standard input and output; what ended it.
-fn standard(deployment: &'static Deployment, server: &Arc<Server>, mut host: Host) -> Result<&'static str, String> {
+fn standard(deployment: &'static Deployment, server: &Arc<Server>, mut services: Services) -> Result<&'static str, String> {
     let unusable = |fault: std::io::Error| format!("standard input or output: {fault}");
     let (input, output) = (stdio::input().map_err(unusable)?, stdio::output().map_err(unusable)?);
     let end = Arc::new(Notify::new());
@@ -160,7 +162,7 @@ fn standard(deployment: &'static Deployment, server: &Arc<Server>, mut host: Hos
         reader.map_err(|fault| format!("cannot start: {fault}"))?;
     }
     log::line(Level::Info, "serving", &[("deployment", deployment.name), ("catalog", deployment.catalog.digest)]);
-    let ended = host.until(end.notified());
+    let ended = services.until(end.notified());
     // The reading thread may sit in a read that never returns; the process ends with this one.
     // What is not answered yet is answered as cancelled, and what is read from now on is refused.
     caller.calls.shut_down();
@@ -170,7 +172,7 @@ fn standard(deployment: &'static Deployment, server: &Arc<Server>, mut host: Hos
         std::thread::sleep(LOOK);
     }
     outbox.settle(LAST_ANSWERS);
-    host.shut_down();
+    services.shut_down();
     Ok(match ended {
         Ended::Done(()) if unread.load(Ordering::Relaxed) => "nobody reads standard output",
         Ended::Done(()) => read_end.get().copied().unwrap_or(stdio::End::Input).reason(),
@@ -183,17 +185,17 @@ fn standard(deployment: &'static Deployment, server: &Arc<Server>, mut host: Hos
 fn http(
     deployment: &'static Deployment,
     server: Arc<Server>,
-    mut host: Host,
+    mut services: Services,
     generated: Option<&AuthToken>,
 ) -> Result<&'static str, String> {
     use crate::server::http::{HttpState, Listener};
 
     let settings = server.settings().http.clone();
     let state = HttpState::new(server).map_err(|fault| format!("cannot start: {fault}"))?;
-    let listener = match host.until(async { Listener::bind(state) }) {
+    let listener = match services.until(async { Listener::bind(state) }) {
         Ended::Done(Ok(listener)) => listener,
         Ended::Done(Err(fault)) => {
-            host.shut_down();
+            services.shut_down();
             return Err(fault);
         }
         Ended::Signal(name) => return Ok(name),
@@ -221,19 +223,19 @@ fn http(
     log::line(Level::Info, "serving", &fields);
     #[cfg(feature = "viewer")]
     if settings.viewer {
-        log::line(Level::Info, "viewer", &[("url", &format!("{base}{}/", crate::viewer::door::PATH))]);
+        log::line(Level::Info, "viewer", &[("url", &format!("{base}{}/", crate::viewer::routes::PATH))]);
     }
-    let Ended::Signal(name) = host.until(listener.serve());
+    let Ended::Signal(name) = services.until(listener.serve());
     log::line(Level::Info, "draining", &[("reason", name)]);
     // A second signal does not wait.
-    host.until(listener.drain(settings.shutdown_grace));
-    host.shut_down();
+    services.until(listener.drain(settings.shutdown_grace));
+    services.shut_down();
     Ok(name)
 }
 
 #[cfg(not(feature = "http-server"))]
-fn http(_: &'static Deployment, _: Arc<Server>, host: Host, _: Option<&AuthToken>) -> Result<&'static str, String> {
+fn http(_: &'static Deployment, _: Arc<Server>, services: Services, _: Option<&AuthToken>) -> Result<&'static str, String> {
     // The settings have refused `--http` before.
-    host.shut_down();
+    services.shut_down();
     Err("--http: this binary was built without its HTTP server".into())
 }

@@ -4,7 +4,7 @@ use ptc_catalog::Deployment;
 use serde_json::{Map, Value, json};
 
 use crate::schedule::ScheduleLimits;
-use crate::settings::ABILITIES;
+use crate::settings::FEATURES;
 
 /// The key of [`digests`] in `_meta` of an answer.
 pub(crate) const META_KEY: &str = "ptc-compile/build";
@@ -21,7 +21,7 @@ pub(super) fn render(deployment: &'static Deployment, limits: &ScheduleLimits, j
         "compiler": compiler(deployment).0,
         "upstreams": deployment.catalog.upstreams.len(),
         "tools": deployment.catalog.tool_count(),
-        "abilities": abilities().collect::<Vec<_>>(),
+        "abilities": features().collect::<Vec<_>>(),
         "limits": limits_in_force(limits),
     });
     if let (Some(object), Value::Object(digests)) = (object.as_object_mut(), digests(deployment)) {
@@ -39,8 +39,8 @@ fn limits_in_force(limits: &ScheduleLimits) -> Value {
 }
 
 /// Features of the runtime that it was built with.
-fn abilities() -> impl Iterator<Item = &'static str> {
-    ABILITIES.iter().filter(|ability| ability.is_built).map(|ability| ability.feature)
+fn features() -> impl Iterator<Item = &'static str> {
+    FEATURES.iter().filter(|feature| feature.is_built).map(|feature| feature.name)
 }
 
 /// What the binary is made of. A part that nobody took a digest of is left out: tables that were made by another way than

@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use tokio::signal::unix::{SignalKind, signal};
 
 use super::{unusable, written};
-use crate::viewer::alone::Alone;
+use crate::viewer::standalone::StandaloneViewer;
 
 /// Serves until a signal comes. Where to look is written to standard output.
 pub(super) fn run(program: &str, folder: &Path, port: u16) -> ExitCode {
@@ -15,12 +15,12 @@ pub(super) fn run(program: &str, folder: &Path, port: u16) -> ExitCode {
         std::fs::read_dir(folder).map_err(|fault| format!("{}: {fault}", folder.display()))?;
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(cannot)?;
         runtime.block_on(async {
-            let alone = Alone::bind(folder, port).await.map_err(|fault| format!("--port {port}: {fault}"))?;
+            let viewer = StandaloneViewer::bind(folder, port).await.map_err(|fault| format!("--port {port}: {fault}"))?;
             let on = |kind| signal(kind).map_err(cannot);
             let (mut interrupt, mut terminate) = (on(SignalKind::interrupt())?, on(SignalKind::terminate())?);
-            let code = written(&format!("{}\n", alone.url().map_err(cannot)?));
+            let code = written(&format!("{}\n", viewer.url().map_err(cannot)?));
             tokio::select! {
-                never = alone.serve() => match never {},
+                never = viewer.serve() => match never {},
                 _ = interrupt.recv() => {}
                 _ = terminate.recv() => {}
             }

@@ -58,32 +58,32 @@ impl Payloads {
     }
 }
 
-/// What an operator set.
+/// Settings of diagnostics.
 #[derive(Debug, Clone)]
 pub struct DiagnosticsSettings {
     /// Whether `lisp_debug` is offered.
     pub tool: bool,
-    /// Calls that it remembers.
+    /// Number of calls that it remembers.
     pub ring_size: usize,
-    /// Bytes of one of its answers.
+    /// Maximum size of one of its answers, in bytes.
     pub max_response_bytes: usize,
     /// Whether calls are counted for Prometheus.
     pub counted: bool,
-    /// Where each call leaves a file.
+    /// Folder for the trace file of each call.
     pub trace_dir: Option<std::path::PathBuf>,
-    /// How many files stay.
+    /// Maximum number of trace files.
     pub trace_max_files: usize,
-    /// What of payloads is kept.
+    /// Which payloads are recorded.
     pub payloads: Payloads,
-    /// The collector that calls are told to, as `--otlp-endpoint` names it.
+    /// The collector of `--otlp-endpoint`.
     pub otlp_endpoint: Option<String>,
-    /// How they are told.
+    /// How spans are exported.
     #[cfg(feature = "otlp")]
     pub otlp: Option<crate::settings::OtlpSettings>,
 }
 
 impl Default for DiagnosticsSettings {
-    /// Nothing: every value comes from the table of settings.
+    /// All off: every value comes from the table of settings.
     fn default() -> Self {
         DiagnosticsSettings {
             tool: false,
@@ -100,35 +100,35 @@ impl Default for DiagnosticsSettings {
     }
 }
 
-/// Where a call came from, beside the client: what HTTP knows of it.
+/// HTTP metadata of a call.
 #[derive(Debug, Clone, serde::Serialize)]
 pub struct Origin {
     /// The id of the HTTP request.
     pub transport_request_id: String,
-    /// What stands for the owner.
+    /// A digest of the owner.
     pub owner_hash: String,
-    /// What stands for the protocol session.
+    /// A digest of the protocol session.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub mcp_session_hash: Option<String>,
-    /// The trace that its headers say it is a part of.
+    /// The `traceparent` header.
     #[serde(skip)]
     pub traceparent: Option<String>,
 }
 
-/// What a request says of itself.
+/// Metadata of a request.
 #[derive(Debug, Clone, Copy)]
 pub struct RequestMeta<'a> {
     /// Its raw id.
     pub id: &'a str,
-    /// The revision that its client speaks, where that is known.
+    /// The protocol revision of its client, if known.
     pub protocol_version: Option<&'static str>,
-    /// What its transport knows.
+    /// Metadata of its transport.
     pub origin: Option<&'a Origin>,
     /// Its `_meta`, raw.
     pub meta: Option<&'a str>,
 }
 
-/// Watches calls.
+/// Records calls.
 pub struct Diagnostics {
     settings: DiagnosticsSettings,
     with_upstreams: bool,
@@ -140,18 +140,18 @@ pub struct Diagnostics {
     exporter: Option<Arc<otlp::Exporter>>,
 }
 
-/// A call that is watched. One that is never finished was lost in a panic.
+/// The record of a running call. If it is never finished, the call ended in a panic.
 pub struct CallTrace {
     diagnostics: Arc<Diagnostics>,
-    /// In a box, since a watch is handed on with every step of a call.
+    /// Boxed, since the trace moves with every step of a call.
     record: Box<Record>,
     file: Option<TraceFile>,
-    /// Whether a file was begun, be it in vain, which is logged once.
+    /// Whether opening a file was attempted. A failure is logged once.
     is_begun: bool,
 }
 
 impl Diagnostics {
-    /// Watches as the settings ask for; the error is a sentence on a folder of traces that cannot be made.
+    /// Makes diagnostics by the settings. The error is a sentence about a trace folder that cannot be created.
     pub fn new(settings: &DiagnosticsSettings, with_upstreams: bool, redactor: Redactor) -> Result<Diagnostics, String> {
         let ring = Mutex::new(Ring::new(if settings.tool { settings.ring_size } else { 0 }));
         let traces = settings.trace_dir.as_deref().map(|folder| {
@@ -170,7 +170,7 @@ impl Diagnostics {
         })
     }
 
-    /// The same with a collector that calls are told to.
+    /// Adds an exporter of spans.
     #[cfg(feature = "otlp")]
     #[must_use]
     pub fn with_exporter(mut self, exporter: Option<Arc<otlp::Exporter>>) -> Diagnostics {
@@ -178,26 +178,26 @@ impl Diagnostics {
         self
     }
 
-    /// For a server to use; `None` where nothing is asked for.
-    pub fn wanted(self) -> Option<Arc<Diagnostics>> {
-        let wanted = self.settings.tool || self.settings.counted || self.traces.is_some();
+    /// Returns the diagnostics; `None` if all of them are off.
+    pub fn if_enabled(self) -> Option<Arc<Diagnostics>> {
+        let is_enabled = self.settings.tool || self.settings.counted || self.traces.is_some();
         #[cfg(feature = "otlp")]
-        let wanted = wanted || self.exporter.is_some();
-        wanted.then(|| Arc::new(self))
+        let is_enabled = is_enabled || self.exporter.is_some();
+        is_enabled.then(|| Arc::new(self))
     }
 
-    /// A call begins.
+    /// Begins the record of a call.
     pub fn begin(self: &Arc<Self>, tool: &'static str, request: &RequestMeta<'_>) -> CallTrace {
         let record = Box::new(Record::new(tool, request, Timestamp::now(), &self.redactor));
         CallTrace { diagnostics: Arc::clone(self), record, file: None, is_begun: false }
     }
 
-    /// Whether a call may have to wait for files, or for a look into a long context.
+    /// Whether recording a call may block on files or read a long context.
     pub fn may_block(&self) -> bool {
         self.settings.tool || self.traces.is_some()
     }
 
-    /// What Prometheus reads; `refusals` are the calls for which the server had no room, by reason.
+    /// The metrics in the text format of Prometheus. `refusals` are the rejected calls by reason.
     pub fn metrics(&self, gauges: &[Gauge], refusals: &[(&'static str, u64)]) -> String {
         let text = self.counters().render(gauges, refusals);
         #[cfg(feature = "otlp")]
@@ -221,10 +221,10 @@ impl Diagnostics {
 }
 
 impl CallTrace {
-    /// Its arguments are right. The beginning of its trace is written now: a call that ends the process has left that much.
+    /// Records valid arguments. Writes the start of the trace file now, so that it exists even if the call ends the process.
     pub fn arguments(&mut self, call: &Call) {
         let Diagnostics { settings, redactor, traces, .. } = &*self.diagnostics;
-        // A collector gets no payload, and counting needs none: who asks for no more than that does not pay for long contexts.
+        // Spans and metrics contain no payload: without traces and the tool, long contexts are not read.
         if settings.tool || traces.is_some() {
             self.record.arguments(call, settings.payloads, redactor);
         }
@@ -239,7 +239,7 @@ impl CallTrace {
         }
     }
 
-    /// It was evaluated; `shown` is the text of the answer, which keeps within `budget`.
+    /// Records an evaluation. `shown` is the text of the answer, limited by `budget`.
     pub fn evaluated(mut self, evaluation: &Evaluation, shown: &str, budget: Budget) {
         let record = &mut self.record;
         match &evaluation.outcome {
@@ -290,7 +290,7 @@ impl CallTrace {
         }
         #[cfg(feature = "otlp")]
         if let Some(exporter) = &self.diagnostics.exporter {
-            exporter.tell(&self.record, self.diagnostics.settings.payloads);
+            exporter.enqueue(&self.record, self.diagnostics.settings.payloads);
         }
         // They are for files and collectors alone: conversations can be long.
         #[cfg(feature = "agentic")]

@@ -86,7 +86,7 @@ pub struct Record {
     pub trace: Option<String>,
     /// What a `lisp_task` adds.
     #[cfg(feature = "agentic")]
-    pub task: Option<super::task::Told>,
+    pub task: Option<super::task::TaskTrace>,
 }
 
 /// How a call ended.

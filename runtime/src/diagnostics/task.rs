@@ -11,14 +11,14 @@ use super::record::{self, Outcome};
 use super::trace::microseconds;
 use super::{CallTrace, Payloads};
 use crate::agentic::ledger::Effect;
-use crate::agentic::turns::Ran;
+use crate::agentic::turns::ProgramRun;
 use crate::agentic::{End, Task};
 use crate::profile::metrics::Metrics;
 use crate::secrets::Redactor;
 
 /// A task, as much of it as the policy lets through.
 #[derive(Debug)]
-pub struct Told {
+pub struct TaskTrace {
     /// Its words.
     pub task: Value,
     /// Its spans, in order.
@@ -33,7 +33,7 @@ impl CallTrace {
         let diagnostics = &self.diagnostics;
         let (payloads, redactor) = (diagnostics.settings.payloads, &diagnostics.redactor);
         self.record.task =
-            Some(Told { task: record::text(&task.text, payloads, redactor), spans: Vec::new(), calls: Vec::new() });
+            Some(TaskTrace { task: record::text(&task.text, payloads, redactor), spans: Vec::new(), calls: Vec::new() });
         self.record.context = task.context.as_deref().map(|raw| record::context(raw, payloads, redactor));
         self.begin_file();
     }
@@ -56,8 +56,8 @@ impl CallTrace {
         record.result(answer, payloads);
         record.program = end.program.as_deref().map(|program| record::text(program, payloads, redactor));
         let last = end.turns.last().and_then(|turn| turn.program.as_ref()).filter(|_| end.outcome.is_err());
-        if let Some((ran, failure)) = last.and_then(|ran| Some((ran, ran.failure.as_ref()?))) {
-            record.program_is_clean = redactor.redact_str(&ran.source) == ran.source.as_str();
+        if let Some((run, failure)) = last.and_then(|run| Some((run, run.failure.as_ref()?))) {
+            record.program_is_clean = redactor.redact_str(&run.source) == run.source.as_str();
             record.failed_at(failure, payloads);
         }
         record.upstream_calls = end.ledger.calls();
@@ -75,20 +75,20 @@ fn spans(end: &End, arrived: Instant, payloads: Payloads, redactor: &Redactor) -
     let mut spans = Vec::new();
     let mut add = |span: Value| spans.extend(if let Value::Object(members) = span { Some(members) } else { None });
     for (at, turn) in end.turns.iter().enumerate() {
-        let question = &turn.question;
+        let planner_call = &turn.planner_call;
         let number = at + 1;
         let mut span = json!({
             "span": "planner",
             "turn": number,
-            "start_us": since(question.began),
-            "duration_us": microseconds(question.duration),
-            "attempts": question.attempts,
-            "prompt_bytes": question.prompt_bytes,
-            "completion_bytes": question.completion_bytes,
-            "tokens": question.usage.map(|usage| json!({ "input": usage.prompt, "output": usage.completion, "total": usage.total })),
-            "reason": question.error.map(crate::agentic::answer::Reason::name),
+            "start_us": since(planner_call.began),
+            "duration_us": microseconds(planner_call.duration),
+            "attempts": planner_call.attempts,
+            "prompt_bytes": planner_call.prompt_bytes,
+            "completion_bytes": planner_call.completion_bytes,
+            "tokens": planner_call.usage.map(|usage| json!({ "input": usage.prompt, "output": usage.completion, "total": usage.total })),
+            "reason": planner_call.error.map(crate::agentic::answer::Reason::name),
         });
-        if let (Some(members), Some((messages, completion))) = (span.as_object_mut(), &question.said) {
+        if let (Some(members), Some((messages, completion))) = (span.as_object_mut(), &planner_call.said) {
             let messages: Vec<Value> = messages.iter().map(|m| json!({ "role": m.role, "content": m.content })).collect();
             members.insert("prompt".into(), messages.into());
             members.insert("completion".into(), completion.as_str().into());
@@ -98,12 +98,12 @@ fn spans(end: &End, arrived: Instant, payloads: Payloads, redactor: &Redactor) -
             members.insert("message".into(), redactor.redact_str(why).into());
         }
         add(span);
-        if let Some(ran) = &turn.program {
+        if let Some(run) = &turn.program {
             let work = |name: &str, began: Instant, took| json!({ "span": name, "turn": number, "start_us": since(began), "duration_us": microseconds(took) });
-            add(work("analyze", ran.began, ran.analysis));
-            let mut span = work("eval", ran.began + ran.analysis, ran.evaluation);
+            add(work("analyze", run.began, run.analysis));
+            let mut span = work("eval", run.began + run.analysis, run.evaluation);
             if let Some(members) = span.as_object_mut() {
-                members.extend(became(ran, payloads, redactor));
+                members.extend(became(run, payloads, redactor));
             }
             add(span);
         }
@@ -112,15 +112,15 @@ fn spans(end: &End, arrived: Instant, payloads: Payloads, redactor: &Redactor) -
 }
 
 /// A turn's program, and what became of it. A failure of its analysis stands here too, since evaluating it is what was asked for.
-fn became(ran: &Ran, payloads: Payloads, redactor: &Redactor) -> Map<String, Value> {
+fn became(run: &ProgramRun, payloads: Payloads, redactor: &Redactor) -> Map<String, Value> {
     let mut members = Map::new();
-    members.insert("program".into(), record::text(&ran.source, payloads, redactor));
-    members.insert("status".into(), if ran.failure.is_some() { "error" } else { "ok" }.into());
-    let Some(failure) = &ran.failure else { return members };
+    members.insert("program".into(), record::text(&run.source, payloads, redactor));
+    members.insert("status".into(), if run.failure.is_some() { "error" } else { "ok" }.into());
+    let Some(failure) = &run.failure else { return members };
     members.insert("reason".into(), failure.reason.name().into());
     members.insert("message".into(), redactor.redact_str(&failure.message).into());
     // Places mean the same only in a program of which nothing was taken out.
-    if let Some(span) = failure.span.filter(|_| redactor.redact_str(&ran.source) == ran.source.as_str()) {
+    if let Some(span) = failure.span.filter(|_| redactor.redact_str(&run.source) == run.source.as_str()) {
         members.insert("error_span".into(), json!({ "start": span.start, "end": span.end }));
     }
     if payloads == Payloads::Full && !failure.feedback.is_empty() {

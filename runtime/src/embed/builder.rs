@@ -12,7 +12,7 @@ use tokio::runtime::Handle;
 use tokio::sync::oneshot;
 
 use super::engine::Engine;
-use super::tool::{BadTool, Tool};
+use super::tool::{Tool, ToolDefinitionError};
 use crate::evaluation::Evaluator;
 use crate::fibers::Fibers;
 use crate::schedule::{Limit, ScheduleLimits, Scheduler, Source};
@@ -47,7 +47,7 @@ type Change = Box<dyn FnOnce(&mut ScheduleLimits) + Send>;
 #[non_exhaustive]
 pub enum BuildError {
     /// A tool that cannot be offered.
-    Tool(BadTool),
+    Tool(ToolDefinitionError),
     /// Every secret of the deployment that could not be had.
     Secrets(Vec<MissingSecret>),
     /// What [`UpstreamSettings::extra_roots`] holds is no PEM of certificates; the reason.
@@ -103,8 +103,8 @@ impl Builder {
         self
     }
 
-    /// Changes what the scheduler allows: how many programs may be in flight, how long others wait, how much memory all of them have. Several
-    /// changes are made in the order of the calls.
+    /// Changes what the scheduler allows: how many programs may be in flight, how long others wait, how much memory all of them
+    /// have. Several changes are made in the order of the calls.
     ///
     /// ```
     /// # use ptc_runtime::embed::Engine;
@@ -137,22 +137,23 @@ impl Builder {
         self
     }
 
-    /// Lists the tools of the deployment's MCP upstreams when a program first needs them; `load` makes of each list what the catalog
-    /// holds. Tools of MCP upstreams that the deployment has are ignored until then. `ptc_compiler::serve` provides `load` for a config.
+    /// Lists the tools of the deployment's MCP upstreams when a program first needs them; `load` makes of each list what the
+    /// catalog holds. Tools of MCP upstreams that the deployment has are ignored until then. `ptc_compiler::serve` provides `load`
+    /// for a config.
     pub fn live(mut self, load: Arc<dyn Load>) -> Builder {
         self.load = Some(load);
         self
     }
 
-    /// Takes over open connections of upstreams that were asked for their tools, so that no child process is started twice. They have to run
-    /// on the engine's runtime. Ignored where the catalog is [live](Builder::live).
+    /// Takes over open connections of upstreams that were asked for their tools, so that no child process is started twice. They
+    /// have to run on the engine's runtime. Ignored where the catalog is [live](Builder::live).
     pub fn connections_of(mut self, upstreams: Arc<Upstreams>) -> Builder {
         self.connections = Some(upstreams);
         self
     }
 
-    /// Changes the settings of upstreams, which are the documented defaults of a server. Folder and runtime are those of the engine.
-    /// Several changes are made in the order of the calls.
+    /// Changes the settings of upstreams, which are the documented defaults of a server. Folder and runtime are those of the
+    /// engine. Several changes are made in the order of the calls.
     ///
     /// ```
     /// # use ptc_runtime::embed::Engine;
@@ -176,7 +177,7 @@ impl Builder {
         for (index, tool) in self.tools.iter().enumerate() {
             let name = underscored(tool.name());
             if self.tools.iter().take(index).any(|before| underscored(before.name()) == name) {
-                return Err(BuildError::Tool(BadTool::Twice(tool.name().to_owned())));
+                return Err(BuildError::Tool(ToolDefinitionError::Twice(tool.name().to_owned())));
             }
         }
         let deployment = self.deployment.unwrap_or(&NO_UPSTREAMS);

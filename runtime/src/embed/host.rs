@@ -12,7 +12,7 @@ use serde::Serialize;
 use tokio::runtime::Handle;
 
 use super::event::{Event, Listener};
-use super::tool::{Args, Given, MAX_BYTES, Run, Tool, ToolFailure};
+use super::tool::{Args, MAX_BYTES, Run, Tool, ToolFailure, ToolOutput};
 use crate::secrets::Redactor;
 use crate::upstream::ProgramHost;
 use crate::upstream::arguments::{Bounds, MAX_ARGUMENTS};
@@ -89,7 +89,7 @@ impl Calls {
         calls.len() - 1
     }
 
-    fn finish(&self, call: usize, started: Instant, given: &Given) {
+    fn finish(&self, call: usize, started: Instant, given: &ToolOutput) {
         let done = self.lock().get_mut(call).map(|call| {
             call.duration_ms = u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX);
             call.status = if given.is_ok() { "ok" } else { "error" };
@@ -280,7 +280,7 @@ fn reserve_copy(tool: &Tool, args: &Value, bounds: &Bounds) -> Result<Option<Res
     }
 }
 
-fn reply(answer: ReplySender, given: Given) {
+fn reply(answer: ReplySender, given: ToolOutput) {
     answer.send(match given {
         Ok(json) => Reply::Json(json),
         Err(ToolFailure(message)) => Reply::Failed { reason: "tool_error", message },

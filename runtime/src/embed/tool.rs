@@ -13,17 +13,17 @@ use serde::de::DeserializeOwned;
 
 use crate::upstream::arguments::{self, Bounds, Unsendable};
 
-/// Bytes of arguments as JSON, where the memory of the run is not less.
+/// Maximum size of arguments as JSON, in bytes, unless the memory limit of the run is lower.
 pub(super) const MAX_BYTES: usize = 256 * 1024 * 1024;
 
-/// Names under `tool/` that the language has itself.
-const TAKEN: [&str; 4] = ["all", "call", "servers", "value"];
+/// Names under `tool/` that the language defines.
+const RESERVED_NAMES: [&str; 4] = ["all", "call", "servers", "value"];
 
 /// A function that programs call as `(tool/NAME {…})`.
 ///
 /// Its signature is checked on both sides. Arguments arrive with string keys, hyphens as underscores, and are coerced as
-/// [`Mode::Enabled`] says; the result travels as JSON and becomes keywords and instants where the signature has them. A failure, and
-/// a panic, ends the program with `tool_error`.
+/// [`Mode::Enabled`] says; the result travels as JSON and becomes keywords and instants where the signature has them. A failure,
+/// and a panic, ends the program with `tool_error`.
 ///
 /// ```
 /// use ptc_runtime::embed::{Args, Tool};
@@ -42,7 +42,7 @@ const TAKEN: [&str; 4] = ["all", "call", "servers", "value"];
 /// .describe("Greets politely.");
 /// assert_eq!(greet.to_string(), "greet(name :string?) -> :string\n  Greets politely.");
 /// # let _ = double;
-/// # Ok::<(), ptc_runtime::embed::BadTool>(())
+/// # Ok::<(), ptc_runtime::embed::ToolDefinitionError>(())
 /// ```
 #[derive(Clone)]
 pub struct Tool {
@@ -54,61 +54,70 @@ pub struct Tool {
 }
 
 /// JSON text of the result.
-pub(super) type Given = Result<Vec<u8>, ToolFailure>;
+pub(super) type ToolOutput = Result<Vec<u8>, ToolFailure>;
 
 /// A call of an asynchronous tool.
-type UnderWay = Pin<Box<dyn Future<Output = Given> + Send>>;
+type ToolFuture = Pin<Box<dyn Future<Output = ToolOutput> + Send>>;
 
 #[derive(Clone)]
 pub(super) enum Run {
     /// On a thread that may block.
-    Blocking(Arc<dyn Fn(Args) -> Given + Send + Sync>),
+    Blocking(Arc<dyn Fn(Args) -> ToolOutput + Send + Sync>),
     /// As a task, which is aborted when the program stops waiting.
-    Async(Arc<dyn Fn(Args) -> UnderWay + Send + Sync>),
+    Async(Arc<dyn Fn(Args) -> ToolFuture + Send + Sync>),
 }
 
 impl Tool {
-    /// A tool whose function may block and compute: it runs on a thread for that, so that the program's deadline holds all the same.
+    /// Makes a tool whose function may block and compute. It runs on a blocking thread, so that the program's deadline still
+    /// applies.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if the name or the signature is not valid.
     pub fn new<T: Serialize>(
         name: &str,
         signature: &str,
         run: impl Fn(Args) -> Result<T, ToolFailure> + Send + Sync + 'static,
-    ) -> Result<Tool, BadTool> {
-        Tool::with(name, signature, Run::Blocking(Arc::new(move |args| given(&run(args)?))))
+    ) -> Result<Tool, ToolDefinitionError> {
+        Tool::with(name, signature, Run::Blocking(Arc::new(move |args| to_json(&run(args)?))))
     }
 
-    /// A tool whose function is asynchronous. Its task is aborted when the program ends before the answer.
+    /// Makes a tool with an asynchronous function. Its task is aborted if the program ends before the answer.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if the name or the signature is not valid.
     pub fn new_async<T: Serialize, F: Future<Output = Result<T, ToolFailure>> + Send + 'static>(
         name: &str,
         signature: &str,
         run: impl Fn(Args) -> F + Send + Sync + 'static,
-    ) -> Result<Tool, BadTool> {
+    ) -> Result<Tool, ToolDefinitionError> {
         let run = move |args| {
             let under_way = run(args);
-            Box::pin(async move { given(&under_way.await?) }) as UnderWay
+            Box::pin(async move { to_json(&under_way.await?) }) as ToolFuture
         };
         Tool::with(name, signature, Run::Async(Arc::new(run)))
     }
 
-    fn with(name: &str, signature: &str, run: Run) -> Result<Tool, BadTool> {
+    fn with(name: &str, signature: &str, run: Run) -> Result<Tool, ToolDefinitionError> {
         let plain = name.starts_with(|c: char| c.is_ascii_alphabetic())
             && name.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_'));
-        if !plain || TAKEN.contains(&name) {
-            return Err(BadTool::Name(name.to_owned()));
+        if !plain || RESERVED_NAMES.contains(&name) {
+            return Err(ToolDefinitionError::Name(name.to_owned()));
         }
         let signature = Signature::parse(signature)
-            .map_err(|error| BadTool::Signature { tool: name.to_owned(), why: error.render(signature) })?;
+            .map_err(|error| ToolDefinitionError::Signature { tool: name.to_owned(), why: error.render(signature) })?;
         Ok(Tool { name: name.to_owned(), description: String::new(), signature, mode: Mode::default(), run })
     }
 
-    /// The same tool with a line about what it does.
+    /// Sets the description.
     #[must_use]
     pub fn describe(mut self, description: impl Into<String>) -> Tool {
         self.description = description.into();
         self
     }
 
-    /// The same tool, checked more or less strictly.
+    /// Sets how strictly arguments and results are checked.
     #[must_use]
     pub fn checked(mut self, mode: Mode) -> Tool {
         self.mode = mode;
@@ -120,12 +129,12 @@ impl Tool {
         &self.name
     }
 
-    /// What it does; empty where nobody said.
+    /// Its description; empty if there is none.
     pub fn description(&self) -> &str {
         &self.description
     }
 
-    /// What it takes and gives.
+    /// Its parameters and result.
     pub fn signature(&self) -> &Signature {
         &self.signature
     }
@@ -154,43 +163,45 @@ impl fmt::Debug for Tool {
     }
 }
 
-fn given<T: Serialize>(value: &T) -> Given {
+fn to_json<T: Serialize>(value: &T) -> ToolOutput {
     serde_json::to_vec(value).map_err(|why| ToolFailure::new(format!("the result has no JSON form: {why}")))
 }
 
-/// Why a tool cannot be offered.
+/// Why a tool cannot be defined.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum BadTool {
+pub enum ToolDefinitionError {
     /// Not a letter and then letters, digits, `-` and `_`; or `call` or `servers`, which the language has itself.
     Name(String),
-    /// The signature is none: the place and what to write, over several lines.
+    /// The signature is not valid: the position and a hint, in several lines.
     Signature {
         /// The tool.
         tool: String,
         /// The rendered error.
         why: String,
     },
-    /// Two tools of one name; hyphens and underscores are the same.
+    /// Two tools have the same name. Hyphens and underscores count as equal.
     Twice(String),
 }
 
-impl fmt::Display for BadTool {
+impl fmt::Display for ToolDefinitionError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            BadTool::Name(name) if TAKEN.contains(&name.as_str()) => {
+            ToolDefinitionError::Name(name) if RESERVED_NAMES.contains(&name.as_str()) => {
                 write!(f, "a tool cannot be named {name:?}: tool/{name} is a function of the language")
             }
-            BadTool::Name(name) => {
+            ToolDefinitionError::Name(name) => {
                 write!(f, "a tool cannot be named {name:?}: use a letter, then letters, digits, '-' and '_'")
             }
-            BadTool::Signature { tool, why } => write!(f, "the signature of the tool {tool:?}: {why}"),
-            BadTool::Twice(name) => write!(f, "there are two tools named {name:?}; hyphens and underscores are the same"),
+            ToolDefinitionError::Signature { tool, why } => write!(f, "the signature of the tool {tool:?}: {why}"),
+            ToolDefinitionError::Twice(name) => {
+                write!(f, "there are two tools named {name:?}; hyphens and underscores are the same")
+            }
         }
     }
 }
 
-impl std::error::Error for BadTool {}
+impl std::error::Error for ToolDefinitionError {}
 
 /// Why a call of a tool failed: what the program, and whoever wrote it, is told. Any error turns into it with `?`.
 #[derive(Debug, Clone, PartialEq, Eq)]

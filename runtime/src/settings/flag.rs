@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::ffi::OsStr;
 use std::path::PathBuf;
 
-use super::ability::remedy;
+use super::feature::how_to_enable;
 use super::{Settings, flags};
 
 /// One setting.
@@ -168,7 +168,7 @@ impl Flag {
     }
 
     /// The feature of `ptc-runtime` without which it does nothing.
-    pub fn ability(&self) -> Option<&'static str> {
+    pub fn feature(&self) -> Option<&'static str> {
         match (self.group, self.name) {
             (Group::Agentic, _) => Some("agentic"),
             (Group::Terminal, _) => Some("line-editing"),
@@ -182,11 +182,11 @@ impl Flag {
 
     /// Whether this binary was built with what it needs.
     pub fn is_built(&self) -> bool {
-        self.ability().is_none_or(|needed| remedy(needed).is_none())
+        self.feature().is_none_or(|needed| how_to_enable(needed).is_none())
     }
 
     /// Whether it changes anything where a command is for that.
-    pub fn matters_to(&self, purpose: Purpose) -> bool {
+    pub fn applies_to(&self, purpose: Purpose) -> bool {
         let serves = purpose == Purpose::Serve;
         match (self.group, self.name) {
             (Group::Sessions | Group::Http | Group::Agentic, _)

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use zeroize::Zeroizing;
 
-use super::ability::remedy;
+use super::feature::how_to_enable;
 
 /// Shortest bearer token, in bytes.
 pub const MIN_TOKEN_BYTES: usize = 32;
@@ -107,7 +107,7 @@ impl HttpSettings {
             (self.tls_cert.is_some(), "https-server", "--http-tls-cert: this binary was built without TLS of its own"),
             (self.viewer, "viewer", "--http-viewer: this binary was built without the page of traces"),
         ] {
-            faults.extend(remedy(feature).filter(|_| is_on).map(|remedy| format!("{sentence}; {remedy}")));
+            faults.extend(how_to_enable(feature).filter(|_| is_on).map(|how_to_enable| format!("{sentence}; {how_to_enable}")));
         }
         let mut wrong = |sentence: &str| faults.push(sentence.to_owned());
         let loopback = self.host.is_loopback();
@@ -170,8 +170,8 @@ impl HttpSettings {
 }
 
 impl HttpSettings {
-    /// Makes a token where the operator gave none and did not switch authentication off: other users of a machine reach its loopback too.
-    /// The token, if one was made. On a Unix socket the permissions of the file are the authentication.
+    /// Makes a token where the operator gave none and did not switch authentication off: other users of a machine reach its
+    /// loopback too. The token, if one was made. On a Unix socket the permissions of the file are the authentication.
     pub fn generate_token(&mut self) -> std::io::Result<Option<AuthToken>> {
         if !self.on || self.disable_auth || self.auth_token.is_some() || self.unix_socket.is_some() {
             return Ok(None);

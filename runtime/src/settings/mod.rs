@@ -9,9 +9,9 @@
 //! - [`store`]: where sessions live.
 //! - [`read`]: from arguments and environment to [`Settings`].
 
-pub mod ability;
 #[cfg(feature = "agentic")]
 pub mod agentic;
+pub mod feature;
 pub mod flag;
 pub mod flags;
 pub mod http;
@@ -26,15 +26,15 @@ use std::time::Duration;
 
 use ptc_lisp::limits::Limits;
 
-pub use ability::ABILITIES;
 #[cfg(feature = "agentic")]
 pub use agentic::AgenticSettings;
+pub use feature::FEATURES;
 pub use flag::{Flag, Group, Kind, Purpose};
-pub use flags::{REPL_NAMES, REPL_VARIABLES, flags, strangers};
+pub use flags::{REPL_NAMES, REPL_VARIABLES, flags, unknown_env_vars};
 pub use http::HttpSettings;
 #[cfg(feature = "otlp")]
 pub use otlp::OtlpSettings;
-pub use read::{Fault, Reading};
+pub use read::{Fault, SettingsParser};
 pub use store::StoreUrl;
 
 use crate::diagnostics::DiagnosticsSettings;

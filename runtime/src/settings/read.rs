@@ -6,9 +6,9 @@ use std::fmt;
 use litemap::LiteMap;
 
 use super::Settings;
-use super::ability::remedy;
+use super::feature::how_to_enable;
 use super::flag::{Flag, Group, Purpose};
-use super::flags::{Optional, REPL_NAMES, REPL_VARIABLES, flags, unbuilt};
+use super::flags::{Optional, REPL_NAMES, REPL_VARIABLES, disabled_settings, flags};
 use crate::profile::Profile;
 use crate::schedule::Source;
 
@@ -16,7 +16,7 @@ use crate::schedule::Source;
 const LIMITS: [&str; 3] = ["max-concurrent-calls", "queue-timeout-ms", "memory-budget-bytes"];
 
 /// A reading of flags and environment in progress.
-pub struct Reading {
+pub struct SettingsParser {
     settings: Settings,
     /// Whether there is a config to read.
     unpinned: bool,
@@ -59,7 +59,7 @@ pub enum Fault {
         /// As written.
         flag: String,
         /// What brings it.
-        remedy: String,
+        how_to_enable: String,
     },
     /// A flag of the config, given to a binary that has none to read.
     Pinned {
@@ -84,7 +84,7 @@ impl fmt::Display for Fault {
             Fault::MissingValue { flag, expected } => write!(f, "{flag}: expected {expected}, found nothing"),
             Fault::Unknown { flag, near: Some(near) } => write!(f, "unknown flag {flag}; did you mean --{near}?"),
             Fault::Unknown { flag, near: None } => write!(f, "unknown flag {flag}; --help lists all flags"),
-            Fault::Unbuilt { flag, remedy } => write!(f, "{flag}: this binary was built without it; {remedy}"),
+            Fault::Unbuilt { flag, how_to_enable } => write!(f, "{flag}: this binary was built without it; {how_to_enable}"),
             Fault::Pinned { flag } => write!(
                 f,
                 "--{flag}: the upstreams of this binary were fixed when it was built, so there is no config to read; change the \
@@ -99,11 +99,11 @@ impl fmt::Display for Fault {
     }
 }
 
-impl Reading {
+impl SettingsParser {
     /// A reading that starts from the defaults; `unpinned` says whether there is a config to read.
     pub fn new(with_upstreams: bool, unpinned: bool) -> Self {
         let settings = Settings::defaults(with_upstreams);
-        Reading { settings, unpinned, repl: false, given: LiteMap::new(), faults: Vec::new(), warnings: Vec::new() }
+        SettingsParser { settings, unpinned, repl: false, given: LiteMap::new(), faults: Vec::new(), warnings: Vec::new() }
     }
 
     /// From here on settings have the documented names of `repl` too.
@@ -111,15 +111,15 @@ impl Reading {
         self.repl = true;
     }
 
-    /// Takes one long flag, `written` without dashes. `inline` is the value after `=`; `next` gives the following argument. False where
-    /// there is no such flag, so that nobody knows whether the following argument is its value.
+    /// Takes one long flag, `written` without dashes. `inline` is the value after `=`; `next` gives the following argument. False
+    /// where there is no such flag, so that nobody knows whether the following argument is its value.
     pub fn flag(&mut self, written: &str, inline: Option<OsString>, next: impl FnOnce() -> Option<OsString>) -> bool {
         let of_repl = REPL_NAMES.iter().find(|(short, _)| self.repl && *short == written);
         let Some(flag) = Flag::find(of_repl.map_or(written, |(_, name)| name)) else {
-            let unbuilt = unbuilt().find(|(optional, _)| written.starts_with(optional.prefix));
+            let is_disabled = disabled_settings().find(|(optional, _)| written.starts_with(optional.prefix));
             let flag = format!("--{written}");
-            self.faults.push(match unbuilt {
-                Some((_, remedy)) => Fault::Unbuilt { flag, remedy },
+            self.faults.push(match is_disabled {
+                Some((_, how_to_enable)) => Fault::Unbuilt { flag, how_to_enable },
                 None => Fault::Unknown { flag, near: self.near(written) },
             });
             return false;
@@ -181,7 +181,7 @@ impl Reading {
     /// looked at: a server beside it may be meant, and what is wrong there is the server's to refuse.
     pub fn environment(&mut self, purpose: Purpose, var: impl Fn(&str) -> Option<OsString>) {
         let var = |name: &str| var(name).filter(|value| !value.is_empty());
-        for flag in flags().filter(|flag| flag.matters_to(purpose)) {
+        for flag in flags().filter(|flag| flag.applies_to(purpose)) {
             let of_repl = REPL_VARIABLES.iter().filter(|(_, env)| self.repl && *env == flag.env).map(|(name, _)| *name);
             let found = of_repl.chain([flag.env]).find_map(|name| Some((name, var(name)?)));
             let Some((name, value)) = found.filter(|_| !self.given.contains_key(flag.name)) else { continue };
@@ -194,8 +194,9 @@ impl Reading {
                 self.set(flag, name.to_owned(), &value);
             }
         }
-        for (Optional { env: name, .. }, remedy) in unbuilt().filter(|(optional, _)| var(optional.env).is_some()) {
-            self.warnings.push(format!("{name} is ignored: this binary was built without it; {remedy}"));
+        for (Optional { env: name, .. }, how_to_enable) in disabled_settings().filter(|(optional, _)| var(optional.env).is_some())
+        {
+            self.warnings.push(format!("{name} is ignored: this binary was built without it; {how_to_enable}"));
         }
         #[cfg(feature = "otlp")]
         if purpose == Purpose::Serve {
@@ -209,8 +210,8 @@ impl Reading {
         }
     }
 
-    /// Takes the limits of the scheduler from the environment, for a command that only tells them: what is wrong there is the server's to
-    /// refuse.
+    /// Takes the limits of the scheduler from the environment, for a command that only tells them: what is wrong there is the
+    /// server's to refuse.
     pub fn limits_of_environment(&mut self, var: impl Fn(&str) -> Option<OsString>) {
         for flag in LIMITS.into_iter().filter_map(Flag::find) {
             let value = var(flag.env).filter(|value| !value.is_empty() && !self.given.contains_key(flag.name));
@@ -220,10 +221,10 @@ impl Reading {
         }
     }
 
-    /// The settings with warnings, or all faults. Flags that have no effect where a command is for that are warned of and not looked at
-    /// further.
+    /// The settings with warnings, or all faults. Flags that have no effect where a command is for that are warned of and not
+    /// looked at further.
     pub fn finish(mut self, purpose: Purpose) -> Result<(Settings, Vec<String>), Vec<Fault>> {
-        let idle = flags().filter(|flag| !flag.matters_to(purpose)).filter_map(|flag| self.given.get(flag.name));
+        let idle = flags().filter(|flag| !flag.applies_to(purpose)).filter_map(|flag| self.given.get(flag.name));
         self.warnings.extend(idle.map(|place| format!("{place} has no effect on {}", purpose.name())));
         if let (true, Some(place)) = (self.settings.plain, self.given.get("upstreams-config")) {
             let why = format!("--plain starts without upstreams and does not go with {place}: leave one of them out");
@@ -254,8 +255,8 @@ impl Reading {
             self.warnings.extend(port.map(|place| format!("{place} has no effect with --http-unix-socket")));
         }
         if let Some(url) = &self.settings.session_store {
-            if let Some(remedy) = remedy("session-redis") {
-                let why = format!("--session-store: this binary keeps sessions in its memory only; {remedy}");
+            if let Some(how_to_enable) = how_to_enable("session-redis") {
+                let why = format!("--session-store: this binary keeps sessions in its memory only; {how_to_enable}");
                 self.faults.push(Fault::Refused(why));
             } else if let Err(why) = url.check() {
                 self.faults.push(Fault::Refused(format!("--session-store: {why}")));
@@ -267,9 +268,9 @@ impl Reading {
             self.faults.push(Fault::Refused("--http-viewer: without --trace-dir there is nothing to look at".into()));
         }
         if self.settings.diagnostics.otlp_endpoint.is_some()
-            && let Some(remedy) = remedy("otlp")
+            && let Some(how_to_enable) = how_to_enable("otlp")
         {
-            self.faults.push(Fault::Unbuilt { flag: "--otlp-endpoint".into(), remedy });
+            self.faults.push(Fault::Unbuilt { flag: "--otlp-endpoint".into(), how_to_enable });
         }
         if self.settings.diagnostics.tool && !self.given.contains_key("response-profile") {
             self.settings.response_profile = Profile::Debug;
@@ -332,7 +333,7 @@ mod tests {
         args: &[(&str, Option<&str>)],
         env: &[(&str, &str)],
     ) -> Result<(Settings, Vec<String>), Vec<String>> {
-        let mut reading = Reading::new(false, false);
+        let mut reading = SettingsParser::new(false, false);
         for (name, value) in args {
             reading.flag(name, value.map(OsString::from), || None);
         }
@@ -350,7 +351,7 @@ mod tests {
             assert!(flag.env == variable || flag.env == "PTC_RUNNER_MCP_UPSTREAMS", "{}", flag.name);
             assert!(Group::ALL.iter().any(|(group, _)| *group == flag.group));
             assert!(!flag.help.is_empty() && !flag.help.ends_with('.'), "{}", flag.name);
-            assert!(!unbuilt().any(|(optional, _)| flag.name.starts_with(optional.prefix)), "{} exists", flag.name);
+            assert!(!disabled_settings().any(|(optional, _)| flag.name.starts_with(optional.prefix)), "{} exists", flag.name);
             for with_upstreams in [false, true] {
                 let mut settings = Settings::defaults(with_upstreams);
                 match flag.default_text(with_upstreams) {
@@ -363,7 +364,7 @@ mod tests {
 
     #[test]
     fn misspelt_variables_are_told() {
-        let told = |name: &str| crate::settings::strangers([name.to_owned()].into_iter());
+        let told = |name: &str| crate::settings::unknown_env_vars([name.to_owned()].into_iter());
         assert_eq!(
             told("PTC_RUNNER_MCP_MAX_FRAME_BYTS"),
             ["PTC_RUNNER_MCP_MAX_FRAME_BYTS is no setting; did you mean PTC_RUNNER_MCP_MAX_FRAME_BYTES?"]
@@ -469,7 +470,7 @@ mod tests {
         for (purpose, faults) in
             [(Purpose::Serve, 2 + usize::from(cfg!(feature = "otlp"))), (Purpose::Eval, 0), (Purpose::Repl, 0)]
         {
-            let mut reading = Reading::new(false, false);
+            let mut reading = SettingsParser::new(false, false);
             reading.environment(purpose, wrong);
             let found = reading.finish(purpose).map_or_else(|faults| faults.len(), |(_, warnings)| warnings.len());
             assert_eq!(found, faults, "{purpose:?}");
@@ -493,7 +494,7 @@ mod tests {
         let mut looked_at = 0;
         for flag in flags().filter(strict) {
             let by_flag = read(&[(flag.name, Some(odd))], &[]).expect_err("a fault");
-            let purpose = if flag.matters_to(Purpose::Serve) { Purpose::Serve } else { Purpose::Repl };
+            let purpose = if flag.applies_to(Purpose::Serve) { Purpose::Serve } else { Purpose::Repl };
             let by_variable = read_for(purpose, &[], &[(flag.env, odd)]).expect_err("a fault");
             assert!(by_flag.iter().any(|fault| fault.starts_with(&format!("--{}: expected ", flag.name))), "{by_flag:?}");
             assert!(by_variable.iter().any(|fault| fault.starts_with(&format!("{}: expected ", flag.env))), "{by_variable:?}");

@@ -5,9 +5,10 @@ use std::fmt;
 use percent_encoding::percent_decode_str;
 use zeroize::Zeroizing;
 
-use super::ability::remedy;
+use super::feature::how_to_enable;
 
-/// `redis://[[user]:password@]host[:port][/db]`, or the same with `rediss` over TLS. It shows itself without user and password, and is overwritten when it is dropped.
+/// `redis://[[user]:password@]host[:port][/db]`, or the same with `rediss` over TLS. It shows itself without user and password, and
+/// is overwritten when it is dropped.
 #[derive(Clone)]
 pub struct StoreUrl(Zeroizing<String>);
 
@@ -25,8 +26,8 @@ impl StoreUrl {
     /// What is wrong about it beyond its beginning.
     pub fn check(&self) -> Result<(), String> {
         let tls = self.has_tls();
-        if tls && let Some(remedy) = remedy("session-redis-tls") {
-            return Err(format!("rediss:// is not spoken by this binary; {remedy}"));
+        if tls && let Some(how_to_enable) = how_to_enable("session-redis-tls") {
+            return Err(format!("rediss:// is not spoken by this binary; {how_to_enable}"));
         }
         let rest = self.0.strip_prefix(if tls { WITH_TLS } else { SCHEME }).unwrap_or_default();
         let place = rest.rsplit_once('@').map_or(rest, |(_, place)| place);

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use ptc_lisp::limits::{Cancel, Limits};
 use ptc_lisp::signature::Mode;
-use ptc_runtime::embed::{Answer, Args, BadTool, BuildError, Builder, Engine, Event, Request, Tool, ToolFailure};
+use ptc_runtime::embed::{Answer, Args, BuildError, Builder, Engine, Event, Request, Tool, ToolDefinitionError, ToolFailure};
 use ptc_runtime::tool_protocol::parse_signature;
 use serde_json::json;
 
@@ -332,7 +332,7 @@ fn tools_that_cannot_be_offered_are_refused() {
     assert_eq!(nothing("call", ":any"), "a tool cannot be named \"call\": tool/call is a function of the language");
     assert!(nothing("f", "(a :list) -> :any").contains("there is no type :list\n at line 1, column 4"));
     let twice = builder().tool(sync("find-user", ":any", |_| Ok(json!(1)))).build().unwrap_err();
-    assert!(matches!(twice, BuildError::Tool(BadTool::Twice(_))), "{twice}");
+    assert!(matches!(twice, BuildError::Tool(ToolDefinitionError::Twice(_))), "{twice}");
 }
 
 /// A deployment with one service of one tool, which `service` answers. The tool takes `page` and `limit`.

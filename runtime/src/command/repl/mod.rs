@@ -16,11 +16,11 @@ use std::time::Duration;
 use ptc_catalog::Catalog;
 use ptc_lisp::{Position, reader};
 
-use super::eval::{self, Desk};
-use super::host::Host;
+use super::eval::{self, LocalEvaluator};
 use super::line::{Script, Source};
-use super::live::Tell;
-use super::show::{Colors, Display, View, fault, for_output, notes, object, painted, sentence, tame, whole};
+use super::live::PrintLine;
+use super::services::Services;
+use super::show::{Colors, Display, View, fault, for_output, notes, object, painted, replace_control_chars, sentence, whole};
 use super::{Origin, ended_early, unusable, written};
 use crate::describe;
 use crate::evaluation::{Call, Evaluation, Failure, PriorState, Reason};
@@ -66,11 +66,11 @@ enum Asking {
 }
 
 impl Asking {
-    fn read(&mut self, host: &mut Host) -> Typed {
+    fn read(&mut self, services: &mut Services) -> Typed {
         match self {
-            Asking::Plain(lines) => lines.read(host),
+            Asking::Plain(lines) => lines.read(services),
             #[cfg(feature = "line-editing")]
-            Asking::Edited(editor) => editor.read(host),
+            Asking::Edited(editor) => editor.read(services),
         }
     }
 
@@ -87,17 +87,17 @@ impl Asking {
 /// Runs a script, or what standard input has.
 pub(super) fn run(origin: &Origin, mut settings: Settings, script: &Script, display: Display) -> ExitCode {
     settings.response_profile = Profile::Debug;
-    let host = match Host::new(origin, &settings) {
-        Ok(host) => host,
+    let services = match Services::new(origin, &settings) {
+        Ok(services) => services,
         Err(why) => return unusable(origin.deployment.name, &why.sentences()),
     };
-    let desk = match Desk::new(&host, &settings) {
-        Ok(desk) => desk,
-        Err(why) => return ended_early(origin.deployment.name, host, &why),
+    let local = match LocalEvaluator::new(&services, &settings) {
+        Ok(local) => local,
+        Err(why) => return ended_early(origin.deployment.name, services, &why),
     };
-    let mut repl = Repl { host, desk, past: PriorState::default(), settings, display, timed: false };
+    let mut repl = Repl { services, local, past: PriorState::default(), settings, display, timed: false };
     let code = repl.start(origin, script).unwrap_or_else(|code| code);
-    repl.host.shut_down();
+    repl.services.shut_down();
     code
 }
 
@@ -116,8 +116,8 @@ impl Source {
 }
 
 struct Repl {
-    host: Host,
-    desk: Desk,
+    services: Services,
+    local: LocalEvaluator,
     past: PriorState,
     settings: Settings,
     display: Display,
@@ -128,7 +128,7 @@ impl Repl {
     /// Runs what is to be loaded, then the script or the conversation.
     fn start(&mut self, origin: &Origin, script: &Script) -> Result<ExitCode, ExitCode> {
         let unread = |why: String| unusable(origin.deployment.name, &[why]);
-        let view = View::new(self.display, &self.settings, self.host.redactor());
+        let view = View::new(self.display, &self.settings, self.services.redactor());
         for file in &script.loads {
             let program = Source::File(file.clone()).read(&self.settings).map_err(unread)?;
             view.load(&self.evaluate(&program))?;
@@ -156,7 +156,7 @@ impl Repl {
         written(&format!("{} upstreams. :help lists commands, :quit ends.{PLAIN}\n", catalog.upstreams.len()));
         let mut asking = self.asking();
         loop {
-            let source = match asking.read(&mut self.host) {
+            let source = match asking.read(&mut self.services) {
                 Typed::Text(source) => source,
                 Typed::Nothing => continue,
                 Typed::End => return ExitCode::SUCCESS,
@@ -170,7 +170,7 @@ impl Repl {
                 return ExitCode::SUCCESS;
             }
             if let Some(text) = self.command(&words) {
-                written(&tame(text));
+                written(&replace_control_chars(text));
             } else {
                 self.answer(&source);
                 asking.learn(&self.past);
@@ -180,7 +180,7 @@ impl Repl {
 
     #[cfg(feature = "line-editing")]
     fn asking(&self) -> Asking {
-        let editor = edit::Editor::start(std::sync::Arc::clone(self.host.upstreams()), &self.settings);
+        let editor = edit::Editor::start(std::sync::Arc::clone(self.services.upstreams()), &self.settings);
         editor.map_or_else(|| Asking::Plain(Lines::of_standard_input()), Asking::Edited)
     }
 
@@ -239,7 +239,7 @@ impl Repl {
     /// What is known of a name; a tool's may stand without its upstream.
     fn help(&mut self, name: &str) -> String {
         let tool_of = |upstream: &'static ptc_catalog::Upstream| upstream.tool(name).map(|tool| (upstream.name, tool.name));
-        let tools: Vec<_> = self.host.upstreams().catalog().upstreams.iter().filter_map(tool_of).collect();
+        let tools: Vec<_> = self.services.upstreams().catalog().upstreams.iter().filter_map(tool_of).collect();
         let names: Vec<String> = match tools.as_slice() {
             [] => vec![name.to_owned()],
             tools => tools.iter().map(|(upstream, tool)| format!("{upstream}/{tool}")).collect(),
@@ -267,7 +267,7 @@ impl Repl {
 
     /// The catalog by `--catalog-mode`, and which upstreams were not asked for their tools yet.
     fn tools(&self) -> String {
-        let upstreams = self.host.upstreams();
+        let upstreams = self.services.upstreams();
         let catalog = upstreams.catalog();
         if catalog.upstreams.is_empty() {
             return "there are no upstreams\n".to_owned();
@@ -279,7 +279,7 @@ impl Repl {
 
     /// A line that names the upstreams that were not asked for their tools yet; empty where all were.
     fn unlisted(&self) -> String {
-        let upstreams = self.host.upstreams();
+        let upstreams = self.services.upstreams();
         let names = upstreams.catalog().upstreams.iter().map(|upstream| upstream.name);
         let unlisted: Vec<&str> = names.filter(|name| upstreams.is_unlisted(name)).collect();
         if unlisted.is_empty() {
@@ -291,11 +291,13 @@ impl Repl {
     /// All tools of an upstream, which is asked for them where it was not yet.
     fn tools_of(&mut self, name: &str) -> String {
         let evaluation = self.run(&format!("(dir {})", quoted(name)), PriorState::default());
-        let upstream = self.host.upstreams().catalog().upstream(name);
+        let upstream = self.services.upstreams().catalog().upstream(name);
         match (evaluation.outcome, upstream) {
             (Err(failure), _) => sentence(&failure) + "\n",
             (Ok(_), None) => format!("there is no upstream '{name}'\n"),
-            (Ok(_), Some(_)) if self.host.upstreams().is_unlisted(name) => format!("{name} cannot be asked for its tools now\n"),
+            (Ok(_), Some(_)) if self.services.upstreams().is_unlisted(name) => {
+                format!("{name} cannot be asked for its tools now\n")
+            }
             (Ok(_), Some(upstream)) => {
                 let one = Catalog { digest: "", search_index: &[], upstreams: std::slice::from_ref(upstream) };
                 describe::catalog::list(&one, describe::catalog::Detail::Described, &|_| String::new()) + "\n"
@@ -306,19 +308,19 @@ impl Repl {
     /// Evaluates and shows.
     fn answer(&mut self, source: &str) {
         // Lines as they are printed, then the value or the fault. A client gets all at once.
-        let tell: Tell = |line| {
-            written(&(tame(line.to_owned()) + "\n"));
+        let print_line: PrintLine = |line| {
+            written(&(replace_control_chars(line.to_owned()) + "\n"));
         };
-        self.desk.tell = (self.display != Display::Envelope).then_some(tell);
+        self.local.print_line = (self.display != Display::Envelope).then_some(print_line);
         let evaluation = self.evaluate(source);
         let colored = Colors::of(&self.settings).output;
         let is_terminal = std::io::stdout().is_terminal();
         let mut text = String::new();
         match (self.display, &evaluation.outcome) {
             (Display::Envelope, _) => text = for_output(object(&evaluation), is_terminal),
-            (_, Err(failure)) => text += &(fault(&tame(sentence(failure)), colored) + "\n"),
-            (Display::Text, Ok(value)) => text += &(painted(&tame(value.text.clone()), colored) + "\n"),
-            (Display::Json, Ok(_)) => match evaluation.value.as_ref().map(|value| whole(value, &self.host.redactor())) {
+            (_, Err(failure)) => text += &(fault(&replace_control_chars(sentence(failure)), colored) + "\n"),
+            (Display::Text, Ok(value)) => text += &(painted(&replace_control_chars(value.text.clone()), colored) + "\n"),
+            (Display::Json, Ok(_)) => match evaluation.value.as_ref().map(|value| whole(value, &self.services.redactor())) {
                 Some(Ok(json)) => text += &(painted(&for_output(json, is_terminal), colored) + "\n"),
                 Some(Err(why)) => text += &(fault(&why, colored) + "\n"),
                 None => {}
@@ -337,7 +339,7 @@ impl Repl {
     fn evaluate(&mut self, source: &str) -> Evaluation {
         let past = PriorState { bindings: self.past.bindings.clone(), results: self.past.results.clone() };
         let evaluation = match Call::of_program(source.to_owned(), &self.settings) {
-            Ok(call) => self.desk.watched(&mut self.host, call, past),
+            Ok(call) => self.local.evaluate_traced(&mut self.services, call, past),
             Err(message) => Evaluation::refused(Failure::plain(Reason::ArgsError, message)),
         };
         match (&evaluation.outcome, &evaluation.value) {
@@ -379,7 +381,7 @@ impl Repl {
     /// Evaluates what nobody has typed.
     fn run(&mut self, source: &str, past: PriorState) -> Evaluation {
         match Call::of_program(source.to_owned(), &self.settings) {
-            Ok(call) => self.desk.evaluate(&mut self.host, call, past),
+            Ok(call) => self.local.evaluate(&mut self.services, call, past),
             Err(message) => Evaluation::refused(Failure::plain(Reason::ArgsError, message)),
         }
     }

@@ -6,7 +6,7 @@ use ptc_lisp::{ErrorKind, Program};
 use tokio::sync::mpsc;
 
 use super::{PROMPT, Typed};
-use crate::command::host::{Ended, Host};
+use crate::command::services::{Ended, Services};
 use crate::command::written;
 
 /// The prompt while a form is open.
@@ -30,11 +30,11 @@ impl Lines {
     }
 
     /// Prompts until nothing is open.
-    pub(super) fn read(&mut self, host: &mut Host) -> Typed {
+    pub(super) fn read(&mut self, services: &mut Services) -> Typed {
         let mut text = String::new();
         loop {
             written(if text.is_empty() { PROMPT } else { CONTINUED });
-            match host.until(self.0.recv()) {
+            match services.until(self.0.recv()) {
                 Ended::Signal("SIGINT") => {
                     written("\n");
                     return Typed::Nothing;

@@ -1,12 +1,12 @@
-//! Spans of calls for a collector of OpenTelemetry: OTLP over HTTP, as JSON.
+//! Export of spans to an OpenTelemetry collector: OTLP over HTTP, as JSON.
 //!
-//! - `spans`: what a call comes to.
-//! - `post`: a batch on its way.
+//! - `spans`: encodes a call as spans.
+//! - `sender`: sends batches.
 //!
-//! A call only appends to a queue; a thread of its own sends batches. What does not fit, and what the collector does not take, is
-//! counted and let go: no call waits for a collector, and none fails by it.
+//! A call only appends to a queue; a background thread sends batches. Spans that do not fit into the queue and rejected spans are
+//! dropped and counted. Exporting never blocks a call and never makes one fail.
 
-mod post;
+mod sender;
 mod spans;
 
 use std::collections::VecDeque;
@@ -14,24 +14,24 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use self::post::{Lost, Postman};
-use self::spans::Told;
+use self::sender::{BatchSender, DroppedSpans};
+use self::spans::EncodedSpans;
 use super::Payloads;
 use super::record::Record;
 use crate::log::{self, Field, Level};
 use crate::secrets::{Redactor, Secrets};
 use crate::settings::OtlpSettings;
 
-/// Bytes that may wait.
+/// Maximum size of the queue, in bytes.
 const QUEUE_BYTES: usize = 4 * 1024 * 1024;
-/// Bytes of a batch, about: collectors take 4 MiB or more.
+/// Approximate maximum size of a batch, in bytes. Collectors accept 4 MiB or more.
 const BATCH_BYTES: usize = 512 * 1024;
-/// How long spans wait for others.
+/// Maximum time that spans wait for a batch.
 const INTERVAL: Duration = Duration::from_secs(5);
-/// How often what goes wrong is logged at most.
-const QUIET: Duration = Duration::from_secs(60);
+/// Minimum interval between two warnings.
+const WARN_INTERVAL: Duration = Duration::from_secs(60);
 
-/// The way to a collector.
+/// Exports spans to a collector.
 pub struct Exporter {
     shared: Arc<Shared>,
     redactor: Redactor,
@@ -40,7 +40,7 @@ pub struct Exporter {
 #[derive(Default)]
 struct Shared {
     queue: Mutex<Queue>,
-    /// Something was put in, or it is to end, or it has ended.
+    /// Notified when spans are added, when shutdown begins, and when it is done.
     changed: Condvar,
     exported: AtomicU64,
     lost: AtomicU64,
@@ -48,9 +48,9 @@ struct Shared {
 
 #[derive(Default)]
 struct Queue {
-    calls: VecDeque<Told>,
+    calls: VecDeque<EncodedSpans>,
     bytes: usize,
-    /// Nothing more comes: what there is goes out at once, each batch once.
+    /// Shutdown: the remaining batches are sent once, without a delay.
     ending: bool,
     ended: bool,
 }
@@ -58,14 +58,14 @@ struct Queue {
 /// Sums since the start.
 #[derive(Debug, Clone, Copy)]
 pub struct Sums {
-    /// Spans that the collector has taken.
+    /// Spans that the collector accepted.
     pub exported: u64,
-    /// Spans that it has not, or that found no room.
+    /// Spans that it rejected, or that were dropped.
     pub lost: u64,
 }
 
 impl Exporter {
-    /// Begins; nothing is sent before the first call has ended. `resource` says what this process is.
+    /// Starts the exporter. Nothing is sent before the first call has ended.
     pub fn start(
         settings: &OtlpSettings,
         secrets: &Secrets,
@@ -73,38 +73,38 @@ impl Exporter {
         redactor: &Redactor,
         deployment: &str,
     ) -> Result<Arc<Exporter>, String> {
-        let postman = Postman::new(settings, secrets, extra_roots)?;
+        let sender = BatchSender::new(settings, secrets, extra_roots)?;
         let resource = spans::resource(settings, deployment);
         let shared = Arc::new(Shared::default());
         let thread = {
             let shared = Arc::clone(&shared);
-            move || shared.send_all(&postman, &resource)
+            move || shared.send_all(&sender, &resource)
         };
         std::thread::Builder::new().name("otlp".into()).spawn(thread).map_err(|fault| format!("cannot start: {fault}"))?;
         Ok(Arc::new(Exporter { shared, redactor: redactor.clone() }))
     }
 
-    /// Takes a call that has ended. It costs what writing its spans down costs.
-    pub(super) fn tell(&self, record: &Record, payloads: Payloads) {
-        let Some(told) = spans::of(record, payloads, &self.redactor) else { return };
+    /// Encodes the spans of a call that has ended and adds them to the queue.
+    pub(super) fn enqueue(&self, record: &Record, payloads: Payloads) {
+        let Some(encoded) = spans::encode(record, payloads, &self.redactor) else { return };
         let mut queue = self.shared.queue();
-        if queue.ending || queue.bytes + told.text.len() > QUEUE_BYTES {
-            self.shared.lost.fetch_add(told.spans, Ordering::Relaxed);
+        if queue.ending || queue.bytes + encoded.text.len() > QUEUE_BYTES {
+            self.shared.lost.fetch_add(encoded.spans, Ordering::Relaxed);
             return;
         }
-        queue.bytes += told.text.len();
-        queue.calls.push_back(told);
+        queue.bytes += encoded.text.len();
+        queue.calls.push_back(encoded);
         drop(queue);
         self.shared.changed.notify_all();
     }
 
-    /// What has become of spans so far.
+    /// Numbers of exported and dropped spans.
     pub fn sums(&self) -> Sums {
         let read = |sum: &AtomicU64| sum.load(Ordering::Relaxed);
         Sums { exported: read(&self.shared.exported), lost: read(&self.shared.lost) }
     }
 
-    /// Sends what is left, within that time.
+    /// Sends the remaining spans, for at most `most`.
     pub fn end(&self, most: Duration) {
         let mut queue = self.shared.queue();
         queue.ending = true;
@@ -112,7 +112,7 @@ impl Exporter {
         let (queue, _) =
             self.shared.changed.wait_timeout_while(queue, most, |queue| !queue.ended).unwrap_or_else(PoisonError::into_inner);
         if !queue.ended {
-            let waiting: u64 = queue.calls.iter().map(|told| told.spans).sum();
+            let waiting: u64 = queue.calls.iter().map(|encoded| encoded.spans).sum();
             let fields = [
                 ("reason", Field::Text("the collector did not take them before the process ended")),
                 ("waiting", Field::Number(waiting)),
@@ -129,21 +129,21 @@ impl Shared {
     }
 
     /// The thread's work, until it is to end and nothing is left.
-    fn send_all(&self, postman: &Postman, resource: &str) {
-        let mut complaint = Complaint::default();
+    fn send_all(&self, sender: &BatchSender, resource: &str) {
+        let mut warnings = WarnThrottle::default();
         while let Some(batch) = self.batch() {
-            let spans: u64 = batch.iter().map(|told| told.spans).sum();
+            let spans: u64 = batch.iter().map(|encoded| encoded.spans).sum();
             let body = spans::body(resource, &batch);
-            let lost = match postman.post(&body, |pause| self.is_worth_waiting(pause)) {
+            let lost = match sender.post(&body, |pause| self.is_worth_waiting(pause)) {
                 Ok(()) => None,
-                Err(Lost { spans: some, why }) => Some((some.unwrap_or(spans).min(spans), why)),
+                Err(DroppedSpans { spans: some, why }) => Some((some.unwrap_or(spans).min(spans), why)),
             };
             let count = lost.as_ref().map_or(0, |(count, _)| *count);
             self.exported.fetch_add(spans - count, Ordering::Relaxed);
             let all = self.lost.fetch_add(count, Ordering::Relaxed) + count;
             match lost {
-                Some((_, why)) => complaint.say(&why, all, Instant::now()),
-                None => complaint.is_over(all),
+                Some((_, why)) => warnings.warn(&why, all, Instant::now()),
+                None => warnings.recovered(all),
             }
         }
         self.queue().ended = true;
@@ -151,7 +151,7 @@ impl Shared {
     }
 
     /// The next calls to send; `None` at the end.
-    fn batch(&self) -> Option<Vec<Told>> {
+    fn batch(&self) -> Option<Vec<EncodedSpans>> {
         let queue = self
             .changed
             .wait_while(self.queue(), |queue| queue.calls.is_empty() && !queue.ending)
@@ -161,16 +161,16 @@ impl Shared {
         let mut batch = Vec::new();
         let mut bytes = 0;
         while bytes < BATCH_BYTES
-            && let Some(told) = queue.calls.pop_front()
+            && let Some(encoded) = queue.calls.pop_front()
         {
-            bytes += told.text.len();
-            batch.push(told);
+            bytes += encoded.text.len();
+            batch.push(encoded);
         }
         queue.bytes -= bytes;
         (!batch.is_empty()).then_some(batch)
     }
 
-    /// Waits before another attempt; whether there is to be one.
+    /// Waits before another attempt. Returns whether to make one.
     fn is_worth_waiting(&self, pause: Duration) -> bool {
         let (queue, _) =
             self.changed.wait_timeout_while(self.queue(), pause, |queue| !queue.ending).unwrap_or_else(PoisonError::into_inner);
@@ -178,21 +178,21 @@ impl Shared {
     }
 }
 
-/// What is logged of a collector that takes nothing: the first fault, then one line a minute, then that it is over.
+/// Limits the warnings about a failing collector: the first failure, then one line a minute, then the recovery.
 #[derive(Default)]
-struct Complaint {
+struct WarnThrottle {
     said: Option<Instant>,
 }
 
-impl Complaint {
-    fn say(&mut self, why: &str, lost: u64, now: Instant) {
-        if self.said.is_none_or(|said| now.saturating_duration_since(said) >= QUIET) {
+impl WarnThrottle {
+    fn warn(&mut self, why: &str, lost: u64, now: Instant) {
+        if self.said.is_none_or(|said| now.saturating_duration_since(said) >= WARN_INTERVAL) {
             self.said = Some(now);
             log::record(Level::Warn, "spans not exported", &[("reason", Field::Text(why)), ("lost", Field::Number(lost))]);
         }
     }
 
-    fn is_over(&mut self, lost: u64) {
+    fn recovered(&mut self, lost: u64) {
         if self.said.take().is_some() {
             log::record(Level::Info, "spans are exported again", &[("lost", Field::Number(lost))]);
         }

@@ -1,8 +1,8 @@
-//! A call as spans, in the JSON of OTLP.
+//! Encodes a call as spans, in the JSON of OTLP.
 //!
-//! Names follow OpenTelemetry's conventions for MCP and generative AI where there are any; what is ours begins with `ptc.`. No
-//! payload is among them, whatever traces show: programs, contexts and results stay here. A message of a failure may quote them, so
-//! that it goes along only where traces show everything.
+//! Names follow OpenTelemetry's semantic conventions for MCP and generative AI if they define one; the others begin with `ptc.`.
+//! Spans never contain payloads: programs, contexts and results are not exported. A failure's message may quote them and is
+//! exported only with full payloads.
 
 use std::time::Duration;
 
@@ -22,33 +22,33 @@ const SERVER: u8 = 2;
 const CLIENT: u8 = 3;
 /// The status of a failure.
 const ERROR: u8 = 2;
-/// Flags: the trace is kept; it is known where the parent is; it is elsewhere.
+/// Flags: the trace is sampled; the location of the parent is known; the parent is remote.
 const SAMPLED: u32 = 1;
 const KNOWN: u32 = 0x100;
 const REMOTE: u32 = 0x200;
 
-/// A call, written down.
+/// The encoded spans of a call.
 #[derive(Debug)]
-pub(super) struct Told {
+pub(super) struct EncodedSpans {
     /// Its spans as JSON, with commas between them.
     pub(super) text: String,
-    /// How many they are.
+    /// Number of spans.
     pub(super) spans: u64,
 }
 
-/// What is said of an interval of a call.
+/// An interval of a call.
 struct Span {
     name: String,
     kind: u8,
     /// From the call's arrival.
     start: Duration,
     took: Duration,
-    /// Its parent's index; `None` of the call itself.
+    /// Index of its parent; `None` for the call itself.
     parent: Option<usize>,
     attributes: Vec<(&'static str, Value)>,
     /// Whether it failed; the reason is an attribute.
     failed: bool,
-    /// What may be said of the failure.
+    /// The failure's message, if it may be exported.
     message: Option<String>,
 }
 
@@ -67,7 +67,7 @@ impl Span {
     }
 }
 
-/// The attributes of whoever exports: the service, and what the operator says of it.
+/// The resource attributes: the service, and the attributes that the operator configured.
 pub(super) fn resource(settings: &OtlpSettings, deployment: &str) -> String {
     let service = settings.service.as_deref().unwrap_or(deployment);
     let own = [("service.name", service), ("service.version", env!("CARGO_PKG_VERSION"))];
@@ -78,8 +78,8 @@ pub(super) fn resource(settings: &OtlpSettings, deployment: &str) -> String {
 }
 
 /// The body of a request.
-pub(super) fn body(resource: &str, calls: &[Told]) -> String {
-    let spans: Vec<&str> = calls.iter().map(|told| told.text.as_str()).collect();
+pub(super) fn body(resource: &str, calls: &[EncodedSpans]) -> String {
+    let spans: Vec<&str> = calls.iter().map(|encoded| encoded.text.as_str()).collect();
     let scope = json!({ "name": env!("CARGO_PKG_NAME"), "version": env!("CARGO_PKG_VERSION") });
     format!(
         r#"{{"resourceSpans":[{{"resource":{{"attributes":{resource}}},"scopeSpans":[{{"scope":{scope},"spans":[{}]}}]}}]}}"#,
@@ -87,8 +87,8 @@ pub(super) fn body(resource: &str, calls: &[Told]) -> String {
     )
 }
 
-/// A call that has ended; `None` where whoever asks does not keep its part of the trace.
-pub(super) fn of(record: &Record, payloads: Payloads, redactor: &Redactor) -> Option<Told> {
+/// Encodes a call that has ended; `None` if the client's trace is not sampled.
+pub(super) fn encode(record: &Record, payloads: Payloads, redactor: &Redactor) -> Option<EncodedSpans> {
     let parent = record.traceparent.as_deref().and_then(TraceParent::parse);
     if parent.is_some_and(|parent| !parent.sampled) {
         return None;
@@ -110,7 +110,7 @@ pub(super) fn of(record: &Record, payloads: Payloads, redactor: &Redactor) -> Op
         let remote = if span.parent.is_none() && parent.is_some() { REMOTE } else { 0 };
         let attributes: Vec<Value> =
             span.attributes.iter().filter(|(_, value)| !value.is_null()).map(|(name, value)| attribute(name, value)).collect();
-        let mut told = json!({
+        let mut encoded = json!({
             "traceId": trace,
             "spanId": id,
             "flags": SAMPLED | KNOWN | remote,
@@ -120,7 +120,7 @@ pub(super) fn of(record: &Record, payloads: Payloads, redactor: &Redactor) -> Op
             "endTimeUnixNano": (start + span.took.as_nanos() as i128).to_string(),
             "attributes": attributes,
         });
-        if let Some(members) = told.as_object_mut() {
+        if let Some(members) = encoded.as_object_mut() {
             members.extend(above.map(|id| ("parentSpanId".to_owned(), id.into())));
             let said = span.message.as_ref();
             members.extend(span.failed.then(|| {
@@ -128,15 +128,15 @@ pub(super) fn of(record: &Record, payloads: Payloads, redactor: &Redactor) -> Op
                 ("status".to_owned(), status)
             }));
         }
-        texts.push(told.to_string());
+        texts.push(encoded.to_string());
     }
-    Some(Told { spans: texts.len() as u64, text: texts.join(",") })
+    Some(EncodedSpans { spans: texts.len() as u64, text: texts.join(",") })
 }
 
 /// The call first, then what happened in it.
 fn all(record: &Record, payloads: Payloads, redactor: &Redactor) -> Vec<Span> {
     let clean = |text: &str| Value::from(redactor.redact_str(text).into_owned());
-    let told = |message: &str| (payloads == Payloads::Full).then(|| redactor.redact_str(message).into_owned());
+    let encoded = |message: &str| (payloads == Payloads::Full).then(|| redactor.redact_str(message).into_owned());
     let origin = record.origin.as_ref();
     let mut call = Span::within(format!("tools/call {}", record.tool), Duration::ZERO, record.duration);
     (call.kind, call.parent) = (SERVER, None);
@@ -157,12 +157,12 @@ fn all(record: &Record, payloads: Payloads, redactor: &Redactor) -> Vec<Span> {
         ("error.type", record.outcome.reason().into()),
     ];
     if let Outcome::Error { message, .. } = &record.outcome {
-        (call.failed, call.message) = (true, told(message));
+        (call.failed, call.message) = (true, encoded(message));
     }
     let mut spans = vec![call];
     spans.extend(record.stages().map(|(name, start, took)| Span::within(name, start, took)));
     #[cfg(feature = "agentic")]
-    spans.extend(record.task.iter().flat_map(|told| &told.spans).filter_map(of_task));
+    spans.extend(record.task.iter().flat_map(|encoded| &encoded.spans).filter_map(of_task));
     let programs: Vec<(usize, Duration, Duration)> =
         spans.iter().enumerate().filter(|(_, span)| span.name == "eval").map(|(at, s)| (at, s.start, s.start + s.took)).collect();
     for upstream in &record.upstream_calls {
@@ -183,7 +183,7 @@ fn all(record: &Record, payloads: Payloads, redactor: &Redactor) -> Vec<Span> {
             ("error.type", upstream.reason.into()),
         ];
         span.failed = upstream.reason.is_some();
-        span.message = upstream.error.as_deref().and_then(told);
+        span.message = upstream.error.as_deref().and_then(encoded);
         spans.push(span);
     }
     spans

@@ -150,7 +150,7 @@ async fn metrics(state: &HttpState, peer: IpAddr, request: &Request<Incoming>, l
 /// Whether a path is that of the page of traces.
 #[cfg(feature = "viewer")]
 fn is_viewer(state: &HttpState, path: &str) -> bool {
-    state.viewer.is_some() && crate::viewer::door::owns(path)
+    state.viewer.is_some() && crate::viewer::routes::handles(path)
 }
 
 #[cfg(not(feature = "viewer"))]

@@ -24,7 +24,7 @@ use ptc_check::near_name;
 use ptc_lisp::sorting;
 use zeroize::Zeroizing;
 
-use super::ability::remedy;
+use super::feature::how_to_enable;
 use super::flag::Flag;
 
 /// The text of a file that holds one secret, without white space at its end; `None` where the file cannot be read.
@@ -66,22 +66,22 @@ static OPTIONAL: [Optional; 3] = [
     Optional { prefix: "no-history", env: "PTC_RUNNER_MCP_NO_HISTORY", feature: "line-editing" },
 ];
 
-/// Settings that this binary was built without, and what brings them. Naming one is an error that says so, instead of a guess at a near
-/// name.
-pub fn unbuilt() -> impl Iterator<Item = (&'static Optional, String)> {
-    OPTIONAL.iter().filter_map(|optional| Some((optional, remedy(optional.feature)?)))
+/// Settings that this binary was built without, and how to enable them. Using one is an error that says so, without a suggestion of
+/// a similar name.
+pub fn disabled_settings() -> impl Iterator<Item = (&'static Optional, String)> {
+    OPTIONAL.iter().filter_map(|optional| Some((optional, how_to_enable(optional.feature)?)))
 }
 
 /// How the variables of settings begin.
 const VARIABLE: &str = "PTC_RUNNER_MCP_";
 
-/// A sentence on each variable that begins as those of settings do and is none: a misspelt one would be silently without effect.
-pub fn strangers(variables: impl Iterator<Item = String>) -> Vec<String> {
+/// A sentence for each variable that has the prefix of settings and is not a setting: a misspelt one would have no effect.
+pub fn unknown_env_vars(variables: impl Iterator<Item = String>) -> Vec<String> {
     let own = |flag: &'static Flag| flag.env.strip_prefix(VARIABLE);
     let unknown = variables.filter_map(|variable| {
         let name = variable.strip_prefix(VARIABLE)?;
-        let unbuilt = unbuilt().any(|(optional, _)| variable.starts_with(optional.env));
-        if unbuilt || flags().filter_map(own).any(|known| known == name) {
+        let is_disabled = disabled_settings().any(|(optional, _)| variable.starts_with(optional.env));
+        if is_disabled || flags().filter_map(own).any(|known| known == name) {
             return None;
         }
         Some(match near_name(name, flags().filter_map(own)) {

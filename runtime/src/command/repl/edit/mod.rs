@@ -32,8 +32,8 @@ use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
 use super::plain::is_open;
 use super::{PROMPT, Typed};
-use crate::command::host::{Ended, Host};
 use crate::command::paint;
+use crate::command::services::{Ended, Services};
 use crate::command::show::Colors;
 use crate::log::{self, Level};
 use crate::settings::Settings;
@@ -76,14 +76,14 @@ impl Editor {
     }
 
     /// Asks for a program.
-    pub(super) fn read(&mut self, host: &mut Host) -> Typed {
+    pub(super) fn read(&mut self, services: &mut Services) -> Typed {
         if self.ask.send(()).is_err() {
             return Typed::End;
         }
         loop {
-            match host.until(self.typed.recv()) {
+            match services.until(self.typed.recv()) {
                 Ended::Done(typed) => {
-                    host.forget_interrupt();
+                    services.forget_interrupt();
                     return typed.unwrap_or(Typed::End);
                 }
                 // The editor has heard of it, or is about to read.

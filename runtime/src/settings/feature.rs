@@ -1,24 +1,24 @@
-//! What a binary may be built without: features of this crate, and the option of `ptc-compile` that brings each.
+//! The optional features of this crate, and the option of `ptc-compile` that enables each.
 
 /// A feature of `ptc-runtime`.
 #[derive(Debug)]
-pub struct Ability {
+pub struct Feature {
     /// Its name.
-    pub feature: &'static str,
-    /// The option of `ptc-compile`; empty where upstreams bring it that need it.
+    pub name: &'static str,
+    /// The option of `ptc-compile` that enables it; empty if upstreams enable it.
     option: &'static str,
-    /// Whether this binary has it.
+    /// Whether this binary was built with it.
     pub is_built: bool,
 }
 
-macro_rules! abilities {
+macro_rules! features {
     ($($feature:tt by $option:literal;)*) => {
-        &[$(Ability { feature: $feature, option: $option, is_built: cfg!(feature = $feature) }),*]
+        &[$(Feature { name: $feature, option: $option, is_built: cfg!(feature = $feature) }),*]
     };
 }
 
-/// Every one of them.
-pub static ABILITIES: &[Ability] = abilities! {
+/// All features.
+pub static FEATURES: &[Feature] = features! {
     "http" by "";
     "http-server" by "--serve http";
     "https-server" by "--serve https";
@@ -30,15 +30,15 @@ pub static ABILITIES: &[Ability] = abilities! {
     "line-editing" by "--line-editing";
 };
 
-/// What to do about a feature that this binary was built without, as a clause; `None` where it has it.
-pub fn remedy(feature: &str) -> Option<String> {
-    let ability = ABILITIES.iter().find(|ability| ability.feature == feature && !ability.is_built)?;
-    Some(format!("build it with `{}` (feature {feature} of ptc-runtime)", ability.option))
+/// How to enable a feature that this binary was built without, as a clause; `None` if it has the feature.
+pub fn how_to_enable(name: &str) -> Option<String> {
+    let feature = FEATURES.iter().find(|feature| feature.name == name && !feature.is_built)?;
+    Some(format!("build it with `{}` (feature {name} of ptc-runtime)", feature.option))
 }
 
 #[cfg(test)]
 mod tests {
-    use super::ABILITIES;
+    use super::FEATURES;
 
     #[test]
     fn they_are_the_features_of_the_manifest() {
@@ -49,7 +49,7 @@ mod tests {
         // No pinned binary has an allocator of its own.
         let names = names.filter(|name| !["default", "own-allocator"].contains(name));
         let mut names: Vec<&str> = names.collect();
-        let mut known: Vec<&str> = ABILITIES.iter().map(|ability| ability.feature).collect();
+        let mut known: Vec<&str> = FEATURES.iter().map(|feature| feature.name).collect();
         names.sort_unstable();
         known.sort_unstable();
         assert_eq!(known, names);

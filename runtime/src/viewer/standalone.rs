@@ -11,58 +11,62 @@ use hyper::StatusCode;
 use tokio::net::TcpListener;
 use tokio::sync::{Semaphore, watch};
 
-use super::door::{self, Viewer};
+use super::routes::{self, Viewer};
 use crate::server::http::auth::Authenticator;
 use crate::server::http::listener::{OUT_OF_DESCRIPTORS, serve_connection};
 use crate::server::http::reply::Reply;
 use crate::settings::HttpSettings;
 use crate::settings::http::AuthToken;
 
-/// Connections at a time: a browser opens six. Further ones wait in the system's queue.
+/// Maximum number of connections. A browser opens six; further ones wait in the backlog of the socket.
 const MAX_CONNECTIONS: usize = 64;
 
-/// Time to send a whole request.
+/// Timeout for receiving a request.
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(15);
 
-/// A bound viewer.
-pub struct Alone {
+/// A viewer with its own listener.
+pub struct StandaloneViewer {
     socket: TcpListener,
-    desk: Arc<Desk>,
+    state: Arc<ViewerState>,
     token: String,
 }
 
-struct Desk {
+struct ViewerState {
     viewer: Arc<Viewer>,
     settings: HttpSettings,
     authenticator: Authenticator,
 }
 
-impl Alone {
+impl StandaloneViewer {
     /// Binds on loopback; port 0 takes a free one. Has to be called inside a Tokio runtime.
     ///
     /// Other users of the machine reach loopback as well, and may not read what they could not read in the folder: there is a
     /// token.
-    pub async fn bind(folder: &Path, port: u16) -> io::Result<Alone> {
+    pub async fn bind(folder: &Path, port: u16) -> io::Result<StandaloneViewer> {
         let socket = TcpListener::bind((Ipv4Addr::LOCALHOST, port)).await?;
         let token = crate::random::text::<24>()?;
         let settings = HttpSettings {
             on: true,
             auth_token: AuthToken::of(&token),
-            // Nobody guesses 192 random bits.
+            // 192 random bits cannot be guessed.
             auth_rate_limit: false,
             request_timeout: REQUEST_TIMEOUT,
             ..HttpSettings::default()
         };
         let authenticator = Authenticator::new(&settings);
-        Ok(Alone { socket, desk: Arc::new(Desk { viewer: Viewer::new(folder), settings, authenticator }), token })
+        Ok(StandaloneViewer {
+            socket,
+            state: Arc::new(ViewerState { viewer: Viewer::new(folder), settings, authenticator }),
+            token,
+        })
     }
 
-    /// What to open in a browser. The token is behind `#`, which browsers send nowhere.
+    /// The URL for the browser. The token is in the fragment, which browsers do not send.
     pub fn url(&self) -> io::Result<String> {
-        Ok(format!("http://{}{}/#token={}", self.socket.local_addr()?, door::PATH, self.token))
+        Ok(format!("http://{}{}/#token={}", self.socket.local_addr()?, routes::PATH, self.token))
     }
 
-    /// Serves for ever.
+    /// Serves forever.
     pub async fn serve(&self) -> Infallible {
         let end = watch::Sender::new(false);
         let connections = Arc::new(Semaphore::new(MAX_CONNECTIONS));
@@ -70,9 +74,9 @@ impl Alone {
             let Ok(permit) = Arc::clone(&connections).acquire_owned().await else { return std::future::pending().await };
             match self.socket.accept().await {
                 Ok((stream, peer)) => {
-                    let (desk, end) = (Arc::clone(&self.desk), end.subscribe());
+                    let (state, end) = (Arc::clone(&self.state), end.subscribe());
                     tokio::spawn(async move {
-                        connection(desk, stream, peer, end).await;
+                        connection(state, stream, peer, end).await;
                         drop(permit);
                     });
                 }
@@ -82,15 +86,15 @@ impl Alone {
     }
 }
 
-async fn connection(desk: Arc<Desk>, stream: tokio::net::TcpStream, peer: SocketAddr, end: watch::Receiver<bool>) {
-    serve_connection(stream, desk.settings.request_timeout, end, |request| {
-        let desk = Arc::clone(&desk);
+async fn connection(state: Arc<ViewerState>, stream: tokio::net::TcpStream, peer: SocketAddr, end: watch::Receiver<bool>) {
+    serve_connection(stream, state.settings.request_timeout, end, |request| {
+        let state = Arc::clone(&state);
         async move {
             let (head, _) = request.into_parts();
-            if !door::owns(head.uri.path()) {
+            if !routes::handles(head.uri.path()) {
                 return Reply::text(StatusCode::NOT_FOUND, "not found").into_response();
             }
-            desk.viewer.respond(&desk.settings, &desk.authenticator, peer.ip(), &head).await.0.into_response()
+            state.viewer.respond(&state.settings, &state.authenticator, peer.ip(), &head).await.0.into_response()
         }
     })
     .await;

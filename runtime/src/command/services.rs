@@ -1,4 +1,4 @@
-//! What both serving and evaluating stand on: secrets, upstreams, and the thread that drives their connections.
+//! The services that serving and evaluating share: secrets, upstreams, and the runtime of their connections.
 
 use std::future::Future;
 use std::io;
@@ -11,7 +11,7 @@ use tokio::runtime::{Handle, Runtime};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use super::Origin;
-use super::signals::Endings;
+use super::signals::ShutdownSignals;
 #[cfg(feature = "agentic")]
 use crate::agentic::{Plan, Planner, client::Client};
 use crate::alloc;
@@ -26,25 +26,25 @@ use crate::settings::OtlpSettings;
 use crate::settings::{Connect, Settings, StoreUrl};
 use crate::upstream::{Contacts, UpstreamSettings, Upstreams};
 
-/// How long child processes and connections get to end.
+/// Timeout for child processes and connections to end.
 const SHUTDOWN: Duration = Duration::from_secs(5);
 
-/// A deployment's connections to the world.
+/// The running services of a deployment.
 ///
-/// Its runtime is driven by the thread that calls [`Host::until`], the main one: it lives as long as the process, which matters to
-/// children that are to end with the thread that started them.
-pub(super) struct Host {
+/// Its runtime is driven by the thread that calls [`Services::until`], the main one: it lives as long as the process, which matters
+/// to children that are to end with the thread that started them.
+pub(super) struct Services {
     runtime: Runtime,
     upstreams: Arc<Upstreams>,
     programs: &'static [StoredProgram],
     redactor: Redactor,
     interrupt: Signal,
-    endings: Endings,
+    signals: ShutdownSignals,
 }
 
-/// Why a deployment cannot start.
-pub(super) enum NoHost {
-    /// All secrets that could not be had.
+/// Why the services cannot start.
+pub(super) enum StartupError {
+    /// The secrets that could not be resolved.
     Secrets(Vec<MissingSecret>),
     /// The file of certificates, and what is wrong with it.
     Certificates(String),
@@ -59,26 +59,26 @@ pub(super) enum NoHost {
 /// What ended a wait.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Ended<T> {
-    /// What was waited for.
+    /// The result.
     Done(T),
     /// The name of the signal that came first.
     Signal(&'static str),
 }
 
-impl Host {
-    /// Resolves secrets and prepares upstreams; connects to them only where the settings ask for it.
-    pub(super) fn new(origin: &Origin, settings: &Settings) -> Result<Host, NoHost> {
-        Host::with(origin, settings, None)
+impl Services {
+    /// Resolves secrets and prepares upstreams. Connects to them only with `--connect eager`.
+    pub(super) fn new(origin: &Origin, settings: &Settings) -> Result<Services, StartupError> {
+        Services::with(origin, settings, None)
     }
 
-    /// The same with a secret of the server's own.
-    pub(super) fn with(origin: &Origin, settings: &Settings, own: Option<&'static Binding>) -> Result<Host, NoHost> {
+    /// [`Services::new`] with an additional secret of the server itself.
+    pub(super) fn with(origin: &Origin, settings: &Settings, own: Option<&'static Binding>) -> Result<Services, StartupError> {
         if !alloc::counts() {
-            return Err(NoHost::System(io::Error::other(alloc::NOT_COUNTING)));
+            return Err(StartupError::System(io::Error::other(alloc::NOT_COUNTING)));
         }
         let deployment = origin.deployment;
         let config_dir = settings.config_dir();
-        let secrets = Secrets::resolve_with(deployment, own, &config_dir).map_err(NoHost::Secrets)?;
+        let secrets = Secrets::resolve_with(deployment, own, &config_dir).map_err(StartupError::Secrets)?;
         let mut redactor = secrets.redactor();
         if let Some(token) = &settings.http.auth_token {
             redactor = redactor.with(token.text());
@@ -96,10 +96,10 @@ impl Host {
             None => (runtime()?, None),
         };
         // Before anything is served: until then a signal ends the process without its children.
-        let (interrupt, endings) = {
+        let (interrupt, signals) = {
             let _inside = runtime.enter();
-            let interrupt = signal(SignalKind::interrupt()).map_err(NoHost::System)?;
-            (interrupt, Endings::listen(false).map_err(NoHost::System)?)
+            let interrupt = signal(SignalKind::interrupt()).map_err(StartupError::System)?;
+            (interrupt, ShutdownSignals::listen(false).map_err(StartupError::System)?)
         };
         let upstream_settings = upstream_settings(settings, config_dir, runtime.handle().clone())?;
         let upstreams = match (&origin.load, &earlier) {
@@ -107,19 +107,19 @@ impl Host {
             (None, Some(earlier)) => Upstreams::taking_over(deployment, secrets, upstream_settings, earlier),
             (None, None) => Upstreams::new(deployment, secrets, upstream_settings),
         };
-        let host = Host { runtime, upstreams, programs: deployment.programs, redactor, interrupt, endings };
-        if settings.connect == Connect::Eager { host.connected() } else { Ok(host) }
+        let services = Services { runtime, upstreams, programs: deployment.programs, redactor, interrupt, signals };
+        if settings.connect == Connect::Eager { services.connected() } else { Ok(services) }
     }
 
     /// The same with a connection to every upstream.
-    fn connected(mut self) -> Result<Host, NoHost> {
+    fn connected(mut self) -> Result<Services, StartupError> {
         let upstreams = Arc::clone(&self.upstreams);
         let why = match self.until(async move { upstreams.connect_all().await }) {
             Ended::Done(Ok(())) => return Ok(self),
             Ended::Done(Err(faults)) => {
-                NoHost::Upstreams(faults.iter().map(|(name, fault)| format!("upstream '{name}': {fault}")).collect())
+                StartupError::Upstreams(faults.iter().map(|(name, fault)| format!("upstream '{name}': {fault}")).collect())
             }
-            Ended::Signal(name) => NoHost::Signal(name),
+            Ended::Signal(name) => StartupError::Signal(name),
         };
         self.shut_down();
         Err(why)
@@ -164,12 +164,12 @@ impl Host {
 
     /// Drives connections until `done`, SIGINT or SIGTERM.
     pub(super) fn until<T>(&mut self, done: impl Future<Output = T>) -> Ended<T> {
-        let Host { runtime, interrupt, endings, .. } = self;
+        let Services { runtime, interrupt, signals, .. } = self;
         runtime.block_on(async {
             tokio::select! {
                 value = done => Ended::Done(value),
                 _ = interrupt.recv() => Ended::Signal("SIGINT"),
-                name = endings.come() => Ended::Signal(name),
+                name = signals.recv() => Ended::Signal(name),
             }
         })
     }
@@ -177,7 +177,7 @@ impl Host {
     /// Takes an interrupt back that came before what it could have stopped.
     #[cfg(feature = "line-editing")]
     pub(super) fn forget_interrupt(&mut self) {
-        let Host { runtime, interrupt, .. } = self;
+        let Services { runtime, interrupt, .. } = self;
         runtime.block_on(async {
             tokio::select! {
                 biased;
@@ -197,11 +197,11 @@ impl Host {
     }
 }
 
-fn runtime() -> Result<Runtime, NoHost> {
-    tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(NoHost::System)
+fn runtime() -> Result<Runtime, StartupError> {
+    tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(StartupError::System)
 }
 
-fn upstream_settings(settings: &Settings, config_dir: PathBuf, handle: Handle) -> Result<UpstreamSettings, NoHost> {
+fn upstream_settings(settings: &Settings, config_dir: PathBuf, handle: Handle) -> Result<UpstreamSettings, StartupError> {
     Ok(UpstreamSettings {
         call_timeout: settings.upstream_call_timeout,
         max_response_bytes: settings.max_upstream_response_bytes,
@@ -222,8 +222,8 @@ pub struct Preparation<'s> {
 }
 
 impl Preparation<'_> {
-    /// The upstreams of a deployment without tools, under the settings of the server. `Err` names each reason, such as a secret that is not
-    /// set.
+    /// The upstreams of a deployment without tools, under the settings of the server. `Err` names each reason, such as a secret
+    /// that is not set.
     pub fn contacts(&self, deployment: &'static Deployment, config_dir: &Path) -> Result<Contacts, Vec<String>> {
         let open = || {
             let config_dir = self.settings.config_dir.clone().unwrap_or_else(|| config_dir.to_owned());
@@ -231,32 +231,32 @@ impl Preparation<'_> {
             let own = Plan::key_of(deployment, self.settings);
             #[cfg(not(feature = "agentic"))]
             let own = None;
-            let secrets = Secrets::resolve_with(deployment, own, &config_dir).map_err(NoHost::Secrets)?;
+            let secrets = Secrets::resolve_with(deployment, own, &config_dir).map_err(StartupError::Secrets)?;
             let runtime = runtime()?;
             let settings = upstream_settings(self.settings, config_dir, runtime.handle().clone())?;
             Ok(Contacts::new(runtime, deployment, secrets, settings))
         };
-        open().map_err(|why: NoHost| why.sentences())
+        open().map_err(|why: StartupError| why.sentences())
     }
 }
 
 /// The text of a file of certificates, which are looked at before anything is started.
-fn certificates(path: &Path) -> Result<Arc<[u8]>, NoHost> {
+fn certificates(path: &Path) -> Result<Arc<[u8]>, StartupError> {
     let text = std::fs::read(path).map_err(|why| why.to_string());
     #[cfg(feature = "http")]
     let text = text.and_then(|text| crate::upstream::check_certificates(&text).map(|()| text));
-    text.map(Into::into).map_err(|why| NoHost::Certificates(format!("--ca-file {}: {why}", path.display())))
+    text.map(Into::into).map_err(|why| StartupError::Certificates(format!("--ca-file {}: {why}", path.display())))
 }
 
-impl NoHost {
+impl StartupError {
     /// A sentence for each thing that is wrong.
     pub(super) fn sentences(&self) -> Vec<String> {
         match self {
-            NoHost::Secrets(missing) => missing.iter().map(ToString::to_string).collect(),
-            NoHost::Certificates(why) => vec![why.clone()],
-            NoHost::Upstreams(faults) => faults.clone(),
-            NoHost::Signal(name) => vec![format!("{name} came before all upstreams were connected")],
-            NoHost::System(fault) => vec![format!("cannot start: {fault}")],
+            StartupError::Secrets(missing) => missing.iter().map(ToString::to_string).collect(),
+            StartupError::Certificates(why) => vec![why.clone()],
+            StartupError::Upstreams(faults) => faults.clone(),
+            StartupError::Signal(name) => vec![format!("{name} came before all upstreams were connected")],
+            StartupError::System(fault) => vec![format!("cannot start: {fault}")],
         }
     }
 }

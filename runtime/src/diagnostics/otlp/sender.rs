@@ -1,4 +1,4 @@
-//! A batch on its way to the collector.
+//! Sends batches of spans to the collector, with retries.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -15,17 +15,17 @@ use crate::upstream::http::client::{Asking, Endpoint, HttpClient};
 use crate::upstream::http::status::{ERROR_BODY_BYTES, Head, retry_after};
 use crate::upstream::{Reason, WorldFault};
 
-/// How often a batch is sent at most.
-const ATTEMPTS: u32 = 4;
-/// The pause before the second attempt, where the collector names none; it doubles from there.
-const FIRST_PAUSE: Duration = Duration::from_secs(1);
-/// The longest pause, whatever the collector asks for: others wait behind it.
-const LONGEST_PAUSE: Duration = Duration::from_secs(30);
-/// How long a connection may take to be made.
-const CONNECT: Duration = Duration::from_secs(5);
+/// Maximum number of attempts for a batch.
+const MAX_ATTEMPTS: u32 = 4;
+/// Back-off before the second attempt, unless the collector sends `Retry-After`. It doubles with each attempt.
+const MIN_BACKOFF: Duration = Duration::from_secs(1);
+/// Maximum back-off, also for `Retry-After`, since later batches wait.
+const MAX_BACKOFF: Duration = Duration::from_secs(30);
+/// Timeout for connecting.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Who carries batches.
-pub(super) struct Postman {
+/// Sends batches over HTTP.
+pub(super) struct BatchSender {
     http: HttpClient,
     url: Url,
     headers: HeaderMap,
@@ -33,25 +33,25 @@ pub(super) struct Postman {
     runtime: Runtime,
 }
 
-/// Spans that the collector did not take.
+/// Spans that the collector did not accept.
 #[derive(Debug)]
-pub(super) struct Lost {
-    /// How many, where it took others of the batch.
+pub(super) struct DroppedSpans {
+    /// Their number, if it accepted part of the batch.
     pub(super) spans: Option<u64>,
-    /// What it said, or what was in the way.
+    /// The reason.
     pub(super) why: String,
 }
 
-/// What an attempt came to that was no success.
-enum Failed {
-    /// Another attempt may do better, not before that pause where the collector names one.
-    Again(String, Option<Duration>),
-    Ended(Lost),
+/// Why an attempt failed.
+enum SendFailure {
+    /// A temporary failure, with the collector's `Retry-After`.
+    Retry(String, Option<Duration>),
+    Final(DroppedSpans),
 }
 
-impl Postman {
+impl BatchSender {
     /// A client for the endpoint of the settings; nothing is sent.
-    pub(super) fn new(settings: &OtlpSettings, secrets: &Secrets, extra_roots: Option<Arc<[u8]>>) -> Result<Postman, String> {
+    pub(super) fn new(settings: &OtlpSettings, secrets: &Secrets, extra_roots: Option<Arc<[u8]>>) -> Result<BatchSender, String> {
         let url = Url::parse(&settings.url).map_err(|why| format!("--otlp-endpoint: {}: {why}", settings.url))?;
         let mut headers = HeaderMap::from_iter([(CONTENT_TYPE, HeaderValue::from_static("application/json"))]);
         for (name, value) in &settings.headers {
@@ -66,7 +66,7 @@ impl Postman {
             url: settings.url.clone().leak(),
             auth: &[],
             static_headers: &[],
-            connect_timeout: CONNECT,
+            connect_timeout: CONNECT_TIMEOUT,
             proxy: None,
             extra_roots,
             posts: true,
@@ -74,27 +74,27 @@ impl Postman {
         let http = HttpClient::new(&endpoint, secrets).map_err(|fault| format!("--otlp-endpoint: {}", fault.message))?;
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
         let runtime = runtime.map_err(|fault| format!("cannot start: {fault}"))?;
-        Ok(Postman { http, url, headers, timeout: settings.timeout, runtime })
+        Ok(BatchSender { http, url, headers, timeout: settings.timeout, runtime })
     }
 
     /// Sends a batch, once more where that may help and `wait` says that there is time for the pause.
-    pub(super) fn post(&self, body: &str, wait: impl Fn(Duration) -> bool) -> Result<(), Lost> {
-        let mut pause = FIRST_PAUSE;
+    pub(super) fn post(&self, body: &str, wait: impl Fn(Duration) -> bool) -> Result<(), DroppedSpans> {
+        let mut pause = MIN_BACKOFF;
         for attempt in 1.. {
             let (why, named) = match self.runtime.block_on(self.attempt(body)) {
                 Ok(()) => return Ok(()),
-                Err(Failed::Ended(lost)) => return Err(lost),
-                Err(Failed::Again(why, named)) => (why, named),
+                Err(SendFailure::Final(lost)) => return Err(lost),
+                Err(SendFailure::Retry(why, named)) => (why, named),
             };
-            if attempt == ATTEMPTS || !wait(named.unwrap_or(pause).min(LONGEST_PAUSE)) {
-                return Err(Lost { spans: None, why });
+            if attempt == MAX_ATTEMPTS || !wait(named.unwrap_or(pause).min(MAX_BACKOFF)) {
+                return Err(DroppedSpans { spans: None, why });
             }
             pause *= 2;
         }
         Ok(())
     }
 
-    async fn attempt(&self, body: &str) -> Result<(), Failed> {
+    async fn attempt(&self, body: &str) -> Result<(), SendFailure> {
         let deadline = Instant::now() + self.timeout;
         let asking = Asking { body: body.to_owned().into(), ..Asking::new(Method::POST, &self.url, self.headers.clone()) };
         let mut response = self.http.send(asking, deadline).await.map_err(|fault| self.of_world(fault))?;
@@ -102,18 +102,18 @@ impl Postman {
         let said = self.http.read_body(&mut response, ERROR_BODY_BYTES.into(), deadline).await;
         if status.is_success() {
             // A success that cannot be read is one.
-            return partial(&said.unwrap_or_default()).map_or(Ok(()), |lost| Err(Failed::Ended(lost)));
+            return partial(&said.unwrap_or_default()).map_or(Ok(()), |lost| Err(SendFailure::Final(lost)));
         }
         let why = head.fault(&said.unwrap_or_default()).message.into_owned();
         Err(match status.as_u16() {
-            429 | 502 | 503 | 504 => Failed::Again(why, pause),
-            _ => Failed::Ended(Lost { spans: None, why }),
+            429 | 502 | 503 | 504 => SendFailure::Retry(why, pause),
+            _ => SendFailure::Final(DroppedSpans { spans: None, why }),
         })
     }
 
-    fn of_world(&self, fault: WorldFault) -> Failed {
+    fn of_world(&self, fault: WorldFault) -> SendFailure {
         let late = fault.reason == Reason::Timeout && fault.message.is_empty();
-        Failed::Again(
+        SendFailure::Retry(
             if late { format!("no answer within {} ms", self.timeout.as_millis()) } else { fault.message.into_owned() },
             None,
         )
@@ -121,7 +121,7 @@ impl Postman {
 }
 
 /// What a collector says that took a part of a batch only.
-fn partial(body: &[u8]) -> Option<Lost> {
+fn partial(body: &[u8]) -> Option<DroppedSpans> {
     #[derive(Deserialize)]
     #[serde(rename_all = "camelCase")]
     struct Answer {
@@ -137,7 +137,8 @@ fn partial(body: &[u8]) -> Option<Lost> {
     }
     let partial = serde_json::from_slice::<Answer>(body).ok()?.partial_success?;
     let rejected = partial.rejected_spans.as_u64().or_else(|| partial.rejected_spans.as_str()?.parse().ok())?;
-    (rejected > 0).then(|| Lost { spans: Some(rejected), why: format!("the collector refused some: {}", partial.error_message) })
+    (rejected > 0)
+        .then(|| DroppedSpans { spans: Some(rejected), why: format!("the collector refused some: {}", partial.error_message) })
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! Requests in, answers out.
+//! The endpoints of the viewer.
 //!
 //! | path | what |
 //! |---|---|
@@ -28,13 +28,13 @@ use crate::server::http::guard::{self, text};
 use crate::server::http::reply::Reply;
 use crate::settings::HttpSettings;
 
-/// Where the page is, on whatever listener.
+/// The path of the page, on every listener.
 pub const PATH: &str = "/viewer";
 
-const USUAL: usize = 500;
-const MOST: usize = 5000;
+const DEFAULT_LIMIT: usize = 500;
+const MAX_LIMIT: usize = 5000;
 
-/// The page's files: path, media type, text.
+/// The files of the page: path, media type, text.
 static FILES: &[(&str, &str, &str)] = &[
     ("/", "text/html; charset=utf-8", include_str!("page/index.html")),
     ("/viewer.css", "text/css; charset=utf-8", include_str!("page/viewer.css")),
@@ -47,7 +47,7 @@ static FILES: &[(&str, &str, &str)] = &[
 ];
 const SCRIPT: &str = "text/javascript; charset=utf-8";
 
-/// What keeps a browser from doing more than showing the page: scripts of the binary only, text that never becomes markup.
+/// Headers that restrict the browser: only scripts of the binary run, and text never becomes markup.
 static PROTECTION: [(HeaderName, &str); 6] = [
     (
         CONTENT_SECURITY_POLICY,
@@ -61,14 +61,14 @@ static PROTECTION: [(HeaderName, &str); 6] = [
     (HeaderName::from_static("cross-origin-opener-policy"), "same-origin"),
 ];
 
-/// The page and what it shows.
+/// The viewer of a trace folder.
 #[derive(Debug)]
 pub struct Viewer {
     folder: Folder,
 }
 
-/// Whether a path is the viewer's.
-pub fn owns(path: &str) -> bool {
+/// Whether the viewer handles a path.
+pub fn handles(path: &str) -> bool {
     path.strip_prefix(PATH).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
 }
 
@@ -78,7 +78,7 @@ impl Viewer {
         Arc::new(Viewer { folder: Folder::new(folder) })
     }
 
-    /// Answers a request to one of its paths, and says whose it was where that was asked.
+    /// Answers a request to one of its paths. Also returns the owner, if the request was authenticated.
     pub(crate) async fn respond(
         self: &Arc<Self>,
         settings: &HttpSettings,
@@ -127,8 +127,8 @@ impl Viewer {
     async fn list(self: &Arc<Self>, query: Option<&str>, headers: &HeaderMap) -> Reply {
         let limit = query.unwrap_or_default().split('&').find_map(|pair| pair.strip_prefix("limit="));
         let limit = match limit.map(str::parse::<usize>) {
-            None => USUAL,
-            Some(Ok(limit)) => limit.clamp(1, MOST),
+            None => DEFAULT_LIMIT,
+            Some(Ok(limit)) => limit.clamp(1, MAX_LIMIT),
             Some(Err(_)) => return Reply::json(StatusCode::BAD_REQUEST, r#"{"error":"limit: expected an integer"}"#),
         };
         let viewer = Arc::clone(self);
