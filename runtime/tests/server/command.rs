@@ -66,7 +66,7 @@ fn help_and_version() {
     let (_, json, _) = run(&["version", "--json"]);
     let object: serde_json::Value = serde_json::from_str(&json).expect("one object");
     assert_eq!((&object["tools"], &object["compiler"]), (&0.into(), &"0.1.0".into()));
-    let built = ptc_runtime::settings::FEATURES.iter().filter(|feature| feature.is_built).map(|ability| feature.name);
+    let built = ptc_runtime::settings::FEATURES.iter().filter(|feature| feature.is_built).map(|feature| feature.name);
     assert_eq!(object["abilities"], serde_json::json!(built.collect::<Vec<_>>()));
     assert_eq!(object["compiler_digest"], "sha256:00ff");
     assert_eq!(object["runtime_digest"], ptc_runtime::DIGEST);
