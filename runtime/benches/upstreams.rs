@@ -137,7 +137,7 @@ fn pages(handle: &tokio::runtime::Handle) {
         let host = upstreams.program(Patience::default());
         let program = Program::compile(source).unwrap();
         let outcome =
-            Run::new(&program).host(host).limits(Limits::default().wall_clock(Duration::from_secs(60))).execute_on_thread();
+            Run::new(&program).host(host).limits(Limits::default().wall_clock(Duration::from_mins(1))).execute_on_thread();
         assert_eq!(outcome.result.unwrap().as_int(), Some(PAGES * 3));
     };
     let looped = format!(

@@ -93,8 +93,8 @@ impl Pool {
         Pool { shared: Arc::default(), stack_bytes, max_threads: max_threads.max(1) }
     }
 
-    /// Runs `work` on a thread of the pool, then `done` with its result on the same thread, or as [`job`] says. With all threads busy the
-    /// job waits for one.
+    /// Runs `work` on a thread of the pool, then `done` with its result on the same thread, and
+    /// always: a panic of `work`, and a job that never begins, are a [`JobError`]. With all threads busy the job waits for one.
     pub fn spawn<T: 'static>(
         &self,
         work: impl FnOnce() -> T + Send + 'static,

@@ -6,7 +6,7 @@ use std::process::{Child, ChildStdout, Command, Stdio};
 use std::time::{Duration, Instant};
 
 /// A test fails after that long without what it waits for: generous, because it never passes by it.
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_mins(1);
 
 /// A child that is killed when the test is done with it.
 pub struct Background(Child);
@@ -34,7 +34,7 @@ impl Background {
     /// Waits until `port` on loopback accepts, for a minute at most.
     #[must_use]
     pub fn ready_on(mut self, port: u16) -> Background {
-        let until = Instant::now() + Duration::from_secs(60);
+        let until = Instant::now() + Duration::from_mins(1);
         while TcpStream::connect(("127.0.0.1", port)).is_err() {
             if let Ok(Some(status)) = self.0.try_wait() {
                 panic!("the process for port {port} ended with {status} before it listened");

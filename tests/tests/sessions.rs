@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 
 const PASSWORD: &str = "not-a-secret-of-anybody";
 /// A test fails after that long without what it waits for: generous, because it never passes by it.
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_mins(1);
 
 /// A server process that keeps its sessions there.
 struct Replica {

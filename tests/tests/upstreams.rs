@@ -28,7 +28,7 @@ impl World {
         let (stop, stopped) = tokio::sync::oneshot::channel();
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
         let mut settings = UpstreamSettings::new("/", runtime.handle().clone());
-        settings.call_timeout = Duration::from_secs(60);
+        settings.call_timeout = Duration::from_mins(1);
         let mut upstreams = Vec::new();
         for (name, transport, tools) in entries {
             let bare: &'static Upstream = Box::leak(Box::new(Upstream { name, description: "", transport, tools: &[] }));
@@ -63,7 +63,7 @@ impl World {
         let thread = std::thread::Builder::new().stack_size(STACK_BYTES + STACK_SLACK_BYTES);
         let work = thread.spawn(move || {
             let program = Program::compile(&source).expect("a program");
-            let limits = Limits::default().wall_clock(Duration::from_secs(120));
+            let limits = Limits::default().wall_clock(Duration::from_mins(2));
             match Run::new(&program).host(host).limits(limits).execute().result {
                 Ok(value) => print::preview(&value, 4000).text,
                 Err(error) => error.render(&source),

@@ -23,7 +23,7 @@ const REFUSED_PAUSE: Duration = Duration::from_millis(100);
 /// Pause of a program that is sent again after its connection failed.
 const FAILED_PAUSE: Duration = Duration::from_millis(100);
 /// Time for the last answers after the last request has left.
-const DRAIN: Duration = Duration::from_secs(60);
+const DRAIN: Duration = Duration::from_mins(1);
 
 /// Requests that are measured together. They are sent in turn.
 pub(crate) struct Stream {

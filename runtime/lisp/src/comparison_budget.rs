@@ -163,7 +163,7 @@ mod tests {
         let now = Instant::now();
         {
             let cancel = Cancel::default();
-            let _outer = Guard::new(now + Duration::from_secs(600), cancel.clone());
+            let _outer = Guard::new(now + Duration::from_mins(10), cancel.clone());
             assert!(a == b && !is_exhausted());
             cancel.cancel();
             assert!(a == b && is_exhausted() && has_charges());
@@ -180,7 +180,7 @@ mod tests {
         }
         assert!(a != other && a == b && !is_exhausted());
         assert!(has_charges());
-        let _next = Guard::new(now + Duration::from_secs(600), Cancel::default());
+        let _next = Guard::new(now + Duration::from_mins(10), Cancel::default());
         assert!(!has_charges());
     }
 }

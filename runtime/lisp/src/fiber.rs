@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 use crate::comparison_budget;
 
 /// Longest single wait of a wait without a deadline.
-const LONG: Duration = Duration::from_secs(3600);
+const LONG: Duration = Duration::from_hours(1);
 
 /// A fiber, implemented by the host. A fiber never moves to another thread.
 pub trait Fiber {

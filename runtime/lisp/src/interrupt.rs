@@ -53,7 +53,9 @@ impl Interrupts {
     /// Ends every wait on the list.
     pub(crate) fn interrupt(&self) {
         let waits = std::mem::take(&mut self.lock().waits);
-        waits.into_values().for_each(|wait| wait.interrupt());
+        for wait in waits.into_values() {
+            wait.interrupt();
+        }
     }
 
     fn lock(&self) -> MutexGuard<'_, Registered> {

@@ -169,10 +169,13 @@ impl Task {
 
     /// Ends `wait` when an earlier item fails.
     pub(crate) fn watch(&self, wait: Interrupt) {
+        let mut state = self.job.lock();
+        // Under the lock: an item that fails in between would not find this wait on the list.
         if self.is_superseded() {
+            drop(state);
             wait.interrupt();
         } else {
-            self.job.lock().waits.push((self.index, wait));
+            state.waits.push((self.index, wait));
         }
     }
 }
@@ -228,11 +231,11 @@ impl Job {
             return false;
         }
         self.lock().helpers += 1;
-        let guard = HelperGuard { job: Arc::clone(self), meters: Arc::clone(&m.meters) };
+        let mut guard = HelperGuard { job: Arc::clone(self), meters: Arc::clone(&m.meters), has_begun: false };
         let (meters, host, run_context) = (Arc::clone(&m.meters), m.shared_host(), Arc::clone(&m.run_context));
         // Where the system has no thread left, the closure and its guard are dropped, and the caller does the work.
         fiber::spawn(STACK_BYTES + SLACK, move || {
-            let guard = guard;
+            guard.has_begun = true;
             if let Some(share) = &meters.share {
                 share.acquire(meters.deadline);
             }
@@ -256,12 +259,16 @@ pub(crate) const SLACK: usize = 2 * 1024 * 1024;
 struct HelperGuard {
     job: Arc<Job>,
     meters: Arc<crate::machine::Meters>,
+    /// Whether it runs on its own thread. Dropped before, on the caller's thread, it must not release the caller's processor.
+    has_begun: bool,
 }
 
 impl Drop for HelperGuard {
     fn drop(&mut self) {
         if let Some(share) = &self.meters.share {
-            share.release();
+            if self.has_begun {
+                share.release();
+            }
             share.end_branch();
         }
         self.meters.permits.release_helper();

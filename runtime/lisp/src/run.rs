@@ -42,7 +42,7 @@ pub struct Run<'p> {
     program: &'p Program,
     limits: Limits,
     host: Option<Arc<dyn Host>>,
-    run_context: RunContext,
+    inputs: RunContext,
     bindings: Bindings,
     gauge: Option<Gauge>,
     cancel: Cancel,
@@ -85,7 +85,7 @@ impl<'p> Run<'p> {
             program,
             limits: Limits::default(),
             host: None,
-            run_context: RunContext::default(),
+            inputs: RunContext::default(),
             bindings: Bindings::default(),
             gauge: None,
             cancel: Cancel::default(),
@@ -109,13 +109,13 @@ impl<'p> Run<'p> {
 
     /// Sets the map whose keys the program reads as `data/key`.
     pub fn context(mut self, context: Value) -> Self {
-        self.run_context.context = context;
+        self.inputs.context = context;
         self
     }
 
     /// Sets the last results, newest first: `*1`, `*2`, `*3`.
     pub fn history(mut self, results: Vec<Value>) -> Self {
-        self.run_context.history = results;
+        self.inputs.history = results;
         self
     }
 
@@ -128,7 +128,7 @@ impl<'p> Run<'p> {
     /// Sets the memory of `(task id …)`: a map from ids to values, such as [`Outcome::journal`] of an earlier run. Without it
     /// every task is evaluated.
     pub fn journal(mut self, tasks: Value) -> Self {
-        self.run_context.journal = Some(Journal::new(tasks));
+        self.inputs.journal = Some(Journal::new(tasks));
         self
     }
 
@@ -176,7 +176,7 @@ impl<'p> Run<'p> {
             share.begin_run(&account);
         }
         let globals = Rc::new(globals(self.program, &self.bindings));
-        let run_context = Arc::new(self.run_context);
+        let run_context = Arc::new(self.inputs);
         let mut machine = Machine::new(Arc::clone(&meters), host, Arc::clone(&run_context), Rc::clone(&globals), self.stack);
         let result = if self.bindings.is_prefix_of(&self.program.unit.globals) {
             let result = top_level(self.program, &mut machine, &globals);

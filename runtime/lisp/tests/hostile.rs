@@ -73,7 +73,7 @@ fn deep_values_are_built_compared_printed_and_dropped() {
 fn memory_is_given_back() {
     // Fifty times the limit in total, but little at any one time.
     let source = "(loop [i 0] (if (< i 400) (do (count (range 200000)) (recur (inc i))) i))";
-    let outcome = run(source, limits().wall_clock(Duration::from_secs(60))).unwrap();
+    let outcome = run(source, limits().wall_clock(Duration::from_mins(1))).unwrap();
     assert_eq!(outcome.result.unwrap(), Value::int(400));
 }
 
@@ -106,7 +106,7 @@ fn another_thread_can_stop_a_run() {
             std::thread::sleep(Duration::from_millis(50));
             stop.cancel();
         });
-        let limits = Limits::default().wall_clock(Duration::from_secs(600));
+        let limits = Limits::default().wall_clock(Duration::from_mins(10));
         Run::new(&program).limits(limits).cancel(cancel).execute_on_thread()
     });
     assert_eq!(outcome.result.unwrap_err().kind, ErrorKind::Cancelled);
@@ -123,7 +123,7 @@ fn builtins_look_up_on_their_way() {
             LOOKS.fetch_add(1, Ordering::Relaxed);
             gauge()
         };
-        let limits = Limits::default().wall_clock(Duration::from_secs(600)).memory_bytes(1 << 30);
+        let limits = Limits::default().wall_clock(Duration::from_mins(10)).memory_bytes(1 << 30);
         Run::new(&program).limits(limits).gauge(counted).execute_on_thread().result.unwrap();
         LOOKS.load(Ordering::Relaxed)
     };

@@ -32,7 +32,7 @@ impl Host for Large {
 
 fn run(source: &str) -> (Result<Value, ErrorKind>, u64) {
     let program = Program::compile(source).unwrap_or_else(|fault| panic!("{fault}"));
-    let limits = Limits::default().wall_clock(Duration::from_secs(60)).memory_bytes(10 << 20);
+    let limits = Limits::default().wall_clock(Duration::from_mins(1)).memory_bytes(10 << 20);
     let outcome = Run::new(&program).limits(limits).host(Arc::new(Large)).gauge(counting::gauge).execute_on_thread();
     (outcome.result.map_err(|error| error.kind), outcome.peak_bytes)
 }

@@ -194,7 +194,9 @@ impl Admission {
                 Displaced::Entry(newest) => displaced.push(newest.then),
                 Displaced::Newcomer => {
                     drop(state);
-                    displaced.into_iter().for_each(|then| tell(then, Err(Turned::QueueFull)));
+                    for then in displaced {
+                        tell(then, Err(Turned::QueueFull));
+                    }
                     return then(Err(Turned::QueueFull));
                 }
             }
@@ -209,7 +211,9 @@ impl Admission {
         let admitted = self.next(&mut state);
         drop(state);
         self.changed.notify_one();
-        displaced.into_iter().for_each(|then| tell(then, Err(Turned::QueueFull)));
+        for then in displaced {
+            tell(then, Err(Turned::QueueFull));
+        }
         run(admitted);
         let (admission, withdrawn) = (Arc::downgrade(self), party.clone());
         let watch = cancel.watch(Interrupt::by(move || {

@@ -41,8 +41,10 @@ impl<W: Write> Outbox<W> {
             state = self.drained.wait(state).unwrap_or_else(PoisonError::into_inner);
             state.waiting -= 1;
         }
-        // Before the client can see the answer and send its next call.
+        // Before the client can see the answer and send its next call. Without the lock: this may start the next call, or answer it.
+        drop(state);
         drop(placed);
+        let mut state = self.lock();
         if state.broken {
             return;
         }

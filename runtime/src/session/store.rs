@@ -123,7 +123,7 @@ pub struct Sessions {
 #[derive(Debug)]
 pub struct Lease {
     sessions: Arc<Sessions>,
-    lease: EvalLease,
+    token: EvalLease,
     /// Whether the lease is released.
     ended: bool,
     /// The state of the session when the evaluation began.
@@ -187,7 +187,7 @@ impl Sessions {
     /// Acquires the lease for an evaluation, which `cancel` stops.
     pub fn begin(self: &Arc<Self>, owner: &str, id: &str, cancel: &Cancel) -> Result<Lease, Fault> {
         let (lease, kept) = self.store.begin(owner, id, cancel)?;
-        Ok(Lease { sessions: Arc::clone(self), lease, ended: false, kept })
+        Ok(Lease { sessions: Arc::clone(self), token: lease, ended: false, kept })
     }
 }
 
@@ -234,7 +234,7 @@ impl Lease {
         if self.ended {
             return Ok(None);
         }
-        let ended = self.sessions.store.end(&self.lease, outcome);
+        let ended = self.sessions.store.end(&self.token, outcome);
         // If the state is not storable we still hold the lease. For any other error the store owns the outcome.
         self.ended = !matches!(ended, Err(Fault::NotStorable(_) | Fault::Limit(_)));
         ended

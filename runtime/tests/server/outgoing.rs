@@ -120,7 +120,7 @@ pub(crate) fn serve_deaf() -> ExitCode {
     }
     // Its parent kills it.
     loop {
-        std::thread::sleep(Duration::from_secs(600));
+        std::thread::sleep(Duration::from_mins(10));
     }
 }
 

@@ -8,7 +8,7 @@ use pty_process::Size;
 use pty_process::blocking::{Command, Pty, open};
 
 /// A test fails after that long without what it waits for: generous, because it never passes by it.
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_mins(1);
 /// Rows and columns.
 pub(crate) const SIZE: (u16, u16) = (40, 120);
 

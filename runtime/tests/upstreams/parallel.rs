@@ -26,7 +26,7 @@ fn a_peer(tools: Vec<ptc_catalog::Tool>) -> World {
 #[test]
 fn budgets_are_exact_across_threads() {
     let world = a_peer(vec![tool("echo")]);
-    let limits = || Limits::default().wall_clock(std::time::Duration::from_secs(60));
+    let limits = || Limits::default().wall_clock(std::time::Duration::from_mins(1));
     let programs = [
         (
             r#"(frequencies (map #(get % :reason :ok) (pmap (fn [_] (tool/call {:server "peer" :tool "echo"})) (range 75))))"#,
@@ -85,7 +85,7 @@ fn listings_are_waited_for_at_once() {
         let spec = || McpStdio { args, era: Some(Era::Handshake), ..McpStdio::new("sh") };
         let named = |at: usize| upstream(format!("p{at:02}").leak(), Transport::McpStdio(spec()), Vec::new());
         let world = World::live((0..PEERS).map(named).collect(), |_| {});
-        let limits = Limits::default().wall_clock(std::time::Duration::from_secs(60));
+        let limits = Limits::default().wall_clock(std::time::Duration::from_mins(1));
         let source = format!("(pmap (fn [i] (let [p (str \"p\" (if (< i 10) \"0\" \"\") i)] {call})) (range {PEERS}))");
         let program = ptc_lisp::Program::compile(&source).unwrap();
         let host = world.program().0;
@@ -143,7 +143,7 @@ fn programs_that_wait_for_a_list_count_as_waiting_for_the_upstream() {
 #[test]
 fn fifty_calls_are_open_at_once() {
     let world = a_peer(vec![tool("gate")]);
-    let limits = || Limits::default().wall_clock(std::time::Duration::from_secs(60));
+    let limits = || Limits::default().wall_clock(std::time::Duration::from_mins(1));
     let call = r#"(tool/call {:server "peer" :tool "gate" :args {:open 50}})"#;
     for source in [
         format!("(count (filter :ok (pmap (fn [_] {call}) (range 50))))"),
@@ -157,7 +157,7 @@ fn fifty_calls_are_open_at_once() {
 fn arguments_of_calls_that_wait_for_a_list_count_as_memory_of_the_program() {
     let spec = McpStdio { era: Some(Era::Handshake), ..peer::spec("plain") };
     let world = World::live(vec![upstream("peer", Transport::McpStdio(spec), Vec::new())], |_| {});
-    let limits = Limits::default().wall_clock(std::time::Duration::from_secs(60)).memory_bytes(40 << 20);
+    let limits = Limits::default().wall_clock(std::time::Duration::from_mins(1)).memory_bytes(40 << 20);
     let program = r#"(let [s (reduce (fn [s _] (str s s)) "abcdefg" (range 20))]
                        (count (pmap (fn [_] (tool/call {:server "peer" :tool "t0" :args {:v s}})) (range 50))))"#;
     let fault = world.evaluate(program, limits).unwrap_err();

@@ -54,7 +54,7 @@ fn run(mode: &str) {
         return;
     }
     if mode == "deaf" {
-        std::thread::sleep(Duration::from_secs(600));
+        std::thread::sleep(Duration::from_mins(10));
     }
     if mode == "chatty" {
         for line in ["starting up ...", "{not a frame", "{\"level\":\"info\"}", "\u{1b}[32mready\u{1b}[0m", ""] {

@@ -123,7 +123,7 @@ impl World {
         self.handle.spawn(async move {
             let _ = send.send(task.await);
         });
-        receive.recv_timeout(Duration::from_secs(60)).unwrap()
+        receive.recv_timeout(Duration::from_mins(1)).unwrap()
     }
 
     pub(crate) fn shutdown(&self) {
@@ -157,7 +157,7 @@ impl Program {
     }
 
     pub(crate) fn submit(&self, request: &Value) -> Result<Reply, Fault> {
-        match self.0.submit(request)?.wait(Some(Instant::now() + Duration::from_secs(60))) {
+        match self.0.submit(request)?.wait(Some(Instant::now() + Duration::from_mins(1))) {
             WaitOutcome::Reply(Reply::Refused(fault)) => Err(fault),
             WaitOutcome::Reply(reply) => Ok(reply),
             other => panic!("{other:?}"),

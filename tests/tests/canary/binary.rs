@@ -38,7 +38,7 @@ const STORE: &str = "st0re/c4nary&twelve";
 /// In the environment of a child: that it is to echo.
 const ECHOING: &str = "PTC_TEST_ECHOING";
 /// A test fails after that long without what it waits for: generous, because it never passes by it.
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_mins(1);
 
 /// No test, but the child of the others.
 #[test]

@@ -125,7 +125,7 @@ pub(crate) fn inputs(size: usize) -> Value {
 
 /// Runs to the end, whatever it takes; gives the steps.
 pub(crate) fn run(program: &Program, inputs: &Value) -> u64 {
-    let limits = Limits::default().wall_clock(std::time::Duration::from_secs(600)).memory_bytes(8 << 30);
+    let limits = Limits::default().wall_clock(std::time::Duration::from_mins(10)).memory_bytes(8 << 30);
     let outcome = Run::new(program).limits(limits).context(inputs.clone()).stack_bytes(1 << 20).execute();
     outcome.result.unwrap_or_else(|error| panic!("{}: {error}", program.source()));
     outcome.steps

@@ -116,7 +116,7 @@ pub(crate) fn large_program() -> String {
 }
 
 fn limits() -> Limits {
-    Limits::default().wall_clock(Duration::from_secs(60)).memory_bytes(1 << 30)
+    Limits::default().wall_clock(Duration::from_mins(1)).memory_bytes(1 << 30)
 }
 
 /// On the main thread, whose native stack has 8 MB on most systems.

@@ -55,7 +55,7 @@ impl Meters {
         started: Instant,
         share: Option<Arc<dyn Share>>,
     ) -> Self {
-        let deadline = started.checked_add(limits.wall_clock).unwrap_or_else(|| started + Duration::from_secs(86_400));
+        let deadline = started.checked_add(limits.wall_clock).unwrap_or_else(|| started + Duration::from_hours(24));
         let permits = WorkerPermits::new(limits.parallel_workers);
         Meters {
             limits,

@@ -29,7 +29,7 @@ const BATCH_BYTES: usize = 512 * 1024;
 /// Maximum time that spans wait for a batch.
 const INTERVAL: Duration = Duration::from_secs(5);
 /// Minimum interval between two warnings.
-const WARN_INTERVAL: Duration = Duration::from_secs(60);
+const WARN_INTERVAL: Duration = Duration::from_mins(1);
 
 /// Exports spans to a collector.
 pub struct Exporter {

@@ -87,7 +87,10 @@ pub(super) async fn answer(
     let outcome = if state.server.may_block() {
         spawn_blocking_call(state, owner, headers, body, log_fields).await
     } else {
-        begin(state, &owner, headers, &body, log_fields)
+        let outcome = begin(state, &owner, headers, &body, log_fields);
+        // The call has a copy of what it needs; the raw body would stay in memory until the answer.
+        drop(body);
+        outcome
     };
     let pending = match outcome {
         PostOutcome::Reply(reply) => return reply,

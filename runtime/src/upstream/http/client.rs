@@ -30,7 +30,7 @@ use crate::upstream::stage::{self, Stage};
 pub(super) const MAX_REDIRECTS: usize = 5;
 /// Connections that are kept without use, and how long. Programs call in bursts of up to 50.
 const IDLE_CONNECTIONS: usize = 16;
-const IDLE_TIME: Duration = Duration::from_secs(60);
+const IDLE_TIME: Duration = Duration::from_mins(1);
 
 /// A client whose headers and origin are fixed.
 #[derive(Clone)]

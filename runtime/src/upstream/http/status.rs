@@ -188,7 +188,7 @@ mod tests {
     fn pauses_are_seconds_or_dates() {
         let now = "2026-01-01T00:00:00Z".parse().unwrap();
         assert_eq!(pause("7", now), Some(Duration::from_secs(7)));
-        assert_eq!(pause("Thu, 01 Jan 2026 00:01:00 GMT", now), Some(Duration::from_secs(60)));
+        assert_eq!(pause("Thu, 01 Jan 2026 00:01:00 GMT", now), Some(Duration::from_mins(1)));
         assert_eq!(pause("Wed, 31 Dec 2025 00:00:00 GMT", now), Some(Duration::ZERO));
         assert_eq!(pause("soon", now), None);
     }
