@@ -1,7 +1,7 @@
 //! Sessions: definitions, recent results and histories that outlive a call, each within its caps.
 //!
 //! - [`limits`]: the caps, and what a client is told of them.
-//! - [`kept`]: what a session keeps, and what of an evaluation goes into it.
+//! - [`state`]: the state that a session keeps between evaluations.
 //! - [`store`]: where sessions live, by owner and id: one evaluation at a time in each, closed by age and by idleness.
 //! - [`memory`]: in the process, the default.
 //! - `redis`: in a Redis or Valkey server, for several replicas, where the feature `session-redis` is on.

@@ -1,6 +1,6 @@
 //! What an operator can set, read once at start: command line before environment before default.
 //!
-//! - [`ability`]: features that a binary may have been built without.
+//! - [`feature`]: features that a binary may have been built without.
 //! - [`agentic`]: the planner behind `lisp_task`.
 //! - [`flag`]: what a row of it says, and how a value is read.
 //! - [`flags`](mod@flags): the one table of settings; parsing, help and tests derive from it.

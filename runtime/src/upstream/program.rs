@@ -12,7 +12,9 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
 use litemap::LiteMap;
-use ptc_catalog::{Transport, Upstream};
+#[cfg(feature = "http")]
+use ptc_catalog::Transport;
+use ptc_catalog::Upstream;
 use ptc_check::paging::UnreadPages;
 use ptc_lisp::Value;
 use ptc_lisp::host::{Account, Discovery, Fault, Host, Pages, PendingReply, Reply};
