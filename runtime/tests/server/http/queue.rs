@@ -221,10 +221,12 @@ fn tool(upstream: &str, tool: &str) -> String {
 
 fn an_upstream_takes_calls_one_after_the_other() {
     let site = crowd(&[]);
+    // The child has to be ready: of two calls that wait for its start, either may be first.
+    assert!(site.connected().eval(&tool("narrow", "echo")).ends_with("\"hi\""));
     let mut holding = site.connected();
     holding.send_eval(1, &tool("narrow", "hang"));
     until(&site, "ptc_programs_waiting", 1);
-    // Children of both are asked what they speak before the first call.
+    // The event loop takes calls in order: after this one, the first has its place.
     assert!(site.connected().eval(&tool("wide", "echo")).ends_with("\"hi\""));
     let mut waiting = site.connected();
     waiting.send_eval(1, &tool("narrow", "echo"));
