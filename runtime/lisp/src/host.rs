@@ -10,7 +10,7 @@ use std::thread::ThreadId;
 use std::time::Instant;
 
 use crate::fiber;
-use crate::interrupt::Interrupt;
+use crate::interrupt::{Interrupt, Watch};
 use crate::machine::Meters;
 use crate::print::excerpt;
 use crate::{ErrorKind, Value};
@@ -276,6 +276,11 @@ impl Account {
     /// Bytes that the program may occupy.
     pub fn limit(&self) -> u64 {
         self.meters.limits.memory_bytes
+    }
+
+    /// Has `wait` ended when the run runs out of memory or a scheduler ends it, for as long as the [`Watch`] lives.
+    pub fn watch(&self, wait: Interrupt) -> Watch {
+        self.meters.watch(wait)
     }
 
     /// Whether the run has exceeded its deadline or its memory, or was cancelled.

@@ -291,7 +291,11 @@ impl Evaluator {
         let started = Instant::now();
         let bounds = Bounds { started, wall_clock: self.limits.wall_clock, cancel };
         // Reading a program takes stack that a program which waits had better not hold.
+        let before = alloc::live_bytes();
         let prepared = fiber::on_thread_stack(|| self.prepare(call, &past.bindings, &bounds, around));
+        if let Some(turn) = &turn {
+            turn.count_bytes(alloc::live_bytes() - before);
+        }
         let analysis = started.elapsed();
         let mut evaluation = match prepared {
             Ok(prepared) => self.run(call, prepared, past, turn.as_ref(), &bounds, around),

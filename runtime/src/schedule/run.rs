@@ -116,6 +116,11 @@ impl Turn {
         self.run.scheduler.limits().in_flight.value
     }
 
+    /// Counts bytes that the calling thread has allocated for the program before it runs, such as its context.
+    pub(crate) fn count_bytes(&self, bytes: i64) {
+        self.run.report_bytes(bytes);
+    }
+
     /// How long the call waited for a place.
     pub fn queued(&self) -> Duration {
         self.queued

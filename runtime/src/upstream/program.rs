@@ -61,12 +61,6 @@ pub struct Patience {
     pub most_in_flight: Option<usize>,
 }
 
-impl Patience {
-    fn is_over(&self) -> bool {
-        self.deadline.is_some_and(|deadline| deadline <= Instant::now()) || self.cancel.is_cancelled()
-    }
-}
-
 /// The host of one evaluation: its budgets, and its record of calls.
 pub struct ProgramHost(Arc<Shared>);
 

@@ -139,6 +139,20 @@ fn programs_that_wait_for_a_list_count_as_waiting_for_the_upstream() {
     drop(ticket);
 }
 
+/// One branch waits for a list that never comes while another one uses up the memory of the program.
+#[test]
+fn wait_for_a_list_ends_when_memory_is_exhausted() {
+    let spec = McpStdio { args: &["-c", "while read -r line; do :; done"], ..McpStdio::new("sh") };
+    let world = World::live(vec![upstream("silent", Transport::McpStdio(spec), Vec::new())], |settings| {
+        settings.call_timeout = std::time::Duration::from_mins(1);
+    });
+    let limits = Limits::default().wall_clock(std::time::Duration::from_mins(1)).memory_bytes(20 << 20);
+    let began = std::time::Instant::now();
+    let fault = world.evaluate(r#"(pcalls (fn [] (dir "silent")) (fn [] (vec (range 10000000))))"#, limits).unwrap_err();
+    assert_eq!(fault.kind, ptc_lisp::ErrorKind::MemoryExceeded, "{fault}");
+    assert!(began.elapsed() < std::time::Duration::from_secs(30), "{:?}", began.elapsed());
+}
+
 /// The peer answers none of the calls before all of them are open, so that they succeed together or not at all.
 #[test]
 fn fifty_calls_are_open_at_once() {

@@ -42,7 +42,10 @@ impl Shared {
             }));
         }
         drop(send);
-        let _watch = self.patience.cancel.watch(Interrupt::by(move || waker.wake_by_ref()));
+        let bounds = self.bounds();
+        let wake = Interrupt::by(move || waker.wake_by_ref());
+        // Also when a scheduler ends the program: others wait for its memory.
+        let _watches = (bounds.cancel.watch(wake.clone()), bounds.account.as_ref().map(|account| account.watch(wake)));
         loop {
             match receive.try_recv() {
                 Ok((name, listed)) => {
@@ -54,7 +57,7 @@ impl Shared {
                 Err(mpsc::TryRecvError::Disconnected) => return outcome,
                 Err(mpsc::TryRecvError::Empty) => {
                     fiber::park(self.patience.deadline);
-                    if self.patience.is_over() {
+                    if bounds.is_over() {
                         let late = waiting.iter().map(|(name, progress, _)| unlisted(name, progress.reached()).message);
                         return Err(WorldFault::timeout(late.collect::<Vec<_>>().join("; ")));
                     }

@@ -17,6 +17,7 @@ pub(super) const TESTS: &[Test] = &[
     ("http::programs_that_wait_hold_up_nobody", programs_that_wait_hold_up_nobody),
     ("http::endless_loops_of_one_session_hold_up_no_other", endless_loops_of_one_session_hold_up_no_other),
     ("http::the_memory_budget_is_one_for_all", the_memory_budget_is_one_for_all),
+    ("http::context_counts_in_the_memory_budget", context_counts_in_the_memory_budget),
     ("http::an_upstream_takes_calls_one_after_the_other", an_upstream_takes_calls_one_after_the_other),
     ("http::an_upstream_that_hangs_leaves_places_to_others", an_upstream_that_hangs_leaves_places_to_others),
     ("http::limits_name_where_they_come_from", limits_name_where_they_come_from),
@@ -206,6 +207,21 @@ fn the_memory_budget_is_one_for_all() {
     }
     until(&site, "ptc_memory_used_bytes", 0);
     assert!(count(&mut other, r#"ptc_refusals_total{reason="memory_budget"}"#) >= 4);
+}
+
+/// Each context takes some 36 MB as values, of which two do not fit.
+fn context_counts_in_the_memory_budget() {
+    let site = Site::start(&["--memory-budget-bytes", "67108864", "--program-timeout-ms", "5000", "--http-metrics"]);
+    let context = format!(r#"{{"x":[{}[0]]}}"#, "[0],".repeat(500_000));
+    let mut clients: Vec<Client> = (0..3).map(|_| site.connected()).collect();
+    for (id, client) in clients.iter_mut().enumerate() {
+        let mut request = call(id as u64, "(loop [] (recur))");
+        request["params"]["arguments"]["context"] = serde_json::from_str(&context).expect("it is JSON");
+        client.send("POST", "/mcp", &[], &request.to_string());
+    }
+    let answers: Vec<String> = clients.iter_mut().map(|client| client.receive().text()).collect();
+    assert!(answers.iter().any(|answer| answer.contains("budget of 67108864 bytes")), "{answers:?}");
+    until(&site, "ptc_memory_used_bytes", 0);
 }
 
 /// A server with two upstreams, of which `narrow` takes one call at a time.
