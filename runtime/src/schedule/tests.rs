@@ -153,7 +153,7 @@ fn a_program_that_computes_leaves_its_thread_to_others() {
     (limits.in_flight.value, limits.processors.value) = (10, 2);
     let (scheduler, fibers) = (Scheduler::new(limits), crate::fibers::Fibers::new(1));
     let (send, ends) = mpsc::channel();
-    let loops = "(loop [i 0] (if (< i 3000000) (recur (inc i)) i))";
+    let loops = "(loop [i 0] (if (< i 30000000) (recur (inc i)) i))";
     for (session, source) in [(1, loops), (2, "(+ 1 2)")] {
         let place = place(&enter(&scheduler, session, &Cancel::default()));
         let work = move || {
