@@ -1,22 +1,22 @@
-//! The texts that a run reads, and how places in them are told to people.
+//! The source texts of a run, and conversion of byte offsets into line and column.
 
 use std::fmt;
 use std::sync::OnceLock;
 
-/// Longest text that is read, in bytes. Places in it are counted in 32 bits, and no config, document or lock file comes near.
+/// Maximum size of a text in bytes. Offsets are 32-bit, and no config, document or lock file comes near this size.
 pub const MOST_BYTES: usize = 1 << 30;
 
 /// A file of [`Sources`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct FileId(u32);
 
-/// Why bytes are no text that can be read.
+/// Why bytes cannot be decoded as text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct NotText {
-    /// What they are, as the rest of a sentence: "it is UTF-16".
+    /// The cause, as the second half of a sentence: "it is UTF-16".
     pub what: String,
-    /// What to do.
+    /// What the user can do about it.
     pub hint: &'static str,
 }
 
@@ -26,8 +26,11 @@ impl fmt::Display for NotText {
     }
 }
 
-/// The text of bytes that are UTF-8. Other encodings are told by how they begin: a mark of the order of bytes, or a NUL beside the first
-/// character, which no text of JSON or YAML has.
+/// Decodes UTF-8. Recognises UTF-16 by a byte order mark, or by a NUL beside the first character, which no JSON or YAML text has.
+///
+/// # Errors
+///
+/// [`NotText`] if the bytes are not UTF-8.
 pub fn decode(bytes: Vec<u8>) -> Result<String, NotText> {
     if matches!(bytes.as_slice(), [0xff, 0xfe, ..] | [0xfe, 0xff, ..] | [0, _, ..] | [_, 0, ..]) {
         let hint = "save it as UTF-8; PowerShell writes UTF-16 unless it is given `-Encoding utf8`";
@@ -39,20 +42,21 @@ pub fn decode(bytes: Vec<u8>) -> Result<String, NotText> {
     })
 }
 
-/// Every text of one run, by id.
+/// All texts of one run, by id.
 #[derive(Debug, Default)]
 pub struct Sources {
     files: Vec<SourceFile>,
 }
 
-/// One text.
+/// One source text.
 #[derive(Debug)]
 pub struct SourceFile {
-    /// The path as the user gave it, with `/`.
+    /// The path as the user gave it, with `/` as separator.
     pub path: String,
     /// The whole text, without a byte order mark.
     pub text: String,
-    /// Where its lines start, once somebody has asked: documents have megabytes, and diagnostics come by the hundred.
+    /// Byte offsets of the line starts. They are computed on first use: documents have megabytes, and there can be hundreds of
+    /// diagnostics.
     lines: OnceLock<Vec<u32>>,
 }
 
@@ -66,8 +70,8 @@ impl SourceFile {
 }
 
 impl Sources {
-    /// Takes a text in. A leading byte order mark is dropped. What is taken in twice under one name is one file, so that faults in it are
-    /// told once.
+    /// Adds a text and returns its id. A leading byte order mark is dropped. Adding the same path and text twice returns the same
+    /// id, so that each fault is reported once.
     pub fn add(&mut self, path: impl Into<String>, text: impl Into<String>) -> FileId {
         let mut text = text.into();
         if text.starts_with('\u{feff}') {
@@ -81,13 +85,13 @@ impl Sources {
         FileId(u32::try_from(self.files.len() - 1).unwrap_or(u32::MAX))
     }
 
-    /// The file of an id that this value gave out.
+    /// Returns the file of an id that this value issued.
     pub fn get(&self, id: FileId) -> &SourceFile {
         static NONE: SourceFile = SourceFile { path: String::new(), text: String::new(), lines: OnceLock::new() };
         self.files.get(id.0 as usize).unwrap_or(&NONE)
     }
 
-    /// Line and column of a byte, both from 1; the column counts characters.
+    /// Returns line and column of a byte, both from 1. The column counts characters.
     pub fn position(&self, id: FileId, byte: u32) -> (usize, usize) {
         let file = self.get(id);
         let line = file.lines().partition_point(|start| *start <= byte).max(1);

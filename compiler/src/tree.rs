@@ -1,4 +1,4 @@
-//! JSON with places: the one tree that configs, lock files and OpenAPI documents are read into.
+//! JSON with source positions: the tree into which configs, lock files and OpenAPI documents are parsed.
 
 mod parse;
 mod yaml;
@@ -10,8 +10,8 @@ use crate::source::{FileId, Sources};
 pub use parse::{MAX_DEPTH, Syntax, parse, parse_as};
 pub use yaml::parse_yaml;
 
-/// Reads a document that is JSON or YAML: by the end of its path, and where that does not tell, by its first character.
-/// See [`parse_as`] and [`parse_yaml`].
+/// Parses a document as JSON or YAML, chosen by the path's extension, or by the first character if the extension is neither. See
+/// [`parse_as`] and [`parse_yaml`].
 pub fn parse_document(sources: &Sources, file: FileId, diagnostics: &mut Diagnostics) -> Option<Node> {
     let source = sources.get(file);
     let is_yaml = match source.path.rsplit('.').next().unwrap_or("").to_ascii_lowercase().as_str() {
@@ -22,64 +22,64 @@ pub fn parse_document(sources: &Sources, file: FileId, diagnostics: &mut Diagnos
     if is_yaml { parse_yaml(sources, file, diagnostics) } else { parse_as(sources, file, Syntax::DOCUMENT, diagnostics) }
 }
 
-/// What is said of a file of more than [`MOST_BYTES`](crate::source::MOST_BYTES).
+/// The diagnostic for a file of more than [`MOST_BYTES`](crate::source::MOST_BYTES).
 pub fn too_large(path: &str) -> Diagnostic {
     Diagnostic::new(Code::TooLarge, format!("`{path}` is larger than 1 GiB, the most that is read"))
 }
 
-/// A value and where it stands.
+/// A value with its position.
 #[derive(Debug, Clone)]
 pub struct Node {
-    /// Bytes of the file that hold the value.
+    /// Byte range of the value in the file.
     pub range: Range<u32>,
     /// The value.
     pub value: Tree,
 }
 
-/// A JSON value. Numbers keep their text; members keep their order.
+/// A JSON value. Numbers keep their text, and members keep their order.
 #[derive(Debug, Clone)]
 pub enum Tree {
     /// `null`
     Null,
     /// `true`, `false`
     Bool(bool),
-    /// As written.
+    /// A number as written in the source.
     Number(Box<str>),
-    /// Unescaped.
+    /// A string, unescaped.
     String(Box<str>),
-    /// Elements in order.
+    /// The elements in order.
     Array(Vec<Node>),
-    /// Members in order; a repeated key is a diagnostic of the parser, and the last one counts.
+    /// The members in order. The parser reports a repeated key; the last member with that key counts.
     Object(Vec<Member>),
 }
 
 /// A member of an object.
 #[derive(Debug, Clone)]
 pub struct Member {
-    /// Unescaped.
+    /// The key, unescaped.
     pub key: Box<str>,
-    /// Bytes of the file that hold the key, quotes included.
+    /// Byte range of the key in the file, including its quotes.
     pub key_range: Range<u32>,
-    /// Its value.
+    /// The member's value.
     pub value: Node,
 }
 
-/// A node's place in its file.
+/// A range of bytes in a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Place {
     /// The file.
     pub file: FileId,
-    /// Bytes of it.
+    /// Byte range in the file.
     pub range: Range<u32>,
 }
 
 impl Node {
-    /// The member of that key.
+    /// Returns the value of the member with that key. If the key is repeated, the last one counts.
     pub fn get(&self, key: &str) -> Option<&Node> {
         self.members().iter().rev().find(|m| &*m.key == key).map(|m| &m.value)
     }
 
-    /// The members of an object; empty for anything else.
+    /// Returns the members of an object, or an empty slice for other values.
     pub fn members(&self) -> &[Member] {
         match &self.value {
             Tree::Object(members) => members,
@@ -87,7 +87,7 @@ impl Node {
         }
     }
 
-    /// The elements of an array.
+    /// Returns the elements of an array.
     pub fn elements(&self) -> Option<&[Node]> {
         match &self.value {
             Tree::Array(nodes) => Some(nodes),
@@ -95,7 +95,7 @@ impl Node {
         }
     }
 
-    /// The text of a string.
+    /// Returns the text of a string.
     pub fn as_str(&self) -> Option<&str> {
         match &self.value {
             Tree::String(text) => Some(text),
@@ -103,7 +103,7 @@ impl Node {
         }
     }
 
-    /// The value of a boolean.
+    /// Returns the value of a boolean.
     pub fn as_bool(&self) -> Option<bool> {
         match self.value {
             Tree::Bool(value) => Some(value),
@@ -111,7 +111,7 @@ impl Node {
         }
     }
 
-    /// What kind of value it is, for messages: `a string`, `an object`.
+    /// Returns the kind of value for messages: `a string`, `an object`.
     pub fn kind(&self) -> &'static str {
         match self.value {
             Tree::Null => "null",
@@ -123,7 +123,7 @@ impl Node {
         }
     }
 
-    /// Its place in `file`.
+    /// Returns the position of the node in `file`.
     pub fn place(&self, file: FileId) -> Place {
         Place { file, range: self.range.clone() }
     }

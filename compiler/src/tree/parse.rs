@@ -1,8 +1,8 @@
-//! From text to [`Node`]s, over the tokens of `jsonc-parser`.
+//! Parses JSON text into [`Node`]s from the tokens of `jsonc-parser`.
 //!
-//! The tree is built here and not taken from `jsonc-parser`'s own, for three reasons: a fault such as a missing comma
-//! is reported and passed over, so that one run shows all of them; strings are copied once, straight into the tree;
-//! and every departure from JSON is named in words that help whoever wrote it.
+//! The tree of `jsonc-parser` itself is not used, for three reasons: this parser recovers from a fault such as a missing comma,
+//! so that one run shows all faults; it copies each string once, straight into the tree; and it names every departure from JSON
+//! in a message that helps the author.
 
 use std::borrow::Cow;
 use std::collections::HashSet;
@@ -15,44 +15,44 @@ use super::{Member, Node, Place, Tree, too_large};
 use crate::diag::{Code, Diagnostic, Diagnostics, Severity, quoted};
 use crate::source::{FileId, MOST_BYTES, Sources};
 
-/// Deepest nesting of arrays and objects that is read. Everything that walks a tree may recurse this far.
+/// Maximum nesting of arrays and objects. Functions that walk a tree may recurse this deep.
 pub const MAX_DEPTH: usize = 192;
 
-/// Faults after which the rest of a text is left alone: what follows is likely noise of the first ones.
+/// Number of faults after which the rest of a text is skipped, since further faults are likely follow-up errors.
 const MAX_FAULTS: usize = 20;
 
-/// Objects up to this size are searched for duplicate keys by comparing all pairs.
+/// Objects of up to this many members are searched for duplicate keys by comparing all pairs.
 const SMALL_OBJECT: usize = 16;
 
-/// What a text may hold beside strict JSON.
+/// Extensions to strict JSON that a text may use.
 #[derive(Debug, Clone, Copy)]
 pub struct Syntax {
-    /// `//` and `/* */` comments.
+    /// Allows `//` and `/* */` comments.
     pub comments: bool,
-    /// A comma after the last member or element.
+    /// Allows a comma after the last member or element.
     pub trailing_commas: bool,
-    /// How bad a repeated key is; the last one counts either way.
+    /// Severity of a repeated key. The last one counts in any case.
     pub duplicate_keys: Severity,
 }
 
 impl Syntax {
-    /// What people write by hand: comments and trailing commas are fine.
+    /// For hand-written configs: comments and trailing commas are allowed.
     pub const CONFIG: Syntax = Syntax { comments: true, trailing_commas: true, duplicate_keys: Severity::Error };
-    /// What people write where only JSON may stand.
+    /// For hand-written files that must be plain JSON.
     pub const STRICT: Syntax = Syntax { comments: false, trailing_commas: false, duplicate_keys: Severity::Error };
-    /// What programs write and others publish: strict, but a repeated key is only warned about.
+    /// For generated and published files: strict, but a repeated key is only a warning.
     pub const DOCUMENT: Syntax = Syntax { comments: false, trailing_commas: false, duplicate_keys: Severity::Warning };
 }
 
-/// Reads a config. See [`parse_as`].
+/// Parses a config. See [`parse_as`].
 pub fn parse(sources: &Sources, file: FileId, diagnostics: &mut Diagnostics) -> Option<Node> {
     parse_as(sources, file, Syntax::CONFIG, diagnostics)
 }
 
-/// Reads a file of `sources` as JSON.
+/// Parses a file of `sources` as JSON.
 ///
-/// All faults that can be told apart are reported. The tree is returned where every fault could be passed over
-/// without losing a value (a missing comma, a repeated key); otherwise `None`, with at least one error reported.
+/// Reports all faults that can be distinguished. Returns the tree if the parser recovered from every fault without losing a value
+/// (a missing comma, a repeated key). Otherwise returns `None`, after reporting at least one error.
 pub fn parse_as(sources: &Sources, file: FileId, syntax: Syntax, diagnostics: &mut Diagnostics) -> Option<Node> {
     let text = &sources.get(file).text;
     if text.len() > MOST_BYTES {
@@ -77,7 +77,7 @@ pub fn parse_as(sources: &Sources, file: FileId, syntax: Syntax, diagnostics: &m
     if parser.lossy { None } else { node }
 }
 
-/// Nothing that follows can be read; the reason has been reported.
+/// Parsing cannot continue; the reason has been reported.
 struct GiveUp;
 
 type Parsed<T> = Result<T, GiveUp>;
@@ -85,20 +85,20 @@ type Parsed<T> = Result<T, GiveUp>;
 struct Parser<'a> {
     scanner: Scanner<'a>,
     text: &'a str,
-    /// Where in `text` the scanner started.
+    /// Offset in `text` where the scanner started.
     base: u32,
     file: FileId,
     syntax: Syntax,
     diagnostics: &'a mut Diagnostics,
     token: Option<Token<'a>>,
-    /// Of `token`; empty at the end of the text.
+    /// Byte range of `token`; empty at the end of the text.
     range: Range<u32>,
-    /// End of the token before `token`.
+    /// End offset of the token before `token`.
     last_end: u32,
     faults: usize,
-    /// Where the first token starts.
+    /// Start offset of the first token.
     first: u32,
-    /// A value was passed over, so that the tree is not what was meant.
+    /// Whether a value was skipped, so that the tree is incomplete.
     lossy: bool,
 }
 
@@ -118,7 +118,7 @@ impl<'a> Parser<'a> {
         }
         let is_word = matches!(self.token, Some(Token::Word(_)));
         let node = self.value(0)?;
-        // A text that begins with a bare word is something else than JSON altogether, and that is told.
+        // A text that begins with a bare word is not JSON at all, and that has been reported.
         if self.token.is_some() && !is_word {
             let range = self.range.clone();
             self.fault(
@@ -132,7 +132,7 @@ impl<'a> Parser<'a> {
         Ok(node)
     }
 
-    /// Reads the next token that is not a comment.
+    /// Moves to the next token that is not a comment.
     fn advance(&mut self) -> Parsed<()> {
         self.last_end = self.range.end;
         loop {
@@ -157,8 +157,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// Reports a token that could not be read; goes on behind it where it is clear where it ends, and
-    /// gives up otherwise.
+    /// Reports a token that the scanner could not read. Continues after it if its end is clear, and gives up otherwise.
     fn unreadable(&mut self, start: u32, at: Range<u32>) -> Parsed<()> {
         let rest: &'a str = self.text.get(start as usize..).unwrap_or("");
         if rest.starts_with(['"', '\'']) {
@@ -173,12 +172,12 @@ impl<'a> Parser<'a> {
                 "here",
                 r#"escapes are \" \\ \/ \b \f \n \r \t and \uXXXX; write a backslash itself as \\"#,
             )?;
-            // The faults of the string are told; an empty one in its place has none.
+            // The faults of the string are reported. An empty string in its place has none.
             self.resume(start, length, Token::String(Cow::Borrowed("")));
             self.lossy = true;
             return Ok(());
         }
-        // The scanner ends a word at white space only.
+        // The scanner ends a word only at white space.
         let word = rest.split(|c: char| !(c.is_alphanumeric() || matches!(c, '_' | '-' | '.' | '$' | '+'))).next().unwrap_or("");
         if !word.is_empty() {
             self.resume(start, word.len(), Token::Word(word));
@@ -203,7 +202,7 @@ impl<'a> Parser<'a> {
         Err(GiveUp)
     }
 
-    /// Makes `token` the current one and goes on behind it.
+    /// Makes `token` the current token and continues scanning after it.
     fn resume(&mut self, start: u32, length: usize, token: Token<'a>) {
         self.base = start + length as u32;
         self.scanner = Scanner::new(self.text.get(self.base as usize..).unwrap_or(""), &ScannerOptions::default());
@@ -242,7 +241,7 @@ impl<'a> Parser<'a> {
                 if found.is_none() {
                     return Err(GiveUp);
                 }
-                // What was found ends the member; whoever asked for a value goes on from there.
+                // The token found ends this member. It stays current for the caller.
                 self.lossy = true;
                 self.token = found;
                 return Ok(Node { range: range.start..range.start, value: Tree::Null });
@@ -315,7 +314,7 @@ impl<'a> Parser<'a> {
         Ok(Node { range, value: Tree::Array(elements) })
     }
 
-    /// Between two members or elements: a comma, or the closing bracket.
+    /// Expects a comma or the closing bracket after a member or element.
     fn separator(&mut self, close: &Token<'_>) -> Parsed<()> {
         match &self.token {
             Some(Token::Comma) => {
@@ -327,7 +326,7 @@ impl<'a> Parser<'a> {
                 Ok(())
             }
             Some(token) if token == close => Ok(()),
-            // Something that can start the next member or element: only the comma is missing.
+            // The token can start the next member or element, so that only the comma is missing.
             Some(
                 Token::String(_)
                 | Token::Word(_)
@@ -344,7 +343,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// A comma where a member or element should start; it stays current, for [`Parser::separator`].
+    /// Reports a comma where a member or element should start. The comma stays the current token, for [`Parser::separator`].
     fn stray_comma(&mut self) -> Parsed<()> {
         let range = self.range.clone();
         self.fault(range, "a comma without a value before it", "", "remove the comma")?;
@@ -397,7 +396,7 @@ impl<'a> Parser<'a> {
         let start = self.range.start as usize;
         let rest = self.text.get(start..).unwrap_or("");
         let whole = rest.split(|c: char| !(c.is_ascii_alphanumeric() || matches!(c, '+' | '-' | '.' | '_'))).next().unwrap_or("");
-        // The scanner takes `0` out of `007` and goes on with `07`: to whoever wrote it that is one number.
+        // The scanner splits `007` into `0` and `07`, which the author meant as one number.
         if text.trim_start_matches('-').starts_with('0') && whole.len() > text.len() && whole.starts_with(text) {
             self.resume(start as u32, whole.len(), Token::Number(whole));
             let range = self.range.clone();
@@ -422,7 +421,7 @@ impl<'a> Parser<'a> {
             _ if range.start == self.first => ("the text is JSON, and begins with `{`", None),
             _ => ("a string is written in double quotes", None),
         };
-        // The word itself stays out of the message: it may be a secret that lost its quotes.
+        // The message does not contain the word: it may be a secret without its quotes.
         self.fault(range, "not a value of JSON", "", hint)?;
         self.lossy |= value.is_none();
         Ok(value.unwrap_or(Tree::Null))
@@ -478,7 +477,7 @@ impl<'a> Parser<'a> {
         self.count()
     }
 
-    /// Something that configs may hold and this text may not.
+    /// Reports syntax that configs may use and this text may not.
     fn beyond_json(&mut self, range: Range<u32>, message: &str, hint: &str) -> Parsed<()> {
         self.diagnostics.push(Diagnostic::new(Code::BeyondJson, message).at(self.place(range), "").hint(hint));
         self.count()
@@ -504,7 +503,7 @@ fn name(token: Option<&Token<'_>>) -> String {
     }
 }
 
-/// Length in bytes of the string that a line starts with, quotes included; `None` where it is not closed.
+/// Returns the length in bytes of the string at the start of a line, including its quotes, or `None` if the string is not closed.
 fn closed_length(line: &str) -> Option<usize> {
     let quote = line.chars().next()?;
     let mut escaped = false;
@@ -519,7 +518,7 @@ fn closed_length(line: &str) -> Option<usize> {
     None
 }
 
-/// Whether a number that the lenient scanner took is one of JSON.
+/// Whether a number that the lenient scanner accepted is valid JSON.
 fn is_json_number(text: &str) -> bool {
     let digits = text.strip_prefix('-').unwrap_or(text);
     digits.starts_with(|c: char| c.is_ascii_digit())
@@ -527,7 +526,7 @@ fn is_json_number(text: &str) -> bool {
         && !digits.split(['e', 'E']).next().unwrap_or("").ends_with('.')
 }
 
-/// The first escape in a quoted string that the lenient scanner took and JSON does not have, with its offset.
+/// Returns the first escape in a quoted string that the lenient scanner accepted and JSON does not allow, with its offset.
 fn json5_escape(raw: &str) -> Option<(usize, &str)> {
     let mut from = 0;
     while let Some(found) = raw.get(from..)?.find('\\') {

@@ -1,6 +1,7 @@
-//! From YAML to [`Node`]s, over the events of `saphyr-parser`.
+//! Parses YAML into [`Node`]s from the events of `saphyr-parser`.
 //!
-//! What comes out is JSON: scalars by the core schema of YAML 1.2, keys as text, anchors copied in and `<<` merged.
+//! The result is JSON: scalars follow the core schema of YAML 1.2, keys are text, aliases are replaced by copies, and `<<` is
+//! merged.
 
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
@@ -12,10 +13,10 @@ use super::{Member, Node, Place, Tree, too_large};
 use crate::diag::{Code, Diagnostic, Diagnostics, Severity, quoted};
 use crate::source::{FileId, MOST_BYTES, Sources};
 
-/// Nodes that all aliases of a text may copy: a few lines of nested aliases can stand for more than any memory holds.
+/// Maximum number of nodes that all aliases of a text may copy. A few lines of nested aliases can expand beyond any memory.
 const MAX_COPIED: usize = 200_000;
 
-/// Reads a file of `sources` as one YAML document. The first fault is reported and ends the reading.
+/// Parses a file of `sources` as one YAML document. Stops at the first fault and reports it.
 pub fn parse_yaml(sources: &Sources, file: FileId, diagnostics: &mut Diagnostics) -> Option<Node> {
     let text = &sources.get(file).text;
     if text.len() > MOST_BYTES {
@@ -33,7 +34,7 @@ pub fn parse_yaml(sources: &Sources, file: FileId, diagnostics: &mut Diagnostics
     reader.document().ok()
 }
 
-/// Nothing more can be read; the reason has been reported.
+/// Parsing cannot continue; the reason has been reported.
 struct GiveUp;
 
 type Read<T> = Result<T, GiveUp>;
@@ -47,11 +48,11 @@ struct Reader<'a> {
     copied: usize,
 }
 
-/// What a node is made of.
+/// The size of a node and its descendants.
 #[derive(Debug, Clone, Copy)]
 struct Size {
     nodes: usize,
-    /// Levels, its own included.
+    /// Number of levels, including its own.
     height: usize,
 }
 
@@ -107,7 +108,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// The node that starts with an event.
+    /// Parses the node that starts with an event.
     fn node(&mut self, event: Event<'a>, span: Span, depth: usize) -> Read<(Node, Size)> {
         if depth >= MAX_DEPTH {
             return Err(self.too_deep(span));
@@ -192,9 +193,9 @@ impl<'a> Reader<'a> {
         Ok((members, end, size))
     }
 
-    /// A copy of the node with an anchor.
+    /// Returns a copy of the anchored node.
     fn alias(&mut self, anchor: usize, span: Span, depth: usize) -> Read<(Node, Size)> {
-        // The parser knows every anchor that was written; one that is still open is not in the table.
+        // The parser rejects unknown anchors. An anchor whose node is still open is not in the table.
         let Some(size) = self.anchors.get(&anchor).map(|(_, size)| *size) else {
             return Err(self.fault(Code::YamlSyntax, span, "an alias of what it is part of", "has no end"));
         };
@@ -235,9 +236,9 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// Byte offsets of characters, which the parser counts.
+/// Converts the character offsets of the parser into byte offsets.
 struct Offsets {
-    /// Of each character beyond ASCII: its index, and the byte that follows it.
+    /// For each character beyond ASCII, its index and the byte offset after it.
     wide: Vec<(usize, u32)>,
 }
 
@@ -252,7 +253,7 @@ impl Offsets {
         Offsets { wide }
     }
 
-    /// The byte where the character of that index begins.
+    /// Returns the byte offset at which the character with that index begins.
     fn byte(&self, index: usize) -> u32 {
         let before = self.wide.partition_point(|(wide, _)| *wide < index);
         match before.checked_sub(1).and_then(|at| self.wide.get(at)) {
@@ -262,7 +263,7 @@ impl Offsets {
     }
 }
 
-/// A scalar by its tag, its quotes, or the core schema.
+/// Converts a scalar by its tag, its quotes, or the core schema.
 fn scalar(text: &str, style: ScalarStyle, tag: Option<&Tag>) -> Tree {
     let tag = tag.filter(|tag| tag.is_yaml_core_schema()).map(|tag| tag.suffix.as_str());
     if tag == Some("str") || (tag.is_none() && style != ScalarStyle::Plain) {
@@ -276,7 +277,7 @@ fn scalar(text: &str, style: ScalarStyle, tag: Option<&Tag>) -> Tree {
     }
 }
 
-/// A number of the core schema in JSON's spelling. Infinities and what is not a number have none.
+/// Writes a number of the core schema in JSON's spelling. Returns `None` for infinities and NaN, which JSON does not have.
 fn number(text: &str) -> Option<Box<str>> {
     for (prefix, radix) in [("0x", 16), ("0o", 8)] {
         if let Some(digits) = text.strip_prefix(prefix) {
