@@ -1,4 +1,4 @@
-//! The registry of diagnostic codes. A code is never reused; its number tells the phase.
+//! The registry of diagnostic codes. A code is never reused, and the first two digits of its number identify the phase.
 //!
 //! `PTC01xx` JSON and YAML, `PTC02xx` config shape, `PTC03xx` credentials and headers, `PTC04xx` URLs, `PTC05xx` OpenAPI,
 //! `PTC06xx` lock and upstream listings, `PTC07xx` limits and names, `PTC08xx` programs, `PTC09xx` build.
@@ -12,20 +12,20 @@ macro_rules! codes {
         pub enum Code { $(#[doc = $title] $variant),* }
 
         impl Code {
-            /// Every code.
+            /// All codes.
             pub const ALL: &'static [Code] = &[$(Code::$variant),*];
 
-            /// The stable name, `PTC0101`.
+            /// Returns the stable name, such as `PTC0101`.
             pub fn name(self) -> &'static str {
                 match self { $(Code::$variant => $code),* }
             }
 
-            /// How bad it is unless an option says otherwise.
+            /// Returns the severity, which an option may raise.
             pub fn severity(self) -> Severity {
                 match self { $(Code::$variant => Severity::$severity),* }
             }
 
-            /// What it stands for, in a few words.
+            /// Returns a short title.
             pub fn title(self) -> &'static str {
                 match self { $(Code::$variant => $title),* }
             }

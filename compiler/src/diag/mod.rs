@@ -1,12 +1,12 @@
-//! Faults as data: found in one place, rendered in another.
+//! Diagnostics as data, separate from their rendering.
 //!
 //! | module | what |
 //! |---|---|
 //! | [`codes`] | the registry of codes |
-//! | [`pages`] | what `explain` says of each code |
+//! | [`pages`] | the text of `explain` for each code |
 //! | [`render`] | text and JSON out of [`Diagnostics`] |
-//! | [`suggest`] | names that are near a wrong one |
-//! | [`text`] | what strangers wrote, fit to be shown |
+//! | [`suggest`] | suggestions of similar names |
+//! | [`text`] | safe display of text from outside |
 
 pub mod codes;
 pub mod pages;
@@ -20,19 +20,19 @@ use crate::tree::Place;
 pub use codes::Code;
 pub use text::{quoted, quoted_list};
 
-/// How bad it is.
+/// How severe a diagnostic is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Severity {
-    /// Something worth knowing.
+    /// Information that may be useful.
     Note,
-    /// Something that works and is likely wrong.
+    /// A construct that works but is likely wrong.
     Warning,
-    /// Something that cannot be built.
+    /// A fault that prevents a build.
     Error,
 }
 
 impl Severity {
-    /// The word that starts a rendered diagnostic.
+    /// Returns the word that starts a rendered diagnostic.
     pub fn name(self) -> &'static str {
         match self {
             Severity::Note => "note",
@@ -42,34 +42,34 @@ impl Severity {
     }
 }
 
-/// One complaint.
+/// One finding about a source text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Diagnostic {
-    /// Stable code from the registry.
+    /// The stable code from the registry.
     pub code: Code,
     /// The code's severity, unless raised by an option.
     pub severity: Severity,
-    /// One sentence: what is wrong.
+    /// One sentence that describes the fault.
     pub message: String,
-    /// Where; `None` for a fault without a place, such as a file that cannot be read.
+    /// The place of the fault; `None` for a fault without a place, such as a file that cannot be read.
     pub primary: Option<Label>,
-    /// Other places that matter.
+    /// Other related places.
     pub secondary: Vec<Label>,
-    /// What to do.
+    /// What the user can do.
     pub hints: Vec<String>,
 }
 
-/// A place and what to say there.
+/// A place with a short text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Label {
-    /// Where.
+    /// The place.
     pub place: Place,
     /// A few words shown at the caret; may be empty.
     pub text: String,
 }
 
 impl Diagnostic {
-    /// A diagnostic with the severity of its code.
+    /// Creates a diagnostic with the severity of its code.
     pub fn new(code: Code, message: impl Into<String>) -> Self {
         Diagnostic {
             code,
@@ -81,21 +81,21 @@ impl Diagnostic {
         }
     }
 
-    /// With its primary place.
+    /// Sets the primary place.
     #[must_use]
     pub fn at(mut self, place: Place, text: impl Into<String>) -> Self {
         self.primary = Some(Label { place, text: text.into() });
         self
     }
 
-    /// With another place.
+    /// Adds a secondary place.
     #[must_use]
     pub fn also(mut self, place: Place, text: impl Into<String>) -> Self {
         self.secondary.push(Label { place, text: text.into() });
         self
     }
 
-    /// With what to do.
+    /// Adds a hint that suggests a fix.
     #[must_use]
     pub fn hint(mut self, hint: impl Into<String>) -> Self {
         self.hints.push(hint.into());
@@ -111,47 +111,47 @@ pub struct Diagnostics {
 }
 
 impl Diagnostics {
-    /// Takes one in.
+    /// Adds a diagnostic.
     pub fn push(&mut self, diagnostic: Diagnostic) {
         self.list.push(diagnostic);
     }
 
-    /// Takes all of another list in.
+    /// Adds all diagnostics and concealed places of another list.
     pub fn append(&mut self, other: Diagnostics) {
         self.list.extend(other.list);
         self.concealed.extend(other.concealed);
     }
 
-    /// Adds several.
+    /// Adds several diagnostics.
     pub fn extend(&mut self, diagnostics: impl IntoIterator<Item = Diagnostic>) {
         for diagnostic in diagnostics {
             self.push(diagnostic);
         }
     }
 
-    /// Whether one of that code is at that very place.
+    /// Whether there is a diagnostic with this code at exactly this place.
     pub fn has_at(&self, code: Code, place: &Place) -> bool {
         self.list.iter().any(|found| found.code == code && found.primary.as_ref().is_some_and(|label| label.place == *place))
     }
 
-    /// Takes those of a code out: what they say does not hold for what is being done.
+    /// Removes all diagnostics with a code, for callers to which they do not apply.
     pub fn forget(&mut self, code: Code) {
         self.list.retain(|diagnostic| diagnostic.code != code);
     }
 
-    /// Marks a place that holds a secret: no rendering shows its text, whichever diagnostic points near it.
+    /// Marks a place that holds a secret. No rendering shows its text, whichever diagnostic points near it.
     pub fn conceal(&mut self, place: Place) {
         self.concealed.push(place);
     }
 
-    /// The places that no rendering may show, ordered.
+    /// Returns the places that no rendering may show, in order.
     pub fn concealed(&self) -> Vec<&Place> {
         let mut places: Vec<&Place> = self.concealed.iter().collect();
         places.sort_by_key(|place| (place.file, place.range.start, place.range.end));
         places
     }
 
-    /// All, ordered by file, place and code, each once: two that say the same of one place are one.
+    /// Returns all diagnostics ordered by file, place and code. Diagnostics with the same place, code and message appear once.
     pub fn sorted(&self) -> Vec<&Diagnostic> {
         let place = |d: &Diagnostic| d.primary.as_ref().map(|l| (l.place.file, l.place.range.start, l.place.range.end));
         let mut seen = BTreeSet::new();
@@ -166,12 +166,12 @@ impl Diagnostics {
         self.list.iter().any(|d| d.severity == Severity::Error)
     }
 
-    /// The worst severity; `None` where there is no diagnostic.
+    /// Returns the highest severity, or `None` if there are no diagnostics.
     pub fn worst(&self) -> Option<Severity> {
         self.list.iter().map(|d| d.severity).max()
     }
 
-    /// How many there are of a severity, each counted once.
+    /// Returns the number of distinct diagnostics with a severity.
     pub fn count(&self, severity: Severity) -> usize {
         self.sorted().iter().filter(|d| d.severity == severity).count()
     }

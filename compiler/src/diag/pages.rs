@@ -1,16 +1,16 @@
-//! What `explain` says of each code: cause, example, fix. The texts are one data file beside this one.
+//! The pages that `explain` shows for each code: cause, example, fix. The texts are in one data file beside this one.
 
 use super::Code;
 
-/// One section a code, headed `# PTC0101`.
+/// One section for each code, with a heading such as `# PTC0101`.
 static PAGES: &str = include_str!("pages.md");
 
-/// The page of a code, Markdown; `None` for a code without one, which a test rules out.
+/// Returns the page of a code in Markdown, or `None` if there is none. A test checks that every code has one.
 pub fn page(code: Code) -> Option<&'static str> {
     sections().find(|(name, _)| *name == code.name()).map(|(_, page)| page)
 }
 
-/// Every page with the name that heads it, in the order of the file.
+/// Iterates over all pages with the name in their heading, in the order of the file.
 pub fn sections() -> impl Iterator<Item = (&'static str, &'static str)> {
     PAGES.split("\n# ").filter_map(|section| {
         let section = section.strip_prefix("# ").unwrap_or(section);

@@ -1,6 +1,6 @@
-//! Diagnostics as text: for people in full or one line each; for tools as JSON lines, SARIF, or GitHub's annotations.
+//! Renders diagnostics as text: for people in full or one line each; for tools as JSON lines, SARIF, or annotations of GitHub.
 //!
-//! Order is that of [`Diagnostics::sorted`]; the same diagnostics give the same bytes.
+//! The order is that of [`Diagnostics::sorted`]. The same diagnostics always produce the same bytes.
 
 mod excerpt;
 mod full;
@@ -17,17 +17,17 @@ pub use short::short;
 
 use super::{Diagnostics, Severity};
 
-/// Whether text carries terminal colours.
+/// Whether text contains terminal colours.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Style {
-    /// Bare text.
+    /// Text without escape sequences.
     Plain,
-    /// ANSI escape sequences.
+    /// Text with ANSI escape sequences.
     Color,
 }
 
 impl Style {
-    /// A word in the colour of a severity.
+    /// Renders a word in the colour of a severity.
     pub fn paint(self, severity: Severity, word: &str) -> String {
         use annotate_snippets::renderer as defaults;
         let style = match severity {
@@ -42,7 +42,7 @@ impl Style {
     }
 }
 
-/// `2 errors, 1 warning`, in the colour of the worst; `None` where there is nothing to count.
+/// Returns a summary such as `2 errors, 1 warning` in the colour of the worst severity, or `None` if there is nothing to count.
 pub fn summary(diagnostics: &Diagnostics, style: Style) -> Option<String> {
     let worst = diagnostics.worst()?;
     let counts: Vec<String> = [Severity::Error, Severity::Warning, Severity::Note]

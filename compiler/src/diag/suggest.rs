@@ -1,8 +1,9 @@
-//! Did you mean: the known name that is nearest to a wrong one.
+//! "Did you mean": finds the known name that is closest to a wrong one.
 
-/// The candidate that a person most likely meant, or `None` where nothing is near.
+/// Returns the closest candidate, or `None` if none is near.
 ///
-/// A third of its letters may be wrong, three at most. Case and the difference between `-`, `_` and nothing count for little. Among equals the first in order wins.
+/// The optimal string alignment distance may be at most a third of the name's length, between 1 and 3. It ignores case, `-`, `_`
+/// and spaces. The alphabetically first of equally close candidates wins.
 pub fn nearest<'a>(wrong: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let plain: String = folded(wrong).collect();
     let letters = Letters::of(wrong);
@@ -10,7 +11,7 @@ pub fn nearest<'a>(wrong: &str, candidates: impl IntoIterator<Item = &'a str>) -
     candidates
         .into_iter()
         .filter(|candidate| *candidate != wrong)
-        // Comparing is dear: a document has thousands of names, and as many may be wrong.
+        // The distance is expensive: a document has thousands of names, and as many may be wrong.
         .filter(|candidate| letters.least_distance(&Letters::of(candidate)) <= allowed)
         .filter_map(|candidate| {
             let distance = strsim::osa_distance(&plain, &folded(candidate).collect::<String>());
@@ -20,14 +21,14 @@ pub fn nearest<'a>(wrong: &str, candidates: impl IntoIterator<Item = &'a str>) -
         .map(|(_, candidate)| candidate)
 }
 
-/// The name that a person most likely meant, where other tools call the same things by `others`: pairs of their name and
-/// ours.
+/// Returns the name that the user most likely meant. `others` holds pairs of the name in another tool and our name for the same
+/// thing.
 pub fn meant<'a>(wrong: &str, names: impl IntoIterator<Item = &'a str>, others: &[(&str, &'a str)]) -> Option<&'a str> {
     let ours = |name: &str| others.iter().find(|(theirs, _)| *theirs == name).map(|(_, ours)| *ours);
     ours(wrong).or_else(|| nearest(wrong, names)).or_else(|| ours(nearest(wrong, others.iter().map(|(theirs, _)| *theirs))?))
 }
 
-/// `did you mean `x`?` where something is near; otherwise the known names, where there are few.
+/// Returns "did you mean `x`?" if a candidate is near, and otherwise the known names if they are few.
 pub fn hint<'a>(wrong: &str, what: &str, candidates: impl IntoIterator<Item = &'a str> + Clone) -> Option<String> {
     if let Some(name) = nearest(wrong, candidates.clone()) {
         return Some(format!("did you mean {}?", super::quoted(name)));
@@ -35,7 +36,7 @@ pub fn hint<'a>(wrong: &str, what: &str, candidates: impl IntoIterator<Item = &'
     list(what, candidates)
 }
 
-/// The known names in a sentence, where there are few enough to read.
+/// Lists the known names in a sentence, if they are few enough to read.
 pub fn list<'a>(what: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<String> {
     const MOST: usize = 20;
     let names: Vec<String> = candidates.into_iter().map(super::quoted).collect();
@@ -55,7 +56,7 @@ fn is_between(c: char) -> bool {
     matches!(c, '-' | '_' | ' ')
 }
 
-/// How many letters a name has, and a bit for each kind.
+/// The number of letters in a name, and a bit for each kind of letter.
 struct Letters {
     count: usize,
     kinds: u64,
@@ -72,7 +73,7 @@ impl Letters {
         folded(name).fold(none, |all, c| and(all, c.into()))
     }
 
-    /// A bound of the distance: a letter more or less changes one kind at most, another letter two.
+    /// Returns a lower bound of the distance: an inserted or deleted letter changes at most one kind, a replaced one two.
     fn least_distance(&self, other: &Letters) -> usize {
         let kinds = (self.kinds ^ other.kinds).count_ones() as usize;
         self.count.abs_diff(other.count).max(kinds.div_ceil(2))

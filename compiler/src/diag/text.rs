@@ -1,8 +1,8 @@
-//! What strangers wrote, fit to be shown: a document may hold whatever a terminal obeys.
+//! Safe display of text from outside, which may contain control sequences of a terminal.
 
 use std::borrow::Cow;
 
-/// A name out of a file, as a message shows it: in backticks, control characters escaped, cut when very long.
+/// Quotes a name from a file for a message: in backticks, with control characters escaped, and cut if it is very long.
 pub fn quoted(text: &str) -> String {
     const LONGEST: usize = 80;
     if text.is_empty() {
@@ -10,7 +10,7 @@ pub fn quoted(text: &str) -> String {
     }
     let mut shown = String::new();
     for c in text.chars().take(LONGEST) {
-        // In backticks quotes and backslashes need no escape; characters that cannot be seen do.
+        // Between backticks, quotes and backslashes need no escape, but invisible characters do.
         match c {
             '\\' | '"' | '\'' => shown.push(c),
             c => shown.extend(c.escape_debug()),
@@ -22,7 +22,7 @@ pub fn quoted(text: &str) -> String {
     format!("`{shown}`")
 }
 
-/// "`a`, `b` and 3 more", each as [`quoted`] shows it.
+/// Returns a list such as "`a`, `b` and 3 more", with each item as in [`quoted`].
 pub fn quoted_list<'a>(items: impl ExactSizeIterator<Item = &'a str>) -> String {
     const SHOWN: usize = 4;
     let more = items.len().saturating_sub(SHOWN);
@@ -30,7 +30,8 @@ pub fn quoted_list<'a>(items: impl ExactSizeIterator<Item = &'a str>) -> String 
     if more == 0 { shown } else { format!("{shown} and {more} more") }
 }
 
-/// A text on one line of a terminal: what would move its cursor, colour it or turn its direction is written out.
+/// Returns a text for one line of a terminal. Characters that would move the cursor, change colours or change the writing
+/// direction are escaped.
 pub fn on_one_line(text: &str) -> Cow<'_, str> {
     let must_go = |c: char| c.is_control() || is_hidden(c);
     if !text.contains(must_go) {
@@ -43,13 +44,13 @@ pub fn on_one_line(text: &str) -> Cow<'_, str> {
     Cow::Owned(shown)
 }
 
-/// Characters that are not seen, or that change the direction of what follows.
+/// Whether a character is invisible or changes the writing direction of the following text.
 pub fn is_hidden(c: char) -> bool {
     matches!(c,
         '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}' | '\u{1160}' | '\u{180e}' | '\u{200b}'..='\u{200f}'
         | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{2064}' | '\u{2066}'..='\u{206f}' | '\u{3164}' | '\u{feff}'
         | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e01ef}'
-        // The last two variation selectors choose between text and emoji, and are common.
+        // The last two variation selectors choose between text and emoji, and are common, so they are not hidden.
         | '\u{fe00}'..='\u{fe0d}')
         || (c.is_control() && !matches!(c, '\n' | '\r' | '\t'))
 }

@@ -1,4 +1,4 @@
-//! Parts of a source text that are fit to be shown: a few lines around some labels, without secrets.
+//! Excerpts of a source text for display: a few lines around some labels, with secrets masked.
 
 use std::ops::Range;
 
@@ -6,30 +6,30 @@ use crate::diag::{Diagnostics, Label};
 use crate::source::{FileId, Sources};
 use crate::tree::Place;
 
-/// What stands in place of a secret, whatever its length.
+/// Replaces a secret of any length.
 const MASK: &str = "********";
 
-/// Labels with less than this many bytes between them are shown in one excerpt.
+/// Labels with fewer than this many bytes between them share an excerpt.
 const NEAR: u32 = 2_000;
 
-/// A line is shown this many bytes to each side of its labels. Minified documents are one line of megabytes.
+/// Bytes of a line that are shown to each side of its labels. Minified documents are one line of megabytes.
 const SIDE: usize = 400;
 
-/// A run of whole lines, or the part around the labels where lines are very long.
+/// A run of whole lines, or the part around the labels if lines are very long.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Excerpt {
-    /// The text to show.
+    /// The text to display.
     pub(super) text: String,
     /// Line number of its first line.
     pub(super) line: usize,
     /// Line and column of the first label in the source, both from 1.
     pub(super) start: (usize, usize),
-    /// For each label of the group: its bytes in `text`, and its index.
+    /// For each label of the group: its byte range in `text`, and its index.
     pub(super) labels: Vec<(Range<usize>, usize)>,
 }
 
-/// One excerpt for each group of `labels` (with their indices) that lie near each other in `file`; the group that
-/// holds the first of them comes first.
+/// Returns one excerpt for each group of nearby `labels` (with their indices) in `file`. The group that holds the first label
+/// comes first.
 pub(super) fn excerpts(sources: &Sources, diagnostics: &Diagnostics, file: FileId, labels: &[(usize, &Label)]) -> Vec<Excerpt> {
     let mut ordered = labels.to_vec();
     ordered.sort_by_key(|(index, label)| (label.place.range.start, *index));
@@ -62,7 +62,7 @@ fn excerpt(sources: &Sources, diagnostics: &Diagnostics, file: FileId, group: &[
             .iter()
             .map(|(index, label)| {
                 let start = masked.start_of(label.place.range.start as usize);
-                // A label on more than one line is cut to the first: the rest is known from the source.
+                // A label over several lines is cut to the first: the rest is clear from the source.
                 let end = masked.position(first_line_end(source, &label.place.range));
                 (start..end.max(start), *index)
             })
@@ -73,7 +73,7 @@ fn excerpt(sources: &Sources, diagnostics: &Diagnostics, file: FileId, group: &[
     }
 }
 
-/// Where the first line of a range ends, or the range itself if that is earlier.
+/// Returns the offset at which the first line of a range ends, or the end of the range if that is earlier.
 fn first_line_end(source: &str, range: &Range<u32>) -> usize {
     let (start, end) = (range.start as usize, (range.end as usize).min(source.len()));
     match source.get(start..end).and_then(|text| text.find('\n')) {
@@ -82,29 +82,29 @@ fn first_line_end(source: &str, range: &Range<u32>) -> usize {
     }
 }
 
-/// Start of the line of a byte, or a place at most [`SIDE`] before it.
+/// Returns the start of a byte's line, or an offset at most [`SIDE`] before the byte.
 fn line_start(source: &str, at: usize) -> usize {
     let start = source.get(..at).and_then(|before| before.rfind('\n')).map_or(0, |found| found + 1);
     source.floor_char_boundary(start.max(at.saturating_sub(SIDE)))
 }
 
-/// End of the line of a byte, or a place at most [`SIDE`] after it.
+/// Returns the end of a byte's line, or an offset at most [`SIDE`] after the byte.
 fn line_end(source: &str, at: usize) -> usize {
     let end = source.get(at..).and_then(|after| after.find('\n')).map_or(source.len(), |found| at + found);
     source.floor_char_boundary(end.min(at.saturating_add(SIDE)))
 }
 
-/// A part of a source with its secrets replaced, and how places in the one become places in the other.
+/// A part of a source with its secrets replaced, and a mapping of source offsets to offsets in the result.
 struct Masked {
     text: String,
     from: usize,
     to: usize,
-    /// For each masked stretch: its bytes in the source, and where its mask ends in `text`.
+    /// For each masked range: its bytes in the source, and the end of its mask in `text`.
     masks: Vec<(Range<usize>, usize)>,
 }
 
 impl Masked {
-    /// `secrets` are ordered by place.
+    /// Creates the masked text of `part`. `secrets` must be ordered by place.
     fn new(source: &str, part: Range<usize>, secrets: &[&Place]) -> Self {
         let mut masked = Masked { text: String::new(), from: part.start, to: part.end, masks: Vec::new() };
         let mut at = part.start;
@@ -122,7 +122,7 @@ impl Masked {
         masked
     }
 
-    /// The place in `text` of a byte of the source.
+    /// Returns the offset in `text` of a byte of the source. A byte inside a secret maps to the end of its mask.
     fn position(&self, byte: usize) -> usize {
         let byte = byte.clamp(self.from, self.to);
         match self.masks.iter().rev().find(|(range, _)| byte > range.start) {
@@ -131,7 +131,7 @@ impl Masked {
         }
     }
 
-    /// The same for the first byte of a label: one inside of a mask begins with it.
+    /// Like [`Masked::position`], but for the first byte of a label: a byte inside a secret maps to the start of its mask.
     fn start_of(&self, byte: usize) -> usize {
         let inside = self.masks.iter().find(|(range, _)| range.contains(&byte));
         inside.map_or_else(|| self.position(byte), |(_, end)| end - MASK.len())

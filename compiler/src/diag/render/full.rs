@@ -1,4 +1,4 @@
-//! The rendering for people: message, place, source text with carets, hints.
+//! The full rendering for people: message, place, source text with carets, hints.
 
 use annotate_snippets::{Annotation, AnnotationKind, Group, Level, Origin, Renderer, Snippet};
 
@@ -10,7 +10,7 @@ use crate::source::{FileId, Sources};
 
 const WIDTH: usize = 120;
 
-/// All diagnostics, an empty line after each.
+/// Renders all diagnostics, with an empty line after each.
 pub fn full(sources: &Sources, diagnostics: &Diagnostics, style: Style) -> String {
     let renderer = match style {
         Style::Plain => Renderer::plain(),
@@ -28,8 +28,8 @@ pub fn full(sources: &Sources, diagnostics: &Diagnostics, style: Style) -> Strin
     out
 }
 
-/// Whether a line is the renderer's `:::`, which it puts before a snippet without a path. Places are given by an origin of
-/// their own, since the text of a snippet may be cut or masked, so that places counted in it would be wrong.
+/// Whether a line is the renderer's `:::`, which it puts before a snippet without a path. Each place is given by an origin of its
+/// own, since the text of a snippet may be cut or masked and its line and column counts would be wrong.
 fn is_repeated_origin(line: &str) -> bool {
     let mut bare = String::new();
     for (at, part) in line.split('\u{1b}').enumerate() {

@@ -1,4 +1,4 @@
-//! The rendering for pipelines of GitHub: annotations of the changed files.
+//! The rendering for GitHub workflows: annotations of the changed files.
 
 use std::fmt::Write;
 
@@ -6,7 +6,7 @@ use crate::diag::text::on_one_line;
 use crate::diag::{Diagnostics, Severity};
 use crate::source::Sources;
 
-/// One workflow command a diagnostic: `::error file=…,line=…::message`.
+/// Renders one workflow command for each diagnostic: `::error file=…,line=…::message`.
 pub fn github(sources: &Sources, diagnostics: &Diagnostics) -> String {
     let mut out = String::new();
     for diagnostic in diagnostics.sorted() {
@@ -22,7 +22,7 @@ pub fn github(sources: &Sources, diagnostics: &Diagnostics) -> String {
             let (end_line, end_column) = sources.position(label.place.file, label.place.range.end);
             let path = property(&on_one_line(&sources.get(label.place.file).path));
             let _ = write!(out, "file={path},line={line},endLine={end_line},");
-            // Columns are understood within one line only.
+            // GitHub interprets columns only within one line.
             if line == end_line {
                 let _ = write!(out, "col={column},endColumn={end_column},");
             }

@@ -1,4 +1,4 @@
-//! The rendering for tools: one JSON object a line.
+//! The rendering for tools: one JSON object on each line.
 
 use serde::Serialize;
 
@@ -12,14 +12,14 @@ struct Line<'a> {
     severity: &'static str,
     message: &'a str,
     title: &'static str,
-    /// The primary place, absent where there is none.
+    /// The primary place; omitted if there is none.
     #[serde(skip_serializing_if = "Option::is_none")]
     at: Option<At<'a>>,
     related: Vec<At<'a>>,
     hints: &'a [String],
 }
 
-/// A place: lines and columns from 1, columns in characters, the end exclusive; bytes from 0.
+/// A place. Lines and columns start at 1, columns count characters, and the end is exclusive. Byte offsets start at 0.
 #[derive(Serialize)]
 struct At<'a> {
     path: &'a str,
@@ -32,7 +32,7 @@ struct At<'a> {
     label: &'a str,
 }
 
-/// One JSON object for each diagnostic, each on a line of its own. No source text is shown.
+/// Renders each diagnostic as a JSON object on a line of its own, without source text.
 pub fn json_lines(sources: &Sources, diagnostics: &Diagnostics) -> String {
     let mut out = String::new();
     for diagnostic in diagnostics.sorted() {

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use crate::diag::{Code, Diagnostics, Label, Severity};
 use crate::source::Sources;
 
-/// All diagnostics as one log with one run, indented. Rules are those that have results. No source text is shown.
+/// Renders all diagnostics as an indented log with one run. It lists only rules that have results, and no source text.
 pub fn sarif(sources: &Sources, diagnostics: &Diagnostics) -> String {
     let found = diagnostics.sorted();
     let codes: BTreeSet<Code> = found.iter().map(|diagnostic| diagnostic.code).collect();
@@ -70,7 +70,7 @@ fn location(sources: &Sources, label: &Label) -> Value {
     location
 }
 
-/// A path as a reference relative to where the run started.
+/// Converts a path into a URI reference relative to the working directory of the run.
 fn uri(path: &str) -> String {
     path.replace('\\', "/").replace('%', "%25").replace(' ', "%20").replace('#', "%23").replace('?', "%3F")
 }

@@ -1,4 +1,4 @@
-//! The rendering for editors and logs: one line each.
+//! The rendering for editors and logs: one line for each diagnostic.
 
 use std::fmt::Write;
 
@@ -7,7 +7,7 @@ use crate::diag::Diagnostics;
 use crate::diag::text::on_one_line;
 use crate::source::Sources;
 
-/// `path:line:column: error[PTC0201]: message (first hint)`, one line a diagnostic.
+/// Renders each diagnostic on one line: `path:line:column: error[PTC0201]: message (first hint)`.
 pub fn short(sources: &Sources, diagnostics: &Diagnostics, style: Style) -> String {
     let mut out = String::new();
     for diagnostic in diagnostics.sorted() {
