@@ -1,4 +1,4 @@
-//! Default arguments of an operation, against the schemas of its parameters.
+//! Checks default arguments of an operation against the schemas of its parameters.
 
 use ptc_catalog::Type;
 
@@ -11,11 +11,12 @@ use crate::ir::Json;
 use crate::lower::schema::Schema;
 use crate::tree::{Node, Place, Tree};
 
-/// How deep a value is looked into.
+/// Maximum depth to which a value is checked.
 const MOST_DEPTH: usize = 16;
 
-/// `x-ptc-default-args` under the override's `default_args`. Each must name an argument and fit its schema. Where parameters are
-/// `unread`, a name that none of the others has may be theirs.
+/// Reads `x-ptc-default-args` and merges the override's `default_args` over it. Each default must name an argument and fit its
+/// schema. `unread` is true if some parameters could not be read; then an unknown name is accepted, since it may belong to one of
+/// them.
 pub(super) fn read(
     references: References<'_>,
     operation: &Node,
@@ -64,17 +65,18 @@ pub(super) fn read(
     out
 }
 
-/// Why a value is refused whenever it is sent. The value itself may be a secret, and is never repeated.
+/// Why every call with a value would be refused. The value may be a secret, so the message never contains it.
 struct Misfit {
     message: String,
     hint: Option<String>,
 }
 
-/// The first certain misfit of a value, `what` being its name in a sentence: type, listed values, bounds, and those of what it holds.
+/// Returns the first certain mismatch of a value: its type, listed values, bounds, and those of its elements and members. `what`
+/// names the value in a sentence.
 fn misfit(schema: &Schema<'_>, node: &Json, value: &Json, what: &str, depth: usize) -> Option<Misfit> {
     let plain = |message: String| Some(Misfit { message, hint: None });
     let kind = value.kind();
-    // `1.0` is an integer to JSON Schema.
+    // JSON Schema treats `1.0` as an integer.
     let number = if let Json::Number(text) = value { text.parse::<f64>().ok() } else { None };
     let whole = number.is_some_and(|number| number.fract() == 0.0);
     let types = schema.types(node);
@@ -128,7 +130,7 @@ fn misfit(schema: &Schema<'_>, node: &Json, value: &Json, what: &str, depth: usi
     })
 }
 
-/// A type as a sentence names a value of it.
+/// Names a value of a type in a sentence.
 fn a_value_of(kind: Type) -> &'static str {
     match kind {
         Type::Null => "null",

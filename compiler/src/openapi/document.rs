@@ -1,4 +1,4 @@
-//! One document: everything that a config includes of it, as the lock holds it.
+//! Lowers one document: everything that a config includes of it, in the form of the lock file.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,7 +11,7 @@ use crate::lock::{self, Document, LockedTool, LockedUpstream, Server};
 use crate::source::{FileId, Sources};
 use crate::tree::{self, Node, Place, Tree};
 
-/// Lowers the included operations of one document. `None` where the text is no OpenAPI document.
+/// Lowers the included operations of one document. Returns `None` if the text is not an OpenAPI document.
 pub fn lower(sources: &mut Sources, text: Text, entry: &OpenApi, diagnostics: &mut Diagnostics) -> Option<LockedUpstream> {
     let digest = lock::sha256(text.text.as_bytes());
     let file = sources.add(text.path, text.text);
@@ -61,7 +61,7 @@ pub fn lower(sources: &mut Sources, text: Text, entry: &OpenApi, diagnostics: &m
     })
 }
 
-/// The tree of a document of a version that is understood.
+/// Parses a document and checks that its OpenAPI version is supported.
 pub(super) fn read_document(sources: &Sources, file: FileId, diagnostics: &mut Diagnostics) -> Option<Node> {
     let root = tree::parse_document(sources, file, diagnostics)?;
     check_version(&root, file, diagnostics)?;
@@ -82,7 +82,8 @@ fn collision(file: FileId, exposed: &str, first: &Chosen<'_, '_>, second: &Chose
         .hint("give one of them another `name` in `operation_overrides`")
 }
 
-/// Overrides of operations that nothing includes. Where both are named by their ids, the reading of the config has told.
+/// Reports overrides of operations that are not included. If all included operations and overrides are operation ids, the config
+/// reader has already reported them.
 fn check_overrides(entry: &OpenApi, included: &[Chosen<'_, '_>], diagnostics: &mut Diagnostics) {
     let is_id = |name: &str| !is_pattern(name) && !is_path(name);
     if entry.include_operations.iter().all(|wanted| is_id(&wanted.value)) && entry.operation_overrides.keys().all(|id| is_id(id))
@@ -122,7 +123,7 @@ fn check_overrides(entry: &OpenApi, included: &[Chosen<'_, '_>], diagnostics: &m
     }
 }
 
-/// What patterns leave out: for each pattern, operations and their first faults.
+/// Operations that patterns match but that cannot be tools: for each pattern, the operations with their first faults.
 #[derive(Default)]
 struct LeftOut<'c> {
     by_pattern: Vec<(&'c Spanned<String>, Vec<String>)>,
@@ -138,7 +139,7 @@ impl<'c> LeftOut<'c> {
         }
     }
 
-    /// One finding for each pattern: a note, or an error where nothing of what it fits is a tool.
+    /// Reports one diagnostic for each pattern: a note, or an error if no operation that the pattern matches is a tool.
     fn report<'a>(&self, tools: impl Iterator<Item = &'a Chosen<'a, 'c>>, diagnostics: &mut Diagnostics)
     where
         'c: 'a,

@@ -1,4 +1,4 @@
-//! All that is wrong with one operation: a fault in one part of it does not hide those of the others.
+//! Collects all faults of one operation, so that a fault in one part does not hide faults in other parts.
 
 use std::collections::BTreeSet;
 
@@ -14,36 +14,36 @@ pub(super) struct Faults {
 }
 
 impl Faults {
-    /// Takes one in.
+    /// Adds a fault, unless it is already there.
     pub(super) fn push(&mut self, fault: Diagnostic) {
         if !self.list.contains(&fault) {
             self.list.push(fault);
         }
     }
 
-    /// Takes in what rules nothing out, the first of each place.
+    /// Adds a note about a slip that does not make the operation unusable. Only the first note of each place is kept.
     pub(super) fn note(&mut self, place: Place, message: impl FnOnce() -> String) {
         if self.noted.insert(place.range.start) {
             self.notes.push(Diagnostic::new(Code::DocumentSlip, message()).at(place, ""));
         }
     }
 
-    /// What was noted, once.
+    /// Takes the notes out; they are empty afterwards.
     pub(super) fn take_notes(&mut self) -> Vec<Diagnostic> {
         std::mem::take(&mut self.notes)
     }
 
-    /// What was found; a fault in its place is taken in.
+    /// Returns the value, or adds the error as a fault.
     pub(super) fn keep<T>(&mut self, found: Result<T, Diagnostic>) -> Option<T> {
         found.map_err(|fault| self.push(fault)).ok()
     }
 
-    /// How many there are: what was read since an earlier count is sound where this has not grown.
+    /// Returns the number of faults. A part that was read without an increase of this number has no faults.
     pub(super) fn count(&self) -> usize {
         self.list.len()
     }
 
-    /// All of them.
+    /// Returns all faults.
     pub(super) fn into_list(self) -> Vec<Diagnostic> {
         self.list
     }

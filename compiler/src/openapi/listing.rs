@@ -1,4 +1,4 @@
-//! Every operation of a document, and what becomes of it as a tool.
+//! Lists every operation of a document and whether it can be a tool.
 
 use ptc_catalog::Paging;
 use std::collections::BTreeMap;
@@ -14,26 +14,27 @@ use crate::tree::{Node, Place};
 /// One operation.
 #[derive(Debug, Clone)]
 pub struct Listed {
-    /// In capitals.
+    /// The HTTP method in capitals.
     pub method: String,
     /// The path template.
     pub path: String,
     /// `operationId`.
     pub id: Option<String>,
-    /// In the document's order.
+    /// The tags in the document's order.
     pub tags: Vec<String>,
-    /// One line: its summary, or the first of its description.
+    /// One line: the summary, or else the first line of the description.
     pub summary: String,
-    /// The name under which programs would call it, or all that rules it out, the weightiest first.
+    /// The name under which programs would call it, or every reason why it cannot be a tool, the most important first.
     pub outcome: Result<String, Vec<Diagnostic>>,
-    /// How its list is paged, where its schemas tell.
+    /// How the list in the answer is paged, if the schemas show it.
     pub paging: Option<Paging>,
-    /// Where it stands.
+    /// The position in the document.
     pub place: Place,
 }
 
-/// All operations of a document, in its order, and then the paths that cannot be read. Operations of other servers than `base_url` are ruled out; without one, any server
-/// will do. `None` where the text is no OpenAPI document.
+/// Returns all operations of a document in its order, followed by the paths that cannot be read. Operations of servers other than
+/// `base_url` cannot be tools; without `base_url`, every server is accepted. Returns `None` if the text is not an OpenAPI
+/// document.
 pub fn list(sources: &mut Sources, text: Text, base_url: Option<&str>, diagnostics: &mut Diagnostics) -> Option<Vec<Listed>> {
     let file = sources.add(text.path, text.text);
     let root = read_document(sources, file, diagnostics)?;
@@ -69,7 +70,7 @@ pub fn list(sources: &mut Sources, text: Text, base_url: Option<&str>, diagnosti
             place,
         });
     }
-    // Nobody knows whether such a path has a GET operation; one that is asked for would not be had.
+    // An unreadable path may have a GET operation, which could not be included.
     out.extend(operations.unread.into_iter().map(|unread| Listed {
         method: "GET".to_owned(),
         path: unread.path.to_owned(),

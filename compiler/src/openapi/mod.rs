@@ -1,11 +1,12 @@
 //! OpenAPI 3.0 and 3.1 documents: the operations that a config includes, as tool definitions.
 //!
-//! A document is never read as a whole. The included operations are picked from its tree, resolved and normalised; whatever
-//! rules one out is a diagnostic at its place, and harms no other operation.
+//! A document is never deserialised as a whole. The included operations are selected from its tree, resolved and normalised. A
+//! fault that makes one unusable is a diagnostic at its place and does not affect other operations.
 //!
-//! - `document`: all that is included of one document.
-//! - `select`: which operations; `listing`: what can be said of each.
-//! - `operation`: one operation as a definition, or all its `faults`; `parameter`, `response`, `server`, `defaults` are its parts.
+//! - `document`: everything that is included of one document.
+//! - `select`: which operations are included; `listing`: a summary of every operation.
+//! - `operation`: one operation as a definition, or all its `faults`; `parameter`, `response`, `server`, `defaults` are its
+//!   parts.
 //! - `schema`: schemas as JSON Schema 2020-12, independent of the document.
 //! - `reference`: local `$ref`s.
 //! - `name`: exposed names.
@@ -34,29 +35,31 @@ pub use document::lower;
 pub use listing::{Listed, list};
 pub use select::{is_path, is_pattern, names_path};
 
-/// A document as it was read.
+/// The text of a document with its path or URL.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct Text {
-    /// The path or URL that people know it by.
+    /// The path or URL that diagnostics show.
     pub path: String,
-    /// All of it.
+    /// The whole text.
     pub text: String,
 }
 
 impl Text {
-    /// The document `text` under the path or URL that diagnostics show.
+    /// Creates a text with the path or URL that diagnostics show.
     pub fn new(path: impl Into<String>, text: impl Into<String>) -> Text {
         Text { path: path.into(), text: text.into() }
     }
 }
 
-/// Reads a `schema_file`: path as configured, largest size in bytes; the document, or why there is none.
+/// Reads a `schema_file`. Arguments: the path as configured, and the largest size in bytes. Returns the document, or the reason
+/// why it cannot be read.
 pub type Reader<'a> = dyn FnMut(&str, u64) -> Result<Text, String> + 'a;
 
-/// Reads every `schema_file` of a config and lowers the included operations: what the lock will hold, by upstream. All
-/// faults are reported, those of documents of faulty entries too; an upstream with a document that cannot be read is left out. Documents behind a `schema_url` are
-/// not looked at; see [`lower`] for those.
+/// Reads every `schema_file` of a config and lowers the included operations. Returns the entries of the lock file by upstream.
+///
+/// All faults are reported, including those in documents of faulty entries. An upstream whose document cannot be read is left
+/// out. Documents behind a `schema_url` are not read; see [`lower`] for those.
 pub fn read(
     sources: &mut Sources,
     config: &Config,
@@ -89,19 +92,19 @@ pub fn read(
     out
 }
 
-/// Reports what is wrong with the included operations of every `schema_file`.
+/// Reports faults of the included operations of every `schema_file`.
 pub fn check(sources: &mut Sources, config: &Config, diagnostics: &mut Diagnostics, reader: &mut Reader<'_>) {
     read(sources, config, diagnostics, reader);
 }
 
-/// The path or URL of the document, as configured.
+/// Returns the path or URL of the document, as configured.
 fn source(entry: &OpenApi) -> &str {
     match &entry.schema.value {
         SchemaSource::File(text) | SchemaSource::Url(text) => text,
     }
 }
 
-/// SHA-256 of everything in a config entry that decides what is taken from the document.
+/// Returns the SHA-256 of all options of a config entry that affect the lowering of its document.
 pub fn selection(entry: &OpenApi) -> String {
     let mut included: Vec<&str> = entry.include_operations.iter().map(|s| s.value.as_str()).collect();
     included.sort_unstable();

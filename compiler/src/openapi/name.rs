@@ -1,7 +1,7 @@
-//! Exposed names of operations.
+//! Derives the exposed names of operations.
 
-/// `camelCase`, `snake_case` and everything else that separates words, as `kebab-case`: `listTraces`, `list_traces` and
-/// `List traces` are all `list-traces`; `getHTTPStatus` is `get-http-status`.
+/// Converts `camelCase`, `snake_case` and every other separator of words into `kebab-case`. `listTraces`, `list_traces` and `List
+/// traces` all become `list-traces`; `getHTTPStatus` becomes `get-http-status`.
 pub fn kebab(name: &str) -> String {
     let chars: Vec<char> = name.chars().collect();
     let mut out = String::with_capacity(name.len() + 4);
@@ -31,10 +31,10 @@ fn separate(out: &mut String) {
     }
 }
 
-/// The name of an operation without an id: `GET /items/{id}` is `get-items-by-id`.
+/// Returns the name of an operation without an id: `get-items-by-id` for `GET /items/{id}`.
 pub fn of_path(path: &str) -> String {
     let words = path.split('/').filter(|s| !s.is_empty()).map(|segment| {
-        // `{b}.{c}` begins and ends like one variable and is two.
+        // `{b}.{c}` begins and ends like one variable but contains two.
         match segment.strip_prefix('{').and_then(|s| s.strip_suffix('}')).filter(|s| !s.contains('{')) {
             Some(variable) => format!("by-{}", kebab(variable)),
             None => kebab(segment),

@@ -1,4 +1,4 @@
-//! One operation as a tool definition.
+//! Converts one operation into a tool definition.
 
 use super::faults::Faults;
 use super::parameter::{self, Sent};
@@ -11,7 +11,7 @@ use crate::ir::Json;
 use crate::tool_name;
 use crate::tree::{Node, Place, Tree};
 
-/// The exposed name and the definition, or every reason why the operation cannot be a tool; the first is the weightiest.
+/// Returns the exposed name and the definition, or every reason why the operation cannot be a tool, the most important first.
 pub(super) fn definition<'a>(
     references: References<'a>,
     base_url: &str,
@@ -29,7 +29,7 @@ pub(super) fn definition<'a>(
     refuse(references, candidate, overriding, &mut faults);
     let before = faults.count();
     let params = parameter::all(references, candidate.item, operation, candidate.path, &mut faults, notes);
-    // Where a parameter cannot be read, what is missing may be that one.
+    // If a parameter cannot be read, it may be the one that the template misses, so the template is not checked.
     if faults.count() == before {
         check_template(references, candidate, &params, &mut faults);
     }
@@ -102,10 +102,11 @@ pub(super) fn definition<'a>(
     Ok((exposed, definition))
 }
 
-/// Members of an operation that are meant for this compiler, and what they are.
+/// Extensions of an operation that this compiler reads.
 const EXTENSIONS: [&str; 2] = ["x-ptc-name", "x-ptc-default-args"];
 
-/// An extension that is not read is likely misspelt, and one of another type says nothing; nor does such an id.
+/// Notes an unknown extension, which is likely misspelt, an extension of the wrong type, which has no effect, and an
+/// `operationId` that is not a string.
 fn extensions(references: References<'_>, operation: &Node, faults: &mut Faults) {
     if let Some(id) = operation.get("operationId").filter(|id| id.as_str().is_none()) {
         let message = || format!("`operationId` is a text, found {}: the operation goes by its path", id.kind());
@@ -125,7 +126,7 @@ fn extensions(references: References<'_>, operation: &Node, faults: &mut Faults)
     }
 }
 
-/// What the contract rules out whatever the parameters are.
+/// Reports features that are unsupported whatever the parameters are.
 fn refuse(references: References<'_>, candidate: &Candidate<'_>, overriding: Option<&Override>, faults: &mut Faults) {
     let operation = candidate.operation;
     if let Some(body) = operation.get("requestBody") {
@@ -145,7 +146,7 @@ fn refuse(references: References<'_>, candidate: &Candidate<'_>, overriding: Opt
     }
 }
 
-/// Every `{variable}` of the path must be a declared path parameter.
+/// Checks that every `{variable}` of the path is a declared path parameter.
 fn check_template(references: References<'_>, candidate: &Candidate<'_>, params: &[Sent], faults: &mut Faults) {
     let place = Place { file: references.file, range: candidate.place.clone() };
     if candidate.path.split('{').skip(1).any(|rest| !rest.contains('}')) {
@@ -162,12 +163,12 @@ fn check_template(references: References<'_>, candidate: &Candidate<'_>, params:
     }
 }
 
-/// Names between braces.
+/// Iterates over the names between braces.
 fn variables(template: &str) -> impl Iterator<Item = &str> {
     template.split('{').skip(1).filter_map(|rest| rest.split_once('}').map(|(name, _)| name))
 }
 
-/// Override, `x-ptc-name`, `operationId`, or method and path, normalised.
+/// Returns the normalised name from the override, `x-ptc-name`, `operationId`, or method and path, whichever comes first.
 fn exposed_name(
     references: References<'_>,
     candidate: &Candidate<'_>,
@@ -179,7 +180,7 @@ fn exposed_name(
     let chosen = chosen.or_else(|| extension.and_then(|node| Some((node.as_str()?, node.place(references.file)))));
     let (exposed, place) = if let Some((name, place)) = chosen {
         let exposed = name::kebab(name);
-        // A name that somebody chose can be held to the rule, and ids of published documents cannot.
+        // A name chosen for this compiler must obey the rule; ids of published documents cannot be changed, so they need not.
         if let Some(reason) = tool_name::fault(&exposed).filter(|_| !exposed.is_empty()) {
             let message = format!("{} cannot be the name of a tool: {reason}", quoted(name));
             return Err(Diagnostic::new(Code::BadName, message).at(place, "").hint("choose another `name`"));
@@ -198,15 +199,15 @@ fn exposed_name(
     Ok(exposed)
 }
 
-/// `$defs` of single arguments, moved to where `#/$defs/…` points: the root of the input schema.
+/// Moves the `$defs` of single arguments to the root of the input schema, where `#/$defs/…` points.
 fn hoist_definitions(mut input: Json) -> Json {
     let mut all = Json::object();
     if let Some(Json::Object(properties)) = input.get_mut("properties") {
         for (_, schema) in properties.iter_mut() {
             if let Some(Json::Object(defs)) = schema.remove("$defs") {
                 for (name, def) in defs {
-                    // Arguments of one operation come from one document, so equal names with different content are rare;
-                    // the walk numbers names in the order of use, which can then differ between two arguments.
+                    // Arguments of one operation come from one document, so equal names with different content are rare. They
+                    // occur because the walk numbers names in the order of use, which can differ between two arguments.
                     let mut free = name.clone();
                     while all.get(&free).is_some_and(|known| *known != def) {
                         free.push('_');
@@ -225,7 +226,7 @@ fn hoist_definitions(mut input: Json) -> Json {
     input
 }
 
-/// Points every `$ref` to one definition at another.
+/// Redirects every `$ref` from one definition to another.
 fn rename(node: &mut Json, from: &str, to: &str) {
     match node {
         Json::Object(members) => {

@@ -1,4 +1,4 @@
-//! Parameters of an operation.
+//! Reads the parameters of an operation.
 
 use openapiv3::{Parameter, PathStyle, QueryStyle};
 
@@ -11,19 +11,20 @@ use crate::tree::{Node, Tree};
 
 /// A parameter that calls send.
 pub(super) struct Sent {
-    /// Name of the argument.
+    /// The name of the argument.
     pub(super) name: String,
     pub(super) required: bool,
-    /// Schema of the argument.
+    /// The schema of the argument.
     pub(super) schema: Json,
-    /// The entry of `_ptc.params`.
+    /// The entry in `_ptc.params`.
     pub(super) wire: Json,
 }
 
-/// Header parameters that OpenAPI says to ignore: other parts of a document describe them.
+/// Header parameters that OpenAPI requires to be ignored, because other parts of a document describe them.
 const IGNORED_HEADERS: [&str; 3] = ["accept", "content-type", "authorization"];
 
-/// Every parameter of an operation that can be sent, those of its path first; one of the operation replaces one of the path.
+/// Returns every parameter of an operation that can be sent, those of its path item first. A parameter of the operation replaces
+/// one of the path item with the same name and location.
 pub(super) fn all<'a>(
     references: References<'a>,
     item: &'a Node,
@@ -70,7 +71,7 @@ pub(super) fn all<'a>(
     out
 }
 
-/// Path and query may have a parameter of the same name, and arguments have one name space: that of the query is `NAME_query` then.
+/// Renames a query parameter to `NAME_query` if a path parameter has the same name, since arguments share one namespace.
 fn tell_apart(params: &mut [Sent]) {
     let names: Vec<String> = params.iter().map(|param| param.name.clone()).collect();
     for param in params.iter_mut().filter(|param| param.wire.get("in").and_then(Json::as_str) == Some("query")) {
@@ -185,14 +186,14 @@ fn one<'a>(
     Ok(Some(Sent { name, required, schema, wire }))
 }
 
-/// Members of a parameter beside its name that are read by the types of `openapiv3`.
+/// Members of a parameter besides its name that the types of `openapiv3` parse.
 const TYPED: [&str; 6] = ["in", "required", "deprecated", "style", "explode", "allowReserved"];
 
-/// What stands in the way of reading a parameter: the member without which it could be read.
+/// Returns the diagnostic for a parameter that cannot be parsed. It points at the member without which parsing succeeds.
 fn unread(references: References<'_>, node: &Node, error: &serde_json::Error) -> Diagnostic {
     let message = error.to_string();
     let expected = message.split_once("expected ").map_or(message.as_str(), |(_, expected)| expected);
-    // A place decides what styles there are.
+    // The location of a parameter decides which styles are valid.
     let place_is_wrong = |key: &str| key == "in" && message.contains("`query`");
     let wrong = TYPED.into_iter().find(|key| place_is_wrong(key) || typed(node, key).is_ok());
     let (key, value) = match wrong.and_then(|key| Some((key, node.get(key)?))) {
@@ -205,8 +206,8 @@ fn unread(references: References<'_>, node: &Node, error: &serde_json::Error) ->
     Diagnostic::new(Code::BadParameter, message).at(value.place(references.file), "")
 }
 
-/// The parameter without its schema and examples, which differ between versions of OpenAPI, and without one member, in the types of
-/// `openapiv3`.
+/// Parses the parameter with the types of `openapiv3`, without its schema and examples, which differ between versions of OpenAPI,
+/// and without the member `without`.
 fn typed(node: &Node, without: &str) -> Result<Parameter, serde_json::Error> {
     use serde_json::{Map, Value};
     let mut head = Map::new();

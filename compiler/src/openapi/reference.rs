@@ -1,4 +1,4 @@
-//! Local references of a document.
+//! Resolves local references of a document.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -7,13 +7,13 @@ use crate::diag::{Code, Diagnostic};
 use crate::source::FileId;
 use crate::tree::{Node, Tree};
 
-/// `$ref`s that may follow one another.
+/// Maximum length of a chain of `$ref`s.
 const MAX_HOPS: usize = 32;
 
-/// Pointers of a document that were followed, and where they led: walking there anew costs as much as there are components.
+/// Cache of resolved pointers. Resolving one again takes time proportional to the number of components.
 pub(super) type Followed<'a> = RefCell<HashMap<&'a str, &'a Node>>;
 
-/// Finds what `$ref`s of one document point at.
+/// Resolves the `$ref`s of one document.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct References<'a> {
     pub(super) file: FileId,
@@ -22,12 +22,12 @@ pub(super) struct References<'a> {
 }
 
 impl<'a> References<'a> {
-    /// The references of the document `root`.
+    /// Creates a resolver for the document `root`.
     pub(super) fn new(file: FileId, root: &'a Node, followed: &'a Followed<'a>) -> Self {
         References { file, root, followed }
     }
 
-    /// The node itself, or what its chain of `$ref`s ends at.
+    /// Returns the node itself, or the target of its chain of `$ref`s.
     pub(super) fn resolve(&self, node: &'a Node) -> Result<&'a Node, Diagnostic> {
         let mut at = node;
         for _ in 0..MAX_HOPS {
@@ -40,7 +40,7 @@ impl<'a> References<'a> {
             .hint("a circle of `$ref`s has no value"))
     }
 
-    /// What the text of a `$ref` points at.
+    /// Returns the node to which the text of a `$ref` points.
     pub(super) fn target(&self, reference: &'a Node) -> Result<&'a Node, Diagnostic> {
         let text = reference.as_str().unwrap_or_default();
         if let Some(known) = self.followed.borrow().get(text) {
@@ -68,7 +68,7 @@ impl<'a> References<'a> {
     }
 }
 
-/// A pointer segment: percent-encoding first, then `~1` and `~0`.
+/// Unescapes a segment of a JSON Pointer: percent-encoding first, then `~1` and `~0`.
 pub(super) fn unescape(segment: &str) -> String {
     let decoded = if segment.contains('%') {
         let bytes = segment.as_bytes();

@@ -1,4 +1,4 @@
-//! What an operation answers.
+//! Reads the successful response of an operation.
 
 use super::faults::Faults;
 use super::reference::References;
@@ -7,17 +7,18 @@ use crate::diag::{Code, Diagnostic, quoted_list};
 use crate::ir::Json;
 use crate::tree::Node;
 
-/// The shape of a successful answer.
+/// The shape of a successful response.
 pub(super) struct Success {
     /// JSON Schema of the payload.
     pub(super) schema: Json,
-    /// Whether its depth was cut.
+    /// Whether the schema was cut in depth.
     pub(super) cut: bool,
-    /// Whether it comes with a `Link` header.
+    /// Whether the response has a `Link` header.
     pub(super) has_links: bool,
 }
 
-/// The JSON answer of the lowest success status, or nothing for an empty `204`; `None` where there is neither.
+/// Returns the JSON response of the lowest success status, or an empty payload for an empty `204`. Returns `None` if there is
+/// neither.
 pub(super) fn success<'a>(references: References<'a>, operation: &'a Node, faults: &mut Faults) -> Option<Success> {
     let file = references.file;
     let Some(responses) = operation.get("responses") else {
@@ -30,7 +31,7 @@ pub(super) fn success<'a>(references: References<'a>, operation: &'a Node, fault
     let mut statuses: Vec<(&str, &Node)> =
         responses.members().iter().map(|m| (&*m.key, &m.value)).filter(|(status, _)| rank(status).is_some()).collect();
     statuses.sort_by_key(|(status, _)| (rank(status), *status));
-    // `default` speaks of success only where nothing else does.
+    // `default` describes a success only if no success status is listed.
     if statuses.iter().any(|(status, _)| *status != "default") {
         statuses.retain(|(status, _)| *status != "default");
     }
@@ -76,7 +77,7 @@ pub(super) fn success<'a>(references: References<'a>, operation: &'a Node, fault
     None
 }
 
-/// Exact statuses before the range, the range before `default`.
+/// Ranks exact statuses before the range `2XX`, and the range before `default`.
 fn rank(status: &str) -> Option<u8> {
     match status.as_bytes() {
         [b'2', b'0'..=b'9', b'0'..=b'9'] => Some(0),
@@ -86,13 +87,13 @@ fn rank(status: &str) -> Option<u8> {
     }
 }
 
-/// A media type without its parameters, in lower case.
+/// Returns a media type in lower case without its parameters.
 fn essence(media: &str) -> String {
     media.split(';').next().unwrap_or_default().trim().to_ascii_lowercase()
 }
 
-/// How well a media type stands for JSON, the best first; `None` for one that rules JSON out. A range leaves open what the
-/// service sends to a client that accepts JSON: the runtime reads the answer as JSON or refuses it.
+/// Ranks a media type by how specifically it means JSON, the lowest first. Returns `None` for a type that excludes JSON. A range
+/// does not determine the type for a client that accepts JSON; the runtime parses the response as JSON or fails.
 pub(super) fn json_rank(media: &str) -> Option<u8> {
     match essence(media).as_str() {
         "application/json" => Some(0),
@@ -102,10 +103,10 @@ pub(super) fn json_rank(media: &str) -> Option<u8> {
     }
 }
 
-/// Rank of a media range.
+/// The rank of a media range.
 const RANGE: u8 = 2;
 
-/// Whether a schema says that the answer is a file: what OpenAPI 3.0 writes as a binary string.
+/// Whether a schema describes a file, which OpenAPI 3.0 writes as a string of format `binary`.
 fn is_file<'a>(references: References<'a>, media: &'a Node) -> bool {
     let schema = media.get("schema").and_then(|schema| references.resolve(schema).ok());
     schema.and_then(|schema| schema.get("format")).and_then(Node::as_str) == Some("binary")

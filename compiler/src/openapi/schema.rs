@@ -1,4 +1,5 @@
-//! Schemas of a document, normalised to JSON Schema 2020-12 and made independent of it: what they refer to moves into `$defs`.
+//! Normalises schemas of a document to JSON Schema 2020-12. The result is independent of the document: referenced schemas move
+//! into `$defs`.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,17 +12,17 @@ use crate::ir::Json;
 use crate::source::FileId;
 use crate::tree::{Node, Tree};
 
-/// Bytes that the schema of a result may take in a definition. A larger one is cut to the depth that fits: what lies
-/// deeper is left open, so that nothing in it is wrong.
+/// Maximum size of a result's schema in a definition, in bytes. A larger schema is cut to the greatest depth that fits. Deeper
+/// levels accept any value, so that the cut schema is still correct.
 const RESULT_BUDGET: usize = 8 * 1024;
 
-/// Deepest nesting that a cut schema keeps.
+/// Maximum nesting that a cut schema keeps.
 const CUT_DEPTH: usize = 6;
 
-/// `$ref` hops and combinators within one level of a cut schema.
+/// Maximum number of `$ref` hops and combinators within one level of a cut schema.
 const MAX_HOPS: usize = 32;
 
-/// Keywords that hold schemas by name, a list of schemas, one schema.
+/// Keywords whose values are maps of schemas, lists of schemas, and single schemas, in this order.
 const NAMED: [&str; 5] = ["properties", "patternProperties", "$defs", "definitions", "dependentSchemas"];
 const LISTED: [&str; 4] = ["allOf", "anyOf", "oneOf", "prefixItems"];
 const SINGLE: [&str; 10] = [
@@ -36,16 +37,16 @@ const SINGLE: [&str; 10] = [
     "unevaluatedProperties",
     "unevaluatedItems",
 ];
-/// Keywords that say nothing about values.
+/// Keywords that do not constrain values.
 const DROPPED: [&str; 6] = ["xml", "externalDocs", "discriminator", "nullable", "$schema", "$id"];
 
-/// The schema of an argument, complete.
+/// Returns the complete schema of an argument.
 pub(super) fn argument<'a>(references: References<'a>, node: &'a Node, faults: &mut Faults) -> Json {
     let mut walk = Walk::new(references, Mode::Full { prose: true }, usize::MAX, faults);
     walk.document(node).unwrap_or(Json::Bool(true))
 }
 
-/// The schema of a result, and whether it was cut.
+/// Returns the schema of a result, and whether it was cut.
 pub(super) fn result<'a>(references: References<'a>, node: &'a Node, faults: &mut Faults) -> (Json, bool) {
     for prose in [true, false] {
         if let Some(whole) = Walk::new(references, Mode::Full { prose }, RESULT_BUDGET, faults).document(node) {
@@ -66,12 +67,12 @@ pub(super) fn result<'a>(references: References<'a>, node: &'a Node, faults: &mu
 enum Mode {
     /// References become `$defs`.
     Full {
-        /// Descriptions and examples stay.
+        /// Whether to keep descriptions and examples.
         prose: bool,
     },
-    /// References are followed in place, down to a depth.
+    /// References are inlined, down to a maximum depth.
     Cut {
-        /// Levels of members and items.
+        /// Number of levels of members and items.
         depth: usize,
     },
 }
@@ -82,11 +83,11 @@ struct Walk<'a, 'f> {
     mode: Mode,
     budget: usize,
     spent: usize,
-    /// Pointer to the name in `$defs`.
+    /// Maps a pointer to its name in `$defs`.
     names: BTreeMap<String, String>,
-    /// Those names.
+    /// The names in use.
     taken: BTreeSet<String>,
-    /// Definitions that are named and not yet written.
+    /// Definitions that have a name but are not written yet.
     waiting: Vec<(String, &'a Node)>,
 }
 
@@ -95,7 +96,7 @@ impl<'a, 'f> Walk<'a, 'f> {
         Walk { references, faults, mode, budget, spent: 0, names: BTreeMap::new(), taken: BTreeSet::new(), waiting: Vec::new() }
     }
 
-    /// A whole schema with its `$defs`; `None` where it is over budget.
+    /// Returns a whole schema with its `$defs`, or `None` if it exceeds the budget.
     fn document(&mut self, node: &'a Node) -> Option<Json> {
         let depth = match self.mode {
             Mode::Full { .. } => usize::MAX,
@@ -183,7 +184,7 @@ impl<'a, 'f> Walk<'a, 'f> {
         out
     }
 
-    /// The name in `$defs` of what a reference points at.
+    /// Returns the name in `$defs` for the target of a reference.
     fn name(&mut self, pointer: &str, target: &'a Node) -> String {
         if let Some(name) = self.names.get(pointer) {
             return name.clone();
@@ -201,10 +202,10 @@ impl<'a, 'f> Walk<'a, 'f> {
     }
 }
 
-/// Some keywords, what each must be given in words, and whether a value is that.
+/// Keywords, the kind of value that they require in words, and a predicate for it.
 type Given = (&'static [&'static str], &'static str, fn(&Tree) -> bool);
 
-/// What keywords must be given: anything else of it binds nothing.
+/// The kinds of value that keywords require. A keyword with another kind of value has no effect.
 const GIVEN: [Given; 5] = [
     (&["enum", "required", "allOf", "anyOf", "oneOf", "prefixItems"], "a list", |value| matches!(value, Tree::Array(_))),
     (&["properties", "patternProperties"], "an object", |value| matches!(value, Tree::Object(_))),
@@ -217,7 +218,7 @@ const GIVEN: [Given; 5] = [
     ),
 ];
 
-/// Notes what a schema says that it cannot mean.
+/// Notes mistakes in a schema: keywords with values that have no effect.
 fn slips(node: &Node, out: &Json, file: FileId, faults: &mut Faults) {
     for (keys, expected, is_right) in GIVEN {
         for (key, value) in keys.iter().filter_map(|key| Some((key, node.get(key)?))) {
@@ -242,7 +243,7 @@ fn slips(node: &Node, out: &Json, file: FileId, faults: &mut Faults) {
     let named = Type::ALL.iter().find(|(_, name)| *name == kind).map(|(kind, _)| *kind);
     let takes = |value: &Json| match (named, value) {
         (_, Json::Null) | (Some(Type::Number), Json::Number(_)) => true,
-        // `1.0` is an integer to JSON Schema.
+        // JSON Schema treats `1.0` as an integer.
         (Some(Type::Integer), Json::Number(text)) => text.parse::<f64>().is_ok_and(|number| number.fract() == 0.0),
         (named, value) => named == Some(value.kind()),
     };
@@ -259,7 +260,7 @@ fn slips(node: &Node, out: &Json, file: FileId, faults: &mut Faults) {
     }
 }
 
-/// What only OpenAPI 3.0 says, as 2020-12 says it. Documents of 3.1 that still say it are understood too.
+/// Rewrites constructs that only OpenAPI 3.0 has into 2020-12. Documents of 3.1 that still use them are handled too.
 fn normalise(out: &mut Json, node: &Node) {
     if node.get("nullable").and_then(Node::as_bool) == Some(true) {
         match out.get("type").cloned() {
@@ -291,7 +292,7 @@ fn normalise(out: &mut Json, node: &Node) {
     {
         out.set("examples", Json::Array(vec![example]));
     }
-    // `"file"` of older documents and other types that JSON Schema does not know bind nothing.
+    // `"file"` of older documents and other types that JSON Schema does not define have no effect.
     if let Some(kind) = out.get("type").and_then(Json::as_str)
         && !Type::ALL.iter().any(|(_, name)| *name == kind)
     {
@@ -299,8 +300,8 @@ fn normalise(out: &mut Json, node: &Node) {
     }
 }
 
-/// Makes null another alternative of a schema that says by others what it takes, as documents mean it that put `nullable` beside a
-/// `$ref` or `allOf`. Its prose stays where it is.
+/// Makes a schema of `$ref` or combinators accept null too, as documents that put `nullable` beside `$ref` or `allOf` intend. Its
+/// descriptions stay at the outer level.
 fn or_null(out: &mut Json) {
     const BESIDE: [&str; 4] = ["$ref", "allOf", "anyOf", "oneOf"];
     if !BESIDE.iter().any(|key| out.get(key).is_some()) {
@@ -313,7 +314,7 @@ fn or_null(out: &mut Json) {
     *out = Json::Object(prose).with("anyOf", Json::Array(vec![Json::Object(rules), null]));
 }
 
-/// Bytes that a node takes as written.
+/// Returns the size of a node in the source, in bytes.
 fn size(node: &Node) -> usize {
     node.range.len()
 }

@@ -1,7 +1,7 @@
-//! Which operations of a document a config includes.
+//! Selects the operations of a document that a config includes.
 //!
-//! An entry of `include_operations` or `exclude_operations` is an `operationId`, `GET /path`, or a pattern: `*` stands for any
-//! characters in either, `tag:NAME` for the operations with a tag, and a path alone for the `GET` of it.
+//! An entry of `include_operations` or `exclude_operations` is an `operationId`, `GET /path`, or a pattern. In both, `*` matches
+//! any characters. `tag:NAME` matches the operations with a tag, and a path alone matches its `GET` operation.
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
@@ -13,10 +13,10 @@ use crate::diag::{Code, Diagnostic, Diagnostics, Severity, quoted, suggest};
 use crate::source::FileId;
 use crate::tree::{Node, Place, Tree};
 
-/// Methods that a path item may have, as OpenAPI writes them.
+/// Methods that a path item may have, in OpenAPI's spelling.
 const METHODS: [&str; 8] = ["get", "put", "post", "delete", "options", "head", "patch", "trace"];
 
-/// An operation of the document, whatever its method.
+/// An operation of the document with any method.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Candidate<'a> {
     pub(super) method: &'static str,
@@ -24,34 +24,34 @@ pub(super) struct Candidate<'a> {
     pub(super) id: Option<&'a str>,
     pub(super) item: &'a Node,
     pub(super) operation: &'a Node,
-    /// Where the operation starts: its id, or its method.
+    /// Byte range where the operation starts: its id, or its method.
     pub(super) place: &'a Range<u32>,
 }
 
 impl<'a> Candidate<'a> {
-    /// What people call it: its id, or method and path.
+    /// Returns the name for messages: the id, or else method and path.
     pub(super) fn name(&self) -> Cow<'a, str> {
         self.id.map_or_else(|| format!("{} {}", self.method.to_ascii_uppercase(), self.path).into(), Cow::Borrowed)
     }
 
-    /// Its tags in order.
+    /// Iterates over the tags in order.
     pub(super) fn tags(&self) -> impl Iterator<Item = &'a str> {
         self.operation.get("tags").and_then(Node::elements).unwrap_or_default().iter().filter_map(Node::as_str)
     }
 }
 
-/// A path of which nobody knows what operations it has.
+/// A path whose operations cannot be read.
 #[derive(Debug)]
 pub(super) struct Unread<'a> {
     pub(super) path: &'a str,
-    /// Where it stands.
+    /// Byte range of the path.
     pub(super) place: &'a Range<u32>,
-    /// Why, at the `$ref` that leads nowhere or outside.
+    /// The reason: a `$ref` that cannot be resolved, or a path item that is not an object.
     pub(super) fault: Diagnostic,
 }
 
 impl Unread<'_> {
-    /// A warning: what was asked for may be elsewhere.
+    /// Returns a warning, since included operations may be on this path.
     fn left_out(&self) -> Diagnostic {
         let fault = &self.fault;
         let message = format!("what {} offers is left out: {}", quoted(self.path), fault.message);
@@ -59,7 +59,7 @@ impl Unread<'_> {
     }
 }
 
-/// What a document has under its paths.
+/// The operations and unreadable paths of a document.
 #[derive(Debug, Default)]
 pub(super) struct Operations<'a> {
     /// Every operation, in the document's order.
@@ -68,7 +68,7 @@ pub(super) struct Operations<'a> {
     pub(super) unread: Vec<Unread<'a>>,
 }
 
-/// All that a document has under its paths.
+/// Reads all paths of a document.
 pub(super) fn operations(references: References<'_>) -> Operations<'_> {
     let mut out = Operations::default();
     for path in references.root.get("paths").map(Node::members).unwrap_or_default() {
@@ -80,7 +80,7 @@ pub(super) fn operations(references: References<'_>) -> Operations<'_> {
                 continue;
             }
         };
-        // An extension may be anything, and a path without a value has no operations.
+        // An extension may have any value, and a path without a value has no operations.
         if !matches!(item.value, Tree::Object(_) | Tree::Null) && !path.key.starts_with("x-") {
             let message = format!("a path is an object of operations, found {}", item.kind());
             out.unread.push(unread(Diagnostic::new(Code::NotOpenApi, message).at(item.place(references.file), "")));
@@ -101,16 +101,16 @@ pub(super) fn operations(references: References<'_>) -> Operations<'_> {
     out
 }
 
-/// An included operation and the entry that includes it.
+/// An included operation with the entry that includes it.
 pub(super) struct Chosen<'a, 'e> {
     pub(super) candidate: Candidate<'a>,
     pub(super) wanted: &'e Spanned<String>,
-    /// Whether the entry is a pattern, which leaves out what cannot be a tool.
+    /// Whether the entry is a pattern. Operations that cannot be tools are then skipped.
     pub(super) by_pattern: bool,
 }
 
-/// The operations that an entry includes and does not exclude: those with an entry of their own first, then those of patterns
-/// in the document's order, each once. Entries that name nothing are reported.
+/// Returns the operations that an entry includes and does not exclude, each once: those listed individually first, then those of
+/// patterns in the document's order. Reports entries that match no operation.
 pub(super) fn included<'a, 'e>(
     file: FileId,
     operations: &Operations<'a>,
@@ -125,7 +125,7 @@ pub(super) fn included<'a, 'e>(
         excluded.extend(found.iter().map(|c| (c.path, c.method)));
     }
     let mut taken = BTreeSet::new();
-    // What may stand under a path that cannot be read.
+    // Entries that may match operations of an unreadable path.
     let mut sought = Vec::new();
     let mut out = Vec::new();
     let (patterns, single): (Vec<_>, Vec<_>) =
@@ -183,12 +183,12 @@ fn all_excluded(entry: &OpenApi, found: &[Candidate<'_>], wanted: &Spanned<Strin
     }
 }
 
-/// Whether an entry names an operation by its path and not by its id.
+/// Whether an entry names an operation by its path instead of its id.
 pub fn is_path(entry: &str) -> bool {
     matches!(Wanted::of(entry), Wanted::Path(..))
 }
 
-/// Whether an entry is a pattern, which may stand for any number of operations.
+/// Whether an entry is a pattern, which may match any number of operations.
 pub fn is_pattern(entry: &str) -> bool {
     Wanted::of(entry).is_pattern()
 }
@@ -196,11 +196,11 @@ pub fn is_pattern(entry: &str) -> bool {
 /// An entry of `include_operations` or `exclude_operations`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Wanted<'e> {
-    /// An `operationId`, `*` in it for any characters.
+    /// An `operationId`, in which `*` matches any characters.
     Id(&'e str),
-    /// A method and a path, `*` in it for any characters.
+    /// A method and a path, in which `*` matches any characters.
     Path(&'e str, &'e str),
-    /// A tag, `*` in it for any characters.
+    /// A tag, in which `*` matches any characters.
     Tag(&'e str),
 }
 
@@ -225,12 +225,12 @@ impl<'e> Wanted<'e> {
         }
     }
 
-    /// Whether this is that path and nothing else.
+    /// Whether this is the `GET` operation of exactly that path.
     fn is_path(self, path: &str) -> bool {
         matches!(self, Wanted::Path(method, wanted) if wanted == path && method.eq_ignore_ascii_case("get"))
     }
 
-    /// Whether a GET operation of that path may be meant, where its id and tags are unknown.
+    /// Whether this may match a GET operation of that path. `unknown` is the result for ids and tags, which are not known.
     fn may_fit(self, path: &str, unknown: bool) -> bool {
         match self {
             Wanted::Id(_) | Wanted::Tag(_) => unknown,
@@ -240,7 +240,7 @@ impl<'e> Wanted<'e> {
 
     fn fits(self, candidate: &Candidate<'_>) -> bool {
         match self {
-            // An operation without an id is included by `*` too.
+            // The pattern `*` matches an operation without an id, too.
             Wanted::Id(pattern) => fits(pattern, candidate.id.unwrap_or("")),
             Wanted::Path(method, pattern) => {
                 candidate.method.eq_ignore_ascii_case(method) && (pattern == candidate.path || fits(pattern, candidate.path))
@@ -250,13 +250,13 @@ impl<'e> Wanted<'e> {
     }
 }
 
-/// Whether a text is what a pattern stands for, `*` for any characters.
+/// Whether a text matches a pattern, in which `*` matches any characters.
 pub(super) fn fits(pattern: &str, text: &str) -> bool {
     let Some((head, rest)) = pattern.split_once('*') else { return pattern == text };
     let Some(mut left) = text.strip_prefix(head) else { return false };
     let mut parts: Vec<&str> = rest.split('*').collect();
     let tail = parts.pop().unwrap_or("");
-    // Each part at its first place: what is left for the following ones is then longest.
+    // Each part is matched at its first occurrence, which leaves the longest rest for the following parts.
     for part in parts {
         let Some(at) = left.find(part) else { return false };
         left = left.get(at + part.len()..).unwrap_or("");
@@ -264,7 +264,7 @@ pub(super) fn fits(pattern: &str, text: &str) -> bool {
     left.len() >= tail.len() && left.ends_with(tail)
 }
 
-/// The operations that an entry names; what is wrong with it is reported.
+/// Returns the operations that an entry names, and reports faults of the entry.
 fn find<'a>(
     file: FileId,
     candidates: &[Candidate<'a>],
@@ -343,7 +343,7 @@ fn unknown(candidates: &[Candidate<'_>], wanted: &Spanned<String>, meant: Wanted
     diagnostic
 }
 
-/// What a config says of an operation: by its id, by the words that include it, or by its path.
+/// Returns the config's override of an operation: by its id, by the entry that includes it, or by its path, in this order.
 pub(super) fn override_of<'c>(entry: &'c OpenApi, candidate: &Candidate<'_>, wanted: &str) -> Option<&'c Override> {
     let named = |name: &str| entry.operation_overrides.get(name);
     let by_path = || entry.operation_overrides.iter().find(|(name, _)| names_path(name, candidate.path));

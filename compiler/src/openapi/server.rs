@@ -1,4 +1,4 @@
-//! `servers` of a document and of its operations against the config's `base_url`.
+//! Checks `servers` of a document and of its operations against the config's `base_url`.
 
 use url::Url;
 
@@ -9,10 +9,16 @@ use crate::diag::{Code, Diagnostic, Diagnostics, quoted_list};
 use crate::source::FileId;
 use crate::tree::Node;
 
-/// The path template as it goes after `base_url`, with a slash before it and without a fragment, which is never sent. A server of the operation or of its path must be on the origin of
-/// `base_url`; its own path counts where it goes on from that of `base_url`.
+/// Returns the path template to append to `base_url`, with a leading slash and without its fragment, which is never sent. A
+/// server of the operation or of its path item must have the same origin as `base_url`, and its path must start with that of
+/// `base_url`. The rest of the server's path precedes the template.
 ///
-/// Servers of the whole document do not count, since `base_url` stands in their place; [`check`] notes where it is none of them.
+/// Servers of the whole document are ignored, since `base_url` replaces them; [`check`] notes a `base_url` that is not one of
+/// them.
+///
+/// # Errors
+///
+/// Returns a diagnostic if no server of the operation matches.
 pub(super) fn path(
     file: FileId,
     base_url: &str,
@@ -29,7 +35,7 @@ pub(super) fn path(
     if listed.is_empty() {
         return Ok(sent(template));
     }
-    // A config without a usable one has been told so.
+    // An invalid `base_url` has already been reported.
     let Ok(base) = Url::parse(base_url) else { return Ok(sent(template)) };
     let urls: Vec<String> = listed.iter().filter_map(url).collect();
     for url in &urls {
@@ -49,7 +55,7 @@ pub(super) fn path(
         .hint("give this operation an upstream of its own whose base_url is that server"))
 }
 
-/// Notes a `base_url` that is none of the document's own servers: likely a part of its path is missing.
+/// Notes a `base_url` that is not one of the document's servers: likely a part of its path is missing.
 pub(super) fn check(file: FileId, base_url: &Spanned<String>, root: &Node, diagnostics: &mut Diagnostics) {
     let Some(servers) = root.get("servers") else { return };
     let Some(listed) = servers.elements() else {
@@ -73,8 +79,8 @@ fn no_list(servers: &Node) -> String {
     format!("`servers` is a list, found {}", servers.kind())
 }
 
-/// Whether a server of a document may be `base`, whatever its variables stand for. The scheme does not count: many documents still say
-/// `http`. A URL that goes out from where the document lies may be any.
+/// Whether a server of a document may be `base` for some values of its variables. The scheme is ignored, since many documents
+/// still have `http`. A URL relative to the document's own location matches any `base`.
 fn is_server(name: &str, base: &Url) -> bool {
     let mut pattern = String::new();
     let mut rest = name;
@@ -97,7 +103,7 @@ fn is_server(name: &str, base: &Url) -> bool {
     fits(pattern.trim_end_matches('/'), here.to_lowercase().trim_end_matches('/'))
 }
 
-/// Without its slash a path would go on with the name of the host.
+/// Adds a leading slash if it is missing; without it, the path would continue the host name. Removes the fragment.
 fn sent(template: &str) -> String {
     let path = template.split('#').next().unwrap_or_default();
     if path.starts_with('/') { path.to_owned() } else { format!("/{path}") }
@@ -107,7 +113,7 @@ fn decoded(url: &Url) -> String {
     url.path().trim_end_matches('/').to_owned()
 }
 
-/// The server's URL with the defaults of its variables.
+/// Returns the server's URL with the defaults of its variables.
 fn url(server: &Node) -> Option<String> {
     let mut url = server.get("url")?.as_str()?.to_owned();
     for variable in server.get("variables").map(Node::members).unwrap_or_default() {
