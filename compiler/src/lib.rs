@@ -1,4 +1,5 @@
-//! The compiler of `upstreams.json`: pure, without files, processes or network, except for `serve`, which has a feature of its own.
+//! The compiler of `upstreams.json`. It is pure: it uses no files, processes or network, except in `serve`, which has a feature
+//! of its own.
 
 #![forbid(unsafe_code)]
 
@@ -19,5 +20,5 @@ pub mod source;
 pub mod tool_name;
 pub mod tree;
 
-/// Version of this compiler, as it is written into everything that it generates.
+/// Version of this compiler, as written into all generated files.
 pub const VERSION: &str = env!("CARGO_PKG_VERSION");

@@ -1,4 +1,4 @@
-//! A deployment from files alone: config, OpenAPI documents, lock file. Nothing is contacted and nothing is written.
+//! Reads a deployment from files alone: config, OpenAPI documents, lock file. It contacts no upstream and writes nothing.
 
 use std::collections::BTreeMap;
 
@@ -11,27 +11,27 @@ use crate::openapi::{self, Text};
 use crate::programs;
 use crate::source::Sources;
 
-/// Reads a file beside the config: its path, relative to the config's folder, and the most bytes that it may have.
+/// Reads a file beside the config. Arguments: the path relative to the config's folder, and the largest size in bytes.
 pub type Reader<'a> = openapi::Reader<'a>;
 
 /// A config and the files beside it.
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct Loaded {
-    /// The config. Entries with faults are left out.
+    /// The config. Faulty entries are left out.
     pub config: Config,
-    /// SHA-256 of its text.
+    /// SHA-256 of the config's text.
     pub digest: String,
-    /// What it includes of the OpenAPI documents that are files, by upstream.
+    /// The included operations of the OpenAPI documents that are files, by upstream.
     pub documents: BTreeMap<String, LockedUpstream>,
-    /// Its stored programs.
+    /// The stored programs of the config.
     pub programs: Vec<Program>,
-    /// The lock file; empty where there is none.
+    /// The lock file; empty if there is none.
     pub known: Lock,
 }
 
-/// Reads the config file `name`, such as `upstreams.json`, and the files beside it. `None` where the config or the lock file cannot be
-/// used at all. Faults that leave something to read are among `diagnostics` too, so look at [`Diagnostics::has_errors`].
+/// Reads the config file `name`, such as `upstreams.json`, and the files beside it. Returns `None` if the config or the lock file
+/// cannot be used at all. Less severe faults are in `diagnostics` too, so check [`Diagnostics::has_errors`].
 pub fn load(name: &str, sources: &mut Sources, diagnostics: &mut Diagnostics, reader: &mut Reader<'_>) -> Option<Loaded> {
     let text = match reader(name, u64::MAX) {
         Ok(text) => text,
@@ -55,8 +55,8 @@ pub fn load(name: &str, sources: &mut Sources, diagnostics: &mut Diagnostics, re
     Some(Loaded { config, digest, documents, programs, known })
 }
 
-/// The deployment of the config file `name` (such as `upstreams.json`), called `deployment`, exactly as the lock file beside it
-/// pins it. `None` where there are faults; then `diagnostics` has them.
+/// Returns the deployment of the config file `name` (such as `upstreams.json`), called `deployment`, exactly as the lock file
+/// beside it pins it. Returns `None` if there are faults, which are then in `diagnostics`.
 pub fn read(
     name: &str,
     deployment: &str,
@@ -87,12 +87,12 @@ pub fn read(
     })
 }
 
-/// The lock file of a config file: `upstreams.lock.json` of `upstreams.json`.
+/// Returns the name of the lock file of a config file: `upstreams.lock.json` for `upstreams.json`.
 pub fn lock_name(config: &str) -> String {
     format!("{}.lock.json", config.strip_suffix(".json").unwrap_or(config))
 }
 
-/// The name of a deployment: the stem of its config, or the config's folder where that is called `upstreams.json`.
+/// Returns the name of a deployment: the stem of its config file, or the config's folder if the file is called `upstreams.json`.
 pub fn deployment_name(config: &std::path::Path) -> String {
     let text = |part: Option<&std::ffi::OsStr>| part.map(|p| p.to_string_lossy().into_owned()).unwrap_or_default();
     let stem = text(config.file_stem());

@@ -1,4 +1,4 @@
-//! The stored programs of a config: their files read, ready for the deployment.
+//! Reads the files of a config's stored programs for the deployment.
 
 use crate::config::model::Config;
 use crate::diag::{Code, Diagnostic, Diagnostics};
@@ -7,17 +7,17 @@ use crate::lock;
 use crate::openapi::Reader;
 use crate::source::Sources;
 
-/// Most bytes of a program: what the server takes in a call by default.
+/// Maximum size of a program in bytes: the default maximum of a call to the server.
 const MOST_BYTES: u64 = 64 * 1024;
 
-/// Reads the file of every program. All that cannot be read are reported; the others are there, by name.
+/// Reads the file of every program and returns them by name. Reports and leaves out each file that cannot be read.
 pub fn read(sources: &mut Sources, config: &Config, diagnostics: &mut Diagnostics, reader: &mut Reader<'_>) -> Vec<Program> {
     let mut programs = Vec::new();
     for (name, program) in &config.programs {
         match reader(&program.file.value, MOST_BYTES) {
             Ok(text) => {
                 let file = sources.add(text.path, text.text);
-                // Without its byte order mark, as it is shown.
+                // `Sources` has dropped the byte order mark.
                 let source = sources.get(file).text.clone();
                 let schema = |schema: &Option<crate::config::model::Spanned<Json>>| schema.as_ref().map(|s| s.value.canonical());
                 programs.push(Program {

@@ -1,9 +1,10 @@
-//! Names of tools: what programs write after `:tool`, and what clients show to people.
+//! Rules for the names of tools, which programs write after `:tool` and clients show to people.
 
-/// Longest name in characters, as MCP has it.
+/// Maximum length of a name in characters, as MCP recommends.
 pub const LONGEST: usize = 128;
 
-/// Why a text is no plain name of a tool; `None` where it is one. MCP recommends no more than this, so what upstreams offer may differ.
+/// Returns why a text is not a plain tool name, or `None` if it is one. MCP only recommends these rules, so names of upstreams
+/// may break them.
 pub fn fault(name: &str) -> Option<&'static str> {
     if name.is_empty() {
         Some("it is empty")
@@ -16,12 +17,12 @@ pub fn fault(name: &str) -> Option<&'static str> {
     }
 }
 
-/// Whether a plain name may have a character.
+/// Whether a plain name may contain the character.
 pub fn is_plain(c: char) -> bool {
     c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.')
 }
 
-/// A name without what people forget of it, case and separators: two that are equal so are easily confused.
+/// Returns a name without case and separators. Two names with equal results are easily confused.
 pub fn folded(name: &str) -> String {
     name.chars().filter(|c| c.is_alphanumeric()).flat_map(char::to_lowercase).collect()
 }
