@@ -1,9 +1,9 @@
-//! Threads that each run many programs.
+//! Threads that each run many programs as fibers.
 //!
-//! A program that waits for an upstream holds nothing but its values and the part of a native stack that it uses: it is a fiber, which its
-//! thread suspends to run others. A parked thread for each program was measured against it: 2,000 programs that wait took 550 MB, most of
-//! it in the allocator's blocks for each thread and in stack that reading a program had touched. Which program computes is for the
-//! [scheduler](crate::schedule) to say; there are more threads than processors because a fiber stays on its thread.
+//! A program that waits for an upstream occupies only its values and the used part of a native stack: it is a fiber, which its
+//! thread suspends to run others. With one parked thread for each program, 2,000 waiting programs took 550 MB, most of it in
+//! per-thread blocks of the allocator and in stack that parsing had touched. The [scheduler](crate::schedule) decides which program
+//! computes. There are more threads than processors because a fiber stays on its thread.
 
 use std::cell::Cell;
 use std::cmp::Reverse;
@@ -23,80 +23,80 @@ use ptc_lisp::{STACK_BYTES, STACK_SLACK_BYTES};
 use crate::alloc;
 use crate::pool::{Job, JobError, job};
 
-/// Native stack of a fiber, and of the threads, on whose stacks programs are read.
+/// Native stack in bytes of a fiber, and of the threads, which parse programs on their own stacks.
 const STACK: usize = STACK_BYTES + STACK_SLACK_BYTES;
 
-/// Stacks that a thread keeps for its next fibers.
-const SPARE_STACKS: usize = 2;
+/// Maximum number of unused stacks that a thread keeps for its next fibers.
+const MAX_SPARE_STACKS: usize = 2;
 
-/// A pool of threads that run jobs on fibers. Dropping it lets threads end once their jobs have.
+/// A pool of threads that run jobs on fibers. After it is dropped, threads end when their jobs have ended.
 pub struct Fibers {
     threads: Arc<Threads>,
 }
 
 struct Threads {
     most: usize,
-    all: Mutex<Vec<Arc<Host>>>,
+    all: Mutex<Vec<Arc<FiberThread>>>,
 }
 
 /// A thread that hosts fibers.
 #[derive(Default)]
-struct Host {
+struct FiberThread {
     inbox: Mutex<Inbox>,
     changed: Condvar,
-    /// Jobs that were given to it and have not ended.
+    /// Number of assigned jobs that have not ended.
     hosted: AtomicUsize,
-    /// Whether one of them runs now.
+    /// Whether one of its fibers is running.
     is_busy: AtomicBool,
-    /// Whether the inbox holds anything, readable without its lock.
-    has_mail: AtomicBool,
+    /// Whether the inbox is not empty, readable without its lock.
+    has_messages: AtomicBool,
 }
 
 #[derive(Default)]
 struct Inbox {
     jobs: Vec<Job>,
     woken: Vec<u64>,
-    /// Whether the thread waits for something to come.
+    /// Whether the thread sleeps until a message arrives.
     sleeps: bool,
     closed: bool,
 }
 
 /// A fiber on its thread.
-struct Hosted {
+struct HostedFiber {
     coroutine: Coroutine<(), Instant, (), DefaultStack>,
-    own: Rc<Own>,
+    own: Rc<FiberContext>,
     state: fiber::State,
-    /// Its bytes of the thread's gauge.
+    /// The fiber's part of the thread's gauge, in bytes.
     live: i64,
-    /// Until when it is parked.
+    /// Deadline of its park, if it is parked.
     parked: Option<Instant>,
 }
 
-/// What a fiber knows of itself.
-struct Own {
+/// The context of a running fiber.
+struct FiberContext {
     number: u64,
-    host: Arc<Host>,
+    host: Arc<FiberThread>,
     threads: Weak<Threads>,
-    others: Rc<Others>,
-    /// What suspends it; set when it begins.
+    others: Rc<Siblings>,
+    /// Suspends the fiber; set when it begins.
     yielder: Cell<*const Yielder<(), Instant>>,
-    /// Whether its stack had better not be kept.
+    /// Whether its stack is too deep to be reused.
     is_deep: Cell<bool>,
 }
 
-/// What a fiber sees of the others of its thread while it runs.
+/// The state of the other fibers of the thread.
 #[derive(Default)]
-struct Others {
-    /// Whether one of them is ready.
+struct Siblings {
+    /// Whether one of them is ready to run.
     is_ready: Cell<bool>,
-    /// When the next one is.
+    /// When the next one becomes ready.
     next: Cell<Option<Instant>>,
 }
 
 /// Wakes a fiber.
-struct Wakeup {
+struct FiberWaker {
     number: u64,
-    host: Arc<Host>,
+    host: Arc<FiberThread>,
 }
 
 impl std::fmt::Debug for Fibers {
@@ -106,7 +106,7 @@ impl std::fmt::Debug for Fibers {
 }
 
 impl Fibers {
-    /// A pool without threads yet, which has at most so many.
+    /// Makes a pool of at most `threads` threads. They are started on demand.
     pub fn new(threads: usize) -> Self {
         Fibers { threads: Arc::new(Threads { most: threads.max(1), all: Mutex::default() }) }
     }
@@ -125,24 +125,24 @@ impl Fibers {
 impl Drop for Fibers {
     fn drop(&mut self) {
         for host in &*self.threads.lock() {
-            host.put(|inbox| inbox.closed = true);
+            host.post(|inbox| inbox.closed = true);
         }
     }
 }
 
 impl Threads {
-    fn lock(&self) -> MutexGuard<'_, Vec<Arc<Host>>> {
+    fn lock(&self) -> MutexGuard<'_, Vec<Arc<FiberThread>>> {
         self.all.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Gives a job to the thread that has least to do, or to a new one.
+    /// Assigns a job to the thread with the fewest jobs, or to a new one.
     fn push(self: &Arc<Self>, job: Job) {
         let mut all = self.lock();
-        let load = |host: &&Arc<Host>| (host.is_busy.load(Ordering::Relaxed), host.hosted.load(Ordering::Relaxed));
+        let load = |host: &&Arc<FiberThread>| (host.is_busy.load(Ordering::Relaxed), host.hosted.load(Ordering::Relaxed));
         let idlest = all.iter().min_by_key(load).cloned();
         let host = match idlest {
             Some(host) if host.hosted.load(Ordering::Relaxed) == 0 || all.len() >= self.most => host,
-            idlest => match (Host::start(Arc::downgrade(self)), idlest) {
+            idlest => match (FiberThread::start(Arc::downgrade(self)), idlest) {
                 (Ok(started), _) => {
                     all.push(Arc::clone(&started));
                     started
@@ -158,13 +158,13 @@ impl Threads {
         };
         host.hosted.fetch_add(1, Ordering::Relaxed);
         drop(all);
-        host.put(|inbox| inbox.jobs.push(job));
+        host.post(|inbox| inbox.jobs.push(job));
     }
 }
 
-impl Host {
-    fn start(threads: Weak<Threads>) -> std::io::Result<Arc<Host>> {
-        let host = Arc::new(Host::default());
+impl FiberThread {
+    fn start(threads: Weak<Threads>) -> std::io::Result<Arc<FiberThread>> {
+        let host = Arc::new(FiberThread::default());
         let thread = std::thread::Builder::new().name("programs".into()).stack_size(STACK);
         let this = Arc::clone(&host);
         thread.spawn(move || Fleet { host: this, threads, ..Fleet::default() }.run())?;
@@ -172,10 +172,10 @@ impl Host {
     }
 
     /// Puts something in the inbox, and wakes the thread where it sleeps: a wake is a call of the system.
-    fn put(&self, change: impl FnOnce(&mut Inbox)) {
+    fn post(&self, change: impl FnOnce(&mut Inbox)) {
         let mut inbox = self.lock();
         change(&mut inbox);
-        self.has_mail.store(true, Ordering::Release);
+        self.has_messages.store(true, Ordering::Release);
         let sleeps = std::mem::take(&mut inbox.sleeps);
         drop(inbox);
         if sleeps {
@@ -191,15 +191,15 @@ impl Host {
 /// The fibers of one thread.
 #[derive(Default)]
 struct Fleet {
-    host: Arc<Host>,
+    host: Arc<FiberThread>,
     threads: Weak<Threads>,
-    fibers: HashMap<u64, Hosted>,
+    fibers: HashMap<u64, HostedFiber>,
     ready: VecDeque<u64>,
     /// When parked fibers go on. A time that is no longer that of its fiber is passed over.
     times: BinaryHeap<Reverse<(Instant, u64)>>,
     next: u64,
     spare: Vec<DefaultStack>,
-    others: Rc<Others>,
+    others: Rc<Siblings>,
 }
 
 impl Fleet {
@@ -249,7 +249,7 @@ impl Fleet {
             };
         }
         inbox.sleeps = false;
-        self.host.has_mail.store(false, Ordering::Release);
+        self.host.has_messages.store(false, Ordering::Release);
         Some((std::mem::take(&mut inbox.jobs), std::mem::take(&mut inbox.woken)))
     }
 
@@ -272,7 +272,7 @@ impl Fleet {
         };
         let number = self.next;
         self.next += 1;
-        let own = Rc::new(Own {
+        let own = Rc::new(FiberContext {
             number,
             host: Arc::clone(&self.host),
             threads: Weak::clone(&self.threads),
@@ -286,7 +286,7 @@ impl Fleet {
             // What a job does with its own panics is its affair; here they end it.
             let _ = catch_unwind(AssertUnwindSafe(job));
         });
-        self.fibers.insert(number, Hosted { coroutine, own, state: fiber::State::default(), live: 0, parked: None });
+        self.fibers.insert(number, HostedFiber { coroutine, own, state: fiber::State::default(), live: 0, parked: None });
         self.ready.push_back(number);
     }
 
@@ -297,7 +297,7 @@ impl Fleet {
         self.others.next.set(self.times.peek().map(|Reverse((time, _))| *time));
         let of_thread = alloc::exchange_live_bytes(hosted.live);
         let coroutine = &mut hosted.coroutine;
-        let resumed = fiber::enter(Rc::<Own>::clone(&hosted.own), &mut hosted.state, || coroutine.resume(()));
+        let resumed = fiber::enter(Rc::<FiberContext>::clone(&hosted.own), &mut hosted.state, || coroutine.resume(()));
         hosted.live = alloc::exchange_live_bytes(of_thread);
         self.host.is_busy.store(false, Ordering::Relaxed);
         match resumed {
@@ -307,8 +307,8 @@ impl Fleet {
             }
             CoroutineResult::Return(()) => {
                 self.host.hosted.fetch_sub(1, Ordering::Relaxed);
-                if let Some(Hosted { coroutine, own, .. }) = self.fibers.remove(&number)
-                    && self.spare.len() < SPARE_STACKS
+                if let Some(HostedFiber { coroutine, own, .. }) = self.fibers.remove(&number)
+                    && self.spare.len() < MAX_SPARE_STACKS
                     && !own.is_deep.get()
                 {
                     self.spare.push(coroutine.into_stack());
@@ -323,27 +323,28 @@ impl Fleet {
     }
 }
 
-impl Own {
+impl FiberContext {
     #[expect(unsafe_code, reason = "a fiber finds what suspends it by way of its thread")]
     fn yielder(&self) -> &Yielder<(), Instant> {
-        // SAFETY: the pointer is set when the fiber begins, to a value at the bottom of the fiber's stack, which lives as long as anything
-        // runs on that stack. Only code that runs on the fiber comes here: `fiber::enter` names a fiber while it is resumed, and no longer.
+        // SAFETY: the pointer is set when the fiber begins, to a value at the bottom of the fiber's stack, which lives as long as
+        // anything runs on that stack. Only code that runs on the fiber comes here: `fiber::enter` names a fiber while it is
+        // resumed, and no longer.
         unsafe { &*self.yielder.get() }
     }
 }
 
-impl Fiber for Own {
+impl Fiber for FiberContext {
     fn park(&self, until: Instant) {
         self.yielder().suspend(until);
     }
 
     fn waker(&self) -> Waker {
-        Waker::from(Arc::new(Wakeup { number: self.number, host: Arc::clone(&self.host) }))
+        Waker::from(Arc::new(FiberWaker { number: self.number, host: Arc::clone(&self.host) }))
     }
 
     fn others_are_ready(&self) -> bool {
         self.others.is_ready.get()
-            || self.host.has_mail.load(Ordering::Acquire)
+            || self.host.has_messages.load(Ordering::Acquire)
             || self.others.next.get().is_some_and(|next| next <= Instant::now())
     }
 
@@ -363,9 +364,9 @@ impl Fiber for Own {
     }
 }
 
-impl Wake for Wakeup {
+impl Wake for FiberWaker {
     fn wake(self: Arc<Self>) {
-        self.host.put(|inbox| inbox.woken.push(self.number));
+        self.host.post(|inbox| inbox.woken.push(self.number));
     }
 }
 

@@ -40,11 +40,11 @@ impl std::fmt::Debug for Pool {
     }
 }
 
-/// Work that reports what came of it, also when it is dropped before it began.
+/// Work that reports its result, also if it is dropped before it began.
 pub(crate) type Job = Box<dyn FnOnce() + Send>;
 
-/// Runs `work`, then `done` with its result. `done` is always called: a panic of `work` reaches it as [`JobError::Panicked`], and where the
-/// job is dropped before it began it gets [`JobError::NotStarted`].
+/// Runs `work`, then `done` with its result. `done` is always called: a panic of `work` reaches it as [`JobError::Panicked`], and
+/// where the job is dropped before it began it gets [`JobError::NotStarted`].
 pub(crate) fn job<T: 'static>(
     work: impl FnOnce() -> T + Send + 'static,
     done: impl FnOnce(Result<T, JobError>) + Send + 'static,

@@ -81,7 +81,7 @@ impl Stop {
     }
 
     /// The end of a task that got no place.
-    pub fn turned_away(failure: Failure) -> Stop {
+    pub fn rejected(failure: Failure) -> Stop {
         let reason = if failure.retry_after_ms.is_some() { Reason::Busy } else { Reason::Cancelled };
         Stop { detail: failure.feedback, retry_after_ms: failure.retry_after_ms, ..Stop::new(reason, failure.message) }
     }

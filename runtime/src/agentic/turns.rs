@@ -17,7 +17,7 @@ use super::prompt::Marks;
 use super::request::Task;
 use super::{Planner, prompt};
 use crate::evaluation::{self, Call, Evaluation, Failure, PriorState};
-use crate::schedule::Turns;
+use crate::schedule::LeaseIssuer;
 use crate::secrets::Redactor;
 
 /// Interval at which a thread that waits for the planner checks for cancellation.
@@ -81,7 +81,7 @@ pub struct Run<'p> {
     /// Around data in what the planner reads.
     marks: Marks,
     cancel: &'p Cancel,
-    schedule: &'p Turns,
+    schedule: &'p LeaseIssuer,
     deadline: Instant,
     messages: Vec<Message>,
     past: PriorState,
@@ -118,7 +118,7 @@ type Step = ControlFlow<Result<Value, Stop>, String>;
 
 impl Planner {
     /// Runs a task on the calling thread, whose stack must be one that `ptc-lisp` names.
-    pub fn run(&self, task: &Task, cancel: &Cancel, schedule: &Turns) -> End {
+    pub fn run(&self, task: &Task, cancel: &Cancel, schedule: &LeaseIssuer) -> End {
         let started = Instant::now();
         let marks = match Marks::new() {
             Ok(marks) => marks,
@@ -210,7 +210,7 @@ impl Run<'_> {
         let place = self.schedule.next(self.cancel, self.deadline);
         let mut evaluation = evaluator.evaluate(&call, self.cancel, self.past.clone(), Some(place));
         // Its memory no longer counts while the planner thinks: what is kept of it is bounded.
-        evaluation.turn = None;
+        evaluation.processor = None;
         self.ledger.add(evaluation.calls.as_deref().unwrap_or_default(), turn, evaluator.catalog());
         if let Some(turn) = self.turns.last_mut() {
             turn.program = Some(ProgramRun {

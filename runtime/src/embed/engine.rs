@@ -20,7 +20,7 @@ use super::request::Request;
 use super::tool::Tool;
 use crate::evaluation::{EvalHooks, Evaluation, Evaluator, Failure, Reason, Validated};
 use crate::fibers::Fibers;
-use crate::schedule::{Place, Scheduler};
+use crate::schedule::{AdmissionPermit, Scheduler};
 use crate::secrets::Redactor;
 use crate::tool_protocol::to_json_value;
 use crate::upstream::{ProgramHost, Upstreams, WorldFault};
@@ -118,17 +118,17 @@ impl Engine {
         let calls = Arc::new(Calls::new(request.listener.clone()));
         let (tools, handle) = (Arc::clone(&self.tools), self.handle.clone());
         let listener = request.listener.clone().map(|listener| (listener, self.redactor.clone()));
-        let party = request.party.clone();
+        let client_key = request.client_key.clone();
         let (cancel, bytes) = (request.cancel.clone(), request.call.bytes());
         let app = App { tools, handle, calls: Arc::clone(&calls), listener, warnings: Mutex::default(), request };
         let (fibers, retry_after_ms, entering) = (Arc::clone(&self.fibers), self.scheduler.retry_after_ms(), cancel.clone());
-        let run = move |place: Place, done: F| {
-            let turn = place.turn(&cancel);
+        let run = move |permit: AdmissionPermit, done: F| {
+            let processor = permit.lease(&cancel);
             fibers.spawn(
                 move || {
                     let Request { call, past, cancel, .. } = &app.request;
                     let results = past.results.clone();
-                    let mut evaluation = evaluator.evaluate_within(call, cancel, past.clone(), Some(turn), &app);
+                    let mut evaluation = evaluator.evaluate_within(call, cancel, past.clone(), Some(processor), &app);
                     app.check_result(&mut evaluation, &redactor);
                     if evaluation.outcome.is_err() {
                         // Nothing of a program that failed is kept.
@@ -143,15 +143,15 @@ impl Engine {
                         .unwrap_or_else(|error| (Evaluation::unfinished(&error, &kept, retry_after_ms), Vec::new(), Vec::new()));
                     let tool_calls = calls.list();
                     // The value is the embedding program's from here on.
-                    evaluation.turn = None;
-                    drop(place);
+                    evaluation.processor = None;
+                    drop(permit);
                     done(Answer { evaluation, tool_calls, warnings, results, redactor: Some(kept) });
                 },
             );
         };
-        self.scheduler.enter(&party, bytes, &entering, move |place| match place {
-            Ok(place) => run(place, done),
-            Err(why) => done(Answer::refused(Failure::turned_away(why, retry_after_ms))),
+        self.scheduler.enter(&client_key, bytes, &entering, move |permit| match permit {
+            Ok(permit) => run(permit, done),
+            Err(why) => done(Answer::refused(Failure::rejected(why, retry_after_ms))),
         });
     }
 }

@@ -7,7 +7,7 @@ use serde::Serialize;
 use super::Answer;
 use super::event::{Event, Listener};
 use crate::evaluation::{Call, PriorState};
-use crate::schedule::Party;
+use crate::schedule::ClientKey;
 
 /// A program with its data.
 #[derive(Debug)]
@@ -19,7 +19,7 @@ pub struct Request {
     pub(super) cancel: Cancel,
     pub(super) signature: Option<(Signature, Mode)>,
     pub(super) listener: Option<Listener>,
-    pub(super) party: Party,
+    pub(super) client_key: ClientKey,
 }
 
 impl Request {
@@ -32,7 +32,7 @@ impl Request {
             cancel: Cancel::default(),
             signature: None,
             listener: None,
-            party: Party::default(),
+            client_key: ClientKey::default(),
         }
     }
 
@@ -114,7 +114,7 @@ impl Request {
     /// the sessions of an owner.
     #[must_use]
     pub fn on_behalf_of(mut self, owner: &str, session: u64) -> Request {
-        self.party = Party { owner: owner.into(), session };
+        self.client_key = ClientKey { owner: owner.into(), session };
         self
     }
 

@@ -33,7 +33,7 @@ use self::validated::Bounds;
 use crate::alloc;
 use crate::pool::JobError;
 use crate::profile::answer::cut;
-use crate::schedule::Turn;
+use crate::schedule::ProcessorLease;
 use crate::schema::Schema;
 use crate::secrets::Redactor;
 use crate::settings::Settings;
@@ -133,7 +133,7 @@ pub struct Evaluation {
     /// How long its threads waited for a processor.
     pub processor_wait: Duration,
     /// Its memory counts until it is dropped.
-    pub(crate) turn: Option<Turn>,
+    pub(crate) processor: Option<ProcessorLease>,
     /// The context, kept so that it is taken apart after the answer has gone: a large one takes milliseconds.
     pub context: Option<Value>,
 }
@@ -216,7 +216,7 @@ impl Evaluation {
             duration: Duration::ZERO,
             queued: Duration::ZERO,
             processor_wait: Duration::ZERO,
-            turn: None,
+            processor: None,
             context: None,
         }
     }
@@ -267,8 +267,8 @@ impl Evaluator {
 
     /// Evaluates on the calling thread, whose stack must be one that `ptc-lisp` names, when its turn comes. Without a turn it is
     /// alone.
-    pub fn evaluate(&self, call: &Call, cancel: &Cancel, past: PriorState, turn: Option<Turn>) -> Evaluation {
-        self.evaluate_within(call, cancel, past, turn, &NoHooks)
+    pub fn evaluate(&self, call: &Call, cancel: &Cancel, past: PriorState, processor: Option<ProcessorLease>) -> Evaluation {
+        self.evaluate_within(call, cancel, past, processor, &NoHooks)
     }
 
     /// The same with something around it.
@@ -277,12 +277,12 @@ impl Evaluator {
         call: &Call,
         cancel: &Cancel,
         past: PriorState,
-        turn: Option<Turn>,
+        processor: Option<ProcessorLease>,
         around: &dyn EvalHooks,
     ) -> Evaluation {
-        let computing = match &turn {
-            Some(turn) => match turn.begin() {
-                None if !cancel.is_cancelled() => return Evaluation::refused(Failure::not_begun(turn)),
+        let computing = match &processor {
+            Some(processor) => match processor.begin() {
+                None if !cancel.is_cancelled() => return Evaluation::refused(Failure::no_processor(processor)),
                 computing => computing,
             },
             None => None,
@@ -298,7 +298,7 @@ impl Evaluator {
         }
         let analysis = started.elapsed();
         let mut evaluation = match prepared {
-            Ok(prepared) => self.run(call, prepared, past, turn.as_ref(), &bounds, around),
+            Ok(prepared) => self.run(call, prepared, past, processor.as_ref(), &bounds, around),
             Err(failure) => Evaluation::refused(self.clean(failure)),
         };
         // The last step may have been too long a one to notice: who cancelled is not to find what it asked for done.
@@ -310,9 +310,9 @@ impl Evaluator {
         evaluation.analysis = analysis;
         evaluation.duration = started.elapsed();
         drop(computing);
-        if let Some(turn) = turn {
-            (evaluation.queued, evaluation.processor_wait) = (turn.queued(), turn.processor_wait());
-            evaluation.turn = Some(turn);
+        if let Some(processor) = processor {
+            (evaluation.queued, evaluation.processor_wait) = (processor.queued(), processor.processor_wait());
+            evaluation.processor = Some(processor);
         }
         evaluation
     }
@@ -357,7 +357,7 @@ impl Evaluator {
         call: &Call,
         prepared: Prepared,
         past: PriorState,
-        turn: Option<&Turn>,
+        processor: Option<&ProcessorLease>,
         bounds: &Bounds<'_>,
         around: &dyn EvalHooks,
     ) -> Evaluation {
@@ -366,8 +366,8 @@ impl Evaluator {
         let patience = Patience {
             deadline: started.checked_add(self.limits.wall_clock),
             cancel: cancel.clone(),
-            party: turn.map(|turn| turn.party().clone()).unwrap_or_default(),
-            most_in_flight: turn.map(Turn::most_in_flight),
+            client_key: processor.map(|processor| processor.client_key().clone()).unwrap_or_default(),
+            most_in_flight: processor.map(ProcessorLease::max_in_flight),
         };
         let host = self.upstreams.program(patience);
         let limits = self.limits.clone();
@@ -377,8 +377,8 @@ impl Evaluator {
             .gauge(alloc::live_bytes)
             .cancel(cancel.clone())
             .started(started);
-        if let Some(turn) = turn {
-            run = run.share(turn.share());
+        if let Some(processor) = processor {
+            run = run.share(processor.share());
         }
         run = run.bindings(past.bindings).history(past.results);
         if let Some(context) = &context {
@@ -426,7 +426,7 @@ impl Evaluator {
             duration: Duration::ZERO,
             queued: Duration::ZERO,
             processor_wait: Duration::ZERO,
-            turn: None,
+            processor: None,
             context,
         }
     }

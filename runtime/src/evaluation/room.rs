@@ -1,7 +1,7 @@
 //! Calls for which the server has no room.
 
 use super::{Failure, Reason};
-use crate::schedule::{Turn, Turned};
+use crate::schedule::{ProcessorLease, Rejection};
 
 impl Failure {
     /// The server has no room for the call now.
@@ -11,14 +11,14 @@ impl Failure {
     }
 
     /// A call that asked for a place got none.
-    pub(crate) fn turned_away(why: Turned, retry_after_ms: u64) -> Self {
+    pub(crate) fn rejected(why: Rejection, retry_after_ms: u64) -> Self {
         match why {
-            Turned::Cancelled => Failure::plain(Reason::Cancelled, "the call was cancelled"),
-            Turned::TimedOut => Failure::busy(
+            Rejection::Cancelled => Failure::plain(Reason::Cancelled, "the call was cancelled"),
+            Rejection::TimedOut => Failure::busy(
                 "server busy: no place was free for as long as a call may wait (--queue-timeout-ms)",
                 retry_after_ms,
             ),
-            Turned::QueueFull => Failure::busy("server busy: as many calls wait for a place as may", retry_after_ms),
+            Rejection::QueueFull => Failure::busy("server busy: as many calls wait for a place as may", retry_after_ms),
         }
     }
 
@@ -28,9 +28,9 @@ impl Failure {
     }
 
     /// A program with a place could not begin in time.
-    pub(super) fn not_begun(turn: &Turn) -> Self {
-        let waited = turn.queued() + turn.processor_wait();
+    pub(super) fn no_processor(processor: &ProcessorLease) -> Self {
+        let waited = processor.queued() + processor.processor_wait();
         let message = format!("server busy: no processor was free within {} ms (--queue-timeout-ms)", waited.as_millis());
-        Failure::busy(message, turn.retry_after_ms())
+        Failure::busy(message, processor.retry_after_ms())
     }
 }

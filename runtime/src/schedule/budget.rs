@@ -10,7 +10,7 @@ use ptc_lisp::fiber;
 use super::run::RunShare;
 
 /// How long a thread waits at a time for memory that others are giving back.
-const LOOK: Duration = Duration::from_millis(2);
+const MEMORY_CHECK_INTERVAL: Duration = Duration::from_millis(2);
 
 /// The budget and who uses it.
 pub(super) struct Budget {
@@ -100,16 +100,16 @@ impl Budget {
         self.used.load(Ordering::Relaxed).saturating_add(bytes) <= limit
     }
 
-    /// Makes room for `bytes` more of `run` with [`demand`](Budget::demand), and waits until the memory is there. Where `run` itself ends, or
-    /// `deadline` has passed, it returns without.
+    /// Makes room for `bytes` more of `run` with [`demand`](Budget::demand), and waits until the memory is there. Where `run`
+    /// itself ends, or `deadline` has passed, it returns without.
     pub(super) fn make_room(&self, run: &RunShare, bytes: i64, deadline: Instant) {
         while !run.is_over() && Instant::now() < deadline && !self.demand(run, bytes) {
-            fiber::park(Some(Instant::now() + LOOK));
+            fiber::park(Some(Instant::now() + MEMORY_CHECK_INTERVAL));
         }
     }
 
-    /// Ends runs until `bytes` more of `run` fit, the largest of the owner that holds most first. False where the memory of those that end
-    /// is not back yet.
+    /// Ends runs until `bytes` more of `run` fit, the largest of the owner that holds most first. False where the memory of those
+    /// that end is not back yet.
     pub(super) fn demand(&self, run: &RunShare, bytes: i64) -> bool {
         while !self.fits(bytes) && !run.is_over() {
             match self.victim(bytes) {

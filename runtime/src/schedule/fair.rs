@@ -1,15 +1,15 @@
-//! Who goes next: owners share by what they have used, and the sessions of an owner share its part in the same way.
+//! A fair queue on two levels: owners share by their use, and the sessions of an owner share its part in the same way.
 //!
-//! `tokio::sync::Semaphore` is first come, first served, so that one caller with many requests starves the others; crates for weighted
-//! fair queueing order packets by size and know neither two levels nor entries that leave the queue. The standard library's ordered set
-//! does what is needed here.
+//! `tokio::sync::Semaphore` is first come, first served, so that one caller with many requests starves the others; crates for
+//! weighted fair queueing order packets by size and know neither two levels nor entries that leave the queue. The standard
+//! library's ordered set does what is needed here.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
-/// Who asks: shares are kept by owner, and inside an owner by session.
+/// Identifies a client in the fair queue: shares are accounted by owner, and within an owner by session.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub struct Party {
+pub struct ClientKey {
     /// The owner's name, such as that of a token.
     pub owner: Arc<str>,
     /// A number for the protocol session, or for the connection where there are no sessions.
@@ -19,10 +19,10 @@ pub struct Party {
 /// What `used` of a party means.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Basis {
-    /// What it holds now, such as places. It is given back.
+    /// Resources that are held and later released, such as slots.
     Held,
-    /// What it was served, such as processor time. Who did not wait for a while has no claim to what it did not use meanwhile: it
-    /// starts level with whoever has least.
+    /// Resources that are consumed, such as processor time. A key that did not wait for a while does not accumulate credit: it
+    /// restarts at the level of the least served key.
     Served,
 }
 
@@ -47,10 +47,10 @@ struct Entry {
     since: Option<u64>,
 }
 
-impl Default for Party {
+impl Default for ClientKey {
     /// The only one there is.
     fn default() -> Self {
-        Party { owner: "".into(), session: 0 }
+        ClientKey { owner: "".into(), session: 0 }
     }
 }
 
@@ -109,8 +109,8 @@ impl<K: Clone + Ord> Level<K> {
         self.tidy();
     }
 
-    /// Forgets keys that wait for nothing, once there are many: whoever comes again and again is not made anew each time. Those that
-    /// stay are not looked at again before there are twice as many.
+    /// Forgets keys that wait for nothing, once there are many: whoever comes again and again is not made anew each time. Those
+    /// that stay are not looked at again before there are twice as many.
     fn tidy(&mut self) {
         if self.keys.len() > self.tidy_at {
             let (basis, floor) = (self.basis, self.floor);
@@ -161,12 +161,12 @@ impl<T> FairQueue<T> {
         self.len
     }
 
-    pub(crate) fn push(&mut self, party: &Party, item: T) {
-        let sessions = self.sessions.entry(Arc::clone(&party.owner)).or_insert_with(|| Sessions::new(self.basis));
-        sessions.queues.entry(party.session).or_default().push_back(item);
-        sessions.level.wait(&party.session);
+    pub(crate) fn push(&mut self, client_key: &ClientKey, item: T) {
+        let sessions = self.sessions.entry(Arc::clone(&client_key.owner)).or_insert_with(|| Sessions::new(self.basis));
+        sessions.queues.entry(client_key.session).or_default().push_back(item);
+        sessions.level.wait(&client_key.session);
         sessions.len += 1;
-        self.owners.wait(&party.owner);
+        self.owners.wait(&client_key.owner);
         self.len += 1;
     }
 
@@ -176,48 +176,48 @@ impl<T> FairQueue<T> {
     }
 
     /// The same among sessions whose use is accepted.
-    pub(crate) fn pop_where(&mut self, accepts: impl Fn(u64) -> bool) -> Option<(Party, T)> {
+    pub(crate) fn pop_where(&mut self, accepts: impl Fn(u64) -> bool) -> Option<(ClientKey, T)> {
         let least = |owner: &Arc<str>| {
             let (used, _, session) = self.sessions.get(owner)?.level.waiting.first()?;
-            accepts(*used).then(|| Party { owner: Arc::clone(owner), session: *session })
+            accepts(*used).then(|| ClientKey { owner: Arc::clone(owner), session: *session })
         };
-        let party = self.owners.waiting.iter().find_map(|(_, _, owner)| least(owner))?;
-        let item = self.sessions.get_mut(&party.owner)?.queues.get_mut(&party.session)?.pop_front()?;
-        self.owners.served(&party.owner);
-        if let Some(sessions) = self.sessions.get_mut(&party.owner) {
-            sessions.level.served(&party.session);
+        let client_key = self.owners.waiting.iter().find_map(|(_, _, owner)| least(owner))?;
+        let item = self.sessions.get_mut(&client_key.owner)?.queues.get_mut(&client_key.session)?.pop_front()?;
+        self.owners.served(&client_key.owner);
+        if let Some(sessions) = self.sessions.get_mut(&client_key.owner) {
+            sessions.level.served(&client_key.session);
         }
-        self.left(&party);
-        Some((party, item))
+        self.left(&client_key);
+        Some((client_key, item))
     }
 
     /// The first entry of a party for which `is_it` holds.
-    pub(super) fn find(&mut self, party: &Party, is_it: impl Fn(&T) -> bool) -> Option<&mut T> {
-        let queue = self.sessions.get_mut(&party.owner)?.queues.get_mut(&party.session)?;
+    pub(super) fn find(&mut self, client_key: &ClientKey, is_it: impl Fn(&T) -> bool) -> Option<&mut T> {
+        let queue = self.sessions.get_mut(&client_key.owner)?.queues.get_mut(&client_key.session)?;
         queue.iter_mut().find(|item| is_it(item))
     }
 
     /// Takes the first entry of a party out for which `is_it` holds.
-    pub(crate) fn remove(&mut self, party: &Party, is_it: impl Fn(&T) -> bool) -> Option<T> {
-        let queue = self.sessions.get_mut(&party.owner)?.queues.get_mut(&party.session)?;
+    pub(crate) fn remove(&mut self, client_key: &ClientKey, is_it: impl Fn(&T) -> bool) -> Option<T> {
+        let queue = self.sessions.get_mut(&client_key.owner)?.queues.get_mut(&client_key.session)?;
         let item = queue.iter().position(is_it).and_then(|at| queue.remove(at))?;
-        self.left(party);
+        self.left(client_key);
         Some(item)
     }
 
-    /// What a newcomer of `party` displaces in a full queue: the newest entry of the owner that has most, and among the sessions of that
-    /// owner of the one that has most. `size` says how much an entry is, and the newcomer is `newcomer`.
-    pub(super) fn displaced_by(&mut self, party: &Party, newcomer: usize, size: impl Fn(&T) -> usize) -> Displaced<T> {
+    /// What a newcomer of `client_key` displaces in a full queue: the newest entry of the owner that has most, and among the
+    /// sessions of that owner of the one that has most. `size` says how much an entry is, and the newcomer is `newcomer`.
+    pub(super) fn displaced_by(&mut self, client_key: &ClientKey, newcomer: usize, size: impl Fn(&T) -> usize) -> Displaced<T> {
         let of_queue = |queue: &VecDeque<T>| queue.iter().map(&size).sum::<usize>();
         let of_owner = |sessions: &Sessions<T>| sessions.queues.values().map(of_queue).sum::<usize>();
-        let own = self.sessions.get(&party.owner).map_or(0, of_owner) + newcomer;
+        let own = self.sessions.get(&client_key.owner).map_or(0, of_owner) + newcomer;
         let all = self.sessions.iter().map(|(owner, sessions)| (of_owner(sessions), owner));
         let (owner, own) = match all.max_by_key(|(size, _)| *size) {
             Some((most, owner)) if most > own => (Arc::clone(owner), 0),
             _ => {
-                let queues = self.sessions.get(&party.owner).map(|sessions| &sessions.queues);
-                let own = queues.and_then(|queues| queues.get(&party.session)).map_or(0, of_queue);
-                (Arc::clone(&party.owner), own + newcomer)
+                let queues = self.sessions.get(&client_key.owner).map(|sessions| &sessions.queues);
+                let own = queues.and_then(|queues| queues.get(&client_key.session)).map_or(0, of_queue);
+                (Arc::clone(&client_key.owner), own + newcomer)
             }
         };
         let Some(sessions) = self.sessions.get_mut(&owner) else { return Displaced::Newcomer };
@@ -226,43 +226,43 @@ impl<T> FairQueue<T> {
         let Some((session, newest)) = most.and_then(|(_, session, queue)| Some((session, queue.pop_back()?))) else {
             return Displaced::Newcomer;
         };
-        self.left(&Party { owner, session });
+        self.left(&ClientKey { owner, session });
         Displaced::Entry(newest)
     }
 
     /// What the session of a party has used.
-    pub(super) fn used(&self, party: &Party) -> u64 {
-        self.sessions.get(&party.owner).map_or(0, |sessions| sessions.level.used(&party.session))
+    pub(super) fn used(&self, client_key: &ClientKey) -> u64 {
+        self.sessions.get(&client_key.owner).map_or(0, |sessions| sessions.level.used(&client_key.session))
     }
 
     /// Adds to what a party has used.
-    pub(crate) fn add(&mut self, party: &Party, amount: u64) {
-        self.owners.change(&party.owner, |used| used.saturating_add(amount), false);
-        let sessions = self.sessions.entry(Arc::clone(&party.owner)).or_insert_with(|| Sessions::new(self.basis));
-        sessions.level.change(&party.session, |used| used.saturating_add(amount), false);
+    pub(crate) fn add(&mut self, client_key: &ClientKey, amount: u64) {
+        self.owners.change(&client_key.owner, |used| used.saturating_add(amount), false);
+        let sessions = self.sessions.entry(Arc::clone(&client_key.owner)).or_insert_with(|| Sessions::new(self.basis));
+        sessions.level.change(&client_key.session, |used| used.saturating_add(amount), false);
         self.tidy();
     }
 
     /// Takes back what a party held.
-    pub(crate) fn subtract(&mut self, party: &Party, amount: u64) {
-        self.owners.change(&party.owner, |used| used.saturating_sub(amount), false);
-        if let Some(sessions) = self.sessions.get_mut(&party.owner) {
-            sessions.level.change(&party.session, |used| used.saturating_sub(amount), false);
+    pub(crate) fn subtract(&mut self, client_key: &ClientKey, amount: u64) {
+        self.owners.change(&client_key.owner, |used| used.saturating_sub(amount), false);
+        if let Some(sessions) = self.sessions.get_mut(&client_key.owner) {
+            sessions.level.change(&client_key.session, |used| used.saturating_sub(amount), false);
         }
         self.tidy();
     }
 
     /// An entry of a party has left its queue.
-    fn left(&mut self, party: &Party) {
+    fn left(&mut self, client_key: &ClientKey) {
         self.len -= 1;
-        let Some(sessions) = self.sessions.get_mut(&party.owner) else { return };
+        let Some(sessions) = self.sessions.get_mut(&client_key.owner) else { return };
         sessions.len -= 1;
-        if sessions.queues.get(&party.session).is_some_and(VecDeque::is_empty) {
-            sessions.queues.remove(&party.session);
-            sessions.level.leave(&party.session);
+        if sessions.queues.get(&client_key.session).is_some_and(VecDeque::is_empty) {
+            sessions.queues.remove(&client_key.session);
+            sessions.level.leave(&client_key.session);
         }
         if sessions.len == 0 {
-            self.owners.leave(&party.owner);
+            self.owners.leave(&client_key.owner);
         }
         self.tidy();
     }
@@ -287,8 +287,8 @@ impl<T> Sessions<T> {
 mod tests {
     use super::*;
 
-    fn party(owner: &str, session: u64) -> Party {
-        Party { owner: owner.into(), session }
+    fn client_key(owner: &str, session: u64) -> ClientKey {
+        ClientKey { owner: owner.into(), session }
     }
 
     fn all(queue: &mut FairQueue<&'static str>) -> Vec<&'static str> {
@@ -299,12 +299,12 @@ mod tests {
     fn owners_take_turns_and_so_do_their_sessions() {
         let mut queue = FairQueue::new(Basis::Held);
         for (owner, session, item) in [("a", 1, "a1"), ("a", 1, "a1+"), ("a", 2, "a2"), ("b", 3, "b3"), ("b", 3, "b3+")] {
-            queue.push(&party(owner, session), item);
+            queue.push(&client_key(owner, session), item);
         }
         assert_eq!(all(&mut queue), ["a1", "b3", "a2", "b3+", "a1+"]);
         // Of many that came once, few are remembered.
         for number in 0..5_000 {
-            queue.push(&party(&number.to_string(), number), "x");
+            queue.push(&client_key(&number.to_string(), number), "x");
             queue.pop();
         }
         assert!(queue.sessions.len() <= MOST_IDLE + 1 && queue.owners.keys.len() <= MOST_IDLE + 1);
@@ -313,14 +313,14 @@ mod tests {
     #[test]
     fn who_holds_least_goes_first() {
         let mut queue = FairQueue::new(Basis::Held);
-        queue.add(&party("a", 1), 3);
-        queue.add(&party("b", 2), 1);
+        queue.add(&client_key("a", 1), 3);
+        queue.add(&client_key("b", 2), 1);
         for (owner, session, item) in [("a", 1, "a"), ("a", 9, "a9"), ("b", 2, "b"), ("c", 3, "c")] {
-            queue.push(&party(owner, session), item);
+            queue.push(&client_key(owner, session), item);
         }
         assert_eq!(all(&mut queue), ["c", "b", "a9", "a"]);
-        queue.subtract(&party("a", 1), 3);
-        queue.subtract(&party("b", 2), 1);
+        queue.subtract(&client_key("a", 1), 3);
+        queue.subtract(&client_key("b", 2), 1);
         assert!(queue.owners.keys.values().all(|entry| entry.used == 0));
     }
 
@@ -328,29 +328,29 @@ mod tests {
     fn time_without_a_wait_is_no_claim() {
         let mut queue = FairQueue::new(Basis::Served);
         for _ in 0..10 {
-            queue.push(&party("a", 1), "a");
+            queue.push(&client_key("a", 1), "a");
             assert_eq!(queue.pop(), Some("a"));
-            queue.add(&party("a", 1), 100);
+            queue.add(&client_key("a", 1), 100);
         }
         // `b` was away: it goes first once, and is then level with `a`.
-        queue.push(&party("a", 1), "a");
-        queue.push(&party("b", 2), "b");
+        queue.push(&client_key("a", 1), "a");
+        queue.push(&client_key("b", 2), "b");
         assert_eq!(queue.pop(), Some("b"));
-        queue.add(&party("b", 2), 150);
-        queue.push(&party("b", 2), "b");
+        queue.add(&client_key("b", 2), 150);
+        queue.push(&client_key("b", 2), "b");
         assert_eq!(all(&mut queue), ["a", "b"]);
     }
 
     #[test]
     fn sessions_at_their_cap_wait() {
         let mut queue = FairQueue::new(Basis::Held);
-        queue.add(&party("a", 1), 2);
-        queue.push(&party("a", 1), "a");
+        queue.add(&client_key("a", 1), 2);
+        queue.push(&client_key("a", 1), "a");
         let next = |queue: &mut FairQueue<&'static str>| queue.pop_where(|held| held < 2).map(|(_, item)| item);
         assert_eq!(next(&mut queue), None);
-        queue.push(&party("a", 2), "other");
+        queue.push(&client_key("a", 2), "other");
         assert_eq!(next(&mut queue), Some("other"));
-        queue.subtract(&party("a", 1), 1);
+        queue.subtract(&client_key("a", 1), 1);
         assert_eq!(next(&mut queue), Some("a"));
     }
 
@@ -358,19 +358,19 @@ mod tests {
     fn newcomers_displace_the_newest_of_who_has_most() {
         let mut queue = FairQueue::new(Basis::Held);
         for (owner, session, item) in [("a", 1, "1"), ("a", 1, "2"), ("a", 1, "3"), ("a", 2, "4"), ("b", 3, "5")] {
-            queue.push(&party(owner, session), item);
+            queue.push(&client_key(owner, session), item);
         }
-        assert_eq!(queue.displaced_by(&party("a", 1), 1, |_| 1), Displaced::Newcomer);
-        assert_eq!(queue.displaced_by(&party("a", 2), 1, |_| 1), Displaced::Entry("3"));
-        assert_eq!(queue.displaced_by(&party("b", 3), 1, |_| 1), Displaced::Entry("2"));
+        assert_eq!(queue.displaced_by(&client_key("a", 1), 1, |_| 1), Displaced::Newcomer);
+        assert_eq!(queue.displaced_by(&client_key("a", 2), 1, |_| 1), Displaced::Entry("3"));
+        assert_eq!(queue.displaced_by(&client_key("b", 3), 1, |_| 1), Displaced::Entry("2"));
         assert_eq!(queue.len(), 3);
-        assert_eq!(queue.remove(&party("b", 3), |item| *item == "5"), Some("5"));
+        assert_eq!(queue.remove(&client_key("b", 3), |item| *item == "5"), Some("5"));
         assert_eq!(all(&mut queue), ["1", "4"]);
         // By bytes: one long entry is more than three short ones.
         for (owner, session, item) in [("a", 1, "1"), ("a", 1, "2"), ("a", 1, "3"), ("b", 3, "a long one")] {
-            queue.push(&party(owner, session), item);
+            queue.push(&client_key(owner, session), item);
         }
-        assert_eq!(queue.displaced_by(&party("c", 4), 2, |item| item.len()), Displaced::Entry("a long one"));
-        assert_eq!(queue.displaced_by(&party("c", 4), 5, |item| item.len()), Displaced::Newcomer);
+        assert_eq!(queue.displaced_by(&client_key("c", 4), 2, |item| item.len()), Displaced::Entry("a long one"));
+        assert_eq!(queue.displaced_by(&client_key("c", 4), 5, |item| item.len()), Displaced::Newcomer);
     }
 }

@@ -1,12 +1,12 @@
-//! Who runs: places for programs in flight, processors for those that compute, memory for all of them.
+//! The scheduler: admission of programs, processors for those that compute, and a memory budget for all of them.
 //!
-//! A call asks for a [`Place`]; where there is none, or no memory, it waits in a queue for a bounded time. On its thread a program asks
-//! for a processor through its [`Turn`], and gives it back while it waits for an upstream. A program that waits is a suspended
-//! [fiber](crate::fibers), not a thread.
+//! A call asks for a [`AdmissionPermit`]; where there is none, or no memory, it waits in a queue for a bounded time. On its thread
+//! a program asks for a processor through its [`ProcessorLease`], and gives it back while it waits for an upstream. A program that
+//! waits is a suspended [fiber](crate::fibers), not a thread.
 //!
 //! - `admission`: places in flight and the queue for them.
-//! - `processors`: who computes.
-//! - `budget`: the memory that programs, sessions and requests share, and which program ends where it is used up.
+//! - `processors`: the processors and the programs that wait for one.
+//! - `budget`: the memory that programs, sessions and requests share, and the choice of the program to end when it is exhausted.
 //! - `run`: one program's part of these.
 //! - `fair`: the order in which owners and their sessions are served.
 //! - [`container`]: what the machine or its container allows.
@@ -26,15 +26,15 @@ use std::time::{Duration, Instant};
 
 use ptc_lisp::limits::Cancel;
 
-pub use admission::Turned;
-use admission::{Admission, Admitted};
+pub use admission::Rejection;
+use admission::{Admission, InFlightSlot};
 use budget::{Budget, Claim};
-pub use fair::Party;
+pub use fair::ClientKey;
 pub use limits::{Limit, ScheduleLimits, Source};
 use processors::Processors;
-pub use run::{Computing, Turn};
+pub use run::{ProcessorGuard, ProcessorLease};
 
-/// Divides processors, places and memory among the programs of a process.
+/// Divides processors, slots and memory among the programs of a process.
 pub struct Scheduler {
     limits: ScheduleLimits,
     processors: Processors,
@@ -44,7 +44,7 @@ pub struct Scheduler {
     refusals: [AtomicU64; Refusal::ALL.len()],
 }
 
-/// Why there was no room.
+/// Why a program was rejected or ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Refusal {
     /// The queue was full.
@@ -67,38 +67,38 @@ impl Refusal {
     ];
 }
 
-/// The place of a program in flight, given back when it is dropped.
-pub struct Place {
+/// The permit of an admitted program. Dropping it releases its slot.
+pub struct AdmissionPermit {
     scheduler: Arc<Scheduler>,
-    admitted: Admitted,
-    /// Until when the program has to have begun.
+    admitted: InFlightSlot,
+    /// Deadline for the program to begin.
     begin_by: Instant,
 }
 
-/// The turns of programs that share a place.
+/// Issues the processor leases of programs that share a permit.
 #[derive(Debug, Clone)]
-pub struct Turns {
+pub struct LeaseIssuer {
     scheduler: Arc<Scheduler>,
-    party: Party,
+    client_key: ClientKey,
 }
 
-/// Bytes of a session or another holder in the budget, until this is dropped.
-pub struct Held(#[expect(dead_code, reason = "dropping it is what counts")] Claim);
+/// Bytes of the memory budget that a session or another holder uses, until this is dropped.
+pub struct BudgetReservation(#[expect(dead_code, reason = "dropping it is what counts")] Claim);
 
-/// What is read off when somebody asks.
+/// The current load.
 #[derive(Debug, Clone, Copy)]
 pub struct Load {
-    /// Programs that compute.
+    /// Programs that hold a processor.
     pub running: usize,
-    /// Programs in flight that do not.
+    /// Programs in flight that do not hold one.
     pub waiting: usize,
-    /// Calls that wait for a place.
+    /// Calls that wait for admission.
     pub queued: usize,
     /// Bytes of the budget in use.
     pub used_bytes: u64,
 }
 
-/// Branches that run beside the one that started them, over all programs.
+/// Parallel branches of all programs.
 #[derive(Debug)]
 struct Branches {
     most: usize,
@@ -116,7 +116,7 @@ impl Branches {
     }
 }
 
-/// A number that no other session or connection of the process has.
+/// A number that is unique among the sessions and connections of the process.
 pub fn session_number() -> u64 {
     static NEXT: AtomicU64 = AtomicU64::new(0);
     NEXT.fetch_add(1, Ordering::Relaxed)
@@ -143,26 +143,26 @@ impl Scheduler {
         &self.limits
     }
 
-    /// Asks for a place for a request of `bytes`. `then` is told the outcome: at once where there is a place, else when there is one, when
-    /// the time in the queue is over, or when `cancel` stops the call.
+    /// Requests admission for a request of `bytes`. Calls `then` with the outcome: at once if a slot is free, otherwise when one
+    /// becomes free, after the queue timeout, or when `cancel` is triggered.
     pub fn enter(
         self: &Arc<Self>,
-        party: &Party,
+        client_key: &ClientKey,
         bytes: usize,
         cancel: &Cancel,
-        then: impl FnOnce(Result<Place, Turned>) + Send + 'static,
+        then: impl FnOnce(Result<AdmissionPermit, Rejection>) + Send + 'static,
     ) {
         let scheduler = Arc::clone(self);
         let begin_by = Instant::now() + self.admission.timeout();
-        let told = move |admitted: Result<Admitted, Turned>| {
+        let told = move |admitted: Result<InFlightSlot, Rejection>| {
             match admitted {
-                Err(Turned::QueueFull) => scheduler.count(Refusal::QueueFull),
-                Err(Turned::TimedOut) => scheduler.count(Refusal::QueueTimeout),
-                Ok(_) | Err(Turned::Cancelled) => {}
+                Err(Rejection::QueueFull) => scheduler.count(Refusal::QueueFull),
+                Err(Rejection::TimedOut) => scheduler.count(Refusal::QueueTimeout),
+                Ok(_) | Err(Rejection::Cancelled) => {}
             }
-            then(admitted.map(|admitted| Place { scheduler, admitted, begin_by }));
+            then(admitted.map(|admitted| AdmissionPermit { scheduler, admitted, begin_by }));
         };
-        self.admission.enter(party, bytes, cancel, Box::new(told));
+        self.admission.enter(client_key, bytes, cancel, Box::new(told));
     }
 
     /// Whether calls in flight or in the queue are left.
@@ -170,23 +170,23 @@ impl Scheduler {
         self.admission.counts() == (0, 0)
     }
 
-    /// Whether the next call that has to wait is turned away.
+    /// Whether the next call that would have to wait is rejected.
     pub fn is_full(&self) -> bool {
         self.admission.is_full()
     }
 
-    /// Counts bytes of the budget that no program holds.
-    pub fn hold(&self, bytes: usize) -> Held {
-        Held(self.budget.claim(bytes))
+    /// Reserves bytes of the budget for a holder other than a program.
+    pub fn hold(&self, bytes: usize) -> BudgetReservation {
+        BudgetReservation(self.budget.claim(bytes))
     }
 
-    /// How much it has to do.
+    /// The current load.
     pub fn load(&self) -> Load {
         let ((running, _), (in_flight, queued)) = (self.processors.counts(), self.admission.counts());
         Load { running, waiting: in_flight.saturating_sub(running), queued, used_bytes: self.budget.used() }
     }
 
-    /// How often there was no room, by reason.
+    /// Numbers of rejections by reason.
     pub fn refusals(&self) -> [(&'static str, u64); Refusal::ALL.len()] {
         let count = |at: usize| self.refusals.get(at).map_or(0, |count| count.load(Ordering::Relaxed));
         std::array::from_fn(|at| (Refusal::ALL.get(at).map_or("", |(_, label)| label), count(at)))
@@ -198,39 +198,40 @@ impl Scheduler {
         }
     }
 
-    /// Milliseconds that a caller that was turned away had better wait.
+    /// Recommended delay in milliseconds before a rejected call is repeated.
     pub fn retry_after_ms(&self) -> u64 {
         u64::try_from(self.admission.timeout().as_millis()).unwrap_or(u64::MAX).clamp(100, 5_000)
     }
 }
 
-impl Turns {
-    /// The next turn; the program has to begin by then.
-    pub fn next(&self, cancel: &Cancel, begin_by: Instant) -> Turn {
-        Turn::new(&self.scheduler, self.party.clone(), cancel, begin_by, 0)
+impl LeaseIssuer {
+    /// A lease for the next program, which must begin before `begin_by`.
+    pub fn next(&self, cancel: &Cancel, begin_by: Instant) -> ProcessorLease {
+        ProcessorLease::new(&self.scheduler, self.client_key.clone(), cancel, begin_by, 0)
     }
 }
 
-impl Place {
-    /// The turn of the one program that runs on this place.
-    pub fn turn(&self, cancel: &Cancel) -> Turn {
+impl AdmissionPermit {
+    /// The processor lease of the only program under this permit.
+    pub fn lease(&self, cancel: &Cancel) -> ProcessorLease {
         let admitted = &self.admitted;
-        Turn::new(&self.scheduler, admitted.party().clone(), cancel, self.begin_by, admitted.bytes()).after(admitted.queued())
+        ProcessorLease::new(&self.scheduler, admitted.client_key().clone(), cancel, self.begin_by, admitted.bytes())
+            .after(admitted.queued())
     }
 
-    /// For several programs that run on this place one after the other.
-    pub fn turns(&self) -> Turns {
-        Turns { scheduler: Arc::clone(&self.scheduler), party: self.admitted.party().clone() }
+    /// Issues leases for several programs that run under this permit, one after the other.
+    pub fn leases(&self) -> LeaseIssuer {
+        LeaseIssuer { scheduler: Arc::clone(&self.scheduler), client_key: self.admitted.client_key().clone() }
     }
 }
 
-impl std::fmt::Debug for Held {
+impl std::fmt::Debug for BudgetReservation {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Held").finish_non_exhaustive()
     }
 }
 
-impl std::fmt::Debug for Place {
+impl std::fmt::Debug for AdmissionPermit {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Place").field("admitted", &self.admitted).finish_non_exhaustive()
     }

@@ -1,8 +1,9 @@
 //! Processors for programs: as many threads compute at a time as the machine has processors.
 //!
-//! A thread that waits is in one of two queues, which take turns. In one are programs that have begun and used little: their clock runs,
-//! and they will soon be done. In the other are programs that begin, and those that compute for long. Both are a [`FairQueue`] by
-//! processor time, so that neither the loops of one caller nor hundreds of its programs that go on at once keep another's programs out.
+//! A thread that waits is in one of two queues, which take turns. In one are programs that have begun and used little: their clock
+//! runs, and they will soon be done. In the other are programs that begin, and those that compute for long. Both are a
+//! [`FairQueue`] by processor time, so that neither the loops of one caller nor hundreds of its programs that go on at once keep
+//! another's programs out.
 
 use std::cell::Cell;
 use std::sync::atomic::{AtomicU8, AtomicUsize, Ordering};
@@ -12,7 +13,7 @@ use std::time::{Duration, Instant};
 
 use ptc_lisp::fiber;
 
-use super::fair::{Basis, FairQueue, Party};
+use super::fair::{Basis, ClientKey, FairQueue};
 
 /// A thread that has computed for so long lets others go first.
 const SLICE: Duration = Duration::from_millis(10);
@@ -85,7 +86,7 @@ impl Processors {
 
     /// Takes a processor for the calling thread if one is free and nobody waits. Otherwise the thread is queued, and the caller
     /// [waits](Processors::wait).
-    pub(super) fn take(&self, party: &Party, begun: bool, used: Duration) -> Option<Arc<Waiter>> {
+    pub(super) fn take(&self, client_key: &ClientKey, begun: bool, used: Duration) -> Option<Arc<Waiter>> {
         let mut state = self.lock();
         if state.free > 0 && self.waiting.load(Ordering::Relaxed) == 0 {
             state.free -= 1;
@@ -95,9 +96,9 @@ impl Processors {
         }
         let waiter = Arc::new(Waiter { waker: fiber::waker(), state: AtomicU8::new(WAITS) });
         if begun && used < SHORT {
-            state.short.push(party, Arc::clone(&waiter));
+            state.short.push(client_key, Arc::clone(&waiter));
         } else {
-            state.long.push(party, Arc::clone(&waiter));
+            state.long.push(client_key, Arc::clone(&waiter));
         }
         if self.waiting.fetch_add(1, Ordering::Relaxed) == 0 {
             state.since = Some(Instant::now());
@@ -128,7 +129,7 @@ impl Processors {
     }
 
     /// Gives the calling thread's processor to whoever is next; how long the thread had it.
-    pub(super) fn release(&self, party: &Party) -> Duration {
+    pub(super) fn release(&self, client_key: &ClientKey) -> Duration {
         let Some(since) = SINCE.take() else { return Duration::ZERO };
         let held = since.elapsed();
         let mut state = self.lock();
@@ -137,8 +138,8 @@ impl Processors {
             // What it computed while nobody waited was nobody else's.
             let counted = state.since.map_or(held, |since| held.min(since.elapsed()));
             let counted = u64::try_from(counted.as_nanos()).unwrap_or(u64::MAX);
-            state.short.add(party, counted);
-            state.long.add(party, counted);
+            state.short.add(client_key, counted);
+            state.long.add(client_key, counted);
             self.next(&mut state);
         }
         held
@@ -174,12 +175,12 @@ mod tests {
 
     use super::*;
 
-    fn party(owner: &str) -> Party {
-        Party { owner: owner.into(), session: 1 }
+    fn client_key(owner: &str) -> ClientKey {
+        ClientKey { owner: owner.into(), session: 1 }
     }
 
     fn acquire(processors: &Processors, owner: &str, begun: bool) -> bool {
-        let waiter = processors.take(&party(owner), begun, Duration::ZERO);
+        let waiter = processors.take(&client_key(owner), begun, Duration::ZERO);
         waiter.is_none_or(|waiter| Processors::wait(&waiter, Instant::now() + Duration::from_secs(10)))
     }
 
@@ -193,13 +194,13 @@ mod tests {
             std::thread::spawn(move || {
                 assert!(acquire(&of, owner, begun));
                 send.send(at).unwrap();
-                of.release(&party(owner));
+                of.release(&client_key(owner));
             });
             while processors.counts().1 <= at {
                 std::thread::yield_now();
             }
         }
-        processors.release(&party("a"));
+        processors.release(&client_key("a"));
         // Each thread drops its sender after it has given the processor back.
         drop(send);
         // `a` had the processor before.
@@ -213,12 +214,12 @@ mod tests {
         assert!(acquire(&processors, "a", false));
         std::thread::scope(|scope| {
             scope.spawn(|| {
-                let waiter = processors.take(&party("b"), true, Duration::ZERO).expect("none is free");
+                let waiter = processors.take(&client_key("b"), true, Duration::ZERO).expect("none is free");
                 assert!(!Processors::wait(&waiter, Instant::now() + Duration::from_millis(5)));
             });
         });
         assert!(!processors.is_slice_over());
-        processors.release(&party("a"));
+        processors.release(&client_key("a"));
         assert_eq!(processors.counts(), (0, 0));
         assert!(acquire(&processors, "b", false));
     }

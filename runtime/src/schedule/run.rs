@@ -1,4 +1,4 @@
-//! One program's part of the processors and of the memory.
+//! A program's share of the processors and of the memory.
 
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
@@ -9,23 +9,23 @@ use ptc_lisp::host::Account;
 use ptc_lisp::interrupt::{Interrupt, Watch};
 use ptc_lisp::limits::Cancel;
 
-use super::fair::Party;
+use super::fair::ClientKey;
 use super::processors::{Processors, Waiter};
 use super::{Refusal, Scheduler};
 
-/// What a run holds and waits for, on all of its threads.
+/// The resources that all threads of a run hold and wait for.
 pub(crate) struct RunShare {
     scheduler: Arc<Scheduler>,
-    party: Party,
+    client_key: ClientKey,
     number: usize,
     has_begun: AtomicBool,
     /// Live bytes of its threads.
     live: AtomicI64,
-    /// Bytes of its calls on their way, which may outlive it.
+    /// Bytes of its pending calls, which may outlive the run.
     reserved: AtomicI64,
-    /// Bytes of its request, which its place counts.
+    /// Bytes of its request, which its permit counts.
     request: i64,
-    /// Nanoseconds of processor time, and of waits for it.
+    /// Processor time and waiting time in nanoseconds.
     used: AtomicU64,
     waited: AtomicU64,
     is_over: AtomicBool,
@@ -33,28 +33,28 @@ pub(crate) struct RunShare {
     account: Mutex<Option<Account>>,
 }
 
-/// A program's turn. Dropped when the program has been answered: until then its memory counts.
-pub struct Turn {
+/// A program's lease of processors. Dropped after the program's answer was sent; until then its memory is counted.
+pub struct ProcessorLease {
     run: Arc<RunShare>,
     begin_by: Instant,
     queued: Duration,
     _watch: Watch,
 }
 
-/// A thread that has a processor, until this is dropped on it.
-pub struct Computing<'t>(&'t Turn);
+/// Holds a processor for the current thread until it is dropped there.
+pub struct ProcessorGuard<'t>(&'t ProcessorLease);
 
-impl Turn {
+impl ProcessorLease {
     pub(super) fn new(
         scheduler: &Arc<Scheduler>,
-        party: Party,
+        client_key: ClientKey,
         cancel: &Cancel,
         begin_by: Instant,
         request_bytes: usize,
-    ) -> Turn {
+    ) -> ProcessorLease {
         let run = Arc::new_cyclic(|run| RunShare {
             scheduler: Arc::clone(scheduler),
-            party,
+            client_key,
             number: scheduler.budget.register(Weak::clone(run)),
             has_begun: AtomicBool::new(false),
             live: AtomicI64::new(0),
@@ -72,47 +72,47 @@ impl Turn {
                 run.interrupt();
             }
         }));
-        Turn { run, begin_by, queued: Duration::ZERO, _watch: watch }
+        ProcessorLease { run, begin_by, queued: Duration::ZERO, _watch: watch }
     }
 
-    /// The same turn, whose call has waited for its place.
-    pub(super) fn after(mut self, queued: Duration) -> Turn {
+    /// Records how long the call waited for admission.
+    pub(super) fn after(mut self, queued: Duration) -> ProcessorLease {
         self.queued = queued;
         self
     }
 
-    /// The program has so much longer to begin: it waited for something else than a processor.
-    pub(crate) fn postpone(&mut self, by: Duration) {
+    /// Extends the deadline to begin, after a wait for something else than a processor.
+    pub(crate) fn extend_deadline(&mut self, by: Duration) {
         self.begin_by += by;
     }
 
-    /// Waits for a processor for the first time; `None` where the time for that is over, or the call was cancelled.
-    pub fn begin(&self) -> Option<Computing<'_>> {
+    /// Waits for the first processor. `None` after the deadline, or if the call was cancelled.
+    pub fn begin(&self) -> Option<ProcessorGuard<'_>> {
         let has = self.run.take(false, self.begin_by);
         self.run.has_begun.store(true, Ordering::Release);
         if !has && !self.run.is_over() {
             self.run.scheduler.count(Refusal::NoProcessor);
         }
-        has.then_some(Computing(self))
+        has.then_some(ProcessorGuard(self))
     }
 
-    /// Milliseconds that a caller had better wait whose program could not begin.
+    /// Recommended delay in milliseconds before a call is repeated whose program could not begin.
     pub fn retry_after_ms(&self) -> u64 {
         self.run.scheduler.retry_after_ms()
     }
 
-    /// What the run is given.
+    /// The share to pass to the run.
     pub fn share(&self) -> Arc<dyn Share> {
         Arc::<RunShare>::clone(&self.run)
     }
 
-    /// Whose program it is.
-    pub fn party(&self) -> &Party {
-        &self.run.party
+    /// The client of the program.
+    pub fn client_key(&self) -> &ClientKey {
+        &self.run.client_key
     }
 
-    /// How many programs may be in flight.
-    pub fn most_in_flight(&self) -> usize {
+    /// Maximum number of programs in flight.
+    pub fn max_in_flight(&self) -> usize {
         self.run.scheduler.limits().in_flight.value
     }
 
@@ -121,7 +121,7 @@ impl Turn {
         self.run.report_bytes(bytes);
     }
 
-    /// How long the call waited for a place.
+    /// How long the call waited for admission.
     pub fn queued(&self) -> Duration {
         self.queued
     }
@@ -132,42 +132,42 @@ impl Turn {
     }
 }
 
-impl Drop for Computing<'_> {
+impl Drop for ProcessorGuard<'_> {
     fn drop(&mut self) {
         self.0.run.release();
     }
 }
 
-impl Drop for Turn {
+impl Drop for ProcessorLease {
     fn drop(&mut self) {
         let run = &self.run;
         run.scheduler.budget.unregister(run.number);
         // The account holds the run's meters, and these the share.
         *run.account() = None;
-        // What is still reserved is given back by whoever holds it.
+        // The holders of reservations release them.
         run.give_back();
     }
 }
 
 impl Drop for RunShare {
     fn drop(&mut self) {
-        // Threads that ended after the answer have reported since.
+        // Threads that ended after the answer may have reported bytes since.
         self.give_back();
     }
 }
 
-impl std::fmt::Debug for Turn {
+impl std::fmt::Debug for ProcessorLease {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Turn").field("party", &self.run.party).finish_non_exhaustive()
+        f.debug_struct("Turn").field("party", &self.run.client_key).finish_non_exhaustive()
     }
 }
 
 impl RunShare {
     pub(super) fn owner(&self) -> &str {
-        &self.party.owner
+        &self.client_key.owner
     }
 
-    /// Bytes that are free once the run has ended.
+    /// Bytes that become free when the run ends.
     pub(super) fn bytes(&self) -> i64 {
         self.live.load(Ordering::Relaxed) + self.reserved.load(Ordering::Relaxed) + self.request
     }
@@ -184,7 +184,7 @@ impl RunShare {
         self.is_over.load(Ordering::Acquire)
     }
 
-    /// Ends the run so that others have memory.
+    /// Ends the run to free memory for others.
     pub(super) fn end(&self, budget: u64) {
         let account = self.account().clone();
         if let Some(account) = account {
@@ -202,7 +202,7 @@ impl RunShare {
     fn take(&self, begun: bool, deadline: Instant) -> bool {
         let processors = &self.scheduler.processors;
         let used = Duration::from_nanos(self.used.load(Ordering::Relaxed));
-        let Some(waiter) = processors.take(&self.party, begun, used) else { return true };
+        let Some(waiter) = processors.take(&self.client_key, begun, used) else { return true };
         let began = Instant::now();
         self.waits().push(Arc::clone(&waiter));
         if self.is_over() {
@@ -233,7 +233,7 @@ impl Share for RunShare {
     }
 
     fn release(&self) {
-        let held = self.scheduler.processors.release(&self.party);
+        let held = self.scheduler.processors.release(&self.client_key);
         self.used.fetch_add(nanoseconds(held), Ordering::Relaxed);
     }
 
@@ -266,7 +266,7 @@ impl Share for RunShare {
     fn make_room(&self, bytes: i64, deadline: Instant) {
         let budget = &self.scheduler.budget;
         if !budget.fits(bytes) {
-            // Whoever is to give memory back may need the processor for it.
+            // The program that is to release memory may need the processor.
             self.release();
             budget.make_room(self, bytes, deadline);
             self.acquire(deadline);

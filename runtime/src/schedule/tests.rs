@@ -19,20 +19,20 @@ fn limits() -> ScheduleLimits {
     limits
 }
 
-fn party(session: u64) -> Party {
-    Party { owner: OWNER.into(), session }
+fn client_key(session: u64) -> ClientKey {
+    ClientKey { owner: OWNER.into(), session }
 }
 
 /// What a call came to, when it has.
-fn enter(scheduler: &Arc<Scheduler>, session: u64, cancel: &Cancel) -> mpsc::Receiver<Result<Place, Turned>> {
+fn enter(scheduler: &Arc<Scheduler>, session: u64, cancel: &Cancel) -> mpsc::Receiver<Result<AdmissionPermit, Rejection>> {
     let (send, receive) = mpsc::channel();
-    scheduler.enter(&party(session), 0, cancel, move |outcome| {
+    scheduler.enter(&client_key(session), 0, cancel, move |outcome| {
         let _ = send.send(outcome);
     });
     receive
 }
 
-fn place(outcome: &mpsc::Receiver<Result<Place, Turned>>) -> Place {
+fn place(outcome: &mpsc::Receiver<Result<AdmissionPermit, Rejection>>) -> AdmissionPermit {
     outcome.recv_timeout(Duration::from_secs(10)).expect("an outcome").expect("a place")
 }
 
@@ -43,9 +43,9 @@ fn calls_beyond_the_limit_wait_and_the_queue_is_bounded() {
     let (second, third) = (enter(&scheduler, 1, &cancel), enter(&scheduler, 1, &cancel));
     assert!(scheduler.is_full());
     // The same session has most entries already; another one takes the place of its newest.
-    assert_eq!(enter(&scheduler, 1, &cancel).recv().unwrap().err(), Some(Turned::QueueFull));
+    assert_eq!(enter(&scheduler, 1, &cancel).recv().unwrap().err(), Some(Rejection::QueueFull));
     let other = enter(&scheduler, 2, &cancel);
-    assert_eq!(third.recv().unwrap().err(), Some(Turned::QueueFull));
+    assert_eq!(third.recv().unwrap().err(), Some(Rejection::QueueFull));
     drop(first);
     // Each holds its place for as long as the outcome is kept.
     let next = [&second, &other].map(|call| call.recv_timeout(Duration::from_millis(100)));
@@ -59,12 +59,12 @@ fn waits_end_by_time_by_cancellation_and_at_the_end() {
     let (scheduler, cancel) = (Scheduler::new(limits), Cancel::default());
     let held = place(&enter(&scheduler, 1, &cancel));
     let began = Instant::now();
-    assert_eq!(enter(&scheduler, 2, &cancel).recv().unwrap().err(), Some(Turned::TimedOut));
+    assert_eq!(enter(&scheduler, 2, &cancel).recv().unwrap().err(), Some(Rejection::TimedOut));
     assert!(began.elapsed() >= Duration::from_millis(30));
     let mine = Cancel::default();
     let waiting = enter(&scheduler, 2, &mine);
     mine.cancel();
-    assert_eq!(waiting.recv().unwrap().err(), Some(Turned::Cancelled));
+    assert_eq!(waiting.recv().unwrap().err(), Some(Rejection::Cancelled));
     assert!(!scheduler.is_idle());
     drop(held);
     assert!(scheduler.is_idle());
@@ -83,10 +83,15 @@ fn a_program_needs_memory_to_begin() {
 }
 
 /// The same for a request of so many bytes.
-fn enter_with(scheduler: &Arc<Scheduler>, owner: &str, bytes: usize, cancel: &Cancel) -> mpsc::Receiver<Result<Place, Turned>> {
+fn enter_with(
+    scheduler: &Arc<Scheduler>,
+    owner: &str,
+    bytes: usize,
+    cancel: &Cancel,
+) -> mpsc::Receiver<Result<AdmissionPermit, Rejection>> {
     let (send, receive) = mpsc::channel();
-    let party = Party { owner: owner.into(), session: 1 };
-    scheduler.enter(&party, bytes, cancel, move |outcome| {
+    let client_key = ClientKey { owner: owner.into(), session: 1 };
+    scheduler.enter(&client_key, bytes, cancel, move |outcome| {
         let _ = send.send(outcome);
     });
     receive
@@ -101,14 +106,14 @@ fn requests_in_the_queue_take_a_small_part_of_the_memory() {
     let first = place(&enter_with(&scheduler, "a", 4 * MIB, &cancel));
     let (second, third) = (enter_with(&scheduler, "a", 4 * MIB, &cancel), enter_with(&scheduler, "a", 4 * MIB, &cancel));
     // An eighth of a gigabyte has room for two of them.
-    assert_eq!(enter_with(&scheduler, "a", 4 * MIB, &cancel).recv().unwrap().err(), Some(Turned::QueueFull));
+    assert_eq!(enter_with(&scheduler, "a", 4 * MIB, &cancel).recv().unwrap().err(), Some(Rejection::QueueFull));
     // Whoever has less in the queue takes the place of the newest of who has most.
     let mine = Cancel::default();
     let other = enter_with(&scheduler, "b", MIB, &mine);
-    assert_eq!(third.recv().unwrap().err(), Some(Turned::QueueFull));
+    assert_eq!(third.recv().unwrap().err(), Some(Rejection::QueueFull));
     assert_eq!(scheduler.load().used_bytes, 9 * MIB as u64);
     mine.cancel();
-    assert_eq!(other.recv().unwrap().err(), Some(Turned::Cancelled));
+    assert_eq!(other.recv().unwrap().err(), Some(Rejection::Cancelled));
     drop(first);
     drop(place(&second));
     assert_eq!((scheduler.load().used_bytes, scheduler.load().queued), (0, 0));
@@ -122,7 +127,7 @@ fn reservations_count_until_they_are_dropped_and_end_the_largest_program() {
     let place = place(&enter(&scheduler, 1, &cancel));
     let ended = || scheduler.refusals()[Refusal::MemoryBudget as usize].1;
     let begin = || {
-        let turn = place.turn(&cancel);
+        let turn = place.lease(&cancel);
         // It has an account once it has begun.
         let program = Program::compile("1").expect("it is right");
         Run::new(&program).share(turn.share()).execute_on_thread().result.expect("a value");
@@ -161,7 +166,7 @@ fn a_program_that_computes_leaves_its_thread_to_others() {
                 // A processor is free all the time: only the thread is taken.
                 ptc_lisp::fiber::park(Some(Instant::now() + Duration::from_millis(20)));
             }
-            let turn = place.turn(&Cancel::default());
+            let turn = place.lease(&Cancel::default());
             let computing = turn.begin().expect("a processor");
             let program = Program::compile(source).expect("it is right");
             let limits = Limits::default().wall_clock(Duration::from_secs(30));
@@ -183,7 +188,7 @@ fn run(scheduler: &Arc<Scheduler>, session: u64, source: &'static str) -> mpsc::
     let stack = ptc_lisp::STACK_BYTES + ptc_lisp::STACK_SLACK_BYTES;
     let thread = std::thread::Builder::new().stack_size(stack);
     let work = move || {
-        let turn = place.turn(&Cancel::default());
+        let turn = place.lease(&Cancel::default());
         let computing = turn.begin().expect("a processor");
         let program = Program::compile(source).expect("it is right");
         let limits = Limits::default().memory_bytes(1 << 30).wall_clock(Duration::from_secs(30));

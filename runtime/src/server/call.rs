@@ -20,7 +20,7 @@ use crate::profile::answer;
 use crate::protocol::message::{self, Arguments};
 use crate::protocol::reply::{ErrorBody, INVALID_PARAMS, INVALID_REQUEST};
 use crate::protocol::revision::{self, Era, STATELESS};
-use crate::schedule::Turn;
+use crate::schedule::ProcessorLease;
 use crate::secrets::Redactor;
 use crate::session::tools::Tool as SessionTool;
 use crate::session::{self, Lease, Sessions};
@@ -204,10 +204,10 @@ impl Server {
         let call_trace = Arc::new(Mutex::new(call_trace));
         let began = Arc::clone(&call_trace);
         let call_id = id.clone();
-        let (party, bytes, entering) = (registration.party().clone(), call.bytes(), cancel.clone());
+        let (client_key, bytes, entering) = (registration.client_key().clone(), call.bytes(), cancel.clone());
         let retry_after_ms = self.scheduler.retry_after_ms();
         let waits_for_store = matches!(session_context, SessionContext::Deferred(..));
-        let work = move |mut turn: Turn| {
+        let work = move |mut processor: ProcessorLease| {
             // On this thread, since redacting a large payload takes its time.
             if log::enabled(Level::Debug) {
                 let context = call.context.as_deref().unwrap_or("null");
@@ -219,10 +219,10 @@ impl Server {
             }
             let asked = Instant::now();
             let lease = session_context.lease(&cancel)?;
-            turn.postpone(asked.elapsed());
+            processor.extend_deadline(asked.elapsed());
             let in_session = lease.is_some();
             let past = lease.as_ref().map_or_else(PriorState::default, |lease| lease.kept.prior_state());
-            let mut evaluation = evaluator.evaluate(&call, &cancel, past, Some(turn));
+            let mut evaluation = evaluator.evaluate(&call, &cancel, past, Some(processor));
             if let Some(lease) = lease {
                 lease.commit(&mut evaluation);
             }
@@ -262,13 +262,13 @@ impl Server {
             drop(done);
         };
         let (fibers, pool) = (Arc::clone(&self.fibers), Arc::clone(&self.pool));
-        self.scheduler.enter(&party, bytes, &entering.clone(), move |place| {
+        self.scheduler.enter(&client_key, bytes, &entering.clone(), move |permit| {
             let mut registration = registration;
-            match place {
-                Ok(place) => {
-                    let turn = place.turn(&entering);
-                    registration.hold(place);
-                    let (work, done) = (move || work(turn), move |outcome| done(registration, outcome));
+            match permit {
+                Ok(permit) => {
+                    let processor = permit.lease(&entering);
+                    registration.hold(permit);
+                    let (work, done) = (move || work(processor), move |outcome| done(registration, outcome));
                     if waits_for_store {
                         pool.spawn(work, done);
                     } else {
@@ -278,7 +278,7 @@ impl Server {
                 Err(why) => {
                     // Whoever reads the answer finds its session free.
                     drop(work);
-                    let evaluation = Evaluation::refused(Failure::turned_away(why, retry_after_ms));
+                    let evaluation = Evaluation::refused(Failure::rejected(why, retry_after_ms));
                     done(registration, Ok(Ok((answer::tool_result(&evaluation, profile, era), Box::new(evaluation)))));
                 }
             }

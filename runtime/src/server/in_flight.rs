@@ -7,12 +7,12 @@ use litemap::LiteMap;
 use ptc_lisp::limits::Cancel;
 
 use crate::protocol::message::string;
-use crate::schedule::{self, Party};
+use crate::schedule::{self, ClientKey};
 
 /// The calls of one client that are not answered yet.
 #[derive(Debug)]
 pub struct InFlight {
-    party: Party,
+    client_key: ClientKey,
     state: Mutex<State>,
 }
 
@@ -47,7 +47,7 @@ pub struct Registration {
     owner: Arc<InFlight>,
     key: Key,
     call: Running,
-    place: Option<schedule::Place>,
+    permit: Option<schedule::AdmissionPermit>,
 }
 
 #[derive(Debug)]
@@ -64,13 +64,13 @@ fn key(id: &str) -> String {
 
 impl InFlight {
     /// The calls of a client, which share what the scheduler gives this party.
-    pub fn new(party: Party) -> Arc<Self> {
-        Arc::new(InFlight { party, state: Mutex::default() })
+    pub fn new(client_key: ClientKey) -> Arc<Self> {
+        Arc::new(InFlight { client_key, state: Mutex::default() })
     }
 
     /// Who the client is for the scheduler.
-    pub fn party(&self) -> &Party {
-        &self.party
+    pub fn client_key(&self) -> &ClientKey {
+        &self.client_key
     }
 
     /// Registers the call of that raw id, which `cancel` stops.
@@ -96,7 +96,7 @@ impl InFlight {
             state.anonymous.insert(number, call.clone());
             Key::Anonymous(number)
         };
-        Ok(Registration { owner: Arc::clone(self), key, call, place: None })
+        Ok(Registration { owner: Arc::clone(self), key, call, permit: None })
     }
 
     /// Stops the call of that raw id, if it runs: its client waits for no answer.
@@ -167,13 +167,13 @@ impl Running {
 
 impl Registration {
     /// Whose it is, for the scheduler.
-    pub fn party(&self) -> &Party {
-        &self.owner.party
+    pub fn client_key(&self) -> &ClientKey {
+        &self.owner.client_key
     }
 
     /// Keeps the place of the call until it is answered.
-    pub fn hold(&mut self, place: schedule::Place) {
-        self.place = Some(place);
+    pub fn hold(&mut self, permit: schedule::AdmissionPermit) {
+        self.permit = Some(permit);
     }
 
     /// What stops the call, and tells whether it was stopped.
@@ -190,7 +190,7 @@ impl Registration {
 impl Drop for Registration {
     fn drop(&mut self) {
         // First: whoever finds the client idle finds the place free.
-        drop(self.place.take());
+        drop(self.permit.take());
         let mut state = self.owner.lock();
         match &self.key {
             Key::Id(id) => state.by_id.remove(id),
@@ -205,7 +205,7 @@ mod tests {
 
     #[test]
     fn calls_are_distinguished_by_id_and_stopped() {
-        let calls = InFlight::new(Party { owner: "one".into(), session: 1 });
+        let calls = InFlight::new(ClientKey { owner: "one".into(), session: 1 });
         let first = calls.enter("1", Cancel::default()).expect("nothing runs");
         assert_eq!(calls.enter("1", Cancel::default()).err(), Some(Denied::DuplicateId));
         let second = calls.enter("\"1\"", Cancel::default()).expect("a string is another id");

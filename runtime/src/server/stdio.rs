@@ -13,7 +13,7 @@ use super::caller::{Caller, ResponseSink};
 use super::dispatch::{Next, Server};
 use super::in_flight::InFlight;
 use crate::protocol::frame::{Frame, Frames};
-use crate::schedule::{Party, session_number};
+use crate::schedule::{ClientKey, session_number};
 
 /// Standard input without the standard library's buffer and lock.
 pub fn input() -> std::io::Result<File> {
@@ -28,8 +28,8 @@ pub fn output() -> std::io::Result<File> {
 /// The one client there is.
 pub fn caller() -> Caller {
     let owner: Arc<str> = "stdio".into();
-    let party = Party { owner: Arc::clone(&owner), session: session_number() };
-    Caller { owner, calls: InFlight::new(party), origin: None }
+    let client_key = ClientKey { owner: Arc::clone(&owner), session: session_number() };
+    Caller { owner, calls: InFlight::new(client_key), origin: None }
 }
 
 /// Why serving ended.

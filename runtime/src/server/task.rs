@@ -14,7 +14,7 @@ use crate::diagnostics::CallTrace;
 use crate::evaluation::Failure;
 use crate::log::{self, Level};
 use crate::profile::answer;
-use crate::schedule::Turns;
+use crate::schedule::LeaseIssuer;
 
 impl Server {
     /// Has the pool run a task, on a place as any program has it. While its planner thinks it uses no processor.
@@ -30,8 +30,8 @@ impl Server {
         let (runner, running) = (Arc::clone(&planner), Arc::clone(&task));
         let call_trace = Arc::new(Mutex::new(call_trace));
         let began = Arc::clone(&call_trace);
-        let (party, bytes, entering) = (registration.party().clone(), task.bytes(), cancel.clone());
-        let work = move |turns: Turns| {
+        let (client_key, bytes, entering) = (registration.client_key().clone(), task.bytes(), cancel.clone());
+        let work = move |turns: LeaseIssuer| {
             if let Some(call_trace) = &mut *began.lock().unwrap_or_else(PoisonError::into_inner) {
                 call_trace.task(&running);
             }
@@ -49,12 +49,12 @@ impl Server {
             }
         };
         let (pool, retry_after_ms) = (Arc::clone(&self.pool), self.scheduler.retry_after_ms());
-        self.scheduler.enter(&party, bytes, &entering, move |place| {
+        self.scheduler.enter(&client_key, bytes, &entering, move |permit| {
             let mut registration = registration;
-            match place {
-                Ok(place) => {
-                    let turns = place.turns();
-                    registration.hold(place);
+            match permit {
+                Ok(permit) => {
+                    let turns = permit.leases();
+                    registration.hold(permit);
                     pool.spawn(
                         move || work(turns),
                         move |end| {
@@ -67,7 +67,7 @@ impl Server {
                         },
                     );
                 }
-                Err(why) => done(registration, End::before(Stop::turned_away(Failure::turned_away(why, retry_after_ms)))),
+                Err(why) => done(registration, End::before(Stop::rejected(Failure::rejected(why, retry_after_ms)))),
             }
         });
     }

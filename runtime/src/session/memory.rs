@@ -12,7 +12,7 @@ use ptc_lisp::sorting;
 
 use super::store::{EvalLease, LeaseOutcome, Metadata, Store};
 use super::{Fault, SessionLimits, SessionState};
-use crate::schedule::{Held, Scheduler};
+use crate::schedule::{BudgetReservation, Scheduler};
 
 /// Ids of closed sessions that are remembered, so that their owner is told what became of them.
 const REMEMBERED: usize = 1_000;
@@ -64,7 +64,7 @@ struct Session {
     kept: SessionState,
     bytes: usize,
     /// Those bytes in the budget.
-    held: Option<Held>,
+    held: Option<BudgetReservation>,
 }
 
 impl Memory {

@@ -22,7 +22,7 @@ use super::places::{Place, Places};
 use super::settings::UpstreamSettings;
 use super::stage;
 use super::stdio::{self, Connected};
-use crate::schedule::Party;
+use crate::schedule::ClientKey;
 use crate::secrets::Secrets;
 
 #[cfg(feature = "http")]
@@ -191,7 +191,7 @@ impl Link {
         known: &'static Upstream,
         order: &Order,
         repeatable: bool,
-        party: &Party,
+        client_key: &ClientKey,
         secrets: &Arc<Secrets>,
         settings: &UpstreamSettings,
     ) -> Result<Answered, WorldFault> {
@@ -200,7 +200,7 @@ impl Link {
                 let checked = self.stdio(lifecycle, known, secrets, settings).await?;
                 checked.drift.admit(tool)?;
                 let limit = Limit::of(settings, None);
-                let (_place, deadline) = self.turn(party, &limit).await?;
+                let (_place, deadline) = self.turn(client_key, &limit).await?;
                 let connected = &checked.connection;
                 let response = request(connected.channel(), &connected.agreed, tool, arguments, repeatable, deadline).await;
                 let response = response.map_err(|fault| limit.explain(self.upstream.name, fault))?;
@@ -219,7 +219,7 @@ impl Link {
                     let deadline = if place.is_some() {
                         limit.deadline()
                     } else {
-                        let (given, deadline) = self.turn(party, &limit).await?;
+                        let (given, deadline) = self.turn(client_key, &limit).await?;
                         place = Some(given);
                         deadline
                     };
@@ -252,7 +252,7 @@ impl Link {
                 let Transport::OpenApi(spec) = &self.upstream.transport else { return Err(mismatch()) };
                 let service = service.get_or_init(|| Service::new(spec, secrets, settings)).as_ref().map_err(Clone::clone)?;
                 let limit = Limit::of(settings, Some(spec.request_timeout_ms));
-                let (_place, deadline) = self.turn(party, &limit).await?;
+                let (_place, deadline) = self.turn(client_key, &limit).await?;
                 let answer = service.get(address.url(), deadline).await;
                 let answer = answer.map_err(|fault| limit.explain(self.upstream.name, fault))?;
                 Ok(Answered { payload: answer.payload, http_status: Some(answer.status), link_header: answer.link_header })
@@ -265,10 +265,10 @@ impl Link {
     }
 
     /// Waits for a place, in the time of the call; until when that is.
-    async fn turn(&self, party: &Party, limit: &Limit) -> Result<(Place, Instant), WorldFault> {
+    async fn turn(&self, client_key: &ClientKey, limit: &Limit) -> Result<(Place, Instant), WorldFault> {
         let deadline = limit.deadline();
         self.pacer.turn().await;
-        let place = self.places.enter(party, deadline).await.map_err(|fault| limit.explain(self.upstream.name, fault))?;
+        let place = self.places.enter(client_key, deadline).await.map_err(|fault| limit.explain(self.upstream.name, fault))?;
         Ok((place, deadline))
     }
 

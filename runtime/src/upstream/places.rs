@@ -8,7 +8,7 @@ use tokio::sync::oneshot;
 
 use super::fault::{Reason, WorldFault};
 use super::stage::{self, Stage};
-use crate::schedule::fair::{Basis, FairQueue, Party};
+use crate::schedule::fair::{Basis, ClientKey, FairQueue};
 
 /// The places of an upstream.
 pub(super) struct Places {
@@ -32,13 +32,13 @@ struct Queued {
 /// A place of a call, given back when it is dropped.
 pub(super) struct Place {
     places: Arc<Places>,
-    party: Party,
+    client_key: ClientKey,
 }
 
 /// A call in the queue; it leaves when this is dropped.
 struct Waiting<'p> {
     places: &'p Places,
-    party: &'p Party,
+    client_key: &'p ClientKey,
     number: u64,
 }
 
@@ -54,19 +54,19 @@ impl Places {
     }
 
     /// Waits for a place until `deadline`. Dropped, it leaves the queue.
-    pub(super) async fn enter(self: &Arc<Self>, party: &Party, deadline: Instant) -> Result<Place, WorldFault> {
+    pub(super) async fn enter(self: &Arc<Self>, client_key: &ClientKey, deadline: Instant) -> Result<Place, WorldFault> {
         let (number, turn) = {
             let mut state = self.lock();
             if state.in_flight < self.most && state.queue.len() == 0 {
-                return Ok(self.grant(&mut state, party.clone()));
+                return Ok(self.grant(&mut state, client_key.clone()));
             }
             let (send, turn) = oneshot::channel();
             let number = state.next;
             state.next += 1;
-            state.queue.push(party, Queued { number, turn: send });
+            state.queue.push(client_key, Queued { number, turn: send });
             (number, turn)
         };
-        let _waiting = Waiting { places: self, party, number };
+        let _waiting = Waiting { places: self, client_key, number };
         stage::enter(Stage::Turn);
         match stage::until(deadline, turn).await {
             Some(Ok(place)) => Ok(place),
@@ -76,8 +76,8 @@ impl Places {
         }
     }
 
-    /// Counts a program that has a call under way. A fault where `most` others have: those that wait for one upstream must leave places
-    /// of the server to the rest.
+    /// Counts a program that has a call under way. A fault where `most` others have: those that wait for one upstream must leave
+    /// places of the server to the rest.
     pub(super) fn join(self: &Arc<Self>, upstream: &str, most: usize) -> Result<Present, WorldFault> {
         let next = |programs: usize| (programs < most).then_some(programs + 1);
         if self.programs.fetch_update(Ordering::AcqRel, Ordering::Relaxed, next).is_ok() {
@@ -89,10 +89,10 @@ impl Places {
         Err(WorldFault::new(Reason::UpstreamBusy, message))
     }
 
-    fn grant(self: &Arc<Self>, state: &mut State, party: Party) -> Place {
+    fn grant(self: &Arc<Self>, state: &mut State, client_key: ClientKey) -> Place {
         state.in_flight += 1;
-        state.queue.add(&party, 1);
-        Place { places: Arc::clone(self), party }
+        state.queue.add(&client_key, 1);
+        Place { places: Arc::clone(self), client_key }
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
@@ -104,8 +104,9 @@ impl Drop for Place {
     fn drop(&mut self) {
         let mut state = self.places.lock();
         state.in_flight -= 1;
-        state.queue.subtract(&self.party, 1);
-        let next = state.queue.pop_where(|_| true).map(|(party, queued)| (queued, self.places.grant(&mut state, party)));
+        state.queue.subtract(&self.client_key, 1);
+        let next =
+            state.queue.pop_where(|_| true).map(|(client_key, queued)| (queued, self.places.grant(&mut state, client_key)));
         // Outside of the lock: a place that nobody takes any more is dropped, and goes to the next.
         drop(state);
         if let Some((queued, place)) = next {
@@ -116,7 +117,7 @@ impl Drop for Place {
 
 impl Drop for Waiting<'_> {
     fn drop(&mut self) {
-        self.places.lock().queue.remove(self.party, |queued| queued.number == self.number);
+        self.places.lock().queue.remove(self.client_key, |queued| queued.number == self.number);
     }
 }
 
@@ -132,18 +133,18 @@ mod tests {
 
     use super::*;
 
-    fn party(owner: &str) -> Party {
-        Party { owner: owner.into(), session: 0 }
+    fn client_key(owner: &str) -> ClientKey {
+        ClientKey { owner: owner.into(), session: 0 }
     }
 
     #[tokio::test]
     async fn calls_wait_for_a_place_and_leave_the_queue() {
         let places = Places::new(1);
         let soon = || Instant::now() + Duration::from_secs(10);
-        let first = places.enter(&party("a"), soon()).await.expect("a place");
-        let late = places.enter(&party("b"), Instant::now() + Duration::from_millis(5)).await;
+        let first = places.enter(&client_key("a"), soon()).await.expect("a place");
+        let late = places.enter(&client_key("b"), Instant::now() + Duration::from_millis(5)).await;
         assert!(late.is_err_and(|fault| fault.is_late()));
-        let (a, b) = (party("a"), party("b"));
+        let (a, b) = (client_key("a"), client_key("b"));
         let (again, given_up, other) = (places.enter(&a, soon()), places.enter(&a, soon()), places.enter(&b, soon()));
         let order = Mutex::new(Vec::new());
         let note = |name| order.lock().unwrap().push(name);

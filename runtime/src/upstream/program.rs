@@ -39,7 +39,7 @@ use super::request::{self, Call};
 use super::stage::{self, Progress};
 use crate::discovery;
 use crate::evaluation::notes;
-use crate::schedule::Party;
+use crate::schedule::ClientKey;
 use crate::secrets::Redactor;
 
 /// Bytes that a record keeps of the name of a tool that may not exist, and bytes of it that are redacted.
@@ -56,7 +56,7 @@ pub struct Patience {
     /// Who ends it before.
     pub cancel: Cancel,
     /// For whom it runs; owners have equal parts of an upstream that takes no more calls.
-    pub party: Party,
+    pub client_key: ClientKey,
     /// Programs that may be in flight in the process; `None` where nobody else is.
     pub most_in_flight: Option<usize>,
 }
@@ -238,11 +238,11 @@ impl Shared {
 
     async fn make(&self, ready: Ready, abandoned: &mut oneshot::Receiver<()>) -> Reply {
         let (upstreams, entry) = (&self.upstreams, ready.entry);
-        let Patience { party, .. } = &self.patience;
+        let Patience { client_key, .. } = &self.patience;
         let call = async {
             let _under_way = self.under_way(&ready.link)?;
             let Ready { link, known, order, repeatable, .. } = &ready;
-            let send = || link.call(known, order, *repeatable, party, &upstreams.secrets, &upstreams.settings);
+            let send = || link.call(known, order, *repeatable, client_key, &upstreams.secrets, &upstreams.settings);
             let answer = send().await;
             let Some(delay) = answer.as_ref().err().and_then(|fault| self.delay_before_retry(&ready, fault)) else {
                 return answer;

@@ -21,7 +21,7 @@ use crate::profile::answer;
 use crate::protocol::message::{self, Message, Params};
 use crate::protocol::reply::{ErrorBody, METHOD_NOT_FOUND, SERVER_ERROR, UNSUPPORTED_PROTOCOL_VERSION};
 use crate::protocol::revision::Era;
-use crate::schedule::{Party, session_number};
+use crate::schedule::{ClientKey, session_number};
 use crate::server::Caller;
 use crate::server::caller::{Answer, ResponseSink};
 use crate::server::dispatch::Request;
@@ -221,7 +221,7 @@ fn origin(state: &HttpState, owner: &Owner, log_fields: &AccessLogFields) -> Opt
 }
 
 fn cancel_on_disconnect(state: &Arc<HttpState>, owner: &Owner, log_fields: &AccessLogFields) -> CancelOnDisconnect {
-    let calls = InFlight::new(Party { owner: Arc::clone(&owner.id), session: log_fields.connection });
+    let calls = InFlight::new(ClientKey { owner: Arc::clone(&owner.id), session: log_fields.connection });
     let number = state.next_id.fetch_add(1, Ordering::Relaxed);
     state.stateless_calls().insert(number, Arc::clone(&calls));
     CancelOnDisconnect { state: Arc::clone(state), number, calls }
@@ -237,7 +237,7 @@ fn open(
         let body = ErrorBody::new(SERVER_ERROR, "Bad Request: initialize opens a session and must not name one");
         return Err((StatusCode::BAD_REQUEST, body));
     }
-    let calls = InFlight::new(Party { owner: Arc::clone(&owner.id), session: session_number() });
+    let calls = InFlight::new(ClientKey { owner: Arc::clone(&owner.id), session: session_number() });
     match state.sessions.open(owner, calls, Instant::now()) {
         Ok((id, entered)) => {
             log_fields.session = Some(entered.hash);

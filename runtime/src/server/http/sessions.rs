@@ -68,8 +68,8 @@ impl ProtocolSessions {
         }
     }
 
-    /// Opens a session; its id. Where there are as many as may be, the session that was idle longest is closed for it: clients that went
-    /// away without a word must not keep new ones out. Its client learns of it by the 404 of its next request.
+    /// Opens a session; its id. Where there are as many as may be, the session that was idle longest is closed for it: clients that
+    /// went away without a word must not keep new ones out. Its client learns of it by the 404 of its next request.
     ///
     /// # Errors
     /// Every session has a call in flight, or the system has no random bytes.
@@ -195,7 +195,7 @@ mod tests {
     use super::*;
     use ptc_lisp::limits::Cancel;
 
-    use crate::schedule::Party;
+    use crate::schedule::ClientKey;
 
     fn owner(name: &str) -> Owner {
         Owner { id: name.into(), hash: short(name).into() }
@@ -213,7 +213,7 @@ mod tests {
     }
 
     fn calls() -> Arc<InFlight> {
-        InFlight::new(Party { owner: "one".into(), session: 1 })
+        InFlight::new(ClientKey { owner: "one".into(), session: 1 })
     }
 
     #[test]
