@@ -18,10 +18,10 @@ use crate::lock::read::Places;
 use crate::lock::{Lock, LockedTool, LockedUpstream};
 use crate::lower;
 use crate::lower::schema::PROSE;
-use crate::tree::Place;
+use crate::source::Span;
 
 /// Members of a schema whose own members are names, and no keywords.
-const NAMING: [&str; 4] = ["properties", "patternProperties", "$defs", "definitions"];
+const NAME_MAP_KEYWORDS: [&str; 4] = ["properties", "patternProperties", "$defs", "definitions"];
 
 /// Members of a schema whose items come in any order.
 const SETS: [&str; 3] = ["enum", "required", "type"];
@@ -35,14 +35,14 @@ pub struct Count {
     pub upstreams: usize,
 }
 
-/// Reports every change of a tool from `old` to `new`, and of what upstreams say of themselves, for the upstreams of `config` that both
-/// have or that only one has. What `old` pins is the second place of a finding, where `pinned` knows it.
+/// Reports every change of a tool from `old` to `new`, and of what upstreams say of themselves, for the upstreams of `config` that
+/// both have or that only one has. What `old` pins is the second place of a finding, where `pinned` knows it.
 pub fn compare(config: &Config, old: &Lock, new: &Lock, pinned: &Places, diagnostics: &mut Diagnostics) -> Count {
     let nothing = LockedUpstream::default();
     let mut count = Count::default();
     for (name, upstream) in &config.upstreams {
         if let (Some(before), Some(after)) = (old.upstreams.get(name), new.upstreams.get(name)) {
-            let changes = own_words(before, after);
+            let changes = server_info_changes(before, after);
             count.upstreams += usize::from(!changes.is_empty());
             for what in changes {
                 let message = format!("{} {what}", quoted(name));
@@ -68,7 +68,7 @@ pub fn compare(config: &Config, old: &Lock, new: &Lock, pinned: &Places, diagnos
     count
 }
 
-fn finding(upstream: &Upstream, code: Code, message: &str, pinned: Option<&Place>) -> Diagnostic {
+fn finding(upstream: &Upstream, code: Code, message: &str, pinned: Option<&Span>) -> Diagnostic {
     let finding = Diagnostic::new(code, message).at(upstream.place.clone(), "");
     match pinned {
         Some(place) => finding.also(place.clone(), "pinned here"),
@@ -77,7 +77,7 @@ fn finding(upstream: &Upstream, code: Code, message: &str, pinned: Option<&Place
 }
 
 /// What an upstream says of itself otherwise than before.
-fn own_words(before: &LockedUpstream, after: &LockedUpstream) -> Vec<String> {
+fn server_info_changes(before: &LockedUpstream, after: &LockedUpstream) -> Vec<String> {
     let mut out = Vec::new();
     let title = |locked: &LockedUpstream| locked.server.as_ref().map(|server| server.name.clone()).unwrap_or_default();
     let (was, now) = (title(before), title(after));
@@ -105,8 +105,8 @@ fn changes(server: &str, name: &str, before: &LockedTool, after: &LockedTool) ->
     }
     let (old, new) = (lower::tool(server, name, before), lower::tool(server, name, after));
     let mut out = Vec::new();
-    let told = arguments(&old, &new, &mut out);
-    schemas(&before.definition, &after.definition, &told, &mut out);
+    let reported = arguments(&old, &new, &mut out);
+    schemas(&before.definition, &after.definition, &reported, &mut out);
     annotations(old.annotations, new.annotations, &mut out);
     let said = |tool: &LockedTool| tool.definition.get("description").and_then(Json::as_str).unwrap_or_default().to_owned();
     let (said_before, said_after) = (said(before), said(after));
@@ -119,9 +119,9 @@ fn changes(server: &str, name: &str, before: &LockedTool, after: &LockedTool) ->
     out
 }
 
-/// Arguments that are gone, new, or take other values. Gives those of which it is told what they take.
+/// Reports removed and new arguments, and changed types. Returns the arguments whose types are reported.
 fn arguments<'t>(old: &'t Tool, new: &'t Tool, out: &mut Vec<(Code, String)>) -> BTreeSet<&'t str> {
-    let mut told = BTreeSet::new();
+    let mut reported = BTreeSet::new();
     let by_name = |tool: &'t Tool| tool.args.iter().map(|arg| (arg.name.as_str(), arg)).collect::<BTreeMap<_, _>>();
     let (before, now) = (by_name(old), by_name(new));
     for arg in &old.args {
@@ -129,7 +129,7 @@ fn arguments<'t>(old: &'t Tool, new: &'t Tool, out: &mut Vec<(Code, String)>) ->
             None => out.push((Code::InputBreaking, format!("no longer takes {}", quoted(&arg.name)))),
             Some(now) => {
                 if argument(arg, now, out) {
-                    told.insert(arg.name.as_str());
+                    reported.insert(arg.name.as_str());
                 }
             }
         }
@@ -147,7 +147,7 @@ fn arguments<'t>(old: &'t Tool, new: &'t Tool, out: &mut Vec<(Code, String)>) ->
         (true, false) => out.push((Code::InputWidened, "takes arguments that it does not name".to_owned())),
         _ => {}
     }
-    told
+    reported
 }
 
 /// Whether anything is told of what an argument takes.
@@ -161,12 +161,13 @@ fn argument(old: &Arg, new: &Arg, out: &mut Vec<(Code, String)>) -> bool {
     input::kinds(&name, old, new, out)
 }
 
-/// What the schemas say beyond names, types and lists of values of arguments; `told` are arguments of which that is told.
-fn schemas(before: &Json, after: &Json, told: &BTreeSet<&str>, out: &mut Vec<(Code, String)>) {
+/// Compares the schemas beyond names, types and enumerations of arguments. `reported`: arguments already covered by another
+/// finding.
+fn schemas(before: &Json, after: &Json, reported: &BTreeSet<&str>, out: &mut Vec<(Code, String)>) {
     let nothing = Json::object();
     let [old, new] = [before, after].map(|definition| definition.get("inputSchema").unwrap_or(&nothing));
-    input::compare(old, new, told, out);
-    if before.get("outputSchema").map(bare) != after.get("outputSchema").map(bare) {
+    input::compare(old, new, reported, out);
+    if before.get("outputSchema").map(without_annotations) != after.get("outputSchema").map(without_annotations) {
         out.push((Code::OutputChanged, shape(before, after)));
     }
     requests(before, after, out);
@@ -203,8 +204,9 @@ fn requests(before: &Json, after: &Json, out: &mut Vec<(Code, String)>) {
     }
 }
 
-/// A schema without prose, and with sets in one order. Names of properties are not keywords, so that one called `description` stays.
-fn bare(schema: &Json) -> Json {
+/// A schema without prose, and with sets in one order. Names of properties are not keywords, so that one called `description`
+/// stays.
+fn without_annotations(schema: &Json) -> Json {
     fn walk(node: &Json, is_names: bool) -> Json {
         match node {
             Json::Object(members) => Json::Object(
@@ -212,7 +214,7 @@ fn bare(schema: &Json) -> Json {
                     .iter()
                     .filter(|(key, _)| is_names || !PROSE.contains(&key.as_str()))
                     .map(|(key, value)| {
-                        let names = !is_names && NAMING.contains(&key.as_str());
+                        let names = !is_names && NAME_MAP_KEYWORDS.contains(&key.as_str());
                         let value = walk(value, names);
                         (key.clone(), if !is_names && SETS.contains(&key.as_str()) { ordered(value) } else { value })
                     })

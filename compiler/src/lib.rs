@@ -7,7 +7,7 @@ pub mod config;
 pub mod diag;
 pub mod drift;
 pub mod ir;
-pub mod live;
+pub mod leak;
 pub mod lock;
 pub mod lower;
 pub mod openapi;

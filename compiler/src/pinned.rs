@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use crate::config::{self, Config};
 use crate::diag::{Code, Diagnostic, Diagnostics};
 use crate::ir::{Deployment, Program};
-use crate::lock::{self, Lock, LockedUpstream, cover};
+use crate::lock::{self, Lock, LockedUpstream, resolve};
 use crate::lower;
 use crate::openapi::{self, Text};
 use crate::programs;
@@ -66,7 +66,7 @@ pub fn read(
 ) -> Option<Deployment> {
     let Loaded { config, digest, documents, programs, known } = load(name, sources, diagnostics, reader)?;
     let lock_name = lock_name(name);
-    for need in cover::needs(&config, &known) {
+    for need in resolve::missing_pins(&config, &known) {
         let message = format!("the upstream `{}` {}", need.upstream, need.why);
         let mut diagnostic = Diagnostic::new(Code::LockStale, message)
             .hint(format!("run `ptc-compile {name}`, which writes `{lock_name}`, and commit it"));
@@ -78,8 +78,8 @@ pub fn read(
     if diagnostics.has_errors() {
         return None;
     }
-    let lock = cover::cover(&config, &known, documents);
-    diagnostics.extend(cover::changes(&config, &known, &lock));
+    let lock = resolve::merge(&config, &known, documents);
+    diagnostics.extend(resolve::changes(&config, &known, &lock));
     (!diagnostics.has_errors()).then(|| {
         let mut deployment = lower::deployment(&config, &lock, deployment, &digest);
         deployment.programs = programs;

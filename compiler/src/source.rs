@@ -1,6 +1,7 @@
 //! The source texts of a run, and conversion of byte offsets into line and column.
 
 use std::fmt;
+use std::ops::Range;
 use std::sync::OnceLock;
 
 /// Maximum size of a text in bytes. Offsets are 32-bit, and no config, document or lock file comes near this size.
@@ -9,6 +10,15 @@ pub const MOST_BYTES: usize = 1 << 30;
 /// A file of [`Sources`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct FileId(u32);
+
+/// A range of bytes in a file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Span {
+    /// The file.
+    pub file: FileId,
+    /// Byte range in the file.
+    pub range: Range<u32>,
+}
 
 /// Why bytes cannot be decoded as text.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -6,7 +6,7 @@ mod yaml;
 use std::ops::Range;
 
 use crate::diag::{Code, Diagnostic, Diagnostics};
-use crate::source::{FileId, Sources};
+use crate::source::{FileId, Sources, Span};
 pub use parse::{MAX_DEPTH, Syntax, parse, parse_as};
 pub use yaml::parse_yaml;
 
@@ -64,15 +64,6 @@ pub struct Member {
     pub value: Node,
 }
 
-/// A range of bytes in a file.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Place {
-    /// The file.
-    pub file: FileId,
-    /// Byte range in the file.
-    pub range: Range<u32>,
-}
-
 impl Node {
     /// Returns the value of the member with that key. If the key is repeated, the last one counts.
     pub fn get(&self, key: &str) -> Option<&Node> {
@@ -124,7 +115,7 @@ impl Node {
     }
 
     /// Returns the position of the node in `file`.
-    pub fn place(&self, file: FileId) -> Place {
-        Place { file, range: self.range.clone() }
+    pub fn place(&self, file: FileId) -> Span {
+        Span { file, range: self.range.clone() }
     }
 }

@@ -8,7 +8,7 @@ use ptc_catalog::Era;
 use ptc_compiler::config::{self, Config};
 use ptc_compiler::diag::{Code, Diagnostics};
 use ptc_compiler::ir::Json;
-use ptc_compiler::lock::cover::{self, Ask, Listing};
+use ptc_compiler::lock::resolve::{self, Listing, Query};
 use ptc_compiler::lock::{self, Lock, LockedTool, LockedUpstream, Server};
 use ptc_compiler::openapi::Text;
 use ptc_compiler::render::{Manifest, Serve};
@@ -63,9 +63,12 @@ fn documents(config: &Config) -> BTreeMap<String, LockedUpstream> {
 fn full_lock(config: &Config, names: &[&str]) -> Lock {
     let mut diagnostics = Diagnostics::default();
     let mut fresh = documents(config);
-    fresh.insert("notes".into(), cover::grant("notes", config.upstreams.get("notes").unwrap(), listing(names), &mut diagnostics));
+    fresh.insert(
+        "notes".into(),
+        resolve::select_tools("notes", config.upstreams.get("notes").unwrap(), listing(names), &mut diagnostics),
+    );
     assert!(!diagnostics.has_errors(), "{:?}", diagnostics.sorted());
-    cover::cover(config, &Lock::default(), fresh)
+    resolve::merge(config, &Lock::default(), fresh)
 }
 
 fn read_lock(text: &str) -> Result<Lock, Vec<Code>> {
@@ -166,13 +169,13 @@ fn pinned_paging_decides_for_the_same_definition() {
     let tool = old.upstreams.get_mut("notes").unwrap().tools.get_mut("list").unwrap();
     tool.paging.as_mut().unwrap().items = "pinned".into();
     let fresh = paged_lock().upstreams;
-    let lock = cover::cover(&config, &old, fresh.clone());
+    let lock = resolve::merge(&config, &old, fresh.clone());
     assert_eq!(lock, old);
     let paging = |lock: &Lock| lower::deployment(&config, lock, "x", "").upstreams[0].tools[0].paging.clone();
     assert!(paging(&lock).contains("items pinned"), "{}", paging(&lock));
     // Another definition is inferred anew.
     old.upstreams.get_mut("notes").unwrap().tools.get_mut("list").unwrap().digest = "sha256:0".into();
-    assert!(paging(&cover::cover(&config, &old, fresh)).contains("items data"));
+    assert!(paging(&resolve::merge(&config, &old, fresh)).contains("items data"));
 }
 
 #[test]
@@ -188,26 +191,29 @@ fn lock_of_a_compiler_that_pinned_no_paging_is_read() {
 fn only_what_the_lock_lacks_is_asked_for() {
     let config = read_config(CONFIG);
     let lock = full_lock(&config, &["a", "b"]);
-    let asked = |config: &str, lock: &Lock| -> Vec<(String, Ask)> {
-        cover::needs(&read_config(config), lock).into_iter().map(|need| (need.upstream, need.what)).collect()
+    let asked = |config: &str, lock: &Lock| -> Vec<(String, Query)> {
+        resolve::missing_pins(&read_config(config), lock)
+            .into_iter()
+            .map(|missing_pin| (missing_pin.upstream, missing_pin.what))
+            .collect()
     };
-    assert_eq!(asked(CONFIG, &Lock::default()), [("notes".into(), Ask::Tools)]);
+    assert_eq!(asked(CONFIG, &Lock::default()), [("notes".into(), Query::Tools)]);
     assert_eq!(asked(CONFIG, &lock), []);
     let notes = r#""command": "notes""#;
     let fewer = CONFIG.replace(notes, r#""command": "notes", "include_tools": ["b"]"#);
     assert_eq!(asked(&fewer, &lock), []);
-    let fewer_lock = cover::cover(&read_config(&fewer), &lock, documents(&config));
+    let fewer_lock = resolve::merge(&read_config(&fewer), &lock, documents(&config));
     assert_eq!(fewer_lock.upstreams["notes"].tools.keys().collect::<Vec<_>>(), ["b"]);
     // From a selection nobody can tell what all tools are.
-    assert_eq!(asked(CONFIG, &fewer_lock), [("notes".into(), Ask::Tools)]);
+    assert_eq!(asked(CONFIG, &fewer_lock), [("notes".into(), Query::Tools)]);
     assert_eq!(
         asked(&CONFIG.replace(notes, r#""command": "notes", "include_tools": ["c"]"#), &lock),
-        [("notes".into(), Ask::Tools)]
+        [("notes".into(), Query::Tools)]
     );
     let moved = CONFIG.replace(r#""mcp_stdio", "command": "notes""#, r#""mcp_http", "url": "https://notes.example/mcp""#);
-    assert_eq!(asked(&moved, &lock), [("notes".into(), Ask::Tools)]);
+    assert_eq!(asked(&moved, &lock), [("notes".into(), Query::Tools)]);
     let url = CONFIG.replace(r#""schema_file": "pets.json""#, r#""schema_url": "https://pets.example/openapi.json""#);
-    assert_eq!(asked(&url, &lock), [("pets".into(), Ask::Document)]);
+    assert_eq!(asked(&url, &lock), [("pets".into(), Query::Document)]);
 }
 
 #[test]
@@ -220,7 +226,7 @@ fn listings_that_break_the_protocol_are_findings() {
     // It is not granted, so that nothing depends on it.
     said.tools.push(Json::object().with("name", Json::string("y")));
     said.tools.push(Json::Null);
-    let locked = cover::grant("notes", config.upstreams.get("notes").unwrap(), said, &mut diagnostics);
+    let locked = resolve::select_tools("notes", config.upstreams.get("notes").unwrap(), said, &mut diagnostics);
     let codes: Vec<Code> = diagnostics.sorted().iter().map(|d| d.code).collect();
     assert_eq!(codes, [Code::BadListing, Code::BadListing, Code::BadListing, Code::ToolNotOffered]);
     assert_eq!(locked.tools.keys().collect::<Vec<_>>(), ["a"]);

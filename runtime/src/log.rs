@@ -12,7 +12,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use serde::Serialize;
 
 use crate::pool::panic_message;
-use crate::profile::answer::cut;
+use crate::profile::answer::truncate_utf8;
 use crate::secrets::Redactor;
 
 /// How much a line matters.
@@ -46,8 +46,8 @@ static REDACTOR: OnceLock<Redactor> = OnceLock::new();
 /// Bytes of a payload in a log line.
 pub const MAX_PAYLOAD_BYTES: usize = 16 * 1024;
 
-/// Has panics written as log lines, through the redactor; without their messages as long as there is no redactor. For a process of its
-/// own: an embedding program has its own hook.
+/// Has panics written as log lines, through the redactor; without their messages as long as there is no redactor. For a process of
+/// its own: an embedding program has its own hook.
 pub fn report_panics() {
     std::panic::set_hook(Box::new(|info| {
         let place = info.location().map(ToString::to_string).unwrap_or_default();
@@ -94,8 +94,8 @@ pub fn line(level: Level, event: &str, fields: &[(&str, &str)]) {
     }
 }
 
-/// Writes a warning that shows a credential which this process has just generated: whatever the level, and past the redactor, since the
-/// operator has no other way to learn it.
+/// Writes a warning that shows a credential which this process has just generated: whatever the level, and past the redactor, since
+/// the operator has no other way to learn it.
 pub fn generated_credential(event: &str, fields: &[(&str, &str)]) {
     let fields: Vec<_> = fields.iter().map(|(name, text)| (*name, Field::Text(text))).collect();
     write(&render(now_ms(), Level::Warn, event, &fields, None));
@@ -132,7 +132,7 @@ fn render(time_ms: u64, level: Level, event: &str, fields: &[(&str, Field<'_>)],
             Field::Text(text) => serde_json::to_string(&*redacted(text, redactor)),
             Field::Payload(text) => {
                 let text = redacted(text, redactor);
-                match cut(&text, MAX_PAYLOAD_BYTES) {
+                match truncate_utf8(&text, MAX_PAYLOAD_BYTES) {
                     (_, false) => serde_json::to_string(&*text),
                     (head, true) => serde_json::to_string(&format!("{head}… and {} more bytes", text.len() - head.len())),
                 }

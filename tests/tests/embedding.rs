@@ -8,7 +8,7 @@ use ptc_compiler::diag::render::{self, Style};
 use ptc_compiler::openapi::Text;
 use ptc_compiler::serve::{OpenError, SnapshotMode, Source};
 use ptc_compiler::source::Sources;
-use ptc_compiler::{live, pinned};
+use ptc_compiler::{leak, pinned};
 use ptc_runtime::embed::{Args, Engine, Request, Tool};
 use ptc_tests::deployment::workspace;
 use serde_json::{Value, json};
@@ -46,7 +46,7 @@ fn a_config_that_is_known_at_run_time_only() {
         Ok(Text::new(path, text))
     });
     let model = model.unwrap_or_else(|| panic!("{}", render::full(&sources, &diagnostics, Style::Plain)));
-    let engine = Engine::builder().deployment(live::leak(&model)).build().expect("an engine");
+    let engine = Engine::builder().deployment(leak::leak_static(&model)).build().expect("an engine");
     assert_eq!(engine.run(Request::new("(count (tool/servers))")).preview(), Ok("3"));
     let listed = |engine: &Engine| engine.run(Request::new("(dir \"petstore\")")).preview().map(str::to_owned).ok();
     let compiled = Engine::builder().deployment(&upstreams::DEPLOYMENT).build().expect("an engine");
@@ -78,8 +78,8 @@ fn the_batch_writes_a_line_for_each_file() {
     assert!(lines[4].starts_with(r#"{"file":"e.json","error":"runtime_error: arithmetic_error"#), "{}", lines[4]);
 }
 
-/// An MCP server over standard input and output. It offers the tools in `tools.json`, answers each call with the tool's name, and adds a
-/// line to `started` when it starts and to `listed` when it is asked for its tools.
+/// An MCP server over standard input and output. It offers the tools in `tools.json`, answers each call with the tool's name, and
+/// adds a line to `started` when it starts and to `listed` when it is asked for its tools.
 const SHOP: &str = r#"
 echo >> started
 while read -r line; do

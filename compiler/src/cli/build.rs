@@ -12,10 +12,10 @@ use crate::args::{Build, ServeOn};
 use crate::check;
 use crate::console::Console;
 use crate::progress::Progress;
-use crate::prompt::Prompt;
-use crate::trial::{self, Answer};
-use crate::{Failure, Status, cargo, commands, emit, files, generate, pin, sbom, source};
-use ptc_compiler::live::Live;
+use crate::smoke_test::{self, EvalResult};
+use crate::tools_list_size::ToolsListSize;
+use crate::{Failure, Status, cargo, commands, emit, files, generate, resolve_lock, sbom, source};
+use ptc_compiler::leak::StaticDeployment;
 
 /// `ptc-compile CONFIG`
 pub(crate) fn run(args: &Build, console: &Console) -> Result<Status, Failure> {
@@ -26,7 +26,7 @@ pub(crate) fn run(args: &Build, console: &Console) -> Result<Status, Failure> {
     let path = check::config_path(args)?;
     let mut checked = check::load(path, check::syntax(args))?;
     check::environment(args, &mut checked);
-    let lock = if checked.diagnostics.has_errors() { None } else { pin::lock(args, path, &mut checked, console)? };
+    let lock = if checked.diagnostics.has_errors() { None } else { resolve_lock::for_build(args, path, &mut checked, console)? };
     let name = generate::name(path, args.output.as_deref());
     let deployment = lock.as_ref().and_then(|lock| check::deployment(&mut checked, lock, &name, args.agentic));
     let (false, Some(config), Some(deployment), Some(lock)) =
@@ -34,7 +34,7 @@ pub(crate) fn run(args: &Build, console: &Console) -> Result<Status, Failure> {
     else {
         return Ok(console.findings(&checked.sources, &checked.diagnostics).at_least_findings());
     };
-    let Live { model, tables, .. } = &deployment;
+    let StaticDeployment { model, tables, .. } = &deployment;
     if let Some(what) = args.emit {
         let status = console.findings(&checked.sources, &checked.diagnostics);
         if status == Status::Clean {
@@ -43,7 +43,7 @@ pub(crate) fn run(args: &Build, console: &Console) -> Result<Status, Failure> {
         return Ok(status);
     }
     // Everything that can be found is found before any of it is told: tools read one document of findings.
-    let prompt = Prompt::of(tables, args.agentic);
+    let prompt = ToolsListSize::measure(tables, args.agentic);
     if let Some(most) = args.max_prompt_bytes.filter(|most| prompt.bytes > *most) {
         let message = format!("clients would pay {} bytes for tools/list, {} are allowed", grouped(prompt.bytes), grouped(most));
         let of_tasks = if prompt.tasks > 0 {
@@ -101,14 +101,14 @@ pub(crate) fn run(args: &Build, console: &Console) -> Result<Status, Failure> {
         }
         return Ok(Status::Clean);
     };
-    let answer = trial::eval(&output, &checked.folder, program)?;
+    let answer = smoke_test::eval(&output, &checked.folder, program)?;
     let next = format!("\nnext: {}   # speaks MCP on standard input and output\n", shown(&output));
     console.result(&(told(&answer) + &next), || json!({ "evaluated": answer }));
     Ok(if answer.ok { Status::Clean } else { Status::Findings })
 }
 
 /// What was built, as a small table.
-fn summary(deployment: &Deployment, prompt: &Prompt, output: &Path, size: u64, started: Instant) -> String {
+fn summary(deployment: &Deployment, prompt: &ToolsListSize, output: &Path, size: u64, started: Instant) -> String {
     let mut text = String::new();
     let mut row = |name: &str, value: String| {
         // Writing to a string cannot fail.
@@ -118,7 +118,7 @@ fn summary(deployment: &Deployment, prompt: &Prompt, output: &Path, size: u64, s
         row("upstream", format!("{} ({}), {}", upstream.name, upstream.transport.name(), count(upstream.tools.len(), "tool")));
     }
     row("total", format!("{}, {}", count(deployment.upstreams.len(), "upstream"), count(deployment.tool_count(), "tool")));
-    let Prompt { bytes, tasks, sessions, debug, .. } = *prompt;
+    let ToolsListSize { bytes, tasks, sessions, debug, .. } = *prompt;
     row("clients pay", format!("{} bytes for tools/list, about {} tokens", grouped(bytes), grouped(tokens(bytes))));
     if tasks > 0 {
         row("", format!("{} of them where it is started with --agentic", grouped(tasks)));
@@ -133,7 +133,7 @@ fn summary(deployment: &Deployment, prompt: &Prompt, output: &Path, size: u64, s
     text
 }
 
-fn told(answer: &Answer) -> String {
+fn told(answer: &EvalResult) -> String {
     let mut text = format!("\n{}\n", answer.text.trim_end());
     if answer.ok && answer.calls > 0 {
         let bytes = answer.text.trim_end().len() as u64;

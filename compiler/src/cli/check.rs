@@ -16,8 +16,8 @@ use ptc_runtime::secrets::Secrets;
 
 use crate::args::Build;
 use crate::console::Console;
-use crate::{Failure, Status, commands, defaults, pin, program, source};
-use ptc_compiler::live::{self, Live};
+use crate::{Failure, Status, commands, defaults, program, resolve_lock, source};
+use ptc_compiler::leak::{self, StaticDeployment};
 
 /// Everything that was read for a config, and what was found wrong with it.
 pub(crate) struct Checked {
@@ -44,7 +44,7 @@ pub(crate) fn run(args: &Build, console: &Console) -> Result<Status, Failure> {
     let path = config_path(args)?;
     let mut checked = load(path, syntax(args))?;
     environment(args, &mut checked);
-    let lock = pin::known(args, path, &mut checked)?;
+    let lock = resolve_lock::for_check(args, path, &mut checked)?;
     pinned(&mut checked, lock.as_ref());
     let status = console.findings(&checked.sources, &checked.diagnostics);
     if checked.diagnostics.worst().is_none()
@@ -65,7 +65,8 @@ fn pinned(checked: &mut Checked, lock: Option<&Lock>) {
         lower::paging::check_overrides(config, lock, diagnostics);
     }
     // Tables of many tools take a while, and only programs are held against them.
-    let tables = lock.filter(|_| !programs.is_empty()).map(|lock| live::leak(&lower::deployment(config, lock, "check", "")));
+    let tables =
+        lock.filter(|_| !programs.is_empty()).map(|lock| leak::leak_static(&lower::deployment(config, lock, "check", "")));
     program::check_stored(config, programs, tables.map(|tables| tables.catalog), diagnostics);
     // What a program may cost is no fault.
     diagnostics.forget(Code::ProgramCost);
@@ -105,8 +106,8 @@ pub(crate) fn syntax(args: &Build) -> Syntax {
     if args.strict_json { Syntax::STRICT } else { Syntax::CONFIG }
 }
 
-/// Looks at the machine: no command may be this program or the one to be built, and with `--check-env` every command and secret must be
-/// here.
+/// Looks at the machine: no command may be this program or the one to be built, and with `--check-env` every command and secret
+/// must be here.
 pub(crate) fn environment(args: &Build, checked: &mut Checked) {
     if args.agentic {
         // It may be the key of the model.
@@ -122,7 +123,7 @@ pub(crate) fn environment(args: &Build, checked: &mut Checked) {
 
 /// The deployment of a config as a lock pins it, stored programs included. Reports what is wrong with the
 /// programs. With a planner every credential belongs to it, since its key may be any of them.
-pub(crate) fn deployment(checked: &mut Checked, lock: &Lock, name: &str, agentic: bool) -> Option<Live> {
+pub(crate) fn deployment(checked: &mut Checked, lock: &Lock, name: &str, agentic: bool) -> Option<StaticDeployment> {
     let Checked { config: Some(config), sources, diagnostics, programs, .. } = checked else { return None };
     let digest = lock::sha256(sources.get(config.file).text.as_bytes());
     lower::paging::check_overrides(config, lock, diagnostics);
@@ -132,7 +133,7 @@ pub(crate) fn deployment(checked: &mut Checked, lock: &Lock, name: &str, agentic
         deployment.credentials = lower::credentials(config, |_| true);
     }
     deployment.programs = std::mem::take(programs);
-    let deployment = Live::new(deployment);
+    let deployment = StaticDeployment::new(deployment);
     program::check_stored(config, &deployment.model.programs, Some(deployment.tables.catalog), diagnostics);
     Some(deployment)
 }
@@ -141,7 +142,7 @@ pub(crate) fn deployment(checked: &mut Checked, lock: &Lock, name: &str, agentic
 fn secrets(checked: &mut Checked) {
     let Some(config) = &checked.config else { return };
     // The tools do not matter: secrets are those of upstreams.
-    let deployment = live::leak(&lower::deployment(config, &Lock::default(), "check-env", ""));
+    let deployment = leak::leak_static(&lower::deployment(config, &Lock::default(), "check-env", ""));
     ptc_runtime::secrets::seal();
     for missing in Secrets::resolve(deployment, &checked.folder).err().unwrap_or_default() {
         let binding = missing.binding.and_then(|name| config.credentials.get(name)).map(|binding| binding.place.clone());

@@ -1,17 +1,17 @@
 //! Default arguments of operations against the whole schemas of their parameters.
 //!
-//! The library has compared types, lists of values and bounds, and left out the operations where these do not fit. For the rest of JSON
-//! Schema there is the runtime's validator.
+//! The library has compared types, lists of values and bounds, and left out the operations where these do not fit. For the rest of
+//! JSON Schema there is the runtime's validator.
 
 use ptc_compiler::config::model::OpenApi;
 use ptc_compiler::diag::{Code, Diagnostic, Diagnostics, quoted};
 use ptc_compiler::ir::Json;
 use ptc_compiler::lock::LockedUpstream;
 use ptc_compiler::openapi;
-use ptc_compiler::tree::Place;
+use ptc_compiler::source::Span;
 use ptc_lisp::{Value, json};
 
-use crate::literals;
+use crate::const_args;
 
 /// Reports the first misfit of every default argument. The values are not repeated: they may be secrets.
 pub(crate) fn check(entry: &OpenApi, locked: &LockedUpstream, diagnostics: &mut Diagnostics) {
@@ -35,19 +35,19 @@ pub(crate) fn check(entry: &OpenApi, locked: &LockedUpstream, diagnostics: &mut 
 fn fault(definition: &Value, name: &str, default: &Json) -> Option<String> {
     let read = json::decode(default.canonical().as_bytes()).map_err(|why| why.to_string());
     // A number may be larger than any that is sent.
-    let sent = read.and_then(|value| json::encode(&value, literals::MOST_BYTES).map(|_| value).map_err(|why| why.to_string()));
+    let sent = read.and_then(|value| json::encode(&value, const_args::MOST_BYTES).map(|_| value).map_err(|why| why.to_string()));
     let default = match sent {
         Ok(default) => default,
         Err(why) => return Some(format!("cannot be sent: {why}")),
     };
-    let misfit = literals::mismatch(definition, name, &default)?;
-    let within = if misfit.path == *name { String::new() } else { format!(" at {}", quoted(&misfit.path)) };
-    Some(format!("is not what its schema asks for{within}: {}", misfit.without_value()))
+    let mismatch = const_args::mismatch(definition, name, &default)?;
+    let within = if mismatch.path == *name { String::new() } else { format!(" at {}", quoted(&mismatch.path)) };
+    Some(format!("is not what its schema asks for{within}: {}", mismatch.without_value()))
 }
 
 /// Where the config gives an argument that default: under the operation's id, else its path, else the words that include it. `None`
 /// where the document does.
-fn given(entry: &OpenApi, operation: &Json, name: &str, value: &Json) -> Option<Place> {
+fn given(entry: &OpenApi, operation: &Json, name: &str, value: &Json) -> Option<Span> {
     let said = |key: &str| operation.get(key).and_then(Json::as_str).unwrap_or_default();
     let named = |is: &dyn Fn(&str) -> bool| {
         let overrides = entry.operation_overrides.iter().filter(|(key, _)| is(key));

@@ -6,20 +6,20 @@ use std::path::{Path, PathBuf};
 use ptc_compiler::config::model::{Config, SchemaSource, Transport};
 use ptc_compiler::diag::{Diagnostics, Severity, suggest};
 use ptc_compiler::drift::{self, Count};
-use ptc_compiler::lock::cover::{self, Ask, Need};
 use ptc_compiler::lock::read::Places;
+use ptc_compiler::lock::resolve::{self, MissingPin, Query};
 use ptc_compiler::lock::{self, Lock, lint};
 use ptc_compiler::tree::Syntax;
 
 use crate::args::{Diff, Threshold, Update};
 use crate::check::{self, Checked};
 use crate::console::Console;
-use crate::{Failure, Status, contact, files, pin};
+use crate::{Failure, Status, files, query_upstreams, resolve_lock};
 
 /// Compares, and changes nothing.
 pub(crate) fn diff(args: &Diff, console: &Console) -> Result<Status, Failure> {
     let mut checked = check::load(&args.config, Syntax::CONFIG)?;
-    let lock_path = pin::path(&args.config);
+    let lock_path = resolve_lock::path(&args.config);
     if !lock_path.exists() {
         return Err(Failure::new(format!("there is no lock file `{}` to compare with", lock_path.display()))
             .hint(format!("`ptc-compile update {}` writes it", args.config.display())));
@@ -69,7 +69,7 @@ pub(crate) fn update(args: &Update, console: &Console) -> Result<Status, Failure
     }
     console.findings(&checked.sources, &checked.diagnostics);
     console.message(&told(changed));
-    let path = pin::path(&args.config);
+    let path = resolve_lock::path(&args.config);
     if files::write_if_changed(&path, lock::write::write(&new).as_bytes())? {
         console.message(&format!("wrote {}\n", path.display()));
     }
@@ -97,10 +97,10 @@ struct Locks {
     new: Lock,
 }
 
-/// The lock file as it is, and as it would be if the named upstreams (all, where none is named) were pinned now. `None` where one of
-/// them cannot be had; then the findings say why.
+/// The lock file as it is, and as it would be if the named upstreams (all, where none is named) were pinned now. `None` where one
+/// of them cannot be had; then the findings say why.
 fn locks(path: &Path, names: &[String], checked: &mut Checked, console: &Console) -> Result<Option<Locks>, Failure> {
-    let lock_path: PathBuf = pin::path(path);
+    let lock_path: PathBuf = resolve_lock::path(path);
     let (Some(config), false) = (&checked.config, checked.diagnostics.has_errors()) else { return Ok(None) };
     let names = chosen(config, names)?;
     let (old, places) = if lock_path.exists() {
@@ -110,14 +110,22 @@ fn locks(path: &Path, names: &[String], checked: &mut Checked, console: &Console
     } else {
         <(Lock, Places)>::default()
     };
-    let needs: Vec<Need> = names.iter().filter_map(|name| need(config, name)).collect();
+    let missing_pins: Vec<MissingPin> = names.iter().filter_map(|name| missing_pin(config, name)).collect();
     let mut fresh = checked.documents.clone();
     fresh.retain(|name, _| names.contains(name.as_str()));
-    if !needs.is_empty() {
+    if !missing_pins.is_empty() {
         let folder = checked.folder.clone();
-        fresh.extend(contact::ask(config, &folder, &needs, None, &mut checked.sources, &mut checked.diagnostics, console)?);
+        fresh.extend(query_upstreams::ask(
+            config,
+            &folder,
+            &missing_pins,
+            None,
+            &mut checked.sources,
+            &mut checked.diagnostics,
+            console,
+        )?);
     }
-    let new = cover::cover(config, &old, fresh);
+    let new = resolve::merge(config, &old, fresh);
     Ok(Some(Locks { old, places, new }))
 }
 
@@ -142,11 +150,11 @@ fn chosen<'c>(config: &'c Config, names: &[String]) -> Result<BTreeSet<&'c str>,
 }
 
 /// What must be asked for to pin an upstream anew; a document that is a file has been read.
-fn need(config: &Config, name: &str) -> Option<Need> {
+fn missing_pin(config: &Config, name: &str) -> Option<MissingPin> {
     let what = match &config.upstreams.get(name)?.transport {
         Transport::OpenApi(entry) if matches!(entry.schema.value, SchemaSource::File(_)) => return None,
-        Transport::OpenApi(_) => Ask::Document,
-        Transport::McpStdio(_) | Transport::McpHttp(_) => Ask::Tools,
+        Transport::OpenApi(_) => Query::Document,
+        Transport::McpStdio(_) | Transport::McpHttp(_) => Query::Tools,
     };
-    Some(Need { upstream: name.to_owned(), what, why: "is compared".to_owned() })
+    Some(MissingPin { upstream: name.to_owned(), what, why: "is compared".to_owned() })
 }

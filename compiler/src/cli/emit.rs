@@ -11,7 +11,7 @@ use ptc_compiler::lock::{self, Lock};
 use ptc_compiler::render;
 
 use crate::args::Emit;
-use crate::{Failure, pin};
+use crate::{Failure, resolve_lock};
 
 /// One of the texts. The same lock gives the same bytes.
 pub(crate) fn text(what: Emit, deployment: &Deployment, lock: &Lock, config: &Config, path: &Path) -> Result<String, Failure> {
@@ -47,7 +47,7 @@ fn context(config: &Config, path: &Path) -> Result<render::Context, Failure> {
         .hint("move it beside the config"));
     }
     let name = |path: &Path| path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-    Ok(render::Context { config: name(path), lock: name(&pin::path(path)), files })
+    Ok(render::Context { config: name(path), lock: name(&resolve_lock::path(path)), files })
 }
 
 /// The `doc` texts, a heading for each upstream.

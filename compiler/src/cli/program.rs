@@ -5,15 +5,14 @@ use ptc_compiler::config::Config;
 use ptc_compiler::diag::{Code, Diagnostic, Diagnostics, Severity, quoted};
 use ptc_compiler::ir;
 use ptc_compiler::pinned;
-use ptc_compiler::source::{FileId, Sources};
-use ptc_compiler::tree::Place;
+use ptc_compiler::source::{self, FileId, Sources};
 use ptc_lisp::{Program, Span, json};
 use ptc_runtime::schema::Schema;
 
 use crate::args::CheckProgram;
 use crate::console::Console;
-use crate::{Failure, Status, check, literals};
-use ptc_compiler::live;
+use crate::{Failure, Status, check, const_args};
+use ptc_compiler::leak;
 use ptc_compiler::serve::files;
 
 /// Reports what is wrong with each program.
@@ -34,7 +33,7 @@ pub(crate) fn run(args: &CheckProgram, console: &Console) -> Result<Status, Fail
     let Some(deployment) = deployment else {
         return Ok(console.findings(&sources, &diagnostics).at_least_findings());
     };
-    let catalog = live::leak(&deployment).catalog;
+    let catalog = leak::leak_static(&deployment).catalog;
     for (path, text) in programs {
         let file = sources.add(path, text);
         // Without its byte order mark, as it is shown.
@@ -75,7 +74,7 @@ pub(crate) fn check_stored(
 fn check(text: &str, file: FileId, catalog: Option<&ptc_catalog::Catalog>, diagnostics: &mut Diagnostics) {
     let place = |span: Option<Span>| {
         let span = span.unwrap_or(Span { start: 0, end: 0 });
-        Place { file, range: span.start..span.end }
+        source::Span { file, range: span.start..span.end }
     };
     let hinted = |diagnostic: Diagnostic, hint: Option<String>| match hint {
         Some(hint) => diagnostic.hint(hint),
@@ -103,9 +102,9 @@ fn check(text: &str, file: FileId, catalog: Option<&ptc_catalog::Catalog>, diagn
                 };
                 diagnostics.push(hinted(Diagnostic::new(code, finding.message).at(place(Some(finding.span)), ""), finding.hint));
             }
-            for misfit in literals::misfits(&program, catalog) {
-                let finding = Diagnostic::new(Code::CallDoubtful, misfit.message).at(place(Some(misfit.span)), "");
-                diagnostics.push(finding.hint(misfit.hint));
+            for mismatch in const_args::mismatches(&program, catalog) {
+                let finding = Diagnostic::new(Code::CallDoubtful, mismatch.message).at(place(Some(mismatch.span)), "");
+                diagnostics.push(finding.hint(mismatch.hint));
             }
             diagnostics.push(Diagnostic::new(Code::ProgramCost, review.cost.to_string()).at(place(None), ""));
         }

@@ -34,24 +34,24 @@ impl Drop for Progress {
     }
 }
 
-/// Stretches of work that go on side by side, a line each. All lines are gone with it.
-pub(crate) struct SideBySide {
+/// Progress lines of parallel work. Dropping it removes all lines.
+pub(crate) struct ProgressGroup {
     bars: MultiProgress,
 }
 
-impl SideBySide {
-    /// None so far.
+impl ProgressGroup {
+    /// Makes a group without lines.
     pub(crate) fn new() -> Self {
-        SideBySide { bars: MultiProgress::new() }
+        ProgressGroup { bars: MultiProgress::new() }
     }
 
-    /// Starts one of them.
+    /// Adds a line.
     pub(crate) fn start(&self, console: &Console, what: &str) -> Line {
         Line { bar: started(console, what, |bar| self.bars.add(bar)) }
     }
 }
 
-impl Drop for SideBySide {
+impl Drop for ProgressGroup {
     fn drop(&mut self) {
         // On a terminal that is gone there is nothing to clear.
         let _ = self.bars.clear();

@@ -15,7 +15,7 @@ use ptc_runtime::settings::SnapshotMode;
 use crate::args::{Color, Messages, Serve};
 use crate::check::{self, Checked};
 use crate::console::Console;
-use crate::{Failure, Status, commands, generate, pin, version};
+use crate::{Failure, Status, commands, generate, resolve_lock, version};
 
 /// Serves until the client is done.
 pub(crate) fn run(args: &Serve) -> ExitCode {
@@ -89,8 +89,11 @@ fn of_config(
         // The key of a planner, perhaps: its flags are read later.
         diagnostics.forget(Code::UnusedBinding);
     }
-    let found =
-        if checked.diagnostics.has_errors() { None } else { pin::unwritten(path, &mut checked, mode, preparation, console)? };
+    let found = if checked.diagnostics.has_errors() {
+        None
+    } else {
+        resolve_lock::ephemeral(path, &mut checked, mode, preparation, console)?
+    };
     let (lock, contacts) = found.map_or((None, None), |(lock, contacts)| (Some(lock), contacts));
     let deployment = lock.and_then(|lock| check::deployment(&mut checked, &lock, &generate::name(path, None), true));
     let status = console.findings(&checked.sources, &checked.diagnostics);

@@ -1,16 +1,16 @@
 //! `--sbom`: what a deployment is made of, as a CycloneDX 1.6 document.
 //!
-//! Packages come from cargo's own resolution of the generated crate, upstreams from the frozen catalog. There is no time and no random
-//! number in it: the same deployment gives the same bytes.
+//! Packages come from cargo's own resolution of the generated crate, upstreams from the frozen catalog. There is no time and no
+//! random number in it: the same deployment gives the same bytes.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-use ptc_catalog::{Transport, suspect};
+use ptc_catalog::{Transport, secret_heuristics};
 use ptc_compiler::lock;
 use serde_json::{Map, Value, json};
 
 use crate::Failure;
-use ptc_compiler::live::Live;
+use ptc_compiler::leak::StaticDeployment;
 
 /// The reference of the deployment itself.
 const DEPLOYMENT: &str = "deployment";
@@ -25,11 +25,11 @@ struct Package<'a> {
 }
 
 /// The document. `metadata` is what `cargo metadata` says of the generated crate, `cargo_lock` its lock file.
-pub(crate) fn document(deployment: &Live, metadata: &Value, cargo_lock: &str) -> Result<String, Failure> {
+pub(crate) fn document(deployment: &StaticDeployment, metadata: &Value, cargo_lock: &str) -> Result<String, Failure> {
     let packages = packages(metadata).ok_or_else(|| Failure::new("cargo does not say what the deployment is made of"))?;
     let root = text(metadata.get("resolve").and_then(|resolve| resolve.get("root")));
     let checksums = checksums(cargo_lock);
-    let Live { model: deployment, tables, .. } = deployment;
+    let StaticDeployment { model: deployment, tables, .. } = deployment;
     let catalog = tables.catalog;
     let services: Vec<Value> = catalog.upstreams.iter().map(service).collect();
     let mut components = Vec::new();
@@ -159,7 +159,7 @@ fn service(upstream: &ptc_catalog::Upstream) -> Value {
             members.insert("description".to_owned(), upstream.description.into());
         }
         if let Some(url) = endpoint {
-            members.insert("endpoints".to_owned(), json!([suspect::without_query(url)]));
+            members.insert("endpoints".to_owned(), json!([secret_heuristics::without_query(url)]));
             members.insert("authenticated".to_owned(), auth.is_some_and(|auth| !auth.is_empty()).into());
         }
     }

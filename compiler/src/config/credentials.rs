@@ -6,10 +6,11 @@ use super::fields::{Fields, Subject};
 use super::keys;
 use super::model::{Binding, CredentialSource};
 use super::placeholder;
-use super::reading::Reading;
+use super::reader::ConfigReader;
 use super::table::Table;
 use crate::diag::{Code, Diagnostic, quoted, suggest};
-use crate::tree::{Member, Node, Place};
+use crate::source::Span;
+use crate::tree::{Member, Node};
 
 /// A secret shorter than this would be found in ordinary text, so that it cannot be redacted.
 const SHORTEST: usize = 8;
@@ -22,9 +23,9 @@ pub(super) struct Bindings {
 
 struct Read {
     binding: Binding,
-    hint: Option<Place>,
+    hint: Option<Span>,
     /// Of a literal.
-    value: Option<Place>,
+    value: Option<Span>,
 }
 
 impl Bindings {
@@ -45,13 +46,13 @@ impl Bindings {
     }
 
     /// The scheme hint of a binding, and its place.
-    pub(super) fn hint(&self, name: &str) -> Option<(&str, &Place)> {
+    pub(super) fn hint(&self, name: &str) -> Option<(&str, &Span)> {
         let read = self.sound.get(name)?;
         Some((read.binding.scheme_hint.as_deref()?, read.hint.as_ref()?))
     }
 
     /// The place of a literal that does not hold a user and a password.
-    pub(super) fn not_a_pair(&self, name: &str) -> Option<&Place> {
+    pub(super) fn not_a_pair(&self, name: &str) -> Option<&Span> {
         let read = self.sound.get(name)?;
         match &read.binding.source {
             CredentialSource::Literal { value } if !is_pair(value) => read.value.as_ref(),
@@ -66,13 +67,13 @@ impl Bindings {
 }
 
 /// Reads all bindings.
-pub(super) fn read(reading: &mut Reading<'_>, config: &Fields<'_>) -> Bindings {
+pub(super) fn read(reader: &mut ConfigReader<'_>, config: &Fields<'_>) -> Bindings {
     let mut bindings = Bindings { names: BTreeSet::new(), sound: BTreeMap::new() };
     for member in config.members("credentials") {
         bindings.names.insert(member.key.to_string());
-        let before = reading.errors();
-        let binding = read_one(reading, member);
-        if reading.errors() == before
+        let before = reader.errors();
+        let binding = read_one(reader, member);
+        if reader.errors() == before
             && let Some(binding) = binding
         {
             bindings.sound.insert(member.key.to_string(), binding);
@@ -81,34 +82,34 @@ pub(super) fn read(reading: &mut Reading<'_>, config: &Fields<'_>) -> Bindings {
     bindings
 }
 
-fn read_one(reading: &mut Reading<'_>, member: &Member) -> Option<Read> {
-    let subject = Subject { name: format!("credential {}", quoted(&member.key)), place: reading.key_place(member) };
-    let fields = Fields::read_variant(reading, &subject, &keys::CREDENTIAL, &member.value, unknown_source)?;
+fn read_one(reader: &mut ConfigReader<'_>, member: &Member) -> Option<Read> {
+    let subject = Subject { name: format!("credential {}", quoted(&member.key)), place: reader.key_place(member) };
+    let fields = Fields::read_variant(reader, &subject, &keys::CREDENTIAL, &member.value, unknown_source)?;
     let source = match fields.tag() {
         "env" => {
-            let var = fields.spanned(reading, "var")?;
+            let var = fields.spanned(reader, "var")?;
             if var.value.starts_with('$') {
                 let plain = var.value.trim_start_matches('$').trim_matches(['{', '}']);
                 let message = format!("{} names the variable with a dollar sign", quoted(&var.value));
                 let hint = format!("write {}", quoted(plain));
-                reading.report(
+                reader.report(
                     Diagnostic::new(Code::BadVariableName, message).at(var.place, "only the name belongs here").hint(hint),
                 );
             } else {
-                placeholder::check_variable(reading, &var.value, var.place);
+                placeholder::check_variable(reader, &var.value, var.place);
             }
             CredentialSource::Env { var: var.value }
         }
         "file" => CredentialSource::File { path: fields.text("path")? },
-        _ => CredentialSource::Literal { value: literal(reading, &member.key, &fields)? },
+        _ => CredentialSource::Literal { value: literal(reader, &member.key, &fields)? },
     };
     let value = match &source {
-        CredentialSource::Literal { .. } => fields.node("value").map(|node| node.place(reading.file)),
+        CredentialSource::Literal { .. } => fields.node("value").map(|node| node.place(reader.file)),
         CredentialSource::Env { .. } | CredentialSource::File { .. } => None,
     };
     Some(Read {
         binding: Binding { place: subject.place, source, scheme_hint: fields.text("scheme_hint") },
-        hint: fields.node("scheme_hint").map(|node| node.place(reading.file)),
+        hint: fields.node("scheme_hint").map(|node| node.place(reader.file)),
         value,
     })
 }
@@ -123,11 +124,11 @@ const OTHER_NAMES: &[(&str, &str)] = &[
     ("plain", "literal"),
 ];
 
-fn unknown_source(reading: &mut Reading<'_>, node: &Node, wrong: &str) -> Option<&'static Table> {
+fn unknown_source(reader: &mut ConfigReader<'_>, node: &Node, wrong: &str) -> Option<&'static Table> {
     if wrong == "exec" {
         let message = "the credential source `exec` is reserved";
         let hint = "run the command before the server and hand its answer over with `env` or `file`";
-        reading.fault(Code::ReservedSource, node, message, "not available yet", hint);
+        reader.fault(Code::ReservedSource, node, message, "not available yet", hint);
         return None;
     }
     let meant = suggest::meant(wrong, keys::CREDENTIAL.tags(), OTHER_NAMES);
@@ -135,11 +136,11 @@ fn unknown_source(reading: &mut Reading<'_>, node: &Node, wrong: &str) -> Option
         Some(name) => format!("did you mean `{name}`?"),
         None => "sources are `env`, `file` and `literal`".to_owned(),
     };
-    reading.fault(Code::UnknownSource, node, format!("unknown credential source {}", quoted(wrong)), "", &hint);
+    reader.fault(Code::UnknownSource, node, format!("unknown credential source {}", quoted(wrong)), "", &hint);
     meant.and_then(|tag| keys::CREDENTIAL.case(tag))
 }
 
-fn literal(reading: &mut Reading<'_>, name: &str, fields: &Fields<'_>) -> Option<String> {
+fn literal(reader: &mut ConfigReader<'_>, name: &str, fields: &Fields<'_>) -> Option<String> {
     let node = fields.node("value")?;
     let value = if let Some(text) = node.as_str() {
         text.to_owned()
@@ -149,15 +150,15 @@ fn literal(reading: &mut Reading<'_>, name: &str, fields: &Fields<'_>) -> Option
     };
     let message = format!("the secret {} is written into the config", quoted(name));
     let diagnostic = Diagnostic::new(Code::LiteralSecret, message)
-        .at(node.place(reading.file), "readable by everyone who has the config, or a binary built from it")
+        .at(node.place(reader.file), "readable by everyone who has the config, or a binary built from it")
         .hint("use \"source\": \"env\" or \"source\": \"file\"");
-    reading.report(diagnostic);
+    reader.report(diagnostic);
     if value.chars().count() < SHORTEST {
         let message = format!("the secret {} is shorter than {SHORTEST} characters", quoted(name));
         let diagnostic = Diagnostic::new(Code::ShortSecret, message)
-            .at(node.place(reading.file), "cannot be told from ordinary text")
+            .at(node.place(reader.file), "cannot be told from ordinary text")
             .hint("it could not be redacted from answers and logs, so the server would not start with it; use a longer one");
-        reading.report(diagnostic);
+        reader.report(diagnostic);
     }
     Some(value)
 }
@@ -176,7 +177,7 @@ fn is_pair(value: &str) -> bool {
 
 /// Warns of bindings that no `auth` names, be it in an entry with faults or by a name that is nearly right. A binding with an
 /// error has enough said of it.
-pub(super) fn warn_of_unused(reading: &mut Reading<'_>, config: &Fields<'_>, bindings: &Bindings) {
+pub(super) fn warn_of_unused(reader: &mut ConfigReader<'_>, config: &Fields<'_>, bindings: &Bindings) {
     let mut named = BTreeSet::new();
     for upstream in config.members("upstreams") {
         if upstream.value.get("auth").is_some_and(is_unclear) {
@@ -190,9 +191,9 @@ pub(super) fn warn_of_unused(reading: &mut Reading<'_>, config: &Fields<'_>, bin
     for member in config.members("credentials") {
         if bindings.sound.contains_key(&*member.key) && !used.contains(&*member.key) {
             let diagnostic = Diagnostic::new(Code::UnusedBinding, format!("nothing uses the credential {}", quoted(&member.key)))
-                .at(reading.key_place(member), "no `auth` names it")
+                .at(reader.key_place(member), "no `auth` names it")
                 .hint("remove it, or name it as the `binding` of an `auth` emitter");
-            reading.report(diagnostic);
+            reader.report(diagnostic);
         }
     }
 }

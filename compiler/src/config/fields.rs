@@ -2,10 +2,11 @@
 
 use super::kinds;
 use super::model::Spanned;
-use super::reading::Reading;
+use super::reader::ConfigReader;
 use super::table::{Key, Presence, Table, Variants};
 use crate::diag::{Code, Diagnostic, quoted, suggest};
-use crate::tree::{Member, Node, Place};
+use crate::source::Span;
+use crate::tree::{Member, Node};
 
 /// What is being read, for messages.
 #[derive(Clone)]
@@ -13,11 +14,11 @@ pub(super) struct Subject {
     /// ``upstream `fs` ``
     pub(super) name: String,
     /// Its name or key, where a missing key is reported.
-    pub(super) place: Place,
+    pub(super) place: Span,
 }
 
-/// The members of an object that are known and of the right type. What was written under a name that is nearly right is among them: its
-/// name is an error already, and what it holds is checked all the same.
+/// The members of an object that are known and of the right type. What was written under a name that is nearly right is among them:
+/// its name is an error already, and what it holds is checked all the same.
 pub(super) struct Fields<'n> {
     table: &'static Table,
     sound: Vec<(&'static Key, &'n Member)>,
@@ -32,18 +33,18 @@ impl<'n> Fields<'n> {
     ///
     /// `others` are tables of the same family, whose keys are told from misspelt ones.
     pub(super) fn read(
-        reading: &mut Reading<'_>,
+        reader: &mut ConfigReader<'_>,
         subject: &Subject,
         table: &'static Table,
         others: &'static [Table],
         node: &'n Node,
     ) -> Option<Fields<'n>> {
-        is_object(reading, subject, "", node).then(|| Fields::read_but(reading, subject, table, others, node, &[]))
+        is_object(reader, subject, "", node).then(|| Fields::read_but(reader, subject, table, others, node, &[]))
     }
 
     /// The same of an object, of which the keys in `told` need neither be there nor be known: that much has been said of them.
     fn read_but(
-        reading: &mut Reading<'_>,
+        reader: &mut ConfigReader<'_>,
         subject: &Subject,
         table: &'static Table,
         others: &'static [Table],
@@ -59,13 +60,13 @@ impl<'n> Fields<'n> {
             // The last of two equal keys counts; the parser has reported them.
             let repeated = node.members().iter().skip(at + 1).any(|later| later.key == member.key);
             let key = table.key(&member.key).or_else(|| {
-                let name = unknown_key(reading, table, others, node, member)?;
+                let name = unknown_key(reader, table, others, node, member)?;
                 let is_first = !meant.contains(&name);
                 meant.push(name);
                 table.key(name).filter(|_| is_first)
             });
             let Some(key) = key else { continue };
-            let into = match kinds::check(reading, key, &member.value) {
+            let into = match kinds::check(reader, key, &member.value) {
                 true if repeated => &mut fields.replaced,
                 true => &mut fields.sound,
                 false => &mut fields.unfit,
@@ -74,7 +75,7 @@ impl<'n> Fields<'n> {
         }
         for key in table.keys().filter(|key| key.presence == Presence::Required) {
             if node.get(key.name).is_none() && !meant.contains(&key.name) {
-                missing_key(reading, subject, key);
+                missing_key(reader, subject, key);
             }
         }
         fields
@@ -83,13 +84,13 @@ impl<'n> Fields<'n> {
     /// Reads an object whose table is chosen by its tag; an unknown tag is given to `unknown`, which reports it and may
     /// say which case was meant, so that the rest is still checked.
     pub(super) fn read_variant(
-        reading: &mut Reading<'_>,
+        reader: &mut ConfigReader<'_>,
         subject: &Subject,
         variants: &'static Variants,
         node: &'n Node,
-        unknown: impl FnOnce(&mut Reading<'_>, &'n Node, &'n str) -> Option<&'static Table>,
+        unknown: impl FnOnce(&mut ConfigReader<'_>, &'n Node, &'n str) -> Option<&'static Table>,
     ) -> Option<Fields<'n>> {
-        if !is_object(reading, subject, variants.example, node) {
+        if !is_object(reader, subject, variants.example, node) {
             return None;
         }
         let mut told = Vec::new();
@@ -107,24 +108,24 @@ impl<'n> Fields<'n> {
             };
             if let Some(wrong) = wrong() {
                 told.push(&*wrong.key);
-                diagnostic = diagnostic.also(reading.key_place(wrong), format!("the key is called `{}`", variants.tag.name));
+                diagnostic = diagnostic.also(reader.key_place(wrong), format!("the key is called `{}`", variants.tag.name));
             }
-            reading.report(diagnostic);
+            reader.report(diagnostic);
         }
         let table = match node.get(variants.tag.name).or_else(|| Some(&wrong()?.value)) {
             None => guess(variants, node)?,
             Some(tag) => {
                 let Some(text) = tag.as_str() else {
-                    kinds::check(reading, &variants.tag, tag);
+                    kinds::check(reader, &variants.tag, tag);
                     return None;
                 };
                 match variants.case(text) {
                     Some(table) => table,
-                    None => unknown(reading, tag, text)?,
+                    None => unknown(reader, tag, text)?,
                 }
             }
         };
-        Some(Fields::read_but(reading, subject, table, variants.cases, node, &told))
+        Some(Fields::read_but(reader, subject, table, variants.cases, node, &told))
     }
 
     /// The tag of its table.
@@ -159,8 +160,8 @@ impl<'n> Fields<'n> {
     }
 
     /// A string and its place.
-    pub(super) fn spanned(&self, reading: &Reading<'_>, name: &str) -> Option<Spanned<String>> {
-        reading.spanned(self.node(name)?)
+    pub(super) fn spanned(&self, reader: &ConfigReader<'_>, name: &str) -> Option<Spanned<String>> {
+        reader.spanned(self.node(name)?)
     }
 
     /// A flag; absent is `false`.
@@ -183,9 +184,9 @@ impl<'n> Fields<'n> {
     }
 
     /// An array of strings with their places.
-    pub(super) fn spanned_texts(&self, reading: &Reading<'_>, name: &str) -> Option<Vec<Spanned<String>>> {
+    pub(super) fn spanned_texts(&self, reader: &ConfigReader<'_>, name: &str) -> Option<Vec<Spanned<String>>> {
         let elements = self.node(name)?.elements()?;
-        Some(elements.iter().filter_map(|node| reading.spanned(node)).collect())
+        Some(elements.iter().filter_map(|node| reader.spanned(node)).collect())
     }
 
     /// The elements of an array; absent is empty.
@@ -200,11 +201,11 @@ impl<'n> Fields<'n> {
 }
 
 /// `example` shows what such an object looks like.
-fn is_object(reading: &mut Reading<'_>, subject: &Subject, example: &str, node: &Node) -> bool {
+fn is_object(reader: &mut ConfigReader<'_>, subject: &Subject, example: &str, node: &Node) -> bool {
     let is = matches!(node.value, crate::tree::Tree::Object(_));
     if !is {
         let message = format!("{} must be an object, found {}", subject.name, node.kind());
-        reading.fault(Code::WrongType, node, message, "expected an object", example);
+        reader.fault(Code::WrongType, node, message, "expected an object", example);
     }
     is
 }
@@ -222,16 +223,16 @@ fn guess(variants: &'static Variants, node: &Node) -> Option<&'static Table> {
     }
 }
 
-fn missing_key(reading: &mut Reading<'_>, subject: &Subject, key: &Key) {
+fn missing_key(reader: &mut ConfigReader<'_>, subject: &Subject, key: &Key) {
     let message = format!("{} lacks the key `{}`", subject.name, key.name);
     let label = format!("`{}` is missing", key.name);
     let hint = format!("`{}` is {}: {}", key.name, kinds::expected(key.kind), key.doc);
-    reading.report(Diagnostic::new(Code::MissingKey, message).at(subject.place.clone(), label).hint(hint));
+    reader.report(Diagnostic::new(Code::MissingKey, message).at(subject.place.clone(), label).hint(hint));
 }
 
 /// Reports a key that the table does not have; the key that was meant, if that is clear.
 fn unknown_key(
-    reading: &mut Reading<'_>,
+    reader: &mut ConfigReader<'_>,
     table: &'static Table,
     others: &'static [Table],
     node: &Node,
@@ -245,7 +246,7 @@ fn unknown_key(
     let near = suggest::nearest(wrong, free.map(|key| key.name));
     let given = suggest::nearest(wrong, table.keys().map(|key| key.name));
     let message = format!("unknown key {} in {}", quoted(wrong), table.title);
-    let mut diagnostic = Diagnostic::new(Code::UnknownKey, message).at(reading.key_place(member), "not a key of this object");
+    let mut diagnostic = Diagnostic::new(Code::UnknownKey, message).at(reader.key_place(member), "not a key of this object");
     let meant = match (meant, elsewhere, near) {
         (Some(name), _, _) => {
             diagnostic = diagnostic.hint(format!("here it is called `{name}`"));
@@ -274,6 +275,6 @@ fn unknown_key(
             None
         }
     };
-    reading.report(diagnostic);
+    reader.report(diagnostic);
     meant
 }

@@ -1,8 +1,9 @@
 //! Names and values of HTTP headers that a config may set.
 
-use super::reading::Reading;
+use super::reader::ConfigReader;
 use crate::diag::{Code, Diagnostic, Severity, quoted};
-use crate::tree::{Node, Place};
+use crate::source::Span;
+use crate::tree::Node;
 
 /// Where a header is set.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -74,15 +75,15 @@ pub(super) fn is_reserved(name: &str) -> bool {
 }
 
 /// Checks a header's name; the place is where it is written. `true` where it can be set.
-pub(super) fn check_name(reading: &mut Reading<'_>, setter: Setter, name: &str, place: Place) -> bool {
-    let before = reading.errors();
+pub(super) fn check_name(reader: &mut ConfigReader<'_>, setter: Setter, name: &str, place: Span) -> bool {
+    let before = reader.errors();
     if let Some(wrong) = name.chars().find(|c| !is_token(*c)) {
         let message = format!("{} is not a name of a header", quoted(name));
         let label = format!("{} cannot be part of one", character(wrong));
         let hint = "names are letters, digits and !#$%&'*+-.^_`|~";
-        reading.report(Diagnostic::new(Code::BadHeaderName, message).at(place, label).hint(hint));
+        reader.report(Diagnostic::new(Code::BadHeaderName, message).at(place, label).hint(hint));
     } else if name.is_empty() {
-        reading.report(Diagnostic::new(Code::BadHeaderName, "a header needs a name").at(place, "empty"));
+        reader.report(Diagnostic::new(Code::BadHeaderName, "a header needs a name").at(place, "empty"));
     } else if let Some(row) = RESERVED.iter().find(|row| row.name.eq_ignore_ascii_case(name))
         && !(row.static_only && setter == Setter::Auth)
     {
@@ -93,16 +94,16 @@ pub(super) fn check_name(reading: &mut Reading<'_>, setter: Setter, name: &str, 
         let verb = if row.severity == Severity::Error { "cannot" } else { "need not" };
         let message = format!("the header `{}` {verb} be set in `{owner}`: {}", row.name, row.why);
         let diagnostic = Diagnostic::new(Code::ReservedHeader, message).at(place, "").hint(row.hint);
-        reading.report(Diagnostic { severity: row.severity, ..diagnostic });
+        reader.report(Diagnostic { severity: row.severity, ..diagnostic });
     }
-    reading.errors() == before
+    reader.errors() == before
 }
 
 /// Checks a literal value.
-pub(super) fn check_value(reading: &mut Reading<'_>, name: &str, node: &Node) {
+pub(super) fn check_value(reader: &mut ConfigReader<'_>, name: &str, node: &Node) {
     let Some(wrong) = node.as_str().and_then(|value| value.chars().find(|c| !matches!(c, ' '..='~'))) else { return };
     let message = format!("the value of {} has characters that no header can have", quoted(name));
-    reading.fault(
+    reader.fault(
         Code::BadHeaderValue,
         node,
         message,
@@ -113,11 +114,11 @@ pub(super) fn check_value(reading: &mut Reading<'_>, name: &str, node: &Node) {
 
 /// Headers that were set so far, to notice the second setting of one.
 #[derive(Default)]
-pub(super) struct Seen(Vec<(String, Place)>);
+pub(super) struct Seen(Vec<(String, Span)>);
 
 impl Seen {
     /// Takes a header in, or reports that it was set before.
-    pub(super) fn set(&mut self, reading: &mut Reading<'_>, name: &str, place: Place) {
+    pub(super) fn set(&mut self, reader: &mut ConfigReader<'_>, name: &str, place: Span) {
         let folded = name.to_ascii_lowercase();
         match self.0.iter().find(|(seen, _)| *seen == folded) {
             Some((_, first)) => {
@@ -125,7 +126,7 @@ impl Seen {
                     .at(place, "set again here")
                     .also(first.clone(), "first set here")
                     .hint("case makes no difference in the name of a header; keep one of the two");
-                reading.report(diagnostic);
+                reader.report(diagnostic);
             }
             None => self.0.push((folded, place)),
         }

@@ -7,17 +7,17 @@ use super::credentials::Bindings;
 use super::fields::Fields;
 use super::headers::{self, Seen, Setter};
 use super::model::{HttpOptions, McpHttp};
-use super::reading::Reading;
+use super::reader::ConfigReader;
 use super::urls;
 
 /// Reads what an `mcp_http` entry holds beside the keys of every entry.
-pub(super) fn read(reading: &mut Reading<'_>, owner: &str, fields: &Fields<'_>, bindings: &Bindings) -> Option<McpHttp> {
-    let url = urls::read(reading, fields, "url");
-    urls::read(reading, fields, "proxy");
-    urls::check_security(reading, fields, url.as_slice().iter().collect::<Vec<_>>().as_slice());
+pub(super) fn read(reader: &mut ConfigReader<'_>, owner: &str, fields: &Fields<'_>, bindings: &Bindings) -> Option<McpHttp> {
+    let url = urls::read(reader, fields, "url");
+    urls::read(reader, fields, "proxy");
+    urls::check_security(reader, fields, url.as_slice().iter().collect::<Vec<_>>().as_slice());
     Some(McpHttp {
-        http: options(reading, owner, fields, bindings),
-        url: fields.spanned(reading, "url")?,
+        http: options(reader, owner, fields, bindings),
+        url: fields.spanned(reader, "url")?,
         handshake_timeout_ms: fields.number("handshake_timeout_ms"),
         listing: listing_limits(fields),
         proxy: fields.text("proxy"),
@@ -30,16 +30,16 @@ pub(super) fn listing_limits(fields: &Fields<'_>) -> ListingLimits {
 }
 
 /// Reads headers, timeouts and the response cap.
-pub(super) fn options(reading: &mut Reading<'_>, owner: &str, fields: &Fields<'_>, bindings: &Bindings) -> HttpOptions {
+pub(super) fn options(reader: &mut ConfigReader<'_>, owner: &str, fields: &Fields<'_>, bindings: &Bindings) -> HttpOptions {
     let mut seen = Seen::default();
     // One emitter without its brackets is an error of which has been told; what it says is looked at all the same.
     let bare = fields.unfit("auth").filter(|node| !node.members().is_empty());
     let emitters = bare.map_or(fields.nodes("auth"), std::slice::from_ref);
-    let auth = auth::read(reading, owner, emitters, bindings, &mut seen);
+    let auth = auth::read(reader, owner, emitters, bindings, &mut seen);
     for member in fields.members("static_headers") {
-        headers::check_name(reading, Setter::Static, &member.key, reading.key_place(member));
-        headers::check_value(reading, &member.key, &member.value);
-        seen.set(reading, &member.key, reading.key_place(member));
+        headers::check_name(reader, Setter::Static, &member.key, reader.key_place(member));
+        headers::check_value(reader, &member.key, &member.value);
+        seen.set(reader, &member.key, reader.key_place(member));
     }
     HttpOptions {
         auth,

@@ -1,14 +1,14 @@
 //! Whether a value is what its row says.
 
-use super::reading::Reading;
+use super::reader::ConfigReader;
 use super::table::{Key, Kind, Presence};
 use crate::diag::{Code, Diagnostic, quoted};
 use crate::tree::{Node, Tree};
 use ptc_catalog::By;
 
 /// Checks a value against its row and reports what is wrong; `true` where it may be read.
-pub(super) fn check(reading: &mut Reading<'_>, key: &Key, node: &Node) -> bool {
-    let before = reading.errors();
+pub(super) fn check(reader: &mut ConfigReader<'_>, key: &Key, node: &Node) -> bool {
+    let before = reader.errors();
     match (key.kind, &node.value) {
         (Kind::AnyText, Tree::String(_))
         | (Kind::Flag | Kind::FlagOrNames, Tree::Bool(_))
@@ -17,22 +17,22 @@ pub(super) fn check(reading: &mut Reading<'_>, key: &Key, node: &Node) -> bool {
         | (Kind::List, Tree::Array(_)) => {}
         (Kind::Text | Kind::Secret, Tree::String(text)) => {
             if text.trim().is_empty() {
-                empty(reading, key, node);
+                empty(reader, key, node);
             }
         }
-        (Kind::Number { min, max, unit }, Tree::Number(_)) => number(reading, key, node, min, max, unit),
+        (Kind::Number { min, max, unit }, Tree::Number(_)) => number(reader, key, node, min, max, unit),
         (Kind::Texts, Tree::Array(elements)) => {
             for element in elements {
-                text_element(reading, key, element);
+                text_element(reader, key, element);
             }
         }
-        (Kind::Names | Kind::FlagOrNames, Tree::Array(elements)) => names(reading, key, node, elements),
+        (Kind::Names | Kind::FlagOrNames, Tree::Array(elements)) => names(reader, key, node, elements),
         (Kind::TextMap, Tree::Object(members)) => {
             for member in members {
                 if member.value.as_str().is_none() {
                     let message =
                         format!("{} in `{}` must be a string, found {}", quoted(&member.key), key.name, member.value.kind());
-                    reading.fault(Code::WrongType, &member.value, message, "expected a string", quotes_hint(&member.value));
+                    reader.fault(Code::WrongType, &member.value, message, "expected a string", quotes_hint(&member.value));
                 }
             }
         }
@@ -40,22 +40,22 @@ pub(super) fn check(reading: &mut Reading<'_>, key: &Key, node: &Node) -> bool {
             let is_pair = members.len() == 2
                 && ["user", "pass"].iter().all(|part| node.get(part).is_some_and(|value| value.as_str().is_some()));
             if !is_pair {
-                wrong_type(reading, key, node);
+                wrong_type(reader, key, node);
             }
         }
-        (Kind::Paging, Tree::Object(_)) => paging(reading, node),
+        (Kind::Paging, Tree::Object(_)) => paging(reader, node),
         (Kind::Choice(choices), Tree::String(text)) => {
             if !choices.contains(&&**text) {
                 let listed: Vec<String> = choices.iter().map(|choice| quoted(choice)).collect();
                 let hint = crate::diag::suggest::nearest(text, choices.iter().copied())
                     .map_or_else(|| format!("expected one of {}", listed.join(", ")), |near| format!("did you mean `{near}`?"));
                 let message = format!("{} is no value of `{}`", quoted(text), key.name);
-                reading.fault(Code::UnknownScheme, node, message, "", &hint);
+                reader.fault(Code::UnknownScheme, node, message, "", &hint);
             }
         }
-        _ => wrong_type(reading, key, node),
+        _ => wrong_type(reader, key, node),
     }
-    reading.errors() == before
+    reader.errors() == before
 }
 
 /// Members of `paging` that are numbers, with what they say.
@@ -76,7 +76,7 @@ pub(super) const PAGING_TEXTS: [(&str, &str); 10] = [
 ];
 
 /// Checks what an entry says of the pages of a list.
-fn paging(reading: &mut Reading<'_>, node: &Node) {
+fn paging(reader: &mut ConfigReader<'_>, node: &Node) {
     let known = PAGING_TEXTS.iter().chain(&PAGING_NUMBERS).map(|(name, _)| *name).chain(["by"]);
     let is_text = |name: &str| PAGING_TEXTS.iter().any(|(own, _)| *own == name);
     let is_number = |name: &str| PAGING_NUMBERS.iter().any(|(own, _)| *own == name);
@@ -105,7 +105,7 @@ fn paging(reading: &mut Reading<'_>, node: &Node) {
             }
         };
         let message = format!("{} in `paging` cannot be read", quoted(name));
-        reading.fault(Code::BadPaging, &member.value, message, expected, &hint);
+        reader.fault(Code::BadPaging, &member.value, message, expected, &hint);
     }
     let has = |name: &str| node.get(name).is_some();
     let needs_argument = !matches!(node.get("by").and_then(Node::as_str), Some("link" | "header"));
@@ -120,7 +120,7 @@ fn paging(reading: &mut Reading<'_>, node: &Node) {
     };
     if let Some(missing) = missing {
         let hint = "`items` is where the list is, `argument` asks for the next page with what is at `next`; another way than by token is named in `by`";
-        reading.fault(Code::BadPaging, node, format!("`paging` has no `{missing}`"), "does not say how the list is paged", hint);
+        reader.fault(Code::BadPaging, node, format!("`paging` has no `{missing}`"), "does not say how the list is paged", hint);
     }
 }
 
@@ -148,7 +148,7 @@ pub(super) fn whole_number(node: &Node) -> Option<u64> {
     }
 }
 
-fn wrong_type(reading: &mut Reading<'_>, key: &Key, node: &Node) {
+fn wrong_type(reader: &mut ConfigReader<'_>, key: &Key, node: &Node) {
     let expected = expected(key.kind);
     let message = format!("`{}` must be {expected}, found {}", key.name, node.kind());
     let hint = match (key.kind, &node.value) {
@@ -164,7 +164,7 @@ fn wrong_type(reading: &mut Reading<'_>, key: &Key, node: &Node) {
         (Kind::Text | Kind::AnyText | Kind::Choice(_), _) => quotes_hint(node).to_owned(),
         _ => String::new(),
     };
-    reading.fault(Code::WrongType, node, message, &format!("expected {expected}"), &hint);
+    reader.fault(Code::WrongType, node, message, &format!("expected {expected}"), &hint);
 }
 
 fn quotes_hint(node: &Node) -> &'static str {
@@ -175,12 +175,12 @@ fn quotes_hint(node: &Node) -> &'static str {
     }
 }
 
-fn empty(reading: &mut Reading<'_>, key: &Key, node: &Node) {
+fn empty(reader: &mut ConfigReader<'_>, key: &Key, node: &Node) {
     let hint = format!("`{}`: {}", key.name, key.doc);
-    reading.fault(Code::EmptyValue, node, format!("`{}` must not be empty", key.name), "empty", &hint);
+    reader.fault(Code::EmptyValue, node, format!("`{}` must not be empty", key.name), "empty", &hint);
 }
 
-fn number(reading: &mut Reading<'_>, key: &Key, node: &Node, min: u64, max: u64, unit: &str) {
+fn number(reader: &mut ConfigReader<'_>, key: &Key, node: &Node, min: u64, max: u64, unit: &str) {
     let Tree::Number(text) = &node.value else { return };
     let whole = !text.contains(['.', 'e', 'E']);
     match text.parse::<u64>() {
@@ -188,47 +188,41 @@ fn number(reading: &mut Reading<'_>, key: &Key, node: &Node, min: u64, max: u64,
         // Negative, or more digits than fit.
         Ok(_) | Err(_) if whole => {
             let message = format!("`{}` is {text}, outside of {min} to {max} {unit}", key.name);
-            reading.fault(Code::OutOfRange, node, message, "out of range", "");
+            reader.fault(Code::OutOfRange, node, message, "out of range", "");
         }
         _ => {
             let message = format!("`{}` must be a whole number of {unit}, found {text}", key.name);
-            reading.fault(
-                Code::WrongType,
-                node,
-                message,
-                "expected a whole number",
-                "write it without a fraction or an exponent",
-            );
+            reader.fault(Code::WrongType, node, message, "expected a whole number", "write it without a fraction or an exponent");
         }
     }
 }
 
-fn text_element(reading: &mut Reading<'_>, key: &Key, element: &Node) -> bool {
+fn text_element(reader: &mut ConfigReader<'_>, key: &Key, element: &Node) -> bool {
     if element.as_str().is_some() {
         return true;
     }
     let message = format!("`{}` must hold strings only, found {}", key.name, element.kind());
-    reading.fault(Code::WrongType, element, message, "expected a string", quotes_hint(element));
+    reader.fault(Code::WrongType, element, message, "expected a string", quotes_hint(element));
     false
 }
 
-fn names(reading: &mut Reading<'_>, key: &Key, node: &Node, elements: &[Node]) {
+fn names(reader: &mut ConfigReader<'_>, key: &Key, node: &Node, elements: &[Node]) {
     if elements.is_empty() {
-        empty(reading, key, node);
+        empty(reader, key, node);
     }
     for (at, element) in elements.iter().enumerate() {
-        if !text_element(reading, key, element) {
+        if !text_element(reader, key, element) {
             continue;
         }
         let name = element.as_str().unwrap_or("");
         if name.trim().is_empty() {
-            reading.fault(Code::EmptyValue, element, format!("`{}` holds an empty name", key.name), "empty", "");
+            reader.fault(Code::EmptyValue, element, format!("`{}` holds an empty name", key.name), "empty", "");
         } else if let Some(first) = elements.iter().take(at).find(|earlier| earlier.as_str() == Some(name)) {
             let diagnostic = Diagnostic::new(Code::RepeatedItem, format!("{} is listed twice in `{}`", quoted(name), key.name))
-                .at(element.place(reading.file), "again here")
-                .also(first.place(reading.file), "first here")
+                .at(element.place(reader.file), "again here")
+                .also(first.place(reader.file), "first here")
                 .hint("remove one of the two");
-            reading.report(diagnostic);
+            reader.report(diagnostic);
         }
     }
 }

@@ -13,7 +13,7 @@
 //! | `headers`, `urls`, `placeholder`, `names` | rules of single values |
 //! | `packages` | packages that are fetched and run without a fixed version |
 //! | `suspects` | what looks like a secret where none belongs |
-//! | `conceal` | what no rendering may show |
+//! | `mask` | what no rendering may show |
 
 pub mod keys;
 pub mod model;
@@ -21,18 +21,18 @@ pub mod schema;
 pub mod table;
 
 mod auth;
-mod conceal;
 mod credentials;
 mod fields;
 mod headers;
 mod http;
 mod kinds;
+mod mask_secrets;
 mod names;
 mod openapi;
 mod packages;
 mod placeholder;
 mod programs;
-mod reading;
+mod reader;
 mod stdio;
 mod suspects;
 mod upstream;
@@ -41,17 +41,17 @@ mod urls;
 use std::collections::BTreeMap;
 
 use crate::diag::{Code, Diagnostic, Diagnostics};
-use crate::source::{FileId, Sources};
-use crate::tree::{self, Node, Place, Syntax};
+use crate::source::{FileId, Sources, Span};
+use crate::tree::{self, Node, Syntax};
 use fields::{Fields, Subject};
 pub use model::Config;
-use reading::Reading;
+use reader::ConfigReader;
 
 /// Reads a config and reports all that is wrong with it.
 ///
 /// `None` where nothing of it could be read. Otherwise the entries that are sound, and apart from them what could be read of
-/// those that are not, so that later phases can report on both. Nothing may be built from a config that was reported an error of: see
-/// [`Diagnostics::has_errors`].
+/// those that are not, so that later phases can report on both. Nothing may be built from a config that was reported an error of:
+/// see [`Diagnostics::has_errors`].
 pub fn read(sources: &Sources, file: FileId, diagnostics: &mut Diagnostics) -> Option<Config> {
     read_as(sources, file, Syntax::CONFIG, diagnostics)
 }
@@ -59,23 +59,23 @@ pub fn read(sources: &Sources, file: FileId, diagnostics: &mut Diagnostics) -> O
 /// The same for a config that may be bound to strict JSON: [`Syntax::STRICT`].
 pub fn read_as(sources: &Sources, file: FileId, syntax: Syntax, diagnostics: &mut Diagnostics) -> Option<Config> {
     let Some(root) = tree::parse_as(sources, file, syntax, diagnostics) else {
-        conceal::text(sources, file, diagnostics);
+        mask_secrets::text(sources, file, diagnostics);
         return None;
     };
-    let mut reading = Reading::new(file, diagnostics);
-    conceal::tree(&mut reading, &root);
-    suspects::warn(&mut reading, &root);
-    placeholder::warn_where_literal(&mut reading, &root);
+    let mut reader = ConfigReader::new(file, diagnostics);
+    mask_secrets::tree(&mut reader, &root);
+    suspects::warn(&mut reader, &root);
+    placeholder::warn_where_literal(&mut reader, &root);
 
-    let subject = Subject { name: "the config".to_owned(), place: Place { file, range: root.range.start..root.range.start + 1 } };
-    let fields = Fields::read(&mut reading, &subject, &keys::CONFIG, &[], &root)?;
-    let bindings = credentials::read(&mut reading, &fields);
-    names::check(&mut reading, fields.members("upstreams"));
+    let subject = Subject { name: "the config".to_owned(), place: Span { file, range: root.range.start..root.range.start + 1 } };
+    let fields = Fields::read(&mut reader, &subject, &keys::CONFIG, &[], &root)?;
+    let bindings = credentials::read(&mut reader, &fields);
+    names::check(&mut reader, fields.members("upstreams"));
     let (mut upstreams, mut faulty) = (BTreeMap::new(), BTreeMap::new());
     for member in fields.replaced("upstreams").flat_map(Node::members).chain(fields.members("upstreams")) {
-        let before = reading.errors();
-        if let Some(upstream) = upstream::read(&mut reading, member, &bindings) {
-            let into = if reading.errors() == before { &mut upstreams } else { &mut faulty };
+        let before = reader.errors();
+        if let Some(upstream) = upstream::read(&mut reader, member, &bindings) {
+            let into = if reader.errors() == before { &mut upstreams } else { &mut faulty };
             into.insert(member.key.to_string(), upstream);
         }
     }
@@ -85,14 +85,14 @@ pub fn read_as(sources: &Sources, file: FileId, syntax: Syntax, diagnostics: &mu
         let diagnostic = Diagnostic::new(Code::NoUpstreams, "the config has no upstreams")
             .at(node.place(file), "nothing to call")
             .hint("programs will run, and have no tools to call");
-        reading.report(diagnostic);
+        reader.report(diagnostic);
     }
     let mut stored = BTreeMap::new();
     for member in fields.members("programs") {
-        if let Some(program) = programs::read(&mut reading, member) {
+        if let Some(program) = programs::read(&mut reader, member) {
             stored.insert(member.key.to_string(), program);
         }
     }
-    credentials::warn_of_unused(&mut reading, &fields, &bindings);
+    credentials::warn_of_unused(&mut reader, &fields, &bindings);
     Some(Config { file, upstreams, faulty, credentials: bindings.into_sound(), programs: stored })
 }

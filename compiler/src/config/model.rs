@@ -5,8 +5,7 @@ use std::collections::BTreeMap;
 use ptc_catalog::ListingLimits;
 
 use crate::ir::Json;
-use crate::source::FileId;
-use crate::tree::Place;
+use crate::source::{FileId, Span};
 
 /// A value and where it was written.
 #[derive(Debug, Clone)]
@@ -14,7 +13,7 @@ pub struct Spanned<T> {
     /// The value.
     pub value: T,
     /// Its place in the config.
-    pub place: Place,
+    pub place: Span,
 }
 
 /// A whole `upstreams.json`.
@@ -37,7 +36,7 @@ pub struct Config {
 #[derive(Debug, Clone)]
 pub struct Program {
     /// Place of the entry's name.
-    pub place: Place,
+    pub place: Span,
     /// `file`, relative to the config's folder.
     pub file: Spanned<String>,
     /// `description`, one line; may be empty.
@@ -52,7 +51,7 @@ pub struct Program {
 #[derive(Debug, Clone)]
 pub struct Upstream {
     /// Place of the entry's name.
-    pub place: Place,
+    pub place: Span,
     /// `description`, one line.
     pub description: Option<String>,
     /// `include_tools` of an MCP entry; `None` grants all.
@@ -97,7 +96,7 @@ pub struct McpStdio {
     /// `env`, by name, split at `${VAR}`.
     pub env: BTreeMap<String, Vec<EnvPart>>,
     /// Where the values of `env` stand, by name.
-    pub env_places: BTreeMap<String, Place>,
+    pub env_places: BTreeMap<String, Span>,
     /// `inherit_env`
     pub inherit_env: InheritEnv,
     /// `cd`
@@ -176,7 +175,7 @@ pub struct OpenApi {
     /// `schema_max_bytes`
     pub schema_max_bytes: u64,
     /// Where it is given.
-    pub schema_max_place: Option<Place>,
+    pub schema_max_place: Option<Span>,
     /// `include_operations`, not empty: ids, `GET /path`s and patterns.
     pub include_operations: Vec<Spanned<String>>,
     /// `exclude_operations`, in the same words.
@@ -198,7 +197,7 @@ pub enum SchemaSource {
 #[derive(Debug, Clone)]
 pub struct Override {
     /// Place of the operation id.
-    pub place: Place,
+    pub place: Span,
     /// `name`
     pub name: Option<Spanned<String>>,
     /// `description`
@@ -237,7 +236,7 @@ pub enum Auth {
 #[derive(Debug, Clone)]
 pub struct Binding {
     /// Place of the binding's name.
-    pub place: Place,
+    pub place: Span,
     /// `source` and what belongs to it.
     pub source: CredentialSource,
     /// `scheme_hint`

@@ -1,6 +1,6 @@
 //! The names of upstreams: what programs write after `:server`.
 
-use super::reading::Reading;
+use super::reader::ConfigReader;
 use crate::diag::{Code, Diagnostic, quoted};
 use crate::tool_name::{self, folded};
 use crate::tree::{Member, Node};
@@ -51,17 +51,17 @@ const NAMESPACES: &[&str] = &[
 ];
 
 /// Reports names that programs cannot write, or that are easily taken for others.
-pub(super) fn check(reading: &mut Reading<'_>, upstreams: &[Member]) {
+pub(super) fn check(reader: &mut ConfigReader<'_>, upstreams: &[Member]) {
     for (at, member) in upstreams.iter().enumerate() {
         let name: &str = &member.key;
-        let place = reading.key_place(member);
+        let place = reader.key_place(member);
         if let Some(reason) = fault(name) {
             let hint = match plain(name) {
                 Some(plain) => format!("call it {}", quoted(&plain)),
                 None => "a name starts with a letter or digit and goes on with letters, digits, `-`, `_` and `.`".to_owned(),
             };
             let message = format!("{} cannot be the name of an upstream: {reason}", quoted(name));
-            reading.report(Diagnostic::new(Code::UpstreamName, message).at(place, "").hint(hint));
+            reader.report(Diagnostic::new(Code::UpstreamName, message).at(place, "").hint(hint));
             continue;
         }
         if NAMESPACES.contains(&name) {
@@ -69,16 +69,16 @@ pub(super) fn check(reading: &mut Reading<'_>, upstreams: &[Member]) {
             let diagnostic = Diagnostic::new(Code::UpstreamLikeNamespace, message)
                 .at(place.clone(), "discovery by this name shows the namespace")
                 .hint(format!("call it something like `{}-api`", name.to_lowercase()));
-            reading.report(diagnostic);
+            reader.report(diagnostic);
         }
         let earlier = upstreams.iter().take(at).find(|earlier| earlier.key != member.key && folded(&earlier.key) == folded(name));
         if let Some(earlier) = earlier {
             let message = format!("{} and {} are easily confused", quoted(&earlier.key), quoted(name));
             let diagnostic = Diagnostic::new(Code::UpstreamsAlike, message)
                 .at(place, "differs only in case or separators")
-                .also(reading.key_place(earlier), "from this one")
+                .also(reader.key_place(earlier), "from this one")
                 .hint("say in the names what sets them apart");
-            reading.report(diagnostic);
+            reader.report(diagnostic);
         }
     }
 }
@@ -111,7 +111,7 @@ fn plain(name: &str) -> Option<String> {
 }
 
 /// Warns of granted tools that hardly any server offers under such a name.
-pub(super) fn check_tools(reading: &mut Reading<'_>, granted: &[Node]) {
+pub(super) fn check_tools(reader: &mut ConfigReader<'_>, granted: &[Node]) {
     for node in granted {
         let Some(name) = node.as_str() else { continue };
         let Some(reason) = tool_name::fault(name) else { continue };
@@ -120,6 +120,6 @@ pub(super) fn check_tools(reading: &mut Reading<'_>, granted: &[Node]) {
         } else {
             "write the name as the server lists it"
         };
-        reading.fault(Code::ToolName, node, format!("{} is hardly the name of a tool: {reason}", quoted(name)), "", hint);
+        reader.fault(Code::ToolName, node, format!("{} is hardly the name of a tool: {reason}", quoted(name)), "", hint);
     }
 }

@@ -5,50 +5,55 @@ use std::collections::BTreeMap;
 use super::credentials::Bindings;
 use super::fields::{Fields, Subject};
 use super::model::{OpenApi, Override, SchemaSource, Spanned};
-use super::reading::Reading;
+use super::reader::ConfigReader;
 use super::{http, keys, urls};
 use crate::diag::{Code, Diagnostic, quoted, suggest};
 use crate::ir::Json;
 use crate::tree::Node;
 
 /// Reads what an `openapi` entry holds beside the keys of every entry.
-pub(super) fn read(reading: &mut Reading<'_>, subject: &Subject, fields: &Fields<'_>, bindings: &Bindings) -> Option<OpenApi> {
-    let base = urls::read(reading, fields, "base_url");
-    let schema_url = urls::read(reading, fields, "schema_url");
+pub(super) fn read(
+    reader: &mut ConfigReader<'_>,
+    subject: &Subject,
+    fields: &Fields<'_>,
+    bindings: &Bindings,
+) -> Option<OpenApi> {
+    let base = urls::read(reader, fields, "base_url");
+    let schema_url = urls::read(reader, fields, "schema_url");
     let named: Vec<&urls::Named<'_>> = base.iter().chain(&schema_url).collect();
-    urls::check_security(reading, fields, &named);
+    urls::check_security(reader, fields, &named);
     if let (Some(base), Some(schema)) = (&base, &schema_url) {
-        check_origin(reading, fields, base, schema);
+        check_origin(reader, fields, base, schema);
     }
-    let schema = schema_source(reading, subject, fields);
-    let http = http::options(reading, &subject.name, fields, bindings);
-    let operation_overrides = overrides(reading, fields);
+    let schema = schema_source(reader, subject, fields);
+    let http = http::options(reader, &subject.name, fields, bindings);
+    let operation_overrides = overrides(reader, fields);
     Some(OpenApi {
         // Without one the entry has an error already, and its document can be looked at all the same.
-        base_url: match base.zip(fields.spanned(reading, "base_url")) {
+        base_url: match base.zip(fields.spanned(reader, "base_url")) {
             Some((_, url)) => Spanned { value: url.value.trim_end_matches('/').to_owned(), place: url.place },
             None => Spanned { value: String::new(), place: subject.place.clone() },
         },
         http,
         schema: schema?,
         schema_max_bytes: fields.number("schema_max_bytes"),
-        schema_max_place: fields.node("schema_max_bytes").map(|node| node.place(reading.file)),
-        include_operations: fields.spanned_texts(reading, "include_operations").unwrap_or_default(),
-        exclude_operations: fields.spanned_texts(reading, "exclude_operations").unwrap_or_default(),
+        schema_max_place: fields.node("schema_max_bytes").map(|node| node.place(reader.file)),
+        include_operations: fields.spanned_texts(reader, "include_operations").unwrap_or_default(),
+        exclude_operations: fields.spanned_texts(reader, "exclude_operations").unwrap_or_default(),
         operation_overrides,
     })
 }
 
-fn schema_source(reading: &mut Reading<'_>, subject: &Subject, fields: &Fields<'_>) -> Option<Spanned<SchemaSource>> {
+fn schema_source(reader: &mut ConfigReader<'_>, subject: &Subject, fields: &Fields<'_>) -> Option<Spanned<SchemaSource>> {
     let hint = "`schema_file` names a file, `schema_url` a URL that is fetched when the binary is built";
     match (fields.member("schema_file"), fields.member("schema_url")) {
         (Some(file), Some(url)) => {
             let diagnostic =
                 Diagnostic::new(Code::SchemaSource, format!("{} has both `schema_file` and `schema_url`", subject.name))
-                    .at(reading.key_place(url), "the second source")
-                    .also(reading.key_place(file), "the first source")
+                    .at(reader.key_place(url), "the second source")
+                    .also(reader.key_place(file), "the first source")
                     .hint("keep one of the two; a file needs no network when building");
-            reading.report(diagnostic);
+            reader.report(diagnostic);
             None
         }
         (None, None) => {
@@ -56,33 +61,33 @@ fn schema_source(reading: &mut Reading<'_>, subject: &Subject, fields: &Fields<'
                 Diagnostic::new(Code::SchemaSource, format!("{} does not say where its OpenAPI document is", subject.name))
                     .at(subject.place.clone(), "`schema_file` or `schema_url` is missing")
                     .hint(hint);
-            reading.report(diagnostic);
+            reader.report(diagnostic);
             None
         }
         (Some(_), None) => {
-            let path = fields.spanned(reading, "schema_file")?;
+            let path = fields.spanned(reader, "schema_file")?;
             Some(Spanned { value: SchemaSource::File(path.value), place: path.place })
         }
         (None, Some(_)) => {
-            let url = fields.spanned(reading, "schema_url")?;
+            let url = fields.spanned(reader, "schema_url")?;
             Some(Spanned { value: SchemaSource::Url(url.value), place: url.place })
         }
     }
 }
 
 /// The document is fetched with the entry's own secrets, so it should lie where they belong.
-fn check_origin(reading: &mut Reading<'_>, fields: &Fields<'_>, base: &urls::Named<'_>, schema: &urls::Named<'_>) {
+fn check_origin(reader: &mut ConfigReader<'_>, fields: &Fields<'_>, base: &urls::Named<'_>, schema: &urls::Named<'_>) {
     if fields.nodes("auth").is_empty() || base.url.origin() == schema.url.origin() {
         return;
     }
     let diagnostic = Diagnostic::new(Code::SchemaOnOtherOrigin, "`auth` is sent to the host of `schema_url` too")
-        .at(schema.node.place(reading.file), "another origin than `base_url`")
-        .also(base.node.place(reading.file), "where the secrets belong")
+        .at(schema.node.place(reader.file), "another origin than `base_url`")
+        .also(base.node.place(reader.file), "where the secrets belong")
         .hint("download the document and name it in `schema_file`");
-    reading.report(diagnostic);
+    reader.report(diagnostic);
 }
 
-fn overrides(reading: &mut Reading<'_>, fields: &Fields<'_>) -> BTreeMap<String, Override> {
+fn overrides(reader: &mut ConfigReader<'_>, fields: &Fields<'_>) -> BTreeMap<String, Override> {
     let included: Vec<&str> = fields.nodes("include_operations").iter().filter_map(Node::as_str).collect();
     // What a pattern includes is known with the document, and so is which id a path has.
     let is_id = |entry: &str| !crate::openapi::is_pattern(entry) && !crate::openapi::is_path(entry);
@@ -90,7 +95,7 @@ fn overrides(reading: &mut Reading<'_>, fields: &Fields<'_>) -> BTreeMap<String,
     let mut overrides = BTreeMap::new();
     for member in fields.members("operation_overrides") {
         let id: &str = &member.key;
-        let place = reading.key_place(member);
+        let place = reader.key_place(member);
         if let Some(list) = fields.node("include_operations")
             && all_named
             && is_id(id)
@@ -99,18 +104,18 @@ fn overrides(reading: &mut Reading<'_>, fields: &Fields<'_>) -> BTreeMap<String,
             let mut diagnostic =
                 Diagnostic::new(Code::OverrideNotIncluded, format!("the operation {} is not included", quoted(id)))
                     .at(place.clone(), "an override without effect")
-                    .also(list.place(reading.file), "not in this list");
+                    .also(list.place(reader.file), "not in this list");
             diagnostic = match suggest::nearest(id, included.iter().copied()) {
                 Some(near) => diagnostic.hint(format!("did you mean {}?", quoted(near))),
                 None => diagnostic.hint(format!("add {} to `include_operations`, or remove the override", quoted(id))),
             };
-            reading.report(diagnostic);
+            reader.report(diagnostic);
         }
         let subject = Subject { name: format!("the override of {}", quoted(id)), place: place.clone() };
-        let Some(entry) = Fields::read(reading, &subject, &keys::OVERRIDE, &[], &member.value) else { continue };
+        let Some(entry) = Fields::read(reader, &subject, &keys::OVERRIDE, &[], &member.value) else { continue };
         let default_args = entry.node("default_args").map(|node| {
             let arg = |m: &crate::tree::Member| {
-                (m.key.to_string(), Spanned { value: Json::from(&m.value), place: m.value.place(reading.file) })
+                (m.key.to_string(), Spanned { value: Json::from(&m.value), place: m.value.place(reader.file) })
             };
             node.members().iter().map(arg).collect()
         });
@@ -118,11 +123,11 @@ fn overrides(reading: &mut Reading<'_>, fields: &Fields<'_>) -> BTreeMap<String,
             id.to_owned(),
             Override {
                 place,
-                name: entry.spanned(reading, "name"),
+                name: entry.spanned(reader, "name"),
                 description: entry.text("description"),
                 default_args,
                 allow_deprecated: entry.flag("allow_deprecated"),
-                paging: entry.node("paging").map(|node| Spanned { value: Json::from(node), place: node.place(reading.file) }),
+                paging: entry.node("paging").map(|node| Spanned { value: Json::from(node), place: node.place(reader.file) }),
             },
         );
     }

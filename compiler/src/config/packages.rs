@@ -2,7 +2,7 @@
 //! day that the server starts, and the lock file pins the tools of another day.
 
 use super::fields::Fields;
-use super::reading::Reading;
+use super::reader::ConfigReader;
 use crate::diag::{Code, Diagnostic, quoted};
 use crate::tree::Node;
 
@@ -173,7 +173,7 @@ const RUNNERS: &[Runner] = &[
 ];
 
 /// Warns of a package without a version.
-pub(super) fn warn(reading: &mut Reading<'_>, fields: &Fields<'_>) {
+pub(super) fn warn(reader: &mut ConfigReader<'_>, fields: &Fields<'_>) {
     let Some(command) = fields.node("command").and_then(Node::as_str) else { return };
     let args: Vec<&str> = fields.nodes("args").iter().map(|node| node.as_str().unwrap_or("")).collect();
     let Some((runner, at, package)) = package(command, &args) else { return };
@@ -184,9 +184,9 @@ pub(super) fn warn(reading: &mut Reading<'_>, fields: &Fields<'_>) {
     let version = runner.registry.separators.first().unwrap_or(&"@");
     let Some(node) = fields.nodes("args").get(at) else { return };
     let diagnostic = Diagnostic::new(Code::UnpinnedPackage, format!("{} has no fixed version", quoted(name)))
-        .at(node.place(reading.file), "whatever is newest when the server starts")
+        .at(node.place(reader.file), "whatever is newest when the server starts")
         .hint(format!("write the version that the lock file was made with, such as `{name}{version}1.2.3`"));
-    reading.report(diagnostic);
+    reader.report(diagnostic);
 }
 
 /// The package that a command line fetches, with the index of the argument that names it; `None` where that cannot be told.
@@ -280,7 +280,8 @@ fn name<'p>(package: &'p str, registry: &Registry) -> &'p str {
     package.get(..end).unwrap_or(package)
 }
 
-/// Whether a version is one, and not a tag or a range. `1.2` is a range of npm's, as `1` and `1.2.x` are; Python reads it as `1.2.0`.
+/// Whether a version is one, and not a tag or a range. `1.2` is a range of npm's, as `1` and `1.2.x` are; Python reads it as
+/// `1.2.0`.
 fn is_exact(version: &str, registry: &Registry) -> bool {
     let version = version.strip_prefix('v').unwrap_or(version);
     let plain = version.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | '+' | '_' | '!'));

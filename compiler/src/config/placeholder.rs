@@ -1,12 +1,13 @@
 //! `${VAR}`: resolved in `env` of a stdio upstream when the server starts, and nowhere else.
 
-use ptc_catalog::suspect;
+use ptc_catalog::secret_heuristics;
 
 use super::keys;
 use super::model::EnvPart;
-use super::reading::Reading;
+use super::reader::ConfigReader;
 use crate::diag::{Code, Diagnostic, quoted};
-use crate::tree::{Member, Node, Place, Tree};
+use crate::source::Span;
+use crate::tree::{Member, Node, Tree};
 
 /// Why a value cannot be split.
 #[derive(Debug, PartialEq, Eq)]
@@ -43,65 +44,65 @@ pub(super) fn is_variable(name: &str) -> bool {
     name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_') && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
 }
 
-/// Reports the name of a variable that the server reads and no shell could set. Such names also reach comments and keys of the emitted
-/// Dockerfile and Kubernetes manifests, where a line break would become an instruction.
-pub(super) fn check_variable(reading: &mut Reading<'_>, name: &str, place: Place) {
+/// Reports the name of a variable that the server reads and no shell could set. Such names also reach comments and keys of the
+/// emitted Dockerfile and Kubernetes manifests, where a line break would become an instruction.
+pub(super) fn check_variable(reader: &mut ConfigReader<'_>, name: &str, place: Span) {
     if !is_variable(name) {
         let message = format!("{} cannot be the name of an environment variable", quoted(name));
         let label = if name.is_empty() { "empty" } else { "names are letters, digits and `_`, and do not begin with a digit" };
-        reading.report(Diagnostic::new(Code::BadVariableName, message).at(place, label));
+        reader.report(Diagnostic::new(Code::BadVariableName, message).at(place, label));
     }
 }
 
 /// Warns of every placeholder that stays as it is written.
-pub(super) fn warn_where_literal(reading: &mut Reading<'_>, root: &Node) {
+pub(super) fn warn_where_literal(reader: &mut ConfigReader<'_>, root: &Node) {
     for upstream in keys::upstreams(root) {
         for member in upstream.value.members() {
             if &*member.key != "env" {
-                warn(reading, &member.key, &member.value);
+                warn(reader, &member.key, &member.value);
                 continue;
             }
             for variable in member.value.members() {
-                warn_of_shells(reading, variable);
+                warn_of_shells(reader, variable);
             }
         }
     }
     for binding in root.get("credentials").map_or(&[][..], Node::members) {
         for member in binding.value.members() {
-            warn(reading, &member.key, &member.value);
+            warn(reader, &member.key, &member.value);
         }
     }
 }
 
 /// Warns of a whole value that is a variable as shells write it: a child is given the dollar sign.
-fn warn_of_shells(reading: &mut Reading<'_>, variable: &Member) {
+fn warn_of_shells(reader: &mut ConfigReader<'_>, variable: &Member) {
     let text = variable.value.as_str().unwrap_or_default();
     let of_windows = text.strip_prefix('%').and_then(|rest| rest.strip_suffix('%'));
     let Some(name) = text.strip_prefix('$').or(of_windows).filter(|name| is_variable(name)) else { return };
     // A password may begin so, and is told of as one.
-    if suspect::setting(&variable.key, text).is_some() {
+    if secret_heuristics::scan_named(&variable.key, text).is_some() {
         return;
     }
     let message = format!("{} is not resolved in `env`", quoted(text));
     let diagnostic = Diagnostic::new(Code::LiteralPlaceholder, message)
-        .at(variable.value.place(reading.file), "stays as it is written")
+        .at(variable.value.place(reader.file), "stays as it is written")
         .hint(format!("write `${{{name}}}`"));
-    reading.report(diagnostic);
+    reader.report(diagnostic);
 }
 
-fn warn(reading: &mut Reading<'_>, key: &str, node: &Node) {
+fn warn(reader: &mut ConfigReader<'_>, key: &str, node: &Node) {
     match &node.value {
         Tree::String(text) => {
             if let Some(name) = first_placeholder(text) {
                 let message = format!("`${{{name}}}` is not resolved in {}", quoted(key));
                 let diagnostic = Diagnostic::new(Code::LiteralPlaceholder, message)
-                    .at(node.place(reading.file), "stays as it is written")
+                    .at(node.place(reader.file), "stays as it is written")
                     .hint("placeholders are resolved in `env` of an `mcp_stdio` entry only; secrets of HTTP upstreams come from `credentials`");
-                reading.report(diagnostic);
+                reader.report(diagnostic);
             }
         }
-        Tree::Array(elements) => elements.iter().for_each(|element| warn(reading, key, element)),
-        Tree::Object(members) => members.iter().for_each(|member| warn(reading, &member.key, &member.value)),
+        Tree::Array(elements) => elements.iter().for_each(|element| warn(reader, key, element)),
+        Tree::Object(members) => members.iter().for_each(|member| warn(reader, &member.key, &member.value)),
         Tree::Null | Tree::Bool(_) | Tree::Number(_) => {}
     }
 }

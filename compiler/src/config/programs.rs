@@ -3,7 +3,7 @@
 use super::fields::{Fields, Subject};
 use super::keys;
 use super::model::Program;
-use super::reading::Reading;
+use super::reader::ConfigReader;
 use crate::diag::{Code, Diagnostic, quoted};
 use crate::ir::Json;
 use crate::tool_name;
@@ -16,16 +16,16 @@ const LONGEST: usize = 64;
 const OWN: &str = "lisp_";
 
 /// Reads one program; `None` where it has errors.
-pub(super) fn read(reading: &mut Reading<'_>, member: &Member) -> Option<Program> {
-    let before = reading.errors();
-    let place = reading.key_place(member);
-    check_name(reading, member);
+pub(super) fn read(reader: &mut ConfigReader<'_>, member: &Member) -> Option<Program> {
+    let before = reader.errors();
+    let place = reader.key_place(member);
+    check_name(reader, member);
     let subject = Subject { name: format!("program {}", quoted(&member.key)), place: place.clone() };
-    let fields = Fields::read(reading, &subject, &keys::PROGRAM, &[], &member.value)?;
-    let file = fields.spanned(reading, "file")?;
-    let args = fields.node("args").map(|node| schema(reading, node, "args"));
-    let output_schema = fields.node("output_schema").map(|node| schema(reading, node, "output_schema"));
-    (reading.errors() == before).then(|| Program {
+    let fields = Fields::read(reader, &subject, &keys::PROGRAM, &[], &member.value)?;
+    let file = fields.spanned(reader, "file")?;
+    let args = fields.node("args").map(|node| schema(reader, node, "args"));
+    let output_schema = fields.node("output_schema").map(|node| schema(reader, node, "output_schema"));
+    (reader.errors() == before).then(|| Program {
         place,
         file,
         description: fields
@@ -37,7 +37,7 @@ pub(super) fn read(reading: &mut Reading<'_>, member: &Member) -> Option<Program
     })
 }
 
-fn check_name(reading: &mut Reading<'_>, member: &Member) {
+fn check_name(reader: &mut ConfigReader<'_>, member: &Member) {
     let name: &str = &member.key;
     let reason = if name.is_empty() {
         "it is empty"
@@ -52,17 +52,17 @@ fn check_name(reading: &mut Reading<'_>, member: &Member) {
     };
     let message = format!("{} cannot be the name of a program: {reason}", quoted(name));
     let diagnostic = Diagnostic::new(Code::ProgramName, message)
-        .at(reading.key_place(member), "")
+        .at(reader.key_place(member), "")
         .hint("clients call the program by this name; something like `open-orders` says what it gives");
-    reading.report(diagnostic);
+    reader.report(diagnostic);
 }
 
 /// A schema as it stands. Of arguments it is one of an object, or clients could not send them.
-fn schema(reading: &mut Reading<'_>, node: &Node, key: &str) -> crate::config::model::Spanned<Json> {
+fn schema(reader: &mut ConfigReader<'_>, node: &Node, key: &str) -> crate::config::model::Spanned<Json> {
     let kind = node.get("type").and_then(Node::as_str);
     if key == "args" && kind != Some("object") {
         let hint = "write \"type\": \"object\" and describe each argument in \"properties\"";
-        reading.fault(Code::WrongType, node, "`args` must be the schema of an object", "", hint);
+        reader.fault(Code::WrongType, node, "`args` must be the schema of an object", "", hint);
     }
-    crate::config::model::Spanned { value: Json::from(node), place: node.place(reading.file) }
+    crate::config::model::Spanned { value: Json::from(node), place: node.place(reader.file) }
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use ptc_catalog::{RESERVED_PREFIX, suspect};
+use ptc_catalog::{RESERVED_PREFIX, secret_heuristics};
 
 use super::credentials::Bindings;
 use super::fields::Fields;
@@ -10,40 +10,40 @@ use super::http;
 use super::model::{InheritEnv, McpStdio};
 use super::packages;
 use super::placeholder::{self, Fault};
-use super::reading::Reading;
+use super::reader::ConfigReader;
 use crate::diag::{Code, Diagnostic, quoted};
 use crate::tree::{Node, Tree};
 
 /// Reads what an `mcp_stdio` entry holds beside the keys of every entry.
-pub(super) fn read(reading: &mut Reading<'_>, fields: &Fields<'_>, bindings: &Bindings) -> Option<McpStdio> {
+pub(super) fn read(reader: &mut ConfigReader<'_>, fields: &Fields<'_>, bindings: &Bindings) -> Option<McpStdio> {
     for node in [fields.node("command"), fields.node("cd")].into_iter().flatten().chain(fields.nodes("args")) {
-        check_nul(reading, node);
+        check_nul(reader, node);
     }
-    warn_of_line(reading, fields);
+    warn_of_line(reader, fields);
     let (mut env, mut env_places) = (BTreeMap::new(), BTreeMap::new());
     for member in fields.members("env") {
-        check_variable(reading, &member.key, reading.key_place(member));
-        check_nul(reading, &member.value);
+        check_variable(reader, &member.key, reader.key_place(member));
+        check_nul(reader, &member.value);
         match placeholder::split(member.value.as_str().unwrap_or("")) {
             Ok(parts) => {
                 env.insert(member.key.to_string(), parts);
-                env_places.insert(member.key.to_string(), member.value.place(reading.file));
+                env_places.insert(member.key.to_string(), member.value.place(reader.file));
             }
-            Err(fault) => bad_placeholder(reading, &member.value, &fault),
+            Err(fault) => bad_placeholder(reader, &member.value, &fault),
         }
     }
     for node in fields.nodes("inherit_env") {
-        placeholder::check_variable(reading, node.as_str().unwrap_or(""), node.place(reading.file));
-        check_inherited(reading, node, bindings);
+        placeholder::check_variable(reader, node.as_str().unwrap_or(""), node.place(reader.file));
+        check_inherited(reader, node, bindings);
     }
     if let Some(node) = fields.node("inherit_env").filter(|node| node.as_bool() == Some(true)) {
         let message = "`inherit_env: true` gives the child every variable of the server's environment";
         let hint = "name the variables that the child needs: \"inherit_env\": [\"CARGO_HOME\"]; secrets of other programs may be among the rest";
-        reading.fault(Code::InheritsEverything, node, message, "all but settings of the server and credentials", hint);
+        reader.fault(Code::InheritsEverything, node, message, "all but settings of the server and credentials", hint);
     }
-    packages::warn(reading, fields);
+    packages::warn(reader, fields);
     Some(McpStdio {
-        command: fields.spanned(reading, "command")?,
+        command: fields.spanned(reader, "command")?,
         args: fields.texts("args"),
         env,
         env_places,
@@ -52,7 +52,7 @@ pub(super) fn read(reading: &mut Reading<'_>, fields: &Fields<'_>, bindings: &Bi
             Some(Tree::Array(_)) => InheritEnv::Names(fields.texts("inherit_env")),
             _ => InheritEnv::Base,
         },
-        cd: fields.spanned(reading, "cd"),
+        cd: fields.spanned(reader, "cd"),
         handshake_timeout_ms: fields.number("handshake_timeout_ms"),
         max_response_bytes: fields.number("max_response_bytes"),
         max_concurrent_calls: fields.number("max_concurrent_calls"),
@@ -61,7 +61,7 @@ pub(super) fn read(reading: &mut Reading<'_>, fields: &Fields<'_>, bindings: &Bi
 }
 
 /// A whole command line where the name of a program belongs: no shell takes it apart. A path may have blanks, and a name never has.
-fn warn_of_line(reading: &mut Reading<'_>, fields: &Fields<'_>) {
+fn warn_of_line(reader: &mut ConfigReader<'_>, fields: &Fields<'_>) {
     let Some(node) = fields.node("command") else { return };
     let line = node.as_str().unwrap_or_default().trim();
     let Some((program, rest)) = line.split_once(' ') else { return };
@@ -70,26 +70,26 @@ fn warn_of_line(reading: &mut Reading<'_>, fields: &Fields<'_>) {
     }
     // The rest may hold a secret: it stays out of the message, and where it looks like one out of what is shown around it.
     let words: Vec<&str> = line.split_whitespace().collect();
-    if words.windows(2).any(|pair| matches!(pair, [before, word] if suspect::argument(before, word).is_some())) {
-        reading.conceal(node);
+    if words.windows(2).any(|pair| matches!(pair, [before, word] if secret_heuristics::scan_argument(before, word).is_some())) {
+        reader.mask(node);
     }
     let count = rest.split_whitespace().count();
     let what = if count == 1 { "an argument".to_owned() } else { format!("{count} arguments") };
     let message = format!("`command` is the name of one program, and this one goes on with {what}");
     let hint = format!("write \"command\": \"{program}\", and the rest as \"args\", each in quotes of its own");
-    reading.fault(Code::CommandLine, node, message, "looked up as one name", &hint);
+    reader.fault(Code::CommandLine, node, message, "looked up as one name", &hint);
 }
 
-fn check_variable(reading: &mut Reading<'_>, name: &str, place: crate::tree::Place) {
+fn check_variable(reader: &mut ConfigReader<'_>, name: &str, place: crate::source::Span) {
     if name.is_empty() || name.contains(['=', '\0']) {
         let message = format!("{} cannot be the name of an environment variable", quoted(name));
         let label = if name.is_empty() { "empty" } else { "has `=` or a NUL character" };
-        reading.report(Diagnostic::new(Code::BadVariableName, message).at(place, label));
+        reader.report(Diagnostic::new(Code::BadVariableName, message).at(place, label));
     }
 }
 
 /// Settings of the server and credentials are withheld from every child that is not given them by `env`.
-fn check_inherited(reading: &mut Reading<'_>, node: &Node, bindings: &Bindings) {
+fn check_inherited(reader: &mut ConfigReader<'_>, node: &Node, bindings: &Bindings) {
     let name = node.as_str().unwrap_or_default();
     let (what, label) = if name.starts_with(RESERVED_PREFIX) {
         ("is a setting of the server, which no child inherits".to_owned(), "the server's own")
@@ -100,18 +100,18 @@ fn check_inherited(reading: &mut Reading<'_>, node: &Node, bindings: &Bindings) 
     };
     let hint = format!("if the child needs it, give it: \"env\": {{ \"{name}\": \"${{{name}}}\" }}");
     let message = format!("the variable {} {what}", quoted(name));
-    reading.fault(Code::WithheldVariable, node, message, label, &hint);
+    reader.fault(Code::WithheldVariable, node, message, label, &hint);
 }
 
-fn check_nul(reading: &mut Reading<'_>, node: &Node) {
+fn check_nul(reader: &mut ConfigReader<'_>, node: &Node) {
     if node.as_str().is_some_and(|text| text.contains('\0')) {
         let message = "a process cannot be given a NUL character";
-        reading.fault(Code::NulCharacter, node, message, "holds U+0000", "remove `\\u0000`");
+        reader.fault(Code::NulCharacter, node, message, "holds U+0000", "remove `\\u0000`");
     }
 }
 
 /// What stands in a placeholder may be a secret, and is not repeated.
-fn bad_placeholder(reading: &mut Reading<'_>, node: &Node, fault: &Fault) {
+fn bad_placeholder(reader: &mut ConfigReader<'_>, node: &Node, fault: &Fault) {
     let (message, hint) = match fault {
         Fault::Unclosed => ("`${` is not closed", "close it with `}`: `${VAR}`"),
         Fault::Name(name) if name.contains([':', '-', '+', '?']) => (
@@ -123,5 +123,5 @@ fn bad_placeholder(reading: &mut Reading<'_>, node: &Node, fault: &Fault) {
             "names are letters, digits and `_`, and start with no digit",
         ),
     };
-    reading.fault(Code::BadPlaceholder, node, message, "", hint);
+    reader.fault(Code::BadPlaceholder, node, message, "", hint);
 }

@@ -1,27 +1,27 @@
 //! What of an entry looks like a secret where secrets do not belong: in arguments, variables, headers, URLs and
 //! default arguments.
 
-use ptc_catalog::suspect::{Suspect, argument, query, setting, token};
+use ptc_catalog::secret_heuristics::{SecretCandidate, scan_argument, scan_named, scan_query, scan_token};
 
-use super::reading::Reading;
+use super::reader::ConfigReader;
 use super::{headers, keys};
 use crate::diag::{Code, Diagnostic, quoted};
 use crate::tree::{Member, Node};
 
 /// The suspects of an entry's member: strings that hold one, and which part of them it is. `key` is the key that the member
 /// has or was meant to have.
-pub(super) fn of_member<'n>(key: &str, value: &'n Node) -> Vec<(&'n Node, Suspect)> {
+pub(super) fn of_member<'n>(key: &str, value: &'n Node) -> Vec<(&'n Node, SecretCandidate)> {
     match key {
         "args" => {
             let args = value.elements().unwrap_or(&[]);
             let before = std::iter::once("").chain(args.iter().map(|arg| arg.as_str().unwrap_or("")));
-            args.iter().zip(before).filter_map(|(arg, before)| Some((arg, argument(before, arg.as_str()?)?))).collect()
+            args.iter().zip(before).filter_map(|(arg, before)| Some((arg, scan_argument(before, arg.as_str()?)?))).collect()
         }
         "env" | "static_headers" => {
-            let settings = value.members().iter().filter_map(|m| Some((m, setting(&m.key, m.value.as_str()?)?)));
+            let settings = value.members().iter().filter_map(|m| Some((m, scan_named(&m.key, m.value.as_str()?)?)));
             // A header that cannot be set is an error of its own.
             let known = |m: &Member| key == "static_headers" && headers::is_reserved(&m.key);
-            settings.map(|(m, s)| (&m.value, Suspect { likely: s.likely && !known(m), ..s })).collect()
+            settings.map(|(m, s)| (&m.value, SecretCandidate { likely: s.likely && !known(m), ..s })).collect()
         }
         "operation_overrides" => {
             let mut found = Vec::new();
@@ -30,15 +30,15 @@ pub(super) fn of_member<'n>(key: &str, value: &'n Node) -> Vec<(&'n Node, Suspec
         }
         "url" | "base_url" | "schema_url" | "proxy" => {
             let text = value.as_str().unwrap_or("");
-            query(text).into_iter().map(|suspect| (value, suspect)).collect()
+            scan_query(text).into_iter().map(|suspect| (value, suspect)).collect()
         }
-        _ => value.as_str().and_then(token).map(|suspect| (value, suspect)).into_iter().collect(),
+        _ => value.as_str().and_then(scan_token).map(|suspect| (value, suspect)).into_iter().collect(),
     }
 }
 
 /// What overrides hold, under whatever keys: default arguments stand in the lock, in the binary, and in the texts that models read.
-fn overrides<'n>(key: &str, value: &'n Node, found: &mut Vec<(&'n Node, Suspect)>) {
-    if let Some(suspect) = value.as_str().and_then(|text| setting(key, text)) {
+fn overrides<'n>(key: &str, value: &'n Node, found: &mut Vec<(&'n Node, SecretCandidate)>) {
+    if let Some(suspect) = value.as_str().and_then(|text| scan_named(key, text)) {
         found.push((value, suspect));
     }
     value.elements().unwrap_or(&[]).iter().for_each(|element| overrides(key, element, found));
@@ -46,7 +46,7 @@ fn overrides<'n>(key: &str, value: &'n Node, found: &mut Vec<(&'n Node, Suspect)
 }
 
 /// Warns of every likely secret in the entries of a config.
-pub(super) fn warn(reading: &mut Reading<'_>, root: &Node) {
+pub(super) fn warn(reader: &mut ConfigReader<'_>, root: &Node) {
     for entry in keys::upstreams(root) {
         for Member { key, value, .. } in entry.value.members() {
             let hint = match &**key {
@@ -61,9 +61,9 @@ pub(super) fn warn(reading: &mut Reading<'_>, root: &Node) {
                 if suspect.likely {
                     let message = format!("{} holds what looks like a secret", quoted(key));
                     let diagnostic = Diagnostic::new(Code::SecretInPlainSight, message)
-                        .at(reading.part(node, &suspect.range), "ends up in the lock or binary, readable by whoever has it")
+                        .at(reader.part(node, &suspect.range), "ends up in the lock or binary, readable by whoever has it")
                         .hint(hint);
-                    reading.report(diagnostic);
+                    reader.report(diagnostic);
                 }
             }
         }

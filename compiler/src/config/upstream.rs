@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::credentials::Bindings;
 use super::fields::{Fields, Subject};
 use super::model::{Spanned, Transport, Upstream};
-use super::reading::Reading;
+use super::reader::ConfigReader;
 use super::table::Table;
 use super::{http, keys, names, openapi, stdio};
 use crate::diag::{Code, quoted, suggest};
@@ -13,36 +13,36 @@ use crate::ir::Json;
 use crate::tree::{Member, Node};
 
 /// Reads an entry; `None` where it has errors that leave nothing of it.
-pub(super) fn read(reading: &mut Reading<'_>, member: &Member, bindings: &Bindings) -> Option<Upstream> {
-    let place = reading.key_place(member);
+pub(super) fn read(reader: &mut ConfigReader<'_>, member: &Member, bindings: &Bindings) -> Option<Upstream> {
+    let place = reader.key_place(member);
     let subject = Subject { name: format!("upstream {}", quoted(&member.key)), place: place.clone() };
-    let fields = Fields::read_variant(reading, &subject, &keys::UPSTREAM, &member.value, unknown_transport)?;
+    let fields = Fields::read_variant(reader, &subject, &keys::UPSTREAM, &member.value, unknown_transport)?;
     let transport = match fields.tag() {
-        "mcp_stdio" => Transport::McpStdio(stdio::read(reading, &fields, bindings)?),
-        "mcp_http" => Transport::McpHttp(http::read(reading, &subject.name, &fields, bindings)?),
-        _ => Transport::OpenApi(openapi::read(reading, &subject, &fields, bindings)?),
+        "mcp_stdio" => Transport::McpStdio(stdio::read(reader, &fields, bindings)?),
+        "mcp_http" => Transport::McpHttp(http::read(reader, &subject.name, &fields, bindings)?),
+        _ => Transport::OpenApi(openapi::read(reader, &subject, &fields, bindings)?),
     };
     let is_mcp = fields.tag() != "openapi";
     if is_mcp {
-        names::check_tools(reading, fields.nodes("include_tools"));
+        names::check_tools(reader, fields.nodes("include_tools"));
     }
     Some(Upstream {
         place,
         description: fields.text("description").map(|text| one_line(&text)).filter(|text| !text.is_empty()),
-        include_tools: if is_mcp { fields.spanned_texts(reading, "include_tools") } else { None },
-        tool_paging: if is_mcp { tool_paging(reading, &fields) } else { BTreeMap::new() },
-        accept_definitions: fields.spanned_texts(reading, "accept_definitions").unwrap_or_default(),
+        include_tools: if is_mcp { fields.spanned_texts(reader, "include_tools") } else { None },
+        tool_paging: if is_mcp { tool_paging(reader, &fields) } else { BTreeMap::new() },
+        accept_definitions: fields.spanned_texts(reader, "accept_definitions").unwrap_or_default(),
         transport,
     })
 }
 
 /// What `tool_overrides` says of the pages of lists.
-fn tool_paging(reading: &mut Reading<'_>, fields: &Fields<'_>) -> BTreeMap<String, Spanned<Json>> {
+fn tool_paging(reader: &mut ConfigReader<'_>, fields: &Fields<'_>) -> BTreeMap<String, Spanned<Json>> {
     let mut paging = BTreeMap::new();
     for member in fields.members("tool_overrides") {
-        let subject = Subject { name: format!("the override of {}", quoted(&member.key)), place: reading.key_place(member) };
-        let Some(entry) = Fields::read(reading, &subject, &keys::TOOL_OVERRIDE, &[], &member.value) else { continue };
-        let written = |node: &Node| Spanned { value: Json::from(node), place: node.place(reading.file) };
+        let subject = Subject { name: format!("the override of {}", quoted(&member.key)), place: reader.key_place(member) };
+        let Some(entry) = Fields::read(reader, &subject, &keys::TOOL_OVERRIDE, &[], &member.value) else { continue };
+        let written = |node: &Node| Spanned { value: Json::from(node), place: node.place(reader.file) };
         paging.extend(entry.node("paging").map(|node| (member.key.to_string(), written(node))));
     }
     paging
@@ -60,11 +60,11 @@ const OTHER_NAMES: &[(&str, &str)] = &[
     ("open_api", "openapi"),
 ];
 
-fn unknown_transport(reading: &mut Reading<'_>, node: &Node, wrong: &str) -> Option<&'static Table> {
+fn unknown_transport(reader: &mut ConfigReader<'_>, node: &Node, wrong: &str) -> Option<&'static Table> {
     if let "stdio" | "http" = wrong {
         let name = format!("mcp_{wrong}");
         let message = format!("the transport `{wrong}` is now called `{name}`");
-        reading.fault(Code::OldTransport, node, message, "a name of earlier versions", &format!("write \"{name}\""));
+        reader.fault(Code::OldTransport, node, message, "a name of earlier versions", &format!("write \"{name}\""));
         return keys::UPSTREAM.case(&name);
     }
     let meant = suggest::meant(wrong, keys::UPSTREAM.tags(), OTHER_NAMES);
@@ -75,7 +75,7 @@ fn unknown_transport(reading: &mut Reading<'_>, node: &Node, wrong: &str) -> Opt
         (_, Some(name)) => format!("did you mean `{name}`?"),
         (_, None) => "transports are `mcp_stdio`, `mcp_http` and `openapi`".to_owned(),
     };
-    reading.fault(Code::UnknownTransport, node, format!("unknown transport {}", quoted(wrong)), "", &hint);
+    reader.fault(Code::UnknownTransport, node, format!("unknown transport {}", quoted(wrong)), "", &hint);
     meant.and_then(|tag| keys::UPSTREAM.case(tag))
 }
 

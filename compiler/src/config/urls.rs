@@ -3,7 +3,7 @@
 use url::{Host, Url};
 
 use super::fields::Fields;
-use super::reading::Reading;
+use super::reader::ConfigReader;
 use crate::diag::{Code, Diagnostic};
 use crate::tree::Node;
 
@@ -15,10 +15,10 @@ pub(super) struct Named<'n> {
 }
 
 /// Reads the URL of a key, reporting what is wrong with it; `None` where it is absent or cannot be used.
-pub(super) fn read<'n>(reading: &mut Reading<'_>, fields: &Fields<'n>, key: &'static str) -> Option<Named<'n>> {
+pub(super) fn read<'n>(reader: &mut ConfigReader<'_>, fields: &Fields<'n>, key: &'static str) -> Option<Named<'n>> {
     let node = fields.node(key)?;
     let text = node.as_str()?;
-    let before = reading.errors();
+    let before = reader.errors();
     let url = match Url::parse(text) {
         Ok(url) => url,
         Err(error) => {
@@ -31,28 +31,28 @@ pub(super) fn read<'n>(reading: &mut Reading<'_>, fields: &Fields<'n>, key: &'st
                 ),
                 _ => (error.to_string(), ""),
             };
-            reading.fault(Code::BadUrl, node, format!("`{key}` is not a URL: {message}"), "", hint);
+            reader.fault(Code::BadUrl, node, format!("`{key}` is not a URL: {message}"), "", hint);
             return None;
         }
     };
     if text.chars().any(|c| c.is_whitespace() || c.is_control()) {
-        reading.fault(Code::BadUrl, node, format!("`{key}` has white space in its URL"), "", "write a space as `%20`");
+        reader.fault(Code::BadUrl, node, format!("`{key}` has white space in its URL"), "", "write a space as `%20`");
     } else if is_special(&url) && !has_host(text) {
         let hint = "the name of a host comes right after `//`";
-        reading.fault(Code::BadUrl, node, format!("`{key}` has no host where one belongs"), "", hint);
+        reader.fault(Code::BadUrl, node, format!("`{key}` has no host where one belongs"), "", hint);
     } else if let Some(wrong) = odd_label(&url) {
         let hint = "a part between two dots has 1 to 63 characters";
-        reading.fault(Code::BadUrl, node, format!("`{key}` has {wrong} part in the name of its host"), "", hint);
+        reader.fault(Code::BadUrl, node, format!("`{key}` has {wrong} part in the name of its host"), "", hint);
     } else if let Some(wrong) = odd_character(&url).filter(|_| !text.contains("${")) {
         let hint = "write the name of the host itself: no part of it is filled in";
-        reading.fault(Code::BadUrl, node, format!("`{key}` has `{wrong}` in the name of its host"), "", hint);
+        reader.fault(Code::BadUrl, node, format!("`{key}` has `{wrong}` in the name of its host"), "", hint);
     } else if !is_special(&url) {
         let hint = match text.split_once("://") {
             _ if key == "proxy" => "a proxy is reached by `http://` or `https://`",
             None => "a URL starts with `https://`",
             Some(_) => "only `https` URLs can be used, and `http` ones with an opt-in",
         };
-        reading.fault(Code::BadUrl, node, format!("`{key}` has the scheme `{}`", url.scheme()), "expected `https`", hint);
+        reader.fault(Code::BadUrl, node, format!("`{key}` has the scheme `{}`", url.scheme()), "expected `https`", hint);
     }
     if !url.username().is_empty() || url.password().is_some() {
         let hint = if key == "proxy" {
@@ -60,10 +60,10 @@ pub(super) fn read<'n>(reading: &mut Reading<'_>, fields: &Fields<'n>, key: &'st
         } else {
             "put the secret into `credentials` and send it with the `basic` scheme in `auth`"
         };
-        reading.fault(Code::SecretInUrl, node, format!("`{key}` holds a user or password"), "would end up in the binary", hint);
+        reader.fault(Code::SecretInUrl, node, format!("`{key}` holds a user or password"), "would end up in the binary", hint);
     }
     if url.fragment().is_some() {
-        reading.fault(
+        reader.fault(
             Code::UrlParts,
             node,
             format!("`{key}` has a fragment"),
@@ -73,9 +73,9 @@ pub(super) fn read<'n>(reading: &mut Reading<'_>, fields: &Fields<'n>, key: &'st
     }
     if key == "base_url" && url.query().is_some() {
         let hint = "paths of operations are appended to it; give fixed parameters as `default_args` of each operation, and a key as a header with `auth`";
-        reading.fault(Code::UrlParts, node, format!("`{key}` has a query"), "", hint);
+        reader.fault(Code::UrlParts, node, format!("`{key}` has a query"), "", hint);
     }
-    (reading.errors() == before).then_some(Named { key, node, url })
+    (reader.errors() == before).then_some(Named { key, node, url })
 }
 
 fn is_special(url: &Url) -> bool {
@@ -103,7 +103,7 @@ fn odd_character(url: &Url) -> Option<char> {
 }
 
 /// Reports URLs without TLS that are not opted into, and opt-ins that nothing needs.
-pub(super) fn check_security(reading: &mut Reading<'_>, fields: &Fields<'_>, named: &[&Named<'_>]) {
+pub(super) fn check_security(reader: &mut ConfigReader<'_>, fields: &Fields<'_>, named: &[&Named<'_>]) {
     let sends_auth = !fields.nodes("auth").is_empty();
     let plain = named.iter().find(|named| named.url.scheme() == "http");
     for named in named.iter().filter(|named| named.url.scheme() == "http") {
@@ -113,13 +113,7 @@ pub(super) fn check_security(reading: &mut Reading<'_>, fields: &Fields<'_>, nam
             } else {
                 "use `https://`; \"allow_insecure_http\": true permits it for a network that you trust"
             };
-            reading.fault(
-                Code::InsecureUrl,
-                named.node,
-                format!("`{}` does not use TLS", named.key),
-                "readable on the way",
-                hint,
-            );
+            reader.fault(Code::InsecureUrl, named.node, format!("`{}` does not use TLS", named.key), "readable on the way", hint);
         }
     }
     if let Some(plain) = plain
@@ -128,29 +122,29 @@ pub(super) fn check_security(reading: &mut Reading<'_>, fields: &Fields<'_>, nam
         && let Some(auth) = fields.member("auth")
     {
         let diagnostic = Diagnostic::new(Code::InsecureAuth, "credentials would be sent without TLS")
-            .at(reading.key_place(auth), "sends a secret")
-            .also(plain.node.place(reading.file), "without TLS to here")
+            .at(reader.key_place(auth), "sends a secret")
+            .also(plain.node.place(reader.file), "without TLS to here")
             .hint("use `https://`; for a network that you trust \"allow_insecure_auth\": true permits it, beside \"allow_insecure_http\": true");
-        reading.report(diagnostic);
+        reader.report(diagnostic);
     }
     if !named.is_empty() {
-        needless(reading, fields, "allow_insecure_http", plain.is_some(), named);
-        needless(reading, fields, "allow_insecure_auth", plain.is_some() && sends_auth, named);
+        needless(reader, fields, "allow_insecure_http", plain.is_some(), named);
+        needless(reader, fields, "allow_insecure_auth", plain.is_some() && sends_auth, named);
     }
 }
 
-fn needless(reading: &mut Reading<'_>, fields: &Fields<'_>, key: &str, needed: bool, named: &[&Named<'_>]) {
+fn needless(reader: &mut ConfigReader<'_>, fields: &Fields<'_>, key: &str, needed: bool, named: &[&Named<'_>]) {
     if needed || !fields.flag(key) {
         return;
     }
     let Some(member) = fields.member(key) else { return };
     let mut diagnostic = Diagnostic::new(Code::NeedlessOptIn, format!("`{key}` permits what this entry does not do"))
-        .at(reading.key_place(member), "nothing needs it")
+        .at(reader.key_place(member), "nothing needs it")
         .hint("remove it, so that a later change of the URL is noticed");
     if let Some(first) = named.iter().find(|named| named.url.scheme() == "https") {
-        diagnostic = diagnostic.also(first.node.place(reading.file), "uses TLS");
+        diagnostic = diagnostic.also(first.node.place(reader.file), "uses TLS");
     }
-    reading.report(diagnostic);
+    reader.report(diagnostic);
 }
 
 fn is_loopback(url: &Url) -> bool {

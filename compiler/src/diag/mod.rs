@@ -16,7 +16,7 @@ pub mod text;
 
 use std::collections::BTreeSet;
 
-use crate::tree::Place;
+use crate::source::Span;
 pub use codes::Code;
 pub use text::{quoted, quoted_list};
 
@@ -63,7 +63,7 @@ pub struct Diagnostic {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Label {
     /// The place.
-    pub place: Place,
+    pub place: Span,
     /// A few words shown at the caret; may be empty.
     pub text: String,
 }
@@ -83,14 +83,14 @@ impl Diagnostic {
 
     /// Sets the primary place.
     #[must_use]
-    pub fn at(mut self, place: Place, text: impl Into<String>) -> Self {
+    pub fn at(mut self, place: Span, text: impl Into<String>) -> Self {
         self.primary = Some(Label { place, text: text.into() });
         self
     }
 
     /// Adds a secondary place.
     #[must_use]
-    pub fn also(mut self, place: Place, text: impl Into<String>) -> Self {
+    pub fn also(mut self, place: Span, text: impl Into<String>) -> Self {
         self.secondary.push(Label { place, text: text.into() });
         self
     }
@@ -107,7 +107,7 @@ impl Diagnostic {
 #[derive(Debug, Default)]
 pub struct Diagnostics {
     list: Vec<Diagnostic>,
-    concealed: Vec<Place>,
+    masked: Vec<Span>,
 }
 
 impl Diagnostics {
@@ -119,7 +119,7 @@ impl Diagnostics {
     /// Adds all diagnostics and concealed places of another list.
     pub fn append(&mut self, other: Diagnostics) {
         self.list.extend(other.list);
-        self.concealed.extend(other.concealed);
+        self.masked.extend(other.masked);
     }
 
     /// Adds several diagnostics.
@@ -130,7 +130,7 @@ impl Diagnostics {
     }
 
     /// Whether there is a diagnostic with this code at exactly this place.
-    pub fn has_at(&self, code: Code, place: &Place) -> bool {
+    pub fn has_at(&self, code: Code, place: &Span) -> bool {
         self.list.iter().any(|found| found.code == code && found.primary.as_ref().is_some_and(|label| label.place == *place))
     }
 
@@ -140,13 +140,13 @@ impl Diagnostics {
     }
 
     /// Marks a place that holds a secret. No rendering shows its text, whichever diagnostic points near it.
-    pub fn conceal(&mut self, place: Place) {
-        self.concealed.push(place);
+    pub fn mask(&mut self, place: Span) {
+        self.masked.push(place);
     }
 
     /// Returns the places that no rendering may show, in order.
-    pub fn concealed(&self) -> Vec<&Place> {
-        let mut places: Vec<&Place> = self.concealed.iter().collect();
+    pub fn masked(&self) -> Vec<&Span> {
+        let mut places: Vec<&Span> = self.masked.iter().collect();
         places.sort_by_key(|place| (place.file, place.range.start, place.range.end));
         places
     }

@@ -5,7 +5,7 @@
 
 use std::collections::BTreeSet;
 
-use super::bare;
+use super::without_annotations;
 use crate::diag::{Code, quoted};
 use crate::ir::{Arg, Json};
 use crate::lower::schema::{PROSE, Schema};
@@ -65,25 +65,28 @@ const KNOWN: [&str; 11] = [
 /// Characters of a value that a message shows.
 const SHOWN: usize = 80;
 
-/// Reports how two input schemas differ beyond the names, types and values of arguments; `told` are arguments of which that is told.
-pub(super) fn compare(before: &Json, after: &Json, told: &BTreeSet<&str>, out: &mut Vec<(Code, String)>) {
+/// Reports how two input schemas differ beyond names, types and enumerations of arguments. `reported`: arguments already covered by
+/// another finding.
+pub(super) fn compare(before: &Json, after: &Json, reported: &BTreeSet<&str>, out: &mut Vec<(Code, String)>) {
     let mut walk = Walk { old: Schema::new(before), new: Schema::new(after), seen: BTreeSet::new(), out };
     let (known, now) = (walk.old.members(before), walk.new.members(after).properties);
     let mut prose = Vec::new();
     for (name, now) in now {
         let Some(was) = known.get(name) else { continue };
         let path = Path(name.to_owned());
-        walk.inside(&path, was, now, told.contains(name));
-        if words(was) != words(now) && (bare(was) == bare(now) || was.get("description") != now.get("description")) {
+        walk.inside(&path, was, now, reported.contains(name));
+        if words(was) != words(now)
+            && (without_annotations(was) == without_annotations(now) || was.get("description") != now.get("description"))
+        {
             prose.push(path.shown());
         }
     }
     let start = walk.out.len();
     walk.keywords("its arguments", before, after);
-    let told = !told.is_empty() || walk.out.len() > start;
-    walk.combined("its arguments", before, after, told);
+    let reported = !reported.is_empty() || walk.out.len() > start;
+    walk.combined("its arguments", before, after, reported);
     // What members share may be reached in a way that was not followed.
-    let shared = |input: &Json| ["$defs", "definitions"].map(|key| input.get(key).map(bare));
+    let shared = |input: &Json| ["$defs", "definitions"].map(|key| input.get(key).map(without_annotations));
     if walk.out.is_empty() && shared(before) != shared(after) {
         walk.out.push((Code::InputChanged, "bounds its arguments differently".to_owned()));
     }
@@ -157,8 +160,8 @@ struct Walk<'a, 'o> {
 }
 
 impl<'a> Walk<'a, '_> {
-    /// Two schemas of one place; `told` where its types and values are told of.
-    fn inside(&mut self, path: &Path, was: &'a Json, now: &'a Json, told: bool) {
+    /// Two schemas of one place; `reported` where its types and values are told of.
+    fn inside(&mut self, path: &Path, was: &'a Json, now: &'a Json, reported: bool) {
         let (outer_was, outer_now) = (was, now);
         let (was, now) = (self.old.body(was), self.new.body(now));
         let is_wrapped = !std::ptr::eq(outer_was, was) || !std::ptr::eq(outer_now, now);
@@ -178,8 +181,8 @@ impl<'a> Walk<'a, '_> {
             self.nested(&path.member("*"), was, now);
         }
         self.keywords(&path.shown(), was, now);
-        let told = told || self.out.len() > start;
-        self.combined(&path.shown(), was, now, told);
+        let reported = reported || self.out.len() > start;
+        self.combined(&path.shown(), was, now, reported);
     }
 
     /// The same of a place that is no argument, of whose types and values nothing is told yet.
@@ -191,8 +194,8 @@ impl<'a> Walk<'a, '_> {
             label: schema.label(node),
             allowed: schema.allowed(node),
         };
-        let told = kinds(&path.shown(), &arg(&self.old, was), &arg(&self.new, now), self.out);
-        self.inside(path, was, now, told);
+        let reported = kinds(&path.shown(), &arg(&self.old, was), &arg(&self.new, now), self.out);
+        self.inside(path, was, now, reported);
     }
 
     fn members(&mut self, path: &Path, was: &'a Json, now: &'a Json) {
@@ -238,7 +241,7 @@ impl<'a> Walk<'a, '_> {
                 || key == "items" && is_object(was.get(key)) && is_object(now.get(key));
             let (from, to) = (was.get(key), now.get(key));
             let is_silent = REFUSING.contains(&key) && !says(from) && !says(to);
-            if !is_compared && !is_silent && from.map(bare) != to.map(bare) {
+            if !is_compared && !is_silent && from.map(without_annotations) != to.map(without_annotations) {
                 self.keyword(key, name, was, now);
             }
         }
@@ -250,13 +253,15 @@ impl<'a> Walk<'a, '_> {
     }
 
     /// Alternatives and parts, where nothing is told of what they come to.
-    fn combined(&mut self, name: &str, was: &Json, now: &Json, told: bool) {
-        let of = |schema: &Json| COMBINING.map(|key| schema.get(key).map(bare));
-        if told || of(was) == of(now) {
+    fn combined(&mut self, name: &str, was: &Json, now: &Json, reported: bool) {
+        let of = |schema: &Json| COMBINING.map(|key| schema.get(key).map(without_annotations));
+        if reported || of(was) == of(now) {
             return;
         }
         // One more part refuses more only where all the rest stayed.
-        let kept = |from: &Json, to: &Json| bare(from).members().iter().all(|(key, value)| bare(to).get(key) == Some(value));
+        let kept = |from: &Json, to: &Json| {
+            without_annotations(from).members().iter().all(|(key, value)| without_annotations(to).get(key) == Some(value))
+        };
         let code = match (kept(was, now), kept(now, was)) {
             (true, false) => Code::InputBreaking,
             (false, true) => Code::InputWidened,
@@ -264,7 +269,7 @@ impl<'a> Walk<'a, '_> {
         };
         for key in COMBINING {
             let (from, to) = (was.get(key), now.get(key));
-            if from.map(bare) != to.map(bare) {
+            if from.map(without_annotations) != to.map(without_annotations) {
                 self.out.push((code, format!("now has `{key}` {} for {name}, which was {}", shown(to), shown(from))));
             }
         }
@@ -318,7 +323,7 @@ fn words(schema: &Json) -> Vec<Json> {
             if !is_names && PROSE.contains(&key.as_str()) {
                 out.push(value.clone());
             } else {
-                let names = !is_names && super::NAMING.contains(&key.as_str());
+                let names = !is_names && super::NAME_MAP_KEYWORDS.contains(&key.as_str());
                 collect(value, names, out);
             }
         }

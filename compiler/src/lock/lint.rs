@@ -1,12 +1,12 @@
 //! Checks the definitions of upstreams, which models read and people rarely do, for text that may be an attack.
 //!
-//! Hidden characters and text that addresses models are errors where a definition is pinned for the first time or has changed, so that a
-//! person looks at it before a model does. What the lock file holds already stays a warning. `accept_definitions` of an entry makes a note
-//! of it.
+//! Hidden characters and text that addresses models are errors where a definition is pinned for the first time or has changed, so
+//! that a person looks at it before a model does. What the lock file holds already stays a warning. `accept_definitions` of an
+//! entry makes a note of it.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use ptc_catalog::suspect::{self, REDACTED};
+use ptc_catalog::secret_heuristics::{self, REDACTED};
 
 use super::{Lock, LockedUpstream};
 use crate::config::model::{Config, CredentialSource, Transport, Upstream};
@@ -66,9 +66,9 @@ enum Review {
     Accepted,
 }
 
-/// Reports definitions, and what upstreams say of themselves, that hide characters, speak to models, name tools that programs cannot
-/// call, hold secrets, or are very large; each tool and each upstream once for each. `old` is what is pinned so far, `lock` what is about
-/// to be.
+/// Reports definitions, and what upstreams say of themselves, that hide characters, speak to models, name tools that programs
+/// cannot call, hold secrets, or are very large; each tool and each upstream once for each. `old` is what is pinned so far, `lock`
+/// what is about to be.
 pub fn lint(config: &Config, old: &Lock, lock: &Lock, diagnostics: &mut Diagnostics) {
     let secrets = config.credentials.values().filter_map(|binding| match &binding.source {
         CredentialSource::Literal { value } => Some(value.as_str()),
@@ -273,13 +273,13 @@ fn secret(text: &str, secrets: &[&str]) -> Option<&'static str> {
     if secrets.iter().any(|secret| text.contains(secret)) {
         return Some("repeats a secret of the config");
     }
-    let token = suspect::token(text).and_then(|suspect| text.get(suspect.range))?;
+    let token = secret_heuristics::scan_token(text).and_then(|suspect| text.get(suspect.range))?;
     let variety: BTreeSet<char> = token.chars().collect();
     (variety.len() >= TOKEN_VARIETY).then_some("holds what looks like a secret")
 }
 
-/// Names that a text calls tools: `` `read_file` tool ``, `the read_file tool`, ``the tool `read_file` ``. A plain word counts only where
-/// it is written like a name.
+/// Names that a text calls tools: `` `read_file` tool ``, `the read_file tool`, ``the tool `read_file` ``. A plain word counts only
+/// where it is written like a name.
 fn named_tools(text: &str) -> Vec<&str> {
     let words: Vec<&str> = text.split_whitespace().collect();
     let is_tool = |word: Option<&&str>| {

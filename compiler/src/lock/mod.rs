@@ -8,9 +8,9 @@
 //! - [`cover`]: what the lock lacks for a config.
 //! - [`mod@lint`]: what is strange in what upstreams say.
 
-pub mod cover;
 pub mod lint;
 pub mod read;
+pub mod resolve;
 pub mod write;
 
 use std::collections::BTreeMap;
@@ -80,7 +80,8 @@ pub struct LockedTool {
     pub canonical: String,
     /// SHA-256 of `canonical`.
     pub digest: String,
-    /// How its list is paged, by its schemas when it was pinned. The same definition keeps it, whatever a later compiler would infer.
+    /// How its list is paged, by its schemas when it was pinned. The same definition keeps it, whatever a later compiler would
+    /// infer.
     pub paging: Option<Paging>,
 }
 
@@ -97,8 +98,8 @@ impl LockedTool {
 }
 
 impl Lock {
-    /// SHA-256 over all that a binary is made of: what upstreams are and say of themselves, names and digests of tools, and how their lists
-    /// are paged. Equal catalogs have equal digests, also where a document changed in what the config does not select.
+    /// SHA-256 over all that a binary is made of: what upstreams are and say of themselves, names and digests of tools, and how
+    /// their lists are paged. Equal catalogs have equal digests, also where a document changed in what the config does not select.
     pub fn catalog_digest(&self) -> String {
         self.digest(true)
     }

@@ -8,8 +8,8 @@ use super::{Document, Lock, LockedTool, LockedUpstream, Server, VERSION};
 use crate::diag::{Code, Diagnostic, Diagnostics};
 use crate::ir::Json;
 use crate::lower::paging;
-use crate::source::{FileId, Sources};
-use crate::tree::{self, Member, Node, Place};
+use crate::source::{FileId, Sources, Span};
+use crate::tree::{self, Member, Node};
 
 /// What to do about a lock that is not what a compiler wrote.
 const REMAKE: &str =
@@ -37,12 +37,12 @@ pub fn read_with_places(sources: &Sources, file: FileId, diagnostics: &mut Diagn
 /// Where a lock file pins upstreams and tools: the places of their names.
 #[derive(Debug, Default)]
 pub struct Places {
-    upstreams: BTreeMap<String, (Place, BTreeMap<String, Place>)>,
+    upstreams: BTreeMap<String, (Span, BTreeMap<String, Span>)>,
 }
 
 impl Places {
     fn of(root: &Node, file: FileId) -> Places {
-        let place = |member: &Member| Place { file, range: member.key_range.clone() };
+        let place = |member: &Member| Span { file, range: member.key_range.clone() };
         let upstream = |member: &Member| {
             let tools = member.value.get("tools").map(Node::members).unwrap_or_default();
             (place(member), tools.iter().map(|tool| (tool.key.to_string(), place(tool))).collect())
@@ -52,12 +52,12 @@ impl Places {
     }
 
     /// Where an upstream is pinned.
-    pub fn upstream(&self, name: &str) -> Option<&Place> {
+    pub fn upstream(&self, name: &str) -> Option<&Span> {
         self.upstreams.get(name).map(|(place, _)| place)
     }
 
     /// Where a tool is pinned.
-    pub fn tool(&self, upstream: &str, name: &str) -> Option<&Place> {
+    pub fn tool(&self, upstream: &str, name: &str) -> Option<&Span> {
         self.upstreams.get(upstream)?.1.get(name)
     }
 }

@@ -9,7 +9,8 @@ use crate::config::model::Override;
 use crate::diag::{Code, Diagnostic, quoted, suggest};
 use crate::ir::Json;
 use crate::lower::schema::Schema;
-use crate::tree::{Node, Place, Tree};
+use crate::source::Span;
+use crate::tree::{Node, Tree};
 
 /// Maximum depth to which a value is checked.
 const MOST_DEPTH: usize = 16;
@@ -25,7 +26,7 @@ pub(super) fn read(
     unread: bool,
     faults: &mut Faults,
 ) -> Json {
-    let mut given: Vec<(String, Json, Place)> = Vec::new();
+    let mut given: Vec<(String, Json, Span)> = Vec::new();
     if let Some(node) = operation.get("x-ptc-default-args") {
         if !matches!(node.value, Tree::Object(_)) {
             let message = format!("`x-ptc-default-args` is an object of arguments, found {}", node.kind());

@@ -8,8 +8,8 @@ use super::{Text, operation, selection, server, source};
 use crate::config::model::{OpenApi, Override, Spanned};
 use crate::diag::{Code, Diagnostic, Diagnostics, quoted, suggest};
 use crate::lock::{self, Document, LockedTool, LockedUpstream, Server};
-use crate::source::{FileId, Sources};
-use crate::tree::{self, Node, Place, Tree};
+use crate::source::{FileId, Sources, Span};
+use crate::tree::{self, Node, Tree};
 
 /// Lowers the included operations of one document. Returns `None` if the text is not an OpenAPI document.
 pub fn lower(sources: &mut Sources, text: Text, entry: &OpenApi, diagnostics: &mut Diagnostics) -> Option<LockedUpstream> {
@@ -74,7 +74,7 @@ pub(super) fn read_document(sources: &Sources, file: FileId, diagnostics: &mut D
 }
 
 fn collision(file: FileId, exposed: &str, first: &Chosen<'_, '_>, second: &Chosen<'_, '_>) -> Diagnostic {
-    let place = |chosen: &Chosen<'_, '_>| Place { file, range: chosen.candidate.place.clone() };
+    let place = |chosen: &Chosen<'_, '_>| Span { file, range: chosen.candidate.place.clone() };
     Diagnostic::new(Code::NameCollision, format!("two included operations are exposed as `{exposed}`"))
         .at(second.wanted.place.clone(), "includes the second")
         .also(place(first), "the first")
@@ -182,6 +182,6 @@ fn check_version(root: &Node, file: FileId, diagnostics: &mut Diagnostics) -> Op
     };
     let at =
         root.get("openapi").or_else(|| root.get("swagger")).map_or(root.range.start..root.range.start + 1, |n| n.range.clone());
-    diagnostics.push(Diagnostic::new(Code::NotOpenApi, message).at(Place { file, range: at }, "").hint(hint));
+    diagnostics.push(Diagnostic::new(Code::NotOpenApi, message).at(Span { file, range: at }, "").hint(hint));
     None
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use crate::diag::{Code, Diagnostic};
-use crate::tree::Place;
+use crate::source::Span;
 
 /// Faults and notes in the order found.
 #[derive(Debug, Default)]
@@ -22,7 +22,7 @@ impl Faults {
     }
 
     /// Adds a note about a slip that does not make the operation unusable. Only the first note of each place is kept.
-    pub(super) fn note(&mut self, place: Place, message: impl FnOnce() -> String) {
+    pub(super) fn note(&mut self, place: Span, message: impl FnOnce() -> String) {
         if self.noted.insert(place.range.start) {
             self.notes.push(Diagnostic::new(Code::DocumentSlip, message()).at(place, ""));
         }

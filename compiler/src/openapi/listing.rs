@@ -8,8 +8,8 @@ use super::reference::{Followed, References};
 use super::{Text, operation, select};
 use crate::diag::{Code, Diagnostic, Diagnostics};
 use crate::lower::paging;
-use crate::source::Sources;
-use crate::tree::{Node, Place};
+use crate::source::{Sources, Span};
+use crate::tree::Node;
 
 /// One operation.
 #[derive(Debug, Clone)]
@@ -29,7 +29,7 @@ pub struct Listed {
     /// How the list in the answer is paged, if the schemas show it.
     pub paging: Option<Paging>,
     /// The position in the document.
-    pub place: Place,
+    pub place: Span,
 }
 
 /// Returns all operations of a document in its order, followed by the paths that cannot be read. Operations of servers other than
@@ -40,11 +40,11 @@ pub fn list(sources: &mut Sources, text: Text, base_url: Option<&str>, diagnosti
     let root = read_document(sources, file, diagnostics)?;
     let followed = Followed::default();
     let references = References::new(file, &root, &followed);
-    let mut exposed: BTreeMap<String, Place> = BTreeMap::new();
+    let mut exposed: BTreeMap<String, Span> = BTreeMap::new();
     let mut out = Vec::new();
     let operations = select::operations(references);
     for candidate in operations.known {
-        let place = Place { file, range: candidate.place.clone() };
+        let place = Span { file, range: candidate.place.clone() };
         let mut paging = None;
         let outcome = if candidate.method == "get" {
             operation::definition(references, base_url.unwrap_or_default(), &candidate, None, &mut Vec::new()).and_then(
@@ -79,12 +79,12 @@ pub fn list(sources: &mut Sources, text: Text, base_url: Option<&str>, diagnosti
         summary: String::new(),
         outcome: Err(vec![unread.fault]),
         paging: None,
-        place: Place { file, range: unread.place.clone() },
+        place: Span { file, range: unread.place.clone() },
     }));
     Some(out)
 }
 
-fn unique(exposed: &mut BTreeMap<String, Place>, name: String, place: &Place) -> Result<String, Vec<Diagnostic>> {
+fn unique(exposed: &mut BTreeMap<String, Span>, name: String, place: &Span) -> Result<String, Vec<Diagnostic>> {
     if let Some(first) = exposed.get(&name) {
         let message = format!("an earlier operation is exposed as `{name}` too");
         return Err(vec![

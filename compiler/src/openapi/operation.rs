@@ -8,8 +8,9 @@ use super::{defaults, name, response, server};
 use crate::config::model::Override;
 use crate::diag::{Code, Diagnostic, quoted, suggest};
 use crate::ir::Json;
+use crate::source::Span;
 use crate::tool_name;
-use crate::tree::{Node, Place, Tree};
+use crate::tree::{Node, Tree};
 
 /// Returns the exposed name and the definition, or every reason why the operation cannot be a tool, the most important first.
 pub(super) fn definition<'a>(
@@ -113,7 +114,7 @@ fn extensions(references: References<'_>, operation: &Node, faults: &mut Faults)
         faults.note(id.place(references.file), message);
     }
     for member in operation.members().iter().filter(|member| member.key.starts_with("x-ptc-")) {
-        let place = Place { file: references.file, range: member.key_range.clone() };
+        let place = Span { file: references.file, range: member.key_range.clone() };
         if !EXTENSIONS.contains(&&*member.key) {
             faults.note(place, || {
                 let hint = suggest::hint(&member.key, "extension", EXTENSIONS).unwrap_or_default();
@@ -148,7 +149,7 @@ fn refuse(references: References<'_>, candidate: &Candidate<'_>, overriding: Opt
 
 /// Checks that every `{variable}` of the path is a declared path parameter.
 fn check_template(references: References<'_>, candidate: &Candidate<'_>, params: &[Sent], faults: &mut Faults) {
-    let place = Place { file: references.file, range: candidate.place.clone() };
+    let place = Span { file: references.file, range: candidate.place.clone() };
     if candidate.path.split('{').skip(1).any(|rest| !rest.contains('}')) {
         let message = format!("the path `{}` has a `{{` without its `}}`", candidate.path);
         faults.push(Diagnostic::new(Code::PathTemplate, message).at(place.clone(), "of this operation"));
@@ -175,7 +176,7 @@ fn exposed_name(
     overriding: Option<&Override>,
 ) -> Result<String, Diagnostic> {
     let extension = candidate.operation.get("x-ptc-name");
-    let here = Place { file: references.file, range: candidate.place.clone() };
+    let here = Span { file: references.file, range: candidate.place.clone() };
     let chosen = overriding.and_then(|o| o.name.as_ref()).map(|name| (name.value.as_str(), name.place.clone()));
     let chosen = chosen.or_else(|| extension.and_then(|node| Some((node.as_str()?, node.place(references.file)))));
     let (exposed, place) = if let Some((name, place)) = chosen {

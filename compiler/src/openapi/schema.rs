@@ -179,7 +179,7 @@ impl<'a, 'f> Walk<'a, 'f> {
             };
             out.set(key, value);
         }
-        slips(node, &out, self.references.file, self.faults);
+        report_invalid_keywords(node, &out, self.references.file, self.faults);
         normalise(&mut out, node);
         out
     }
@@ -203,10 +203,10 @@ impl<'a, 'f> Walk<'a, 'f> {
 }
 
 /// Keywords, the kind of value that they require in words, and a predicate for it.
-type Given = (&'static [&'static str], &'static str, fn(&Tree) -> bool);
+type KeywordType = (&'static [&'static str], &'static str, fn(&Tree) -> bool);
 
 /// The kinds of value that keywords require. A keyword with another kind of value has no effect.
-const GIVEN: [Given; 5] = [
+const KEYWORD_TYPES: [KeywordType; 5] = [
     (&["enum", "required", "allOf", "anyOf", "oneOf", "prefixItems"], "a list", |value| matches!(value, Tree::Array(_))),
     (&["properties", "patternProperties"], "an object", |value| matches!(value, Tree::Object(_))),
     (&["pattern"], "a string", |value| matches!(value, Tree::String(_))),
@@ -219,8 +219,8 @@ const GIVEN: [Given; 5] = [
 ];
 
 /// Notes mistakes in a schema: keywords with values that have no effect.
-fn slips(node: &Node, out: &Json, file: FileId, faults: &mut Faults) {
-    for (keys, expected, is_right) in GIVEN {
+fn report_invalid_keywords(node: &Node, out: &Json, file: FileId, faults: &mut Faults) {
+    for (keys, expected, is_right) in KEYWORD_TYPES {
         for (key, value) in keys.iter().filter_map(|key| Some((key, node.get(key)?))) {
             if !is_right(&value.value) {
                 faults.note(value.place(file), || format!("`{key}` is {expected}, found {}: it binds nothing", value.kind()));

@@ -10,8 +10,8 @@ use std::ops::Range;
 use super::reference::References;
 use crate::config::model::{OpenApi, Override, Spanned};
 use crate::diag::{Code, Diagnostic, Diagnostics, Severity, quoted, suggest};
-use crate::source::FileId;
-use crate::tree::{Node, Place, Tree};
+use crate::source::{FileId, Span};
+use crate::tree::{Node, Tree};
 
 /// Methods that a path item may have, in OpenAPI's spelling.
 const METHODS: [&str; 8] = ["get", "put", "post", "delete", "options", "head", "patch", "trace"];
@@ -271,7 +271,7 @@ fn find<'a>(
     wanted: &Spanned<String>,
     diagnostics: &mut Diagnostics,
 ) -> Vec<Candidate<'a>> {
-    let place = |range: &Range<u32>| Place { file, range: range.clone() };
+    let place = |range: &Range<u32>| Span { file, range: range.clone() };
     let meant = Wanted::of(&wanted.value);
     let matches: Vec<Candidate<'a>> = candidates.iter().filter(|c| meant.fits(c)).copied().collect();
     let readable: Vec<Candidate<'a>> = matches.iter().copied().filter(|c| c.method == "get").collect();

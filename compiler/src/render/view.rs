@@ -93,7 +93,7 @@ impl Catalog {
             config_digest: string(&deployment.config_digest),
             credentials: credentials.map(|c| Binding { name: string(&c.name), source: source(&c.source) }).collect(),
             digest: string(&deployment.catalog_digest),
-            search_index: bytes(&ptc_search::index_of(crate::live::leak(deployment).catalog)),
+            search_index: bytes(&ptc_search::index_of(crate::leak::leak_static(deployment).catalog)),
             upstreams,
             programs: deployment.programs.iter().map(program).collect(),
             constants,
@@ -268,8 +268,8 @@ fn operation(operation: &ir::Operation) -> Operation {
     }
 }
 
-/// Takes expressions that several tools have out of them, as constants named `PREFIX_0`, `PREFIX_1` and so on: arguments of an API are
-/// much the same for all its operations, and rustc takes longer for a struct expression than for a name.
+/// Takes expressions that several tools have out of them, as constants named `PREFIX_0`, `PREFIX_1` and so on: arguments of an API
+/// are much the same for all its operations, and rustc takes longer for a struct expression than for a name.
 fn share<'a>(prefix: &str, kind: &'static str, expressions: impl Iterator<Item = &'a mut String>) -> Vec<Constant> {
     let expressions: Vec<&mut String> = expressions.collect();
     let mut counts: BTreeMap<&str, u32> = BTreeMap::new();

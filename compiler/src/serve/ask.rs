@@ -11,10 +11,10 @@ use ptc_runtime::upstream::{self, UpstreamSettings, Upstreams};
 use super::catalog::listing_of;
 use crate::config::model::{self, Config, SchemaSource, Transport};
 use crate::diag::{Code, Diagnostic, Diagnostics};
-use crate::lock::cover::{self, Ask, Need};
+use crate::lock::resolve::{self, MissingPin, Query};
 use crate::lock::{Lock, LockedUpstream};
 use crate::source::{Sources, decode};
-use crate::{live, lower, openapi};
+use crate::{leak, lower, openapi};
 
 /// What one upstream answered.
 enum Reply {
@@ -22,10 +22,10 @@ enum Reply {
     Document(Vec<u8>),
 }
 
-/// The answer to one [`Need`], not yet read.
+/// The answer to one [`MissingPin`], not yet read.
 pub struct Answer {
     upstream: String,
-    what: Ask,
+    what: Query,
     reply: Result<Reply, String>,
 }
 
@@ -41,13 +41,18 @@ pub struct Asker {
 }
 
 impl Asker {
-    /// Prepares to ask the upstreams of `needs`. Relative paths of credentials start from `folder`.
+    /// Prepares to ask the upstreams of `missing_pins`. Relative paths of credentials start from `folder`.
     ///
     /// # Errors
     ///
     /// Every secret of these upstreams that cannot be read.
-    pub fn new(config: &Config, needs: &[Need], folder: &Path, settings: UpstreamSettings) -> Result<Asker, Vec<MissingSecret>> {
-        let names: Vec<&str> = needs.iter().map(|need| need.upstream.as_str()).collect();
+    pub fn new(
+        config: &Config,
+        missing_pins: &[MissingPin],
+        folder: &Path,
+        settings: UpstreamSettings,
+    ) -> Result<Asker, Vec<MissingSecret>> {
+        let names: Vec<&str> = missing_pins.iter().map(|missing_pin| missing_pin.upstream.as_str()).collect();
         let deployment = bare(config, &only(config, &names));
         let secrets = Secrets::resolve(deployment, folder)?;
         Ok(Asker { deployment, secrets: Arc::new(secrets), settings: Arc::new(settings), kept: None })
@@ -60,19 +65,24 @@ impl Asker {
         self
     }
 
-    /// Asks all upstreams at the same time; one that fails does not stop the others. `started` is called for each as its request begins.
-    /// Must run inside a tokio runtime.
-    pub async fn ask(&self, config: &Config, needs: &[Need], started: &mut dyn FnMut(&Need) -> Done) -> Vec<Answer> {
+    /// Asks all upstreams at the same time; one that fails does not stop the others. `started` is called for each as its request
+    /// begins. Must run inside a tokio runtime.
+    pub async fn ask(
+        &self,
+        config: &Config,
+        missing_pins: &[MissingPin],
+        started: &mut dyn FnMut(&MissingPin) -> Done,
+    ) -> Vec<Answer> {
         let mut tasks = Vec::new();
-        for need in needs {
+        for missing_pin in missing_pins {
             let (Some(upstream), Some(entry)) =
-                (self.deployment.catalog.upstream(&need.upstream), config.upstreams.get(&need.upstream))
+                (self.deployment.catalog.upstream(&missing_pin.upstream), config.upstreams.get(&missing_pin.upstream))
             else {
                 continue;
             };
             let (document, granted) = (Document::of(entry, upstream), granted(entry));
             let (kept, secrets, settings) = (self.kept.clone(), Arc::clone(&self.secrets), Arc::clone(&self.settings));
-            let done = started(need);
+            let done = started(missing_pin);
             let task = tokio::spawn(async move {
                 let reply = match (document, kept) {
                     (Some(document), _) => document.fetch(&secrets).await.map(Reply::Document),
@@ -82,10 +92,10 @@ impl Asker {
                 done(reply.is_ok());
                 reply.map_err(|fault| fault.to_string())
             });
-            tasks.push((need, task));
+            tasks.push((missing_pin, task));
         }
         let mut answers = Vec::new();
-        for (Need { upstream, what, .. }, task) in tasks {
+        for (MissingPin { upstream, what, .. }, task) in tasks {
             let reply = task.await.unwrap_or_else(|error| Err(error.to_string()));
             answers.push(Answer { upstream: upstream.clone(), what: *what, reply });
         }
@@ -104,9 +114,8 @@ pub fn locked(
     for Answer { upstream: name, what, reply } in answers {
         let Some(entry) = config.upstreams.get(&name) else { continue };
         let locked = match reply {
-            Ok(Reply::Tools(listing)) => {
-                listing_of(&name, listing, sources, diagnostics).map(|listing| cover::grant(&name, entry, listing, diagnostics))
-            }
+            Ok(Reply::Tools(listing)) => listing_of(&name, listing, sources, diagnostics)
+                .map(|listing| resolve::select_tools(&name, entry, listing, diagnostics)),
             Ok(Reply::Document(bytes)) => document(entry, bytes, sources, diagnostics),
             Err(reason) => {
                 let message = format!("the upstream `{name}` could not be asked for {}: {reason}", wanted(what));
@@ -123,18 +132,19 @@ pub fn locked(
     out
 }
 
-/// The upstreams of `asked` without tools, and all credentials of `config`, so that no child process inherits a variable that holds one.
+/// The upstreams of `asked` without tools, and all credentials of `config`, so that no child process inherits a variable that holds
+/// one.
 pub fn bare(config: &Config, asked: &Config) -> &'static Deployment {
     let mut deployment = lower::deployment(asked, &Lock::default(), "ptc-compile", "");
     deployment.credentials = lower::credentials(config, |_| true);
-    live::leak(&deployment)
+    leak::leak_static(&deployment)
 }
 
 /// What is asked for, in words: "its tools".
-pub fn wanted(what: Ask) -> &'static str {
+pub fn wanted(what: Query) -> &'static str {
     match what {
-        Ask::Tools => "its tools",
-        Ask::Document => "its OpenAPI document",
+        Query::Tools => "its tools",
+        Query::Document => "its OpenAPI document",
     }
 }
 

@@ -11,20 +11,20 @@ use super::ask::{granted, only};
 use crate::config::model::{Config, Transport};
 use crate::diag::{Diagnostics, Severity};
 use crate::ir::Json;
-use crate::lock::cover::{self, Ask, Listing, Need};
+use crate::lock::resolve::{self, Listing, MissingPin, Query};
 use crate::lock::{Lock, LockedUpstream, Server, lint};
 use crate::source::Sources;
 use crate::tree::{self, Syntax};
-use crate::{live, lower};
+use crate::{leak, lower};
 
 /// What must be asked at the start of a server. In live mode no MCP upstream is asked.
-pub fn needs(config: &Config, known: &Lock, mode: SnapshotMode) -> Vec<Need> {
+pub fn missing_pins(config: &Config, known: &Lock, mode: SnapshotMode) -> Vec<MissingPin> {
     let is_live = mode == SnapshotMode::Live;
-    cover::needs(config, known).into_iter().filter(|need| !is_live || need.what != Ask::Tools).collect()
+    resolve::missing_pins(config, known).into_iter().filter(|missing_pin| !is_live || missing_pin.what != Query::Tools).collect()
 }
 
-/// The lock that a server goes by: `fresh` definitions, and `known` ones for the other upstreams. In live mode it has no tools of MCP
-/// upstreams. Definitions that may attack a model are reported; look at [`Diagnostics::has_errors`] before serving it.
+/// The lock that a server goes by: `fresh` definitions, and `known` ones for the other upstreams. In live mode it has no tools of
+/// MCP upstreams. Definitions that may attack a model are reported; look at [`Diagnostics::has_errors`] before serving it.
 pub fn lock(
     config: &Config,
     known: &Lock,
@@ -32,7 +32,7 @@ pub fn lock(
     mode: SnapshotMode,
     diagnostics: &mut Diagnostics,
 ) -> Lock {
-    let mut lock = cover::cover(config, known, fresh);
+    let mut lock = resolve::merge(config, known, fresh);
     lint::lint(config, known, &lock, diagnostics);
     if mode == SnapshotMode::Live {
         for (name, locked) in &mut lock.upstreams {
@@ -62,7 +62,7 @@ impl Load for Loader {
         let mut diagnostics = Diagnostics::default();
         let entry = config.upstreams.get(name).ok_or("the config has no such upstream")?;
         let locked = listing_of(name, listing, &mut sources, &mut diagnostics)
-            .map(|listing| cover::grant(name, entry, listing, &mut diagnostics));
+            .map(|listing| resolve::select_tools(name, entry, listing, &mut diagnostics));
         let (Some(locked), false) = (locked, diagnostics.has_errors()) else { return Err(errors(&diagnostics)) };
         let mut lock = Lock::default();
         lock.upstreams.insert(name.to_owned(), locked);
@@ -71,7 +71,7 @@ impl Load for Loader {
         if diagnostics.has_errors() {
             return Err(errors(&diagnostics));
         }
-        let lowered = live::leak(&lower::deployment(&config, &lock, "", ""));
+        let lowered = leak::leak_static(&lower::deployment(&config, &lock, "", ""));
         lowered.catalog.upstream(name).cloned().ok_or_else(|| "it was left out".to_owned())
     }
 }

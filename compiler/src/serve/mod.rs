@@ -1,7 +1,7 @@
 //! A config served without a binary of its own: its upstreams are asked for what the lock file does not have.
 //!
-//! `ptc-compile run` and embedding programs share this module. It is the only part of the library that reads files and contacts upstreams,
-//! and it needs the feature `serve`.
+//! `ptc-compile run` and embedding programs share this module. It is the only part of the library that reads files and contacts
+//! upstreams, and it needs the feature `serve`.
 //!
 //! - [`Source`]: a config file; [`Source::open`] gives a deployment and a builder of engines over it.
 //! - [`ask`]: asks several upstreams at the same time.
@@ -11,7 +11,7 @@
 //! The tools of MCP upstreams are listed at one of two times ([`SnapshotMode`]):
 //!
 //! - `Frozen`: by [`Source::open`], for each upstream that the lock file does not cover. The catalog does not change afterwards.
-//! - `Live`: by the first program that needs the upstream. The lock file decides nothing about its tools.
+//! - `StaticDeployment`: by the first program that needs the upstream. The lock file decides nothing about its tools.
 
 pub mod ask;
 pub mod catalog;

@@ -16,10 +16,10 @@ use super::ask::{self, Asker};
 use super::{catalog, files};
 use crate::diag::render::{self, Style};
 use crate::diag::{Code, Diagnostic, Diagnostics};
-use crate::lock::cover::Ask;
+use crate::lock::resolve::Query;
 use crate::pinned::{self, Loaded};
 use crate::source::{MOST_BYTES, Sources};
-use crate::{live, lower};
+use crate::{leak, lower};
 
 type Adjust = Arc<dyn Fn(&mut UpstreamSettings) + Send + Sync>;
 
@@ -62,8 +62,9 @@ impl Source {
         self
     }
 
-    /// Reads the config and asks the upstreams that the mode and the lock file leave open. Must run inside a tokio runtime with timers and
-    /// input and output enabled. Connections that were made for listing stay open, and the engine uses them: build it in the same runtime.
+    /// Reads the config and asks the upstreams that the mode and the lock file leave open. Must run inside a tokio runtime with
+    /// timers and input and output enabled. Connections that were made for listing stay open, and the engine uses them: build it in
+    /// the same runtime.
     ///
     /// # Errors
     ///
@@ -72,8 +73,8 @@ impl Source {
         self.read(true).await
     }
 
-    /// [`Source::open`] for a program without a tokio runtime. Connections that were made for listing end with it; the engine makes new
-    /// ones when a program needs them. Blocks the calling thread.
+    /// [`Source::open`] for a program without a tokio runtime. Connections that were made for listing end with it; the engine makes
+    /// new ones when a program needs them. Blocks the calling thread.
     ///
     /// # Errors
     ///
@@ -101,17 +102,17 @@ impl Source {
         diagnostics.extend(lock_fault);
         let (Some(loaded), false) = (loaded, diagnostics.has_errors()) else { return Err(OpenError::Findings(findings)) };
         let Loaded { config, digest, documents, programs, known, .. } = loaded;
-        let needs = catalog::needs(&config, &known, self.mode);
+        let missing_pins = catalog::missing_pins(&config, &known, self.mode);
         let mut fresh = documents;
         let mut kept = None;
-        if !needs.is_empty() {
-            if keep && needs.iter().any(|need| need.what == Ask::Tools) {
+        if !missing_pins.is_empty() {
+            if keep && missing_pins.iter().any(|missing_pin| missing_pin.what == Query::Tools) {
                 let deployment = ask::bare(&config, &config);
                 let secrets = Secrets::resolve(deployment, &folder).map_err(OpenError::Secrets)?;
                 kept = Some(Upstreams::new(deployment, secrets, self.settings(&folder)));
             }
-            let asker = Asker::new(&config, &needs, &folder, self.settings(&folder)).map_err(OpenError::Secrets)?;
-            let answers = asker.keeping(kept.clone()).ask(&config, &needs, &mut |_| Box::new(|_| ())).await;
+            let asker = Asker::new(&config, &missing_pins, &folder, self.settings(&folder)).map_err(OpenError::Secrets)?;
+            let answers = asker.keeping(kept.clone()).ask(&config, &missing_pins, &mut |_| Box::new(|_| ())).await;
             fresh.extend(ask::locked(&config, answers, sources, diagnostics));
         }
         let lock = catalog::lock(&config, &known, fresh, self.mode, diagnostics);
@@ -126,7 +127,7 @@ impl Source {
         model.credentials = lower::credentials(&config, |_| true);
         model.programs = programs;
         let load = (self.mode == SnapshotMode::Live).then(|| catalog::loader(config));
-        Ok(Served { deployment: live::leak(&model), folder, load, kept, adjust: self.adjust.clone(), findings })
+        Ok(Served { deployment: leak::leak_static(&model), folder, load, kept, adjust: self.adjust.clone(), findings })
     }
 
     fn settings(&self, folder: &Path) -> UpstreamSettings {

@@ -11,9 +11,9 @@ use std::ops::Range;
 use jsonc_parser::tokens::Token;
 use jsonc_parser::{Scanner, ScannerOptions};
 
-use super::{Member, Node, Place, Tree, too_large};
+use super::{Member, Node, Tree, too_large};
 use crate::diag::{Code, Diagnostic, Diagnostics, Severity, quoted};
-use crate::source::{FileId, MOST_BYTES, Sources};
+use crate::source::{FileId, MOST_BYTES, Sources, Span};
 
 /// Maximum nesting of arrays and objects. Functions that walk a tree may recurse this deep.
 pub const MAX_DEPTH: usize = 192;
@@ -488,8 +488,8 @@ impl<'a> Parser<'a> {
         if self.faults < MAX_FAULTS { Ok(()) } else { Err(GiveUp) }
     }
 
-    fn place(&self, range: Range<u32>) -> Place {
-        Place { file: self.file, range }
+    fn place(&self, range: Range<u32>) -> Span {
+        Span { file: self.file, range }
     }
 }
 

@@ -9,9 +9,9 @@ use std::collections::{HashMap, HashSet};
 use saphyr_parser::{Event, Parser, ScalarStyle, Span, Tag};
 
 use super::parse::MAX_DEPTH;
-use super::{Member, Node, Place, Tree, too_large};
+use super::{Member, Node, Tree, too_large};
 use crate::diag::{Code, Diagnostic, Diagnostics, Severity, quoted};
-use crate::source::{FileId, MOST_BYTES, Sources};
+use crate::source::{self, FileId, MOST_BYTES, Sources};
 
 /// Maximum number of nodes that all aliases of a text may copy. A few lines of nested aliases can expand beyond any memory.
 const MAX_COPIED: usize = 200_000;
@@ -99,7 +99,7 @@ impl<'a> Reader<'a> {
             Some(Ok(event)) => Ok(event),
             Some(Err(error)) => {
                 let at = self.offsets.byte(error.marker().index());
-                let place = Place { file: self.file, range: at..at };
+                let place = source::Span { file: self.file, range: at..at };
                 let message = format!("not valid YAML: {}", error.info());
                 self.diagnostics.push(Diagnostic::new(Code::YamlSyntax, message).at(place, "here"));
                 Err(GiveUp)
@@ -220,8 +220,8 @@ impl<'a> Reader<'a> {
             if let Some(first) = seen.insert(&member.key, member) {
                 let mut diagnostic =
                     Diagnostic::new(Code::DuplicateKey, format!("the key {} is given twice", quoted(&member.key)))
-                        .at(Place { file: self.file, range: member.key_range.clone() }, "given again here")
-                        .also(Place { file: self.file, range: first.key_range.clone() }, "first given here")
+                        .at(source::Span { file: self.file, range: member.key_range.clone() }, "given again here")
+                        .also(source::Span { file: self.file, range: first.key_range.clone() }, "first given here")
                         .hint("the last one would count; remove one of the two");
                 diagnostic.severity = Severity::Warning;
                 self.diagnostics.push(diagnostic);
@@ -231,7 +231,7 @@ impl<'a> Reader<'a> {
 
     fn fault(&mut self, code: Code, span: Span, message: &str, label: &str) -> GiveUp {
         let range = self.offsets.byte(span.start.index())..self.offsets.byte(span.end.index());
-        self.diagnostics.push(Diagnostic::new(code, message).at(Place { file: self.file, range }, label));
+        self.diagnostics.push(Diagnostic::new(code, message).at(source::Span { file: self.file, range }, label));
         GiveUp
     }
 }

@@ -33,7 +33,7 @@
 
 pub mod deployment;
 pub mod paging;
-pub mod suspect;
+pub mod secret_heuristics;
 pub mod tool;
 pub mod upstream;
 

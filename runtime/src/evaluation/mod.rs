@@ -32,7 +32,7 @@ use self::stored::StoredPrograms;
 use self::validated::Bounds;
 use crate::alloc;
 use crate::pool::JobError;
-use crate::profile::answer::cut;
+use crate::profile::answer::truncate_utf8;
 use crate::schedule::ProcessorLease;
 use crate::schema::Schema;
 use crate::secrets::Redactor;
@@ -228,7 +228,8 @@ impl Evaluation {
         };
         // Cut last: half a secret is not found.
         let message = redactor.redact_str(message);
-        let message = format!("internal_error: the evaluation stopped on a bug of the server: {}", cut(&message, PANIC_BYTES).0);
+        let message =
+            format!("internal_error: the evaluation stopped on a bug of the server: {}", truncate_utf8(&message, PANIC_BYTES).0);
         Evaluation::refused(Failure::plain(Reason::RuntimeError, message))
     }
 }
@@ -434,7 +435,7 @@ impl Evaluator {
     fn preview(&self, value: &Value) -> Preview {
         if let Some(text) = value.as_str().filter(|text| self.is_documentation(text)) {
             let text = self.redact(text);
-            let (text, truncated) = cut(&text, self.preview_bytes);
+            let (text, truncated) = truncate_utf8(&text, self.preview_bytes);
             return Preview { text: text.to_owned(), truncated, nil: false };
         }
         let print::Preview { text, truncated, .. } = print::preview(value, self.preview_bytes);

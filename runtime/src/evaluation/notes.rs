@@ -5,7 +5,7 @@ use ptc_check::Finding;
 use ptc_lisp::failed_calls::{FailedCalls, UncheckedCalls};
 use ptc_lisp::missing_keys::MissingKey;
 
-use crate::profile::answer::cut;
+use crate::profile::answer::truncate_utf8;
 use crate::upstream::CallRecord;
 
 /// Bytes of an upstream's message in a note.
@@ -19,7 +19,8 @@ const MAX_NAMED: usize = 3;
 const REMEDY: &str = "A failed call has no :value, so data may be missing. Check :ok of each result, such as \
                       (if (:ok r) (:value r) (fail (:message r))), or call with tool/value, which ends the program when a call fails";
 
-/// The note on failed calls of which the program has read neither `:ok` nor `:reason` nor `:message`; `calls` is how many were made.
+/// The note on failed calls of which the program has read neither `:ok` nor `:reason` nor `:message`; `calls` is how many were
+/// made.
 pub(super) fn failed_calls(failed: &FailedCalls, calls: usize) -> Option<String> {
     let mut unchecked = failed.unchecked();
     let total: u64 = unchecked.iter().map(|calls| calls.count).sum();
@@ -43,7 +44,7 @@ pub(super) fn of_text(findings: impl ExactSizeIterator<Item = Finding>, source: 
     let more = findings.len().saturating_sub(MAX_NAMED);
     let note = |finding: Finding| {
         let form = source.get(finding.span.start as usize..finding.span.end as usize).unwrap_or_default();
-        let (form, is_cut) = cut(form.lines().next().unwrap_or_default(), FORM_BYTES);
+        let (form, is_cut) = truncate_utf8(form.lines().next().unwrap_or_default(), FORM_BYTES);
         let (end, hint) = (if is_cut { "…" } else { "" }, finding.hint.map_or_else(String::new, |hint| format!("; {hint}")));
         format!("{form}{end}: {}{hint}", finding.message)
     };
@@ -58,7 +59,7 @@ pub(super) fn of_text(findings: impl ExactSizeIterator<Item = Finding>, source: 
 fn described(calls: &UncheckedCalls) -> String {
     let UncheckedCalls { server, tool, reason, message, count, .. } = calls;
     let name = if tool.is_empty() { "other tools".to_owned() } else { format!("{server}/{tool}") };
-    let (message, is_cut) = cut(message, MESSAGE_BYTES);
+    let (message, is_cut) = truncate_utf8(message, MESSAGE_BYTES);
     let end = if is_cut { "…" } else { "" };
     format!("{count} × {name} {reason} {:?}", format!("{message}{end}"))
 }

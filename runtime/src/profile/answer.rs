@@ -149,10 +149,10 @@ fn envelope(evaluation: &Evaluation, text: &str, payload: Option<&Payload<'_>>, 
 fn reduced(evaluation: &Evaluation, profile: Profile, era: Era, most: usize) -> String {
     // A byte of text takes six of JSON at most, and debug says it twice.
     let text = text(evaluation, Budget { print_entries: 0, preview_bytes: most / 16, ..profile.budget() });
-    let (text, _) = cut(&text, most / 16);
+    let (text, _) = truncate_utf8(&text, most / 16);
     // Notes end the text, where a cut falls first.
     let notes = evaluation.notes.join("\n");
-    let notes = cut(&notes, most / 32).0;
+    let notes = truncate_utf8(&notes, most / 32).0;
     let note = if notes.is_empty() { String::new() } else { format!("\n\n[{notes}]") };
     let text = format!("{text}\n\n[truncated]{note}");
     let prints_truncated = !evaluation.prints.is_empty();
@@ -175,7 +175,7 @@ fn reduced(evaluation: &Evaluation, profile: Profile, era: Era, most: usize) -> 
         Err(failure) => {
             payload.status = "error";
             payload.reason = Some(failure.reason.name());
-            payload.message = Some(cut(&failure.message, most / 32).0);
+            payload.message = Some(truncate_utf8(&failure.message, most / 32).0);
             payload.feedback = Some(Cow::Borrowed(notes));
         }
     }
@@ -267,7 +267,7 @@ pub fn payload(evaluation: &Evaluation, profile: Profile, budget: Budget) -> Pay
         Err(failure) => {
             payload.status = "error";
             payload.reason = Some(failure.reason.name());
-            payload.message = Some(cut(&failure.message, budget.feedback_bytes).0);
+            payload.message = Some(truncate_utf8(&failure.message, budget.feedback_bytes).0);
             payload.retry_after_ms = failure.retry_after_ms;
             payload.result = failure.value.as_ref().map(|value| Cow::Borrowed(value.text.as_str()));
             let (mut feedback, feedback_truncated) = feedback(failure, budget.feedback_bytes);
@@ -327,7 +327,7 @@ fn text(evaluation: &Evaluation, budget: Budget) -> String {
             text + &bracketed(&evaluation.notes)
         }
         Err(failure) => {
-            let (message, _) = cut(&failure.message, budget.feedback_bytes);
+            let (message, _) = truncate_utf8(&failure.message, budget.feedback_bytes);
             let mut text = String::new();
             if let Some(prints) = prints {
                 text = prints + "\n\n<error>\n";
@@ -335,7 +335,7 @@ fn text(evaluation: &Evaluation, budget: Budget) -> String {
             text.extend([failure.reason.name(), ": ", message]);
             if !failure.feedback.is_empty() {
                 text.push('\n');
-                text.push_str(cut(&failure.feedback, budget.feedback_bytes).0);
+                text.push_str(truncate_utf8(&failure.feedback, budget.feedback_bytes).0);
             }
             if evaluation.session.is_some() {
                 text.push_str("\n[rolled back]");
@@ -368,17 +368,17 @@ pub fn shown(value: &Preview) -> Cow<'_, str> {
 
 /// The same, cut where it has more bytes than that.
 fn result(value: &Preview, most: usize) -> Cow<'_, str> {
-    let (text, is_cut) = cut(&value.text, most);
+    let (text, is_cut) = truncate_utf8(&value.text, most);
     if is_cut { format!("{PREFIX}{text}…").into() } else { shown(value) }
 }
 
 fn feedback(failure: &Failure, most: usize) -> (Cow<'_, str>, bool) {
     if failure.feedback.is_empty() {
-        let (text, truncated) = cut(&failure.message, most);
+        let (text, truncated) = truncate_utf8(&failure.message, most);
         return (text.into(), truncated);
     }
     let whole = format!("{}\n{}", failure.message, failure.feedback);
-    let (text, truncated) = cut(&whole, most);
+    let (text, truncated) = truncate_utf8(&whole, most);
     if truncated { (text.to_owned().into(), true) } else { (whole.into(), false) }
 }
 
@@ -397,9 +397,9 @@ fn calls(evaluation: &Evaluation, full: bool) -> Option<Calls<'_>> {
     (!failed.is_empty()).then_some(Calls::Failed(failed))
 }
 
-/// The printed lines that a budget lets through, and whether anything was left out. Lines share the budget; where it is too small, the
-/// longest ones are cut, all to one length, with a mark that counts what is left out. Where there are too many for that, the last ones
-/// are left out.
+/// The printed lines that a budget lets through, and whether anything was left out. Lines share the budget; where it is too small,
+/// the longest ones are cut, all to one length, with a mark that counts what is left out. Where there are too many for that, the
+/// last ones are left out.
 fn printed(evaluation: &Evaluation, budget: Budget) -> (Vec<String>, bool) {
     let lines = evaluation.prints.get(..budget.print_entries).unwrap_or(&evaluation.prints);
     // With quotes and a comma, as a list in JSON has them.
@@ -432,7 +432,8 @@ fn longest_line(sizes: &[usize], budget: usize) -> usize {
     usize::MAX
 }
 
-/// The beginning of `body` that has room in `size` bytes of JSON beside a mark of what is left out, `gone` characters more than here.
+/// The beginning of `body` that has room in `size` bytes of JSON beside a mark of what is left out, `gone` characters more than
+/// here.
 fn shortened(body: &str, gone: usize, size: usize) -> String {
     let mut left = size.saturating_sub(MAX_CUT_MARK + 3);
     let mut end = 0;
@@ -457,7 +458,7 @@ fn json_bytes(c: char) -> usize {
 }
 
 /// The longest prefix of at most that many bytes that ends between characters, and whether anything was cut.
-pub(crate) fn cut(text: &str, most: usize) -> (&str, bool) {
+pub(crate) fn truncate_utf8(text: &str, most: usize) -> (&str, bool) {
     let end = text.floor_char_boundary(most);
     (text.get(..end).unwrap_or(text), end < text.len())
 }

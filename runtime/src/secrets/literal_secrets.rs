@@ -3,7 +3,7 @@
 //! of an upstream.
 
 use percent_encoding::percent_decode_str;
-use ptc_catalog::suspect::{self, Suspect};
+use ptc_catalog::secret_heuristics::{self, SecretCandidate};
 use ptc_catalog::{EnvPart, Transport, Upstream};
 use zeroize::Zeroizing;
 
@@ -16,13 +16,13 @@ pub(super) fn in_upstream(upstream: &Upstream) -> Vec<Found> {
         Transport::McpStdio(stdio) => {
             let before = std::iter::once(&"").chain(stdio.args);
             for (arg, before) in stdio.args.iter().zip(before) {
-                found.extend(part(arg, suspect::argument(before, arg)));
+                found.extend(part(arg, secret_heuristics::scan_argument(before, arg)));
                 found.extend(url(arg));
             }
             for (name, parts) in stdio.env {
                 for part in *parts {
                     if let EnvPart::Text(text) = part {
-                        found.extend(self::part(text, suspect::setting(name, text)));
+                        found.extend(self::part(text, secret_heuristics::scan_named(name, text)));
                     }
                 }
             }
@@ -42,15 +42,15 @@ pub(super) fn in_upstream(upstream: &Upstream) -> Vec<Found> {
 
 /// Secrets in a text that are recognised by their form: a token of a well-known service, the password of a URL.
 pub(super) fn within(text: &str) -> Vec<Found> {
-    part(text, suspect::token(text)).into_iter().chain(url(text)).collect()
+    part(text, secret_heuristics::scan_token(text)).into_iter().chain(url(text)).collect()
 }
 
 /// Secrets in the value of a variable, which may be named like a secret.
 pub(super) fn named(name: &str, text: &str) -> Vec<Found> {
-    part(text, suspect::setting(name, text)).into_iter().chain(within(text)).collect()
+    part(text, secret_heuristics::scan_named(name, text)).into_iter().chain(within(text)).collect()
 }
 
-fn part(text: &str, suspect: Option<Suspect>) -> Option<Found> {
+fn part(text: &str, suspect: Option<SecretCandidate>) -> Option<Found> {
     let value = text.get(suspect.filter(|suspect| suspect.likely)?.range)?;
     // `Authorization: Bearer x` is known by its credential alone, too.
     let bare = ["Bearer ", "Basic ", "bearer ", "basic "].iter().find_map(|scheme| value.strip_prefix(scheme)).unwrap_or(value);
@@ -58,14 +58,15 @@ fn part(text: &str, suspect: Option<Suspect>) -> Option<Found> {
 }
 
 fn headers(headers: &[(&str, &str)]) -> impl Iterator<Item = Found> {
-    headers.iter().filter_map(|(name, value)| part(value, suspect::setting(name, value)))
+    headers.iter().filter_map(|(name, value)| part(value, secret_heuristics::scan_named(name, value)))
 }
 
 /// User and password of a URL, as written and decoded, and likely secrets in its query. Empty if the text is not a URL.
 fn url(url: &str) -> Vec<Found> {
     let Some((_, rest)) = url.split_once("://") else { return Vec::new() };
     let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
-    let mut found: Vec<Found> = suspect::query(url).into_iter().filter_map(|suspect| part(url, Some(suspect))).collect();
+    let mut found: Vec<Found> =
+        secret_heuristics::scan_query(url).into_iter().filter_map(|suspect| part(url, Some(suspect))).collect();
     if let Some((pair, _)) = authority.rsplit_once('@')
         && let Some((user, password)) = pair.split_once(':')
     {

@@ -4,7 +4,7 @@ use std::fmt;
 use std::path::Path;
 
 use litemap::LiteMap;
-use ptc_catalog::suspect::names_a_secret;
+use ptc_catalog::secret_heuristics::names_a_secret;
 use ptc_catalog::{Auth, Binding, Deployment, EnvPart, InheritEnv, Source, Transport, Upstream};
 use ptc_lisp::sorting;
 use zeroize::Zeroizing;

@@ -15,7 +15,7 @@ use crate::diagnostics::counters::Gauge;
 use crate::evaluation::Evaluator;
 use crate::fibers::Fibers;
 use crate::pool::Pool;
-use crate::profile::answer::cut;
+use crate::profile::answer::truncate_utf8;
 use crate::protocol::message::{self, Message, Params};
 use crate::protocol::reply::{ErrorBody, METHOD_NOT_FOUND, PARSE_ERROR};
 use crate::protocol::revision::{self, Era, SERVER_INFO_KEY, STATELESS};
@@ -213,7 +213,8 @@ impl Server {
             }
             (method, _) => {
                 let method = self.redactor.redact_str(method);
-                request.error(&ErrorBody::new(METHOD_NOT_FOUND, format!("Method not found: {}", cut(&method, SHOWN).0)));
+                request
+                    .error(&ErrorBody::new(METHOD_NOT_FOUND, format!("Method not found: {}", truncate_utf8(&method, SHOWN).0)));
             }
         }
     }

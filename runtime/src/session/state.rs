@@ -8,7 +8,7 @@ use serde::Serialize;
 use super::Fault;
 use super::limits::StateLimits;
 use crate::evaluation::{Evaluation, PriorState};
-use crate::profile::answer::cut;
+use crate::profile::answer::truncate_utf8;
 
 /// Number of recent results: `*1 *2 *3`.
 const MAX_RESULTS: usize = 3;
@@ -166,7 +166,7 @@ fn recent(value: &Value, most: usize) -> Value {
     }
     let marker = |shown: usize| {
         let print::Preview { text, .. } = print::preview(value, PREVIEW_BYTES);
-        let (text, _) = cut(&text, shown);
+        let (text, _) = truncate_utf8(&text, shown);
         let members = [
             ("lisp_session_preview", Value::bool(true)),
             ("bytes", Value::int(i64::try_from(bytes).unwrap_or(i64::MAX))),

@@ -1,7 +1,7 @@
 //! `lisp_eval` as a tool of somebody else's agent: how it describes itself, and the JSON that answers its calls.
 //!
-//! The server of this crate speaks MCP by itself; this module is for a program that embeds an [`Engine`](crate::embed::Engine) and hands
-//! its model the tool in its own way.
+//! The server of this crate speaks MCP by itself; this module is for a program that embeds an [`Engine`](crate::embed::Engine) and
+//! hands its model the tool in its own way.
 //!
 //! ```
 //! use ptc_runtime::embed::{Engine, Request};
@@ -24,8 +24,8 @@
 //! - [`render`], or [`render_success`] and [`render_error`] for parts that come from elsewhere: the payloads.
 //! - [`to_json_value`], [`parse_signature`], [`atomize_value`], [`validate_return`]: typed results.
 //!
-//! The structs with options have constructors and setters, and the enums that may grow are `#[non_exhaustive]`: a later version can add
-//! to both without breaking a caller.
+//! The structs with options have constructors and setters, and the enums that may grow are `#[non_exhaustive]`: a later version can
+//! add to both without breaking a caller.
 
 mod payload;
 
@@ -39,7 +39,7 @@ use serde_json::value::RawValue;
 pub use payload::{ErrorOptions, ErrorReason, Execution, Memory, SuccessOptions, render, render_error, render_success};
 
 pub use crate::describe::text::MCP_NO_TOOLS;
-use crate::profile::answer::cut;
+use crate::profile::answer::truncate_utf8;
 
 /// The tool among the engine's own: [`Capability::InProcessWithAppTools`].
 pub const IN_PROCESS_WITH_APP_TOOLS: &str = "Runs a PTC-Lisp program in a bounded interpreter and answers with its last value. Use it for \
@@ -59,7 +59,8 @@ pub enum Capability {
     InProcessWithAppTools,
     /// `lisp_eval` stands beside the application's tools, which both programs and the model can call.
     InProcessTextMode,
-    /// No tools inside programs. The MCP server of this crate begins its own description with the same text where it has no upstreams.
+    /// No tools inside programs. The MCP server of this crate begins its own description with the same text where it has no
+    /// upstreams.
     McpNoTools,
 }
 
@@ -68,8 +69,8 @@ impl Capability {
     pub const ALL: &'static [Capability] =
         &[Capability::InProcessWithAppTools, Capability::InProcessTextMode, Capability::McpNoTools];
 
-    /// The description of `lisp_eval` for a model: what it can do and what not. Which tools there are, and how to write a program, is for
-    /// the prompt to say.
+    /// The description of `lisp_eval` for a model: what it can do and what not. Which tools there are, and how to write a program,
+    /// is for the prompt to say.
     pub const fn description(self) -> &'static str {
         match self {
             Capability::InProcessWithAppTools => IN_PROCESS_WITH_APP_TOOLS,
@@ -129,7 +130,7 @@ pub fn validate_program(program: Option<&serde_json::Value>) -> Result<&str, Arg
         Some(serde_json::Value::String(text)) => Ok(text),
         Some(other) => {
             let text = other.to_string();
-            let (shown, is_cut) = cut(&text, SHOWN);
+            let (shown, is_cut) = truncate_utf8(&text, SHOWN);
             let mark = if is_cut { "…" } else { "" };
             Err(ArgsFault(format!("lisp_eval `program` must be a string, got {shown}{mark}.")))
         }

@@ -8,7 +8,6 @@ use ptc_catalog::{Era, Transport, Upstream};
 
 #[cfg(feature = "http")]
 use super::arguments::Address;
-use super::contact::{self, Listing};
 use super::drift::{self, Drift};
 #[cfg(feature = "http")]
 use super::fault::Reason;
@@ -19,6 +18,7 @@ use super::mcp::outcome::{self, Payload};
 use super::mcp::{Agreed, Ask, Channel, Response, wire};
 use super::pace::Pacer;
 use super::places::{Place, Places};
+use super::query_tools::{self, Listing};
 use super::settings::UpstreamSettings;
 use super::stage;
 use super::stdio::{self, Connected};
@@ -155,7 +155,7 @@ impl Link {
             (Kind::Stdio(lifecycle), Transport::McpStdio(spec)) => {
                 let checked = self.stdio(lifecycle, self.upstream, secrets, settings).await?;
                 let connected = &checked.connection;
-                contact::list(connected.channel(), &connected.agreed, &query(spec.listing), spec.handshake_timeout_ms).await
+                query_tools::list(connected.channel(), &connected.agreed, &query(spec.listing), spec.handshake_timeout_ms).await
             }
             #[cfg(feature = "http")]
             (Kind::Http(lifecycle), Transport::McpHttp(spec)) => {
@@ -164,7 +164,7 @@ impl Link {
                 loop {
                     let checked = self.http(lifecycle, self.upstream, secrets, settings).await?;
                     let session = &checked.connection;
-                    match contact::list(session.channel(), &session.agreed, &query, spec.handshake_timeout_ms).await {
+                    match query_tools::list(session.channel(), &session.agreed, &query, spec.handshake_timeout_ms).await {
                         Err(fault) if fault.session_over && !renewed => {
                             lifecycle.renew(&checked);
                             renewed = true;

@@ -14,7 +14,6 @@
 //! - `contact`: what a compiler asks of an upstream: its tools, an OpenAPI document.
 
 pub(crate) mod arguments;
-mod contact;
 mod dispatch;
 mod drift;
 pub mod fault;
@@ -29,6 +28,7 @@ mod openapi;
 mod pace;
 mod places;
 mod program;
+mod query_tools;
 mod record;
 mod request;
 mod settings;
@@ -42,11 +42,11 @@ use std::time::Duration;
 
 use ptc_catalog::{Catalog, Deployment, Upstream};
 
-#[cfg(feature = "http")]
-pub use contact::fetch_document;
-pub use contact::{Contacts, Listing, list_granted_tools, list_tools};
 pub use fault::{Reason, WorldFault};
 pub use program::{Patience, ProgramHost};
+#[cfg(feature = "http")]
+pub use query_tools::fetch_document;
+pub use query_tools::{Contacts, Listing, list_granted_tools, list_tools};
 pub use record::{AuthUsed, CallRecord};
 pub use settings::{OnDrift, ResponseCap, UpstreamSettings};
 pub use snapshot::Load;
@@ -89,8 +89,8 @@ impl Upstreams {
         Upstreams::over(Snapshot::live(deployment.catalog, load), deployment, secrets, settings, None)
     }
 
-    /// The upstreams of a deployment whose catalog was made of what `earlier` ones said: connections that are still open are taken over, so
-    /// that no child is started twice.
+    /// The upstreams of a deployment whose catalog was made of what `earlier` ones said: connections that are still open are taken
+    /// over, so that no child is started twice.
     pub(crate) fn taking_over(
         deployment: &'static Deployment,
         secrets: Secrets,
@@ -139,18 +139,19 @@ impl Upstreams {
         self.snapshot.is_unlisted(name)
     }
 
-    /// Connects to an MCP upstream, lists its tools and keeps the connection. `granted` are the tools whose definitions are needed: of every
-    /// other tool only the name is kept. `None` grants all. Must run inside a tokio runtime. Messages are redacted.
+    /// Connects to an MCP upstream, lists its tools and keeps the connection. `granted` are the tools whose definitions are needed:
+    /// of every other tool only the name is kept. `None` grants all. Must run inside a tokio runtime. Messages are redacted.
     pub async fn list_granted_tools(&self, name: &str, granted: Option<BTreeSet<String>>) -> Result<Listing, WorldFault> {
         let link = self.link(name).ok_or_else(|| WorldFault::unavailable("there is no such upstream"))?;
-        let listed = stage::followed(Box::pin(link.list(contact::keep(granted), &self.secrets, &self.settings))).await;
+        let listed = stage::followed(Box::pin(link.list(query_tools::keep(granted), &self.secrets, &self.settings))).await;
         listed.map_err(|fault| self.clean(fault))
     }
 
     /// Asks an upstream for its tools where that was not done yet.
     async fn list(&self, name: &str) -> Result<(), WorldFault> {
         let Some(link) = self.link(name) else { return Ok(()) };
-        let listed = self.snapshot.list(name, |granted| link.list(contact::keep(granted), &self.secrets, &self.settings)).await;
+        let listed =
+            self.snapshot.list(name, |granted| link.list(query_tools::keep(granted), &self.secrets, &self.settings)).await;
         listed.map_err(|fault| self.clean(fault))
     }
 

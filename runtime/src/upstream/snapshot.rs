@@ -1,7 +1,7 @@
 //! The catalog as it is now: frozen when the server was built or started, or live: filled upstream by upstream when a program asks.
 //!
-//! Catalogs are `'static` data. What a live one learns is leaked into a new catalog that replaces the old one; that happens once for
-//! each upstream.
+//! Catalogs are `'static` data. What a live one learns is leaked into a new catalog that replaces the old one; that happens once
+//! for each upstream.
 
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -12,9 +12,9 @@ use litemap::LiteMap;
 use ptc_catalog::{Catalog, Transport, Upstream};
 use tokio::sync::Mutex;
 
-use super::contact::Listing;
 use super::fault::WorldFault;
 use super::offload::offload;
+use super::query_tools::Listing;
 
 /// What a live catalog takes of the tools that an upstream lists.
 pub trait Load: Send + Sync {
@@ -98,7 +98,8 @@ impl Snapshot {
         Some((live, live.upstreams.get(name)?))
     }
 
-    /// Takes an upstream's tools into the catalog where they are not there yet; `ask` gets them, with the definitions of the given ones.
+    /// Takes an upstream's tools into the catalog where they are not there yet; `ask` gets them, with the definitions of the given
+    /// ones.
     pub(crate) async fn list<F>(&self, name: &str, ask: impl FnOnce(Option<BTreeSet<String>>) -> F) -> Result<(), WorldFault>
     where
         F: Future<Output = Result<Listing, WorldFault>>,

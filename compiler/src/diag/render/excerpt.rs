@@ -3,8 +3,7 @@
 use std::ops::Range;
 
 use crate::diag::{Diagnostics, Label};
-use crate::source::{FileId, Sources};
-use crate::tree::Place;
+use crate::source::{FileId, Sources, Span};
 
 /// Replaces a secret of any length.
 const MASK: &str = "********";
@@ -54,7 +53,7 @@ fn excerpt(sources: &Sources, diagnostics: &Diagnostics, file: FileId, group: &[
     let last = group.iter().map(|(_, label)| first_line_end(source, &label.place.range)).max().unwrap_or(first as usize);
     let from = line_start(source, first as usize);
     let to = line_end(source, last);
-    let secrets: Vec<&Place> = diagnostics.concealed().into_iter().filter(|place| place.file == file).collect();
+    let secrets: Vec<&Span> = diagnostics.masked().into_iter().filter(|place| place.file == file).collect();
     let masked = Masked::new(source, from..to, &secrets);
     let main = group.iter().min_by_key(|(index, _)| *index).map_or(first, |(_, label)| label.place.range.start);
     Excerpt {
@@ -105,7 +104,7 @@ struct Masked {
 
 impl Masked {
     /// Creates the masked text of `part`. `secrets` must be ordered by place.
-    fn new(source: &str, part: Range<usize>, secrets: &[&Place]) -> Self {
+    fn new(source: &str, part: Range<usize>, secrets: &[&Span]) -> Self {
         let mut masked = Masked { text: String::new(), from: part.start, to: part.end, masks: Vec::new() };
         let mut at = part.start;
         for secret in secrets {
@@ -143,7 +142,7 @@ mod tests {
     use super::*;
 
     fn label(file: FileId, range: Range<u32>) -> Label {
-        Label { place: Place { file, range }, text: String::new() }
+        Label { place: Span { file, range }, text: String::new() }
     }
 
     #[test]
@@ -154,7 +153,7 @@ mod tests {
         let secret = text.find("hunter2").map(|at| at as u32).unwrap();
         let x = text.find("\"x\"").map(|at| at as u32).unwrap();
         let mut diagnostics = Diagnostics::default();
-        diagnostics.conceal(Place { file, range: secret..secret + "hunter2-ümlaut".len() as u32 });
+        diagnostics.mask(Span { file, range: secret..secret + "hunter2-ümlaut".len() as u32 });
         let label = label(file, x..x + 3);
         let found = excerpts(&sources, &diagnostics, file, &[(0, &label)]);
         assert_eq!(found.len(), 1);
@@ -168,7 +167,7 @@ mod tests {
         let mut sources = Sources::default();
         let file = sources.add("c.json", "[\"secret\"]");
         let mut diagnostics = Diagnostics::default();
-        diagnostics.conceal(Place { file, range: 2..8 });
+        diagnostics.mask(Span { file, range: 2..8 });
         let label = label(file, 1..9);
         let found = excerpts(&sources, &diagnostics, file, &[(0, &label)]);
         assert_eq!(&found[0].text[found[0].labels[0].0.clone()], "\"********\"");

@@ -63,7 +63,7 @@ impl Type {
     ///
     /// Any other keyword is an error: a constraint that a signature cannot express must not be dropped silently.
     pub fn from_json_schema(schema: &Value) -> Result<Type, SchemaError> {
-        Reading { path: Vec::new() }.of(schema)
+        SchemaReader { path: Vec::new() }.of(schema)
     }
 }
 
@@ -146,13 +146,13 @@ fn object(fields: &[Field], closed: bool, reader: Reader) -> Value {
     Value::map(members)
 }
 
-struct Reading {
+struct SchemaReader {
     path: Vec<String>,
 }
 
 type Read = Result<Type, SchemaError>;
 
-impl Reading {
+impl SchemaReader {
     fn error<T>(&self, message: impl Into<String>) -> Result<T, SchemaError> {
         Err(SchemaError { path: self.path.join("."), message: message.into() })
     }

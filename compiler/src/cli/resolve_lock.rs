@@ -1,11 +1,11 @@
-//! The lock file of a build: read, compared with the config, brought up to date where that is allowed.
+//! Resolves the lock file of a command: reads it, compares it with the config, and updates it if that is allowed.
 
 use std::path::{Path, PathBuf};
 
 use ptc_compiler::config::Config;
 use ptc_compiler::config::model::Upstream;
 use ptc_compiler::diag::{Code, Diagnostic, Diagnostics, Severity};
-use ptc_compiler::lock::cover::{self, Ask, Need};
+use ptc_compiler::lock::resolve::{self, MissingPin, Query};
 use ptc_compiler::lock::{self, Lock, lint};
 use ptc_compiler::pinned;
 use ptc_compiler::serve::catalog;
@@ -16,46 +16,58 @@ use ptc_runtime::upstream::Contacts;
 use crate::args::Build;
 use crate::check::{self, Checked};
 use crate::console::Console;
-use crate::{Failure, contact, files};
+use crate::{Failure, files, query_upstreams};
 
 /// `upstreams.lock.json` beside `upstreams.json`.
 pub(crate) fn path(config: &Path) -> PathBuf {
     config.with_file_name(pinned::lock_name(&config.file_name().unwrap_or_default().to_string_lossy()))
 }
 
-/// The lock that the build goes by. `None` where there is none; then the findings say why.
+/// The lock for a build. `None` if there is none; the findings then explain why.
 ///
-/// Upstreams that the lock file does not cover are contacted, all at once, and the file is written anew. With `--locked` it is
-/// used as it is or not at all; with `--offline` nothing is contacted.
-pub(crate) fn lock(args: &Build, config_path: &Path, checked: &mut Checked, console: &Console) -> Result<Option<Lock>, Failure> {
+/// Upstreams that the lock file does not cover are queried in parallel, and the file is rewritten. With `--locked` a stale lock
+/// file is an error; with `--offline` no upstream is queried.
+pub(crate) fn for_build(
+    args: &Build,
+    config_path: &Path,
+    checked: &mut Checked,
+    console: &Console,
+) -> Result<Option<Lock>, Failure> {
     let path = path(config_path);
     let Ok(old) = read(&path, checked)? else { return Ok(None) };
     let Some(config) = &checked.config else { return Ok(None) };
     let known = old.clone().unwrap_or_default();
-    let needs = cover::needs(config, &known);
+    let missing_pins = resolve::missing_pins(config, &known);
     let mut fresh = checked.documents.clone();
     if args.locked && old.is_none() && !config.upstreams.is_empty() {
-        let findings = unpinned(config, &path);
+        let findings = missing_lock_errors(config, &path);
         checked.diagnostics.extend(findings);
         return Ok(None);
     }
-    if let Some(option) = forbids_contact(args) {
-        if !needs.is_empty() {
-            for need in &needs {
-                checked.diagnostics.push(uncovered(config, need, option, old.is_none().then_some(&path)));
+    if let Some(option) = offline_flag(args) {
+        if !missing_pins.is_empty() {
+            for missing_pin in &missing_pins {
+                checked.diagnostics.push(stale_lock_error(config, missing_pin, option, old.is_none().then_some(&path)));
             }
             return Ok(None);
         }
-    } else if !needs.is_empty() {
-        let answers =
-            contact::ask(config, &checked.folder, &needs, None, &mut checked.sources, &mut checked.diagnostics, console)?;
+    } else if !missing_pins.is_empty() {
+        let answers = query_upstreams::ask(
+            config,
+            &checked.folder,
+            &missing_pins,
+            None,
+            &mut checked.sources,
+            &mut checked.diagnostics,
+            console,
+        )?;
         fresh.extend(answers);
         if checked.diagnostics.has_errors() {
             return Ok(None);
         }
     }
-    let lock = cover::cover(config, &known, fresh);
-    // Before it is written: what is in the file counts as looked at.
+    let lock = resolve::merge(config, &known, fresh);
+    // Lint before writing: definitions in the file count as reviewed.
     let mut found = Diagnostics::default();
     lint::lint(config, &known, &lock, &mut found);
     let is_refused = found.has_errors();
@@ -67,8 +79,8 @@ pub(crate) fn lock(args: &Build, config_path: &Path, checked: &mut Checked, cons
         return Ok(Some(lock));
     }
     if args.locked {
-        // Upstreams that the config no longer has change the file, and nothing that is built.
-        let stale = cover::changes(config, &known, &lock);
+        // Upstreams that were removed from the config change the file but not the build.
+        let stale = resolve::changes(config, &known, &lock);
         let is_stale = !stale.is_empty();
         checked.diagnostics.extend(stale);
         return Ok((!is_stale).then_some(lock));
@@ -78,29 +90,29 @@ pub(crate) fn lock(args: &Build, config_path: &Path, checked: &mut Checked, cons
     Ok(Some(lock))
 }
 
-/// The lock that `--check` goes by: what the lock file covers, and documents that are files. Nobody is contacted and nothing is written.
-/// What a build would pin anew is a warning, with `--locked` an error; that an upstream was never pinned is told only with it. `None`
-/// where there is none; then the findings say why.
-pub(crate) fn known(args: &Build, config_path: &Path, checked: &mut Checked) -> Result<Option<Lock>, Failure> {
+/// The lock for `--check`: the upstreams that the lock file covers, and local documents. Queries no upstream and writes nothing.
+/// Stale pins are warnings, and errors with `--locked`; upstreams without a pin are reported only with `--locked`. `None` if there
+/// is no lock; the findings then explain why.
+pub(crate) fn for_check(args: &Build, config_path: &Path, checked: &mut Checked) -> Result<Option<Lock>, Failure> {
     let path = path(config_path);
     let Ok(old) = read(&path, checked)? else { return Ok(None) };
     let (Some(config), false) = (&checked.config, checked.diagnostics.has_errors()) else { return Ok(None) };
     let known = old.clone().unwrap_or_default();
-    let lock = cover::cover(config, &known, std::mem::take(&mut checked.documents));
+    let lock = resolve::merge(config, &known, std::mem::take(&mut checked.documents));
     lint::lint(config, &known, &lock, &mut checked.diagnostics);
     let (severity, option) = if args.locked { (Severity::Error, "--locked") } else { (Severity::Warning, "--check") };
     let mut stale = Vec::new();
     if old.is_some() {
-        let needs = cover::needs(config, &known);
-        let told = needs.iter().filter(|need| args.locked || known.upstreams.contains_key(&need.upstream));
-        stale.extend(told.map(|need| uncovered(config, need, option, None)));
-        let changes = cover::changes(config, &known, &lock);
+        let missing_pins = resolve::missing_pins(config, &known);
+        let told = missing_pins.iter().filter(|missing_pin| args.locked || known.upstreams.contains_key(&missing_pin.upstream));
+        stale.extend(told.map(|missing_pin| stale_lock_error(config, missing_pin, option, None)));
+        let changes = resolve::changes(config, &known, &lock);
         // One reason to pin an upstream anew is enough.
         let others: Vec<Diagnostic> =
             changes.into_iter().filter(|change| stale.iter().all(|told| told.primary != change.primary)).collect();
         stale.extend(others);
     } else if args.locked {
-        stale.extend(unpinned(config, &path));
+        stale.extend(missing_lock_errors(config, &path));
     }
     for finding in stale {
         checked.diagnostics.push(Diagnostic { severity, ..finding });
@@ -108,10 +120,10 @@ pub(crate) fn known(args: &Build, config_path: &Path, checked: &mut Checked) -> 
     Ok(Some(lock))
 }
 
-/// The lock that a server without a binary goes by: what the lock file covers, and for the rest what the upstreams say now. A live
-/// one leaves MCP upstreams alone, and their tools out. Connections that were made stay open for the server. `None` where there is none;
-/// then the findings say why.
-pub(crate) fn unwritten(
+/// The lock for a server without a binary, which is not written: pins of the lock file, and current listings of the other
+/// upstreams. With a live catalog, MCP upstreams are not queried and have no tools yet. Connections stay open for the server.
+/// `None` if there is no lock; the findings then explain why.
+pub(crate) fn ephemeral(
     config_path: &Path,
     checked: &mut Checked,
     mode: SnapshotMode,
@@ -121,18 +133,18 @@ pub(crate) fn unwritten(
     let Ok(old) = read(&path(config_path), checked)? else { return Ok(None) };
     let Some(config) = &checked.config else { return Ok(None) };
     let known = old.unwrap_or_default();
-    let needs = catalog::needs(config, &known, mode);
+    let missing_pins = catalog::missing_pins(config, &known, mode);
     let mut fresh = checked.documents.clone();
     let mut contacts = None;
-    if needs.iter().any(|need| need.what == Ask::Tools) {
-        contacts = Some(contact::open(config, &checked.folder, preparation)?);
+    if missing_pins.iter().any(|missing_pin| missing_pin.what == Query::Tools) {
+        contacts = Some(query_upstreams::open(config, &checked.folder, preparation)?);
     }
-    if !needs.is_empty() {
+    if !missing_pins.is_empty() {
         let kept = contacts.as_ref();
-        fresh.extend(contact::ask(
+        fresh.extend(query_upstreams::ask(
             config,
             &checked.folder,
-            &needs,
+            &missing_pins,
             kept,
             &mut checked.sources,
             &mut checked.diagnostics,
@@ -143,9 +155,9 @@ pub(crate) fn unwritten(
     Ok((!checked.diagnostics.has_errors()).then_some((lock, contacts)))
 }
 
-/// The lock file, where there is one. The inner `Err` is a file with faults, which are among the findings then.
+/// Reads the lock file, if it exists. The inner `Err` is a file with faults, which are reported as findings.
 fn read(path: &Path, checked: &mut Checked) -> Result<Result<Option<Lock>, ()>, Failure> {
-    // A file that is there and cannot be read must not count as none: what it pins would be trusted anew.
+    // An unreadable file must not count as missing: changed definitions would be trusted.
     if matches!(path.try_exists(), Ok(false)) {
         return Ok(Ok(None));
     }
@@ -153,8 +165,8 @@ fn read(path: &Path, checked: &mut Checked) -> Result<Result<Option<Lock>, ()>, 
     Ok(lock::read::read(&checked.sources, file, &mut checked.diagnostics).map(Some).ok_or(()))
 }
 
-/// Every upstream, where there is no lock file.
-fn unpinned(config: &Config, path: &Path) -> Vec<Diagnostic> {
+/// One error for each upstream if there is no lock file.
+fn missing_lock_errors(config: &Config, path: &Path) -> Vec<Diagnostic> {
     let finding = |(name, upstream): (&String, &Upstream)| {
         let message = format!("the upstream `{name}` is not pinned: there is no lock file `{}`", path.display());
         let finding = Diagnostic::new(Code::LockStale, message).at(upstream.place.clone(), "");
@@ -163,19 +175,21 @@ fn unpinned(config: &Config, path: &Path) -> Vec<Diagnostic> {
     config.upstreams.iter().map(finding).collect()
 }
 
-/// The option that forbids to contact anybody.
-fn forbids_contact(args: &Build) -> Option<&'static str> {
+/// The option that forbids queries of upstreams.
+fn offline_flag(args: &Build) -> Option<&'static str> {
     args.locked.then_some("--locked").or_else(|| args.offline.then_some("--offline"))
 }
 
-fn uncovered(config: &Config, need: &Need, option: &str, missing: Option<&PathBuf>) -> Diagnostic {
+fn stale_lock_error(config: &Config, missing_pin: &MissingPin, option: &str, missing: Option<&PathBuf>) -> Diagnostic {
     let message = match missing {
-        Some(path) => format!("the upstream `{}` has no pinned tools: there is no lock file `{}`", need.upstream, path.display()),
-        None => format!("the upstream `{}` {}", need.upstream, need.why),
+        Some(path) => {
+            format!("the upstream `{}` has no pinned tools: there is no lock file `{}`", missing_pin.upstream, path.display())
+        }
+        None => format!("the upstream `{}` {}", missing_pin.upstream, missing_pin.why),
     };
     let diagnostic = Diagnostic::new(Code::LockStale, message)
         .hint(format!("run ptc-compile once without `{option}` while the upstream can be reached, and commit the lock file"));
-    match config.upstreams.get(&need.upstream) {
+    match config.upstreams.get(&missing_pin.upstream) {
         Some(upstream) => diagnostic.at(upstream.place.clone(), ""),
         None => diagnostic,
     }

@@ -1,28 +1,28 @@
-//! Arguments that are written out, against the whole schema of their tool.
+//! Checks constant arguments against the whole schema of their tool.
 //!
-//! Before a call the server compares types and lists of values only, and leaves the rest to the upstream. Whoever checks a program may
-//! know before that the upstream is likely to refuse it.
+//! Before a call the server compares only types and enumerations, and leaves the rest to the upstream. When a program is checked,
+//! the whole schema is used, so that calls that the upstream is likely to refuse are found.
 
 use ptc_catalog::{Catalog, Tool};
 use ptc_check::argument;
 use ptc_lisp::{Program, Span, Value, json};
 use ptc_runtime::schema::{Mismatch, Schema};
 
-/// Bytes of one argument that are looked at.
+/// Maximum size of an argument that is checked, as JSON in bytes.
 pub(crate) const MOST_BYTES: usize = 1024 * 1024;
 
-/// A constant argument that does not fit.
-pub(crate) struct Misfit {
-    /// Where it is written, or the name of it.
+/// A constant argument that does not match its schema.
+pub(crate) struct ArgMismatch {
+    /// The position of the value, or of its name.
     pub(crate) span: Span,
-    /// What does not fit.
+    /// The mismatch.
     pub(crate) message: String,
-    /// Where its schema is shown.
+    /// How to show the schema.
     pub(crate) hint: String,
 }
 
-/// The first misfit of every constant argument, those aside that the server refuses itself.
-pub(crate) fn misfits(program: &Program, catalog: &Catalog) -> Vec<Misfit> {
+/// The first mismatch of every constant argument, except those that the server itself refuses.
+pub(crate) fn mismatches(program: &Program, catalog: &Catalog) -> Vec<ArgMismatch> {
     let mut out = Vec::new();
     for site in program.tool_calls_by_name() {
         let (Some(server), Some(name), Some(args)) = (&site.server, &site.tool, &site.args) else { continue };
@@ -34,12 +34,12 @@ pub(crate) fn misfits(program: &Program, catalog: &Catalog) -> Vec<Misfit> {
             if argument::fault(tool, arg, value).is_some() {
                 continue;
             }
-            let Some(misfit) = misfit(tool, arg.name, value) else { continue };
+            let Some(mismatch) = first_mismatch(tool, arg.name, value) else { continue };
             let request = site.request.unwrap_or(site.span);
             let entry = |path: &[&str]| program.entry(request, path).map(|entry| entry.value);
-            out.push(Misfit {
+            out.push(ArgMismatch {
                 span: entry(&["args", written]).or_else(|| entry(&["args"])).unwrap_or(request),
-                message: format!("the schema of '{server}.{name}' does not allow '{}': {}", misfit.path, misfit.message()),
+                message: format!("the schema of '{server}.{name}' does not allow '{}': {}", mismatch.path, mismatch.message()),
                 hint: format!("(doc \"{server}/{name}\") shows its arguments"),
             });
         }
@@ -47,15 +47,16 @@ pub(crate) fn misfits(program: &Program, catalog: &Catalog) -> Vec<Misfit> {
     out
 }
 
-/// The first place where a constant is not what the schema of its argument asks for.
-fn misfit(tool: &Tool, name: &str, value: &Value) -> Option<Mismatch> {
-    // What is sent counts: keywords and dates are strings there.
+/// The first mismatch of a constant with the schema of its argument.
+fn first_mismatch(tool: &Tool, name: &str, value: &Value) -> Option<Mismatch> {
+    // Compare the encoded value: keywords and dates are sent as strings.
     let sent = json::encode(value, MOST_BYTES).ok()?;
     let definition = json::decode(tool.definition.as_bytes()).ok()?;
     mismatch(&definition, name, &json::decode(sent.as_bytes()).ok()?)
 }
 
-/// The same of a value as JSON has it, by the definition of the tool. `None` too where there is no schema that is understood.
+/// The first mismatch of a JSON value with the schema in the definition of the tool. `None` also if the schema is missing or
+/// unsupported.
 pub(crate) fn mismatch(definition: &Value, name: &str, value: &Value) -> Option<Mismatch> {
     let input = definition.get("inputSchema")?;
     let own = input.get("properties")?.get(name)?;

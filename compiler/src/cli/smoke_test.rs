@@ -1,4 +1,4 @@
-//! Runs a program in the binary that was just built.
+//! Smoke test: evaluates a program in the new binary.
 
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -8,22 +8,22 @@ use serde_json::Value;
 
 use crate::Failure;
 
-/// What a program gave.
+/// The result of the program.
 #[derive(Debug, Serialize)]
-pub(crate) struct Answer {
-    /// Its value as a client sees it, or its error.
+pub(crate) struct EvalResult {
+    /// Its value as clients receive it, or its error.
     pub(crate) text: String,
     /// Whether it has a value.
     pub(crate) ok: bool,
-    /// Calls of upstreams.
+    /// Number of upstream calls.
     pub(crate) calls: usize,
-    /// Bytes of payload that the calls brought.
+    /// Size of the calls' results in bytes.
     #[serde(rename = "payload_bytes")]
     pub(crate) payload: u64,
 }
 
 /// Evaluates `program` in `binary`. Relative paths of the config start from its folder.
-pub(crate) fn eval(binary: &Path, folder: &Path, program: &str) -> Result<Answer, Failure> {
+pub(crate) fn eval(binary: &Path, folder: &Path, program: &str) -> Result<EvalResult, Failure> {
     // A path without a slash would be looked up in PATH.
     let binary =
         std::path::absolute(binary).map_err(|error| Failure::new(format!("cannot use `{}`: {error}", binary.display())))?;
@@ -48,5 +48,5 @@ pub(crate) fn eval(binary: &Path, folder: &Path, program: &str) -> Result<Answer
     let error = ["error", "feedback", "message"].iter().find_map(|key| answer.get(key)?.as_str());
     let ok = result.is_some() && output.status.success();
     let text = if ok { result } else { error.or(result) };
-    Ok(Answer { text: text.unwrap_or_default().to_owned(), ok, calls: calls.len(), payload })
+    Ok(EvalResult { text: text.unwrap_or_default().to_owned(), ok, calls: calls.len(), payload })
 }

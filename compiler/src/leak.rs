@@ -1,32 +1,32 @@
-//! A deployment in this process: the model leaked into the types that generated tables have.
+//! Leaks a deployment's model into the static types of generated tables.
 //!
-//! It lives until the process ends: for a compiler that is soon, and an embedding program makes one for each config that it serves.
+//! The memory is never freed. A compiler ends soon, and an embedding program leaks one deployment for each config that it serves.
 
 use ptc_catalog as ptc;
 
 use crate::config::model::{self, CredentialSource, Transport};
 use crate::ir;
 
-/// A deployment as the compiler knows it, and as the runtime does.
+/// A deployment as the compiler's model and as the runtime's tables.
 #[non_exhaustive]
-pub struct Live {
-    /// What text is rendered from.
+pub struct StaticDeployment {
+    /// The model, for rendering.
     pub model: ir::Deployment,
-    /// What can be served, asked and described.
+    /// The tables, for the runtime.
     pub tables: &'static ptc::Deployment,
 }
 
-impl Live {
+impl StaticDeployment {
     /// Leaks the model once.
     pub fn new(model: ir::Deployment) -> Self {
-        let tables = leak(&model);
-        Live { model, tables }
+        let tables = leak_static(&model);
+        StaticDeployment { model, tables }
     }
 }
 
-/// The deployment as generated code would hold it: what `ptc_runtime::embed::Builder::deployment` takes. [`crate::pinned::read`] gives
-/// the model of a config, as its lock file pins it.
-pub fn leak(deployment: &ir::Deployment) -> &'static ptc::Deployment {
+/// Converts a deployment to the types of generated code, as `ptc_runtime::embed::Builder::deployment` takes them.
+/// [`crate::pinned::read`] makes the model of a config by its lock file.
+pub fn leak_static(deployment: &ir::Deployment) -> &'static ptc::Deployment {
     let credentials = deployment.credentials.iter().map(|c| ptc::Binding { name: text(&c.name), source: source(&c.source) });
     let catalog = ptc::Catalog {
         digest: text(&deployment.catalog_digest),

@@ -1,4 +1,4 @@
-//! What a lock lacks for a config, and the lock that has it.
+//! Finds the pins that a lock lacks for a config, and merges new ones into it.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,59 +10,58 @@ use crate::diag::{Code, Diagnostic, Diagnostics, quoted_list, suggest};
 use crate::ir::Json;
 use crate::openapi;
 
-/// What an MCP upstream said when it was asked for its tools.
+/// The answer of an MCP upstream to `tools/list`.
 #[derive(Debug, Clone)]
 pub struct Listing {
-    /// The era that its protocol is of.
+    /// The protocol era.
     pub era: Era,
-    /// What it calls itself.
+    /// Name and version of the server.
     pub server: Option<Server>,
-    /// What it says to models about itself.
+    /// The server's instructions for models.
     pub instructions: Option<String>,
-    /// Definitions as they came, in its order.
+    /// The definitions in the server's order.
     pub tools: Vec<Json>,
 }
 
-/// Something that only an upstream, or the host of a document, can tell.
+/// A pin that requires a query of an upstream or of the host of a document.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Need {
+pub struct MissingPin {
     /// The upstream.
     pub upstream: String,
-    /// What is to be asked.
-    pub what: Ask,
-    /// Why the lock does not do: "is not in the lock file".
+    /// The query.
+    pub what: Query,
+    /// Why the lock is not sufficient, as a clause: "is not in the lock file".
     pub why: String,
 }
 
-/// What is to be asked.
+/// A query for a missing pin.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Ask {
+pub enum Query {
     /// `tools/list` of an MCP server.
     Tools,
     /// The document behind a `schema_url`.
     Document,
 }
 
-/// What must be asked before there is a lock for `config`. Upstreams with a `schema_file` need nothing: their document is
-/// read with every build.
-pub fn needs(config: &Config, lock: &Lock) -> Vec<Need> {
+/// The pins that a lock for `config` lacks. Upstreams with a `schema_file` lack none: their document is read with every build.
+pub fn missing_pins(config: &Config, lock: &Lock) -> Vec<MissingPin> {
     config
         .upstreams
         .iter()
         .filter_map(|(name, upstream)| {
-            let (what, why) = need(upstream, lock.upstreams.get(name))?;
-            Some(Need { upstream: name.clone(), what, why })
+            let (what, why) = missing_pin(upstream, lock.upstreams.get(name))?;
+            Some(MissingPin { upstream: name.clone(), what, why })
         })
         .collect()
 }
 
-fn need(upstream: &Upstream, locked: Option<&LockedUpstream>) -> Option<(Ask, String)> {
+fn missing_pin(upstream: &Upstream, locked: Option<&LockedUpstream>) -> Option<(Query, String)> {
     let what = match &upstream.transport {
         Transport::OpenApi(entry) => match entry.schema.value {
             SchemaSource::File(_) => return None,
-            SchemaSource::Url(_) => Ask::Document,
+            SchemaSource::Url(_) => Query::Document,
         },
-        _ => Ask::Tools,
+        _ => Query::Tools,
     };
     let Some(locked) = locked else { return Some((what, "is not in the lock file".to_owned())) };
     let transport = upstream.transport.name();
@@ -86,9 +85,9 @@ fn need(upstream: &Upstream, locked: Option<&LockedUpstream>) -> Option<(Ask, St
     }
 }
 
-/// The lock for a config: what was read now, what was asked now, and the rest from the old lock, without tools that are no
-/// longer granted. Only call it once nothing in [`needs`] is left open; an upstream that nothing is known of is left out.
-pub fn cover(config: &Config, old: &Lock, fresh: BTreeMap<String, LockedUpstream>) -> Lock {
+/// Merges the lock for a config from new listings, new documents and the old lock, without tools that are no longer granted. All
+/// queries of [`missing_pins`] must be answered; an upstream without a pin is left out.
+pub fn merge(config: &Config, old: &Lock, fresh: BTreeMap<String, LockedUpstream>) -> Lock {
     let mut fresh = fresh;
     let mut lock = Lock::default();
     for (name, upstream) in &config.upstreams {
@@ -109,8 +108,8 @@ pub fn cover(config: &Config, old: &Lock, fresh: BTreeMap<String, LockedUpstream
     lock
 }
 
-/// The granted tools of a listing.
-pub fn grant(name: &str, upstream: &Upstream, listing: Listing, diagnostics: &mut Diagnostics) -> LockedUpstream {
+/// Selects the granted tools of a listing.
+pub fn select_tools(name: &str, upstream: &Upstream, listing: Listing, diagnostics: &mut Diagnostics) -> LockedUpstream {
     if listing.tools.is_empty() {
         let message = format!("the upstream `{name}` offers no tools");
         diagnostics.push(Diagnostic::new(Code::NoTools, message).at(upstream.place.clone(), "nothing to call"));
@@ -118,10 +117,10 @@ pub fn grant(name: &str, upstream: &Upstream, listing: Listing, diagnostics: &mu
     let wanted: Option<BTreeSet<&str>> =
         upstream.include_tools.as_ref().map(|list| list.iter().map(|tool| tool.value.as_str()).collect());
     let mut offered: BTreeMap<String, Json> = BTreeMap::new();
-    // It is told of them already.
+    // Names of tools that are already reported.
     let mut broken = BTreeSet::new();
     for (at, tool) in listing.tools.into_iter().enumerate() {
-        // A tool that is not granted harms nobody; two of one name may be the same that is.
+        // Ignore malformed tools that are not granted. A duplicate of a granted name still matters.
         if let (Some(wanted), Some(tool_name)) = (&wanted, tool.get("name").and_then(Json::as_str))
             && !wanted.contains(tool_name)
         {
@@ -162,7 +161,7 @@ pub fn grant(name: &str, upstream: &Upstream, listing: Listing, diagnostics: &mu
     }
 }
 
-/// The name of a definition that has what the protocol asks for.
+/// The name of a valid definition, or what is wrong with it.
 fn check_definition(tool: &Json) -> Result<String, String> {
     let Json::Object(_) = tool else { return Err("is not an object".to_owned()) };
     let Some(name) = tool.get("name").and_then(Json::as_str).filter(|n| !n.is_empty()) else {
@@ -178,7 +177,7 @@ fn check_definition(tool: &Json) -> Result<String, String> {
     }
 }
 
-/// Why no arguments can fit an input schema: they are an object, whatever it says.
+/// Why no arguments can match an input schema: arguments are always an object.
 fn input_fault(input: &Json) -> Option<String> {
     let is_object = |kind: &Json| kind.as_str() == Some("object");
     match input.get("type") {
@@ -200,7 +199,7 @@ fn not_offered(name: &str, wanted: &Spanned<String>, offered: &BTreeMap<String, 
     }
 }
 
-/// Every upstream whose pinned tools would change, as a finding of its own.
+/// One finding for each upstream whose pinned tools would change.
 pub fn changes(config: &Config, old: &Lock, new: &Lock) -> Vec<Diagnostic> {
     let none = BTreeMap::new();
     let mut found = Vec::new();

@@ -1,25 +1,25 @@
-//! What clients pay for a deployment before anybody has asked anything.
+//! The size of the answer to `tools/list`.
 
 use ptc_runtime::describe;
 use ptc_runtime::profile::Profile;
 use ptc_runtime::settings::{CatalogMode, Settings};
 
-/// Bytes of the answer to `tools/list`, which clients pay for with every conversation.
-pub(crate) struct Prompt {
-    /// All that the binary offers where it is started without flags, and with `--agentic` where it was built for it.
+/// Sizes of the answer to `tools/list` in bytes, which is part of every conversation.
+pub(crate) struct ToolsListSize {
+    /// The answer of a binary that is started without flags, or with `--agentic` if it was built with it.
     pub(crate) bytes: u64,
-    /// What of that `lisp_task` takes; 0 without it.
+    /// The part of `lisp_task`; 0 without it.
     pub(crate) tasks: u64,
     /// What `--sessions` adds.
     pub(crate) sessions: u64,
     /// What `--debug-tool` adds.
     pub(crate) debug: u64,
-    /// All of it by `--catalog-mode`, the default first.
+    /// The whole answer by `--catalog-mode`, the default first.
     pub(crate) modes: [(&'static str, u64); 3],
 }
 
-impl Prompt {
-    pub(crate) fn of(tables: &'static ptc_catalog::Deployment, agentic: bool) -> Prompt {
+impl ToolsListSize {
+    pub(crate) fn measure(tables: &'static ptc_catalog::Deployment, agentic: bool) -> ToolsListSize {
         let with = |change: &dyn Fn(&mut Settings)| {
             let mut settings = Settings::defaults(!tables.catalog.upstreams.is_empty());
             change(&mut settings);
@@ -39,7 +39,7 @@ impl Prompt {
             // The flag chooses it too.
             settings.response_profile = Profile::Debug;
         };
-        Prompt {
+        ToolsListSize {
             modes: modes.map(|(name, mode)| (name, in_mode(mode))),
             bytes: plain + tasks,
             tasks,

@@ -47,8 +47,8 @@ pub async fn list_tools(
     list_granted_tools(upstream, None, secrets, settings).await
 }
 
-/// As [`list_tools`], where the definitions of `granted` tools are all that is needed: of every other tool only the name is kept. `None`
-/// grants all.
+/// As [`list_tools`], where the definitions of `granted` tools are all that is needed: of every other tool only the name is kept.
+/// `None` grants all.
 pub async fn list_granted_tools(
     upstream: &'static Upstream,
     granted: Option<BTreeSet<String>>,
@@ -123,12 +123,13 @@ pub(super) async fn list(
     Ok(Listing { era, revision, server_name, server_version, instructions, tools })
 }
 
-/// Upstreams that are asked for their tools before there is a catalog, with the runtime that drives their connections. A server that is
-/// made of the answers goes on with both; otherwise the connections are ended when this is dropped.
+/// Upstreams that are asked for their tools before there is a catalog, with the runtime that drives their connections. A server
+/// that is made of the answers goes on with both; otherwise the connections are ended when this is dropped.
 pub struct Contacts(Option<(Runtime, Arc<Upstreams>)>);
 
 impl Contacts {
-    /// The upstreams of a deployment without tools. `runtime` is where `settings` have their handle from. Nothing is started or sent.
+    /// The upstreams of a deployment without tools. `runtime` is where `settings` have their handle from. Nothing is started or
+    /// sent.
     pub(crate) fn new(
         runtime: Runtime,
         deployment: &'static Deployment,

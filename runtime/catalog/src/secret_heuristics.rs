@@ -6,20 +6,20 @@
 use std::ops::Range;
 
 /// Options, variables, headers and query parameters whose names contain one of these words may hold secrets.
-const TELLING: &[&str] = &["auth", "cookie", "key", "pass", "pwd", "secret", "token", "credential", "signature"];
-/// Like `TELLING`, but the words seldom have another meaning.
-const SURE: &[&str] =
+const WEAK_HINTS: &[&str] = &["auth", "cookie", "key", "pass", "pwd", "secret", "token", "credential", "signature"];
+/// Like [`WEAK_HINTS`], but the words seldom have another meaning.
+const STRONG_HINTS: &[&str] =
     &["token", "secret", "password", "passwd", "apikey", "accesskey", "authkey", "privatekey", "credential", "authorization"];
 /// Suffixes of names that describe or locate a secret instead of holding it.
-const POINTERS: &[&str] = &[
+const NON_SECRET_SUFFIXES: &[&str] = &[
     "count", "dir", "enabled", "env", "expiry", "file", "header", "id", "length", "limit", "method", "mode", "name", "path",
     "prefix", "size", "timeout", "ttl", "type", "uri", "url", "var",
 ];
 /// First words of names that count something.
-const COUNTS: &[&str] = &["max", "min", "num"];
+const COUNT_PREFIXES: &[&str] = &["max", "min", "num"];
 
 /// Prefixes of the tokens of well-known services.
-const TOKENS: &[&str] = &[
+const TOKEN_PREFIXES: &[&str] = &[
     "AIza",
     "AKIA",
     "ghp_",
@@ -43,11 +43,11 @@ const TOKENS: &[&str] = &[
     "ya29.",
 ];
 /// Minimum characters of such a token.
-const TOKEN_CHARS: usize = 20;
+const MIN_TOKEN_CHARS: usize = 20;
 /// Words that indicate a secret if they are a whole word of a name.
-const ALONE: &[&str] = &["auth", "key", "pass", "pat", "pwd"];
+const WHOLE_WORD_HINTS: &[&str] = &["auth", "key", "pass", "pat", "pwd"];
 /// A shorter value is more probably a mode or a number.
-const SECRET_CHARS: usize = 8;
+const MIN_SECRET_CHARS: usize = 8;
 
 /// The replacement for a secret in shown text.
 pub const REDACTED: &str = "[REDACTED]";
@@ -59,7 +59,7 @@ pub fn without_query(url: &str) -> &str {
 
 /// A part of a text that may be a secret.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Suspect {
+pub struct SecretCandidate {
     /// The range in bytes of the text.
     pub range: Range<usize>,
     /// Whether it is certain enough for a warning.
@@ -68,12 +68,12 @@ pub struct Suspect {
 
 /// Examines an argument of a command together with the argument before it: `--token x`, `--token=x`, `TOKEN=x`, `Authorization:
 /// Bearer x`, and anything that has the form of a secret.
-pub fn argument(before: &str, text: &str) -> Option<Suspect> {
+pub fn scan_argument(before: &str, text: &str) -> Option<SecretCandidate> {
     let by_name = argument_by_name(before, text);
-    likelier(by_name, text)
+    stronger(by_name, text)
 }
 
-fn argument_by_name(before: &str, text: &str) -> Option<Suspect> {
+fn argument_by_name(before: &str, text: &str) -> Option<SecretCandidate> {
     let separated = text.find(['=', ':']).filter(|at| !text.get(at + 1..).is_some_and(|rest| rest.starts_with("//")));
     if let Some(at) = separated {
         let (name, value) = (text.get(..at)?, text.get(at + 1..)?);
@@ -87,42 +87,43 @@ fn argument_by_name(before: &str, text: &str) -> Option<Suspect> {
 }
 
 /// Examines a variable, a header, or an argument of a call.
-pub fn setting(name: &str, value: &str) -> Option<Suspect> {
-    likelier(named(name, value, 0), value)
+pub fn scan_named(name: &str, value: &str) -> Option<SecretCandidate> {
+    stronger(named(name, value, 0), value)
 }
 
 /// Combines a finding by name with one by form, which can make it likely: a name such as `OPENAI_KEY` is weak evidence, but a
 /// value `sk-…` is strong.
-fn likelier(by_name: Option<Suspect>, text: &str) -> Option<Suspect> {
+fn stronger(by_name: Option<SecretCandidate>, text: &str) -> Option<SecretCandidate> {
     match by_name {
-        Some(suspect) if suspect.likely => Some(suspect),
-        other => token(text).or_else(|| password(text)).or(other),
+        Some(candidate) if candidate.likely => Some(candidate),
+        other => scan_token(text).or_else(|| password(text)).or(other),
     }
 }
 
 /// Returns the values of a URL's query, since any of them may be a secret.
-pub fn query(url: &str) -> Vec<Suspect> {
+pub fn scan_query(url: &str) -> Vec<SecretCandidate> {
     let Some(start) = url.find('?') else { return Vec::new() };
     let end = url.find('#').filter(|end| *end > start).unwrap_or(url.len());
-    let mut suspects = Vec::new();
+    let mut candidates = Vec::new();
     let mut at = start + 1;
     for pair in url.get(at..end).unwrap_or("").split('&') {
         if let Some((name, value)) = pair.split_once('=') {
             let from = at + name.len() + 1;
-            let likely = named(name, value, from).is_some_and(|suspect| suspect.likely) || token(value).is_some();
-            suspects.extend((!value.is_empty()).then_some(Suspect { range: from..from + value.len(), likely }));
+            let likely = named(name, value, from).is_some_and(|candidate| candidate.likely) || scan_token(value).is_some();
+            candidates.extend((!value.is_empty()).then_some(SecretCandidate { range: from..from + value.len(), likely }));
         }
         at += pair.len() + 1;
     }
-    suspects
+    candidates
 }
 
 /// Whether the name of a variable indicates a secret, for an unknown value. `GITHUB_PAT` and `API_KEY` do, `TOKEN_FILE` and
 /// `KEYBOARD` do not.
 pub fn names_a_secret(name: &str) -> bool {
-    let alone = |word: &str| ALONE.iter().any(|known| word.eq_ignore_ascii_case(known));
+    let alone = |word: &str| WHOLE_WORD_HINTS.iter().any(|known| word.eq_ignore_ascii_case(known));
     let plain = plain(name);
-    let telling = SURE.iter().any(|word| plain.contains(word)) || name.split(|c: char| !c.is_ascii_alphanumeric()).any(alone);
+    let telling =
+        STRONG_HINTS.iter().any(|word| plain.contains(word)) || name.split(|c: char| !c.is_ascii_alphanumeric()).any(alone);
     telling && !is_pointer(name, &plain)
 }
 
@@ -132,18 +133,19 @@ fn plain(name: &str) -> String {
 
 fn is_pointer(name: &str, plain: &str) -> bool {
     let first = name.split(|c: char| !c.is_ascii_alphanumeric()).find(|word| !word.is_empty()).unwrap_or_default();
-    POINTERS.iter().any(|end| plain.ends_with(end)) || COUNTS.iter().any(|word| first.eq_ignore_ascii_case(word))
+    NON_SECRET_SUFFIXES.iter().any(|end| plain.ends_with(end))
+        || COUNT_PREFIXES.iter().any(|word| first.eq_ignore_ascii_case(word))
 }
 
 /// Examines a value by its name. `start` is its offset in the text.
-fn named(name: &str, value: &str, start: usize) -> Option<Suspect> {
+fn named(name: &str, value: &str, start: usize) -> Option<SecretCandidate> {
     let plain = plain(name);
     let own = own_chars(value);
-    if own == 0 || !TELLING.iter().any(|word| plain.contains(word)) {
+    if own == 0 || !WEAK_HINTS.iter().any(|word| plain.contains(word)) {
         return None;
     }
-    let sure = SURE.iter().any(|word| plain.contains(word)) && !is_pointer(name, &plain);
-    Some(Suspect { range: start..start + value.len(), likely: sure && own >= SECRET_CHARS })
+    let sure = STRONG_HINTS.iter().any(|word| plain.contains(word)) && !is_pointer(name, &plain);
+    Some(SecretCandidate { range: start..start + value.len(), likely: sure && own >= MIN_SECRET_CHARS })
 }
 
 /// Number of literal characters of a value. `${NAME}` is resolved when the server starts, so that it does not count. A whole
@@ -169,7 +171,7 @@ fn own_chars(value: &str) -> usize {
 
 /// Finds the password of a URL anywhere in a text, such as a connection string: `postgres://user:password@host/db`. A password
 /// that equals the user's name is ignored: examples and local databases have such passwords.
-fn password(text: &str) -> Option<Suspect> {
+fn password(text: &str) -> Option<SecretCandidate> {
     let start = text.find("://")? + 3;
     let rest = text.get(start..)?;
     let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
@@ -179,18 +181,19 @@ fn password(text: &str) -> Option<Suspect> {
     // `<password>` and `{password}` are placeholders of documentation.
     let is_blank = [('<', '>'), ('{', '}')].iter().any(|(open, close)| password.starts_with(*open) && password.ends_with(*close));
     let is_secret = own_chars(password) > 0 && !is_blank && user != password;
-    is_secret.then_some(Suspect { range: from..from + password.len(), likely: true })
+    is_secret.then_some(SecretCandidate { range: from..from + password.len(), likely: true })
 }
 
 /// Finds a private key in PEM format. The first line alone is not enough.
-fn private_key(text: &str) -> Option<Suspect> {
+fn private_key(text: &str) -> Option<SecretCandidate> {
     let from = text.find("-----BEGIN ")?;
     let (label, rest) = text.get(from + 11..)?.split_once("-----")?;
     // In variables line feeds are often written as `\n`.
     let body = rest.trim_start().trim_start_matches("\\n");
     let is_base64 = |c: char| c.is_ascii_alphanumeric() || matches!(c, '+' | '/' | '=');
     let length = body.find(|c| !is_base64(c)).unwrap_or(body.len());
-    (label.ends_with("PRIVATE KEY") && length >= TOKEN_CHARS).then_some(Suspect { range: from..text.len(), likely: true })
+    (label.ends_with("PRIVATE KEY") && length >= MIN_TOKEN_CHARS)
+        .then_some(SecretCandidate { range: from..text.len(), likely: true })
 }
 
 /// Whether a word is a signed JSON Web Token (RFC 7519): three parts, the first two of which are JSON objects.
@@ -200,12 +203,12 @@ fn is_web_token(word: &str) -> bool {
 }
 
 /// Finds a secret by its form, anywhere in a text: the token of a well-known service, a JSON Web Token, or a private key.
-pub fn token(text: &str) -> Option<Suspect> {
+pub fn scan_token(text: &str) -> Option<SecretCandidate> {
     let is_part = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.');
     let mut at = 0;
     for word in text.split(|c| !is_part(c)) {
-        if word.len() >= TOKEN_CHARS && (is_web_token(word) || TOKENS.iter().any(|token| word.starts_with(token))) {
-            return Some(Suspect { range: at..at + word.len(), likely: true });
+        if word.len() >= MIN_TOKEN_CHARS && (is_web_token(word) || TOKEN_PREFIXES.iter().any(|token| word.starts_with(token))) {
+            return Some(SecretCandidate { range: at..at + word.len(), likely: true });
         }
         at += word.len();
         at += text.get(at..).and_then(|rest| rest.chars().next()).map_or(0, char::len_utf8);
@@ -219,8 +222,8 @@ mod tests {
 
     const PEM: &str = "-----BEGIN RSA PRIVATE KEY-----\\nMIIBhunter2hunter2hunter2";
 
-    fn shown(text: &str, suspect: Option<Suspect>) -> Option<(&str, bool)> {
-        suspect.map(|suspect| (text.get(suspect.range).unwrap_or("no such part"), suspect.likely))
+    fn shown(text: &str, candidate: Option<SecretCandidate>) -> Option<(&str, bool)> {
+        candidate.map(|candidate| (text.get(candidate.range).unwrap_or("no such part"), candidate.likely))
     }
 
     #[test]
@@ -252,7 +255,7 @@ mod tests {
             ("--password", "$PASSWORD", None),
             ("", "Authorization: Bearer ${TOKEN}", Some(("Bearer ${TOKEN}", false))),
         ] {
-            assert_eq!(shown(text, argument(before, text)), expected, "{before} {text}");
+            assert_eq!(shown(text, scan_argument(before, text)), expected, "{before} {text}");
         }
     }
 
@@ -280,9 +283,9 @@ mod tests {
     #[test]
     fn values_of_queries() {
         let url = "https://h/p?apiKey=hunter2-hunter2&v=2&empty=&key=sk-0123456789abcdefghij#x=1";
-        let found: Vec<_> = query(url).into_iter().map(|s| shown(url, Some(s))).collect();
+        let found: Vec<_> = scan_query(url).into_iter().map(|s| shown(url, Some(s))).collect();
         assert_eq!(found, [Some(("hunter2-hunter2", true)), Some(("2", false)), Some(("sk-0123456789abcdefghij", true))]);
-        assert_eq!(query("https://h/p"), []);
+        assert_eq!(scan_query("https://h/p"), []);
     }
 
     #[test]
@@ -308,7 +311,7 @@ mod tests {
             ("PEM", "-----BEGIN RSA PRIVATE KEY-----\\nMIIBhunter2hunter2hunter2", Some((PEM, true))),
             ("NOTE", "begins with -----BEGIN PRIVATE KEY----- and goes on", None),
         ] {
-            assert_eq!(shown(value, setting(name, value)), expected, "{name}");
+            assert_eq!(shown(value, scan_named(name, value)), expected, "{name}");
         }
     }
 }

@@ -4,19 +4,19 @@ use std::ops::Range;
 
 use super::model::Spanned;
 use crate::diag::{Code, Diagnostic, Diagnostics, Severity};
-use crate::source::FileId;
-use crate::tree::{Member, Node, Place};
+use crate::source::{FileId, Span};
+use crate::tree::{Member, Node};
 
 /// A config being read.
-pub(super) struct Reading<'a> {
+pub(super) struct ConfigReader<'a> {
     pub(super) file: FileId,
     diagnostics: &'a mut Diagnostics,
     errors: usize,
 }
 
-impl<'a> Reading<'a> {
+impl<'a> ConfigReader<'a> {
     pub(super) fn new(file: FileId, diagnostics: &'a mut Diagnostics) -> Self {
-        Reading { file, diagnostics, errors: 0 }
+        ConfigReader { file, diagnostics, errors: 0 }
     }
 
     /// Takes a finding in.
@@ -47,33 +47,33 @@ impl<'a> Reading<'a> {
     }
 
     /// No rendering shows the text of `node`.
-    pub(super) fn conceal(&mut self, node: &Node) {
+    pub(super) fn mask(&mut self, node: &Node) {
         let range = match node.as_str() {
             // The quotes stay, so that it is still seen to be a string.
             Some(_) if node.range.len() >= 2 => node.range.start + 1..node.range.end - 1,
             _ => node.range.clone(),
         };
-        self.diagnostics.conceal(Place { file: self.file, range });
+        self.diagnostics.mask(Span { file: self.file, range });
     }
 
     /// No rendering shows that part of the text of a string.
-    pub(super) fn conceal_part(&mut self, node: &Node, part: &Range<usize>) {
+    pub(super) fn mask_part(&mut self, node: &Node, part: &Range<usize>) {
         let place = self.part(node, part);
-        if place.range == node.range { self.conceal(node) } else { self.diagnostics.conceal(place) }
+        if place.range == node.range { self.mask(node) } else { self.diagnostics.mask(place) }
     }
 
     /// The place of a part of a string's text; of all of it where escapes stand between the text and the file.
-    pub(super) fn part(&self, node: &Node, part: &Range<usize>) -> Place {
+    pub(super) fn part(&self, node: &Node, part: &Range<usize>) -> Span {
         let first = node.range.start + 1;
         let range = match node.as_str() {
             Some(text) if node.range.len() == text.len() + 2 => first + part.start as u32..first + part.end as u32,
             _ => node.range.clone(),
         };
-        Place { file: self.file, range }
+        Span { file: self.file, range }
     }
 
-    pub(super) fn key_place(&self, member: &Member) -> Place {
-        Place { file: self.file, range: member.key_range.clone() }
+    pub(super) fn key_place(&self, member: &Member) -> Span {
+        Span { file: self.file, range: member.key_range.clone() }
     }
 
     pub(super) fn spanned(&self, node: &Node) -> Option<Spanned<String>> {

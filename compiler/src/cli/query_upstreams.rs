@@ -8,7 +8,7 @@ use ptc_compiler::config::Config;
 use ptc_compiler::config::model::Transport;
 use ptc_compiler::diag::Diagnostics;
 use ptc_compiler::lock::LockedUpstream;
-use ptc_compiler::lock::cover::Need;
+use ptc_compiler::lock::resolve::MissingPin;
 use ptc_compiler::serve::ask::{self, Asker};
 use ptc_compiler::source::Sources;
 use ptc_runtime::command::{Preparation, ShutdownSignals};
@@ -16,7 +16,7 @@ use ptc_runtime::secrets;
 use ptc_runtime::upstream::{Contacts, UpstreamSettings};
 
 use crate::console::Console;
-use crate::progress::SideBySide;
+use crate::progress::ProgressGroup;
 use crate::{Failure, defaults};
 
 /// How long what is under way has to end when a signal came.
@@ -37,7 +37,7 @@ fn without_secrets(missing: &[String]) -> Failure {
 pub(crate) fn ask(
     config: &Config,
     folder: &Path,
-    needs: &[Need],
+    missing_pins: &[MissingPin],
     kept: Option<&Contacts>,
     sources: &mut Sources,
     diagnostics: &mut Diagnostics,
@@ -48,12 +48,12 @@ pub(crate) fn ask(
         .build()
         .map_err(|error| Failure::new(format!("cannot start the runtime that talks to upstreams: {error}")))?;
     secrets::seal();
-    let asker = Asker::new(config, needs, folder, UpstreamSettings::new(folder, own.handle().clone()))
+    let asker = Asker::new(config, missing_pins, folder, UpstreamSettings::new(folder, own.handle().clone()))
         .map_err(|missing| without_secrets(&missing.iter().map(ToString::to_string).collect::<Vec<_>>()))?
         .keeping(kept.and_then(Contacts::upstreams));
-    let lines = SideBySide::new();
-    let mut started = |need: &Need| {
-        let line = lines.start(console, &format!("asking {} for {}", need.upstream, ask::wanted(need.what)));
+    let lines = ProgressGroup::new();
+    let mut started = |missing_pin: &MissingPin| {
+        let line = lines.start(console, &format!("asking {} for {}", missing_pin.upstream, ask::wanted(missing_pin.what)));
         Box::new(move |ok| line.end(if ok { "done" } else { "failed" })) as ask::Done
     };
     // A child in the middle of its start, and what it started, would outlive a process that a signal ends.
@@ -61,7 +61,7 @@ pub(crate) fn ask(
         let mut signals = ShutdownSignals::listen(true)
             .map_err(|error| Failure::new(format!("cannot take over the signals that end a process: {error}")))?;
         tokio::select! {
-            answers = asker.ask(config, needs, &mut started) => Ok(answers),
+            answers = asker.ask(config, missing_pins, &mut started) => Ok(answers),
             name = signals.recv() => Err(Failure::new(format!("{name} came while upstreams were asked; nothing was written"))),
         }
     };

@@ -1,21 +1,21 @@
-//! What no rendering may show: literal secrets, also where they stand in the wrong place or in a file that cannot be read.
+//! Masks literal secrets in renderings, also those at a wrong position or in a file that cannot be parsed.
 
 use std::ops::Range;
 
 use super::keys;
-use super::reading::Reading;
+use super::reader::ConfigReader;
 use super::suspects;
 use super::table::Table;
 use crate::diag::{Diagnostics, suggest};
-use crate::source::{FileId, Sources};
-use crate::tree::{Member, Node, Place, Tree};
+use crate::source::{FileId, Sources, Span};
+use crate::tree::{Member, Node, Tree};
 
-/// Keys of a credential whose values are no secrets.
-const OPEN_CREDENTIAL: &[&str] = &["source", "var", "path", "scheme_hint"];
-/// Keys of an auth emitter whose values are no secrets.
-const OPEN_AUTH: &[&str] = &["scheme", "binding", "header"];
-/// Keys whose values are shown even where a file cannot be read.
-const HARMLESS: &[&str] = &[
+/// Keys of a credential whose values are not secret.
+const PUBLIC_CREDENTIAL_KEYS: &[&str] = &["source", "var", "path", "scheme_hint"];
+/// Keys of an auth emitter whose values are not secret.
+const PUBLIC_AUTH_KEYS: &[&str] = &["scheme", "binding", "header"];
+/// Keys whose values are shown even if a file cannot be parsed.
+const PUBLIC_KEYS: &[&str] = &[
     "source",
     "var",
     "path",
@@ -30,48 +30,48 @@ const HARMLESS: &[&str] = &[
     "schema_file",
     "name",
 ];
-/// Conceals what a tree holds of secrets. Keys may be misspelt: what is not known to be harmless is concealed.
-pub(super) fn tree(reading: &mut Reading<'_>, root: &Node) {
+/// Masks the secrets in a tree. Since keys may be misspelt, every value that is not known to be public is masked.
+pub(super) fn tree(reader: &mut ConfigReader<'_>, root: &Node) {
     for member in root.members() {
         match &*member.key {
             "$schema" | "programs" => {}
             key if keys::is_upstreams(key) => {
                 for upstream in member.value.members() {
                     for member in upstream.value.members() {
-                        entry(reading, member);
+                        mask_member(reader, member);
                     }
                 }
             }
             _ => {
                 for binding in member.value.members() {
-                    all_but(reading, &binding.value, OPEN_CREDENTIAL);
+                    mask_except(reader, &binding.value, PUBLIC_CREDENTIAL_KEYS);
                 }
             }
         }
     }
 }
 
-/// Conceals what a member of an upstream's entry holds of secrets.
-fn entry(reading: &mut Reading<'_>, member: &Member) {
-    let key = meant(&member.key);
+/// Masks the secrets in a member of an upstream's entry.
+fn mask_member(reader: &mut ConfigReader<'_>, member: &Member) {
+    let key = intended_key(&member.key);
     match key {
         Some("auth") => match member.value.elements() {
-            Some(emitters) => emitters.iter().for_each(|emitter| all_but(reading, emitter, OPEN_AUTH)),
-            None => all_but(reading, &member.value, OPEN_AUTH),
+            Some(emitters) => emitters.iter().for_each(|emitter| mask_except(reader, emitter, PUBLIC_AUTH_KEYS)),
+            None => mask_except(reader, &member.value, PUBLIC_AUTH_KEYS),
         },
         Some(key) => {
             for (node, suspect) in suspects::of_member(key, &member.value) {
-                reading.conceal_part(node, &suspect.range);
+                reader.mask_part(node, &suspect.range);
             }
-            users(reading, &member.value, matches!(key, "url" | "base_url" | "schema_url" | "proxy"));
+            mask_userinfo(reader, &member.value, matches!(key, "url" | "base_url" | "schema_url" | "proxy"));
         }
         None if matches!(member.value.value, Tree::Number(_)) => {}
-        None => all_but(reading, &member.value, &[]),
+        None => mask_except(reader, &member.value, &[]),
     }
 }
 
-/// The key of an entry that a key is or was meant to be.
-fn meant(key: &str) -> Option<&'static str> {
+/// The known key that equals a key or is closest to it.
+fn intended_key(key: &str) -> Option<&'static str> {
     let rows = || keys::UPSTREAM.cases.iter().flat_map(Table::keys);
     rows()
         .find(|row| row.name == key)
@@ -80,43 +80,43 @@ fn meant(key: &str) -> Option<&'static str> {
         .or_else(|| suggest::nearest(key, rows().map(|row| row.name)))
 }
 
-/// Conceals the `user:password@` of every URL in `node`, which is meant as one where `is_url`.
-fn users(reading: &mut Reading<'_>, node: &Node, is_url: bool) {
-    node.members().iter().for_each(|member| users(reading, &member.value, false));
-    node.elements().unwrap_or(&[]).iter().for_each(|element| users(reading, element, false));
+/// Masks the `user:password@` of every URL in `node`. With `is_url` the value is expected to be a URL.
+fn mask_userinfo(reader: &mut ConfigReader<'_>, node: &Node, is_url: bool) {
+    node.members().iter().for_each(|member| mask_userinfo(reader, &member.value, false));
+    node.elements().unwrap_or(&[]).iter().for_each(|element| mask_userinfo(reader, element, false));
     let Some(text) = node.as_str() else { return };
     let (start, end) = match text.find("://") {
         Some(at) => {
             let rest = text.get(at + 3..).unwrap_or("");
             (at + 3, rest.split(['/', '?', '#']).next().and_then(|authority| authority.rfind('@')).map(|end| at + 3 + end))
         }
-        // What comes out of a slip is no URL, and the password in it is one all the same.
+        // A misspelt URL may still contain a password.
         None if is_url => (0, text.rfind('@')),
         None => return,
     };
     let Some(end) = end else { return };
-    reading.conceal_part(node, &(start..end));
+    reader.mask_part(node, &(start..end));
 }
 
-/// Conceals every string in `node` but the values of its own keys in `open`.
-fn all_but(reading: &mut Reading<'_>, node: &Node, open: &[&str]) {
+/// Masks every string in `node` except the values of its direct keys in `public`.
+fn mask_except(reader: &mut ConfigReader<'_>, node: &Node, public: &[&str]) {
     match &node.value {
         Tree::Object(members) => {
             for member in members {
-                let is_open =
-                    open.contains(&&*member.key) && member.value.members().is_empty() && member.value.elements().is_none();
-                if !is_open {
-                    all_but(reading, &member.value, &[]);
+                let is_public =
+                    public.contains(&&*member.key) && member.value.members().is_empty() && member.value.elements().is_none();
+                if !is_public {
+                    mask_except(reader, &member.value, &[]);
                 }
             }
         }
-        Tree::Array(elements) => elements.iter().for_each(|element| all_but(reading, element, &[])),
-        Tree::String(_) | Tree::Number(_) => reading.conceal(node),
+        Tree::Array(elements) => elements.iter().for_each(|element| mask_except(reader, element, &[])),
+        Tree::String(_) | Tree::Number(_) => reader.mask(node),
         Tree::Null | Tree::Bool(_) => {}
     }
 }
 
-/// Conceals what the text of a config that is not JSON may hold of secrets: all but keys, the words of the config's own
+/// Masks what the text of a config that is not JSON may hold of secrets: all but keys, the words of the config's own
 /// tables, and what is given to keys that are known to be harmless.
 pub(super) fn text(sources: &Sources, file: FileId, diagnostics: &mut Diagnostics) {
     let mut scan = Scan { file, diagnostics, key: "", before: '{' };
@@ -146,15 +146,15 @@ impl<'a> Scan<'a> {
             return;
         };
         let mut at = 0;
-        for (open, end) in strings {
-            self.outside(line, at..open, start);
-            let content = line.get(open + 1..end).unwrap_or("");
+        for (public, end) in strings {
+            self.outside(line, at..public, start);
+            let content = line.get(public + 1..end).unwrap_or("");
             let is_key = line.get(end + 1..).is_some_and(|rest| rest.trim_start().starts_with(':'));
             if is_key && matches!(self.before, '{' | ',' | '}' | ']') {
                 self.key = content;
             } else {
-                if !HARMLESS.contains(&self.key) && !is_own_word(content) {
-                    self.conceal(start + open + 1..start + end);
+                if !PUBLIC_KEYS.contains(&self.key) && !is_own_word(content) {
+                    self.mask(start + public + 1..start + end);
                 }
                 self.key = "";
             }
@@ -173,7 +173,7 @@ impl<'a> Scan<'a> {
         self.before = text.trim_end().chars().last().unwrap_or(self.before);
     }
 
-    /// Conceals every word that is not one of JSON's or the config's own.
+    /// Masks every word that is not one of JSON's or the config's own.
     fn words(&mut self, text: &str, start: usize) {
         let mut at = 0;
         for word in text.split(|c: char| c.is_whitespace() || "{}[]:,=\"'".contains(c)) {
@@ -181,7 +181,7 @@ impl<'a> Scan<'a> {
                 || word.trim_start_matches('-').bytes().all(|b| b.is_ascii_digit())
                 || is_own_word(word);
             if !is_plain {
-                self.conceal(start + at..start + at + word.len());
+                self.mask(start + at..start + at + word.len());
             }
             // Every separator is one byte, except for white space beyond ASCII.
             let after = at + word.len();
@@ -189,29 +189,29 @@ impl<'a> Scan<'a> {
         }
     }
 
-    fn conceal(&mut self, range: Range<usize>) {
-        self.diagnostics.conceal(Place { file: self.file, range: range.start as u32..range.end as u32 });
+    fn mask(&mut self, range: Range<usize>) {
+        self.diagnostics.mask(Span { file: self.file, range: range.start as u32..range.end as u32 });
     }
 }
 
 /// Where the strings of a line begin and end; `None` where one is not closed.
 fn strings(line: &str) -> Option<Vec<(usize, usize)>> {
     let mut found = Vec::new();
-    let mut open: Option<(usize, u8)> = None;
+    let mut public: Option<(usize, u8)> = None;
     let mut escaped = false;
     for (at, byte) in line.bytes().enumerate() {
-        match (open, byte) {
+        match (public, byte) {
             (Some(_), _) if escaped => escaped = false,
             (Some(_), b'\\') => escaped = true,
             (Some((start, quote)), _) if byte == quote => {
                 found.push((start, at));
-                open = None;
+                public = None;
             }
-            (None, b'"' | b'\'') => open = Some((at, byte)),
+            (None, b'"' | b'\'') => public = Some((at, byte)),
             _ => {}
         }
     }
-    open.is_none().then_some(found)
+    public.is_none().then_some(found)
 }
 
 /// Whether a text is a key, an alias or a tag of the config.
